@@ -1,7 +1,7 @@
 /* check_fixture.h - checks of a test, one at a time, on a desk of its own.
  *
  *     check_fixture_open(&t);
- *     EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt"), ANSWER_NO, "there is none");
+ *     EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt"), ANSWER_NO, "it does not exist");
  *     check_fixture_close(&t);
  */
 #ifndef HOLORUN_TESTS_CHECK_FIXTURE_H

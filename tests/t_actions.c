@@ -119,7 +119,7 @@ static void t_other_screen(void **state)
     char *page;
     size_t len;
     assert_int_equal(file_read(field_text(json, "report"), 64 << 20, &page, &len, NULL), 0);
-    assert_non_null(strstr(page, "what differs: 10."));
+    assert_non_null(strstr(page, "difference: 10."));
     assert_non_null(strstr(page, "screen of a at step 1"));
     assert_non_null(strstr(page, "screen of b at step 1"));
     free(page);
@@ -149,7 +149,7 @@ static void t_rules(void **state)
     struct outcome o = {0};
     char *runs = xvfb_place(&t.x, "replays");
     program_run(&t.x, &o, WORDS("replay", run, "--actions", "--runs", runs));
-    ONE_LINE(&o, ERR_ENV, "driven by another holorun");
+    ONE_LINE(&o, ERR_ENV, "in use by another holorun");
     program_run(&t.x, &o, WORDS("replay", run, "--actions", "--verify"));
     assert_int_equal(o.code, ERR_USAGE);
     outcome_free(&o);

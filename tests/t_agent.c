@@ -428,7 +428,7 @@ static bool in_time(struct play *p, const char *reply, int presses)
     if (p->r.seconds >= p->o.max_seconds + 0.25 || pressed_n < presses || !last || last->nactions < 1)
         return false;
     assert_int_equal(last->nactions, 1);
-    assert_non_null(strstr(last->actions[0].failure, "the time is over"));
+    assert_non_null(strstr(last->actions[0].failure, "time limit reached"));
     return true;
 }
 

@@ -77,15 +77,15 @@ static void t_file(void **state)
     char hex[65], path[120];
     sha256("Hello\0there\n", 12, hex);
     EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt"), ANSWER_NO,
-           "expected a file 'a.txt', there is none");
+           "expected a file 'a.txt'; it does not exist");
     EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt", .absent = true), ANSWER_YES,
-           "expected no file 'a.txt', there is none");
+           "expected no file 'a.txt'; it does not exist");
     check_fixture_file(&t, "a.txt", "Hello\0there\n", 12);
     snprintf(path, sizeof path, "%s/a.txt", desk_home(t.desk));
     EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt"), ANSWER_YES, "one of 12 bytes");
     EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = path), ANSWER_YES, "one of 12 bytes");
     EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt", .absent = true), ANSWER_NO, "expected no file");
-    EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt/b"), ANSWER_NO, "there is none");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt/b"), ANSWER_NO, "it does not exist");
     EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "."), ANSWER_YES, "a folder");
     EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt", .text2 = "there$"), ANSWER_YES,
            "a match for 'there$'");

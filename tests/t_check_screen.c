@@ -24,7 +24,7 @@ static void t_region(void **state)
     struct image im = {0};
     check_fixture_open(&t);
     check_fixture_window(t.dpy, "red", "Red", 100, 50, 40, 20, 0xff0000);
-    EXPECT(RUN_CHECK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_ERROR, "--update-golden makes it");
+    EXPECT(RUN_CHECK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_ERROR, "--update-golden creates it");
     t.s.update_golden = true;
     EXPECT(RUN_CHECK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_YES,
            "golden/box.png', 40x20, from the current screen");

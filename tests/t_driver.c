@@ -61,7 +61,7 @@ static void t_second(void **state)
         snprintf(number, sizeof number, "process %d", (int)first);
         const char *const *words = WORDS("run", "Type", "--display", o.display, "--fake", script);
         run_there(&t, &o, words, &second);
-        if (second.code != ERR_ENV || !strstr(second.err, "driven by another holorun") ||
+        if (second.code != ERR_ENV || !strstr(second.err, "in use by another holorun") ||
             !strstr(second.err, number))
             fail_msg("'%s': exit code %d, it says: %s", o.display, second.code, second.err);
         printf("           %s: %.*s\n", o.display, (int)strcspn(second.err, "\n"), second.err);

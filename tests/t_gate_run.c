@@ -60,7 +60,7 @@ static void t_denied(void **state)
     size_t len;
     assert_true(asprintf(&page, "%s/report.html", dir) > 0);
     assert_int_equal(file_read(page, 64 << 20, &html, &len, NULL), 0);
-    assert_non_null(strstr(html, "keys of the console and the X server: forbidden"));
+    assert_non_null(strstr(html, "keys of the console and the X server: denied"));
     assert_non_null(strstr(html, "sending, paying, deleting, granting: refused by nobody"));
     free(html);
     free(page);
@@ -89,7 +89,7 @@ static void t_dry(void **state)
     record_free(&r);
     assert_int_equal(json_array_size(stage_events(&t, NULL)), 0);
     program_finish(&t.x, driven_start_with(&t, ANSWER("Done."), WORDS("--confirm", "perhaps")), &o);
-    ONE_LINE(&o, ERR_USAGE, "--confirm is auto, tty, never");
+    ONE_LINE(&o, ERR_USAGE, "expected auto, tty, never");
     char *bad = xvfb_place(&t.x, "p.yaml");
     assert_int_equal(file_write(bad, "rules:\n  - deny: x\n    zone: 3\n", 31, NULL), 0);
     program_finish(&t.x, driven_start_with(&t, ANSWER("Done."), WORDS("--policy", bad)), &o);
@@ -204,7 +204,7 @@ static void t_nobody(void **state)
     driven_open(&t);
     program_finish(&t.x, start_in_session(&t, SEND SEND SEND SEND SEND SEND SEND, "60", NULL), &o);
     assert_int_equal(o.code, ERR_UNSURE);
-    assert_non_null(strstr(o.err, "there is nobody to ask: see --confirm"));
+    assert_non_null(strstr(o.err, "nobody can be asked: see --confirm"));
     driven_read(&t, &r);
     assert_string_equal(field_text(driven_last(&r, "end"), "status"), "errors");
     record_free(&r);
@@ -268,7 +268,7 @@ static bool replies_pass(struct stage *t, const char *replies)
     program_finish(
         &t->x, driven_start_with(t, all, WORDS("--dialect", "anthropic-computer", "--confirm", "never")), &o);
     assert_non_null(strstr(o.err, "does not describe what it clicks"));
-    bool pass = !strstr(o.err, "asks before this");
+    bool pass = !strstr(o.err, "needs confirmation");
     assert_int_equal(o.code == ERR_FAILED, !pass);
     outcome_free(&o);
     free(all);

@@ -162,7 +162,7 @@ static void refused_in(const char *class, const char *program, const char *shows
         assert_int_equal(screen_type(s, line, sizeof line - 1, NULL), 0);
     enum action_fault fault = overwrite(s, "ls", true, &r, &e);
     assert_int_equal(fault, FAULT_X11);
-    if (!strstr(e.text, "overwrite is not done in a terminal") || r.events)
+    if (!strstr(e.text, "overwrite is not supported in a terminal") || r.events)
         fail_msg("%s in %s: '%s', %d events", program, class, e.text, r.events);
     clock_sleep_ms(300);
     char *text;

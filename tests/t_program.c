@@ -198,7 +198,7 @@ static void t_facts(void **state)
     assert_null(strstr(o.out, ".."));
     char *nowhere = xvfb_place(&x, "nowhere");
     program_run(&x, &o, WORDS("report", "--runs", nowhere));
-    ONE_LINE(&o, ERR_USAGE, "no runs yet in", nowhere, "--runs");
+    ONE_LINE(&o, ERR_USAGE, "no runs in", nowhere, "--runs");
     free(nowhere);
     program_run(&x, &o, WORDS("policy"));
     assert_non_null(strstr(o.out, "  sending, paying, deleting, granting;"));

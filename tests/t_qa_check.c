@@ -87,10 +87,10 @@ static void t_many(void **state)
         "m.yaml:12: key 'kind': expected one of",
         "m.yaml:13: key 'title': expected a regular expression",
         "m.yaml:14: test 'good': --fake 'replies/good.txt': reply 2: ",
-        "m.yaml:14: test 'good': secret PASSWORD: there is no environment variable 'QA_NOT_SET'",
+        "m.yaml:14: test 'good': secret PASSWORD: environment variable 'QA_NOT_SET' is not set",
         "m.yaml:14: test 'good': /tmp", /* its policy: a path below the test's folder */
-        "m.yaml:14: test 'good': there is no image '",
-        "m.yaml:18: key 'id': the id 'good' is taken",
+        "m.yaml:14: test 'good': reference image '",
+        "m.yaml:18: key 'id': the id 'good' is already used",
         "m.yaml:18: test 'good': --fake 'replies/good.txt': reply 2: ",
         "m.yaml:20: expected the key id",
         "m.yaml:21: key 'timeout_s': expected a number",

@@ -56,8 +56,8 @@ static void t_clipboard(void **state)
     answers(&q, "some", 1, "yes", "got 900000 bytes");
     answers(&q, "some", 2, "yes", "CLIPBOARD not to match");
     answers(&q, "some", 3, "no", "got 9 bytes");
-    answers(&q, "empty", 0, "no", "there is no text in it");
-    answers(&q, "empty", 1, "yes", "there is no text in it");
+    answers(&q, "empty", 0, "no", "it contains no text");
+    answers(&q, "empty", 1, "yes", "it contains no text");
     assert_int_equal(qa_program_remains(&q), 0);
     qa_program_close(&q);
 }
@@ -91,7 +91,7 @@ static void t_elements(void **state)
     answers(&q, "tree", 2, "yes", "there is none among ");
     answers(&q, "tree", 3, "no", "the name is there with another role or state");
     answers(&q, "tree", 4, "yes", "push button 'Yes'");
-    answers(&q, "silent", 0, "error", "no program on the desktop tells of its elements");
+    answers(&q, "silent", 0, "error", "no program on the desktop publishes its elements");
     assert_int_equal(qa_program_remains(&q), 0); /* the session bus ends with its desk */
     qa_program_close(&q);
 }

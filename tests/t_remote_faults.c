@@ -45,8 +45,8 @@ static const struct fault {
     {CHUNKED "20\r\ndata: {\"choices\": [{\"delta\": {\"CUT", NULL, 1, 0},
     {FAR_OK HALF "CUT", "the stream ended in the middle of a reply", 9, ERR_ENV},
     /* that stalls: before the first byte, within the stream */
-    {"SILENCE", "nothing came for", 9, ERR_ENV},
-    {FAR_OK HALF "STALL", "nothing more for", 9, ERR_ENV},
+    {"SILENCE", "nothing received for", 9, ERR_ENV},
+    {FAR_OK HALF "STALL", "nothing more received for", 9, ERR_ENV},
     /* half a JSON: an event, a whole reply, one that is shorter than it says */
     {FAR_OK "data: {\"choices\": [{\"del\n\n", "an event that is not JSON", 1, ERR_MODEL},
     {FAR_JSON "{\"choices\": [{\"mess", "the JSON ends too early", 1, ERR_ENV},
@@ -64,9 +64,9 @@ static const struct fault {
     {FAR_ERROR("401 No", FAR_KEY " has no credit"), "key refused (401): {{KEY}}", 1, ERR_ENV},
     {FAR_OK "data: {\"error\": \"" FAR_KEY " has no credit\"}\n\n", "quota used up: {{KEY}}", 1, ERR_ENV},
     /* something else: packed, no HTTP, a page */
-    {PACKED "\x1f\x8b\x08", "something else than a reply, which begins: ...", 1, ERR_ENV},
+    {PACKED "\x1f\x8b\x08", "something other than a reply, beginning with: ...", 1, ERR_ENV},
     {"not HTTP at all", "127.0.0.1", 9, ERR_ENV},
-    {HTML "<!DOCTYPE html><title>Sign in</title>", "which begins: <!DOCTYPE html>", 1, ERR_ENV},
+    {HTML "<!DOCTYPE html><title>Sign in</title>", "beginning with: <!DOCTYPE html>", 1, ERR_ENV},
 };
 
 /* Lines on stderr that are no warnings. */
@@ -179,7 +179,7 @@ static void t_endless(void **state)
         check_fault(&f, once, &too_much[i]);
         assert_true(f.server.endless < (size_t)100 << 20);
     }
-    check_fault(&f, once, &(struct fault){packed, "something else than a reply", 1, ERR_ENV});
+    check_fault(&f, once, &(struct fault){packed, "something other than a reply", 1, ERR_ENV});
     check_note("at most %ld MiB of memory", largest_child());
     assert_true(largest_child() < 400);
     free(packed);
@@ -323,7 +323,7 @@ static void t_certificate(void **state)
         ONE_LINE(&o, ERR_ENV, "its certificate was refused");
         ask_over_tls(&x, &o, url, true);
         if (this_host) /* it says a page instead of its models */
-            ONE_LINE(&o, ERR_MODEL, "lists no model");
+            ONE_LINE(&o, ERR_MODEL, "lists no models");
         else
             ONE_LINE(&o, ERR_ENV, "its certificate was refused", "127.0.0.1");
         kill(pid, SIGTERM);

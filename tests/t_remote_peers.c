@@ -67,7 +67,7 @@ static void t_llama(void **state)
     assert_string_equal(field_text(driven_last(&p.record, "error"), "code"), "E_TEXT");
     assert_string_equal(field_text(driven_last(&p.record, "unreadable"), "code"), "E_PARSE");
     assert_null(strstr(p.o.err, "server error"));
-    assert_non_null(strstr(p.o.err, "holds no further reply"));
+    assert_non_null(strstr(p.o.err, "contains no more replies"));
     assert_int_equal(p.exchanges, p.recorded + 1);
     end_peer(&p);
 }
@@ -79,7 +79,7 @@ static void t_transformers(void **state)
     struct peer p;
     play_peer(&p, "transformers");
     assert_int_equal(p.o.code, ERR_ENV);
-    assert_non_null(strstr(p.o.err, "holds no further reply, after 2"));
+    assert_non_null(strstr(p.o.err, "contains no more replies after 2"));
     assert_string_equal(field_text(driven_last(&p.record, "unreadable"), "code"), "E_PARSE");
     assert_null(driven_last(&p.record, "error"));
     assert_int_equal(p.exchanges, p.recorded + 1);

@@ -97,7 +97,7 @@ static void t_questions(void **state)
                                        "constraint        structured_outputs",
                                        "thinking          enable_thinking",
                                        "seed              repeats",
-                                       "80 of 100 when a prompt comes again",
+                                       "80 of 100 when a prompt is repeated",
                                        "2 in a request",
                                        "none of 8 answers in dialect holo3"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -180,7 +180,7 @@ static void t_chat(void **state)
     assert_true(json_equal(messages, wanted));
     assert_int_equal(json_array_size(json_object_get(sent, "tools")), 1);
     program_run(&x, &o, WORDS("ask", "--chat", chat, "--base-url", url, "-m", "tiny", "--api", "messages"));
-    ONE_LINE(&o, ERR_USAGE, "only sent by --api chat");
+    ONE_LINE(&o, ERR_USAGE, "own tools needs --api chat");
     json_decref(wanted);
     json_decref(sent);
     outcome_free(&o);

@@ -216,9 +216,9 @@ static const struct {
     {FAR_JSON "{\"choices\": [{\"message\": {\"content\": null}, \"finish_reason\": \"content_filter\"}]}",
      "reply withheld", ERR_MODEL},
     {"HTTP/1.1 429 Slow\r\nRetry-After: 4000\r\nConnection: close\r\n\r\n",
-     "rate limited (429): no reason given; it asks to wait 4000 s", ERR_ENV},
+     "rate limited (429): no reason given; the server asks to wait 4000 s", ERR_ENV},
     {"HTTP/1.1 503 Busy\r\nRetry-After: Fri, 01 Jan 2038 00:00:00 GMT\r\nConnection: close\r\n\r\n",
-     "overloaded (503): no reason given; it asks to wait", ERR_ENV},
+     "overloaded (503): no reason given; the server asks to wait", ERR_ENV},
 };
 
 static void t_lasting(void **state)

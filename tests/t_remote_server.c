@@ -118,13 +118,13 @@ static void t_profile(void **state)
     talk_close(&t);
     static const struct {
         const char *text, *says;
-    } wrong[] = {{"[]", "an object expected"},
-                 {"{\"constraint\": \"grammar\"}", "is one of: response_format, structured_outputs"},
-                 {"{\"max_images\": 0}", "'max_images' is a number from 1 to 64"},
-                 {"{\"price\": 3}", "'price' is an object"},
+    } wrong[] = {{"[]", "not a JSON object"},
+                 {"{\"constraint\": \"grammar\"}", "must be one of: response_format, structured_outputs"},
+                 {"{\"max_images\": 0}", "'max_images' must be a number from 1 to 64"},
+                 {"{\"price\": 3}", "'price' must be an object"},
                  {"{\"speed\": 3}", "unknown key 'speed'"},
                  {"{\"tries\": 2, \"tries\": 3}", "duplicate"},
-                 {"{\"api\": \"soap\"}", "is one of: chat, responses, messages"}};
+                 {"{\"api\": \"soap\"}", "must be one of: chat, responses, messages"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct err e = ERR_INIT;
         struct profile p;

@@ -367,7 +367,7 @@ static void t_nothing(void **state)
     ONE_LINE(&o, ERR_USAGE, run, "has no dialect", "run.json is missing or damaged", "--dialect");
     write_file(run, "events.jsonl", "{\"kind\": \"start\", \"step\": 0}\n", 29);
     program_run(&place, &o, WORDS("replay", run, "--verify", "--model", POCKET));
-    ONE_LINE(&o, ERR_USAGE, "no reply to reproduce");
+    ONE_LINE(&o, ERR_USAGE, "the run has no replies");
     program_run(&place, &o, WORDS("replay", "--runs", base, "nonsense", "--verify"));
     assert_int_equal(o.code, ERR_USAGE);
     assert_non_null(strstr(o.err, "there is no run 'nonsense'"));

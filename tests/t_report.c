@@ -128,7 +128,7 @@ static void t_beyond(void **state)
     assert_has(page, "Step 1 of 1");
     assert_null(strstr(page, "Step 2"));
     assert_has(page, "After the last step");
-    assert_has(page, "the model said: Perhaps 12.");
+    assert_has(page, "requested at the end: Perhaps 12.");
     assert_has(page, "<dt>steps</dt><dd>1</dd>");
     free(page);
 }
@@ -237,7 +237,7 @@ static void t_unfinished(void **state)
     char *page = page_of(EVENT(1, "observe", "") EVENT(3, "observe", "") EVENT(2, "observe", "")
                              EVENT(99999999, "step", ""),
                          "{}", NULL);
-    assert_has(page, "broke off before its end");
+    assert_has(page, "was interrupted before its end");
     assert_has(page, "id=\"step-3\"");
     assert_int_equal(count(page, "<section"), 2);
     free(page);
@@ -259,12 +259,12 @@ static void t_corrected(void **state)
                     EVENT(1, "cover", ", \"begins\": \"<write>Zi<at>\", \"logprob\": -20, \"taken\": false")
                         EVENT(1, "step", ", \"thought\": \"\"");
     char *page = page_of(events, "{\"task\": \"x\"}", NULL);
-    assert_has(page, "&quot;Paulchea&quot; as in the task, not &quot;Paulcheak&quot;");
-    assert_has(page, "&quot;Day&quot; is probably at 50, 60; the model said 3, 4");
-    assert_has(page, "&quot;Gone&quot; is not there");
-    assert_has(page, "this one had to begin with &lt;click&gt;Zi&lt;at&gt;");
+    assert_has(page, "&quot;Paulchea&quot; (from the task) instead of &quot;Paulcheak&quot;");
+    assert_has(page, "&quot;Day&quot; is probably at 50, 60; the model gave 3, 4");
+    assert_has(page, "&quot;Gone&quot; not found");
+    assert_has(page, "this reply had to start with &lt;click&gt;Zi&lt;at&gt;");
     assert_int_equal(count(page, "corrected"), 2);
-    assert_int_equal(count(page, ">guess<"), 2);
+    assert_int_equal(count(page, ">located<"), 2);
     free(page);
 #define MOVED(name)                                                                                          \
     EVENT(1, "localize", ", \"element\": \"" name "\", \"found\": true, \"said_x\": 3, \"x\": 5")

@@ -53,7 +53,7 @@ static void t_no_display(void **state)
     char *cookies = xstrdup(getenv("XAUTHORITY"));
     setenv("XAUTHORITY", "/dev/null", 1);
     program_run(&x, &o, words); /* libxcb would add a line of its own */
-    ONE_LINE(&o, ERR_ENV, x.display, "refuses this user", "xauth");
+    ONE_LINE(&o, ERR_ENV, x.display, "denies access", "xauth");
     setenv("XAUTHORITY", cookies, 1);
     free(cookies);
     unsetenv("DISPLAY");
@@ -134,7 +134,7 @@ static void t_driven(void **state)
     stage_open(&t); /* this process keeps the hands */
     program_finish(&t.x, driven_start(&t, CLICK(500, 500) ANSWER("Done.")), &o);
     char *number = xasprintf("(process %d)", (int)getpid());
-    ONE_LINE(&o, ERR_ENV, "driven by another holorun", number, "stop that one first");
+    ONE_LINE(&o, ERR_ENV, "in use by another holorun", number, "stop that process first");
     char *runs = xvfb_place(&t.x, "runs");
     assert_null(record_newest(runs, NULL)); /* refused before anything is opened that takes long */
     program_run(&t.x, &o, WORDS("run", "Press Save", "--model", POCKET, "--json", "--runs", runs));

@@ -375,7 +375,7 @@ static void t_replayed(void **state)
     char *runs = xvfb_place(&f.t.x, "runs"), *run = record_newest(runs, NULL);
     press_escape(&f);
     replay(&f, &o, run, "yes-to-all", NULL);
-    ONE_LINE(&o, ERR_USAGE, "step 2 types the secret PASSWORD: give it with --secret PASSWORD=env:");
+    ONE_LINE(&o, ERR_USAGE, "step 2 types the secret PASSWORD; pass it with --secret PASSWORD=env:");
     replay(&f, &o, run, "never", "--secret=PASSWORD=env:SECRET");
     assert_int_equal(o.code, ERR_FAILED);
     assert_non_null(strstr(o.err, "step 2 was not allowed"));

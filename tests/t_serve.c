@@ -319,7 +319,7 @@ struct taker { /* a request that looks for its session */
     struct conversation talk;
     struct prompt prompt;
     struct weights_set *weights;
-    struct kept *got;
+    struct cached_session *got;
     int matched; /* the cut */
     volatile int done;
     pthread_t thread;
@@ -337,14 +337,14 @@ static void taker_init(struct taker *t, struct served *v, json_t *messages)
 static void *take(void *arg)
 {
     struct taker *t = arg;
-    t->got = store_take(t->v->service.store, t->weights, t->prompt.chain, t->prompt.n, &t->matched, NULL);
+    t->got = store_acquire(t->v->service.store, t->weights, t->prompt.hashes, t->prompt.n, &t->matched, NULL);
     flag_set(&t->done, 1);
     return NULL;
 }
 
 static void taker_free(struct taker *t)
 {
-    store_drop(t->v->service.store, t->got);
+    store_discard(t->v->service.store, t->got);
     weights_release(t->v->service.weights, t->weights);
     prompt_free(&t->prompt);
     conversation_free(&t->talk);
@@ -354,7 +354,7 @@ static void mark_end(struct taker *t)
 {
     struct err e = ERR_INIT;
     assert_int_equal(
-        store_mark(t->v->service.store, t->got, STORE_BEFORE_REPLY, t->prompt.chain[t->prompt.n], &e), 0);
+        store_mark(t->v->service.store, t->got, STORE_BEFORE_REPLY, t->prompt.hashes[t->prompt.n], &e), 0);
 }
 
 /* Two with the same next turn of a session in use: one gets a branch of it, the other one of that. */
@@ -367,7 +367,7 @@ static void t_next_turn(void **state)
     served_open(&v, NULL);
     taker_init(&first, &v, json_pack("[o]", served_user("Wait.", 0, 5)));
     take(&first);
-    assert_int_equal(chat_system(kept_session(first.got), "A session in use.", false, &e), 0);
+    assert_int_equal(chat_system(cached_session(first.got), "A session in use.", false, &e), 0);
     mark_end(&first);
     for (int i = 0; i < 2; i++) {
         taker_init(&two[i], &v, json_pack("[o, o]", served_user("Wait.", 0, 5), served_user("Go.", 0, 6)));
@@ -404,9 +404,9 @@ static void t_frozen(void **state)
     taker_init(&other, &v, json_pack("[o]", served_user("Wait.", 1, 5)));
     take(&first);
     pthread_create(&other.thread, NULL, take, &other); /* waits, as the first is about to read that prompt */
-    store_rest(v.service.store, first.got, true);
+    store_pause(v.service.store, first.got, true);
     pthread_join(other.thread, NULL);
-    assert_true(other.got && kept_session(other.got) != kept_session(first.got));
+    assert_true(other.got && cached_session(other.got) != cached_session(first.got));
     assert_int_equal(store_counts(v.service.store).begun, 2);
     taker_free(&other);
     taker_free(&first);

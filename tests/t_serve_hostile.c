@@ -204,7 +204,7 @@ static void t_bodies(void **state)
         400, "not a JSON object");
     refused(
         post_repeated(&v, "{\"messages\": [{\"role\": \"user\", \"content\": \"", "words ", 1 << 20, "\"}]}"),
-        400, "fills the model's context");
+        400, "does not fit the model's context");
     /* one request may exceed the memory, a second one beside it has to wait */
     int fd = connect_raw(&v);
     dprintf(fd, CHAT "Host: x\r\n" KEY "Content-Length: %d\r\n\r\n{", 30 << 20);
@@ -245,12 +245,12 @@ static void t_budget(void **state)
     assert_false(budget_wait(b, 1, &gone));
     pthread_create(&t, NULL, wait_for_room, b);
     clock_sleep_ms(30);
-    budget_give(b, 150);
+    budget_release(b, 150);
     pthread_join(t, &got);
     assert_true(got != NULL);
     assert_true(budget_try(b, 40));
     assert_false(budget_try(b, 1));
-    budget_give(b, 100);
+    budget_release(b, 100);
     assert_int_equal(budget_used(b), 0);
     budget_free(b);
 }

@@ -222,7 +222,7 @@ static void t_merge(void **state)
     free(merged);
 
     run_merge(&q, WORDS("a", "b", "b"));
-    assert_red(&q, ERR_FAILED, "shard 2 of 2 is there twice");
+    assert_red(&q, ERR_FAILED, "shard 2 of 2 occurs twice");
     char *path = xvfb_place(&q.x, "c");
     assert_int_equal(dir_make(path, NULL), 0);
     free(path);
@@ -232,7 +232,7 @@ static void t_merge(void **state)
                          "checks: [{ kind: shell, run: \"true\" }] }\n");
     run_shard(&q, "1/2", "other", NULL);
     run_merge(&q, WORDS("a", "b", "other"));
-    assert_red(&q, ERR_FAILED, "is of another version of the suite");
+    assert_red(&q, ERR_FAILED, "belongs to another version of the suite");
     qa_program_close(&q);
 }
 
@@ -383,7 +383,7 @@ static void t_feed(void **state)
     assert_true(seed_of(first) != seed_of(second));
     json_decref(answers);
     run_merge(&q, WORDS("fed/1", "fed/2", "fed/4"));
-    assert_red(&q, ERR_FAILED, "test 't2' is there twice");
+    assert_red(&q, ERR_FAILED, "test 't2' occurs twice");
     assert_int_equal(qa_program_remains(&q), 0);
     qa_program_close(&q);
 }

@@ -32,12 +32,12 @@ static void t_program(void **state)
     assert_non_null(strstr(o.err, "breakpoint: kind type"));
     assert_int_equal(json_array_size(stage_events(&t, "key_press")), 2);
     program_run(&t.x, &o, WORDS("step", "Press Save", "--step=terminal", "--fake", replies, "--runs", runs));
-    ONE_LINE(&o, ERR_USAGE, "there is no terminal", "--step=script:FILE");
+    ONE_LINE(&o, ERR_USAGE, "not a terminal", "--step=script:FILE");
     program_run(&t.x, &o, WORDS("step", "Press Save", "--step=cards", "--fake", replies, "--runs", runs));
-    ONE_LINE(&o, ERR_USAGE, "--step is one of", "'cards'");
+    ONE_LINE(&o, ERR_USAGE, "invalid --step", "'cards'");
     program_run(&t.x, &o,
                 WORDS("run", "Press Save", how, "--break", "kind dance", "--fake", replies, "--runs", runs));
-    ONE_LINE(&o, ERR_USAGE, "there is no action 'dance'");
+    ONE_LINE(&o, ERR_USAGE, "unknown action 'dance'");
     outcome_free(&o);
     free(replies);
     free(commands);
@@ -90,7 +90,7 @@ static void t_terminal(void **state)
     wait_for(fd, &said, "veto [REASON]");
     wait_for(fd, &said, "(help)?");
     assert_int_equal(write(fd, "dance\n", 6), 6);
-    wait_for(fd, &said, "there is no command 'dance'");
+    wait_for(fd, &said, "unknown command 'dance'");
     assert_int_equal(write(fd, "p 300 210\n", 10), 10);
     wait_for(fd, &said, "300,210");
     assert_int_equal(write(fd, "\n", 1), 1); /* Return runs it */

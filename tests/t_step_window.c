@@ -292,7 +292,7 @@ static void t_nowhere(void **state)
     struct outcome o = {0};
     driven_open(&t);
     program_run(&t.x, &o, WORDS("step", "Press Save", "--ui-display", ":987", "--fake", "/dev/null"));
-    ONE_LINE(&o, ERR_ENV, "no window on display ':987'");
+    ONE_LINE(&o, ERR_ENV, "cannot open the step window on display ':987'");
     outcome_free(&o);
     stage_close(&t);
 }

@@ -227,8 +227,8 @@ static void t_wrong_reports(void **state)
     } reports[] = {
         {"", "report:1: expected the results.json of an earlier run: "},
         {"<testsuites/>", "report:1: expected the results.json of an earlier run: "},
-        {"[]", "report' is no results.json"},
-        {"{\"tests\": 1}", "is no results.json: expected {\"tests\": "},
+        {"[]", "report' is not a results.json"},
+        {"{\"tests\": 1}", "is not a results.json: expected {\"tests\": "},
         {"{\"tests\": [{\"id\": 1, \"outcome\": \"passed\"}]}", "report: test 1: expected an id"},
         {"{\"tests\": [", "report:1: expected the results.json"},
     };

@@ -201,7 +201,7 @@ static void open_page(struct full *f, struct scene *s, enum page page)
     }
     scene_show(s, v);
     s->status = page == RUNNING ? "running to a breakpoint" : NULL;
-    s->notice = page == RUNNING ? "this window hides while the agent captures and acts" : NULL;
+    s->notice = page == RUNNING ? "this window is hidden while the agent captures and acts" : NULL;
     if (page == BREAKPOINTS)
         press(s, v, 'b');
     else if (page == HELP)
@@ -468,8 +468,9 @@ static void t_help(void **state)
         if (!find_text(&log, others[i].label))
             fail_msg("help lacks '%s'", others[i].label);
     }
-    static const char *const words[] = {"reused",       "kept from", "prefilled", "read in this", "forced",
-                                        "allowed only", "sampled",   "chosen by", "least",        "heat map"};
+    static const char *const words[] = {"reused", "kept from",    "prefilled", "processed in this",
+                                        "forced", "allowed only", "sampled",   "have chosen",
+                                        "least",  "heat map"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!find_text(&log, words[i]))
             fail_msg("help does not say '%s'", words[i]);

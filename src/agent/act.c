@@ -291,7 +291,7 @@ int agent_act(struct agent *a, struct err *e)
         tell_edit(a);
     if (!a->outcome.is_stale)
         a->outcome.stale = 0;
-    if (!screen_person(a->o->screen) && !a->outcome.is_stale) /* interruptions do not count */
+    if (!screen_user_input(a->o->screen) && !a->outcome.is_stale) /* interruptions do not count */
         a->outcome.errors = a->outcome.failed ? a->outcome.errors + 1 : 0;
     if (a->step.budget != AGENT_RUNNING) /* that was the last turn */
         a->r->status = a->step.budget;

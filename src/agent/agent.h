@@ -61,7 +61,8 @@ struct agent_options {
     int max_still;         /* actions in a row that should change the screen and do not; 0: no limit */
     bool dry_run;          /* press nothing */
     bool recorded;         /* replies are recorded actions, whose effects nobody has to see */
-    double human_quiet_ms; /* how long a person must be quiet before the run goes on; see screen_person() */
+    double
+        human_quiet_ms; /* how long a person must be quiet before the run goes on; see screen_user_input() */
     bool log_tokens;
     struct settle settle;
     const struct resume *resume; /* an interrupted run to continue, or NULL */

@@ -72,7 +72,7 @@ static bool other_program(const struct agent *a)
 
 void agent_deed_failed(struct agent *a, const struct action *action, enum action_fault fault, const char *why)
 {
-    bool interrupted = fault == FAULT_FOCUS || screen_person(a->o->screen) || other_program(a);
+    bool interrupted = fault == FAULT_FOCUS || screen_user_input(a->o->screen) || other_program(a);
     agent_deed(a, action, interrupted ? DEED_INTERRUPTED : DEED_FAILED, why);
 }
 

@@ -20,7 +20,7 @@ enum { REPEATS_TOLD = 3 }; /* same action, same screen: the model is told */
 static int wait_for_human(struct agent *a, struct err *e)
 {
     const struct agent_options *o = a->o;
-    const char *what = screen_person(o->screen);
+    const char *what = screen_user_input(o->screen);
     if (!what)
         return 0;
     char text[128];
@@ -28,7 +28,7 @@ static int wait_for_human(struct agent *a, struct err *e)
              o->human_quiet_ms / 1000);
     progress_trouble(o->progress, text);
     int64_t start = clock_ns();
-    int rc = screen_wait_for_person(o->screen, o->human_quiet_ms, e);
+    int rc = screen_wait_for_user(o->screen, o->human_quiet_ms, e);
     a->run.paused_ns += clock_ns() - start;
     a->run.paused_seen_ns = a->run.paused_ns;
     trace_begin(o->trace, a->step.number, "human");
@@ -42,7 +42,7 @@ int agent_ignore_answers(struct agent *a, struct err *e)
     if (a->run.paused_ns == a->run.paused_seen_ns)
         return 0;
     a->run.paused_seen_ns = a->run.paused_ns;
-    return screen_wait_for_person(a->o->screen, 0, e);
+    return screen_wait_for_user(a->o->screen, 0, e);
 }
 
 /* Tells the model which actions of its last reply were not executed (see calls.h). */

@@ -1,4 +1,4 @@
-/* failure.c - see failure.h. */
+/* failure.c - classifies the errors of endpoints, which differ in form from server to server. */
 #include "base/failure.h"
 
 #include "base/buf.h"
@@ -59,10 +59,10 @@ void failure_set(struct failure *f, enum failure_class c, const char *fmt, ...)
     va_end(ap);
 }
 
-/* ---- words ----------------------------------------------------------------------------------------- */
+/* ---- words in error messages ----------------------------------------------------------------------- */
 
-/* Words of error types, codes and messages in lower case; the first match decides, so that exact words stand
- * before vague ones. */
+/* Words of error types, codes and messages, in lower case. The first match decides, so specific words precede
+ * general ones. */
 static const struct {
     enum failure_class class;
     const char *word;
@@ -192,11 +192,11 @@ static enum failure_class class_of_status(int status)
 
 /* ---- error bodies ------------------------------------------------------------------------------------ */
 
-/* The parts of an error body, borrowed. */
+/* The members of an error body, borrowed. */
 struct report {
     const char *message;
     char names[256]; /* type, code, status: words that identify the error */
-    int code;        /* an HTTP status among them; 0: none */
+    int code;        /* an HTTP status found among them; 0: none */
 };
 
 static void add_name(struct report *r, const json_t *v)
@@ -210,7 +210,7 @@ static void add_name(struct report *r, const json_t *v)
         snprintf(r->names + strlen(r->names), sizeof r->names - strlen(r->names), "%s ", text);
 }
 
-/* Of {"detail": [{"msg"}]}, as FastAPI reports a request that does not validate. */
+/* Returns the text in {"detail": [{"msg"}]}, FastAPI's report of a request that fails validation. */
 static const char *first_text(json_t *v)
 {
     static const char *const members[] = {"message", "msg", "detail", "error", "raw"};
@@ -236,8 +236,8 @@ static void read_report(struct report *r, json_t *v)
     }
 }
 
-/* How long to wait, as some bodies say beside or in place of a header: Google's RetryInfo, the headers that
- * OpenRouter passes on, "Please try again in 1.2s", the time until a model is loaded. */
+/* Reads the time to wait that some error bodies state: Google's RetryInfo, the headers that OpenRouter passes
+ * on, "Please try again in 1.2s", the time until a model is loaded. */
 static void read_waits(struct failure *f, json_t *root, json_t *error)
 {
     struct retry_hint hint = {0};
@@ -267,7 +267,7 @@ static bool present(const json_t *v)
            !(json_is_array(v) && !json_array_size(v));
 }
 
-/* The member of an object that reports an error; NULL: none does. */
+/* Returns the member that reports an error; NULL: none does. */
 static json_t *error_in(json_t *root)
 {
     static const char *const replies[] = {"choices", "content", "output", "candidates", "data", "response"};

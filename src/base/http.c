@@ -1,8 +1,7 @@
-/* http.c - see http.h.
+/* http.c - HTTP client over libcurl, with timeouts and immediate cancellation.
  *
- * The multi interface is polled in short turns, between which the stop flag and the time since the last byte
- * are looked at: libcurl's own timeouts know neither.
- */
+ * The multi interface is polled in short intervals. After each, the stop flag and the time since the last
+ * byte are checked, because libcurl's own timeouts cover neither. */
 #include "base/http.h"
 
 #include "base/clock.h"
@@ -31,7 +30,7 @@ struct exchange {
     int64_t start; /* clock_ns() */
     int64_t heard; /* of the last byte, or of the start */
     bool began;    /* a byte has arrived */
-    bool enough;   /* on_data wants no more */
+    bool enough;   /* on_data has ended the transfer */
     bool too_long;
     size_t bytes;
     struct retry_hint hint;
@@ -69,7 +68,7 @@ void http_reply_free(struct http_reply *r)
     *r = (struct http_reply){0};
 }
 
-/* ---- what arrives ------------------------------------------------------------------------------ */
+/* ---- receiving --------------------------------------------------------------------------------- */
 
 static size_t on_body(char *data, size_t size, size_t n, void *arg)
 {
@@ -95,8 +94,8 @@ static size_t on_body(char *data, size_t size, size_t n, void *arg)
     return x->enough ? CURL_WRITEFUNC_ERROR : n;
 }
 
-/* Splits a header line into name and value without blanks around it.  The caller frees both; false: not a
- * header. */
+/* Splits a header line into name and value, both trimmed. The caller frees them. Returns false if the line is
+ * not a header. */
 static bool split_header(const char *line, size_t n, char **name, char **value)
 {
     const char *colon = memchr(line, ':', n);
@@ -148,7 +147,7 @@ char *http_escape_path(const char *path)
     return buf_take(&b);
 }
 
-/* ---- the exchange ------------------------------------------------------------------------------ */
+/* ---- the request ------------------------------------------------------------------------------- */
 
 static struct curl_slist *set_options(struct exchange *x, char why[CURL_ERROR_SIZE])
 {
@@ -161,7 +160,7 @@ static struct curl_slist *set_options(struct exchange *x, char why[CURL_ERROR_SI
     curl_easy_setopt(h, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2); /* or later */
     curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(h, CURLOPT_QUICK_EXIT, 1L); /* a stop does not wait until a name is found */
+    curl_easy_setopt(h, CURLOPT_QUICK_EXIT, 1L); /* cancelling does not wait for name resolution */
     curl_easy_setopt(h, CURLOPT_ERRORBUFFER, why);
     curl_easy_setopt(h, CURLOPT_USERAGENT, "holorun");
     if (q->ca_file)
@@ -175,7 +174,8 @@ static struct curl_slist *set_options(struct exchange *x, char why[CURL_ERROR_SI
         curl_easy_setopt(h, CURLOPT_POSTFIELDS, q->body);
         curl_easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->len);
         headers = curl_slist_append(headers, "Content-Type: application/json");
-        headers = curl_slist_append(headers, "Expect:"); /* no pause before a body with pictures */
+        /* no "100 Continue" wait before a body with images */
+        headers = curl_slist_append(headers, "Expect:");
     }
     for (int i = 0; q->headers && q->headers[i]; i++)
         headers = curl_slist_append(headers, q->headers[i]);
@@ -183,7 +183,7 @@ static struct curl_slist *set_options(struct exchange *x, char why[CURL_ERROR_SI
     return headers;
 }
 
-/* The host of an address, for messages: neither path nor anything that could be a secret. */
+/* Writes the host of an address for messages, without the path and anything that may be secret. */
 static void host_of(const char *url, char *out, size_t size)
 {
     CURLU *u = curl_url();
@@ -209,7 +209,7 @@ static int fail(const struct exchange *x, CURLcode code, const char *why, struct
         return err_set(e, ERR_ENV, "%s sent more than %d KiB of headers, or too many", host,
                        MAX_HEADERS >> 10);
     if (code == CURLE_URL_MALFORMAT)
-        return err_set(e, ERR_USAGE, "'%.200s' is not an address; one is http://127.0.0.1:8000/v1",
+        return err_set(e, ERR_USAGE, "'%.200s' is not an address such as http://127.0.0.1:8000/v1",
                        x->q->url);
     if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE)
         return err_set(e, ERR_ENV, "%s: its certificate was refused: %s", host, why);
@@ -219,7 +219,8 @@ static int fail(const struct exchange *x, CURLcode code, const char *why, struct
     return err_set(e, ERR_ENV, "%s: %s", host, *why ? why : curl_easy_strerror(code));
 }
 
-/* Whether the server has been silent, or the whole has lasted, for too long. */
+/* Checks the timeouts: -1 with e if the server has been silent for too long, or the request exceeds its total
+ * time limit. Sets out->broken then. */
 static int check_patience(struct exchange *x, struct err *e)
 {
     double limit = x->began ? x->q->idle_s > 0 ? x->q->idle_s : 120 : x->q->first_s > 0 ? x->q->first_s : 300;
@@ -231,7 +232,8 @@ static int check_patience(struct exchange *x, struct err *e)
     x->out->broken = true;
     if (!silent)
         return err_set(e, ERR_ENV, "%s: its reply was not complete after %.3g s", host, x->q->whole_s);
-    return err_set(e, ERR_ENV, "%s: nothing %s for %.3g s", host, x->began ? "more" : "came", limit);
+    return err_set(e, ERR_ENV, "%s: nothing %s for %.3g s", host, x->began ? "more received" : "received",
+                   limit);
 }
 
 static int run_exchange(struct http_client *c, struct exchange *x, CURLcode *code, struct err *e)

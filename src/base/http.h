@@ -1,8 +1,7 @@
-/* http.h - one HTTP exchange at a time over libcurl, which a stop ends at once.
+/* http.h - HTTP client that sends one request at a time over libcurl and can be cancelled at any time.
  *
- * Certificates are verified.  A redirect is not followed: the next host must not get the key, and the message
- * names the address that it gave.  Replies are neither decompressed nor longer than `max_bytes`.
- */
+ * Certificates are verified. Redirects are not followed, because the next host must not get the key; the
+ * error message names the new address. Replies are not decompressed and have a size limit of `max_bytes`. */
 #ifndef HOLORUN_BASE_HTTP_H
 #define HOLORUN_BASE_HTTP_H
 
@@ -11,10 +10,10 @@
 
 #include <stddef.h>
 
-struct http_client; /* keeps its connection between requests; one thread at a time */
+struct http_client; /* keeps its connection between requests; used by one thread at a time */
 
 struct http_client *http_open(void);
-void http_close(struct http_client *c); /* NULL is fine */
+void http_close(struct http_client *c); /* Closes a client; c may be NULL. */
 
 struct http_request {
     const char *url;
@@ -27,32 +26,32 @@ struct http_request {
     double whole_s;                    /* for all of it; 0: no limit */
     size_t max_bytes;                  /* of the reply; 0: 64 MiB */
     const char *ca_file;               /* PEM, in place of the machine's certificates; may be NULL */
-    /* The body of a reply with status 200 or 206 as it arrives, when status and headers are known;
-     * non-zero ends the exchange as if it were complete. NULL: it goes into reply.body, as those of
-     * other statuses do. */
+    /* Called with each piece of the body of a reply with status 200 or 206; status and headers are known
+     * then. Returns non-zero to end the transfer as if it were complete. NULL: the body is stored in
+     * reply.body, like that of any other status. */
     int (*on_data)(void *arg, const char *data, size_t n);
     void *arg;
 };
 
 struct http_reply {
     int status;          /* 200 */
-    double retry_after;  /* seconds that the server asks the client to wait; 0: none */
-    double limit_reset;  /* seconds until the first of its rate limits is reset; 0: it does not say */
-    char type[64];       /* of the content, without parameters: "text/event-stream" */
-    char location[4096]; /* of a redirect; "" */
+    double retry_after;  /* seconds that the server asks the client to wait; 0: not stated */
+    double limit_reset;  /* seconds until the first of its rate limits is reset; 0: not stated */
+    char type[64];       /* content type without parameters: "text/event-stream" */
+    char location[4096]; /* new address of a redirect; "" if none */
     struct buf body;
-    bool broken;    /* -1 because the connection failed or timed out: the request may be sent again */
-    bool unreached; /* -1 because the connection failed: an unknown name, a refusal */
-    bool received;  /* some of a body of status 200 had arrived */
+    bool broken;    /* failed because of the connection or a timeout: the request may be repeated */
+    bool unreached; /* failed because no connection was made: unknown host, connection refused */
+    bool received;  /* part of a body with status 200 had arrived */
     size_t headers; /* bytes of them */
 };
 
-/* 0: the server has answered, with any status; -1: it has not, with the reason.  The caller calls
- * http_reply_free in both cases. */
+/* Sends a request. Returns 0 if the server replied, with any status; -1 with the reason in e if it did not.
+ * The caller calls http_reply_free in both cases. */
 int http_send(struct http_client *c, const struct http_request *q, struct http_reply *out, struct err *e);
 void http_reply_free(struct http_reply *r);
 
-/* A path or a part of one as it stands in an address; the caller frees it. */
+/* Returns a path, or a part of one, percent-encoded for an address. The caller frees it. */
 char *http_escape_path(const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* retry.c - see retry.h. */
+/* retry.c - computes when to repeat a failed request. */
 #include "base/retry.h"
 
 #include <curl/curl.h>
@@ -20,7 +20,7 @@ double retry_now(void)
 
 /* ---- durations and dates ---------------------------------------------------------------------------- */
 
-/* Seconds of one unit at the start of a text; *n: its bytes. 0: not a unit. */
+/* Returns the seconds of a unit at the start of a text, *n: its length in bytes. 0: not a unit. */
 static double unit_at(const char *text, size_t *n)
 {
     static const struct {
@@ -52,7 +52,8 @@ static double unit_at(const char *text, size_t *n)
     return 0;
 }
 
-/* "12", "1.5s", "6m0s", "1h2m", "6 seconds": seconds, *end: behind it.  -1: not a duration. */
+/* Parses a duration ("12", "1.5s", "6m0s", "1h2m", "6 seconds") into seconds; *end: the character after it.
+ * -1: not a duration. */
 static double duration(const char *text, const char **end)
 {
     double sum = 0;
@@ -97,7 +98,7 @@ static double bounded(double seconds)
     return seconds < LONGEST_S ? seconds : LONGEST_S;
 }
 
-/* Seconds from now; 0: unknown, or not in the future. */
+/* Returns the seconds from now to a date; 0: unknown, or not in the future. */
 static double seconds_until(const char *text, double now)
 {
     const char *end;

@@ -1,4 +1,4 @@
-/* secret.c - see secret.h. */
+/* secret.c - reads secrets into locked memory and substitutes them for their names; see secret.h. */
 #include "base/secret_impl.h"
 
 #include "base/file.h"
@@ -16,7 +16,7 @@
 
 /* ---- locked memory ---------------------------------------------------------------------------- */
 
-struct block { /* header before the memory returned */
+struct block { /* header in front of the returned memory */
     size_t size;
 };
 
@@ -27,7 +27,7 @@ static void *block_new(size_t size)
     if (b == MAP_FAILED)
         die(ERR_ENV, "out of memory");
     b->size = all;
-    if (mlock(b, all)) { /* above RLIMIT_MEMLOCK: it may be swapped */
+    if (mlock(b, all)) { /* beyond RLIMIT_MEMLOCK the memory may be swapped */
     }
     madvise(b, all, MADV_DONTDUMP);
     madvise(b, all, MADV_WIPEONFORK);
@@ -69,7 +69,7 @@ static int read_name(struct secret *one, const char *spec, struct err *e)
     bool good = n >= 1 && n <= SECRET_NAME && isalpha((unsigned char)spec[0]);
     for (size_t i = 0; good && i < n; i++)
         good = isalnum((unsigned char)spec[i]) || spec[i] == '_';
-    if (!good || spec[n] != '=') /* not quoted: it may be the secret itself */
+    if (!good || spec[n] != '=') /* not quoted in the message: it may be the secret itself */
         return err_set(
             e, ERR_USAGE,
             "--secret expects NAME=env:VARIABLE or NAME=file:PATH, NAME of up to %d letters, digits and _",
@@ -85,12 +85,12 @@ static int read_env(struct secret *one, const char *variable, struct err *e)
     char *value = getenv(variable);
     size_t n = value ? strlen(value) : 0;
     if (!value)
-        return err_set(e, ERR_USAGE, "secret %s: there is no environment variable '%.60s'", one->name,
+        return err_set(e, ERR_USAGE, "secret %s: environment variable '%.60s' is not set", one->name,
                        variable);
     if (n > SECRET_MAX)
         return err_set(e, ERR_USAGE, "secret %s is longer than %d bytes", one->name, SECRET_MAX);
     memcpy(one->value, value, n + 1);
-    explicit_bzero(value, n); /* also in /proc/PID/environ */
+    explicit_bzero(value, n); /* erases it in /proc/PID/environ, too */
     unsetenv(variable);
     return 0;
 }
@@ -102,10 +102,10 @@ static int read_secret_file(struct secret *one, const char *path, struct err *e)
     struct err why = ERR_INIT;
     struct stat st;
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & S_IWOTH)
-        return err_set(e, ERR_USAGE, "secret %s: everybody on this machine can change '%s': chmod go= it",
+        return err_set(e, ERR_USAGE, "secret %s: '%s' is writable by every user: run chmod go= on it",
                        one->name, path);
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & S_IROTH)
-        warn("secret %s: everybody on this machine can read '%s': chmod go= it", one->name, path);
+        warn("secret %s: '%s' is readable by every user: run chmod go= on it", one->name, path);
     if (file_read(path, SECRET_MAX + 2, &data, &len, &why))
         return err_set(e, ERR_USAGE, "secret %s: %s", one->name, why.text);
     size_t n = len;
@@ -119,18 +119,18 @@ static int read_secret_file(struct secret *one, const char *path, struct err *e)
     explicit_bzero(data, len);
     free(data);
     if (n > SECRET_MAX || nul)
-        return err_set(e, ERR_USAGE, "secret %s: '%s' holds %s", one->name, path,
+        return err_set(e, ERR_USAGE, "secret %s: '%s' contains %s", one->name, path,
                        nul ? "a NUL" : "more than 1024 bytes");
     return 0;
 }
 
-/* Short values would match ordinary text; control characters could not be typed. */
+/* Rejects short values, which would match ordinary text, and control characters, which cannot be typed. */
 static int check_value(struct secret *one, struct err *e)
 {
     size_t n = strlen(one->value);
     if (n < SECRET_MIN)
         return err_set(e, ERR_USAGE,
-                       "secret %s is shorter than %d bytes: it could not be kept out of records", one->name,
+                       "secret %s is shorter than %d bytes: it would match other text in records", one->name,
                        SECRET_MIN);
     bool control = false;
     for (size_t i = 0; i < n; i++)
@@ -141,7 +141,7 @@ static int check_value(struct secret *one, struct err *e)
     return 0;
 }
 
-/* The next free entry, with the name from spec; NULL with e. */
+/* Returns the next free entry with the name from spec, or NULL with e. */
 static struct secret *new_secret(struct secrets *s, const char *spec, struct err *e)
 {
     if (s->n == SECRETS_MAX) {
@@ -213,7 +213,7 @@ int secrets_open(struct secrets **out, const char *const *specs, struct err *e)
     return 0;
 }
 
-/* Index of the secret whose {{NAME}} is at p, or -1.  *len: length of {{NAME}}. */
+/* Returns the index of the secret whose {{NAME}} is at p, or -1. *len: length of {{NAME}}. */
 static int name_at(const struct secrets *s, const char *p, size_t *len)
 {
     for (int i = 0; p[0] == '{' && p[1] == '{' && i < s->n; i++) {

@@ -9,7 +9,7 @@ struct secret {
     char value[SECRET_MAX + 1];
 };
 
-struct secrets { /* in a block of its own pages */
+struct secrets { /* on its own memory pages */
     int n;
     struct secret list[SECRETS_MAX];
 };

@@ -1,4 +1,5 @@
-/* secret_text.c - finds and masks the values of secrets in texts, and what looks like a key; see secret.h. */
+/* secret_text.c - finds and masks the values of secrets in texts, and text that looks like a
+ * key; see secret.h. */
 #include "base/secret_impl.h"
 
 #include "base/utf8.h"
@@ -8,11 +9,11 @@
 #include <string.h>
 #include <strings.h>
 
-enum { LEVELS = 4 }; /* 0: as it is; 2: a reply that is JSON, within an event */
+enum { LEVELS = 4 }; /* levels of JSON quoting; 0: plain text; 2: a reply in JSON within an event */
 
 /* ---- values in texts -------------------------------------------------------------------------- */
 
-/* The four digits of "\\uXXXX" at p, after `slashes` backslashes; -1: there are none. */
+/* Returns the value of "\uXXXX" at p after `slashes` backslashes; -1: not an escape. */
 static int escaped_unit(const char *p, const char *end, int slashes)
 {
     char digits[5] = "";
@@ -22,14 +23,14 @@ static int escaped_unit(const char *p, const char *end, int slashes)
     return strspn(digits, "0123456789abcdefABCDEF") == 4 ? (int)strtol(digits, NULL, 16) : -1;
 }
 
-/* Length of the spelling at p of the character `want`, n bytes of UTF-8 at value; 0: it is another.
- * level: how often the text was quoted as JSON; each time doubles the backslashes. */
+/* Returns the length of an encoding at p of the character `want`, n bytes of UTF-8 at value; 0: another
+ * character. level: how often the text was quoted as JSON; each time doubles the backslashes. */
 static size_t spelling(uint32_t want, const char *value, size_t n, const char *p, const char *end, int level)
 {
     int slashes = level ? 1 << (level - 1) : 0;
     size_t left = (size_t)(end - p), quote = (size_t)(1 << level) - 1;
     int unit = level ? escaped_unit(p, end, slashes) : -1;
-    if (unit >= 0xd800 && unit < 0xdc00) { /* the first of a pair */
+    if (unit >= 0xd800 && unit < 0xdc00) { /* the first half of a surrogate pair */
         int low = escaped_unit(p + slashes + 5, end, slashes);
         if (low >= 0xdc00 && want == 0x10000u + ((uint32_t)(unit - 0xd800) << 10) + (uint32_t)(low - 0xdc00))
             return 2 * ((size_t)slashes + 5);
@@ -45,7 +46,7 @@ static size_t spelling(uint32_t want, const char *value, size_t n, const char *p
     return left >= n && !memcmp(p, value, n) ? n : 0;
 }
 
-/* Length of the value at p in one of its spellings, 0: it is not there.  Any text may quote JSON. */
+/* Returns the length of the value at p in any encoding; 0: not found. Any text may contain quoted JSON. */
 static size_t value_length(const char *value, const char *p, const char *end)
 {
     for (int level = 0; level < LEVELS; level++) {
@@ -65,7 +66,7 @@ static size_t value_length(const char *value, const char *p, const char *end)
     return 0;
 }
 
-/* Index of the secret with the longest value at p, or -1.  *len: its length. */
+/* Returns the index of the secret with the longest value at p, or -1. *len: its length. */
 static int value_at(const struct secrets *s, const char *p, const char *end, size_t *len)
 {
     int found = -1;
@@ -80,7 +81,7 @@ static int value_at(const struct secrets *s, const char *p, const char *end, siz
     return found;
 }
 
-/* Length of the character or JSON escape at p. */
+/* Returns the length of the character or JSON escape at p. */
 static size_t escape_length(const char *p, const char *end, bool json)
 {
     size_t n = !json || *p != '\\' ? 1 : p + 1 < end && p[1] == 'u' ? 6 : 2;
@@ -112,7 +113,7 @@ char *secrets_mask(const struct secrets *s, const char *text)
     return result;
 }
 
-/* Returns whether a text has the value in one of its spellings. */
+/* Returns whether a text contains the value in any encoding. */
 static bool has_value(const char *text, const char *value)
 {
     const char *end = text + strlen(text);
@@ -146,14 +147,15 @@ int secrets_find_values(const struct secrets *s, const char *text, const char *n
     return n;
 }
 
-/* ---- what looks like a key or password --------------------------------------------------------- */
+/* ---- text that looks like a key or password ---------------------------------------------------------- */
 
-/* A fixed head followed by the characters of the secret.  No backtracking: time is linear in the text. */
+/* A fixed prefix followed by the characters of the secret. Matching does not backtrack, so time is linear in
+ * the text. */
 static const struct pattern {
-    const char *head; /* compared without regard to case */
+    const char *head; /* ASCII case is ignored */
     size_t least;     /* minimum length of the secret, so that ordinary words do not match */
-    bool word;        /* the head must start a word */
-    bool exact;       /* the head is case-sensitive */
+    bool word;        /* the prefix must start a word */
+    bool exact;       /* the prefix is case-sensitive */
 } patterns[] = {
     {"bearer ", 8, true, false},
     {"hk-", 12, true, true},
@@ -170,7 +172,8 @@ static const struct pattern {
     {"hai_api_key=", 1, false, false},
 };
 
-/* Bytes of the secret's character at p: 1, 2 for a quote or backslash escaped in JSON, 0 at the end. */
+/* Returns the bytes of the secret's character at p: 1, 2 for a quote or backslash escaped in JSON, 0 at the
+ * end. */
 static size_t in_secret(const char *p, const char *end)
 {
     if (p < end && *p == '\\')
@@ -180,7 +183,7 @@ static size_t in_secret(const char *p, const char *end)
     return part;
 }
 
-/* Length of head and secret at p; 0: no match.  *head: length of the head, which stays. */
+/* Returns the length of prefix and secret at p; 0: no match. *head: length of the prefix, which is kept. */
 static size_t match_pattern(const struct pattern *q, const char *text, const char *p, const char *end,
                             size_t *head)
 {
@@ -195,8 +198,8 @@ static size_t match_pattern(const struct pattern *q, const char *text, const cha
     return m >= q->least ? n + m : 0;
 }
 
-/* Appends text[0..len), the inside of a JSON string, with "[redacted]" for what looks like a key or
- * password; no match crosses a quote or splits an escape. */
+/* Appends text[0..len), the content of a JSON string, and replaces text that looks like a key or password by
+ * "[redacted]". No match crosses a quote or splits an escape. */
 static void scrub_patterns(const char *text, size_t len, struct buf *out)
 {
     const char *end = text + len;
@@ -216,7 +219,7 @@ static void scrub_patterns(const char *text, size_t len, struct buf *out)
 
 /* ---- JSON --------------------------------------------------------------------------------------- */
 
-/* The closing quote of the JSON string whose content begins at p, or end. */
+/* Returns the closing quote of the JSON string whose content begins at p, or end. */
 static const char *string_end(const char *p, const char *end)
 {
     while (p < end && *p != '"')
@@ -242,7 +245,7 @@ void secrets_scrub_json(const struct secrets *s, struct buf *json)
         p = close < end ? close + 1 : end;
         buf_puts(&out, close < end ? "\"" : "");
     }
-    buf_clear(json); /* nothing rather than a leak */
+    buf_clear(json); /* an empty text rather than a leak */
     if (!out.full && !one.full)
         buf_put(json, out.data, out.len);
     explicit_bzero(out.data, out.len);

@@ -3,7 +3,7 @@
 
 #include "run/running.h"
 #include "screen/displays.h"
-#include "screen/driver.h"
+#include "screen/input_owner.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,14 +86,14 @@ static int several(int n, struct err *e)
 static int ask_server(const char *display, const struct running *runs, int n, struct running *out,
                       struct err *e)
 {
-    struct driver d;
+    struct input_owner d;
     bool here;
-    if (!display || !driver_find(display, &d, &here))
+    if (!display || !input_owner_find(display, &d, &here))
         return 0;
     if (!here)
         return err_set(e, ERR_ENV, "display '%s' is driven by process %d on %.*s: stop it there", display,
                        (int)d.pid, (int)strcspn(d.where, " "), d.where);
-    *out = (struct running){.pid = d.pid, .born = d.born};
+    *out = (struct running){.pid = d.pid, .born = d.start_ticks};
     snprintf(out->display, sizeof out->display, "%s", display);
     snprintf(out->task, sizeof out->task, "the run that drives this display");
     for (int i = 0; i < n; i++)

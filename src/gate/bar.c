@@ -1,10 +1,10 @@
 /* bar.c - finds the address that Enter would open in a browser.
  *
- * The browser reports the text of its address bar (struct gate_options, field).  Where it does not, the gate
- * tracks the text that the run has written into each window.  The text is known as long as it only grew at
- * its end.  Keys that delete, move the cursor or complete the text make it unknown, and Enter is asked about.
- * A click may return the keyboard to a field that the run has left, so such a field's text stays tracked.
- */
+ * The browser reports the text of its address bar (struct gate_options, field). If it does not, the gate
+ * tracks the text that the run has written into each window. The text is known as long as it was only
+ * appended to. Keys that delete, move the cursor or complete the text make it unknown, and Enter then needs
+ * confirmation. A click may return the focus to a field that the run has left, so such a field's text stays
+ * tracked. */
 #include "gate/gate_impl.h"
 
 #include "base/clock.h"
@@ -32,7 +32,7 @@ static bool is_modifier(uint32_t key)
     return (key >= XK_Shift_L && key <= XK_Hyper_R) || ONE_OF(key, XK_Caps_Lock, XK_Num_Lock);
 }
 
-/* A key with Control, Alt or Super. */
+/* Classifies a key with Control, Alt or Super. */
 static enum edit edit_by_command(const struct policy_subject *s, uint32_t key)
 {
     bool control = subject_has_key(s, XK_Control_L), alt = subject_has_key(s, XK_Alt_L);
@@ -48,7 +48,8 @@ static enum edit edit_by_command(const struct policy_subject *s, uint32_t key)
     return changes || (alt && !control && key > ' ' && key < 0x100) ? EDIT_CHANGES : EDIT_MOVES;
 }
 
-/* The keys of the cursor select with Shift; dead keys and Compose make characters that are not known. */
+/* Classifies a key without Control, Alt or Super. With Shift, cursor keys select; dead keys and Compose
+ * produce unknown characters. */
 static enum edit edit_by_key(const struct policy_subject *s, uint32_t key)
 {
     bool shift = subject_has_key(s, XK_Shift_L);
@@ -80,7 +81,7 @@ enum edit edit_of(const struct policy_subject *s)
         if (is_modifier(key))
             continue;
         enum edit one = command ? edit_by_command(s, key) : edit_by_key(s, key);
-        if (a->kind == ACT_KEYDOWN && one == EDIT_NONE) /* it may repeat */
+        if (a->kind == ACT_KEYDOWN && one == EDIT_NONE) /* the key may repeat */
             one = EDIT_MOVES;
         edit = one > edit ? one : edit;
     }
@@ -121,14 +122,14 @@ bool edit_opens_menu(const struct action *a)
     return (a->kind == ACT_CLICK || a->kind == ACT_MDOWN) && a->button == 3;
 }
 
-/* ---- what may be in a field ------------------------------------------------------------------------- */
+/* ---- possible content of a field --------------------------------------------------------------------- */
 
 enum {
-    BAR_H = 110,   /* pixels of a browser's window above its page */
-    COPY_MS = 2000 /* until a busy program has certainly copied */
+    BAR_H = 110,   /* height in pixels of a browser window above its page */
+    COPY_MS = 2000 /* time for a busy program to own the copied selection */
 };
 
-/* Returns whether the action points into the part of the window that has the address bar. */
+/* Returns whether the action points into the part of the window with the address bar. */
 static bool points_at_bar(const struct policy_subject *s)
 {
     const struct policy_target *t = &s->targets[0];
@@ -136,8 +137,8 @@ static bool points_at_bar(const struct policy_subject *s)
     return y >= 0 && y < BAR_H;
 }
 
-/* Returns whether keys that change or move something may take the keyboard out of the address bar: not those
- * of the cursor and of editing. */
+/* Returns whether keys that change or move something may move the focus out of the address bar. Cursor and
+ * editing keys do not. */
 static bool leaves_bar(const struct written *w, const struct policy_subject *s)
 {
     const struct action *a = s->action;
@@ -149,14 +150,14 @@ static bool leaves_bar(const struct written *w, const struct policy_subject *s)
         uint32_t key = policy_key(a->keys[i]);
         bool edits = subject_has_key(s, XK_Control_L) && ONE_OF(key, XK_z, XK_y, XK_u, XK_h, XK_x);
         bool cursor = (key >= XK_Home && key <= XK_Begin) || key == XK_Insert;
-        bool suggests = key == XK_Tab && *w->text; /* it goes through what the browser suggests */
+        bool suggests = key == XK_Tab && *w->text; /* Tab cycles through the browser's suggestions */
         if (!is_modifier(key) && !edits && !cursor && !suggests && edit_of(s) != EDIT_NONE)
             return true;
     }
     return false;
 }
 
-/* Returns whether the characters written so far, in some order, contain a scheme that runs code. */
+/* Returns whether the characters written so far, in any order, contain a scheme that runs code. */
 static bool could_be_code(const struct written *w)
 {
     static const char *const needed[] = {"javascript", "vbscript", "data/", "jar"};
@@ -212,7 +213,7 @@ static void begin_field(struct written *w)
     w->last = 0;
 }
 
-/* The keyboard goes to another field, or back to one that was written into before. */
+/* Notes that the focus moves to another field, or back to one that was written into before. */
 static void leave_field(struct written *w)
 {
     w->left = w->left || !is_empty(w);
@@ -223,7 +224,7 @@ static void leave_field(struct written *w)
     w->last = 0;
 }
 
-/* Tracks whether the keyboard is in the address bar. */
+/* Tracks whether the address bar has the focus. */
 static void note_place(struct written *w, const struct policy_subject *s, enum edit edit)
 {
     const struct action *a = s->action;
@@ -231,7 +232,7 @@ static void note_place(struct written *w, const struct policy_subject *s, enum e
     if (placed && a->button != 3)
         w->in_bar = points_at_bar(s);
     else if (edit_enters_bar(s))
-        w->in_bar = !(w->in_bar && subject_has_key(s, XK_F6)); /* which then leaves it for the page */
+        w->in_bar = !(w->in_bar && subject_has_key(s, XK_F6)); /* F6 in the bar moves the focus to the page */
     else if (edit == EDIT_COMMITS || ((edit == EDIT_MOVES || edit == EDIT_CHANGES) && leaves_bar(w, s)))
         w->in_bar = false;
 }
@@ -290,7 +291,7 @@ const struct written *gate_written(const struct gate *g, unsigned long window)
     return &nothing;
 }
 
-/* The entry of a window, moved to the front; a new one replaces the oldest. */
+/* Returns the entry of a window and moves it to the front; a new entry replaces the oldest. */
 static struct written *written_in(struct gate *g, unsigned long window)
 {
     int i = 0;
@@ -304,8 +305,8 @@ static struct written *written_in(struct gate *g, unsigned long window)
     return &g->written[0];
 }
 
-/* Returns whether the action pastes what the run has just copied: the program may not have taken over the
- * selection yet, so its text as it was read may be an older one. */
+/* Returns whether the action pastes text that the run copied less than COPY_MS ago. The program may not own
+ * the selection yet, so the text that was read may be outdated. */
 static bool pastes_too_early(struct gate *g)
 {
     const struct policy_subject *s = &g->subject.s;
@@ -359,9 +360,9 @@ void gate_note_edit(struct gate *g, const struct action *a, unsigned long window
         w->text[0] = 0;
 }
 
-/* ---- which address an action opens ---------------------------------------------------------------- */
+/* ---- the address that an action opens -------------------------------------------------------------- */
 
-/* Enter alone, Enter after text, or a click, which may hit a suggestion or the button beside the bar. */
+/* Enter alone, Enter after text, or a click, which may hit a suggestion or the button next to the bar */
 enum opening { OPENS_NOTHING, OPENS_BY_ENTER, OPENS_AFTER_TEXT, OPENS_BY_CLICK };
 
 static enum opening opening_of(const struct gate *g)
@@ -378,8 +379,8 @@ static enum opening opening_of(const struct gate *g)
     return click && (w->unknown || could_be_code(w)) ? OPENS_BY_CLICK : OPENS_NOTHING;
 }
 
-/* Takes the address from the text that the run has written, as the program does not report it. */
-static void guess_address(struct gate *g, enum opening how, unsigned long window)
+/* Derives the address from the text that the run has written; used if the program does not report it. */
+static void infer_address(struct gate *g, enum opening how, unsigned long window)
 {
     const struct written *w = gate_written(g, window);
     struct policy_address *bar = &g->subject.s.address;
@@ -388,15 +389,15 @@ static void guess_address(struct gate *g, enum opening how, unsigned long window
     if (how == OPENS_BY_CLICK && !(unknown && could_be_code(w)))
         return;
     int n = how == OPENS_AFTER_TEXT ? (int)strcspn(text, "\r\n") : 0;
-    unknown = unknown || (w->bar && memchr(text, '\t', (size_t)n)); /* Tab completes */
+    unknown = unknown || (w->bar && memchr(text, '\t', (size_t)n)); /* Tab completes the text */
     snprintf(g->bar, sizeof g->bar, "%s%.*s", w->selected ? "" : w->text, n, text);
     *bar = (struct policy_address){true, !unknown, g->bar};
     if (how == OPENS_AFTER_TEXT && (w->selected || g->subject.s.action->overwrite))
         bar->known = true;
 }
 
-/* Returns whether a drag goes from the lower part of a window to its upper part: a browser opens a link or a
- * text that is dropped on its address bar or tabs. */
+/* Returns whether a drag goes from the page to the upper part of a window: a browser opens a link or a text
+ * that is dropped on its address bar or tabs. */
 static bool drops_on_bar(const struct policy_subject *s)
 {
     const struct policy_target *t = &s->targets[0];
@@ -425,7 +426,7 @@ void gate_look_up_address(struct gate *g)
         return;
     bool read = gate_read_field(g, t, &field, &differs);
     if (!read || (differs && !field.tools)) {
-        guess_address(g, how, t->window.id);
+        infer_address(g, how, t->window.id);
         s->address.known = s->address.known && !(differs && g->part);
     } else if (field.tools) {
         t->shell = true;

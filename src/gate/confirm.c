@@ -1,4 +1,5 @@
-/* confirm.c - see confirm.h. */
+/* confirm.c - asks the user for confirmation, at the terminal, through a command or through a host; see
+ * confirm.h. */
 #include "gate/confirm.h"
 
 #include "base/clock.h"
@@ -45,17 +46,17 @@ int confirm_parse(const char *text, struct confirm *out, struct err *e)
         return 0;
     }
     return err_set(e, ERR_USAGE,
-                   "--confirm is auto, tty, never, yes-to-all, caller or cmd: with a shell command, not '%s'",
+                   "invalid --confirm '%s': expected auto, tty, never, yes-to-all, caller or cmd:COMMAND",
                    text);
 }
 
-struct wait { /* ends a question without an answer */
+struct wait { /* state of a question that waits for an answer */
     int64_t start;
     double seconds;
     const volatile int *stop;
 };
 
-/* Whether the question has been stopped or has timed out. */
+/* Returns whether the question was stopped or has timed out, and sets *answer accordingly. */
 static bool has_ended(const struct wait *w, enum confirm_answer *answer)
 {
     if (flag_up(w->stop))
@@ -67,7 +68,7 @@ static bool has_ended(const struct wait *w, enum confirm_answer *answer)
     return true;
 }
 
-/* ---- the picture ------------------------------------------------------------------------------ */
+/* ---- the image --------------------------------------------------------------------------------------- */
 
 enum colours { COLOURS_NONE, COLOURS_256, COLOURS_TRUE };
 
@@ -85,12 +86,12 @@ static void put_colour(FILE *f, enum colours depth, int ground, const uint8_t c[
 {
     if (depth == COLOURS_TRUE)
         fprintf(f, "\033[%d;2;%d;%d;%dm", ground, c[0], c[1], c[2]);
-    else /* a cube of 6 x 6 x 6 */
+    else /* a colour cube of 6 x 6 x 6 */
         fprintf(f, "\033[%d;5;%dm", ground,
                 16 + 36 * (c[0] * 5 / 255) + 6 * (c[1] * 5 / 255) + c[2] * 5 / 255);
 }
 
-/* The colour of an upper half block is the upper pixel, its background the lower one. */
+/* Prints half blocks: the foreground colour is the upper pixel, the background colour the lower one. */
 void confirm_print_picture(FILE *f, const struct image *im, int columns)
 {
     enum colours depth = colours();
@@ -113,11 +114,11 @@ void confirm_print_picture(FILE *f, const struct image *im, int columns)
 
 /* ---- at the terminal -------------------------------------------------------------------------- */
 
-/* The terminal, if this process may read from it; -1. */
+/* Opens the terminal. Returns -1 if there is none or this process may not read from it. */
 static int open_terminal(void)
 {
     int fd = open("/dev/tty", O_RDWR | O_CLOEXEC);
-    if (fd >= 0 && tcgetpgrp(fd) != getpgrp()) { /* in the background: reading would stop the process */
+    if (fd >= 0 && tcgetpgrp(fd) != getpgrp()) { /* reading in the background would stop the process */
         close(fd);
         fd = -1;
     }
@@ -157,7 +158,7 @@ static enum confirm_answer ask_terminal(int fd, const struct confirm *c, const s
     struct wait w = {clock_ns(), c->seconds, stop};
     enum confirm_answer answer = CONFIRM_DECLINED;
     char line[256];
-    tcflush(fd, TCIFLUSH); /* earlier input is not an answer */
+    tcflush(fd, TCIFLUSH); /* input typed earlier is not an answer */
     print_question(fd, q, c->seconds);
     while (!has_ended(&w, &answer)) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -171,9 +172,9 @@ static enum confirm_answer ask_terminal(int fd, const struct confirm *c, const s
     return answer;
 }
 
-/* ---- by a command ----------------------------------------------------------------------------- */
+/* ---- through a command ------------------------------------------------------------------------------- */
 
-/* The question as an anonymous file. */
+/* Writes the question to an anonymous file. Returns its descriptor, or -1. */
 static int question_file(const char *json)
 {
     int fd = memfd_create("question", MFD_CLOEXEC);
@@ -185,7 +186,8 @@ static int question_file(const char *json)
     return fd;
 }
 
-/* In its own process group, with default signals and stdout to /dev/null. */
+/* Starts the command in its own process group, with default signals and stdout to /dev/null. Returns -1 on
+ * failure. */
 static pid_t start_command(const char *command, int in)
 {
     posix_spawn_file_actions_t files;
@@ -212,14 +214,14 @@ static pid_t start_command(const char *command, int in)
     return pid;
 }
 
-/* SIGTERM, then SIGKILL to the group. */
+/* Sends SIGTERM, and after GRACE_MS SIGKILL, to the process group. */
 static void kill_command(pid_t pid)
 {
     int status;
     kill(-pid, SIGTERM);
     for (int ms = 0; ms < GRACE_MS; ms += POLL_MS) {
         if (waitpid(pid, &status, WNOHANG) == pid) {
-            kill(-pid, SIGKILL); /* its children */
+            kill(-pid, SIGKILL); /* child processes */
             return;
         }
         clock_sleep_ms(POLL_MS);
@@ -242,7 +244,7 @@ static enum confirm_answer ask_command(const struct confirm *c, const struct con
     while (!has_ended(&w, &answer)) {
         if (waitpid(pid, &status, WNOHANG) == pid) {
             kill(-pid, SIGKILL);
-            if (WIFEXITED(status) && WEXITSTATUS(status) == 127) /* no such command */
+            if (WIFEXITED(status) && WEXITSTATUS(status) == 127) /* command not found */
                 return CONFIRM_NOBODY;
             return WIFEXITED(status) && !WEXITSTATUS(status) ? CONFIRM_ALLOWED : CONFIRM_DECLINED;
         }

@@ -1,17 +1,15 @@
-/* confirm.h - asks a person for confirmation; anything but yes is no.
+/* confirm.h - asks the user for confirmation; any answer except yes counts as no.
  *
- *     auto          at the terminal when there is one, else never
- *     tty           at the terminal that this process belongs to
- *     cmd:COMMAND   a shell command gets the question as JSON on stdin; exit code 0 is yes
- *     never         nobody is asked: no
- *     yes-to-all    nobody is asked: yes
+ *   auto          at the terminal if there is one, otherwise never
+ *   tty           at the terminal of this process
+ *   cmd:COMMAND   a shell command reads the question as JSON on stdin; exit code 0 means yes
+ *   never         nobody is asked; the answer is no
+ *   yes-to-all    nobody is asked; the answer is yes
+ *   caller        the program that called `holorun mcp` may answer itself, with its tool run_answer
  *
- *     caller        the program that called `holorun mcp` may answer itself, with its tool run_answer
+ * A run that was started by another program asks through that program (CONFIRM_HOST), also with auto.
  *
- * A run that another program started asks through it (CONFIRM_HOST), also with auto.
- *
- * No answer in time is no.  The run's stop flag ends the question at once.
- */
+ * Without an answer in time the answer is no. The stop flag of the run ends the question at once. */
 #ifndef HOLORUN_GATE_CONFIRM_H
 #define HOLORUN_GATE_CONFIRM_H
 
@@ -29,17 +27,17 @@ struct confirm_line {
 };
 
 struct confirm_question {
-    const struct confirm_line *lines; /* for people; control characters are not shown */
+    const struct confirm_line *lines; /* shown to the user; control characters are not printed */
     int n_lines;
-    const struct image *crop; /* around the target; NULL: none */
-    const char *json;         /* the whole question, for a command */
+    const struct image *crop; /* area around the target; NULL: none */
+    const char *json;         /* the complete question, for a command */
 };
 
 enum confirm_answer {
     CONFIRM_ALLOWED,
     CONFIRM_DECLINED,
     CONFIRM_TIMED_OUT, /* no answer in time */
-    CONFIRM_NOBODY,    /* there is nobody to ask, or asking failed */
+    CONFIRM_NOBODY,    /* nobody could be asked */
     CONFIRM_STOPPED    /* the stop flag was set */
 };
 
@@ -47,20 +45,20 @@ struct confirm {
     enum confirm_method method;
     const char *command; /* borrowed */
     double seconds;
-    /* CONFIRM_HOST: waits for the answer, the time or the stop flag. */
+    /* CONFIRM_HOST: waits for the answer, the time limit or the stop flag. */
     enum confirm_answer (*ask)(void *arg, const struct confirm_question *q, double seconds,
                                const volatile int *stop);
     void *arg;
 };
 
-/* Parses one of the words above; -1 with ERR_USAGE. */
+/* Parses one of the words above. Returns -1 with ERR_USAGE for others. */
 int confirm_parse(const char *text, struct confirm *out, struct err *e);
 
-/* A picture in a terminal, two pixels per character cell, at most `columns` wide.  Nothing when the
+/* Prints an image to a terminal, two pixels per character cell, at most `columns` wide. Prints nothing if the
  * terminal has fewer than 256 colours or NO_COLOR is set. */
 void confirm_print_picture(FILE *f, const struct image *im, int columns);
 
-/* who: "terminal", "command", "host", "nobody", "unattended". */
+/* Asks the question. *who: "terminal", "command", "host", "nobody" or "unattended". */
 enum confirm_answer confirm_ask(const struct confirm *c, const struct confirm_question *q,
                                 const volatile int *stop, const char **who);
 

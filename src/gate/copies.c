@@ -1,11 +1,10 @@
-/* copies.c - see copies.h.
+/* copies.c - finds further occurrences of rendered text in an image; see copies.h.
  *
- * A copy in the same face has pixels of one colour wherever the original has pixels of one colour; which
- * colours does not matter, so text under a selection is found too.  A copy in bold covers the ink of the
- * original and little beyond its neighbours; letter by letter, since bold letters are wider and drift apart.
- * A letter may fit badly, all of them together may not: letters that are nearly solid, as a narrow m is,
- * fit many others.
- */
+ * A copy in the same typeface has one colour wherever the original has one colour; the colours themselves do
+ * not matter, so selected text is found too. A bold copy covers the ink of the original and little more than
+ * the adjacent pixels. Letters of bold text are matched separately, because bold letters are wider and shift.
+ * A single letter may match poorly, but not all of them together: letters that are almost solid, like a
+ * narrow m, match many others. */
 #include "gate/copies.h"
 
 #include "base/err.h"
@@ -15,34 +14,35 @@
 #include <string.h>
 
 enum {
-    EDGE = 48, /* least difference of the two pixels that are looked at first */
-    INK = 45,  /* percent of the contrast by which a pixel of ink differs from the background */
+    EDGE = 48, /* minimum difference of the two pixels that are compared first */
+    INK = 45,  /* percent of the contrast by which an ink pixel differs from the background */
     LETTERS = 64,
-    LETTERS_LEAST = 3, /* a copy in bold has as many, else it could be any text */
-    MISSING = 25,      /* percent of a letter's ink that its copy may lack */
-    BEYOND = 12,       /* ... and that it may have beyond the original and its neighbours */
-    BOLDEST = 230,     /* ... and the ink of its copy at most */
-    MISFIT = 8,        /* percent of all ink that its copy may lack or have beyond */
-    DRIFT = 2,         /* pixels that a letter may stand further from the one before */
-    WIDER = 3,         /* and that it may be wider */
+    LETTERS_LEAST = 3, /* minimum number of letters of a bold copy; fewer could match any text */
+    MISSING = 25,      /* percent of a letter's ink that may be missing in its copy */
+    /* percent of a letter's ink that its copy may have beyond the original and adjacent pixels */
+    BEYOND = 12,
+    BOLDEST = 230, /* maximum ink of a letter's copy in percent */
+    MISFIT = 8,    /* percent of all ink that may be missing or additional */
+    DRIFT = 2,     /* pixels by which the distance to the previous letter may differ */
+    WIDER = 3,     /* pixels by which a letter may be wider */
 };
 
 struct letter {
-    int x, w, ink; /* columns of the original that hold it, and its pixels */
+    int x, w, ink; /* columns of the letter in the original; its number of ink pixels */
 };
 
 struct shape {
     const struct image *g;
-    int ax, ay;  /* a pixel that differs most from the one to its right */
+    int ax, ay;  /* the pixel that differs most from the one to its right */
     int fx, fy;  /* the same within the first letter */
-    int *colour; /* [h][w] a number for each of its colours */
-    int *seen;   /* [colours] the place at which it was met last, and what it is there */
+    int *colour; /* [h][w] index of the pixel's colour */
+    int *seen;   /* [colours] last position at which the colour was met; the colour of the copy there */
     const uint8_t **there;
     uint8_t ground[3];
-    int gx, gy;       /* background with background around it; -1: none */
-    bool *ink, *near; /* [h][w]; near: or a pixel beside it is ink */
+    int gx, gy;       /* background pixel surrounded by background; -1: none */
+    bool *ink, *near; /* [h][w]; near: the pixel or an adjacent one is ink */
     struct letter letters[LETTERS];
-    int n, all_ink; /* of the letters */
+    int n, all_ink; /* number of letters; their ink */
 };
 
 static int difference(const uint8_t *a, const uint8_t *b)
@@ -55,7 +55,7 @@ static int difference(const uint8_t *a, const uint8_t *b)
 
 /* ---- the original ------------------------------------------------------------------------------ */
 
-/* Numbers the colours; the most frequent one is the background. */
+/* Assigns an index to each colour; the most frequent one is the background. */
 static void number_colours(struct shape *s)
 {
     int n = s->g->w * s->g->h, *count = xcalloc((size_t)n, sizeof *count), most = 0;
@@ -70,7 +70,7 @@ static void number_colours(struct shape *s)
     free(count);
 }
 
-/* The largest difference to the background within this width and the height of the original. */
+/* Returns the largest difference from the background within this width and the height of the original. */
 static int contrast_at(const struct shape *s, const struct image *im, int x, int y, int w,
                        const uint8_t ground[3])
 {
@@ -110,7 +110,7 @@ static void find_letters(struct shape *s)
     }
 }
 
-/* The pixel within `from` to `to` that differs most from its neighbour. */
+/* Finds the pixel in columns [from, to) that differs most from its right neighbour. */
 static void find_edge(const struct image *g, int from, int to, int *ex, int *ey)
 {
     int most = 0;
@@ -166,9 +166,9 @@ static void shape_free(struct shape *s)
     free(s->near);
 }
 
-/* ---- its copies ---------------------------------------------------------------------------------- */
+/* ---- copies ----------------------------------------------------------------------------------------- */
 
-/* The same pixels, whatever their colours; stamp: another one for each place. */
+/* Returns whether the area has the same pixels except for their colours. stamp: unique for each position. */
 static bool is_same(struct shape *s, const struct image *im, int x, int y, int stamp)
 {
     for (int v = 0, i = 0; v < s->g->h; v++)
@@ -183,13 +183,14 @@ static bool is_same(struct shape *s, const struct image *im, int x, int y, int s
     return true;
 }
 
-struct place { /* where a copy could be */
+struct place { /* a position to test for a copy */
     const struct image *im;
-    int x, y, least; /* least difference of ink to the background */
+    int x, y, least; /* minimum difference of ink from the background */
     const uint8_t *ground;
 };
 
-/* How badly a letter fits that begins in column x of the picture, stretched to this width; -1: it is none. */
+/* Returns how many pixels of a letter mismatch that begins in column x of the image, stretched to this width;
+ * -1: not this letter. */
 static int letter_misfit(const struct shape *s, const struct letter *l, const struct place *p, int x,
                          int width)
 {
@@ -210,7 +211,8 @@ static int letter_misfit(const struct shape *s, const struct letter *l, const st
     return missing + beyond;
 }
 
-/* The end of the i-th letter, whose predecessor ends at x; -1: it is not there.  Adds to *misfits. */
+/* Returns the end of the i-th letter, whose predecessor ends at x; -1: not found. Adds its mismatch to
+ * *misfits. */
 static int follow_letter(const struct shape *s, int i, const struct place *p, int x, int *misfits)
 {
     const struct letter *l = &s->letters[i];
@@ -227,7 +229,7 @@ static int follow_letter(const struct shape *s, int i, const struct place *p, in
     return end;
 }
 
-/* The width of a copy in bold on the background of this pixel; 0: there is none. */
+/* Returns the width of a bold copy on the background colour of this pixel; 0: none. */
 static int bold_width_on(const struct shape *s, struct place *p, int gx, int gy)
 {
     int x = p->x;
@@ -246,7 +248,8 @@ static int bold_width_on(const struct shape *s, struct place *p, int gx, int gy)
     return x < 0 || 100 * misfits > MISFIT * s->all_ink ? 0 : x - p->x;
 }
 
-/* Bold letters may cover what is background in the original, but seldom what is left of the first one. */
+/* Returns the width of a bold copy; 0: none. Bold letters may cover background pixels of the original, but
+ * rarely the pixels to the left of the first letter, so these are tried next. */
 static int bold_width(const struct shape *s, struct place *p)
 {
     int w = s->gx < 0 ? 0 : bold_width_on(s, p, p->x + s->gx, p->y + s->gy);
@@ -259,7 +262,7 @@ static int edge_at(const struct image *im, int x, int y)
     return x < 0 || x + 1 >= im->w ? 0 : difference(image_at(im, x, y), image_at(im, x + 1, y));
 }
 
-/* A bold letter has the edges of the plain one, or a pixel beside them. */
+/* Returns whether the position has the edges of the plain letter, or edges in an adjacent pixel. */
 static bool may_be_bold(const struct shape *s, const struct image *im, int x, int y)
 {
     for (int d = -1; d <= 1; d++)

@@ -1,17 +1,17 @@
-/* copies.h - where the same characters stand in a picture a second time: the page was scrolled, repeats them
- * on the next line, inverts them under a selection, or prints them in bold.
- */
+/* copies.h - finds further occurrences of the same text in an image: after scrolling, on the next line,
+ * inverted by a selection, or in bold. */
 #ifndef HOLORUN_GATE_COPIES_H
 #define HOLORUN_GATE_COPIES_H
 
 #include "base/image.h"
 
 struct copy {
-    int x, y; /* of its top left corner */
-    int w;    /* as wide as it was found: bold letters need more room */
+    int x, y; /* top left corner */
+    int w;    /* width as found: bold letters are wider */
 };
 
-/* All places in im; the caller frees *out.  glyphs: the characters on one background. */
+/* Finds all occurrences in im. Returns their number; the caller frees *out. glyphs: the characters on one
+ * background colour. */
 int copies_find(const struct image *im, const struct image *glyphs, struct copy **out);
 
 #endif

@@ -1,8 +1,8 @@
-/* field.c - reads the focused element of a browser until it agrees with what the run has done.
+/* field.c - reads the focused element of a browser until the report agrees with the run's own input.
  *
- * A busy browser reports the state before the last keys: the page has the focus although the keyboard has
- * gone to the address bar, or a text lacks its end.  The rules would let pass what the browser then opens.
- */
+ * A busy browser reports the state before the last keys: the page has the focus although it has moved to the
+ * address bar, or a text lacks its end. The rules would then miss an address that the browser is about to
+ * open. */
 #include "gate/gate_impl.h"
 
 #include "base/clock.h"
@@ -10,13 +10,13 @@
 #include <string.h>
 
 enum {
-    AGREE_MS = 800, /* until the report agrees */
-    QUIET_MS = 250, /* for which an edited text must stay the same */
+    AGREE_MS = 800, /* time for the report to agree */
+    QUIET_MS = 250, /* time for which an edited text must stay unchanged */
     POLL_MS = 50,
     COMPARED = 60, /* bytes of a written text that must be in the field */
 };
 
-/* Returns whether the report holds the text that was written last, where it is known. */
+/* Returns whether the report contains the text that was written last, if it is known. */
 static bool agrees(const struct gate *g, const struct written *w, const struct gate_field *f)
 {
     if (f->in_page || !f->editable)

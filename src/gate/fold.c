@@ -1,9 +1,8 @@
-/* fold.c - see fold.h.
+/* fold.c - folds text to plain lower-case letters for matching; see fold.h.
  *
- * Compatibility decomposition (full-width, mathematical, circled letters), then accents are dropped, then
- * letters that look Latin become Latin, then the rest is composed again, so that Hangul and kana stay what
- * they were.
- */
+ * Compatibility decomposition (full-width, mathematical, circled letters), then accents are removed, then
+ * letters that look Latin become Latin, then the rest is composed again, so that Hangul and kana are
+ * unchanged. */
 #include "gate/fold.h"
 
 #include "base/err.h"
@@ -15,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pairs: a letter, and the Latin one that it looks like. */
+/* Pairs of a letter and the Latin letter that it looks like. */
 static const char look_alikes[] =
     "аaвbсcеeһhнhіiїiјjкkӏlмmпnоoрpԛqгrѕsтtѵvԝwхxуyԁdѡwьb"                     /* Cyrillic */
     "αaβbεeγyηnιiκkνvοoρpτtυuχxωwϲcϳj"                                         /* Greek */
@@ -48,7 +47,7 @@ static bool is_space(gunichar c)
     return c == '\t' || c == '\n' || g_unichar_isspace(c);
 }
 
-/* 0 and 1 beside letters. */
+/* Replaces 0 and 1 next to letters by o and l. */
 static void fold_digits(char *s)
 {
     for (char *p = s; *p; p++) {
@@ -58,7 +57,8 @@ static void fold_digits(char *s)
     }
 }
 
-/* "s e n d" and "s.e.n.d" become "send": three letters or more, the same separator between them. */
+/* Joins spaced words: "s e n d" and "s.e.n.d" become "send". Needs three letters or more with the same
+ * separator. */
 static void close_up(char *s)
 {
     char *to = s;
@@ -105,7 +105,7 @@ char *fold_text(const char *text)
 char *fold_identifier(const char *text)
 {
     GString *s = g_string_new(NULL);
-    bool lower = false; /* the word began with a small letter */
+    bool lower = false; /* the word began with a lower-case letter */
     for (const char *p = text; *p; p++) {
         bool inside = p > text && isalnum((unsigned char)p[-1]);
         lower = inside ? lower : islower((unsigned char)*p) != 0;

@@ -1,12 +1,11 @@
-/* fold.h - a text as a person reads it: look-alike letters of other scripts, styled and accented letters
- * become plain ones, invisible characters vanish, spaced-out words close up.
- */
+/* fold.h - folds a text to the form that a human reads: look-alike letters of other scripts, styled and
+ * accented letters become plain ones, invisible characters are removed, spaced words are joined. */
 #ifndef HOLORUN_GATE_FOLD_H
 #define HOLORUN_GATE_FOLD_H
 
-/* In lower case; owned by the caller.  text: UTF-8. */
+/* Returns the folded text in lower case; the caller frees it. text: UTF-8. */
 char *fold_text(const char *text);
-/* The same of a name as programmers write it: deleteAccount, btn_delete_account.  The caller frees it. */
+/* Does the same for identifiers such as deleteAccount or btn_delete_account. The caller frees the result. */
 char *fold_identifier(const char *text);
 
 #endif

@@ -1,4 +1,4 @@
-/* gate.c - see gate.h. */
+/* gate.c - decides about actions and covers secrets in screenshots; see gate.h. */
 #include "gate/gate_impl.h"
 
 #include "base/utf8.h"
@@ -56,7 +56,7 @@ void gate_action_done(struct gate *g, const struct action *a)
 
 void gate_set_check(struct gate *g, const char *text)
 {
-    snprintf(g->check, sizeof g->check, "%s%s", text ? "the model's server asks first: " : "",
+    snprintf(g->check, sizeof g->check, "%s%s", text ? "the model's server requests a check: " : "",
              text ? text : "");
     g->check[utf8_valid_prefix(g->check, strlen(g->check))] = 0;
 }

@@ -1,4 +1,5 @@
-/* goals.c - see goals.h.  Words are stored as hashes of their first letters. */
+/* goals.c - compares the words of plans with the words of the task; see goals.h. Words are stored as hashes
+ * of their first letters. */
 #include "gate/goals.h"
 
 #include "base/err.h"
@@ -11,8 +12,8 @@
 #include <xxhash.h>
 
 enum {
-    STEM = 4,  /* letters compared */
-    LEAST = 3, /* letters of the shortest word that counts */
+    STEM = 4,  /* number of letters compared */
+    LEAST = 3, /* minimum length of a word */
     WORDS_MAX = 4096,
     TITLES_MAX = 1024,
 };
@@ -71,7 +72,7 @@ static uint32_t lower(uint32_t c)
     return c >= 0x400 && c < 0x410 ? c + 0x50 : c;
 }
 
-/* Stop words. */
+/* Returns whether the word is a stop word. */
 static bool is_common(const uint32_t *w, int n)
 {
     static const char common[] =
@@ -81,7 +82,7 @@ static bool is_common(const uint32_t *w, int n)
     char word[20] = " ";
     for (int i = 0; i < n; i++)
         word[i + 1] = w[i] < 0x80 ? (char)w[i] : '?';
-    word[n + 1] = ' '; /* the rest is zeros */
+    word[n + 1] = ' '; /* the remaining bytes are zero */
     return strstr(common, word);
 }
 
@@ -100,7 +101,7 @@ static void add_word(struct words *w, const uint32_t *letters, int n)
         w->at[w->n++] = hash;
 }
 
-struct word { /* being read; longer ones are cut */
+struct word { /* the word being read; longer ones are truncated */
     uint32_t letters[16];
     int n;
     unsigned scripts;
@@ -117,7 +118,8 @@ static void end_word(struct words *w, struct word *x)
     *x = (struct word){0};
 }
 
-/* In scripts without spaces between words each pair of neighbouring characters counts as a word. */
+/* Adds a character to the current word. In scripts without spaces between words, each pair of adjacent
+ * characters is a word. */
 static void add_letter(struct words *w, struct word *x, uint32_t c, enum script s)
 {
     bool han = s == SCRIPT_HAN;
@@ -157,7 +159,7 @@ struct title {
     size_t len;
 };
 
-/* The next non-empty line of *plan, without its number and status. */
+/* Reads the next non-empty line of *plan without its number and status. Returns false at the end. */
 static bool next_title(const char **plan, struct title *out)
 {
     const char *p = *plan + strspn(*plan, " \n");

@@ -15,7 +15,7 @@ EMBED(gate_builtin, "src/gate/builtin.yaml");
 
 enum { SUMMARY_COLUMNS = 96 };
 
-/* Launchers run the text that is written into them, as terminals do. */
+/* Launchers execute the text that is written into them, like terminals. */
 static const char launcher_classes[] =
     "rofi|krunner|dmenu|bemenu|wofi|fuzzel|^tofi|gmrun|xfrun|appfinder|ulauncher|^albert|synapse|kupfer"
     "|lxqt-runner|launchy|^run$|^run.dialog|gnome-do$|jgmenu|rlaunch|^gexec|^fbrun|lxrun|^lxpanel.run"
@@ -28,7 +28,7 @@ static const char browser_classes[] =
     "|librewolf|waterfox|palemoon|pale moon|seamonkey|thorium|floorp|^zen|dillo|netsurf|^surf|luakit|nyxt"
     "|iceweasel|icecat|mullvad|tor-?browser|qutebrowser|minibrowser|ladybird|servo|cachy|helium|^arc$";
 
-/* Names of buttons that agree to a dialog: Yes, OK, Apply and Continue as GTK, Qt and zenity translate them,
+/* Names of buttons that accept a dialog: Yes, OK, Apply and Continue as translated by GTK, Qt and zenity,
  * words of the same meaning, and descriptions without a name ("the blue button"). */
 static const char *const agreeing_names[AGREEING] = {
     /* clang-format off */
@@ -76,7 +76,7 @@ static int read_rules(struct policy *p, const struct doc *y, const struct doc_no
     return 0;
 }
 
-/* The top level of a file; *builtin: whether the built-in rules follow. */
+/* Reads the top level of a file. *builtin: whether the built-in rules follow. */
 static int read_file(struct policy *p, const struct doc *y, bool *builtin, struct err *e)
 {
     const struct doc_node *root = doc_root(y);
@@ -98,7 +98,8 @@ static int read_file(struct policy *p, const struct doc *y, bool *builtin, struc
         } else {
             static const char *const known[] = {"builtin", "otherwise", "limits", "rules"};
             char hint[NAME_HINT];
-            rc = doc_fault(y, n, e, "no such key%s; a policy has builtin, otherwise, limits and rules",
+            rc = doc_fault(y, n, e,
+                           "unknown key%s; the keys of a policy are builtin, otherwise, limits and rules",
                            name_hint(hint, n->key, known, 4));
         }
         if (rc)
@@ -176,17 +177,17 @@ struct policy *policy_parse(const char *text, size_t len, const char *name, stru
     return from_yaml(doc_parse(text, len, name, e), e);
 }
 
-/* Rules that anybody can change protect from nothing. */
+/* Rejects files that everyone can modify: such rules do not protect. */
 static struct policy *read_checked(const char *path, struct err *e)
 {
     struct stat st;
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
         if (st.st_mode & S_IWOTH) {
-            err_set(e, ERR_USAGE, "everybody on this machine can change '%s': chmod go-w it", path);
+            err_set(e, ERR_USAGE, "'%s' is writable by every user: run chmod go-w on it", path);
             return NULL;
         }
         if (st.st_mode & S_IWGRP || (st.st_uid && st.st_uid != geteuid()))
-            warn("others can change the rules in '%s'", path);
+            warn("other users can change the rules in '%s'", path);
     }
     return from_yaml(doc_read(path, e), e);
 }
@@ -230,7 +231,7 @@ const char *policy_sha256(const struct policy *p)
     return p->sha256;
 }
 
-/* Prints the names of the rules of one verdict as a paragraph, equal names once. */
+/* Prints the names of the rules with one verdict as a paragraph, equal names once. */
 static void print_verdict(const struct policy *p, enum policy_verdict v, const char *head, struct buf *out)
 {
     int rules = 0, patterns = 0, column = 0;

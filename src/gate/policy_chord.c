@@ -1,9 +1,8 @@
-/* policy_chord.c - which keys an action would have down together.
+/* policy_chord.c - lists the sets of keys that an action would hold down together.
  *
- * Keys that earlier actions left down belong to every chord of a later one, also to those that typing or
- * going to an address presses, as for the X server.  So a forbidden chord cannot be assembled over several
- * actions.
- */
+ * Keys that earlier actions left pressed are part of every chord of a later action, including chords used to
+ * type or to open an address, as for the X server. So a denied chord cannot be assembled over several
+ * actions. */
 #include "gate/policy_impl.h"
 
 #include "base/utf8.h"
@@ -14,7 +13,7 @@
 
 #include <string.h>
 
-/* One keysym for equivalent keys. */
+/* Maps equivalent keys to one keysym. */
 static uint32_t canonical_keysym(uint32_t k)
 {
     /* clang-format off */
@@ -79,7 +78,7 @@ bool chord_within(const struct chord *part, const struct chord *whole)
 /* ---- chords of an action ---------------------------------------------------------------------- */
 
 struct walk {
-    struct chord held; /* by earlier actions and during this one */
+    struct chord held; /* keys held by earlier actions and during this one */
     bool (*visit)(void *arg, const struct chord *c);
     void *arg;
     bool ended;
@@ -99,7 +98,8 @@ static void visit_one(struct walk *w, uint32_t key)
     visit_with(w, &key, 1);
 }
 
-/* Characters are chords only while other keys are down; Enter and Tab always are. */
+/* Visits the keys of a text. Characters are chords only while other keys are down; Enter and Tab always
+ * are. */
 static void visit_text(struct walk *w, const char *text)
 {
     size_t n = strlen(text);
@@ -121,7 +121,7 @@ static void visit_type(struct walk *w, const struct action *a)
     uint32_t keys[3];
     for (int i = 0, n; a->overwrite && (n = screen_overwrite_keys(i, keys)) != 0; i++)
         visit_with(w, keys, n);
-    if (a->overwrite) /* to empty the field, and after a text that the program has completed */
+    if (a->overwrite) /* to empty the field, and after a completion by the program */
         visit_one(w, XK_BackSpace);
     visit_text(w, a->text ? a->text : "");
     if (a->press_enter)
@@ -138,9 +138,10 @@ void chords_of(const struct policy_subject *s, bool (*visit)(void *arg, const st
     for (int i = 0; a->kind != ACT_HOLDTAP && i < a->nhold; i++)
         chord_add(&w.held, a->hold[i]);
     switch (a->kind) {
+    /* all keys as one chord, although they are tapped separately: stricter than necessary */
     case ACT_KEY:
     case ACT_KEYDOWN:
-    case ACT_HOLDTAP: /* all keys as one chord, although they are tapped one by one: stricter, never laxer */
+    case ACT_HOLDTAP:
         visit_with(&w, a->keys, a->nkeys);
         break;
     case ACT_TYPE:

@@ -10,7 +10,7 @@
 
 enum {
     RULE_MAX_LIST = 64,
-    AGREEING = 2, /* expressions for the names of buttons that agree */
+    AGREEING = 2, /* number of regexes for names of buttons that accept a dialog */
 };
 
 enum rule_regex {
@@ -46,7 +46,7 @@ struct rule {
     const char *file; /* borrowed */
     int line;
 
-    uint32_t kinds;                    /* bit of each kind; 0: any */
+    uint32_t kinds;                    /* bit per kind; 0: any */
     struct regex *regex[RULE_REGEXES]; /* NULL: any */
     int terminal, browser, new_goal;   /* 1 yes, 0 no, -1: either */
     bool zoned;
@@ -76,7 +76,7 @@ struct policy {
 int rule_read(struct rule *r, const struct doc *y, const struct doc_node *n, struct err *e);
 void rule_free(struct rule *r);
 void rule_print(const struct rule *r, struct buf *out);
-/* How many words, chords, hosts and names the rule looks for; a rule without any counts as one. */
+/* Returns the number of words, chords, hosts and names that the rule looks for; at least 1. */
 int rule_patterns(const struct rule *r);
 int policy_read_verdict(const struct doc *y, const struct doc_node *n, enum policy_verdict *out,
                         struct err *e);
@@ -85,7 +85,8 @@ int policy_read_verdict(const struct doc *y, const struct doc_node *n, enum poli
 
 struct policy_limits limits_default(void);
 int limits_read(struct policy_limits *l, const struct doc *y, const struct doc_node *n, struct err *e);
-void limits_print(const struct policy_limits *l, struct buf *out); /* those that are not the default */
+/* Prints the limits that differ from the default. */
+void limits_print(const struct policy_limits *l, struct buf *out);
 
 /* ---- policy_chord.c ------------------------------------------------------------------------------ */
 

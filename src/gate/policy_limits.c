@@ -1,9 +1,8 @@
-/* policy_limits.c - what a run uses up ("50 steps"), and the block "limits:" of a policy file.
+/* policy_limits.c - counters of a run ("50 steps"), and the block "limits:" of a policy file.
  *
- *     limits: {errors: 5, rate: 60, corner_stop: yes}      # all of them: struct policy_limits
+ * limits: {errors: 5, rate: 60, corner_stop: yes} # all of them: struct policy_limits
  *
- * The run ends at the first of them; 0 switches one off.
- */
+ * The run ends when it reaches any limit; 0 disables a limit. */
 #include "gate/policy_impl.h"
 
 #include <ctype.h>
@@ -43,7 +42,7 @@ static int read_number(int *to, const struct doc *y, const struct doc_node *n, s
     char *end = NULL;
     long v = n->text ? strtol(n->text, &end, 10) : -1;
     if (!n->text || !*n->text || *end || v < 0 || v > LIMIT_MAX)
-        return doc_fault(y, n, e, "expected a whole number from 0, which is no limit");
+        return doc_fault(y, n, e, "expected a whole number; 0 means no limit");
     *to = (int)v;
     return 0;
 }
@@ -58,9 +57,9 @@ static int read_key(struct policy_limits *l, const struct doc *y, const struct d
         char hint[NAME_HINT];
         for (int i = 0; i < KEYS; i++)
             known[i + 1] = keys[i].name;
-        return doc_fault(y, n, e,
-                         "no such key%s; limits are typed, rate, errors, repeats, no_effect and corner_stop",
-                         name_hint(hint, n->key, known, KEYS + 1));
+        return doc_fault(
+            y, n, e, "unknown key%s; the limits are typed, rate, errors, repeats, no_effect and corner_stop",
+            name_hint(hint, n->key, known, KEYS + 1));
     }
     l->corner_stop = n->text && !strcmp(n->text, "yes");
     return l->corner_stop || (n->text && !strcmp(n->text, "no")) ? 0
@@ -70,7 +69,7 @@ static int read_key(struct policy_limits *l, const struct doc *y, const struct d
 int limits_read(struct policy_limits *l, const struct doc *y, const struct doc_node *n, struct err *e)
 {
     if (n->kind != DOC_MAP)
-        return doc_fault(y, n, e, "expected a block of limits, as \"errors: 5\"");
+        return doc_fault(y, n, e, "expected a block of limits, for example \"errors: 5\"");
     for (const struct doc_node *k = n->child; k; k = k->next)
         if (read_key(l, y, k, e))
             return -1;

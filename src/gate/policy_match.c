@@ -1,8 +1,7 @@
 /* policy_match.c - finds the first rule that matches an action (policy.h).
  *
- * Keys of a rule are checked one by one, the cheap ones first.  In doubt a rule that denies or asks
- * matches, one that allows does not.
- */
+ * The keys of a rule are checked one by one, cheap ones first. In doubt, a rule that denies or asks matches,
+ * and a rule that allows does not. */
 #include "gate/policy_impl.h"
 
 #include "base/utf8.h"
@@ -11,22 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FOLDED = 32, SMALL_W = 640, SMALL_H = 320 }; /* ... pixels of a window that may be a dialog */
+/* FOLDED: maximum number of texts; SMALL: maximum size in pixels of a window that may be a dialog */
+enum { FOLDED = 32, SMALL_W = 640, SMALL_H = 320 };
 
-struct folded { /* texts of one action as people read them, made when first needed */
+struct folded { /* folded texts of one action, created on demand */
     const char *text[FOLDED];
     char *as[FOLDED];
     int n;
 };
 
-struct rule_match { /* of rule r and subject s */
+struct rule_match { /* matching of rule r against subject s */
     const struct policy *p;
     const struct rule *r;
     const struct policy_subject *s;
     struct folded *folded;
-    bool doubt;         /* the result when in doubt */
-    bool only_writing;  /* the rule is about the action only as far as it writes */
-    bool only_pressing; /* ... or presses an element by key */
+    bool doubt;         /* result in case of doubt */
+    bool only_writing;  /* the rule concerns the action only because it writes */
+    bool only_pressing; /* the rule concerns the action only because it presses an element with a key */
 };
 
 static const char *fold(struct folded *f, const char *text)
@@ -46,7 +46,7 @@ static void free_folded(struct folded *f)
         free(f->as[--f->n]);
 }
 
-/* Whether the text matches as it is or as a person reads it; to be allowed it must in both forms. */
+/* Returns whether the text matches, as it is or folded. For a rule that allows, both forms must match. */
 static bool regex_matches(const struct rule_match *q, const struct regex *r, const char *text)
 {
     const char *forms[2] = {text, text};
@@ -69,7 +69,7 @@ static bool member_matches(const struct rule_match *q, enum rule_regex which, co
     return !r || regex_matches(q, r, text);
 }
 
-/* ---- places and windows ------------------------------------------------------------------------ */
+/* ---- positions and windows --------------------------------------------------------------------------- */
 
 static bool inside_zone(const struct rule_match *q, int x, int y)
 {
@@ -83,7 +83,7 @@ static const char *program_name(const struct screen_window *w)
     return slash ? slash + 1 : w->program;
 }
 
-/* A launcher runs what is written into it, as a terminal does. */
+/* Returns whether the target is a terminal or a launcher: both execute text that is written into them. */
 static bool is_terminal(const struct rule_match *q, const struct policy_target *t)
 {
     const char *program = program_name(&t->window);
@@ -92,7 +92,7 @@ static bool is_terminal(const struct rule_match *q, const struct policy_target *
            regex_matches(q, q->p->launchers, program);
 }
 
-/* All conditions on the target must hold for the same target. */
+/* Returns whether one target meets all conditions of the rule on targets. */
 static bool target_matches(const struct rule_match *q, const struct policy_target *t, bool zoned)
 {
     const struct screen_window *w = &t->window;
@@ -108,7 +108,8 @@ static bool target_matches(const struct rule_match *q, const struct policy_targe
            member_matches(q, RULE_PROGRAM, w->program);
 }
 
-/* Between its points a drag belongs to the window of its start. */
+/* Returns whether a segment of a drag touches the zone. The path between its ends belongs to the window of
+ * its start. */
 static bool path_matches(const struct rule_match *q, const int *at)
 {
     struct screen_rect z = zone_rect(&q->r->zone, q->s->root_w, q->s->root_h);
@@ -129,7 +130,7 @@ static bool targets_match(const struct rule_match *q)
         if (target_matches(q, &q->s->targets[i], r->zoned) != all)
             return !all;
     for (int i = 0; r->zoned && i + 1 < q->s->n_corners;
-         i++) /* what is allowed holds the line between its ends */
+         i++) /* a zone that allows must contain all points of the path */
         if (all ? !inside_zone(q, q->s->corners[2 * i], q->s->corners[2 * i + 1])
                 : path_matches(q, &q->s->corners[2 * i]))
             return !all;
@@ -145,7 +146,8 @@ static bool is_excepted(const struct rule_match *q, const char *text)
     return r && q->doubt && regex_find(r, read, strlen(read)) > 0;
 }
 
-/* Programs also name elements as programmers do; such a name is never a reason to allow. */
+/* Returns whether a name matches the key "element". Programs also report identifiers as names; these are
+ * split into words, but never lead to an allow. */
 static bool name_matches(const struct rule_match *q, const char *text)
 {
     const struct regex *r = q->r->regex[RULE_ELEMENT];
@@ -160,7 +162,7 @@ static bool name_matches(const struct rule_match *q, const char *text)
     return found;
 }
 
-static bool speaks_of_button(const char *thought)
+static bool mentions_button(const char *thought)
 {
     static const char *const words[] = {"button", "knopf",    "schaltfl",     "bouton", "bot\xc3\xb3n",
                                         "boton",  "pulsante", "bot\xc3\xa3o", "knap",   "кнопк",
@@ -171,15 +173,17 @@ static bool speaks_of_button(const char *thought)
     return false;
 }
 
-/* Small windows count as dialogs: some programs do not mark their messages as dialogs. */
+/* Returns whether the window is a dialog. Small windows count, because some programs do not mark their
+ * messages as dialogs. */
 static bool is_dialog(const struct screen_window *w)
 {
     return w->dialog || (w->rect.w > 0 && w->rect.w <= SMALL_W && w->rect.h <= SMALL_H);
 }
 
-/* Returns whether the text of the dialog around the target matches, or its window's title.  A dialog whose
- * text was not reported in time matches. */
-static bool dialog_says(const struct rule_match *q, const struct policy_target *t, const struct regex *r)
+/* Returns whether the text of the dialog around the target, or the title of its window, matches. A dialog
+ * whose text was not reported in time also matches. */
+static bool dialog_text_matches(const struct rule_match *q, const struct policy_target *t,
+                                const struct regex *r)
 {
     return r && ((is_dialog(&t->window) && (t->silent || regex_matches(q, r, t->window.title))) ||
                  (*t->dialog && regex_matches(q, r, t->dialog)));
@@ -187,10 +191,11 @@ static bool dialog_says(const struct rule_match *q, const struct policy_target *
 
 static bool dialog_matches(const struct rule_match *q, const struct policy_target *t)
 {
-    return dialog_says(q, t, q->r->regex[RULE_ELEMENT]) || dialog_says(q, t, q->r->regex[RULE_DIALOG]);
+    return dialog_text_matches(q, t, q->r->regex[RULE_ELEMENT]) ||
+           dialog_text_matches(q, t, q->r->regex[RULE_DIALOG]);
 }
 
-/* Returns whether the action presses a button that agrees, or one without a known name, in a dialog that
+/* Returns whether the action presses a button that accepts, or one with an unknown name, in a dialog that
  * matches the rule. */
 static bool agrees_to_dialog(const struct rule_match *q)
 {
@@ -209,8 +214,8 @@ static bool agrees_to_dialog(const struct rule_match *q)
     return false;
 }
 
-/* Matches the element that the keys would press, as the program reports it; otherwise the dialog, and a
- * thought that names a button. */
+/* Matches the element that the keys would press, as reported by the program; if it is unknown, the dialog and
+ * a thought that mentions a button. */
 static bool pressed_matches(const struct rule_match *q)
 {
     const struct regex *r = q->r->regex[RULE_ELEMENT];
@@ -223,11 +228,12 @@ static bool pressed_matches(const struct rule_match *q)
     if (s->press == PRESS_IN_TEXT)
         return false;
     return dialog_matches(q, t) || (s->press != PRESS_MNEMONIC && s->thought && r &&
-                                    speaks_of_button(s->thought) && regex_matches(q, r, s->thought));
+                                    mentions_button(s->thought) && regex_matches(q, r, s->thought));
 }
 
-/* The description of the target, its accessible name, and without a description what else there is: in
- * doubt any of them, to be allowed the description and what the program says itself. */
+/* Matches the key "element" against the description of the target, its accessible name, and without a
+ * description the thought. For rules that confirm or deny any of them suffices; for rules that allow the
+ * description and the accessible name must match. */
 static bool element_matches(const struct rule_match *q)
 {
     const struct regex *r = q->r->regex[RULE_ELEMENT];
@@ -253,7 +259,7 @@ static bool element_matches(const struct rule_match *q)
     return !all && !*element && q->s->thought ? regex_matches(q, r, q->s->thought) : all;
 }
 
-/* The text that is written, alone and joined to the text written before it; or an address. */
+/* Tests the written text, alone and joined to the text written before it, or an address. */
 static bool text_matches(const struct rule_match *q,
                          bool (*test)(const struct rule_match *q, const char *text))
 {
@@ -287,7 +293,7 @@ static bool test_length(const struct rule_match *q, const char *text)
 
 /* ---- keys ----------------------------------------------------------------------------------------- */
 
-struct chords { /* compares the chords of an action with those of a rule */
+struct chords { /* comparison of the chords of an action with those of a rule */
     const struct rule *r;
     int seen;
     bool matches;
@@ -323,7 +329,8 @@ static bool host_matches(const char *pattern, const char *host)
     return !strcmp(pattern, host);
 }
 
-/* Some line of a text that is written, or all of them as a browser joins them, would run as an address. */
+/* Returns whether any line of a written text, or all lines as a browser joins them, would run code as an
+ * address. */
 static bool test_code(const struct rule_match *q, const char *text)
 {
     bool found = action_is_code(text) || action_is_code(fold(q->folded, text));
@@ -340,8 +347,8 @@ static bool has_host(const struct rule *r, const char *word)
     return false;
 }
 
-/* Returns whether a text without a clear host could be an address that the rule names.  Text in an address
- * bar may also be a search. */
+/* Returns whether a text without a clear host could be an address that the rule names. Text in an address bar
+ * may also be a search. */
 static bool unclear_matches(const struct rule_match *q, const char *text)
 {
     bool names_host = false;
@@ -406,8 +413,8 @@ static bool match_spent(const struct rule_match *q)
     return !q->r->n_after;
 }
 
-/* The kinds that an action counts as: its own, writing, the rest of a drag, and for rules about elements a
- * click by key. */
+/* Computes the kinds that an action counts as: its own, writing, the rest of a drag, and for rules about
+ * elements a click by key. */
 static bool kinds_match(struct rule_match *q)
 {
     uint32_t own = 1u << q->s->action->kind;

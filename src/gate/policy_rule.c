@@ -1,4 +1,5 @@
-/* policy_rule.c - reads, checks and prints one rule of a policy file.  A table has the reader of each key. */
+/* policy_rule.c - parses, checks and prints one rule of a policy file. A table maps each key to its
+ * parser. */
 #include "gate/policy_impl.h"
 
 #include "actions/parse.h"
@@ -26,7 +27,7 @@ const char *policy_verdict_name(enum policy_verdict v)
 struct rule_reader {
     struct rule *r;
     const struct doc *y;
-    const struct doc_node *n; /* the member being read */
+    const struct doc_node *n; /* the member being parsed */
     struct err *e;
 };
 
@@ -37,10 +38,10 @@ static int each_word(struct rule_reader *g, const char *what,
     const struct doc_node *one = g->n->kind == DOC_LIST ? g->n->child : g->n;
     int count = 0;
     if (!one || g->n->kind == DOC_MAP)
-        return doc_fault(g->y, g->n, g->e, "expected %s, or a list of such", what);
+        return doc_fault(g->y, g->n, g->e, "expected %s, or a list of these", what);
     for (; one; one = g->n->kind == DOC_LIST ? one->next : NULL) {
         if (one->kind != DOC_SCALAR || !*one->text)
-            return doc_fault(g->y, g->n, g->e, "expected %s, or a list of such", what);
+            return doc_fault(g->y, g->n, g->e, "expected %s, or a list of these", what);
         if (++count > RULE_MAX_LIST)
             return doc_fault(g->y, g->n, g->e, "expected at most %d of them", RULE_MAX_LIST);
         if (add(g, one->text))
@@ -60,7 +61,7 @@ static int add_action(struct rule_reader *g, const char *word)
     buf_init(&known, 4096);
     for (int i = ACT_NONE + 1; i < ACT_COUNT; i++)
         buf_printf(&known, "%s%s", i > 1 ? ", " : "", action_kind_name((enum action_kind)i));
-    doc_fault(g->y, g->n, g->e, "expected kinds of actions, not '%.40s'; they are %s", word, known.data);
+    doc_fault(g->y, g->n, g->e, "unknown kind of action '%.40s'; the kinds are %s", word, known.data);
     buf_free(&known);
     return -1;
 }
@@ -100,11 +101,10 @@ static int add_after(struct rule_reader *g, const char *word)
     struct rule *r = g->r;
     struct rule_after a;
     if (!policy_spent_read(word, &a.of, &a.n))
-        return doc_fault(
-            g->y, g->n, g->e,
-            "expected a number of steps, seconds, tokens, actions, characters or errors, as 50 steps; not "
-            "'%.60s'",
-            word);
+        return doc_fault(g->y, g->n, g->e,
+                         "expected a number of steps, seconds, tokens, actions, characters or errors, for "
+                         "example 50 steps; not '%.60s'",
+                         word);
     r->after = xrealloc(r->after, (unsigned long)r->n_after + 1, sizeof *r->after);
     r->after[r->n_after++] = a;
     return 0;
@@ -112,7 +112,7 @@ static int add_after(struct rule_reader *g, const char *word)
 
 static int read_after(struct rule_reader *g)
 {
-    return each_word(g, "what is used up, as 50 steps", add_after);
+    return each_word(g, "a counter, for example 50 steps", add_after);
 }
 
 static int read_zone(struct rule_reader *g)
@@ -125,7 +125,7 @@ static int read_zone(struct rule_reader *g)
     if (i != 4 || one)
         return doc_fault(g->y, g->n, g->e,
                          "expected [x, y, width, height] in pixels of the root window or in %% of it, none "
-                         "negative, as [0, 0, 100%%, 32]");
+                         "negative, for example [0, 0, 100%%, 32]");
     g->r->zoned = true;
     return 0;
 }
@@ -145,9 +145,10 @@ static int add_chord(struct rule_reader *g, const char *word)
     if (f == FAULT_SCHEMA)
         return doc_fault(g->y, g->n, g->e, "expected at most %d keys in a chord", ACTION_MAX_KEYS);
     if (f)
-        return doc_fault(g->y, g->n, g->e, "expected keys joined by +, as ctrl+w: %s", why.text);
+        return doc_fault(g->y, g->n, g->e, "expected keys joined by +, for example ctrl+w: %s", why.text);
     if (keys.n != 1)
-        return doc_fault(g->y, g->n, g->e, "expected one chord as ctrl+w, '%.60s' has %d", word, keys.n);
+        return doc_fault(g->y, g->n, g->e, "expected one chord, for example ctrl+w; '%.60s' has %d", word,
+                         keys.n);
     struct rule *r = g->r;
     r->chords = xrealloc(r->chords, (unsigned long)r->chord_texts.n + 1, sizeof *r->chords);
     struct chord *c = &r->chords[r->chord_texts.n];
@@ -159,7 +160,7 @@ static int add_chord(struct rule_reader *g, const char *word)
 
 static int read_keys(struct rule_reader *g)
 {
-    return each_word(g, "a chord as ctrl+w", add_chord);
+    return each_word(g, "a chord, for example ctrl+w", add_chord);
 }
 
 static int read_longer(struct rule_reader *g)
@@ -173,15 +174,15 @@ static int read_longer(struct rule_reader *g)
     return 0;
 }
 
-/* A host, "*." and a host, "*", or a scheme with its colon. */
+/* Adds a host, "*." and a host, "*", or a scheme with its colon. */
 static int add_host(struct rule_reader *g, const char *word)
 {
     const char *p = !strncmp(word, "*.", 2) ? word + 2 : word;
-    size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyz0123456789.-:[]"); /* with "code:" */
+    size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyz0123456789.-:[]"); /* includes "code:" */
     if (strcmp(word, "*") != 0 && (!*p || p[n]))
         return doc_fault(g->y, g->n, g->e,
-                         "expected a host in small letters as example.org, *.example.org for those below "
-                         "it, or *; not '%.60s'",
+                         "expected a lower-case host such as example.org, *.example.org for its subdomains, "
+                         "or *; not '%.60s'",
                          word);
     return append(&g->r->hosts, word);
 }
@@ -228,7 +229,7 @@ int policy_read_verdict(const struct doc *y, const struct doc_node *n, enum poli
     return doc_fault(y, n, e, "expected allow, confirm or deny");
 }
 
-/* The member with the verdict and the rule's name; *read: it was one. */
+/* Reads the member with the verdict and the rule's name. *read: whether the member is one. */
 static int read_verdict(struct rule_reader *g, bool *read)
 {
     *read = false;
@@ -237,10 +238,10 @@ static int read_verdict(struct rule_reader *g, bool *read)
             continue;
         *read = true;
         if (g->r->name)
-            return doc_fault(g->y, g->n, g->e, "expected one verdict in a rule, there is another");
+            return doc_fault(g->y, g->n, g->e, "expected only one verdict in a rule");
         if (g->n->kind != DOC_SCALAR || !*g->n->text || strlen(g->n->text) > 200 ||
             strpbrk(g->n->text, "\n\t"))
-            return doc_fault(g->y, g->n, g->e, "expected the rule's name, one line for people");
+            return doc_fault(g->y, g->n, g->e, "expected the rule's name: one line, at most 200 bytes");
         g->r->verdict = (enum policy_verdict)v;
         g->r->name = xstrdup(g->n->text);
     }
@@ -262,7 +263,7 @@ static int read_member(struct rule_reader *g)
         known[i + 3] = readers[i].key;
     return doc_fault(
         g->y, g->n, g->e,
-        "no such key%s; a rule has allow, confirm or deny with its name, and any of actions, element, text, "
+        "unknown key%s; a rule has allow, confirm or deny with its name, and any of actions, element, text, "
         "title, class, program, terminal, browser, dialog, except, zone, keys, longer, host, secret, "
         "new_goal, after",
         name_hint(hint, g->n->key, known, N_READERS + 3));
@@ -274,12 +275,13 @@ int rule_read(struct rule *r, const struct doc *y, const struct doc_node *n, str
     *r = (struct rule){.file = doc_name(y), .line = n->line, .longer = -1};
     r->terminal = r->browser = r->new_goal = -1;
     if (n->kind != DOC_MAP)
-        return doc_fault(y, n, e, "expected a rule, as \"- deny: its name\" and keys below it");
+        return doc_fault(y, n, e, "expected a rule, for example \"- deny: its name\" and keys below it");
     for (g.n = n->child; g.n; g.n = g.n->next)
         if (read_member(&g))
             return -1;
     if (!r->name)
-        return doc_fault(y, n, e, "expected allow, confirm or deny in this rule, as \"- deny: its name\"");
+        return doc_fault(y, n, e,
+                         "expected allow, confirm or deny in this rule, for example \"- deny: its name\"");
     return 0;
 }
 
@@ -310,7 +312,7 @@ static void print_words(const char *key, const struct rule_list *list, struct bu
         buf_printf(out, "%s%s%s%s", i ? ", " : "  ", i ? "" : key, i ? "" : ": ", list->at[i]);
 }
 
-/* The alternatives of a regular expression, of those at the top or in a group. */
+/* Counts the alternatives of a regex, at the top level and in groups. */
 static int alternatives(const char *pattern)
 {
     int n = 1;

@@ -1,13 +1,11 @@
-/* question.c - asks a person about an action: what the question shows, and that it still holds after the
- * answer.
+/* question.c - asks the user about an action and checks that the screen is unchanged after the answer.
  *
- *     look ─► picture and words ─► answer ─► look again ─┬─ the same ──► pass
- *                ▲                                       ├─ changed ───► ask again, three times at most
- *                └───────────────────────────────────────┘  another window ─► refuse
+ * look ─► image and text ─► answer ─► look again ─┬─ same ──────► pass
+ *     ▲                                       ├─ changed ───► ask again, three times at most
+ *     └───────────────────────────────────────┘  another window ─► refuse
  *
- * The picture is what lies around the target within its window, for keys around the middle of the window
- * that has the focus.  All of it is compared: an amount beside a button is part of what was approved.
- */
+ * The image shows the area around the target within its window, or for keys the middle of the focused window.
+ * All of it is compared: an amount next to a button is part of what the user has approved. */
 #include "gate/gate_impl.h"
 
 #include "base/clock.h"
@@ -23,9 +21,9 @@
 #include <string.h>
 
 enum { SHOWN_W = 640, SHOWN_H = 400, QUESTION_MAX = 1 << 20, QUESTIONS = 3, LINES = 10 };
-enum { TOLERANCE = 24, CARET_W = 3, BLOCK_W = 16, CARET_H = 48 }; /* colours and pixels */
+enum { TOLERANCE = 24, CARET_W = 3, BLOCK_W = 16, CARET_H = 48 }; /* colour tolerance; sizes in pixels */
 
-/* Of a drag its end. */
+/* Returns the last target, for a drag its end, or NULL. */
 static const struct policy_target *last_target(const struct gate *g)
 {
     const struct policy_subject *s = &g->subject.s;
@@ -47,22 +45,23 @@ void gate_describe_window(const struct gate *g, char *out, size_t size)
     out[utf8_valid_prefix(out, strlen(out))] = 0;
 }
 
-/* ---- the picture ------------------------------------------------------------------------------ */
+/* ---- the image --------------------------------------------------------------------------------------- */
 
-/* Part of the screen; empty when it cannot be captured: a question works without. */
+/* An area of the screen; empty if it cannot be captured, since a question works without an image. */
 struct crop {
     struct image im;
-    int x, y; /* the target in im; -1: none */
+    int x, y; /* target in im; -1: none */
 };
 
-/* [from, from + *size) of a range, `wanted` large, around `at`. */
+/* Places an interval of length `wanted`, truncated to the range, around `at`. Returns its start. */
 static int place_around(int at, int wanted, int min, int max, int *size)
 {
     *size = int_clamp(wanted, 0, max - min);
     return int_clamp(at - *size / 2, min, max - *size);
 }
 
-/* Within the target's window and a capture of `view`, in pixels of the capture. */
+/* Returns the area to show, within the target's window and a screenshot of `view`, in pixels of the
+ * screenshot. */
 static struct screen_rect shown_area(const struct gate *g, struct screen_rect view)
 {
     const struct policy_target *t = last_target(g);
@@ -80,7 +79,7 @@ static struct screen_rect shown_area(const struct gate *g, struct screen_rect vi
     return out;
 }
 
-/* observe: the action is compared with this capture later (observed.h). */
+/* Captures the area to show. observe: the action is later compared with this screenshot (observed.h). */
 static void take_crop(struct gate *g, struct crop *out, bool observe)
 {
     const struct policy_target *t = last_target(g);
@@ -90,7 +89,7 @@ static void take_crop(struct gate *g, struct crop *out, bool observe)
         return;
     if (observe)
         observed_renew(g->screen, &all);
-    struct screen_rect view = screen_view(g->screen); /* the capture may have updated it */
+    struct screen_rect view = screen_view(g->screen); /* the screenshot may have updated it */
     gate_redact(g, &all);
     view.w = all.w;
     view.h = all.h;
@@ -113,7 +112,7 @@ int gate_shown(struct gate *g, const struct action *a, const struct view_transfo
     return 0;
 }
 
-/* A caret is thin; a block cursor inverts all of a small box. */
+/* Ignores a text cursor: a caret is narrow, and a block cursor inverts a small box. */
 bool gate_picture_changed(const struct image *was, const struct image *is)
 {
     int x0 = was->w, y0 = was->h, x1 = -1, y1 = -1, n = 0;
@@ -146,7 +145,7 @@ static void mark_target(struct crop *c)
     image_draw_ring(&c->im, c->x, c->y, 12, 3, red);
 }
 
-/* confirm/0001.png; "" when it cannot be written. */
+/* Writes confirm/NNNN-N.png. name is "" and *path NULL if that fails. */
 static void save_crop(struct gate *g, const struct crop *c, int step, char *name, size_t size, char **path)
 {
     name[0] = 0;
@@ -164,12 +163,13 @@ static void save_crop(struct gate *g, const struct crop *c, int step, char *name
     free(folder);
 }
 
-/* ---- the words -------------------------------------------------------------------------------- */
+/* ---- the text ---------------------------------------------------------------------------------------- */
 
 static const char *const currencies[] = {"€",   "$",   "£",   "¥",   "₹",   "EUR", "USD", "GBP", "CHF", "JPY",
                                          "CNY", "INR", "CAD", "AUD", "BTC", "SEK", "NOK", "DKK", "PLN"};
 
-/* The currency that text ends (before) or begins with, next to at most one space; its length, or 0. */
+/* Returns the length of a currency at the end (before) or the beginning of text, including at most one space;
+ * 0: none. */
 static size_t currency_near(const char *text, size_t n, bool before)
 {
     bool space = n && text[before ? n - 1 : 0] == ' ';
@@ -199,7 +199,7 @@ static void put_amounts(const char *text, struct buf *out)
     }
 }
 
-/* Amounts in what is written, in the model's and the program's names of the target, and in the window's
+/* Collects amounts in the written text, the model's and the program's names of the target, and the window's
  * title. */
 static void find_amounts(const struct gate *g, const struct action *a, struct buf *out)
 {
@@ -215,12 +215,12 @@ static void find_amounts(const struct gate *g, const struct action *a, struct bu
     }
 }
 
-struct words {                         /* of a question */
-    const char *what, *amounts, *path; /* path: of the picture, or NULL */
+struct words {                         /* texts of a question */
+    const char *what, *amounts, *path; /* path: file of the image, or NULL */
     bool again;
 };
 
-/* The program's own name of the element that the action touches, or that its keys press. */
+/* Returns the accessible name of the element that the action affects or that its keys press. */
 static const char *target_name(const struct gate *g)
 {
     const struct policy_target *t = last_target(g);
@@ -274,7 +274,7 @@ static void question_json(const struct gate *g, const struct action *a, const st
     json_decref(all);
 }
 
-struct page { /* of a question */
+struct page { /* lines of a question */
     struct confirm_line lines[LINES];
     int n;
 };
@@ -285,8 +285,8 @@ static void put_line(struct page *p, const char *name, const char *text)
         p->lines[p->n++] = (struct confirm_line){name, text};
 }
 
-/* Returns the text that the action writes, without secrets; the caller frees it.  Of a part of a secret
- * that is pasted only the name is shown. */
+/* Returns the text that the action writes, without secrets; the caller frees it. A pasted part of a secret is
+ * shown as the secret's name. */
 static char *text_written(const struct gate *g, const struct action *a)
 {
     const struct policy_writing *w = &g->subject.s.writing;
@@ -295,8 +295,8 @@ static char *text_written(const struct gate *g, const struct action *a)
     return gives_away ? xasprintf("{{%s}}", names[0]) : secrets_mask(g->o.secrets, text);
 }
 
-static enum confirm_answer ask_person(struct gate *g, const struct action *a, const struct crop *crop,
-                                      int step, bool again, struct gate_ruling *out)
+static enum confirm_answer ask_user(struct gate *g, const struct action *a, const struct crop *crop, int step,
+                                    bool again, struct gate_ruling *out)
 {
     struct page page = {.n = 0};
     struct buf what, json, amounts;
@@ -310,7 +310,7 @@ static enum confirm_answer ask_person(struct gate *g, const struct action *a, co
     save_crop(g, crop, step, out->crop, sizeof out->crop, &path);
     question_json(g, a, &(struct words){what.data, amounts.data, path, again}, out, &json);
     secrets_scrub_json(g->o.secrets, &json);
-    put_line(&page, "changed", again ? "what you were shown has changed; this is how it is now" : NULL);
+    put_line(&page, "changed", again ? "the screen has changed; this is its current state" : NULL);
     put_line(&page, "wants to", what.data);
     put_line(&page, "writes", written);
     put_line(&page, "target", target_name(g));
@@ -366,12 +366,12 @@ static void apply_answer(struct gate *g, enum confirm_answer answer, struct gate
         gate_refuse(out, FAULT_REFUSED,
                     "the rule \"%s\" wants a person to be asked, and there is nobody to ask", rule);
         if (!g->warned_nobody)
-            warn("the rule \"%s\" asks before this, and there is nobody to ask: see --confirm", rule);
+            warn("the rule \"%s\" needs confirmation, but nobody can be asked: see --confirm", rule);
         g->warned_nobody = true;
     }
 }
 
-/* The windows and the text that the person has approved must still be the same. */
+/* Returns whether the windows and the text that the user has approved are still the same. */
 static bool same_targets(const struct policy_subject *a, const struct policy_subject *b)
 {
     bool same = a->n_targets == b->n_targets && a->writing.known == b->writing.known &&
@@ -383,7 +383,7 @@ static bool same_targets(const struct policy_subject *a, const struct policy_sub
     return same;
 }
 
-/* A name that only one of two answers gave is no change. */
+/* Returns whether the names agree. A name that was reported only once is not a change. */
 static bool same_name(const char *a, const char *b)
 {
     return !*a || !*b || !strcmp(a, b);
@@ -402,7 +402,7 @@ static bool same_names(const struct policy_subject *a, const struct policy_subje
 
 enum since { SINCE_SAME, SINCE_CHANGED, SINCE_ELSEWHERE };
 
-/* Looks again after a yes; the rules may say something else about what is there now. */
+/* Checks the screen again after a yes. If the content has changed, the rules are applied to it. */
 static int look_again(struct gate *g, const struct action *a, const struct view_transform *transform,
                       const struct crop *shown, struct gate_ruling *out, enum since *since, struct err *e)
 {
@@ -428,7 +428,7 @@ static int look_again(struct gate *g, const struct action *a, const struct view_
     return 0;
 }
 
-/* One question.  *since: SINCE_CHANGED when the answer was yes to what is no longer there. */
+/* Asks once. *since: SINCE_CHANGED if the user agreed to content that is no longer shown. */
 static int ask_once(struct gate *g, const struct action *a, const struct view_transform *transform, int step,
                     bool again, struct gate_ruling *out, enum since *since, struct err *e)
 {
@@ -440,11 +440,11 @@ static int ask_once(struct gate *g, const struct action *a, const struct view_tr
         marked.y = shown.y;
         mark_target(&marked);
     }
-    enum confirm_answer answer = ask_person(g, a, &marked, step, again, out);
+    enum confirm_answer answer = ask_user(g, a, &marked, step, again, out);
     *since = SINCE_SAME;
     out->answer = answer;
     if (answer == CONFIRM_STOPPED)
-        rc = err_set(e, ERR_STOPPED, "stopped while a person was asked");
+        rc = err_set(e, ERR_STOPPED, "stopped while waiting for a confirmation");
     else if (answer == CONFIRM_ALLOWED && g->o.confirm.method != CONFIRM_YES)
         rc = look_again(g, a, transform, &shown, out, since, e);
     apply_answer(g, answer, out);
@@ -463,8 +463,7 @@ int gate_ask(struct gate *g, const struct action *a, const struct view_transform
          i++)
         rc = ask_once(g, a, transform, step, i > 0, out, &since, e);
     if (since == SINCE_ELSEWHERE)
-        gate_refuse(out, FAULT_REFUSED,
-                    "what is under the target has changed while a person was asked; look again");
+        gate_refuse(out, FAULT_REFUSED, "the target has changed while a person was asked; look again");
     else if (out->rule.verdict == POLICY_DENY)
         gate_refuse(out, FAULT_DENIED, "the rule \"%s\" forbids it; do not try it in another way",
                     out->rule.rule);

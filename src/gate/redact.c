@@ -1,4 +1,4 @@
-/* redact.c - see redact.h. */
+/* redact.c - covers fields with secrets in images; see redact.h. */
 #include "gate/redact.h"
 
 #include "base/clock.h"
@@ -11,35 +11,35 @@
 #include <time.h>
 
 enum {
-    MARGIN = 6, /* around the changed pixels */
-    GRID = 32,  /* a field's width is a multiple of it, to hide the length of the secret */
-    BAND = 24,  /* above and below the typing position when nothing changed */
-    CELL = 16,  /* side of the parts that another window may cover */
+    MARGIN = 6, /* pixels around the changed area */
+    GRID = 32,  /* a field's width is a multiple of this, to hide the length of the secret */
+    BAND = 24,  /* pixels above and below the typing position if nothing changed */
+    CELL = 16,  /* size of the cells that another window may cover */
     STRIPE = 8,
     POLL_MS = 40,
-    REST_MS = 250,      /* unchanged for so long: the text has been drawn */
-    REST_MAX_MS = 2500, /* given up: something else moves all the time */
-    GLYPHS_LEAST = 4,   /* smallest width and height searched for elsewhere */
-    TYPING_S = 10,      /* longest wait of a picture for a secret that is being typed */
+    REST_MS = 250,      /* unchanged for this long: the text has been drawn */
+    REST_MAX_MS = 2500, /* maximum wait if something else keeps moving */
+    GLYPHS_LEAST = 4,   /* minimum width and height of glyphs to search for */
+    TYPING_S = 10,      /* maximum wait of an image for a secret that is being typed */
 };
 
 struct field {
-    unsigned long window;         /* a program's; 0: the whole screen */
-    unsigned long inner;          /* the innermost window within it that holds the text; or `window` */
+    unsigned long window;         /* application window; 0: the whole screen */
+    unsigned long inner;          /* innermost window within it that contains the text; or `window` */
     struct screen_rect at;        /* relative to `inner` */
-    struct screen_rect window_at; /* `inner`, when it was seen last */
-    struct screen_rect outer_at;  /* `window`, when it was seen last */
+    struct screen_rect window_at; /* last known rectangle of `inner` */
+    struct screen_rect outer_at;  /* last known rectangle of `window` */
     uint8_t colour[3];
     struct image glyphs; /* pixels of the first characters; empty: do not search */
-    int gx, gy;          /* where they are in the field */
+    int gx, gy;          /* their position in the field */
 };
 
 struct redact {
     pthread_mutex_t lock;
     pthread_cond_t typed;
-    struct screen *typing;       /* between redact_before() and redact_after() of this screen; NULL: nobody */
-    const struct screen *typist; /* that called redact_before() last; only compared */
-    struct image before;         /* of the screen that types, or typed last; empty: sealed */
+    struct screen *typing;       /* screen between redact_before() and redact_after(); NULL: none */
+    const struct screen *typist; /* screen that called redact_before() last; only compared */
+    struct image before;         /* screenshot before typing; empty: sealed */
     struct field fields[REDACT_FIELDS];
     int n;
 };
@@ -58,7 +58,7 @@ static struct screen_rect translated(struct screen_rect r, int dx, int dy)
     return (struct screen_rect){r.x + dx, r.y + dy, r.w, r.h};
 }
 
-/* Bounding box of the pixels that differ within r, in pixels of the images; w 0: none. */
+/* Returns the bounding box of the pixels that differ within r, in pixels of the images; w 0: none. */
 static struct screen_rect changed_box(const struct image *a, const struct image *b, struct screen_rect r)
 {
     int x0 = r.x + r.w, y0 = r.y + r.h, x1 = -1, y1 = -1;
@@ -95,7 +95,7 @@ static void remove_field(struct redact *r, int i)
     memmove(&r->fields[i], &r->fields[i + 1], (size_t)(--r->n - i) * sizeof r->fields[0]);
 }
 
-/* The innermost window is gone: its place in the program's window stays covered. */
+/* Handles a closed inner window: its area in the application window stays covered. */
 static void leave_inner(struct field *f)
 {
     f->at = translated(f->at, f->window_at.x - f->outer_at.x, f->window_at.y - f->outer_at.y);
@@ -103,9 +103,9 @@ static void leave_inner(struct field *f)
     f->window_at = f->outer_at;
 }
 
-/* Updates the positions of the field's windows; after a resize the layout is unknown and all of the
- * innermost one is covered.  That one counts, also when another window has it now.  false: both are
- * gone. */
+/* Updates the positions of the field's windows. After a resize the layout is unknown, and all of the
+ * innermost window is covered. The innermost window counts even if it was moved to another window. Returns
+ * false if both no longer exist. */
 static bool follow_window(struct screen *s, struct field *f)
 {
     struct screen_rect outer, now;
@@ -170,7 +170,7 @@ int redact_before(struct redact *r, struct screen *s, struct err *e)
     follow_windows(r, s);
     int rc = r->n < REDACT_FIELDS ? screen_capture(s, &r->before, e)
                                   : err_set(e, ERR_FAILED,
-                                            "secrets stand in %d fields, the most that can be covered; close "
+                                            "cannot cover secrets in more than %d fields; close "
                                             "their windows first",
                                             REDACT_FIELDS);
     if (rc)
@@ -194,7 +194,7 @@ static bool one_colour(const struct image *im)
     return !memcmp(im->rgb, im->rgb + 3, 3 * ((size_t)im->w * (size_t)im->h - 1));
 }
 
-/* Keeps the left part of what has changed: the rest may contain a blinking caret. */
+/* Stores the left part of the changed area for the search; the rest may contain a blinking caret. */
 static void keep_glyphs(struct field *f, const struct image *now, struct screen_rect box,
                         struct screen_rect view)
 {
@@ -207,7 +207,7 @@ static void keep_glyphs(struct field *f, const struct image *now, struct screen_
     f->gy = box.y + view.y - f->window_at.y - f->at.y;
 }
 
-/* Extended by a margin and to a multiple of the grid, within the window; root pixels. */
+/* Extends a box by a margin and to a multiple of the grid, within the window; root pixels. */
 static struct screen_rect padded(struct screen_rect box, struct screen_rect window)
 {
     int w = (box.w + 2 * MARGIN + GRID - 1) / GRID * GRID;
@@ -215,7 +215,7 @@ static struct screen_rect padded(struct screen_rect box, struct screen_rect wind
                                  window);
 }
 
-/* Merges the last field with those of the same window that it overlaps. */
+/* Merges the last field with overlapping fields of the same window. */
 static void join_overlapping(struct redact *r)
 {
     unsigned long window = r->fields[r->n - 1].window;
@@ -238,7 +238,7 @@ static int capture_settled(struct screen *s, struct screen_rect part, struct ima
     int64_t start = clock_ns(), since = start;
     int rc = screen_capture(s, now, e);
     while (rc == 0 && clock_ms_since(since) < REST_MS && clock_ms_since(start) < REST_MAX_MS) {
-        if (screen_wait(s, POLL_MS, NULL)) /* stopped: use this capture */
+        if (screen_wait(s, POLL_MS, NULL)) /* stopped: use this screenshot */
             break;
         struct image swap = last;
         last = *now;
@@ -252,7 +252,8 @@ static int capture_settled(struct screen *s, struct screen_rect part, struct ima
     return rc;
 }
 
-/* The area that typing has changed; a band of the window, or all of it, when nothing has.  Root pixels. */
+/* Returns the area that typing has changed, in root pixels; if nothing has changed, a band of the window, or
+ * all of it. */
 static struct screen_rect find_field(const struct redact *r, struct screen *s, const struct image *now,
                                      struct screen_rect whole, int x, int y, struct screen_rect *box)
 {
@@ -267,7 +268,7 @@ static struct screen_rect find_field(const struct redact *r, struct screen *s, c
                  : screen_rect_intersect((struct screen_rect){whole.x, y - BAND, whole.w, 2 * BAND}, whole);
 }
 
-/* Adds the field at this place of the screen; box: the text in the picture `now`, w 0: not known. */
+/* Adds the field at this position of the screen. box: the text in the screenshot `now`, w 0: unknown. */
 static void add_field(struct redact *r, struct screen *s, const struct screen_window *w,
                       struct screen_rect whole, struct screen_rect at, struct screen_rect box,
                       const struct image *now)
@@ -291,7 +292,7 @@ static void add_field(struct redact *r, struct screen *s, const struct screen_wi
         keep_glyphs(f, now, box, view);
 }
 
-/* Covers the whole screen from now on: a recorder sees secrets in more fields than can be told apart. */
+/* Covers the whole screen from now on, because there are secrets in more than REDACT_FIELDS fields. */
 static void cover_screen(struct redact *r, struct screen *s)
 {
     struct screen_rect root = screen_root(s);
@@ -309,7 +310,7 @@ int redact_after(struct redact *r, struct screen *s, const struct screen_window 
     int rc = capture_settled(s, translated(whole, -view.x, -view.y), &now, e);
     pthread_mutex_lock(&r->lock);
     if (rc)
-        wipe(&now); /* all of the window is covered */
+        wipe(&now); /* then all of the window is covered */
     struct screen_rect at = find_field(r, s, &now, whole, rc ? -1 : x, y, &box);
     if (r->n < REDACT_FIELDS)
         add_field(r, s, w, whole, at, box, &now);
@@ -346,7 +347,7 @@ bool redact_has_fields(struct redact *r)
     return any;
 }
 
-/* A later capture may show more of what was typed: the field grows. */
+/* Extends the last field if a later screenshot shows more of the typed text. */
 static void grow_last(struct redact *r, struct screen *s, const struct image *im)
 {
     struct field *f = &r->fields[r->n - 1];
@@ -355,7 +356,7 @@ static void grow_last(struct redact *r, struct screen *s, const struct image *im
         f->at = screen_rect_join(f->at, translated(at, -f->window_at.x, -f->window_at.y));
 }
 
-/* ---- pictures --------------------------------------------------------------------------------- */
+/* ---- images ----------------------------------------------------------------------------------------- */
 
 void redact_paint(struct image *im, struct screen_rect part, const uint8_t colour[3])
 {
@@ -371,7 +372,7 @@ void redact_paint(struct image *im, struct screen_rect part, const uint8_t colou
     }
 }
 
-/* Whether the window is visible at one of the cell's corners or its centre; root pixels. */
+/* Returns whether the window is visible at a corner or the centre of the cell; root pixels. */
 static bool shows_window(struct screen *s, unsigned long window, struct screen_rect c)
 {
     return !window || screen_window_covers(s, window, c.x, c.y) ||
@@ -394,7 +395,7 @@ static void fill_field(struct screen *s, const struct field *f, struct image *im
     }
 }
 
-/* Covers the same characters elsewhere. */
+/* Covers further occurrences of the same characters. */
 static void fill_copies(const struct field *f, const struct copy *copies, int n, struct image *im)
 {
     for (int i = 0; i < n; i++) {
@@ -405,7 +406,7 @@ static void fill_copies(const struct field *f, const struct copy *copies, int n,
     }
 }
 
-/* Waits until no other screen is in the middle of typing a secret.  false: that takes too long. */
+/* Waits until no other screen is typing a secret. Returns false after TYPING_S. */
 static bool wait_for_typing(struct redact *r, const struct screen *s)
 {
     struct timespec until;
@@ -422,7 +423,8 @@ static void cover_fields(struct redact *r, struct screen *s, struct image *im)
     follow_windows(r, s);
     if (r->before.rgb && r->n)
         grow_last(r, s, im);
-    /* All are found before one is painted: a copy on the next line touches the first, or lies in a field. */
+    /* All copies are found before any area is painted: a copy on the next line may touch the first, or be
+     * inside a field. */
     struct copy *copies[REDACT_FIELDS];
     int n[REDACT_FIELDS];
     for (int i = 0; i < r->n; i++)
@@ -442,7 +444,7 @@ void redact_image(struct redact *r, struct screen *s, struct image *im)
     pthread_mutex_lock(&r->lock);
     if (wait_for_typing(r, s))
         cover_fields(r, s, im);
-    else /* nothing rather than a secret that is half typed */
+    else /* cover everything rather than show a partly typed secret */
         redact_paint(im, (struct screen_rect){0, 0, im->w, im->h}, grey);
     pthread_mutex_unlock(&r->lock);
 }

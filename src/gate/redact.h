@@ -1,15 +1,15 @@
-/* redact.h - covers fields into which a secret was typed in every later picture.
+/* redact.h - covers fields that contain a typed secret in every later image.
  *
- * The field is found by what typing has changed inside the window; if nothing changed, a band of the window
- * around the typing position, or all of it, is taken.  In every later picture, the model's and the recorded
- * one, the field is filled with its mean colour from before, with stripes, so that neither the text nor its
- * exact length shows.  This ends when the window is gone; where another window covers the field, that one
- * is shown.  The field follows the innermost window that holds the text, also when that moves, is hidden and
- * shown again, or gets another parent.  Wherever the same characters appear (copies.h), they are covered too.
+ * A field is located by the pixels that typing has changed inside the window; if nothing changed, a band of
+ * the window around the typing position, or all of the window, is used. In every later image, for the model
+ * and for the record, the field is filled with its mean colour from before and stripes, so that neither the
+ * text nor its exact length is visible. This ends when the window is closed; if another window covers the
+ * field, that window is shown. The field follows the innermost window that contains the text, also when that
+ * window moves, is hidden and shown again, or gets another parent. Further occurrences of the same characters
+ * (copies.h) are covered too.
  *
- * The fields of one display may be shared by several screens and threads: a picture that another thread took
- * while a secret was being typed is covered once that has ended.
- */
+ * The fields of one display may be shared by several screens and threads: an image captured by another thread
+ * while a secret is being typed is covered after the typing has ended. */
 #ifndef HOLORUN_GATE_REDACT_H
 #define HOLORUN_GATE_REDACT_H
 
@@ -20,30 +20,30 @@ struct redact;
 enum { REDACT_FIELDS = 32 };
 
 struct redact *redact_new(void);
-void redact_free(struct redact *r); /* NULL is fine */
+void redact_free(struct redact *r); /* NULL is allowed. */
 
-/* Before typing, and after it (waits until the text has been drawn).  x, y: where it was typed in root
- * pixels, or -1.  -1 with e: the screen cannot be captured; before typing: then the secret must not be
- * typed. */
+/* Enclose the typing of a secret; redact_after() waits until the text has been drawn. x, y: typing position
+ * in root pixels, or -1. Return -1 with e if the screen cannot be captured; after a failed redact_before()
+ * the secret must not be typed. */
 int redact_before(struct redact *r, struct screen *s, struct err *e);
 int redact_after(struct redact *r, struct screen *s, const struct screen_window *w, int x, int y,
                  struct err *e);
-/* In place of redact_after(): nothing was typed. */
+/* Replaces redact_after() if nothing was typed. */
 void redact_untyped(struct redact *r);
 /* Returns whether any field is covered. */
 bool redact_has_fields(struct redact *r);
 
-/* Later changes are not the field's.  Until then the field grows with every picture that shows more of it;
- * to be called before the next action. */
+/* Ends the growth of the last field: until then it grows with every image that shows more of it. Call it
+ * before the next action. */
 void redact_seal(struct redact *r);
 
-/* Ends what this screen has begun: it is about to be closed, or its run has ended. */
+/* Ends typing that this screen has begun; call it when the screen closes or its run ends. */
 void redact_leave(struct redact *r, const struct screen *s);
 
-/* Covers the fields in a capture of the screen's view, in place. */
+/* Covers the fields in a screenshot of the screen's view, in place. */
 void redact_image(struct redact *r, struct screen *s, struct image *im);
 
-/* Paints over a part of a picture as over a field; part: in pixels of the picture. */
+/* Paints over a part of an image in the style of a covered field; part: pixels of the image. */
 void redact_paint(struct image *im, struct screen_rect part, const uint8_t colour[3]);
 
 #endif

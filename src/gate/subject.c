@@ -1,4 +1,4 @@
-/* subject.c - see subject.h. */
+/* subject.c - computes the points that an action would affect; see subject.h. */
 #include "gate/subject.h"
 
 #include "base/number.h"
@@ -18,7 +18,7 @@ static void to_root(const struct builder *m, int32_t x, int32_t y, int *rx, int 
     *ry = int_clamp(*ry, 0, m->root->h - 1);
 }
 
-/* A place of the image, or where the pointer is when the action has none. */
+/* Adds a position of the image, or the pointer position if the action has none. */
 static void add_place(const struct builder *m, int32_t x, int32_t y)
 {
     struct policy_target *t = &m->out->s.targets[m->out->s.n_targets++];
@@ -31,7 +31,7 @@ static void add_place(const struct builder *m, int32_t x, int32_t y)
         t->y = int_clamp(m->root->pointer[1], 0, m->root->h - 1);
 }
 
-/* Where the drag goes, with its first and last point as targets. */
+/* Adds the path of a drag, with its first and last point as targets. */
 static void add_drag(const struct builder *m, const struct action *a)
 {
     struct subject *out = m->out;
@@ -52,7 +52,7 @@ static void add_drag(const struct builder *m, const struct action *a)
     out->s.n_corners = n;
 }
 
-/* A move or release while a button is down is the rest of a drag, from where the pointer is. */
+/* Adds the rest of a drag: a move or release while a button is down, from the current pointer position. */
 static void add_rest_of_drag(const struct builder *m)
 {
     const struct policy_target *t = &m->out->s.targets[0];
@@ -99,7 +99,7 @@ void subject_build(struct subject *out, const struct action *a, const struct vie
     case ACT_BACK:
     case ACT_FORWARD:
     case ACT_REFRESH:
-        out->s.n_targets = 1; /* the window that has the keyboard */
+        out->s.n_targets = 1; /* the focused window */
         break;
     default:
         break;

@@ -1,8 +1,7 @@
-/* targets.c - what an action would touch and write, looked up on the display, and the rules applied to it.
+/* targets.c - looks up the windows, elements and text that an action would affect, and applies the rules.
  *
- * subject.c says from the action alone which points and which windows matter; here they get their windows,
- * the names of elements, the text that would be pasted, and what was written just before.
- */
+ * subject.c determines the relevant points and windows from the action alone. This file adds the windows on
+ * the display, the names of elements, the text that would be pasted, and the text written just before. */
 #include "gate/gate_impl.h"
 
 #include "base/utf8.h"
@@ -35,8 +34,8 @@ static void add_target(struct policy_subject *s, const struct screen_window *w)
         s->targets[s->n_targets++] = (struct policy_target){.window = *w, .writes = true};
 }
 
-/* Launchers have the keyboard without the focus; the entry "Paste" of a menu writes into the window with the
- * focus. */
+/* Adds windows that receive text without being the target: launchers have the keyboard without the focus, and
+ * the menu entry "Paste" writes into the focused window. */
 static void add_receivers(struct gate *g, const struct action *a)
 {
     struct policy_subject *s = &g->subject.s;
@@ -49,8 +48,8 @@ static void add_receivers(struct gate *g, const struct action *a)
         add_target(s, &found[0]);
 }
 
-/* Text written into a launcher that the run has opened counts as written into a shell: the search of a
- * desktop may have no window of its own. */
+/* Determines which targets execute text. Text written into a launcher that the run has opened counts as
+ * written into a shell, because the search of a desktop may have no window of its own. */
 static void look_for_shells(struct gate *g, bool keys)
 {
     struct policy_subject *s = &g->subject.s;
@@ -80,7 +79,7 @@ void gate_look_up_pressed(struct gate *g, struct policy_target *t)
         t->presses[0] = 0;
 }
 
-/* Reads the text of the dialog around each target whose button agrees or has no known name. */
+/* Reads the text of the dialog around each target whose button accepts or has an unknown name. */
 static void look_up_dialogs(struct gate *g)
 {
     struct policy_subject *s = &g->subject.s;
@@ -96,12 +95,12 @@ static void look_up_dialogs(struct gate *g)
                                        sizeof t->dialog)
                          : 0;
         t->silent = told < 0;
-        if (told <= 0 || strcasestr(t->dialog, "cookie")) /* a banner about tracking is not a question */
+        if (told <= 0 || strcasestr(t->dialog, "cookie")) /* a cookie banner is not a confirmation dialog */
             t->dialog[0] = 0;
     }
 }
 
-/* ---- what is written ---------------------------------------------------------------------------- */
+/* ---- written text ------------------------------------------------------------------------------------ */
 
 static void read_selections(struct gate *g)
 {
@@ -121,7 +120,7 @@ static void read_selections(struct gate *g)
     free(clipboard);
     w->known = g->pasted != NULL;
     w->text = g->pasted ? g->pasted : "";
-    if (g->pasted) /* for rules about secrets, pasting one is typing it */
+    if (g->pasted) /* for rules about secrets, pasting a secret counts as typing it */
         g->subject.s.n_secrets = secrets_find_values(g->o.secrets, g->pasted, g->named);
 }
 
@@ -156,7 +155,7 @@ void gate_note_written(struct gate *g, const struct action *a)
     g->in_launcher = edit_opens_launcher(s) || (g->in_launcher && !ends);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------ */
+/* ---- interface --------------------------------------------------------------------------------------- */
 
 static uint32_t shifted_on_screen(void *keyboard, uint32_t key)
 {
@@ -187,12 +186,12 @@ int gate_look(struct gate *g, const struct action *a, const struct view_transfor
         return -1;
     if (action_is(a->kind, ACTION_BUTTON) || a->kind == ACT_TYPE)
         look_up_names(g);
-    /* A click comes before what is typed into a place: gate_execute asks again after it. */
+    /* A click precedes text typed at a position: gate_execute checks again after the click. */
     s->press = s->n_targets && !s->targets[0].placed ? writing_press(s) : PRESS_NOTHING;
     if (s->press)
         gate_look_up_pressed(g, &s->targets[0]);
     look_up_dialogs(g);
-    writing_begin(s, g->subject.typed); /* with what is known of windows, names and held keys now */
+    writing_begin(s, g->subject.typed); /* with the current windows, names and held keys */
     gate_look_up_address(g);
     add_receivers(g, a);
     look_for_shells(g, action_is(a->kind, ACTION_CHARACTERS));
@@ -236,7 +235,7 @@ bool gate_allows_window(struct gate *g, const struct action *a, const struct scr
 
 /* ---- thoughts ------------------------------------------------------------------------------------- */
 
-static bool speaks_of_acting(const char *text, size_t n)
+static bool mentions_action(const char *text, size_t n)
 {
     static const char *const words[] = {
         "click",  "press", "tap",  "hit ", "select",
@@ -262,8 +261,7 @@ static size_t sentence_length(const char *s)
     return strlen(s);
 }
 
-/* Only the sentences that say what is done next: those that speak of pressing something, and the last
- * one.  The others tell of the task, and would make rules ask about everything. */
+/* Sets the task and the words that later plans are compared with. */
 void gate_set_task(struct gate *g, const char *task)
 {
     goals_free(g->goals);
@@ -278,7 +276,7 @@ void gate_set_thought(struct gate *g, const char *thought)
     for (const char *s = thought ? thought : ""; *s;) {
         size_t n = sentence_length(s);
         bool last = !s[n + strspn(s + n, " \n")];
-        if ((last || speaks_of_acting(s, n)) && used + 1 < sizeof g->thought) {
+        if ((last || mentions_action(s, n)) && used + 1 < sizeof g->thought) {
             size_t take = n < sizeof g->thought - 1 - used ? n : sizeof g->thought - 1 - used;
             memcpy(g->thought + used, s, take);
             used += take;

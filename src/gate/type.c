@@ -1,16 +1,16 @@
-/* type.c - performs actions that passed the gate.
+/* type.c - executes actions that passed the gate.
  *
- * Keys are pressed only while the window has the keyboard that the rules were applied to, or another one
- * into which they would let the same text go: screen_set_check() asks before each event.  Writing into a
- * place is done in parts, as the click may move the keyboard elsewhere; typing a secret in more of them:
+ * Keys are pressed only while the focused window is the one that the rules were applied to, or one for which
+ * they would allow the same text: screen_set_check() installs a check before each event. Writing at a
+ * position is done in parts, because the click may move the focus elsewhere; typing a secret has more
+ * parts:
  *
- *     capture | click | check the focus | type with keys only | capture | Enter
+ * capture | click | check the focus | type with keys only | capture | Enter
  *
- * The difference between the captures locates the field (redact.h).
+ * The difference between the two screenshots locates the field (redact.h).
  *
- * Enter and space press what has the keyboard, which is known only after the click, and after each Tab: so
- * the rest of a text is judged again there, unless a person has let all of it pass.
- */
+ * Enter and space press the focused element, which is known only after the click and after each Tab. So the
+ * rest of a text is checked again at these points, unless the user has approved all of it. */
 #include "gate/gate_impl.h"
 
 #include "base/clock.h"
@@ -22,8 +22,8 @@
 #include <string.h>
 
 enum {
-    FOCUS_MS = 120,       /* until a click has moved the focus */
-    FOCUS_MOST_MS = 1000, /* ... under a slow window manager */
+    FOCUS_MS = 120,       /* time for a click to move the focus */
+    FOCUS_MOST_MS = 1000, /* the same under a slow window manager */
     FOCUS_POLL_MS = 20
 };
 
@@ -34,12 +34,12 @@ struct typing {
     struct exec_result *r;
     struct err *e;
     bool secret;
-    unsigned long focus; /* that was found to be right, as the server has it; 0: look again */
-    unsigned opened;     /* windows that had opened by then */
-    bool elsewhere;      /* keys would have gone where they may not */
+    unsigned long focus; /* last focus found to be allowed; 0: check again */
+    unsigned opened;     /* number of windows opened by then */
+    bool elsewhere;      /* keys would have gone to a window that is not allowed */
 };
 
-/* Executes a part of the action. */
+/* Executes a part of the action and adds its result to *t->r. */
 static enum action_fault execute_part(struct typing *t, const struct action *a)
 {
     struct exec_result one = {0};
@@ -55,9 +55,9 @@ static enum action_fault wait_ms(const struct typing *t, int ms)
     return screen_wait(t->g->screen, ms, t->e) ? FAULT_STOPPED : FAULT_NONE;
 }
 
-/* ---- which window gets the keys ------------------------------------------------------------------- */
+/* ---- checking the focus ------------------------------------------------------------------------------ */
 
-/* A launcher that has opened meanwhile has the keyboard without the focus. */
+/* Finds a launcher that has opened meanwhile: it has the keyboard without the focus. */
 static bool launcher_opened(struct typing *t, struct screen_window *w)
 {
     struct screen_window found[8];
@@ -74,7 +74,7 @@ static bool launcher_opened(struct typing *t, struct screen_window *w)
     return false;
 }
 
-/* 0: the keys may go to the window that would get them now. */
+/* Returns 0 if keys may go to the current window; otherwise -1 with e. */
 static int check_window(struct typing *t, struct err *e)
 {
     struct gate *g = t->g;
@@ -94,8 +94,8 @@ static int check_window(struct typing *t, struct err *e)
     if (t->secret)
         return err_set(e, ERR_FAILED, "the secret was not typed: another window has the keyboard");
     return err_set(e, ERR_FAILED,
-                   "another window has the keyboard now (%s), and the rule \"%s\" %s: what was not yet "
-                   "written there was left out; look again",
+                   "another window has the keyboard now (%s), and the rule \"%s\" %s: the rest of the "
+                   "text was not written; look again",
                    title, rule.rule, rule.verdict == POLICY_DENY ? "forbids it" : "asks a person first");
 }
 
@@ -113,7 +113,7 @@ static int check_before_event(void *arg, struct err *e)
     return 0;
 }
 
-/* Clicks the place, if there is one, and waits until the keyboard has followed. */
+/* Clicks the position, if there is one, and waits until the focus has followed. */
 static enum action_fault focus_target(struct typing *t)
 {
     struct gate *g = t->g;
@@ -134,7 +134,7 @@ static enum action_fault focus_target(struct typing *t)
     return f;
 }
 
-/* A part that presses keys. */
+/* Executes a part that presses keys. */
 static enum action_fault press(struct typing *t, const struct action *a)
 {
     struct err why = ERR_INIT;
@@ -148,7 +148,7 @@ static enum action_fault press(struct typing *t, const struct action *a)
     return f;
 }
 
-/* ---- text that may press something ------------------------------------------------------------------ */
+/* ---- text that may press an element ------------------------------------------------------------------ */
 
 static int judge_part(struct typing *t, const struct action *part)
 {
@@ -175,8 +175,8 @@ static int judge_part(struct typing *t, const struct action *part)
                    rule.verdict == POLICY_DENY ? "forbids it" : "asks a person first");
 }
 
-/* Up to the end of the next Tabs, when something that presses an element follows them; in a browser each
- * Enter begins a part, as it may open what the address bar holds by then. */
+/* Returns the length of the next part of a text: up to and including the next Tabs, if a key that presses an
+ * element follows them. In a browser each Enter begins a part, because it may open the address in the bar. */
 static size_t part_length(const char *text, bool press_enter, bool browser)
 {
     size_t n = strcspn(text, "\t"), line = strchr("\r\n", *text) && *text;
@@ -232,7 +232,7 @@ static enum action_fault type_filled(struct typing *t)
     return f;
 }
 
-/* The window that gets the secret, after a click into its field. */
+/* Clicks into the field and finds the window that will receive the secret. */
 static enum action_fault find_receiver(struct typing *t, struct screen_window *w)
 {
     enum action_fault f = focus_target(t);
@@ -243,7 +243,7 @@ static enum action_fault find_receiver(struct typing *t, struct screen_window *w
     return check_window(t, t->e) ? FAULT_FOCUS : FAULT_NONE;
 }
 
-/* Covers the field, also when writing failed half-way with f. */
+/* Covers the field, also if writing failed with f. */
 static enum action_fault cover(struct typing *t, const struct screen_window *w, enum action_fault f)
 {
     struct err late = ERR_INIT;
@@ -255,7 +255,7 @@ static enum action_fault cover(struct typing *t, const struct screen_window *w, 
     return FAULT_X11;
 }
 
-/* Enter comes last: the second capture must still show the field. */
+/* Types a secret. Enter comes last, because the second screenshot must still show the field. */
 static enum action_fault type_secret(struct typing *t)
 {
     struct gate *g = t->g;
@@ -289,7 +289,8 @@ static bool pastes_secret(const struct gate *g)
     return g->pasted ? secrets_find_values(g->o.secrets, g->pasted, names) > 0 : redact_has_fields(g->redact);
 }
 
-/* The text may be drawn in another font than where it was copied: its new field is covered as a typed one. */
+/* Pastes a secret. The text may be drawn in another font than at its source, so the field is covered like one
+ * that was typed into. */
 static enum action_fault paste_secret(struct typing *t)
 {
     struct gate *g = t->g;
@@ -318,7 +319,8 @@ enum action_fault gate_execute(struct gate *g, const struct action *a, const str
     if (pastes_secret(g))
         return paste_secret(&t);
     bool harmless = action_is(a->kind, ACTION_LOOKS) && !action_is(a->kind, ACTION_CHANGES);
-    if (g->redact && !harmless) /* what it changes is more than the field that a secret was typed into */
+    /* changes outside the field that a secret was typed into are not part of it */
+    if (g->redact && !harmless)
         redact_seal(g->redact);
     if (!action_is(a->kind, ACTION_KEYBOARD))
         return execute_part(&t, a);

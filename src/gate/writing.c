@@ -1,8 +1,7 @@
-/* writing.c - what an action would put into a window, and how (subject.h).
+/* writing.c - determines the text that an action would write into a window, and its source (subject.h).
  *
- * Text gets into a window by typing, by single keys, by pasting and by dropping.  Rules about writing hold
- * for all of these alike; the gate reads the selections, this file says which of them matter.
- */
+ * Text gets into a window by typing, single keys, pasting and dropping. Rules about writing apply to all of
+ * these; the gate reads the selections, and this file determines which of them are used. */
 #include "gate/subject.h"
 
 #include "base/utf8.h"
@@ -30,7 +29,7 @@ static bool has_command(const struct policy_subject *s)
            (subject_has_key(s, XK_Alt_L) && !subject_has_key(s, XK_ISO_Level3_Shift));
 }
 
-/* The character of a keysym in the Latin-1, keypad or Unicode range; 0: none. */
+/* Returns the character of a keysym in the Latin-1, keypad or Unicode range; 0: none. */
 static uint32_t character_of(uint32_t key)
 {
     if (key >= XK_KP_Multiply && key <= XK_KP_9)
@@ -40,7 +39,7 @@ static uint32_t character_of(uint32_t key)
     return key >= ' ' && key < 0x100 ? key : 0;
 }
 
-/* The key's symbol with Shift on a US keyboard. */
+/* Returns the key's symbol with Shift on a US keyboard. */
 static uint32_t shifted_us(uint32_t key)
 {
     static const char plain[] = "`1234567890-=[]\\;',./", shifted[] = "~!@#$%^&*()_+{}|:\"<>?";
@@ -48,7 +47,7 @@ static uint32_t shifted_us(uint32_t key)
     return at ? (uint32_t)shifted[at - plain] : key;
 }
 
-/* The characters that the keys make, in order, as often as they are pressed. */
+/* Writes the characters that the keys produce, in order, repeated as often as they are pressed. */
 static void put_characters(const struct policy_subject *s, char *out)
 {
     const struct action *a = s->action;
@@ -64,14 +63,14 @@ static void put_characters(const struct policy_subject *s, char *out)
     *out = 0;
 }
 
-/* Alt and a letter press the button or the menu whose name has that letter underlined. */
+/* Returns whether Alt and a letter activate the button or menu with that letter underlined. */
 static bool has_mnemonic(const struct policy_subject *s)
 {
     return subject_has_key(s, XK_Alt_L) && !subject_has_key(s, XK_Control_L) &&
            !subject_has_key(s, XK_Super_L);
 }
 
-/* Space in a text counts only when the element is known to be none that holds text. */
+/* Classifies the press. A space in a text counts only if the element is known not to hold text. */
 enum policy_press writing_press(const struct policy_subject *s)
 {
     const struct action *a = s->action;
@@ -99,7 +98,8 @@ enum policy_press writing_press(const struct policy_subject *s)
 
 /* ---- sources ---------------------------------------------------------------------------------- */
 
-/* A drop takes the text that is selected; between two windows only, for within one it selects. */
+/* Returns whether the action drops selected text: only between two windows, because a drag within one window
+ * selects. */
 static bool drops(const struct policy_subject *s)
 {
     if (s->action->kind == ACT_DRAG)
@@ -108,7 +108,7 @@ static bool drops(const struct policy_subject *s)
            (!s->pressed_in || s->pressed_in != s->targets[0].window.id);
 }
 
-/* An entry of a menu, by what the model or the program calls it. */
+/* Returns whether the action activates a menu entry "Paste", by the model's or the program's name of it. */
 static bool pastes_by_name(const struct policy_subject *s)
 {
     static const char *const words[] = {
@@ -150,7 +150,7 @@ void writing_begin(struct policy_subject *s, char *typed)
     typed[0] = 0;
     if (!s->n_targets)
         return;
-    if (a->kind == ACT_TYPE) { /* a Shift or AltGr that is down changes what the keys give */
+    if (a->kind == ACT_TYPE) { /* Shift or AltGr that is down changes the characters */
         *w = (struct policy_writing){.any = true, .text = a->text ? a->text : "", .before = ""};
         w->known = !subject_has_key(s, XK_Shift_L) && !subject_has_key(s, XK_Alt_L);
     } else if (writing_sources(s)) {

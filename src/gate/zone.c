@@ -1,4 +1,4 @@
-/* zone.c - see zone.h. */
+/* zone.c - parses zones and tests points and lines against them; see zone.h. */
 #include "gate/zone.h"
 
 #include <ctype.h>
@@ -40,13 +40,13 @@ int zones_read(const char *const *texts, const char *from, struct zone out[ZONES
             return err_set(
                 e, ERR_USAGE,
                 "%s expects X,Y,WIDTH,HEIGHT in pixels of the root window or in %% of it, none negative, "
-                "as 0,0,100%%,32; not '%.60s'",
+                "for example 0,0,100%%,32; not '%.60s'",
                 from, texts[n]);
     }
     return n;
 }
 
-/* Its begin and end along one side of `size` pixels. */
+/* Computes begin and end of a zone along one side of `size` pixels. */
 static void span(const struct zone *z, int side, double size, int *from, int *to)
 {
     struct zone_length a = z->at[side], b = z->at[side + 2];
@@ -63,7 +63,8 @@ struct screen_rect zone_rect(const struct zone *z, int w, int h)
     return (struct screen_rect){x0, y0, x1 - x0, y1 - y0};
 }
 
-/* Cuts the part 0..1 of the line that is left to the side from..to of one axis; false: nothing is left. */
+/* Clips the part [0, 1] of a line that remains to the interval from..to of one axis. Returns false if nothing
+ * remains. */
 static bool cut(double at, double step, double from, double to, double part[2])
 {
     if (step == 0)

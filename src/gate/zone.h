@@ -1,4 +1,4 @@
-/* zone.h - a part of the root window, in pixels or % of it. */
+/* zone.h - an area of the root window, in pixels or percent. */
 #ifndef HOLORUN_GATE_ZONE_H
 #define HOLORUN_GATE_ZONE_H
 
@@ -18,14 +18,14 @@ struct zone {
 /* Parses "32" or "12.5%" as side 0 to 3 of a zone; width and height must not be 0. */
 bool zone_length(const char *word, int side, struct zone_length *out);
 
-/* Parses a NULL-terminated list of texts like "0,0,100%,32"; `from` names the option in messages.  Returns
- * how many, or -1 with ERR_USAGE. */
+/* Parses a NULL-terminated list of texts like "0,0,100%,32"; `from` names the option in messages. Returns
+ * their number, or -1 with ERR_USAGE. */
 int zones_read(const char *const *texts, const char *from, struct zone out[ZONES_MAX], struct err *e);
 
-/* On a root window of that size, rounded outwards. */
+/* Returns the zone on a root window of that size, rounded outwards. */
 struct screen_rect zone_rect(const struct zone *z, int w, int h);
 
-/* Whether the straight line from a to b touches r. */
+/* Returns whether the straight line from a to b touches r. */
 bool zone_touched(const struct screen_rect *r, const int a[2], const int b[2]);
 
 #endif

@@ -1,10 +1,10 @@
-/* chat_completions.c - the protocol "Chat Completions".
+/* chat_completions.c - the "Chat Completions" protocol: builds requests and reads replies.
  *
- * Spoken by vLLM, SGLang, llama.cpp, Ollama, LM Studio, transformers and most vendors.  Where servers
- * differ, everything is read: the thought as "reasoning", "reasoning_content" or "thinking", the answer as
- * text or as tool calls (calls.h), streamed or whole.  A dialect with native tools sends its table as
- * "tools", and each result as a message of the role "tool".
- */
+ * vLLM, SGLang, llama.cpp, Ollama, LM Studio, transformers and most vendors offer it. Servers differ in the
+ * names of fields, so all known names are read: the model's thoughts as "reasoning", "reasoning_content" or
+ * "thinking", the answer as text or as tool calls (streamed_calls.h), streamed or in one piece. For a dialect
+ * with native tools, a request has the tool definitions in "tools", and the result of each call in a message
+ * with the role "tool". */
 #include "remote/odds.h"
 #include "remote/protocol.h"
 #include "remote/streamed_calls.h"
@@ -56,7 +56,7 @@ static void set_thinking(const struct remote_turn *t, json_t *body)
         request_set(t, body, "chat_template_kwargs", json_pack("{s:b}", way, t->how->think));
 }
 
-/* The definitions of the schema of a dialect with native tools, one a line. */
+/* Returns the tool definitions in the schema of a dialect with native tools, which has one per line. */
 static json_t *tool_list(const struct dialect *d)
 {
     json_t *list = json_array();
@@ -70,7 +70,8 @@ static json_t *tool_list(const struct dialect *d)
     return list;
 }
 
-/* Each call of the turn before gets its result: the first one what the step gave. */
+/* Appends a tool result for each call of the previous assistant message: the step's result for the first
+ * call, "Done." for the others. */
 static void add_results(json_t *out, const json_t *before, const json_t *message)
 {
     json_t *call;
@@ -78,7 +79,7 @@ static void add_results(json_t *out, const json_t *before, const json_t *message
     json_array_foreach(json_object_get(before, "tool_calls"), i, call)
     {
         const char *result = i ? "" : request_result(message);
-        bool passed = json_object_get(message, "acknowledged"); /* as Gemini is told */
+        bool passed = json_object_get(message, "acknowledged"); /* the form that Gemini requires */
         json_array_append_new(out, json_pack("{s:s, s:O, s:s}", "role", "tool", "tool_call_id",
                                              json_object_get(call, "id"), "content",
                                              passed    ? "{\"safety_acknowledgement\": \"true\"}"
@@ -156,7 +157,8 @@ static json_t *chat_request(const struct remote_turn *t)
 
 /* ---- the reply ------------------------------------------------------------------------------------- */
 
-/* "content" is a string, or a list of strings and parts; a part may be a thought. */
+/* Appends the text of "content": a string, or a list of strings and parts. Parts that are thoughts go to
+ * r->thought. */
 static void add_content(struct remote_reply *r, struct buf *to, json_t *content)
 {
     json_t *part;
@@ -174,7 +176,8 @@ static void add_content(struct remote_reply *r, struct buf *to, json_t *content)
     }
 }
 
-/* The first member that holds a thought: servers that send several repeat it in each. */
+/* Appends the thoughts of the first member that has any: servers that send several members repeat the text in
+ * each. */
 static void add_thought(struct remote_reply *r, const json_t *body)
 {
     static const char *const members[] = {"reasoning", "reasoning_content", "thinking", "reasoning_details"};
@@ -216,7 +219,8 @@ static void add_odds(struct remote_reply *r, json_t *tokens)
     json_array_extend(r->odds, tokens);
 }
 
-/* whole: `body` is a message, else a delta.  A message at the end of a stream repeats its texts. */
+/* Reads a message (whole) or a delta. A message at the end of a stream repeats the streamed text, which is
+ * then not added again. */
 static void read_body(struct remote_reply *r, json_t *body, bool whole)
 {
     json_t *calls = json_object_get(body, "tool_calls");
@@ -287,8 +291,8 @@ static int chat_read_whole(struct remote_reply *r, const char *data, size_t n)
     return r->failed.class ? -1 : 0;
 }
 
-/* {"name", "arguments"} for the dialect's parser; arguments that are no JSON go as the text that they are,
- * so that the parser says what is wrong. */
+/* Appends a call as {"name", "arguments"} for the dialect's parser. Arguments that are not valid JSON are
+ * passed on as a string, so that the parser reports them. */
 static void put_call(struct buf *out, const json_t *call)
 {
     json_t *arguments = json_object_get(call, "arguments");

@@ -1,4 +1,4 @@
-/* content.c - see content.h. */
+/* content.c - converts turns and conversations to JSON messages with images as data URLs. */
 #include "remote/content.h"
 
 #include <stdlib.h>
@@ -8,7 +8,8 @@ enum { MAX_PICTURE = 64 << 20, MAX_TEXT = 64 << 20 };
 
 /* ---- parts ------------------------------------------------------------------------------------------- */
 
-/* As PNG, in the size that the dialect's coordinates are about. */
+/* Encodes a screenshot as PNG, scaled to the size to which the dialect's coordinates refer. *shown: that
+ * size. */
 static int encode(const struct dialect *d, const struct image *im, struct content_size *shown, void **png,
                   uint64_t *len, struct err *e)
 {
@@ -42,7 +43,7 @@ static json_t *picture_part(const struct dialect *d, const struct image *im, str
     return part;
 }
 
-struct parts { /* of one turn */
+struct parts { /* of one user message */
     const struct dialect *dialect;
     const struct chat_part *list;
     int n;
@@ -65,8 +66,8 @@ static int add_parts(const struct parts *p, bool pictures, bool texts, struct er
     return 0;
 }
 
-/* Pictures come first where the dialect's template would put them; one between texts stays there, because
- * those are its wrapper. */
+/* Appends images before texts if the dialect's template does so. Inline images, and images followed by a
+ * text, keep their order, because the texts around them are a wrapper. */
 static int add_content(const struct parts *p, enum chat_place place, struct err *e)
 {
     const char *last = p->n ? p->list[p->n - 1].text : NULL;
@@ -75,7 +76,8 @@ static int add_content(const struct parts *p, enum chat_place place, struct err 
     return add_parts(p, true, false, e) || add_parts(p, false, true, e) ? -1 : 0;
 }
 
-/* The text before the observation's wrapper is the result of the last action. */
+/* Returns the result of the last action: the text before the opening wrapper of the observation. The caller
+ * frees it. */
 static char *result_of(const struct dialect *d, const struct chat_part *parts, int n)
 {
     const char *lead = n && parts[0].text ? parts[0].text : "";
@@ -98,7 +100,7 @@ json_t *content_user(const struct dialect *d, const struct chat_part *parts, int
     return message;
 }
 
-/* ---- whole conversations ----------------------------------------------------------------------------- */
+/* ---- conversations ----------------------------------------------------------------------------------- */
 
 static json_t *joined(const struct chat_message *m)
 {
@@ -118,7 +120,7 @@ static json_t *call_id(int message, int i)
     return json_string(name);
 }
 
-/* {"name", "arguments": {...}} -> {"id", "type", "function": {"name", "arguments": TEXT}} */
+/* Converts {"name", "arguments": {...}} to {"id", "type", "function": {"name", "arguments": TEXT}}. */
 static json_t *call_of(const char *text, int message, int i)
 {
     json_t *call = json_loads(text, 0, NULL);
@@ -143,7 +145,8 @@ static json_t *assistant(const struct chat_message *m, int place)
     return out;
 }
 
-/* The result of the call that has its place among those of the assistant's message before. */
+/* Returns a tool message for the result at index `at`, with the id of the call at the same position among the
+ * calls of the preceding assistant message. */
 static json_t *result(const struct chat_conversation *c, int at)
 {
     int asked = at;
@@ -168,7 +171,7 @@ json_t *content_conversation(const struct dialect *d, const struct chat_conversa
             json_decref(list);
             return NULL;
         }
-        json_object_del(one, "result"); /* nothing here is the result of an action */
+        json_object_del(one, "result"); /* in such a conversation, no text is the result of an action */
         json_array_append_new(list, one);
     }
     return list;

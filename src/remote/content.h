@@ -1,22 +1,23 @@
-/* content.h - turns as messages (protocol.h): texts, pictures as data URLs, conversations with tools. */
+/* content.h - converts conversation turns to the JSON messages of protocol.h: texts, images as data URLs,
+ * conversations with their own tools. */
 #ifndef HOLORUN_REMOTE_CONTENT_H
 #define HOLORUN_REMOTE_CONTENT_H
 
 #include "remote/protocol.h"
 
-/* The size in which the newest picture was sent. */
+/* The size, in pixels, in which the newest image was sent. */
 struct content_size {
     int w, h;
 };
 
-/* A user's turn; NULL with e. */
+/* Returns the content of a user message; NULL with e. */
 json_t *content_user(const struct dialect *d, const struct chat_part *parts, int n, enum chat_place place,
                      struct content_size *shown, struct err *e);
 
-/* The messages of a conversation; each result has the number of its call.  NULL with e. */
+/* Returns the messages of a conversation. Each tool result has the id of its call. NULL with e. */
 json_t *content_conversation(const struct dialect *d, const struct chat_conversation *c,
                              struct content_size *shown, struct err *e);
-/* Its tools as a request has them; NULL: none. */
+/* Returns the tools of a conversation as the "tools" member of a request; NULL: it has none. */
 json_t *content_tools(const struct chat_conversation *c);
 
 #endif

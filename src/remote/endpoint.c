@@ -1,4 +1,4 @@
-/* endpoint.c - see endpoint.h. */
+/* endpoint.c - opens an endpoint, and adapts to the members and limits that its server rejects. */
 #include "remote/endpoint.h"
 
 #include "actions/dialect.h"
@@ -6,15 +6,15 @@
 #include "base/file.h"
 #include "base/flag.h"
 #include "remote/protocol.h"
-#include "remote/tape.h"
+#include "remote/replayed.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIST_S = 60 }; /* for one list of models */
+enum { LIST_S = 60 }; /* limit for one request for the list of models, in seconds */
 
-/* ---- what is found out ----------------------------------------------------------------------------- */
+/* ---- findings about the server ------------------------------------------------------------------------- */
 
 bool endpoint_takes(struct endpoint *p, const char *member)
 {
@@ -34,7 +34,7 @@ const char *endpoint_constraint(struct endpoint *p)
     return "none";
 }
 
-/* Whether it is new; `on`: refused or told. */
+/* Adds key to a set (refused or told). Returns whether it was not in it. */
 static bool mark(struct endpoint *p, json_t *on, const char *key)
 {
     pthread_mutex_lock(&p->lock);
@@ -76,8 +76,8 @@ const char *endpoint_dialect(const struct endpoint *p)
     return p->profile.dialect ? p->profile.dialect : named ? named : p->protocol->dialect;
 }
 
-/* "At most 1 image(s) may be provided", "image=1", "2 images are the limit": the least number in a message
- * about pictures that is below what was sent. */
+/* Returns the limit of images that an error message states ("At most 1 image(s) may be provided", "image=1",
+ * "2 images are the limit"): the smallest number in a message about images that is below `sent`. */
 static int image_limit(const char *message, int sent)
 {
     int least = 0;
@@ -104,7 +104,7 @@ static int learn_images(struct endpoint *p, const char *message, int sent)
         p->max_images = limit;
     pthread_mutex_unlock(&p->lock);
     if (fresh)
-        warn("the server takes %d picture%s in a request, not %d: older screenshots are left out", limit,
+        warn("the server accepts %d image%s in a request, not %d: leaving out older screenshots", limit,
              limit == 1 ? "" : "s", sent);
     return fresh;
 }
@@ -120,12 +120,13 @@ int endpoint_learn(struct endpoint *p, const char *message, const char *const *o
                           !strcmp(optional[i], "structured_outputs") || !strcmp(optional[i], "guided_json") ||
                           !strcmp(optional[i], "json_schema");
         if (constraint && strcmp(next, "none") != 0)
-            warn("the server does not take '%s': trying '%s'", optional[i], next);
+            warn("the server does not accept '%s'; trying '%s'", optional[i], next);
         else
-            warn("the server does not take '%s': going on without it%s", optional[i],
-                 constraint ? ", so that nothing holds replies to the schema" : "");
+            warn("the server does not accept '%s'; continuing without it%s", optional[i],
+                 constraint ? ", so replies are not constrained to the schema" : "");
         n++;
-        if (!strncmp(optional[i], "computer_", 9)) /* the message may also name those that it does take */
+        /* the message may also list the names that the server accepts */
+        if (!strncmp(optional[i], "computer_", 9))
             break;
     }
     return n + (n ? 0 : learn_images(p, message, sent));
@@ -161,7 +162,7 @@ static void check_opening(void *arg)
         flag_set(&o->over, 1);
 }
 
-/* The only model of the server; the list of them when there are several. */
+/* Sets the model to the only one that the server lists. Fails with the list if there are several. */
 static int find_model(struct endpoint *p, double most_s, const volatile int *stop, struct err *e)
 {
     struct http_client *c = http_open();
@@ -177,38 +178,39 @@ static int find_model(struct endpoint *p, double most_s, const volatile int *sto
         json_t *list = json_object_get(root, "data");
         const char *first = json_string_value(json_object_get(json_array_get(list, 0), "id"));
         if (!first)
-            rc = err_set(e, ERR_MODEL, "%s lists no model; name one with -m", p->base);
+            rc = err_set(e, ERR_MODEL, "%s lists no models; name one with -m", p->base);
         else if (json_array_size(list) > 1)
-            rc = err_set(e, ERR_USAGE, "%s has %zu models, '%.80s' and others; name one with -m", p->base,
+            rc = err_set(e, ERR_USAGE, "%s lists %zu models, '%.80s' and others; name one with -m", p->base,
                          json_array_size(list), first);
         else
             p->model = xstrdup(first);
     }
     if (rc && !flag_up(stop) && is_late(&o))
-        rc = err_set(e, ERR_TIME, "%s: no list of models within %.3g s", p->base, most_s);
+        rc = err_set(e, ERR_TIME, "%s: listing the models timed out after %.3g s", p->base, most_s);
     json_decref(root);
     http_reply_free(&r);
     http_close(c);
     return rc;
 }
 
-/* The address ends up in messages and records: what may be a key has no place in it. */
+/* Checks the form of the base address. It appears in messages and recordings, so a part that may be a key is
+ * refused. */
 static int check_address(const char *base, struct err *e)
 {
     size_t scheme = !strncasecmp(base, "http://", 7) ? 7 : !strncasecmp(base, "https://", 8) ? 8 : 0;
     const char *host = base + scheme, *at = memchr(host, '@', strcspn(host, "/?#"));
     if (!scheme || !*host || strchr("/?#", *host))
         return err_set(e, ERR_USAGE,
-                       "--base-url '%.100s': an address such as http://127.0.0.1:8000/v1 is meant",
+                       "--base-url '%.100s': expected an address such as http://127.0.0.1:8000/v1",
                        strchr(base, '@') || strchr(base, '?') ? "..." : base);
     if (at)
         return err_set(e, ERR_USAGE,
-                       "--base-url has a name or a password before the '@': a key is given with "
+                       "--base-url contains a user name or password before '@'; pass the key with "
                        "--key env:VAR or file:PATH");
     if (host[strcspn(host, "?#")])
         return err_set(e, ERR_USAGE,
-                       "--base-url goes on after '%c': requests are sent below an address, and a "
-                       "key is given with --key env:VAR or file:PATH",
+                       "--base-url contains '%c', but request paths are appended to it; pass a "
+                       "key with --key env:VAR or --key file:PATH",
                        host[strcspn(host, "?#")]);
     return 0;
 }
@@ -221,8 +223,8 @@ static char *without_slash(const char *url)
     return s;
 }
 
-/* The file that was given, else what `doctor` kept, which nobody asked for: one that cannot be read is passed
- * over. */
+/* Reads the profile given with --profile, else the one saved by `holorun doctor`. The saved one was not
+ * requested by the user, so it is ignored with a warning if it cannot be read. */
 static int open_profile(struct endpoint *p, const char *path, struct err *e)
 {
     struct err ignored = ERR_INIT;
@@ -230,7 +232,7 @@ static int open_profile(struct endpoint *p, const char *path, struct err *e)
         return profile_load(&p->profile, path, e);
     char *kept = p->model ? profile_kept(p->base, p->model, &ignored) : NULL;
     if (kept && file_exists(kept) && profile_load(&p->profile, kept, &ignored))
-        warn("%s; holorun doctor --base-url makes it anew", ignored.text);
+        warn("%s; 'holorun doctor --base-url' writes it again", ignored.text);
     free(kept);
     return 0;
 }
@@ -248,11 +250,11 @@ static int open_key(struct endpoint *p, const char *key, struct err *e)
     return rc ? err_set(e, why.kind, "%s%s", skip ? "--key" : "", why.text + skip) : 0;
 }
 
-/* The key that is named, else the one in the provider's variable. */
+/* Reads the key given with --key, else the one in the provider's environment variable. */
 static int open_named_key(struct endpoint *p, const char *key, struct err *e)
 {
     const char *variable = p->provider ? p->provider->variable : NULL, *value;
-    if (key || !variable || p->tape)
+    if (key || !variable || p->replayed)
         return open_key(p, key, e);
     value = getenv(variable);
     if (!value || !*value)
@@ -267,21 +269,22 @@ static int open_named_key(struct endpoint *p, const char *key, struct err *e)
     return rc;
 }
 
-/* An address from the environment belongs to no provider: the key of one must not go there. */
+/* Returns the base address. If it comes from the environment, the provider is ignored, so that its key is not
+ * sent to another server. */
 static const char *address_of(const struct endpoint_options *o)
 {
     bool own = o->base_url && o->base_url != getenv("HOLORUN_BASE_URL");
     return o->provider && !own ? o->provider->base_url : o->base_url;
 }
 
-/* Model and protocol are those of the record. */
-static int open_tape(struct endpoint *p, const char *dir, struct err *e)
+/* Opens a recording. Model and protocol are those of its first request. */
+static int open_replayed(struct endpoint *p, const char *dir, struct err *e)
 {
-    if (!(p->tape = tape_open(dir, e)))
+    if (!(p->replayed = replayed_open(dir, e)))
         return -1;
     free(p->model);
-    p->model = xstrdup(tape_model(p->tape));
-    p->protocol = protocol_of_path(tape_path(p->tape));
+    p->model = xstrdup(replayed_model(p->replayed));
+    p->protocol = protocol_of_path(replayed_path(p->replayed));
     return 0;
 }
 
@@ -296,9 +299,9 @@ struct endpoint *endpoint_open(const struct endpoint_options *o, const volatile 
     p->protocol = protocol_named(o->api ? o->api : o->provider ? o->provider->api : NULL);
     p->model = model ? xstrdup(model) : NULL;
     int rc = 0;
-    size_t scheme = strlen(TAPE_SCHEME);
-    if (!strncmp(p->base, TAPE_SCHEME, scheme))
-        rc = open_tape(p, p->base + scheme, e);
+    size_t scheme = strlen(REPLAYED_SCHEME);
+    if (!strncmp(p->base, REPLAYED_SCHEME, scheme))
+        rc = open_replayed(p, p->base + scheme, e);
     else
         rc = check_address(p->base, e);
     rc = rc ? rc : open_named_key(p, o->key, e);
@@ -306,12 +309,12 @@ struct endpoint *endpoint_open(const struct endpoint_options *o, const volatile 
         rc = open_profile(p, o->profile, e);
     if (rc == 0 && !p->model)
         rc = find_model(p, o->open_s, stop, e);
-    if (rc == 0 && !o->profile && !p->tape)
+    if (rc == 0 && !o->profile && !p->replayed)
         rc = open_profile(p, NULL, e);
     p->refused = json_incref(p->profile.leave_out);
     p->told = json_object();
     p->max_images = p->profile.max_images;
-    if (!o->api && !p->tape && p->profile.api)
+    if (!o->api && !p->replayed && p->profile.api)
         p->protocol = protocol_named(p->profile.api);
     if (rc == 0)
         return p;
@@ -324,7 +327,7 @@ void endpoint_free(struct endpoint *p)
     if (!p)
         return;
     secrets_free(p->key);
-    tape_free(p->tape);
+    replayed_free(p->replayed);
     json_decref(p->refused);
     json_decref(p->told);
     profile_free(&p->profile);

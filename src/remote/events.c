@@ -1,6 +1,7 @@
-/* events.c - see events.h.  A line ends with LF, CR or both; an empty one ends the event; of all fields only
- * "data" matters here, because each kind of event names itself in it too.  Older llama.cpp servers send
- * errors in a field "error". */
+/* events.c - parses server-sent events, the lines of a streamed reply.
+ *
+ * A line ends with LF, CR or both; an empty line ends the event. Only the field "data" is used, because it
+ * also names the kind of event. Older llama.cpp servers send errors in a field "error". */
 #include "remote/events.h"
 
 #include <string.h>

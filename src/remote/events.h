@@ -1,4 +1,4 @@
-/* events.h - server-sent events: the lines of a streamed reply. */
+/* events.h - parser of server-sent events, the format of a streamed reply. */
 #ifndef HOLORUN_REMOTE_EVENTS_H
 #define HOLORUN_REMOTE_EVENTS_H
 
@@ -6,17 +6,18 @@
 
 struct events {
     struct buf line, data;
-    /* The data of one event, NUL-terminated; non-zero ends the stream. */
+    /* Called with the NUL-terminated data of one event. Returns non-zero to end the stream. */
     int (*on_event)(void *arg, const char *data, size_t n);
     void *arg;
-    bool after_cr; /* the last line ended with CR, whose LF may be still to come */
+    bool after_cr; /* the last line ended with CR, and its LF may follow */
     bool ended, too_long;
 };
 
 void events_init(struct events *s, int (*on_event)(void *arg, const char *data, size_t n), void *arg);
-/* Any piece of the stream; non-zero: it ended, by an event or because an event is longer than 16 MiB. */
+/* Parses the next bytes of the stream. Returns non-zero if the stream has ended: on_event ended it, or an
+ * event is longer than 16 MiB. */
 int events_feed(struct events *s, const char *bytes, size_t n);
-int events_end(struct events *s); /* the last event may lack its empty line */
+int events_end(struct events *s); /* Ends the stream; the empty line after the last event may be missing. */
 void events_free(struct events *s);
 
 #endif

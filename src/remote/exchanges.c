@@ -1,4 +1,4 @@
-/* exchanges.c - see exchanges.h. */
+/* exchanges.c - records the requests to an endpoint and its replies as JSON lines. */
 #include "remote/exchanges.h"
 
 #include "base/json.h"
@@ -9,7 +9,7 @@
 
 enum { LEAST_PICTURE = 64, MAX_LINE = 96 << 20 };
 
-/* ---- pictures ------------------------------------------------------------------------------------- */
+/* ---- images --------------------------------------------------------------------------------------- */
 
 static json_t *hash_of(const char *text, size_t n)
 {
@@ -21,7 +21,8 @@ static json_t *hash_of(const char *text, size_t n)
     return v;
 }
 
-/* {"type": "base64", "data": ...} and every text that begins as a data URL. */
+/* Returns whether a value is image data: the "data" of {"type": "base64"}, or any string that begins as a
+ * data URL. */
 static bool is_picture(const char *key, const json_t *v, const json_t *within)
 {
     size_t n = json_string_length(v);
@@ -56,7 +57,7 @@ json_t *exchange_without_pictures(const json_t *body)
     return without(body, 0);
 }
 
-/* ---- the record ------------------------------------------------------------------------------------ */
+/* ---- recording ------------------------------------------------------------------------------------- */
 
 static const char *list_of(const json_t *body)
 {
@@ -72,7 +73,7 @@ static size_t shared(const json_t *a, const json_t *b)
     return i;
 }
 
-/* Leaves only what is new in the list of messages. */
+/* Removes the messages that the previous request already had. Returns their number. */
 static size_t drop_kept(struct exchange_log *l, json_t *body)
 {
     const char *key = list_of(body);
@@ -110,7 +111,7 @@ void exchange_log_add(struct exchange_log *l, const char *path, const json_t *bo
     if (l->key && !line.full && secrets_contained_in(l->key, line.data))
         secrets_scrub_json(l->key, &line);
     if (!line.full && l->put(l->arg, line.data, line.len))
-        l->put = NULL; /* the disk is full: the run hears of it from its own record */
+        l->put = NULL; /* the disk is full; writing the run's trace fails too and reports it */
     buf_free(&line);
     free(text);
     json_decref(all);

@@ -1,17 +1,15 @@
-/* exchanges.h - what went to an endpoint and came back, for the record of a run; and a record in place of a
- * network.
+/* exchanges.h - recording of the requests to an endpoint and its replies, as part of a run's recording.
  *
- * One JSON object for each exchange:
+ * Each request and its reply are one JSON object:
  *
  *   {"conversation": 1, "n": 3, "path": "chat/completions", "status": 200,
- *    "kept": 4,            the first 4 messages are those of the request before, of this conversation
- *    "request": {...},     the body, its list of messages only from there on
- *    "reply": "data: ...", what came back, byte for byte, or of an error what it said
- *    "error": "..."}       what was wrong with it; null
+ *    "kept": 4,            the first 4 messages are those of the conversation's previous request
+ *    "request": {...},     the body; its list of messages has only those after the first 4
+ *    "reply": "data: ...", the body of the reply, byte for byte; for an error, its message
+ *    "error": "..."}       the error found in the reply; null
  *
- * Pictures are replaced by "sha256:HASH" of their data URL (in base64, where a protocol has that).  Headers,
- * and so the key, are no part of it; a key that the server quotes is masked.
- */
+ * Images are replaced by "sha256:HASH" of their data URL (or of the base64 text, where a protocol sends only
+ * that). Headers, and so the key, are not recorded; a key that the server quotes is masked. */
 #ifndef HOLORUN_REMOTE_EXCHANGES_H
 #define HOLORUN_REMOTE_EXCHANGES_H
 
@@ -21,21 +19,21 @@
 
 #include <jansson.h>
 
-typedef int exchange_sink(void *arg, const char *json, size_t n); /* -1: it could not be written */
+typedef int exchange_sink(void *arg, const char *json, size_t n); /* -1: writing failed */
 
-struct exchange_log { /* of one conversation; all zeros is one that records nothing */
+struct exchange_log { /* of one conversation; all zeros: records nothing */
     exchange_sink *put;
     void *arg;
     const struct secrets *key; /* borrowed; may be NULL */
     int n, conversation;
-    json_t *before; /* messages of the last request, with hashes in place of pictures */
+    json_t *before; /* messages of the last request, with hashes instead of images */
 };
 
 void exchange_log_add(struct exchange_log *l, const char *path, const json_t *body, int status,
                       const struct buf *reply, const char *error);
 void exchange_log_end(struct exchange_log *l);
 
-/* A copy of a request's body with hashes in place of pictures. */
+/* Returns a copy of a request's body with hashes instead of images. */
 json_t *exchange_without_pictures(const json_t *body);
 
 #endif

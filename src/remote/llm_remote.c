@@ -1,8 +1,7 @@
-/* llm_remote.c - see llm_remote.h.
+/* llm_remote.c - a language model behind an HTTP endpoint, for the agent loop.
  *
- * Only the end of the list changes between two requests, so that the server's prefix cache can hold the rest.
- * A picture is encoded once, as the PNG in a data URL that every later request repeats.
- */
+ * Between two requests only the end of the message list changes, so that the server's prefix cache can reuse
+ * the rest. An image is encoded once, as the PNG in a data URL that every later request repeats. */
 #include "remote/llm_remote.h"
 
 #include "base/clock.h"
@@ -28,11 +27,11 @@ struct remote_llm {
     char *session;
     const volatile int *stop; /* of the screen; may be NULL */
     json_t *messages;
-    int64_t length; /* tokens of the conversation, as the server counted them last */
+    int64_t length; /* length of the conversation in tokens, as last reported by the server */
     struct session_stats stats;
     struct llm_usage usage;
     struct exchange_log log;
-    json_t *tools; /* of a conversation that has its own; else NULL */
+    json_t *tools; /* of a conversation with its own tools; else NULL */
     struct content_size shown;
     bool checks_passed; /* of the last reply */
 };
@@ -83,7 +82,7 @@ static int remote_reply(struct llm *m, const char *text, struct err *e)
 
 static int remote_close(struct llm *m, struct err *e)
 {
-    return 0; /* the server's template ends the turn */
+    return 0; /* the server's chat template ends the turn */
 }
 
 static bool has_tools(const struct chat_conversation *c)
@@ -98,7 +97,7 @@ static int remote_converse(struct llm *m, const struct chat_conversation *c, str
 {
     struct remote_llm *r = remote_of(m);
     if (r->endpoint->protocol != &protocol_chat && has_tools(c))
-        return err_set(e, ERR_USAGE, "a conversation with tools is only sent by --api chat");
+        return err_set(e, ERR_USAGE, "a conversation with its own tools needs --api chat");
     json_t *messages = content_conversation(r->dialect, c, &r->shown, e);
     if (!messages)
         return -1;
@@ -113,12 +112,12 @@ static int remote_converse(struct llm *m, const struct chat_conversation *c, str
 
 struct reading { /* of one reply */
     struct reply_body in;
-    struct buf raw; /* for the record, without the rest of one that does not end */
+    struct buf raw; /* for the recording; limited in size, because a reply may never end */
     struct remote_llm *of;
     const struct llm_request *how;
     json_t *body;      /* of the request */
     bool logged;       /* its reply */
-    char refused[256]; /* message of a request that was refused under status 200; "" */
+    char refused[256]; /* error message of a request that was rejected with status 200; "" */
     int64_t sent;
     volatile int stop;
 };
@@ -130,7 +129,7 @@ static int on_data(void *arg, const char *data, size_t n)
     return reply_body_feed(&g->in, data, n);
 }
 
-/* The loop's clock is asked through on_text, as between two tokens of a model of our own. */
+/* Lets on_text check the agent loop's time limit, as between two tokens of a local model. */
 static void on_turn(void *arg)
 {
     struct reading *g = arg;
@@ -161,12 +160,13 @@ static void begin_reading(void *arg)
 
 /* ---- the request ------------------------------------------------------------------------------------- */
 
-/* The reply of one try has ended: whole, or r->broken.  Records it. */
+/* Ends and records the reply of one attempt: complete, or r->broken. */
 static int end_reply(void *arg, struct http_reply *r, struct failure *f)
 {
     struct reading *g = arg;
     struct remote_llm *m = g->of;
-    int rc = r->broken && g->in.reply.finished ? 0 : reply_body_end(&g->in); /* all had come that matters */
+    /* everything needed has arrived */
+    int rc = r->broken && g->in.reply.finished ? 0 : reply_body_end(&g->in);
     *f = g->in.reply.failed;
     g->logged = true;
     if (f->class == FAILURE_REQUEST)
@@ -175,7 +175,8 @@ static int end_reply(void *arg, struct http_reply *r, struct failure *f)
     return rc;
 }
 
-/* One body and its tries; *again: it is worth another body, without what the server refused by name. */
+/* Sends one request body, with its attempts. *again: another body, without what the server rejected by name,
+ * may succeed. */
 static int exchange_once(struct reading *g, json_t *schema, bool *again, struct err *e)
 {
     struct remote_llm *r = g->of;
@@ -227,7 +228,7 @@ static int exchange(struct reading *g, json_t *schema, struct err *e)
 
 /* ---- the reply --------------------------------------------------------------------------------------- */
 
-/* For the heat map of a step that is shown. */
+/* Stores the token probabilities for the heat map of a step that is displayed. */
 static void keep_odds(struct reading *g, struct generated *out, const struct buf *said)
 {
     if (g->how->alternatives <= 0 || !said->len)
@@ -235,11 +236,11 @@ static void keep_odds(struct reading *g, struct generated *out, const struct buf
     odds_keep(out, g->in.reply.odds, said->data, said->len, out->text.len - said->len);
     if (!out->choices && endpoint_gives_odds(g->of->endpoint))
         endpoint_note(g->of->endpoint, NO_ODDS,
-                      "the server does not say what else a reply could have said: there is no heat map");
+                      "the server returns no token probabilities; the heat map is not available");
 }
 
-/* The reply as the dialect's parser wants it; the thought only when asked for, or when the answer stands in
- * it, as with servers whose reasoning parser swallows all. */
+/* Stores the reply as the dialect's parser expects it. The thoughts are included if they were requested, or
+ * if they contain the answer: some servers' reasoning parsers take the whole reply for a thought. */
 static void take_text(struct reading *g, struct generated *out)
 {
     struct remote_reply *r = &g->in.reply;
@@ -254,7 +255,7 @@ static void take_text(struct reading *g, struct generated *out)
         buf_put(&out->text, said->data, said->len);
     } else if (r->thought.len) {
         endpoint_note(g->of->endpoint, "answer in the reasoning",
-                      "the server puts whole replies into its reasoning field; they are read from there");
+                      "the server returns whole replies in its reasoning field; reading them from there");
         said = &r->thought;
         buf_put(&out->text, said->data, said->len);
     }
@@ -263,17 +264,17 @@ static void take_text(struct reading *g, struct generated *out)
     keep_odds(g, out, said);
 }
 
-/* An answer that is no object shows that nobody held it to the schema; a number may have a hundred digits. */
+/* Warns if the answer is not a JSON object: then the server did not constrain it to the schema. Numbers of a
+ * hundred digits are allowed. */
 static void check_constraint(struct remote_llm *r, const struct generated *g)
 {
     json_error_t why = {0};
     json_t *read = json_loadb(g->text.data, g->text.len, 0, &why);
     if (!json_is_object(read) && json_error_code(&why) != json_error_numeric_overflow &&
         g->finish == FINISH_STOP && strcmp(endpoint_constraint(r->endpoint), "none") != 0)
-        endpoint_note(
-            r->endpoint, "unconstrained",
-            "the server accepts a schema and does not hold replies to it; 'constraint' in a profile "
-            "names another way (holorun doctor --base-url tries them)");
+        endpoint_note(r->endpoint, "unconstrained",
+                      "the server accepts a schema but does not enforce it; set 'constraint' in a profile to "
+                      "another method ('holorun doctor --base-url' tries them)");
     json_decref(read);
 }
 
@@ -284,7 +285,7 @@ static void count_tokens(struct reading *g, struct generated *out)
     int64_t before = r->usage.prompt;
     int said = c->tokens >= 0 ? (int)c->tokens : (int)(c->text.len / 4);
     int64_t prompt = c->prompt_tokens >= 0 ? c->prompt_tokens : r->length;
-    out->n = out->choices ? out->n : said; /* which has a choice for each */
+    out->n = out->choices ? out->n : said; /* choices has an element for each token */
     r->stats.decoded += said;
     r->stats.prefilled += prompt - (c->cached > 0 ? c->cached : 0);
     r->stats.reused += c->cached > 0 ? c->cached : 0;
@@ -299,12 +300,14 @@ static void count_tokens(struct reading *g, struct generated *out)
         p->currency,
         r->log.n};
     if (c->cached == 0 && before >= CACHE_LEAST && prompt >= before)
-        endpoint_note(r->endpoint, "uncached",
-                      "the server has cached none of the conversation: it reads every turn again, and a step "
-                      "takes and costs accordingly");
+        endpoint_note(
+            r->endpoint, "uncached",
+            "the server does not cache the conversation: it processes all turns again in each step, "
+            "which takes longer and costs more");
 }
 
-/* Of steps that the dialect has a schema for, and only where the reply begins with the answer. */
+/* Returns the schema for a request: only for steps for which the dialect has one, and if the reply begins
+ * with the answer. NULL otherwise. */
 static json_t *schema_for(const struct remote_llm *r, const struct llm_request *how)
 {
     if (how->goal == GOAL_GROUND && !how->free && strstr(r->dialect->ground, "{\"x\""))
@@ -327,7 +330,7 @@ static int remote_speak(struct llm *m, const struct llm_request *how, struct gen
     int rc = exchange(&g, schema, &why);
     bool held = schema != NULL;
     json_decref(schema);
-    if (rc && g.stop) { /* cancelled: what there is, as a session does */
+    if (rc && g.stop) { /* cancelled: returns the partial reply, as a local session does */
         rc = 0;
         out->finish = FINISH_CANCELLED;
     } else if (rc) {
@@ -390,7 +393,7 @@ static void remote_mark_free(struct llm_mark *at)
     free(k);
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------------ */
+/* ---- other functions ----------------------------------------------------------------------------------- */
 
 static int64_t remote_length(const struct llm *m)
 {
@@ -440,7 +443,7 @@ struct llm *llm_remote(struct endpoint *p, const struct dialect *d, uint64_t see
         .close = remote_close,
         .mark = remote_mark_new,
         .rewind = remote_rewind,
-        .branch = remote_rewind, /* marks are copies and stay valid */
+        .branch = remote_rewind, /* marks are copies, so they stay valid */
         .mark_length = remote_mark_length,
         .mark_free = remote_mark_free,
         .length = remote_length,

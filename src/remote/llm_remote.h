@@ -1,9 +1,8 @@
-/* llm_remote.h - a model behind an endpoint as the loop sees it (llm/llm.h).
+/* llm_remote.h - a language model behind an HTTP endpoint, with the interface of agent/llm.h.
  *
- * The conversation is a list of messages; a mark is a copy of that list, which shares its pictures, so
- * rewind, fork and veto work as with a session.  What such a partner cannot give: tokens to be verified,
- * a state to be saved, odds of other places.
- */
+ * The conversation is a list of messages. A mark is a copy of that list that shares its images, so rewind,
+ * fork and veto work as with a local session. Not available: tokens for verification, saving the model's
+ * state, and beam search over other positions. */
 #ifndef HOLORUN_REMOTE_LLM_REMOTE_H
 #define HOLORUN_REMOTE_LLM_REMOTE_H
 
@@ -11,11 +10,11 @@
 #include "remote/endpoint.h"
 #include "remote/exchanges.h"
 
-/* endpoint and dialect are borrowed; conversations of several threads may share an endpoint that has been
- * opened.  session: its name for routers, copied; may be NULL. */
+/* Creates a model connection. endpoint and dialect are borrowed; conversations in several threads may share
+ * an open endpoint. session: name of the conversation for request routers, copied; may be NULL. */
 struct llm *llm_remote(struct endpoint *p, const struct dialect *d, uint64_t seed, const char *session);
 
-/* From now on each exchange of this conversation is given to `put` (exchanges.h). */
+/* Passes each later request of this conversation, with its reply, to `put` (exchanges.h). */
 void llm_remote_log(struct llm *m, exchange_sink *put, void *arg);
 
 #endif

@@ -1,11 +1,11 @@
-/* messages.c - the protocol "Anthropic Messages" with its computer tools.
+/* messages.c - the "Anthropic Messages" protocol with its computer tools: builds requests and reads
+ * replies.
  *
- * A reply is a list of content blocks: texts, thinking, uses of tools, often several in one turn.  They go
- * back as they came, and all results in one message, the last of them with the screenshot.  What the
- * dialect's parser (syntax "anthropic") reads is that list.
+ * A reply is a list of content blocks: texts, thoughts and tool calls ("tool_use"), often several in one
+ * turn. The list is sent back unchanged, and all results follow in one message, the last of them with the
+ * screenshot. The dialect's parser (syntax "anthropic") reads that list.
  *
- * The toolset of today is asked for first; a model that refuses it by name gets the tool before it.
- */
+ * The newest toolset is requested first; if the server rejects it by name, the previous tool is used. */
 #include "remote/protocol.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { MAX_BLOCKS = 64 };
 
-#define PLACE "(index)" /* the index of a block while it is streamed */
+#define PLACE "(index)" /* the index of a block during streaming */
 
 static const char *const optional[] = {
     "computer_toolset_20260801", "computer_20251124", "temperature", "top_p", "cache_control", NULL};
@@ -39,7 +39,7 @@ static json_t *content_of(json_t *parts)
         if (data)
             json_array_append_new(out, json_pack("{s:s, s:{s:s, s:s, s:s}}", "type", "image", "source",
                                                  "type", "base64", "media_type", "image/png", "data", data));
-        else if (text && text[strspn(text, " \n\t")]) /* a block of blanks is refused */
+        else if (text && text[strspn(text, " \n\t")]) /* the server rejects blank text blocks */
             json_array_append_new(out, json_pack("{s:s, s:s}", "type", "text", "text", text));
     }
     return out;
@@ -60,7 +60,7 @@ static int count_uses(const json_t *turn)
     return n;
 }
 
-/* One result for each use; the last has what the user's message holds. */
+/* Returns one result for each tool call; the last one has the content of the user's message. */
 static json_t *results(const json_t *turn, json_t *content)
 {
     json_t *out = json_array(), *block;
@@ -97,7 +97,7 @@ static json_t *assistant(json_t *turn)
     return json_pack("{s:s, s:s}", "role", "assistant", "content", text && *text ? text : "(an action)");
 }
 
-/* Where the server may keep what it has read: the end of the newest message. */
+/* Marks the end of the newest message as a point up to which the server may cache the prompt. */
 static void mark_cache(const struct remote_turn *t, json_t *messages)
 {
     json_t *content = json_object_get(json_array_get(messages, json_array_size(messages) - 1), "content");
@@ -147,7 +147,7 @@ static json_t *messages_request(const struct remote_turn *t)
 
 /* ---- the reply ------------------------------------------------------------------------------------- */
 
-/* Cached tokens are counted apart from "input_tokens"; a later event may repeat the numbers. */
+/* Reads the token counts. "input_tokens" excludes cached tokens; a later event may repeat the counts. */
 static void read_usage(struct remote_reply *r, const json_t *usage)
 {
     int64_t fresh = remote_reply_count(json_object_get(usage, "input_tokens"), -1),
@@ -178,7 +178,8 @@ static void append_text(json_t *block, const char *key, const json_t *more)
     free(both);
 }
 
-/* The newest block with the index of an event; the newest one if the event has none. */
+/* Returns the newest block with an event's index, or the newest of all if the event has no index; NULL: no
+ * such block. */
 static json_t *block_at(const struct remote_reply *r, const json_t *event)
 {
     json_t *at = json_object_get(event, "index");
@@ -218,8 +219,8 @@ static void add_delta(struct remote_reply *r, const json_t *event)
     append_text(block, "partial_json", json_object_get(delta, "partial_json"));
 }
 
-/* The pieces of a tool's input become its object, unless the block came with it and no pieces followed.  One
- * that is cut off, or not an object, stays a text, which the dialect's parser reports. */
+/* Joins the streamed pieces of a tool's input into an object, unless the block came complete. Input that is
+ * cut off or not an object stays a string, which the dialect's parser reports. */
 static void join_input(struct remote_reply *r, json_t *block)
 {
     json_t *start = json_object_get(block, "input");
@@ -238,7 +239,7 @@ static void join_input(struct remote_reply *r, json_t *block)
     json_object_del(block, PLACE);
 }
 
-/* Whether a use stands in the list already: some servers repeat a block once it is complete. */
+/* Returns whether the list already has this tool call: some servers repeat a block when it is complete. */
 static bool repeated(const json_t *blocks, const json_t *block)
 {
     const json_t *id = json_object_get(block, "id");
@@ -253,7 +254,8 @@ static bool repeated(const json_t *blocks, const json_t *block)
     return false;
 }
 
-/* Completes the blocks of a reply: each use has an object as input and an id, and is there once. */
+/* Completes the blocks of a reply: each tool call gets an object as its input and an id, and repeated ones
+ * are removed. */
 static void join_blocks(struct remote_reply *r)
 {
     json_t *out = json_array(), *block;
@@ -325,8 +327,8 @@ static int messages_read_whole(struct remote_reply *r, const char *data, size_t 
     return r->finished ? 0 : -1;
 }
 
-/* Texts and uses, without what only the server reads.  The server takes no use back whose input is no
- * object. */
+/* Puts texts and tool calls into r->action, without members that only the server needs. The server rejects a
+ * turn with a call whose input is not an object, so such a turn is not sent back. */
 static void messages_finish(struct remote_reply *r)
 {
     json_t *blocks = json_array(), *block;

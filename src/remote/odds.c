@@ -1,4 +1,4 @@
-/* odds.c - see odds.h. */
+/* odds.c - token probabilities of a server's reply, converted to alternatives for a heat map. */
 #include "remote/odds.h"
 
 #include "actions/tools.h"
@@ -12,7 +12,7 @@ static const double LEAST_ODDS = 1e-4;
 
 /* ---- from the server ------------------------------------------------------------------------------- */
 
-/* Its bytes, where the server gives them, else its text. */
+/* Appends the token's bytes if the server returns them, else its text. */
 static void put_token(struct buf *b, const json_t *token)
 {
     json_t *bytes = json_object_get(token, "bytes"), *text = json_object_get(token, "token"), *one;
@@ -28,7 +28,7 @@ static float probability(const json_t *token)
     return p >= 0 && p <= 1 ? (float)p : 0;
 }
 
-/* The last place where the tokens spell the text; -1: they do not. */
+/* Returns the last position at which the tokens spell the text; -1: they do not. */
 static ptrdiff_t find_last(const struct buf *all, const char *text, size_t n)
 {
     ptrdiff_t found = -1;
@@ -56,7 +56,7 @@ static void keep_alternatives(struct generated *out, struct buf *spelled, const 
     }
 }
 
-/* ends[i]: of token i in the text that they spell. */
+/* Stores the tokens. ends[i]: end of token i in the text that the tokens spell. */
 static void keep_tokens(struct generated *out, const json_t *tokens, const size_t *ends, size_t from,
                         size_t n, size_t at)
 {
@@ -110,7 +110,8 @@ struct candidates {
     int n, max;
 };
 
-/* In its order; one text is one candidate, and the least likely gives way. */
+/* Inserts a candidate in the order of probability. Equal texts are one candidate; the least likely is dropped
+ * if the list is full. */
 static void add(struct candidates *c, const char *text, size_t len, double p)
 {
     struct beam_candidate one = {.p = p};
@@ -133,7 +134,7 @@ static void add(struct candidates *c, const char *text, size_t len, double p)
     c->out[i] = one;
 }
 
-/* The only tool whose name begins like that, or the beginning. */
+/* Adds the only tool whose name begins with the text; if several do, the text itself. */
 static void add_verb(struct candidates *c, const char *text, size_t len, double p)
 {
     const struct tools *t = c->dialect->tools;
@@ -151,7 +152,8 @@ static void add_verb(struct candidates *c, const char *text, size_t len, double 
         add(c, begin, (size_t)snprintf(begin, sizeof begin, "%.*s...", (int)len, text), p);
 }
 
-/* A value with an exchanged token: text[0..known) is certain, the rest is that of the reply. */
+/* Adds a value in which one token is replaced by an alternative: text[0..known) is from the alternative, the
+ * rest from the reply. */
 static void add_exchanged(struct candidates *c, const char *text, size_t known, double p)
 {
     enum slot_kind kind = c->slot->kind;
@@ -162,7 +164,7 @@ static void add_exchanged(struct candidates *c, const char *text, size_t known, 
         add(c, text, (size_t)end, p);
 }
 
-/* Of the tokens of the slot after token i. */
+/* Returns the probability of the slot's tokens after token i. */
 static double odds_of_rest(const struct candidates *c, const struct generated *said, int i)
 {
     double p = 1;
@@ -171,7 +173,7 @@ static double odds_of_rest(const struct candidates *c, const struct generated *s
     return p;
 }
 
-/* The alternatives of token i.  first: where the first token of the slot begins in the reply. */
+/* Adds the alternatives to token i. first: where the slot's first token begins in the reply. */
 static void exchange(struct candidates *c, const struct generated *said, int i, size_t first, double p)
 {
     size_t begin = i ? said->choices[i - 1].end : 0, end = said->choices[i].end;

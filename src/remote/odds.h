@@ -1,8 +1,9 @@
-/* odds.h - what a server says of the tokens that a reply could have had ("logprobs" with "top_logprobs").
+/* odds.h - alternatives to a reply from the token probabilities that a server returns ("logprobs" with
+ * "top_logprobs").
  *
- * No further request is made: a candidate of a place is what the reply says there with one token exchanged.
- * So the beginning of its value is the server's; the rest of a place, and the odds of that, are the reply's.
- */
+ * No further request is sent. A candidate for a slot is the reply's own text with one token replaced by an
+ * alternative. So the text up to that token has probabilities from the server; for the rest of the slot, text
+ * and probabilities are those of the reply. */
 #ifndef HOLORUN_REMOTE_ODDS_H
 #define HOLORUN_REMOTE_ODDS_H
 
@@ -11,14 +12,14 @@
 
 #include <jansson.h>
 
-enum { ODDS_TOP = 20 }; /* that servers give of each token */
+enum { ODDS_TOP = 20 }; /* number of alternatives per token that servers return */
 
-/* Fills choices and alternatives (whose ids are places in `spelled`) of a reply that says text[n] from byte
- * `at` on.  tokens: the list "content" of "logprobs", which may hold more than the text.  Nothing when they
- * do not spell it. */
+/* Stores choices and alternatives (their ids are offsets into `spelled`) for the reply text[n] from byte `at`
+ * on. tokens: the list "content" of "logprobs", which may contain more than that text. Stores nothing if the
+ * tokens do not spell the text. */
 void odds_keep(struct generated *out, const json_t *tokens, const char *text, size_t n, size_t at);
 
-/* Candidates of a slot, the likeliest first; returns their number, at most max. */
+/* Writes the candidates for a slot, the most likely first. Returns their number, at most max. */
 int odds_candidates(const struct dialect *d, const struct generated *said, const struct slot *slot,
                     struct beam_candidate *out, int max);
 

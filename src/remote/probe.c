@@ -1,4 +1,5 @@
-/* probe.c - see probe.h.  Every question is short, so that all of them take seconds. */
+/* probe.c - tests of a server's capabilities for `holorun doctor`. Each request is short, so that all tests
+ * take seconds. */
 #include "remote/probe.h"
 
 #include "base/clock.h"
@@ -34,8 +35,8 @@ void probe_free(struct probe *p)
 /* ---- one question ---------------------------------------------------------------------------------- */
 
 struct question {
-    json_t *content; /* of the user; taken over */
-    json_t *extra;   /* members of the request; taken over, may be NULL */
+    json_t *content; /* of the user's message; this struct owns it */
+    json_t *extra;   /* additional members of the request; this struct owns them, may be NULL */
     int max_tokens;
     float temperature;
     uint64_t seed;
@@ -44,7 +45,7 @@ struct question {
 struct answer {
     const struct protocol *protocol;
     struct reply_body in;
-    int64_t start; /* clock_ns() of the last try */
+    int64_t start; /* clock_ns() of the last attempt */
     double first_ms, ms;
 };
 
@@ -94,7 +95,8 @@ static int end_answer(void *arg, struct http_reply *r, struct failure *f)
     return rc;
 }
 
-/* -1 with e; ERR_STOPPED when stopped.  The caller frees the answer in both cases. */
+/* Sends a question and waits for the answer. Returns -1 with e; ERR_STOPPED if stopped. The caller frees the
+ * answer in both cases. */
 static int ask(struct probe *p, struct question q, struct answer *a, struct err *e)
 {
     char *text = body_of(p, &q);
@@ -122,10 +124,10 @@ static bool stopped(const struct err *e)
     return e->kind == ERR_STOPPED;
 }
 
-/* ---- which server ---------------------------------------------------------------------------------- */
+/* ---- kind of server -------------------------------------------------------------------------------- */
 
-/* Whether a path beside the base address, without its "/v1", has an object with that member: many sites have
- * a page for every path. */
+/* Returns whether GET of a path next to the base address (without its "/v1") returns an object with that
+ * member. The member is checked because many sites return a page for any path. */
 static bool has_member(struct probe *p, const char *path, const char *member)
 {
     const char *base = p->endpoint->base;
@@ -149,20 +151,20 @@ static void probe_kind(struct probe *p)
     const char *kind = has_member(p, "/props", "default_generation_settings") ? "llama.cpp"
                        : has_member(p, "/get_server_info", "model_path")      ? "SGLang"
                        : has_member(p, "/version", "version")                 ? "vLLM"
-                                                              : "not one that is known by its addresses";
+                                                                              : "not recognized by its paths";
     probe_add(p, "server", true, "%s; model %s, protocol %s", kind, p->endpoint->model,
               p->endpoint->protocol->name);
     json_object_set_new(p->found, "api", json_string(p->endpoint->protocol->name));
 }
 
-/* Adds the measured times.  A reply without a stream lacks the time of its first text, and a reply of one
- * piece lacks a rate. */
+/* Adds the measured speed. Without streaming the time of the first text is unknown; for a reply in one piece
+ * the rate is. */
 static void add_speed(struct probe *p, const struct answer *a)
 {
     double rest = a->ms - a->first_ms;
     int64_t n = a->in.reply.tokens > 1 ? a->in.reply.tokens - 1 : (int64_t)a->in.reply.text.len / 3;
     if (a->in.whole.len)
-        probe_add(p, "speed", true, "the whole reply after %.0f ms (it does not stream)", a->ms);
+        probe_add(p, "speed", true, "the whole reply after %.0f ms (no streaming)", a->ms);
     else if (a->first_ms < 0)
         probe_add(p, "speed", false, "a reply without text after %.0f ms", a->ms);
     else if (rest > 1 && n > 0)
@@ -181,7 +183,7 @@ static int probe_speed(struct probe *p, struct err *e)
         add_speed(p, &a);
         bool thinks = a.in.reply.thought.len > 0;
         probe_add(p, "reasoning", true, "%s",
-                  thinks ? "the thought is in a field of its own" : "no field of its own in this reply");
+                  thinks ? "thoughts are in a separate field" : "no separate field in this reply");
     }
     answer_free(&a);
     return rc;
@@ -191,7 +193,7 @@ static int probe_speed(struct probe *p, struct err *e)
 
 #define UNLIKELY "brindle-41"
 
-/* A schema whose only text no model writes by itself. */
+/* Returns a request member with a schema that allows one text, which no model would write without it. */
 static json_t *schema_member(const char *way)
 {
     json_t *schema =
@@ -239,7 +241,7 @@ static int probe_constraint(struct probe *p, struct err *e)
     return 0;
 }
 
-/* ---- thinking, seed, cache, pictures --------------------------------------------------------------- */
+/* ---- thinking, seed, cache, images ----------------------------------------------------------------- */
 
 static int thought_with(struct probe *p, const char *name, bool on, bool *thought, struct err *e)
 {
@@ -266,7 +268,7 @@ static int probe_thinking(struct probe *p, struct err *e)
             return err_set(e, ERR_STOPPED, "stopped");
         found = rc == 0 && on && !off ? ways[i] : NULL;
     }
-    probe_add(p, "thinking", true, "%s", found ? found : "no switch changes it");
+    probe_add(p, "thinking", true, "%s", found ? found : "no option changes it");
     json_object_set_new(p->found, "thinking", json_string(found ? found : "none"));
     return 0;
 }
@@ -315,14 +317,14 @@ static int probe_cache(struct probe *p, struct err *e)
     if (rc)
         probe_add(p, "cached tokens", false, "%.150s", why.text);
     else if (cached < 0)
-        probe_add(p, "cached tokens", true, "it does not say");
+        probe_add(p, "cached tokens", true, "not reported");
     else
-        probe_add(p, "cached tokens", cached > 0, "%lld of %lld when a prompt comes again", (long long)cached,
+        probe_add(p, "cached tokens", cached > 0, "%lld of %lld when a prompt is repeated", (long long)cached,
                   (long long)prompt);
     return rc && stopped(&why) ? err_set(e, ERR_STOPPED, "stopped") : 0;
 }
 
-/* What a heat map is drawn from. */
+/* Tests the token probabilities, which a heat map needs. */
 static int probe_odds(struct probe *p, struct err *e)
 {
     struct answer a;
@@ -331,10 +333,9 @@ static int probe_odds(struct probe *p, struct err *e)
     int rc = ask(p, (struct question){words("Say hello."), extra, 4, 0, 0}, &a, &why);
     size_t n = json_array_size(json_object_get(json_array_get(a.in.reply.odds, 0), "top_logprobs"));
     if (rc)
-        probe_add(p, "other tokens", false, "%.150s", why.text);
+        probe_add(p, "alternatives", false, "%.150s", why.text);
     else
-        probe_add(p, "other tokens", n > 0, n ? "%zu of each, with their odds" : "it says nothing of them",
-                  n);
+        probe_add(p, "alternatives", n > 0, n ? "%zu per token, with probabilities" : "not returned", n);
     answer_free(&a);
     return rc && stopped(&why) ? err_set(e, ERR_STOPPED, "stopped") : 0;
 }
@@ -347,7 +348,7 @@ static json_t *pictures(int n)
     uint64_t len = 0;
     json_t *content = words("What do you see?");
     if (image_alloc(&im, PICTURE_SIDE, PICTURE_SIDE, NULL) || image_encode_png(&im, &png, &len, NULL))
-        die(ERR_ENV, "no memory for a picture");
+        die(ERR_ENV, "not enough memory for an image");
     buf_init(&url, 1 << 20);
     buf_puts(&url, "data:image/png;base64,");
     buf_put_base64(&url, png, len);
@@ -373,23 +374,24 @@ static int probe_pictures(struct probe *p, struct err *e)
             return err_set(e, ERR_STOPPED, "stopped");
     }
     if (most == MOST_PICTURES)
-        probe_add(p, "pictures", true, "%d in a request, or more", most);
+        probe_add(p, "images", true, "%d in a request, or more", most);
     else
-        probe_add(p, "pictures", most > 0, "%d in a request: %.140s", most, why.text);
+        probe_add(p, "images", most > 0, "%d in a request: %.140s", most, why.text);
     if (most && most < MOST_PICTURES)
         json_object_set_new(p->found, "max_images", json_integer(most));
     return 0;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------- */
+/* ---- all tests ------------------------------------------------------------------------------------- */
 
 int probe_server(struct probe *p, struct endpoint *endpoint, const volatile int *stop, struct err *e)
 {
     *p = (struct probe){.endpoint = endpoint, .stop = stop, .http = http_open(), .found = json_object()};
-    if (endpoint->profile.tries > TRIES) /* many questions may fail for good */
+    /* a question that the server cannot answer should not be repeated long */
+    if (endpoint->profile.tries > TRIES)
         endpoint->profile.tries = TRIES;
     bool chat = endpoint->protocol == &protocol_chat;
-    if (!endpoint->tape)
+    if (!endpoint->replayed)
         probe_kind(p);
     if (probe_speed(p, e) ||
         (chat && (probe_constraint(p, e) || probe_thinking(p, e) || probe_seed(p, e) || probe_odds(p, e))))

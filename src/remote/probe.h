@@ -1,8 +1,7 @@
-/* probe.h - finds out what a server can do, by asking it: which server it is, how fast, how it takes a
- * schema, thinking switches, seeds, pictures, what it says of its prefix cache.
+/* probe.h - finds out a server's capabilities by sending it test requests: which server it is, its speed, and
+ * its support of schemas, thinking options, seeds, images and prefix cache reports.
  *
- * Each finding is a row for people and, where a profile has a member for it, becomes part of `found`.
- */
+ * Each result is a row for the user; if a profile has a member for it, it is also stored in `found`. */
 #ifndef HOLORUN_REMOTE_PROBE_H
 #define HOLORUN_REMOTE_PROBE_H
 
@@ -12,7 +11,7 @@ enum { PROBE_ROWS = 16 };
 
 struct probe_row {
     const char *name;
-    bool good; /* false: it works, less well */
+    bool good; /* false: works with a disadvantage */
     char detail[200];
 };
 
@@ -25,8 +24,8 @@ struct probe {
     json_t *found; /* members of a profile */
 };
 
-/* -1: the server cannot be talked to, or a stop; the rows until then are there.  The caller calls
- * probe_free. */
+/* Runs all tests. Returns -1 if the server cannot be used or on a stop; the rows up to then are valid. The
+ * caller calls probe_free. */
 int probe_server(struct probe *p, struct endpoint *endpoint, const volatile int *stop, struct err *e);
 void probe_add(struct probe *p, const char *name, bool good, const char *fmt, ...) PRINTF_LIKE(4, 5);
 void probe_free(struct probe *p);

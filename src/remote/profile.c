@@ -1,4 +1,4 @@
-/* profile.c - see profile.h. */
+/* profile.c - reads and writes the JSON profiles of model servers. */
 #include "remote/profile.h"
 
 #include "base/buf.h"
@@ -50,7 +50,7 @@ static int read_word(json_t *root, const char *key, const char *const *words, ch
         }
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", words[i]);
     }
-    return v ? err_set(e, ERR_USAGE, "%s: '%s' is one of: %s", name, key, list) : 0;
+    return v ? err_set(e, ERR_USAGE, "%s: '%s' must be one of: %s", name, key, list) : 0;
 }
 
 static int read_number(const json_t *root, const char *key, double least, double most, double *to,
@@ -59,7 +59,7 @@ static int read_number(const json_t *root, const char *key, double least, double
     const json_t *v = json_object_get(root, key);
     double n = json_number_value(v);
     if (v && (!json_is_number(v) || n < least || n > most))
-        return err_set(e, ERR_USAGE, "%s: '%s' is a number from %g to %g", name, key, least, most);
+        return err_set(e, ERR_USAGE, "%s: '%s' must be a number from %g to %g", name, key, least, most);
     *to = v ? n : *to;
     return 0;
 }
@@ -86,7 +86,7 @@ static int read_price(struct profile *p, json_t *price, const char *name, struct
     if (!price)
         return 0;
     if (!json_is_object(price))
-        return err_set(e, ERR_USAGE, "%s: 'price' is an object", name);
+        return err_set(e, ERR_USAGE, "%s: 'price' must be an object", name);
     if (read_number(price, "prompt", 0, 1e6, &p->price_prompt, name, e))
         return -1;
     p->price_cached = p->price_prompt;
@@ -99,7 +99,7 @@ static int read_price(struct profile *p, json_t *price, const char *name, struct
 
 static int check_known(json_t *root, const char *name, struct err *e)
 {
-    /* base_url, model and probed are of the file that `doctor` keeps. */
+    /* base_url, model and probed occur in the file that `holorun doctor` saves. */
     static const char *const known[] = {"api",       "constraint", "thinking", "send_reasoning", "max_images",
                                         "leave_out", "tries",      "idle_s",   "first_byte_s",   "connect_s",
                                         "request",   "price",      "dialect",  "ca_file",        "base_url",
@@ -142,7 +142,8 @@ static int read_profile(struct profile *p, json_t *root, const char *name, struc
         (dialect && !json_is_string(dialect)) || (ca && !json_is_string(ca)))
         return err_set(
             e, ERR_USAGE,
-            "%s: 'request' is an object, 'leave_out' a list of names, 'dialect' and 'ca_file' a name", name);
+            "%s: 'request' must be an object, 'leave_out' a list of names, 'dialect' and 'ca_file' strings",
+            name);
     if (request) {
         json_decref(p->extra);
         p->extra = json_incref(request);
@@ -164,7 +165,7 @@ int profile_parse(struct profile *p, const char *text, size_t len, const char *n
     if (json_is_object(root))
         rc = read_profile(p, root, name, e);
     else
-        rc = root ? err_set(e, ERR_USAGE, "%s: an object expected", name)
+        rc = root ? err_set(e, ERR_USAGE, "%s: not a JSON object", name)
                   : err_set(e, ERR_USAGE, "%s:%d: %s", name, je.line, je.text);
     json_decref(root);
     return rc;

@@ -1,4 +1,4 @@
-/* protocol.c - what the protocols share; see protocol.h. */
+/* protocol.c - functions shared by the request and reply code of all protocols. */
 #include "remote/protocol.h"
 
 #include "base/clock.h"

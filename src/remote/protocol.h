@@ -1,16 +1,15 @@
-/* protocol.h - what differs between kinds of endpoint: how a conversation becomes a request, and how a reply
- * is read from a stream of events or from one JSON text.
+/* protocol.h - the interface of an API protocol: how a conversation becomes a request, and how a reply is
+ * read, from a stream of events or one JSON text.
  *
- * The conversation is kept in one form, whatever the protocol: a list of messages
+ * The conversation is stored in one form for all protocols, a list of messages:
  *
  *   {"role": "system", "content": TEXT}
  *   {"role": "user", "content": [{"type": "text", "text"} | {"type": "image_url", "image_url": {"url"}}],
- *    "result": TEXT}          what the last action gave: the beginning of the first text
+ *    "result": TEXT}          the result of the last action: the beginning of the first text
  *   {"role": "assistant", "content": TEXT, "reasoning": TEXT, "tool_calls": [...], "native": ...}
- *   {"role": "tool", "tool_call_id": ID, "content": TEXT}      of a conversation that was not begun here
+ *   {"role": "tool", "tool_call_id": ID, "content": TEXT}      only in a conversation from elsewhere
  *
- * "native" is the turn as the server gave it, for protocols that want it back like that.
- */
+ * "native": the turn in the server's own form, for protocols that must send it back like that. */
 #ifndef HOLORUN_REMOTE_PROTOCOL_H
 #define HOLORUN_REMOTE_PROTOCOL_H
 
@@ -24,71 +23,74 @@ struct remote_turn { /* borrowed */
     const json_t *messages;
     const struct llm_request *how;
     uint64_t seed;
-    json_t *schema;       /* of the answer, NULL for none */
-    json_t *tools;        /* of a conversation that brought its own; NULL: none */
-    int shown_w, shown_h; /* of the newest picture */
+    json_t *schema;       /* schema of the answer; NULL: none */
+    json_t *tools;        /* of a conversation with its own tools; NULL: none */
+    int shown_w, shown_h; /* size of the newest image, in pixels */
 };
 
 struct remote_reply {
     struct buf text, thought;
-    struct buf action; /* what the dialect's parser reads; empty: the text, or the calls */
+    struct buf action; /* input of the dialect's parser; empty: text or calls are used */
     json_t *calls;     /* [{"id", "name", "arguments": text}] of tool calls */
-    json_t *odds;      /* [{"token", "logprob", "bytes", "top_logprobs"}] of its tokens; NULL: none came */
-    json_t *native;    /* see above; NULL: the text is enough */
-    bool cut_off;      /* max_tokens */
-    bool withheld;     /* the server's filter, or the model, gave no reply on purpose */
-    bool broken_call;  /* native holds a call whose input is no JSON: it is not sent back */
-    bool finished;     /* the server said so: the reply is whole */
-    int64_t prompt_tokens, tokens, cached; /* as the server counts them; -1: it does not say */
-    struct failure failed;                 /* of an error within the reply; FAILURE_NONE */
+    json_t *odds;      /* [{"token", "logprob", "bytes", "top_logprobs"}] of its tokens; NULL: not sent */
+    json_t *native;    /* see above; NULL: the text is sufficient */
+    bool cut_off;      /* ended by max_tokens */
+    bool withheld;     /* withheld on purpose by the server's filter or the model */
+    bool broken_call;  /* native has a call whose input is not JSON, so it is not sent back */
+    bool finished;     /* the server reported the end: the reply is complete */
+    int64_t prompt_tokens, tokens, cached; /* counted by the server; -1: not reported */
+    struct failure failed;                 /* error within the reply, or FAILURE_NONE */
     int64_t first_ns;                      /* clock_ns() of the first text; 0: none yet */
-    void (*on_text)(void *arg, const char *text, size_t len); /* thought and text as they come; may be NULL */
+    /* called with each piece of thought and text; may be NULL */
+    void (*on_text)(void *arg, const char *text, size_t len);
     void *arg;
 };
 
 void remote_reply_init(struct remote_reply *r);
 void remote_reply_free(struct remote_reply *r);
-/* Appends a text that is shown as it comes; a value that is no string: nothing. */
+/* Appends a string and passes it to on_text; ignores a value that is not a string. */
 void remote_reply_add(struct remote_reply *r, struct buf *to, const json_t *value);
-/* A count of tokens as a server states it; one that cannot be is `otherwise`. */
+/* Returns a token count that a server reports, or `otherwise` if it is not a valid count. */
 int64_t remote_reply_count(const json_t *value, int64_t otherwise);
 /* Reads the error in a JSON value (failure_read).  Ignores errors after the end of the reply. */
 void remote_reply_error(struct remote_reply *r, json_t *root);
 /* Classifies an event that is not a JSON object. */
 void remote_reply_garbage(struct remote_reply *r, const char *data);
 
-/* llama.cpp's server parses a reply under a schema at its end, and says within the stream of one that
- * max_tokens has cut off that it does not match its format: true, and the text before is the reply. */
+/* Returns whether max_tokens cut off a reply and llama.cpp's server therefore reported, within the stream,
+ * that it does not match its format: that server parses a reply with a schema at its end. The text before
+ * that error is the reply. */
 bool remote_reply_cut_off(struct remote_reply *r);
 
 struct protocol {
     const char *name, *path; /* "chat", "chat/completions" */
-    const char *dialect;     /* where none is named */
-    /* The body of a request, owned by the caller. */
+    const char *dialect;     /* dialect to use if none is given */
+    /* Returns the body of a request; the caller owns it. */
     json_t *(*request)(const struct remote_turn *t);
-    /* Names of its members that a server may refuse, NULL-terminated. */
+    /* Names of the members that a server may reject, NULL-terminated. */
     const char *const *optional;
-    /* Reads one event of a stream; non-zero: it was the last. */
+    /* Reads one event of a stream. Returns non-zero if it was the last. */
     int (*read_event)(struct remote_reply *r, const char *data, size_t n);
-    /* A reply that was not streamed. -1: not a reply, r->failed says why. */
+    /* Reads a reply that was not streamed. Returns -1 if it is not a reply, with the reason in r->failed. */
     int (*read_whole)(struct remote_reply *r, const char *data, size_t n);
-    /* Once the reply is whole: fills action, native; may be NULL. */
+    /* Called when the reply is complete: fills action and native. May be NULL. */
     void (*finish)(struct remote_reply *r);
 };
 
 extern const struct protocol protocol_chat, protocol_responses, protocol_messages;
 const struct protocol *protocol_named(const char *name);   /* NULL: chat */
-const struct protocol *protocol_of_path(const char *path); /* of an unknown one: chat */
+const struct protocol *protocol_of_path(const char *path); /* unknown path: chat */
 
 /* ---- for requests ------------------------------------------------------------------------------- */
 
-/* Sets a member unless the server refuses it; takes over value. */
+/* Sets a member of the request, unless the server rejects it. Takes ownership of value. */
 void request_set(const struct remote_turn *t, json_t *body, const char *key, json_t *value);
-json_t *request_real(float v); /* 0.8f as 0.8 */
-/* The parts of a user's message after its result. */
+json_t *request_real(float v); /* Returns a JSON number with the digits of a float: 0.8f as 0.8. */
+/* Returns the parts of a user message without its result. */
 json_t *request_parts(const json_t *message);
-const char *request_result(const json_t *message); /* "" when there is none */
-/* "data:image/png;base64,DATA" -> DATA */
+/* Returns the result of a user message; "" if it has none. */
+const char *request_result(const json_t *message);
+/* Returns DATA of "data:image/png;base64,DATA". */
 const char *request_base64(const json_t *part);
 
 #endif

@@ -1,4 +1,4 @@
-/* provider.c - see provider.h. */
+/* provider.c - table of known model services and local servers (--provider). */
 #include "remote/provider.h"
 
 #include <stddef.h>

@@ -1,15 +1,15 @@
-/* provider.h - services and local servers that are known by name (--provider): address, variable of the key,
- * protocol, dialect, model.
+/* provider.h - model services and local servers that are known by name (--provider): address, environment
+ * variable of the key, protocol, dialect, model.
  *
- * Each member is a default: options that are given explicitly win.  A new row of PROVIDERS is all that a new
- * provider needs; the option's choices, completion, help and `doctor` come from the table.
- */
+ * Each member is a default, which an explicit option overrides. To add a provider, add a row to PROVIDERS;
+ * the option's choices, shell completion, help and `holorun doctor` use the table. */
 #ifndef HOLORUN_REMOTE_PROVIDER_H
 #define HOLORUN_REMOTE_PROVIDER_H
 
 #include <stdbool.h>
 
-/* name, address, variable of the key, protocol, dialect, model; NULL as dialect: by the model's name. */
+/* name, address, environment variable of the key, protocol, dialect, model. NULL as dialect: chosen by the
+ * model's name. */
 /* clang-format off */
 #define PROVIDERS(ROW)                                                                                       \
     ROW(openai, "https://api.openai.com/v1", "OPENAI_API_KEY", "responses", "openai-computer", "gpt-5.4")    \
@@ -32,10 +32,10 @@ struct provider {
     const char *variable; /* NULL: a server on this machine, without a key */
     const char *api;
     const char *dialect; /* NULL: dialect_for_name() of the model */
-    const char *model;   /* NULL: the only one that it lists, else one must be named */
+    const char *model;   /* NULL: the only model that it lists, else the user must name one */
 };
 
-/* choice: an index of PROVIDER_CHOICES, 0 is none.  NULL: no such provider. */
+/* Returns the provider of a choice, an index into PROVIDER_CHOICES (0: none). NULL: no such provider. */
 const struct provider *provider_at(int choice);
 
 #endif

@@ -1,4 +1,4 @@
-/* reply_body.c - see reply_body.h. */
+/* reply_body.c - reads the body of a model server's reply, streamed or in one piece. */
 #include "remote/reply_body.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ void reply_body_free(struct reply_body *r)
     buf_free(&r->whole);
 }
 
-/* A byte order mark, which some servers begin with. */
+/* Skips a byte order mark, with which some servers begin. */
 static void skip_mark(struct reply_body *r, const char **data, size_t *n)
 {
     static const char mark[] = "\xef\xbb\xbf";
@@ -45,7 +45,8 @@ static void keep_head(struct reply_body *r, const char *data, size_t n)
 int reply_body_feed(struct reply_body *r, const char *data, size_t n)
 {
     skip_mark(r, &data, &n);
-    while (n && !*r->head && strchr(" \t\r\n", *data)) /* some proxies keep a connection alive like that */
+    /* some proxies send whitespace to keep a connection alive */
+    while (n && !*r->head && strchr(" \t\r\n", *data))
         data++, n--;
     bool first = !*r->head;
     keep_head(r, data, n);
@@ -54,7 +55,7 @@ int reply_body_feed(struct reply_body *r, const char *data, size_t n)
     return events_feed(&r->events, data, n);
 }
 
-/* Whether the body is empty or a stream of events. */
+/* Returns whether the body is empty or a stream of events. */
 static bool is_stream(const struct reply_body *r)
 {
     static const char *const fields[] = {":", "data:", "event:", "id:", "retry:", "error:"};
@@ -64,7 +65,7 @@ static bool is_stream(const struct reply_body *r)
     return stream;
 }
 
-/* Whether a JSON text ends before its last bracket is closed. */
+/* Returns whether a JSON text ends before its last bracket is closed. */
 static bool is_half(const struct buf *json)
 {
     json_error_t why = {0};
@@ -74,7 +75,8 @@ static bool is_half(const struct buf *json)
     return half;
 }
 
-/* A reply that was withheld on purpose is not asked for again. */
+/* Returns -1 with the failure if the reply contains nothing usable. A reply that was withheld on purpose is
+ * not requested again. */
 static int check_said(struct remote_reply *r)
 {
     bool said = r->text.len || r->calls || (r->native && json_array_size(r->native));
@@ -91,7 +93,7 @@ static int end_whole(struct reply_body *r)
     if (c->failed.class == FAILURE_REPLY && is_half(&r->whole))
         failure_set(&c->failed, FAILURE_CUT_OFF, "%s: the JSON ends too early", c->failed.said);
     else if (c->failed.class == FAILURE_REPLY && *r->head == '[')
-        failure_set(&c->failed, FAILURE_ALIEN, "a list instead of a reply, which begins: %s", r->head);
+        failure_set(&c->failed, FAILURE_ALIEN, "a list instead of a reply, beginning with: %s", r->head);
     return -1;
 }
 
@@ -103,7 +105,7 @@ int reply_body_end(struct reply_body *r)
     bool failed = c->failed.class != FAILURE_NONE;
     if (events_end(&r->events))
         failure_set(&c->failed, FAILURE_REPLY, "an event of more than 16 MiB");
-    else if (!failed && c->failed.class == FAILURE_REPLY) /* in the last event, which lacks its end */
+    else if (!failed && c->failed.class == FAILURE_REPLY) /* the last event is incomplete */
         failure_set(&c->failed, FAILURE_CUT_OFF, "the stream ended in the middle of a reply");
     if (c->failed.class && !remote_reply_cut_off(c))
         return -1;
@@ -114,6 +116,6 @@ int reply_body_end(struct reply_body *r)
         failure_set(&c->failed, known, "the stream ended in the middle of a reply");
     else
         failure_set(&c->failed, known ? known : FAILURE_ALIEN,
-                    "something else than a reply, which begins: %s", r->head);
+                    "something other than a reply, beginning with: %s", r->head);
     return -1;
 }

@@ -1,12 +1,12 @@
-/* responses.c - the protocol "OpenAI Responses" with the tool `computer`.
+/* responses.c - the "OpenAI Responses" protocol with the tool `computer`: builds requests and reads
+ * replies.
  *
- * A reply is a list of items: reasoning, messages, computer calls, each with a batch of actions.  They go
- * back as they came; each call is answered with the screenshot after its last action.  What the dialect's
- * parser (syntax "openai") reads is that list.
+ * A reply is a list of items: reasoning, messages, and computer calls, each with several actions. The list is
+ * sent back unchanged, and each call is answered with the screenshot after its last action. The dialect's
+ * parser (syntax "openai") reads that list.
  *
- * A safety check that nobody has let pass is not acknowledged: its call becomes a text, and what was said
- * about it another.
- */
+ * A safety check that the user has not approved is not acknowledged: its call is sent back as an assistant
+ * text, and the message after it as a user text. */
 #include "remote/protocol.h"
 
 #include <stdlib.h>
@@ -58,7 +58,8 @@ static json_t *newest_picture(json_t *message)
     return found;
 }
 
-/* Whether the turn can go back as it came: its calls get their screenshot, and its checks were let pass. */
+/* Returns whether the turn can be sent back unchanged: its calls get their screenshot, and its checks were
+ * approved. */
 static bool answered(const json_t *turn, json_t *message)
 {
     const json_t *native = json_object_get(turn, "native");
@@ -155,7 +156,7 @@ static void read_usage(struct remote_reply *r, const json_t *usage)
     r->cached = remote_reply_count(json_object_get(prompt, "cached_tokens"), r->cached);
 }
 
-/* The texts in a list of parts. */
+/* Appends the texts in a list of parts. */
 static void add_texts(struct buf *to, json_t *parts)
 {
     json_t *part;
@@ -180,7 +181,7 @@ static void read_item(struct remote_reply *r, json_t *item)
                                    : json_object_get(item, "content"));
 }
 
-/* Collects an item that is complete, by its place, for servers whose last event leaves the output out. */
+/* Stores a complete item at its index, for servers whose last event omits the output. */
 static void keep_item(struct remote_reply *r, const json_t *event)
 {
     json_t *item = json_object_get(event, "item"), *other;
@@ -235,7 +236,8 @@ static json_t *join_items(json_t *output)
     return out;
 }
 
-/* The whole response, which also ends a stream.  Its items replace the streamed ones, unless it has none. */
+/* Reads the complete response, which also ends a stream. Its items replace the streamed ones, unless it has
+ * none. */
 static void read_response(struct remote_reply *r, json_t *response)
 {
     const char *status = json_string_value(json_object_get(response, "status")),
@@ -280,7 +282,7 @@ static int responses_read_event(struct remote_reply *r, const char *data, size_t
     const char *type = json_string_value(json_object_get(root, "type"));
     type = type ? type : "";
     if (n == 6 && !memcmp(data, "[DONE]", 6))
-        ; /* of proxies: the response itself says whether it is whole */
+        ; /* sent by proxies; the response itself states whether it is complete */
     else if (!json_is_object(root))
         remote_reply_garbage(r, data);
     else if (!strcmp(type, "response.output_text.delta"))
@@ -308,7 +310,7 @@ static int responses_read_whole(struct remote_reply *r, const char *data, size_t
     return r->finished && !r->failed.class ? 0 : -1;
 }
 
-/* Texts and calls, without what only the server reads. */
+/* Puts texts and calls into r->action, without members that only the server needs. */
 static void responses_finish(struct remote_reply *r)
 {
     json_t *items = json_array(), *item;

@@ -1,16 +1,16 @@
-/* send.c - a request to an endpoint and its further tries; see endpoint.h. */
+/* send.c - sends a request to an endpoint and repeats it after temporary failures. */
 #include "remote/endpoint.h"
 
 #include "base/clock.h"
 #include "base/flag.h"
 #include "base/retry.h"
 #include "remote/protocol.h"
-#include "remote/tape.h"
+#include "remote/replayed.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_TRIES = 5 /* while no server has answered yet: the address may be wrong */ };
+enum { FIRST_TRIES = 5 /* limit until a server has replied once, because the address may be wrong */ };
 
 struct sending {
     struct endpoint *endpoint;
@@ -45,8 +45,8 @@ static bool was_heard(struct endpoint *p, bool now)
     return heard;
 }
 
-/* Seconds until the next try; -1: this was the last.  Replies of a record are not waited for, and refusals in
- * it were the last try then. */
+/* Returns the seconds until the next attempt; -1: no further attempt. Recorded replies need no wait, and a
+ * rejection is final, as it was in the recorded run. */
 static double next_try(const struct sending *s, const struct failure *f)
 {
     const struct profile *profile = &s->endpoint->profile;
@@ -54,12 +54,12 @@ static double next_try(const struct sending *s, const struct failure *f)
     struct retry_limits limits = {heard || profile->tries < FIRST_TRIES ? profile->tries : FIRST_TRIES,
                                   profile->retry_s, profile->backoff_s};
     double chance = (double)((uint64_t)clock_ns() * 2654435761U >> 8 & 1023) / 1023;
-    if (s->endpoint->tape)
+    if (s->endpoint->replayed)
         return s->out->status == 200 && s->tries < failure_tries(f->class) ? 0 : -1;
     return retry_wait(&limits, f, s->tries, clock_ms_since(s->failed) / 1000, chance);
 }
 
-/* ---- what went wrong -------------------------------------------------------------------------------- */
+/* ---- errors ----------------------------------------------------------------------------------------- */
 
 static const char *remedy(const struct endpoint *p, enum failure_class c)
 {
@@ -67,7 +67,7 @@ static const char *remedy(const struct endpoint *p, enum failure_class c)
     case FAILURE_UNREACHABLE:
         return p->provider && !p->provider->variable ? "; start it, or give its address with --base-url" : "";
     case FAILURE_KEY:
-        return "; --key env:VAR or file:PATH gives another";
+        return "; pass another key with --key env:VAR or --key file:PATH";
     case FAILURE_ABSENT:
         return "; --base-url ends with /v1 for most servers, -m names the model";
     case FAILURE_MOVED:
@@ -77,10 +77,10 @@ static const char *remedy(const struct endpoint *p, enum failure_class c)
     }
 }
 
-/* "http://host/v1: rate limited (429): slow down; gave up after 4 tries in 7 s" */
+/* Reports the failure: "http://host/v1: rate limited (429): slow down; gave up after 4 tries in 7 s". */
 static int give_up(const struct sending *s, const struct failure *f, struct err *e)
 {
-    char status[16] = "", tries[80] = "", shown[200];
+    char status[16] = "", tries[120] = "", shown[200];
     char *masked = secrets_mask(s->endpoint->key, f->said); /* some servers quote the key */
     snprintf(shown, sizeof shown, "%s", masked);
     free(masked);
@@ -90,14 +90,16 @@ static int give_up(const struct sending *s, const struct failure *f, struct err 
         snprintf(tries, sizeof tries, "; gave up after %d tries in %.0f s", s->tries,
                  clock_ms_since(s->failed) / 1000);
     if (f->after > s->endpoint->profile.retry_s)
-        snprintf(tries + strlen(tries), sizeof tries - strlen(tries), "; it asks to wait %.0f s", f->after);
+        snprintf(tries + strlen(tries), sizeof tries - strlen(tries), "; the server asks to wait %.0f s",
+                 f->after);
     return err_set(e, failure_exit(f->class), "%.160s: %s%s: %s%s%s", s->endpoint->base,
                    failure_name(f->class), status, shown, tries, remedy(s->endpoint, f->class));
 }
 
-/* ---- one try ---------------------------------------------------------------------------------------- */
+/* ---- one attempt ------------------------------------------------------------------------------------ */
 
-/* 0: the reply is whole. 1: *f says what failed. -1 with e: a stop, or a failure that no class describes. */
+/* Sends the request once. Returns 0: the reply is complete. 1: *f has the failure. -1 with e: a stop, or a
+ * failure without a class. */
 static int try_once(struct sending *s, struct failure *f, struct err *e)
 {
     struct endpoint *p = s->endpoint;
@@ -106,7 +108,7 @@ static int try_once(struct sending *s, struct failure *f, struct err *e)
     *f = (struct failure){0};
     if (s->call->begin)
         s->call->begin(q->arg);
-    int rc = p->tape ? tape_play(p->tape, q, r, e) : http_send(s->http, q, r, e);
+    int rc = p->replayed ? replayed_next(p->replayed, q, r, e) : http_send(s->http, q, r, e);
     bool began = r->status == 200;
     if (rc && !r->broken)
         return -1;

@@ -1,9 +1,8 @@
-/* streamed_calls.c - see streamed_calls.h.
+/* streamed_calls.c - joins the streamed pieces of a reply's tool calls.
  *
- * While a reply is streamed each call has a mark, PLACE: the index that its server gives it.  A piece belongs
- * to the newest call with its index, else with its id, else to the newest call.  It opens a new call instead
- * when it has an id or a name that the call at its place cannot take any more.
- */
+ * During streaming, each call has a member PLACE with the index that the server gives it. A piece belongs to
+ * the newest call with the same index, else with the same id, else to the newest call. If the piece has an id
+ * or a name that this call cannot accept any more, it starts a new call. */
 #include "remote/streamed_calls.h"
 
 #include "base/err.h"
@@ -20,7 +19,7 @@ enum { MAX_CALLS = 16 };
 #define LEGACY "(legacy)" /* true: of a "function_call" */
 
 struct piece {
-    const char *id, *name, *text; /* "" for missing ones */
+    const char *id, *name, *text; /* "" if missing */
     char *owned;                  /* the arguments, if they came as a value and not as a text */
     json_int_t place;             /* -1: none */
     bool whole, first;            /* of a complete message; the first of its array */
@@ -42,7 +41,7 @@ static bool is_complete(const char *text)
     return complete;
 }
 
-/* ---- which call ------------------------------------------------------------------------------------- */
+/* ---- matching pieces to calls ----------------------------------------------------------------------- */
 
 static json_t *newest_with(const json_t *calls, const struct piece *p, bool by_id)
 {
@@ -74,8 +73,8 @@ static bool equal_arguments(const char *a, const char *b)
     return equal;
 }
 
-/* Whether a piece with the name of a complete call repeats that call, rather than being a second one: it has
- * the same id, or the call came in parts and this is all of it. */
+/* Returns whether a piece that names a complete call repeats this call instead of starting a second one: it
+ * has the same id, or the call came in parts and the piece is all of it. */
 static bool repeats(const json_t *call, const struct piece *p)
 {
     bool same_id = *p->id && !strcmp(p->id, json_text(call, "id"));
@@ -83,7 +82,7 @@ static bool repeats(const json_t *call, const struct piece *p)
            equal_arguments(p->text, json_text(call, "arguments"));
 }
 
-/* Whether a streamed piece begins another call than the one at its place. */
+/* Returns whether a streamed piece starts a new call instead of continuing the one at its index. */
 static bool opens_another(const json_t *call, const struct piece *p)
 {
     const char *id = json_text(call, "id"), *name = json_text(call, "name"),
@@ -99,7 +98,7 @@ static bool opens_another(const json_t *call, const struct piece *p)
     return is_complete(text) && (other_name || (*p->text && !repeats(call, p)));
 }
 
-/* Inserts a call before those with a larger index. */
+/* Inserts a call before those with a larger index and returns it. */
 static json_t *open_call(json_t *calls, const struct piece *p)
 {
     size_t at = json_array_size(calls);
@@ -135,9 +134,9 @@ static void take(json_t *call, const struct piece *p)
     if (*p->name && !*name)
         set_text(call, "name", p->name);
     else if (*p->name && strcmp(p->name, name) != 0 && !*text && !strncmp(p->name, name, strlen(name)))
-        set_text(call, "name", p->name); /* grows, as "cli", "click" */
+        set_text(call, "name", p->name); /* repeats and extends the name, as "cli", "click" */
     else if (*p->name && strcmp(p->name, name) != 0 && !*text)
-        append(call, "name", p->name); /* comes in parts, as "cli", "ck" */
+        append(call, "name", p->name); /* sends the name in parts, as "cli", "ck" */
     if (*p->text && p->whole && (is_complete(p->text) || !*text)) {
         set_text(call, "arguments", p->text);
     } else if (*p->text && !p->whole && !complete) {
@@ -147,7 +146,8 @@ static void take(json_t *call, const struct piece *p)
     }
 }
 
-/* A complete message repeats the calls that were streamed, in their order. */
+/* Returns the streamed call that item i of a complete message repeats; such a message has them in the same
+ * order. */
 static json_t *call_of_message(json_t *calls, const struct piece *p, size_t i)
 {
     for (size_t k = i; k < json_array_size(calls); k++) {
@@ -181,7 +181,7 @@ static void add_piece(json_t *calls, const struct piece *p, size_t i)
 
 /* ---- pieces ----------------------------------------------------------------------------------------- */
 
-/* An index may be a number, a text with a number, or missing; a negative one counts as missing. */
+/* Returns a call's index, a number or a string with a number; -1 if it is missing or negative. */
 static json_int_t place_of(const json_t *call)
 {
     const json_t *index = json_object_get(call, "index");

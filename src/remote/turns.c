@@ -1,4 +1,4 @@
-/* turns.c - see turns.h. */
+/* turns.c - the message list of a conversation: which messages a request has, and how a reply is added. */
 #include "remote/turns.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ int turns_pictures(const json_t *messages)
     return n;
 }
 
-/* A message whose first `drop` pictures are the placeholder. */
+/* Returns a copy of a message in which the first *drop images are replaced by a placeholder. */
 static json_t *without_pictures(json_t *message, const char *placeholder, int *drop)
 {
     json_t *copy = json_copy(message), *content = json_array(), *part;
@@ -63,7 +63,7 @@ static bool has_checks(const json_t *items)
     return false;
 }
 
-/* The calls as they go back; one without an id gets one. */
+/* Returns the calls in the form that is sent back; a call without an id gets one. */
 static json_t *calls_of(const struct remote_reply *c, size_t place)
 {
     json_t *call, *calls = json_array();
@@ -85,7 +85,7 @@ json_t *turn_of_reply(const struct remote_reply *c, const char *text, size_t pla
     const char *said = c->text.len ? c->text.data : "";
     json_t *turn =
         json_pack("{s:s, s:s}", "role", "assistant", "content", c->calls || c->native ? said : text);
-    if (!turn) /* the text is no UTF-8 */
+    if (!turn) /* the text is not valid UTF-8 */
         turn = json_pack("{s:s, s:s}", "role", "assistant", "content", "");
     if (c->calls)
         json_object_set_new(turn, "tool_calls", calls_of(c, place));

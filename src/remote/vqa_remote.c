@@ -1,4 +1,4 @@
-/* vqa_remote.c - see vqa_remote.h. */
+/* vqa_remote.c - asks a model behind an HTTP endpoint about images. */
 #include "remote/vqa_remote.h"
 
 #include "remote/llm_remote.h"

@@ -1,4 +1,4 @@
-/* diff.c - see diff.h. */
+/* diff.c - compares two recorded runs and prints the differences. */
 #include "replay/diff.h"
 
 #include "agent/progress.h"

@@ -1,8 +1,7 @@
-/* diff.h - compares two runs step by step: screenshot, thought, actions, effect.
+/* diff.h - comparison of two recorded runs, step by step: screenshot, thought, actions, effect.
  *
- * Steps with the same number are compared.  Screenshots are the same when their hashes are equal or no tile
- * differs by IMAGE_EFFECT_LEVEL.  Times are shown but never count as a difference.
- */
+ * Steps with the same number are compared. Screenshots count as equal if their hashes are equal or no tile
+ * differs by IMAGE_EFFECT_LEVEL. Times are shown but are never a difference. */
 #ifndef HOLORUN_REPLAY_DIFF_H
 #define HOLORUN_REPLAY_DIFF_H
 
@@ -15,9 +14,9 @@ enum { DIFF_FRAME = 1, DIFF_THOUGHT = 2, DIFF_ACTION = 4, DIFF_EFFECT = 8, DIFF_
 
 struct diff_step {
     int number;
-    const struct story_step *side[2]; /* NULL: that run has no such step */
-    int differs;                      /* DIFF_* */
-    double tiles;                     /* share of the screen that differs; -1: not known */
+    const struct story_step *side[2]; /* NULL: that run does not have this step */
+    int differs;                      /* bit set of DIFF_* */
+    double tiles;                     /* fraction of the screen that differs, 0..1; -1: not known */
 };
 
 struct run_diff {
@@ -29,12 +28,12 @@ struct run_diff {
 };
 
 int diff_open(struct run_diff *d, const char *a, const char *b, struct err *e);
-/* Of open records, which it takes over. */
+/* Compares two open recordings and takes ownership of them. */
 void diff_make(struct run_diff *d, const struct record *a, const struct record *b);
 void diff_free(struct run_diff *d);
 
 bool diff_any(const struct run_diff *d);
-/* The screenshot of a step; empty when there is none. */
+/* Decodes the screenshot of a step; an empty image if it has none. */
 void diff_image(const struct run_diff *d, int side, const struct story_step *s, struct image *im);
 
 void diff_print(const struct run_diff *d, FILE *f);                         /* for a terminal */

@@ -1,4 +1,5 @@
-/* diff_page.c - two runs as one HTML page without a script; the template is diff.html, part of the binary. */
+/* diff_page.c - writes the comparison of two runs as an HTML page without scripts. The template is diff.html,
+ * embedded in the program. */
 #include "replay/diff.h"
 
 #include "base/embed.h"
@@ -94,10 +95,9 @@ static void put_difference(const struct diff_page *p, const struct diff_step *s)
     diff_image(p->d, 1, s->side[1], &b);
     if (a.rgb && b.rgb && image_difference(&out, &a, &b, IMAGE_EFFECT_LEVEL, NULL) == 0 &&
         image_encode_png(&out, &png, &len, NULL) == 0) {
-        fputs("<figure><img alt=\"where the two screens differ\" src=\"data:image/png;base64,", p->f);
+        fputs("<figure><img alt=\"differences between the two screens\" src=\"data:image/png;base64,", p->f);
         page_base64(p->f, png, len);
-        fprintf(p->f,
-                "\"><figcaption><span>what differs: %.1f %% of the screen</span></figcaption></figure>\n",
+        fprintf(p->f, "\"><figcaption><span>difference: %.1f %% of the screen</span></figcaption></figure>\n",
                 s->tiles * 100);
     }
     free(png);
@@ -110,7 +110,7 @@ static void put_told(const struct diff_page *p, const struct story_step *s)
 {
     fputs("<div>", p->f);
     if (!s) {
-        fputs("<p class=\"thought\">there is no such step</p></div>\n", p->f);
+        fputs("<p class=\"thought\">step does not exist</p></div>\n", p->f);
         return;
     }
     page_between(p->f, "<p class=\"thought\">", field_text(s->step, "thought"),
@@ -171,7 +171,7 @@ static void slot_steps(void *arg)
         fputs("</div>\n</section>\n", p->f);
     }
     if (!p->d->n)
-        fputs("<p>Neither run has a step.</p>\n", p->f);
+        fputs("<p>Both runs are empty.</p>\n", p->f);
 }
 
 static void slot_strip(void *arg)

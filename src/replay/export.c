@@ -1,4 +1,4 @@
-/* export.c - see export.h. */
+/* export.c - exports a recorded run: selects the format and writes the files. */
 #include "replay/export.h"
 
 #include "base/file.h"
@@ -13,7 +13,7 @@ int export_line(FILE *f, json_t *object, struct err *e)
     char *text = json_line(object, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(9));
     json_decref(object);
     if (!text)
-        return err_set(e, ERR_ENV, "the record has text that is not valid in JSON");
+        return err_set(e, ERR_ENV, "cannot write JSON: the recording contains invalid UTF-8");
     fprintf(f, "%s\n", text);
     free(text);
     return 0;
@@ -39,7 +39,8 @@ int export_run(enum export_format f, const struct export_options *o, struct err 
     if (dir_make(o->to, e))
         return -1;
     story_make(&s, o->record);
-    int rc = s.n ? formats[f](o, &s, e) : err_set(e, ERR_USAGE, "'%s' has no step to export", o->record->dir);
+    int rc =
+        s.n ? formats[f](o, &s, e) : err_set(e, ERR_USAGE, "'%s' has no steps to export", o->record->dir);
     story_free(&s);
     return rc;
 }

@@ -1,4 +1,4 @@
-/* export_actions.c - a canonical action as pyautogui calls. */
+/* export_actions.c - converts actions to pyautogui calls and to UI-TARS syntax. */
 #include "replay/export.h"
 
 #include "base/buf.h"
@@ -9,7 +9,7 @@
 
 enum { WORDS_MAX = 1 << 20 };
 
-/* The pyautogui name of an X keysym. */
+/* Returns the pyautogui name of an X keysym. */
 static const char *python_key(const char *x, char out[32])
 {
     /* clang-format off */
@@ -32,7 +32,7 @@ static const char *python_key(const char *x, char out[32])
     return out;
 }
 
-/* A JSON string is a valid Python string literal. */
+/* Appends a Python string literal. Every JSON string is one. */
 static void put_literal(struct buf *b, const char *s)
 {
     buf_put_json(b, s, strlen(s));
@@ -48,7 +48,7 @@ static void put_keys(struct buf *b, const json_t *keys, size_t from, size_t to)
     }
 }
 
-/* One call for each key, as pyautogui.keyDown("shift"). */
+/* Appends one call for each key, such as pyautogui.keyDown("shift"). */
 static void put_each(struct buf *b, const char *call, const json_t *keys, size_t from, size_t to,
                      const char *after)
 {

@@ -1,8 +1,8 @@
-/* export_atif.c - trajectory.json in the Agent Trajectory Interchange Format, version 1.7; see export.h.
+/* export_atif.c - exports a run in the Agent Trajectory Interchange Format (ATIF), version 1.7, as
+ * trajectory.json.
  *
- * Its first step is the user's: the task and the first screenshot.  Each further one is a step of ours: the
- * reply as message, its thought, an object for each action, and the screenshot that followed.
- */
+ * The first step is the user's: the task and the first screenshot. Each further step is the agent's: the
+ * reply as message, its thought, an object for each action, and the screenshot after the actions. */
 #include "replay/export.h"
 
 #include "base/file.h"
@@ -13,7 +13,7 @@
 struct atif {
     const struct export_options *o;
     const struct story *s;
-    struct timeline t; /* n 0: no tokens are known */
+    struct timeline t; /* n 0: no tokens were recorded */
     int64_t prompt, said, cached;
 };
 
@@ -27,13 +27,14 @@ static json_t *image_part(const struct atif *x, int frame, struct err *e)
                      name);
 }
 
-/* "2026-11-21T17:57:20.275Z", or null: other texts are refused by readers. */
+/* Returns a time such as "2026-11-21T17:57:20.275Z", or null for any other text, which readers of the format
+ * reject. */
 static json_t *timestamp(const char *wall)
 {
     return strlen(wall) == 24 && wall[10] == 'T' && wall[23] == 'Z' ? json_string(wall) : json_null();
 }
 
-/* A copy without members that are null: some readers take them for values. */
+/* Returns a copy without members that are null, because some readers treat those as values. */
 static json_t *without_null(json_t *o)
 {
     void *next;
@@ -60,7 +61,7 @@ static json_t *task_step(const struct atif *x, struct err *e)
                                   message));
 }
 
-/* The reply of this event, if its tokens were recorded. */
+/* Returns the reply of a step if its tokens were recorded; NULL otherwise. */
 static const struct turn *turn_of(const struct atif *x, const struct story_step *step)
 {
     for (int i = 0; i < x->t.n; i++)
@@ -101,7 +102,7 @@ static json_t *call(const struct story_step *step, int k, char id[32])
                      "arguments", arguments);
 }
 
-/* The calls of a step, and what came of each; the last result has the screenshot after them. */
+/* Adds the actions of a step and their results. The last result has the screenshot after the actions. */
 static int put_calls(const struct atif *x, int i, json_t *out, struct err *e)
 {
     const struct story_step *step = &x->s->steps[i];
@@ -167,7 +168,7 @@ int export_atif(const struct export_options *o, const struct story *s, struct er
     struct atif x = {.o = o, .s = s};
     struct err none = ERR_INIT;
     char *path = xasprintf("%s/trajectory.json", o->to), *frames = xasprintf("%s/frames", o->to);
-    if (timeline_open(&x.t, o->record, &none)) /* of a script: there are no tokens */
+    if (timeline_open(&x.t, o->record, &none)) /* a scripted run has no tokens */
         x.t = (struct timeline){0};
     struct file_stream out;
     json_t *steps = json_array(), *step = NULL;

@@ -1,4 +1,4 @@
-/* export_osworld.c - traj.jsonl and its screenshots; see export.h. */
+/* export_osworld.c - exports a run in OSWorld's format: traj.jsonl and screenshots. */
 #include "replay/export.h"
 
 #include "base/file.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "2026-11-21T17:57:20.275Z" as "20261121@175720". */
+/* Converts "2026-11-21T17:57:20.275Z" to "20261121@175720". */
 static void put_timestamp(const char *wall, char out[16])
 {
     static const int places[] = {0, 1, 2, 3, 5, 6, 8, 9, -1, 11, 12, 14, 15, 17, 18};
@@ -19,7 +19,8 @@ static void put_timestamp(const char *wall, char out[16])
     out[15] = 0;
 }
 
-/* The screen after a step is the one before the next; after the last it is known only if nothing was done. */
+/* Returns the screenshot after a step, which is the one before the next step. After the last step it is known
+ * only if the step did nothing. */
 static int frame_after(const struct story *s, int i, bool over)
 {
     return i + 1 < s->n ? s->steps[i + 1].frame : over ? s->steps[i].frame : -1;

@@ -1,4 +1,4 @@
-/* export_replies.c - the replies of a run that became steps, one after the other; see export_replies.h. */
+/* export_replies.c - iterates over the replies of a run that became steps, for training formats. */
 #include "replay/export_replies.h"
 
 #include "base/file.h"
@@ -24,7 +24,7 @@ json_t *replies_mask(const struct replies *x, const struct turn *u)
     return list;
 }
 
-/* The generate event of a reply. */
+/* Returns the generate event of a reply. */
 const json_t *replies_event(const struct replies *x, const struct turn *u)
 {
     for (int i = 0; i < x->o->record->n; i++) {
@@ -61,7 +61,8 @@ int replies_image(const struct replies *x, const struct turn *u, int i, struct r
     return export_frame(x->o, frame, out->name, e) ? -1 : 1;
 }
 
-/* The reply since the last screenshot that became the step: the last with its resample number. */
+/* Returns the reply that an accept event accepted: since the last screenshot, the last one with its resample
+ * number. */
 static const struct turn *find_reply(const struct replies *x, const struct turn *accept)
 {
     const struct turn *found = NULL;
@@ -89,7 +90,7 @@ static int put_turns(struct replies *x, struct err *e)
             add_seen(x, u);
         else if (u->op == TURN_REPLY && timeline_follow(&x->t, u, &x->ids, e))
             return -1;
-        /* All replies to one screenshot have the same prompt. */
+        /* all replies to one screenshot have the same prompt */
         const struct turn *r = u->op == TURN_ACCEPT ? find_reply(x, u) : NULL;
         if (r && x->put(x, r, &x->ids, e))
             return -1;

@@ -1,9 +1,9 @@
-/* export_rl.c - replies that became steps, an object for each; see export.h. */
+/* export_rl.c - exports the replies that became steps for reinforcement learning, one JSON object each. */
 #include "replay/export_replies.h"
 
 #include <math.h>
 
-/* which: 0 before the mask, 1 after it. */
+/* Returns the log-probabilities of a reply. which: 0 before the mask, 1 after it. */
 static json_t *logprobs_json(const struct replies *x, const struct turn *u, int which)
 {
     const float *pairs = turn_logprobs(&x->t, u);

@@ -1,11 +1,10 @@
-/* export_verl.c - outputs of an agent loop as verl's trainer takes them; see export.h.
+/* export_verl.c - exports a run as agent loop outputs for the verl trainer.
  *
- * An output is a prompt and all that followed it in the same conversation: replies of the model, with mask 1,
- * and what was put between them, with mask 0, as are forced tokens.  When the conversation does not just go
- * on, since old screenshots left it or a reply was edited, the next output begins.  The trainer takes the
- * reward of the last one for all of a run.  Log-probabilities are those before the logit mask, as the
- * trainer computes them again without it; they are 0 where the mask is.
- */
+ * An output is a prompt and everything that follows it in the same conversation: replies of the model, with
+ * mask 1, and the text between them and forced tokens, with mask 0. A new output begins when the conversation
+ * was not only extended, because old screenshots were removed or a reply was edited. The trainer uses the
+ * reward of the last output for the whole run. Log-probabilities are those before the logit mask, because the
+ * trainer recomputes them without it; they are 0 where the mask is 0. */
 #include "replay/export_replies.h"
 
 #include <math.h>
@@ -13,13 +12,13 @@
 #include <string.h>
 
 struct output {
-    int32_t *ids; /* [n], the first `prompt` of them its prompt */
+    int32_t *ids; /* [n], beginning with the prompt, `prompt` ids */
     float *logprobs;
     bool *mask;
     int64_t n, prompt, cap;
     json_t *images;
     int turns, first_step, last_step;
-    double write_s; /* that the model took */
+    double write_s; /* time the model took, in seconds */
 };
 
 static void append(struct output *p, int32_t id, bool mask, float logprob)
@@ -90,7 +89,7 @@ static int put_reply(struct replies *x, const struct turn *u, const struct conve
                              .cap = p->cap,
                              .prompt = r->prompt,
                              .images = json_array(),
-                             .turns = 1, /* the task */
+                             .turns = 1, /* the task counts as the first */
                              .first_step = u->step};
     }
     int64_t since = p->n;

@@ -1,4 +1,4 @@
-/* interrupted.c - see interrupted.h. */
+/* interrupted.c - rebuilds the state of an interrupted run from its recording, to resume it. */
 #include "replay/interrupted.h"
 
 #include "actions/action.h"
@@ -11,8 +11,8 @@
 
 struct builder {
     struct resume *p;
-    int *steps;                      /* [p->n] that the turns are of */
-    const struct turn *open, *reply; /* not accepted yet */
+    int *steps;                      /* [p->n] steps to which the turns belong */
+    const struct turn *open, *reply; /* observation and reply that were not accepted yet */
 };
 
 static void add_turn(struct builder *m, int step, const char *lead, char *history)
@@ -24,7 +24,7 @@ static void add_turn(struct builder *m, int step, const char *lead, char *histor
     m->steps[p->n++] = step;
 }
 
-/* The run rewound to this step: turns from there on are no longer part of the conversation. */
+/* Rewinds to a step: removes the turns from that step on from the conversation. */
 static void rewind_turns(struct builder *m, int step)
 {
     struct resume *p = m->p;
@@ -50,7 +50,7 @@ static void follow_turn(struct builder *m, const struct turn *u)
         m->reply = u;
         break;
     case TURN_ACCEPT:
-        if (!m->open || !m->reply) /* timeline.c makes sure that there are */
+        if (!m->open || !m->reply) /* timeline.c checks that both exist */
             break;
         add_turn(m, m->open->from ? m->open->from : u->step, m->open->lead,
                  u->history ? xstrdup(u->history) : prompt_reply_as_history(m->reply->reply.text));
@@ -102,11 +102,12 @@ static int refuse_ended(const struct record *r, const struct story *s, struct er
     const char *status = field_text(s->end, "status");
     const struct status_row *row = status_find(status);
     if (row && !row->resumable)
-        return err_set(e, ERR_USAGE, "'%s' has ended (%s): there is nothing to resume", r->dir, status);
+        return err_set(e, ERR_USAGE, "cannot resume '%s': the run has ended (%s)", r->dir, status);
     return 0;
 }
 
-/* The final answer beyond a budget is not repeated: the budget may be larger now. */
+/* Returns whether a step is the final answer after a budget was used up. It is not repeated, because the
+ * budget may be larger now. */
 static bool is_beyond(const struct story *s, int number)
 {
     for (int i = 0; i < s->n; i++)
@@ -128,7 +129,7 @@ int interrupted_continue(struct resume *p, const struct timeline *t, const char 
     story_make(&s, t->record);
     int rc = task ? 0 : refuse_ended(t->record, &s, e);
     if (rc == 0 && (!t->system || !t->n))
-        rc = err_set(e, ERR_USAGE, "'%s' has no screenshot yet; start it again", t->record->dir);
+        rc = err_set(e, ERR_USAGE, "cannot resume '%s': no screenshot yet; start a new run", t->record->dir);
     add_totals(p, t->record);
     for (int i = 0; i < t->n && rc == 0; i++)
         if (!is_beyond(&s, t->turns[i].step))

@@ -1,14 +1,15 @@
-/* interrupted.h - reads from an interrupted run what resumes it (agent/agent.h). */
+/* interrupted.h - reads from the recording of an interrupted run the state needed to resume it
+ * (agent/agent.h). */
 #ifndef HOLORUN_REPLAY_INTERRUPTED_H
 #define HOLORUN_REPLAY_INTERRUPTED_H
 
 #include "agent/agent.h"
 #include "replay/timeline.h"
 
-/* p borrows from the timeline's record.  Refuses a run that ended (answered, or a dry run), and one without a
- * recorded conversation. */
+/* Fills *p, which borrows from the timeline's recording. Fails for a run that has ended (with an answer, or
+ * as a dry run) and for one without a recorded conversation. */
 int interrupted_make(struct resume *p, const struct timeline *t, struct err *e);
-/* The same of a run that may have ended, too: the conversation goes on with a further task, which is
+/* Does the same for a run that may have ended: the conversation continues with a new task, which is
  * borrowed. */
 int interrupted_continue(struct resume *p, const struct timeline *t, const char *task, struct err *e);
 void interrupted_free(struct resume *p);

@@ -1,4 +1,4 @@
-/* perform.c - see perform.h. */
+/* perform.c - repeats the actions of a recorded run, without a model. */
 #include "replay/perform.h"
 
 #include "agent/record.h"
@@ -17,7 +17,7 @@ struct performing {
     struct frame_index index;
     struct image now;
     struct view_transform place;
-    int64_t start, first; /* clock_ns() of this run and of the first recorded step */
+    int64_t start, first; /* clock_ns() at the start, and of the first recorded step */
 };
 
 static bool is_wanted(const struct perform_options *o, const struct story_step *s)
@@ -25,7 +25,7 @@ static bool is_wanted(const struct perform_options *o, const struct story_step *
     return s->number >= o->from && (!o->to || s->number <= o->to) && !s->beyond_budget && s->nactions;
 }
 
-/* Waits as long as the run did. */
+/* Waits until the same time after the start as in the recorded run, divided by `speed`. */
 static int keep_pace(struct performing *p, const struct story_step *s, struct err *e)
 {
     int64_t then = field_int(s->observe, "t_mono_ns");
@@ -44,7 +44,7 @@ static int capture_screen(struct performing *p, const struct story_step *s, stru
     if (keep_pace(p, s, e) || screen_settle(x, &p->o->settle, settled, e) || screen_capture(x, &p->now, e))
         return -1;
     observed_take(x, &p->now);
-    gate_redact(p->o->gate, &p->now); /* as in the recorded run */
+    gate_redact(p->o->gate, &p->now); /* the recorded screenshots are redacted too */
     struct screen_rect view = screen_view(x);
     p->place = (struct view_transform){view.x, view.y, (double)view.w / p->now.w, (double)view.h / p->now.h};
     return 0;
@@ -67,8 +67,8 @@ static int record_screen(struct performing *p, int number, const struct settled 
     return trace_end(t, e);
 }
 
-/* Whether the screen is the recorded one.  A step that was decided on the screen of an earlier one has
- * none. */
+/* Compares the screen with the recorded screenshot. A step that was decided from an earlier step's screenshot
+ * has none. */
 static int compare_screen(struct performing *p, const struct story_step *s, bool *same, struct err *e)
 {
     struct settled settled;
@@ -93,7 +93,7 @@ static int compare_screen(struct performing *p, const struct story_step *s, bool
     return 0;
 }
 
-/* The rules apply as in a run; an action that does not pass ends the replay. */
+/* Applies the rules, as in a run. An action that they reject ends the replay. */
 static int pass_gate(struct performing *p, int number, int index, const struct action *a, struct err *e)
 {
     struct gate_ruling ruling;
@@ -160,7 +160,7 @@ static bool has_secret(const struct secrets *s, const char *name, size_t len)
     return false;
 }
 
-/* The first step that types the secret of this name; 0: none of those to be performed. */
+/* Returns the first step of the range that types the secret with this name; 0: none. */
 static int step_that_types(const struct perform_options *o, const struct story *s, const char *name,
                            size_t len)
 {
@@ -177,7 +177,8 @@ static int step_that_types(const struct perform_options *o, const struct story *
     return step;
 }
 
-/* Without its value a secret's name would be typed: checks before anything is pressed. */
+/* Checks, before any input, that the values of all secrets are known: otherwise the name of a secret would be
+ * typed. */
 static int check_secrets(const struct perform_options *o, const struct story *s, struct err *e)
 {
     const json_t *specs = json_object_get(json_object_get(o->record->run, "settings"), "secret");
@@ -189,7 +190,7 @@ static int check_secrets(const struct perform_options *o, const struct story *s,
         int step = step_that_types(o, s, spec, len);
         if (step)
             return err_set(e, ERR_USAGE,
-                           "step %d types the secret %.*s: give it with --secret %.*s=env:VARIABLE", step,
+                           "step %d types the secret %.*s; pass it with --secret %.*s=env:VARIABLE", step,
                            (int)len, spec, (int)len, spec);
     }
     return 0;
@@ -244,7 +245,7 @@ int perform_run(const struct perform_options *o, struct perform_result *r, struc
     story_make(&s, o->record);
     int rc = 0, last = s.n ? s.steps[s.n - 1].number : 0;
     if (o->from > last)
-        rc = err_set(e, ERR_USAGE, "the run has %d steps, there is no step %d", last, o->from);
+        rc = err_set(e, ERR_USAGE, "the run has %d steps; step %d does not exist", last, o->from);
     if (rc == 0)
         rc = check_secrets(o, &s, e);
     for (int i = 0; i < s.n && rc == 0 && r->end == PERFORMED_ALL; i++)

@@ -1,9 +1,8 @@
 /* perform.h - performs the actions of a recorded run again, without a model.
  *
- * Before each step it waits until the screen is still and compares it with the recorded screenshot; a
- * difference above a threshold ends the replay.  Rules, stops, input and secrets work as in a run, and
- * the replay is recorded as a run of its own.
- */
+ * Before each step it waits until the screen has settled and compares it with the recorded screenshot; a
+ * difference above the threshold ends the replay. Rules, stop handling, input and secrets are the same as in
+ * a run, and the replay is recorded as a run of its own. */
 #ifndef HOLORUN_REPLAY_PERFORM_H
 #define HOLORUN_REPLAY_PERFORM_H
 
@@ -17,28 +16,30 @@ struct perform_options { /* all borrowed */
     const struct record *record;
     struct screen *screen;
     struct trace *trace;
-    struct gate *gate;             /* NULL: everything passes, and the names of secrets are typed */
-    const struct secrets *secrets; /* those of the gate; NULL: none */
+    /* NULL: every action is allowed, and names of secrets are typed as they are */
+    struct gate *gate;
+    const struct secrets *secrets; /* the gate's secrets; NULL: none */
     const struct progress *progress;
     struct settle settle;
-    int from, to;     /* steps; to 0: up to the last */
-    double threshold; /* share of the screen that may differ */
-    double speed;     /* 0: no pauses; 1: the pauses of the run between steps, 2: half of them */
-    bool dry_run;     /* compare, press nothing */
+    int from, to;     /* range of steps; to 0: up to the last */
+    double threshold; /* fraction of the screen that may differ, 0..1 */
+    double speed;     /* 0: no pauses; 1: the pauses of the recorded run between steps; 2: half of them */
+    bool dry_run;     /* only compares, sends no input */
 };
 
 enum performed { PERFORMED_ALL, PERFORMED_DIFFERS, PERFORMED_FAILED };
-const char *performed_name(enum performed end); /* "replayed" */
+const char *performed_name(enum performed end); /* Returns the name of an outcome, such as "replayed". */
 
 struct perform_result {
     enum performed end;
     int steps, actions;
-    int at;       /* DIFFERS, FAILED: the step */
-    double tiles; /* DIFFERS: share of the screen */
+    int at;       /* for DIFFERS and FAILED: the step */
+    double tiles; /* for DIFFERS: fraction of the screen */
 };
 
-/* -1: it broke off (stopped, no display, a full disk) or did not begin: no such step, or the value of a
- * secret is missing (ERR_USAGE).  The record is complete even so. */
+/* Performs the steps. Returns -1 if the replay was interrupted (stop, no display, full disk) or could not
+ * start: no such step, or the value of a secret is missing (ERR_USAGE). The recording is complete in any
+ * case. */
 int perform_run(const struct perform_options *o, struct perform_result *r, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* timeline.c - see timeline.h. */
+/* timeline.c - reads and checks the recorded conversation of a run. */
 #include "replay/timeline.h"
 
 #include "base/file.h"
@@ -31,7 +31,7 @@ static bool get_hash(const json_t *fields, const char *key, uint64_t *hash)
     return strlen(s) == 16 && !*end;
 }
 
-/* false: missing or out of range. */
+/* Reads an integer; returns false if it is missing or out of range. */
 static bool get_int(const json_t *fields, const char *key, int64_t lo, int64_t hi, int64_t *out)
 {
     const json_t *v = json_object_get(fields, key);
@@ -39,7 +39,7 @@ static bool get_int(const json_t *fields, const char *key, int64_t lo, int64_t h
     return json_is_integer(v) && *out >= lo && *out <= hi;
 }
 
-/* The same; -1 with the damage. */
+/* Does the same; returns -1 with a message about the damaged recording. */
 static int need_int(const struct event *v, const char *key, int64_t lo, int64_t hi, int64_t *out,
                     struct err *e)
 {
@@ -54,7 +54,7 @@ static int need_number(const struct event *v, const char *key, double hi, float 
     return json_is_number(n) && x >= 0 && x <= hi ? 0 : damaged(v, key, e);
 }
 
-/* Offsets and hashes of its tokens. */
+/* Reads the offsets and hashes of a reply's tokens. */
 static int read_offsets(const struct timeline *t, const struct event *v, struct turn_reply *r, struct err *e)
 {
     if (need_int(v, "prompt_tokens", 0, TIMELINE_MAX_CONVERSATION, &r->prompt, e) ||
@@ -106,7 +106,7 @@ static int read_reply(struct timeline *t, const struct event *v, struct err *e)
     return json_object_get(f, "prompt_tokens") ? read_offsets(t, v, r, e) : 0;
 }
 
-/* Adds the turn of an event, if it has one; *seen is the last observe event. */
+/* Adds the turn that an event describes, if any. *seen: the last observe event. */
 static int read_event(struct timeline *t, const struct event *v, const struct event **seen, struct err *e)
 {
     const json_t *f = v->fields;
@@ -143,8 +143,8 @@ static int read_event(struct timeline *t, const struct event *v, const struct ev
     return 0;
 }
 
-/* A conversation is: recalled turns; then, repeatedly, a screenshot, its replies and an accepted one.
- * After any of these it may rewind to the screenshot of an earlier step. */
+/* Checks the order of turns: recalled turns; then, repeatedly, a screenshot, its replies and an accepted one.
+ * After any of these the conversation may rewind to the screenshot of an earlier step. */
 static int check_order(const struct timeline *t, struct err *e)
 {
     enum turn_op before = TURN_ACCEPT;
@@ -155,7 +155,7 @@ static int check_order(const struct timeline *t, struct err *e)
                     : op == TURN_OBSERVE ? first || before == TURN_ACCEPT || t->turns[i].from
                     : op == TURN_REPLY   ? before == TURN_OBSERVE || before == TURN_REPLY
                                          : before == TURN_REPLY;
-        if (i == 0) /* there is nothing to rewind to */
+        if (i == 0) /* no earlier turn to rewind to */
             fits = op == TURN_RECALL || (op == TURN_OBSERVE && !t->turns[i].from);
         if (op == TURN_REPLY || op == TURN_ACCEPT)
             fits = fits && t->turns[i].step == t->turns[i - 1].step;
@@ -186,7 +186,7 @@ static int read_turns(struct timeline *t, struct err *e)
         last = v->step;
     }
     if (t->n && t->turns[0].op != TURN_RECALL && t->turns[0].op != TURN_OBSERVE)
-        return 0; /* a run of an older version, without leads */
+        return 0; /* recorded by an older version, without leads */
     return check_order(t, e);
 }
 
@@ -201,7 +201,7 @@ int timeline_read(struct timeline *t, const struct record *r, int32_t *tokens, i
     return -1;
 }
 
-/* A missing file is empty; an incomplete last element is dropped. */
+/* Reads a binary file. A missing file is empty; an incomplete last element is dropped. */
 static int read_array(const struct record *r, const char *name, size_t size, char **data, int64_t *n,
                       struct err *e)
 {
@@ -243,10 +243,10 @@ int timeline_complete(const struct timeline *t, struct err *e)
 {
     const char *dir = t->record->dir ? t->record->dir : "";
     if (!t->system || !t->replies)
-        return err_set(e, ERR_USAGE, "'%s' has no reply to reproduce", dir);
+        return err_set(e, ERR_USAGE, "cannot verify '%s': the run has no replies", dir);
     for (int i = 0; i < t->n; i++)
         if (t->turns[i].op == TURN_REPLY && !t->turns[i].reply.has_tokens)
-            return err_set(e, ERR_USAGE, "'%s' has no tokens: it ran with --no-log-tokens or a script", dir);
+            return err_set(e, ERR_USAGE, "cannot verify '%s': no tokens (--no-log-tokens or a script)", dir);
     return 0;
 }
 

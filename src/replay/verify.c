@@ -1,4 +1,4 @@
-/* verify.c - see verify.h. */
+/* verify.c - repeats a recorded run's inference and reports the first differences. */
 #include "replay/verify.h"
 
 #include "agent/context.h"
@@ -21,10 +21,10 @@ struct verifier {
     struct conversation_ids recorded;
     struct seen {
         int step, turn, frame;
-    } * seen; /* [n_seen] steps and their turns; later ones replace earlier ones */
+    } * seen; /* [n_seen] steps with their turns; a later one replaces an earlier one */
     int n_seen;
-    char *said; /* the last reply, as history holds it */
-    bool ended; /* by a difference from which all others would follow */
+    char *said; /* the last reply, as kept in the conversation */
+    bool ended; /* by a difference that would cause all following ones */
 };
 
 const char *differs_name(enum differs d)
@@ -44,7 +44,7 @@ static void format_hash(char out[VERIFY_TEXT], uint64_t hash)
     snprintf(out, VERIFY_TEXT, "%016llx", (unsigned long long)hash);
 }
 
-/* -1: it cannot be decoded. */
+/* Decodes the screenshot of a turn; returns -1 if it cannot be decoded. */
 static int load_frame(struct verifier *a, const struct turn *u, struct image *im)
 {
     struct difference d = {.kind = DIFFERS_FRAME, .step = u->step, .token = -1};
@@ -57,7 +57,7 @@ static int load_frame(struct verifier *a, const struct turn *u, struct image *im
         format_hash(d.now, image_hash(im));
     if (fault == FRAME_AS_WRITTEN && im->rgb && u->pixels && image_hash(im) != u->pixels) {
         format_hash(d.recorded, u->pixels);
-        snprintf(d.what, sizeof d.what, "frames/%06d.png is not the screenshot that step %d saw", u->frame,
+        snprintf(d.what, sizeof d.what, "frames/%06d.png is not the screenshot of step %d", u->frame,
                  u->step);
         verify_note(a->v, &d);
     } else if (fault != FRAME_AS_WRITTEN) {
@@ -81,7 +81,7 @@ static int frame_of_turn(void *arg, int turn, struct image *out, struct err *e)
     const struct seen *p = find_seen(a, -1, turn);
     if (!p)
         return err_set(e, ERR_ENV, "the record is damaged: turn %d has no screenshot", turn);
-    index_image(&a->index, a->t->record, p->frame, out, e); /* its faults are noted already */
+    index_image(&a->index, a->t->record, p->frame, out, e); /* errors in it are reported elsewhere */
     return out->rgb ? 0 : -1;
 }
 
@@ -91,7 +91,7 @@ static int show_frame(struct verifier *a, const struct turn *u, const struct ima
     const struct seen *then = u->from ? find_seen(a, u->from, -1) : NULL;
     int turn = then ? then->turn : context_turns(a->context);
     if (u->from && !then)
-        return err_set(e, ERR_ENV, "the record of step %d is damaged: there is no step %d to rewind to",
+        return err_set(e, ERR_ENV, "the record of step %d is damaged: step %d to rewind to does not exist",
                        u->step, u->from);
     a->seen = xrealloc(a->seen, (unsigned long)a->n_seen + 1, sizeof *a->seen);
     a->seen[a->n_seen++] = (struct seen){u->step, turn, u->frame};
@@ -112,7 +112,7 @@ static int verify_observation(struct verifier *a, const struct turn *u, struct e
     return rc;
 }
 
-/* As: 1234 "text" */
+/* Formats a token as its id and text: 1234 "text". */
 static void format_token(const struct verifier *a, int32_t id, char out[VERIFY_TEXT])
 {
     size_t len = 0;
@@ -131,7 +131,7 @@ static void note_end(struct verifier *a, const struct difference *d)
     a->ended = true;
 }
 
-/* The first index at which two arrays of ids differ, -1: none. */
+/* Returns the first index at which two arrays of ids differ; -1: none. */
 static int64_t first_other(const int32_t *x, int64_t nx, const int32_t *y, int64_t ny)
 {
     int64_t n = nx < ny ? nx : ny, i = 0;
@@ -160,7 +160,7 @@ static void compare_prompt(struct verifier *a, const struct turn *u, const int32
     uint64_t hash = XXH3_64bits(ids, (size_t)n * sizeof *ids);
     if (at >= 0) {
         note_ids(a, u, DIFFERS_PROMPT, at, a->recorded.ids, u->reply.prompt, ids, n);
-    } else if (hash != u->reply.prompt_hash) { /* tokens.bin was changed */
+    } else if (hash != u->reply.prompt_hash) { /* tokens.bin was modified */
         struct difference d = {.kind = DIFFERS_PROMPT, .step = u->step, .token = -1};
         format_hash(d.recorded, u->reply.prompt_hash);
         format_hash(d.now, hash);
@@ -177,7 +177,7 @@ static bool same_bits(float x, float y)
     return a == b;
 }
 
-/* The first token whose log-probabilities differ in any bit; -1: none. */
+/* Returns the first token whose log-probabilities differ in any bit; -1: none. */
 static int64_t first_other_logprob(const struct verifier *a, const struct turn *u, const struct generated *g)
 {
     const float *was = turn_logprobs(a->t, u);
@@ -279,7 +279,7 @@ int verify_run(const struct timeline *t, const struct verify_options *o, struct 
     a.llm = llm_local(o->engine, o->dialect, o->seed);
     int points = 0;
     for (int i = 0; i < t->n; i++)
-        if (t->turns[i].from) /* as in the run, whose overseer could rewind */
+        if (t->turns[i].from) /* same order as in the run, where the user could rewind here */
             points = OVERSEER_MARKS;
     a.context = context_new(a.llm, o->dialect, o->window, o->max_images, points, t->system, e);
     int rc = a.context ? 0 : -1;

@@ -347,7 +347,7 @@ static void open_partners(struct job *j)
 
 static int open_screen(struct job *j, struct err *e)
 {
-    const struct screen_options o = {.heed_person = j->s.pause_on_human,
+    const struct screen_options o = {.pause_on_user = j->s.pause_on_human,
                                      .corner_stop = policy_limits(j->policy)->corner_stop,
                                      .key_delay_ms = j->s.key_delay,
                                      .keymap_settle_ms = j->s.keymap_settle};

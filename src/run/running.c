@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "desk/desk.h"
-#include "screen/driver.h"
 #include "screen/guard.h"
+#include "screen/input_owner.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -75,7 +75,7 @@ struct running_own *running_enter(int session, const char *display, const char *
     struct running_own *r = xcalloc(1, sizeof *r);
     r->path = path;
     r->about.pid = getpid();
-    r->about.born = driver_born(getpid());
+    r->about.born = process_start_ticks(getpid());
     r->about.session = session;
     copy_text(r->about.display, sizeof r->about.display, display);
     copy_text(r->about.task, sizeof r->about.task, task);
@@ -141,8 +141,8 @@ int running_parse(const char *text, size_t len, struct running *out, struct err 
 int running_handle(const struct running *r)
 {
     int fd = (int)syscall(SYS_pidfd_open, r->pid, 0);
-    if (fd >= 0 &&
-        driver_born(r->pid) == r->born) /* checked after opening the pidfd: the id cannot be reused now */
+    if (fd >= 0 && process_start_ticks(r->pid) ==
+                       r->born) /* checked after opening the pidfd: the id cannot be reused now */
         return fd;
     if (fd >= 0)
         close(fd);

@@ -1,12 +1,12 @@
-/* active_view.c - the view "active": the window that has the keyboard, picked anew for each screenshot.
+/* active_view.c - the view "active": the window with the keyboard focus, selected again for each
+ * screenshot.
  *
- * A small model sees a picture at its own pixels, so it is shown the window it works on and not the whole
- * desktop.  The view is the window's inside, grown to whole multiples of 32 pixels where the screen has room
- * (what such models see without stretching), together with menus and popups that lie over its edge.  The
- * other pixels of the view (the desktop, other windows) are painted over with one colour, and places there
- * are refused (screen_shows).  Between two screenshots the view follows that one window: the decision belongs
- * to it, wherever it is now.
- */
+ * A small model sees the image at its own pixels, so it is shown one window and not the whole desktop. The
+ * view is the window without its frame, enlarged to multiples of 32 pixels if the screen is large enough
+ * (such models see these sizes without scaling), together with menus and popups that extend beyond its
+ * edge. All other pixels of the view (desktop, other windows) are painted in one colour, and positions
+ * there are rejected (screen_shows). Between two screenshots the view follows that window, because the
+ * model's decision refers to it. */
 #include "screen/private.h"
 
 #include "base/number.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum { STEP = 32, LEAST = 160, REACH = 8, MIN_POPUP = 8 };
-enum { PADDING = 0x80, PADDED_WIDTH = 1 << 16 }; /* grey; pixels */
+enum { PADDING = 0x80, PADDED_WIDTH = 1 << 16 }; /* grey level; pixels */
 
 /* Grows one extent to a multiple of STEP, to the right or down first, within [0, limit). */
 static void grow(int *at, int *size, int limit)
@@ -26,7 +26,8 @@ static void grow(int *at, int *size, int limit)
     *size = wanted;
 }
 
-/* Adds an area to those that are shown; the last entry covers all further ones. */
+/* Adds an area to the shown ones. When the list is full, the last entry is extended to cover all further
+ * areas. */
 static void show_area(struct active_view *a, struct screen_rect r)
 {
     if (a->n_shown < ACTIVE_SHOWN)
@@ -35,8 +36,8 @@ static void show_area(struct active_view *a, struct screen_rect r)
         a->shown[ACTIVE_SHOWN - 1] = screen_rect_join(a->shown[ACTIVE_SHOWN - 1], r);
 }
 
-/* Shows the window's inside r and the menus and popups that touch it: windows that no window manager handles.
- * Returns the rectangle that covers them. */
+/* Shows the window's inside r and the menus and popups (override-redirect windows) within REACH pixels of
+ * it. Returns the rectangle that covers them. */
 static struct screen_rect show_with_popups(struct screen *s, struct screen_rect r)
 {
     Window root, parent, *list = NULL;
@@ -62,7 +63,7 @@ static struct screen_rect show_with_popups(struct screen *s, struct screen_rect 
     return all;
 }
 
-/* w's rectangle without the shadow that a program of GTK draws around its own frame. */
+/* Returns w's rectangle without the shadow that GTK programs draw around their own frame. */
 static struct screen_rect without_shadow(struct screen *s, const struct screen_window *w)
 {
     Atom type = None;
@@ -141,11 +142,11 @@ void active_view_follow(struct screen *s)
 {
     struct screen_rect now;
     if (!s->active.window || screen_window_rect(s, s->active.window, &now))
-        return; /* closed: what was seen is still where it was */
+        return; /* closed: the content of the screenshot has not moved */
     struct screen_rect *was = &s->active.rect, moved = s->view;
     moved.x += now.x - was->x;
     moved.y += now.y - was->y;
-    if (now.w != was->w || now.h != was->h) { /* another size: nothing seen on it can be placed any more */
+    if (now.w != was->w || now.h != was->h) { /* resized: positions in the screenshot are no longer valid */
         moved.w += now.w - was->w;
         moved.h += now.h - was->h;
     }

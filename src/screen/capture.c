@@ -1,9 +1,8 @@
-/* capture.c - the view as an image.
+/* capture.c - screenshots of the view.
  *
- * Shared memory (MIT-SHM) avoids the copy through the socket: 0.5 ms instead of 17 for a full HD screen.
- * It works only when server and client share memory, which only trying tells: after the first failure
- * XGetImage is used.
- */
+ * Shared memory (MIT-SHM) avoids the copy through the socket: 0.5 ms instead of 17 ms for a full HD
+ * screen. It works only if server and client share memory, which cannot be known without trying: after the
+ * first failure XGetImage is used. */
 #include "screen/private.h"
 
 #include <X11/extensions/Xfixes.h>
@@ -31,7 +30,7 @@ void capture_close(struct screen *s)
     drop_image(s, true);
 }
 
-/* Creates an image of w x h in shared memory; false, with shm_why, when that does not work. */
+/* Creates a w x h image in shared memory. Returns false, with the reason in shm_why, if that fails. */
 static bool shm_make(struct screen *s, int w, int h)
 {
     if (s->options.no_shm)
@@ -49,7 +48,8 @@ static bool shm_make(struct screen *s, int w, int h)
     s->segment = (XShmSegmentInfo){.shmid = -1};
     s->segment.shmid = shmget(IPC_PRIVATE, (size_t)s->image->bytes_per_line * (size_t)h, IPC_CREAT | 0600);
     void *at = s->segment.shmid < 0 ? (void *)-1 : shmat(s->segment.shmid, NULL, 0);
-    s->shm_why = at == (void *)-1 ? "this system gives no shared memory" : "the server cannot see our memory";
+    s->shm_why =
+        at == (void *)-1 ? "cannot allocate shared memory" : "the server cannot attach our shared memory";
     if (at != (void *)-1) {
         struct xtrap t;
         xtrap_begin(&t, s->dpy);
@@ -59,7 +59,7 @@ static bool shm_make(struct screen *s, int w, int h)
             s->shm_why = NULL;
     }
     if (s->segment.shmid >= 0)
-        shmctl(s->segment.shmid, IPC_RMID, NULL); /* freed when both sides have detached */
+        shmctl(s->segment.shmid, IPC_RMID, NULL); /* freed after both sides have detached */
     if (s->shm_why)
         drop_image(s, false);
     return !s->shm_why;
@@ -89,15 +89,16 @@ static int grab(struct screen *s, struct screen_rect r, struct err *e)
     return 0;
 }
 
-/* Shared memory of the last capture is large enough for any part of the view. */
+/* Reads an area into the shared memory of the last screenshot, which is large enough for any part of the
+ * view. Returns NULL if that is not possible. */
 static XImage *shm_part(struct screen *s, struct screen_rect r)
 {
     XImage *part = NULL;
     if (s->shm && s->image)
         part = XShmCreateImage(s->dpy, s->visual, (unsigned)s->depth, ZPixmap, s->segment.shmaddr,
                                &s->segment, (unsigned)r.w, (unsigned)r.h);
-    size_t room = part ? (size_t)s->image->bytes_per_line * (size_t)s->image->height : 0;
-    if (part && (size_t)part->bytes_per_line * (size_t)r.h <= room &&
+    size_t capacity = part ? (size_t)s->image->bytes_per_line * (size_t)s->image->height : 0;
+    if (part && (size_t)part->bytes_per_line * (size_t)r.h <= capacity &&
         XShmGetImage(s->dpy, s->root, part, r.x, r.y, AllPlanes))
         return part;
     if (part) {
@@ -121,7 +122,7 @@ int capture_area(struct screen *s, struct screen_rect r, uint8_t *rgb, struct er
             err_set(e, ERR_ENV, "display '%s' refused a capture of %dx%d+%d+%d", s->name, r.w, r.h, r.x, r.y);
     rc = rc ? rc : pixels_to_rgb(part ? part : own, rgb, r.w, r.h, e);
     if (part) {
-        part->data = NULL; /* the segment's */
+        part->data = NULL; /* belongs to the segment */
         XDestroyImage(part);
     }
     if (own)
@@ -148,7 +149,7 @@ int screen_capture(struct screen *s, struct image *out, struct err *e)
     if (screen_view_now(s, &r, e))
         return -1;
     if (grab(s, r, e)) {
-        /* The screen may have been resized between view and request: retry once. */
+        /* The screen may have been resized after the view was read: retry once. */
         if (s->lost || monitors_update(s, e) || grab(s, s->view, e))
             return -1;
         r = s->view;

@@ -1,17 +1,16 @@
-/* chords.c - keys that are pressed and released one by one, and chords of them.
+/* chords.c - presses and releases single keys and chords.
  *
- * They go through libxdo one key at a time, which also locks the key's group for that event; typing does
- * not (typing.c).  A keysym that is on no key of any group takes a borrowed keycode; with Shift down, a
- * letter takes it with its capital on the Shift level, as on any keyboard.
- */
+ * libxdo sends one key at a time and locks the key's group for that event; typing does not need this
+ * (typing.c). A keysym that is not on any key of any group gets a borrowed keycode. While Shift is down, a
+ * letter is bound with its capital on the Shift level, as on a regular keyboard. */
 #include "screen/private.h"
 
 #include <X11/extensions/XTest.h>
 #include <X11/keysym.h>
 
-enum { CHORD_MS = 20 }; /* all keys down, then up */
+enum { CHORD_MS = 20 }; /* time between the last press and the first release */
 
-/* libxdo reads the keymap, and crashes when the display is lost meanwhile. */
+/* Creates the libxdo context. libxdo then reads the keymap, and crashes if the display is lost meanwhile. */
 static int open_xdo(void *arg)
 {
     struct screen *s = arg;
@@ -19,7 +18,7 @@ static int open_xdo(void *arg)
     return s->xdo ? 0 : -1;
 }
 
-/* key_event() through libxdo. */
+/* Sends a key event like key_event(), but through libxdo. */
 static int chord_event(struct screen *s, int code, int group, bool down, struct err *e)
 {
     int rc = s->xdo ? 0 : xtrap_asking(open_xdo, s);
@@ -39,7 +38,7 @@ static int chord_event(struct screen *s, int code, int group, bool down, struct 
     return failed ? err_set(e, ERR_FAILED, "libxdo could not send keycode %d", code) : 0;
 }
 
-/* A stop may have released it meanwhile. */
+/* Returns whether our press is still in effect; a stop may have released the key. */
 static bool is_down(const struct screen *s, int code)
 {
     return s->held.key[code] && !s->held.key_sent[code];
@@ -64,7 +63,7 @@ static int press(struct screen *s, uint32_t keysym, struct err *e)
     if (keyboard_read(s, e))
         return -1;
     if (!keyboard_find(s, keysym, true, &k)) {
-        if (reader_begin(s, e))
+        if (delivery_begin(s, e))
             return -1;
         const struct spare want =
             keyboard_our_modifiers(s) & ShiftMask ? spare_with_case(keysym) : spare_of(keysym);
@@ -85,7 +84,7 @@ static int release(struct screen *s, uint32_t keysym, struct err *e)
 {
     struct key_down *entry = down_entry(s, keysym), d;
     if (!entry)
-        return 0; /* not pressed by us, or released meanwhile */
+        return 0; /* not pressed by us, or already released */
     d = *entry;
     *entry = (struct key_down){0};
     int rc = 0;
@@ -114,7 +113,7 @@ static int key(struct screen *s, uint32_t keysym, bool down, unsigned leave, str
     return -1;
 }
 
-/* Locks that stay on during a chord: one that changes a lock finds all of them as they are. */
+/* Returns the locks that stay on during a chord: all of them if the chord itself changes a lock. */
 static unsigned locks_to_leave(const uint32_t *keysyms, int n)
 {
     for (int i = 0; i < n; i++)

@@ -1,10 +1,9 @@
-/* cpu_wait.c - time in which a program could not draw because it waited for a CPU.
+/* cpu_wait.c - measures the CPU wait of the processes that draw: time runnable but not running.
  *
- * On an overloaded machine a screen looks settled although the program that has the keyboard, the one under
- * the pointer, or the X server still has work to do.  The kernel tells of a process whether it is runnable
- * and how long it has run; runnable without running is waiting.  Only main threads are sampled: they are
- * the ones that draw. Where /proc does not tell, the wait is 0.
- */
+ * On an overloaded machine the screen looks settled although the focused program, the program under the
+ * pointer or the X server still has work to do. /proc/PID/stat gives the state, /proc/PID/schedstat the
+ * run time; runnable without run time is CPU wait. Only main threads are sampled, because they draw. A
+ * process without these files contributes 0. */
 #include "screen/private.h"
 
 #include "base/clock.h"
@@ -36,7 +35,7 @@ static void add(struct cpu_wait *v, int pid)
     v->n++;
 }
 
-/* pid of the X server; 0 when it runs on another machine. */
+/* Returns the pid of the X server; 0 if it runs on another machine. */
 static int server_pid(struct screen *s)
 {
     struct ucred peer;
@@ -52,7 +51,7 @@ static bool read_text(int fd, char text[STAT_BYTES])
     return n > 0;
 }
 
-/* How long it waited of the ms since the last sample. */
+/* Returns the part of the last ms in which the process waited for a CPU. */
 static double waited(struct cpu_wait_process *p, double ms)
 {
     char stat[STAT_BYTES], sched[STAT_BYTES];

@@ -1,10 +1,9 @@
-/* displays.c - see displays.h.
+/* displays.c - finds the local displays that this user may open, and the cookie files that open them.
  *
- * A list is made without talking to a server: one without other clients begins anew when a connection that it
- * has let in is closed, and drops everybody who connects meanwhile.  So all that is known of a server is
- * whose it is, and whether a file has a cookie for its number.  Only the one display that is about to be
- * opened is asked, with the first message of a connection (xtrap_knock), whether a cookie opens it.
- */
+ * Listing does not connect to any server: a server without other clients resets when an accepted
+ * connection closes, and drops clients that connect meanwhile. So a server is judged by the owner of its
+ * socket and by whether a cookie file has an entry for its number. Only the display that is about to be
+ * opened is probed, with the first message of a connection (xtrap_knock). */
 #include "screen/displays.h"
 
 #include "base/buf.h"
@@ -29,8 +28,8 @@ enum { KNOCK_MS = 500, FILES_MAX = 64, PATTERN = 300, NUMBER_MAX = 65535 };
 
 /* ---- names ------------------------------------------------------------------------------------------ */
 
-/* Writes the number of the local server whose socket is at this path, also through links.  false: another
- * file, or none. */
+/* Writes the number of the local server whose socket is at this path; follows links. Returns false if the
+ * path is not such a socket. */
 static bool number_of_socket(const char *path, long *number)
 {
     char *real = realpath(path, NULL);
@@ -40,8 +39,8 @@ static bool number_of_socket(const char *path, long *number)
     return found;
 }
 
-/* Xlib takes a path to a socket first, with or without a screen: "/tmp/.X11-unix/X7.0".  false: it is
- * none. */
+/* Canonicalizes a path to a socket, with or without a screen number, like "/tmp/.X11-unix/X7.0": Xlib
+ * tries a path first. Returns false if it is not a path. */
 static bool name_of_path(const char *given, char out[DISPLAY_NAME_MAX])
 {
     char *file = xstrdup(given + (strncmp(given, "unix:", 5) ? 0 : 5)), *dot = strrchr(file, '.');
@@ -72,8 +71,8 @@ static bool is_this_machine(const char *host)
     return is;
 }
 
-/* A name of this machine stands for a local server only while that has a socket: ssh forwards displays
- * of other machines under names like "localhost:10". */
+/* Treats names of this machine as local only if the server has a local socket: ssh forwards displays of
+ * other machines under names like "localhost:10". */
 void displays_canonical(const char *name, char out[DISPLAY_NAME_MAX])
 {
     char host[DISPLAY_NAME_MAX], socket[64];
@@ -103,7 +102,7 @@ bool displays_same(const char *a, const char *b)
     return !strcmp(one, other);
 }
 
-/* ---- files with cookies ----------------------------------------------------------------------------- */
+/* ---- cookie files ------------------------------------------------------------------------------------ */
 
 struct file {
     char path[256];
@@ -114,7 +113,8 @@ struct files {
     int n;
 };
 
-/* Files of others are left out: a cookie that anybody could have put there is none to send. */
+/* Adds a file unless it belongs to another user or is writable by others: a cookie that anyone could have
+ * placed there must not be sent. */
 static void add_file(struct files *f, const char *path, bool desk)
 {
     struct stat st;
@@ -142,7 +142,7 @@ __attribute__((format(printf, 3, 4))) static void add_matches(struct files *f, b
     globfree(&found);
 }
 
-/* Where display managers and sessions keep them: GDM, SDDM, KDE, Mutter, xinit, LightDM. */
+/* Collects the cookie files of display managers and sessions: GDM, SDDM, KDE, Mutter, xinit, LightDM. */
 static void find_files(struct files *f)
 {
     const char *home = getenv("HOME"), *user = getenv("USER"), *tmp = getenv("TMPDIR");
@@ -165,7 +165,7 @@ static void find_files(struct files *f)
         add_matches(f, false, "/run/lightdm/%s/xauthority", user);
 }
 
-/* ---- asking a server -------------------------------------------------------------------------------- */
+/* ---- probing a server -------------------------------------------------------------------------------- */
 
 static bool is(const char *text, unsigned short n, const char *word)
 {
@@ -182,7 +182,7 @@ static bool entry_is_for(const Xauth *a, const char *number)
            (!a->number_length || is(a->number, a->number_length, number));
 }
 
-/* Whether this file has a cookie for the display; knock: that opens it. */
+/* Returns whether this file has a cookie for the display; with knock, whether that cookie opens it. */
 static bool file_opens(const char *path, const char *name, bool knock)
 {
     FILE *f = fopen(path, "re");
@@ -195,20 +195,22 @@ static bool file_opens(const char *path, const char *name, bool knock)
     return yes;
 }
 
-/* Without a cookie: a server of this user lets its owner in, or one that is asked says so. */
+/* Returns whether the display opens without a cookie: with knock the server is asked, otherwise its owner
+ * must be this user. */
 static bool opens_freely(const char *name, bool knock)
 {
     return knock ? xtrap_knock(name, NULL, 0, KNOCK_MS) > 0 : xtrap_owner(name) == (long)getuid();
 }
 
-/* Whether this process opens it as it is: with the cookie in $XAUTHORITY. */
+/* Returns whether the cookie in $XAUTHORITY opens the display. */
 static bool opens_as_it_is(const char *name, bool knock)
 {
     const char *given = getenv("XAUTHORITY");
     return given && *given && file_opens(given, name, knock);
 }
 
-/* A server that asks for no cookie takes any: which file is whose says nothing then. */
+/* Finds the file that opens the display. A server that needs no cookie accepts any, so a successful knock
+ * does not identify its file. */
 static bool find_auth(const struct files *files, struct display_found *d, bool knock)
 {
     *d->auth = 0;
@@ -226,7 +228,7 @@ static bool find_auth(const struct files *files, struct display_found *d, bool k
     return opens || opens_freely(d->name, knock);
 }
 
-/* ---- what callers ask ------------------------------------------------------------------------------- */
+/* ---- interface -------------------------------------------------------------------------------------- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -234,7 +236,7 @@ static int by_number(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Display numbers with a socket, in order. */
+/* Lists display numbers with a socket, in ascending order. Returns their number. */
 static int sockets(int out[DISPLAYS_MAX])
 {
     DIR *dir = opendir(SOCKETS);
@@ -271,19 +273,17 @@ int displays_refuse(struct err *e)
     int n = displays_list(found, DISPLAYS_MAX);
     struct buf names;
     if (!n)
-        return err_set(
-            e, ERR_ENV,
-            "no display: DISPLAY is not set, and no X server here lets this user in; give the agent "
-            "a desktop of its own with holorun run --on desk, or holorun desk");
+        return err_set(e, ERR_ENV,
+                       "no display: DISPLAY is not set, and this user may not open any X server on this "
+                       "machine; use a private desktop: holorun run --on desk, or holorun desk");
     buf_init(&names, ERR_TEXT / 2);
     for (int i = 0; i < n; i++)
         buf_printf(&names, "%s%s%s", i ? ", " : "", found[i].name,
                    found[i].desk ? " (a desk of holorun)" : "");
-    err_set(
-        e, ERR_ENV,
-        "no display: DISPLAY is not set; this user may open %s%s: name one with --display %s, or give the "
-        "agent a desktop of its own with holorun run --on desk",
-        names.data, names.full ? ", ..." : "", found[0].name);
+    err_set(e, ERR_ENV,
+            "no display: DISPLAY is not set; this user may open %s%s: name one with --display %s, or use a "
+            "private desktop: holorun run --on desk",
+            names.data, names.full ? ", ..." : "", found[0].name);
     buf_free(&names);
     return -1;
 }

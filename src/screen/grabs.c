@@ -1,17 +1,16 @@
-/* grabs.c - a keyboard or pointer that another program has grabbed.
+/* grabs.c - detects keyboard and pointer grabs of other programs.
  *
- * While a client grabs the keyboard or the pointer, the server gives it all keys or clicks.  Menus, launchers
- * and password dialogs do so for their own windows; any other grab takes input away from the program that it
- * is meant for.
+ * While a client grabs the keyboard or the pointer, the server sends it all keys or clicks. Menus,
+ * launchers and password dialogs do this for their own windows; any other grab takes input away from the
+ * intended program.
  *
- * The server does not name the client that grabs.  It says that there is one when somebody asks for a grab
- * on a window that is not mapped: the answer is AlreadyGrabbed, otherwise GrabNotViewable, and nothing
- * changes.  Only then RECORD lists the clients that an event is delivered to: of a key without any meaning
- * before the first key of an action, of the click itself for the pointer.
+ * The server does not say which client has a grab, only whether one exists: a request to grab an unmapped
+ * window returns AlreadyGrabbed, otherwise GrabNotViewable, and changes nothing. If there is a grab, the
+ * RECORD extension lists the clients to which an event is delivered: an unmapped key before the first key
+ * of an action, the click itself for the pointer.
  *
- * A passive grab on one key (a hotkey) takes this key only.  The server refuses a second one on the root
- * window, which shows the first.
- */
+ * A passive grab on one key (a hotkey) takes only this key. The server refuses a second passive grab of it
+ * on the root window, which reveals the first. */
 #include "screen/private.h"
 
 #include "base/clock.h"
@@ -24,12 +23,12 @@
 #include <unistd.h>
 
 enum {
-    GRAB_MS = 2000,    /* for a window manager to let go of a click */
-    DELIVER_MS = 2000, /* from an event to the record of its delivery */
+    GRAB_MS = 2000,    /* time for a window manager to release the pointer */
+    DELIVER_MS = 2000, /* time from an event to its delivery record */
     POLL_MS = 10,
 };
 
-/* ---- whether there is a grab ----------------------------------------------------------------------- */
+/* ---- detecting a grab -------------------------------------------------------------------------------- */
 
 static Window unmapped(struct screen *s)
 {
@@ -54,7 +53,7 @@ bool grab_key_taken(struct screen *s, const uint8_t *codes, const bool *shift, i
 {
     struct xtrap t;
     unsigned locks = s->state.locked_mods;
-    for (int from = 0, count = n; from < n; from += count) { /* all at once, then one by one */
+    for (int from = 0, count = n; from < n; from += count) { /* all at once, then each separately */
         xtrap_begin(&t, s->dpy);
         for (int i = from; i < from + count && !s->lost; i++)
             XGrabKey(s->dpy, codes[i], locks | (shift[i] ? ShiftMask : 0), s->root, False, GrabModeAsync,
@@ -72,7 +71,7 @@ bool grab_key_taken(struct screen *s, const uint8_t *codes, const bool *shift, i
     return false;
 }
 
-/* ---- who gets an event ----------------------------------------------------------------------------- */
+/* ---- delivery records -------------------------------------------------------------------------------- */
 
 static void on_data(XPointer arg, XRecordInterceptData *d)
 {
@@ -89,20 +88,20 @@ static void on_data(XPointer arg, XRecordInterceptData *d)
     XRecordFreeData(d);
 }
 
-static int ask_record(void *arg)
+static int query_record(void *arg)
 {
     int major, minor;
     return XRecordQueryVersion(((struct screen *)arg)->dpy, &major, &minor);
 }
 
-/* Starts a list of the clients that key and button presses are delivered to.  Returns false if this server
- * has no RECORD. */
+/* Starts recording the clients to which key and button presses are delivered. Returns false if the server
+ * lacks RECORD. */
 static bool record_begin(struct screen *s)
 {
     struct grab_record *r = &s->grab.record;
     int event, error;
     *r = (struct grab_record){0};
-    if (xtrap_asking(ask_record, s) <= 0 ||
+    if (xtrap_asking(query_record, s) <= 0 ||
         !XQueryExtension(s->dpy, "XInputExtension", &r->xinput, &event, &error))
         return false;
     XRecordRange *range = XRecordAllocRange();
@@ -134,9 +133,9 @@ static void record_end(struct screen *s)
     r->data = NULL;
 }
 
-/* ---- who may ------------------------------------------------------------------------------------- */
+/* ---- permitted clients ------------------------------------------------------------------------------- */
 
-/* Returns whether the client shows a window that no window manager manages: a menu, a launcher, a lock. */
+/* Returns whether the client shows an override-redirect window: a menu, a launcher, a screen lock. */
 static bool shows_popup(struct screen *s, XID client)
 {
     Window root, parent, *list = NULL;
@@ -147,7 +146,7 @@ static bool shows_popup(struct screen *s, XID client)
     if (XQueryTree(s->dpy, s->root, &root, &parent, &list, &n))
         for (unsigned i = n; i-- > 0 && !found;) {
             XWindowAttributes a;
-            found = reader_same_client(s, client, list[i]) && XGetWindowAttributes(s->dpy, list[i], &a) &&
+            found = same_client(s, client, list[i]) && XGetWindowAttributes(s->dpy, list[i], &a) &&
                     a.override_redirect && a.map_state == IsViewable && a.class == InputOutput &&
                     a.width > 1 && a.height > 1;
         }
@@ -157,8 +156,8 @@ static bool shows_popup(struct screen *s, XID client)
     return found;
 }
 
-/* Waits until a press was delivered.  Returns whether it went to the client of one of these windows, or to
- * one that shows a popup.  name: the program that got it instead. */
+/* Waits until a press was delivered. Returns whether it went to the client of one of these windows, or to
+ * a client that shows a popup. Otherwise writes the name of the program that received it. */
 static bool delivered(struct screen *s, const Window *to, int n, char *name, size_t size)
 {
     struct grab_record *r = &s->grab.record;
@@ -168,15 +167,15 @@ static bool delivered(struct screen *s, const Window *to, int n, char *name, siz
         XRecordProcessReplies(r->data);
         for (; seen < r->n && !right; seen++) {
             for (int k = 0; k < n; k++)
-                right = right || reader_same_client(s, r->clients[seen], to[k]);
+                right = right || same_client(s, r->clients[seen], to[k]);
             right = right || shows_popup(s, r->clients[seen]);
         }
-        if (!right && screen_wait(s, POLL_MS, NULL)) /* the caller finds out why */
+        if (!right && screen_wait(s, POLL_MS, NULL)) /* the caller reports the reason */
             break;
     }
     snprintf(name, size, "another program");
     char path[64], comm[64] = "";
-    int pid = r->n && !right ? reader_client_pid(s, r->clients[0]) : 0;
+    int pid = r->n && !right ? client_pid(s, r->clients[0]) : 0;
     snprintf(path, sizeof path, "/proc/%d/comm", pid);
     FILE *f = pid ? fopen(path, "re") : NULL;
     if (f && fscanf(f, "%63[^\n]", comm) == 1)
@@ -198,7 +197,7 @@ int grab_check_keyboard(struct screen *s, struct err *e)
         return screen_alive(s, e);
     if (!keyboard_free_codes(s, &code, 1) || !record_begin(s)) {
         record_end(s);
-        return screen_alive(s, e); /* not known: reader.c still asks who reads the keys */
+        return screen_alive(s, e); /* unknown; key_delivery.c still determines who consumes the keys */
     }
     xtrap_begin(&t, s->dpy);
     int n = hit_test_focus(s, chain);
@@ -215,8 +214,8 @@ int grab_check_keyboard(struct screen *s, struct err *e)
 
 /* ---- clicks --------------------------------------------------------------------------------------- */
 
-/* Waits until no client holds the pointer, or a popup does.  A window manager holds each click until it has
- * decided on it, for a second when it is busy. */
+/* Waits until no client has grabbed the pointer, or a popup is shown. A window manager holds each click
+ * until it has processed it, up to a second on a busy machine. */
 static int wait_for_pointer(struct screen *s, struct err *e)
 {
     int64_t start = clock_ns();
@@ -234,7 +233,7 @@ int grab_before_press(struct screen *s, struct err *e)
     Window focus = None;
     if (held_any_button(&s->held))
         return 0;
-    record_end(s); /* of a press that was refused, or released otherwise than by grab_after_release() */
+    record_end(s); /* of a press that was refused or released in another way than by grab_after_release() */
     if (!s->grab.granted && wait_for_pointer(s, e))
         return -1;
     if (!pointer_taken(s)) {

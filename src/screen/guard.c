@@ -1,4 +1,4 @@
-/* guard.c - see guard.h. */
+/* guard.c - the watchdog process that releases keys and buttons; see guard.h. */
 #include "screen/guard.h"
 
 #include "screen/private.h"
@@ -24,36 +24,36 @@
 
 enum {
     TICK_MS = 250,
-    HANG_TICKS = 8, /* unchanged for so many is a hang */
-    LOCK_MS = 500,  /* until the kernel has released a dead process's lock */
+    HANG_TICKS = 8, /* unchanged for this many ticks: hung */
+    LOCK_MS = 500,  /* time for the kernel to release the lock of a dead process */
     EXIT_WAIT_MS = 1000,
     AGAIN_MS = 10,
     TEMP_FILES = 1024,
     STACK_BYTES = 256 << 10,
     PIPE_FD = 3, /* closed when the parent ends, or by screen_guard_end() */
-    PARENT_FD,   /* pidfd of the parent: its children may have inherited the pipe */
+    PARENT_FD,   /* pidfd of the parent; needed because its children may have inherited the pipe */
 };
 
 struct guarded {        /* one screen */
-    atomic_uint serial; /* a new one for each use of the slot, written last; 0: free */
+    atomic_uint serial; /* new for each use of the slot, written last; 0: free */
     atomic_uint alive, progress;
     atomic_int acting;
     atomic_bool tripped;
     char display[128], path[1024];
 };
 
-struct shared { /* between the two processes */
+struct shared { /* memory shared by both processes */
     atomic_bool done;
-    atomic_int slots; /* in use or once used */
+    atomic_int slots; /* slots in use or used before */
     struct guarded at[STOP_SLOTS];
     char temp_files[TEMP_FILES][1024];
 };
 static struct shared *shared;                            /* NULL: no guard */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for writers in the parent */
-static pid_t guard;                                      /* the supervisor, which leads their process group */
+static pid_t guard;                                      /* the supervisor, leader of its process group */
 static int pipe_end = -1, guard_fd = -1;
 
-/* ---- the guard: a thread for each display ----------------------------------------------------- */
+/* ---- the guard: one thread per display ----------------------------------------------------------- */
 
 struct counter {
     unsigned last;
@@ -63,13 +63,13 @@ struct counter {
 struct guard_thread {
     struct guarded *of;
     unsigned serial;
-    char display[128], path[1024]; /* copies: the slot may be reused */
+    char display[128], path[1024]; /* copies, because the slot may be reused */
     Display *dpy;                  /* NULL: could not be opened */
     atomic_bool lost;
 };
 static atomic_int guard_threads;
 
-/* Waits for a tick; true when the parent has ended. */
+/* Waits for one tick. Returns true if the parent has ended. */
 static bool parent_ended(void)
 {
     struct pollfd p[] = {{.fd = PIPE_FD, .events = POLLIN}, {.fd = PARENT_FD, .events = POLLIN}};
@@ -88,7 +88,8 @@ static bool is_connected(const struct guard_thread *y)
     return y->dpy && !y->lost;
 }
 
-static void drop_events(struct guard_thread *y) /* every client gets MappingNotify */
+/* Discards pending events: every client receives MappingNotify. */
+static void drop_events(struct guard_thread *y)
 {
     while (is_connected(y) && XPending(y->dpy)) {
         XEvent ev;
@@ -100,12 +101,13 @@ static void release_for_hung(struct guard_thread *y)
 {
     if (!is_connected(y))
         return;
-    y->of->tripped = true; /* first: a run that wakes now must not press anything anew */
+    y->of->tripped = true; /* set before the release, so that a run that wakes up now cannot press again */
     if (!held_release_file(y->path, y->dpy))
         y->of->tripped = false;
 }
 
-/* Takes the file's lock first, so that a run that has begun meanwhile is left alone. */
+/* Releases the keys and buttons of a dead process. Acquires the held file's lock first, so that a run that
+ * has started meanwhile is not disturbed. */
 static void release_for_dead(struct guard_thread *y)
 {
     struct held h;
@@ -141,7 +143,7 @@ static void *guard_thread_main(void *arg)
     return NULL;
 }
 
-/* NULL when the slot is free or being written. */
+/* Returns the thread data of a screen, or NULL if the slot is free or being written. */
 static struct guard_thread *guard_thread_for(struct guarded *c)
 {
     unsigned serial = c->serial;
@@ -185,12 +187,13 @@ _Noreturn static void guard_main(void)
     for (int i = 0; i < TEMP_FILES && !shared->done; i++)
         if (*shared->temp_files[i])
             unlink(shared->temp_files[i]);
-    while (guard_threads && !shared->done) /* a server that hangs may wake with a button down */
+    while (guard_threads && !shared->done) /* a server that hangs may resume with a button down */
         clock_sleep_ms(2);
     _exit(0);
 }
 
-/* Has no threads and never talks to a server, so that it can fork the guard again when that was killed. */
+/* Forks the guard and forks it again whenever it is killed. Has no threads and no X connection, so that it
+ * can fork safely. */
 _Noreturn static void supervise(void)
 {
     for (;;) {
@@ -206,8 +209,8 @@ _Noreturn static void supervise(void)
     }
 }
 
-/* Its copy of the environment may hold a secret that the run removes from its own: only what opening a
- * display needs is kept. */
+/* Removes all but three variables from the guard's copy of the environment, which may contain a secret
+ * that the run has removed from its own. The kept variables are needed to open a display. */
 static void wipe_environment(void)
 {
     static const char *const needed[] = {"XAUTHORITY=", "HOME=", "XDG_RUNTIME_DIR="};
@@ -225,9 +228,10 @@ static void wipe_environment(void)
         *to = NULL;
 }
 
-/* Starts a session of its own, so that signals to the terminal's process group do not reach it.  Keeps no
- * descriptor of the parent: a server that hangs may keep the guard for minutes after the run has ended, and
- * whoever reads the run's output waits for the end of it. */
+/* Detaches the guard from the terminal and the parent. It starts a session of its own, so that signals to
+ * the terminal's process group do not reach it. It closes all descriptors of the parent: the guard may
+ * outlive the run by minutes when a server hangs, and whoever reads the run's output waits for end of
+ * file. */
 static void guard_setup(int fd)
 {
     setsid();
@@ -237,7 +241,7 @@ static void guard_setup(int fd)
         signal(ignored[i], SIG_IGN);
     prctl(PR_SET_NAME, "holorun-guard");
     int guarded = (int)syscall(SYS_pidfd_open, getppid(), 0);
-    fd = fcntl(fd, F_DUPFD, PARENT_FD + 1); /* dup2 below must not overwrite it */
+    fd = fcntl(fd, F_DUPFD, PARENT_FD + 1); /* above the range that dup2() overwrites below */
     guarded = fcntl(guarded, F_DUPFD, PARENT_FD + 1);
     int none = open("/dev/null", O_RDWR);
     for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
@@ -259,7 +263,7 @@ int screen_guard(struct err *e)
     if (s == MAP_FAILED || pipe2(fds, O_CLOEXEC)) {
         if (s != MAP_FAILED)
             munmap(s, sizeof *s);
-        return err_set(e, ERR_ENV, "cannot start a watchdog: %s", strerror(errno));
+        return err_set(e, ERR_ENV, "cannot start the watchdog process: %s", strerror(errno));
     }
     shared = s;
     guard = fork();
@@ -276,11 +280,11 @@ int screen_guard(struct err *e)
     close(pipe_end);
     munmap(s, sizeof *s);
     shared = NULL;
-    return err_set(e, ERR_ENV, "cannot start a watchdog: %s", strerror(why));
+    return err_set(e, ERR_ENV, "cannot start the watchdog process: %s", strerror(why));
 }
 
-/* Whether a screen was given up with something pressed, since its server hangs. */
-static bool is_owing(void)
+/* Returns whether a screen was abandoned with keys or buttons down because its server hangs. */
+static bool has_pending_release(void)
 {
     for (int i = 0; i < shared->slots; i++)
         if (shared->at[i].serial)
@@ -292,12 +296,12 @@ void screen_guard_end(void)
 {
     if (!shared)
         return;
-    bool owing = is_owing(); /* then it stays until that server wakes or ends */
-    shared->done = !owing;
+    bool pending = has_pending_release(); /* then the guard stays until that server resumes or exits */
+    shared->done = !pending;
     close(pipe_end);
     int64_t start = clock_ns();
-    while (!owing && waitpid(guard, NULL, WNOHANG) == 0) {
-        if (clock_ms_since(start) > EXIT_WAIT_MS) { /* a server does not answer */
+    while (!pending && waitpid(guard, NULL, WNOHANG) == 0) {
+        if (clock_ms_since(start) > EXIT_WAIT_MS) { /* a server does not respond */
             kill(-guard, SIGKILL);
             waitpid(guard, NULL, 0);
             break;
@@ -317,7 +321,7 @@ bool guard_killed(void)
     return guard_fd >= 0 && poll(&p, 1, 0) > 0;
 }
 
-/* ---- shared memory ---------------------------------------------------------------------------- */
+/* ---- shared memory ------------------------------------------------------------------------------- */
 
 void guard_display(int slot, const char *display, const char *path)
 {
@@ -352,7 +356,7 @@ void guard_temp_file(const char *path, bool add)
         return;
     pthread_mutex_lock(&lock);
     char *at = NULL;
-    for (int i = 0; i < TEMP_FILES && !at; i++) /* listed already? */
+    for (int i = 0; i < TEMP_FILES && !at; i++) /* already listed? */
         at = strcmp(shared->temp_files[i], path) ? NULL : shared->temp_files[i];
     for (int i = 0; i < TEMP_FILES && !at && add; i++)
         at = *shared->temp_files[i] ? NULL : shared->temp_files[i];

@@ -1,27 +1,26 @@
 /* guard.h - a watchdog process that releases keys and buttons when this process cannot.
  *
  * No thread can release them when the process is killed (SIGKILL) or stopped (SIGSTOP), or when the thread
- * that sends events hangs in the middle of an action.  The guard is forked at the start, before there are
- * threads, and ends with this process.  It is two processes: one only waits for the other and forks it
- * again when somebody kills it; when the first is killed, the run is stopped.  The second has one thread
- * with an X connection per open screen, so that a server that hangs or dies delays no other screen.  Every
- * 250 ms the thread checks two counters of its screen in shared memory:
+ * that sends events hangs during an action. The guard is forked before threads exist and ends with this
+ * process. It consists of two processes. The supervisor waits for the other one and forks it again if it
+ * is killed; if the supervisor is killed, the run is stopped. The second process has one thread and one X
+ * connection per open screen, so that a hung or dead server does not delay other screens. Every 250 ms a
+ * thread checks two counters of its screen in shared memory:
  *
- *   alive     incremented all the time by the thread that watches the display
+ *   alive     incremented continuously by the input monitor thread
  *   progress  incremented with each event sent and each 10 ms of waiting; checked during an action only
  *
- * When this process dies, each thread releases what the held file of its display lists; on a server that
- * hangs, once it wakes.  When a counter has not moved for 2 s while something is held down, that is
- * released, and the screen is stopped: its action has been broken off.
+ * When this process dies, each thread releases everything that the held file of its display lists; if the
+ * server hangs, it does so once the server resumes. When a counter has not changed for 2 s while something
+ * is held down, the thread releases it, and the screen is stopped, because its action is incomplete.
  *
- * screen_guard() starts the guard, screen_guard_end() ends it.  Slots are those of struct stop.
- */
+ * screen_guard() starts the guard, screen_guard_end() ends it. Slots are those of struct stop. */
 #ifndef HOLORUN_SCREEN_GUARD_H
 #define HOLORUN_SCREEN_GUARD_H
 
 #include <stdbool.h>
 
-/* Without a guard these functions do nothing. */
+/* Without a guard, none of these functions has an effect. */
 
 /* Guards the display, whose held file is `path`, until guard_forget(). */
 void guard_display(int slot, const char *display, const char *path);
@@ -29,8 +28,9 @@ void guard_forget(int slot);
 
 void guard_alive(int slot);
 void guard_progress(int slot);
-bool guard_tripped(int slot); /* the guard has released what this screen held */
-bool guard_killed(void);      /* it is gone for good */
+/* Returns whether the guard has released the keys and buttons of this screen. */
+bool guard_tripped(int slot);
+bool guard_killed(void); /* Returns whether the supervisor was killed. */
 
 /* Registers (add) or unregisters a file that the guard removes when this process dies. */
 void guard_temp_file(const char *path, bool add);

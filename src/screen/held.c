@@ -1,4 +1,4 @@
-/* held.c - see held.h; the file is held_file.c. */
+/* held.c - records pressed keys and buttons and releases them; see held.h. The file is in held_file.c. */
 #include "screen/held.h"
 
 #include "base/clock.h"
@@ -15,15 +15,15 @@
 #include <time.h>
 
 enum {
-    LOCK_WAIT_MS = 20, /* longest that the owner of the lock takes for one event */
+    LOCK_WAIT_MS = 20, /* longest time that the owner of the lock needs for one event */
     REGISTRY_WAIT_MS = 300,
     EMERGENCY_MS = 1500,
-    NOTE_MS = 2000,    /* for which one of our own events is remembered */
-    TAKE_BACK_MS = 40, /* until a drop site has answered a motion */
-    TAKE_BACK_AT_ONCE_MS = 10,
+    NOTE_MS = 2000,    /* time for which an event sent by this program is remembered */
+    MOVE_BACK_MS = 40, /* time for a drop site to respond to a motion */
+    MOVE_BACK_FAST_MS = 10,
 };
 
-/* Displays of this process, for held_emergency(). */
+/* displays of this process, for held_emergency() */
 static struct held *registry;
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -46,7 +46,7 @@ static void registry_remove(const struct held *h)
     pthread_mutex_unlock(&registry_lock);
 }
 
-/* ---- our own events --------------------------------------------------------------------------- */
+/* ---- origin of events -------------------------------------------------------------------------------- */
 
 void event_origin_add(struct event_origin *o, enum event_origin_kind kind, int detail, bool down)
 {
@@ -70,7 +70,7 @@ bool event_origin_match(struct event_origin *o, enum event_origin_kind kind, int
     return found;
 }
 
-/* ---- undoing ---------------------------------------------------------------------------------- */
+/* ---- releasing --------------------------------------------------------------------------------------- */
 
 void held_lock(struct held *h)
 {
@@ -82,7 +82,7 @@ void held_unlock(struct held *h)
     pthread_mutex_unlock(&h->lock);
 }
 
-/* Empties a borrowed keycode, unless somebody has mapped it anew meanwhile. */
+/* Removes the keysyms of a borrowed keycode, unless another client has mapped the keycode meanwhile. */
 static void spare_clear(Display *dpy, int code, uint32_t keysym)
 {
     int per = 0;
@@ -105,25 +105,25 @@ static void move_back(Display *dpy, int x, int y, struct event_origin *origin)
     XTestFakeMotionEvent(dpy, -1, x, y, CurrentTime);
 }
 
-static void take_back_to(Display *dpy, int x, int y, struct event_origin *origin, int wait_ms)
+static void move_back_and_wait(Display *dpy, int x, int y, struct event_origin *origin, int wait_ms)
 {
     move_back(dpy, x, y, origin);
     XFlush(dpy);
     clock_sleep_ms(wait_ms);
 }
 
-/* Moves to where the button went down, so that a dragged object is dropped on itself.  Waits, since toolkits
- * drop at the last place that the drop site has answered.  The last motion is sent together with the
- * release: somebody else may move the pointer during the waits. */
-static void take_back(Display *dpy, const struct pressed *p, struct event_origin *origin, int wait_ms)
+/* Moves the pointer to where the button went down, so that a dragged object is dropped on itself. Waits after
+ * each motion, because toolkits drop at the last position to which the drop site has responded. The last
+ * motion is sent together with the release, because the user may move the pointer during the waits. */
+static void move_drag_back(Display *dpy, const struct pressed *p, struct event_origin *origin, int wait_ms)
 {
     bool any = false;
     for (int b = 1; b < HELD_BUTTONS; b++)
         any = any || p->button[b];
     if (!any || p->press_x < 0)
         return;
-    take_back_to(dpy, p->press_x + 1, p->press_y, origin, wait_ms);
-    take_back_to(dpy, p->press_x, p->press_y, origin, wait_ms);
+    move_back_and_wait(dpy, p->press_x + 1, p->press_y, origin, wait_ms);
+    move_back_and_wait(dpy, p->press_x, p->press_y, origin, wait_ms);
     move_back(dpy, p->press_x, p->press_y, origin);
 }
 
@@ -135,7 +135,7 @@ static void send_releases(Display *dpy, const struct pressed *p, struct event_or
                 event_origin_add(origin, ORIGIN_KEY, k, false);
             XTestFakeKeyEvent(dpy, (unsigned)k, False, CurrentTime);
         }
-    take_back(dpy, p, origin, wait_ms);
+    move_drag_back(dpy, p, origin, wait_ms);
     for (int b = 1; b < HELD_BUTTONS; b++)
         if (p->button[b]) {
             if (origin)
@@ -149,8 +149,9 @@ bool held_any_settings(const struct held_settings *t)
     return t->locks || t->latches || t->controls;
 }
 
-/* One write carries all of it.  Sticky keys come first: the server forgets locks when they go off. */
-static void put_back(Display *dpy, const struct held_settings *t)
+/* Restores the user's settings with one write. Sticky keys are switched on before the locks are set, because
+ * the server clears locks when sticky keys are switched off. */
+static void restore_settings(Display *dpy, const struct held_settings *t)
 {
     if (t->controls)
         XkbChangeEnabledControls(dpy, XkbUseCoreKbd, t->controls, t->controls);
@@ -165,22 +166,21 @@ void held_restore_settings(struct held *h, Display *dpy)
 {
     if (!held_any_settings(&h->settings))
         return;
-    put_back(dpy, &h->settings);
+    restore_settings(dpy, &h->settings);
     h->settings = (struct held_settings){0};
     held_store(h);
 }
 
-/* origin: NULL when no thread of this process watches the display. */
 void held_undo(Display *dpy, const struct pressed *p, struct event_origin *origin)
 {
     struct xtrap t;
     xtrap_begin(&t, dpy);
-    send_releases(dpy, p, origin, TAKE_BACK_MS);
+    send_releases(dpy, p, origin, MOVE_BACK_MS);
     XSync(dpy, False);
     for (int k = 8; k < HELD_KEYS; k++)
         if (p->spare[k])
             spare_clear(dpy, k, p->spare[k]);
-    put_back(dpy, &p->settings);
+    restore_settings(dpy, &p->settings);
     xtrap_end(&t);
 }
 
@@ -254,7 +254,7 @@ void held_release_pressed(struct held *h, Display *dpy, bool at_once)
     for (int i = 0; i < HELD_BUTTONS; i++)
         any |= p.button[i] = h->button[i] && !atomic_exchange(&h->button_sent[i], true);
     if (any) {
-        send_releases(dpy, &p, &h->origin, at_once ? TAKE_BACK_AT_ONCE_MS : TAKE_BACK_MS);
+        send_releases(dpy, &p, &h->origin, at_once ? MOVE_BACK_FAST_MS : MOVE_BACK_MS);
         XFlush(dpy);
     }
     if (locked)
@@ -274,13 +274,14 @@ void held_confirm_released(struct held *h)
         held_store(h);
 }
 
-/* ---- all displays ----------------------------------------------------------------------------- */
+/* ---- all displays ------------------------------------------------------------------------------------ */
 
-/* Through a new connection; without one the server is gone, and its keys with it. */
-static void undo_anew(const char *display, const struct pressed *p, struct event_origin *origin)
+/* Undoes *p through a new connection. If none can be opened, the server has exited, and its key state with
+ * it. */
+static void undo_reconnected(const char *display, const struct pressed *p, struct event_origin *origin)
 {
     atomic_bool lost = false;
-    Display *dpy = xtrap_open(display, &lost); /* NULL where another server has the number by now */
+    Display *dpy = xtrap_open(display, &lost); /* NULL also if another server has this number now */
     if (!dpy)
         return;
     held_undo(dpy, p, origin);
@@ -293,7 +294,7 @@ void held_release_anew(struct held *h)
     if (!held_any(h))
         return;
     copy_pressed(h, &p);
-    undo_anew(h->display, &p, &h->origin);
+    undo_reconnected(h->display, &p, &h->origin);
     forget_pressed(h);
 }
 
@@ -306,13 +307,14 @@ struct emergency { /* one display; freed by its thread */
 static void *emergency_thread(void *arg)
 {
     struct emergency *r = arg;
-    undo_anew(r->display, &r->pressed, r->origin);
+    undo_reconnected(r->display, &r->pressed, r->origin);
     free(r->display);
     free(r);
     return NULL;
 }
 
-/* Whether a thread has been started for it. */
+/* Starts a thread that releases everything held on one display. Returns false if no thread could be started;
+ * the release is then already done. */
 static bool emergency(struct held *h, pthread_t *thread)
 {
     struct emergency *r = xcalloc(1, sizeof *r);
@@ -331,7 +333,7 @@ void held_emergency(void)
     struct timespec until = held_deadline(REGISTRY_WAIT_MS);
     int n = 0;
     if (pthread_mutex_clocklock(&registry_lock, CLOCK_MONOTONIC, &until))
-        return; /* its owner hangs */
+        return; /* the owner of the lock hangs */
     for (struct held *h = registry; h; h = h->next)
         if (n < STOP_SLOTS && held_any(h))
             n += emergency(h, &threads[n]);
@@ -343,7 +345,7 @@ void held_emergency(void)
         if (held_any(h))
             forget_pressed(h);
     if (all)
-        pthread_mutex_unlock(&registry_lock); /* else a thread still uses an entry */
+        pthread_mutex_unlock(&registry_lock); /* otherwise a thread still uses an entry */
 }
 
 /* ---- opening and closing ---------------------------------------------------------------------- */
@@ -360,13 +362,13 @@ void held_open(struct held *h, const char *display)
     if (dir) {
         char name[DISPLAY_NAME_MAX];
         displays_canonical(display, name);
-        for (char *p = name; *p; p++) /* paths of sockets */
+        for (char *p = name; *p; p++) /* a display name may be the path of a socket */
             if (*p == '/')
                 *p = '_';
         h->path = xasprintf("%s/held-%s.json", dir, name);
         free(dir);
     } else {
-        warn("%s; keys held at a crash will stay down", e.text);
+        warn("%s; after a crash, held keys will stay pressed", e.text);
         h->memory_only = true;
     }
     registry_add(h);

@@ -1,13 +1,12 @@
-/* held_file.c - the file of what is held, and the lock of a display.
+/* held_file.c - the held file: pressed keys and buttons as JSON, and the input lock of a display.
  *
- * The file is one JSON object, replaced by one pwrite:
+ * The file contains one JSON object, written with one pwrite():
  *
  *     {"version":1,"pid":4711,"keys":[37],"buttons":[1],"press":[300,200],
  *      "scratch":[[93,16777297]],"locks":2,"latches":0,"controls":8,"server":"c3..."}
  *
- * A kill leaves the old or the new state, never half of one.  What it lists is undone on the same server
- * only, since a new one may have the same display number.
- */
+ * A process killed during the write leaves the old or the new state, never a mixture. Entries are undone only
+ * on the server that they were made on, because a new server may have the same display number. */
 #include "screen/private.h"
 
 #include "base/buf.h"
@@ -24,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Enough for a few dozen keys and borrowed keycodes. */
+/* padded size of the file, enough for a few dozen keys and borrowed keycodes; maximum size */
 enum { FILE_BYTES = 1024, FILE_MAX = 16 << 10 };
 
 static void put_pressed(struct buf *b, const char *name, const atomic_bool *pressed, int n)
@@ -57,7 +56,7 @@ void held_store(struct held *h)
         }
     buf_printf(&b, "],\"locks\":%u,\"latches\":%u,\"controls\":%u,\"server\":\"%s\"}", h->settings.locks,
                h->settings.latches, h->settings.controls, h->server);
-    /* Padded to one size, so that one write replaces the whole line. */
+    /* Padded to a fixed size, so that one write replaces the whole line. */
     while (b.len < FILE_BYTES - 1)
         buf_putc(&b, ' ');
     buf_putc(&b, '\n');
@@ -73,8 +72,8 @@ static json_t *read_file(int fd)
     return n > 0 ? json_loadb(text, (size_t)n, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
 }
 
-/* The server's name for itself, as long as it lives: a random text that the first run leaves on the root
- * window. "" when there is none. */
+/* Reads the random id that the first run sets on the root window of a server; "" if there is none. The id
+ * identifies the server as long as it runs. */
 static void read_server(Display *dpy, char out[HELD_SERVER])
 {
     Atom type;
@@ -109,7 +108,7 @@ static unsigned read_bits(const json_t *root, const char *name)
     return v > 0 && v <= UINT16_MAX ? (unsigned)v : 0;
 }
 
-/* Of "press"; -1 when it is not there. */
+/* Returns one coordinate of "press"; -1 if it is missing or out of range. */
 static int read_place(const json_t *root, size_t axis)
 {
     const json_t *v = json_array_get(json_object_get(root, "press"), axis);
@@ -117,7 +116,8 @@ static int read_place(const json_t *root, size_t axis)
     return at >= 0 && at <= INT16_MAX ? (int)at : -1;
 }
 
-/* Undoes what the file lists, if it is of this server; returns how much that was. */
+/* Undoes everything that the file lists, if it was written for this server. Returns the number of keys,
+ * buttons, keycodes and changed settings. */
 static int undo_list(int fd, Display *dpy)
 {
     json_t *root = read_file(fd), *v;
@@ -173,8 +173,8 @@ int held_release_file(const char *path, Display *dpy)
     return found;
 }
 
-/* Opens the file and locks it; -1: it cannot be opened, -2: another process has it.  The process that had it
- * before may have removed it meanwhile: then there is another one of that name, or none. */
+/* Opens and locks the file. Returns its descriptor, -1 if it cannot be opened, -2 if another process has the
+ * lock. The previous owner may remove the file between open() and flock(), so the inode is compared. */
 static int open_locked(struct held *h)
 {
     for (;;) {
@@ -196,14 +196,14 @@ static int open_locked(struct held *h)
     }
 }
 
-/* 0 when this process has the lock. */
+/* Returns 0 if this process has the lock, or if the file cannot be created; -1 if another process has it. */
 static int lock_file(struct held *h, Display *dpy)
 {
     if (h->memory_only || h->fd >= 0)
         return 0;
     int fd = open_locked(h);
     if (fd == -1) {
-        warn("cannot open '%s': %s; keys held at a crash will stay down", h->path, strerror(errno));
+        warn("cannot open '%s': %s; after a crash, held keys will stay pressed", h->path, strerror(errno));
         h->memory_only = true;
         return 0;
     }
@@ -212,7 +212,7 @@ static int lock_file(struct held *h, Display *dpy)
     h->fd = fd;
     int found = undo_list(fd, dpy);
     if (found)
-        warn("an earlier run on display '%s' left %d keys, buttons, keycodes or locks changed; put back",
+        warn("an earlier run on display '%s' left %d keys, buttons, keycodes or locks changed; restored",
              h->display, found);
     name_server(h, dpy);
     held_store(h);
@@ -223,7 +223,8 @@ int held_acquire(struct held *h, Display *dpy, struct err *e)
 {
     if (lock_file(h, dpy) == 0)
         return 0;
-    return err_set(e, ERR_ENV, "display '%s' is driven by another holorun (process %d); stop that one first",
+    return err_set(e, ERR_ENV,
+                   "display '%s' is in use by another holorun (process %d); stop that process first",
                    h->display, h->owner);
 }
 
@@ -234,7 +235,7 @@ void held_unlock_file(struct held *h)
     if (held_any(h))
         held_store(h);
     else
-        unlink(h->path); /* before the lock goes: see open_locked() */
+        unlink(h->path); /* before the lock is released: see open_locked() */
     close(h->fd);
     h->fd = -1;
 }

@@ -1,9 +1,8 @@
-/* hit_test.c - which program's window an event would reach: at a point, or by the keyboard.
+/* hit_test.c - finds the application window that a pointer or key event would reach.
  *
- * From the deepest window up, the first with a WM_CLASS is the program's.  Frames of window managers have
- * none: then the program's window is searched inside the frame.  Clients set all these properties
- * themselves, and any window may vanish between two requests.
- */
+ * Searching from the deepest window upwards, the first one with a WM_CLASS is the application window. Frames
+ * of window managers have no class: then the application window is searched inside the frame. Clients set all
+ * these properties themselves, and any window may vanish between two requests. */
 #include "screen/private.h"
 
 #include <X11/Xatom.h>
@@ -20,7 +19,7 @@ static bool has_class(struct screen *s, Window w)
     return class[0] != 0;
 }
 
-/* The program's window inside a frame, topmost first. */
+/* Returns the topmost application window inside a frame, or None. */
 static Window client_inside(struct screen *s, Window w, int depth, int *budget)
 {
     Window root, parent, *children = NULL, found = None;
@@ -34,7 +33,7 @@ static Window client_inside(struct screen *s, Window w, int depth, int *budget)
     return found;
 }
 
-/* chain: from a child of the root down. */
+/* Returns the application window in a chain that begins with a child of the root. */
 static Window program_window(struct screen *s, const Window *chain, int n)
 {
     int budget = INSIDE_WINDOWS;
@@ -54,7 +53,7 @@ int hit_test_chain(struct screen *s, int x, int y, Window chain[HIT_TEST_DEPTH])
     return n;
 }
 
-/* The window's ancestors from the child of the root down to itself. */
+/* Lists the window's ancestors from the child of the root down to the window itself. Returns their number. */
 static int chain_of(struct screen *s, Window w, Window chain[HIT_TEST_DEPTH])
 {
     int n = 0;
@@ -73,9 +72,9 @@ static int chain_of(struct screen *s, Window w, Window chain[HIT_TEST_DEPTH])
     return n;
 }
 
-/* ---- facts ------------------------------------------------------------------------------------ */
+/* ---- properties -------------------------------------------------------------------------------------- */
 
-/* Only then is its pid one of this machine. */
+/* Returns whether the window's client runs on this machine; only then its pid is a local one. */
 static bool is_local(struct screen *s, Window w)
 {
     char machine[256], own[256] = "";
@@ -128,7 +127,7 @@ void hit_test_describe(struct screen *s, Window w, struct screen_window *out)
     rect_of(s, w, &out->rect);
 }
 
-/* ---- look-ups --------------------------------------------------------------------------------- */
+/* ---- interface --------------------------------------------------------------------------------------- */
 
 int screen_window_at(struct screen *s, int x, int y, struct screen_window *out)
 {
@@ -157,7 +156,7 @@ int hit_test_focus(struct screen *s, Window chain[HIT_TEST_DEPTH])
     Window focus = None;
     int revert, x, y;
     XGetInputFocus(s->dpy, &focus, &revert);
-    if (focus == PointerRoot || focus == s->root) /* keys go where the pointer is */
+    if (focus == PointerRoot || focus == s->root) /* the window under the pointer receives keys */
         return screen_pointer(s, &x, &y) == 0 ? hit_test_chain(s, x, y, chain) : 0;
     return focus != None ? chain_of(s, focus, chain) : 0;
 }
@@ -179,7 +178,7 @@ bool hit_test_java(struct screen *s)
     for (int i = hit_test_focus(s, chain); i-- > 0 && strcmp(class, "FocusProxy") != 0;)
         window_class(s, chain[i], class, sizeof class);
     xtrap_end(&trap);
-    return !strcmp(class, "FocusProxy"); /* a child of each window of AWT, which has the focus for it */
+    return !strcmp(class, "FocusProxy"); /* AWT gives the focus to this child of each of its windows */
 }
 
 int screen_focused_window(struct screen *s, struct screen_window *out)
@@ -196,7 +195,7 @@ int screen_focused_window(struct screen *s, struct screen_window *out)
     return s->lost ? -1 : 0;
 }
 
-/* Topmost first; stops at one with the title. */
+/* Finds a window of this class, topmost first. Returns true, and stops, at one with the title. */
 static bool find_class(struct screen *s, Window w, int depth, int *budget, const char *class,
                        const char *title, Window *found)
 {
@@ -282,7 +281,7 @@ unsigned long screen_window_around(struct screen *s, unsigned long id, struct sc
         return id;
     xtrap_begin(&trap, s->dpy);
     int n = hit_test_chain(s, r.x + r.w / 2, r.y + r.h / 2, chain);
-    for (int i = 0; i < n; i++) { /* the outermost first */
+    for (int i = 0; i < n; i++) { /* outermost first */
         struct screen_rect at = {0};
         rect_of(s, chain[i], &at);
         within = within || chain[i] == id;

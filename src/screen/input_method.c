@@ -1,9 +1,9 @@
-/* input_method.c - an input method (ibus, fcitx) that turns keys into other text.
+/* input_method.c - detects an input method (ibus, fcitx) that converts keys into other text.
  *
- * An input method announces itself as an XIM server on the display, or in the environment of the program that
- * gets the keys (GTK_IM_MODULE and others).  Its own command reports the active engine; it runs with the
- * environment of that program, which names the session's bus.  Engines for keyboard layouts change nothing.
- */
+ * An input method registers as an XIM server on the display, or is named in the environment of the program
+ * that receives the keys (GTK_IM_MODULE and others). Its command-line tool reports the active engine; it
+ * runs with the environment of that program, which has the address of the session bus. Engines for
+ * keyboard layouts do not change text. */
 #include "screen/private.h"
 
 #include "base/clock.h"
@@ -24,18 +24,18 @@ enum { ANSWER_MS = 1500, ENVIRON_MAX = 64 << 10, NAMED = 9 };
 
 /* ---- the environment of the program -------------------------------------------------------------- */
 
-struct surroundings {
-    char data[ENVIRON_MAX]; /* NUL-terminated words, an empty one at the end */
+struct environment {
+    char data[ENVIRON_MAX]; /* NUL-terminated words, then an empty word */
     size_t n;
 };
 
-static void read_surroundings(struct screen *s, struct surroundings *out)
+static void read_environment(struct screen *s, struct environment *out)
 {
     char path[64];
     struct xtrap t;
     out->n = 0;
     xtrap_begin(&t, s->dpy);
-    int pid = s->reader.focus ? reader_client_pid(s, s->reader.focus) : 0;
+    int pid = s->target.focus ? client_pid(s, s->target.focus) : 0;
     xtrap_end(&t);
     snprintf(path, sizeof path, "/proc/%d/environ", pid);
     int fd = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
@@ -48,8 +48,9 @@ static void read_surroundings(struct screen *s, struct surroundings *out)
     out->data[out->n] = out->data[out->n + 1] = 0;
 }
 
-/* Returns the word NAME=... of the program, of this process if the program is unknown, or NULL. */
-static const char *variable(const struct surroundings *p, const char *name)
+/* Returns the entry NAME=... of the program's environment, of this process's if the program is unknown, or
+ * NULL. */
+static const char *variable(const struct environment *p, const char *name)
 {
     size_t len = strlen(name);
     for (size_t i = 0; i < p->n; i += strlen(p->data + i) + 1)
@@ -61,7 +62,7 @@ static const char *variable(const struct surroundings *p, const char *name)
     return NULL;
 }
 
-static bool is_asked_for(const struct surroundings *p, const char *method)
+static bool is_configured(const struct environment *p, const char *method)
 {
     static const char *const names[] = {"GTK_IM_MODULE", "QT_IM_MODULE", "XMODIFIERS"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -82,7 +83,7 @@ static bool is_announced(struct screen *s, const char *method)
 
 /* ---- the command of the input method -------------------------------------------------------------- */
 
-static pid_t start(const struct surroundings *p, char *const *argv, int out)
+static pid_t start(const struct environment *p, char *const *argv, int out)
 {
     static const char *const names[NAMED] = {"HOME",    "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR",
                                              "DISPLAY", "XAUTHORITY",      "DBUS_SESSION_BUS_ADDRESS",
@@ -116,8 +117,10 @@ static pid_t start(const struct surroundings *p, char *const *argv, int out)
     return pid;
 }
 
-/* The first line that a command writes, "" without an answer within ANSWER_MS, or before a stop. */
-static void ask(struct screen *s, const struct surroundings *p, char *const *argv, char *line, size_t size)
+/* Runs a command and reads the first line of its output into line; "" without an answer within ANSWER_MS
+ * or after a stop. */
+static void run_command(struct screen *s, const struct environment *p, char *const *argv, char *line,
+                        size_t size)
 {
     int ends[2], status;
     size_t n = 0;
@@ -143,7 +146,7 @@ static void ask(struct screen *s, const struct surroundings *p, char *const *arg
     line[strcspn(line, "\n")] = 0;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------ */
+/* ---- interface --------------------------------------------------------------------------------------- */
 
 bool input_method_active(struct screen *s, char *name, size_t size)
 {
@@ -151,18 +154,19 @@ bool input_method_active(struct screen *s, char *name, size_t size)
                 by_name[] = "-n";
     char *const ibus[] = {ibus_command, engine, NULL}, *const fcitx[] = {fcitx_command, NULL},
                 *const fcitx_name[] = {fcitx_command, by_name, NULL};
-    struct surroundings *p = xcalloc(1, sizeof *p);
+    struct environment *p = xcalloc(1, sizeof *p);
     bool active = false;
     name[0] = 0;
-    read_surroundings(s, p);
-    if (is_announced(s, "ibus") || is_asked_for(p, "ibus")) {
-        ask(s, p, ibus, name, size);
-        active = *name && strncmp(name, "xkb:", 4) != 0 && !strchr(name, ' '); /* "No engine is set." */
+    read_environment(s, p);
+    if (is_announced(s, "ibus") || is_configured(p, "ibus")) {
+        run_command(s, p, ibus, name, size);
+        /* ibus prints "No engine is set." */
+        active = *name && strncmp(name, "xkb:", 4) != 0 && !strchr(name, ' ');
     }
-    if (!active && (is_announced(s, "fcitx") || is_asked_for(p, "fcitx"))) {
-        ask(s, p, fcitx, name, size);
-        if (!strcmp(name, "2")) { /* 1: keys pass as they are */
-            ask(s, p, fcitx_name, name, size);
+    if (!active && (is_announced(s, "fcitx") || is_configured(p, "fcitx"))) {
+        run_command(s, p, fcitx, name, size);
+        if (!strcmp(name, "2")) { /* 1: inactive, keys pass unchanged */
+            run_command(s, p, fcitx_name, name, size);
             active = strncmp(name, "keyboard-", 9) != 0;
         }
     }

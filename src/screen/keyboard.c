@@ -1,14 +1,13 @@
-/* keyboard.c - the keyboard map: keysyms to keycodes, and single key events.
+/* keyboard.c - the keyboard map (keysyms to keycodes) and single key events.
  *
- * Keys are injected through the XTEST keyboard, a device with a map of its own, so that map is read
- * (clients see it once the device has been used; keyboard_begin() sees to that).  A keysym is looked up on
- * the plain and the Shift level; higher levels, dead keys and absent characters take a borrowed keycode
+ * Keys are sent through the XTEST keyboard, a device with its own map, so that map is read. Clients switch to
+ * it once the device has been used, which keyboard_begin() ensures. A keysym is looked up on the plain and
+ * the Shift level; keysyms on higher levels, dead keys and missing characters need a borrowed keycode
  * (spare_keycodes.c).
  *
- * The map may change at any time (setxkbmap, xmodmap, another keyboard).  The server tells only with XKB
- * events, since it withholds MappingNotify from clients that use XKB.  s->layouts counts changes that are
- * not ours.
- */
+ * The map may change at any time (setxkbmap, xmodmap, another keyboard). The server reports this only with
+ * XKB events, because it withholds MappingNotify from clients that use XKB. s->layouts counts changes made by
+ * other clients. */
 #include "screen/private.h"
 
 #include <X11/extensions/XInput2.h>
@@ -61,7 +60,7 @@ void keyboard_close(struct screen *s)
 
 /* ---- the map ---------------------------------------------------------------------------------- */
 
-/* The number of a key's keysyms; 0 also when none of them is one. */
+/* Returns the number of keysyms of a key; 0 also if all of them are NoSymbol. */
 static int count_symbols(XkbDescPtr m, int code)
 {
     int n = XkbKeyNumSyms(m, code);
@@ -71,7 +70,7 @@ static int count_symbols(XkbDescPtr m, int code)
     return 0;
 }
 
-/* Of all keys but the borrowed ones. */
+/* Hashes the map without borrowed keycodes. */
 static uint64_t hash_layout(const struct screen *s)
 {
     uint64_t h = 0xcbf29ce484222325;
@@ -89,7 +88,7 @@ int keyboard_read(struct screen *s, struct err *e)
     screen_pump(s);
     if (!s->lost) /* unsafe on a lost connection */
         XkbGetState(s->dpy, XkbUseCoreKbd, &s->state);
-    screen_pump(s); /* what came before that reply */
+    screen_pump(s); /* events that arrived before that reply */
     if (s->map && !s->map_stale)
         return screen_alive(s, e);
     keyboard_close(s);
@@ -140,9 +139,9 @@ static bool find_in_group(struct screen *s, uint32_t keysym, int group, unsigned
 
 bool keyboard_find(struct screen *s, uint32_t keysym, bool any_group, struct keypress *out)
 {
-    /* Locked modifiers select the level (Num Lock on a keypad); Caps Lock is taken off before typing.
-     * Clients translate by the core keyboard's state: the layout that a person has switched to is not in
-     * the XTEST keyboard's. */
+    /* Locked modifiers select the level (Num Lock on a keypad); Caps Lock is cleared before typing. The group
+     * is that of the core keyboard, whose state clients use to translate keys: the XTEST keyboard's state
+     * does not contain the layout that the user has selected. */
     int group = s->state.group;
     unsigned mods = s->state.locked_mods & ~(unsigned)LockMask;
     if (find_in_group(s, keysym, group, mods, out))
@@ -213,6 +212,6 @@ int key_tap(struct screen *s, int code, struct err *e)
     event_origin_add(&s->held.origin, ORIGIN_KEY, code, false);
     XTestFakeKeyEvent(s->dpy, (unsigned)code, True, CurrentTime);
     XTestFakeKeyEvent(s->dpy, (unsigned)code, False, CurrentTime);
-    s->events++; /* two of them */
+    s->events++; /* two events */
     return key_end(s, code, false, e);
 }

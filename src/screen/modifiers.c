@@ -1,14 +1,12 @@
-/* modifiers.c - what a person has set on the keyboard, around our own keys and clicks.
+/* modifiers.c - the user's modifiers, locks and accessibility settings around our own keys and clicks.
  *
- * Modifiers that a person holds would turn text into commands and clicks into selections.  We wait for
- * their release; releasing them ourselves and pressing them again leaves them stuck when the person lets go
- * in between.
+ * Modifiers held by the user would turn text into commands and clicks into selections. We wait for their
+ * release; if we released and pressed them ourselves, they would get stuck if the user lets go in between.
  *
- * Locked modifiers, latched ones and the accessibility controls would change our keys as well: Caps Lock, a
- * Control that sticky keys hold, slow keys that ignore a short press; and our keys would change them: two
- * keys at once turn sticky keys off.  They are recorded (held.h), taken off before the first key, and put
- * back when nothing of ours is down any more.
- */
+ * Locked and latched modifiers and the accessibility controls would change our keys as well: Caps Lock, a
+ * Control latched by sticky keys, slow keys that ignore a short press. And our keys would change them: two
+ * keys at once switch sticky keys off. They are recorded (held.h), cleared before the first key, and restored
+ * when none of our keys or buttons is down. */
 #include "screen/private.h"
 
 #include <X11/keysym.h>
@@ -35,7 +33,7 @@ unsigned keyboard_foreign_modifiers(const struct screen *s)
     return s->state.base_mods & ~keyboard_our_modifiers(s);
 }
 
-/* ---- what is in the way ------------------------------------------------------------------------ */
+/* ---- disturbing settings ----------------------------------------------------------------------------- */
 
 static unsigned disturbing_controls(struct screen *s)
 {
@@ -48,8 +46,8 @@ static unsigned disturbing_controls(struct screen *s)
     return on;
 }
 
-/* Takes off what would change our keys; `leave`: locks that stay. */
-static void take_off(struct screen *s, unsigned leave)
+/* Clears settings that would change our keys. leave: locks that stay. */
+static void clear_settings(struct screen *s, unsigned leave)
 {
     struct held_settings *h = &s->held.settings;
     unsigned controls = disturbing_controls(s), locks = s->state.locked_mods & DISTURBING_LOCKS & ~leave,
@@ -66,11 +64,12 @@ static void take_off(struct screen *s, unsigned leave)
         XkbLockModifiers(s->dpy, XkbUseCoreKbd, locks, 0);
     if (latches)
         XkbLatchModifiers(s->dpy, XkbUseCoreKbd, latches, 0);
-    if (controls & XkbStickyKeysMask) { /* without them the server forgets all locks, and the layout chosen */
+    /* without sticky keys the server clears all locks and the selected layout */
+    if (controls & XkbStickyKeysMask) {
         XkbLockModifiers(s->dpy, XkbUseCoreKbd, others, others);
         XkbLockGroup(s->dpy, XkbUseCoreKbd, s->state.locked_group);
     }
-    /* One write carries all of it: a kill comes before or after. */
+    /* One write carries all of these requests: a kill leaves all or none of them done. */
     XSync(s->dpy, False);
 }
 
@@ -99,7 +98,7 @@ int keyboard_begin_pointer(struct screen *s, unsigned leave, struct err *e)
         if (screen_wait(s, 20, e) || keyboard_read(s, e))
             return -1;
     }
-    take_off(s, leave);
+    clear_settings(s, leave);
     return keyboard_read(s, e);
 }
 
@@ -116,8 +115,9 @@ static bool same_symbols(XkbDescPtr a, XkbDescPtr b)
     return true;
 }
 
-/* Clients translate by the map of the keyboard used last.  If that is another map, a tap of an unmapped key
- * makes them read the XTEST keyboard's; they get time for it. */
+/* Makes clients use the map of the XTEST keyboard. Clients translate keys with the map of the keyboard used
+ * last. If that map differs, a tap of an unmapped key makes them read the new one, and they get time for
+ * it. */
 static int activate_xtest_keyboard(struct screen *s, struct err *e)
 {
     int source;
@@ -130,7 +130,7 @@ static int activate_xtest_keyboard(struct screen *s, struct err *e)
         XkbFreeKeyboard(core, XkbAllComponentsMask, True);
     if (same || !keyboard_free_codes(s, &code, 1))
         return screen_alive(s, e);
-    return key_tap(s, code, e) || reader_settle(s, e) ? -1 : 0;
+    return key_tap(s, code, e) || delivery_settle(s, e) ? -1 : 0;
 }
 
 int keyboard_begin(struct screen *s, unsigned leave, struct err *e)

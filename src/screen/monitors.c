@@ -1,9 +1,8 @@
 /* monitors.c - the root window, its monitors, and the view.
  *
- * A view is a rectangle of the root: all of it, one monitor, a window, or the active one
- * (active_view.c).  Monitors change during a run (RRScreenChangeNotify) and windows move, so the
- * rectangle is read again before each capture.
- */
+ * A view is a rectangle of the root: all of it, one monitor, a given window, or the active window
+ * (active_view.c). Monitors change during a run (RRScreenChangeNotify) and windows move, so the rectangle is
+ * read again before each screenshot. */
 #include "screen/private.h"
 
 #include "base/number.h"
@@ -75,13 +74,13 @@ static int view_of_window(struct screen *s, const char *id, struct err *e)
     if (xtrap_end(&t) || !ok) {
         if (screen_alive(s, e))
             return -1;
-        return err_set(e, ERR_ENV, "window 0x%lx is gone from display '%s'", w, s->name);
+        return err_set(e, ERR_ENV, "window 0x%lx not found on display '%s'", w, s->name);
     }
     if (a.map_state != IsViewable)
-        return err_set(e, ERR_ENV, "window 0x%lx is not visible; bring it to the screen first", w);
+        return err_set(e, ERR_ENV, "window 0x%lx is not visible; map or unhide it first", w);
     s->view = screen_rect_intersect(s->root_rect, (struct screen_rect){x, y, a.width, a.height});
     if (!s->view.w || !s->view.h)
-        return err_set(e, ERR_ENV, "window 0x%lx lies outside the screen", w);
+        return err_set(e, ERR_ENV, "window 0x%lx is outside the screen", w);
     return 0;
 }
 
@@ -101,7 +100,7 @@ static int view_of_monitor(struct screen *s, struct err *e)
         if (len < sizeof names)
             len += (size_t)snprintf(names + len, sizeof names - len, "%s%d or %s", i ? ", " : "", i, m->name);
     }
-    return err_set(e, ERR_USAGE, "no monitor '%s' on display '%s'; there is: all, active, window:ID, %s",
+    return err_set(e, ERR_USAGE, "no monitor '%s' on display '%s'; use one of: all, active, window:ID, %s",
                    s->view_name, s->name, names);
 }
 
@@ -145,9 +144,9 @@ int screen_view_now(struct screen *s, struct screen_rect *out, struct err *e)
     if (screen_alive(s, e))
         return -1;
     screen_pump(s);
-    /* No event tells that a window has moved. */
+    /* The server sends no event when a window of another client moves. */
     if ((s->view_window || s->view_gone) && monitors_update(s, &why))
-        return err_set(e, ERR_ENV, "%s", why.text); /* not ERR_USAGE: the view did exist */
+        return err_set(e, ERR_ENV, "%s", why.text); /* not ERR_USAGE: the view was valid before */
     if (view_is_active(s))
         active_view_follow(s);
     *out = s->view;

@@ -1,10 +1,9 @@
-/* observed.c - the screen as it was observed, and the checks before each event; see observed.h.
+/* observed.c - checks before each event that the screen is still as observed; see observed.h.
  *
- * Windows are the children of the root (frames of the window manager), topmost first.  A window that lets
- * the pointer through (a compositor's overlay) lies above the window that the server finds at a point; the
- * comparison ignores it.  Pixels that differ in the same window are watched for up to WATCH_MS
- * (observed_busy.c); those that keep changing do not count.
- */
+ * Windows are the children of the root (frames of the window manager), topmost first. A window that lets
+ * pointer events through (a compositor's overlay) is above the window that the server finds at a point; the
+ * comparison ignores it. If pixels differ in an unchanged window, they are monitored for up to WATCH_MS
+ * (observed_busy.c); pixels that keep changing are ignored. */
 #include "screen/observed_impl.h"
 
 #include "base/clock.h"
@@ -19,16 +18,16 @@
 #include <xcb/xcb.h>
 
 enum {
-    FOCUS_MS = 400,  /* until a window manager has given the focus back */
-    WINDOW_MS = 200, /* until a window that closes is gone */
+    FOCUS_MS = 400,  /* time for a window manager to return the focus */
+    WINDOW_MS = 200, /* time for a closing window to disappear */
     POLL_MS = 20,
-    OWN_X = 72, /* around an own press: changes are its effect */
+    OWN_X = 72, /* pixels around a press of our own: changes are its effect */
     OWN_Y = 20
 };
 
 /* ---- windows ------------------------------------------------------------------------------------- */
 
-/* The visible children of the root, topmost first; their number.  Two round trips. */
+/* Lists the visible children of the root, topmost first. Returns their number. Needs two round trips. */
 static int list_tops(struct screen *s, struct observed_top out[OBSERVED_TOPS])
 {
     xcb_connection_t *c = XGetXCBConnection(s->dpy);
@@ -68,7 +67,7 @@ static const struct observed_top *find_top(const struct observed_top *list, int 
     return NULL;
 }
 
-/* The child of the root that the server finds at a point; None: the root. */
+/* Returns the child of the root that the server finds at a point; None: the root itself. */
 static Window top_at(struct screen *s, int x, int y)
 {
     int wx, wy;
@@ -77,7 +76,8 @@ static Window top_at(struct screen *s, int x, int y)
     return child;
 }
 
-/* The topmost observed window at q, without those that are above `hit` now: they let the pointer through. */
+/* Returns the topmost observed window at (qx, qy), ignoring windows that are now above `hit`: those let the
+ * pointer through. */
 static Window top_then(const struct observed *o, const struct observed_now *now, Window hit, int qx, int qy)
 {
     for (int i = 0; i < o->n; i++) {
@@ -103,7 +103,7 @@ static void set_change(struct observed_change *c, enum observed_reason reason, c
     c->reason = reason;
 }
 
-/* "window 'Chat'"; the desktop has no name. */
+/* Writes a window's name for messages, for example "another window ('Chat')". */
 static void describe(struct screen *s, const struct screen_window *w, char *out, size_t size)
 {
     if (!w->id)
@@ -114,7 +114,7 @@ static void describe(struct screen *s, const struct screen_window *w, char *out,
         snprintf(out, size, "another window ('%.120s')", *w->title ? w->title : w->class);
 }
 
-/* Compares the window at a place with the one that was observed there. */
+/* Compares the window at a position with the one that was observed there. */
 static void compare_windows(struct screen *s, struct observed_now *now, int x, int y,
                             struct observed_change *c)
 {
@@ -145,9 +145,9 @@ struct observed *observed_active(const struct screen *s)
     return s->observed && s->observed->frame.rgb ? s->observed : NULL;
 }
 
-/* ---- a place -------------------------------------------------------------------------------------- */
+/* ---- targets ---------------------------------------------------------------------------------------- */
 
-/* Returns whether an own press near by may have changed the pixels there. */
+/* Returns whether an earlier press of our own near (x, y) may have changed the pixels there. */
 static bool is_own(const struct observed *o, int x, int y)
 {
     bool own = false;
@@ -156,7 +156,8 @@ static bool is_own(const struct observed *o, int x, int y)
     return own;
 }
 
-/* Fills *c and *top for a place that is to be pressed.  -1: stopped, or the display is lost. */
+/* Fills *c and *top for a position that is to be pressed. Returns -1 with e if stopped or the display is
+ * lost. */
 static int check_place(struct screen *s, int x, int y, struct observed_change *c, Window *top, struct err *e)
 {
     struct observed *o = s->observed;
@@ -216,9 +217,9 @@ int observed_check_place(struct screen *s, int x, int y, struct err *e)
     return c.reason ? refuse(s, &c, e) : 0;
 }
 
-/* The window under the pointer must still be the one that was aimed at, and show the same. */
-static int compare_at_press(struct screen *s, int x, int y, Window top, bool wheel, struct observed_change *c,
-                            struct err *e)
+/* Checks that the window under the pointer is still the one aimed at, and that it looks the same. */
+static int check_before_press(struct screen *s, int x, int y, Window top, bool wheel,
+                              struct observed_change *c, struct err *e)
 {
     struct observed *o = s->observed;
     struct screen_window w;
@@ -246,7 +247,7 @@ int observed_may_press(struct screen *s, bool wheel, struct err *e)
     if (!o)
         return 0;
     if (!XQueryPointer(s->dpy, s->root, &root, &top, &x, &y, &wx, &wy, &mask))
-        return screen_alive(s, e); /* on another screen */
+        return screen_alive(s, e); /* the pointer is on another screen */
     if (held_any_button(&s->held))
         return 0;
     if ((!o->aim.valid || o->aim.x != x || o->aim.y != y) && observed_aim(s, x, y, e))
@@ -254,7 +255,7 @@ int observed_may_press(struct screen *s, bool wheel, struct err *e)
     struct observed_change c = o->aim.change;
     if (wheel && c.reason == OBSERVED_PIXELS)
         c.reason = OBSERVED_SAME;
-    if (!c.reason && compare_at_press(s, x, y, top, wheel, &c, e))
+    if (!c.reason && check_before_press(s, x, y, top, wheel, &c, e))
         return -1;
     if (c.reason)
         return refuse(s, &c, e);
@@ -274,7 +275,7 @@ static int count_held(const struct screen *s)
     return n;
 }
 
-/* The child of the root that gets keys; None: nothing does.  *focus: as the server has it. */
+/* Returns the child of the root that receives keys, or None. *focus: the X input focus. */
 static Window focused_top(struct screen *s, Window *focus)
 {
     Window chain[HIT_TEST_DEPTH];
@@ -293,7 +294,7 @@ static bool may_have_keyboard(const struct screen *s, Window top)
     return may;
 }
 
-/* Waits until a window that may have the keyboard has it, at most FOCUS_MS. */
+/* Waits up to FOCUS_MS until a window that may have the keyboard has it. */
 static int wait_for_focus(struct screen *s, Window *focus, bool *may, struct err *e)
 {
     struct xtrap trap;
@@ -310,7 +311,8 @@ static int wait_for_focus(struct screen *s, Window *focus, bool *may, struct err
     }
 }
 
-/* Another title and most of the window changed: another tab, page or document. */
+/* Returns whether the focused window shows another tab, page or document: its title has changed and most of
+ * its pixels differ. */
 static bool is_other_content(struct screen *s)
 {
     struct observed *o = s->observed;
@@ -331,7 +333,7 @@ int observed_may_type(struct screen *s, struct err *e)
     Window focus = None;
     int revert;
     bool may;
-    if (!o || count_held(s) > o->held) /* the rest of a chord */
+    if (!o || count_held(s) > o->held) /* the remaining keys of a chord */
         return 0;
     if (o->typed_into) {
         XGetInputFocus(s->dpy, &focus, &revert);
@@ -428,7 +430,7 @@ void observed_attach(struct screen *s, struct observed *o)
 {
     struct observed *was = s->observed;
     if (o && was && o->columns == was->columns &&
-        o->rows == was->rows) { /* the places that change stay known */
+        o->rows == was->rows) { /* keep the cells that are known to change */
         struct observed_cell *cells = o->cells;
         o->cells = was->cells;
         was->cells = cells;

@@ -1,22 +1,21 @@
-/* observed.h - whether the screen is still the one that a decision was made on.
+/* observed.h - detects that the screen has changed since the screenshot on which a decision was based.
  *
- * A model thinks for seconds.  Meanwhile dialogs open, windows take the keyboard, lists scroll.  After
- * observed_take() each event that presses something is compared with the screen as it was then:
+ * A model takes seconds to reply. Meanwhile dialogs open, windows take the focus, lists scroll. After
+ * observed_take() each event that presses something is checked against the screen as it was then:
  *
- *   buttons   When the pointer is sent to a place: the window there must be the observed one, where it was
- *             (or moved with the view that follows it), and the pixels around the place must show the same.
- *             Just before the press the window under the pointer is read once more.
+ *   buttons   When the pointer moves to the target, the window there must be the observed one at its old
+ *             position (or moved with the view that follows it), and the pixels around the target must be
+ *             the same. Just before the press the window under the pointer is checked once more.
  *   wheel     the window only
- *   keys      The keyboard must be in the same top-level window, or in one that was pressed since.  If
- *             that window has another title, most of its pixels must be the same.
+ *   keys      The focus must be in the same top-level window, or in one that was pressed since. If that
+ *             window has another title, most of its pixels must be the same.
  *
- * When something differs the event fails with ERR_FAILED and observed_changed() says why.  Releases always
- * pass.
+ * If something differs, the event fails with ERR_FAILED, and observed_changed() returns the reason. Releases
+ * are always allowed.
  *
- * Pixels are compared as shapes against their background, so that highlights of hover and focus, carets, and
- * places that change all the time (animations, clocks) do not count.  Not noticed are changes of colour only,
- * changes away from the target, and keys that another element of the same window gets.
- */
+ * Pixels are compared as shapes against their background, so that hover and focus highlights, carets, and
+ * areas that change continuously (animations, clocks) are ignored. Not detected: changes of colour only,
+ * changes away from the target, and a focus that moved to another element of the same window. */
 #ifndef HOLORUN_SCREEN_OBSERVED_H
 #define HOLORUN_SCREEN_OBSERVED_H
 
@@ -28,7 +27,7 @@ enum observed_reason {
     OBSERVED_MOVED,  /* the window under the target has moved */
     OBSERVED_PIXELS, /* the same window shows something else there */
     OBSERVED_FOCUS,  /* keys would go to another window */
-    OBSERVED_CONTENT /* the window that gets the keys has another title and shows something else */
+    OBSERVED_CONTENT /* the focused window has another title and shows something else */
 };
 
 struct observed_change {
@@ -36,30 +35,32 @@ struct observed_change {
     char text[300]; /* "another window ('Chat') is at the target now"; UTF-8 */
 };
 
-/* Remembers the screen as the last screen_capture() got it; call it right after that.  frame: the image that
- * it returned, borrowed.  Takes 1 to 4 ms. */
+/* Records the screen as captured by the last screen_capture(); call it right after that. frame: the image
+ * that it returned, borrowed. Takes 1 to 4 ms. */
 void observed_take(struct screen *s, const struct image *frame);
-void observed_renew(struct screen *s, const struct image *frame); /* the same, if there is one already */
-/* From now on nothing is compared. */
+/* Does the same if an observation exists; otherwise nothing. */
+void observed_renew(struct screen *s, const struct image *frame);
+/* Discards the observation: events are no longer compared. */
 void observed_drop(struct screen *s);
 
-/* Texts for the model, which follow the reason. */
+/* Suffixes of the reason in messages for the model. */
 #define OBSERVED_NOTHING "; nothing was pressed"
 #define OBSERVED_PARTLY  "; the rest of the action was not done"
 
-/* Why an event was refused since the last observed_take(); NULL: none was. */
+/* Returns why an event was refused since the last observed_take(), or NULL. */
 const struct observed_change *observed_changed(const struct screen *s);
 const char *
-observed_reason_name(enum observed_reason r); /* "window", "moved", "pixels", "focus", "content" */
-/* Presses of buttons and keys that passed since the last observed_take(). */
+observed_reason_name(enum observed_reason r); /* Returns "window", "moved", "pixels", "focus" or "content". */
+/* Returns the number of buttons and keys pressed since the last observed_take(). */
 int observed_presses(const struct screen *s);
 
-double observed_age_ms(const struct screen *s); /* since observed_take() */
+double observed_age_ms(const struct screen *s); /* Returns the ms since observed_take(). */
 
-/* An observation apart from its screen: it may be handed to another connection to the same display.  NULL:
- * there is none. */
+/* Detaches the observation from its screen, for example to attach it to another connection to the same
+ * display. Returns NULL if there is none; the caller owns the result. */
 struct observed *observed_detach(struct screen *s);
-void observed_attach(struct screen *s, struct observed *o); /* takes o over in place of its own */
-void observed_free(struct observed *o);                     /* NULL is fine */
+/* Takes ownership of o and frees the screen's own observation. */
+void observed_attach(struct screen *s, struct observed *o);
+void observed_free(struct observed *o); /* NULL is allowed. */
 
 #endif

@@ -1,10 +1,9 @@
-/* observed_busy.c - the neighbourhood of a target in the observed frame and now, and the places on the screen
- * that change by themselves.
+/* observed_busy.c - compares the area around a target with the observed frame, and learns which areas of the
+ * screen change by themselves.
  *
- * Such places are cells of 16x16 pixels of the root.  A cell is busy, and does not count, for BUSY_MS after
- * repeated changes during screen_settle(), or while a difference was watched.  A cell that
- * has refused an event twice within STOPS_MS counts as busy, too.
- */
+ * Such areas are cells of 16x16 pixels of the root. A cell is busy, and its pixels are ignored, for BUSY_MS
+ * after repeated changes during screen_settle() or while a difference was monitored. A cell that has refused
+ * an event twice within STOPS_MS also becomes busy. */
 #include "screen/observed_impl.h"
 
 #include "base/clock.h"
@@ -15,16 +14,16 @@
 enum {
     CELL = 16,
     BUSY_MS = 20000,
-    AGAIN_MS = 700, /* changes further apart are not one animation */
+    AGAIN_MS = 700, /* changes further apart do not count as one animation */
     STOPS_MS = 60000,
     WATCH_MS = 1200,
-    CLOCK_MS = 2800, /* longer, when something at the target changes once a second */
+    CLOCK_MS = 2800, /* extended time if something at the target changes once a second */
     WATCH_POLL_MS = 100,
-    SMALL = 60 * 24, /* pixels of a place that may change once a second: a clock */
-    BESIDE = 5,      /* cells that something moving may reach next */
+    SMALL = 60 * 24, /* maximum pixels of an area that may change once a second: a clock */
+    BUSY_REACH = 5,  /* cells that a moving object may reach next */
     CLOCK_W = 64,
     CLOCK_H = 24,
-    CORE_X = 24, /* around the target: only animations do not count */
+    CORE_X = 24, /* distance from the target within which only animations are ignored */
     CORE_Y = 10
 };
 static const double content_share = 0.3;
@@ -40,7 +39,7 @@ static void make_cells(struct observed *o, struct screen_rect root)
     o->rows = rows;
 }
 
-/* Of a pixel of the root; NULL: outside. */
+/* Returns the cell of a pixel of the root, or NULL outside. */
 static struct observed_cell *cell_at(const struct observed *o, int x, int y)
 {
     bool inside = o->cells && x >= 0 && y >= 0 && x / CELL < o->columns && y / CELL < o->rows;
@@ -64,7 +63,7 @@ bool observed_keep_frame(struct screen *s, struct observed *o, const struct imag
     return true;
 }
 
-/* ---- while the screen settles -------------------------------------------------------------------- */
+/* ---- while the screen settles ------------------------------------------------------------------------ */
 
 static bool cell_differs(const struct image *a, const struct image *b, int x0, int y0)
 {
@@ -96,21 +95,22 @@ void observed_learn(struct screen *s, const struct image *a, const struct image 
         }
 }
 
-/* ---- the neighbourhood ----------------------------------------------------------------------------- */
+/* ---- the area around the target ---------------------------------------------------------------------- */
 
-struct look {
+struct area {
     struct observed_area a;
-    struct screen_rect r; /* root pixels, now */
+    struct screen_rect r; /* current position in root pixels */
     uint8_t *was, *is, *skip, *differs;
 };
 
-static void look_free(struct look *k)
+static void area_free(struct area *k)
 {
     free(k->was);
     k->was = NULL;
 }
 
-/* The part of a view around a place that was in the observed frame and is in the window; empty: none. */
+/* Returns the area around a position that was in the observed frame and is inside the window; w or h is 0 if
+ * there is none. */
 static struct screen_rect neighbourhood(const struct screen *s, const struct observed_now *now, int x, int y)
 {
     const struct observed *o = s->observed;
@@ -124,10 +124,10 @@ static struct screen_rect neighbourhood(const struct screen *s, const struct obs
     return r;
 }
 
-static void look_begin(struct look *k, struct screen *s, const struct observed_now *now, int x, int y)
+static void area_begin(struct area *k, struct screen *s, const struct observed_now *now, int x, int y)
 {
     const struct observed *o = s->observed;
-    *k = (struct look){.r = neighbourhood(s, now, x, y)};
+    *k = (struct area){.r = neighbourhood(s, now, x, y)};
     size_t n = (size_t)k->r.w * (size_t)k->r.h;
     if (!k->r.w || !k->r.h || x < k->r.x || y < k->r.y || x >= k->r.x + k->r.w || y >= k->r.y + k->r.h)
         return;
@@ -151,25 +151,25 @@ static void look_begin(struct look *k, struct screen *s, const struct observed_n
                                   .y0 = y0};
 }
 
-static void skip_rect(struct look *k, struct screen_rect r)
+static void skip_rect(struct area *k, struct screen_rect r)
 {
     r = screen_rect_intersect(r, k->r);
     for (int y = r.y; y < r.y + r.h; y++)
         memset(k->skip + (size_t)(y - k->r.y) * (size_t)k->r.w + (r.x - k->r.x), 1, (size_t)r.w);
 }
 
-static bool in_core(const struct look *k, struct screen_rect r)
+static bool in_core(const struct area *k, struct screen_rect r)
 {
     struct screen_rect core = {k->r.x + k->a.x - CORE_X, k->r.y + k->a.y - CORE_Y, 2 * CORE_X + 1,
                                2 * CORE_Y + 1};
     return screen_rect_intersect(r, core).w > 0;
 }
 
-/* Returns whether a cell is busy or, away from the target, near a busy one, whose animation may move on. */
-static bool is_busy(const struct look *k, const struct observed *o, int column, int row, int64_t time)
+/* Returns whether a cell is busy, or (away from the target) near a busy cell whose animation may reach it. */
+static bool is_busy(const struct area *k, const struct observed *o, int column, int row, int64_t time)
 {
     struct screen_rect cell = {column * CELL, row * CELL, CELL, CELL};
-    int reach = in_core(k, cell) ? 0 : BESIDE;
+    int reach = in_core(k, cell) ? 0 : BUSY_REACH;
     bool busy = false;
     for (int i = -reach; i <= reach; i++) {
         const struct observed_cell *c = cell_at(o, (column + i) * CELL, row * CELL);
@@ -178,8 +178,8 @@ static bool is_busy(const struct look *k, const struct observed *o, int column, 
     return busy;
 }
 
-/* Marks pixels that do not count: busy cells, carets, and areas that other windows cover, then or now. */
-static void find_skipped(struct look *k, const struct screen *s, const struct observed_now *now)
+/* Marks ignored pixels: busy cells, carets, and areas covered by other windows then or now. */
+static void find_skipped(struct area *k, const struct screen *s, const struct observed_now *now)
 {
     const struct observed *o = s->observed;
     int64_t time = clock_ns();
@@ -191,10 +191,11 @@ static void find_skipped(struct look *k, const struct screen *s, const struct ob
     for (int i = 0; i < MAX_BLINKERS; i++)
         if (s->blinkers[i].times > 2)
             skip_rect(k, s->blinkers[i].rect);
+    /* otherwise the window lets the pointer through */
     for (int i = 0; i < now->n && now->tops[i].id != now->hit; i++)
         if (!(k->a.x + k->r.x >= now->tops[i].rect.x && k->a.y + k->r.y >= now->tops[i].rect.y &&
               k->a.x + k->r.x < now->tops[i].rect.x + now->tops[i].rect.w &&
-              k->a.y + k->r.y < now->tops[i].rect.y + now->tops[i].rect.h)) /* it lets the pointer through */
+              k->a.y + k->r.y < now->tops[i].rect.y + now->tops[i].rect.h))
             skip_rect(k, now->tops[i].rect);
     for (int i = 0; i < o->n && o->tops[i].id != now->hit; i++) {
         struct screen_rect r = o->tops[i].rect;
@@ -206,44 +207,44 @@ static void find_skipped(struct look *k, const struct screen *s, const struct ob
     }
 }
 
-static bool look_changed(struct look *k, const struct screen *s, const struct observed_now *now)
+static bool area_changed(struct area *k, const struct screen *s, const struct observed_now *now)
 {
     find_skipped(k, s, now);
     return observed_area_changed(&k->a, k->differs);
 }
 
-/* ---- watching a difference -------------------------------------------------------------------------- */
+/* ---- monitoring a difference ------------------------------------------------------------------------- */
 
 enum {
     SWAPS = 8,
-    SOLID = 12 /* pixels of a row that change alike: a letter has fewer */
+    SOLID = 12 /* pixels in a row that change alike; a character has fewer */
 };
 
-/* Colours that replaced each other in solid parts of a row of pixels: those of something that moves along it,
- * and of its background. */
+/* Pairs of colours that replaced each other in solid runs of one row: an object that moves along the row, and
+ * its background. */
 struct swaps {
     uint8_t from[SWAPS][3], to[SWAPS][3];
     int n;
-    int times; /* captures in which such parts had changed */
+    int times; /* captures with such runs */
 };
 
-struct watched { /* [h][w] counts of a neighbourhood */
+struct watched { /* change counts of the area, [h][w] */
     uint8_t *early, *late;
     uint8_t *last;      /* RGB */
     struct swaps *rows; /* [h] */
-    bool clock;         /* something at the target changed: watched for longer */
-    uint8_t *times;     /* [h / CELL + 2][w / CELL + 2]: captures in which a cell had changed */
+    bool clock;         /* something at the target changed: monitored longer */
+    uint8_t *times;     /* [h / CELL + 2][w / CELL + 2]: captures in which the cell had changed */
 };
 
-/* The index in watched.times of a pixel. */
-static int cell_of(const struct look *k, int i)
+/* Returns the index of a pixel's cell in watched.times. */
+static int cell_of(const struct area *k, int i)
 {
     int column = (k->r.x + i % k->r.w) / CELL - k->r.x / CELL,
         row = (k->r.y + i / k->r.w) / CELL - k->r.y / CELL;
     return row * (k->r.w / CELL + 2) + column;
 }
 
-static int cells_of(const struct look *k)
+static int cells_of(const struct area *k)
 {
     return (k->r.w / CELL + 2) * (k->r.h / CELL + 2);
 }
@@ -273,7 +274,7 @@ static void note_swaps(struct swaps *s, const uint8_t *p, const uint8_t *q, int 
     s->times += moved;
 }
 
-static void count_changes(const struct look *k, struct watched *w, bool late)
+static void count_changes(const struct area *k, struct watched *w, bool late)
 {
     size_t row = 3 * (size_t)k->r.w;
     bool *changed = xcalloc((unsigned long)cells_of(k), sizeof *changed);
@@ -292,7 +293,7 @@ static void count_changes(const struct look *k, struct watched *w, bool late)
     memcpy(w->last, k->is, row * (size_t)k->r.h);
 }
 
-static void mark_cells(const struct look *k, const struct screen *s, int x, int y, int n, int64_t until)
+static void mark_cells(const struct area *k, const struct screen *s, int x, int y, int n, int64_t until)
 {
     for (int i = 0; i < n; i++) {
         struct observed_cell *c = cell_at(s->observed, k->r.x + x + i, k->r.y + y);
@@ -301,8 +302,9 @@ static void mark_cells(const struct look *k, const struct screen *s, int x, int 
     }
 }
 
-/* Marks cells as busy where something has passed that still moves along their rows, like a progress bar. */
-static void mark_passed(const struct look *k, const struct screen *s, const struct watched *w, int64_t until)
+/* Marks cells as busy over which a moving object has passed that still moves along the same rows, like a
+ * progress bar. */
+static void mark_passed(const struct area *k, const struct screen *s, const struct watched *w, int64_t until)
 {
     for (int y = 0; y < k->r.h; y++) {
         const uint8_t *p = k->was + 3 * y * k->r.w, *q = k->is + 3 * y * k->r.w;
@@ -316,8 +318,8 @@ static void mark_passed(const struct look *k, const struct screen *s, const stru
     }
 }
 
-/* Returns whether a small place at the target changes, as a clock does, and nothing around it. */
-static bool clock_changes(const struct look *k, const struct watched *w)
+/* Returns whether only a small area at the target changes, like a clock. */
+static bool clock_changes(const struct area *k, const struct watched *w)
 {
     bool moves = false;
     int x0 = k->r.w, x1 = 0, y0 = k->r.h, y1 = 0;
@@ -332,9 +334,9 @@ static bool clock_changes(const struct look *k, const struct watched *w)
     return moves && x1 - x0 < CLOCK_W && y1 - y0 < CLOCK_H;
 }
 
-/* Marks cells as busy: those that changed all the time, and small places away from the target that changed at
+/* Marks cells as busy: those that changed continuously, and small areas away from the target that changed at
  * all. */
-static void mark_busy(const struct look *k, const struct screen *s, const struct watched *w)
+static void mark_busy(const struct area *k, const struct screen *s, const struct watched *w)
 {
     int n = 0;
     bool clock = w->clock && clock_changes(k, w);
@@ -353,7 +355,7 @@ static void mark_busy(const struct look *k, const struct screen *s, const struct
         }
 }
 
-static void note_differences(const struct look *k, struct observed *o)
+static void note_differences(const struct area *k, struct observed *o)
 {
     for (int i = 0; i < o->columns * o->rows; i++)
         o->cells[i].differs = false;
@@ -364,8 +366,8 @@ static void note_differences(const struct look *k, struct observed *o)
     }
 }
 
-/* Captures for ms and counts the changes; those after `late_ms` are late ones. */
-static int watch_for(struct look *k, struct watched *w, struct screen *s, const struct observed_now *now,
+/* Captures the area every WATCH_POLL_MS for ms and counts changes; those after `late_ms` count as late. */
+static int watch_for(struct area *k, struct watched *w, struct screen *s, const struct observed_now *now,
                      double ms, double late_ms, bool *changed, struct err *e)
 {
     int64_t start = clock_ns();
@@ -374,13 +376,13 @@ static int watch_for(struct look *k, struct watched *w, struct screen *s, const 
         rc = screen_wait(s, WATCH_POLL_MS, e) || capture_area(s, k->r, k->is, e) ? -1 : 0;
         if (rc == 0) {
             count_changes(k, w, clock_ms_since(start) > late_ms);
-            *changed = look_changed(k, s, now); /* a flash is over */
+            *changed = area_changed(k, s, now); /* false: a short flash is over */
         }
     }
     return rc;
 }
 
-static int watch(struct look *k, struct screen *s, const struct observed_now *now, bool *changed,
+static int watch(struct area *k, struct screen *s, const struct observed_now *now, bool *changed,
                  struct err *e)
 {
     size_t n = (size_t)k->r.w * (size_t)k->r.h;
@@ -398,7 +400,7 @@ static int watch(struct look *k, struct screen *s, const struct observed_now *no
     if (*changed && rc == 0) {
         mark_busy(k, s, &w);
         mark_passed(k, s, &w, clock_ns() + BUSY_MS * 1000000LL);
-        *changed = look_changed(k, s, now);
+        *changed = area_changed(k, s, now);
     }
     free(w.early);
     free(w.rows);
@@ -409,33 +411,33 @@ static int watch(struct look *k, struct screen *s, const struct observed_now *no
 int observed_pixels_changed(struct screen *s, const struct observed_now *now, int x, int y, bool *changed,
                             struct err *e)
 {
-    struct look k;
+    struct area k;
     *changed = false;
-    look_begin(&k, s, now, x, y);
+    area_begin(&k, s, now, x, y);
     if (!k.was)
         return 0;
     int rc = capture_area(s, k.r, k.is, e);
-    *changed = rc == 0 && look_changed(&k, s, now);
+    *changed = rc == 0 && area_changed(&k, s, now);
     if (*changed)
         rc = watch(&k, s, now, changed, e);
     if (*changed)
         note_differences(&k, s->observed);
-    look_free(&k);
+    area_free(&k);
     return rc;
 }
 
 int observed_under_changed(struct screen *s, const struct observed_now *now, int x, int y, bool *changed,
                            struct err *e)
 {
-    struct look k;
+    struct area k;
     *changed = false;
-    look_begin(&k, s, now, x, y);
+    area_begin(&k, s, now, x, y);
     if (!k.was)
         return 0;
     k.a.hovered = true;
     int rc = capture_area(s, k.r, k.is, e);
-    *changed = rc == 0 && look_changed(&k, s, now);
-    look_free(&k);
+    *changed = rc == 0 && area_changed(&k, s, now);
+    area_free(&k);
     return rc;
 }
 

@@ -1,4 +1,4 @@
-/* observed_impl.h - the observation of a screen, and what its files share.  Private to observed*.c. */
+/* observed_impl.h - the observation of a screen and functions shared by observed*.c. */
 #ifndef HOLORUN_SCREEN_OBSERVED_IMPL_H
 #define HOLORUN_SCREEN_OBSERVED_IMPL_H
 
@@ -19,19 +19,20 @@ struct observed_now { /* result of compare_windows() */
 };
 
 struct observed {
-    struct image frame; /* the view, without the pointer */
+    struct image frame; /* the view without the pointer */
     struct screen_rect view;
     int64_t taken; /* clock_ns() */
     struct observed_top tops[OBSERVED_TOPS];
     int n;
-    Window focus, focus_top; /* as the server has it, None: the pointer's window; the child of the root */
-    Window client;           /* the program's window that has the keyboard */
+    /* X input focus, None: the window under the pointer; its ancestor below the root */
+    Window focus, focus_top;
+    Window client; /* focused application window */
     struct screen_rect client_rect;
     char title[512];
-    int held; /* keys that were down */
+    int held; /* number of keys that were down */
 
-    /* since then */
-    struct observed_aim { /* the place that the pointer was sent to */
+    /* since the observation */
+    struct observed_aim { /* the position to which the pointer was sent */
         bool valid;
         int x, y;
         Window top;
@@ -40,36 +41,37 @@ struct observed {
     struct observed_press {
         int x, y;
         Window top;
-    } pressed[OBSERVED_PRESSED]; /* a ring */
-    int n_pressed, presses;      /* own presses of buttons; all, with keys */
-    Window typed_into;           /* the focus that keys were last allowed for */
+    } pressed[OBSERVED_PRESSED]; /* ring buffer */
+    int n_pressed, presses;      /* button presses; all presses including keys */
+    Window typed_into;           /* focus for which keys were last allowed */
     struct observed_change change;
     struct observed_now now;
 
-    /* from one observation to the next, and before the first: places that change by themselves */
+    /* kept across observations, and present before the first: areas that change by themselves */
     struct observed_cell {
-        int64_t changed, busy; /* clock_ns() of the last change; ... until which it does not count */
-        int64_t stopped;       /* last refusal because of it */
+        int64_t changed, busy; /* clock_ns() of the last change; of the end of the busy time */
+        int64_t stopped;       /* clock_ns() of the last refusal because of this cell */
         int stops;
-        bool differs; /* in the last comparison that refused */
+        bool differs; /* in the last comparison that refused an event */
     } * cells;
     int columns, rows;
 };
 
-/* The observation to compare with; NULL: there is none. */
+/* Returns the observation to compare with, or NULL. */
 struct observed *observed_active(const struct screen *s);
-/* Fills o->frame with the last capture; false: that is not possible. */
+/* Fills o->frame with the last screenshot. Returns false if that is not possible. */
 bool observed_keep_frame(struct screen *s, struct observed *o, const struct image *frame);
-/* Whether the pixels around a place differ; waits up to a second to see whether they keep changing.  -1:
- * stopped, or the display is lost. */
+/* Returns in *changed whether the pixels around a position differ. Monitors a difference for up to 4 s
+ * (WATCH_MS, then CLOCK_MS for a clock). Returns -1 with e if stopped or the display is lost. */
 int observed_pixels_changed(struct screen *s, const struct observed_now *now, int x, int y, bool *changed,
                             struct err *e);
-/* The same just before the press, with the pointer there, without waiting. */
+/* Checks just before the press, with the pointer at the target, without waiting. */
 int observed_under_changed(struct screen *s, const struct observed_now *now, int x, int y, bool *changed,
                            struct err *e);
-/* Whether more than CONTENT_SHARE of a window's tiles differ. */
+/* Returns whether more than content_share (30 %) of a window's tiles differ. */
 bool observed_window_changed(struct screen *s, struct screen_rect r);
-/* An event was refused because of the cells that differ; those that refuse repeatedly become busy. */
+/* Notes that an event was refused because of the differing cells; cells that refuse repeatedly become
+ * busy. */
 void observed_note_stop(struct observed *o);
 
 #endif

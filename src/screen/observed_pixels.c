@@ -1,15 +1,14 @@
-/* observed_pixels.c - whether the neighbourhood of a target still shows the same.
+/* observed_pixels.c - compares the pixels around a target then and now.
  *
- * Both pictures become maps of shapes: pixels that differ from the most frequent brightness of their block of
- * 16x16.  Another background (hover, focus, selection) leaves these maps as they are; another text does not.
+ * Both images become maps of shapes: pixels that differ from the most frequent brightness of their 16x16
+ * block. A changed background (hover, focus, selection) does not change these maps; a changed text does.
  *
- *   near    72x20 pixels to each side of the target: a changed letter counts, a caret and a frame do not
- *   line    the window's width, 12 rows up and down: counts when more than half of its shapes are others
- *   under   28x12 pixels, just before the press, when hovering may have added something: counts when 20 % of
- *           the edges are gone
- *   scroll  columns of 64 pixels whose rows near the target have changed, and are found higher or lower in
- *           the old picture
- */
+ *   near    72x20 pixels to each side of the target: a changed character counts, a caret or a frame does not
+ *   line    the window's width, 12 rows up and down: counts if more than half of the shapes differ
+ *   under   28x12 pixels, just before the press, when hovering may have added something: counts if 20 % of
+ *           the edges have disappeared
+ *   scroll  columns of 64 pixels whose rows near the target have changed and are found higher or lower in
+ *           the old image */
 #include "screen/private.h"
 
 #include "base/number.h"
@@ -18,24 +17,25 @@
 #include <string.h>
 
 enum {
-    TOLERANCE = 24, /* of a colour channel */
+    TOLERANCE = 24, /* per colour channel */
     CONTRAST = 40,  /* between a shape and its background */
     BLOCK = 16,
     NEAR_X = 72,
     NEAR_Y = 20,
     LINE_Y = 12,
-    UNDER_X = 28, /* under the pointer */
+    UNDER_X = 28, /* around the pointer */
     UNDER_Y = 12,
-    DOT = 3,         /* a smaller difference is a rounded edge */
-    STRAIGHT = 16,   /* pixels of a horizontal border */
-    GONE = 20,       /* of 100 edges of a text: inverted, at most 16 are gone; of another text, 21 to 53 */
+    DOT = 3,       /* smaller differences are antialiased edges */
+    STRAIGHT = 16, /* pixels of a horizontal border */
+    /* percent of the edges of a text: an inverted text loses at most 16, another text 21 to 53 */
+    GONE = 20,
     LETTER = 8,      /* pixels of shapes that must differ */
-    ANY_SHIFTED = 24 /* ... on another background, where edges are rounded differently */
+    ANY_SHIFTED = 24 /* the same on another background, where edges are antialiased differently */
 };
 
 struct maps {
     const struct observed_area *a;
-    uint8_t *raw, *was, *is, *other; /* [h][w]: colours differ; shapes then and now; shapes differ */
+    uint8_t *raw, *was, *is, *other; /* [h][w]: colours differ; shapes then; shapes now; shapes differ */
 };
 
 static int brightness(const uint8_t *p)
@@ -43,7 +43,7 @@ static int brightness(const uint8_t *p)
     return (p[0] * 2 + p[1] * 5 + p[2]) / 8;
 }
 
-/* The most frequent brightness of a block, in bins of 8 that overlap by half. */
+/* Returns the most frequent brightness of a block, in bins of 8 that overlap by half. */
 static int background(const uint8_t *rgb, int w, int x0, int y0, int x1, int y1)
 {
     int bins[34] = {0}, best = 0;
@@ -81,21 +81,21 @@ static int find_differences(struct maps *m)
 
 /* ---- near the target ------------------------------------------------------------------------------ */
 
-struct piece { /* connected pixels */
+struct component { /* a connected component */
     int x0, y0, x1, y1, n;
 };
 
-/* Takes the piece at x, y out of map; returns its extent.  stack: room for all pixels of the region. */
-static struct piece take_piece(uint8_t *map, int w, struct screen_rect r, int x, int y, int *stack)
+/* Removes the component at x, y from map and returns its extent. stack: one int per pixel of the area. */
+static struct component extract_component(uint8_t *map, int w, struct screen_rect r, int x, int y, int *stack)
 {
-    struct piece p = {x, y, x, y, 0};
+    struct component p = {x, y, x, y, 0};
     int n = 0;
     stack[n++] = y * w + x;
     map[y * w + x] = 0;
     while (n) {
         int at = stack[--n], px = at % w, py = at / w;
-        p = (struct piece){int_min(p.x0, px), int_min(p.y0, py), int_max(p.x1, px), int_max(p.y1, py),
-                           p.n + 1};
+        p = (struct component){int_min(p.x0, px), int_min(p.y0, py), int_max(p.x1, px), int_max(p.y1, py),
+                               p.n + 1};
         for (int ny = int_max(py - 1, r.y); ny <= py + 1 && ny < r.y + r.h; ny++)
             for (int nx = int_max(px - 1, r.x); nx <= px + 1 && nx < r.x + r.w; nx++)
                 if (map[ny * w + nx]) {
@@ -106,15 +106,16 @@ static struct piece take_piece(uint8_t *map, int w, struct screen_rect r, int x,
     return p;
 }
 
-/* A thin bar, or a filled block: text cursors. */
-static bool is_caret(const struct piece *p)
+/* Returns whether the component looks like a text cursor: a thin bar or a filled block. */
+static bool is_caret(const struct component *p)
 {
     int w = p->x1 - p->x0 + 1, h = p->y1 - p->y0 + 1;
     return (w <= 3 && h >= 8 && h <= 48) || (w <= 16 && h >= 8 && h <= 48 && p->n >= 0.85 * w * h);
 }
 
-/* Too few pixels for its size to be more than an outline, or a straight part of one. */
-static bool is_frame(const struct piece *p)
+/* Returns whether the component has so few pixels for its size that it is an outline or a straight part of
+ * one. */
+static bool is_frame(const struct component *p)
 {
     int w = p->x1 - p->x0 + 1, h = p->y1 - p->y0 + 1;
     return w >= 24 && (h <= 3 || (h >= 14 && p->n <= 4 * (w + h)));
@@ -126,7 +127,7 @@ static struct screen_rect near_target(const struct observed_area *a, int dx, int
     return screen_rect_intersect(all, r);
 }
 
-/* Pixels of shapes that differ, without one caret and without frames. */
+/* Counts pixels of differing shapes, without frames and without up to two carets. */
 static int count_other(const struct maps *m, struct screen_rect r)
 {
     int n = 0, carets = 0, of_carets = 0, w = m->a->w;
@@ -138,7 +139,7 @@ static int count_other(const struct maps *m, struct screen_rect r)
         for (int x = r.x; x < r.x + r.w; x++) {
             if (!left[y * w + x])
                 continue;
-            struct piece p = take_piece(left, w, r, x, y, stack);
+            struct component p = extract_component(left, w, r, x, y, stack);
             if (p.n < DOT || is_frame(&p))
                 continue;
             if (is_caret(&p))
@@ -148,7 +149,7 @@ static int count_other(const struct maps *m, struct screen_rect r)
         }
     free(left);
     free(stack);
-    return n + (carets > 2 ? of_carets : 0); /* one that has moved is two */
+    return n + (carets > 2 ? of_carets : 0); /* a caret that has moved counts twice */
 }
 
 static bool near_changed(const struct maps *m)
@@ -168,8 +169,8 @@ static bool near_changed(const struct maps *m)
     return count_other(m, r) >= (shifted ? int_max(ANY_SHIFTED, shapes * 35 / 100) : LETTER);
 }
 
-/* Sets out where a pixel differs in brightness from the one to its left or above it.  Straight horizontal
- * parts do not count: they are the borders of a highlight. */
+/* Marks pixels whose brightness differs from the pixel to the left or above. Straight horizontal runs are
+ * ignored: they are borders of a highlight. */
 static void find_edges(const uint8_t *rgb, int w, struct screen_rect r, uint8_t *out)
 {
     for (int y = r.y; y < r.y + r.h; y++) {
@@ -187,7 +188,7 @@ static void find_edges(const uint8_t *rgb, int w, struct screen_rect r, uint8_t 
     }
 }
 
-/* Whether edges under the pointer are gone.  Hovering changes colours and adds frames. */
+/* Returns whether edges under the pointer have disappeared. Hovering changes colours and adds frames. */
 static bool under_changed(const struct maps *m)
 {
     struct screen_rect r = near_target(m->a, UNDER_X, UNDER_Y);
@@ -203,7 +204,7 @@ static bool under_changed(const struct maps *m)
     return gone >= ANY_SHIFTED && gone * 100 >= shown * GONE;
 }
 
-/* ---- the line of the target ------------------------------------------------------------------------ */
+/* ---- the line of the target -------------------------------------------------------------------------- */
 
 static bool line_changed(const struct maps *m)
 {
@@ -232,7 +233,7 @@ struct row {
     bool flat;
 };
 
-/* Of edges, which stay when a row is highlighted. */
+/* Hashes the edges of each row; edges do not change when a row is highlighted. */
 static void hash_rows(const uint8_t *rgb, int stride, int w, int h, struct row *out)
 {
     for (int y = 0; y < h; y++) {
@@ -246,8 +247,8 @@ static void hash_rows(const uint8_t *rgb, int stride, int w, int h, struct row *
     }
 }
 
-/* Whether the rows of `is` are those of `was`, `by` rows away.  Many equal rows, as of a border, are found
- * everywhere and prove nothing. */
+/* Returns whether the rows of `is` are found in `was`, `by` rows away. Many equal rows, like those of a
+ * border, match everywhere and do not count. */
 static bool found_shifted(const struct row *was, int n_was, const struct row *is, int n_is, int by)
 {
     int seen = 0, same = 0, unlike = 0;
@@ -269,7 +270,7 @@ static bool column_scrolled(const struct observed_area *a, int x0, int w)
     hash_rows(a->frame->rgb + 3 * ((size_t)top * (size_t)a->frame->w + (size_t)(a->x0 + x0)), a->frame->w, w,
               n, was);
     hash_rows(a->is + (size_t)3 * (size_t)x0, a->w, w, a->h, is);
-    if (found_shifted(was, n, is, a->h, at)) /* where it was */
+    if (found_shifted(was, n, is, a->h, at)) /* not scrolled */
         return false;
     for (int by = 1; by < REACH_ROWS; by++)
         if (found_shifted(was, n, is, a->h, at - by) || found_shifted(was, n, is, a->h, at + by))
@@ -309,7 +310,7 @@ int observed_solid_run(const uint8_t *p, const uint8_t *q, int n)
     return i;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------- */
+/* ---- interface --------------------------------------------------------------------------------------- */
 
 bool observed_area_changed(const struct observed_area *a, uint8_t *where)
 {

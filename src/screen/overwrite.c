@@ -1,21 +1,19 @@
-/* overwrite.c - replaces the text of the field that has the keyboard, and reads the field back.
+/* overwrite.c - replaces the text of the focused field and reads the field back.
  *
  * Toolkits do not agree on a key for "select all": ctrl+a moves the cursor in Tk and in shells, and Chromium
- * ignores it on layouts without Latin letters.  All of them move to the start with Home or ctrl+Home, and
- * extend the selection to the end with shift+End or ctrl+shift+End.  A toolkit ignores the chords that it
- * does not know.
- * The selection goes forwards, since GTK 4 publishes nothing for a selection that goes backwards.  The new
- * text is typed over the selection: BackSpace is pressed only to empty a field, and only when text is known
- * to be selected.
+ * ignores it on layouts without Latin letters. All of them move to the start with Home or ctrl+Home and
+ * extend the selection to the end with shift+End or ctrl+shift+End; a toolkit ignores the chords that it does
+ * not support. The selection goes forwards, because GTK 4 does not publish a backward selection. The new text
+ * is typed over the selection: BackSpace is pressed only to empty a field, and only if text is known to be
+ * selected.
  *
- * Afterwards the same keys select the new text.  Programs publish selected text as PRIMARY, so this process
- * takes PRIMARY first, waits until a program takes it over, and reads the content of the field from it.
- * Some fields publish nothing, or one sign for each character, and secrets must not be published.  Such a
- * field is not read back.
+ * Afterwards the same keys select the new text. Programs publish selected text as PRIMARY, so this process
+ * takes PRIMARY first, waits until a program takes it over, and reads the content of the field from it. Some
+ * fields publish nothing or one placeholder per character, and secrets must not be published. Such a field is
+ * not read back.
  *
- * In a terminal no key empties the line for every program, and at a prompt the rest of the old line would
- * become part of a command.  In a table these keys move to other cells.  Both are refused.
- */
+ * In a terminal no key empties the line in every program, and at a prompt the rest of the old line would
+ * become part of a command. In a spreadsheet these keys move to other cells. Both are rejected. */
 #include "screen/private.h"
 
 #include "base/clock.h"
@@ -29,9 +27,9 @@
 #include <string.h>
 
 enum {
-    PUBLISH_MS = 1500, /* from the keys that select to the program's taking PRIMARY */
-    STEADY_MS = 60,    /* between two readings that must agree */
-    CHANGE_MS = 900,   /* within which a reading may become the text: completions close, pages react */
+    PUBLISH_MS = 1500, /* time from the selecting keys until the program takes PRIMARY */
+    STEADY_MS = 60,    /* interval between two readings that must agree */
+    CHANGE_MS = 900,   /* time within which the field may still change: completions close, pages react */
     SHOWN_BYTES = 120
 };
 
@@ -39,11 +37,11 @@ const char screen_terminal_classes[] =
     "term|console|rxvt|alacritty|kitty|^foot(client)?$|^st$|^st-|tilix|guake|yakuake|tilda|ghostty|konsole"
     "|ptyxis|^kgx|warp|tabby|sakura|^hyper$|^contour$|^rio$|black-?box|zutty|^havoc$|^tym$|^wave$|^edex"
     "|germinal|powershell";
-/* Editors in which letters are commands, and spreadsheets. */
+/* editors in which letters are commands; spreadsheets */
 static const char modal_classes[] = "^gvim|^neovide|^emacs|^goneovim";
 static const char table_classes[] = "^libreoffice-calc|^gnumeric|^sc$";
 
-/* ---- where it is refused ------------------------------------------------------------------------- */
+/* ---- where it is rejected ---------------------------------------------------------------------------- */
 
 static bool class_matches(const char *pattern, const struct screen_window *w)
 {
@@ -59,23 +57,25 @@ static int check_program(struct screen *s, struct err *e)
 {
     struct screen_window w;
     if (screen_focused_window(s, &w))
-        return screen_alive(s, e) ? -1 : err_set(e, ERR_FAILED, "the window with the keyboard is not known");
+        return screen_alive(s, e) ? -1
+                                  : err_set(e, ERR_FAILED, "cannot overwrite: the focused window is unknown");
     if (class_matches(screen_terminal_classes, &w) || screen_has_shell(&w))
         return err_set(
             e, ERR_FAILED,
-            "overwrite is not done in a terminal (%.60s): nothing says how its program clears a line; "
-            "send keys instead",
+            "overwrite is not supported in a terminal (%.60s), where no key clears the line in every "
+            "program; send keys instead",
             w.class);
     if (class_matches(modal_classes, &w))
         return err_set(
             e, ERR_FAILED,
-            "overwrite is not done in %.60s, where keys are commands of an editor; send keys instead",
+            "overwrite is not supported in %.60s, where keys are editor commands; send keys instead",
             w.class);
     if (class_matches(table_classes, &w))
-        return err_set(e, ERR_FAILED,
-                       "overwrite is not done in a spreadsheet (%.60s): text typed into a cell replaces its "
-                       "content without it",
-                       w.class);
+        return err_set(
+            e, ERR_FAILED,
+            "overwrite is not supported in a spreadsheet (%.60s): text typed into a cell replaces its "
+            "content, so use a plain type action",
+            w.class);
     return 0;
 }
 
@@ -92,7 +92,8 @@ int screen_overwrite_keys(int index, uint32_t keys[3])
     return counts[index];
 }
 
-/* A list of completions takes ctrl+Home and ctrl+End in Qt, and changes the text. */
+/* Returns whether a completion list is shown: in Qt it consumes ctrl+Home and ctrl+End and changes the
+ * text. */
 static bool popup_shows(struct screen *s)
 {
     struct screen_window one;
@@ -114,14 +115,14 @@ static int press(struct screen *s, uint32_t key, struct err *e)
     return screen_chord(s, &key, 1, e);
 }
 
-/* Waits until a program has taken PRIMARY from w.  *taken: false when none did. */
+/* Waits until a program has taken PRIMARY from w. *taken: whether one did within PUBLISH_MS. */
 static int wait_for_owner(struct screen *s, Window w, bool *taken, struct err *e)
 {
-    enum reading r;
+    enum delivery r;
     *taken = false;
-    if (reader_wait(s, READ_MS, &r, e))
+    if (delivery_wait(s, READ_MS, &r, e))
         return -1;
-    if (r == READING_BEHIND)
+    if (r == DELIVERY_BEHIND)
         return err_set(
             e, ERR_FAILED,
             "unsure whether the text arrived as meant: the program has not read its keys for %d s; "
@@ -136,14 +137,14 @@ static int wait_for_owner(struct screen *s, Window w, bool *taken, struct err *e
     return screen_alive(s, e);
 }
 
-/* Line ends and spaces as the keyboard has them, without line ends at the end. */
+/* Returns a copy with LF line ends and plain spaces, without trailing line ends; the caller frees it. */
 static char *plain(const char *text)
 {
     char *out = xmalloc(strlen(text) + 1, 1), *to = out;
     for (const char *p = text; *p; p++) {
         if (p[0] == '\r' && p[1] == '\n')
             continue;
-        bool space = !strncmp(p, "\xc2\xa0", 2); /* no-break spaces of editable pages */
+        bool space = !strncmp(p, "\xc2\xa0", 2); /* no-break spaces of editable web pages */
         *to++ = space ? ' ' : *p;
         p += space;
     }
@@ -162,8 +163,8 @@ static bool same_content(const char *a, const char *b)
     return same;
 }
 
-/* Reads the selected text until two readings agree on `want`, or on another text after CHANGE_MS.  *out: NULL
- * when it cannot be read. */
+/* Reads the selected text until two readings agree on `want`, or on another text after CHANGE_MS. *out, owned
+ * by the caller, is NULL if the text cannot be read. */
 static int read_selected(struct screen *s, const char *want, char **out, struct err *e)
 {
     char *last = NULL;
@@ -188,7 +189,7 @@ static int read_selected(struct screen *s, const char *want, char **out, struct 
     return screen_alive(s, e);
 }
 
-/* Returns whether the field hides its text: it has one sign for each character. */
+/* Returns whether the field hides its text: it shows one placeholder per character. */
 static bool is_hidden(const char *got, const char *text)
 {
     static const char *const signs[] = {"\xe2\x80\xa2", "\xe2\x97\x8f", "*"}; /* bullet, black circle */
@@ -205,8 +206,9 @@ static bool is_hidden(const char *got, const char *text)
     return false;
 }
 
-/* Reads the selection again after it was made smaller and larger by one character: Firefox does not publish a
- * selection made with ctrl+shift+End.  In text from right to left the order of the two keys is the other. */
+/* Shrinks and extends the selection by one character and reads it again: Firefox does not publish a selection
+ * made with ctrl+shift+End. In right-to-left text the two keys have the opposite effect, so the second try
+ * has another order. */
 static int read_extended(struct screen *s, const char *want, char **out, struct err *e)
 {
     static const uint32_t left[] = {XK_Shift_L, XK_Left}, right[] = {XK_Shift_L, XK_Right};
@@ -220,8 +222,8 @@ static int read_extended(struct screen *s, const char *want, char **out, struct 
     return 0;
 }
 
-/* Selects the content of the field and reads it.  *out, owned by the caller: NULL when nothing was
- * selected, or the selection cannot be read. */
+/* Selects the content of the field and reads it. *out, owned by the caller, is NULL if nothing was selected
+ * or the selection cannot be read. */
 static int read_field(struct screen *s, const char *want, char **out, struct err *e)
 {
     bool taken = false;
@@ -229,7 +231,7 @@ static int read_field(struct screen *s, const char *want, char **out, struct err
     *out = NULL;
     XSetSelectionOwner(s->dpy, XA_PRIMARY, w, CurrentTime);
     XSync(s->dpy, False);
-    int rc = reader_begin(s, e) || select_text(s, e) || wait_for_owner(s, w, &taken, e) ||
+    int rc = delivery_begin(s, e) || select_text(s, e) || wait_for_owner(s, w, &taken, e) ||
                      (taken && (read_selected(s, want, out, e) || read_extended(s, want, out, e)))
                  ? -1
                  : 0;
@@ -238,9 +240,9 @@ static int read_field(struct screen *s, const char *want, char **out, struct err
     return rc;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------ */
+/* ---- interface --------------------------------------------------------------------------------------- */
 
-/* -1 with the content that the field has instead. */
+/* Returns -1 with e, which contains the actual content of the field. */
 static int refuse_content(const char *got, struct err *e)
 {
     char shown[SHOWN_BYTES + 1];
@@ -251,7 +253,7 @@ static int refuse_content(const char *got, struct err *e)
                    strlen(got) > SHOWN_BYTES ? "..." : "");
 }
 
-/* Typing a space and deleting it leaves the text without the completion that browsers add. */
+/* Types the text, a space and BackSpace, which removes the completion that browsers append. */
 static int type_without_completion(struct screen *s, const char *text, struct err *e)
 {
     return screen_type(s, text, strlen(text), e) || screen_type(s, " ", 1, e) || press(s, XK_BackSpace, e)
@@ -266,7 +268,7 @@ static int empty_field(struct screen *s, bool *confirmed, struct err *e)
         return -1;
     bool any = old && *old;
     free(old);
-    if (!any) /* it is empty, or publishes nothing: BackSpace could do anything */
+    if (!any) /* the field is empty or publishes nothing, and the effect of BackSpace is unknown */
         return 0;
     if (press(s, XK_BackSpace, e) || read_field(s, "", &left, e))
         return -1;
@@ -283,7 +285,8 @@ static int write_line(struct screen *s, const char *text, bool *confirmed, struc
         free(got);
         return -1;
     }
-    if (got && strlen(got) > strlen(text) && !strncmp(got, text, strlen(text))) { /* it is selected */
+    /* the completion is selected */
+    if (got && strlen(got) > strlen(text) && !strncmp(got, text, strlen(text))) {
         free(got);
         got = NULL;
         if (type_without_completion(s, text, e) || read_field(s, text, &got, e)) {
@@ -299,7 +302,7 @@ static int write_line(struct screen *s, const char *text, bool *confirmed, struc
     return rc;
 }
 
-/* Replaces the text by a secret.  Nothing is read back: the value must not become a selection. */
+/* Replaces the text by a secret without reading it back: the value must not become a selection. */
 static int overwrite_secret(struct screen *s, const char *utf8, size_t len, struct err *e)
 {
     if (select_text(s, e))
@@ -309,8 +312,8 @@ static int overwrite_secret(struct screen *s, const char *utf8, size_t len, stru
     return screen_type_secret(s, utf8, len, e);
 }
 
-/* Types the rest of a text whose first line was written.  Further lines are read back with the first one,
- * unless a tab leaves the field, or the text ends with its only line end, which may submit a form. */
+/* Types the rest of a text after its first line. Further lines are read back together with the first, unless
+ * a tab leaves the field or the text ends with its only line end, which may submit a form. */
 static int write_rest(struct screen *s, const char *text, size_t line, bool *confirmed, struct err *e)
 {
     char *got = NULL;
@@ -337,7 +340,8 @@ int screen_overwrite(struct screen *s, const char *utf8, size_t len, bool secret
     if (secret)
         return overwrite_secret(s, utf8, len, e);
     char *all = xasprintf("%.*s", (int)len, utf8);
-    size_t line = strcspn(all, "\t\r\n"); /* the field is read before what may leave it */
+    /* the first line is read back before a tab or line end can leave the field */
+    size_t line = strcspn(all, "\t\r\n");
     char *text = xasprintf("%.*s", (int)line, all);
     int rc = line ? write_line(s, text, confirmed, e) : empty_field(s, confirmed, e);
     rc = rc || write_rest(s, all, line, confirmed, e) ? -1 : 0;

@@ -1,10 +1,9 @@
-/* paste.c - text through the selections, where keys cannot give it (typing.c).
+/* paste.c - enters text through the clipboard when keys cannot produce it (typing.c).
  *
- * We own CLIPBOARD and PRIMARY for a moment, press Shift+Insert (terminals take PRIMARY, nearly everything
- * else CLIPBOARD) and answer requests.  The clipboard's old content is read first and offered again
- * afterwards, as long as this connection lives.  The last resort: a page may refuse a paste, a terminal may
- * ask about it.
- */
+ * We temporarily own CLIPBOARD and PRIMARY, press Shift+Insert (terminals paste PRIMARY, most other programs
+ * CLIPBOARD) and answer the requests. The old content of the clipboard is read first and offered again
+ * afterwards, as long as this connection exists. Pasting is the last resort: a page may reject it, and a
+ * terminal may ask for confirmation. */
 #include "screen/private.h"
 
 #include "base/clock.h"
@@ -21,12 +20,12 @@ static Atom atom(struct screen *s, const char *name)
     return XInternAtom(s->dpy, name, False);
 }
 
-/* ---- serving ---------------------------------------------------------------------------------- */
+/* ---- answering requests ------------------------------------------------------------------------------ */
 
 static bool write_answer(struct screen *s, const XSelectionRequestEvent *rq, Atom property)
 {
     Atom utf8 = atom(s, "UTF8_STRING"), targets = atom(s, "TARGETS");
-    if (rq->owner != s->paste_window) /* overwrite.c has taken PRIMARY, and has nothing to give */
+    if (rq->owner != s->paste_window) /* overwrite.c owns PRIMARY and has no text to offer */
         return false;
     if (rq->target == targets) {
         Atom known[] = {targets, utf8, atom(s, "TEXT"), XA_STRING};
@@ -44,10 +43,10 @@ static bool write_answer(struct screen *s, const XSelectionRequestEvent *rq, Ato
 
 void paste_answer(struct screen *s, const XSelectionRequestEvent *rq)
 {
-    struct xtrap t; /* the window that asks may be gone */
+    struct xtrap t; /* the requesting window may have closed */
     xtrap_begin(&t, s->dpy);
     s->offers_asked++;
-    Atom property = rq->property ? rq->property : rq->target; /* old clients */
+    Atom property = rq->property ? rq->property : rq->target; /* obsolete clients send no property */
     XEvent reply = {.xselection = {.type = SelectionNotify,
                                    .requestor = rq->requestor,
                                    .selection = rq->selection,
@@ -67,7 +66,7 @@ void paste_close(struct screen *s)
     s->paste_window = None;
 }
 
-/* ---- the clipboard's old content -------------------------------------------------------------- */
+/* ---- old content of the clipboard -------------------------------------------------------------------- */
 
 static char *read_old(struct screen *s)
 {
@@ -111,8 +110,8 @@ static void offer(struct screen *s, char *text)
 
 /* ---- pasting ---------------------------------------------------------------------------------- */
 
-/* Until the text was taken, the program has read its keys, and nobody has asked for a while: some programs
- * ask twice, and one that stalls in between would get nothing. */
+/* Waits until the text was fetched, the program has consumed its keys, and no request has arrived for
+ * MORE_MS: some programs ask twice, and a program that stalls in between would get nothing. */
 static int wait_for_taker(struct screen *s, struct err *e)
 {
     int64_t start = clock_ns(), quiet = start;
@@ -124,21 +123,21 @@ static int wait_for_taker(struct screen *s, struct err *e)
             quiet = clock_ns();
         }
         if (s->offers_taken && clock_ms_since(quiet) > MORE_MS) {
-            enum reading r;
+            enum delivery r;
             if (confirmed == asked)
                 return 0;
             confirmed = asked;
-            if (reader_wait(s, READ_MS, &r, e))
+            if (delivery_wait(s, READ_MS, &r, e))
                 return -1;
-            if (r == READING_BEHIND)
+            if (r == DELIVERY_BEHIND)
                 return err_set(e, ERR_FAILED,
-                               "unsure whether the text arrived as meant: the program took it and has not "
+                               "unsure whether the text arrived as meant: the program fetched it but has not "
                                "read its keys for 8 s; look at it");
             quiet = clock_ns();
         }
         if (!s->offers_taken && clock_ms_since(start) > READ_MS)
             return err_set(e, ERR_FAILED,
-                           "keys cannot give this text, and nothing took it from the clipboard");
+                           "cannot enter this text: no key produces it, and no program pasted it");
         if (screen_wait(s, 10, e))
             return -1;
     }

@@ -1,4 +1,4 @@
-/* pixels.c - the server's pixels to RGB, with a fast path for 32-bit BGRX. */
+/* pixels.c - converts pixels of the X server to RGB, with a fast path for 32-bit BGRX. */
 #include "screen/private.h"
 
 #include <stddef.h>
@@ -17,7 +17,7 @@ static struct channel channel_of(unsigned long mask)
     return c;
 }
 
-/* Scales v from `bits` bits to 8: all ones become 255. */
+/* Scales v from `bits` bits to 8; the largest value becomes 255. */
 static uint8_t scale(uint32_t v, int bits)
 {
     if (bits == 8)
@@ -53,7 +53,7 @@ int pixels_to_rgb(const XImage *from, uint8_t *rgb, int w, int h, struct err *e)
     bool msb = from->byte_order == MSBFirst;
     if (from->format != ZPixmap || from->bits_per_pixel % 8 || bytes < 2 || bytes > 4 || !r.bits || !g.bits ||
         !b.bits || w > from->width || h > from->height)
-        return err_set(e, ERR_ENV, "screen pixels of %d bits (masks %lx %lx %lx) are not understood",
+        return err_set(e, ERR_ENV, "unsupported pixel format: %d bits per pixel, masks %lx %lx %lx",
                        from->bits_per_pixel, from->red_mask, from->green_mask, from->blue_mask);
 
     bool bgrx = bytes == 4 && !msb && from->red_mask == 0xff0000 && from->green_mask == 0xff00 &&

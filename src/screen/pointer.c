@@ -1,13 +1,12 @@
-/* pointer.c - motion, buttons, drags, wheel.
+/* pointer.c - pointer motion, buttons, drags and the wheel.
  *
- * A person may use the mouse at any time.  Before each press, turn of the wheel and motion of a drag the
- * pointer must be where this program put it, and nobody else may hold a button.  Otherwise the action fails,
- * and its button is released where it was pressed (held.h).
+ * The user may use the mouse at any time. Before each press, wheel click and drag motion the pointer must be
+ * where this program moved it, and nobody else may hold a button. Otherwise the action fails, and its button
+ * is released where it was pressed (held.h).
  *
- * The delays are what toolkits need: hover effects between arriving and pressing, presses apart but within
- * the double-click time, a drag that crosses the threshold in small steps and rests at the target so that
- * drop sites answer.  Wheel clicks are buttons 4 to 7.
- */
+ * Toolkits require the delays: hover effects need time between arrival and press, two presses must be
+ * separate but within the double-click time, and a drag must cross the threshold in small steps and pause at
+ * the target so that drop sites respond. Wheel clicks are buttons 4 to 7. */
 #include "screen/private.h"
 
 #include "base/number.h"
@@ -20,7 +19,7 @@
 #include <string.h>
 
 enum {
-    HOVER_MS = 30,   /* from arriving to the press */
+    HOVER_MS = 30,   /* from arrival to press */
     DOWN_MS = 30,    /* from press to release */
     BETWEEN_MS = 60, /* from release to the next press */
     WHEEL_MS = 15,
@@ -30,8 +29,8 @@ enum {
     DRAG_START_MS = 80, /* from the press to the first motion */
     DRAG_STEP_MIN_MS = 10,
     DRAG_DWELL_MS = 150,
-    BUTTON_WAIT_MS = 1000, /* for somebody else to release a button */
-    DRAG_NUDGE = 4,        /* three of these cross every toolkit's threshold of about 8 px */
+    BUTTON_WAIT_MS = 1000, /* time for somebody else to release a button */
+    DRAG_NUDGE = 4,        /* three of these exceed the drag threshold of every toolkit (about 8 px) */
 };
 
 int screen_pointer(struct screen *s, int *x, int *y)
@@ -44,15 +43,15 @@ int screen_pointer(struct screen *s, int *x, int *y)
     return 0;
 }
 
-/* ---- what somebody else does ------------------------------------------------------------------- */
+/* ---- input of others --------------------------------------------------------------------------------- */
 
 void pointer_forget_place(struct screen *s)
 {
     s->put_x = s->put_y = -1;
 }
 
-/* Reads the pointer's place; *buttons: those that somebody else holds, bit 0 for button 1.  -1 with e: the
- * display is lost, or the pointer is on another screen. */
+/* Reads the pointer position. *buttons: buttons that somebody else holds, bit 0 for button 1. Returns -1 with
+ * e if the display is lost or the pointer is on another screen. */
 static int query(struct screen *s, int *x, int *y, unsigned *buttons, struct err *e)
 {
     unsigned char map[HELD_BUTTONS];
@@ -72,7 +71,7 @@ static int query(struct screen *s, int *x, int *y, unsigned *buttons, struct err
     return here ? 0 : err_set(e, ERR_FAILED, "the pointer is on another screen");
 }
 
-/* What became of the action that somebody else has disturbed. */
+/* Returns the outcome of a disturbed action, for the message. */
 static const char *consequence(const struct screen *s)
 {
     return held_any_button(&s->held) ? "the button was released where it was pressed" : "nothing was done";
@@ -84,8 +83,8 @@ static int refuse_button(const struct screen *s, unsigned buttons, struct err *e
                    consequence(s));
 }
 
-/* Releases a button that an earlier action has left down, as consequence() says. */
-static void take_back(struct screen *s)
+/* Releases a button that an earlier action has left down, as consequence() announces. */
+static void release_leftover(struct screen *s)
 {
     if (held_any_button(&s->held))
         screen_release_all(s);
@@ -98,7 +97,7 @@ int pointer_wait_for_buttons(struct screen *s, struct err *e)
     for (int ms = 0; query(s, &x, &y, &buttons, NULL), buttons; ms += 20) {
         if (ms >= BUTTON_WAIT_MS) {
             refuse_button(s, buttons, e);
-            take_back(s);
+            release_leftover(s);
             return -1;
         }
         if (screen_wait(s, 20, e))
@@ -107,9 +106,9 @@ int pointer_wait_for_buttons(struct screen *s, struct err *e)
     return screen_alive(s, e);
 }
 
-/* Returns -1 if the pointer is not where this program put it, or somebody else holds a button.  The server
- * itself moves the pointer out of a gap between monitors.  After a failure the next action begins from where
- * the pointer is. */
+/* Returns -1 with e if the pointer is not where this program moved it, or somebody else holds a button. A
+ * pointer sent into a gap between monitors is not checked, because the server moves it out. After a failure
+ * the next action starts from the actual position. */
 static int check_undisturbed(struct screen *s, struct err *e)
 {
     int x, y, put_x = s->put_x, put_y = s->put_y;
@@ -125,8 +124,8 @@ static int check_undisturbed(struct screen *s, struct err *e)
                    y, consequence(s));
 }
 
-/* Returns whether a device of a person holds a button.  The server shows a button that two devices hold as
- * held once, and ignores the release by the first of them. */
+/* Returns whether a device of the user holds a button. The server counts a button that two devices hold only
+ * once, and ignores the release by the first of them. */
 static bool held_by_device(struct screen *s)
 {
     int n = 0;
@@ -145,7 +144,7 @@ static bool held_by_device(struct screen *s)
 
 /* ---- motion ------------------------------------------------------------------------------------ */
 
-/* Coordinates are clamped: they are 16 bits on the wire and would wrap. */
+/* Moves the pointer. Coordinates are clamped, because they are 16 bits on the wire and would wrap. */
 static int motion(struct screen *s, int x, int y, struct err *e)
 {
     if (input_begin(s, true, e))
@@ -166,7 +165,7 @@ static int move(struct screen *s, int x, int y, struct err *e)
     if (observed_aim(s, x, y, e))
         return -1;
     for (int attempt = 0; attempt < 2; attempt++) {
-        /* XTEST ignores the screen number: a pointer on another X screen is warped to ours first */
+        /* XTEST ignores the screen number: a pointer on another X screen is first warped to ours */
         if (screen_pointer(s, &at_x, &at_y))
             XWarpPointer(s->dpy, None, s->root, 0, 0, 0, 0, x, y);
         if (motion(s, x, y, e))
@@ -197,8 +196,8 @@ int screen_move(struct screen *s, int x, int y, struct err *e)
 
 /* ---- buttons ----------------------------------------------------------------------------------- */
 
-/* The server applies the pointer mapping to XTEST too: with a left-handed mapping button 1 is pressed as 3.
- * */
+/* Returns the physical button for a logical one; 0 with e if there is none. The server applies the pointer
+ * mapping to XTEST too: with a left-handed mapping button 1 is pressed as 3. */
 static int physical_button(struct screen *s, int button, struct err *e)
 {
     unsigned char map[256];
@@ -229,7 +228,7 @@ static int button_event(struct screen *s, int physical, bool down, struct err *e
         return -1;
     if (down && check_undisturbed(s, e)) {
         held_unlock(&s->held);
-        take_back(s);
+        release_leftover(s);
         return -1;
     }
     if (down) {
@@ -244,8 +243,8 @@ static int button_event(struct screen *s, int physical, bool down, struct err *e
     return input_end(s, e) || (!down && grab_after_release(s, e)) ? -1 : 0;
 }
 
-/* The end of a drag.  Somebody who has moved the pointer, or holds the button too, would decide where it
- * ends: then it is taken back. */
+/* Ends a drag. If somebody else has moved the pointer or holds the button too, they would determine where it
+ * ends: then it is moved back to its start. */
 static int drop(struct screen *s, int physical, struct err *e)
 {
     int rc = check_undisturbed(s, e);
@@ -253,7 +252,7 @@ static int drop(struct screen *s, int physical, struct err *e)
         rc = err_set(e, ERR_FAILED, "somebody else holds a mouse button; %s", consequence(s));
     if (rc == 0)
         return button_event(s, physical, false, e);
-    screen_release_all(s); /* where it began: see held.h */
+    screen_release_all(s); /* where the drag began: see held.h */
     return -1;
 }
 
@@ -273,8 +272,8 @@ int screen_button(struct screen *s, int button, bool down, struct err *e)
     return rc;
 }
 
-/* Presses and releases; releases even when the wait between fails.  A pointer that somebody else moved
- * meanwhile is put back first. */
+/* Presses and releases a button; releases it even if the wait in between fails. If somebody else moved the
+ * pointer meanwhile, the button is released where it was pressed. */
 static int tap_button(struct screen *s, int physical, double down_ms, struct err *e)
 {
     if (button_event(s, physical, true, e))
@@ -311,7 +310,7 @@ static double segment(const int *xy, int i)
     return hypot(xy[2 * i + 2] - xy[2 * i], xy[2 * i + 3] - xy[2 * i + 1]);
 }
 
-/* The point `at` pixels along the stroke. */
+/* Computes the point `at` pixels along the stroke. */
 static void stroke_point(const struct stroke *k, double at, int *x, int *y)
 {
     int i = 0;
@@ -323,7 +322,7 @@ static void stroke_point(const struct stroke *k, double at, int *x, int *y)
     *y = (int)lround(k->xy[2 * i + 1] + t * (k->xy[2 * i + 3] - k->xy[2 * i + 1]));
 }
 
-/* A motion, and a wait in which nobody else moves the pointer. */
+/* Moves the pointer, waits, and fails if somebody else moved it meanwhile. */
 static int drag_motion(struct screen *s, int x, int y, double wait_ms, struct err *e)
 {
     return motion(s, x, y, e) || screen_wait(s, wait_ms, e) || check_undisturbed(s, e) ? -1 : 0;
@@ -352,7 +351,7 @@ static int drag_moves(struct screen *s, const struct stroke *k, int ms, struct e
         if (drag_to(s, k, start + (k->length - start) * i / steps,
                     step_ms < DRAG_STEP_MIN_MS ? DRAG_STEP_MIN_MS : step_ms, e))
             return -1;
-    /* Two motions of one pixel at the end: drop sites answer motion over themselves. */
+    /* Two motions of one pixel at the end: drop sites respond to motion over themselves. */
     const int *end = k->xy + 2 * (k->n - 1);
     int nudge = end[0] > 0 ? -1 : 1;
     return drag_motion(s, end[0] + nudge, end[1], DRAG_DWELL_MS / 2.0, e) ||
@@ -373,7 +372,7 @@ int screen_drag(struct screen *s, const int *xy, int n, int button, int ms, stru
         return -1;
     if (drag_moves(s, &k, ms > 0 ? ms : DRAG_MS, e) == 0)
         return screen_button(s, button, false, e);
-    screen_release_all(s); /* where it began: see held.h */
+    screen_release_all(s); /* where the drag began: see held.h */
     return -1;
 }
 
@@ -383,7 +382,7 @@ static int wheel(struct screen *s, int button, int clicks, struct err *e)
 {
     int physical = physical_button(s, button, NULL);
     bool shift = false;
-    if (!physical && button >= 6) { /* no horizontal wheel: Shift + vertical */
+    if (!physical && button >= 6) { /* no horizontal wheel: use Shift and the vertical one */
         physical = physical_button(s, button - 2, NULL);
         shift = physical != 0;
     }

@@ -1,9 +1,8 @@
-/* screen.c - one connection: opening, probing the server, closing.
+/* screen.c - opens, probes and closes the connection to a display.
  *
- * Required: an X11 server (not XWayland, whose root does not show Wayland's own windows) with XTEST and a
- * TrueColor root.  MIT-SHM, XFixes, XDamage, RandR and XInput are optional and probed once here; their
- * users have fallbacks.
- */
+ * Required: an X11 server (not Xwayland, whose root does not show Wayland windows) with XTEST, XKEYBOARD and
+ * a TrueColor or DirectColor root. MIT-SHM, XFixes, XDamage, RandR and XInput are optional and probed here
+ * once; the code that uses them has fallbacks. */
 #include "screen/guard.h"
 #include "screen/private.h"
 
@@ -24,8 +23,8 @@
 #include <sys/socket.h>
 
 #define WAYLAND_ADVICE                                                                                       \
-    "holorun drives X11, whose input reaches no window of Wayland; give the agent a desktop of its own "     \
-    "with holorun run --on desk, or log in to an X11 session"
+    "holorun sends X11 input, which does not reach Wayland windows; use a private desktop "                  \
+    "(holorun run --on desk) or log in to an X11 session"
 
 /* ---- open ------------------------------------------------------------------------------------- */
 
@@ -47,9 +46,9 @@ bool screen_xinput_answers(Display *dpy)
     return ask_xinput(dpy) == 0;
 }
 
-/* libXi frees its list of displays when the last of them is closed, even while another thread adds one.
- * So one display is never closed; its connection is shut down at once.  false: it was lost meanwhile,
- * which libXi does not survive for long. */
+/* Keeps one Display with XInput open for the life of the process, with its connection shut down: libXi frees
+ * its list of displays when the last one is closed, even while another thread adds one. Returns false if the
+ * display was lost meanwhile, which damages libXi's memory. */
 static bool keep_xinput(const char *name)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -65,7 +64,7 @@ static bool keep_xinput(const char *name)
     if (dpy && answers && whole) {
         shutdown(ConnectionNumber(dpy), SHUT_RDWR);
         kept = dpy;
-    } else if (dpy) { /* the next screen_open() tries */
+    } else if (dpy) { /* the next screen_open() tries again */
         if (!whole)
             xtrap_half_open();
         xtrap_close(dpy, &lost);
@@ -85,8 +84,8 @@ static int refuse_display(const char *name, struct err *e)
     char file[256];
     bool opens = displays_auth_of(name, file, sizeof file);
     return err_set(e, ERR_ENV,
-                   "cannot open display '%s': no X server there, it does not answer, or it refuses "
-                   "this user (xauth)%s%s",
+                   "cannot open display '%s': no X server there, it does not answer, or it denies access to "
+                   "this user (see xauth)%s%s",
                    name, opens ? "; it opens with XAUTHORITY=" : "", opens ? file : "");
 }
 
@@ -133,13 +132,15 @@ static int probe(void *arg)
     int event, error, major, minor;
     if (!XTestQueryExtension(s->dpy, &event, &error, &s->xtest_major, &s->xtest_minor))
         return err_set(e, ERR_ENV,
-                       "display '%s' has no XTEST extension, so nothing can be clicked or typed; start the "
+                       "display '%s' has no XTEST extension, so clicks and keys cannot be sent; start the "
                        "X server without '-extension XTEST'",
                        s->name);
     if (s->visual->class != TrueColor && s->visual->class != DirectColor)
-        return err_set(e, ERR_ENV, "display '%s' has a palette of %d bits; start it with 24 bits a pixel",
-                       s->name, s->depth);
-    XTestGrabControl(s->dpy, True); /* works during other clients' server grabs */
+        return err_set(
+            e, ERR_ENV,
+            "display '%s' uses a colour palette (depth %d); start the X server with 24 bits per pixel",
+            s->name, s->depth);
+    XTestGrabControl(s->dpy, True); /* makes our requests work during server grabs of other clients */
 
     s->xfixes = XFixesQueryExtension(s->dpy, &event, &error) && XFixesQueryVersion(s->dpy, &major, &minor) &&
                 major >= 2;
@@ -153,8 +154,8 @@ static int probe(void *arg)
         s->randr_event = event;
         XRRSelectInput(s->dpy, s->root, RRScreenChangeNotifyMask);
     }
-    /* xrandr --setmonitor sends only the first; the second tells of windows that open, and of answered
-     * pings */
+    /* xrandr --setmonitor sends only StructureNotify events; SubstructureNotify reports opened windows and
+     * answered pings */
     XSelectInput(s->dpy, s->root, StructureNotifyMask | SubstructureNotifyMask);
     int opcode;
     if (screen_xinput_answers(s->dpy)) {
@@ -166,7 +167,7 @@ static int probe(void *arg)
     minor = XkbMinorVersion;
     s->xkb_event = XkbQueryExtension(s->dpy, &opcode, &event, &error, &major, &minor) ? event : 0;
     if (!s->xkb_event)
-        return err_set(e, ERR_ENV, "display '%s' has no XKEYBOARD extension, so keys cannot be found",
+        return err_set(e, ERR_ENV, "display '%s' has no XKEYBOARD extension, which is needed to find keys",
                        s->name);
     return 0;
 }
@@ -188,7 +189,7 @@ struct screen *screen_open(const struct screen_options *o, struct err *e)
     if (s->options.keymap_settle_ms <= 0)
         s->options.keymap_settle_ms = 50;
     s->view_name = xstrdup(s->options.view ? s->options.view : "all");
-    s->options.view = s->options.display = NULL; /* borrowed only for the call */
+    s->options.view = s->options.display = NULL; /* borrowed only during the call */
     s->held.fd = -1;
     pointer_forget_place(s);
 
@@ -202,8 +203,7 @@ struct screen *screen_open(const struct screen_options *o, struct err *e)
     keyboard_open(s);
     settle_open(s);
     held_open(&s->held, s->name);
-    guard_display(s->stop->slot, s->held.display,
-                  s->held.path); /* before there is a file to be left behind */
+    guard_display(s->stop->slot, s->held.display, s->held.path); /* before a held file can be left behind */
     held_acquire(&s->held, s->dpy, NULL);
     if (screen_alive(s, e))
         goto fail;
@@ -215,13 +215,14 @@ fail:
     return NULL;
 }
 
-/* A program that is behind still translates keys with borrowed keycodes; after a stop there is less time. */
+/* Releases everything before the connection closes. A program that lags still translates keys with borrowed
+ * keycodes, so they are removed after it has caught up; after a stop the wait is shorter. */
 static void release_at_end(struct screen *s)
 {
-    enum reading unused;
+    enum delivery unused;
     if (!s->lost)
         screen_release_all(s);
-    if (!s->lost && spare_bound(s) && reader_wait(s, READ_MS, &unused, NULL))
+    if (!s->lost && spare_bound(s) && delivery_wait(s, READ_MS, &unused, NULL))
         clock_sleep_ms(s->options.keymap_settle_ms);
     spare_restore(s);
     if (s->lost && !s->hung)
@@ -244,8 +245,8 @@ void screen_close(struct screen *s)
         if (s->xdo)
             xdo_free(s->xdo);
         watch_close(s);
-        if (s->stop &&
-            !(s->hung && held_any(&s->held))) /* else the guard releases that when the server wakes */
+        /* otherwise the guard releases everything when the server resumes */
+        if (s->stop && !(s->hung && held_any(&s->held)))
             guard_forget(s->stop->slot);
         if (s->held.display)
             held_close(&s->held);
@@ -266,14 +267,15 @@ int screen_alive(struct screen *s, struct err *e)
     return 0;
 }
 
-/* Keyboard and pointer are this process's: by the file of what is held, and by the server. */
+/* Acquires the input of the display: the lock of the held file, and the selection on the server. */
 static int acquire(struct screen *s, struct err *e)
 {
-    return held_acquire(&s->held, s->dpy, e) || driver_take(s->dpy, s->name, &s->driver, e) ? -1 : 0;
+    return held_acquire(&s->held, s->dpy, e) || input_owner_acquire(s->dpy, s->name, &s->owner_window, e) ? -1
+                                                                                                          : 0;
 }
 
-/* Calls the check of this event.  It may ask other programs for several seconds and has its own time limits:
- * the watchdog must not count that time as an action that hangs. */
+/* Calls the check of this event. The check may query other programs for several seconds and has its own time
+ * limits, so the watchdog must not count that time as a hung action. */
 static int ask_check(struct screen *s, struct err *e)
 {
     screen_set_acting(s, false);
@@ -286,8 +288,8 @@ int screen_may_act(struct screen *s, struct err *e)
 {
     if (screen_alive(s, e) || stop_check(s->stop, e))
         return -1;
-    if (screen_person(s))
-        return err_set(e, ERR_FAILED, "a person uses the %s: nothing more was done", screen_person(s));
+    if (screen_user_input(s))
+        return err_set(e, ERR_FAILED, "a person uses the %s: nothing more was done", screen_user_input(s));
     if (s->check && ask_check(s, e))
         return -1;
     return acquire(s, e);
@@ -320,10 +322,10 @@ void screen_pump(struct screen *s)
     while (s->dpy && !s->lost && XPending(s->dpy)) {
         XEvent ev;
         XNextEvent(s->dpy, &ev);
-        if (ev.type == MappingNotify || ev.type == s->xkb_event) { /* the only ones selected */
+        if (ev.type == MappingNotify || ev.type == s->xkb_event) { /* the only XKB events selected */
             s->map_stale = true;
         } else if (ev.type == ClientMessage) {
-            reader_note_pong(s, &ev.xclient);
+            delivery_note_pong(s, &ev.xclient);
         } else if (s->damage_event && ev.type == s->damage_event + XDamageNotify) {
             s->damage_waiting = true;
         } else if (ev.type == MapNotify) {
@@ -350,7 +352,7 @@ int64_t screen_events_sent(const struct screen *s)
     return s->events;
 }
 
-/* A button that went down where the pointer still is has nothing to take back. */
+/* Returns whether a button is held away from where it was pressed. Otherwise the release needs no motion. */
 static bool is_dragging(struct screen *s)
 {
     int x, y;
@@ -370,12 +372,12 @@ int screen_release_all(struct screen *s)
         keyboard_end(s);
     }
     if (any)
-        pointer_forget_place(s); /* a button was taken back to where it was pressed */
+        pointer_forget_place(s); /* a button was released where it was pressed */
     memset(s->down, 0, sizeof s->down);
     return any;
 }
 
-/* Notices a server that has ended while nothing is asked of it. */
+/* Detects a server that has exited while no request is pending. */
 static void check_connection(struct screen *s)
 {
     struct pollfd p = {.fd = s->dpy && !s->lost ? ConnectionNumber(s->dpy) : -1, .events = POLLRDHUP};
@@ -385,7 +387,7 @@ static void check_connection(struct screen *s)
 
 int screen_wait(struct screen *s, double ms, struct err *e)
 {
-    /* In slices of 10 ms, so that a stop and a lost display are noticed within one. */
+    /* Sleeps in slices of 10 ms, so that a stop or a lost display is noticed within one slice. */
     for (double left = ms;; left -= 10) {
         guard_progress(s->stop->slot);
         check_connection(s);
@@ -414,7 +416,7 @@ void screen_describe(struct screen *s, struct buf *out)
     buf_printf(out, "view: %s %dx%d+%d+%d\n", s->view_name, s->view.w, s->view.h, s->view.x, s->view.y);
     buf_printf(out, "xtest: %d.%d\n", s->xtest_major, s->xtest_minor);
     struct image im = {0};
-    screen_capture(s, &im, NULL); /* tries shared memory */
+    screen_capture(s, &im, NULL); /* tests shared memory */
     image_free(&im);
     buf_printf(out, "shm: %s%s\n", s->shm ? "yes" : "no, ", s->shm ? "" : s->shm_why);
     static const char *const answer[] = {"no", "yes"};
@@ -425,5 +427,5 @@ void screen_describe(struct screen *s, struct buf *out)
     char manager[64];
     window_manager_name(s, manager, sizeof manager);
     buf_printf(out, "window manager: %s\n", manager[0] ? manager : "no");
-    buf_printf(out, "hands: %s\n", acquire(s, NULL) ? "no, another holorun drives this display" : "yes");
+    buf_printf(out, "input: %s\n", acquire(s, NULL) ? "no, display in use by another holorun" : "yes");
 }

@@ -1,17 +1,17 @@
-/* settle.c - waiting until the screen rests.
+/* settle.c - waits until the screen stops changing.
  *
- * At least `min` after an action, then until nothing was redrawn for `quiet` ("quiet"), or two frames 200
- * ms apart have the same tiles ("stable": an animation too small to matter), at most `max` ("timeout").
- * XDamage tells what is redrawn; without it frames are compared at 10 Hz.
+ * The wait ends with one of three results, the first two after at least `min` ms:
+ *   "quiet"     nothing was redrawn for `quiet` ms
+ *   "stable"    two frames at least 200 ms apart have the same tiles; other changes are negligible
+ *   "timeout"   `max` ms have passed
+ * XDamage reports redraws; without it, frames are hashed at 10 Hz. Time in which a program that would draw
+ * waits for a CPU (cpu_wait.c) counts only towards `max`.
  *
- * Before a wait ends so, the active program must answer a ping.  A late answer shows that it was busy,
- * perhaps with what the action asked for, and counts as a change.
+ * Before "quiet" or "stable" is returned, the focused program must answer a ping. A late answer means that
+ * the program was busy, perhaps with the effect of the action, and counts as a change.
  *
- * Time in which a program that would draw waited for a CPU counts for `max` only (cpu_wait.c).
- *
- * A text caret blinks forever: a small area redrawn several times at the same place is a blinker and does
- * not count. Blinkers are remembered from one wait to the next.
- */
+ * A small area that is redrawn repeatedly at one position is a text caret and is ignored, also in later
+ * calls. */
 #include "screen/private.h"
 
 #include "base/clock.h"
@@ -21,19 +21,20 @@
 
 enum {
     BLINK_W = 24,
-    BLINK_H = 40, /* larger areas are never a caret */
+    BLINK_H = 40, /* an area of this width or height or larger is not a caret */
     BLINK_TIMES = 3,
     POLL_MS = 10,
     COMPARE_MS = 200,
     HASH_MS = 100,
 };
 static const double blink_forget_ms = 5000;
-static const double tile_level = 3.0;      /* a caret or one character is about 1.6, a word 4.5 */
-static const double tile_fraction = 0.001; /* of all tiles */
+/* difference from which a tile has changed: a caret or one character gives about 1.6, a word 4.5 */
+static const double tile_level = 3.0;
+static const double tile_fraction = 0.001; /* two frames are the same below this fraction of changed tiles */
 
-struct settle_run { /* one call of screen_settle */
+struct settle_run { /* state of one screen_settle() call */
     int64_t start;
-    double last_change, last_frame; /* ms after start, less cpu_wait_ms */
+    double last_change, last_frame; /* ms since start, without cpu_wait_ms */
     struct cpu_wait cpu_wait;
     double cpu_wait_ms; /* so far */
     struct image frame[2];
@@ -54,7 +55,7 @@ void settle_close(struct screen *s)
     s->damage = None;
 }
 
-/* True when the rectangle is a known blinker; counts it when it is small enough to be one. */
+/* Returns whether r is a known caret; adds a small unknown r to the candidates, replacing the oldest. */
 static bool blinks(struct screen *s, struct screen_rect r)
 {
     if (r.w >= BLINK_W || r.h >= BLINK_H)
@@ -74,7 +75,7 @@ static bool blinks(struct screen *s, struct screen_rect r)
     return false;
 }
 
-/* Reads and clears the damage since the last call; true when some of it counts. */
+/* Fetches and clears the accumulated damage; returns whether any of it is in the view and not a caret. */
 static bool read_damage(struct screen *s)
 {
     XserverRegion region = XFixesCreateRegion(s->dpy, NULL, 0);
@@ -92,7 +93,7 @@ static bool read_damage(struct screen *s)
     return counts;
 }
 
-/* Compares with the frame of at least COMPARE_MS ago. 1 same, 0 not or too early, -1 error. */
+/* Compares a new frame with the previous one; returns 1 if same, 0 if not or too early, -1 with e. */
 static int frames_agree(struct screen *s, struct settle_run *w, double now, struct err *e)
 {
     if (w->have_frame && now - w->last_frame < COMPARE_MS)
@@ -115,7 +116,7 @@ static double elapsed(const struct settle_run *w)
     return clock_ms_since(w->start) - w->cpu_wait_ms;
 }
 
-/* Sets last_change when the screen was redrawn; returns the ms to sleep before the next call, -1 on error. */
+/* Sets last_change if the screen was redrawn; returns the ms to sleep before the next call, or -1 with e. */
 static double poll_changes(struct screen *s, struct settle_run *w, struct err *e)
 {
     w->cpu_wait_ms += cpu_wait_sample(&w->cpu_wait);
@@ -138,8 +139,7 @@ static double poll_changes(struct screen *s, struct settle_run *w, struct err *e
     return HASH_MS;
 }
 
-/* Returns why the screen rests, NULL while it does not: redrawn last quiet_ms ago, or two equal frames.
- * rc: -1 after an error. */
+/* Returns why the wait may end ("quiet" or "stable"), or NULL. *rc is -1 after an error. */
 static const char *at_rest(struct screen *s, struct settle_run *w, const struct settle *p, double now,
                            int *rc, struct err *e)
 {
@@ -153,14 +153,14 @@ static const char *at_rest(struct screen *s, struct settle_run *w, const struct 
     return same > 0 ? "stable" : NULL;
 }
 
-/* Returns whether the active program reads its events.  One that was busy may be about to draw, so that its
- * answer counts as a change. */
+/* Returns whether the focused program answers a ping in time. A program that was busy may be about to draw,
+ * so its late answer counts as a change. */
 static bool program_idle(struct screen *s, struct settle_run *w, const struct settle *p, int *rc,
                          struct err *e)
 {
     bool late = false;
     double left = p->max_ms - elapsed(w) - w->cpu_wait_ms;
-    *rc = reader_answers(s, left > 0 ? left : 0, &late, e);
+    *rc = delivery_ping(s, left > 0 ? left : 0, &late, e);
     if (*rc == 0 && late) {
         w->last_change = elapsed(w);
         w->have_frame = false;

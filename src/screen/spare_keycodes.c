@@ -1,16 +1,17 @@
 /* spare_keycodes.c - borrowed keycodes for characters that the keyboard lacks.
  *
- * A keycode without any keysym is given one.  A client translates a key with the map it has when it reads the
- * event, not with the one that was valid when the key was pressed, so:
- *   - a keycode keeps its keysym until it is needed for another one or the run ends;
- *   - before it gets another one, the program must have read its keys (reader.c);
- *   - both levels get the same keysym: with one level a capital would be the shifted half of a letter key,
+ * A keycode without a keysym is bound to one. A client translates a key with the map that it has when it
+ * reads the event, not with the map at the time of the press. Therefore:
+ *
+ *   - a keycode keeps its keysym until another one needs it or the run ends;
+ *   - before it gets another keysym, the program must have consumed its keys (key_delivery.c);
+ *   - both levels get the same keysym: with one level, a capital would be the shifted half of a letter key,
  *     and O-acute would arrive as o-acute;
- *   - many keysyms are bound together: each change makes every client read the whole map again; then the
+ *   - many keysyms are bound together: each change makes every client read the whole map again, and the
  *     program gets time for that.
- * Bindings are recorded in the held file first, so that the next start can undo them.  Somebody who loads
- * another layout takes them away: keyboard_read() notices.
- */
+ *
+ * Bindings are recorded in the held file first, so that the next start can undo them. A user who loads
+ * another layout removes them; keyboard_read() notices this. */
 #include "screen/private.h"
 
 #include <X11/extensions/XInput2.h>
@@ -39,7 +40,7 @@ static int by_code(const void *a, const void *b)
     return x->code - y->code;
 }
 
-/* Bound keycodes stay in the list; the rest of it are the keycodes that are free now. */
+/* Lists the keycodes: bound ones first, then those that are free now; sorted by keycode. */
 static void list_codes(struct screen *s)
 {
     uint8_t codes[MAX_SPARE];
@@ -67,8 +68,8 @@ int spare_code(struct screen *s, const struct spare *want)
     return 0;
 }
 
-/* Writes the changed keycodes into one device's map with a single request.  The request names a range of
- * keys, so it repeats the keys in between as this device has them. */
+/* Writes the changed keycodes into one device's map with a single request. The request covers a range of
+ * keycodes, so it repeats the keys in between as this device has them. */
 static void write_device(struct screen *s, unsigned device, const bool *changed)
 {
     XkbDescPtr m = XkbGetMap(s->dpy, XkbAllClientInfoMask, device);
@@ -93,10 +94,10 @@ static void write_device(struct screen *s, unsigned device, const bool *changed)
         XkbFreeKeyboard(m, XkbAllComponentsMask, True);
 }
 
-/* All keyboards get the keysyms, as a person may use another one meanwhile.  The server copies the map of
- * the keyboard used last to clients.  With a request for each keycode it would announce as many new mappings,
- * and window managers would grab all their keys again after each.  The server is grabbed because nobody may
- * load another layout between reading a map and writing it. */
+/* Writes the keysyms into the maps of all keyboards, because the user may use another one meanwhile and the
+ * server copies the map of the keyboard used last to clients. One request per keycode would announce as many
+ * mappings, and window managers grab all their keys again after each. The server is grabbed so that nobody
+ * can load another layout between reading and writing a map. */
 static int write_map(struct screen *s, const bool *changed, struct err *e)
 {
     int n = 0;
@@ -129,18 +130,18 @@ static int oldest(struct screen *s, const bool *taken)
     return best;
 }
 
-/* The program must have read what was typed with a keycode that now gets another keysym. */
+/* Waits until the program has consumed the text typed with a keycode that is about to get another keysym. */
 static int wait_before_reuse(struct screen *s, struct err *e)
 {
-    enum reading r;
-    if (reader_wait(s, READ_MS, &r, e))
+    enum delivery r;
+    if (delivery_wait(s, READ_MS, &r, e))
         return -1;
-    if (r == READING_BEHIND)
+    if (r == DELIVERY_BEHIND)
         return err_set(e, ERR_FAILED,
-                       "unsure: the program has not read its keys for %d s, so the text was not "
-                       "typed to its end",
+                       "unsure: the program has not read its keys for %d s, so the text is "
+                       "incomplete",
                        READ_MS / 1000);
-    return r == READING_DONE ? 0 : screen_wait(s, s->options.keymap_settle_ms, e);
+    return r == DELIVERY_DONE ? 0 : screen_wait(s, s->options.keymap_settle_ms, e);
 }
 
 int spare_bind(struct screen *s, const struct spare *want, int n, struct err *e)
@@ -161,7 +162,8 @@ int spare_bind(struct screen *s, const struct spare *want, int n, struct err *e)
             continue;
         int i = oldest(s, taken);
         if (i < 0)
-            return err_set(e, ERR_USAGE, "no key gives U+%04X and no keycode is free for it",
+            return err_set(e, ERR_USAGE,
+                           "cannot type U+%04X: no key produces it and no keycode is free for it",
                            (unsigned)(want[k].keysym & 0xffffff));
         reused |= s->spare[i].keysym != 0;
         next[i] = (struct spare){s->spare[i].code, want[k].keysym, want[k].shifted, s->spare_clock};
@@ -179,7 +181,7 @@ int spare_bind(struct screen *s, const struct spare *want, int n, struct err *e)
         if (changed[i])
             held_set_spare(&s->held, s->spare[i].code, s->spare[i].keysym);
     }
-    return write_map(s, changed, e) || reader_settle(s, e) ? -1 : 0;
+    return write_map(s, changed, e) || delivery_settle(s, e) ? -1 : 0;
 }
 
 bool spare_bound(const struct screen *s)

@@ -1,16 +1,15 @@
-/* stop.c - the stop flags, the signals that set them, and the forced exit.
+/* stop.c - stop flags, the signals that set them, and the forced exit.
  *
- * A first SIGINT, SIGTERM, SIGHUP or SIGUSR1 sets all flags: input stops before its next event, generation
- * before its next token, and the program ends in order.  A second one ends it even when a thread no longer
- * polls its flag. Releasing keys needs Xlib, which a signal handler may not call, so the handler writes to
- * a pipe; a thread that waits for it releases keys and buttons through its own connections and exits.  If
- * that takes two seconds (an X server hangs), SIGALRM ends the process.
+ * The first SIGINT, SIGTERM, SIGHUP or SIGUSR1 sets all flags: input stops before its next event, generation
+ * before its next token, and the program exits normally. A second one ends the program even if a thread no
+ * longer checks its flag. Releasing keys needs Xlib, which a signal handler may not call, so the handler
+ * writes to a pipe; a thread that waits for it releases keys and buttons through its own connections and
+ * exits. If that takes two seconds (an X server hangs), SIGALRM ends the process.
  *
- * The first signal also wakes the threads that watch displays; they release what is pressed, since the
- * thread that sends events may be inside the model.
+ * The first signal also wakes the input monitor threads. They release all pressed keys and buttons, because
+ * the thread that sends events may be in the model.
  *
- * A deadline stops input like the flag, but nothing else, and only until it is reset.
- */
+ * A deadline stops input like the flag, but nothing else, and only until it is reset. */
 #include "screen/stop.h"
 
 #include "screen/guard.h"
@@ -35,7 +34,8 @@ static volatile sig_atomic_t signals_seen;
 static int force_pipe[2] = {-1, -1};
 
 static struct stop slots[STOP_SLOTS];
-static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER; /* to take one; readers need no lock */
+/* for allocating a slot; readers need no lock */
+static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- one screen ------------------------------------------------------------------------------- */
 
@@ -70,8 +70,8 @@ struct stop *stop_open(struct err *e)
         (void)stale;
         s->deadline = 0;
         flag_set(&s->flag, 0);
-        s->used = true; /* from now on screen_stop_all() sets its flag; */
-        stop_reason(s); /* this takes over an earlier request */
+        s->used = true; /* from now on screen_stop_all() sets its flag */
+        stop_reason(s); /* applies an earlier request */
     }
     pthread_mutex_unlock(&slots_lock);
     if (!s)
@@ -94,7 +94,7 @@ void stop_wake(const struct stop *s)
 {
     static const uint64_t one = 1;
     ssize_t n = write(stop_wake_fd(s), &one, sizeof one);
-    (void)n; /* full: it is readable already */
+    (void)n; /* the counter is full: the descriptor is already readable */
 }
 
 void stop_set(struct stop *s, int why)
@@ -121,17 +121,18 @@ int stop_check(struct stop *s, struct err *e)
     int why = stop_reason(s);
     int64_t deadline = s->deadline;
     if (!why && deadline && clock_ns() >= deadline)
-        return err_set(e, ERR_TIME, "the time is over");
+        return err_set(e, ERR_TIME, "time limit reached");
     if (!why)
         return 0;
     if (why == STOP_HUMAN)
-        return err_set(e, ERR_STOPPED, "stopped by a person at the keyboard");
+        return err_set(e, ERR_STOPPED, "stopped by the user at the keyboard");
     if (why == STOP_HANG)
-        return err_set(e, ERR_STOPPED, "stopped by the watchdog: it hung for 2 s with something pressed");
+        return err_set(e, ERR_STOPPED,
+                       "stopped by the watchdog: the run hung for 2 s with a key or button held");
     if (why == STOP_GUARD)
-        return err_set(e, ERR_STOPPED, "stopped: its watchdog process was killed");
+        return err_set(e, ERR_STOPPED, "stopped: the watchdog process was killed");
     if (why == STOP_CORNER)
-        return err_set(e, ERR_STOPPED, "stopped by a person: the pointer rests in the top left corner");
+        return err_set(e, ERR_STOPPED, "stopped by the user: the pointer stayed in the top left corner");
     if (why == STOP_FILE)
         return err_set(e, ERR_STOPPED, "stopped by the stop file");
     if (why == STOP_HOST)
@@ -140,7 +141,7 @@ int stop_check(struct stop *s, struct err *e)
     return err_set(e, ERR_STOPPED, "stopped by signal %s%s", name ? "SIG" : "", name ? name : "?");
 }
 
-/* ---- all of them ------------------------------------------------------------------------------ */
+/* ---- all screens ------------------------------------------------------------------------------------- */
 
 volatile int *screen_stop_flag(const struct screen *s)
 {
@@ -180,7 +181,7 @@ static void on_signal(int sig)
     screen_stop_all(sig);
     if (signals_seen++) {
         ssize_t n = write(force_pipe[1], "x", 1);
-        (void)n; /* a full pipe is readable already */
+        (void)n; /* the pipe is full: it is already readable */
     }
     errno = saved;
 }
@@ -204,7 +205,7 @@ static void *force_end(void *arg)
     pthread_sigmask(SIG_UNBLOCK, &alarm_only, NULL);
     alarm(2);
     held_emergency();
-    static const char text[] = "holorun: asked twice to stop; keys are released, ending now\n";
+    static const char text[] = "holorun: second stop signal; keys are released, exiting now\n";
     ssize_t n = write(STDERR_FILENO, text, sizeof text - 1);
     (void)n;
     _exit(ERR_STOPPED);
@@ -228,7 +229,8 @@ void screen_install_signals(void)
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
         sigaction(ending[i], &sa, NULL);
-    /* A closed pipe or a file at its size limit is an error of write(), not an exit with a button down. */
+    /* A closed pipe or a file at its size limit must make write() fail, not end the process with a button
+     * down. */
     sa.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &sa, NULL);
     sigaction(SIGXFSZ, &sa, NULL);

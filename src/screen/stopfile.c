@@ -1,14 +1,13 @@
-/* stopfile.c - files that stop runs: "stop" in the runtime folder stops all runs of this user, "stop-PID"
- * those of one process, "stop-PID-N" its screen number N.
+/* stopfile.c - stop files: "stop" in the runtime directory stops all runs of this user, "stop-PID" those of
+ * one process, "stop-PID-N" screen number N of that process.
  *
- * A file counts when it is newer than what it stops: the screen, or for the first two the first screen that
- * this process opened.  It contains seconds since 1970; if it is empty, its mtime counts.  "stop" is never
+ * A file counts if it is newer than the screen, or for the first two newer than the first screen that this
+ * process opened. It contains seconds since 1970; if it contains no number, its mtime counts. "stop" is never
  * removed; the others are removed with their process or screen.
  *
  * One thread checks the files for all screens of this process: when inotify reports one, or every 40 ms
- * without inotify.  It is the only one that no X server can hold up, so it also looks after the threads
- * that talk to one: `look` is called for each screen, at least once a second.
- */
+ * without inotify. No X server can block this thread, so it also supervises the input monitor threads:
+ * `check` is called for each screen at least once a second. */
 #include "screen/private.h"
 
 #include "base/file.h"
@@ -32,7 +31,7 @@ enum { POLL_MS = 40, NOTIFIED_POLL_MS = 1000, STACK_BYTES = 256 << 10 };
 
 struct stopfile {
     struct stop *stop;
-    void (*look)(void *);
+    void (*check)(void *);
     void *arg;
     char *own;
     double started; /* seconds since 1970 */
@@ -40,18 +39,18 @@ struct stopfile {
 };
 
 static struct {
-    pthread_mutex_t change, lock; /* of opening and closing; of the list */
+    pthread_mutex_t change, lock; /* change: while opening or closing; lock: for the list */
     struct stopfile *first;
     char *all, *process; /* paths; valid while the list is not empty */
     double started;
-    int notify, end;  /* inotify, -1: none; eventfd */
-    atomic_bool over; /* also seen when the write that wakes the thread has failed */
+    int notify, end;  /* inotify descriptor, -1: none; eventfd */
+    atomic_bool over; /* also ends the thread if the write to the eventfd failed */
     pthread_t thread;
 } poller = {.change = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- polling ---------------------------------------------------------------------------------- */
 
-/* Time of the stop request in seconds since 1970; 0: none. */
+/* Returns the time of the stop request in seconds since 1970; 0: none. */
 static double file_time(const char *path)
 {
     struct stat st;
@@ -84,7 +83,8 @@ static void check_files(void)
     pthread_mutex_unlock(&poller.lock);
 }
 
-/* Reads the pending inotify events; whether one was about a stop file (held files are in the same folder). */
+/* Reads the pending inotify events. Returns whether one was about a stop file; held files are in the same
+ * directory. */
 static bool read_names(int fd)
 {
     char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
@@ -98,12 +98,12 @@ static bool read_names(int fd)
     return found;
 }
 
-static void look_after_screens(void)
+static void check_monitors(void)
 {
     pthread_mutex_lock(&poller.lock);
     for (struct stopfile *f = poller.first; f; f = f->next)
-        if (f->look)
-            f->look(f->arg);
+        if (f->check)
+            f->check(f->arg);
     pthread_mutex_unlock(&poller.lock);
 }
 
@@ -116,7 +116,7 @@ static void *poll_thread(void *arg)
         poll(p, 2, notify < 0 ? POLL_MS : NOTIFIED_POLL_MS);
         if (notify < 0 || read_names(notify))
             check_files();
-        look_after_screens();
+        check_monitors();
     }
     return arg;
 }
@@ -141,7 +141,7 @@ static int poller_start(const char *dir, struct err *e)
     poller.over = false;
     poller.end = eventfd(0, EFD_CLOEXEC);
     poller.notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    /* Not IN_MODIFY: held files in the same folder are written with every press. */
+    /* Without IN_MODIFY, because held files in the same directory are written with every press. */
     if (poller.notify >= 0 &&
         inotify_add_watch(poller.notify, dir, IN_CLOSE_WRITE | IN_MOVED_TO | IN_ATTRIB) < 0) {
         close(poller.notify);
@@ -161,14 +161,14 @@ static double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-struct stopfile *stopfile_open(struct stop *stop, void (*look)(void *), void *arg, struct err *e)
+struct stopfile *stopfile_open(struct stop *stop, void (*check)(void *), void *arg, struct err *e)
 {
     char *dir = file_place(PLACE_RUNTIME, e);
     if (!dir)
         return NULL;
     struct stopfile *f = xcalloc(1, sizeof *f);
     f->stop = stop;
-    f->look = look;
+    f->check = check;
     f->arg = arg;
     f->started = seconds_now();
     f->own = xasprintf("%s/stop-%d-%d", dir, (int)getpid(), stop->number);

@@ -1,20 +1,19 @@
-/* typing.c - text.
+/* typing.c - types text.
  *
- * Each character becomes a keysym.  Keysyms on the keyboard (plain or with Shift) are typed with their own
- * keys; others are bound to free keycodes (spare_keycodes.c), and the text is typed in runs that need no
- * more new keysyms than there are keycodes.  All runs but the last use at most half of the keycodes, so
- * that the next run seldom has to wait until the program has read its keys (reader.c).  On a keyboard
- * without free keycodes, a text that needs one is pasted (paste.c), and so is a text beyond U+FFFF for
- * Java, which drops such keysyms.
+ * Each character becomes a keysym. Keysyms on the keyboard (plain or with Shift) are typed with their own
+ * keys; others are bound to free keycodes (spare_keycodes.c), and the text is typed in runs that need no more
+ * new keysyms than there are keycodes. All runs but the last use at most half of the keycodes, so that the
+ * next run rarely has to wait until the program has consumed its keys (key_delivery.c). On a keyboard without
+ * free keycodes, a text that needs one is pasted (paste.c), and so is a text with characters beyond U+FFFF
+ * for Java, which drops such keysyms.
  *
- * Another layout, a lock or a modifier of a person may come at any time: keyboard and state are read again
- * before each character, and the rest is planned anew.  What the program has read by then, nobody knows.
- * So the text counts as typed only when one program has read all of it, and nothing changed meanwhile;
- * otherwise the text is "unsure": an error that says so, for the model to look.
+ * The layout, locks and modifiers may change at any time: keyboard and state are read again before each
+ * character, and after a change the rest is planned again. The amount of text consumed by then is unknown. So
+ * the text counts as typed only if one program has consumed all of it and nothing changed meanwhile;
+ * otherwise the result is "unsure", an error that asks the model to check.
  *
  * Press and release of a key are sent together: a key that stays down while this process is not scheduled
- * would repeat.
- */
+ * would repeat. */
 #include "screen/private.h"
 
 #include "base/clock.h"
@@ -26,7 +25,8 @@
 
 enum { TEXT_MAX = 1 << 20, MOST_CHANGES = 100 };
 
-/* The text's *n keysyms, owned by the caller; NULL with e. */
+/* Converts the text to *n keysyms; the caller frees them. Returns NULL with e if the text is too long, not
+ * UTF-8 or has a control character. */
 static uint32_t *decode(const char *utf8, size_t len, size_t *n, struct err *e)
 {
     if (len > TEXT_MAX) {
@@ -52,7 +52,7 @@ static uint32_t *decode(const char *utf8, size_t len, size_t *n, struct err *e)
         else if (c == '\t')
             out[(*n)++] = XK_Tab;
         else
-            out[(*n)++] = c < 0x100 ? c : 0x01000000 | c; /* how keysyms encode Unicode */
+            out[(*n)++] = c < 0x100 ? c : 0x01000000 | c; /* keysym encoding of Unicode */
     }
     return out;
 }
@@ -61,11 +61,11 @@ struct typing {
     struct screen *s;
     const uint32_t *text; /* keysyms */
     size_t n, done;
-    bool spare;       /* some were typed with a borrowed keycode */
-    bool changed;     /* keyboard or state, since the first key */
-    bool moved;       /* another program has got the keyboard before the last key */
-    bool grabbed;     /* the keyboard, by a program that may: grab_check_keyboard() */
-    unsigned layouts; /* as planned with: screen.layouts */
+    bool spare;       /* some characters were typed with a borrowed keycode */
+    bool changed;     /* the keyboard map or state has changed since the first key */
+    bool moved;       /* another program has received the focus before the last key */
+    bool grabbed;     /* the keyboard is grabbed by a permitted program: grab_check_keyboard() */
+    unsigned layouts; /* screen.layouts at the time of planning */
     int group;
     struct err *e;
 };
@@ -84,7 +84,8 @@ static bool contains(const struct spare *list, int n, uint32_t v)
     return false;
 }
 
-/* Length of the longest run of the rest with at most `capacity` unmapped keysyms, returned in need. */
+/* Plans the longest run of the remaining text that needs at most `capacity` borrowed keycodes, and lists
+ * these in need. Returns its length. */
 static size_t plan_run(struct typing *t, struct spare *need, int *n_need, int capacity)
 {
     size_t i = t->done;
@@ -109,7 +110,8 @@ static int tap(struct screen *s, int code, int shift, struct err *e)
     return rc;
 }
 
-/* When the window is gone, keys would reach whichever window gets the focus next. */
+/* Checks that the view's window still exists: otherwise keys would reach the window that receives the focus
+ * next. */
 static int check_view(struct screen *s, struct err *e)
 {
     XWindowAttributes a = {0};
@@ -122,12 +124,11 @@ static int check_view(struct screen *s, struct err *e)
         return 0;
     return screen_alive(s, e)
                ? -1
-               : err_set(e, ERR_FAILED,
-                         "window 0x%lx went off the screen while typing: the rest was not typed",
+               : err_set(e, ERR_FAILED, "window 0x%lx disappeared while typing: the rest was not typed",
                          s->view_window);
 }
 
-/* Another program may grab the keyboard in the middle of a text. */
+/* Checks whether another program has grabbed the keyboard during the text. */
 static int check_grab(struct typing *t)
 {
     struct err why = ERR_INIT;
@@ -138,7 +139,8 @@ static int check_grab(struct typing *t)
     return 0;
 }
 
-/* A key that another program has grabbed (a hotkey) would be missing in the text. */
+/* Checks that no key of the run is grabbed by another program as a hotkey: it would be missing in the
+ * text. */
 static int check_hotkeys(const struct typing *t, size_t n)
 {
     struct screen *s = t->s;
@@ -160,15 +162,14 @@ static int check_hotkeys(const struct typing *t, size_t n)
         seen[code][up] = true;
     }
     return grab_key_taken(s, codes, shift, count, &which)
-               ? err_set(
-                     t->e, ERR_FAILED,
-                     "another program has taken a key of this text for itself (a hotkey); the text was not "
-                     "typed to its end")
+               ? err_set(t->e, ERR_FAILED,
+                         "another program has grabbed a key of this text as a hotkey; the text was not "
+                         "typed to its end")
                : screen_alive(s, t->e);
 }
 
-/* Reads the keyboard again.  What a person has set meanwhile is taken off. */
-static int look_again(struct typing *t)
+/* Reads the keyboard again and clears settings that the user has changed meanwhile. */
+static int read_keyboard_again(struct typing *t)
 {
     struct screen *s = t->s;
     if (keyboard_read(s, t->e))
@@ -180,17 +181,18 @@ static int look_again(struct typing *t)
     }
     if (s->layouts != t->layouts || s->state.group != t->group)
         t->changed = true;
-    t->moved = t->moved || (t->done < t->n && reader_changed(s));
+    t->moved = t->moved || (t->done < t->n && delivery_target_changed(s));
     return check_grab(t);
 }
 
-/* Types up to n characters; fewer when the keyboard has changed, and the rest must be planned anew. */
+/* Types up to n characters. Returns 0 early if the keyboard has changed and the rest must be planned again;
+ * -1 on failure. */
 static int type_run(struct typing *t, size_t n)
 {
     struct keypress shift = {0}, k;
     struct screen *s = t->s;
     for (size_t end = t->done + n; t->done < end; t->done++) {
-        if (look_again(t))
+        if (read_keyboard_again(t))
             return -1;
         const struct spare want = spare_of(t->text[t->done]);
         int code = spare_code(s, &want);
@@ -208,7 +210,7 @@ static int type_run(struct typing *t, size_t n)
     return 0;
 }
 
-/* Plans with the keyboard as it is, binds, and types as much as that allows. */
+/* Plans with the current keyboard, binds keycodes, and types as much as possible. */
 static int type_on(struct typing *t)
 {
     struct screen *s = t->s;
@@ -218,7 +220,7 @@ static int type_on(struct typing *t)
     t->layouts = s->layouts;
     t->group = s->state.group;
     size_t run = plan_run(t, need, &n_need, capacity);
-    if (t->done + run < t->n) /* not the last run: use half */
+    if (t->done + run < t->n) /* not the last run: use half of the keycodes */
         run = plan_run(t, need, &n_need, (capacity + 1) / 2);
     if (!run)
         return err_set(t->e, ERR_USAGE, "no key gives U+%04X and no keycode is free for it",
@@ -226,19 +228,20 @@ static int type_on(struct typing *t)
     return spare_bind(s, need, n_need, t->e) || check_hotkeys(t, run) || type_run(t, run) ? -1 : 0;
 }
 
-/* -1, with the reason, unless the program has read all of it as it was meant. */
+/* Returns 0 if the program has consumed all of the text and nothing changed meanwhile; otherwise -1 with the
+ * reason. */
 static int confirm(struct typing *t)
 {
-    enum reading r;
-    if (reader_wait(t->s, READ_MS, &r, t->e) || look_again(t))
+    enum delivery r;
+    if (delivery_wait(t->s, READ_MS, &r, t->e) || read_keyboard_again(t))
         return -1;
     const char *why =
-        r == READING_BEHIND   ? "the program has not read its keys for 8 s"
-        : t->moved            ? "the keyboard went to another window meanwhile"
-        : r == READING_NOBODY ? "no window that reads keys had the keyboard"
-        : t->changed          ? "the keyboard layout or its state changed meanwhile"
-        : r == READING_UNKNOWN && t->spare
-            ? "it has characters that are on no key, and nothing tells whether the program took them"
+        r == DELIVERY_BEHIND   ? "the program has not read its keys for 8 s"
+        : t->moved             ? "the keyboard went to another window meanwhile"
+        : r == DELIVERY_NOBODY ? "no window that reads keys had the keyboard"
+        : t->changed           ? "the keyboard layout or its state changed meanwhile"
+        : r == DELIVERY_UNKNOWN && t->spare
+            ? "it has characters without a key, and the program does not report whether it read them"
             : NULL;
     return why ? err_set(t->e, ERR_FAILED, "unsure whether the text arrived as meant: %s; look at it", why)
                : 0;
@@ -255,12 +258,12 @@ static int type_all(struct screen *s, const uint32_t *text, size_t n, struct err
         changes = t.done == before ? changes + 1 : 0;
         if (changes > MOST_CHANGES)
             return err_set(e, ERR_FAILED,
-                           "the keyboard layout changes all the time: the text was not typed to its end");
+                           "the keyboard layout keeps changing: the text was not typed to its end");
     }
     return confirm(&t);
 }
 
-/* Whether keys cannot give this text to the program that has the keyboard. */
+/* Returns whether keys cannot produce this text in the focused program. */
 static bool must_paste(struct screen *s, const uint32_t *text, size_t n)
 {
     struct typing t = {.s = s, .text = text, .n = n};
@@ -271,7 +274,8 @@ static bool must_paste(struct screen *s, const uint32_t *text, size_t n)
     return (beyond && hit_test_java(s)) || (!spare_capacity(s) && plan_run(&t, NULL, &none, 0) < n);
 }
 
-/* Pastes a text through an input method, which would change its keys; line ends and tabs stay keys. */
+/* Pastes the text instead of typing it through an input method, which would change it. Line ends and tabs are
+ * sent as keys. */
 static int paste_lines(struct screen *s, const char *utf8, size_t len, struct err *e)
 {
     for (size_t i = 0; i < len;) {
@@ -291,7 +295,7 @@ static int paste_lines(struct screen *s, const char *utf8, size_t len, struct er
     return 0;
 }
 
-/* A secret is never pasted, and no message mentions its characters. */
+/* Types or pastes a text. A secret is never pasted, and error messages do not contain its characters. */
 static int type_with(struct screen *s, const char *utf8, size_t len, bool secret, struct err *e)
 {
     size_t n;
@@ -300,7 +304,7 @@ static int type_with(struct screen *s, const char *utf8, size_t len, bool secret
     uint32_t *text = decode(utf8, len, &n, e);
     if (!text)
         return -1;
-    int rc = n && (reader_begin(s, e) || keyboard_begin(s, 0, e)) ? -1 : 0;
+    int rc = n && (delivery_begin(s, e) || keyboard_begin(s, 0, e)) ? -1 : 0;
     if (n && rc == 0) {
         char engine[80];
         if (input_method_active(s, engine, sizeof engine))
@@ -313,7 +317,8 @@ static int type_with(struct screen *s, const char *utf8, size_t len, bool secret
         else if (!must_paste(s, text, n))
             rc = type_all(s, text, n, e);
         else if (secret)
-            rc = err_set(e, ERR_USAGE, "no key gives a character of a secret, and secrets are not pasted");
+            rc = err_set(e, ERR_USAGE,
+                         "no key produces a character of the secret, and secrets are not pasted");
         else
             rc = paste_text(s, utf8, len, e);
     }

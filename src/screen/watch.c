@@ -1,23 +1,22 @@
-/* watch.c - what a person does at the display: stopping the run, or using keyboard and pointer.
+/* watch.c - the input monitor: detects stop gestures and user input at the display.
  *
  * A thread with its own connection listens to raw events (XInput 2.1 or newer delivers them even during a
- * keyboard grab).  It sets the screen's stop flag on Escape twice within 0.6 s with no other key between,
- * and, if enabled, when a person has left the pointer in the top left corner for a second.  Our own events
- * do not count.
+ * keyboard grab). It sets the screen's stop flag on Escape twice within 0.6 s without another key in between
+ * and, if enabled, when the user has left the pointer in the top left corner for a second. Our own events do
+ * not count.
  *
- * Once the flag is set, by anybody, this thread releases what is pressed: the thread that sends events may
- * be inside the model.
+ * Once the flag is set, by any thread, the input monitor releases all pressed keys and buttons: the thread
+ * that sends events may be in the model.
  *
- * With heed_person it also listens to buttons and motion: from a person's first event on, input fails until
- * screen_wait_for_person().  On a desktop that viewers watch (SCREEN_VIEWED) that is always so, for they
- * share its pointer; a change of SCREEN_HAND_BACK ends the person's turn at once.
+ * With pause_on_user it also listens to buttons and motion: from the first event of the user until
+ * screen_wait_for_user(), input fails. This is always enabled on a desktop with viewers (SCREEN_VIEWED),
+ * because they share its pointer; a change of SCREEN_HAND_BACK ends the pause at once.
  *
- * It regularly sends itself an event (ping).  When that does not come back, the server hangs, and so does
- * the thread that sends events, inside some X call: both connections are shut down, and that call fails as
- * if the server had died.  So this thread never waits for a reply of the server: it asks through xcb, and
- * looks at each turn whether the answer has come.  A server that stops in the middle of a long message still
- * holds it up, for libxcb waits for the rest: the thread of the stop files notices that its turns have ended.
- */
+ * The thread regularly sends itself an event (ping). If the event does not return, the server hangs, and so
+ * does the thread that sends events, in some X call: both connections are shut down, and that call fails as
+ * if the server had exited. For this reason the input monitor never waits for a reply of the server: it sends
+ * requests through xcb and polls for the replies. A server that stops within a long message still blocks it,
+ * because libxcb waits for the rest; the thread of the stop files detects this (check_turn). */
 #include "screen/guard.h"
 #include "screen/private.h"
 
@@ -48,39 +47,40 @@ enum {
     CORNER_PX = 2,
     CORNER_MS = 1000,
     POLL_MS = 40,
-    CHECK_MS = 5000, /* longest for our own key to come back */
-    PING_MS = 5000,  /* interval */
+    CHECK_MS = 5000, /* maximum time for our own key event to return */
+    PING_MS = 5000,  /* interval between pings */
     SERVER_TIMEOUT_MS = 30000,
-    CLOSING_TIMEOUT_MS = 2000, /* the same once the screen stops or closes */
-    LOOK_MS = 1100,            /* between two looks at the thread's turns */
+    CLOSING_TIMEOUT_MS = 2000, /* the same once the screen is stopped or closing */
+    LOOK_MS = 1100,            /* maximum interval between two calls of check_turn() */
     JOIN_MS = 3000,
     STACK_BYTES = 256 << 10,
 };
 
 struct watch {
     Display *dpy;
-    struct screen *screen; /* its held, stop, options, name; and lost is set */
+    struct screen *screen; /* its held, stop, options and name are read; its lost is set */
     atomic_bool lost, closing, end;
-    Window window;               /* unmapped: receives pings */
-    bool ping_sent;              /* and has not come back */
-    int64_t ping;                /* when it was sent, or came back */
-    _Atomic int64_t turn;        /* clock_ns() when the thread's present turn began; 0: it has none */
-    int64_t looked, looked_turn; /* by check_turn(): when, and that turn */
-    double held_up_ms;           /* in that turn */
+    Window window;               /* unmapped; receives pings */
+    bool ping_sent;              /* sent and not yet returned */
+    int64_t ping;                /* time when the last ping was sent or returned */
+    _Atomic int64_t turn;        /* clock_ns() at the start of the thread's current iteration; 0: none */
+    int64_t looked, looked_turn; /* by check_turn(): time of the last check, and `turn` at that time */
+    double held_up_ms;           /* duration of that iteration */
     int xi_opcode, xkb_event, keyboard_id, pointer_id, escape;
     Atom hand_back;
-    bool armed, released; /* a first Escape went down; and up */
+    bool armed, released; /* a first Escape was pressed; and released */
     int64_t first;
-    bool released_once;     /* since the flag was set */
-    int64_t corner;         /* when a person's pointer came into the corner; 0: it is not there */
-    _Atomic int64_t person; /* clock_ns() of a person's last event; 0: none since screen_wait_for_person() */
+    bool released_once; /* since the flag was set */
+    int64_t corner;     /* time when the user moved the pointer into the corner; 0: it is not there */
+    _Atomic int64_t
+        user_input; /* clock_ns() of the user's last event; 0: none since screen_wait_for_user() */
     _Atomic(const char *) what;
-    unsigned keymap_asked, pointer_asked; /* sequence numbers of questions; 0: none is open */
-    bool moved;                           /* by a person, since the pointer was asked for */
-    atomic_int seen;                      /* our own key events that came back */
+    unsigned keymap_asked, pointer_asked; /* sequence numbers of pending requests; 0: none */
+    bool moved;                           /* moved by the user since the pointer was queried */
+    atomic_int seen;                      /* own key events that returned */
     struct stopfile *files;
     pthread_t thread;
-    int socket; /* dup of the connection's, valid while the thread closes that */
+    int socket; /* duplicate of the connection's socket, still valid while the thread closes the connection */
 };
 
 /* ---- events ----------------------------------------------------------------------------------- */
@@ -92,17 +92,17 @@ static void on_escape(struct watch *w, bool down)
     } else if (w->armed && w->released && clock_ms_since(w->first) <= GESTURE_MS) {
         stop_set(w->screen->stop, STOP_HUMAN);
         w->armed = false;
-    } else if (!w->armed || w->released) { /* else: key repeat */
+    } else if (!w->armed || w->released) { /* otherwise: key repeat */
         w->armed = true;
         w->released = false;
         w->first = clock_ns();
     }
 }
 
-static void person_did(struct watch *w, const char *what)
+static void note_user_input(struct watch *w, const char *what)
 {
     w->what = what;
-    w->person = clock_ns();
+    w->user_input = clock_ns();
 }
 
 static void on_key(struct watch *w, const XIRawEvent *raw)
@@ -117,10 +117,10 @@ static void on_key(struct watch *w, const XIRawEvent *raw)
         on_escape(w, down);
     else
         w->armed = w->armed && !down;
-    person_did(w, "keyboard");
+    note_user_input(w, "keyboard");
 }
 
-/* ---- questions whose answers are not waited for ---------------------------------------------- */
+/* ---- requests whose replies are polled --------------------------------------------------------------- */
 
 static void ask_keymap(struct watch *w)
 {
@@ -142,7 +142,7 @@ static void ask_pointer(struct watch *w)
     xcb_flush(x);
 }
 
-/* The keycode that has Escape in its first column, else in any. */
+/* Sets the keycode that has Escape in its first column, or else in any. */
 static void note_keymap(struct watch *w, const xcb_get_keyboard_mapping_reply_t *r)
 {
     const xcb_keysym_t *keysyms = xcb_get_keyboard_mapping_keysyms(r);
@@ -164,8 +164,8 @@ static void note_pointer(struct watch *w, const xcb_query_pointer_reply_t *r)
         ask_pointer(w);
 }
 
-/* The answer to *asked, if it has come; the caller frees it. */
-static void *take_answer(const struct watch *w, unsigned *asked)
+/* Returns the reply to *asked if it has arrived, otherwise NULL; the caller frees it. */
+static void *poll_reply(const struct watch *w, unsigned *asked)
 {
     void *reply = NULL;
     xcb_generic_error_t *error = NULL;
@@ -177,7 +177,7 @@ static void *take_answer(const struct watch *w, unsigned *asked)
 
 static void read_answers(struct watch *w)
 {
-    void *keymap = take_answer(w, &w->keymap_asked), *pointer = take_answer(w, &w->pointer_asked);
+    void *keymap = poll_reply(w, &w->keymap_asked), *pointer = poll_reply(w, &w->pointer_asked);
     if (keymap)
         note_keymap(w, keymap);
     if (pointer)
@@ -198,7 +198,7 @@ static void on_pointer(struct watch *w, const XIRawEvent *raw)
         w->corner = 0;
         return;
     }
-    person_did(w, "pointer");
+    note_user_input(w, "pointer");
     w->moved = true;
     if (w->screen->options.corner_stop && !w->pointer_asked)
         ask_pointer(w);
@@ -209,7 +209,7 @@ static void read_events(struct watch *w)
     while (!w->lost && XPending(w->dpy)) {
         XEvent ev;
         XNextEvent(w->dpy, &ev);
-        if (ev.type == w->xkb_event) /* another keyboard map; the server withholds MappingNotify */
+        if (ev.type == w->xkb_event) /* the keyboard map has changed; the server withholds MappingNotify */
             ask_keymap(w);
         if (ev.type == ClientMessage && ev.xclient.window == w->window) {
             w->ping_sent = false;
@@ -217,8 +217,8 @@ static void read_events(struct watch *w)
             if (ev.xclient.data.l[0]) /* sent after the releases */
                 held_confirm_released(&w->screen->held);
         }
-        if (ev.type == PropertyNotify && ev.xproperty.atom == w->hand_back && w->person)
-            w->person = 1; /* the quiet that screen_wait_for_person() waits for is over */
+        if (ev.type == PropertyNotify && ev.xproperty.atom == w->hand_back && w->user_input)
+            w->user_input = 1; /* makes the quiet time of screen_wait_for_user() elapse */
         if (ev.type != GenericEvent || ev.xcookie.extension != w->xi_opcode ||
             !XGetEventData(w->dpy, &ev.xcookie))
             continue;
@@ -230,12 +230,12 @@ static void read_events(struct watch *w)
     }
 }
 
-/* ---- a server that hangs ---------------------------------------------------------------------- */
+/* ---- a server that hangs ----------------------------------------------------------------------------- */
 
 static void send_ping(struct watch *w, bool released)
 {
     XEvent ev = {.xclient = {.type = ClientMessage, .window = w->window, .format = 32}};
-    ev.xclient.message_type = XA_WINDOW; /* it means nothing */
+    ev.xclient.message_type = XA_WINDOW; /* a placeholder without meaning */
     ev.xclient.data.l[0] = released;
     XSendEvent(w->dpy, w->window, False, NoEventMask, &ev);
     XFlush(w->dpy);
@@ -253,7 +253,7 @@ static bool is_closing(const struct watch *w)
 static void give_up(struct watch *w)
 {
     struct screen *s = w->screen;
-    warn("display '%s' does not answer: given up", s->name);
+    warn("display '%s' does not respond: connection closed", s->name);
     s->hung = s->lost = w->lost = true;
     shutdown(ConnectionNumber(s->dpy), SHUT_RDWR);
     shutdown(w->socket, SHUT_RDWR);
@@ -271,8 +271,8 @@ static void check_server(struct watch *w)
         send_ping(w, false);
 }
 
-/* From the thread of the stop files: is the watch thread itself held up?  Time in which this thread did not
- * run either does not count, as when the process was suspended. */
+/* Detects a blocked input monitor; called by the thread of the stop files. Time in which that thread did not
+ * run either, for example while the process was suspended, does not count. */
 static void check_turn(void *arg)
 {
     struct watch *w = arg;
@@ -322,29 +322,29 @@ static void *watch_thread(void *arg)
         check_server(w);
     }
     w->turn = 0;
-    xtrap_close(w->dpy, &w->lost); /* here: if it hangs, watch_close() can shut the socket down */
+    xtrap_close(w->dpy, &w->lost); /* in this thread: if it hangs, watch_close() can shut the socket down */
     w->dpy = NULL;
     return NULL;
 }
 
-/* ---- a person --------------------------------------------------------------------------------- */
+/* ---- user input -------------------------------------------------------------------------------------- */
 
-const char *screen_person(const struct screen *s)
+const char *screen_user_input(const struct screen *s)
 {
-    return s->options.heed_person && s->watch && s->watch->person ? s->watch->what : NULL;
+    return s->options.pause_on_user && s->watch && s->watch->user_input ? s->watch->what : NULL;
 }
 
-int screen_wait_for_person(struct screen *s, double quiet_ms, struct err *e)
+int screen_wait_for_user(struct screen *s, double quiet_ms, struct err *e)
 {
     int64_t last = 0;
-    if (!screen_person(s))
+    if (!screen_user_input(s))
         return 0;
     do {
-        last = s->watch->person;
+        last = s->watch->user_input;
         if (screen_wait(s, 20, e))
             return -1;
     } while (clock_ms_since(last) < quiet_ms);
-    atomic_compare_exchange_strong(&s->watch->person, &last, 0);
+    atomic_compare_exchange_strong(&s->watch->user_input, &last, 0);
     pointer_forget_place(s);
     return 0;
 }
@@ -353,16 +353,16 @@ int screen_watch_check(struct screen *s, struct err *e)
 {
     uint8_t code;
     if (!s->watch || keyboard_read(s, NULL) || !keyboard_free_codes(s, &code, 1))
-        return 0; /* no unmapped key to try with */
+        return 0; /* no unmapped key to test with */
     int before = s->watch->seen;
-    if (key_event(s, code, false, e)) /* a release without a press: only raw listeners get it */
+    if (key_event(s, code, false, e)) /* a release without a press: only raw listeners receive it */
         return -1;
     for (int ms = 0; ms < CHECK_MS; ms += 5) {
         if (s->watch->seen != before)
             return 0;
         clock_sleep_ms(5);
     }
-    return err_set(e, ERR_ENV, "this X server does not report what is typed");
+    return err_set(e, ERR_ENV, "this X server does not report key events");
 }
 
 /* ---- start and end ---------------------------------------------------------------------------- */
@@ -419,7 +419,7 @@ static int select_events(void *arg)
     w->window = XCreateWindow(w->dpy, DefaultRootWindow(w->dpy), 0, 0, 1, 1, 0, 0, InputOnly, CopyFromParent,
                               0, NULL);
     w->ping = clock_ns();
-    XTestGrabControl(w->dpy, True); /* works during another client's server grab */
+    XTestGrabControl(w->dpy, True); /* makes requests work during another client's server grab */
     XSync(w->dpy, False);
     return 0;
 }
@@ -452,13 +452,13 @@ int screen_watch(struct screen *s, struct err *e)
 {
     if (s->watch)
         return 0;
-    s->options.heed_person |= window_property(s, s->root, SCREEN_VIEWED, XA_INTEGER) != 0;
+    s->options.pause_on_user |= window_property(s, s->root, SCREEN_VIEWED, XA_INTEGER) != 0;
     struct watch *w = xcalloc(1, sizeof *w);
     w->socket = -1;
     w->screen = s;
     w->keyboard_id = s->keyboard_id;
     w->files = stopfile_open(s->stop, check_turn, w, e);
-    int rc = w->files ? listen_to(w, s->name, s->options.heed_person || s->options.corner_stop, e) : -1;
+    int rc = w->files ? listen_to(w, s->name, s->options.pause_on_user || s->options.corner_stop, e) : -1;
     int failed = rc ? 0 : thread_start(&w->thread, STACK_BYTES, watch_thread, w);
     if (failed)
         rc = err_set(e, ERR_ENV, "cannot start a thread: %s", strerror(failed));

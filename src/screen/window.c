@@ -1,8 +1,7 @@
-/* window.c - the active window, titles and classes, listing.
+/* window.c - the active window, titles and classes, listing of windows.
  *
- * Properties are read with a limit on their size.  Any window may vanish between two requests, so all
- * look-ups are inside an error trap.
- */
+ * Properties are read with a size limit. Any window may vanish between two requests, so all look-ups are made
+ * inside an error trap. */
 #include "screen/private.h"
 
 #include "base/clock.h"
@@ -18,12 +17,12 @@ enum {
     PROPERTY_LONGS = TITLE_MAX / 4,
     TREE_WINDOWS = 20000,
     TREE_DEPTH = 32,
-    MAP_MS = 150, /* within which a window manager shows a window */
+    MAP_MS = 150, /* time for a window manager to show a window */
 };
 
 /* ---- properties ------------------------------------------------------------------------------- */
 
-/* Up to 4 KB of a property of 8-bit elements as valid UTF-8; "" when there is none. */
+/* Reads up to 4 KB of a property of 8-bit elements as valid UTF-8; "" if there is none. */
 static void text_property(struct screen *s, Window w, Atom name, char *out, size_t size)
 {
     Atom type = None;
@@ -68,7 +67,7 @@ void window_title(struct screen *s, Window w, char *out, size_t size)
         text_property(s, w, XA_WM_NAME, out, size);
 }
 
-/* The second string of WM_CLASS: the name that people know. */
+/* Reads the second string of WM_CLASS, the name known to users. */
 void window_class(struct screen *s, Window w, char *out, size_t size)
 {
     XClassHint hint = {0};
@@ -107,7 +106,7 @@ static Window root_property(struct screen *s, const char *name)
 
 /* ---- active window ---------------------------------------------------------------------------- */
 
-/* Without a window manager: the deepest window under the pointer that has a title. */
+/* Returns the deepest window under the pointer that has a title; used without a window manager. */
 static Window named_under_pointer(struct screen *s)
 {
     Window chain[HIT_TEST_DEPTH];
@@ -151,15 +150,16 @@ struct search {
     char title[TITLE_MAX], class[TITLE_MAX];
 };
 
-/* Topmost first, visible windows only; true: visit wants no more.  Not xdo_search_windows(): it frees an
- * uninitialized pointer when a window vanishes meanwhile. */
+/* Visits visible windows, topmost first. Returns true once visit returns true. xdo_search_windows() is not
+ * used: it frees an uninitialized pointer when a window vanishes during the search. */
 static bool search(struct screen *s, struct search *q, Window w, int depth)
 {
     XWindowAttributes a;
     if (--q->budget < 0 || depth > TREE_DEPTH || !XGetWindowAttributes(s->dpy, w, &a) ||
         a.map_state != IsViewable || a.class == InputOnly)
         return false;
-    if (depth == 1 && (a.x + a.width <= 0 || a.y + a.height <= 0)) /* off-screen helpers of window managers */
+    /* off-screen helper windows of window managers */
+    if (depth == 1 && (a.x + a.width <= 0 || a.y + a.height <= 0))
         return false;
     window_title(s, w, q->title, sizeof q->title);
     window_class(s, w, q->class, sizeof q->class);
@@ -200,7 +200,7 @@ void window_manager_name(struct screen *s, char *out, size_t size)
     if (w)
         window_title(s, w, out, size);
     if (xtrap_end(&trap))
-        out[0] = 0; /* the manager is gone */
+        out[0] = 0; /* the manager has exited */
     else if (w && !out[0])
         snprintf(out, size, "unnamed");
 }
@@ -211,7 +211,7 @@ static bool is_redirected(struct screen *s)
     return XGetWindowAttributes(s->dpy, s->root, &a) && a.all_event_masks & SubstructureRedirectMask;
 }
 
-/* Maps a window and waits until it is viewable. */
+/* Maps a window. Returns whether it becomes viewable within MAP_MS. */
 static bool shows_a_window(struct screen *s)
 {
     XWindowAttributes a = {0};
@@ -226,8 +226,8 @@ static bool shows_a_window(struct screen *s)
     return a.map_state == IsViewable;
 }
 
-/* A window manager is the client that has SubstructureRedirect on the root.  While it starts it may lose
- * map requests, so it counts as running once it shows a window of ours. */
+/* Returns whether a window manager is running: a client with SubstructureRedirect on the root. While it
+ * starts it may lose map requests, so it counts as running once it shows a window of ours. */
 bool screen_has_window_manager(struct screen *s)
 {
     if (s->lost)

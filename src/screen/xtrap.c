@@ -1,14 +1,13 @@
-/* xtrap.c - see xtrap.h.
+/* xtrap.c - traps X errors and opens displays safely; see xtrap.h.
  *
- * Xlib has one error handler for the whole process; ours finds the innermost trap of the thread that reads
- * the reply, which is the thread that sent the request since no Display is shared.
+ * Xlib has one error handler per process. Ours finds the innermost trap of the thread that reads the reply,
+ * which is the thread that sent the request, because no Display is shared.
  *
- * Opening a display has two pitfalls.  Xlib sends requests before a Display can be given an exit handler:
- * when the connection breaks then, the I/O error handler jumps out of XOpenDisplay and leaks what that had
- * allocated.  And Xlib holds a lock of all Displays while it waits for a server's first reply: so a server
- * is first asked over a connection of our own.  That also keeps libxcb's words off stderr where the server
- * refuses us: the caller says it.
- */
+ * Opening a display has two problems. Xlib sends requests before a Display can be given an exit handler: if
+ * the connection breaks then, the I/O error handler jumps out of XOpenDisplay and leaks its allocations. And
+ * Xlib holds a lock of all Displays while it waits for a server's first reply, so a server is first probed
+ * over a connection of our own. The probe also keeps libxcb's message off stderr if the server denies access;
+ * the caller reports that. */
 #include "screen/xtrap.h"
 
 #include "base/err.h"
@@ -29,11 +28,11 @@
 
 enum { GREETING_MS = 10000, COOKIE_MAX = 256 };
 
-static atomic_bool half_open; /* a display was lost while extensions were asked for */
+static atomic_bool half_open; /* a display was lost while its extensions were queried */
 static _Thread_local struct xtrap *innermost;
 static _Thread_local int untrapped_errors;
 static atomic_int let_in = -1; /* connection of xtrap_knock(); -1: none */
-static pid_t let_in_of;        /* a child may have other files under its number */
+static pid_t let_in_of;        /* process that opened it; after a fork the number may refer to another file */
 static char cookie_name[] = "MIT-MAGIC-COOKIE-1";
 static _Thread_local sigjmp_buf *opening; /* NULL: this thread is not inside XOpenDisplay */
 
@@ -46,11 +45,11 @@ static int on_error(Display *dpy, XErrorEvent *ev)
             return 0;
         }
     if (!untrapped_errors++)
-        warn("X error %d in request %d.%d, going on", ev->error_code, ev->request_code, ev->minor_code);
+        warn("X error %d in request %d.%d, ignored", ev->error_code, ev->request_code, ev->minor_code);
     return 0;
 }
 
-/* Xlib calls this before the exit handler of the Display, which does the work. */
+/* Called by Xlib before the exit handler of the Display, which does the work. */
 static int on_io_error(Display *dpy)
 {
     (void)dpy;
@@ -59,7 +58,8 @@ static int on_io_error(Display *dpy)
     return 0;
 }
 
-/* An extension seems missing when the connection was lost while it was asked for: the caller learns that. */
+/* Silences Xlib: an extension seems missing if the connection is lost during the query, and the caller
+ * reports that. */
 static int on_missing_extension(Display *dpy, const char *name, const char *reason)
 {
     (void)dpy, (void)name, (void)reason;
@@ -69,13 +69,13 @@ static int on_missing_extension(Display *dpy, const char *name, const char *reas
 static void on_lost(Display *dpy, void *lost)
 {
     *(atomic_bool *)lost = true;
-    XUnlockDisplay(dpy); /* Xlib has locked it and expects an exit */
+    XUnlockDisplay(dpy); /* Xlib has locked it and expects the handler to exit */
 }
 
 void xtrap_setup(void)
 {
     XInitThreads();
-    XSetErrorHandler(on_error); /* a library may have installed its own */
+    XSetErrorHandler(on_error); /* a library may have installed its own handler */
     XSetIOErrorHandler(on_io_error);
     XSetExtensionErrorHandler(on_missing_extension);
 }
@@ -113,7 +113,8 @@ void xtrap_close(Display *dpy, const atomic_bool *lost)
 
 /* ---- opening ---------------------------------------------------------------------------------- */
 
-/* A socket to a local display, ":7" or "unix:7.0"; -1: not local, or no server. */
+/* Connects a socket to a local display, ":7" or "unix:7.0". Returns -1 if it is not local or has no
+ * server. */
 static int connect_local(const char *display)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -137,7 +138,8 @@ static int connect_local(const char *display)
     return -1;
 }
 
-/* The first message of a connection to fd, with a cookie (n 0: none). */
+/* Sends the first message of a connection to fd, with a cookie (n 0: none). Returns false if the cookie is
+ * too long. */
 static bool send_cookie(int fd, const void *data, size_t n)
 {
     struct {
@@ -158,8 +160,8 @@ static bool send_cookie(int fd, const void *data, size_t n)
     return true;
 }
 
-/* The same with the cookie that Xlib would send.  false: another kind of authorization, which only Xlib
- * knows. */
+/* Sends the first message with the cookie that Xlib would send. Returns false, without sending, for other
+ * kinds of authorization, which only Xlib supports. */
 static bool send_setup(int fd, const char *display)
 {
     char host[256] = "", number[24], *names[] = {cookie_name};
@@ -209,14 +211,14 @@ long xtrap_owner(const char *display)
     return rc ? -1 : (long)peer.uid;
 }
 
-/* Whether a local server answers in time and lets this user in.  *fd: our connection to it (-1: none), to be
- * closed once Xlib has its own, since a server without clients begins anew. */
+/* Returns whether a local server answers in time and accepts this user. *fd: our connection to it, -1: none.
+ * Close it after Xlib has its own, because a server without clients resets. */
 static bool is_let_in(const char *display, int *fd)
 {
     unsigned char verdict = 1;
     *fd = connect_local(display);
     if (*fd < 0 || !send_setup(*fd, display))
-        return true; /* XOpenDisplay will tell */
+        return true; /* XOpenDisplay will report it */
     struct pollfd p = {.fd = *fd, .events = POLLIN};
     return poll(&p, 1, GREETING_MS) > 0 && recv(*fd, &verdict, 1, 0) == 1 && verdict != 0;
 }
@@ -226,7 +228,7 @@ static Display *open_trapped(const char *display)
     sigjmp_buf out;
     if (sigsetjmp(out, 0) == 0) {
         opening = &out;
-        /* newer versions of libxcb take "unix:7" for the path of a socket */
+        /* recent versions of libxcb take "unix:7" for the path of a socket */
         bool is_number = !strncmp(display, "unix:", 5) && isdigit((unsigned char)display[5]);
         Display *dpy = XOpenDisplay(is_number ? display + 4 : display);
         opening = NULL;

@@ -1,4 +1,4 @@
-/* api.c - see api.h: what the protocols share. */
+/* api.c - functions that the HTTP protocols share; see api.h. */
 #include "serve/api.h"
 
 #include "base/buf.h"

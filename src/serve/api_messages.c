@@ -1,9 +1,8 @@
-/* api_messages.c - Anthropic's Messages: POST /v1/messages, and /v1/messages/count_tokens.
+/* api_messages.c - Anthropic's Messages API: POST /v1/messages and /v1/messages/count_tokens.
  *
- * A message's content is a list of blocks (parts.h); results of tools stand in a user's message and become
- * messages of the role "tool" before its other blocks.  A result with is_error begins with "Error: " unless
- * its text names an error.  A system message may be among the messages (messages.h).
- */
+ * The content of a message is a list of blocks (parts.h). Tool results are blocks of a user message and
+ * become messages with the role "tool" before its other blocks. A result with is_error is prefixed with
+ * "Error: " unless its text mentions an error. System messages may be among the messages (messages.h). */
 #include "serve/api.h"
 
 #include "serve/parts.h"
@@ -16,7 +15,7 @@
 static const struct api_rename renamed[] = {{"stop_sequences", "stop"}, {NULL, NULL}};
 static const char *const own[] = {"system", "messages", "output_config", "output_format", NULL};
 
-/* Puts "Error: " in front of a result of texts. */
+/* Prefixes a result with "Error: ". */
 static void mark_error(json_t *parts)
 {
     char *text = parts_text(parts, NULL);
@@ -98,7 +97,7 @@ static int add_message(json_t *to, const json_t *m, struct notes *n, struct err 
     if (role && !strcmp(role, "system"))
         return json_array_append(to, (json_t *)(uintptr_t)m);
     if (!role || strcmp(role, "user") != 0)
-        return err_set(e, ERR_USAGE, "'role' must be user, assistant or system");
+        return err_set(e, ERR_USAGE, "invalid 'role': must be user, assistant or system");
     return add_user(to, content, n, e);
 }
 
@@ -171,7 +170,7 @@ static json_t *usage(const struct completion *c)
                      (json_int_t)c->cached_tokens, "cache_creation_input_tokens", 0, "output_tokens", c->n);
 }
 
-/* Takes over the content.  why: NULL while it is being written. */
+/* Builds the message object; takes ownership of content. why: NULL while the message is incomplete. */
 static json_t *message(const struct completion *c, json_t *content, const char *why)
 {
     char *id = api_id(c, "msg_");
@@ -192,7 +191,7 @@ static const char *stop_reason(const struct completion *c)
                                         : "end_turn";
 }
 
-/* An empty block of that part. */
+/* Builds a block of this type. */
 static json_t *block_of(enum reply_part part, const char *text, size_t n)
 {
     if (part == REPLY_THOUGHT)
@@ -232,7 +231,7 @@ static void begin(struct reply_events *s)
         json_pack("{s:s, s:o}", "type", "message_start", "message", message(s->of, json_array(), NULL)));
 }
 
-/* Takes over the block. */
+/* Starts a block and takes ownership of it. */
 static void open_block(struct reply_events *s, json_t *block)
 {
     api_put_event(s->out, "content_block_start",
@@ -250,7 +249,7 @@ static void close_block(struct reply_events *s)
     s->open = false;
 }
 
-/* Takes over the value. */
+/* Sends a delta and takes ownership of the value. */
 static void put_delta(struct reply_events *s, const char *type, const char *key, json_t *value)
 {
     api_put_event(s->out, "content_block_delta",

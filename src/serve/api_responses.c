@@ -1,10 +1,10 @@
-/* api_responses.c - OpenAI's Responses with functions: POST /v1/responses, and /v1/responses/input_tokens.
+/* api_responses.c - OpenAI's Responses API with functions: POST /v1/responses and
+ * /v1/responses/input_tokens.
  *
- * The input is a list of items: messages, calls of tools and their results, thoughts.  Calls of other tools
- * than functions (a shell, a computer, a custom tool) stand in the history as calls of a function with that
- * name.  Replies are lists of items, too; none is stored, so that previous_response_id and item_reference are
- * refused: the whole conversation is sent, and found again by its messages.
- */
+ * The input is a list of items: messages, tool calls and their results, reasoning. Calls of tools other than
+ * functions (a shell, a computer, a custom tool) become calls of a function with that name. Replies are lists
+ * of items, too. Nothing is stored, so previous_response_id and item_reference are rejected: the client sends
+ * the whole conversation, which is matched by its messages. */
 #include "serve/api.h"
 
 #include "base/buf.h"
@@ -22,11 +22,11 @@ static const char *const own[] = {"instructions", "input",      "text",         
 
 struct adding {
     json_t *messages;
-    struct buf thought; /* of the next message or call */
+    struct buf thought; /* reasoning that belongs to the next message or call */
     struct notes *notes;
 };
 
-/* Gives the thought that came before to the assistant's message at the end of the list. */
+/* Attaches the preceding reasoning to the assistant message at the end of the list. */
 static void set_thought(struct adding *a)
 {
     json_t *last = json_array_get(a->messages, json_array_size(a->messages) - 1);
@@ -60,7 +60,7 @@ static int add_result(struct adding *a, const json_t *item, struct err *e)
     return plain && !parts ? -1 : 0;
 }
 
-/* A call of a function, or of another tool by the name of its kind: its arguments are those of the item. */
+/* Adds a call of a function, or of another tool under the name of its type, with the item's arguments. */
 static void add_call(struct adding *a, const char *type, const json_t *item)
 {
     static const char *const keys[] = {"action", "actions", "operation", "arguments", "code", NULL};
@@ -82,7 +82,7 @@ static void add_call(struct adding *a, const char *type, const json_t *item)
     set_thought(a);
 }
 
-/* Records of tools that the vendor ran, and of its own bookkeeping. */
+/* Returns whether the item records a tool that the vendor ran, or the vendor's own bookkeeping. */
 static bool is_record(const char *type)
 {
     static const char *const names[] = {
@@ -115,7 +115,7 @@ static int add_item(struct adding *a, const json_t *item, struct err *e)
         return err_set(e, ERR_USAGE, "an item needs a 'type' or a 'role'");
     if (!strcmp(type, "item_reference"))
         return err_set(e, ERR_USAGE,
-                       "'item_reference' names an item by its id, and items are not stored here: "
+                       "'item_reference' is not supported because items are not stored: "
                        "send the item itself");
     if (!strcmp(type, "reasoning"))
         return add_thought(a, item, e);
@@ -169,7 +169,7 @@ static void set_rest(json_t *out, const json_t *root, struct notes *n)
             notes_ignore(n, "%s", named[i]);
 }
 
-/* Members that need stored replies. */
+/* Rejects members that need stored replies. */
 static int check_stored(const json_t *root, struct err *e)
 {
     static const char *const names[] = {"previous_response_id", "conversation", "prompt", "background"};
@@ -178,8 +178,8 @@ static int check_stored(const json_t *root, struct err *e)
         if (v && !json_is_null(v) && !json_is_false(v))
             return err_set(
                 e, ERR_USAGE,
-                "'%s' is not supported: nothing is stored by an id here; send the whole conversation, "
-                "which continues where it was",
+                "'%s' is not supported because replies are not stored: send the whole conversation, "
+                "which continues from the cache",
                 names[i]);
     }
     return 0;
@@ -212,7 +212,7 @@ static json_t *usage(const struct completion *c)
                      (json_int_t)(c->prompt_tokens + c->n));
 }
 
-/* The tools as the client had them. */
+/* Returns the tools as the client sent them. */
 static json_t *tools_of(const struct completion *c)
 {
     json_t *tool, *list = json_array();
@@ -236,7 +236,7 @@ static json_t *choice_of(const struct completion *c)
                                         : json_string(words[c->body.tools]);
 }
 
-/* Takes over the items. */
+/* Builds the response object; takes ownership of items. */
 static json_t *response(const struct completion *c, json_t *items, const char *status)
 {
     char *id = api_id(c, "resp_");
@@ -252,7 +252,7 @@ static json_t *response(const struct completion *c, json_t *items, const char *s
     return r;
 }
 
-/* An item of a thought or a text that is done or in progress; n of them come before it. */
+/* Builds an item with reasoning or text, complete or in progress. n: number of preceding items. */
 static json_t *item_of(const struct completion *c, enum reply_part part, int n, const char *text, size_t len,
                        bool done)
 {
@@ -313,7 +313,7 @@ static void whole(const struct completion *c, struct buf *out)
 
 /* ---- streamed ---------------------------------------------------------------------------------------- */
 
-/* Takes over the members. */
+/* Sends an event and takes ownership of the members. */
 static void put(struct reply_events *s, const char *type, json_t *members)
 {
     json_object_set_new(members, "type", json_string(type));
@@ -330,13 +330,13 @@ static void begin(struct reply_events *s)
         put(s, types[i], json_pack("{s:o}", "response", response(s->of, json_array(), "in_progress")));
 }
 
-/* Takes over the item. */
+/* Sends an event with an item and takes ownership of the item. */
 static void put_item(struct reply_events *s, const char *type, json_t *item)
 {
     put(s, type, json_pack("{s:i, s:o}", "output_index", s->index, "item", item));
 }
 
-/* Takes over the value. */
+/* Sends an event with a text and takes ownership of the value. */
 static void put_text(struct reply_events *s, const char *type, const char *key, json_t *value, bool content)
 {
     char front[24];

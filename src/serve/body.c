@@ -1,4 +1,4 @@
-/* body.c - see body.h. */
+/* body.c - parses and checks the body of a completion request; see body.h. */
 #include "serve/body.h"
 
 #include "serve/body_text.h"
@@ -25,7 +25,7 @@ static bool has_tool(const struct chat_body *b, const char *name)
 static int check_tools(const struct chat_body *b, struct err *e)
 {
     if ((b->tools == TOOLS_REQUIRED || b->tools == TOOLS_NAMED) && !b->talk.chat.n_tools)
-        return err_set(e, ERR_USAGE, "'tool_choice' without 'tools' that are functions");
+        return err_set(e, ERR_USAGE, "'tool_choice' needs 'tools' with at least one function");
     if (b->tools == TOOLS_NAMED && !has_tool(b, b->tool))
         return err_set(e, ERR_USAGE, "'tool_choice' names '%.60s', which is not one of 'tools'", b->tool);
     return 0;
@@ -35,9 +35,8 @@ static int check_talk(const struct chat_body *b, struct err *e)
 {
     const struct chat_conversation *c = &b->talk.chat;
     if (c->messages[c->n - 1].role == CHAT_ASSISTANT)
-        return err_set(
-            e, ERR_USAGE,
-            "the last message must be a user's or a tool's: the beginning of a reply cannot be given");
+        return err_set(e, ERR_USAGE,
+                       "the last message must have the role user or tool: a reply cannot be prefilled");
     int64_t pixels = 0;
     for (int i = 0; i < b->talk.n_images; i++) {
         if (picture_check(b->talk.files[i], e))
@@ -45,13 +44,13 @@ static int check_talk(const struct chat_body *b, struct err *e)
         pixels += picture_pixels(b->talk.files[i]);
     }
     if (pixels > REQUEST_MAX_PIXELS)
-        return err_set(e, ERR_USAGE, "the pictures of a request have more than %d million pixels",
+        return err_set(e, ERR_USAGE, "the images of the request have more than %d million pixels",
                        REQUEST_MAX_PIXELS >> 20);
     return check_tools(b, e);
 }
 
-/* Reads the schemas that the reply must fit: a bad one is refused before anything is computed, and keywords
- * that are not enforced are noted. */
+/* Compiles the schemas that the reply must match: an invalid one is rejected before the prompt is computed,
+ * and keywords that are not enforced are noted. */
 static int check_schemas(struct chat_body *b, struct err *e)
 {
     json_t *tool;
@@ -76,7 +75,7 @@ static int check_constraints(struct chat_body *b, struct err *e)
 {
     int n = (b->schema != NULL) + b->any_object + (b->dialect != NULL) + (b->tools >= TOOLS_REQUIRED);
     if (n > 1)
-        return err_set(e, ERR_USAGE, "a reply can have one constraint: a schema, or a tool that is called");
+        return err_set(e, ERR_USAGE, "only one constraint is possible: a schema or a required tool");
     if (b->top_logprobs && !b->logprobs)
         return err_set(e, ERR_USAGE, "'top_logprobs' needs 'logprobs'");
     return check_schemas(b, e);

@@ -1,4 +1,4 @@
-/* body_members.c - the members of a request but its messages and tools: see body.h. */
+/* body_members.c - reads the members of a request except messages and tools; see body.h. */
 #include "serve/body.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ static int read_number(const json_t *v, const char *name, double least, double m
     return 0;
 }
 
-/* Whole numbers may be written with a fraction of zeros. */
+/* Returns whether a number is whole; a fraction of zeros is accepted. */
 static bool is_whole(const json_t *v, double *out)
 {
     *out = json_number_value(v);
@@ -87,7 +87,7 @@ static int member_repetition(struct chat_body *b, json_t *v, const char *name, s
     return read_number(v, name, 0.01, 100, &b->sampling.repetition_penalty, e);
 }
 
-/* -1 is llama.cpp's spelling of no limit. */
+/* Reads the maximum number of tokens; -1 means no limit, as in llama.cpp. */
 static int member_max_tokens(struct chat_body *b, json_t *v, const char *name, struct err *e)
 {
     double d;
@@ -172,7 +172,9 @@ static int member_stop(struct chat_body *b, json_t *v, const char *name, struct 
 static int member_n(struct chat_body *b, json_t *v, const char *name, struct err *e)
 {
     int n;
-    return read_int(v, name, 1, 1, &n, e) ? err_set(e, ERR_USAGE, "'n' can only be 1: ask again instead") : 0;
+    return read_int(v, name, 1, 1, &n, e)
+               ? err_set(e, ERR_USAGE, "'n' must be 1: send several requests instead")
+               : 0;
 }
 
 static int member_response_format(struct chat_body *b, json_t *v, const char *name, struct err *e)
@@ -193,7 +195,8 @@ static int member_response_format(struct chat_body *b, json_t *v, const char *na
     return json_is_object(b->schema) ? 0 : wrong(e, "response_format.json_schema.schema", "an object");
 }
 
-/* vLLM's spelling, and "dialect" for clients whose reply format is one of ours. */
+/* Reads vLLM's structured_outputs, extended by "dialect" for clients that use a reply format of this
+ * program. */
 static int member_structured_outputs(struct chat_body *b, json_t *v, const char *name, struct err *e)
 {
     const char *key;
@@ -223,7 +226,7 @@ static int member_guided_json(struct chat_body *b, json_t *v, const char *name, 
     return json_is_object(v) ? 0 : wrong(e, name, "an object");
 }
 
-/* tools.h has brought it into one of these forms. */
+/* Reads the choice in one of the forms that tools_settle() produces. */
 static int member_tool_choice(struct chat_body *b, json_t *v, const char *name, struct err *e)
 {
     static const char *const words[] = {"auto", "none", "required"};
@@ -266,7 +269,8 @@ static int member_think(struct chat_body *b, json_t *v, const char *name, struct
     return json_is_string(v) ? member_effort(b, v, name, e) : read_think(b, v, name, e);
 }
 
-/* The template gets all of them (conversation.h); "thinking" is another name of enable_thinking. */
+/* Reads the template arguments; the template gets all of them (conversation.h). "thinking" is an alias of
+ * enable_thinking. */
 static int member_template(struct chat_body *b, json_t *v, const char *name, struct err *e)
 {
     json_t *think = json_object_get(v, "enable_thinking"), *effort = json_object_get(v, "reasoning_effort");
@@ -277,7 +281,7 @@ static int member_template(struct chat_body *b, json_t *v, const char *name, str
                                          : 0;
 }
 
-/* {"effort": "low"}, {"enabled": false} */
+/* Reads {"effort": "low"} or {"enabled": false}. */
 static int member_reasoning(struct chat_body *b, json_t *v, const char *name, struct err *e)
 {
     json_t *effort = json_object_get(v, "effort"), *enabled = json_object_get(v, "enabled");
@@ -286,7 +290,7 @@ static int member_reasoning(struct chat_body *b, json_t *v, const char *name, st
     return json_is_boolean(enabled) ? read_think(b, enabled, name, e) : 0;
 }
 
-/* {"type": "enabled", "budget_tokens": 1000}; "adaptive" leaves the choice to the model. */
+/* Reads {"type": "enabled", "budget_tokens": 1000}; "adaptive" lets the model choose. */
 static int member_thinking(struct chat_body *b, json_t *v, const char *name, struct err *e)
 {
     const char *type = json_string_value(json_object_get(v, "type"));
@@ -299,7 +303,7 @@ static int member_thinking(struct chat_body *b, json_t *v, const char *name, str
     return 0;
 }
 
-/* Whether a value asks for nothing: false, 0, "", [], {}. */
+/* Returns whether a value has no effect: false, 0, "", [] or {}. */
 static bool is_nothing(const json_t *v)
 {
     double d = json_number_value(v);
@@ -310,7 +314,8 @@ static bool is_nothing(const json_t *v)
 
 static int refuse_member(const char *name, struct err *e)
 {
-    return err_set(e, ERR_USAGE, "'%s' is not supported, and the reply would differ without it", name);
+    return err_set(e, ERR_USAGE, "'%s' is not supported and cannot be ignored because it changes the reply",
+                   name);
 }
 
 static int member_zero(struct chat_body *b, json_t *v, const char *name, struct err *e)
@@ -343,7 +348,8 @@ static int member_modalities(struct chat_body *b, json_t *v, const char *name, s
     {
         const char *word = json_string_value(one);
         if (!word || strcmp(word, "text") != 0)
-            return err_set(e, ERR_USAGE, "'modalities' can only be text, not '%.40s'", word ? word : "");
+            return err_set(e, ERR_USAGE, "'modalities' has '%.40s', but only 'text' is supported",
+                           word ? word : "");
     }
     return 0;
 }
@@ -356,7 +362,7 @@ static int member_old_functions(struct chat_body *b, json_t *v, const char *name
                : err_set(e, ERR_USAGE, "'%s' is not supported: use 'tools' and 'tool_choice'", name);
 }
 
-/* Of effect only for a value that is not this. */
+/* Notes the member as ignored unless its value has no effect. */
 static int member_named_if_true(struct chat_body *b, json_t *v, const char *name, struct err *e)
 {
     if (!is_nothing(v))
@@ -380,7 +386,7 @@ static const struct member {
     const char *name;
     read_member *read;
 } members[] = {
-    {"messages", member_ignored}, /* read by conversation_take, and tools */
+    {"messages", member_ignored}, /* read by conversation_take() and tools_settle() */
     {"tools", member_ignored},
     {"model", member_ignored}, /* checked by the caller */
     {"temperature", member_temperature},
@@ -415,7 +421,7 @@ static const struct member {
     {"modalities", member_modalities},
     {"functions", member_old_functions},
     {"function_call", member_old_functions},
-    /* change the reply: refused unless they ask for nothing */
+    /* change the reply: rejected unless the value has no effect */
     {"logit_bias", member_zero},
     {"audio", member_zero},
     {"best_of", member_one},
@@ -451,7 +457,7 @@ static const struct member {
     {"add_generation_prompt", member_true},
     {"truncate_prompt_tokens", member_off},
     {"include_stop_str_in_output", member_zero},
-    /* of no effect on a reply of this server */
+    /* without effect on a reply of this server */
     {"user", member_ignored},
     {"metadata", member_ignored},
     {"service_tier", member_ignored},

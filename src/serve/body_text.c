@@ -1,4 +1,4 @@
-/* body_text.c - see body_text.h. */
+/* body_text.c - loads JSON and repairs text that jansson rejects; see body_text.h. */
 #include "serve/body_text.h"
 
 #include "base/buf.h"
@@ -7,16 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INT64_DIGITS = 19, REPAIR_BYTES = 1 << 20 }; /* that replaced bytes may add: 2 each */
+/* REPAIR_BYTES: maximum growth by replaced bytes, 2 each */
+enum { INT64_DIGITS = 19, REPAIR_BYTES = 1 << 20 };
 
 struct repair {
     const char *text;
     size_t at, len;
     struct buf out;
-    bool replaced, shortened; /* characters, integers */
+    bool replaced, shortened; /* characters were replaced, integers converted */
 };
 
-/* The number of \uXXXX at p, -1: it is not one. */
+/* Returns the code unit of \uXXXX at p, or -1. */
 static long escape_at(const struct repair *r, size_t p)
 {
     char digits[5] = "", *end;
@@ -27,7 +28,7 @@ static long escape_at(const struct repair *r, size_t p)
     return end == digits + 4 && digits[0] != '+' && digits[0] != '-' && digits[0] != ' ' ? v : -1;
 }
 
-/* A backslash and its escape. */
+/* Copies a backslash and its escape. */
 static void copy_escape(struct repair *r)
 {
     long unit = escape_at(r, r->at), next = escape_at(r, r->at + 6);
@@ -46,7 +47,7 @@ static void copy_escape(struct repair *r)
     r->at += n;
 }
 
-/* A byte that does not need a look, or a character of several. */
+/* Copies one character; an invalid byte is replaced by U+FFFD. */
 static void copy_character(struct repair *r)
 {
     uint32_t c;
@@ -60,7 +61,7 @@ static void copy_character(struct repair *r)
     r->at += n > 0 ? (size_t)n : 1;
 }
 
-/* Digits; those of an integer that int64 cannot hold become a real. */
+/* Copies digits; an integer that does not fit int64 becomes a real. */
 static void copy_number(struct repair *r)
 {
     const char *p = r->text + r->at, *most = p[0] == '-' ? "9223372036854775808" : "9223372036854775807";
@@ -82,7 +83,7 @@ static void copy_number(struct repair *r)
 
 static void copy(struct repair *r)
 {
-    bool quoted = false, fraction = false; /* fraction: digits behind a point or an exponent */
+    bool quoted = false, fraction = false; /* fraction: in the digits after a point or an exponent */
     r->at = utf8_bom(r->text, r->len);
     while (r->at < r->len && !r->out.full) {
         char c = r->text[r->at];
@@ -138,8 +139,8 @@ json_t *body_text_load(const char *text, size_t len, size_t flags, struct notes 
         v = json_loadb(r.out.data, r.out.len, flags, why);
     buf_free(&r.out);
     if (v && r.replaced)
-        notes_warn(n, "bytes that are not Unicode are replaced by U+FFFD");
+        notes_warn(n, "invalid Unicode is replaced by U+FFFD");
     if (v && r.shortened)
-        notes_warn(n, "integers above 64 bits are read as reals");
+        notes_warn(n, "integers beyond 64 bits are read as reals");
     return v;
 }

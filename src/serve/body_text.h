@@ -1,12 +1,11 @@
-/* body_text.h - JSON as clients write it, read by jansson, which is stricter.
+/* body_text.h - loads JSON more tolerantly than jansson.
  *
- * Outputs of programs and cut texts hold bytes that are not Unicode, and each later request of their
- * conversation would be refused.  These are replaced, with a warning:
+ * Program output and truncated text contain bytes that are not Unicode, and each later request of their
+ * conversation would be rejected. These are replaced, with a warning:
  *
  *   \u0000, half of a surrogate pair, invalid UTF-8   U+FFFD
- *   integers above 64 bits                            reals
- *   a byte order mark                                 nothing, without a warning
- */
+ *   integers beyond 64 bits                           reals
+ *   a byte order mark                                 removed, without a warning */
 #ifndef HOLORUN_SERVE_BODY_TEXT_H
 #define HOLORUN_SERVE_BODY_TEXT_H
 
@@ -16,15 +15,15 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* BODY_VALUE_BYTES: memory of a value without its text, at most. */
+/* BODY_VALUE_BYTES: maximum memory of a value without its text */
 enum { BODY_DEPTH = 64, BODY_VALUES = 200000, BODY_VALUE_BYTES = 160 };
 
-/* Refuses lists and objects that are nested deeper than BODY_DEPTH, because jansson and all that reads its
- * values recurse, and more than *left values, which are subtracted: an empty list takes a hundred bytes of
- * memory.  Fails with ERR_USAGE. */
+/* Rejects lists and objects nested deeper than BODY_DEPTH, because jansson and the code that reads its values
+ * recurse, and more than *left values, from which they are subtracted: an empty list takes 100 bytes of
+ * memory. Returns -1 with ERR_USAGE. */
 int body_text_check(const char *text, size_t len, int *left, struct err *e);
 
-/* Like json_loadb. */
+/* Loads JSON like json_loadb(). */
 json_t *body_text_load(const char *text, size_t len, size_t flags, struct notes *n, json_error_t *why);
 
 #endif

@@ -1,4 +1,4 @@
-/* budget.c - see budget.h. */
+/* budget.c - a memory budget with blocking reservations; see budget.h. */
 #include "serve/budget.h"
 
 #include "base/clock.h"
@@ -62,7 +62,7 @@ bool budget_wait(struct budget *b, size_t bytes, const volatile int *cancel)
     return fits;
 }
 
-void budget_give(struct budget *b, size_t bytes)
+void budget_release(struct budget *b, size_t bytes)
 {
     pthread_mutex_lock(&b->lock);
     b->used -= bytes;

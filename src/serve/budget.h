@@ -1,4 +1,4 @@
-/* budget.h - memory that all requests share: each reserves its largest need, and gives it back. */
+/* budget.h - memory budget shared by all requests: each reserves its maximum need and releases it later. */
 #ifndef HOLORUN_SERVE_BUDGET_H
 #define HOLORUN_SERVE_BUDGET_H
 
@@ -10,11 +10,12 @@ struct budget;
 struct budget *budget_new(size_t most); /* bytes */
 void budget_free(struct budget *b);
 
-/* Both reserve bytes.  A reservation above the whole budget is granted when nothing else is reserved. */
+/* Reserves bytes. Returns false if they do not fit. A reservation above the whole budget is granted if
+ * nothing else is reserved. */
 bool budget_try(struct budget *b, size_t bytes);
-/* Waits until there is room.  Returns false when *cancel is set, which is looked at every 20 ms. */
+/* Waits until the bytes can be reserved. Returns false if *cancel is set, which is checked every 20 ms. */
 bool budget_wait(struct budget *b, size_t bytes, const volatile int *cancel);
-void budget_give(struct budget *b, size_t bytes);
+void budget_release(struct budget *b, size_t bytes);
 size_t budget_used(struct budget *b);
 
 #endif

@@ -1,8 +1,7 @@
-/* completion.c - see completion.h.
+/* completion.c - generates the reply of a request and returns its session to the cache; see completion.h.
  *
- * A reply is generated in pieces: a thought before the part that a constraint is for, and what comes after a
- * pause, are pieces of their own.
- */
+ * A reply is generated in pieces: the reasoning before a constrained part is a piece of its own, and so is
+ * the continuation after a pause. */
 #include "serve/completion_impl.h"
 
 #include "base/clock.h"
@@ -18,7 +17,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-/* So many requests leave holes between the states that stay. */
+/* interval in requests at which freed memory is returned to the kernel; CPU budget of a request */
 enum { TRIM_EVERY = 64, EFFORT_S = 30 };
 
 struct completion *completion_new(struct service *s, const struct api *api)
@@ -39,7 +38,8 @@ struct completion *completion_new(struct service *s, const struct api *api)
     return c;
 }
 
-/* The reason before what it ends, and in go_on_unless_told the other way round: no stop is lost between. */
+/* Sets the reason before the halt flag; clear_halt() reads them in the opposite order, so that no request to
+ * stop is lost in between. */
 static void halt_for(struct completion *c, volatile int *reason)
 {
     flag_set(reason, 1);
@@ -47,11 +47,11 @@ static void halt_for(struct completion *c, volatile int *reason)
     flag_set(&c->halt, 1);
 }
 
-static void go_on_unless_told(struct completion *c)
+static void clear_halt(struct completion *c)
 {
     flag_set(&c->halt, 0);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (flag_up(&c->gone) || flag_up(&c->frozen))
+    if (flag_up(&c->gone) || flag_up(&c->paused))
         flag_set(&c->halt, 1);
 }
 
@@ -60,9 +60,9 @@ void completion_gone(struct completion *c)
     halt_for(c, &c->gone);
 }
 
-void completion_freeze(struct completion *c)
+void completion_pause(struct completion *c)
 {
-    halt_for(c, &c->frozen);
+    halt_for(c, &c->paused);
 }
 
 int completion_read(struct completion *c, const char *body, size_t len, struct err *e)
@@ -79,17 +79,17 @@ int completion_read(struct completion *c, const char *body, size_t len, struct e
 int completion_prepare(struct completion *c, struct err *e)
 {
     struct metrics *m = &c->service->metrics;
-    flag_set(&c->resting, 1);
+    flag_set(&c->waiting, 1);
     c->weights = weights_acquire(c->service->weights, &c->gone);
-    flag_set(&c->resting, 0);
+    flag_set(&c->waiting, 0);
     if (!c->weights)
-        return err_set(e, ERR_STOPPED, "the client has gone");
+        return err_set(e, ERR_STOPPED, "the client has disconnected");
     if (completion_render(c, e) ||
-        constraint_take(c->service->constraints, &c->body, engine_chat(c->weights->engine),
-                        engine_tokenizer(c->weights->engine), &c->constraint, e) ||
+        constraint_acquire(c->service->constraints, &c->body, engine_chat(c->weights->engine),
+                           engine_tokenizer(c->weights->engine), &c->constraint, e) ||
         completion_read_conversation(c, e))
         return -1;
-    session_set_rng(kept_session(c->kept), c->body.seed);
+    session_set_rng(cached_session(c->kept), c->body.seed);
     atomic_fetch_add(&m->prompt_tokens, c->prompt_tokens);
     atomic_fetch_add(&m->cached_tokens, c->cached_tokens);
     return 0;
@@ -121,14 +121,15 @@ static void take_tokens(struct completion *c)
     }
 }
 
-/* With a constraint the thought is free, and ends the piece. */
+/* Returns whether the model is in its reasoning, which is not constrained by the grammar and ends the
+ * piece. */
 static bool thinks_freely(const struct completion *c)
 {
     return c->constraint.grammar && c->text.now == REPLY_THOUGHT;
 }
 
-/* Bytes that are no characters become U+FFFD here, once, so that the text that is sent in pieces, the text
- * that is sent whole, and the text that comes back with the next turn are the same. */
+/* Appends generated text. Invalid UTF-8 becomes U+FFFD here, so that the streamed text, the complete text,
+ * and the text that returns with the next turn are identical. */
 static void feed(struct completion *c, const char *text, size_t n)
 {
     while (n) {
@@ -155,7 +156,7 @@ static void on_piece(void *arg, const char *text, size_t n)
     store_serve(c->service->store, c->kept);
 }
 
-/* The ids that were sampled from token `from` on; the caller frees them. */
+/* Returns the token ids sampled since index `from`; the caller frees them. */
 static int32_t *sampled_ids(const struct completion *c, int from)
 {
     int32_t *ids = xcalloc((unsigned long)(c->n - from) + 1, sizeof *ids);
@@ -179,7 +180,7 @@ static int generate_piece(struct completion *c, struct err *e)
                              .arg = c};
     how.sampling.max_tokens -= c->n;
     c->taken = 0;
-    int rc = generate(kept_session(c->kept), &how, &c->piece, e);
+    int rc = generate(cached_session(c->kept), &how, &c->piece, e);
     free(said);
     take_tokens(c);
     c->finish = c->piece.finish;
@@ -192,77 +193,78 @@ static int generate_piece(struct completion *c, struct err *e)
     c->done = c->finish != FINISH_CANCELLED || flag_up(&c->gone);
     if (!c->done && thinking && !thinks_freely(c)) {
         c->free_tokens = c->n;
-        go_on_unless_told(c);
+        clear_halt(c);
     }
     return 0;
 }
 
-/* Reads the conversation, and what was sampled of the reply, under other weights. */
-static int read_again(struct completion *c, struct weights_set *w, struct err *e)
+/* Prefills the conversation and the sampled part of the reply again with other weights. */
+static int prefill_again(struct completion *c, struct weights_set *w, struct err *e)
 {
     struct service *s = c->service;
     int64_t prompt = c->prompt_tokens, cached = c->cached_tokens;
     int32_t *said = sampled_ids(c, 0);
-    uint64_t rng = session_rng(kept_session(c->kept));
-    store_drop(s->store, c->kept);
+    uint64_t rng = session_rng(cached_session(c->kept));
+    store_discard(s->store, c->kept);
     c->kept = NULL;
-    constraint_give(s->constraints, &c->constraint);
+    constraint_release(s->constraints, &c->constraint);
     weights_release(s->weights, c->weights);
     c->weights = w;
     free(c->prompt);
     c->prompt = NULL;
     int rc = completion_render(c, e) ||
-                     constraint_take(s->constraints, &c->body, engine_chat(w->engine),
-                                     engine_tokenizer(w->engine), &c->constraint, e) ||
+                     constraint_acquire(s->constraints, &c->body, engine_chat(w->engine),
+                                        engine_tokenizer(w->engine), &c->constraint, e) ||
                      completion_read_conversation(c, e) ||
-                     session_append(kept_session(c->kept), said, c->n, e)
+                     session_append(cached_session(c->kept), said, c->n, e)
                  ? -1
                  : 0;
     free(said);
     if (rc)
         return -1;
-    session_set_rng(kept_session(c->kept), rng);
+    session_set_rng(cached_session(c->kept), rng);
     if (c->prompt_tokens != prompt)
-        return err_set(e, ERR_MODEL, "the new weights have another tokenizer");
+        return err_set(e, ERR_MODEL, "cannot continue: the new weights have a different tokenizer");
     c->cached_tokens = cached;
     return 0;
 }
 
-/* Waits for /resume, and goes on under the weights of then.  Another pause may come at any time. */
+/* Waits for /resume and continues with the weights that are then current. Another pause may follow at any
+ * time. */
 static int await_resume(struct completion *c, struct err *e)
 {
     struct weights_slot *slot = c->service->weights;
-    flag_set(&c->frozen, 0);
-    store_rest(c->service->store, c->kept, true);
-    flag_set(&c->resting, 1);
+    flag_set(&c->paused, 0);
+    store_pause(c->service->store, c->kept, true);
+    flag_set(&c->waiting, 1);
     struct weights_set *w = weights_acquire(slot, &c->gone);
-    flag_set(&c->resting, 0);
-    store_rest(c->service->store, c->kept, false);
+    flag_set(&c->waiting, 0);
+    store_pause(c->service->store, c->kept, false);
     if (!w) {
         c->done = true;
         return 0;
     }
-    go_on_unless_told(c);
+    clear_halt(c);
     if (w != c->weights)
-        return read_again(c, w, e);
+        return prefill_again(c, w, e);
     weights_release(slot, w);
     return 0;
 }
 
-/* A stop that finds the session waiting for its turn is no failure: the client has gone, the request is
- * aborted, or it goes on under other weights. */
+/* Generates a piece. Being stopped while waiting for the engine is not a failure: the client is gone, the
+ * request was aborted, or it continues with other weights. */
 static int generate_or_stop(struct completion *c, struct err *e)
 {
     struct err why = ERR_INIT;
     if (generate_piece(c, &why) == 0)
         return 0;
     c->done = flag_up(&c->gone);
-    if (why.kind == ERR_STOPPED && (c->done || flag_up(&c->frozen)))
+    if (why.kind == ERR_STOPPED && (c->done || flag_up(&c->paused)))
         return 0;
     return err_set(e, why.kind, "%s", why.text);
 }
 
-/* The tools that a reply may call; NULL: none. */
+/* Returns the tools that a reply may call, or NULL. */
 static const json_t *completion_tools(const struct completion *c)
 {
     bool any = c->body.talk.chat.n_tools && c->body.tools != TOOLS_NONE;
@@ -276,7 +278,7 @@ int completion_generate(struct completion *c, struct err *e)
     c->text.on_text = c->on_text;
     c->text.arg = c->arg;
     while (!c->done)
-        if ((flag_up(&c->frozen) && await_resume(c, e)) || (!c->done && generate_or_stop(c, e)))
+        if ((flag_up(&c->paused) && await_resume(c, e)) || (!c->done && generate_or_stop(c, e)))
             return -1;
     reply_text_end(&c->text);
     c->calls = reply_text_calls(&c->text, c->id + strlen("chatcmpl-"));
@@ -285,7 +287,7 @@ int completion_generate(struct completion *c, struct err *e)
     if (!flag_up(&c->gone) || c->aborted)
         return 0;
     atomic_fetch_add(&m->cancelled, 1);
-    return err_set(e, ERR_STOPPED, "the client has gone");
+    return err_set(e, ERR_STOPPED, "the client has disconnected");
 }
 
 const char *completion_finish(const struct completion *c)
@@ -310,9 +312,9 @@ json_t *completion_message(const struct completion *c)
     return m;
 }
 
-/* ---- the end ---------------------------------------------------------------------------------------- */
+/* ---- returning the session ------------------------------------------------------------------------- */
 
-/* The bytes of the reply as it was sampled, without the token that ended it; the caller frees them. */
+/* Returns the sampled bytes of the reply without the stop token; the caller frees them. */
 static char *sampled_text(const struct completion *c)
 {
     struct buf text;
@@ -328,18 +330,18 @@ static char *sampled_text(const struct completion *c)
     return s ? s : xstrdup("");
 }
 
-/* Appends the end of the reply's turn if the prompt with the reply has it as it was sampled.  1: it has
- * not. */
+/* Appends the end of the reply's turn if the prompt with the reply contains it exactly as sampled. Returns 1
+ * if it does not, -1 with e on failure. */
 static int close_sampled(struct completion *c, const struct prompt *with, int end, struct err *e)
 {
-    struct session *s = kept_session(c->kept);
+    struct session *s = cached_session(c->kept);
     const struct prompt *p = &c->layout;
     char *want = prompt_text(with, with->cuts[p->n], with->cuts[end]);
     char *opening = prompt_text(p, p->cuts[p->n], p->layout.n), *said = sampled_text(c);
     char *got = xasprintf("%s%s", opening, said);
     size_t n = strlen(got), ended = 0;
     bool same = !strncmp(want, got, n);
-    if (same && c->n && c->tokens[c->n - 1].stop) { /* the session has the token that ends the turn */
+    if (same && c->n && c->tokens[c->n - 1].stop) { /* the session contains the token that ends the turn */
         size_t len;
         const char *bytes =
             tokenizer_bytes(engine_tokenizer(c->weights->engine), c->tokens[c->n - 1].id, &len);
@@ -358,24 +360,25 @@ static int close_sampled(struct completion *c, const struct prompt *with, int en
     return rc;
 }
 
-/* Leaves the session as the next prompt will have it; -1: it is of no use.  A reply that the next prompt
- * has in another form is read again, with calls not before the next prompt. */
-static int close_reply(struct completion *c, struct chain *end)
+/* Prepares the session for the next prompt; *end: hash of its prefix. Returns -1 if the session is unusable.
+ * A reply that the next prompt formats differently is prefilled again, except for calls, which are prefilled
+ * with the next prompt. */
+static int close_reply(struct completion *c, struct prefix_hash *end)
 {
     struct err e = ERR_INIT;
     struct prompt with;
     int at, rc = 1;
     bool whole = c->done && c->finish != FINISH_CANCELLED;
     json_t *message = completion_message(c);
-    *end = c->layout.chain[c->layout.n];
+    *end = c->layout.hashes[c->layout.n];
     if (whole && prompt_build_reply(&with, engine_chat(c->weights->engine), &c->body.talk, &c->layout,
                                     message, &at, &e) == 0) {
         rc = c->text.stopped ? 1 : close_sampled(c, &with, at, &e);
         if (rc > 0 && !c->calls && store_rewind(c->kept, STORE_BEFORE_REPLY, end, &e) == 0)
-            rc = chat_append_layout(kept_session(c->kept), &with.layout, with.cuts[c->layout.n],
+            rc = chat_append_layout(cached_session(c->kept), &with.layout, with.cuts[c->layout.n],
                                     with.cuts[at], &e);
         if (rc == 0)
-            *end = with.chain[at];
+            *end = with.hashes[at];
     }
     if (whole)
         prompt_free(&with);
@@ -385,16 +388,16 @@ static int close_reply(struct completion *c, struct chain *end)
 
 void completion_keep(struct completion *c)
 {
-    struct chain end;
+    struct prefix_hash end;
     if (!c->kept)
         return;
-    session_set_cancel(kept_session(c->kept), NULL);
+    session_set_cancel(cached_session(c->kept), NULL);
     struct err e = ERR_INIT;
     int rc = c->prompt_tokens ? close_reply(c, &end) : store_rewind(c->kept, STORE_BEFORE_REPLY, &end, &e);
     if (rc == 0)
-        store_keep(c->service->store, c->kept, end);
+        store_release(c->service->store, c->kept, end);
     else
-        store_drop(c->service->store, c->kept);
+        store_discard(c->service->store, c->kept);
     c->kept = NULL;
 }
 
@@ -403,7 +406,7 @@ void completion_free(struct completion *c)
     if (!c)
         return;
     completion_keep(c);
-    constraint_give(c->service->constraints, &c->constraint);
+    constraint_release(c->service->constraints, &c->constraint);
     weights_release(c->service->weights, c->weights);
     reply_text_free(&c->text);
     generated_free(&c->piece);

@@ -1,10 +1,11 @@
-/* completion_impl.h - inside of a completion; private to src/serve. */
+/* completion_impl.h - functions shared by completion*.c; private to src/serve. */
 #ifndef HOLORUN_SERVE_COMPLETION_IMPL_H
 #define HOLORUN_SERVE_COMPLETION_IMPL_H
 
 #include "serve/completion.h"
 
-/* Finds the session that goes furthest, reads what is new of the conversation, and opens a reply. */
+/* Acquires the session with the longest matching prefix, prefills the rest of the conversation, and opens a
+ * reply. */
 int completion_read_conversation(struct completion *c, struct err *e);
 
 /* Renders the prompt of the request. */

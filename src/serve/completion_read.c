@@ -1,8 +1,7 @@
-/* completion_read.c - the conversation of a request becomes the state of a session (completion.h).
+/* completion_read.c - prefills the conversation of a request into a session (completion.h).
  *
- * The prompt is appended part by part (prompt.h), with checkpoints where other requests may continue.  An
- * agent's session in this process has the same tokens.
- */
+ * The prompt is appended part by part (prompt.h), with checkpoints where other requests may continue. An
+ * agent's session in this process has the same tokens. */
 #include "serve/completion_impl.h"
 
 #include "model/config.h"
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes that decoding takes for a pixel: RGB, turned, and the coefficients of a progressive JPEG. */
+/* PIXEL_BYTES: memory to decode one pixel (RGB, a rotated copy, the coefficients of a progressive JPEG) */
 enum { DEFAULT_TOKENS = 4096, ROOM_TOKENS = 1024, PIXEL_BYTES = 12, LONGEST_TOKEN = 256 };
 
 static struct image *image_of(const struct completion *c, const struct image *im)
@@ -31,17 +30,18 @@ static int reserve_pictures(struct completion *c, int from, int to, struct err *
     }
     c->pixels += pixels;
     if (c->pixels > MESSAGE_MAX_PIXELS)
-        return err_set(e, ERR_USAGE, "the pictures of a message have more than %d million pixels",
+        return err_set(e, ERR_USAGE, "the images of a message have more than %d million pixels",
                        MESSAGE_MAX_PIXELS >> 20);
     if (!pixels || !c->service->pictures)
         return 0;
     if (!budget_wait(c->service->pictures, (size_t)pixels * PIXEL_BYTES, &c->gone))
-        return err_set(e, ERR_STOPPED, "the client has gone");
+        return err_set(e, ERR_STOPPED, "the client has disconnected");
     c->reserved = (size_t)pixels * PIXEL_BYTES;
     return 0;
 }
 
-/* Decodes the images of segments [from, to).  *tokens: at most so many these segments have. */
+/* Decodes the images of segments [from, to). Adds an upper bound of the tokens of these segments to
+ * *tokens. */
 static int decode_pictures(struct completion *c, int from, int to, int64_t *tokens, struct err *e)
 {
     const struct conversation *v = &c->body.talk;
@@ -61,7 +61,7 @@ static int decode_pictures(struct completion *c, int from, int to, int64_t *toke
 static void free_pictures(struct completion *c, int from, int to)
 {
     if (c->reserved)
-        budget_give(c->service->pictures, c->reserved);
+        budget_release(c->service->pictures, c->reserved);
     c->reserved = 0;
     for (int i = from; i < to; i++)
         if (c->layout.layout.segments[i].image) {
@@ -79,37 +79,37 @@ static int pictures_before(const struct completion *c, int segment)
     return n;
 }
 
-/* Appends the part of the prompt before cut i + 1, and marks the place behind its image. */
+/* Appends the part of the prompt up to cut i + 1, and sets a checkpoint after its image. */
 static int append_part(struct completion *c, int i, struct err *e)
 {
     const struct prompt *p = &c->layout;
     struct store *store = c->service->store;
-    struct session *s = kept_session(c->kept);
+    struct session *s = cached_session(c->kept);
     int from = p->cuts[i], to = p->cuts[i + 1];
     int64_t tokens = 64;
-    if (i == p->pictures && store_mark(store, c->kept, STORE_BEFORE_PICTURE, p->chain[i], e))
+    if (i == p->pictures && store_mark(store, c->kept, STORE_BEFORE_PICTURE, p->hashes[i], e))
         return -1;
     if (!p->layout.segments[to - 1].image)
-        c->pixels = 0; /* the limit is for the images of one turn */
+        c->pixels = 0; /* the limit is per turn */
     int rc = reserve_pictures(c, from, to, e) || decode_pictures(c, from, to, &tokens, e) ||
-                     store_room(store, c->kept, tokens, e)
+                     store_reserve(store, c->kept, tokens, e)
                  ? -1
                  : chat_append_layout(s, &p->layout, from, to, e);
     free_pictures(c, from, to);
     if (rc || !p->layout.segments[to - 1].image)
         return rc;
     enum store_point at = STORE_BEHIND_PICTURE + (pictures_before(c, to - 1)) % STORE_PICTURES;
-    return store_mark(store, c->kept, at, p->chain[i + 1], e);
+    return store_mark(store, c->kept, at, p->hashes[i + 1], e);
 }
 
-/* Appends the text before the first user turn.  It is computed apart, as it is before an agent's first
+/* Appends the text before the first user turn. It is prefilled separately, as before an agent's first
  * screenshot: the rounding of later tokens depends on where prefill begins, and must not depend on cached
  * conversations. */
 static int append_head(struct completion *c, struct err *e)
 {
     const struct prompt *p = &c->layout;
-    struct session *s = kept_session(c->kept);
-    return store_room(c->service->store, c->kept, ROOM_TOKENS, e) ||
+    struct session *s = cached_session(c->kept);
+    return store_reserve(c->service->store, c->kept, ROOM_TOKENS, e) ||
                    chat_append_layout(s, &p->layout, 0, p->cuts[p->head], e) || session_reuse_prefix(s, e) ||
                    session_prefill(s, e)
                ? -1
@@ -135,10 +135,10 @@ static int64_t computed(const struct session *s)
     return t.prefilled + t.decoded;
 }
 
-/* Counts what the prompt took, and opens the reply. */
+/* Counts the tokens of the prompt and opens the reply. */
 static int open_reply(struct completion *c, int64_t before, struct err *e)
 {
-    struct session *s = kept_session(c->kept);
+    struct session *s = cached_session(c->kept);
     int64_t read = computed(s) - before, length = session_length(s);
     if (chat_append_layout(s, &c->layout.layout, c->layout.cuts[c->layout.n], c->layout.layout.n, e))
         return -1;
@@ -151,29 +151,30 @@ static int open_reply(struct completion *c, int64_t before, struct err *e)
     return 0;
 }
 
-/* After the reply's opening, whose length is the template's. */
+/* Limits max_tokens to the rest of the context; call it after the reply was opened, because the template
+ * determines the length of the opening. */
 static int limit_tokens(struct completion *c, struct err *e)
 {
     int64_t context = engine_config(c->weights->engine)->lm.max_tokens;
-    int64_t left = context - session_length(kept_session(c->kept)) - 8;
+    int64_t left = context - session_length(cached_session(c->kept)) - 8;
     if (left < 1)
-        return err_set(e, ERR_MODEL, "the conversation fills the model's context");
+        return err_set(e, ERR_MODEL, "the conversation does not fit the model's context");
     int want = c->body.sampling.max_tokens ? c->body.sampling.max_tokens : DEFAULT_TOKENS;
     c->body.sampling.max_tokens = want < left ? want : (int)left;
-    return store_room(c->service->store, c->kept, want < ROOM_TOKENS ? want : ROOM_TOKENS, e);
+    return store_reserve(c->service->store, c->kept, want < ROOM_TOKENS ? want : ROOM_TOKENS, e);
 }
 
 int completion_read_conversation(struct completion *c, struct err *e)
 {
     int matched = 0;
     const struct prompt *p = &c->layout;
-    c->kept = store_take(c->service->store, c->weights, p->chain, p->n, &matched, &c->gone);
+    c->kept = store_acquire(c->service->store, c->weights, p->hashes, p->n, &matched, &c->gone);
     if (!c->kept)
-        return err_set(e, ERR_STOPPED, "the client has gone");
-    int64_t before = computed(kept_session(c->kept));
+        return err_set(e, ERR_STOPPED, "the client has disconnected");
+    int64_t before = computed(cached_session(c->kept));
     c->pixels = 0;
     if (append_from(c, matched, e) ||
-        store_mark(c->service->store, c->kept, STORE_BEFORE_REPLY, p->chain[p->n], e))
+        store_mark(c->service->store, c->kept, STORE_BEFORE_REPLY, p->hashes[p->n], e))
         return -1;
     store_serve(c->service->store, c->kept);
     return open_reply(c, before, e) || limit_tokens(c, e) ? -1 : 0;
@@ -181,7 +182,8 @@ int completion_read_conversation(struct completion *c, struct err *e)
 
 /* ---- tools --------------------------------------------------------------------------------------------- */
 
-/* Drops the tools if the template does not show them, and reports that to the client: tools are offers. */
+/* Drops the tools if the template does not support them, and notes this for the client. Tools are optional
+ * for a model. */
 static void drop_tools(struct completion *c, const struct chat_template *t)
 {
     if (!c->body.talk.chat.n_tools || chat_template_calls(t))
@@ -206,8 +208,8 @@ int completion_render(struct completion *c, struct err *e)
     const struct chat_template *t = engine_chat(c->weights->engine);
     size_t text = completion_text_bytes(c);
     if ((int64_t)(text / LONGEST_TOKEN) > engine_config(c->weights->engine)->lm.max_tokens)
-        return err_set(e, ERR_MODEL, "the conversation fills the model's context: it has %zu bytes of text",
-                       text);
+        return err_set(e, ERR_MODEL,
+                       "the conversation does not fit the model's context: it has %zu bytes of text", text);
     if (c->body.talk.n_images && config_check_vision(engine_config(c->weights->engine), c->service->model, e))
         return -1;
     prompt_free(&c->layout);
@@ -230,7 +232,7 @@ static int count_tokens(void *arg, const int32_t *ids, int64_t n, struct err *e)
 
 static int count_image(void *arg, const struct image *at, struct err *e)
 {
-    enum { MARKS = 2 }; /* around an image */
+    enum { MARKS = 2 }; /* tokens around an image */
     struct counter *k = arg;
     const struct image *im = image_of(k->c, at);
     int w, h;
@@ -246,7 +248,7 @@ int completion_count_tokens(struct completion *c, struct err *e)
     const struct layout_sink sink = {count_tokens, count_image, &k};
     c->weights = weights_acquire(c->service->weights, &c->gone);
     if (!c->weights)
-        return err_set(e, ERR_STOPPED, "the client has gone");
+        return err_set(e, ERR_STOPPED, "the client has disconnected");
     const struct engine *g = c->weights->engine;
     if (completion_render(c, e) || layout_encode(&c->layout.layout, engine_tokenizer(g), &sink, e))
         return -1;

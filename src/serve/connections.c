@@ -1,7 +1,7 @@
-/* connections.c - see connections.h.
+/* connections.c - tracks open connections and closes those without a token; see connections.h.
  *
- * A connection is cut off by shutting down its socket: its thread then reads the end, and closes it.
- */
+ * A connection is closed by shutting down its socket: its thread then reads the end of the stream and closes
+ * the socket. */
 #include "serve/connections.h"
 
 #include "base/clock.h"
@@ -19,8 +19,8 @@ enum { UNKNOWN_S = 10, LOOK_S = 1 };
 struct connection {
     struct connection *prev, *next;
     int fd;
-    uint64_t address; /* IPv4, or the network of an IPv6 address */
-    int64_t since;    /* clock_ns() when it was opened, or its last reply ended */
+    uint64_t address; /* IPv4 address, or the network part of an IPv6 address */
+    int64_t since;    /* clock_ns() when it was opened or its last reply ended */
     bool known, busy, cut;
 };
 
@@ -29,7 +29,7 @@ struct connections {
     pthread_cond_t changed;
     pthread_t watcher;
     struct connection *first;
-    int n, most; /* n: not cut off */
+    int n, most; /* n: without those already shut down */
     bool over;
 };
 
@@ -66,7 +66,7 @@ struct connections *connections_new(int most)
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->changed, NULL);
     if (pthread_create(&c->watcher, NULL, watch, c))
-        die(ERR_ENV, "cannot start a thread");
+        die(ERR_ENV, "cannot start the thread that monitors connections");
     return c;
 }
 
@@ -84,7 +84,7 @@ void connections_free(struct connections *c)
     free(c);
 }
 
-/* ---- making room -------------------------------------------------------------------------------------- */
+/* ---- choosing a connection to close ------------------------------------------------------------------ */
 
 static int unknown_from(const struct connections *c, uint64_t address)
 {
@@ -94,7 +94,8 @@ static int unknown_from(const struct connections *c, uint64_t address)
     return n;
 }
 
-/* The list has the newest first. */
+/* Finds the oldest unauthenticated connection from the address with the most of them. The list is sorted by
+ * age, newest first. */
 static struct connection *oldest_unknown(const struct connections *c, const struct connection *but)
 {
     struct connection *found = NULL;

@@ -1,10 +1,9 @@
-/* connections.h - who is connected: connections without a token do not keep others out.
+/* connections.h - limits open connections, so that clients without a token cannot keep others out.
  *
- * A connection becomes known when a request on it has the token.  Others are cut off 10 s after they were
- * opened, or after the reply before.  When too many are open, a new one takes the place of an unknown one:
- * the oldest from the address that has the most.  If all are known, it takes the place of the one that has
- * been idle for longest.
- */
+ * A connection is authenticated after a request on it had the token. Others are closed 10 s after they were
+ * opened or after their last reply. If too many are open, a new one replaces an unauthenticated one: the
+ * oldest from the address with the most. If all are authenticated, it replaces the one that has been idle
+ * longest. */
 #ifndef HOLORUN_SERVE_CONNECTIONS_H
 #define HOLORUN_SERVE_CONNECTIONS_H
 
@@ -15,12 +14,12 @@ struct connections;
 struct connection;
 
 struct connections *connections_new(int most);
-void connections_free(struct connections *c); /* after the last one */
+void connections_free(struct connections *c); /* All connections must be closed. */
 
-/* The socket stays open until connection_close() returns. */
+/* Registers a connection. Its socket stays open until connection_close() returns. */
 struct connection *connection_open(struct connections *c, int fd, const struct sockaddr *from);
 void connection_close(struct connections *c, struct connection *x);
-/* Marks the beginning of a request, and whether it has the token; and the end of its reply. */
+/* Mark the begin of a request, with whether it has the token, and the end of its reply. */
 void connection_begin(struct connections *c, struct connection *x, bool known);
 void connection_rest(struct connections *c, struct connection *x);
 

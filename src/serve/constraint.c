@@ -1,4 +1,4 @@
-/* constraint.c - see constraint.h. */
+/* constraint.c - compiles and caches the grammars of constrained replies; see constraint.h. */
 #include "serve/constraint.h"
 
 #include "actions/dialect.h"
@@ -14,17 +14,18 @@
 
 enum {
     KEPT = 16,
-    GRAMMAR_BYTES = 64 << 20,         /* of one reply */
-    KEPT_BYTES = 64 << 20,            /* of all idle ones */
-    REUSED_BYTES = GRAMMAR_BYTES / 2, /* a larger one is not kept: it could fail the next request */
+    GRAMMAR_BYTES = 64 << 20, /* limit for one reply */
+    KEPT_BYTES = 64 << 20,    /* limit for all idle grammars */
+    /* larger grammars are not cached: they could exceed the limit in the next request */
+    REUSED_BYTES = GRAMMAR_BYTES / 2,
     TOOL_PROPERTIES = 256,
 };
 
 struct constraints {
     pthread_mutex_t lock;
-    struct constraint kept[KEPT]; /* idle; the oldest first */
+    struct constraint kept[KEPT]; /* idle; oldest first */
     int n;
-    size_t bytes; /* of those kept */
+    size_t bytes; /* of the cached ones */
     const struct tokenizer *tokenizer;
 };
 
@@ -58,13 +59,13 @@ void constraints_free(struct constraints *c)
 
 /* ---- expressions ------------------------------------------------------------------------------------- */
 
-/* A mark, as the token that it is in this vocabulary, or as its letters. */
+/* Returns a tag as a special token if the vocabulary has it, otherwise as its characters. */
 static gx_node mark(struct gx *x, const struct tokenizer *t, const char *spelling)
 {
     return tokenizer_is_special(t, tokenizer_find(t, spelling)) ? gx_token(x, spelling) : gx_lit(x, spelling);
 }
 
-/* A text of the template, in which special tokens are tokens. */
+/* Returns a text of the template in which special tokens are matched as tokens. */
 static gx_node template_text(struct gx *x, const struct tokenizer *t, const char *text)
 {
     gx_node all = gx_lit(x, "");
@@ -85,14 +86,14 @@ static gx_node template_text(struct gx *x, const struct tokenizer *t, const char
     return all;
 }
 
-/* The properties of a tool's parameters; NULL: none. */
+/* Returns the properties of a tool's parameters, or NULL. */
 static const json_t *properties_of(const json_t *function)
 {
     const json_t *p = json_object_get(json_object_get(function, "parameters"), "properties");
     return json_object_size(p) ? p : NULL;
 }
 
-/* begin {"name": NAME, "arguments": {...}} end */
+/* Builds: begin {"name": NAME, "arguments": {...}} end. */
 static gx_node json_call(struct gx *x, const struct chat_calls *k, const json_t *function,
                          const struct tokenizer *t, struct err *e)
 {
@@ -109,7 +110,7 @@ static gx_node json_call(struct gx *x, const struct chat_calls *k, const json_t 
     return node;
 }
 
-/* Returns whether a value is written as its text: a string without a list of values. */
+/* Returns whether a value is written as plain text: a string without a list of values. */
 static bool is_text(const json_t *schema)
 {
     const char *type = json_string_value(json_object_get(schema, "type"));
@@ -117,14 +118,14 @@ static bool is_text(const json_t *schema)
            !json_object_get(schema, "const");
 }
 
-/* Text without the beginning of a tag of a call. */
+/* Matches text that does not contain the beginning of a tag of a call. */
 static gx_node free_text(struct gx *x)
 {
     gx_node angle = GX_SEQ(x, gx_lit(x, "<"), gx_utf8(x, "<|/pPfFtT", 1, 1));
     return gx_repeat(x, GX_ALT(x, gx_utf8(x, "<", 1, 1), angle, gx_set(x, "\\x0a\\x09")), 0, -1);
 }
 
-/* The words of a list of texts; -1: it has other values. */
+/* Returns an alternative of the strings in a list; -1 if the list has other values. */
 static gx_node word_values(struct gx *x, const json_t *values)
 {
     size_t n = json_array_size(values), i = 0;
@@ -151,7 +152,8 @@ static bool is_required(const json_t *function, const char *name)
     return false;
 }
 
-/* part[1] KEY part[2] VALUE part[3] for each property; -1: a value that cannot be read. */
+/* Builds part[1] KEY part[2] VALUE part[3] for each property. Returns -1 with e for a schema that cannot be
+ * read. */
 static gx_node xml_arguments(struct gx *x, const struct chat_calls *k, const json_t *function, struct err *e)
 {
     gx_node parts[TOOL_PROPERTIES];
@@ -173,7 +175,7 @@ static gx_node xml_arguments(struct gx *x, const struct chat_calls *k, const jso
     return gx_seq(x, n, parts);
 }
 
-/* begin NAME part[0] ARGUMENTS end */
+/* Builds: begin NAME part[0] ARGUMENTS end. */
 static gx_node xml_call(struct gx *x, const struct chat_calls *k, const json_t *function,
                         const struct tokenizer *t, struct err *e)
 {
@@ -219,7 +221,7 @@ static gx_node expression(struct gx *x, const struct chat_body *b, const struct 
     return GX_SEQ(x, root, end);
 }
 
-/* The size of the newest picture, on which a dialect's places must be; zeros: there is none. */
+/* Reads the size of the newest image, which bounds the coordinates of a dialect; zeros if there is none. */
 static void newest_size(const struct chat_body *b, int *w, int *h)
 {
     *w = *h = 0;
@@ -239,7 +241,7 @@ static struct grammar *compile(const struct chat_body *b, const struct chat_temp
         newest_size(b, &w, &h);
         struct grammar *g = d ? dialect_grammar(d, GOAL_STEP, t, w, h, e) : NULL;
         if (!*names)
-            err_set(e, ERR_USAGE, "there is no dialect '%.60s'", b->dialect);
+            err_set(e, ERR_USAGE, "unknown dialect '%.60s'", b->dialect);
         dialect_free(d);
         return g;
     }
@@ -251,7 +253,7 @@ static struct grammar *compile(const struct chat_body *b, const struct chat_temp
     return g;
 }
 
-/* ---- keeping ----------------------------------------------------------------------------------------- */
+/* ---- cache ------------------------------------------------------------------------------------------ */
 
 static void hash_json(XXH3_state_t *x, const json_t *v)
 {
@@ -261,7 +263,8 @@ static void hash_json(XXH3_state_t *x, const json_t *v)
     free(text);
 }
 
-/* Returns 0 without memory: then no kept grammar is found, and the new one is not kept. */
+/* Hashes the constraint. Returns 0 without memory: then no cached grammar matches, and the new one is not
+ * cached. */
 static uint64_t hash_of(const struct chat_body *b)
 {
     XXH3_state_t *x = XXH3_createState();
@@ -302,13 +305,14 @@ static bool take_kept(struct constraints *c, struct constraint *want)
     return found;
 }
 
-int constraint_take(struct constraints *c, const struct chat_body *b, const struct chat_template *template,
-                    const struct tokenizer *t, struct constraint *out, struct err *e)
+int constraint_acquire(struct constraints *c, const struct chat_body *b, const struct chat_template *template,
+                       const struct tokenizer *t, struct constraint *out, struct err *e)
 {
     struct err why = ERR_INIT;
     *out = (struct constraint){.tokenizer = t};
     if (b->tools >= TOOLS_REQUIRED && !chat_template_calls(template))
-        return err_set(e, ERR_USAGE, "the model's chat template has no tools, so none can be required");
+        return err_set(e, ERR_USAGE,
+                       "the model's chat template does not support tools, so none can be required");
     if (!b->schema && !b->any_object && !b->dialect && b->tools < TOOLS_REQUIRED)
         return 0;
     out->hash = hash_of(b);
@@ -316,14 +320,14 @@ int constraint_take(struct constraints *c, const struct chat_body *b, const stru
         grammar_set_effort(out->grammar, b->effort);
     else if (!(out->grammar = compile(b, template, t, &why)))
         return err_set(e, why.kind == ERR_MODEL ? ERR_USAGE : why.kind, "%s", why.text);
-    grammar_mask(out->grammar, grammar_start(out->grammar)); /* to fail before a stream begins */
+    grammar_mask(out->grammar, grammar_start(out->grammar)); /* fails before a stream begins */
     if (!grammar_failed(out->grammar, e))
         return 0;
-    constraint_give(c, out);
+    constraint_release(c, out);
     return -1;
 }
 
-/* Makes room for a grammar.  Frees the oldest ones. */
+/* Evicts the oldest grammars until `bytes` more fit. */
 static void evict(struct constraints *c, size_t bytes)
 {
     int n = 0;
@@ -335,7 +339,7 @@ static void evict(struct constraints *c, size_t bytes)
     memmove(c->kept, c->kept + n, (size_t)c->n * sizeof *c->kept);
 }
 
-void constraint_give(struct constraints *c, struct constraint *used)
+void constraint_release(struct constraints *c, struct constraint *used)
 {
     struct grammar *g = used->grammar;
     if (!g)

@@ -1,8 +1,8 @@
-/* constraint.h - the grammar of a reply that a request asks for: a schema, a call of a tool, a dialect.
+/* constraint.h - the grammar of a constrained reply: a schema, a tool call, a dialect.
  *
- * Compiled grammars are kept, each used by one request at a time, because the masks that they have computed
- * are worth more than the automaton: up to 16, and 64 MiB.  The grammar of one reply has 64 MiB at most.
- */
+ * Compiled grammars are cached, each used by one request at a time, because the token masks that they have
+ * computed are more expensive than the automaton: up to 16 grammars and 64 MiB. The grammar of one reply is
+ * limited to 64 MiB. */
 #ifndef HOLORUN_SERVE_CONSTRAINT_H
 #define HOLORUN_SERVE_CONSTRAINT_H
 
@@ -13,19 +13,19 @@ struct constraints;
 
 struct constraints *constraints_new(const struct tokenizer *t);
 void constraints_free(struct constraints *c);
-/* Frees what is kept; from now on only grammars of this tokenizer are. */
+/* Frees the cached grammars; from now on only grammars of this tokenizer are cached. */
 void constraints_flush(struct constraints *c, const struct tokenizer *t);
 
-struct constraint {          /* one that is in use */
-    struct grammar *grammar; /* NULL: none asked for */
+struct constraint {          /* a grammar in use by a request */
+    struct grammar *grammar; /* NULL: unconstrained */
     uint64_t hash;
     const struct tokenizer *tokenizer;
 };
 
-/* Fails with ERR_USAGE for a request beyond a regular grammar or its limits; ERR_ENV when the grammars of all
- * requests are too large; ERR_STOPPED when the client has gone. */
-int constraint_take(struct constraints *c, const struct chat_body *b, const struct chat_template *template,
-                    const struct tokenizer *t, struct constraint *out, struct err *e);
-void constraint_give(struct constraints *c, struct constraint *used);
+/* Acquires the grammar of a request. Returns -1 with ERR_USAGE if the constraint is not regular or exceeds a
+ * limit, ERR_ENV if the grammars of all requests are too large, ERR_STOPPED if the client is gone. */
+int constraint_acquire(struct constraints *c, const struct chat_body *b, const struct chat_template *template,
+                       const struct tokenizer *t, struct constraint *out, struct err *e);
+void constraint_release(struct constraints *c, struct constraint *used);
 
 #endif

@@ -1,4 +1,4 @@
-/* exchange.c - one HTTP request: its route, its token, its body within the limit, its reply. */
+/* exchange.c - handles one HTTP request: routing, authorization, body, reply. */
 #include "serve/server_impl.h"
 
 #include "base/clock.h"
@@ -14,13 +14,14 @@
 #include <string.h>
 #include <strings.h>
 
-enum { UPLOAD_S = 300, CHUNKED_BYTES = 1 << 20, TEXT_COPIES = 8 }; /* copies: in the template and as tokens */
+/* TEXT_COPIES: copies of the text in the template and as tokens */
+enum { UPLOAD_S = 300, CHUNKED_BYTES = 1 << 20, TEXT_COPIES = 8 };
 
 struct exchange {
     struct buf body;
-    size_t reserved; /* of server.bodies */
+    size_t reserved; /* bytes of server.bodies */
     int64_t begun;
-    bool post, crowded; /* crowded: memory for the rest of the body was missing */
+    bool post, crowded; /* crowded: memory for the rest of the body was short */
 };
 
 /* ---- replies ------------------------------------------------------------------------------------------- */
@@ -64,7 +65,7 @@ enum MHD_Result reply_send_noted(struct server *v, struct MHD_Connection *c, int
     return rc;
 }
 
-/* The client's address, as text. */
+/* Writes the client's address as text. */
 static void peer_of(struct MHD_Connection *c, char out[64])
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
@@ -82,7 +83,7 @@ enum MHD_Result reply_refuse(struct server *v, struct MHD_Connection *c, const s
     struct buf out;
     char peer[64];
     peer_of(c, peer);
-    warn("refused %s with %d: %s", peer, status, message);
+    warn("rejected a request of %s with %d: %s", peer, status, message);
     buf_init(&out, 1 << 16);
     (api && api->refusal ? api : &api_chat)->refusal(&out, status, message);
     return reply_send(v, c, status, "application/json", &out);
@@ -102,9 +103,9 @@ int reply_status(const struct err *e)
     }
 }
 
-/* ---- the token ----------------------------------------------------------------------------------------- */
+/* ---- authorization ---------------------------------------------------------------------------------- */
 
-/* Takes as long for a wrong token as for the right one. */
+/* Compares tokens in a time that does not depend on their content. */
 static bool same_token(const char *given, const char *want)
 {
     size_t n = strlen(given), m = strlen(want);
@@ -125,28 +126,29 @@ static bool may_ask(const struct server *v, struct MHD_Connection *c)
 
 /* ---- the body ------------------------------------------------------------------------------------------ */
 
-static const char crowded[] = "the bodies of other requests fill the memory for them (--request-memory)",
+static const char crowded[] = "no memory for the body: other requests use it (--request-memory)",
                   too_large[] = "the body is too large (--max-body)";
 
-/* Bytes that a request of this size may take: its text, while it is parsed a second and third copy, a fourth
- * where pictures are put together, and its values. */
+/* Returns the bytes that a request of this size may need: its text, a second and third copy while it is
+ * parsed, a fourth where images are joined, and its values. */
 static size_t memory_of(size_t body)
 {
     size_t values =
-        body / 2 < 2 * BODY_VALUES ? body / 2 : 2 * BODY_VALUES; /* of the body, and of its calls */
+        body / 2 < 2 * BODY_VALUES ? body / 2 : 2 * BODY_VALUES; /* values of the body and of its calls */
     return 4 * body + values * BODY_VALUE_BYTES;
 }
 
-/* Changes the reservation to what the request needs from now on. */
+/* Changes the reservation to the current need of the request. Returns false if that does not fit. */
 static bool keep_memory(struct server *v, struct exchange *x, size_t need)
 {
-    budget_give(v->bodies, x->reserved); /* first, so that a request that is alone may have all it needs */
+    /* released first, so that a single request may reserve everything it needs */
+    budget_release(v->bodies, x->reserved);
     bool fits = budget_try(v->bodies, need);
     x->reserved = fits ? need : 0;
     return fits;
 }
 
-/* Reserves memory for a body of this size in all. */
+/* Reserves memory for a body of this total size. */
 static bool reserve_body(struct server *v, struct exchange *x, size_t size)
 {
     size_t need = memory_of(size);
@@ -162,7 +164,7 @@ static void take_body(struct server *v, struct exchange *x, const char *data, si
     if (!x->crowded && !x->body.full)
         return;
     buf_free(&x->body);
-    x->body.full = true; /* what follows is not kept */
+    x->body.full = true; /* the rest of the body is discarded */
 }
 
 /* ---- completions --------------------------------------------------------------------------------------- */
@@ -172,13 +174,13 @@ static int check_model(const struct server *v, const struct completion *c, struc
     const json_t *name = json_object_get(c->body.talk.root, "model");
     if (!name || (json_is_string(name) && !strcmp(json_string_value(name), v->service->model)))
         return 0;
-    return err_set(e, ERR_FAILED, "there is no model '%.80s' here, only '%s'",
+    return err_set(e, ERR_FAILED, "model '%.80s' not found; this server has '%s'",
                    json_is_string(name) ? json_string_value(name) : "", v->service->model);
 }
 
-/* Frees the completion unless it is streamed. */
+/* Runs the completion and sends the reply. Frees the completion unless it is streamed. */
 static enum MHD_Result run_completion(struct server *v, struct MHD_Connection *c, struct completion *of,
-                                      struct flight *flight)
+                                      struct in_flight_request *flight)
 {
     const struct api *api = of->api;
     struct err e = ERR_INIT;
@@ -188,7 +190,7 @@ static enum MHD_Result run_completion(struct server *v, struct MHD_Connection *c
         return stream_start(v, c, of, flight);
     if (rc == 0 && !api->counts)
         rc = completion_generate(of, &e);
-    flights_remove(v->flights, flight);
+    in_flight_remove(v->in_flight, flight);
     out = (struct buf){.max = (size_t)64 << 20};
     if (rc == 0)
         api->whole(of, &out);
@@ -198,7 +200,8 @@ static enum MHD_Result run_completion(struct server *v, struct MHD_Connection *c
               : reply_send_noted(v, c, 200, "application/json", &out, &notes);
 }
 
-/* Reads the body, and frees it.  The client's departure ends that, too. */
+/* Parses the body and frees it. A disconnect of the client ends this early. Returns the HTTP status of a
+ * failure, or 0. */
 static int read_completion(struct server *v, struct completion *of, struct exchange *x, struct err *e)
 {
     size_t len = x->body.len;
@@ -219,12 +222,13 @@ static enum MHD_Result answer_completion(struct server *v, struct MHD_Connection
                                          struct exchange *x)
 {
     struct err e = ERR_INIT;
-    struct flight flight;
+    struct in_flight_request flight;
     const union MHD_ConnectionInfo *fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
     struct completion *of = completion_new(v->service, api);
-    if (!flights_add(v->flights, &flight, of, fd->connect_fd)) {
-        bool ends = flights_closed(v->flights);
-        err_set(&e, ERR_ENV, ends ? "the server is ending" : "%d requests are running; try again later",
+    if (!in_flight_add(v->in_flight, &flight, of, fd->connect_fd)) {
+        bool ends = in_flight_closed(v->in_flight);
+        err_set(&e, ERR_ENV,
+                ends ? "the server is shutting down" : "%d requests are running; try again later",
                 v->o.max_requests);
         completion_free(of);
         return reply_refuse(v, c, api, ends ? 503 : 429, e.text);
@@ -232,7 +236,7 @@ static enum MHD_Result answer_completion(struct server *v, struct MHD_Connection
     connection_waits(v, c, true);
     int status = read_completion(v, of, x, &e);
     if (status) {
-        flights_remove(v->flights, &flight);
+        in_flight_remove(v->in_flight, &flight);
         completion_free(of);
         connection_waits(v, c, false);
         return reply_refuse(v, c, api, status, e.text);
@@ -242,7 +246,7 @@ static enum MHD_Result answer_completion(struct server *v, struct MHD_Connection
     return rc;
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------------ */
+/* ---- other routes ------------------------------------------------------------------------------------ */
 
 static enum MHD_Result answer_metrics(struct server *v, struct MHD_Connection *c)
 {
@@ -254,22 +258,22 @@ static enum MHD_Result answer_metrics(struct server *v, struct MHD_Connection *c
     struct speculation_counts guesses = w ? engine_speculation(w->engine) : (struct speculation_counts){0};
     weights_release(s->weights, w);
     const struct metric_gauge gauges[] = {
-        {"requests_running", "requests that are being computed", flights_count(v->flights)},
-        {"conversations_idle", "sessions in memory that no request uses", n.idle},
+        {"requests_running", "requests in flight", in_flight_count(v->in_flight)},
+        {"conversations_idle", "idle sessions in memory", n.idle},
         {"conversations_spilled", "sessions in files", n.files},
-        {"conversations_continued", "requests that went on in a session, so far", (double)n.continued},
-        {"conversations_branched", "requests that began at a checkpoint, so far", (double)n.branched},
-        {"conversations_begun", "requests that began anew, so far", (double)n.begun},
-        {"conversations_evicted", "idle sessions and checkpoints given up, so far", (double)n.evicted},
-        {"conversations_restored", "sessions read back from files, so far", (double)n.restored},
-        {"state_bytes", "memory of all states", (double)m.used},
-        {"heap_bytes", "memory in blocks of malloc, states included", (double)memory_heap()},
+        {"conversations_continued", "requests that continued a session", (double)n.continued},
+        {"conversations_branched", "requests that branched from a checkpoint", (double)n.branched},
+        {"conversations_begun", "requests without a cached prefix", (double)n.begun},
+        {"conversations_evicted", "idle sessions and checkpoints evicted", (double)n.evicted},
+        {"conversations_restored", "sessions restored from files", (double)n.restored},
+        {"state_bytes", "memory of all session states", (double)m.used},
+        {"heap_bytes", "memory allocated by malloc, including states", (double)memory_heap()},
         {"scheduler_waiting", "threads that wait for the engine", t.waiting},
-        {"decode_batches", "batches of decoded tokens, so far", (double)t.batches},
-        {"decode_rows", "tokens in those batches, so far", (double)t.rows},
-        {"guesses_proposed", "tokens that --speculate proposed, so far", (double)guesses.proposed},
-        {"guesses_accepted", "of these, those that were sampled, so far", (double)guesses.accepted},
-        {"weights_version", "version of the weights", weights_version(s->weights)},
+        {"decode_batches", "batches of decoded tokens", (double)t.batches},
+        {"decode_rows", "tokens in those batches", (double)t.rows},
+        {"guesses_proposed", "draft tokens of --speculate", (double)guesses.proposed},
+        {"guesses_accepted", "accepted draft tokens", (double)guesses.accepted},
+        {"weights_version", "version of the current weights", weights_version(s->weights)},
         {0}};
     struct buf out;
     buf_init(&out, 1 << 20);
@@ -280,7 +284,7 @@ static enum MHD_Result answer_metrics(struct server *v, struct MHD_Connection *c
 static enum MHD_Result answer_health(struct server *v, struct MHD_Connection *c)
 {
     struct buf out;
-    bool ends = flights_closed(v->flights), paused = weights_paused(v->service->weights);
+    bool ends = in_flight_closed(v->in_flight), paused = weights_paused(v->service->weights);
     buf_init(&out, 1 << 10);
     buf_printf(&out, "{\"status\":\"%s\"}", ends ? "ending" : paused ? "paused" : "ok");
     return reply_send(v, c, ends ? 503 : 200, "application/json", &out);
@@ -290,7 +294,7 @@ static enum MHD_Result answer_models(struct server *v, struct MHD_Connection *c,
 {
     struct buf out;
     if (name && strcmp(name, v->service->model) != 0)
-        return reply_refuse(v, c, NULL, 404, "there is no such model");
+        return reply_refuse(v, c, NULL, 404, "model not found");
     buf_init(&out, 1 << 16);
     if (name)
         reply_json_model(v->service, &out);
@@ -315,7 +319,7 @@ static bool is_trainers(const char *url)
     return !strcmp(url, "/pause") || !strcmp(url, "/update_weights") || !strcmp(url, "/resume");
 }
 
-/* The status that a request is refused with before its body; 0: go on. */
+/* Returns the status with which a request is rejected before its body is read; 0: accepted. */
 static int check_request(const struct server *v, struct MHD_Connection *c, const char *url,
                          const char *method, const char **why)
 {
@@ -325,11 +329,11 @@ static int check_request(const struct server *v, struct MHD_Connection *c, const
     bool known = !strcmp(url, "/health") || !strcmp(url, "/metrics") || !strcmp(url, "/v1/models") ||
                  !strncmp(url, "/v1/models/", 11);
     if (strcmp(url, "/health") != 0 && !may_ask(v, c))
-        return *why = "the token is missing or wrong: Authorization: Bearer TOKEN", 401;
+        return *why = "missing or wrong token: send Authorization: Bearer TOKEN", 401;
     if (!known && !chat && !trainers)
-        return *why = "there is no such address here", 404;
+        return *why = "path not found", 404;
     if (!(known ? get : post))
-        return *why = known ? "this address takes GET" : "this address takes POST", 405;
+        return *why = known ? "this path requires GET" : "this path requires POST", 405;
     if (trainers && !v->o.trainer)
         return *why = "the server was started without --trainer", 403;
     if (coding && strcasecmp(coding, "identity") != 0)
@@ -356,7 +360,7 @@ static enum MHD_Result begin_exchange(struct server *v, struct MHD_Connection *c
     }
     if (!status && x->post)
         x->crowded =
-            !reserve_body(v, x, size); /* refused behind the body, so that the client reads the reply */
+            !reserve_body(v, x, size); /* rejected after the body, so that the client reads the reply */
     return status ? reply_refuse(v, c, api_of(url), status, why) : MHD_YES;
 }
 
@@ -391,7 +395,7 @@ void exchange_end(void *server, struct MHD_Connection *c, void **exchange,
         return;
     if (at && at->socket_context)
         connection_rest(v->connections, at->socket_context);
-    budget_give(v->bodies, x->reserved);
+    budget_release(v->bodies, x->reserved);
     buf_free(&x->body);
     free(x);
     *exchange = NULL;

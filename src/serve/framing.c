@@ -1,4 +1,4 @@
-/* framing.c - see framing.h. */
+/* framing.c - checks the headers that delimit a request; see framing.h. */
 #include "serve/framing.h"
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@ enum { LENGTH_DIGITS = 15 };
 struct framing {
     int lengths, hosts, codings;
     const char *length, *coding;
-    bool odd; /* a header has a blank in its name, or a zero byte */
+    bool odd; /* a header name is empty or has white space, or a value has a zero byte */
 };
 
 static enum MHD_Result on_header(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_size,
@@ -44,15 +44,15 @@ const char *framing_fault(struct MHD_Connection *c, const char *version, size_t 
     *size = 0;
     MHD_get_connection_values_n(c, MHD_HEADER_KIND, on_header, &f);
     if (f.odd)
-        return "a header has a blank in its name, no name, or a zero byte";
+        return "invalid header: white space in its name, no name, or a zero byte";
     if (f.lengths > 1)
         return "more than one Content-Length header";
     if (f.length && !is_length(f.length))
         return "Content-Length is not a number of bytes";
     if (f.codings > 1 || (f.coding && strcasecmp(f.coding, "chunked") != 0))
-        return "the only Transfer-Encoding that is read is chunked, once";
+        return "unsupported Transfer-Encoding: only chunked, once";
     if (f.codings && f.lengths)
-        return "Content-Length beside Transfer-Encoding";
+        return "both Content-Length and Transfer-Encoding";
     if (f.codings && !strcmp(version, "HTTP/1.0"))
         return "Transfer-Encoding in a request of HTTP/1.0";
     if (f.hosts > 1 || (!f.hosts && strcmp(version, "HTTP/1.0") != 0))

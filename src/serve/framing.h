@@ -1,15 +1,15 @@
-/* framing.h - the headers that say where a request ends and whom it is for, read strictly.
+/* framing.h - strict checks of the headers that delimit a request and name its host.
  *
- * Two readers of one request, such as a proxy and this server, must not disagree about them.
- */
+ * Two parsers of one request, such as a proxy and this server, must not disagree about them (request
+ * smuggling). */
 #ifndef HOLORUN_SERVE_FRAMING_H
 #define HOLORUN_SERVE_FRAMING_H
 
 #include <microhttpd.h>
 #include <stddef.h>
 
-/* Returns the fault of a request's Content-Length, Transfer-Encoding and Host; NULL: none.  *size: bytes of
- * the body that it announces, 0 without a length. */
+/* Returns a message about an invalid Content-Length, Transfer-Encoding or Host header, or NULL. *size:
+ * announced bytes of the body, 0 without a length. */
 const char *framing_fault(struct MHD_Connection *c, const char *version, size_t *size);
 
 #endif

@@ -1,4 +1,4 @@
-/* json_schema.c - see json_schema.h: keywords, references and alternatives. */
+/* json_schema.c - compiles keywords, references and alternatives of a JSON schema; see json_schema.h. */
 #include "serve/json_schema_impl.h"
 
 #include "base/buf.h"
@@ -28,7 +28,7 @@ static const json_t *get(const json_t *s, const char *key)
 
 /* ---- keywords ------------------------------------------------------------------------------------------ */
 
-/* Keywords that are enforced or noted elsewhere, and those that restrict nothing. */
+/* Keywords that are enforced or noted elsewhere, and keywords that do not restrict values. */
 static const char *const known[] = {
     "type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "$defs", "definitions", "nullable",
     "properties", "required", "additionalProperties", "patternProperties", "propertyNames", "items",
@@ -67,7 +67,7 @@ int schema_count(struct schema_reading *r, const json_t *s, const char *key, int
 
 /* ---- references ---------------------------------------------------------------------------------------- */
 
-/* The next step of a JSON pointer, with ~0, ~1 and %XX resolved. */
+/* Copies the next step of a JSON pointer and resolves ~0, ~1 and %XX. Returns the rest of the pointer. */
 static const char *pointer_step(const char *p, char out[128])
 {
     size_t n = 0;
@@ -87,7 +87,7 @@ static const char *pointer_step(const char *p, char out[128])
     return p;
 }
 
-/* The target of "#/...", or of "#"; NULL: there is none. */
+/* Returns the target of "#/..." or "#", or NULL. */
 static const json_t *follow(const struct schema_reading *r, const json_t *s)
 {
     const char *p = json_string_value(get(s, "$ref"));
@@ -107,7 +107,7 @@ static gx_node read_reference(struct schema_reading *r, const json_t *s)
     const json_t *target = follow(r, s);
     int inside = 0;
     if (!target)
-        return schema_refuse(r, "'$ref' leads nowhere in this schema");
+        return schema_refuse(r, "the target of '$ref' is not in this schema");
     for (int i = 0; i < r->n_open; i++)
         inside += r->open[i] == target;
     if (inside == SCHEMA_NESTED || r->n_open == SCHEMA_DEPTH)
@@ -124,7 +124,7 @@ static gx_node read_enum(struct schema_reading *r, const json_t *list)
 {
     size_t n = json_array_size(list);
     if (!n || n > SCHEMA_CHOICES)
-        return schema_refuse(r, "'enum' must be a list of 1 to 512");
+        return schema_refuse(r, "'enum' must be a list of 1 to 512 values");
     gx_node *parts = xcalloc(n, sizeof *parts);
     for (size_t i = 0; i < n && !gx_failed(r->x, NULL); i++)
         parts[i] = schema_literal(r->x, json_array_get(list, i));
@@ -133,7 +133,7 @@ static gx_node read_enum(struct schema_reading *r, const json_t *list)
     return node;
 }
 
-/* The values that a schema lists, as a new list; NULL: it lists none. */
+/* Returns the values that a schema lists as a new list, or NULL. */
 static json_t *values_of(const json_t *s)
 {
     json_t *one = get(s, "const") ? (json_t *)(uintptr_t)get(s, "const") : NULL,
@@ -141,8 +141,8 @@ static json_t *values_of(const json_t *s)
     return one ? json_pack("[O]", one) : json_is_array(list) ? json_incref(list) : NULL;
 }
 
-/* Adds the values of a list to a set, by their text.  Returns whether all are new; false for NULL.  Takes
- * over the list. */
+/* Adds the values of a list to a set, by their JSON text; frees the list. Returns whether all are new; false
+ * for NULL. */
 static bool add_new_values(const struct schema_reading *r, json_t *set, json_t *list)
 {
     bool fresh = list != NULL;
@@ -178,8 +178,8 @@ static bool requires(const struct schema_reading *r, const json_t *s, const char
     return false;
 }
 
-/* Returns whether the schemas of a list that have this type differ in their values, or with a key in those of
- * a property that all require.  Each value is looked up once. */
+/* Returns whether the schemas in a list that have this type differ in their values, or with a key in the
+ * values of a property that all require. Each value is looked up once. */
 static bool differ_in(const struct schema_reading *r, const json_t *list, const char *type, const char *key)
 {
     json_t *set = json_object(), *one;
@@ -219,8 +219,8 @@ static bool type_excludes(const struct schema_reading *r, const json_t *list, co
     return false;
 }
 
-/* Returns whether no value fits two of the schemas: they differ in their types or values, or as objects in
- * the values of one property.  False when that is not obvious. */
+/* Returns whether no value matches two of the schemas: they differ in their types or values, or as objects in
+ * the values of one property. Returns false if that is not obvious. */
 static bool exclusive(const struct schema_reading *r, const json_t *list)
 {
     json_t *types = json_object(), *one;
@@ -247,7 +247,7 @@ static gx_node read_choices(struct schema_reading *r, const json_t *list, bool o
 {
     size_t n = json_array_size(list), possible = 0;
     if (!n || n > SCHEMA_CHOICES)
-        return schema_refuse(r, "'anyOf' and 'oneOf' must be lists of 1 to 512");
+        return schema_refuse(r, "'anyOf' and 'oneOf' must be lists of 1 to 512 schemas");
     if (one && !exclusive(r, list))
         notes_ignore(r->notes, "schema: oneOf (read as anyOf)");
     gx_node *parts = xcalloc(n, sizeof *parts), node = 0;
@@ -279,7 +279,7 @@ static void merge_member(struct schema_reading *r, json_t *into, const char *key
         json_array_extend(old, v);
 }
 
-/* Adds the keywords of a schema to another one. */
+/* Merges the keywords of a schema into another one. */
 static void merge(struct schema_reading *r, json_t *into, const json_t *s, int depth)
 {
     const char *key;
@@ -294,7 +294,7 @@ static void merge(struct schema_reading *r, json_t *into, const json_t *s, int d
     json_object_foreach((json_t *)(uintptr_t)s, key, v) merge_member(r, into, key, v);
 }
 
-/* Reads allOf and the keywords beside it as one schema. */
+/* Reads allOf and the keywords next to it as one schema. */
 static gx_node read_merged(struct schema_reading *r, const json_t *s)
 {
     json_t *whole = json_object();
@@ -323,7 +323,7 @@ static gx_node read_type(struct schema_reading *r, const json_t *s, const char *
                                         : GX_ALT(r->x, gx_lit(r->x, "true"), gx_lit(r->x, "false"));
 }
 
-/* {"type": ["string", "null"]}: each type reads the keywords that it knows. */
+/* Reads {"type": ["string", "null"]}; each type uses the keywords that apply to it. */
 static gx_node read_types(struct schema_reading *r, const json_t *s, const json_t *list)
 {
     gx_node parts[8];
@@ -341,10 +341,10 @@ static gx_node read_types(struct schema_reading *r, const json_t *s, const json_
     }
     return n                       ? gx_alt(r->x, n, parts)
            : json_array_size(list) ? IMPOSSIBLE
-                                   : schema_refuse(r, "'type' is empty");
+                                   : schema_refuse(r, "'type' is an empty list");
 }
 
-/* Without 'type': the one whose keywords there are; any value without them. */
+/* Reads a schema without 'type': infers the type from its keywords; without any, accepts any value. */
 static gx_node read_untyped(struct schema_reading *r, const json_t *s)
 {
     static const struct {
@@ -361,7 +361,7 @@ static gx_node read_untyped(struct schema_reading *r, const json_t *s)
     return schema_any_value(r->x, 2);
 }
 
-/* The keyword that decides; others beside it are noted. */
+/* Reads the keyword with the highest precedence; others next to it are noted. */
 static gx_node read_decided(struct schema_reading *r, const json_t *s)
 {
     const json_t *type = get(s, "type"), *any = get(s, "anyOf"), *one = get(s, "oneOf");
@@ -412,7 +412,8 @@ static gx_node read_whole(struct gx *x, const json_t *schema, struct notes *n, s
     json_decref(r.merged);
     if (node >= 0 && gx_failed(x, e))
         return -1;
-    return node == IMPOSSIBLE ? schema_refuse(&r, "no value fits: it contains itself without an end") : node;
+    return node == IMPOSSIBLE ? schema_refuse(&r, "no finite value matches: the schema requires itself")
+                              : node;
 }
 
 gx_node json_schema_expression(struct gx *x, const json_t *schema, struct err *e)

@@ -1,4 +1,4 @@
-/* json_schema_parts.c - lists and objects of a schema (json_schema.h). */
+/* json_schema_parts.c - compiles arrays and objects of a schema (json_schema.h). */
 #include "serve/json_schema_impl.h"
 
 #include "jinja/jinja.h"
@@ -19,7 +19,7 @@ gx_node schema_literal(struct gx *x, const json_t *v)
     return node;
 }
 
-/* ---- lists --------------------------------------------------------------------------------------------- */
+/* ---- arrays ------------------------------------------------------------------------------------------ */
 
 gx_node schema_list_of(struct gx *x, gx_node item, int min, int max)
 {
@@ -29,7 +29,7 @@ gx_node schema_list_of(struct gx *x, gx_node item, int min, int max)
     return GX_SEQ(x, gx_lit(x, "["), inside, gx_lit(x, "]"));
 }
 
-/* The first n items each have a schema of their own; between min and max more follow. */
+/* Reads a tuple: the first n items have their own schemas, followed by min to max further items. */
 static gx_node read_tuple(struct schema_reading *r, const json_t *list, int n, gx_node more, int min, int max)
 {
     gx_node parts[2 * SCHEMA_PROPERTIES];
@@ -52,7 +52,7 @@ static gx_node read_tuple(struct schema_reading *r, const json_t *list, int n, g
     return GX_SEQ(r->x, gx_lit(r->x, "["), first, rest, gx_lit(r->x, "]"));
 }
 
-/* The schema of items without one of their own; *closed: there are none. */
+/* Reads the schema of items without their own one. *closed: no such items are allowed. */
 static gx_node read_items(struct schema_reading *r, const json_t *items, bool tuple, bool *closed)
 {
     *closed = json_is_false(items) || (tuple && !items);
@@ -66,7 +66,7 @@ gx_node schema_array(struct schema_reading *r, const json_t *s)
     const json_t *prefix = get(s, "prefixItems"), *items = get(s, "items");
     int min = 0, max = 0;
     bool closed;
-    if (json_is_array(items)) { /* the spelling of earlier drafts */
+    if (json_is_array(items)) { /* as in earlier drafts */
         prefix = items;
         items = get(s, "additionalItems");
     }
@@ -95,7 +95,7 @@ struct property {
     bool required;
 };
 
-/* Properties after the one that came first, each with its comma. */
+/* Returns the properties after the first present one, each with its comma. */
 static gx_node further(struct gx *x, const struct property *p, int n)
 {
     gx_node *parts = xcalloc((unsigned long)n + 1, sizeof *parts);
@@ -108,7 +108,7 @@ static gx_node further(struct gx *x, const struct property *p, int n)
     return node;
 }
 
-/* One alternative for each property that can come first. */
+/* Returns one alternative for each property that can be the first. */
 static gx_node members(struct gx *x, const struct property *p, int n)
 {
     gx_node *firsts = xcalloc((unsigned long)n + 1, sizeof *firsts);
@@ -134,7 +134,7 @@ static bool is_required(const json_t *s, const char *name)
     return false;
 }
 
-/* The value of names that are not listed. */
+/* Reads the schema for values of unlisted names. */
 static gx_node read_more(struct schema_reading *r, const json_t *s)
 {
     const json_t *more = get(s, "additionalProperties"), *patterns = get(s, "patternProperties");
@@ -147,7 +147,7 @@ static gx_node read_more(struct schema_reading *r, const json_t *s)
     return schema_read_at(r, "patternProperties", first);
 }
 
-/* Adds a property; IMPOSSIBLE: it must be there and cannot. */
+/* Adds a property. Returns IMPOSSIBLE if it is required and has no finite value. */
 static int add_property(struct schema_reading *r, struct property *p, int *n, const char *key, gx_node value,
                         bool required)
 {
@@ -160,7 +160,7 @@ static int add_property(struct schema_reading *r, struct property *p, int *n, co
     return 0;
 }
 
-/* Listed properties in their order, then required names that are not listed. */
+/* Reads listed properties in their order, then required names that are not listed. */
 static int read_properties(struct schema_reading *r, const json_t *s, struct property *p, int *n)
 {
     const json_t *all = get(s, "properties");
@@ -187,7 +187,7 @@ static int read_properties(struct schema_reading *r, const json_t *s, struct pro
     return 0;
 }
 
-/* Any number of pairs of any name, or of one of those that propertyNames lists. */
+/* Reads an object with any number of members of any name, or of the names that propertyNames lists. */
 static gx_node read_map(struct schema_reading *r, const json_t *s)
 {
     const json_t *names = get(get(s, "propertyNames"), "enum"), *one = get(get(s, "propertyNames"), "const");

@@ -1,13 +1,12 @@
-/* json_schema_pattern.c - `pattern` of a schema, a regular expression of ECMAScript, as an expression of the
- * grammar over the characters of a JSON string (json_schema.h).
+/* json_schema_pattern.c - compiles `pattern`, an ECMAScript regular expression, into a grammar expression
+ * over the characters of a JSON string (json_schema.h).
  *
- *   alternatives, groups, * + ? {n} {n,} {n,m} and their lazy forms, ^ and $ at the ends, . [...] \d \w \s \D
- *   \W \S, escapes
+ * Supported: alternatives, groups, * + ? {n} {n,} {n,m} and their lazy forms, ^ and $ at the ends, . [...] \d
+ * \w \s \D \W \S, escapes.
  *
- * Others (look-around, back references, \b, \p, characters above ASCII) are not implemented.  Of characters
- * above ASCII a class has all or none.  Engines differ in a few places (letters above ASCII in \w): there the
- * expression has only texts that all of them match.
- */
+ * Not supported: look-around, back references, \b, \p, characters above ASCII. A class contains all or none
+ * of the characters above ASCII. Where engines differ (letters above ASCII in \w), the expression has only
+ * texts that all of them match. */
 #include "serve/json_schema_impl.h"
 
 #include <stdlib.h>
@@ -17,7 +16,7 @@ enum { NESTED = 20, BRANCHES = 64, ITEMS = 256, KIND = -2 };
 
 struct chars {
     uint64_t ascii[2];
-    bool above; /* ASCII */
+    bool above; /* characters above ASCII */
 };
 
 struct parsing {
@@ -51,7 +50,8 @@ static void add_all(struct chars *c, struct chars more)
     c->above = c->above || more.above;
 }
 
-/* One character of the class, as JSON spells it; IMPOSSIBLE: the class has none that can be written. */
+/* Returns one character of the class in JSON encoding; IMPOSSIBLE if the class has no character that can be
+ * written. */
 static gx_node node_of(struct gx *x, const struct chars *c)
 {
     static const struct {
@@ -77,7 +77,7 @@ static gx_node node_of(struct gx *x, const struct chars *c)
     return n ? gx_alt(x, n, parts) : IMPOSSIBLE;
 }
 
-/* \d \w \s and their inverses. */
+/* Reads \d \w \s and their inverses. */
 static bool read_kind(char letter, struct chars *c)
 {
     *c = (struct chars){{0, 0}, false};
@@ -100,11 +100,11 @@ static bool read_kind(char letter, struct chars *c)
     }
     if (!(letter & 32))
         *c = inverse(*c);
-    c->above = false; /* engines differ in the kind of letters above ASCII */
+    c->above = false; /* engines differ for letters above ASCII */
     return true;
 }
 
-/* The character of an escape behind its backslash; -1: another kind of escape. */
+/* Reads the character of an escape after its backslash; -1: another kind of escape. */
 static int read_escape(struct parsing *p)
 {
     static const char from[] = "ntrfv", to[] = "\n\t\r\f\v";
@@ -125,7 +125,8 @@ static int read_escape(struct parsing *p)
     return c;
 }
 
-/* Reads a member of [...]: a character, or KIND, which is added to *set.  -1: not implemented. */
+/* Reads a member of [...]: a character, or a class such as \d, which is added to *set (KIND). Returns -1 if
+ * it is not supported. */
 static int read_member(struct parsing *p, struct chars *set)
 {
     struct chars kind;
@@ -137,12 +138,12 @@ static int read_member(struct parsing *p, struct chars *set)
         add_all(set, kind);
         return KIND;
     }
-    if (*p->at == 'b') /* a backspace, which is not written */
+    if (*p->at == 'b') /* a backspace, which cannot be written */
         return -1;
     return read_escape(p);
 }
 
-/* Behind the bracket. */
+/* Reads a class after its opening bracket. */
 static bool read_class(struct parsing *p, struct chars *set)
 {
     bool negated = *p->at == '^', kinds = false;
@@ -171,7 +172,7 @@ static bool read_class(struct parsing *p, struct chars *set)
 
 static gx_node read_alternatives(struct parsing *p, bool top);
 
-/* Reads a group, a class or a character; IMPOSSIBLE: not implemented. */
+/* Reads a group, a class or a character; IMPOSSIBLE: not supported. */
 static gx_node read_atom(struct parsing *p)
 {
     struct chars c = {{0, 0}, false};
@@ -207,7 +208,7 @@ static gx_node read_atom(struct parsing *p)
     return node_of(p->x, &c);
 }
 
-/* Reads {n}, {n,} or {n,m}; false: malformed, or above 256. */
+/* Reads {n}, {n,} or {n,m}. Returns false if it is malformed or above 256. */
 static bool read_counts(struct parsing *p, int *min, int *max)
 {
     char *end;
@@ -233,18 +234,19 @@ static gx_node read_repeated(struct parsing *p)
         return atom;
     if (*p->at++ == '{' && !read_counts(p, &min, &max))
         return IMPOSSIBLE;
-    p->at += *p->at == '?'; /* lazy: the same texts */
+    p->at += *p->at == '?'; /* lazy: matches the same texts */
     return *p->at && strchr("*+{", *p->at) ? IMPOSSIBLE : gx_repeat(p->x, atom, min, max);
 }
 
-/* Any text. */
+/* Returns an expression for any text. */
 static gx_node anything(struct gx *x)
 {
     struct chars all = {{~0ull, ~0ull}, true};
     return gx_repeat(x, node_of(x, &all), 0, -1);
 }
 
-/* At the top a branch has its own anchors; without one any text may come before it or follow it. */
+/* Reads one branch. At the top level it has its own anchors; without an anchor any text may precede or
+ * follow. */
 static gx_node read_branch(struct parsing *p, bool top)
 {
     gx_node parts[ITEMS + 2];

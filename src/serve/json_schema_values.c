@@ -1,7 +1,6 @@
-/* json_schema_values.c - numbers and texts of a schema, and any JSON (json_schema.h).
+/* json_schema_values.c - compiles numbers and strings of a schema, and any JSON value (json_schema.h).
  *
- * Bounds of numbers are counted in millionths, because numbers have six digits after the point.
- */
+ * Bounds of numbers are in millionths, because numbers have at most six digits after the point. */
 #include "serve/json_schema_impl.h"
 
 #include <math.h>
@@ -12,10 +11,10 @@ enum { DIGITS = 6, MICRO = 1000000 };
 /* ---- bounds -------------------------------------------------------------------------------------------- */
 
 struct bounds {
-    int64_t lo, hi; /* in steps of 1 or of a millionth, both included */
+    int64_t lo, hi; /* in steps of 1 or of a millionth, both inclusive */
 };
 
-/* The least step that is at least v, or above it; clamped. */
+/* Returns the smallest step not below v, or above v if `above`; clamped. */
 static int64_t step_from(double v, double steps, bool above, int64_t most)
 {
     double s = v * steps, up = ceil(s - 1e-6);
@@ -77,7 +76,7 @@ static bool all_zeros(const char *digits)
     return !digits[strspn(digits, "0")];
 }
 
-/* The digits from place `at` on; tight: the digits before are those of the bound.  IMPOSSIBLE: there are
+/* Returns the digits from position `at`; tight: the preceding digits equal those of the bound. IMPOSSIBLE:
  * none. */
 static gx_node fraction_from(const struct fraction *f, int at, bool tight_lo, bool tight_hi)
 {
@@ -118,7 +117,7 @@ static void add_fractions(struct gx *x, gx_node *parts, int *n, int64_t a, int64
         parts[(*n)++] = GX_SEQ(x, gx_int(x, (int)a, (int)b), gx_lit(x, "."), fraction);
 }
 
-/* Numbers with a point from lo to hi millionths, lo >= 0; IMPOSSIBLE: none. */
+/* Returns numbers with a point from lo to hi millionths, lo >= 0; IMPOSSIBLE: none. */
 static gx_node with_point(struct gx *x, int64_t lo, int64_t hi, int digits)
 {
     gx_node parts[3];
@@ -136,7 +135,7 @@ static gx_node with_point(struct gx *x, int64_t lo, int64_t hi, int digits)
     return n ? gx_alt(x, n, parts) : IMPOSSIBLE;
 }
 
-/* Digits after the point that multiples of 1, 0.1, 0.01, ... have; -1: of another number. */
+/* Returns the digits after the point of multiples of 1, 0.1, 0.01, ...; -1 for another step. */
 static int digits_of(const json_t *step)
 {
     double power = 1, v = json_number_value(step);
@@ -174,7 +173,7 @@ gx_node schema_number(struct schema_reading *r, const json_t *s)
     return n ? gx_alt(x, n, parts) : schema_refuse(r, "no number of these digits is in this range");
 }
 
-/* ---- texts --------------------------------------------------------------------------------------------- */
+/* ---- strings ---------------------------------------------------------------------------------------- */
 
 static gx_node digits(struct gx *x, int n)
 {
@@ -186,7 +185,7 @@ static gx_node two(struct gx *x, const char *first, const char *second)
     return GX_SEQ(x, gx_set(x, first), gx_set(x, second));
 }
 
-/* Any year has these days: the 29th of February is left out. */
+/* Returns dates that exist in every year: 29 February is excluded. */
 static gx_node date(struct gx *x)
 {
     gx_node month = GX_ALT(x, two(x, "0", "1-9"), two(x, "1", "0-2"));
@@ -240,7 +239,7 @@ static gx_node email(struct gx *x)
                   gx_repeat(x, GX_SEQ(x, dot, label), 0, -1), dot, gx_repeat(x, gx_set(x, "a-z"), 2, 6));
 }
 
-/* NULL: of another format. */
+/* Returns the function for a format, or NULL. */
 static gx_node (*format_of(const char *name))(struct gx *x)
 {
     static const struct {
@@ -255,7 +254,7 @@ static gx_node (*format_of(const char *name))(struct gx *x)
     return NULL;
 }
 
-/* Lengths beside a pattern or a format are not enforced. */
+/* Builds a string with a pattern or format; minLength and maxLength are then not enforced. */
 static gx_node formatted(struct schema_reading *r, const json_t *s, gx_node text)
 {
     static const char *const lengths[] = {"minLength", "maxLength"};

@@ -1,4 +1,4 @@
-/* messages.c - see messages.h. */
+/* messages.c - converts the messages of a request into the form of chat templates; see messages.h. */
 #include "serve/messages.h"
 
 #include "base/json.h"
@@ -14,13 +14,13 @@ enum { TEXT_MAX = 64 << 20 };
 struct settling {
     json_t *out;
     bool result_pictures;
-    json_t *pictures;  /* of results that cannot have them, for the next turn of the user */
-    struct buf system; /* leading texts */
-    bool leading;      /* only system messages so far, if any */
+    json_t *pictures;  /* images of tool results that cannot contain them; they go into the next user turn */
+    struct buf system; /* leading system texts */
+    bool leading;      /* only system messages so far */
     bool has_system;
-    size_t at; /* the message, counted from 1 */
+    size_t at; /* number of the message, from 1 */
     struct notes *notes;
-    int values; /* that the texts of arguments may still have */
+    int values; /* JSON values that argument texts may still have */
 };
 
 static bool is_role(const json_t *message, const char *role)
@@ -31,7 +31,7 @@ static bool is_role(const json_t *message, const char *role)
 
 /* ---- calls ------------------------------------------------------------------------------------------- */
 
-/* An object out of the text of arguments; NULL: it has none.  *exact: the text is nothing else. */
+/* Parses the text of arguments as an object; NULL if it is not one. *exact: no other text follows. */
 static json_t *normalise(const char *text, struct settling *s, bool *exact)
 {
     json_error_t why;
@@ -54,7 +54,7 @@ static json_t *normalise(const char *text, struct settling *s, bool *exact)
     return NULL;
 }
 
-/* A new object. */
+/* Returns the arguments of a call as a new object. */
 static json_t *arguments_of(const json_t *given, struct settling *s, size_t call)
 {
     const char *text = json_string_value(given);
@@ -65,14 +65,15 @@ static json_t *arguments_of(const json_t *given, struct settling *s, size_t call
         return json_object();
     json_t *v = text ? normalise(text, s, &exact) : NULL;
     if (v && !exact)
-        notes_warn(s->notes, "message %zu: text behind the arguments of call %zu is dropped", s->at, call);
+        notes_warn(s->notes, "message %zu: text after the arguments of call %zu is dropped", s->at, call);
     if (!v)
         notes_warn(s->notes, "message %zu: the arguments of call %zu are not a JSON object; {} is used",
                    s->at, call);
     return v ? v : json_object();
 }
 
-/* Another vendor's kind of call has its one text in `input`. */
+/* Converts a call; calls of custom tools have a single text in `input`. Returns NULL, with a warning, for a
+ * call without a name. */
 static json_t *call_of(const json_t *given, struct settling *s, size_t i)
 {
     const json_t *f = json_object_get(given, "function"), *custom = json_object_get(given, "custom");
@@ -115,13 +116,13 @@ static void add_calls(json_t *message, const json_t *given, struct settling *s)
 
 /* ---- roles ------------------------------------------------------------------------------------------- */
 
-/* Appends a message of parts; takes them over. */
+/* Appends a message and takes ownership of its parts. */
 static void append(struct settling *s, const char *role, json_t *parts)
 {
     json_array_append_new(s->out, json_pack("{s:s, s:o}", "role", role, "content", parts));
 }
 
-/* The turn of the user that pictures of results begin. */
+/* Puts pending images of tool results at the beginning of a user turn. */
 static void flush_pictures(struct settling *s, json_t *parts)
 {
     if (!json_array_size(s->pictures))
@@ -159,7 +160,7 @@ static int add_system(struct settling *s, json_t *parts, struct err *e)
         return 0;
     }
     char *text = parts_text(parts, pictures);
-    int rc = json_array_size(pictures) ? err_set(e, ERR_USAGE, "a picture in a system message") : 0;
+    int rc = json_array_size(pictures) ? err_set(e, ERR_USAGE, "system messages cannot contain images") : 0;
     buf_puts(&s->system, s->system.len && *text ? "\n\n" : "");
     buf_puts(&s->system, text);
     s->has_system = true;
@@ -209,7 +210,7 @@ static void add_result(struct settling *s, const json_t *given, json_t *parts)
 
 /* ---- the list ---------------------------------------------------------------------------------------- */
 
-/* The name that templates have for a role; NULL: unknown. */
+/* Returns the template's name for a role, or NULL. */
 static const char *role_of(const json_t *message)
 {
     static const char *const names[][2] = {{"system", "system"}, {"developer", "system"},
@@ -222,7 +223,7 @@ static const char *role_of(const json_t *message)
     return NULL;
 }
 
-/* Content that may be any JSON where it is a tool's. */
+/* Reads the content of a message; for a tool it may be any JSON value. */
 static json_t *content_of(const json_t *given, const char *role, struct buf *thought, struct notes *n,
                           struct err *e)
 {
@@ -243,10 +244,11 @@ static int settle_one(struct settling *s, const json_t *given, struct err *e)
     const json_t *audio = json_object_get(given, "audio"), *name = json_object_get(given, "name");
     struct buf thought;
     if (!role)
-        return err_set(e, ERR_USAGE, "'role' must be system, developer, user, assistant or tool%s%.40s%s",
+        return err_set(e, ERR_USAGE,
+                       "invalid 'role': must be system, developer, user, assistant or tool%s%.40s%s",
                        is ? ", not '" : "", is ? is : "", is ? "'" : "");
     if (audio && !json_is_null(audio))
-        return err_set(e, ERR_USAGE, "'audio' names an earlier reply, and replies are not stored here");
+        return err_set(e, ERR_USAGE, "'audio' refers to an earlier reply, and replies are not stored");
     if (name && !json_is_null(name) && strcmp(role, "tool") != 0)
         notes_ignore(s->notes, "messages.name");
     buf_init(&thought, TEXT_MAX);
@@ -268,7 +270,7 @@ static int settle_one(struct settling *s, const json_t *given, struct err *e)
     return rc;
 }
 
-/* Whether a message has a text that is not empty, or a picture. */
+/* Returns whether a message has non-empty text or an image. */
 static bool has_content(const json_t *message)
 {
     json_t *content = json_object_get(message, "content"), *part;

@@ -1,16 +1,17 @@
-/* messages.h - the messages of a request, as clients write them, become messages that chat templates have.
+/* messages.h - converts the messages of a request, as clients send them, into the messages that chat
+ * templates support.
  *
- *   system     `developer` is another name of it.  The leading ones are joined with an empty line between
- *              them.  A later one becomes a user's turn at its position: templates have one system text, at
- *              the beginning, and moving the text there would change how the conversation began.  Where
- *              nothing but system messages is sent, their text becomes the user's turn.
- *   user       as it is; several in a row stay several turns.
- *   assistant  null, "" and absent content are the same.  Thoughts of any spelling are `reasoning_content`.
- *              A last message without text and calls is dropped.
- *   tool       `function` is an older name of it.  Its texts are joined; its pictures begin the user's turn
- *              behind the run of results, unless the template shows pictures in a result.
- *   calls      arguments become an object: text that is not the JSON of one is replaced by the object at its
- *              beginning, else by {}, with a warning.  A call without a name is dropped with a warning.
+ *   system     `developer` is an alias. The leading ones are joined with an empty line between them. A later
+ *              one becomes a user turn at its position: templates have one system text, at the beginning, and
+ *              moving the text there would change the prefix of the conversation. If there are only system
+ *              messages, their text becomes the user turn.
+ *   user       unchanged; consecutive ones stay separate turns.
+ *   assistant  null, "" and absent content are equal. Reasoning under any name becomes `reasoning_content`. A
+ *              last message without text and calls is dropped.
+ *   tool       `function` is an older alias. Its texts are joined; its images go to the beginning of the user
+ *              turn after the results, unless the template supports images in a result.
+ *   calls      arguments become an object. A text that is not a JSON object is replaced by the object at its
+ *              beginning, otherwise by {}, with a warning. A call without a name is dropped with a warning.
  */
 #ifndef HOLORUN_SERVE_MESSAGES_H
 #define HOLORUN_SERVE_MESSAGES_H
@@ -21,8 +22,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Replaces root's "messages", where they are a list.  result_pictures: the template shows pictures in
- * results of tools.  ERR_USAGE names the message. */
+/* Replaces root's "messages" if it is a list. result_pictures: the template supports images in tool results.
+ * Returns -1 with ERR_USAGE, which names the message. */
 int messages_settle(json_t *root, bool result_pictures, struct notes *n, struct err *e);
 
 #endif

@@ -1,9 +1,9 @@
-/* metrics.c - see metrics.h. */
+/* metrics.c - collects and prints metrics; see metrics.h. */
 #include "serve/metrics.h"
 
 static const double bounds[METRICS_BUCKETS] = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120};
 
-/* A slot is taken for good by the first reply with its status. */
+/* Counts a reply. The first reply with a status occupies a slot permanently. */
 void metrics_reply(struct metrics *m, int status)
 {
     for (int i = 0; i < METRICS_STATUSES; i++) {
@@ -59,13 +59,12 @@ void metrics_print(struct metrics *m, const struct metric_gauge *gauges, struct 
         buf_printf(out, "holorun_replies_total{status=\"%d\"} %lld\n", atomic_load(&m->replies[i].status),
                    (long long)atomic_load(&m->replies[i].n));
     print_counter(out, "prompt_tokens_total", "tokens of all prompts", &m->prompt_tokens);
-    print_counter(out, "cached_tokens_total", "tokens of prompts that did not have to be read",
-                  &m->cached_tokens);
+    print_counter(out, "cached_tokens_total", "prompt tokens found in the cache", &m->cached_tokens);
     print_counter(out, "generated_tokens_total", "tokens of all replies", &m->generated_tokens);
-    print_counter(out, "pictures_total", "pictures that went through the vision tower", &m->pictures);
-    print_counter(out, "cancelled_total", "requests whose client went away", &m->cancelled);
-    print_histogram(out, "first_token_seconds", "from the request to the first token", &m->first_token);
-    print_histogram(out, "request_seconds", "from the request to the last token", &m->whole);
+    print_counter(out, "pictures_total", "images processed by the vision encoder", &m->pictures);
+    print_counter(out, "cancelled_total", "requests whose client disconnected", &m->cancelled);
+    print_histogram(out, "first_token_seconds", "time from the request to the first token", &m->first_token);
+    print_histogram(out, "request_seconds", "time from the request to the last token", &m->whole);
     for (; gauges->name; gauges++) {
         print_head(out, gauges->name, gauges->help, "gauge");
         buf_printf(out, "holorun_%s %.17g\n", gauges->name, gauges->value);

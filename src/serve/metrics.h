@@ -1,4 +1,4 @@
-/* metrics.h - what the server has done, in the text form that Prometheus reads. */
+/* metrics.h - server metrics in the Prometheus text format. */
 #ifndef HOLORUN_SERVE_METRICS_H
 #define HOLORUN_SERVE_METRICS_H
 
@@ -9,14 +9,14 @@
 
 enum { METRICS_BUCKETS = 12, METRICS_STATUSES = 12 };
 
-struct histogram { /* of seconds */
+struct histogram { /* in seconds */
     atomic_llong buckets[METRICS_BUCKETS + 1];
     atomic_llong microseconds, n;
 };
 
 struct metrics { /* zero-initialised */
     struct {
-        atomic_int status; /* of HTTP; 0: free */
+        atomic_int status; /* HTTP status; 0: unused */
         atomic_llong n;
     } replies[METRICS_STATUSES];
     atomic_llong prompt_tokens, cached_tokens, generated_tokens, pictures, cancelled;
@@ -31,7 +31,7 @@ struct metric_gauge {
     const char *name, *help;
     double value;
 };
-/* gauges: what the caller knows, ended by a NULL name. */
+/* Prints all metrics. gauges: values from the caller, terminated by a NULL name. */
 void metrics_print(struct metrics *m, const struct metric_gauge *gauges, struct buf *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* notes.c - see notes.h. */
+/* notes.c - collects notes for response headers; see notes.h. */
 #include "serve/notes.h"
 
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether the list has this entry. */
+/* Returns whether the list contains this entry. */
 static bool has(const char *list, const char *entry, const char *between)
 {
     size_t n = strlen(entry), gap = strlen(between);
@@ -20,7 +20,7 @@ static bool has(const char *list, const char *entry, const char *between)
     return false;
 }
 
-/* Appends the entry; "..." once when the list is full. */
+/* Appends the entry; "..." once if the list is full. */
 static void add(char *list, char *entry, const char *between)
 {
     size_t n = strlen(list);

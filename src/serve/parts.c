@@ -1,4 +1,4 @@
-/* parts.c - see parts.h. */
+/* parts.c - converts the content of a message into text and image parts; see parts.h. */
 #include "serve/parts.h"
 
 #include "base/json.h"
@@ -13,7 +13,7 @@ struct reading {
     json_t *out;
     struct buf *thought;
     struct notes *notes;
-    int depth; /* of documents within documents */
+    int depth; /* nesting of documents */
 };
 
 static bool is_one_of(const char *type, const char *const *names)
@@ -35,9 +35,9 @@ json_t *parts_new_image(json_t *url)
 
 static int read_list(struct reading *r, const json_t *content, struct err *e);
 
-/* ---- pictures ---------------------------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------------------------ */
 
-/* {"type": "base64", "media_type": ..., "data": ...} or {"type": "url", "url": ...} */
+/* Reads {"type": "base64", "media_type": ..., "data": ...} or {"type": "url", "url": ...}. */
 static int read_source(struct reading *r, const json_t *source, struct err *e)
 {
     const char *data = json_text(source, "data"), *url = json_text(source, "url"),
@@ -49,7 +49,7 @@ static int read_source(struct reading *r, const json_t *source, struct err *e)
     }
     if (!url)
         return err_set(e, ERR_USAGE,
-                       "a picture needs a 'source' with 'data' or 'url'; files are not stored "
+                       "an image needs a 'source' with 'data' or 'url'; files are not stored "
                        "here");
     json_array_append_new(r->out, parts_new_image(json_incref(json_object_get(source, "url"))));
     return 0;
@@ -64,8 +64,7 @@ static int read_image(struct reading *r, const json_t *part, struct err *e)
         return read_source(r, json_object_get(part, "source"), e);
     json_t *url = json_is_object(at) ? json_object_get(at, "url") : at;
     if (!json_string_length(url))
-        return err_set(e, ERR_USAGE,
-                       "a picture needs its data URL in 'image_url'; files are not stored here");
+        return err_set(e, ERR_USAGE, "an image needs a data URL in 'image_url'; files are not stored here");
     json_array_append_new(r->out, parts_new_image(json_incref(url)));
     return 0;
 }
@@ -74,11 +73,10 @@ static int read_image(struct reading *r, const json_t *part, struct err *e)
 
 static int refuse(const char *type, struct err *e)
 {
-    return err_set(e, ERR_USAGE,
-                   "a part of the type '%.60s' is not supported: only texts and pictures are read", type);
+    return err_set(e, ERR_USAGE, "content of type '%.60s' is not supported: only text and images", type);
 }
 
-/* A document of text, or of parts; other formats are refused. */
+/* Reads a document of text or of parts; other formats are rejected. */
 static int read_document(struct reading *r, const json_t *part, struct err *e)
 {
     const json_t *source = json_object_get(part, "source"), *inside = json_object_get(source, "content");
@@ -122,7 +120,7 @@ static void read_thought(struct reading *r, const json_t *part)
         }
 }
 
-/* Records of a vendor's own tools in the history, which no other model has. */
+/* Returns whether the part records a vendor's own tool, which other models do not support. */
 static bool is_record(const char *type)
 {
     static const char *const names[] = {
@@ -189,7 +187,7 @@ static int read_list(struct reading *r, const json_t *content, struct err *e)
     json_array_foreach((json_t *)(uintptr_t)content, i, part)
     {
         if (json_array_size(r->out) > CONVERSATION_PARTS)
-            return err_set(e, ERR_USAGE, "more than %d parts", CONVERSATION_PARTS);
+            return err_set(e, ERR_USAGE, "'content' has more than %d parts", CONVERSATION_PARTS);
         if (read_part(r, part, e))
             return -1;
     }

@@ -1,4 +1,4 @@
-/* picture.c - see picture.h. */
+/* picture.c - checks, measures and decodes the images of a request; see picture.h. */
 #include "serve/picture.h"
 
 #include "base/image_orient.h"
@@ -8,7 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-enum { HEADER = 256, LONG_HEADER = 128 << 10 }; /* of a URL, with the size of a picture in most files */
+/* leading bytes of a URL that contain the size of the image in most files */
+enum { HEADER = 256, LONG_HEADER = 128 << 10 };
 
 /* ---- base64 ------------------------------------------------------------------------------------------ */
 
@@ -57,7 +58,7 @@ static int hex_of(char c)
     return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
 }
 
-/* Resolves %XX; returns the bytes in out, which has room for len. */
+/* Resolves %XX. Writes at most len bytes to out and returns their number. */
 static size_t unescape(const char *text, size_t len, char *out)
 {
     size_t n = 0;
@@ -77,7 +78,7 @@ static const char *skip_space(const char *text)
     return text;
 }
 
-/* Base64 of a PNG's or a JPEG's first bytes. */
+/* Returns whether the text is base64 of a PNG or JPEG file without "data:". */
 static bool is_bare(const char *url)
 {
     return !strncmp(url, "iVBORw0KGgo", 11) || !strncmp(url, "/9j/", 4) || !strncmp(url, "_9j_", 4);
@@ -91,13 +92,13 @@ int picture_check(const char *url, struct err *e)
     return is_bare(url)
                ? 0
                : err_set(e, ERR_USAGE,
-                         "a picture must be a data URL ('data:image/png;base64,...'), not '%.40s': this "
-                         "server fetches nothing",
+                         "an image must be a data URL ('data:image/png;base64,...'), not '%.40s': this "
+                         "server does not fetch URLs",
                          url);
 }
 
-/* The bytes of the file that the first `most` bytes of a URL hold, for the caller to free.  NULL with
- * ERR_USAGE, or ERR_ENV without memory. */
+/* Returns the bytes of the file contained in the first `most` bytes of a URL; the caller frees them. Returns
+ * NULL with ERR_USAGE, or with ERR_ENV if memory is short. */
 static unsigned char *read_url(const char *url, size_t most, long *len, struct err *e)
 {
     const char *comma = memchr(url, ',', most), *text = comma ? comma + 1 : url;
@@ -109,7 +110,7 @@ static unsigned char *read_url(const char *url, size_t most, long *len, struct e
     char *plain = escaped || !base64 ? malloc(n + 1) : NULL;
     unsigned char *file = malloc(n + 3);
     if (!file || ((escaped || !base64) && !plain)) {
-        err_set(e, ERR_ENV, "out of memory for a picture of %zu bytes", n);
+        err_set(e, ERR_ENV, "out of memory for an image of %zu bytes", n);
     } else {
         if (plain) {
             n = unescape(text, n, plain);
@@ -119,7 +120,7 @@ static unsigned char *read_url(const char *url, size_t most, long *len, struct e
         if (!base64)
             memcpy(file, text, n);
         if (*len <= 0)
-            err_set(e, ERR_USAGE, *len ? "a picture that is not base64" : "a picture without data");
+            err_set(e, ERR_USAGE, *len ? "invalid base64 in an image" : "an image without data");
     }
     free(plain);
     if (file && *len > 0)
@@ -130,12 +131,13 @@ static unsigned char *read_url(const char *url, size_t most, long *len, struct e
 
 /* ---- the file ---------------------------------------------------------------------------------------- */
 
-/* The size stands in the header: a small file must not unpack to a large picture. */
+/* Checks the size from the header, so that a small file cannot unpack to a large image. */
 static int check_size(uint64_t w, uint64_t h, struct err *e)
 {
     if (w <= IMAGE_MAX_SIDE && h <= IMAGE_MAX_SIDE && w * h <= PICTURE_MAX_PIXELS)
         return 0;
-    return err_set(e, ERR_USAGE, "a picture of %llux%llu pixels; at most %d million, and %d on a side",
+    return err_set(e, ERR_USAGE,
+                   "an image of %llux%llu pixels is too large: at most %d million, and %d per side",
                    (unsigned long long)w, (unsigned long long)h, PICTURE_MAX_PIXELS >> 20, IMAGE_MAX_SIDE);
 }
 
@@ -147,17 +149,16 @@ static int parse(const unsigned char *file, long len, struct effort *w, struct i
     bool jpeg = format && !strcmp(format, "JPEG"), png = format && !strcmp(format, "PNG");
     uint32_t wide, high;
     if (!jpeg && !png)
-        return err_set(e, ERR_USAGE, "a picture must be a PNG or a JPEG, and this is %s%s",
-                       format ? "a " : "neither", format ? format : "");
+        return err_set(e, ERR_USAGE, "an image must be PNG or JPEG, not %s%s",
+                       format ? "" : "an unknown format", format ? format : "");
     if (image_size(file, (size_t)len, &wide, &high, NULL))
-        return err_set(e, ERR_USAGE, "a picture that cannot be read: a %s that is cut off before its size",
-                       format);
+        return err_set(e, ERR_USAGE, "cannot read an image: %s file truncated before its size", format);
     if (check_size(wide, high, e))
         return -1;
     if (jpeg ? image_parse_jpeg_within(out, file, (uint64_t)len, &limits, &why)
              : image_parse_png_within(out, file, (uint64_t)len, &limits, &why))
         return effort_over(w, 0) ? err_set(e, why.kind, "%s", why.text)
-                                 : err_set(e, ERR_USAGE, "a picture that cannot be read: %s", why.text);
+                                 : err_set(e, ERR_USAGE, "cannot read an image: %s", why.text);
     return image_orient(out, image_orientation(file, (size_t)len), e);
 }
 
@@ -213,7 +214,7 @@ int64_t picture_pixels(const char *url)
         long len = 0;
         size_t n = strnlen(url, begins[i]);
         unsigned char *file = read_url(url, n, &len, NULL);
-        if (!file) /* a single digit of base64 at the end is less than a byte */
+        if (!file) /* a single base64 digit at the end is less than a byte */
             file = read_url(url, n - (n > 0), &len, NULL);
         if (file)
             image_size(file, (size_t)len, &w, &h, NULL);
@@ -222,5 +223,5 @@ int64_t picture_pixels(const char *url)
             break;
     }
     return w <= IMAGE_MAX_SIDE && h <= IMAGE_MAX_SIDE ? (int64_t)w * h
-                                                      : 0; /* larger ones are refused later */
+                                                      : 0; /* larger ones are rejected later */
 }

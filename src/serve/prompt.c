@@ -1,4 +1,4 @@
-/* prompt.c - see prompt.h. */
+/* prompt.c - renders a conversation and cuts the prompt into parts; see prompt.h. */
 #include "serve/prompt.h"
 
 #include "base/buf.h"
@@ -43,9 +43,9 @@ static void find_cuts(struct prompt *p, const struct chat_template *c)
     struct err e = ERR_INIT;
     const struct chat_turns *t = chat_template_turns(c, false, &e);
     const char *user = t ? t->user[0] : "";
-    size_t n = t ? (size_t)(strchr(user, '>') - user) + 1 : 0; /* of the token that begins a turn */
+    size_t n = t ? (size_t)(strchr(user, '>') - user) + 1 : 0; /* length of the token that begins a turn */
     struct layout *l = &p->layout;
-    int turn = 0; /* the cut where the present turn begins */
+    int turn = 0; /* cut before the current turn */
     split_turns(l, user, n);
     p->n = p->pictures = -1;
     add_cut(p, 0);
@@ -76,7 +76,7 @@ static void hash_bytes(XXH3_state_t *x, char kind, const char *text, size_t len)
     XXH3_128bits_update(x, text, len);
 }
 
-/* Segments [from, to); neighbours of one kind count as one. */
+/* Hashes segments [from, to); adjacent ones of the same kind count as one. */
 static void hash_part(XXH3_state_t *x, const struct prompt *p, const struct conversation *v, int from, int to)
 {
     struct buf run;
@@ -104,12 +104,12 @@ static void hash_cuts(struct prompt *p, const struct conversation *v)
     if (!x)
         die(ERR_ENV, "out of memory");
     XXH3_128bits_reset(x);
-    p->chain = xcalloc((unsigned long)p->n + 1, sizeof *p->chain);
+    p->hashes = xcalloc((unsigned long)p->n + 1, sizeof *p->hashes);
     for (int i = 0; i <= p->n; i++) {
         if (i)
             hash_part(x, p, v, p->cuts[i - 1], p->cuts[i]);
         XXH128_hash_t h = XXH3_128bits_digest(x);
-        p->chain[i] = (struct chain){h.low64, h.high64};
+        p->hashes[i] = (struct prefix_hash){h.low64, h.high64};
     }
     XXH3_freeState(x);
 }
@@ -158,7 +158,7 @@ int prompt_build_reply(struct prompt *p, const struct chat_template *c, const st
     conversation_free(&said);
     free(messages);
     *end = rc ? 0 : p->n;
-    if (rc == 0 && (p->n <= before->n || !chain_equal(p->chain[before->n], before->chain[before->n])))
+    if (rc == 0 && (p->n <= before->n || !prefix_hash_equal(p->hashes[before->n], before->hashes[before->n])))
         rc = err_set(e, ERR_MODEL, "the chat template renders earlier messages differently with a reply");
     return rc;
 }
@@ -167,7 +167,7 @@ void prompt_free(struct prompt *p)
 {
     layout_free(&p->layout);
     free(p->cuts);
-    free(p->chain);
+    free(p->hashes);
     *p = (struct prompt){0};
 }
 

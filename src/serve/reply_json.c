@@ -1,9 +1,8 @@
-/* reply_json.c - see reply_json.h.
+/* reply_json.c - formats replies as OpenAI chat completions; see reply_json.h.
  *
- * Beside what the API of OpenAI has: reasoning (and its older name reasoning_content), token_ids and
- * prompt_token_ids as vLLM has them, and weights_version: of each token where log-probabilities are asked
- * for, and as the list "weights_versions" beside token_ids.
- */
+ * Extensions of OpenAI's API: reasoning (and its older name reasoning_content), token_ids and
+ * prompt_token_ids as in vLLM, and weights_version: per token if log-probabilities are requested, and as the
+ * list "weights_versions" next to token_ids. */
 #include "serve/reply_json.h"
 #include "serve/api.h"
 
@@ -73,7 +72,7 @@ static json_t *usage_json(const struct completion *c)
                      "prompt_tokens_details", "cached_tokens", (json_int_t)c->cached_tokens);
 }
 
-/* ---- whole ------------------------------------------------------------------------------------------- */
+/* ---- complete ---------------------------------------------------------------------------------------- */
 
 static json_t *head(const struct completion *c, const char *object)
 {
@@ -101,7 +100,7 @@ static void whole(const struct completion *c, struct buf *out)
 
 /* ---- streamed ---------------------------------------------------------------------------------------- */
 
-/* Takes over delta. */
+/* Sends one chunk; takes ownership of delta. */
 static void put_event(struct reply_events *s, json_t *delta, const char *finish, bool tokens)
 {
     const struct completion *c = s->of;

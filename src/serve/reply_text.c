@@ -1,4 +1,4 @@
-/* reply_text.c - see reply_text.h. */
+/* reply_text.c - splits generated text into reasoning, content and tool calls; see reply_text.h. */
 #include "serve/reply_text.h"
 
 #include "actions/calls.h"
@@ -45,14 +45,14 @@ static void pass_on(struct reply_text *r, const char *text, size_t n)
         r->on_text(r->arg, r->now, text, n);
 }
 
-/* Drops the first n bytes of what is held. */
-static void let_go(struct reply_text *r, size_t n)
+/* Discards the first n bytes of the held text. */
+static void drop_held(struct reply_text *r, size_t n)
 {
     memmove(r->held.data, r->held.data + n, r->held.len - n + 1);
     r->held.len -= n;
 }
 
-/* How many bytes at the end of text[n] may be the beginning of `mark`. */
+/* Returns how many bytes at the end of text[n] may be the beginning of `mark`. */
 static size_t begun(const char *text, size_t n, const char *mark)
 {
     size_t most = strlen(mark) - 1;
@@ -62,9 +62,9 @@ static size_t begun(const char *text, size_t n, const char *mark)
     return 0;
 }
 
-struct found { /* the first mark in the text, and the longest beginning of one at its end */
+struct found { /* the first mark in the text, and the longest partial mark at its end */
     size_t at, len, begun;
-    int which; /* -1: none; n_stops: the end of a thought */
+    int which; /* -1: none; n_stops: end of the reasoning */
 };
 
 static void look_for(struct found *f, const struct buf *text, const char *mark, int which)
@@ -130,7 +130,7 @@ static struct calls_hints hints_of(const struct reply_text *r)
     return (struct calls_hints){is_tool, is_parameter, nth_parameter, r->tools};
 }
 
-/* Returns the length of the held text that is content for certain; white space before a call is not. */
+/* Returns the length of the held text that is certainly content; white space before a call is not. */
 static size_t certain(const struct reply_text *r)
 {
     if (!r->tools || r->now == REPLY_THOUGHT)
@@ -153,7 +153,7 @@ void reply_text_feed(struct reply_text *r, const char *text, size_t n)
             size_t sure = certain(r), open = r->held.len - f.begun;
             sure = sure < open ? sure : open;
             pass_on(r, r->held.data, sure);
-            let_go(r, sure);
+            drop_held(r, sure);
             return;
         }
         if (f.which < r->n_stops) {
@@ -164,7 +164,7 @@ void reply_text_feed(struct reply_text *r, const char *text, size_t n)
             return;
         }
         pass_on(r, r->held.data, f.at);
-        let_go(r, f.at + f.len);
+        drop_held(r, f.at + f.len);
         r->blank = true;
         r->now = REPLY_CONTENT;
     }
@@ -182,7 +182,7 @@ static json_t *call_json(struct call *call, const json_t *tools)
     return out;
 }
 
-/* Takes the calls out of the text held, and passes on the content. */
+/* Extracts the calls from the held text and passes the content on. */
 static void read_calls(struct reply_text *r)
 {
     const struct calls_hints hints = hints_of(r);

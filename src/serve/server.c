@@ -1,4 +1,4 @@
-/* server.c - see server.h: the daemon, its address and its end. */
+/* server.c - the HTTP daemon: address, start and shutdown; see server.h. */
 #include "serve/server_impl.h"
 
 #include "base/clock.h"
@@ -15,7 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* NEWCOMERS: connections beyond the limit.  Each cuts another one off; libmicrohttpd resets more. */
+/* NEWCOMERS: connections beyond the limit; each of them closes another one. libmicrohttpd resets further
+ * ones. */
 enum {
     BACKLOG = 128,
     SPARE_CONNECTIONS = 64,
@@ -31,19 +32,19 @@ enum {
 #define STRICT MHD_OPTION_STRICT_FOR_CLIENT
 #endif
 
-/* TLS 1.2 and later. */
+/* TLS 1.2 and later */
 static char tls_versions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
 /* ---- the address ----------------------------------------------------------------------------------- */
 
-/* "HOST:PORT" into two texts in `copy`, which the caller frees. */
+/* Splits "HOST:PORT" into two texts in *copy, which the caller frees. Returns -1 with ERR_USAGE. */
 static int split_address(const char *listen, char **copy, char **host, char **port, struct err *e)
 {
     char *text = *copy = xstrdup(listen), *colon = strrchr(text, ':'), *end;
     if (!colon || colon == text)
-        return err_set(e, ERR_USAGE, "'%s' is not ADDRESS:PORT", listen);
+        return err_set(e, ERR_USAGE, "invalid address '%s': expected ADDRESS:PORT", listen);
     if (strtol(colon + 1, NULL, 10) > UINT16_MAX)
-        return err_set(e, ERR_USAGE, "'%s': a port is a number up to %d", listen, UINT16_MAX);
+        return err_set(e, ERR_USAGE, "invalid address '%s': the port must be at most %d", listen, UINT16_MAX);
     *colon = 0;
     *port = colon + 1;
     *host = text;
@@ -76,7 +77,7 @@ static bool is_loopback(const struct sockaddr *a)
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
 }
 
-/* A listening socket, -1. */
+/* Opens a listening socket. Returns -1 with e on failure. */
 static int open_socket(const struct server_options *o, struct err *e)
 {
     struct addrinfo *list = resolve(o->listen, e);
@@ -85,10 +86,9 @@ static int open_socket(const struct server_options *o, struct err *e)
         return -1;
     if (!is_loopback(list->ai_addr) && !o->cert && !o->insecure) {
         freeaddrinfo(list);
-        return err_set(
-            e, ERR_USAGE,
-            "'%s' can be reached from other machines: give --cert and --cert-key, or say --insecure",
-            o->listen);
+        return err_set(e, ERR_USAGE,
+                       "'%s' is reachable from other machines: use --cert and --cert-key, or --insecure",
+                       o->listen);
     }
     int fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd >= 0)
@@ -119,7 +119,7 @@ static int port_of(int fd)
 
 /* ---- the daemon ------------------------------------------------------------------------------------ */
 
-/* A peer that does not answer any more is given up by the kernel. */
+/* Registers connections. The kernel drops peers that do not acknowledge data for 60 s. */
 static void on_connection(void *arg, struct MHD_Connection *c, void **socket_context,
                           enum MHD_ConnectionNotificationCode what)
 {
@@ -137,7 +137,7 @@ static void on_connection(void *arg, struct MHD_Connection *c, void **socket_con
     setsockopt(info->connect_fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof patience);
 }
 
-/* libmicrohttpd's own complaints: of clients that break off, mostly. */
+/* Receives libmicrohttpd's messages, mostly about clients that disconnect early. */
 static void on_complaint(void *arg, const char *format, va_list list)
 {
     char line[256];
@@ -154,7 +154,7 @@ static int read_pem(const char *path, char **out, struct err *e)
     return path ? file_read(path, MAX_PEM, out, &n, e) : 0;
 }
 
-/* Replaces the library's abort(), which it calls for example when a write to its own pipe fails. */
+/* Replaces libmicrohttpd's abort(), called for example when a write to its own pipe fails. */
 static void on_panic(void *arg, const char *file, unsigned line, const char *why)
 {
     die(ERR_ENV, "libmicrohttpd failed: %s", why ? why : "unknown reason");
@@ -195,13 +195,13 @@ static int start_daemon(struct server *v, struct err *e)
     free(cert);
     if (v->daemon)
         return 0;
-    return err_set(e, v->o.cert ? ERR_USAGE : ERR_ENV, "the HTTP server does not start%s",
-                   v->o.cert ? ": are certificate and key PEM files that belong together?" : "");
+    return err_set(e, v->o.cert ? ERR_USAGE : ERR_ENV, "cannot start the HTTP server%s",
+                   v->o.cert ? ": check that certificate and key are matching PEM files" : "");
 }
 
 static void server_free(struct server *v)
 {
-    flights_free(v->flights);
+    in_flight_free(v->in_flight);
     connections_free(v->connections);
     budget_free(v->bodies);
     budget_free(v->service->pictures);
@@ -212,7 +212,7 @@ static void server_free(struct server *v)
 
 struct server *server_start(struct service *s, const struct server_options *o, struct err *e)
 {
-    secrets_no_core(); /* the token, and the key of a certificate */
+    secrets_no_core(); /* protects the token and the key of the certificate */
     int fd = open_socket(o, e);
     if (fd < 0)
         return NULL;
@@ -221,7 +221,7 @@ struct server *server_start(struct service *s, const struct server_options *o, s
     v->o = *o;
     v->fd = fd;
     v->port = port_of(fd);
-    v->flights = flights_new(o->max_requests);
+    v->in_flight = in_flight_new(o->max_requests);
     v->connections = connections_new(o->max_requests + SPARE_CONNECTIONS);
     size_t memory = o->memory ? o->memory : DEFAULT_MEMORY;
     v->bodies = budget_new(memory / 2);
@@ -243,20 +243,20 @@ static int wait_for_end(struct server *v, double seconds, const volatile int *hu
 {
     int64_t start = clock_ns();
     int n;
-    while ((n = flights_count(v->flights)) && clock_ms_since(start) < seconds * 1000 && !flag_up(hurry))
+    while ((n = in_flight_count(v->in_flight)) && clock_ms_since(start) < seconds * 1000 && !flag_up(hurry))
         clock_sleep_ms(20);
     return n;
 }
 
 int server_drain(struct server *v, double seconds, const volatile int *hurry)
 {
-    flights_close(v->flights);
+    in_flight_close(v->in_flight);
     if (!v->drained)
         close(MHD_quiesce_daemon(v->daemon));
     v->drained = true;
     int cut = wait_for_end(v, seconds, hurry);
     if (cut) {
-        flights_end(v->flights, FLIGHTS_CUT);
+        in_flight_end(v->in_flight, IN_FLIGHT_CANCEL);
         wait_for_end(v, 60, NULL);
     }
     return cut;

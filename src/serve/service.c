@@ -1,4 +1,4 @@
-/* service.c - see service.h. */
+/* service.c - opens the model, the session cache and the grammar cache of the server; see service.h. */
 #include "serve/service.h"
 
 #include "actions/dialect.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* The model's turns, as the dialect describes them. */
+/* Sets the format of turns that the dialect defines. */
 static int set_defaults(struct service *v, const struct service_options *o, struct err *e)
 {
     char *name = o->dialect ? xstrdup(o->dialect) : dialect_for_model(o->model.dir, e);
@@ -22,7 +22,7 @@ static int set_defaults(struct service *v, const struct service_options *o, stru
     return 0;
 }
 
-/* The last part of the directory's name that is not "model". */
+/* Returns the last component of the path that is not "model". */
 static char *name_of(const char *dir)
 {
     char *path = realpath(dir, NULL), *name = NULL;

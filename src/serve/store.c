@@ -1,9 +1,8 @@
-/* store.c - see store.h.
+/* store.c - the cache of sessions; see store.h.
  *
- * One lock guards the list and what it is searched by.  A session is touched by its user alone; an idle one
- * that is branched, saved or freed is marked as used meanwhile, and that happens without the lock, because
- * it waits for the engine.
- */
+ * One lock guards the list and the lookup keys. A session is accessed only by its user. An idle session that
+ * is branched, saved or freed is marked as used meanwhile, and this is done without the lock, because it
+ * waits for the engine. */
 #include "serve/store_impl.h"
 
 #include "base/buf.h"
@@ -26,9 +25,9 @@ struct store *store_new(struct weights_slot *w, const struct store_options *o)
     return s;
 }
 
-/* ---- the list; the caller has the lock ----------------------------------------------------------- */
+/* ---- the list; the caller holds the lock ------------------------------------------------------------- */
 
-void store_link(struct store *s, struct kept *k)
+void store_link(struct store *s, struct cached_session *k)
 {
     k->prev = NULL;
     k->next = s->first;
@@ -37,14 +36,14 @@ void store_link(struct store *s, struct kept *k)
     s->first = k;
 }
 
-static void unlink_kept(struct store *s, struct kept *k)
+static void store_unlink(struct store *s, struct cached_session *k)
 {
     *(k->prev ? &k->prev->next : &s->first) = k->next;
     if (k->next)
         k->next->prev = k->prev;
 }
 
-void store_dismiss(struct store *s, struct kept *k)
+void store_wake_waiters(struct store *s, struct cached_session *k)
 {
     for (struct waiter *w = k->waiters; w; w = w->next)
         w->done = true;
@@ -53,7 +52,7 @@ void store_dismiss(struct store *s, struct kept *k)
     pthread_cond_broadcast(&s->changed);
 }
 
-void store_forget(struct kept *k, const struct waiter *w)
+void store_unlink_waiter(struct cached_session *k, const struct waiter *w)
 {
     for (struct waiter **p = &k->waiters; *p; p = &(*p)->next)
         if (*p == w) {
@@ -63,9 +62,9 @@ void store_forget(struct kept *k, const struct waiter *w)
         }
 }
 
-/* ---- giving up; without the lock ----------------------------------------------------------------- */
+/* ---- eviction; without the lock ---------------------------------------------------------------------- */
 
-static bool drop_marks(struct store *s, struct kept *k)
+static bool free_marks(struct store *s, struct cached_session *k)
 {
     struct checkpoint *states[STORE_POINTS];
     bool any = false;
@@ -81,10 +80,10 @@ static bool drop_marks(struct store *s, struct kept *k)
     return any;
 }
 
-/* An unlinked one. */
-static void free_kept(struct store *s, struct kept *k)
+/* Frees an unlinked session and its file. */
+static void cached_free(struct store *s, struct cached_session *k)
 {
-    drop_marks(s, k);
+    free_marks(s, k);
     session_free(k->session);
     if (k->file)
         unlink(k->file);
@@ -97,15 +96,15 @@ void store_flush(struct store *s)
 {
     for (;;) {
         pthread_mutex_lock(&s->lock);
-        struct kept *k = s->first;
+        struct cached_session *k = s->first;
         while (k && k->used)
             k = k->next;
         if (k)
-            unlink_kept(s, k);
+            store_unlink(s, k);
         pthread_mutex_unlock(&s->lock);
         if (!k)
             return;
-        free_kept(s, k);
+        cached_free(s, k);
     }
 }
 
@@ -115,13 +114,13 @@ void store_free(struct store *s)
         return;
     store_flush(s);
     if (s->first)
-        bug("a conversation in use at the end");
+        bug("a session is in use at the end");
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
 
-static bool has_marks(const struct kept *k)
+static bool has_marks(const struct cached_session *k)
 {
     for (int i = 0; i < STORE_POINTS; i++)
         if (k->marks[i].state)
@@ -131,22 +130,23 @@ static bool has_marks(const struct kept *k)
 
 enum victim { VICTIM_MARKS, VICTIM_SESSION, VICTIM_FILE };
 
-/* The least recently used idle one that has what is wanted, marked as used; the caller has the lock. */
-static struct kept *pick_victim(struct store *s, enum victim what)
+/* Returns the least recently used idle session with something to evict, marked as used. The caller holds the
+ * lock. */
+static struct cached_session *pick_victim(struct store *s, enum victim what)
 {
-    struct kept *oldest = NULL;
-    for (struct kept *k = s->first; k; k = k->next) {
+    struct cached_session *oldest = NULL;
+    for (struct cached_session *k = s->first; k; k = k->next) {
         bool has = what == VICTIM_FILE ? !k->session : k->session && (what == VICTIM_SESSION || has_marks(k));
         if (!k->used && has && (!oldest || k->last < oldest->last))
             oldest = k;
     }
     if (oldest)
-        oldest->used = oldest->lent = true;
+        oldest->used = oldest->temporary = true;
     return oldest;
 }
 
-/* Saves an idle session, which has no marks then; -1: it could not be saved. */
-static int spill(struct store *s, struct kept *k)
+/* Saves an idle session without checkpoints to a file. Returns -1 if that failed. */
+static int spill(struct store *s, struct cached_session *k)
 {
     struct err e = ERR_INIT;
     if (!s->o.spill)
@@ -155,7 +155,7 @@ static int spill(struct store *s, struct kept *k)
     char *file = xasprintf("%s/%d-%llu.state", s->o.spill, (int)getpid(), (unsigned long long)++s->files);
     pthread_mutex_unlock(&s->lock);
     if (session_save(k->session, file, &e)) {
-        warn("a conversation cannot be spilled: %s", e.text);
+        warn("cannot save an idle session to a file: %s", e.text);
         free(file);
         return -1;
     }
@@ -165,26 +165,26 @@ static int spill(struct store *s, struct kept *k)
     return 0;
 }
 
-/* Gives up one thing; false: there was none. */
+/* Evicts one item. Returns false if there was none. */
 static bool evict(struct store *s, enum victim what)
 {
     pthread_mutex_lock(&s->lock);
-    struct kept *k = pick_victim(s, what);
+    struct cached_session *k = pick_victim(s, what);
     pthread_mutex_unlock(&s->lock);
     if (!k)
         return false;
-    drop_marks(s, k);
+    free_marks(s, k);
     bool stays = what == VICTIM_MARKS || (what == VICTIM_SESSION && spill(s, k) == 0);
     pthread_mutex_lock(&s->lock);
     s->counts.spilled += stays && what == VICTIM_SESSION;
     s->counts.evicted += !stays;
-    k->used = k->lent = false;
+    k->used = k->temporary = false;
     if (!stays)
-        unlink_kept(s, k);
-    store_dismiss(s, k);
+        store_unlink(s, k);
+    store_wake_waiters(s, k);
     pthread_mutex_unlock(&s->lock);
     if (!stays)
-        free_kept(s, k);
+        cached_free(s, k);
     return true;
 }
 
@@ -197,13 +197,13 @@ static void count_idle(struct store *s, int *sessions, int *files)
 {
     pthread_mutex_lock(&s->lock);
     *sessions = *files = 0;
-    for (const struct kept *k = s->first; k; k = k->next)
+    for (const struct cached_session *k = s->first; k; k = k->next)
         *(k->session ? sessions : files) += !k->used;
     pthread_mutex_unlock(&s->lock);
 }
 
-/* After one more has become idle. */
-static void hold_bounds(struct store *s, struct engine *g)
+/* Enforces the limits after a session has become idle. */
+static void enforce_limits(struct store *s, struct engine *g)
 {
     int sessions, files;
     for (count_idle(s, &sessions, &files); sessions > s->o.most; count_idle(s, &sessions, &files))
@@ -216,22 +216,23 @@ static void hold_bounds(struct store *s, struct engine *g)
             break;
 }
 
-int store_room(struct store *s, struct kept *k, int64_t tokens, struct err *e)
+int store_reserve(struct store *s, struct cached_session *k, int64_t tokens, struct err *e)
 {
     while (!session_fits(k->session, tokens))
-        if (!evict_any(s) && !drop_marks(s, k))
-            return err_set(e, ERR_ENV, "no memory for the state of %lld more tokens", (long long)tokens);
+        if (!evict_any(s) && !free_marks(s, k))
+            return err_set(e, ERR_ENV, "out of memory for the state of %lld more tokens", (long long)tokens);
     return 0;
 }
 
-struct session *kept_session(const struct kept *k)
+struct session *cached_session(const struct cached_session *k)
 {
     return k->session;
 }
 
 /* ---- in use ------------------------------------------------------------------------------------------ */
 
-int store_mark(struct store *s, struct kept *k, enum store_point which, struct chain at, struct err *e)
+int store_mark(struct store *s, struct cached_session *k, enum store_point which, struct prefix_hash at,
+               struct err *e)
 {
     struct err full = ERR_INIT;
     struct checkpoint *state, *old;
@@ -250,27 +251,27 @@ int store_mark(struct store *s, struct kept *k, enum store_point which, struct c
     return 0;
 }
 
-int store_rewind(struct kept *k, enum store_point which, struct chain *at, struct err *e)
+int store_rewind(struct cached_session *k, enum store_point which, struct prefix_hash *at, struct err *e)
 {
     if (!k->marks[which].state)
-        return err_set(e, ERR_ENV, "there is no checkpoint to go back to");
+        return err_set(e, ERR_ENV, "cannot rewind: the session has no such checkpoint");
     *at = k->marks[which].at;
     return session_rewind(k->session, k->marks[which].state, e);
 }
 
-/* The first waiter that a mark of k serves, taken off its list; the caller has the lock. */
-static struct waiter *next_waiter(struct kept *k, struct checkpoint **state)
+/* Returns the first waiter that a checkpoint of k matches, and its state. The caller holds the lock. */
+static struct waiter *next_waiter(struct cached_session *k, struct checkpoint **state)
 {
     for (struct waiter *w = k->waiters; w; w = w->next)
         for (int i = 0; i < STORE_POINTS; i++)
-            if (k->marks[i].state && chain_equal(k->marks[i].at, w->at)) {
+            if (k->marks[i].state && prefix_hash_equal(k->marks[i].at, w->at)) {
                 *state = k->marks[i].state;
                 return w;
             }
     return NULL;
 }
 
-void store_serve(struct store *s, struct kept *k)
+void store_serve(struct store *s, struct cached_session *k)
 {
     if (!atomic_load(&k->n_waiters))
         return;
@@ -279,19 +280,19 @@ void store_serve(struct store *s, struct kept *k)
         struct err e = ERR_INIT;
         pthread_mutex_lock(&s->lock);
         struct waiter *w = next_waiter(k, &state);
-        struct chain at = w ? w->at : (struct chain){0};
+        struct prefix_hash at = w ? w->at : (struct prefix_hash){0};
         pthread_mutex_unlock(&s->lock);
         if (!w)
             return;
         struct session *b = session_try_branch(k->session, state, &e);
         pthread_mutex_lock(&s->lock);
-        w = NULL; /* it may have gone meanwhile */
+        w = NULL; /* the waiter may have gone meanwhile */
         for (struct waiter *x = k->waiters; x && !w; x = x->next)
-            w = chain_equal(x->at, at) ? x : NULL;
+            w = prefix_hash_equal(x->at, at) ? x : NULL;
         if (w) {
             w->got = b;
             w->done = true;
-            store_forget(k, w);
+            store_unlink_waiter(k, w);
             pthread_cond_broadcast(&s->changed);
         }
         pthread_mutex_unlock(&s->lock);
@@ -300,19 +301,19 @@ void store_serve(struct store *s, struct kept *k)
     }
 }
 
-void store_rest(struct store *s, struct kept *k, bool rests)
+void store_pause(struct store *s, struct cached_session *k, bool paused)
 {
     pthread_mutex_lock(&s->lock);
-    k->rests = rests;
-    if (rests)
-        store_dismiss(s, k);
+    k->paused = paused;
+    if (paused)
+        store_wake_waiters(s, k);
     pthread_mutex_unlock(&s->lock);
 }
 
-void store_keep(struct store *s, struct kept *k, struct chain end)
+void store_release(struct store *s, struct cached_session *k, struct prefix_hash end)
 {
     if (weights_version(s->slot) != k->weights->version) {
-        store_drop(s, k);
+        store_discard(s, k);
         return;
     }
     struct engine *g = k->weights->engine;
@@ -321,24 +322,24 @@ void store_keep(struct store *s, struct kept *k, struct chain end)
     store_serve(s, k);
     pthread_mutex_lock(&s->lock);
     k->end = end;
-    k->coming = (struct chain){0};
+    k->target = (struct prefix_hash){0};
     k->last = ++s->clock;
     k->used = false;
-    store_dismiss(s, k);
+    store_wake_waiters(s, k);
     pthread_mutex_unlock(&s->lock);
-    hold_bounds(s, g);
+    enforce_limits(s, g);
     weights_release(s->slot, w);
 }
 
-void store_drop(struct store *s, struct kept *k)
+void store_discard(struct store *s, struct cached_session *k)
 {
     pthread_mutex_lock(&s->lock);
-    unlink_kept(s, k);
-    store_dismiss(s, k);
+    store_unlink(s, k);
+    store_wake_waiters(s, k);
     pthread_mutex_unlock(&s->lock);
     if (k->session)
         session_set_cancel(k->session, NULL);
-    free_kept(s, k);
+    cached_free(s, k);
 }
 
 struct store_counts store_counts(struct store *s)
@@ -346,7 +347,7 @@ struct store_counts store_counts(struct store *s)
     pthread_mutex_lock(&s->lock);
     struct store_counts c = s->counts;
     c.idle = c.used = c.files = 0;
-    for (const struct kept *k = s->first; k; k = k->next)
+    for (const struct cached_session *k = s->first; k; k = k->next)
         ++*(k->used ? &c.used : k->session ? &c.idle : &c.files);
     pthread_mutex_unlock(&s->lock);
     return c;

@@ -1,39 +1,38 @@
-/* store.h - the conversations that the server remembers, each as a session that goes on where it ended.
+/* store.h - cache of conversations, each kept as a session that can be continued.
  *
- * A request is matched by the hashes of its prompt's prefixes (prompt.h): the longest one whose state a
- * session has, at its end or in a checkpoint.  At the end of a session the request takes the session
- * itself; at a checkpoint it gets a branch, so that the other continuation remains.  While a session is
- * in use, requests that begin with the same prompt get branches from its user, between two tokens.
+ * Lookup is by prefix hash (prompt.h): the best entry has the longest prefix of the prompt at its end or at
+ * one of its checkpoints. A match at the end hands over the session itself. A match at a checkpoint returns a
+ * branch, so that the other continuation survives. If the session is in use, the thread that uses it creates
+ * the branch between two tokens (store_serve).
  *
- * A session has checkpoints before its first picture, where clients cut that keep the newest pictures
- * only, behind each of the last STORE_PICTURES pictures, for another question about them, and before the
- * last reply, where the same prompt is asked again.
+ * A session has checkpoints before its first image, where clients that keep only the newest images truncate;
+ * after each of the last STORE_PICTURES images, for another question about them; and before the last reply,
+ * where the same prompt is sent again.
  *
- * Idle sessions are bounded in number and bytes: checkpoints go first, then the least recently used
- * session, to a file when there is a folder for that.
- */
+ * Idle sessions are limited in number and bytes. Over the byte limit, checkpoints are freed first; then, and
+ * over the count limit, the least recently used session is evicted, to a file if `spill` is set. */
 #ifndef HOLORUN_SERVE_STORE_H
 #define HOLORUN_SERVE_STORE_H
 
-#include "serve/chain.h"
+#include "serve/prefix_hash.h"
 #include "serve/weights.h"
 #include "session/session.h"
 
 struct store;
 
 struct store_options {
-    int most;          /* idle sessions in memory */
-    size_t bytes;      /* of all states, when one becomes idle; 0: no bound of its own */
-    const char *spill; /* folder for files of idle sessions; NULL: they are dropped */
+    int most;          /* maximum idle sessions in memory */
+    size_t bytes;      /* limit of all session states, enforced when a session becomes idle; 0: none */
+    const char *spill; /* directory for evicted sessions; NULL: they are freed */
     int most_files;
 };
 
 struct store *store_new(struct weights_slot *w, const struct store_options *o);
-void store_free(struct store *s);  /* with its files */
-void store_flush(struct store *s); /* drops everything idle */
+/* Frees the store and its files. No session may be in use; NULL is allowed. */
+void store_free(struct store *s);
+void store_flush(struct store *s); /* Frees all idle sessions and their files. */
 
-/* BEHIND_PICTURE and the following: behind the last STORE_PICTURES images, image i at i modulo their
- * number. */
+/* STORE_BEHIND_PICTURE + i modulo STORE_PICTURES: after image i, for the last STORE_PICTURES images. */
 enum { STORE_PICTURES = 4 };
 enum store_point {
     STORE_BEFORE_PICTURE,
@@ -42,37 +41,44 @@ enum store_point {
     STORE_POINTS = STORE_BEHIND_PICTURE + STORE_PICTURES
 };
 
-struct kept; /* a session in use by a request */
+struct cached_session; /* a session held by one request */
 
-/* Takes the session that holds the longest prefix of a prompt with cuts 0 to n; *matched: the cut where
- * it is. chain: [n + 1].  The set of weights gets one more user.  NULL: *stop became non-zero. */
-struct kept *store_take(struct store *s, struct weights_set *w, const struct chain *chain, int n,
-                        int *matched, const volatile int *stop);
-struct session *kept_session(const struct kept *k);
+/* Acquires the session with the longest prefix of a prompt with cuts 0 to n; a new session if none matches.
+ * *matched: the matched cut, 0 if none. hashes: [n + 1]. Holds a reference to w. May wait for another request
+ * to create a branch. Returns NULL if *stop became non-zero. */
+struct cached_session *store_acquire(struct store *s, struct weights_set *w, const struct prefix_hash *hashes,
+                                     int n, int *matched, const volatile int *stop);
+struct session *cached_session(const struct cached_session *k);
 
-/* Remembers the place where the session stands; without memory for that it does nothing.  -1: the prompt
- * could not be computed. */
-int store_mark(struct store *s, struct kept *k, enum store_point which, struct chain at, struct err *e);
-/* Back to a mark of this session; *at: where that is. */
-int store_rewind(struct kept *k, enum store_point which, struct chain *at, struct err *e);
+/* Prefills pending tokens and sets checkpoint `which` here, at hash `at`. Evicts idle states if memory is
+ * short; if that does not suffice, k has no such checkpoint, which is not an error. Returns -1 with e if the
+ * prefill failed or was stopped. */
+int store_mark(struct store *s, struct cached_session *k, enum store_point which, struct prefix_hash at,
+               struct err *e);
+/* Rewinds k to checkpoint `which` and writes its hash to *at. Returns -1 with e if there is none. */
+int store_rewind(struct cached_session *k, enum store_point which, struct prefix_hash *at, struct err *e);
 
-/* Gives branches to those who wait for them; cheap when nobody does. */
-void store_serve(struct store *s, struct kept *k);
+/* Creates the branches that other requests wait for. Call it between tokens, in the thread that uses k; costs
+ * one atomic load if none are waiting. */
+void store_serve(struct store *s, struct cached_session *k);
 
-/* While its request is frozen: whoever waits for a branch of it, or would, goes on without it. */
-void store_rest(struct store *s, struct kept *k, bool rests);
+/* Pauses or resumes k. While paused, k is not matched, and requests waiting for a branch of it search
+ * again. */
+void store_pause(struct store *s, struct cached_session *k, bool paused);
 
-/* Makes room for so many more tokens by giving up idle states.  -1 with ERR_ENV: there is none. */
-int store_room(struct store *s, struct kept *k, int64_t tokens, struct err *e);
+/* Evicts idle states, then k's own checkpoints, until k can grow by `tokens`. Returns -1 with ERR_ENV if
+ * memory is still short. */
+int store_reserve(struct store *s, struct cached_session *k, int64_t tokens, struct err *e);
 
-/* The session stands at `end` and is idle. */
-void store_keep(struct store *s, struct kept *k, struct chain end);
-void store_drop(struct store *s, struct kept *k);
+/* Returns k to the store as idle, ending at `end`, then enforces the limits; frees k if the weights were
+ * replaced. store_discard() removes and frees k. */
+void store_release(struct store *s, struct cached_session *k, struct prefix_hash end);
+void store_discard(struct store *s, struct cached_session *k);
 
 struct store_counts {
-    int idle, used, files;              /* now */
-    int64_t continued, branched, begun; /* requests */
-    int64_t spilled, restored, evicted; /* sessions */
+    int idle, used, files;              /* current numbers */
+    int64_t continued, branched, begun; /* requests since start */
+    int64_t spilled, restored, evicted; /* sessions since start */
 };
 struct store_counts store_counts(struct store *s);
 

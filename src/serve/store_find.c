@@ -1,4 +1,4 @@
-/* store_find.c - the kept session that a request goes on in (store.h). */
+/* store_find.c - finds the cached session with which a request continues (store.h). */
 #include "serve/store_impl.h"
 
 #include "base/clock.h"
@@ -9,66 +9,68 @@
 #include <unistd.h>
 
 struct match {
-    struct kept *k;
-    int n;     /* the cut */
-    int mark;  /* -1: the end */
-    bool used; /* by another request, which has to be asked for a branch */
+    struct cached_session *k;
+    int n;     /* matched cut */
+    int mark;  /* checkpoint; -1: the end of the session */
+    bool used; /* in use by another request, which must create a branch */
 };
 
-static void consider(struct match *best, struct kept *k, int n, int mark, bool used)
+static void consider(struct match *best, struct cached_session *k, int n, int mark, bool used)
 {
-    /* of equal lengths an end is better than a mark, and an idle one better than one in use */
+    /* among equal lengths an end is better than a checkpoint, and idle better than in use */
     int rank = n * 4 + (used ? 0 : mark < 0 ? 3 : 2);
     int best_rank = best->k ? best->n * 4 + (best->used ? 0 : best->mark < 0 ? 3 : 2) : 3;
     if (rank > best_rank)
         *best = (struct match){k, n, mark, used};
 }
 
-static struct match find(struct store *s, const struct weights_set *w, const struct chain *chain, int end)
+static struct match find(struct store *s, const struct weights_set *w, const struct prefix_hash *hashes,
+                         int end)
 {
     struct match best = {0};
-    for (struct kept *k = s->first; k; k = k->next)
-        for (int n = end; k->weights == w && !k->rests && n > 0 && n >= best.n; n--) {
-            if ((!k->used || k->lent) && chain_equal(k->end, chain[n]))
+    for (struct cached_session *k = s->first; k; k = k->next)
+        for (int n = end; k->weights == w && !k->paused && n > 0 && n >= best.n; n--) {
+            if ((!k->used || k->temporary) && prefix_hash_equal(k->end, hashes[n]))
                 consider(&best, k, n, -1, k->used);
             for (int i = 0; i < STORE_POINTS; i++)
-                if (k->marks[i].state && chain_equal(k->marks[i].at, chain[n]))
+                if (k->marks[i].state && prefix_hash_equal(k->marks[i].at, hashes[n]))
                     consider(&best, k, n, i, k->used);
-            if (k->used && n == end && chain_equal(k->coming, chain[n]))
+            if (k->used && n == end && prefix_hash_equal(k->target, hashes[n]))
                 consider(&best, k, n, STORE_BEFORE_REPLY, true);
         }
     return best;
 }
 
-/* The caller has the lock, since it looked for another one: of equal requests at once the first reads, and
- * the others find it.  session NULL: the caller gives it one, without the lock. */
-static struct kept *kept_new(struct store *s, struct weights_set *w, struct session *session,
-                             struct chain coming)
+/* Adds an entry in use. The caller holds the lock since its search, so of several identical concurrent
+ * requests only the first prefills and the others find its entry. session may be NULL: the caller sets it
+ * without the lock. */
+static struct cached_session *cached_new(struct store *s, struct weights_set *w, struct session *session,
+                                         struct prefix_hash target)
 {
-    struct kept *k = xcalloc(1, sizeof *k);
+    struct cached_session *k = xcalloc(1, sizeof *k);
     k->weights = weights_share(s->slot, w);
     k->session = session;
-    k->coming = coming;
+    k->target = target;
     k->used = true;
     store_link(s, k);
     return k;
 }
 
-/* A branch of an idle session, which was marked as used, and those that others asked for meanwhile. */
-static struct session *branch_idle(struct store *s, struct kept *k, int mark)
+/* Branches an idle session that is marked as used, and serves branches requested meanwhile. */
+static struct session *branch_idle(struct store *s, struct cached_session *k, int mark)
 {
     struct err e = ERR_INIT;
     struct session *b = session_try_branch(k->session, k->marks[mark].state, &e);
     store_serve(s, k);
     pthread_mutex_lock(&s->lock);
-    k->used = k->lent = false;
-    store_dismiss(s, k);
+    k->used = k->temporary = false;
+    store_wake_waiters(s, k);
     pthread_mutex_unlock(&s->lock);
     return b;
 }
 
-/* The session itself, read back from its file if it is there. */
-static bool restore(struct store *s, struct kept *k)
+/* Restores the session of an entry from its file if necessary. Returns whether it has a session. */
+static bool restore(struct store *s, struct cached_session *k)
 {
     struct err e = ERR_INIT;
     if (k->session)
@@ -78,7 +80,7 @@ static bool restore(struct store *s, struct kept *k)
     free(k->file);
     k->file = NULL;
     if (!k->session)
-        warn("a spilled conversation is read anew: %s", e.text);
+        warn("cannot restore a session, its conversation is prefilled again: %s", e.text);
     pthread_mutex_lock(&s->lock);
     s->counts.restored += k->session != NULL;
     pthread_mutex_unlock(&s->lock);
@@ -91,8 +93,9 @@ static void wait_briefly(struct store *s)
     pthread_cond_timedwait(&s->changed, &s->lock, &until);
 }
 
-/* Asks the user of k for a branch; the caller has the lock.  NULL: none was given. */
-static struct session *await_branch(struct store *s, struct kept *k, struct chain at,
+/* Asks the user of k for a branch and waits for it. The caller holds the lock. Returns NULL if none was
+ * created. */
+static struct session *await_branch(struct store *s, struct cached_session *k, struct prefix_hash at,
                                     const volatile int *stop)
 {
     struct waiter w = {.next = k->waiters, .at = at};
@@ -102,48 +105,49 @@ static struct session *await_branch(struct store *s, struct kept *k, struct chai
     while (!w.done && !flag_up(stop))
         wait_briefly(s);
     if (!w.done)
-        store_forget(k, &w); /* k lives as long as it has waiters */
+        store_unlink_waiter(k, &w); /* k exists as long as it has waiters */
     return w.got;
 }
 
-/* A branch of k, asked of its user or made here when it is idle; NULL: there is none, look again.  It is
- * in the list before it is made, so that whoever has the same prompt waits for it; each waits for one that
- * was there before its own.  The caller has the lock, which is given back. */
-static struct kept *kept_branch(struct store *s, const struct match *m, struct weights_set *w,
-                                const struct chain *chain, int n, const volatile int *stop)
+/* Returns a branch of k, created by its user, or here if k is idle; NULL: none, search again. The new entry
+ * is listed before the branch exists, so that requests with the same prompt wait for it; each waits only for
+ * older entries. The caller holds the lock, which is released. */
+static struct cached_session *cached_branch(struct store *s, const struct match *m, struct weights_set *w,
+                                            const struct prefix_hash *hashes, int n, const volatile int *stop)
 {
-    bool same = m->used && m->n == n; /* then k is what others are to wait for */
-    struct chain coming = {0};
+    bool same = m->used && m->n == n; /* the others must wait for k then */
+    struct prefix_hash target = {0};
     if (!same)
-        coming = chain[n];
-    struct kept *b = kept_new(s, w, NULL, coming);
+        target = hashes[n];
+    struct cached_session *b = cached_new(s, w, NULL, target);
     if (m->used) {
-        b->session = await_branch(s, m->k, chain[m->n], stop);
+        b->session = await_branch(s, m->k, hashes[m->n], stop);
         pthread_mutex_unlock(&s->lock);
     } else {
-        m->k->used = m->k->lent = true;
+        m->k->used = m->k->temporary = true;
         pthread_mutex_unlock(&s->lock);
         b->session = branch_idle(s, m->k, m->mark);
     }
     if (!b->session) {
-        store_drop(s, b);
+        store_discard(s, b);
         return NULL;
     }
     pthread_mutex_lock(&s->lock);
     s->counts.branched++;
-    b->coming = chain[n];
+    b->target = hashes[n];
     pthread_mutex_unlock(&s->lock);
     return b;
 }
 
-/* The session of k itself, which is idle.  The caller has the lock, which is given back. */
-static struct kept *kept_go_on(struct store *s, struct kept *k, struct chain coming)
+/* Takes the idle session of k itself. The caller holds the lock, which is released. */
+static struct cached_session *cached_continue(struct store *s, struct cached_session *k,
+                                              struct prefix_hash target)
 {
     k->used = true;
-    k->coming = coming;
+    k->target = target;
     pthread_mutex_unlock(&s->lock);
     if (!restore(s, k)) {
-        store_drop(s, k);
+        store_discard(s, k);
         return NULL;
     }
     pthread_mutex_lock(&s->lock);
@@ -152,27 +156,27 @@ static struct kept *kept_go_on(struct store *s, struct kept *k, struct chain com
     return k;
 }
 
-/* The caller has the lock, which is given back. */
-static struct kept *kept_begin(struct store *s, struct weights_set *w, struct chain coming)
+/* Begins a new session. The caller holds the lock, which is released. */
+static struct cached_session *cached_begin(struct store *s, struct weights_set *w, struct prefix_hash target)
 {
     s->counts.begun++;
-    struct kept *k = kept_new(s, w, NULL, coming);
+    struct cached_session *k = cached_new(s, w, NULL, target);
     pthread_mutex_unlock(&s->lock);
     k->session = session_new(w->engine, 0);
     return k;
 }
 
-struct kept *store_take(struct store *s, struct weights_set *w, const struct chain *chain, int n,
-                        int *matched, const volatile int *stop)
+struct cached_session *store_acquire(struct store *s, struct weights_set *w, const struct prefix_hash *hashes,
+                                     int n, int *matched, const volatile int *stop)
 {
-    enum { TRIES = 16 }; /* what was found may have gone when it is taken */
-    struct kept *k = NULL;
+    enum { TRIES = 16 }; /* the match may be gone when it is acquired */
+    struct cached_session *k = NULL;
     for (int i = 0; !k && !flag_up(stop); i++) {
         pthread_mutex_lock(&s->lock);
-        struct match m = i < TRIES ? find(s, w, chain, n) : (struct match){0};
-        k = !m.k                    ? kept_begin(s, w, chain[n])
-            : !m.used && m.mark < 0 ? kept_go_on(s, m.k, chain[n])
-                                    : kept_branch(s, &m, w, chain, n, stop);
+        struct match m = i < TRIES ? find(s, w, hashes, n) : (struct match){0};
+        k = !m.k                    ? cached_begin(s, w, hashes[n])
+            : !m.used && m.mark < 0 ? cached_continue(s, m.k, hashes[n])
+                                    : cached_branch(s, &m, w, hashes, n, stop);
         *matched = m.n;
     }
     if (k)

@@ -1,4 +1,4 @@
-/* store_impl.h - inside of the store; private to src/serve. */
+/* store_impl.h - entries of the session cache; private to src/serve. */
 #ifndef HOLORUN_SERVE_STORE_IMPL_H
 #define HOLORUN_SERVE_STORE_IMPL_H
 
@@ -8,28 +8,28 @@
 #include <stdatomic.h>
 
 struct mark {
-    struct chain at;
+    struct prefix_hash at;
     struct checkpoint *state; /* NULL: none */
 };
 
-struct waiter { /* on the stack of a thread that wants a branch */
+struct waiter { /* on the stack of a thread that waits for a branch */
     struct waiter *next;
-    struct chain at;
+    struct prefix_hash at;
     struct session *got;
     bool done;
 };
 
-struct kept {
-    struct kept *prev, *next;
+struct cached_session {
+    struct cached_session *prev, *next;
     struct weights_set *weights;
-    struct session *session; /* NULL: in the file */
+    struct session *session; /* NULL: saved to the file */
     char *file;
-    struct chain end;    /* of an idle one: where it stands */
-    struct chain coming; /* of one in use: where its prompt will end */
+    struct prefix_hash end;    /* hash at the end of an idle session */
+    struct prefix_hash target; /* hash at the end of the prompt of a session in use */
     struct mark marks[STORE_POINTS];
-    bool used;  /* by a request */
-    bool lent;  /* used, while it is branched or saved: then it is idle again where it stood, or gone */
-    bool rests; /* used by a request that is frozen: nobody waits for it */
+    bool used;      /* held by a request, or temporarily in use */
+    bool temporary; /* in use for branching or saving; afterwards idle at the same position, or evicted */
+    bool paused;    /* held by a paused request; not matched */
     uint64_t last;
     struct waiter *waiters;
     atomic_int n_waiters;
@@ -40,14 +40,15 @@ struct store {
     pthread_cond_t changed;
     struct weights_slot *slot;
     struct store_options o;
-    struct kept *first;
+    struct cached_session *first;
     uint64_t clock, files;
     struct store_counts counts;
 };
 
-/* The caller has the lock. */
-void store_link(struct store *s, struct kept *k);
-void store_dismiss(struct store *s, struct kept *k); /* whoever waits for a branch of k looks again */
-void store_forget(struct kept *k, const struct waiter *w);
+/* Links k at the head of the list. The caller holds the lock, also for the following functions. */
+void store_link(struct store *s, struct cached_session *k);
+/* Makes all waiters for a branch of k search again. */
+void store_wake_waiters(struct store *s, struct cached_session *k);
+void store_unlink_waiter(struct cached_session *k, const struct waiter *w);
 
 #endif

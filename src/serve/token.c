@@ -1,4 +1,4 @@
-/* token.c - the file with the server's token (server.h). */
+/* token.c - reads or creates the file with the server's token (server.h). */
 #include "serve/server.h"
 
 #include "base/file.h"
@@ -18,7 +18,7 @@ static char *read_token(const char *path, int fd, struct err *e)
     struct stat st;
     char text[TOKEN_MAX + 2];
     if (fstat(fd, &st) || st.st_uid != geteuid() || st.st_mode & 077) {
-        err_set(e, ERR_ENV, "'%s' must belong to you and be readable by nobody else (chmod 600)", path);
+        err_set(e, ERR_ENV, "'%s' must be owned by you and readable by you only: chmod 600", path);
         return NULL;
     }
     ssize_t n = read(fd, text, sizeof text - 1);
@@ -29,8 +29,8 @@ static char *read_token(const char *path, int fd, struct err *e)
         if (text[i] <= ' ' || text[i] > '~')
             len = 0;
     if (len < TOKEN_MIN || len > TOKEN_MAX) {
-        err_set(e, ERR_ENV, "'%s' is not a line of %d to %d printable characters", path, TOKEN_MIN,
-                TOKEN_MAX);
+        err_set(e, ERR_ENV, "invalid token in '%s': expected one line of %d to %d printable characters", path,
+                TOKEN_MIN, TOKEN_MAX);
         return NULL;
     }
     char *token = xstrdup(text);
@@ -43,7 +43,7 @@ static char *make_token(const char *path, struct err *e)
     unsigned char noise[TOKEN_BYTES];
     char text[2 * TOKEN_BYTES + 2];
     if (getrandom(noise, sizeof noise, 0) != (ssize_t)sizeof noise) {
-        err_set(e, ERR_ENV, "no random numbers for a token: %s", strerror(errno));
+        err_set(e, ERR_ENV, "cannot create a token: %s", strerror(errno));
         return NULL;
     }
     for (size_t i = 0; i < sizeof noise; i++)

@@ -1,4 +1,4 @@
-/* tools.c - see tools.h. */
+/* tools.c - converts the tools of a request and the choice among them; see tools.h. */
 #include "serve/tools.h"
 
 #include "base/json.h"
@@ -9,7 +9,8 @@
 
 /* ---- the list ---------------------------------------------------------------------------------------- */
 
-/* The members of a function, wherever its protocol has them; NULL: it is not a function. */
+/* Returns the members of a function, at the position that its protocol uses; NULL if the tool is not a
+ * function. */
 static const json_t *function_of(const json_t *tool)
 {
     const char *type = json_text(tool, "type");
@@ -52,8 +53,8 @@ static int settle_tool(json_t *out, const json_t *tool, size_t i, struct notes *
     if (!strncmp(type, "computer", 8))
         return err_set(
             e, ERR_USAGE,
-            "tool %zu: '%.60s' is not supported: only its vendor's models know its actions; describe "
-            "them as functions",
+            "tool %zu: '%.60s' is not supported, because only its vendor's models know its actions; describe "
+            "the actions as functions",
             i, type);
     notes_ignore(n, "tools: %.60s", type);
     return 0;
@@ -73,7 +74,7 @@ static int settle_list(json_t *root, struct notes *n, struct err *e)
 
 /* ---- the choice -------------------------------------------------------------------------------------- */
 
-/* The name in a choice of one tool, or in an entry of allowed tools. */
+/* Returns the name in a choice of one tool, or in an entry of allowed tools. */
 static const char *chosen(const json_t *choice)
 {
     const char *name = json_text(json_object_get(choice, "function"), "name");
@@ -93,7 +94,7 @@ static bool allows(const json_t *allowed, const char *name)
     return false;
 }
 
-/* {"type": "allowed_tools", "mode": "auto" | "required", "tools": [...]}: the others are not offered. */
+/* Handles {"type": "allowed_tools", "mode": "auto" | "required", "tools": [...]}: removes all other tools. */
 static void keep_allowed(json_t *root, const json_t *choice)
 {
     const json_t *inner = json_object_get(choice, "allowed_tools");
@@ -102,7 +103,7 @@ static void keep_allowed(json_t *root, const json_t *choice)
     json_t *list = json_object_get(root, "tools"), *kept, *tool;
     size_t i;
     if (json_array_size(list) > CONVERSATION_PARTS)
-        return; /* refused later */
+        return; /* rejected later */
     kept = json_array();
     json_array_foreach(list, i, tool) if (allows(allowed, chosen(tool))) json_array_append(kept, tool);
     json_object_set_new(root, "tools", kept);

@@ -1,11 +1,10 @@
-/* tools.h - the tools of a request and the choice among them, in the spellings of three protocols, become
- * {"type": "function", "function": {name, description, parameters}} and a choice of Chat Completions.
+/* tools.h - converts the tools of a request and the choice among them, in the formats of three protocols,
+ * into {"type": "function", "function": {name, description, parameters}} and a choice of Chat Completions.
  *
- * A tool that is not a function is ignored and named in the notes: tools are offers, and a model may leave
- * any of them unused.  It is refused where ignoring it would change the meaning: where the choice names it,
- * where a call is required and no function is left, and where it is a vendor's computer, without which its
- * client cannot act at all.  "strict", "cache_control" and the like are not part of the prompt.
- */
+ * A tool that is not a function is ignored and listed in the notes, because a model may leave any tool
+ * unused. It is rejected if ignoring it would change the meaning: if the choice names it, if a call is
+ * required and no function is left, and if it is a vendor's computer tool, without which its client cannot
+ * act. "strict", "cache_control" and similar members are not part of the prompt. */
 #ifndef HOLORUN_SERVE_TOOLS_H
 #define HOLORUN_SERVE_TOOLS_H
 
@@ -14,7 +13,7 @@
 
 #include <jansson.h>
 
-/* Replaces root's "tools" and "tool_choice".  ERR_USAGE names the tool. */
+/* Replaces root's "tools" and "tool_choice". Returns -1 with ERR_USAGE, which names the tool. */
 int tools_settle(json_t *root, struct notes *n, struct err *e);
 
 #endif

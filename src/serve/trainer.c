@@ -1,14 +1,13 @@
-/* trainer.c - pause, new weights, resume: for trainers that sample from this server.
+/* trainer.c - pause, update weights, resume: for trainers that sample from this server.
  *
  *   POST /pause           {"mode": "abort" | "wait" | "keep"}
  *   POST /update_weights  {"path": DIR}
  *   POST /resume          {}
  *
- * abort ends what is running where it stands (finish_reason "abort"), wait lets it end, keep stops it
- * between two tokens and lets it go on after /resume, under the new weights once its conversation has been
- * read again.  New requests wait in all three.  The new weights are loaded beside the old ones, which stay
- * when that fails.
- */
+ * abort ends the running requests at once (finish_reason "abort"). wait lets them finish. keep pauses them
+ * between two tokens; after /resume they continue, with the new weights once their conversation has been
+ * prefilled again. In all three modes new requests wait. The new weights are loaded in addition to the old
+ * ones, which stay in use if loading fails. */
 #include "serve/server_impl.h"
 
 #include "base/clock.h"
@@ -27,11 +26,11 @@ static enum MHD_Result answer(struct server *v, struct MHD_Connection *c, const 
     return reply_send(v, c, 200, "application/json", &out);
 }
 
-/* Until nothing runs, or all that runs is frozen. */
+/* Waits until no request is running or all running ones are paused. Returns false after WAIT_S seconds. */
 static bool await_quiet(struct server *v)
 {
     int64_t start = clock_ns();
-    while (flights_count(v->flights) > flights_resting(v->flights)) {
+    while (in_flight_count(v->in_flight) > in_flight_paused(v->in_flight)) {
         if (clock_ms_since(start) > WAIT_S * 1000.0)
             return false;
         clock_sleep_ms(5);
@@ -47,9 +46,9 @@ static enum MHD_Result pause_requests(struct server *v, struct MHD_Connection *c
         return reply_refuse(v, c, NULL, 400, "'mode' must be abort, wait or keep");
     weights_pause(v->service->weights);
     if (*mode == 'a')
-        flights_end(v->flights, FLIGHTS_ABORT);
+        in_flight_end(v->in_flight, IN_FLIGHT_ABORT);
     if (*mode == 'k')
-        flights_end(v->flights, FLIGHTS_FREEZE);
+        in_flight_end(v->in_flight, IN_FLIGHT_PAUSE);
     if (!await_quiet(v))
         return reply_refuse(v, c, NULL, 503, "requests are still running; the server stays paused");
     return answer(v, c, "paused");
@@ -76,7 +75,7 @@ static enum MHD_Result update_weights(struct server *v, struct MHD_Connection *c
     if (!path || *path != '/')
         return reply_refuse(v, c, NULL, 400, "'path' must be the absolute path of a model directory");
     if (!weights_paused(v->service->weights))
-        return reply_refuse(v, c, NULL, 409, "pause first");
+        return reply_refuse(v, c, NULL, 409, "the server is not paused: send POST /pause first");
     pthread_mutex_lock(&v->trainer);
     enum MHD_Result rc = load(v, c, path);
     pthread_mutex_unlock(&v->trainer);

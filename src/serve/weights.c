@@ -1,4 +1,4 @@
-/* weights.c - see weights.h. */
+/* weights.c - reference-counted sets of weights and their replacement; see weights.h. */
 #include "serve/weights.h"
 
 #include "base/clock.h"
@@ -31,7 +31,8 @@ struct weights_slot *weights_slot_new(struct engine *g)
     return w;
 }
 
-/* The caller has the lock; an engine without users is closed without it. */
+/* Removes a user. Returns the engine if it was the last one; the caller closes it without holding the
+ * lock. */
 static struct engine *drop_user(struct weights_set *s)
 {
     if (--s->users)
@@ -51,8 +52,8 @@ void weights_slot_free(struct weights_slot *w)
     free(w);
 }
 
-/* Looks at *stop every 20 ms. */
-static void wait_a_moment(struct weights_slot *w)
+/* Waits at most 20 ms, so that *stop is checked at that interval. */
+static void wait_20ms(struct weights_slot *w)
 {
     struct timespec until = clock_after(CLOCK_REALTIME, 20);
     pthread_cond_timedwait(&w->changed, &w->lock, &until);
@@ -63,7 +64,7 @@ struct weights_set *weights_acquire(struct weights_slot *w, const volatile int *
     struct weights_set *s = NULL;
     pthread_mutex_lock(&w->lock);
     while (w->paused && !flag_up(stop))
-        wait_a_moment(w);
+        wait_20ms(w);
     if (!w->paused) {
         s = w->now;
         s->users++;

@@ -1,4 +1,4 @@
-/* breakpoint.c - see private.h. */
+/* breakpoint.c - parses breakpoints and evaluates their conditions; see private.h. */
 #include "step/private.h"
 
 #include "base/regex.h"
@@ -31,7 +31,7 @@ struct clause {
     struct policy *policy; /* the built-in rules */
 };
 
-struct breakpoint { /* hit when all its clauses hold */
+struct breakpoint { /* hit if all its clauses hold */
     char spec[SPEC];
     struct clause clauses[CLAUSES];
     int n;
@@ -52,25 +52,27 @@ static int read_value(const char *spec, struct clause *c, const char *value, str
     case WHEN_STEP:
         c->step = (int)strtol(value, &end, 10);
         if (end == value || *end || c->step < 1 || c->step > 1000000)
-            return err_set(e, ERR_USAGE, "breakpoint '%s': a step is a number from 1", spec);
+            return err_set(e, ERR_USAGE, "breakpoint '%s': the step must be a number from 1 to 1000000",
+                           spec);
         return 0;
     case WHEN_KIND:
         c->kind = find_kind(value);
         if (c->kind == ACT_NONE)
             return err_set(e, ERR_USAGE,
-                           "breakpoint '%s': there is no action '%s'; try click, type, key, answer", spec,
+                           "breakpoint '%s': unknown action '%s'; examples: click, type, key, answer", spec,
                            value);
         return 0;
     case WHEN_TEXT:
     case WHEN_WINDOW:
         if (!*value)
-            return err_set(e, ERR_USAGE, "breakpoint '%s': a pattern is missing", spec);
+            return err_set(e, ERR_USAGE, "breakpoint '%s': missing pattern", spec);
         c->regex = regex_new(value, true, e);
         return c->regex ? 0 : err_prefix(e, "breakpoint '%s'", spec);
     case WHEN_CONFIDENCE:
         c->p = strtod(value, &end);
         if (end == value || *end || !(c->p > 0 && c->p <= 1))
-            return err_set(e, ERR_USAGE, "breakpoint '%s': a confidence is a number up to 1", spec);
+            return err_set(e, ERR_USAGE, "breakpoint '%s': the confidence must be above 0 and at most 1",
+                           spec);
         return 0;
     case WHEN_IRREVERSIBLE:
         c->policy = policy_builtin();
@@ -83,7 +85,7 @@ static int read_value(const char *spec, struct clause *c, const char *value, str
     return 0;
 }
 
-/* The condition that s begins with; WORDS: none. */
+/* Returns the condition at the beginning of s; WORDS: none. */
 static size_t condition_at(const char *s, size_t *len)
 {
     size_t which = 0;
@@ -93,8 +95,8 @@ static size_t condition_at(const char *s, size_t *len)
     return which;
 }
 
-/* Where the value ends: at " and " before another condition, or at the end of the text.  A pattern in double
- * quotes may hold anything. */
+/* Returns the end of a value: " and " before another condition, or the end of the text. A pattern in double
+ * quotes may contain " and ". */
 static const char *value_end(const char *value)
 {
     const char *close = *value == '"' ? strchr(value + 1, '"') : NULL;
@@ -105,15 +107,15 @@ static const char *value_end(const char *value)
     return value + strlen(value);
 }
 
-/* Reads one condition; returns where the text goes on, or NULL. */
+/* Reads one condition. Returns the position of the next one, or NULL with e. */
 static const char *read_clause(struct breakpoint *b, const char *s, struct err *e)
 {
     char value[SPEC];
     size_t len, which = condition_at(s, &len);
     if (which == WORDS)
         err_set(e, ERR_USAGE,
-                "breakpoint '%s': one of step N, kind NAME, text PATTERN, window PATTERN, "
-                "irreversible, confidence P, no-effect; several with 'and' between",
+                "breakpoint '%s': expected step N, kind NAME, text PATTERN, window PATTERN, "
+                "irreversible, confidence P or no-effect; join several with 'and'",
                 b->spec);
     else if (b->n == CLAUSES)
         err_set(e, ERR_USAGE, "breakpoint '%s': more than %d conditions", b->spec, CLAUSES);
@@ -140,7 +142,7 @@ struct breakpoint *break_parse(const char *spec, struct err *e)
     spec += strspn(spec, " \t");
     const char *at = b->spec;
     if (strlen(spec) >= sizeof b->spec) {
-        err_set(e, ERR_USAGE, "a breakpoint of more than %zu bytes", sizeof b->spec - 1);
+        err_set(e, ERR_USAGE, "the breakpoint is longer than %zu bytes", sizeof b->spec - 1);
         at = NULL;
     } else {
         snprintf(b->spec, sizeof b->spec, "%s", spec);
@@ -168,7 +170,8 @@ const char *break_spec(const struct breakpoint *b)
     return b->spec;
 }
 
-/* A pattern that takes too long counts as a match, so that the run stops. */
+/* Returns whether the pattern matches. A pattern that exceeds its limit counts as a match, so that the run
+ * stops. */
 static bool pattern_matches(const struct clause *c, const char *text)
 {
     size_t n = text ? strlen(text) : 0;
@@ -193,8 +196,8 @@ static bool has_kind(const struct clause *c, const struct step *s)
     return false;
 }
 
-/* Judges an action by the built-in rules as if its target were in the active window; only the gate looks
- * up the window under it. */
+/* Judges an action by the built-in rules as if its target were in the active window; only the gate looks up
+ * the window at the target. */
 static bool rules_would_ask(const struct clause *c, const struct step_view *v, const struct action *a)
 {
     const struct proposal *p = v->p;

@@ -1,4 +1,4 @@
-/* command.c - commands of the stepper as lines of text. */
+/* command.c - parses commands of the stepper from lines of text. */
 #include "step/step.h"
 
 #include <stdio.h>
@@ -23,9 +23,9 @@ static const struct {
     [STEP_TARGET2] = {"target2", 'o', ARGS_PLACE, "target2 X Y          move the end of a drag"},
     [STEP_TEXT] = {"text", 't', ARGS_TEXT, "text WORDS           type or answer this instead"},
     [STEP_RESET] = {"reset", 'u', ARGS_NONE, "reset                undo these changes"},
-    [STEP_VETO] = {"veto", 'v', ARGS_MAYBE_TEXT, "veto [REASON]        refuse it and tell the model why"},
+    [STEP_VETO] = {"veto", 'v', ARGS_MAYBE_TEXT, "veto [REASON]        reject it and tell the model why"},
     [STEP_AGAIN] = {"again", 'a', ARGS_NONE, "again                sample another reply"},
-    [STEP_REWIND] = {"rewind", 'r', ARGS_NUMBER, "rewind STEP          begin again at an earlier step"},
+    [STEP_REWIND] = {"rewind", 'r', ARGS_NUMBER, "rewind STEP          continue from an earlier step"},
     [STEP_FORK] = {"fork", 'f', ARGS_MAYBE_NUMBER, "fork [N]             sample 3 or N more replies"},
     [STEP_TAKE] = {"take", 'k', ARGS_NUMBER, "take N               take one of these; 0 is the first"},
     [STEP_CONTINUE] = {"continue", 'c', ARGS_NONE, "continue             run until a breakpoint"},
@@ -57,10 +57,10 @@ const char *step_help(void)
     return help;
 }
 
-/* By name, letter or unambiguous prefix.  -1: none, -2: several. */
+/* Finds a verb by name, letter or unambiguous prefix. Returns -1 if none matches, -2 if several do. */
 static int find_verb(const char *word, size_t len)
 {
-    static const char *const ends[] = {"quit", "exit", "q"}; /* names that other debuggers have for "stop" */
+    static const char *const ends[] = {"quit", "exit", "q"}; /* names for "stop" in other debuggers */
     int found = -1;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (strlen(ends[i]) == len && !strncmp(ends[i], word, len))
@@ -77,7 +77,7 @@ static int find_verb(const char *word, size_t len)
     return found;
 }
 
-/* A number up to a million; *at moves past it.  -1: there is none. */
+/* Parses a number up to a million and moves *at past it. Returns -1 if there is none. */
 static int parse_number(const char **at)
 {
     char *end;
@@ -126,7 +126,7 @@ int step_parse(const char *line, struct step_command *out, struct err *e)
     line += strspn(line, " \t");
     size_t n = strcspn(line, "\r\n");
     if (n >= sizeof copy)
-        return err_set(e, ERR_USAGE, "a command of more than %d bytes", STEP_LINE - 1);
+        return err_set(e, ERR_USAGE, "the command is longer than %d bytes", STEP_LINE - 1);
     while (n && (line[n - 1] == ' ' || line[n - 1] == '\t'))
         n--;
     snprintf(copy, sizeof copy, "%.*s", (int)n, line);
@@ -134,8 +134,7 @@ int step_parse(const char *line, struct step_command *out, struct err *e)
     int verb = len ? find_verb(copy, len) : -1;
     if (verb < 0)
         return err_set(e, ERR_USAGE, "%s '%.*s'; 'help' lists them",
-                       verb == -2 ? "more than one command begins with" : "there is no command", (int)len,
-                       copy);
+                       verb == -2 ? "ambiguous command" : "unknown command", (int)len, copy);
     *out = (struct step_command){.verb = (enum step_verb)verb};
     return normalise(copy + len + strspn(copy + len, " \t"), out, e);
 }

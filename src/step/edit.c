@@ -1,4 +1,4 @@
-/* edit.c - see private.h. */
+/* edit.c - changes the actions of the shown step; see private.h. */
 #include "step/private.h"
 
 #include "base/utf8.h"
@@ -17,7 +17,7 @@ char *edit_to_json(const struct action *a)
     return buf_take(&b);
 }
 
-/* A deep copy, by way of JSON. */
+/* Copies an action deeply, through JSON. */
 static int copy_action(struct action *to, const struct action *from, struct err *e)
 {
     char *text = edit_to_json(from);
@@ -51,7 +51,8 @@ static int check_places(const struct action *a, const struct image *frame, struc
                (a->x2 == ACTION_ABSENT) != (a->y2 == ACTION_ABSENT);
     for (int i = 0; i < a->npath; i++)
         bad = bad || off_screen(a->path[i].x, frame->w) || off_screen(a->path[i].y, frame->h);
-    return bad ? err_set(e, ERR_USAGE, "a point off the screenshot, which is %d x %d", frame->w, frame->h)
+    return bad ? err_set(e, ERR_USAGE, "a point is outside the screenshot of %d x %d pixels", frame->w,
+                         frame->h)
                : 0;
 }
 
@@ -61,18 +62,18 @@ static bool has_text(enum action_kind k)
            k == ACT_PLAN;
 }
 
-/* As the parsers of replies do: no control characters but tab and newline. */
+/* Checks a text like the parsers of replies: no control characters except tab and newline. */
 static int check_text(const struct action *a, struct err *e)
 {
     size_t n = a->text ? strlen(a->text) : 0;
     if (n > ACTION_MAX_TEXT)
-        return err_set(e, ERR_USAGE, "a text of more than %d bytes", ACTION_MAX_TEXT);
+        return err_set(e, ERR_USAGE, "the text is longer than %d bytes", ACTION_MAX_TEXT);
     if (n != utf8_valid_prefix(a->text ? a->text : "", n))
-        return err_set(e, ERR_USAGE, "a text that is not UTF-8");
+        return err_set(e, ERR_USAGE, "the text is not valid UTF-8");
     for (size_t i = 0; i < n; i++)
         if (((unsigned char)a->text[i] < 0x20 && a->text[i] != '\n' && a->text[i] != '\t') ||
             a->text[i] == 0x7f)
-            return err_set(e, ERR_USAGE, "a text with control characters");
+            return err_set(e, ERR_USAGE, "the text contains control characters");
     return 0;
 }
 
@@ -91,13 +92,14 @@ static int check_action(struct action *a, const struct image *frame, struct err 
     return check_places(a, frame, e) || check_text(a, e) ? -1 : 0;
 }
 
-/* The given members replace those of `now`; with "kind" it is a new action. */
+/* Merges the given members into those of `now`; with "kind" they form a new action. Returns NULL with e. */
 static json_t *merge_members(const struct action *now, const char *text, struct err *e)
 {
     json_error_t why;
     json_t *given = json_loads(text, JSON_REJECT_DUPLICATES, &why);
     if (!json_is_object(given)) {
-        err_set(e, ERR_USAGE, "an action is a JSON object: %s", given ? "this is not one" : why.text);
+        err_set(e, ERR_USAGE, "invalid action, expected a JSON object: %s",
+                given ? "another JSON value" : why.text);
         json_decref(given);
         return NULL;
     }
@@ -108,7 +110,7 @@ static json_t *merge_members(const struct action *now, const char *text, struct 
     free(old);
     json_object_update(all, given);
     if (json_object_get(given, "x") || json_object_get(given, "y"))
-        json_object_del(all, "path"); /* it began at another point */
+        json_object_del(all, "path"); /* the path started at another point */
     json_decref(given);
     return all;
 }
@@ -127,13 +129,13 @@ static int replace_action(struct action *at, struct action *with, const struct i
 int edit_json(struct step *s, const char *text, const struct image *frame, struct err *e)
 {
     int i = 0;
-    if (*text >= '1' && *text <= '9') { /* which of several */
+    if (*text >= '1' && *text <= '9') { /* index of the action */
         char *end;
         i = (int)strtol(text, &end, 10) - 1;
         text = end + strspn(end, " \t");
     }
     if (i > s->nactions || i < 0 || i >= STEP_MAX_ACTIONS)
-        return err_set(e, ERR_USAGE, "there is no action %d", i + 1);
+        return err_set(e, ERR_USAGE, "no action %d", i + 1);
     json_t *all = merge_members(i < s->nactions ? &s->actions[i] : NULL, text, e);
     if (!all)
         return -1;
@@ -160,11 +162,11 @@ int edit_target(struct step *s, bool second, int x, int y, const struct image *f
         if ((second ? a->x2 : a->x) == ACTION_ABSENT)
             continue;
         if (off_screen(x, frame->w) || off_screen(y, frame->h))
-            return err_set(e, ERR_USAGE, "%d,%d is not on the screenshot, which is %d x %d", x, y, frame->w,
+            return err_set(e, ERR_USAGE, "%d,%d is outside the screenshot of %d x %d pixels", x, y, frame->w,
                            frame->h);
         *(second ? &a->x2 : &a->x) = x;
         *(second ? &a->y2 : &a->y) = y;
-        if (a->npath) { /* its ends are the targets */
+        if (a->npath) { /* the ends of the path are the targets */
             struct action_point *end = &a->path[second ? a->npath - 1 : 0];
             *end = (struct action_point){x, y};
         }

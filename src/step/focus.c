@@ -1,8 +1,7 @@
-/* focus.c - see window_impl.h.
+/* focus.c - moves the input focus between the step window and the agent's window; see window_impl.h.
  *
- * Requests to the window manager carry the source indication of a pager: those of an application may be
- * refused when another window was used last, and the agent has just used one.
- */
+ * Requests to the window manager use the source indication of a pager: those of an application may be refused
+ * if another window was used last, and the agent has just used one. */
 #include "step/window_impl.h"
 
 #include "base/clock.h"
@@ -73,7 +72,7 @@ static Window focused_window(struct focus *f)
     return w;
 }
 
-/* w: None for the window under the pointer. */
+/* Focuses a window; None: the window under the pointer. */
 static void focus_window(struct focus *f, Window w)
 {
     Window root = DefaultRootWindow(f->dpy);
@@ -129,7 +128,7 @@ void focus_give_back(struct focus *f, unsigned long ours)
     if (now != f->before && (now == ours || f->before != None)) {
         focus_window(f, f->before);
         if (f->before != None && !wait_for_focus(f, f->before) && focused_window(f) == ours)
-            focus_window(f, None); /* it is gone or refuses the focus */
+            focus_window(f, None); /* it was closed or refuses the focus */
     }
     xtrap_end(&trap);
 }

@@ -1,4 +1,4 @@
-/* paint.c - see paint.h. */
+/* paint.c - draws shapes, text and images with cairo and pango; see paint.h. */
 #include "step/paint.h"
 
 #include <math.h>
@@ -32,7 +32,7 @@ bool box_meets(struct box a, struct box b)
     return a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
 }
 
-/* In units of the window, whatever the clip is. */
+/* Logs a box in window units, clipped to the current clip. */
 static void log_box(struct paint *p, struct box b, const char *what, bool part, bool cut)
 {
     double x0, y0, x1, y1;
@@ -142,7 +142,7 @@ void paint_shares(struct paint *p, struct box b, const struct share *s, int n)
     cairo_restore(p->cr);
 }
 
-/* Valid UTF-8 for pango, without control characters except newlines. */
+/* Returns valid UTF-8 for pango, without control characters except (lines) newlines. */
 static char *clean_text(const char *text, bool lines)
 {
     char *out = g_utf8_make_valid(text, (gssize)strnlen(text, TEXT_MAX));

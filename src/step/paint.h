@@ -1,8 +1,7 @@
 /* paint.h - draws shapes and text with cairo and pango, in pixels at scale 1.
  *
- * Colours have names; text is cut where its space ends.  Text may come from models and screens: invalid
- * UTF-8 is replaced, control characters become spaces.  Not thread-safe.
- */
+ * Colours have names; text is truncated at the end of its space. Text may come from models and screens:
+ * invalid UTF-8 is replaced, control characters become spaces. Not thread-safe. */
 #ifndef HOLORUN_STEP_PAINT_H
 #define HOLORUN_STEP_PAINT_H
 
@@ -18,7 +17,7 @@ struct box {
 
 bool box_has(struct box b, double x, double y);
 struct box box_inset(struct box b, double by);
-bool box_meets(struct box a, struct box b); /* they have a point in common */
+bool box_meets(struct box a, struct box b); /* Returns whether the boxes overlap. */
 
 /* clang-format off */
 enum colour {
@@ -27,29 +26,29 @@ enum colour {
 };
 /* clang-format on */
 
-/* A list of everything that was drawn and where, within the clip; for tests of the layout. */
+/* Log of everything that was drawn and its position within the clip, for tests of the layout. */
 struct painted {
     struct box at;
     char what[96]; /* the text, or the name of a part */
     bool part;     /* a part, not a text */
-    bool cut;      /* the text did not fit and ends in dots */
+    bool cut;      /* the text was truncated with an ellipsis */
 };
 struct paint_log {
-    struct painted *list; /* owned by who reads it */
+    struct painted *list; /* owned by the reader */
     int n, cap;
 };
 
 struct paint {
     cairo_t *cr;
     PangoLayout *layout;
-    struct paint_log *log; /* NULL: nothing is written down */
+    struct paint_log *log; /* NULL: no log */
 };
 
-/* On a surface of w x h pixels, units `scale` pixels large. */
+/* Begins drawing on a surface in units of `scale` pixels. */
 void paint_begin(struct paint *p, cairo_surface_t *s, double scale, struct paint_log *log);
-/* Writes down that a part of the window takes this place. */
+/* Logs that a part of the window occupies this box. */
 void paint_part(struct paint *p, struct box b, const char *name);
-void paint_clip(struct paint *p, struct box b); /* until cairo_restore() */
+void paint_clip(struct paint *p, struct box b); /* Clips until cairo_restore(). */
 void paint_end(struct paint *p);
 
 void paint_ink(struct paint *p, enum colour c, double alpha);
@@ -60,31 +59,32 @@ void paint_line(struct paint *p, double x0, double y0, double x1, double y1, dou
 enum face { FACE_PLAIN, FACE_BOLD, FACE_MONO, FACE_ITALIC };
 struct text {
     enum face face;
-    double size;  /* of the font, in pixels */
-    int lines;    /* at most; 0: one */
+    double size;  /* font size in pixels */
+    int lines;    /* maximum number of lines; 0: one */
     double align; /* 0 left, 0.5 middle, 1 right */
     enum colour ink;
 };
-/* Into [x, x + w], from y down; returns its height. */
+/* Draws text into [x, x + w], downwards from y. Returns its height. */
 double paint_text(struct paint *p, double x, double y, double w, struct text how, const char *text);
 double paint_text_width(struct paint *p, struct text how, const char *text);
 
-/* At the right edge of a part of which only `b.h` of `length` can be seen, from `down` on. */
+/* Draws a scrollbar at the right edge of b, which shows `b.h` of `length`, beginning at `down`. */
 void paint_scrollbar(struct paint *p, struct box b, double down, double length);
 
-/* A stacked bar. */
+/* a part of a stacked bar */
 struct share {
     double value;
     enum colour ink;
 };
 void paint_shares(struct paint *p, struct box b, const struct share *s, int n);
 
-/* A target and a movement: light on a dark edge, so that they are seen on any picture. */
+/* Draw a target and a movement, light with a dark outline, to be visible on any image. */
 void paint_ring(struct paint *p, double x, double y, double r, enum colour ink);
 void paint_arrow(struct paint *p, double x0, double y0, double x1, double y1, enum colour ink);
 
-void paint_picture(struct paint *p, cairo_surface_t *s, struct box b); /* scaled to fill b */
-/* A copy of the image for cairo; NULL: out of memory. */
+/* Draws the surface scaled to fill b. */
+void paint_picture(struct paint *p, cairo_surface_t *s, struct box b);
+/* Returns a copy of the image for cairo, or NULL if memory is short. */
 cairo_surface_t *paint_image(const struct image *im);
 
 #endif

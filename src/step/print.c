@@ -1,7 +1,6 @@
-/* print.c - a view as text, for terminals and the logs of scripts.
+/* print.c - prints a view as text, for terminals and the logs of scripts.
  *
- * Texts of the model and the screen may hold anything: control characters never reach the terminal.
- */
+ * Texts of the model and the screen may contain control characters; these are never sent to the terminal. */
 #include "step/private.h"
 
 #include "base/utf8.h"
@@ -114,7 +113,7 @@ static void put_screen(const struct page *p, const struct step_view *v)
         print_ink(p, warm);
         fprintf(p->f, "%9s  this is the recorded screen of step %d", "NOTE", o->from);
         if (o->moved_on > 0)
-            fprintf(p->f, "; %.0f %% of the screen has changed since, and the step acts on the present one",
+            fprintf(p->f, "; %.0f %% of the screen has changed since, and the step acts on the current one",
                     ceil(100 * o->moved_on));
         fputc('\n', p->f);
         print_ink(p, NULL);

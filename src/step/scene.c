@@ -1,13 +1,13 @@
-/* scene.c - layout of the step window; draws its head, buttons and input line; see scene.h.
+/* scene.c - computes the layout of the step window; draws its head, buttons and input line; see scene.h.
  *
  *   +--------------------------------------------------+
  *   | head: task, step, why it stopped here            |
  *   +--------------------------------------+-----------+
  *   |                                      | panel:    |
- *   |  picture: what the model saw,        | action,   |
- *   |  the target; of an earlier step      | thought,  |
- *   |  before and after                    | odds,     |
- *   |                                      | cost      |
+ *   |  screenshot with the target;         | action,   |
+ *   |  of an earlier step: before and      | thought,  |
+ *   |  after                               | candidate |
+ *   |                                      | odds, cost|
  *   +--------------------------------------+           |
  *   | input line or message                |           |
  *   +--------------------------------------+-----------+
@@ -16,8 +16,7 @@
  *   | strip: the earlier steps                         |
  *   +--------------------------------------------------+
  *
- * Help takes the place of all but head and buttons.
- */
+ * Help replaces everything except head and buttons. */
 #include "step/scene.h"
 
 #include <math.h>
@@ -31,7 +30,7 @@ struct sizes {
 static const struct sizes roomy = {12, 54, 40, 44, 118, 0.29, 320, 460},
                           compact = {6, 36, 30, 34, 48, 0.38, 230, 320};
 enum { COMPACT_W = 900, COMPACT_H = 600 };
-/* Narrower buttons are as wide as their names require, plus an edge. */
+/* In a narrow window the width of a button is proportional to the length of its name plus BUTTON_EDGE. */
 enum { BUTTON_EQUAL = 84, BUTTON_WIDEST = 140, BUTTON_EDGE = 3 };
 
 static const struct button {
@@ -86,7 +85,7 @@ void scene_init(struct scene *s, int w, int h)
 
 static void drop_pictures(struct scene *s)
 {
-    cairo_surface_destroy(s->frame); /* NULL is fine */
+    cairo_surface_destroy(s->frame); /* NULL is allowed */
     cairo_surface_destroy(s->before.surface);
     cairo_surface_destroy(s->after.surface);
     s->frame = s->before.surface = s->after.surface = NULL;
@@ -182,7 +181,7 @@ void scene_hit(struct scene *s, struct box at, enum hit_kind kind, int n, const 
         s->hits[s->n_hits++] = (struct scene_hit){at, kind, n, text};
 }
 
-/* Returns its width. */
+/* Draws a rounded label. Returns its width. */
 static double draw_chip(struct paint *p, struct box head, bool little, enum colour ink, const char *text)
 {
     struct text how = {FACE_BOLD, little ? 11 : 12, 1, 0.5, ink};
@@ -203,7 +202,7 @@ static void draw_head(const struct scene *s, const struct step_view *v, const st
     const double right = q->recorded || s->notice ? fmin(440, b.w / 2) : 0, y = b.y + (little ? 20 : 31);
     const struct text small = {FACE_PLAIN, little ? 11 : 13, 1, 0, INK_DIM},
                       note = {FACE_PLAIN, little ? 11 : 12, 1, 1, INK_WARN};
-    snprintf(chip, sizeof chip, "%s%s", s->status ? "" : "waits for you: ",
+    snprintf(chip, sizeof chip, "%s%s", s->status ? "" : "waiting for you: ",
              s->status ? s->status
              : v->why  ? v->why
                        : "step");
@@ -254,7 +253,8 @@ static void draw_input(const struct scene *s, const struct box b, double size, s
     cairo_restore(p->cr);
 }
 
-/* A message that does not fit one line gets two of small type. */
+/* Draws the input line or the message. A message that does not fit in one line is drawn in two lines of small
+ * type. */
 static void draw_line(const struct scene *s, const struct step_view *v, const struct scene_layout *l,
                       struct paint *p)
 {

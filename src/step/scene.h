@@ -1,14 +1,12 @@
-/* scene.h - the step window without its window: layout, drawing and input.
+/* scene.h - the content of the step window: layout, drawing and input.
  *
  *   struct step_view ──┐
- *                      ├─► scene_layout ─► scene_draw      pixels, and the places that can be clicked
+ *                      ├─► scene_layout ─► scene_draw      pixels, and the boxes that can be clicked
  *   struct scene ──────┘        └────────► scene_key, ...   a command, or a change of the scene
  *
- * window.c has the window and the event loop.  A view and a scene go in, pixels or a command come out,
- * so that tests and pictures for the manual need no display.  Positions are in pixels of the window
- * divided by scene_scale().  No part is drawn over another at any size from 640 x 400; a smaller window
- * is drawn smaller.
- */
+ * window.c has the SDL window and the event loop. Input is a view and a scene, output is pixels or a command,
+ * so that tests and images for the manual need no display. Positions are in pixels of the window divided by
+ * scene_scale(). Parts do not overlap at any size from 640 x 400; a smaller window is scaled down. */
 #ifndef HOLORUN_STEP_SCENE_H
 #define HOLORUN_STEP_SCENE_H
 
@@ -17,7 +15,7 @@
 
 enum { SCENE_THUMBS = 64, SCENE_BUTTONS = 13, SCENE_HITS = 128, SCENE_MIN_W = 640, SCENE_MIN_H = 400 };
 
-/* The purpose of the input line. */
+/* purpose of the input line */
 /* clang-format off */
 enum scene_mode {
     MODE_NONE, MODE_TEXT, MODE_EDIT, MODE_VETO, MODE_REWIND, MODE_FORK, MODE_BREAK, MODE_UNTIL, MODE_TOGGLE,
@@ -25,16 +23,15 @@ enum scene_mode {
 };
 /* clang-format on */
 
-/* The contents of the window: the step at hand, the list of breakpoints beside it, an earlier step, or
- * help. */
+/* content of the window: the pending step, the same with the list of breakpoints, an earlier step, or help */
 enum scene_page { PAGE_STEP, PAGE_BREAKS, PAGE_PAST, PAGE_HELP };
 
-/* A place that can be clicked, as it was drawn last. */
+/* a box that can be clicked, as drawn last */
 enum hit_kind { HIT_TAKE, HIT_TOGGLE, HIT_UNTIL, HIT_CLEAR, HIT_EXAMPLE };
 struct scene_hit {
     struct box at;
     enum hit_kind kind;
-    int n;            /* the reply, or the breakpoint from 1 */
+    int n;            /* index of the reply, or number of the breakpoint from 1 */
     const char *text; /* HIT_EXAMPLE: a condition; static */
 };
 
@@ -43,84 +40,86 @@ struct scene {
     int frame_w, frame_h;
     double scale;
     bool heat;          /* show the candidates of the target as a heat map */
-    const char *status; /* shown while no command is expected; NULL: one is */
-    const char *notice; /* a permanent notice, or NULL */
+    const char *status; /* shown while no command is expected; NULL: a command is expected */
+    const char *notice; /* permanent notice, or NULL */
 
     enum scene_mode mode;
     char input[STEP_LINE / 2];
     size_t caret;
-    char said[128]; /* an answer to the last key, until the next */
+    char said[128]; /* response to the last key, until the next */
 
-    bool help, breaks; /* these pages are open */
-    int selected;      /* the earlier step that is shown; 0: none */
-    bool drag, second; /* a target is being dragged: the first, or the end of a drag */
-    double at_x, at_y; /* ... to here, in pixels of the frame */
+    bool help, breaks; /* whether these pages are open */
+    int selected;      /* number of the earlier step shown; 0: none */
+    bool drag, second; /* a target is being dragged; second: the end of a drag action */
+    double at_x, at_y; /* its position in pixels of the frame */
     double scrolled;   /* offset of the strip */
-    double down;       /* offset of the panel, or of help */
-    double length;     /* of what was drawn there last */
-    int number;        /* of the step that was shown last */
+    double down;       /* offset of the panel or help */
+    double length;     /* total length of the panel or help, as drawn last */
+    int number;        /* number of the last step shown */
 
     struct scene_hit hits[SCENE_HITS];
     int n_hits;
-    struct paint_log *log; /* what is drawn is written down here; NULL: nowhere */
+    struct paint_log *log; /* receives a log of the drawing; NULL: none */
 
-    /* cached pictures; owned */
+    /* cached images; owned */
     cairo_surface_t *frame;
     struct scene_picture {
-        int number; /* of the frame */
+        int number; /* number of the frame */
         cairo_surface_t *surface;
-    } thumbs[SCENE_THUMBS], before, after; /* before, after: of the selected step, at full size */
+    } thumbs[SCENE_THUMBS], before, after; /* before, after: screens of the selected step at full size */
     int next_thumb;
 };
 
 struct scene_layout {
     struct box head, picture, panel, line, buttons, strip; /* parts of the window */
     struct box frame;                                      /* where the frame is drawn */
-    double fit;                                            /* units for a pixel of the frame */
-    bool compact;                                          /* little room: smaller parts and type */
+    double fit;                                            /* units per pixel of the frame */
+    bool compact;                                          /* small window: smaller parts and type */
 };
 
 void scene_init(struct scene *s, int w, int h);
 void scene_free(struct scene *s);
 
-/* A new view: drops the pictures of the last one and closes the input line. */
+/* Shows a new view: drops the cached images of the last one and closes the input line. */
 void scene_show(struct scene *s, const struct step_view *v);
 
-double scene_scale(const struct scene *s); /* pixels for a unit */
+double scene_scale(const struct scene *s); /* Returns the pixels per unit. */
 struct scene_layout scene_layout(const struct scene *s);
 enum scene_page scene_page(const struct scene *s);
-/* Button i of the page from the left, and its key; false: there are fewer. */
+/* Returns box and key of button i of the page, counted from the left. Returns false if there are fewer
+ * buttons. */
 bool scene_button(const struct scene *s, int i, struct box *at, int *key);
 
-/* Where a target (step_target) lies in the window. */
+/* Computes the position of a target (step_target) in the window. Returns false if there is none. */
 bool scene_target(const struct scene *s, const struct step_view *v, int i, bool second, double *x, double *y);
 
 void scene_draw(struct scene *s, const struct step_view *v, cairo_surface_t *on);
 
-/* ---- input: true when *out is a command ------------------------------------------------------ */
+/* ---- input: returns true if *out is a command --------------------------------------------------- */
 
 /* clang-format off */
-enum scene_key { /* keys that are no letters */
+enum scene_key { /* keys other than letters */
     KEY_ENTER = 256, KEY_ESCAPE, KEY_BACKSPACE, KEY_DELETE, KEY_LEFT, KEY_RIGHT, KEY_HOME, KEY_END,
     KEY_UP, KEY_DOWN, KEY_PAGE_UP, KEY_PAGE_DOWN, KEY_HELP, KEY_LARGER, KEY_SMALLER, KEY_LAST
 };
 /* clang-format on */
 bool scene_key(struct scene *s, const struct step_view *v, int key, struct step_command *out);
-void scene_type(struct scene *s, const char *utf8); /* into the input line, if it is open */
+void scene_type(struct scene *s, const char *utf8); /* Inserts text into the input line if it is open. */
 bool scene_press(struct scene *s, const struct step_view *v, double x, double y, bool aim,
                  struct step_command *out);
 void scene_move(struct scene *s, double x, double y);
 bool scene_release(struct scene *s, double x, double y, struct step_command *out);
 void scene_wheel(struct scene *s, const struct step_view *v, double x, double y, double by);
 
-/* The prompt of the input line, or a hint when it is closed. */
+/* Returns the prompt of the input line, or a hint if it is closed. */
 const char *scene_prompt(const struct scene *s);
 
-/* ---- drawing, a file each -------------------------------------------------------------------- */
+/* ---- drawing, one file each -------------------------------------------------------------------- */
 
 void scene_draw_picture(struct scene *s, const struct step_view *v, const struct scene_layout *l,
                         struct paint *p);
-/* The target enlarged, and where that lies beside the screenshot; false: no room, it goes into the panel. */
+/* Draws the enlarged target. scene_lens_beside() computes a box for it next to the screenshot; if there is no
+ * space it returns false, and the lens is drawn in the panel. */
 void scene_draw_lens(const struct scene *s, const struct step_view *v, struct paint *p, struct box at);
 bool scene_lens_beside(const struct scene_layout *l, struct box *at);
 void scene_draw_panel(struct scene *s, const struct step_view *v, const struct scene_layout *l,
@@ -130,25 +129,26 @@ void scene_draw_past_pictures(struct scene *s, const struct step_view *v, const 
 void scene_draw_help(struct scene *s, const struct box b, struct paint *p);
 void scene_draw_strip(struct scene *s, const struct step_view *v, const struct scene_layout *l,
                       struct paint *p);
-struct box scene_thumb(const struct scene *s, const struct step_view *v, int i); /* of history[i] */
-/* The recorded screen of that number, kept for the next time; NULL: it cannot be read. */
+/* Returns the box of history[i]. */
+struct box scene_thumb(const struct scene *s, const struct step_view *v, int i);
+/* Returns the recorded screen with this number, cached in *kept; NULL if it cannot be read. */
 cairo_surface_t *scene_picture(struct scene_picture *kept, const struct step_view *v, int number);
-/* The earlier step of that number, or NULL. */
+/* Returns the earlier step with this number, or NULL. */
 const struct history_step *scene_history(const struct step_view *v, int number);
-/* Remembers a place that can be clicked. */
+/* Registers a box that can be clicked. */
 void scene_hit(struct scene *s, struct box at, enum hit_kind kind, int n, const char *text);
 
-/* ---- blocks of the panel, from top to bottom (scene_block.c) ---------------------------------- */
+/* ---- blocks of the panel, from top to bottom (scene_block.c) ----------------------------------- */
 
 struct block {
     struct paint *p;
-    double x, y, w; /* y: where the next one begins */
-    double type;    /* size of plain type */
+    double x, y, w; /* y: top of the next block */
+    double type;    /* font size of plain text */
 };
 void block_heading(struct block *b, const char *text);
 void block_text(struct block *b, const char *title, enum face face, int lines, const char *text);
 void block_line(struct block *b, enum colour ink,
-                const char *text); /* small type, as many lines as it takes */
+                const char *text); /* Draws small text with as many lines as needed (at most 8). */
 struct entry {
     const char *name;
     double value;

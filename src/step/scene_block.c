@@ -1,4 +1,4 @@
-/* scene_block.c - blocks of the panel: headings, texts, bars, odds; see scene.h. */
+/* scene_block.c - draws the blocks of the panel: headings, texts, bars, probabilities; see scene.h. */
 #include "step/scene.h"
 
 #include <math.h>

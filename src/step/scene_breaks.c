@@ -1,7 +1,6 @@
-/* scene_breaks.c - the list of breakpoints in the panel, with examples to begin with; see scene.h.
+/* scene_breaks.c - draws the list of breakpoints in the panel, with examples; see scene.h.
  *
- * Each row can be clicked: its box switches it off and on, "run to" runs until it is hit, x deletes it.
- */
+ * Each row can be clicked: its box switches it off and on, "run to" runs until it is hit, "x" deletes it. */
 #include "step/scene.h"
 
 #include <stdio.h>
@@ -23,7 +22,7 @@ static void draw_small_button(struct scene *s, struct paint *p, struct box b, en
     scene_hit(s, b, kind, n, NULL);
 }
 
-/* Two lines: the condition; how often it was hit, and what can be done with it. */
+/* Draws two lines: the condition; the number of hits and the buttons. */
 static void draw_row(struct scene *s, struct block *b, const struct step_break *at, int n)
 {
     char text[300];
@@ -57,7 +56,7 @@ void scene_break_blocks(struct scene *s, const struct step_view *v, struct block
         {"window Save", "the active window's title or class"},
         {"text invoice", "thought, note, element or typed text"},
         {"window Shop and text Pay", "both; up to four conditions"},
-        {"irreversible", "what the rules would ask about"},
+        {"irreversible", "an action that the rules would ask about"},
         {"confidence 0.8", "a token was less probable"},
         {"no-effect", "the last action changed nothing"},
     };
@@ -77,6 +76,6 @@ void scene_break_blocks(struct scene *s, const struct step_view *v, struct block
     }
     block_line(
         b, INK_FAINT,
-        "Patterns are regular expressions (PCRE2), case is ignored; put one that holds \" and \" in double "
+        "Patterns are regular expressions (PCRE2); case is ignored. Put a pattern with \" and \" in double "
         "quotes.");
 }

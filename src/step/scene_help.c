@@ -1,27 +1,26 @@
-/* scene_help.c - the help page: every key, what the mouse does, what the words of the panel mean; see
- * scene.h. */
+/* scene_help.c - draws the help page: keys, mouse, and the terms of the panel; see scene.h. */
 #include "step/scene.h"
 
 #include <math.h>
 
 struct row {
-    const char *name; /* a key, a word; NULL: `text` is a heading */
+    const char *name; /* a key or a term; NULL: `text` is a heading */
     const char *text;
 };
 
 static const struct row keys[] = {
     {NULL, "KEYS"},
     {"Enter", "run the step; while an earlier one is shown, rewind to it"},
-    {"C", "continue to the next breakpoint"},
-    {"G", "run to here: until a condition holds, once"},
+    {"C", "run until the next breakpoint"},
+    {"G", "run until a condition holds, once"},
     {"T", "type or answer another text"},
     {"E", "edit the action as JSON"},
     {"U", "undo these changes"},
-    {"V", "veto: refuse the step and tell the model why"},
-    {"A", "again: another reply to the same screen"},
-    {"F", "fork: several replies to choose from"},
-    {"0 - 9", "take one of these replies"},
-    {"R", "rewind: begin again at an earlier step"},
+    {"V", "veto: reject the step and give the model a reason"},
+    {"A", "again: sample another reply to the same screen"},
+    {"F", "fork: sample several replies to choose from"},
+    {"0 - 9", "choose one of these replies"},
+    {"R", "rewind: continue from an earlier step"},
     {"B", "breakpoints: list and add them"},
     {"D", "switch a breakpoint off or on"},
     {"X", "delete a breakpoint"},
@@ -31,36 +30,36 @@ static const struct row keys[] = {
     {"Q", "quit: the same"},
     {"? F1", "this page"},
     {"Esc", "close the line or the page"},
-    {"\u2190 \u2192", "an earlier step, a later one"},
+    {"\u2190 \u2192", "show an earlier or later step"},
     {"\u2191 \u2193", "scroll the panel; Page Up and Page Down as well"},
     {"Ctrl +", "larger; with - smaller"},
     {NULL, "MOUSE"},
-    {"drag", "a target moves with the pointer"},
-    {"right", "the target's new place in the picture"},
-    {"click", "an earlier step shows what happened; a reply is taken"},
+    {"drag", "move a target"},
+    {"right", "set the target's new position in the screenshot"},
+    {"click", "show an earlier step; choose a reply"},
     {"wheel", "scrolls the panel and the earlier steps"},
 };
 
 static const struct row meanings[] = {
     {NULL, "TOKENS OF A STEP"},
-    {"reused", "kept from the step before: the model need not read them again"},
-    {"prefilled", "read in this step: the new screenshot, and what was told about the last action"},
-    {"forced", "written without a choice: the grammar allowed only this token"},
-    {"sampled", "chosen by the model from the tokens that the grammar allowed"},
+    {"reused", "kept from the previous step without prefill"},
+    {"prefilled", "processed in this step: the new screenshot and the result of the last action"},
+    {"forced", "not sampled: the grammar allowed only this token"},
+    {"sampled", "sampled from the tokens that the grammar allowed"},
     {NULL, "TIME"},
-    {"settle", "until the screen stood still"},
-    {"see", "capturing it"},
+    {"settle", "waiting until the screen stopped changing"},
+    {"see", "taking the screenshot"},
     {"read", "prefilling the prompt"},
-    {"decide", "writing the reply"},
+    {"decide", "generating the reply"},
     {NULL, "ODDS"},
-    {"candidates", "verbs and places that the model could have chosen here, with the probability of each"},
-    {"least", "the lowest probability among the sampled tokens of verb and places; below 50 % it is amber"},
-    {"heat map", "the candidates of the target, each as dense as it is probable"},
+    {"candidates", "verbs and coordinates that the model could have chosen, with their probabilities"},
+    {"least", "the lowest probability of a sampled token of verb or coordinates; amber below 50 %"},
+    {"heat map", "the candidates of the target; density shows probability"},
     {NULL, "EARLIER STEPS"},
     {"green", "the run can be rewound to it"},
     {"amber", "the action had no effect"},
     {"red", "the action failed"},
-    {"dimmed", "left by a rewind, or not run"},
+    {"dimmed", "discarded by a rewind, or not run"},
 };
 
 static double draw_rows(struct paint *p, double x, double y, double w, double type, double name_w,
@@ -90,7 +89,7 @@ void scene_draw_help(struct scene *s, const struct box at, struct paint *p)
     struct paint measure = *p;
     measure.log = NULL;
     paint_box(p, at, 8, INK_PANEL, 1);
-    for (int pass = 0; pass < 2; pass++) { /* the first finds out how long it is */
+    for (int pass = 0; pass < 2; pass++) { /* the first pass measures the length */
         paint_clip(p, pass ? at : (struct box){0, 0, 0, 0});
         struct paint *on = pass ? p : &measure;
         double y = at.y + pad - s->down;

@@ -1,9 +1,8 @@
-/* scene_input.c - keys and mouse in the step window; see scene.h, and scene_help.c for what each key does.
+/* scene_input.c - handles keys and mouse in the step window; see scene.h, and scene_help.c for each key.
  *
- * A letter is the verb of its button, as in a terminal.  Verbs with arguments open the input line, which
- * Enter closes with a command and Escape without.  A target is dragged with the mouse, or set with the
- * right button.  While an earlier step is shown the keys are about that one.
- */
+ * A letter runs the verb of its button, as in a terminal. Verbs with arguments open the input line; Enter
+ * closes it with a command, Escape without. A target is dragged with the mouse or set with the right button.
+ * While an earlier step is shown, keys refer to that step. */
 #include "step/scene.h"
 
 #include "base/utf8.h"
@@ -15,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REACH = 18 }; /* a press this close to a target grabs it */
+enum { REACH = 18 }; /* a press within this distance of a target grabs it */
 
 const char *scene_prompt(const struct scene *s)
 {
     static const char *const prompts[] = {
-        [MODE_NONE] = "Drag the target, or right-click its new place. U undoes edits, ? helps.",
+        [MODE_NONE] = "Drag the target, or right-click its new position. U undoes edits, ? shows help.",
         [MODE_TEXT] = "text",
         [MODE_EDIT] = "action",
         [MODE_VETO] = "why not",
@@ -34,7 +33,7 @@ const char *scene_prompt(const struct scene *s)
     if (s->status)
         return "The Stop button ends the run.";
     return s->mode == MODE_NONE && s->selected
-               ? "Enter begins again at this step. Esc goes back to the step at hand."
+               ? "Enter continues from this step. Esc returns to the pending step."
                : prompts[s->mode];
 }
 
@@ -42,7 +41,7 @@ static void open_line(struct scene *s, enum scene_mode mode, const char *text)
 {
     s->mode = mode;
     snprintf(s->input, sizeof s->input, "%s", text ? text : "");
-    s->input[utf8_valid_prefix(s->input, strlen(s->input))] = 0; /* it may have been cut */
+    s->input[utf8_valid_prefix(s->input, strlen(s->input))] = 0; /* it may have been truncated */
     s->caret = strlen(s->input);
 }
 
@@ -61,7 +60,7 @@ static bool close_line(struct scene *s, struct step_command *out)
     if (mode == MODE_REWIND || mode == MODE_FORK || mode == MODE_CLEAR || mode == MODE_TOGGLE) {
         long n = strtol(s->input, &end, 10);
         if (end == s->input || *end || n < 0 || n > 1000000)
-            return false; /* no number: as Escape */
+            return false; /* not a number: like Escape */
         out->n = (int)n;
     }
     return mode == MODE_TEXT || *s->input;
@@ -149,7 +148,7 @@ static void select_step(struct scene *s, const struct history_step *history)
     s->down = 0;
 }
 
-/* Shows the step before the one shown, or the one after it; after the last one the step at hand. */
+/* Shows the previous or next step; after the last one the pending step. */
 static void move_selection(struct scene *s, const struct step_view *v, int by)
 {
     int n = v->p->n_history, i = n;
@@ -183,7 +182,7 @@ static void edit_line(struct scene *s, const struct step_view *v)
     free(json);
 }
 
-/* The page with the list of breakpoints and the line to add one. */
+/* Opens the page with the list of breakpoints and the line to add one. */
 static void open_breaks(struct scene *s, enum scene_mode mode, const char *text)
 {
     s->breaks = true;
@@ -201,7 +200,7 @@ static bool letter_key(struct scene *s, const struct step_view *v, int key, stru
         {KEY_ENTER, STEP_RUN}, {'a', STEP_AGAIN}, {'c', STEP_CONTINUE}, {'u', STEP_RESET}, {'l', STEP_SHOW}};
     char step[32];
     if (key >= '0' && key <= '9' && v->p->n_forks)
-        return emit(out, STEP_TAKE, key - '0'); /* rows are numbered as replies are, from 0 */
+        return emit(out, STEP_TAKE, key - '0'); /* replies are numbered from 0 */
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (commands[i].key == key)
             return emit(out, commands[i].verb, 0);
@@ -229,7 +228,7 @@ static bool letter_key(struct scene *s, const struct step_view *v, int key, stru
     return false;
 }
 
-/* While an earlier step is shown: nothing runs the step at hand, which is out of sight. */
+/* Handles keys while an earlier step is shown. The pending step is not visible, so no key may execute it. */
 static bool past_key(struct scene *s, const struct step_view *v, int key, struct step_command *out)
 {
     const struct history_step *h = scene_history(v, s->selected);
@@ -237,13 +236,13 @@ static bool past_key(struct scene *s, const struct step_view *v, int key, struct
         return emit(out, STEP_REWIND, h->number);
     if (key == KEY_ENTER)
         snprintf(s->said, sizeof s->said, "The run cannot be rewound to step %d: %s.", s->selected,
-                 h && h->left ? "it was left by a rewind" : "its turn is no longer in memory");
+                 h && h->left ? "it was discarded by a rewind" : "its turn is no longer in memory");
     else if (key == 'r')
         rewind_line(s, v);
     return false;
 }
 
-/* Scrolls the panel or help; true: the key was for that.  scene_draw knows the end. */
+/* Scrolls the panel or help. Returns whether the key was a scroll key. scene_draw() clamps the offset. */
 static bool scroll_key(struct scene *s, int key)
 {
     double by = key == KEY_UP          ? -40
@@ -265,7 +264,7 @@ static void close_page(struct scene *s)
     s->down = 0;
 }
 
-/* Keys that do the same on each page; true: it was one. */
+/* Handles keys with the same effect on each page. Returns whether the key was one of them. */
 static bool common_key(struct scene *s, const struct step_view *v, int key)
 {
     bool typing = s->mode != MODE_NONE && !s->help;
@@ -356,7 +355,7 @@ bool scene_press(struct scene *s, const struct step_view *v, double x, double y,
     int key;
     for (int i = 0; scene_button(s, i, &b, &key); i++)
         if (box_has(b, x, y)) {
-            s->mode = MODE_NONE; /* a button is no text */
+            s->mode = MODE_NONE; /* a button is not text input */
             return scene_key(s, v, key, out);
         }
     if (s->help)
@@ -390,7 +389,7 @@ void scene_wheel(struct scene *s, const struct step_view *v, double x, double y,
 {
     const struct scene_layout l = scene_layout(s);
     if (s->help || box_has(l.panel, x, y))
-        s->down = fmax(s->down - by * 40, 0); /* scene_draw knows the end */
+        s->down = fmax(s->down - by * 40, 0); /* scene_draw() clamps it */
     if (!box_has(l.strip, x, y) || !v->p->n_history)
         return;
     s->scrolled += by * 60;

@@ -1,9 +1,8 @@
-/* scene_panel.c - the panel: of the step at hand its actions, rule, replies to choose from, thought,
- * odds and cost; or the list of breakpoints, or an earlier step; see scene.h.
+/* scene_panel.c - draws the panel: actions, rule, replies to choose from, thought, candidates and cost of the
+ * pending step; or the list of breakpoints, or an earlier step; see scene.h.
  *
- * Blocks from top to bottom.  What does not fit is scrolled; the cost is at the bottom where there is
- * room.
- */
+ * Blocks are drawn from top to bottom. If they do not fit, the panel scrolls; the cost is at the bottom if
+ * there is space. */
 #include "step/private.h"
 #include "step/scene.h"
 
@@ -15,7 +14,7 @@
 
 enum { SHOWN_VERBS = 5, SHOWN_PLACES = 4, COST = 128 };
 
-/* The members of the canonical form except the kind. */
+/* Draws the members of the action's JSON except the kind. */
 static void draw_members(struct block *b, const struct action *a)
 {
     char *json = edit_to_json(a);
@@ -28,7 +27,7 @@ static void draw_members(struct block *b, const struct action *a)
         if (text && strcmp(key, "kind") != 0 && strcmp(key, "n") != 0) {
             const double left = fmin(86, b->w * 0.3);
             paint_text(b->p, b->x, b->y, left, (struct text){FACE_PLAIN, b->type - 1.5, 1, 0, INK_DIM}, key);
-            int lines = strcmp(key, "text") == 0 ? 12 : 1; /* what is typed is shown in full */
+            int lines = strcmp(key, "text") == 0 ? 12 : 1; /* typed text is shown in full */
             double h = paint_text(b->p, b->x + left + 4, b->y, b->w - left - 4,
                                   (struct text){FACE_MONO, b->type - 1.5, lines, 0, INK_TEXT}, text);
             b->y += fmax(18, h + 2);
@@ -82,7 +81,7 @@ static void draw_forks(struct scene *s, struct block *b, const struct step_view 
         const struct proposed_reply *f = &v->p->forks[i];
         char number[24], *what = describe_reply(f->step, f->message);
         struct box row = {b->x - 4, b->y, b->w + 8, 24};
-        snprintf(number, sizeof number, "%d", i); /* the key that takes it */
+        snprintf(number, sizeof number, "%d", i); /* the key that chooses it */
         bool taken = v->p->taken == i;
         paint_part(b->p, row, "reply");
         paint_box(b->p, row, 6, taken ? INK_ACCENT : INK_RAISED, taken ? 0.2 : 1);
@@ -108,7 +107,7 @@ static void draw_candidates(struct block *b, const struct step_view *v)
         block_confidence(b, v->confidence);
 }
 
-/* Enlarged, when there is no room for that beside the screenshot. */
+/* Draws the enlarged target if it does not fit next to the screenshot. */
 static void draw_target(const struct scene *s, const struct step_view *v, struct block *b)
 {
     const struct scene_layout l = scene_layout(s);
@@ -153,7 +152,7 @@ static void draw_cost(struct block *b, const struct proposal *q)
 
 static void draw_step(struct scene *s, const struct step_view *v, struct block *b, double foot)
 {
-    draw_rule(b, v); /* first: it must be seen without scrolling */
+    draw_rule(b, v); /* first, to be visible without scrolling */
     draw_actions(b, v);
     draw_forks(s, b, v);
     block_text(b, "THOUGHT", FACE_ITALIC, 8, v->p->now.step ? v->p->now.step->thought : NULL);
@@ -168,7 +167,7 @@ static void draw_step(struct scene *s, const struct step_view *v, struct block *
     draw_cost(b, v->p);
 }
 
-/* Returns the height of what it draws. */
+/* Draws the page of the panel. Returns its height. */
 static double draw_page(struct scene *s, const struct step_view *v, const struct box panel, bool little,
                         struct paint *p)
 {
@@ -192,7 +191,7 @@ void scene_draw_panel(struct scene *s, const struct step_view *v, const struct s
     measure.log = NULL;
     int hits = s->n_hits;
     paint_box(p, at, 8, INK_PANEL, 1);
-    paint_clip(p, (struct box){0, 0, 0, 0}); /* how long it is */
+    paint_clip(p, (struct box){0, 0, 0, 0}); /* measures the height */
     s->length = draw_page(s, v, at, l->compact, &measure);
     cairo_restore(p->cr);
     s->n_hits = hits;

@@ -1,4 +1,4 @@
-/* scene_past.c - an earlier step: the screens before and after it, what was done, and its odds; see
+/* scene_past.c - shows an earlier step: the screens before and after it, its actions and candidates; see
  * scene.h. */
 #include "step/scene.h"
 
@@ -11,12 +11,12 @@ static const char *outcome_of(const struct history_step *h, enum colour *ink)
 {
     *ink = h->failed || h->refused ? INK_BAD : h->judged && !h->changed ? INK_WARN : INK_ACCENT;
     if (h->refused)
-        return "refused by a person";
+        return "rejected by the user";
     if (!h->ran)
         return *ink = INK_DIM, "not run";
     if (h->failed)
         return "failed";
-    return !h->judged ? "done" : h->changed ? "done, and the screen changed" : "done without effect";
+    return !h->judged ? "done" : h->changed ? "done, the screen changed" : "done without effect";
 }
 
 static const struct step_odds *odds_of(const struct step_view *v, int number)
@@ -36,14 +36,14 @@ static void draw_odds(const struct step_view *v, const struct history_step *h, s
         block_odds(b, h->chosen, h->n_chosen, INK_ACCENT);
     }
     if (o && (o->n_verbs || o->n_places)) {
-        block_line(b, INK_DIM, "what it could have chosen:");
+        block_line(b, INK_DIM, "other candidates:");
         block_odds(b, o->verbs, o->n_verbs, INK_VIOLET);
         block_odds(b, o->places, o->n_places, INK_WARN);
     }
     if (h->confidence >= 0)
         block_confidence(b, h->confidence);
     else
-        block_line(b, INK_FAINT, "not known: no model wrote this reply, or its dialect has no places");
+        block_line(b, INK_FAINT, "unknown: no model wrote this reply, or its dialect has no coordinates");
     b->y += 6;
 }
 
@@ -62,22 +62,22 @@ void scene_past_blocks(const struct scene *s, const struct step_view *v, struct 
     const char *how = outcome_of(h, &ink);
     block_line(b, ink, how);
     if (h->edited)
-        block_line(b, INK_WARN, "changed by a person before it ran");
+        block_line(b, INK_WARN, "edited by the user before it ran");
     if (h->recorded) {
         snprintf(text, sizeof text, "decided on the recorded screen of step %d", h->from);
         block_line(b, INK_WARN, text);
     }
     block_line(b, INK_DIM,
-               h->left        ? "left by a rewind: no longer part of the conversation"
-               : h->reachable ? "Enter begins again here"
-                              : "the run cannot be rewound to it");
+               h->left        ? "discarded by a rewind: not part of the conversation"
+               : h->reachable ? "Enter continues from here"
+                              : "the run cannot be rewound to this step");
     b->y += 8;
     block_text(b, "THOUGHT", FACE_ITALIC, 10, h->thought);
     block_text(b, "WINDOW", FACE_PLAIN, 3, h->window);
     draw_odds(v, h, b);
     if (h->judged) {
         snprintf(text, sizeof text, "it changed %.0f %% of the screen", fmax(h->changed, 100 * h->tiles));
-        block_text(b, "EFFECT", FACE_PLAIN, 2, h->changed ? text : "none that could be seen");
+        block_text(b, "EFFECT", FACE_PLAIN, 2, h->changed ? text : "no visible effect");
     }
     const struct entry times[] = {{"settle", h->ms[PHASE_SETTLE], INK_LINE},
                                   {"see", h->ms[PHASE_SEE], INK_WARN},
@@ -87,9 +87,9 @@ void scene_past_blocks(const struct scene *s, const struct step_view *v, struct 
     block_bar(b, "TIME, ms", times, 5);
 }
 
-/* ---- the pictures ----------------------------------------------------------------------------- */
+/* ---- the images ----------------------------------------------------------------------------------- */
 
-/* The frame that the step's action led to; -1: not known. */
+/* Returns the frame that resulted from the step's action; -1: unknown. */
 static int frame_after(const struct step_view *v, const struct history_step *h)
 {
     const struct history_step *next = scene_history(v, h->number + 1);
@@ -136,7 +136,7 @@ void scene_draw_past_pictures(struct scene *s, const struct step_view *v, const 
     cairo_surface_t *before = scene_picture(&s->before, v, h->frame),
                     *after = scene_picture(&s->after, v, frame_after(v, h));
     double ratio = s->frame_h > 0 ? (double)s->frame_w / s->frame_h : 1;
-    /* side by side or one below the other, whichever makes them larger */
+    /* side by side or stacked, whichever makes them larger */
     bool beside = fmin(all.w / 2, (all.h - 22) * ratio) >= fmin(all.w, (all.h / 2 - 22) * ratio);
     double w = beside ? (all.w - 6) / 2 : all.w, high = beside ? all.h : (all.h - 6) / 2;
     struct box first = {all.x, all.y, w, high},

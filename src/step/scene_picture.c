@@ -1,10 +1,9 @@
-/* scene_picture.c - the screenshot with its targets; see scene.h.
+/* scene_picture.c - draws the screenshot with its targets; see scene.h.
  *
- * A target is drawn where step_target() says the event goes, mapped back into the frame.  Below it a heat
- * map shows the candidates of the target, one blot each, as dense as it is probable.  Labels take free
- * places: what finds none is not drawn, and the panel has it in words.  The lens, which enlarges the target,
- * is beside the screenshot where there is room, else in the panel.
- */
+ * A target is drawn where step_target() says that the event goes, mapped back into the frame. Below it a heat
+ * map shows the candidates of the target, one blot each, with a density that shows its probability. Labels
+ * are placed in free areas; a label without one is omitted, because the panel has the same text. The lens,
+ * which enlarges the target, is next to the screenshot if there is space, otherwise in the panel. */
 #include "step/scene.h"
 
 #include <math.h>
@@ -13,7 +12,7 @@
 
 enum { LENS = 118, LENS_LEAST = 72, LENS_ZOOM = 3, RING = 15, MARKS = 64, TAG_W = 260, TAG_H = 24 };
 
-struct marks { /* places that are taken, in the picture */
+struct marks { /* occupied areas of the picture */
     struct box room, list[MARKS];
     int n;
 };
@@ -55,7 +54,7 @@ static struct box around(double x, double y, double r)
     return (struct box){x - r, y - r, 2 * r, 2 * r};
 }
 
-/* The action's kind and point, at the nearest free place beside its mark. */
+/* Draws the action's kind and point in the nearest free area next to its mark. */
 static void draw_tag(struct paint *p, struct marks *m, double x, double y, enum colour ink, const char *text)
 {
     const struct text how = {FACE_BOLD, 12, 1, 0, INK_TEXT};

@@ -1,4 +1,4 @@
-/* scene_strip.c - the strip of earlier steps, and the recorded screens; see scene.h. */
+/* scene_strip.c - draws the strip of earlier steps and reads recorded screens; see scene.h. */
 #include "step/scene.h"
 
 #include <math.h>
@@ -49,7 +49,7 @@ cairo_surface_t *scene_picture(struct scene_picture *kept, const struct step_vie
     return kept->surface;
 }
 
-/* When they do not all fit, the newest is at the right end. */
+/* Returns the box of thumbnail i. If not all fit, the newest is at the right end. */
 struct box scene_thumb(const struct scene *s, const struct step_view *v, int i)
 {
     const struct scene_layout l = scene_layout(s);
@@ -94,7 +94,7 @@ static void draw_history(struct scene *s, const struct step_view *v, struct pain
     if (h->left || !h->ran)
         paint_box(p, pic, 6, INK_GROUND, 0.6);
     paint_frame(p, box_inset(pic, 0.5), 6, chosen ? 2.5 : 1, chosen ? INK_BLUE : ink, chosen ? 1 : 0.7);
-    if (b.x < strip.x - 1 || b.x + b.w > strip.x + strip.w + 1) /* scrolled half out: no half words */
+    if (b.x < strip.x - 1 || b.x + b.w > strip.x + strip.w + 1) /* partly scrolled out: omit the text */
         return;
     snprintf(text, sizeof text, "%d%s%s", h->number,
              h->left   ? "  left"

@@ -1,8 +1,7 @@
 /* stepper.c - the overseer that shows steps and asks for commands; see step.h.
  *
- * A step is shown until a command decides about it: edits, breakpoints and mistyped commands only change the
- * view.  Forks, another reply or a moved window come back as a new proposal for the same step.
- */
+ * A step is shown until a command decides about it: edits, breakpoints and invalid commands only change the
+ * view. Forks, another reply or a moved window arrive as a new proposal for the same step. */
 #include "step/private.h"
 
 #include <stdio.h>
@@ -21,11 +20,11 @@ struct stepper {
         int hits;
     } breaks[STEP_BREAKS];
     int n_breaks;
-    struct breakpoint *until; /* once; or NULL */
-    bool running;             /* to the next breakpoint */
-    struct step_odds *odds;   /* of the steps that were asked about */
+    struct breakpoint *until; /* one-time breakpoint, or NULL */
+    bool running;             /* until the next breakpoint */
+    struct step_odds *odds;   /* candidates of the steps that were shown */
     int n_odds;
-    int asked; /* the last step that was asked about */
+    int asked; /* last step that was shown */
     char why[192], message[512];
     /* the edited reply */
     int number, resample;
@@ -49,7 +48,7 @@ static int add_break(struct stepper *s, const char *spec, struct err *e)
 static int clear_breaks(struct stepper *s, int n, struct err *e)
 {
     if (n > s->n_breaks)
-        return err_set(e, ERR_USAGE, "there is no breakpoint %d", n);
+        return err_set(e, ERR_USAGE, "no breakpoint %d", n);
     int first = n ? n - 1 : 0, count = n ? 1 : s->n_breaks;
     for (int i = first; i < first + count; i++)
         break_free(s->breaks[i].at);
@@ -80,7 +79,7 @@ static int slot_candidates(const struct stepper *s, const struct proposal *p, co
     return p->beam_search && wanted > 0 ? p->beam_search(p, slot, out, wanted) : 0;
 }
 
-/* Candidates of the first verb and the first place. */
+/* Finds the candidates of the first verb and the first coordinate. */
 static void search_candidates(struct stepper *s, const struct proposal *p)
 {
     struct step_view *v = &s->view;
@@ -97,7 +96,7 @@ static void search_candidates(struct stepper *s, const struct proposal *p)
     }
 }
 
-/* Remembers the best candidates of this step for later, when it is an earlier one. */
+/* Stores the best candidates of this step, to be shown when it is an earlier step. */
 static void keep_odds(struct stepper *s, const struct proposal *p)
 {
     const struct step_view *v = &s->view;
@@ -120,12 +119,12 @@ static void drop_edits(struct stepper *s)
     s->is_edited = false;
 }
 
-/* Whether to ask about this step; s->why is the reason. */
+/* Returns whether to ask about this step; s->why is the reason. */
 static bool should_ask(struct stepper *s, const struct proposal *p)
 {
-    if (s->asked == p->number) { /* the same step once more */
+    if (s->asked == p->number) { /* another proposal for the same step */
         snprintf(s->why, sizeof s->why, "%s",
-                 p->changed_since ? "the screen has changed since you saw it; this is how it is now"
+                 p->changed_since ? "the screen has changed since you saw it; this is its current state"
                  : p->moved       ? "the view has moved; the target shows where the event would go now"
                  : p->n_forks > 1 ? "choose one"
                                   : "another reply");
@@ -149,7 +148,7 @@ static bool should_ask(struct stepper *s, const struct proposal *p)
     return hit;
 }
 
-/* Edits a copy, so that the model's step remains. */
+/* Edits a copy, so that the model's step is preserved. */
 static int edit_step(struct stepper *s, const struct proposal *p, const struct step_command *c, struct err *e)
 {
     if (!s->is_edited && edit_copy(&s->edited, p->now.step, e))
@@ -181,7 +180,7 @@ static int set_until(struct stepper *s, const char *spec, struct err *e)
 static int toggle_break(struct stepper *s, int n, struct err *e)
 {
     if (n < 1 || n > s->n_breaks)
-        return err_set(e, ERR_USAGE, "there is no breakpoint %d", n);
+        return err_set(e, ERR_USAGE, "no breakpoint %d", n);
     s->breaks[n - 1].off = !s->breaks[n - 1].off;
     return 0;
 }
@@ -204,7 +203,8 @@ static void decide_run(struct stepper *s, struct decision *d)
     s->is_edited = false;
 }
 
-/* 1: *d is the decision; 0: show the step again; -1: an invalid command. */
+/* Applies a command. Returns 1 if *d is the decision, 0 to show the step again, -1 with e for an invalid
+ * command. */
 static int apply_command(struct stepper *s, const struct proposal *p, const struct step_command *c,
                          struct decision *d, struct err *e)
 {
@@ -236,9 +236,7 @@ static int apply_command(struct stepper *s, const struct proposal *p, const stru
                                       : err_set(e, ERR_USAGE, "at most %d replies at once", OVERSEER_FORKS);
     case STEP_TAKE:
         d->verdict = VERDICT_TAKE;
-        return c->n < p->n_forks
-                   ? 1
-                   : err_set(e, ERR_USAGE, "there is no reply %d to take; 'fork' samples some", c->n);
+        return c->n < p->n_forks ? 1 : err_set(e, ERR_USAGE, "no reply %d; 'fork' samples replies", c->n);
     case STEP_BREAK:
         return add_break(s, c->text, e);
     case STEP_UNTIL:
@@ -354,7 +352,7 @@ static struct step_front *open_window(const struct step_where *w, struct err *e)
         return step_window(&w->window, e);
     err_set(
         e, ERR_USAGE,
-        "no display for the step window: DISPLAY is not set, and nobody sees the desktop of this run; give "
+        "no display for the step window: DISPLAY is not set, and the desktop of this run has no viewer; use "
         "--ui-display or --desk-view");
     return NULL;
 }
@@ -387,7 +385,7 @@ static struct step_front *open_front(const char *how, const struct step_where *w
         return step_terminal(STDIN_FILENO, w->out, e);
     if (!strcmp(how, "window"))
         return open_window(w, e);
-    err_set(e, ERR_USAGE, "--step is one of auto, terminal, window and script:FILE, not '%s'", how);
+    err_set(e, ERR_USAGE, "invalid --step '%s': expected auto, terminal, window or script:FILE", how);
     return NULL;
 }
 

@@ -1,9 +1,8 @@
-/* text.c - the front ends in text: a script of commands for tests and programs, and a terminal.
+/* text.c - text front ends: a script of commands for tests and programs, and a terminal.
  *
- * A mistake in a script ends the run, because nobody is there to correct it.  At a terminal the view is
- * printed, then a line is read: a verb or its letter; Return alone runs the step.  With enough colours
- * the surroundings of the target are drawn in half blocks.
- */
+ * An invalid command in a script ends the run, because nobody can correct it. In a terminal the view is
+ * printed, then a line is read: a verb or its letter; an empty line runs the step. With at least 256 colours
+ * the area around the target is drawn in half blocks. */
 #include "step/private.h"
 
 #include "base/bar.h"
@@ -19,14 +18,14 @@
 
 enum { POLL_MS = 20, BEAM_SHOWN = 8, CROP_W = 256, CROP_H = 112, CROP_COLUMNS = 64 };
 
-struct lines { /* read from a file, a pipe or a terminal until the stop flag is set */
+struct lines { /* lines from a file, a pipe or a terminal, read until the stop flag is set */
     int fd;
     char buf[STEP_LINE];
     size_t n;
     bool ended;
 };
 
-/* Moves the first line of the buffer to `line`; false: it is not complete. */
+/* Moves the first line of the buffer to `line`. Returns false if it is incomplete. */
 static bool lines_take(struct lines *l, char *line)
 {
     char *end = memchr(l->buf, '\n', l->n);
@@ -54,7 +53,8 @@ static int lines_fill(struct lines *l, struct err *e)
     return 0;
 }
 
-/* 1: a line without its newline; 0: the end; -1: too long, a read error, or stopped. */
+/* Reads a line without its newline. Returns 1, 0 at the end, or -1 with e if it is too long, reading fails or
+ * the run is stopped. */
 static int lines_next(struct lines *l, const volatile int *stop, char line[STEP_LINE], struct err *e)
 {
     while (!lines_take(l, line)) {
@@ -63,7 +63,7 @@ static int lines_next(struct lines *l, const volatile int *stop, char line[STEP_
         if (l->ended)
             return 0;
         if (l->n == sizeof l->buf - 1)
-            return err_set(e, ERR_USAGE, "a command of more than %zu bytes", sizeof l->buf - 1);
+            return err_set(e, ERR_USAGE, "the command is longer than %zu bytes", sizeof l->buf - 1);
         if (lines_fill(l, e))
             return -1;
     }
@@ -76,7 +76,7 @@ struct script {
     struct step_front base;
     struct lines lines;
     char *path;
-    int number; /* of the last line */
+    int number; /* number of the last line */
     FILE *log;
 };
 
@@ -153,7 +153,7 @@ struct terminal {
     struct lines lines;
     FILE *out;
     bool color;
-    bool more; /* the next view in full */
+    bool more; /* show the next view in full */
 };
 
 static void print_surroundings(FILE *f, const struct image *frame, int x, int y)
@@ -183,13 +183,13 @@ static int terminal_show(struct step_front *f, const struct step_view *v, struct
     return 0;
 }
 
-/* Whether the line asked for help, which is printed. */
+/* Prints help if the line requests it. Returns whether it did. */
 static bool print_help(struct terminal *t, const char *line, const struct step_command *c)
 {
     bool help = !strcmp(line, "help") || !strcmp(line, "?") || !strcmp(line, "h") ||
                 (c && c->verb == STEP_SHOW && !strcmp(c->text, "help"));
     if (help)
-        fprintf(t->out, "  Return alone runs the step.\n%s", step_help());
+        fprintf(t->out, "  An empty line runs the step.\n%s", step_help());
     return help;
 }
 
@@ -241,7 +241,7 @@ static void terminal_close(struct step_front *f)
 struct step_front *step_terminal(int in, FILE *out, struct err *e)
 {
     if (!isatty(in)) {
-        err_set(e, ERR_USAGE, "there is no terminal to read commands from; use --step=script:FILE");
+        err_set(e, ERR_USAGE, "cannot read commands: stdin is not a terminal; use --step=script:FILE");
         return NULL;
     }
     struct terminal *t = xcalloc(1, sizeof *t);

@@ -2,12 +2,11 @@
  *
  *   agent's thread                      window's thread
  *   show, ask ── view, under lock ───►  scene_draw, events
- *        ▲                                   │
- *        └──────────── command ◄─────────────┘
+ *     ▲                                   │
+ *     └──────────── command ◄─────────────┘
  *
- * The view belongs to the loop and is valid only during window_ask() and window_passed().  In between the
- * window's thread shows the surface that it drew last, and only Stop has an effect.
- */
+ * The view belongs to the agent loop and is valid only during window_ask() and window_passed(). In between,
+ * the window's thread shows the surface that it drew last, and only Stop has an effect. */
 #include "step/window_impl.h"
 
 #include "base/clock.h"
@@ -32,7 +31,7 @@ struct window {
     pthread_mutex_t lock;
     pthread_cond_t changed;
 
-    /* under the lock */
+    /* protected by the lock */
     const struct step_view *view; /* NULL: no step is shown */
     volatile int *stop;           /* of the last run shown; NULL: none yet */
     bool fresh;                   /* the view is not drawn yet */
@@ -43,17 +42,17 @@ struct window {
     struct step_command command;
     struct err err;
 
-    /* of the window's thread */
+    /* used by the window's thread only */
     SDL_Window *sdl;
     Display *x; /* SDL's connection; NULL: not X11 */
     unsigned long id;
     struct scene scene;
     cairo_surface_t *drawn;
-    bool dirty, shown, covers; /* covers: it is in the captured view */
+    bool dirty, shown, covers; /* covers: it overlaps the captured view */
     Uint32 wake;
 };
 
-/* Whether it opens on the display that the agent works on. */
+/* Returns whether the window opens on the display that the agent works on. */
 static bool same_display(const struct window *w)
 {
     return !w->o.display || !w->o.captured || displays_same(w->o.display, w->o.captured);
@@ -61,7 +60,7 @@ static bool same_display(const struct window *w)
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/* With the lock held. */
+/* Draws the view. The caller holds the lock. */
 static void draw_view(struct window *w)
 {
     int width, height;
@@ -128,7 +127,7 @@ static int key_of(const SDL_KeyboardEvent *k)
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (keys[i].from == sym)
             return keys[i].to;
-    return 0; /* letters come as SDL_TEXTINPUT */
+    return 0; /* letters arrive as SDL_TEXTINPUT */
 }
 
 static void paste(struct window *w)
@@ -139,7 +138,7 @@ static void paste(struct window *w)
     SDL_free(text);
 }
 
-/* A letter is a verb unless the input line is open; true: *out is a command. */
+/* Handles text: a verb, or input if the input line is open. Returns whether *out is a command. */
 static bool on_text(struct window *w, const char *text, struct step_command *out)
 {
     if (w->scene.mode == MODE_NONE || w->scene.help)
@@ -148,7 +147,7 @@ static bool on_text(struct window *w, const char *text, struct step_command *out
     return false;
 }
 
-/* An event while a command is expected; true: *out is one. */
+/* Handles an event while a command is expected. Returns whether *out is a command. */
 static bool on_event(struct window *w, const SDL_Event *ev, struct step_command *out)
 {
     struct scene *s = &w->scene;
@@ -179,8 +178,8 @@ static bool on_event(struct window *w, const SDL_Event *ev, struct step_command 
     }
 }
 
-/* Whether an event stops the run while no command is expected.  On the agent's display a letter may be
- * typed by the agent, so only the button counts. */
+/* Returns whether an event stops the run while no command is expected. On the agent's display a letter may
+ * have been typed by the agent, so only the button counts. */
 static bool wants_stop(const struct window *w, const SDL_Event *ev)
 {
     struct box b;
@@ -231,17 +230,17 @@ static int open_window(struct window *w)
     SDL_SetHint(SDL_HINT_FRAMEBUFFER_ACCELERATION, "0");
     SDL_SetHint(SDL_HINT_VIDEODRIVER, "x11");
     SDL_SetHint(SDL_HINT_APP_NAME, "holorun");
-    SDL_SetHint(SDL_HINT_MOUSE_FOCUS_CLICKTHROUGH, "1"); /* Stop means stop, whoever had the keyboard */
+    SDL_SetHint(SDL_HINT_MOUSE_FOCUS_CLICKTHROUGH, "1"); /* Stop works even if another window had the focus */
     if (SDL_Init(SDL_INIT_VIDEO))
-        return err_set(&w->err, ERR_ENV, "no window on display '%s': %s", w->o.display ? w->o.display : "",
-                       SDL_GetError());
+        return err_set(&w->err, ERR_ENV, "cannot open the step window on display '%s': %s",
+                       w->o.display ? w->o.display : "", SDL_GetError());
     SDL_EnableScreenSaver();
     SDL_Rect r = window_place(&w->o, same_display(w), &w->covers);
     w->wake = SDL_RegisterEvents(1);
     w->sdl = SDL_CreateWindow("holorun step", r.x, r.y, r.w, r.h, SDL_WINDOW_RESIZABLE | SDL_WINDOW_HIDDEN);
     if (!w->sdl)
-        return err_set(&w->err, ERR_ENV, "no window on display '%s': %s", w->o.display ? w->o.display : "",
-                       SDL_GetError());
+        return err_set(&w->err, ERR_ENV, "cannot open the step window on display '%s': %s",
+                       w->o.display ? w->o.display : "", SDL_GetError());
     SDL_SysWMinfo x;
     SDL_VERSION(&x.version);
     if (SDL_GetWindowWMInfo(w->sdl, &x) && x.subsystem == SDL_SYSWM_X11) {
@@ -251,12 +250,12 @@ static int open_window(struct window *w)
     SDL_SetWindowMinimumSize(w->sdl, SDL_min(WIDTH_MIN, r.w), SDL_min(HEIGHT_MIN, r.h));
     scene_init(&w->scene, r.w, r.h);
     if (w->covers)
-        w->scene.notice = "this window hides while the agent captures and acts";
+        w->scene.notice = "this window is hidden while the agent captures and acts";
     SDL_StartTextInput();
     return 0;
 }
 
-/* Maps the window, and gives it the focus while it asks. */
+/* Maps the window, and focuses it while it asks. */
 static void show_window(struct window *w)
 {
     if (!w->answered)
@@ -270,7 +269,7 @@ static void show_window(struct window *w)
     w->shown = true;
 }
 
-/* While it asks, the title names the step and counts the questions of the run. */
+/* Sets the title: while the window asks, it contains the step and the number of questions in this run. */
 static void set_title(struct window *w)
 {
     char title[64] = "holorun step";
@@ -279,7 +278,8 @@ static void set_title(struct window *w)
     SDL_SetWindowTitle(w->sdl, title);
 }
 
-/* Until its frame is gone, too: a window manager that is slow would leave that in the picture. */
+/* Hides the window and waits until its frame is gone, because a slow window manager would leave the frame in
+ * the screenshot. */
 static void hide(struct window *w)
 {
     bool framed = w->x;
@@ -357,7 +357,7 @@ static void wait_briefly(struct window *w)
     pthread_cond_timedwait(&w->changed, &w->lock, &until);
 }
 
-/* With the lock held.  answered: no command is expected. */
+/* Passes a view to the window's thread. The caller holds the lock. answered: no command is expected. */
 static void give_view(struct window *w, const struct step_view *v, bool answered)
 {
     SDL_Event ev = {.type = w->wake};
@@ -368,7 +368,7 @@ static void give_view(struct window *w, const struct step_view *v, bool answered
     SDL_PushEvent(&ev);
 }
 
-/* Shows the view until a command comes. */
+/* Shows the view until a command arrives. */
 static int window_ask(struct step_front *f, const struct step_view *v, struct step_command *out,
                       struct err *e)
 {
@@ -384,7 +384,7 @@ static int window_ask(struct step_front *f, const struct step_view *v, struct st
             wait_briefly(w);
     }
     *out = w->command;
-    /* The next capture and the next click must not meet the window. */
+    /* The next screenshot and the next click must not hit the window. */
     for (int64_t since = clock_ns(); w->covers && w->shown && clock_ms_since(since) < GONE_MS;)
         wait_briefly(w);
     w->view = NULL;
@@ -407,7 +407,7 @@ static void window_passed(struct step_front *f, const struct step_view *v)
     w->view = NULL;
     pthread_mutex_unlock(&w->lock);
     focus_remember(w->focus, w->id);
-    focus_give_back(w->focus, w->id); /* a click may have moved it to the window */
+    focus_give_back(w->focus, w->id); /* a click may have moved the focus to the window */
 }
 
 static void window_ended(struct step_front *f, const char *head, const char *text)
@@ -441,7 +441,7 @@ static void window_close(struct step_front *f)
     free(w);
 }
 
-/* SDL opens the display in $DISPLAY; the agent's connections are open already. */
+/* Starts the window's thread. SDL opens the display in $DISPLAY; the agent's connections are already open. */
 static int start_thread(struct window *w)
 {
     const char *old = getenv("DISPLAY");
@@ -477,7 +477,7 @@ struct step_front *step_window(const struct window_options *o, struct err *e)
     pthread_cond_init(&w->changed, NULL);
     int rc = start_thread(w);
     if (rc) {
-        err_set(e, ERR_ENV, "cannot start a thread: %s", strerror(rc));
+        err_set(e, ERR_ENV, "cannot start the thread of the step window: %s", strerror(rc));
         focus_close(w->focus);
         free(w);
         return NULL;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { UNREAD_MS = 600 }; /* an earlier press was meant for another step */
+enum { UNREAD_MS = 600 }; /* ms; an earlier press was meant for a previous step */
 
 void outcome_draw(const struct outcome_box *o, const struct scene *s, cairo_surface_t *on)
 {

@@ -1,5 +1,4 @@
-/* window_place.c - where the step window opens: beside the captured view where there is space, else over
- * it. */
+/* window_place.c - places the step window next to the captured view if there is space, otherwise over it. */
 #include "step/window_impl.h"
 
 enum { TITLE = 30 }; /* height of the window manager's title bar */
@@ -9,7 +8,7 @@ static bool overlaps(SDL_Rect a, struct screen_rect b)
     return a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
 }
 
-/* The largest free rectangle of a monitor beside the captured view. */
+/* Returns the largest free rectangle of a monitor next to the captured view; w 0: none. */
 static SDL_Rect free_side(SDL_Rect monitor, struct screen_rect view)
 {
     if (!overlaps(monitor, view))
@@ -43,7 +42,7 @@ SDL_Rect window_place(const struct window_options *o, bool same_display, bool *c
     if (*covers)
         SDL_GetDisplayUsableBounds(0, &best);
     int width = o->w ? o->w : WIDTH, height = o->h ? o->h : HEIGHT;
-    int tall = SDL_max(best.h - TITLE, best.h / 2); /* what is too small is drawn smaller */
+    int tall = SDL_max(best.h - TITLE, best.h / 2); /* the content of a too small window is scaled down */
     SDL_Rect r = {best.x, best.y, SDL_min(width, best.w), SDL_min(height, tall)};
     r.x += (best.w - r.w) / 2;
     r.y += (tall - r.h) / 2;

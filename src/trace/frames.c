@@ -1,8 +1,7 @@
-/* frames.c - see frames.h.
+/* frames.c - writes screenshots in a background thread; see frames.h.
  *
- * The lock guards the queue and the failure; encoding and writing happen outside it.  Only the caller's
- * thread uses the table of seen pictures, so a number is known before the picture is written.
- */
+ * The lock protects the queue and the failure; encoding and writing happen without it. Only the caller's
+ * thread uses the table of stored images, so that a number is known before the image is written. */
 #include "trace/frames.h"
 
 #include "base/clock.h"
@@ -38,7 +37,7 @@ struct frames {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* the queue or quit */
     struct queued_frame queue[QUEUE];
-    int first, count; /* a frame leaves the queue when it is written */
+    int first, count; /* a frame leaves the queue after it was written */
     bool quit;
     struct err failure; /* kind ERR_NONE: none yet */
 };
@@ -75,7 +74,7 @@ static void *frames_thread(void *arg)
         bool failed = f->failure.kind != ERR_NONE;
         pthread_mutex_unlock(&f->lock);
         struct err e = ERR_INIT;
-        int rc = failed ? 0 : write_frame(f, j, &e); /* after a failure the rest is dropped */
+        int rc = failed ? 0 : write_frame(f, j, &e); /* after a failure all further frames are dropped */
         image_free(&j->image);
         pthread_mutex_lock(&f->lock);
         if (rc)
@@ -114,7 +113,7 @@ struct frames *frames_open(const char *dir, struct err *e)
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->changed, NULL);
     if (!rc && pthread_create(&f->thread, NULL, frames_thread, f))
-        rc = err_set(e, ERR_ENV, "cannot start a thread for writing screenshots");
+        rc = err_set(e, ERR_ENV, "cannot start the thread that writes screenshots");
     if (!rc)
         return f;
     frames_free(f);
@@ -139,7 +138,7 @@ static int add_seen(struct frames *f, const struct image *im, uint64_t hash)
     return f->nseen++;
 }
 
-/* Under the lock. */
+/* Returns -1 with e if a write has failed. The caller holds the lock. */
 static int report_failure(const struct frames *f, struct err *e)
 {
     return f->failure.kind == ERR_NONE ? 0 : err_set(e, f->failure.kind, "%s", f->failure.text);

@@ -1,4 +1,4 @@
-/* index.c - see index.h. */
+/* index.c - parses frames.idx and checks screenshots against it; see index.h. */
 #include "trace/index.h"
 
 #include "base/file.h"
@@ -31,7 +31,7 @@ int index_parse(struct frame_index *x, const char *data, size_t len, struct err 
         const char *stop = memchr(p, '\n', (size_t)(end - p));
         char line[LINE_MAX_BYTES];
         struct index_frame f = {0};
-        if (!stop) /* torn */
+        if (!stop) /* incomplete */
             break;
         size_t n = (size_t)(stop - p);
         bool fits = n < sizeof line;
@@ -76,7 +76,7 @@ void index_free(struct frame_index *x)
     *x = (struct frame_index){0};
 }
 
-/* Numbers count up from 0, so line n usually has number n. */
+/* Finds a frame. Numbers count up from 0, so line n usually has number n. */
 const struct index_frame *index_find(const struct frame_index *x, int number)
 {
     if (number >= 0 && number < x->n && x->frames[number].number == number)

@@ -1,10 +1,9 @@
-/* index.h - reads frames.idx: the hashes of each screenshot as it was written.
+/* index.h - reads frames.idx: the hashes of each screenshot at the time of writing.
  *
- *     000003 d232ba826366beb6 640 480 46405271012876 b6c0f3bd17e4462d
- *     number, hash of size and pixels, width, height, monotonic nanoseconds, hash of the file's bytes
+ * 000003 d232ba826366beb6 640 480 46405271012876 b6c0f3bd17e4462d number, hash of size and pixels, width,
+ * height, monotonic nanoseconds, hash of the file
  *
- * Runs of older versions lack the last field.  Other lines are skipped and counted.
- */
+ * Records of older versions lack the last field. Invalid lines are skipped and counted. */
 #ifndef HOLORUN_TRACE_INDEX_H
 #define HOLORUN_TRACE_INDEX_H
 
@@ -20,17 +19,18 @@ struct index_frame {
 };
 
 struct frame_index {
-    struct index_frame *frames; /* in the order of the file */
+    struct index_frame *frames; /* in file order */
     int n, cap, skipped;
 };
 
-/* A missing file is an empty index. */
+/* Reads the index of a run; a missing file is an empty index. Returns -1 with e. */
 int index_open(struct frame_index *x, const struct record *r, struct err *e);
 int index_parse(struct frame_index *x, const char *data, size_t len, struct err *e);
 void index_free(struct frame_index *x);
-const struct index_frame *index_find(const struct frame_index *x, int number); /* NULL: none */
+/* Returns the frame with this number, or NULL. */
+const struct index_frame *index_find(const struct frame_index *x, int number);
 
-/* Loads a screenshot and compares it with the index; *why says what is wrong.  im->rgb is NULL when it
+/* Loads a screenshot and compares it with the index. *why explains a fault. im->rgb is NULL if the file
  * cannot be decoded. */
 enum index_fault { FRAME_AS_WRITTEN, FRAME_MISSING, FRAME_UNREADABLE, FRAME_FILE, FRAME_PIXELS };
 enum index_fault index_image(const struct frame_index *x, const struct record *r, int number,

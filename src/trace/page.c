@@ -1,4 +1,4 @@
-/* page.c - see page.h. */
+/* page.c - building blocks of HTML pages; see page.h. */
 #include "trace/page.h"
 
 #include "base/buf.h"
@@ -102,7 +102,7 @@ struct page_size page_png_size(const unsigned char *s, size_t n)
     return (struct page_size){(int)w, (int)h};
 }
 
-/* r: in pixels of the picture. */
+/* Draws a ring; r: radius in pixels of the image. */
 static void put_ring(FILE *f, double x, double y, double r, bool pulse)
 {
     fprintf(f, "<circle class=\"halo\" cx=\"%g\" cy=\"%g\" r=\"%g\" stroke-width=\"%g\"/>", x, y, r, r * .42);
@@ -150,7 +150,7 @@ void page_nonce(char nonce[33])
 {
     unsigned char random[16];
     if (getrandom(random, sizeof random, 0) != sizeof random)
-        die(ERR_ENV, "no random numbers from the kernel");
+        die(ERR_ENV, "cannot get random numbers from the kernel");
     for (int i = 0; i < 16; i++)
         snprintf(nonce + 2 * i, 3, "%02x", random[i]);
 }

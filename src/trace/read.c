@@ -1,4 +1,4 @@
-/* read.c - see read.h. */
+/* read.c - reads a run directory; see read.h. */
 #include "trace/read.h"
 
 #include "base/file.h"
@@ -31,7 +31,7 @@ bool field_bool(const json_t *object, const char *key)
     return json_is_true(json_object_get(object, key));
 }
 
-/* Members that older records have under another name. */
+/* Renames members that have another name in older records. */
 static void rename_members(json_t *fields)
 {
     static const char *const names[][2] = {{"reroll", "resample"}};
@@ -95,7 +95,8 @@ static int read_events(struct record *r, struct err *e)
     return rc;
 }
 
-/* A run that was killed early may lack run.json, or have half of it; one that cannot be read is an error. */
+/* Reads run.json. A run that was killed early may lack it or have an incomplete one; an unreadable file is an
+ * error. */
 static int read_run(struct record *r, struct err *e)
 {
     char *path = xasprintf("%s/run.json", r->dir), *data = NULL;
@@ -154,7 +155,8 @@ static struct timespec written(int dir, const char *name)
     return st.st_mtim;
 }
 
-/* Names of runs begin with their UTC time; of those of one second it is the one that was written to last. */
+/* Returns whether a run is newer. Names of runs begin with their UTC time; within one second the last
+ * modified run is newer. */
 static bool is_newer(int dir, const char *name, const char *than)
 {
     enum { TIME = 16 };
@@ -168,7 +170,7 @@ char *record_newest(const char *runs, struct err *e)
 {
     DIR *d = opendir(runs);
     if (!d && errno == ENOENT)
-        return err_set(e, ERR_USAGE, "no runs yet in '%s'; --runs names another folder", runs), NULL;
+        return err_set(e, ERR_USAGE, "no runs in '%s'; use --runs for another directory", runs), NULL;
     if (!d)
         return err_set(e, ERR_USAGE, "cannot list runs in '%s': %s", runs, strerror(errno)), NULL;
     char newest[32] = "";
@@ -177,6 +179,6 @@ char *record_newest(const char *runs, struct err *e)
             memcpy(newest, entry->d_name, 26);
     closedir(d);
     if (!*newest)
-        return err_set(e, ERR_USAGE, "there is no run in '%s' yet", runs), NULL;
+        return err_set(e, ERR_USAGE, "no run in '%s'", runs), NULL;
     return xasprintf("%s/%s", runs, newest);
 }

@@ -1,8 +1,7 @@
 /* read.h - reads a run directory.
  *
- * It may come from anywhere: sizes, numbers of lines and types are checked, unknown keys and kinds are
- * kept and ignored, a torn last line is dropped, other broken lines are skipped and counted.
- */
+ * Its content is not trusted: sizes, numbers of lines and types are checked, unknown keys and kinds are kept
+ * and ignored, an incomplete last line is dropped, other invalid lines are skipped and counted. */
 #ifndef HOLORUN_TRACE_READ_H
 #define HOLORUN_TRACE_READ_H
 
@@ -22,7 +21,7 @@ enum {
 };
 
 struct event {
-    json_t *fields; /* owned; an object */
+    json_t *fields; /* an object; owned */
     const char *kind;
     int step;
     int64_t ns; /* monotonic */
@@ -30,29 +29,29 @@ struct event {
 
 struct record {
     char *dir;
-    json_t *run; /* run.json, an object; empty when the file is missing or broken */
+    json_t *run; /* run.json, an object; empty if the file is missing or invalid */
     struct event *events;
     int n, cap;
-    int skipped; /* broken lines */
+    int skipped; /* number of invalid lines */
     bool torn;   /* the last line had no newline */
 };
 
 int record_open(struct record *r, const char *dir, struct err *e);
 void record_free(struct record *r);
 
-/* Parses the lines of events.jsonl; for tests and fuzzing. */
+/* Parses the lines of events.jsonl; for tests and fuzzing. Returns -1 with e. */
 int record_parse(struct record *r, const char *data, size_t len, struct err *e);
 
-/* Fields by name; a missing field, or one of another type, reads as "", 0, false. */
+/* Return a member by name; "", 0 or false if it is missing or has another type. */
 const char *field_text(const json_t *object, const char *key);
 double field_number(const json_t *object, const char *key);
 int64_t field_int(const json_t *object, const char *key);
 bool field_bool(const json_t *object, const char *key);
 
-/* The bytes of frames/NUMBER.png; the caller frees them. */
+/* Reads frames/NUMBER.png; the caller frees *png. Returns -1 with e. */
 int record_frame(const struct record *r, int number, char **png, size_t *len, struct err *e);
 
-/* The newest run directory below `runs`; the caller frees it, NULL when there is none. */
+/* Returns the newest run directory in `runs`; the caller frees it. Returns NULL with e if there is none. */
 char *record_newest(const char *runs, struct err *e);
 
 #endif

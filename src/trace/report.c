@@ -1,9 +1,8 @@
-/* report.c - see report.h.
+/* report.c - writes the HTML report of a run; see report.h.
  *
- * report.html, part of the binary, is the page with {{slots}}; a function for each writes its part.
- * Every screenshot is embedded once and shown through <use>, large and in the strip, with markers in its
- * own pixels.
- */
+ * report.html, embedded in the binary, is the page with {{slots}}; one function per slot writes its content.
+ * Every screenshot is embedded once and shown through <use>, large and in the strip, with markers in its own
+ * pixels. */
 #include "trace/report.h"
 
 #include "base/embed.h"
@@ -21,11 +20,11 @@ struct page {
     FILE *f;
     const struct record *record;
     struct story story;
-    struct page_size *sizes; /* [story.n]; 0: the picture is missing */
+    struct page_size *sizes; /* [story.n]; 0: the image is missing */
     char nonce[33];
 };
 
-/* ---- pictures and markers -------------------------------------------------------------------- */
+/* ---- images and markers -------------------------------------------------------------------------- */
 
 static int first_use(const struct story *s, int i)
 {
@@ -97,7 +96,7 @@ static void slot_status(void *arg)
     page_text(p->f, row ? row->meaning : status_of(p));
     const char *limit = field_text(p->story.end, "limit");
     if (*limit) {
-        fputs(strchr(limit, '.') ? " (" : " (--", p->f); /* of the policy file, or an option */
+        fputs(strchr(limit, '.') ? " (" : " (--", p->f); /* a limit of the policy file, or an option */
         page_text(p->f, limit);
         fprintf(p->f, " %.10g)", field_number(p->story.end, "allowed"));
     }
@@ -113,7 +112,7 @@ static void slot_answer(void *arg)
         bool asked = *answer && row && !row->own && row != status_row(AGENT_DRY_RUN);
         bool green = row && row->colour == STATUS_GREEN;
         fputs(green ? "<p class=\"answer\">" : "<p class=\"answer open\">", p->f);
-        fputs(asked ? "Asked for an answer at the end, the model said: " : "", p->f);
+        fputs(asked ? "Final answer of the model, requested at the end: " : "", p->f);
         page_text(p->f, *answer ? answer : error);
         fputs("</p>\n", p->f);
     }
@@ -156,7 +155,7 @@ static void slot_phases(void *arg)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* Shown only when a rule asked or forbade. */
+/* Prints the ruling, only if a rule asked or denied. */
 static void put_gate(FILE *f, const json_t *gate)
 {
     const char *verdict = field_text(gate, "verdict");
@@ -165,7 +164,7 @@ static void put_gate(FILE *f, const json_t *gate)
         return;
     fprintf(f, "<span class=\"gate%s\">", pass ? "" : " shut");
     page_text(f, field_text(gate, "rule"));
-    fputs(!strcmp(verdict, "deny") ? ": forbidden" : pass ? ": confirmed by " : ": refused by ", f);
+    fputs(!strcmp(verdict, "deny") ? ": denied" : pass ? ": confirmed by " : ": refused by ", f);
     if (strcmp(verdict, "deny") != 0)
         page_text(f, field_text(gate, "who"));
     fputs("</span>", f);
@@ -196,7 +195,7 @@ static void put_effect(FILE *f, const json_t *effect)
         page_pair(f, "effect", "the screen did not change");
 }
 
-/* A person's decision about a step. */
+/* Describes a user's decision about a step. */
 static void describe_human(const json_t *human, char *out, size_t size)
 {
     static const char *const words[][2] = {
@@ -226,7 +225,7 @@ static void put_human(FILE *f, const struct story_step *s)
         if (s->nhuman == 1 && !strcmp(field_text(s->human[i], "what"), "run"))
             continue;
         describe_human(s->human[i], text, sizeof text);
-        page_pair(f, "a person", text);
+        page_pair(f, "user", text);
     }
 }
 
@@ -236,15 +235,15 @@ static void put_corrections(FILE *f, const struct story_step *s)
         const json_t *c = s->corrections[i].fields;
         const char *kind = s->corrections[i].kind;
         if (!strcmp(kind, "copy"))
-            page_pairf(f, "corrected", "\"%.80s\" as in the task, not \"%.80s\"", field_text(c, "text"),
-                       field_text(c, "said"));
+            page_pairf(f, "corrected", "\"%.80s\" (from the task) instead of \"%.80s\"",
+                       field_text(c, "text"), field_text(c, "said"));
         else if (!strcmp(kind, "cover"))
-            page_pairf(f, "corrected", "an earlier reply was taken back; this one had to begin with %.120s",
+            page_pairf(f, "corrected", "an earlier reply was replaced; this reply had to start with %.120s",
                        field_text(c, "begins"));
         else if (!field_bool(c, "found"))
-            page_pairf(f, "guess", "\"%.80s\" is not there", field_text(c, "element"));
+            page_pairf(f, "located", "\"%.80s\" not found", field_text(c, "element"));
         else if (json_object_get(c, "said_x"))
-            page_pairf(f, "guess", "\"%.80s\" is probably at %d, %d; the model said %d, %d",
+            page_pairf(f, "located", "\"%.80s\" is probably at %d, %d; the model gave %d, %d",
                        field_text(c, "element"), (int)field_int(c, "x"), (int)field_int(c, "y"),
                        (int)field_int(c, "said_x"), (int)field_int(c, "said_y"));
     }
@@ -309,7 +308,7 @@ static void slot_steps(void *arg)
         put_figure(p, i);
         fputs("<div class=\"told\"><h2>", p->f);
         if (s->beyond_budget)
-            fputs("After the last step: an answer was asked for", p->f);
+            fputs("After the last step: final answer requested", p->f);
         else
             fprintf(p->f, "Step %d of %d", s->number, last_number(&p->story));
         page_between(p->f, "</h2>\n<p class=\"thought\">", field_text(s->step, "thought"), "</p>\n");
@@ -320,7 +319,7 @@ static void slot_steps(void *arg)
         put_lines(p->f, s);
         page_bar(p->f, s->ms);
         if (*raw)
-            page_between(p->f, "<details><summary>what the model wrote</summary><pre>", raw,
+            page_between(p->f, "<details><summary>raw reply of the model</summary><pre>", raw,
                          "</pre></details>\n");
         fputs("</div>\n</section>\n", p->f);
     }

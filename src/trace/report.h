@@ -1,8 +1,7 @@
-/* report.h - a run as one HTML page that needs no other file and no network.
+/* report.h - the report of a run: one HTML page that needs no other file and no network.
  *
- * Everything that came from the screen or the model is escaped, and the page's content security policy allows
- * only its own script.
- */
+ * All text from the screen or the model is escaped, and the page's content security policy allows only its
+ * own script. */
 #ifndef HOLORUN_TRACE_REPORT_H
 #define HOLORUN_TRACE_REPORT_H
 
@@ -10,7 +9,8 @@
 
 #include <stdio.h>
 
-/* Writes the page for the run in `dir` to `path` (NULL: dir/report.html).  0600, atomic. */
+/* Writes the report of the run in `dir` to `path` (NULL: dir/report.html), atomically, with mode 0600.
+ * Returns -1 with e. */
 int report_write(const char *dir, const char *path, struct err *e);
 
 void report_print(const struct record *r, FILE *f);

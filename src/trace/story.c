@@ -1,10 +1,11 @@
-/* story.c - see story.h. */
+/* story.c - groups the events of a run by step; see story.h. */
 #include "trace/story.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps come in order: finds one of the last two, or adds a new one.  NULL: an old or broken log. */
+/* Finds or adds a step. Steps are in order, so it is one of the last two, or new. Returns NULL for an old or
+ * invalid log. */
 static struct story_step *find_step(struct story *s, int number)
 {
     for (int i = s->n - 1; i >= 0 && i >= s->n - 2; i--)
@@ -20,7 +21,7 @@ static struct story_step *find_step(struct story *s, int number)
     return &s->steps[s->n++];
 }
 
-/* 0 for an implausible duration. */
+/* Returns a duration; 0 if it is implausible. */
 static double milliseconds(const json_t *fields, const char *key)
 {
     double ms = field_number(fields, key);
@@ -44,9 +45,9 @@ static void add_exec(struct story_step *s, const json_t *fields)
         s->actions[i].failure = field_text(fields, "error");
 }
 
-enum { NEAR = 256 }; /* events between a reply and the step made of it */
+enum { NEAR = 256 }; /* maximum number of events between a reply and its step */
 
-/* The reply that became the step: a person may have taken another than the last. */
+/* Selects the reply that became the step: the user may have chosen one other than the last. */
 static void choose_reply(struct story_step *s, const struct record *r, int until)
 {
     int64_t resample = field_int(s->step, "resample");
@@ -70,8 +71,8 @@ static void add_ruling(struct story_step *s, const json_t *fields)
         s->actions[i].failure = field_text(fields, "error");
 }
 
-/* The corrections of one reply: of a reply that was tried and not taken, or of the one that gave way to it,
- * none remain. */
+/* Adds a correction. The corrections of a reply that was tried and rejected, or that was replaced, are
+ * removed. */
 static void add_correction(struct story_step *s, const char *kind, const json_t *fields)
 {
     bool cover = !strcmp(kind, "cover"), taken = cover && field_bool(fields, "taken");

@@ -1,4 +1,4 @@
-/* story.h - the events of a run, grouped by step.  Texts and fields belong to the record. */
+/* story.h - the events of a run, grouped by step. Texts and fields belong to the record. */
 #ifndef HOLORUN_TRACE_STORY_H
 #define HOLORUN_TRACE_STORY_H
 
@@ -15,29 +15,29 @@ enum {
 
 struct story_action {
     const json_t *action; /* canonical form: kind, x, y, ... */
-    const char *what;     /* for people */
-    const char *failure;  /* "" when it was done */
-    const json_t *gate;   /* the rule that decided, and who; NULL: no gate */
+    const char *what;     /* description for users */
+    const char *failure;  /* "" if it was done */
+    const json_t *gate;   /* the rule that decided, and who confirmed; NULL: no gate event */
 };
 
 struct story_step {
     int number;
     int frame; /* -1: none */
-    /* Events of the step by kind: the last of several, NULL: none. */
+    /* Events of the step by kind: the last one of each, or NULL. */
     const json_t *observe, *prompt, *generate, *step, *effect, *output, *error, *stale;
     struct story_action actions[STORY_MAX_ACTIONS];
     int nactions, attempts;
-    const json_t *human[STORY_MAX_HUMAN]; /* decisions of people about the step, in order */
+    const json_t *human[STORY_MAX_HUMAN]; /* decisions of users about the step, in order */
     int nhuman;
-    /* What the program changed in what a small model said: events localize and copy of the reply that was
-     * taken, and cover if another one gave way to it. */
+    /* Changes by the program to a small model's reply: events localize and copy of the accepted reply, and
+     * cover if it replaced another one. */
     struct {
         const char *kind;
         const json_t *fields;
     } corrections[STORY_MAX_CORRECTIONS];
-    int ncorrections, of_reply; /* those from of_reply on are of the last reply */
+    int ncorrections, of_reply; /* corrections from of_reply belong to the last reply */
     int from;                   /* decided on the recorded screen of that step; 0: on its own */
-    bool beyond_budget;         /* no step: the final answer, when a budget was used up */
+    bool beyond_budget;         /* not a step: the final answer after a budget was used up */
     double ms[PHASES];
 };
 

@@ -1,4 +1,4 @@
-/* trace.c - see trace.h. */
+/* trace.c - writes the record of a run; see trace.h. */
 #include "trace/trace.h"
 
 #include "base/buf.h"
@@ -17,7 +17,7 @@
 
 enum { EVENT_MAX = 1 << 20, NAME_TRIES = 16 };
 
-struct rows { /* a binary file */
+struct rows { /* a file of fixed-size rows */
     char *path;
     int fd; /* -1: not open */
     int64_t n;
@@ -47,7 +47,7 @@ char *trace_runs_dir(struct err *e)
     return runs;
 }
 
-/* The random part keeps apart runs that start in the same second. */
+/* Creates the run's directory. The random part distinguishes runs that start in the same second. */
 static char *make_run_dir(const char *runs, struct err *e)
 {
     if (dir_make(runs, e))
@@ -63,13 +63,13 @@ static char *make_run_dir(const char *runs, struct err *e)
             return dir;
         int why = errno;
         if (why != EEXIST) {
-            err_set(e, ERR_ENV, "cannot make folder '%s': %s", dir, strerror(why));
+            err_set(e, ERR_ENV, "cannot create directory '%s': %s", dir, strerror(why));
             free(dir);
             return NULL;
         }
         free(dir);
     }
-    err_set(e, ERR_ENV, "cannot find a free name for a run in '%s'", runs);
+    err_set(e, ERR_ENV, "cannot create a run in '%s': no free name found", runs);
     return NULL;
 }
 
@@ -117,8 +117,8 @@ int trace_close(struct trace *t, struct err *e)
 {
     if (!t)
         return 0;
-    bool told = t->failure.kind != ERR_NONE;
-    int rc = frames_close(t->frames, told ? NULL : e) && !told ? -1 : 0;
+    bool reported = t->failure.kind != ERR_NONE;
+    int rc = frames_close(t->frames, reported ? NULL : e) && !reported ? -1 : 0;
     if (t->events_fd >= 0)
         close(t->events_fd);
     rows_close(&t->tokens);
@@ -131,14 +131,14 @@ int trace_close(struct trace *t, struct err *e)
     return rc;
 }
 
-/* Keeps the first failure; a full disk gets advice. */
+/* Stores the first failure, with advice if the disk is full, and reports it. */
 static int trace_fail(struct trace *t, const struct err *cause, struct err *e)
 {
     if (t->failure.kind == ERR_NONE) {
         bool full = strstr(cause->text, strerror(ENOSPC)) || strstr(cause->text, strerror(EDQUOT)) ||
                     strstr(cause->text, strerror(EFBIG));
         err_set(&t->failure, ERR_ENV, "%s%s", cause->text,
-                full ? "; free some space or choose another folder with --runs (of a suite --out)" : "");
+                full ? "; free some space or choose another directory with --runs (suites: --out)" : "");
     }
     return err_set(e, t->failure.kind, "%s", t->failure.text);
 }
@@ -169,7 +169,7 @@ int trace_run_json(struct trace *t, const char *json, size_t len, struct err *e)
     if (t->scrub)
         t->scrub(t->scrub_arg, &text);
     char *path = xasprintf("%s/run.json", t->dir);
-    /* Also after an earlier failure, and twice: else the file would say "running" forever. */
+    /* Written even after an earlier failure, and twice: otherwise the file would say "running" forever. */
     int rc = file_write(path, text.data, text.len, &cause);
     if (rc)
         rc = file_write(path, text.data, text.len, NULL);
@@ -243,7 +243,7 @@ int trace_end(struct trace *t, struct err *e)
     if (failed_before(t, e))
         return -1;
     if (t->line.full)
-        return err_set(e, ERR_ENV, "an event of more than %d bytes cannot be recorded", EVENT_MAX);
+        return err_set(e, ERR_ENV, "cannot record an event of more than %d bytes", EVENT_MAX);
     if (file_write_all(t->events_fd, t->events_path, t->line.data, t->line.len, &cause))
         return trace_fail(t, &cause, e);
     t->seq++;
@@ -307,7 +307,7 @@ int trace_sync(struct trace *t, struct err *e)
         return -1;
     if (frames_flush(t->frames, &cause))
         return trace_fail(t, &cause, e);
-    if (fdatasync(t->events_fd) && errno != EINVAL) { /* EINVAL: a file system without it */
+    if (fdatasync(t->events_fd) && errno != EINVAL) { /* EINVAL: not supported by the file system */
         err_set(&cause, ERR_ENV, "cannot write '%s': %s", t->events_path, strerror(errno));
         return trace_fail(t, &cause, e);
     }

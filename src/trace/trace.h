@@ -1,24 +1,23 @@
-/* trace.h - records a run while it happens.
+/* trace.h - records a run while it is in progress.
  *
  *   RUNS/20261121T054500Z-9f3c01ab/
  *     run.json        task, settings and model; rewritten at the end with the outcome
- *     events.jsonl    one JSON object a line, only appended to
+ *     events.jsonl    one JSON object per line, append-only
  *     frames/, frames.idx    the screenshots (frames.h)
- *     tokens.bin      32-bit token ids; events hold offsets
- *     logprobs.bin    two 32-bit floats for each generated token: log-probability before and after the logit
+ *     tokens.bin      32-bit token ids; events contain offsets
+ *     logprobs.bin    two 32-bit floats per generated token: log-probability before and after the logit
  *                     mask of the grammar; NaN for a forced token
- *     exchanges.jsonl requests to an endpoint and its replies, if a model behind one decided
+ *     exchanges.jsonl requests to an endpoint and its responses, for a remote model
  *     report.html     made from the above (report.h)
  *
- * Each event is one write(2): a killed run leaves at most a torn last line, which readers drop.
- * trace_sync returns when the screenshots are written and the events are on the disk itself; the loop
- * calls it before each action and at the end of a step.  Files are 0600, folders 0700.  After the first
- * failure (a full disk) every call reports it and nothing more is written.
+ * Each event is one write(2): a killed run leaves at most an incomplete last line, which readers drop.
+ * trace_sync() returns when the screenshots are written and the events are on the disk; the agent loop calls
+ * it before each action and at the end of a step. Files have mode 0600, directories 0700. After the first
+ * failure (such as a full disk) every call reports it and nothing more is written.
  *
- *     trace_begin(t, step, "observe");
- *     trace_int(t, "frame", number);
- *     if (trace_end(t, e)) ...
- */
+ *   trace_begin(t, step, "observe");
+ *   trace_int(t, "frame", number);
+ *   if (trace_end(t, e)) ... */
 #ifndef HOLORUN_TRACE_TRACE_H
 #define HOLORUN_TRACE_TRACE_H
 
@@ -30,17 +29,19 @@
 
 struct trace;
 
-/* Makes a new folder in `runs` (NULL: the user's state folder). */
+/* Creates a new directory in `runs` (NULL: in the user's state directory). Returns NULL with e. */
 struct trace *trace_open(const char *runs, struct err *e);
 const char *trace_dir(const struct trace *t);
-/* Waits for the screenshots.  -1: a failure that no earlier call has reported.  NULL is fine. */
+/* Waits for the screenshots and frees t; NULL is allowed. Returns -1 with e for a failure that no earlier
+ * call has reported. */
 int trace_close(struct trace *t, struct err *e);
 
-/* `scrub` removes secrets from each JSON text before it is written. */
+/* Sets a function that removes secrets from each JSON text before it is written. */
 struct buf;
 void trace_scrub(struct trace *t, void (*scrub)(const void *arg, struct buf *json), const void *arg);
 
-/* Called with each event after it was written, without secrets, by the thread that recorded it. */
+/* Sets a function that is called with each event after it was written, without secrets, in the recording
+ * thread. */
 void trace_listen(struct trace *t, void (*listen)(void *arg, const char *json, size_t len), void *arg);
 
 int trace_run_json(struct trace *t, const char *json, size_t len, struct err *e);
@@ -50,21 +51,23 @@ void trace_text(struct trace *t, const char *key, const char *value); /* NULL: n
 void trace_int(struct trace *t, const char *key, int64_t value);
 void trace_number(struct trace *t, const char *key, double value);
 void trace_bool(struct trace *t, const char *key, bool value);
-void trace_hash(struct trace *t, const char *key, uint64_t hash);    /* as 16 hexadecimal digits in quotes */
-void trace_json(struct trace *t, const char *key, const char *json); /* already JSON */
+/* Adds 16 hexadecimal digits in quotes. */
+void trace_hash(struct trace *t, const char *key, uint64_t hash);
+void trace_json(struct trace *t, const char *key, const char *json); /* Adds a value that is already JSON. */
 int trace_end(struct trace *t, struct err *e);
 
-/* Writes a screenshot; equal pictures have equal numbers. */
+/* Writes a screenshot. *number: equal images have equal numbers. */
 int trace_frame(struct trace *t, const struct image *im, uint64_t hash, int *number, struct err *e);
-/* Appends to tokens.bin; *at is the offset of the first, in tokens. */
+/* Appends to tokens.bin. *at: offset of the first id, in tokens. */
 int trace_tokens(struct trace *t, const int32_t *ids, int64_t n, int64_t *at, struct err *e);
 /* Appends n pairs to logprobs.bin. */
 int trace_logprobs(struct trace *t, const float *pairs, int64_t n, int64_t *at, struct err *e);
-/* Appends a line of JSON to exchanges.jsonl: what went to an endpoint and came back (remote/exchanges.h). */
+/* Appends a line of JSON to exchanges.jsonl: a request to an endpoint and its response
+ * (remote/exchanges.h). */
 int trace_exchange(struct trace *t, const char *json, size_t len, struct err *e);
 int trace_sync(struct trace *t, struct err *e);
 
-/* The folder where runs go by default; the caller frees it. */
+/* Returns the default directory of runs; the caller frees it. */
 char *trace_runs_dir(struct err *e);
 
 #endif

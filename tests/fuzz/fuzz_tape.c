@@ -1,7 +1,7 @@
 /* fuzz_tape.c - any bytes as recorded exchanges: opened, and played to their end through the readers of all three
  * protocols. */
+#include "remote/replayed.h"
 #include "remote/reply_body.h"
-#include "remote/tape.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,19 +19,19 @@ static int read_piece(void *arg, const char *text, size_t n)
 }
 
 /* False after the last reply. */
-static bool play(struct tape *t, const struct protocol *protocol)
+static bool play(struct replayed *t, const struct protocol *protocol)
 {
     struct reply_body b;
     struct http_reply reply;
     struct err e = ERR_INIT;
     reply_body_begin(&b, protocol);
     const struct http_request q = {.on_data = read_piece, .arg = &b};
-    int rc = tape_play(t, &q, &reply, &e);
+    int rc = replayed_next(t, &q, &reply, &e);
     if (rc && !*e.text)
         bug("a refusal without a message");
     if (rc == 0 && reply.status == 200)
         reply_body_end(&b, &e);
-    bool further = rc == 0 || !strstr(e.text, "no further reply");
+    bool further = rc == 0 || !strstr(e.text, "no more replies");
     buf_free(&reply.body);
     reply_body_free(&b);
     return further;
@@ -45,14 +45,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     close(fd);
     struct err e = ERR_INIT;
-    struct tape *t = tape_open(path, &e);
+    struct replayed *t = replayed_open(path, &e);
     unlink(path);
     if (!t && !*e.text)
         bug("a refusal without a message");
-    if (t && (!tape_path(t) || !tape_model(t)))
-        bug("a tape without its first request");
+    if (t && (!replayed_path(t) || !replayed_model(t)))
+        bug("a recording without its first request");
     for (int i = 0; t && play(t, protocols[i % 3]); i++)
         ;
-    tape_free(t);
+    replayed_free(t);
     return 0;
 }

@@ -1,4 +1,5 @@
-/* artifacts.c - see summary.h. */
+/* artifacts.c - links to the files of a test (screenshots, recordings) and the last screenshots of its
+ * run. */
 #include "qa/report/summary.h"
 
 #include <libgen.h>

@@ -1,4 +1,4 @@
-/* clean.c - see clean.h. */
+/* clean.c - cleans untrusted text for reports: removes control characters and terminal sequences. */
 #include "qa/report/clean.h"
 
 #include "base/buf.h"
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Length of the terminal sequence at s[0] == ESC: CSI up to its final byte, OSC up to BEL or ESC \, else
- * ESC and a byte. */
+/* Returns the length of the terminal sequence at s[0] == ESC: CSI up to its final byte, OSC up to BEL or ESC
+ * \, any other ESC and the next byte. */
 static size_t escape_length(const char *s, size_t n)
 {
     if (n < 2)
@@ -28,14 +28,15 @@ static size_t escape_length(const char *s, size_t n)
     return s[1] >= 0x30 && s[1] < 0x7f ? 2 : 1;
 }
 
-/* Control characters, those that turn the direction of writing, and non-characters. */
+/* Returns whether a character is a control character, changes the writing direction, or is a
+ * non-character. */
 static bool is_unwanted(uint32_t cp)
 {
     return (cp < 0x20 && cp != '\n' && cp != '\t') || (cp >= 0x7f && cp < 0xa0) ||
            (cp >= 0x202a && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069) || (cp & 0xfffe) == 0xfffe;
 }
 
-/* Characters other than \n at which some readers of TAP and of logs split lines (base/json.h). */
+/* Returns whether some readers of TAP and logs split lines at a character, except \n (base/json.h). */
 static bool is_line_break(uint32_t cp)
 {
     return cp == 0x85 || cp == 0x2028 || cp == 0x2029;
@@ -48,7 +49,7 @@ char *clean_text(const char *s, size_t most)
     buf_init(&b, 3 * most + 256);
     if (n > most) {
         size_t cut = n - most;
-        while (cut < n && ((unsigned char)s[cut] & 0xc0) == 0x80) /* whole characters */
+        while (cut < n && ((unsigned char)s[cut] & 0xc0) == 0x80) /* does not split a character */
             cut++;
         buf_printf(&b, "[the first %zu bytes are left out]\n", cut);
         s += cut;
@@ -83,7 +84,7 @@ char *clean_line(const char *s, size_t most)
     char *line = clean_text(head.data, kept + 1);
     buf_free(&head);
     size_t to = 0;
-    for (size_t i = 0; line[i]; i++) { /* white space becomes single blanks */
+    for (size_t i = 0; line[i]; i++) { /* whitespace becomes single spaces */
         char c = line[i] == '\n' || line[i] == '\t' ? ' ' : line[i];
         if (c != ' ' || (to && line[to - 1] != ' '))
             line[to++] = c;

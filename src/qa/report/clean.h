@@ -1,18 +1,19 @@
-/* clean.h - untrusted text made fit for reports.
+/* clean.h - cleans untrusted text for reports.
  *
- * Programs, screens and models may write anything.  Cleaned text is valid UTF-8 without control
- * characters, terminal sequences, characters that XML forbids and changes of the writing direction; each
- * format then escapes its own few.
- */
+ * The output of programs, screens and models can contain anything. Cleaned text is valid UTF-8 without
+ * control characters, terminal sequences, characters that XML forbids, and changes of the writing direction.
+ * Each report format then escapes its own special characters. */
 #ifndef HOLORUN_QA_REPORT_CLEAN_H
 #define HOLORUN_QA_REPORT_CLEAN_H
 
 #include <stddef.h>
 
-/* A copy, owned by the caller, of the last `most` bytes or so, after a line that counts what is left out.
- * \n and \t stay, U+0085, U+2028 and U+2029 become \n, broken bytes U+FFFD.  NULL is "". */
+/* Returns a cleaned copy of about the last `most` bytes, after a line that states how many bytes were
+ * omitted. Keeps \n and \t; U+0085, U+2028 and U+2029 become \n, invalid bytes U+FFFD. NULL counts as "". The
+ * caller frees it. */
 char *clean_text(const char *s, size_t most);
-/* The beginning in one line of at most `most` bytes and "...". */
+/* Returns the beginning as one line of at most `most` bytes, plus "..." if it was cut. The caller frees
+ * it. */
 char *clean_line(const char *s, size_t most);
 
 #endif

@@ -1,12 +1,11 @@
-/* github.c - a suite in Markdown, for the summary of a GitHub job ($GITHUB_STEP_SUMMARY).
+/* github.c - writes suite results in Markdown, for the summary of a GitHub job ($GITHUB_STEP_SUMMARY).
  *
- * Tests that did not pass come first, each with its reason; the others are a folded table.  GitHub shows
- * nothing of a summary above 1 MiB: tests beyond that are left out and counted.  Earlier steps of the job
- * may have written to the file, so it is appended to.
+ * Tests that did not pass come first, each with its reason; the others are in a collapsed table. GitHub shows
+ * nothing of a summary above 1 MiB, so tests beyond that are omitted and counted. The text is appended,
+ * because earlier steps of the job may have written to the file.
  *
- * Untrusted text cannot become Markdown or HTML: every special character of either is written as a
- * numeric entity.
- */
+ * Untrusted text cannot become Markdown or HTML: each special character of either is written as a numeric
+ * entity. */
 #include "qa/report/report.h"
 
 #include "base/bar.h"
@@ -46,7 +45,7 @@ static void put_line(struct buf *b, const char *s, size_t most)
     free(line);
 }
 
-/* Appends a part as a whole, or not at all. */
+/* Appends a part completely or not at all. Returns whether it fit. */
 static bool append(struct buf *all, struct buf *part)
 {
     bool fits = !part->full && all->len + part->len + TAIL <= all->max;
@@ -72,7 +71,7 @@ static void put_table(struct buf *b, const char *last)
     buf_printf(b, "\n| | test | time | %s |\n|---|---|--:|---|\n", last);
 }
 
-/* Outputs of checks that did not pass, folded; within <pre> there is no Markdown. */
+/* Writes the output of checks that did not pass, collapsed. Within <pre>, Markdown is not interpreted. */
 static void put_outputs(struct buf *b, const struct result *r)
 {
     const struct attempt *a = summary_last_attempt(r);
@@ -104,7 +103,7 @@ static void put_heading(struct buf *b, const struct results *r)
     buf_puts(b, "\n");
 }
 
-/* The rows that need attention, or the others; returns how many did not fit. */
+/* Writes the rows that need attention, or the others. Returns the number of rows that did not fit. */
 static int put_rows(struct buf *all, struct buf *part, const struct result *const *list, int n,
                     bool attention)
 {
@@ -160,7 +159,7 @@ int report_github(const struct results *r, const char *path, struct err *e)
             close(fd);
         return -1;
     }
-    fcntl(fd, F_SETFL, O_APPEND); /* only opening a pipe must not block */
+    fcntl(fd, F_SETFL, O_APPEND); /* non-blocking mode is only needed to open a pipe */
     struct buf all;
     buf_init(&all, st.st_size < SUMMARY_MAX ? (size_t)(SUMMARY_MAX - st.st_size) : 0);
     put_summary(&all, r);

@@ -1,11 +1,10 @@
-/* json.c - all results of a suite, for programs.
+/* json.c - writes results.json, the complete results of a suite for other programs.
  *
  *     {"schema": "holorun-qa", "schema_version": 1, "suite": ..., "counts": {...}, "tests": [{"id": ...
  *
- * Keys have a fixed order and each test starts a line.  Texts are not cleaned, only broken UTF-8 is
- * replaced.  Times are in seconds, memory in bytes.  schema_version changes when a key goes or changes
- * its meaning, not when one is added.
- */
+ * Keys have a fixed order, and each test starts a new line. Texts are not cleaned; only invalid UTF-8 is
+ * replaced. Times are in seconds, memory in bytes. schema_version changes when a key is removed or changes
+ * its meaning, not when one is added. */
 #include "qa/report/report.h"
 
 #include "base/json.h"

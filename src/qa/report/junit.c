@@ -1,13 +1,12 @@
-/* junit.c - JUnit XML for Jenkins (schema in tests/golden/junit) and GitLab.
+/* junit.c - writes suite results as JUnit XML for Jenkins (schema in tests/golden/junit) and GitLab.
  *
- * A test has at most one <failure> or <error> with all its failed checks, since readers show only the
- * first.  The text is both in `message` and in the element: GitLab reads only the latter.
+ * A test has at most one <failure> or <error>, which lists all failed checks, because readers show only the
+ * first. The text is both in `message` and in the element, because GitLab reads only the latter.
  *
- * <system-out> starts with the artifacts as [[ATTACHMENT|path]] lines, relative to the folder of the CI
- * job (Jenkins' WORKSPACE, GitLab's CI_PROJECT_DIR, else the current one) or absolute if outside it.
- * GitLab shows only the first, so the final screen comes first.  Such a line in the output of a program
- * or model could make CI publish any file of the machine, so it is defused.
- */
+ * <system-out> starts with the artifacts as [[ATTACHMENT|path]] lines. Paths are relative to the directory of
+ * the CI job (Jenkins' WORKSPACE, GitLab's CI_PROJECT_DIR, else the current one), or absolute if outside it.
+ * GitLab shows only the first, so the final screen comes first. Such a line in the output of a program or
+ * model could make CI publish any file of the machine, so it is altered there. */
 #include "qa/report/report.h"
 
 #include "base/file.h"
@@ -17,17 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT = 16 << 10, SHORT = 1000, FRAMES = 1 }; /* bytes of an output and of a line */
+enum { TEXT = 16 << 10, SHORT = 1000, FRAMES = 1 }; /* in bytes: an output, a line */
 
 struct junit {
     FILE *f;
     const struct results *r;
-    const char *base; /* folder that attachments are relative to */
+    const char *base; /* directory that attachments are relative to */
 };
 
 /* ---- text ---------------------------------------------------------------------------------------- */
 
-/* Frees clean; page_text escapes what XML needs. */
+/* Writes an escaped text and frees it; page_text escapes everything that XML requires. */
 static void put_clean(FILE *f, char *clean)
 {
     for (char *p = clean; (p = strstr(p, "[[ATTACHMENT")); p += 2)
@@ -83,7 +82,7 @@ static void put_check(FILE *f, const struct check_result *c)
     fputc('\n', f);
 }
 
-/* Checks that did not pass, with their output. */
+/* Writes the checks that did not pass, with their output. */
 static void put_bad_checks(FILE *f, const struct attempt *a)
 {
     for (int i = 0; a && i < a->n_checks; i++) {
@@ -120,7 +119,7 @@ static void put_outcome(const struct junit *j, const struct result *r)
     free(why), free(kind);
 }
 
-/* Earlier attempts, in the elements of Maven Surefire. */
+/* Writes earlier attempts as the elements that Maven Surefire uses. */
 static void put_earlier(FILE *f, const struct result *r)
 {
     bool flaky = r->flaky != FLAKY_NOT, bad = r->outcome == OUTCOME_FAILED || r->outcome == OUTCOME_ERROR;
@@ -165,7 +164,7 @@ static void put_attachments(const struct junit *j, const struct attempt *a)
         free(path);
     }
     for (int i = 0; i < a->n_checks; i++)
-        for (int k = 2; k >= 0 && a->checks[i].answer != ANSWER_YES; k--) /* the difference first */
+        for (int k = 2; k >= 0 && a->checks[i].answer != ANSWER_YES; k--) /* the difference image first */
             put_attachment(j, a->checks[i].pictures[k]);
     if (a->run_dir) {
         char *page = xasprintf("%s/report.html", a->run_dir);
@@ -273,7 +272,8 @@ void report_junit(const struct results *r, const char *path, FILE *f)
     put_counts(&j, false);
     fputs(">\n  <testsuite", j.f);
     put_counts(&j, true);
-    fprintf(j.f, " timestamp=\"%.*s\"", (int)strcspn(r->started, ".Z"), r->started); /* UTC, without zone */
+    /* UTC, without the time zone */
+    fprintf(j.f, " timestamp=\"%.*s\"", (int)strcspn(r->started, ".Z"), r->started);
     if (r->host && *r->host)
         put_attribute(j.f, "hostname", r->host);
     fputs(">\n", j.f);

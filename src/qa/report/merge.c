@@ -1,8 +1,7 @@
-/* merge.c - see merge.h.
+/* merge.c - merges the results of several shards of a suite.
  *
- * The first file says which suite it is and how many shards there are; each other file must agree.  Files
- * without a shard may be there, too: what counts in the end is that each test of the suite is there once.
- */
+ * The first file determines the suite and the number of shards; every other file must match. Files without a
+ * shard are allowed: only the presence of each test, exactly once, is checked. */
 #include "qa/report/merge.h"
 
 #include "base/buf.h"
@@ -11,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char fault_id[] = "(results)"; /* of rows that are no test: no id has parentheses */
+static const char fault_id[] = "(results)"; /* for rows that are not tests; test ids contain no parentheses */
 
 void merge_fault(struct merged *m, const char *text)
 {
@@ -26,7 +25,7 @@ void merge_fault(struct merged *m, const char *text)
         free(fault_);                                                                                        \
     } while (0)
 
-/* ---- which files count --------------------------------------------------------------------------- */
+/* ---- selection of files -------------------------------------------------------------------------- */
 
 static bool is_of_suite(struct merged *m, const struct results_file *first, const struct results_file *f)
 {
@@ -34,17 +33,17 @@ static bool is_of_suite(struct merged *m, const struct results_file *first, cons
         f->suite.shard.of == first->suite.shard.of)
         return true;
     if (strcmp(f->suite.name, first->suite.name) != 0)
-        FAULT(m, "%s is of suite '%.100s', %s of '%.100s'", f->path, f->suite.name, first->path,
+        FAULT(m, "%s belongs to suite '%.100s', %s to '%.100s'", f->path, f->suite.name, first->path,
               first->suite.name);
     else if (f->suite.shard.of != first->suite.shard.of)
-        FAULT(m, "%s is of a run in %d shards, %s of one in %d", f->path, f->suite.shard.of, first->path,
-              first->suite.shard.of);
+        FAULT(m, "%s belongs to a run with %d shards, %s to one with %d", f->path, f->suite.shard.of,
+              first->path, first->suite.shard.of);
     else
-        FAULT(m, "%s is of another version of the suite than %s", f->path, first->path);
+        FAULT(m, "%s belongs to another version of the suite than %s", f->path, first->path);
     return false;
 }
 
-/* The file with this shard that came first; NULL: none. */
+/* Returns the first file with this shard; NULL: none. */
 static const struct results_file *find_shard(const struct results_file *files, int n, const bool *counts,
                                              int which)
 {
@@ -62,7 +61,7 @@ static void check_files(struct merged *m, const struct results_file *files, int 
         if (i && !is_of_suite(m, &files[0], f))
             continue;
         if (of && (twice = find_shard(files, i, counts, f->suite.shard.which))) {
-            FAULT(m, "shard %d of %d is there twice: %s and %s", f->suite.shard.which, of, twice->path,
+            FAULT(m, "shard %d of %d occurs twice: %s and %s", f->suite.shard.which, of, twice->path,
                   f->path);
             continue;
         }
@@ -95,7 +94,8 @@ static int by_index(const void *a, const void *b)
                                 : (x->from > y->from) - (x->from < y->from);
 }
 
-/* The order of the suite; of a test that is there twice the first row. */
+/* Collects the rows in the order of the suite; for a test that occurs twice, the first row. Returns their
+ * number. */
 static int collect(struct merged *m, const struct results_file *files, int n, const bool *counts,
                    struct row *rows)
 {
@@ -107,7 +107,7 @@ static int collect(struct merged *m, const struct results_file *files, int n, co
     for (int i = 0; i < all; i++) {
         const struct row *last = kept ? &rows[kept - 1] : NULL;
         if (last && last->index == rows[i].index && !strcmp(last->result.test->id, rows[i].result.test->id))
-            FAULT(m, "test '%s' is there twice: %s and %s", last->result.test->id, last->from->path,
+            FAULT(m, "test '%s' occurs twice: %s and %s", last->result.test->id, last->from->path,
                   rows[i].from->path);
         else
             rows[kept++] = rows[i];
@@ -115,7 +115,7 @@ static int collect(struct merged *m, const struct results_file *files, int n, co
     return kept;
 }
 
-/* What the head of a report says of several runs. */
+/* Combines the heads of several reports: times, memory, settings. */
 static void merge_heads(struct results *r, const struct results_file *files, int n, const bool *counts)
 {
     r->complete = r->accept_claims = true;
@@ -125,7 +125,7 @@ static void merge_heads(struct results *r, const struct results_file *files, int
         if (!counts[i])
             continue;
         r->accept_claims = r->accept_claims && f->accept_claims;
-        r->undecided = f->undecided < r->undecided ? f->undecided : r->undecided; /* the strictest */
+        r->undecided = f->undecided < r->undecided ? f->undecided : r->undecided; /* the strictest setting */
         r->time_over = r->time_over || f->time_over;
         r->jobs += f->jobs;
         r->seconds = f->seconds > r->seconds ? f->seconds : r->seconds;

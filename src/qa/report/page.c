@@ -1,10 +1,8 @@
-/* page.c - the HTML report of a suite, from the template page.html with {{slots}}, which is part of the
- * binary.
+/* page.c - writes the HTML report of a suite, from the embedded template page.html with its {{slots}}.
  *
- * The page is self-contained and opens from disk; it links to the pages of the runs for their steps.
- * Tests that need attention come first, open and with their last screenshots, then flaky tests; each of
- * the others is a line that opens.  The script adds a filter by outcome and a search.
- */
+ * The page is self-contained and can be opened from disk. It links to the pages of the runs for their steps.
+ * Tests that need attention come first, expanded and with their last screenshots, then flaky tests; each
+ * other test is one line that can be expanded. A script adds a search field and a filter by outcome. */
 #include "qa/report/page.h"
 
 #include "base/bar.h"
@@ -44,7 +42,8 @@ void qa_page_fact(FILE *f, const char *name, const char *value)
     free(line);
 }
 
-/* Percent-encoded but for plain characters: no scheme, query or markup can come of it. */
+/* Writes a percent-encoded path. Only plain characters stay unencoded, so it cannot contain a scheme, query
+ * or markup. */
 void qa_page_href(const struct qa_page *p, const char *path)
 {
     char *seen = artifact_link(p->folder, path);
@@ -57,7 +56,7 @@ void qa_page_href(const struct qa_page *p, const char *path)
     free(seen);
 }
 
-/* Its position on the page. */
+/* Returns the position of a test on the page. */
 static int number_of(const struct qa_page *p, const struct result *r)
 {
     int i = 0;
@@ -119,7 +118,7 @@ static void slot_facts(void *arg)
                    mib(p->r->memory_weights), mib(p->r->memory_state));
 }
 
-/* A bar of all groups, and their counts, which link to the first test of each group. */
+/* Writes a bar with all groups, and their counts, which link to the first test of each group. */
 static void slot_summary(void *arg)
 {
     const struct qa_page *p = arg;
@@ -140,7 +139,7 @@ static void slot_summary(void *arg)
     fputs("</nav>\n", p->f);
 }
 
-/* The timeline: a lane for each worker. */
+/* Writes the timeline, with one lane per worker. */
 static void slot_lanes(void *arg)
 {
     const struct qa_page *p = arg;

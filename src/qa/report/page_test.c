@@ -1,4 +1,4 @@
-/* page_test.c - one test on the suite's page; see page.h. */
+/* page_test.c - writes one test of the suite's HTML report. */
 #include "qa/report/page.h"
 
 #include "base/file.h"
@@ -10,20 +10,20 @@
 #include <string.h>
 
 enum {
-    FRAMES = 3,             /* last screenshots of a test that needs attention */
-    STEPS = 40,             /* last steps of a run that are listed */
-    SHRUNK_WIDTH = 800,     /* of large screenshots */
-    LIGHT = 64 << 10,       /* bytes of an image that need not shrink */
-    PICTURE_MAX = 64 << 20, /* bytes of a file */
+    FRAMES = 3,             /* number of last screenshots for a test that needs attention */
+    STEPS = 40,             /* number of last steps listed for a run */
+    SHRUNK_WIDTH = 800,     /* width of reduced screenshots, in pixels */
+    LIGHT = 64 << 10,       /* size up to which an image is not reduced, in bytes */
+    PICTURE_MAX = 64 << 20, /* file size limit, in bytes */
 };
-static const double marker_radius = .022; /* of the width */
+static const double marker_radius = .022; /* fraction of the image width */
 
-/* An attempt and the record of its run. */
+/* An attempt and the recording of its run. */
 struct attempt_run {
     const struct attempt *a;
     struct record record;
     struct story story;
-    bool has_run; /* the record could be read */
+    bool has_run; /* the recording could be read */
 };
 
 static void attempt_run_open(struct attempt_run *t, const struct attempt *a)
@@ -42,9 +42,9 @@ static void attempt_run_close(struct attempt_run *t)
     }
 }
 
-/* ---- pictures ------------------------------------------------------------------------------------ */
+/* ---- images -------------------------------------------------------------------------------------- */
 
-/* Scales a large screenshot down if that makes it shorter; replaces *png and *len. */
+/* Reduces a large screenshot if that makes the file smaller; replaces *png and *len. */
 static void shrink(char **png, size_t *len, struct page_size size)
 {
     struct image whole = {0}, small = {0};
@@ -66,8 +66,8 @@ static void shrink(char **png, size_t *len, struct page_size size)
     image_free(&small);
 }
 
-/* An embedded image with markers where the step clicked; frees png.  False: it is no PNG, or too large
- * for the page. */
+/* Writes an embedded image with markers at the positions that the step clicked; frees png. Returns false if
+ * it is not a PNG or too large for the page. */
 static bool put_png(struct qa_page *p, char *png, size_t len, const struct story_step *s, const char *label)
 {
     struct page_size size = page_png_size((const unsigned char *)png, len);
@@ -115,7 +115,7 @@ static void put_frame(struct qa_page *p, const struct attempt_run *t, int step, 
     free(path);
 }
 
-/* The final screen large, or else the last frame, and the frames before it in order below. */
+/* Writes the final screen (or the last frame) in large, and the frames before it below, in order. */
 static void put_frames(struct qa_page *p, const struct attempt_run *t, int most)
 {
     int steps[FRAMES];
@@ -135,7 +135,7 @@ static void put_frames(struct qa_page *p, const struct attempt_run *t, int most)
     fputs(n ? "</div></div>\n" : "</div>\n", p->f);
 }
 
-/* Expected, actual, difference of region checks that did not pass. */
+/* Writes the expected, actual and difference images of region checks that did not pass. */
 static void put_compared(struct qa_page *p, const struct attempt *a)
 {
     static const char *const labels[] = {"expected", "actual", "difference"};
@@ -210,7 +210,7 @@ static void put_steps(FILE *f, const struct attempt_run *t)
         const struct story_step *s = &t->story.steps[i];
         fprintf(f, "<li value=\"%d\"%s>", s->number, step_failed(s) ? " class=\"failed\"" : "");
         qa_page_line(f, s->step            ? field_text(s->step, "thought")
-                        : s->beyond_budget ? "asked for an answer at the end"
+                        : s->beyond_budget ? "final answer requested"
                                            : "");
         if (s->error)
             fputs("<code>", f), qa_page_line(f, field_text(s->error, "message")), fputs("</code>", f);
@@ -241,7 +241,7 @@ static void put_facts(FILE *f, const struct suite *s, const struct result *r, co
     qa_page_fact(f, "answer", a->answer);
     qa_page_fact(f, "did", a->did);
     qa_page_fact(f, "agent", a->status);
-    if (r->outcome != OUTCOME_ERROR) /* of an error it is the headline already */
+    if (r->outcome != OUTCOME_ERROR) /* for an error it is already the headline */
         qa_page_fact(f, "error", a->error);
     if (r->flaky != FLAKY_NOT) {
         qa_page_fact(f, "flaky", flaky_description(r->flaky));
@@ -261,7 +261,7 @@ static void put_facts(FILE *f, const struct suite *s, const struct result *r, co
     fputs("</dl>\n", f);
 }
 
-/* Links to the page of the run, or to its folder. */
+/* Writes a link to the page of the run, or to its directory. */
 static void put_link(const struct qa_page *p, const struct attempt *a)
 {
     if (!a->run_dir)
@@ -270,7 +270,7 @@ static void put_link(const struct qa_page *p, const struct attempt *a)
     bool there = file_exists(page);
     fputs("<p class=\"link\"><a href=\"", p->f);
     qa_page_href(p, there ? page : a->run_dir);
-    fprintf(p->f, "\">%s</a></p>\n", there ? "full run, step by step" : "folder of the run");
+    fprintf(p->f, "\">%s</a></p>\n", there ? "full run, step by step" : "directory of the run");
     free(page);
 }
 
@@ -340,7 +340,7 @@ static void put_task(FILE *f, const struct result *r)
     fputs("</p>\n", f);
 }
 
-/* Open, with screenshots. */
+/* Writes an expanded test with screenshots. */
 static void put_section(struct qa_page *p, const struct result *r, int number)
 {
     struct attempt_run t;
@@ -363,7 +363,7 @@ static void put_section(struct qa_page *p, const struct result *r, int number)
     free(why);
 }
 
-/* A line that opens. */
+/* Writes a test as a line that can be expanded. */
 static void put_folded_test(struct qa_page *p, const struct result *r, int number)
 {
     struct attempt_run t;

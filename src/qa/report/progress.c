@@ -1,8 +1,7 @@
-/* progress.c - see report.h.
+/* progress.c - prints the progress of a suite on the terminal.
  *
- * Each line is composed in memory and written with one call under a lock, so that lines of tests that end
- * at the same time do not mix.  The bar is erased before a line and redrawn after it.
- */
+ * Each line is composed in memory and written with one call under a lock, so that lines of tests that end at
+ * the same time are not mixed. The progress bar is erased before a line and drawn again after it. */
 #include "qa/report/report.h"
 
 #include "base/bar.h"
@@ -21,12 +20,12 @@ struct progress {
     struct bar bar;
     bool quiet, color;
     int total, done, jobs;
-    char **running; /* [jobs] id of each worker's test; or NULL */
+    char **running; /* [jobs] id of each worker's current test; or NULL */
 };
 
-/* ---- a result in one line ------------------------------------------------------------------------ */
+/* ---- result lines -------------------------------------------------------------------------------- */
 
-/* As the groups of summary.h. */
+/* in the order of the groups of summary.h */
 static const char *const colors[SUMMARY_GROUPS] = {"\033[31m", "\033[31m", "\033[33m", "\033[33m", "\033[33m",
                                                    "\033[33m", "\033[36m", "\033[2m",  "\033[32m"};
 
@@ -45,7 +44,7 @@ static void put_mark(const struct progress *p, FILE *f, int group, const char *w
         fprintf(f, "%-12s", word);
 }
 
-/* "failed         12.3 s  auth-gating - why" */
+/* Prints a line such as "failed 12.3 s auth-gating - why". */
 static void put_result(const struct progress *p, FILE *f, const struct result *r)
 {
     char *why = summary_reason(r);
@@ -60,7 +59,7 @@ static void put_result(const struct progress *p, FILE *f, const struct result *r
     free(why);
 }
 
-/* ---- while it runs ------------------------------------------------------------------------------- */
+/* ---- running tests ------------------------------------------------------------------------------- */
 
 struct progress *progress_begin(int total, int jobs, bool quiet)
 {
@@ -75,7 +74,7 @@ struct progress *progress_begin(int total, int jobs, bool quiet)
     return p;
 }
 
-/* Ids of the running tests, as many as fit beside bar, counts and time; then "+3". */
+/* Lists the ids of the running tests, as many as fit next to bar, counts and time; then "+3". */
 static void list_running(const struct progress *p, char *out, size_t size)
 {
     int room = bar_columns(80) - 34 - 16 - 20, left = 0;
@@ -164,7 +163,7 @@ void progress_tick(struct progress *p)
 
 /* ---- summary ------------------------------------------------------------------------------------- */
 
-/* Why the suite has not passed. */
+/* Prints the reason why the suite has not passed. */
 static void put_verdict(const struct progress *p, FILE *f, const struct results *r)
 {
     static const char *const as[] = {"errors", "failures", "skipped"};
@@ -181,7 +180,7 @@ static void put_verdict(const struct progress *p, FILE *f, const struct results 
     fputc('\n', f);
 }
 
-/* "1 failed, 1 flaky, 37 passed in 3 min 20 s" */
+/* Prints a line such as "1 failed, 1 flaky, 37 passed in 3 min 20 s". */
 static void put_counts(const struct progress *p, FILE *f, const struct results *r)
 {
     const char *comma = "";

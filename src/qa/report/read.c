@@ -1,4 +1,4 @@
-/* read.c - see read.h; json.c writes what is read here. */
+/* read.c - reads results.json, which json.c writes. */
 #include "qa/report/read.h"
 
 #include "base/file.h"
@@ -15,7 +15,7 @@ enum { MOST_BYTES = 256 << 20, MOST_ATTEMPTS = 256 };
 
 /* ---- parts of JSON ------------------------------------------------------------------------------- */
 
-/* Owned; NULL for none and for "". */
+/* Returns a copy of a text member, owned; NULL if it is missing or "". */
 static char *copy_of(const json_t *from, const char *key)
 {
     const char *s = json_text(from, key);
@@ -39,7 +39,7 @@ static bool is_true(const json_t *from, const char *key)
     return json_is_true(json_object_get(from, key));
 }
 
-/* Which of n names a text is; n: none of them. */
+/* Returns the index of a text among n names; n: not among them. */
 static int which_of(const char *text, const char *(*name)(int), int n)
 {
     int i = 0;
@@ -69,7 +69,8 @@ static const char *undecided_at(int i)
     return undecided_name((enum undecided)i);
 }
 
-/* A path in the folder that was written is one in the folder that was found; owned. */
+/* Converts a path in the directory that was written to one in the directory where the file was found;
+ * owned. */
 static char *path_of(const struct results_file *f, const char *path)
 {
     const char *was = json_text(f->json, "dir");
@@ -190,7 +191,7 @@ static int check_tests(const json_t *tests, const char *path, struct err *e)
     size_t i;
     const json_t *test;
     if (!json_is_array(tests) || json_array_size(tests) > SUITE_MAX_TESTS)
-        return err_set(e, ERR_USAGE, "'%s' is no results.json: expected a list of at most %d tests", path,
+        return err_set(e, ERR_USAGE, "'%s' is not a results.json: expected a list of at most %d tests", path,
                        SUITE_MAX_TESTS);
     json_array_foreach(tests, i, test)
     {
@@ -295,9 +296,9 @@ void results_file_free(struct results_file *f)
     *f = (struct results_file){0};
 }
 
-/* ---- going on ------------------------------------------------------------------------------------ */
+/* ---- continuing an interrupted shard ------------------------------------------------------------- */
 
-/* Its checks become those of the suite; false: they are others. */
+/* Replaces the checks by those of the suite; returns false if they differ. */
 static bool bind_checks(struct result *from, const struct test *t)
 {
     for (int i = 0; i < from->n; i++) {
@@ -315,9 +316,10 @@ int results_resume(struct results *r, struct results_file *f, struct err *e)
     const struct shard *now = &r->suite->shard, *then = &f->suite.shard;
     int kept = 0;
     if (f->results.suite_hash != r->suite_hash)
-        return err_set(e, ERR_USAGE, "'%s' is of another suite, or of another version of this one", f->path);
+        return err_set(e, ERR_USAGE, "'%s' belongs to another suite or another version of this suite",
+                       f->path);
     if (now->which != then->which || now->of != then->of)
-        return err_set(e, ERR_USAGE, "'%s' is of shard %d of %d, not of %d of %d", f->path, then->which,
+        return err_set(e, ERR_USAGE, "'%s' belongs to shard %d of %d, not %d of %d", f->path, then->which,
                        then->of, now->which, now->of);
     for (int i = 0; i < r->n; i++) {
         struct result *row = &r->results[i];

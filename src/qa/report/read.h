@@ -1,31 +1,31 @@
-/* read.h - results.json as results again: for a merge of shards, and for a shard that goes on.
+/* read.h - reads results.json, to merge shards or to continue an interrupted shard.
  *
- * The file may come from another machine: its size, lists and texts are bounded, and what it says of files
- * is taken as text.  Paths below the folder in which it was written become paths below the one it lies in.
- */
+ * The file may come from another machine: its size, lists and texts are bounded, and file contents that it
+ * refers to are treated as text. Paths below the directory in which it was written become paths below its
+ * current directory. */
 #ifndef HOLORUN_QA_REPORT_READ_H
 #define HOLORUN_QA_REPORT_READ_H
 
 #include "qa/report/result.h"
 
 struct results_file {
-    char *path, *dir;   /* as given; the folder it lies in */
+    char *path, *dir;   /* path as given; its directory */
     struct suite suite; /* its tests, as far as reports need them; texts belong to `json` */
-    int suite_tests;    /* of the whole suite, of which `suite` has those that were selected */
+    int suite_tests;    /* number of tests in the whole suite; `suite` has the selected ones */
     int *index;         /* [suite.n] position of each test in the whole suite */
     struct results results;
-    struct check *checks; /* of all attempts */
+    struct check *checks; /* the checks of all attempts */
     json_t *json;
 };
 
-/* path: of a results.json, or of the folder that has one.  ERR_USAGE with what is wrong with it.
- * results_file_free() in every case. */
+/* Reads a results.json. path: the file, or the directory that contains it. ERR_USAGE with the reason. The
+ * caller calls results_file_free() in any case. */
 int results_file_read(const char *path, struct results_file *f, struct err *e);
 int results_file_parse(const char *text, size_t len, const char *path, struct results_file *f, struct err *e);
 void results_file_free(struct results_file *f);
 
-/* Takes what an earlier part of the same run has decided over into the rows of `r`: tests that passed or
- * failed.  Returns how many, -1 if the file is of another suite or shard. */
+/* Copies the decided results (passed or failed) of an earlier part of the same run into the rows of `r`.
+ * Returns their number; -1 if the file belongs to another suite or shard. */
 int results_resume(struct results *r, struct results_file *f, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* report.c - see report.h. */
+/* report.c - writes the reports of a suite in all formats. */
 #include "qa/report/report.h"
 
 #include "base/clock.h"
@@ -11,11 +11,11 @@
 
 enum {
     SAVE_MS = 2000,
-    SAVE_PAUSE = 50, /* a pause between saves is this many times as long as a save */
+    SAVE_PAUSE = 50, /* the pause between two saves, as a multiple of the time a save takes */
 };
 
 static const struct {
-    const char *name; /* of the file in the folder of results */
+    const char *name; /* file name in the results directory */
     report_printer *print;
 } formats[REPORT_GITHUB] = {
     [REPORT_JUNIT] = {"junit.xml", report_junit},

@@ -1,18 +1,18 @@
-/* result.c - the outcome of a test and the exit code of a suite; see result.h.
+/* result.c - determines the outcome of a test and the exit code of a suite.
  *
- * Checks decide about the program under test; what the agent says of itself counts only where no check
- * decides.  A check is one of three kinds of evidence:
+ * Checks decide about the program under test; the agent's own statement counts only if no check decides.
+ * There are three kinds of evidence:
  *
- *   proof    no model takes part in it
- *   model    a model was asked: a test that passes by models alone is `judged`
+ *   proof    no model is involved
+ *   model    a model was asked: a test that passes only by models is `judged`
  *   claim    the agent's own answer, matched or not
  *
  * The first line that applies is the outcome:
  *
- *   a person stopped the agent                                       stopped
- *   there was no agent, it failed, or the attempt has an error_kind  error
+ *   the user stopped the agent                                       stopped
+ *   the agent did not start, failed, or there is an error_kind       error
  *   a proof could not be run                                         error
- *   the program under test crashed, or a check says no               failed
+ *   the program under test crashed, or a check failed                failed
  *   the agent answers that the task is infeasible, unexpectedly      failed
  *   it answers something else where infeasible is expected           failed
  *   a model could not be asked                                       error
@@ -20,15 +20,14 @@
  *   a check was not run                                              inconclusive
  *   its last action was refused, failed or interrupted               inconclusive
  *   it did not finish where infeasible is expected                   inconclusive
- *   a proof says yes                                                 passed
+ *   a proof succeeded                                                passed
  *   a model says yes, or the agent that it is infeasible             passed, judged
  *   its validator rejects its answer                                 failed
  *   the agent did not finish, or nothing confirms its answer         inconclusive
  *   otherwise                                                        claimed
  *
- * An agent that runs out of steps can pass by checks that run all the same (`when: always`).  `expect_fail`
- * makes a failed check and a crash of the program pass, never what the agent says of itself.
- */
+ * An agent that runs out of steps can pass by checks that run in any case (`when: always`). `expect_fail`
+ * turns a failed check and a crash of the program into a pass, but never the agent's own statement. */
 #include "qa/report/result.h"
 
 #include "trace/status.h"
@@ -64,8 +63,8 @@ const char *flaky_description(enum flaky f)
 {
     static const char *const meanings[] = {
         [FLAKY_NOT] = "not flaky",
-        [FLAKY_MODEL] = "the model did something else on the same screens",
-        [FLAKY_APPLICATION] = "the application showed something else",
+        [FLAKY_MODEL] = "the model acted differently on the same screens",
+        [FLAKY_APPLICATION] = "the application showed different screens",
         [FLAKY_UNKNOWN] = "the cause is unknown",
     };
     return meanings[f];
@@ -88,7 +87,7 @@ static struct tally count(const struct attempt *a)
     return t;
 }
 
-/* What the agent's end means; an attempt without a known one gives no verdict. */
+/* Returns the verdict of the agent's end status; an attempt without a known status has none. */
 static enum status_verdict verdict_of(const struct attempt *a)
 {
     const struct status_row *row = a->status && *a->status ? status_find(a->status) : NULL;
@@ -165,7 +164,7 @@ int results_count(const struct results *r, enum outcome o)
     return n;
 }
 
-/* Whether all errors are of this kind. */
+/* Returns whether all errors are of this kind. */
 static bool all_errors(const struct results *r, const char *wanted)
 {
     for (int i = 0; i < r->n; i++) {

@@ -1,4 +1,4 @@
-/* summary.c - see summary.h. */
+/* summary.c - describes results in words: reasons, kinds, groups and counts. */
 #include "qa/report/summary.h"
 
 #include "base/buf.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE = 400 }; /* bytes of a reason */
+enum { LINE = 400 }; /* limit of a reason, in bytes */
 
 const struct attempt *summary_last_attempt(const struct result *r)
 {
@@ -29,9 +29,9 @@ const char *summary_answer(enum answer a)
     return (unsigned)a < sizeof names / sizeof *names ? names[a] : "?";
 }
 
-/* ---- why ----------------------------------------------------------------------------------------- */
+/* ---- reasons ------------------------------------------------------------------------------------- */
 
-/* The first check with this answer, or NULL. */
+/* Returns the first check with this answer, or NULL. */
 static const struct check_result *find_check(const struct attempt *a, enum answer answer)
 {
     for (int i = 0; a && i < a->n_checks; i++)
@@ -48,8 +48,8 @@ static int count_checks(const struct attempt *a, enum answer answer)
     return n;
 }
 
-/* "shell: curl ...: expected exit code 0, got 1 (and 2 more)"; the name is left out if the detail quotes
- * the check. */
+/* Returns a text such as "shell: curl ...: expected exit code 0, got 1 (and 2 more)". The name is omitted if
+ * the detail quotes the check. */
 static char *why_check(const struct attempt *a, enum answer answer, const char *otherwise)
 {
     const struct check_result *c = find_check(a, answer);
@@ -132,7 +132,7 @@ static char *why_passed(const struct result *r)
     return xstrdup(r->judged ? "confirmed by a model alone" : "");
 }
 
-/* Whether what the agent says of itself decided, not a check. */
+/* Returns whether the agent's own statement decided, not a check. */
 static bool failed_by_agent(const struct result *r, const struct attempt *a)
 {
     enum status_verdict v = row_of(a)->verdict;
@@ -146,14 +146,14 @@ char *summary_reason(const struct result *r)
     if (r->outcome == OUTCOME_PASSED)
         return why_passed(r);
     if (r->outcome == OUTCOME_SKIPPED)
-        return clean_line(r->reason ? r->reason : "it was still running or waiting when this was written",
+        return clean_line(r->reason ? r->reason : "still running or waiting when the report was written",
                           LINE);
     if (r->outcome == OUTCOME_STOPPED)
-        return xstrdup(r->reason ? r->reason : "stopped by a person");
+        return xstrdup(r->reason ? r->reason : "stopped by the user");
     if (r->outcome == OUTCOME_CLAIMED)
         return why_claimed(a);
     if (!a)
-        return clean_line(r->reason ? r->reason : "it never ran", LINE);
+        return clean_line(r->reason ? r->reason : "did not run", LINE);
     if (r->outcome == OUTCOME_ERROR)
         return find_check(a, ANSWER_ERROR) && !a->error
                    ? why_check(a, ANSWER_ERROR, "the check could not be run")
@@ -164,7 +164,7 @@ char *summary_reason(const struct result *r)
     if (find_check(a, ANSWER_NO) && !a->crashed)
         return why_check(a, ANSWER_NO, "no");
     if (r->test->expect_fail && !failed_by_agent(r, a))
-        return xstrdup("it was expected to fail, but passed");
+        return xstrdup("expected to fail, but passed");
     return why_agent(r, a);
 }
 

@@ -1,8 +1,7 @@
-/* tap.c - TAP 13: a line for each test, with failed checks as YAML below it.  Not TAP 14: `prove` rejects
- * its version line.
+/* tap.c - writes suite results as TAP 13: a line for each test, with failed checks as YAML below it. TAP 14
+ * is not used, because `prove` rejects its version line.
  *
- * An undecided test is `not ok`, unless it is skipped to CI.
- */
+ * An undecided test is `not ok`, unless it counts as skipped for CI. */
 #include "qa/report/report.h"
 
 #include "base/buf.h"
@@ -13,7 +12,7 @@
 
 enum { TEXT = 4 << 10, SHORT = 300 };
 
-/* One line with # and \ escaped. */
+/* Writes one line with # and \ escaped. */
 static void put_plain(FILE *f, const char *s)
 {
     char *line = clean_line(s, SHORT);
@@ -25,7 +24,7 @@ static void put_plain(FILE *f, const char *s)
     free(line);
 }
 
-/* Every JSON string is a YAML string. */
+/* Writes a YAML member. A JSON string is valid YAML. */
 static void put_member(FILE *f, int indent, const char *key, const char *value)
 {
     struct buf b;
@@ -49,7 +48,8 @@ static void put_checks(FILE *f, const struct attempt *a)
         fputs(any ? "" : "  checks:\n", f);
         any = true;
         fprintf(f, "    - kind: %s\n", check_kind_name(c->check->kind));
-        put_member(f, 6, "answer", summary_answer(c->answer)); /* quoted: a bare `no` is false */
+        /* quoted, because a bare `no` is false in YAML */
+        put_member(f, 6, "answer", summary_answer(c->answer));
         put_member(f, 6, "name", c->check->name);
         put_member(f, 6, "detail", c->detail);
         put_member(f, 6, "output", c->output);

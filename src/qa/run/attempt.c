@@ -1,4 +1,4 @@
-/* attempt.c - see workers.h. */
+/* attempt.c - runs one attempt of a test: desktop, setup, program, agent, checks, teardown. */
 #include "qa/run/workers.h"
 
 #include "base/clock.h"
@@ -13,8 +13,9 @@
 
 enum {
     COMMAND_SECONDS = 300,
-    MAX_FRAMES = SUITE_MAX_FRAMES - 1, /* of the run; the last frame for a judge is the current screen */
-    LOG_BYTES = (16 << 10) - 64,       /* reports cut texts at 16 KiB */
+    /* frames of the run for a judge, whose last frame is the current screen */
+    MAX_FRAMES = SUITE_MAX_FRAMES - 1,
+    LOG_BYTES = (16 << 10) - 64, /* reports cut texts at 16 KiB */
 };
 
 struct attempt_state {
@@ -23,11 +24,11 @@ struct attempt_state {
     struct attempt *out;
     struct desk *desk;
     struct job job;
-    bool job_begun, ended; /* ended: the agent finished by itself */
-    char *runs, *fake;     /* paths that job.s borrows */
-    char *said;            /* the model's words, if the answer has others */
-    char *bus, *bus_env;   /* address of the session bus of the desk; NULL: it has none */
-    char *pictures;        /* folder; created only for a first picture */
+    bool job_begun, ended; /* ended: the agent finished without being stopped */
+    char *runs, *fake;     /* owned paths, borrowed by job.s */
+    char *said;            /* the model's own words, if the answer is worded differently */
+    char *bus, *bus_env;   /* address of the session bus of the desktop; NULL: none */
+    char *pictures;        /* directory; created for the first image */
     uint64_t seed_offset;
     struct image frames[MAX_FRAMES];
     int n_frames;
@@ -43,7 +44,7 @@ static void set_error(struct attempt *a, const char *kind, const char *text)
     a->error_kind = xstrdup(kind);
 }
 
-/* The state of the desk first: a lost display explains every other error. */
+/* Records an error. Checks the desktop first, because the loss of the display explains every other error. */
 static void record_error(struct attempt_state *s, const struct err *e)
 {
     static const char *const of_desk[] = {
@@ -66,7 +67,8 @@ static void check_desk_state(struct attempt_state *s)
 {
     char what[512];
     enum desk_state state = desk_state(s->desk, what, sizeof what);
-    if (state == DESK_NO_PROGRAM) { /* crashed; one that exited with 0 may have been closed for the task */
+    /* it crashed; a program that exited with 0 may have been closed as part of the task */
+    if (state == DESK_NO_PROGRAM) {
         s->out->crashed = true;
         if (!s->out->error)
             s->out->error = xstrdup(what);
@@ -77,7 +79,7 @@ static void check_desk_state(struct attempt_state *s)
         record_error(s, &none);
 }
 
-/* The output of setup or program; if the buffer was too small for all of it, from the first whole line. */
+/* Saves the output of setup or program; if it did not fit into the buffer, from the first complete line. */
 static void save_log(struct attempt_state *s, struct buf *log)
 {
     for (char *p = log->data; (p = memchr(p, 0, log->len - (size_t)(p - log->data)));)
@@ -87,9 +89,9 @@ static void save_log(struct attempt_state *s, struct buf *log)
         s->out->log = end ? xasprintf("[earlier output is left out]\n%s", end + 1) : xstrdup(log->data);
 }
 
-/* ---- desk and program ---------------------------------------------------------------------------- */
+/* ---- desktop and program ------------------------------------------------------------------------- */
 
-/* The outcome of `wait_until`. */
+/* Waits for the checks of `wait_until`. */
 static int wait_until(const struct attempt_state *s, struct err *e)
 {
     const struct test *t = s->test;
@@ -117,8 +119,8 @@ static bool checks_elements(const struct test *t)
     return any;
 }
 
-/* The environment of a test.  Programs tell about their elements on a session bus, which a private desktop
- * gets if a check looks at them; the suite's own variables come after ours and win. */
+/* Fills the environment of a test. A private desktop gets a session bus if a check reads elements, because
+ * programs publish them there. The suite's own variables come last, so they override those of holorun. */
 static void fill_env(struct attempt_state *s, const char *env[SUITE_MOST_ENV + 3])
 {
     const struct test *t = s->test;
@@ -179,7 +181,7 @@ static char *fake_replies(const struct attempt_state *s)
     return fake ? xstrdup(fake) : NULL;
 }
 
-/* The command line's settings, overridden by the test's keys. */
+/* Copies the command line's settings and applies the test's keys, which override them. */
 static void fill_settings(struct attempt_state *s)
 {
     const struct test *t = s->test;
@@ -187,7 +189,7 @@ static void fill_settings(struct attempt_state *s)
     *r = *s->run->settings;
     r->display = desk_display(s->desk);
     r->fake = s->fake = fake_replies(s);
-    if (t->recording) /* whatever the other tests of the suite are asked in */
+    if (t->recording) /* whatever dialect the other tests of the suite use */
         r->dialect = NULL;
     r->runs = s->runs = xasprintf("%s/runs/%s", s->run->dir, t->id);
     r->seed = t->seed + s->seed_offset;
@@ -247,7 +249,7 @@ static int frames_needed(const struct test *t)
     return n;
 }
 
-/* The last distinct frames of the run, oldest first; a judge sees the current screen after them. */
+/* Loads the last distinct frames of the run, oldest first. A judge sees the current screen after them. */
 static void load_frames(struct attempt_state *s)
 {
     int numbers[MAX_FRAMES], wanted = frames_needed(s->test) - 1, n = 0;
@@ -285,7 +287,7 @@ static int run_checks(struct attempt_state *s)
         .cancel = screen_stop_flag(NULL),
     };
     int rc = checks_run(&context, a);
-    rmdir(s->pictures); /* fails unless it is empty */
+    rmdir(s->pictures); /* fails unless the directory is empty */
     for (int i = 0; i < s->n_frames; i++)
         image_free(&s->frames[i]);
     return rc;
@@ -293,8 +295,8 @@ static int run_checks(struct attempt_state *s)
 
 /* ---- the end ------------------------------------------------------------------------------------- */
 
-/* The screen with hidden areas painted over.  Before the run there is no secret on it, but --hide cannot be
- * applied. */
+/* Captures the screen with hidden areas painted over. Before the run --hide cannot be applied, but no secret
+ * has been typed yet. */
 static int capture(const struct attempt_state *s, struct image *out)
 {
     if (s->job.began) {
@@ -322,7 +324,7 @@ static bool is_last_frame(const struct attempt_state *s, const struct image *now
     return same;
 }
 
-/* The screen after failed checks or a window that did not open; best effort. */
+/* Saves the screen after failed checks or a window that did not open; errors are ignored. */
 static void save_final_screen(struct attempt_state *s)
 {
     struct image now = {0};
@@ -348,7 +350,7 @@ static void mask(const struct attempt_state *s, char **text)
     *text = masked;
 }
 
-/* No report shows a secret, not even one that a setup wrote before the run. */
+/* Replaces secrets in all texts, including those that a setup printed before the run. */
 static void mask_secrets(struct attempt_state *s)
 {
     struct attempt *a = s->out;

@@ -1,8 +1,7 @@
-/* check.c - runs the checks of a test in order; see check.h.
+/* check.c - runs the checks of a test in order.
  *
- * The checks themselves are in check_desk.c, check_screen.c and check_llm.c; this file has what they share:
- * retries, `absent`, a lost desk, and the detail line.
- */
+ * The checks themselves are in check_desk.c, check_screen.c and check_llm.c. This file has the common part:
+ * retries, `absent`, a lost desktop, and the detail line. */
 #include "qa/run/check_impl.h"
 
 #include "base/clock.h"
@@ -20,7 +19,7 @@ static const double poll_first_ms = 50, poll_last_ms = 500, shortest_probe = 1;
 static const struct {
     check_fn *run;
     bool needs_desk, needs_screen;
-    bool retried; /* a no may become a yes */
+    bool retried; /* retried, because a "no" may become a "yes" */
 } kinds[] = {
     [CHECK_SHELL] = {check_shell, true, false, true},
     [CHECK_ANSWER] = {check_answer, false, false, false},
@@ -75,7 +74,7 @@ bool probe_cancelled(const struct probe *probe)
 
 /* ---- one probe ----------------------------------------------------------------------------------- */
 
-/* A no counts against the program under test only while its desk works. */
+/* Checks that the desktop still works, because a "no" counts against the program under test only then. */
 static int require_desk(const struct probe *probe, struct err *e)
 {
     char what[256];
@@ -112,7 +111,7 @@ static void check_result_clear(struct check_result *r)
     *r = (struct check_result){0};
 }
 
-/* false: cancelled. */
+/* Waits before the next retry; returns false if cancelled. */
 static bool wait_for_retry(const struct probe *probe, double *ms)
 {
     for (int64_t start = clock_ns(); clock_ms_since(start) < *ms && !probe_cancelled(probe);)
@@ -121,8 +120,8 @@ static bool wait_for_retry(const struct probe *probe, double *ms)
     return !probe_cancelled(probe);
 }
 
-/* Retries until the check says yes or its time is over.  A retry that hits the time limit is dropped: it
- * tells no more than the try before it. */
+/* Retries until the check says yes or its time is over. A retry that exceeds the time limit is discarded,
+ * because the previous one has more information. */
 static void probe_until_yes(struct probe *probe)
 {
     int64_t start = clock_ns();

@@ -1,8 +1,8 @@
-/* check_clipboard.c - the text that could be pasted on the desktop of a test.
+/* check_clipboard.c - check of the clipboard or primary selection on the desktop of a test.
  *
- * A connection of its own asks the owner of the selection for text, whole or in pieces (INCR).  An owner
- * that does not answer, sends other than text or more than CLIPBOARD_MAX costs a bounded time.
- */
+ * A separate X connection requests the text from the owner of the selection, in one piece or several (INCR).
+ * An owner that does not answer, or sends anything other than text or more than CLIPBOARD_MAX bytes, costs a
+ * limited time. */
 #include "qa/run/check_impl.h"
 
 #include "base/clock.h"
@@ -32,7 +32,7 @@ static xcb_atom_t atom(xcb_connection_t *x, const char *name)
     return a;
 }
 
-/* The next event of this type, which the caller frees; NULL: the owner is too slow. */
+/* Returns the next event of this type, which the caller frees; NULL: the owner did not answer in time. */
 static xcb_generic_event_t *wait_for(const struct paste *p, uint8_t type)
 {
     while (clock_ms_since(p->start) < ANSWER_MS && !probe_cancelled(p->probe) &&
@@ -48,7 +48,7 @@ static xcb_generic_event_t *wait_for(const struct paste *p, uint8_t type)
     return NULL;
 }
 
-/* Takes what the owner has put into the property; *type: of it.  Returns its length. */
+/* Reads and removes the data that the owner stored in the property; *type: its type. Returns its length. */
 static size_t take(const struct paste *p, struct buf *out, xcb_atom_t *type)
 {
     xcb_get_property_reply_t *r = xcb_get_property_reply(
@@ -63,7 +63,7 @@ static size_t take(const struct paste *p, struct buf *out, xcb_atom_t *type)
     return n;
 }
 
-/* false: nobody owns the selection, or its owner has no text. */
+/* Reads the text; returns false if the selection has no owner, or its owner has no text. */
 static bool read_text(const struct paste *p, struct buf *out)
 {
     xcb_atom_t type = XCB_ATOM_NONE;
@@ -80,7 +80,7 @@ static bool read_text(const struct paste *p, struct buf *out)
         bool new = ev->state == XCB_PROPERTY_NEW_VALUE && ev->atom == p->property;
         free(ev);
         if (new && !take(p, out, &type))
-            return true; /* an empty piece ends it */
+            return true; /* an empty piece ends the transfer */
         xcb_flush(p->x);
     }
     return false;
@@ -116,7 +116,7 @@ enum answer check_clipboard(struct probe *probe, struct err *e)
         probe_detail(probe, "expected %s%s to match '%.200s', got %zu bytes: '%.*s'", which,
                      c->absent ? " not" : "", c->text, text.len, probe_cut(text.data, text.len), text.data);
     else
-        probe_detail(probe, "expected %s%s to match '%.200s', there is no text in it", which,
+        probe_detail(probe, "expected %s%s to match '%.200s'; it contains no text", which,
                      c->absent ? " not" : "", c->text);
     buf_free(&text);
     return a;

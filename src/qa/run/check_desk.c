@@ -1,7 +1,7 @@
 /* check_desk.c - checks that need no screenshot: commands, the agent's answer, files, processes, ports.
  *
- * The program under test may have left any kind of file: sizes are bounded, and only regular files are read.
- */
+ * The program under test may have left any kind of file, so sizes are limited and only regular files are
+ * read. */
 #include "qa/run/check_impl.h"
 
 #include "base/file.h"
@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ANSWER_MAX = 32 << 10 }; /* bytes of the answer in the environment of a command */
+enum { ANSWER_MAX = 32 << 10 }; /* limit for the answer in the environment of a command, in bytes */
 
 /* ---- shell --------------------------------------------------------------------------------------- */
 
@@ -113,10 +113,10 @@ enum answer check_file(struct probe *probe, struct err *e)
     if (stat(path, &st)) {
         a = errno == ENOENT || errno == ENOTDIR ? ANSWER_NO : ANSWER_ERROR;
         err_set(e, ERR_ENV, "cannot stat '%s': %s", path, strerror(errno));
-        probe_detail(probe, "expected %sfile '%s', there is none", c->absent ? "no " : "a ", c->text);
+        probe_detail(probe, "expected %sfile '%s'; it does not exist", c->absent ? "no " : "a ", c->text);
     } else if ((c->text2 || c->sha256) && !S_ISREG(st.st_mode)) {
         a = ANSWER_NO;
-        probe_detail(probe, "expected a file '%s', it is not a regular file", c->text);
+        probe_detail(probe, "expected a file '%s', but it is not a regular file", c->text);
     } else if (c->text2 || c->sha256) {
         a = has_content(probe, path, e);
     } else {
@@ -142,7 +142,7 @@ enum answer check_process(struct probe *probe, struct err *e)
     return n ? ANSWER_YES : ANSWER_NO;
 }
 
-/* 0, or the errno of connect(), which takes at most a second. */
+/* Connects to a port, for at most a second. Returns 0 or the errno of connect(). */
 static int connect_error(int port)
 {
     const struct timeval second = {1, 0};

@@ -1,7 +1,7 @@
-/* check_element.c - elements that programs tell screen readers about: a name, role, state or content, in the
- * words of `holorun elements`, which runs on the desktop of the test under a time limit, since libatspi and
- * the programs it asks may hang.
- */
+/* check_element.c - checks of elements in the accessibility tree, by name, role, state or content.
+ *
+ * The tree is read by `holorun elements`, which runs on the desktop of the test under a time limit, because
+ * libatspi and the programs that it queries may hang. */
 #include "qa/run/check_impl.h"
 
 #include <jansson.h>
@@ -11,7 +11,7 @@
 
 enum { TREE_MAX = 16 << 20, TREE_SECONDS = 5, SHOWN = 300 };
 
-/* The tree, or NULL with a message. */
+/* Returns the tree, or NULL with a message. */
 static json_t *read_tree(const struct probe *probe, struct err *e)
 {
     char exe[4096];
@@ -42,7 +42,8 @@ static const char *text(const json_t *one, const char *key)
     return s ? s : "";
 }
 
-/* "push button" is also called "button": by at-spi2-core from 2.53 on, and so perhaps by the suite. */
+/* Matches a role. "push button" is also called "button", by at-spi2-core from 2.53 on and possibly by the
+ * suite. */
 static enum answer has_role(const char *pattern, const char *role, struct err *e)
 {
     static const char newer[] = "button";
@@ -71,7 +72,7 @@ static enum answer matches(const struct check *c, const json_t *one, struct err 
     return a;
 }
 
-/* The element that was found, or those with the right role or name, else a count. */
+/* Writes the element that was found, or those with the right role or name, else a count. */
 static void put_detail(struct probe *probe, const json_t *tree, const json_t *found, int near)
 {
     const struct check *c = probe->c;
@@ -119,7 +120,7 @@ enum answer check_element(struct probe *probe, struct err *e)
     if (a == ANSWER_NO && c->absent && (cut || !json_array_size(tree))) {
         err_set(e, ERR_ENV,
                 cut ? "the accessibility tree was not read to its end: a program does not answer"
-                    : "no program on the desktop tells of its elements");
+                    : "no program on the desktop publishes its elements");
         a = ANSWER_ERROR;
     }
     json_decref(all);

@@ -1,7 +1,6 @@
 /* check_llm.c - checks that a model answers: whether a text is visible, and questions of the suite.
  *
- * A question is repeated until there are `passes` yes in a row, or the first other answer.
- */
+ * A question is repeated until there are `passes` consecutive yes answers, or another answer. */
 #include "qa/run/check_impl.h"
 
 #include "base/clock.h"
@@ -18,7 +17,7 @@ static enum answer ask(struct probe *probe, const struct judge_question *asked, 
     enum answer a = ANSWER_YES;
     int64_t start = clock_ns();
     if (!judge->ask) {
-        probe_detail(probe, "there is no model to ask");
+        probe_detail(probe, "no model available");
         return ANSWER_UNKNOWN;
     }
     for (q.pass = 0; q.pass < passes && a == ANSWER_YES; q.pass++) {
@@ -39,7 +38,7 @@ static enum answer ask(struct probe *probe, const struct judge_question *asked, 
     return a;
 }
 
-/* Shows the last n - 1 frames of the run and the current screen, which may equal the last of them. */
+/* Asks about the last n - 1 frames of the run and the current screen, which may equal the last of them. */
 static enum answer ask_about_frames(struct probe *probe, const char *text, const char *shows, int n,
                                     int passes, struct err *e)
 {
@@ -47,14 +46,14 @@ static enum answer ask_about_frames(struct probe *probe, const char *text, const
     struct image now = {0};
     if (screen_capture(s->screen, &now, e))
         return ANSWER_ERROR;
-    gate_redact(s->gate, &now); /* as in the frames */
+    gate_redact(s->gate, &now); /* redacted as in the frames */
     int known = s->n_frames;
     if (known && image_equal(&s->frames[known - 1], &now))
         known--;
     int before = n - 1 < known ? n - 1 : known;
     before = before > 0 ? before : 0;
     struct image *frames =
-        xcalloc((unsigned long)before + 1, sizeof *frames); /* borrowed, but for the last */
+        xcalloc((unsigned long)before + 1, sizeof *frames); /* borrowed, except the last one */
     if (before)
         memcpy(frames, s->frames + known - before, (size_t)before * sizeof *frames);
     frames[before] = now;

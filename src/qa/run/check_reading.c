@@ -1,10 +1,9 @@
-/* check_reading.c - a text on the screen, as the embedded model reads it, so that a suite needs no other
- * model for it.
+/* check_reading.c - check for a text on the screen, read by the embedded model, so that a suite needs no
+ * other model.
  *
- * The screen is cut into pictures of the size that this model was trained on, and each of their lines is
- * read.  It overlooks and misreads lines, above all on other themes than its own: that it has read a text
- * shows that the text is there, but that it has not shows nothing.  So the answer is yes or unknown.
- */
+ * The screen is divided into images of the size that this model was trained on, and each of their lines is
+ * read. The model overlooks and misreads lines, especially in themes other than its own: finding the text
+ * proves that it is visible, but not finding it proves nothing. So the answer is yes or unknown. */
 #include "qa/run/check_impl.h"
 
 #include "judge/vqa.h"
@@ -17,17 +16,17 @@ enum {
     LINE_HEIGHT = 30,
     MOST_PICTURES = 12,
     MOST_TOKENS = 64,
-    ENOUGH = 400 /* bytes of read lines that are shown */
+    ENOUGH = 400 /* bytes of read lines in the detail */
 };
 
 struct reading {
     const struct probe *probe;
     struct vqa reader;
-    char *wanted;     /* normalized */
-    struct buf lines; /* what was read */
+    char *wanted;     /* normalized text to look for */
+    struct buf lines; /* the lines that were read */
 };
 
-/* White space becomes single blanks; the caller frees it. */
+/* Replaces whitespace by single spaces. The caller frees the result. */
 static char *normalize(const char *text)
 {
     char *out = xcalloc(strlen(text) + 1, 1);
@@ -64,7 +63,7 @@ static enum answer read_lines(struct reading *r, const struct image *picture, st
     return a;
 }
 
-/* In pictures of w x h; the last ones end where the screen ends. */
+/* Reads the screen in images of w x h pixels; the last ones end at the edge of the screen. */
 static enum answer read_screen(struct reading *r, const struct image *screen, int w, int h, struct err *e)
 {
     enum answer a = ANSWER_UNKNOWN;

@@ -15,7 +15,7 @@ enum { LISTED = 400 }; /* bytes of titles in a message */
 struct window_search {
     struct regex *title, *class; /* NULL: any */
     bool found, unsure;
-    struct buf titles; /* of the window that was found, else of all windows */
+    struct buf titles; /* titles of the window that was found, else of all windows */
 };
 
 static bool matches(struct window_search *w, const struct regex *r, const char *text)
@@ -77,7 +77,7 @@ static char *golden_path(const struct probe *probe)
     return *png == '/' || !dir ? xstrdup(png) : xasprintf("%s/%s", dir, png);
 }
 
-/* The area of a capture of the screen. */
+/* Crops the check's area from a capture of the screen. */
 static int crop_area(const struct probe *probe, const struct image *screen, struct image *out, struct err *e)
 {
     const int *a = probe->c->area;
@@ -89,7 +89,7 @@ static int crop_area(const struct probe *probe, const struct image *screen, stru
     return image_crop(out, screen, a[0], a[1], a[2], a[3], e);
 }
 
-/* The screen, and the screen with hidden areas painted over. */
+/* Captures the screen, with and without hidden areas painted over. */
 static int capture(const struct probe *probe, struct image *screen, struct image *shown, struct err *e)
 {
     if (screen_capture(probe->s->screen, screen, e) || image_copy(shown, screen, e))
@@ -98,7 +98,7 @@ static int capture(const struct probe *probe, struct image *screen, struct image
     return 0;
 }
 
-/* A golden image of the whole screen is cropped to the area. */
+/* Crops a reference image of the whole screen to the area. */
 static int crop_expected(struct probe *probe, const struct image *screen, struct err *e)
 {
     struct image *im = &probe->expected, part;
@@ -122,8 +122,8 @@ static enum answer update_golden(struct probe *probe, const char *path, struct e
     return rc ? ANSWER_ERROR : ANSWER_YES;
 }
 
-/* Excludes hidden pixels from the comparison by copying them to `expected`.  A hidden pixel is one that is
- * painted the same in the screen and in its negative, so it is found even where the screen already has that
+/* Excludes hidden pixels from the comparison by copying them to `expected`. A pixel is hidden if it is
+ * painted the same in the screen and in its negative, so it is found even if the screen already has that
  * colour. */
 static int exclude_hidden(struct probe *probe, const struct image *screen, struct err *e)
 {
@@ -171,8 +171,7 @@ enum answer check_region(struct probe *probe, struct err *e)
         a = update_golden(probe, path, e);
     } else if (rc == 0 && !file_exists(path)) {
         err_set(e, ERR_USAGE,
-                "there is no image '%s' to compare with; --update-golden makes it from the current screen",
-                path);
+                "reference image '%s' not found; --update-golden creates it from the current screen", path);
     } else if (rc == 0 && !image_read_png(&probe->expected, path, e) && !crop_expected(probe, &screen, e) &&
                !exclude_hidden(probe, &screen, e)) {
         a = compare(probe);

@@ -1,21 +1,20 @@
-/* feed.c - the tests that another program asks for, one at a time; see workers.h.
+/* feed.c - runs tests on request of another program, such as a trainer, over stdin and stdout.
  *
  * Requests are lines on stdin, answers lines on stdout; both are JSON objects:
  *
  *     {"test": "log-in", "sample": 2}
  *     {"test": "log-in", "sample": 2, "outcome": "passed", "ci": "passed", "seconds": 3.1, "steps": 4,
  *      "dir": "OUT/17"}
- *     {"error": "there is no test 'logn-in'"}
+ *     {"error": "no such test", "test": "logn-in"}
  *     {"weights": "/models/step-7"}
  *     {"weights": "/models/step-7", "version": 8}
  *
- * The program writes a request when a worker is free; answers come in the order in which tests end.  Each
- * has a folder of its own with results.json and the run, so that it can be sent away and removed there.
+ * The program writes a request when a worker is free; answers come in the order in which tests end. Each test
+ * has its own directory with results.json and the run, which the program may move or remove.
  *
- * "weights" puts another model directory in the place of the model, for trainers: it waits until what runs
- * has ended, and what is asked for after it runs with the new one.  When that cannot be opened the old one
- * stays, and the answer has the error.
- */
+ * "weights" replaces the model by another model directory, for trainers: it waits until running tests have
+ * ended, and later requests use the new model. If that cannot be opened, the old one remains, and the answer
+ * has the error. */
 #include "qa/run/workers.h"
 
 #include "base/buf.h"
@@ -33,15 +32,15 @@
 enum { REQUEST_MAX = 64 << 10, LOOK_MS = 100, SAMPLE_MAX = 1 << 20 };
 
 struct feed {
-    const struct results *head; /* what the results of each test say of the suite */
-    pthread_mutex_t in, out;    /* out: stdout */
-    struct buf waiting;         /* bytes of stdin that are no whole line yet */
+    const struct results *head; /* suite properties for the results of each test */
+    pthread_mutex_t in, out;    /* locks for stdin and stdout */
+    struct buf waiting;         /* bytes of stdin up to an incomplete line */
     int number;                 /* of the last request */
     int64_t start;
-    int running; /* tests; under `count` */
+    int running; /* running tests; protected by `count` */
     pthread_mutex_t count;
     pthread_cond_t ended;
-    int version; /* of the weights, from 1; under `in` */
+    int version; /* version of the weights, from 1; protected by `in` */
     int (*reload)(void *arg, const char *dir, struct err *e);
     void *arg;
 };
@@ -75,7 +74,7 @@ void feed_close(struct feed *f)
     free(f);
 }
 
-/* A line of stdin without its end; NULL: there are no more, or the suite was stopped. */
+/* Returns the next line of stdin; NULL: end of input, or the suite was stopped. */
 static json_t *next_request(struct feed *f)
 {
     char *end, part[4096];
@@ -132,7 +131,7 @@ static void await_ended(struct feed *f)
     pthread_mutex_unlock(&f->count);
 }
 
-/* The caller has the lock of requests, so that none begins meanwhile. */
+/* Replaces the model. The caller holds the lock of requests, so that no test starts meanwhile. */
 static void exchange_weights(struct feed *f, const char *dir)
 {
     struct err e = ERR_INIT;
@@ -145,7 +144,7 @@ static void exchange_weights(struct feed *f, const char *dir)
                      : json_pack("{s:s, s:i}", "weights", dir, "version", f->version));
 }
 
-/* The next request for a test, which then counts as running. */
+/* Returns the next request for a test, which then counts as running. */
 static json_t *next_test(struct feed *f, int *number)
 {
     json_t *request;
@@ -176,7 +175,7 @@ bool feed_next(struct feed *f, struct feed_request *out)
             out->dir = xasprintf("%s/%d", f->head->dir, number);
         else
             answer(f, out->test ? json_pack("{s:s, s:I}", "error", "no number of a sample", "sample", sample)
-                                : json_pack("{s:s, s:s*}", "error", "there is no such test", "test", id));
+                                : json_pack("{s:s, s:s*}", "error", "no such test", "test", id));
         json_decref(request);
         if (out->dir)
             return true;

@@ -1,15 +1,14 @@
-/* flaky.c - why a test failed and then passed: the application or the model?
+/* flaky.c - finds out why a test failed and then passed: because of the application or the model.
  *
- * The two runs are compared step by step up to their first divergence:
+ * The two runs are compared step by step up to their first difference:
  *
  *   different screens after the same actions       the application
  *   different actions on the same screen           the model
  *   an action that succeeded in only one run       the application
- *   no difference, but the checks differ           the application, in what the screen does not show
+ *   no difference, but the checks differ           the application, in state that the screen does not show
  *   a run that cannot be read that far             unknown
  *
- * Thoughts may differ; only actions count.
- */
+ * Thoughts may differ; only actions count. */
 #include "qa/run/workers.h"
 
 #include "base/utf8.h"
@@ -17,7 +16,7 @@
 
 #include <string.h>
 
-/* Sets *where, which is owned. */
+/* Returns the cause and sets *where, which is owned. */
 static enum flaky diverged(enum flaky why, char **where, char *text)
 {
     *where = text;

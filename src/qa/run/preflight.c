@@ -1,4 +1,4 @@
-/* preflight.c - see workers.h: what a suite needs besides itself. */
+/* preflight.c - checks, before a suite starts, the files and settings that its tests refer to. */
 #include "qa/run/workers.h"
 
 #include "actions/action.h"
@@ -15,9 +15,9 @@
 
 struct search {
     const struct suite *suite;
-    const struct test *test; /* NULL: no test's */
+    const struct test *test; /* NULL: not about a single test */
     json_t *faults;
-    json_t *sources; /* of secrets that were read, since a variable can be read only once */
+    json_t *sources; /* secrets that were read; an environment variable can be read only once */
     const struct dialect *dialect;
 };
 
@@ -37,7 +37,7 @@ static void found(const struct search *s, const char *fmt, ...)
 
 /* ---- replies ------------------------------------------------------------------------------------- */
 
-/* Whether each reply can be read; an empty line is none. */
+/* Checks that each reply can be parsed; empty lines are skipped. */
 static void search_replies(const struct search *s, struct llm *replies, const char *path)
 {
     const struct llm_request request = {.goal = GOAL_STEP};
@@ -116,7 +116,7 @@ void preflight_fake(const struct suite *s, const char *fake, json_t *faults)
     search_fake(&search, fake);
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------ */
+/* ---- other functions ----------------------------------------------------------------------------- */
 
 static void search_secrets(const struct search *s)
 {
@@ -150,7 +150,7 @@ static void search_images(const struct search *s)
                      : *c->text == '/'       ? xstrdup(c->text)
                                              : xasprintf("%s/%s", s->suite->dir, c->text);
         if (path && !file_exists(path))
-            found(s, "there is no image '%s' to compare with; --update-golden makes it", path);
+            found(s, "reference image '%s' not found; --update-golden creates it", path);
         free(path);
     }
 }

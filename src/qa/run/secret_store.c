@@ -1,12 +1,12 @@
-/* secret_store.c - see workers.h.  A source ("env:VAR", "file:PATH") is read once, whatever names
- * tests give it. */
+/* secret_store.c - the secrets of a suite. A source ("env:VAR", "file:PATH") is read once, even if tests use
+ * it under several names. */
 #include "qa/run/workers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct source {
-    const char *from; /* the spec after "NAME="; borrowed */
+    const char *from; /* the source, after "NAME="; borrowed */
     struct secrets *only;
 };
 

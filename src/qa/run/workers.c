@@ -1,4 +1,4 @@
-/* workers.c - see workers.h. */
+/* workers.c - runs the tests of a suite on worker threads. */
 #include "qa/run/workers.h"
 
 #include "base/clock.h"
@@ -14,13 +14,13 @@ enum { WORKERS_MAX = 256, TICK_MS = 250 };
 
 static const char fail_fast[] = "--fail-fast: an earlier test did not pass";
 
-struct queue { /* shared by the workers; its state is under `lock` */
+struct queue { /* shared by the workers; its state is protected by `lock` */
     const struct suite_run *run;
     const struct workers_options *o;
     struct results *r;
-    pthread_mutex_t lock, desktop; /* desktop: an existing display takes one test at a time */
+    pthread_mutex_t lock, desktop; /* desktop: only one test at a time uses an existing display */
     pthread_cond_t worker_done;
-    int next, working;   /* working: workers */
+    int next, working;   /* working: number of active workers */
     const char *stopped; /* why no further test starts; or NULL */
     int64_t start;
 };
@@ -36,15 +36,15 @@ static double since_start(const struct queue *q)
     return clock_ms_since(q->start) / 1000;
 }
 
-/* The row of the next test; NULL: no further test starts. */
+/* Returns the row of the next test; NULL: no further test starts. */
 static struct result *next_test(struct queue *q)
 {
     struct result *out = NULL;
     pthread_mutex_lock(&q->lock);
-    while (q->next < q->r->n && q->r->results[q->next].n) /* of a run that this one goes on with */
+    while (q->next < q->r->n && q->r->results[q->next].n) /* decided in the run that this one continues */
         q->next++;
     if (q->o->seconds > 0 && since_start(q) >= q->o->seconds && q->next < q->r->n) {
-        q->stopped = "--max-time is over";
+        q->stopped = "--max-time exceeded";
         q->r->time_over = true;
     }
     if (flag_up(screen_stop_flag(NULL)) && q->next < q->r->n) {
@@ -71,13 +71,14 @@ static bool should_retry(const struct queue *q, const struct result *r)
             r->outcome == OUTCOME_INCONCLUSIVE);
 }
 
-/* sample: 0, or which of several runs of this test it is: their random seeds lie far apart. */
+/* Runs a test with its retries. sample: 0, or the number of one of several runs of this test, which have
+ * distinct random seeds. */
 static void run_test(struct queue *q, const struct suite_run *run, uint64_t sample, struct result *r)
 {
     do {
         r->attempts = xrealloc(r->attempts, (unsigned long)r->n + 1, sizeof *r->attempts);
         struct attempt *a = &r->attempts[r->n];
-        /* Attempts get different random seeds; a retry gets the test's own, so that only the program can
+        /* Attempts get different random seeds. A retry uses the test's own seed, so that only the program can
          * differ. */
         uint64_t seed_offset = r->n < attempts_of(q, r->test) ? (uint64_t)r->n : 0;
         attempt_run(run, r->test, ++r->n, seed_offset + (sample << 20), a);
@@ -89,7 +90,7 @@ static void run_test(struct queue *q, const struct suite_run *run, uint64_t samp
         r->flaky = flaky_cause(before->run_dir, a->run_dir, &r->flaky_where);
 }
 
-/* Fills the row at once, so that results saved meanwhile have no half-done test. */
+/* Stores a complete row at once, so that results saved meanwhile have no partial row. */
 static void store_result(struct queue *q, struct result *row, const struct result *done)
 {
     pthread_mutex_lock(&q->lock);
@@ -148,7 +149,7 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-/* Workers start with signals blocked, so that the main thread gets them.  Returns how many started. */
+/* Starts the workers. They block signals, so that the main thread gets them. Returns the number started. */
 static int start_workers(struct queue *q, struct worker *workers, int n)
 {
     sigset_t all, old;
@@ -169,7 +170,7 @@ static int start_workers(struct queue *q, struct worker *workers, int n)
     return started;
 }
 
-/* Ticks the progress display until all workers are done. */
+/* Updates the progress display until all workers are done. */
 static void wait_for_workers(struct queue *q)
 {
     pthread_mutex_lock(&q->lock);

@@ -1,10 +1,9 @@
 /* workers.h - runs the tests of a suite on several worker threads.
  *
- * Each worker takes the next test when it is done with one.  All share one model, so a test that waits for
- * its page leaves the model to the others.  A test that does not pass is tried again: up to `attempts`
- * times, which are part of how the agent works, then up to `retries` times.  If it passes only on a retry
- * it is flaky, and the last two runs are compared to tell whether the application or the model differed.
- */
+ * Each worker takes the next test when it has finished one. All share one model: while a test waits for its
+ * page, others use the model. A test that does not pass is repeated, first up to `attempts` times, which
+ * count as normal operation of the agent, then up to `retries` times. If it passes only on a retry it is
+ * flaky, and the last two runs are compared to find out whether the application or the model differed. */
 #ifndef HOLORUN_QA_RUN_WORKERS_H
 #define HOLORUN_QA_RUN_WORKERS_H
 
@@ -21,16 +20,16 @@
 
 struct secret_store;
 
-/* Secrets of the selected tests and of `more` (as `run` has them, ended by NULL).  Call it before
- * desks_begin(). */
+/* Reads the secrets of the selected tests and of `more` (the values of --secret, NULL-terminated). Call it
+ * before desks_begin(). */
 struct secret_store *secret_store_open(const struct suite *s, const char *const *more, struct err *e);
-void secret_store_free(struct secret_store *s); /* NULL is fine */
+void secret_store_free(struct secret_store *s); /* s may be NULL */
 
-/* Copies for one run, which frees them; *out NULL: the list is empty.  Any thread. */
+/* Copies secrets for one run, which frees them; *out NULL: the list is empty. Any thread. */
 int secret_store_copy(const struct secret_store *s, const char *const *specs, struct secrets **out,
                       struct err *e);
 
-/* text with all secret values replaced by their names; owned by the caller.  s may be NULL. */
+/* Returns the text with all secret values replaced by their names; the caller frees it. s may be NULL. */
 char *secret_store_mask(const struct secret_store *s, const char *text);
 
 /* ---- one attempt at a test (attempt.c) ---------------------------------------------------------------
@@ -41,35 +40,36 @@ char *secret_store_mask(const struct secret_store *s, const char *text);
  * under test.  A crash of that program is a failure of the test.
  */
 
-struct suite_run {                       /* shared by all tests of a run and constant while they run */
-    const struct run_settings *settings; /* of the command line; a test's own keys override them */
+struct suite_run {                       /* shared by all tests of a run and constant during it */
+    const struct run_settings *settings; /* from the command line; a test's own keys override them */
     const char *build;                   /* version_build() */
     int argc;
-    char **argv; /* of the command line, for the record */
+    char **argv; /* of the command line, for the recording */
     const struct suite *suite;
     const struct job_model *model;
     const struct secret_store *secret_store;
-    const char *fake;    /* file of replies for all tests, or a folder with ID.txt; NULL: the model */
-    const char *confirm; /* as in `run`; NULL: yes on private desktops, else a person is asked */
-    const char *dir;     /* of runs and pictures */
+    /* file of replies for all tests, or a directory with ID.txt; NULL: the model is used */
+    const char *fake;
+    const char *confirm; /* as in `run`; NULL: yes on private desktops, else the user is asked */
+    const char *dir;     /* directory of runs and images */
     bool update_golden;
     struct judge judge;
 };
 
-/* number: of the attempt, from 1; seed_offset: added to the seed of the test.  Fills *out; attempt_free()
- * it. */
+/* Runs one attempt. number: from 1; seed_offset: added to the seed of the test. Fills *out; the caller calls
+ * attempt_free(). */
 void attempt_run(const struct suite_run *run, const struct test *t, int number, uint64_t seed_offset,
                  struct attempt *out);
 
-/* ---- mistakes that show before anything starts (preflight.c) ------------------------------------------
+/* ---- checks before the suite starts (preflight.c) -----------------------------------------------------
  *
  * Each becomes a key of `faults`.
  */
 
-/* Of --fake: a file, or folder with a file for each selected test, that has replies. */
+/* Checks --fake: a file, or a directory with a file for each selected test, that has replies. */
 void preflight_fake(const struct suite *s, const char *fake, json_t *faults);
-/* Also what replies, secrets, policies, a dialect and images to compare with have to be.  It takes the
- * secrets out of the environment. */
+/* Checks this, and replies, secrets, policies, dialects and reference images. Removes the secrets from the
+ * environment. */
 void preflight(const struct suite *s, const struct run_settings *settings, bool update_golden,
                json_t *faults);
 
@@ -77,39 +77,40 @@ void preflight(const struct suite *s, const struct run_settings *settings, bool 
 
 struct workers_options {
     int jobs;
-    int retries, attempts; /* of tests that do not say; attempts: from 1 */
-    bool fail_fast;        /* start no test after one that failed */
+    int retries, attempts; /* for tests without these keys; attempts: from 1 */
+    bool fail_fast;        /* no test starts after one that failed */
     double seconds;        /* time limit of the suite; 0: none */
     struct progress *progress;
-    struct feed *feed; /* asked for here, not in the order of the suite; or NULL */
-    void (*saved)(void *arg, const struct results *r); /* after each test, under a lock; or NULL */
+    struct feed *feed; /* source of requests, which replaces the suite's order; or NULL */
+    void (*saved)(void *arg, const struct results *r); /* called after each test, under a lock; or NULL */
     void *arg;
 };
 
-/* Why a test failed and then passed, from two run directories or NULL.  *where: "step 3: ...", owned by the
- * caller, or NULL.  Never FLAKY_NOT (flaky.c). */
+/* Returns why a test failed and then passed, from two run directories, which may be NULL. *where: "step 3:
+ * ...", owned by the caller, or NULL. Never FLAKY_NOT (flaky.c). */
 enum flaky flaky_cause(const char *failed, const char *passed, char **where);
 
-/* Runs the tests of the rows that results_begin() made, in order; those that do not run stay skipped.  The
- * stop flag of the process ends it.  With a feed the rows stay as they are. */
+/* Runs the tests of the rows made by results_begin(), in order; those that do not run stay skipped. The
+ * process's stop flag ends it. With a feed, the rows are not changed. */
 void workers_run(const struct suite_run *run, const struct workers_options *o, struct results *r);
 
-/* ---- tests that another program asks for, by lines on stdin and stdout (feed.c) ------------------------ */
+/* ---- tests requested by another program over stdin and stdout (feed.c) --------------------------------- */
 
 struct feed_request {
     const struct test *test;
-    uint64_t sample; /* which of several runs of the same test: each has random numbers of its own */
-    char *dir;       /* of its results */
+    uint64_t sample; /* number of one of several runs of the same test, each with different random numbers */
+    char *dir;       /* directory of its results */
 };
 
-/* head: of the whole suite, borrowed; its folder gets a folder for each request.  reload puts another model
- * directory in the place of the model; it is called while no test runs, and -1 leaves the old one. */
+/* Creates a feed. head: of the whole suite, borrowed; its directory gets a subdirectory for each request.
+ * reload replaces the model by another model directory; it is called while no test runs, and returns -1 if
+ * the old one stays. */
 struct feed *feed_open(const struct results *head, int (*reload)(void *arg, const char *dir, struct err *e),
                        void *arg);
-void feed_close(struct feed *f); /* NULL is fine */
-/* Waits for the next request; feed_done() it.  false: there are no more.  Any thread. */
+void feed_close(struct feed *f); /* f may be NULL */
+/* Waits for the next request, to be ended by feed_done(). Returns false if there are no more. Any thread. */
 bool feed_next(struct feed *f, struct feed_request *out);
-/* Writes the results and tells where they are; frees what the request and the result own. */
+/* Writes the results and answers with their directory; frees the texts of request and result. */
 void feed_done(struct feed *f, struct feed_request *q, struct result *r);
 
 #endif

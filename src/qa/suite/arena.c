@@ -1,4 +1,4 @@
-/* arena.c - see private.h: an obstack of the C library. */
+/* arena.c - memory for all texts of a suite, freed together; an obstack of the C library. */
 #include "qa/suite/private.h"
 
 #include <obstack.h>
@@ -7,7 +7,7 @@
 #define obstack_chunk_alloc new_chunk
 #define obstack_chunk_free  free
 
-/* The macros of obstack.h align by an offset from a null pointer, which UBSan reports. */
+/* obstack.h computes alignment as an offset from a null pointer, which UBSan reports. */
 #define UNCHECKED __attribute__((no_sanitize("undefined")))
 
 struct arena {

@@ -1,4 +1,4 @@
-/* check_keys.c - see private.h: the keys of a check, which depend on its kind. */
+/* check_keys.c - reads the keys of a check, which depend on its kind. */
 #include "qa/suite/private.h"
 
 #include "base/utf8.h"
@@ -17,7 +17,7 @@ enum {
 };
 
 static const struct kind {
-    const char *name, *needs[2]; /* at least one of these keys */
+    const char *name, *needs[2]; /* needs: at least one of these keys */
     double seconds;
 } kinds[] = {
     [CHECK_SHELL] = {"shell", {"run", NULL}, 0},        [CHECK_ANSWER] = {"answer", {"match", NULL}, 0},
@@ -48,7 +48,7 @@ static int read_when(struct suite_reader *r, const struct key *k, void *member)
     return 0;
 }
 
-/* selection: clipboard or primary; by: model or reading. */
+/* Reads one of two words. selection: clipboard or primary; by: model or reading. */
 static int read_choice(struct suite_reader *r, const struct key *k, void *member)
 {
     static const char *const words[2][2] = {{"clipboard", "primary"}, {"model", "reading"}};
@@ -146,7 +146,7 @@ static int read_kind(struct suite_reader *r, const struct doc_node *check, struc
     return fault_at(r, n, "expected one of %s, not '%.40s'", known, n->text ? n->text : "");
 }
 
-/* A default label: "window: Nimbus", one short line. */
+/* Sets a default label such as "window: Nimbus", one short line. */
 static void set_label(struct suite_reader *r, struct check *c)
 {
     char port[16];

@@ -1,4 +1,4 @@
-/* earlier.c - see private.h. */
+/* earlier.c - reads results.json of an earlier run, to select tests by their outcome or duration. */
 #include "qa/suite/private.h"
 
 #include "base/file.h"
@@ -39,8 +39,8 @@ int earlier_parse(const char *text, size_t len, const char *path, struct earlier
     if (!json_is_array(tests) || json_array_size(tests) > EARLIER_MAX_TESTS)
         return err_set(
             e, ERR_USAGE,
-            "'%s' is no results.json: expected {\"tests\": [{\"id\", \"outcome\"}]}, at most %d tests", path,
-            EARLIER_MAX_TESTS);
+            "'%s' is not a results.json: expected {\"tests\": [{\"id\", \"outcome\"}]}, at most %d tests",
+            path, EARLIER_MAX_TESTS);
     p->suite = json_string_value(json_object_get(p->json, "suite"));
     json_array_foreach(tests, i, test)
     {

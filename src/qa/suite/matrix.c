@@ -1,9 +1,8 @@
-/* matrix.c - see private.h: an entry that stands for many tests.
+/* matrix.c - test matrix: expands an entry of a suite into one test per combination of values.
  *
  *     matrix: { page: [click-test, click-button], seed: 1000000..1000019 }
  *
- * The last axis varies fastest.  A range includes both ends.
- */
+ * The last axis varies fastest. A range includes both ends. */
 #include "qa/suite/private.h"
 
 #include <ctype.h>
@@ -22,7 +21,7 @@ static int add_value(struct suite_reader *r, struct axis *a, const char *value)
     return 0;
 }
 
-/* "1..20"; false: not a range. */
+/* Parses a range such as "1..20"; returns false for other texts. */
 static bool parse_range(const char *text, uint64_t *from, uint64_t *to)
 {
     size_t n = strspn(text, "0123456789"),
@@ -105,7 +104,7 @@ void matrix_set(const struct suite_matrix *m, long which, struct suite_reader *r
         const struct axis *a = &m->axes[i];
         const char *value = a->values[which % a->n];
         which /= a->n;
-        vars_set(&r->vars, a->name, value); /* cannot be too many */
+        vars_set(&r->vars, a->name, value); /* never too many */
         if (!strcmp(a->name, "seed"))
             r->t->seed = strtoull(value, NULL, 10);
         pairs[i] = arena_take(r->s->arena, xasprintf("%s=%s", a->name, value));

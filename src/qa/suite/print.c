@@ -1,4 +1,4 @@
-/* print.c - lists the tests of a suite and its mistakes, and warns of weak tests. */
+/* print.c - lists the tests of a suite and its mistakes, and warns about weak tests. */
 #include "qa/suite/private.h"
 
 #include "base/bar.h"
@@ -57,7 +57,7 @@ static void put_json(FILE *f, const struct suite *s)
     json_decref(all);
 }
 
-/* The first line of the task; of a spec its path, since their texts all start the same. */
+/* Prints the first line of the task, or the path of a spec, because the texts of specs begin alike. */
 static void put_task(FILE *f, const struct test *t)
 {
     const char *p = t->spec ? t->spec : t->task + strspn(t->task, " \n");
@@ -111,7 +111,7 @@ struct mistake {
     int line, order;
 };
 
-/* The line in the suite; those of other files come last. */
+/* Returns the line of a mistake in the suite file; mistakes in other files come last. */
 static int line_of(const char *text, const char *path)
 {
     size_t n = strlen(path);

@@ -1,5 +1,5 @@
-/* select.c - which tests of a suite run: by id or tag, by the outcomes of an earlier run, by shard (shard.c).
- */
+/* select.c - selects the tests of a suite to run: by id or tag, by the outcomes of an earlier run, by shard
+ * (shard.c). */
 #include "qa/suite/private.h"
 
 #include "base/buf.h"
@@ -11,7 +11,7 @@
 
 /* ---- by name ------------------------------------------------------------------------------------- */
 
-/* Only * and ?: ids have no backslashes and brackets. */
+/* Matches a pattern with * and ?; ids contain no backslashes or brackets. */
 static bool matches(const char *pattern, const char *word)
 {
     return !strpbrk(pattern, "[\\") && fnmatch(pattern, word, 0) == 0;

@@ -1,9 +1,9 @@
-/* shard.c - which part of a suite this process runs, and the tests that belong to it.
+/* shard.c - determines the shard of a suite that this process runs, and selects its tests.
  *
- * Shards run without knowing of each other.  Each test is in exactly one because its shard follows from its
- * id alone, or from the durations in the same results.json.
+ * Shards run independently. Each test belongs to exactly one, because its shard is computed from its id
+ * alone, or from the durations in the same results.json.
  *
- * "auto" reads the variables that a scheduler gives to the tasks of an array:
+ * "auto" reads the variables that a scheduler sets for the tasks of an array:
  *
  *   Slurm, array job       SLURM_ARRAY_TASK_ID, _MIN, _STEP, _COUNT      any first number
  *   Slurm, within a job    SLURM_PROCID, SLURM_NTASKS                    from 0
@@ -11,8 +11,7 @@
  *   GitLab                 CI_NODE_INDEX, CI_NODE_TOTAL                  from 1
  *   Buildkite              BUILDKITE_PARALLEL_JOB, _COUNT                from 0
  *   CircleCI               CIRCLE_NODE_INDEX, CIRCLE_NODE_TOTAL          from 0
- *   Azure                  SYSTEM_JOBPOSITIONINPHASE, SYSTEM_TOTALJOBSINPHASE  from 1
- */
+ *   Azure                  SYSTEM_JOBPOSITIONINPHASE, SYSTEM_TOTALJOBSINPHASE  from 1 */
 #include "qa/suite/private.h"
 
 #include <ctype.h>
@@ -23,7 +22,7 @@
 enum { MOST_SHARDS = 99999 };
 
 static const struct scheduler_env {
-    const char *name, *index, *count; /* count NULL: --shard auto/N says it */
+    const char *name, *index, *count; /* count NULL: given by --shard auto/N */
     int first;                        /* its first index */
 } schedulers[] = {
     {"Slurm's array", "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", 0},
@@ -36,9 +35,9 @@ static const struct scheduler_env {
 };
 enum { SLURM_ARRAY, SLURM_TASKS, SCHEDULERS = sizeof schedulers / sizeof *schedulers };
 
-/* ---- which one ----------------------------------------------------------------------------------- */
+/* ---- the shard of this process ------------------------------------------------------------------- */
 
-/* The number in a variable.  0: it is not set; -1: it is none, and *e says so. */
+/* Reads the number in a variable. Returns 0 if it is not set; -1 with *e if it is not a number. */
 static int read_number(const char *variable, int *out, struct err *e)
 {
     const char *text = getenv(variable);
@@ -53,7 +52,8 @@ static int read_number(const char *variable, int *out, struct err *e)
     return 1;
 }
 
-/* Array jobs count from any number in any steps: 3, 5, 7 are three tasks. */
+/* Computes the index within an array job, whose task numbers start anywhere and may have steps: 3, 5, 7 are
+ * three tasks. */
 static int slurm_array(int *index, struct err *e)
 {
     int least = 0, step = 1;
@@ -69,7 +69,7 @@ static int slurm_array(int *index, struct err *e)
     return 0;
 }
 
-/* 1: this scheduler has said it; 0: it is not there. */
+/* Reads the variables of one scheduler. Returns 1 if they determine the shard; 0 if they are not set. */
 static int ask_scheduler(int which, int given, struct shard *out, struct err *e)
 {
     const struct scheduler_env *k = &schedulers[which];
@@ -92,8 +92,8 @@ static int ask_scheduler(int which, int given, struct shard *out, struct err *e)
     return 1;
 }
 
-/* A job of one task says nothing; two schedulers must agree.  Within an array job Slurm's task numbers are
- * those of the array's task. */
+/* Finds the scheduler that sets the shard. One with a single task counts only if no other is found; all
+ * others must agree. Within an array job, SLURM_PROCID is ignored. */
 static int find_scheduler(int given, struct shard *out, struct err *e)
 {
     *out = (struct shard){0};
@@ -133,7 +133,7 @@ int shard_find(const char *text, struct shard *out, struct err *e)
     return 0;
 }
 
-/* ---- its tests ----------------------------------------------------------------------------------- */
+/* ---- the tests of the shard ---------------------------------------------------------------------- */
 
 static uint64_t fnv1a(uint64_t h, const char *s)
 {
@@ -165,11 +165,11 @@ static int longest_first(const void *a, const void *b)
     const struct timed *x = a, *y = b;
     if (x->seconds < y->seconds || x->seconds > y->seconds)
         return x->seconds < y->seconds ? 1 : -1;
-    return (x->t > y->t) - (x->t < y->t); /* file order */
+    return (x->t > y->t) - (x->t < y->t); /* order of the file */
 }
 
-/* Distributes all tests of the suite, so that a shard does not depend on other conditions.  A test without
- * a duration counts as the average. */
+/* Distributes all tests of the suite, including unselected ones, so that the shards do not depend on other
+ * conditions. A test without a duration counts as the average. */
 static int by_time(struct suite *s, const char *path, const struct shard *shard, struct err *e)
 {
     struct earlier p;

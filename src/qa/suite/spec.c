@@ -1,4 +1,4 @@
-/* spec.c - see private.h: a test as a Markdown file.
+/* spec.c - reads a test specification, a Markdown file with a YAML front matter.
  *
  *     ---
  *     id: auth-gating
@@ -15,9 +15,8 @@
  *     - FAIL if ...
  *     - PASS only if ...
  *
- * The sections become one task for the agent: to judge by the screen alone, and to start its answer with a
- * verdict.
- */
+ * The sections become one task for the agent, which also tells it to judge only by the screen and to begin
+ * its answer with a verdict. */
 #include "qa/suite/private.h"
 
 #include "base/file.h"
@@ -53,7 +52,7 @@ static int read_viewport(struct suite_reader *r, const struct key *k, void *memb
     return keys_read(r, r->n, sides, 1, "a viewport has", member);
 }
 
-/* Names of secrets.  Anything else may be the secret itself, so no message shows it. */
+/* Names of secrets. A message never shows any other value, because it may be the secret itself. */
 #define CREDENTIALS                                                                                          \
     "names of secrets in capital letters, as [USER, PASSWORD]; their values come from environment "          \
     "variables of the same names"
@@ -86,13 +85,13 @@ static const struct key keys[] = {
     {"url", 1, read_url, AT(url), 0, 0},
     {"timeout_s", 1, key_number, AT(seconds), 0.1, 1e6},
     {"viewport", 1, read_viewport, 0, 0, 0},
-    {"backend", 1, NULL, 0, 0, 0}, /* which driver other tools use; ignored */
+    {"backend", 1, NULL, 0, 0, 0}, /* used by other tools to select a driver; ignored */
     {"credentials", 1, read_credentials, 0, 0, 0},
     {0},
 };
 
-/* The keys between two lines of "---".  YAML knows the first of them, too; it stays, so that line numbers
- * are right. */
+/* Reads the keys between two "---" lines. The first of them is part of YAML; it stays, so that line numbers
+ * are correct. */
 static int read_head(struct suite_reader *r, const char *text, size_t len, const char *path, struct spec *p)
 {
     struct doc *y = doc_parse(text, len, path, r->e);
@@ -121,7 +120,7 @@ static const struct {
     [OTHERS] = {"", ""},
 };
 
-/* The section that a line starts, or -1. */
+/* Returns the section that a line starts, or -1. */
 static int heading(const char *line, size_t len)
 {
     if (len < 3 || strncmp(line, "## ", 3) != 0)
@@ -143,7 +142,7 @@ static int heading(const char *line, size_t len)
 static void split_sections(const char *p, struct buf parts[SECTIONS])
 {
     int now = TITLE;
-    bool fenced = false; /* in a code block, where ## is no heading */
+    bool fenced = false; /* in a code block, where ## does not start a section */
     for (const char *next; *p; p = next) {
         size_t len = strcspn(p, "\n");
         next = p + len + (p[len] == '\n');
@@ -207,7 +206,7 @@ static int read_body(struct suite_reader *r, const char *text, const char *path,
 
 /* ---- the file ------------------------------------------------------------------------------------ */
 
-/* The line of "---" that ends the front matter, or NULL. */
+/* Returns the "---" line that ends the front matter, or NULL. */
 static const char *head_end(const char *text)
 {
     for (const char *p = strchr(text, '\n'); p; p = strchr(p, '\n')) {

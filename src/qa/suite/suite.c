@@ -1,8 +1,7 @@
-/* suite.c - see suite.h and private.h.
+/* suite.c - reads a suite file: the suite, its tests, combinations and ids.
  *
  * The keys of a test are read in this order: matrix, seed, id, vars (each may use earlier ones), task or
- * spec, the rest.
- */
+ * spec, the rest. */
 #include "qa/suite/private.h"
 
 #include "base/file.h"
@@ -43,8 +42,8 @@ static int check_names(struct suite_reader *r, const struct doc_node *vars)
     return 0;
 }
 
-/* The suite's variables in their order, overridden by the test's, then the test's others.  Axes are set
- * already. */
+/* Sets the suite's variables in their order, overridden by the test's, then the test's others. Axes are
+ * already set. */
 static int read_vars(struct suite_reader *r, const struct doc_node *suite, const struct doc_node *test)
 {
     const struct doc_node *all = doc_get(suite, "vars"), *own = doc_get(test, "vars");
@@ -107,11 +106,11 @@ static int set_id(struct suite_reader *r, const struct doc_node *n, const char *
         return fault_at(r, n, "expected an id of at most %d letters, digits and . _ -, not '%.40s'",
                         SUITE_MAX_ID, id);
     r->t->id = id;
-    vars_set(&r->vars, "id", id); /* cannot be too many yet */
+    vars_set(&r->vars, "id", id); /* never too many at this point */
     return 0;
 }
 
-/* With a matrix and no variable in the id: ID-1, ID-2 ... */
+/* Reads an id. With a matrix and no variable in the id, it is numbered: ID-1, ID-2 ... */
 static int read_id(struct suite_reader *r, const struct doc_node *test, const char *id, long which)
 {
     const struct doc_node *n = doc_get(test, "id"), *matrix = doc_get(test, "matrix");
@@ -142,7 +141,7 @@ static int read_spec(struct suite_reader *r, const struct doc_node *test, struct
     return 0;
 }
 
-/* Task, timeout, display and secrets from a spec; the test's own keys override them. */
+/* Copies task, timeout, display and secrets from a spec; the test's own keys override them. */
 static int use_spec(struct suite_reader *r, const struct doc_node *test, const struct spec *p)
 {
     struct test *t = r->t;
@@ -181,7 +180,7 @@ static int use_spec(struct suite_reader *r, const struct doc_node *test, const s
     return 0;
 }
 
-/* Every {{NAME}} in the task is one of the test's secrets: it would be typed as it is otherwise. */
+/* Checks that every {{NAME}} in the task is one of the test's secrets; any other would be typed literally. */
 static int check_secret_names(struct suite_reader *r, const struct doc_node *at, const char *task)
 {
     static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
@@ -217,7 +216,7 @@ static int read_test(struct suite_reader *r, const struct doc_node *suite, const
     if (spec.url && !vars_get(&r->vars, "url", 3) && vars_set(&r->vars, "url", spec.url))
         return fault_at(r, test, "expected at most %d variables", SUITE_MAX_VARS);
     if (!t->id)
-        vars_set(&r->vars, "id", ""); /* its mistake is noted already */
+        vars_set(&r->vars, "id", ""); /* its mistake is already recorded */
     r->n = task;
     if (task && part_read(r, value_text(r, task, VALUE_STRICT, &t->task)))
         return -1;
@@ -275,16 +274,16 @@ static int check_unique_ids(struct suite_reader *r)
         const json_t *line = json_object_get(taken, t->id);
         struct doc_node at = {.key = (char[]){"id"}, .line = t->line};
         if (line)
-            rc = part_read(r, fault_at(r, &at, "the id '%s' is taken by the test on line %d%s", t->id,
+            rc = part_read(r, fault_at(r, &at, "the id '%s' is already used by the test on line %d%s", t->id,
                                        (int)json_integer_value(line),
-                                       *t->matrix ? "; a matrix wants one like id: \"{page}-{seed}\"" : ""));
+                                       *t->matrix ? "; a matrix needs an id such as \"{page}-{seed}\"" : ""));
         json_object_set_new(taken, t->id, json_integer(t->line));
     }
     json_decref(taken);
     return rc;
 }
 
-/* The suite's own keys, and as a draft its keys for tests. */
+/* Reads the suite's own keys, and its keys for tests as a draft. */
 static int read_suite(struct suite_reader *r, const struct doc_node *suite)
 {
     struct test *draft = xmalloc(1, sizeof *draft);
@@ -327,7 +326,7 @@ static int read_root(struct suite_reader *r)
     return check_unique_ids(r);
 }
 
-/* Path, folder (absolute, since commands run elsewhere) and default name. */
+/* Sets path, directory (absolute, because commands run in others) and default name. */
 static void set_path(struct suite *s, const char *path)
 {
     static const char *const none[] = {NULL};
@@ -384,8 +383,8 @@ static struct suite *read_file(const char *path, json_t *faults, struct err *e)
             e->kind = ERR_USAGE;
         return NULL;
     }
-    struct suite *s =
-        suite_parse_all(text, len, in ? "stdin" : path, faults, e); /* a name in the current folder */
+    /* for stdin, a file name in the current directory */
+    struct suite *s = suite_parse_all(text, len, in ? "stdin" : path, faults, e);
     free(text);
     return s;
 }

@@ -1,14 +1,13 @@
-/* suite.h - reads a suite of tests from YAML and selects which of them run.
+/* suite.h - reads a test suite from a YAML file and selects the tests to run.
  *
  *     struct suite *s = suite_read("suite.yaml", &e);      "suite.yaml:12: key 'kind': expected ..., not 'x'"
  *     suite_select(s, &selection, &e);
  *     for (int i = 0; i < s->n; i++)
  *         if (s->tests[i].selected) ...
  *
- * Tests inherit keys from their suite, variables {name} are expanded, and an entry with a matrix becomes
- * one test for each combination.  All texts belong to the suite until suite_free().  suite_keys_help
- * documents the keys.
- */
+ * Tests inherit keys from their suite, variables {name} are expanded, and an entry with a matrix becomes one
+ * test for each combination. All texts belong to the suite until suite_free(). suite_keys_help documents the
+ * keys. */
 #ifndef HOLORUN_QA_SUITE_SUITE_H
 #define HOLORUN_QA_SUITE_SUITE_H
 
@@ -27,8 +26,8 @@ enum {
     SUITE_MAX_TAGS = 16,
     SUITE_MAX_COMMANDS = 32
 };
-enum { SUITE_MOST_ENV = 128 /* variables of a test, those of its vars included */ };
-enum { SUITE_MAX_FRAMES = 8 /* that a judge sees */ };
+enum { SUITE_MOST_ENV = 128 /* variables of a test, including those of its vars */ };
+enum { SUITE_MAX_FRAMES = 8 /* frames that a judge sees */ };
 enum { SUITE_MAX_BYTES = 1 << 20, SUITE_MAX_NODES = 100000, SUITE_MAX_TEXT = 64 << 10, SUITE_MAX_ID = 100 };
 
 enum check_kind {
@@ -41,11 +40,11 @@ enum check_kind {
     CHECK_REGION,    /* png, area [x, y, w, h], max_diff, tolerance */
     CHECK_CLIPBOARD, /* match: PCRE2 on the text that can be pasted */
     CHECK_ELEMENT,   /* of the accessibility tree: name, role, window, content, state; PCRE2 */
-    CHECK_TEXT,      /* text: a model is asked whether it is visible, or the embedded one reads the screen */
-    CHECK_JUDGE,     /* ask: a model is asked in a session of its own; passes, frames */
+    CHECK_TEXT,      /* text: is visible, as answered by a model, or read by the embedded one */
+    CHECK_JUDGE,     /* ask: answered by a model in a session of its own; passes, frames */
 };
 const char *check_kind_name(enum check_kind k); /* "shell" */
-/* How much an answer of it proves: the agent's own words confirm nothing, a model may be wrong. */
+/* How strong the evidence is: the agent's own words confirm nothing, a model may be wrong. */
 enum evidence { BY_CLAIM, BY_MODEL, BY_PROOF };
 enum evidence check_evidence(enum check_kind k);
 
@@ -59,95 +58,98 @@ struct check {
     const char *sha256;                   /* of a file, 64 lower-case hex digits; or NULL */
     int area[4], port;                    /* of a region; w 0: the whole screen */
     double max_diff;                      /* fraction of pixels; 0.01 */
-    /* How long it is retried, or may take.  Default: window, file, process, port, region 5; text, judge
-     * 600; shell, answer 0 (run once). */
+    /* Seconds to retry, or the time limit. Default: window, file, process, port, region 5; text, judge 600;
+     * shell, answer 0 (run once). */
     double seconds;
-    int tolerance;      /* per channel; 16 */
-    int passes, frames; /* of a judge; 1 and 1 */
-    bool absent;        /* inverts it: window, file, process, port, text */
+    int tolerance;      /* per colour channel; 16 */
+    int passes, frames; /* of a judge; default 1 and 1 */
+    bool absent;        /* inverts the check: window, file, process, port, text */
     bool primary;       /* of a clipboard: the selection that the middle button pastes */
-    bool reading;       /* of a text: the embedded model reads the screen, no model is asked */
-    bool always;        /* when: always; else it runs only if the agent finished by itself */
+    bool reading;       /* of a text: read by the embedded model, without asking a model */
+    bool always;        /* when: always; false: runs only if the agent finished without being stopped */
 };
 
 struct test {
     const char *id, *suite; /* unique in the suite; the suite's name */
     int line;
-    const char *task;                                        /* expanded; of a spec: its sections */
+    const char *task;                                        /* expanded; for a spec: its sections */
     const char *spec;                                        /* path, or NULL */
-    const char *display, *wm, *home, *dir;                   /* desk.h; absolute, or NULL */
+    const char *display, *wm, *home, *dir;                   /* see desk.h; absolute, or NULL */
     const char *const *env, *const *setup, *const *teardown; /* ended by NULL; "NAME=value"; shell commands */
     const char *const *matrix;  /* "page=click-test": its combination; ended by NULL */
     const char *start, *window; /* command of the program under test, and the title to wait for; or NULL */
     double start_timeout;       /* seconds */
-    int steps, retries, attempts, validator; /* 0: the command line or the dialect decides; retries: -1 */
-    double timeout;                          /* seconds for the agent; 0: the command line decides */
+    int steps, retries, attempts, validator; /* 0: from the command line or the dialect; retries: -1 */
+    double timeout;                          /* seconds for the agent; 0: from the command line */
     uint64_t seed;
-    const char *recording;               /* of `holorun record`, played in place of a model; NULL: none */
-    const char *policy, *const *secrets; /* as in `run`; policy NULL: none; secrets ended by NULL */
+    /* file of `holorun record`, replayed instead of a model; NULL: none */
+    const char *recording;
+    const char *policy, *const *secrets; /* as in `run`; policy NULL: none; secrets NULL-terminated */
     const char *tags[SUITE_MAX_TAGS + 1];
     bool expect_fail, expect_infeasible;
     struct check checks[SUITE_MAX_CHECKS];
     int n_checks;
-    struct check waits[SUITE_MAX_WAITS]; /* hold before the agent starts */
+    struct check waits[SUITE_MAX_WAITS]; /* must hold before the agent starts */
     int n_waits;
-    bool selected; /* by suite_select(); before it all are */
+    bool selected; /* set by suite_select(); before that all tests are selected */
 };
 
-/* Whether it runs on a private desktop; else on an existing display. */
+/* Returns whether it runs on a private desktop; false: on an existing display. */
 bool test_owns_desktop(const struct test *t);
 
 struct shard {
-    int which, of;    /* from 1; of 0: the whole suite */
-    const char *from; /* the scheduler that said it; NULL: the command line */
+    int which, of;    /* from 1; number of shards, 0: the whole suite */
+    const char *from; /* the scheduler that determined it; NULL: the command line */
 };
 
 struct suite {
-    const char *name, *path, *dir; /* dir: folder of the file, in which commands run */
-    const char *const *setup, *const *teardown, *const *env; /* once, without a display */
-    int flaky_max; /* more flaky tests than this: exit code 5; SUITE_MAX_TESTS: no limit */
+    const char *name, *path, *dir; /* dir: directory of the file, in which commands run */
+    const char *const *setup, *const *teardown, *const *env; /* run once, without a display */
+    int flaky_max; /* more flaky tests than this cause exit code 5; SUITE_MAX_TESTS: no limit */
     struct test *tests;
     int n;
-    struct shard shard;  /* by suite_select() */
+    struct shard shard;  /* set by suite_select() */
     struct arena *arena; /* owns all texts */
 };
 
-/* path "-": stdin, treated as a file in the current folder. */
+/* Reads a suite. path "-": stdin, as if it were a file in the current directory. */
 struct suite *suite_read(const char *path, struct err *e);
-/* Goes on after mistakes, which become keys of `faults`; NULL: nothing could be read. */
+/* Reads a suite and continues after mistakes, which become keys of `faults`. Returns NULL if nothing could be
+ * read. */
 struct suite *suite_check(const char *path, json_t *faults);
-/* Relative paths, of specs as well, start in the folder of `path`. */
+/* Parses a suite. Relative paths, also in specs, are relative to the directory of `path`. */
 struct suite *suite_parse(const char *text, size_t len, const char *path, struct err *e);
 struct suite *suite_parse_all(const char *text, size_t len, const char *path, json_t *faults, struct err *e);
-void suite_free(struct suite *s); /* NULL is fine */
+void suite_free(struct suite *s); /* s may be NULL */
 
-/* Which tests run: those that meet all conditions. */
+/* The conditions that selected tests meet, all of them. */
 struct suite_selection {
-    const char *const *only; /* ids (with * and ?) or "tag:NAME", ended by NULL: any of them; NULL: all */
-    /* "2/5", from 1: FNV-1a (64 bits) of the id modulo 5 is 1; "auto", "auto/5": as a scheduler's variables
-     * say (shard.c). */
+    const char *const *only; /* ids (with * and ?) or "tag:NAME", NULL-terminated: any of them; NULL: all */
+    /* "2/5", from 1: FNV-1a (64 bits) of the id modulo 5 is 1; "auto", "auto/5": from a scheduler's variables
+     * (shard.c). */
     const char *shard;
-    /* results.json of an earlier run: shards of equal duration instead, each test, longest first, going
-     * into the shard with the least time; NULL: by hash. */
+    /* results.json of an earlier run: makes shards of equal duration by assigning each test, the longest
+     * first, to the shard with the least time; NULL: by hash. */
     const char *shard_times;
-    const char *rerun_failed; /* results.json of an earlier run: only tests that did not pass in it */
+    const char *rerun_failed; /* results.json of an earlier run: selects only tests that did not pass in it */
 };
-/* Returns how many are selected, perhaps 0; -1: an invalid selection. */
+/* Selects tests. Returns their number, possibly 0; -1 for an invalid selection. */
 int suite_select(struct suite *s, const struct suite_selection *c, struct err *e);
 
-/* Of names, tasks and checks of all tests: results of two runs belong together when it is the same. */
+/* Returns a hash of names, tasks and checks of all tests: the results of two runs belong together if it is
+ * equal. */
 uint64_t suite_hash(const struct suite *s);
 
-/* Warns on stderr of tests that only a model or the agent itself decides. */
+/* Warns on stderr about tests that only a model or the agent itself decides. */
 void suite_warn(const struct suite *s);
 
-/* Lists the selected tests: a line each, or one JSON object. */
+/* Lists the selected tests: one line each, or one JSON object. */
 void suite_print(FILE *f, const struct suite *s, bool json);
 
-/* Lists the keys of `faults` (suite_check) by line, with their number; s may be NULL.  Returns the number. */
+/* Lists the keys of `faults` (suite_check) by line, and their number; s may be NULL. Returns the number. */
 int suite_print_mistakes(json_t *faults, const char *path, const struct suite *s, bool json);
 
-/* The keys of a suite, formatted as `details` of a command (help.c). */
+/* The documentation of the keys, formatted as the `details` of a command (help.c). */
 extern const char suite_keys_help[];
 
 #endif

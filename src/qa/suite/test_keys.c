@@ -1,8 +1,7 @@
-/* test_keys.c - see private.h: the keys of suite and test.
+/* test_keys.c - reads the keys of suites and tests.
  *
  * A suite's key applies to all its tests; a test's own key overrides it, or adds to it (env, secrets, tags,
- * checks).
- */
+ * checks). */
 #include "qa/suite/private.h"
 
 #include <ctype.h>
@@ -12,14 +11,14 @@
 #include <unistd.h>
 
 enum {
-    SUITE = 1, /* a default for the tests, too */
+    SUITE = 1, /* also as a default for the tests */
     TEST = 2,
     ADDS = 4,
-    FIRST = 8, /* suite.c reads it, before the others */
-    OWN = 16,  /* of the suite itself, no default for its tests */
+    FIRST = 8, /* read by suite.c, before the others */
+    OWN = 16,  /* of the suite itself, not a default for its tests */
 };
 
-/* "xvfb:1280x720" or ":0" */
+/* Returns whether a text is a display: "xvfb:1280x720" or ":0". */
 static bool is_display(const char *s)
 {
     int w = 0, h = 0, end = 0;
@@ -43,7 +42,7 @@ static int read_display(struct suite_reader *r, const struct key *k, void *membe
     return rc;
 }
 
-/* A file or folder, relative to the suite; the suite's setup may still create it. */
+/* Reads a path relative to the suite, of a file or directory that the suite's setup may still create. */
 static int read_path(struct suite_reader *r, const struct key *k, void *member)
 {
     const char **path = member;
@@ -103,7 +102,7 @@ static bool env_name(const char *s)
     return n && !s[n] && !isdigit((unsigned char)*s) && n <= 100;
 }
 
-/* Replaces an earlier value of the same name. */
+/* Adds a variable, replacing an earlier value of the same name. */
 static int put_env(struct suite_reader *r, const char *name, const char *value)
 {
     int at = value_find_name(r->env, r->n_env, name, strlen(name));
@@ -114,7 +113,7 @@ static int put_env(struct suite_reader *r, const char *name, const char *value)
     return 0;
 }
 
-/* The mistake in the name of a variable, or NULL. */
+/* Returns the mistake in a variable's name, or NULL. */
 static const char *env_fault(const char *name)
 {
     if (!env_name(name) || !strncmp(name, "HOLORUN_", 8))
@@ -146,7 +145,8 @@ static int read_env(struct suite_reader *r, const struct key *k, void *member)
     return 0;
 }
 
-/* NAME=env:VARIABLE or NAME=file:PATH.  Anything else may be the secret itself, so no message shows it. */
+/* Adds NAME=env:VARIABLE or NAME=file:PATH. A message never shows any other value, because it may be the
+ * secret itself. */
 static int add_secret(struct suite_reader *r, const struct doc_node *n)
 {
     const char *text;
@@ -207,14 +207,15 @@ static int read_expect(struct suite_reader *r, const struct key *k, void *member
     return 0;
 }
 
-/* Checks that hold before the agent starts: not by a model, not of its answer; 30 s unless they say. */
+/* Adds a check that must hold before the agent starts. A check by a model or of the answer is not allowed;
+ * default 30 s. */
 static int add_wait(struct suite_reader *r, const struct doc_node *one)
 {
     struct check *c = &r->t->waits[r->t->n_waits];
     if (keys_read_check(r, one, c))
         return -1;
     if (c->kind == CHECK_ANSWER || c->kind == CHECK_JUDGE || (c->kind == CHECK_TEXT && !c->reading))
-        return fault_at(r, one, "expected what can be waited for before the agent starts, not %s",
+        return fault_at(r, one, "expected a check that can pass before the agent starts, not %s",
                         check_kind_name(c->kind));
     if (!doc_get(one, "seconds"))
         c->seconds = 30;
@@ -225,7 +226,7 @@ static int add_wait(struct suite_reader *r, const struct doc_node *one)
 static int read_waits(struct suite_reader *r, const struct key *k, void *member)
 {
     const struct doc_node *list = r->n;
-    r->t->n_waits = 0; /* a test's own take the place of its suite's */
+    r->t->n_waits = 0; /* a test's own list replaces the suite's */
     for (const struct doc_node *one = each_first(list); one; one = each_next(list, one)) {
         r->n = list;
         if (r->t->n_waits == SUITE_MAX_WAITS)
@@ -359,7 +360,7 @@ void keys_finish(struct suite_reader *r)
         size_t at = strlen(name);
         for (const char *p = r->vars.names[i]; *p; p++)
             name[at++] = (char)toupper((unsigned char)*p);
-        put_env(r, name, r->vars.values[i]); /* cannot be too many */
+        put_env(r, name, r->vars.values[i]); /* never too many */
     }
     r->t->env = arena_list(r->s->arena, r->env, r->n_env);
     r->t->secrets = arena_list(r->s->arena, r->secrets, r->n_secrets);

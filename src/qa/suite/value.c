@@ -1,5 +1,4 @@
-/* value.c - see private.h: one value of a suite with its variables expanded, or a message about what was
- * expected. */
+/* value.c - reads one value of a suite: expands its variables, or reports the expected type. */
 #include "qa/suite/private.h"
 
 #include "base/buf.h"
@@ -187,7 +186,7 @@ const struct key *key_find(struct suite_reader *r, const struct key *table, unsi
     const char *names[64];
     struct buf all;
     int n = 0;
-    bool elsewhere = false; /* in this file it belongs to something else */
+    bool elsewhere = false; /* in this file it is part of another word */
     buf_init(&all, 400);
     for (const struct key *k = table; k->name; k++) {
         elsewhere = elsewhere || (!(k->where & where) && !strcmp(k->name, r->n->key));

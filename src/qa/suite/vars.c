@@ -1,8 +1,7 @@
-/* vars.c - see private.h.
+/* vars.c - variables of a suite and their expansion.
  *
  * Only {lower_case_names} are variables, so that other braces (awk, JSON, patterns, {{SECRET}}) need no
- * escape.  Values are not expanded again.
- */
+ * escaping. Values are not expanded again. */
 #include "qa/suite/private.h"
 
 #include <stdio.h>
@@ -10,7 +9,7 @@
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyz", more[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
 
-/* Length of the name at p, 0: none. */
+/* Returns the length of the name at p; 0: none. */
 static size_t name_at(const char *p)
 {
     size_t n = *p && strchr(letters, *p) ? strspn(p, more) : 0;

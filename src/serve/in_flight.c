@@ -1,5 +1,5 @@
-/* flights.c - see flights.h. */
-#include "serve/flights.h"
+/* in_flight.c - tracks requests in flight and detects disconnected clients; see in_flight.h. */
+#include "serve/in_flight.h"
 
 #include "base/clock.h"
 #include "base/flag.h"
@@ -11,16 +11,16 @@
 
 enum { LOOK_MS = 20 };
 
-struct flights {
+struct in_flight {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t watcher;
-    struct flight *first;
+    struct in_flight_request *first;
     int n, most;
     bool closed, over;
 };
 
-/* Whether the other side has closed its connection. */
+/* Returns whether the client has closed its connection. */
 static bool hung_up(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLRDHUP};
@@ -29,11 +29,11 @@ static bool hung_up(int fd)
 
 static void *watch(void *arg)
 {
-    struct flights *f = arg;
+    struct in_flight *f = arg;
     pthread_mutex_lock(&f->lock);
     while (!f->over) {
         struct timespec until;
-        for (struct flight *x = f->first; x; x = x->next)
+        for (struct in_flight_request *x = f->first; x; x = x->next)
             if (!flag_up(&x->c->gone) && hung_up(x->fd))
                 completion_gone(x->c);
         until = clock_after(CLOCK_REALTIME, LOOK_MS);
@@ -46,18 +46,18 @@ static void *watch(void *arg)
     return NULL;
 }
 
-struct flights *flights_new(int most)
+struct in_flight *in_flight_new(int most)
 {
-    struct flights *f = xcalloc(1, sizeof *f);
+    struct in_flight *f = xcalloc(1, sizeof *f);
     f->most = most;
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->changed, NULL);
     if (pthread_create(&f->watcher, NULL, watch, f))
-        die(ERR_ENV, "cannot start a thread");
+        die(ERR_ENV, "cannot start the thread that monitors clients");
     return f;
 }
 
-void flights_free(struct flights *f)
+void in_flight_free(struct in_flight *f)
 {
     if (!f)
         return;
@@ -71,12 +71,12 @@ void flights_free(struct flights *f)
     free(f);
 }
 
-bool flights_add(struct flights *f, struct flight *x, struct completion *c, int fd)
+bool in_flight_add(struct in_flight *f, struct in_flight_request *x, struct completion *c, int fd)
 {
     pthread_mutex_lock(&f->lock);
     bool fits = !f->closed && f->n < f->most;
     if (fits) {
-        *x = (struct flight){.next = f->first, .c = c, .fd = fd};
+        *x = (struct in_flight_request){.next = f->first, .c = c, .fd = fd};
         if (f->first)
             f->first->prev = x;
         f->first = x;
@@ -87,7 +87,7 @@ bool flights_add(struct flights *f, struct flight *x, struct completion *c, int 
     return fits;
 }
 
-void flights_remove(struct flights *f, struct flight *x)
+void in_flight_remove(struct in_flight *f, struct in_flight_request *x)
 {
     pthread_mutex_lock(&f->lock);
     *(x->prev ? &x->prev->next : &f->first) = x->next;
@@ -97,7 +97,7 @@ void flights_remove(struct flights *f, struct flight *x)
     pthread_mutex_unlock(&f->lock);
 }
 
-void flights_move(struct flights *f, struct flight *from, struct flight *to)
+void in_flight_move(struct in_flight *f, struct in_flight_request *from, struct in_flight_request *to)
 {
     pthread_mutex_lock(&f->lock);
     *to = *from;
@@ -107,14 +107,14 @@ void flights_move(struct flights *f, struct flight *from, struct flight *to)
     pthread_mutex_unlock(&f->lock);
 }
 
-void flights_close(struct flights *f)
+void in_flight_close(struct in_flight *f)
 {
     pthread_mutex_lock(&f->lock);
     f->closed = true;
     pthread_mutex_unlock(&f->lock);
 }
 
-bool flights_closed(struct flights *f)
+bool in_flight_closed(struct in_flight *f)
 {
     pthread_mutex_lock(&f->lock);
     bool closed = f->closed;
@@ -122,7 +122,7 @@ bool flights_closed(struct flights *f)
     return closed;
 }
 
-int flights_count(struct flights *f)
+int in_flight_count(struct in_flight *f)
 {
     pthread_mutex_lock(&f->lock);
     int n = f->n;
@@ -130,25 +130,25 @@ int flights_count(struct flights *f)
     return n;
 }
 
-int flights_resting(struct flights *f)
+int in_flight_paused(struct in_flight *f)
 {
     int n = 0;
     pthread_mutex_lock(&f->lock);
-    for (struct flight *x = f->first; x; x = x->next)
-        n += flag_value(&x->c->resting);
+    for (struct in_flight_request *x = f->first; x; x = x->next)
+        n += flag_value(&x->c->waiting);
     pthread_mutex_unlock(&f->lock);
     return n;
 }
 
-int flights_end(struct flights *f, enum flights_end how)
+int in_flight_end(struct in_flight *f, enum in_flight_end how)
 {
     pthread_mutex_lock(&f->lock);
-    for (struct flight *x = f->first; x; x = x->next) {
-        if (how == FLIGHTS_FREEZE) {
-            completion_freeze(x->c);
+    for (struct in_flight_request *x = f->first; x; x = x->next) {
+        if (how == IN_FLIGHT_PAUSE) {
+            completion_pause(x->c);
             continue;
         }
-        x->c->aborted = x->c->aborted || how == FLIGHTS_ABORT;
+        x->c->aborted = x->c->aborted || how == IN_FLIGHT_ABORT;
         completion_gone(x->c);
     }
     int n = f->n;

@@ -1,5 +1,5 @@
-/* driver.c - see driver.h. */
-#include "screen/driver.h"
+/* input_owner.c - holds the input of a display through an X selection; see input_owner.h. */
+#include "screen/input_owner.h"
 
 #include "base/clock.h"
 #include "screen/xtrap.h"
@@ -15,12 +15,12 @@
 
 enum {
     STAT_BYTES = 4096,
-    STAT_BORN = 22,   /* field of /proc/PID/stat, counted from 1 */
-    LEAVING_MS = 500, /* until the server has noticed that an owner is gone */
+    STAT_START = 22,  /* field of /proc/PID/stat, counted from 1 */
+    LEAVING_MS = 500, /* time for the server to notice that an owner has exited */
     RETRY_MS = 10,
 };
 
-uint64_t driver_born(pid_t pid)
+uint64_t process_start_ticks(pid_t pid)
 {
     char path[64], text[STAT_BYTES];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
@@ -31,13 +31,13 @@ uint64_t driver_born(pid_t pid)
     if (n <= 0)
         return 0;
     text[n] = 0;
-    const char *p = strrchr(text, ')'); /* the name before it may contain any character */
-    for (int field = 2; p && field < STAT_BORN; field++)
+    const char *p = strrchr(text, ')'); /* the process name before it may contain any character */
+    for (int field = 2; p && field < STAT_START; field++)
         p = strchr(p + 1, ' ');
     return p ? strtoull(p, NULL, 10) : 0;
 }
 
-/* "HOST pid:[4026531836]" */
+/* Writes host and process namespace, for example "HOST pid:[4026531836]". */
 static void describe_place(char out[128])
 {
     char host[64] = "?", space[48] = "?";
@@ -47,16 +47,16 @@ static void describe_place(char out[128])
     snprintf(out, 128, "%s %s", host, space);
 }
 
-/* false: nobody drives the display. */
-static bool read_owner(Display *dpy, Atom name, struct driver *out)
+/* Reads the owner of the selection. Returns false if there is none. */
+static bool read_owner(Display *dpy, Atom name, struct input_owner *out)
 {
     Window owner = XGetSelectionOwner(dpy, name);
     unsigned char *text = NULL;
     unsigned long n = 0, left;
     Atom type;
     int format, pid = 0;
-    unsigned long long born = 0;
-    *out = (struct driver){0};
+    unsigned long long ticks = 0;
+    *out = (struct input_owner){0};
     if (!owner)
         return false;
     struct xtrap t;
@@ -64,9 +64,9 @@ static bool read_owner(Display *dpy, Atom name, struct driver *out)
     XGetWindowProperty(dpy, owner, name, 0, 64, False, XA_STRING, &type, &format, &n, &left, &text);
     bool gone = xtrap_end(&t) == BadWindow;
     if (text && type == XA_STRING &&
-        sscanf((char *)text, "%d %llu %127[^\n]", &pid, &born, out->where) == 3) {
+        sscanf((char *)text, "%d %llu %127[^\n]", &pid, &ticks, out->where) == 3) {
         out->pid = pid;
-        out->born = born;
+        out->start_ticks = ticks;
     }
     if (text)
         XFree(text);
@@ -78,15 +78,16 @@ static Window make_owner(Display *dpy, Atom name)
     char where[128], text[200];
     describe_place(where);
     int n = snprintf(text, sizeof text, "%d %llu %s", (int)getpid(),
-                     (unsigned long long)driver_born(getpid()), where);
+                     (unsigned long long)process_start_ticks(getpid()), where);
     Window own =
         XCreateWindow(dpy, DefaultRootWindow(dpy), -1, -1, 1, 1, 0, 0, InputOnly, CopyFromParent, 0, NULL);
     XChangeProperty(dpy, own, name, XA_STRING, 8, PropModeReplace, (unsigned char *)text, n);
     return own;
 }
 
-/* With the server grabbed, so that no other process does the same in between. */
-static bool take_free(Display *dpy, Atom name, Window *own, struct driver *other)
+/* Acquires the selection if it is free. The server is grabbed so that no other process does the same in
+ * between. */
+static bool acquire_if_free(Display *dpy, Atom name, Window *own, struct input_owner *other)
 {
     XGrabServer(dpy);
     bool taken = read_owner(dpy, name, other);
@@ -99,22 +100,23 @@ static bool take_free(Display *dpy, Atom name, Window *own, struct driver *other
     return !taken;
 }
 
-int driver_take(Display *dpy, const char *display, Window *own, struct err *e)
+int input_owner_acquire(Display *dpy, const char *display, Window *own, struct err *e)
 {
-    struct driver other;
+    struct input_owner other;
     if (*own)
         return 0;
     Atom name = XInternAtom(dpy, NAME, False);
-    for (int64_t start = clock_ns(); !take_free(dpy, name, own, &other); clock_sleep_ms(RETRY_MS))
+    for (int64_t start = clock_ns(); !acquire_if_free(dpy, name, own, &other); clock_sleep_ms(RETRY_MS))
         if (clock_ms_since(start) > LEAVING_MS)
             return err_set(
                 e, ERR_ENV,
-                "display '%s' is driven by another holorun (process %d%s%.*s); stop that one first", display,
-                (int)other.pid, *other.where ? " on " : "", (int)strcspn(other.where, " "), other.where);
+                "display '%s' is in use by another holorun (process %d%s%.*s); stop that process first",
+                display, (int)other.pid, *other.where ? " on " : "", (int)strcspn(other.where, " "),
+                other.where);
     return 0;
 }
 
-int driver_find(const char *display, struct driver *out, bool *here)
+int input_owner_find(const char *display, struct input_owner *out, bool *here)
 {
     atomic_bool lost = false;
     char where[128];

@@ -1,5 +1,5 @@
-/* tape.c - see tape.h. */
-#include "remote/tape.h"
+/* replayed.c - replays the recorded replies of a run instead of using the network. */
+#include "remote/replayed.h"
 
 #include "base/file.h"
 
@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TAPE = 1 << 30, PIECE = 4096 };
+enum { MAX_RECORDING = 1 << 30, PIECE = 4096 };
 
-struct tape {
+struct replayed {
     pthread_mutex_t lock;
     json_t *exchanges;
     size_t next;
     char *name;
 };
 
-static int read_lines(struct tape *t, const char *text, size_t len, struct err *e)
+static int read_lines(struct replayed *t, const char *text, size_t len, struct err *e)
 {
     int line = 0;
     for (size_t at = 0; at < len; line++) {
@@ -27,32 +27,34 @@ static int read_lines(struct tape *t, const char *text, size_t len, struct err *
         json_t *one = json_loadb(text + at, (size_t)(end - text) - at, 0, NULL);
         if (!json_is_object(one) || !json_is_string(json_object_get(one, "reply"))) {
             json_decref(one);
-            return err_set(e, ERR_USAGE, "'%s': line %d is no exchange", t->name, line + 1);
+            return err_set(e, ERR_USAGE, "'%s': line %d is not a recorded request", t->name, line + 1);
         }
         json_array_append_new(t->exchanges, one);
         at = (size_t)(end - text) + 1;
     }
-    return json_array_size(t->exchanges) ? 0 : err_set(e, ERR_USAGE, "'%s' holds no exchange", t->name);
+    return json_array_size(t->exchanges)
+               ? 0
+               : err_set(e, ERR_USAGE, "'%s' contains no recorded requests", t->name);
 }
 
-struct tape *tape_open(const char *dir, struct err *e)
+struct replayed *replayed_open(const char *dir, struct err *e)
 {
-    struct tape *t = xcalloc(1, sizeof *t);
+    struct replayed *t = xcalloc(1, sizeof *t);
     char *text = NULL;
     size_t len = 0, n = strlen(dir);
     pthread_mutex_init(&t->lock, NULL);
     t->exchanges = json_array();
     t->name = n > 6 && !strcmp(dir + n - 6, ".jsonl") ? xstrdup(dir) : xasprintf("%s/exchanges.jsonl", dir);
-    int rc = file_read(t->name, MAX_TAPE, &text, &len, e);
+    int rc = file_read(t->name, MAX_RECORDING, &text, &len, e);
     rc = rc ? rc : read_lines(t, text, len, e);
     free(text);
     if (rc == 0)
         return t;
-    tape_free(t);
+    replayed_free(t);
     return NULL;
 }
 
-void tape_free(struct tape *t)
+void replayed_free(struct replayed *t)
 {
     if (!t)
         return;
@@ -62,20 +64,20 @@ void tape_free(struct tape *t)
     free(t);
 }
 
-const char *tape_path(const struct tape *t)
+const char *replayed_path(const struct replayed *t)
 {
     const char *path = json_string_value(json_object_get(json_array_get(t->exchanges, 0), "path"));
     return path ? path : "";
 }
 
-const char *tape_model(const struct tape *t)
+const char *replayed_model(const struct replayed *t)
 {
     const json_t *request = json_object_get(json_array_get(t->exchanges, 0), "request");
     const char *model = json_string_value(json_object_get(request, "model"));
     return model ? model : "?";
 }
 
-/* In pieces, as a network would. */
+/* Passes a body to the reader in pieces, as it would arrive from a network. */
 static void give(const struct http_request *q, const char *text, size_t len, struct http_reply *out)
 {
     out->received = len > 0;
@@ -86,7 +88,7 @@ static void give(const struct http_request *q, const char *text, size_t len, str
     }
 }
 
-int tape_play(struct tape *t, const struct http_request *q, struct http_reply *out, struct err *e)
+int replayed_next(struct replayed *t, const struct http_request *q, struct http_reply *out, struct err *e)
 {
     *out = (struct http_reply){0};
     buf_init(&out->body, q->max_bytes ? q->max_bytes : 64 << 20);
@@ -95,12 +97,12 @@ int tape_play(struct tape *t, const struct http_request *q, struct http_reply *o
     t->next += x != NULL;
     pthread_mutex_unlock(&t->lock);
     if (!x)
-        return err_set(e, ERR_ENV, "'%s' holds no further reply, after %zu", t->name, t->next);
+        return err_set(e, ERR_ENV, "'%s' contains no more replies after %zu", t->name, t->next);
     const json_t *reply = json_object_get(x, "reply");
     const char *error = json_string_value(json_object_get(x, "error"));
     out->status = (int)json_integer_value(json_object_get(x, "status"));
     if (!out->status)
-        return err_set(e, ERR_ENV, "recorded: %s", error ? error : "no reply came");
+        return err_set(e, ERR_ENV, "recorded: %s", error ? error : "no reply");
     if (out->status == 200 && q->on_data)
         give(q, json_string_value(reply), json_string_length(reply), out);
     else

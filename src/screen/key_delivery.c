@@ -1,19 +1,17 @@
-/* reader.c - whether the program that has the keyboard has read the keys that were sent to it.
+/* key_delivery.c - detects when the focused program has consumed the keys sent to it.
  *
- * A program translates a key when it reads the event, with the keyboard map of that moment.  As long as it
- * has not read a key, what that key means must not change; and while the map changes, nobody knows what it
- * reads.
+ * A program translates a key when it reads the event, with the keyboard map of that moment. Until it has read
+ * a key, the meaning of that key must not change; and while the map changes, the result is undefined.
  *
- *   a program that speaks _NET_WM_PING (all toolkits do)   answers a ping after the keys that came before it
- *   another one on this machine                            has read all when nothing waits in its sockets to
- *                                                          the display and its main thread sleeps, twice
- *   another one                                            cannot be known
- *   nobody                                                 no window has the keyboard, or the one that has
- *                                                          it asks for no keys: they are lost
+ *   a program with _NET_WM_PING (all toolkits)   answers a ping after all earlier keys
+ *   another local program                        has consumed all keys if its sockets to the display are
+ *                                                empty and its main thread sleeps, at two checks in a row
+ *   a program on another machine                 cannot be determined
+ *   none                                         no window has the focus, or the focused window selects no
+ *                                                key events: the keys are lost
  *
- * Programs that take their keys through XInput alone do not show that they ask for them, but they are
- * toolkits, which answer pings.
- */
+ * Programs that receive keys only through XInput do not select core key events, but they are toolkits, which
+ * answer pings. */
 #include "screen/private.h"
 
 #include "base/buf.h"
@@ -44,16 +42,16 @@ enum {
     SEARCH_WINDOWS = 300,
     SEARCH_DEPTH = 4,
     LOOK_MS = 10,
-    LATE_MS = 60, /* a program that does nothing answers a ping sooner */
+    LATE_MS = 60, /* an idle program answers a ping sooner */
     EXISTS_MS = 200,
-    FOCUS_MS = 1000,   /* within which a window takes the keyboard after a click, on a busy machine */
-    MAX_SOCKETS = 256, /* of one process, or to one display */
+    FOCUS_MS = 1000,   /* time for a window to take the focus after a click, on a busy machine */
+    MAX_SOCKETS = 256, /* of one process */
     DIAG_BYTES = 32 << 10,
 };
 
-/* ---- the window to ping ------------------------------------------------------------------------ */
+/* ---- the window to ping ------------------------------------------------------------------------------ */
 
-bool reader_same_client(struct screen *s, Window a, Window b)
+bool same_client(struct screen *s, Window a, Window b)
 {
     return (a & ~s->dpy->resource_mask) == (b & ~s->dpy->resource_mask);
 }
@@ -71,14 +69,14 @@ static bool answers_pings(struct screen *s, Window w)
     return found;
 }
 
-/* Any window of this client, below w, that answers. */
+/* Returns any window of this client, at or below w, that answers pings. */
 static Window search(struct screen *s, Window client, Window w, int depth, int *budget)
 {
     Window root, parent, *children = NULL, found = None;
     unsigned n = 0;
     if (depth > SEARCH_DEPTH || --*budget < 0)
         return None;
-    if (w != s->root && reader_same_client(s, w, client) && answers_pings(s, w))
+    if (w != s->root && same_client(s, w, client) && answers_pings(s, w))
         return w;
     if (XQueryTree(s->dpy, w, &root, &parent, &children, &n))
         for (unsigned i = n; i-- > 0 && !found;)
@@ -88,11 +86,11 @@ static Window search(struct screen *s, Window client, Window w, int depth, int *
     return found;
 }
 
-int reader_client_pid(struct screen *s, XID resource)
+int client_pid(struct screen *s, XID resource)
 {
     Display *dpy = s->dpy;
     int opcode, event, error;
-    uint32_t pid = 0, answer[4]; /* client, mask, bytes, the number */
+    uint32_t pid = 0, answer[4]; /* client, mask, bytes, pid */
     xXResQueryClientIdsReq *req;
     xXResQueryClientIdsReply rep;
     if (!XQueryExtension(dpy, "X-Resource", &opcode, &event, &error))
@@ -117,7 +115,7 @@ int reader_client_pid(struct screen *s, XID resource)
     return pid <= INT32_MAX ? (int)pid : 0;
 }
 
-/* Whether somebody asks for the keys of this window or of one inside it. */
+/* Returns whether any client selects key events of this window or a descendant. */
 static bool asks_for_keys(struct screen *s, Window w, int depth, int *budget)
 {
     XWindowAttributes a;
@@ -134,7 +132,8 @@ static bool asks_for_keys(struct screen *s, Window w, int depth, int *budget)
     return found;
 }
 
-/* Keys that no window asks for go up to the windows around it. */
+/* Returns whether any client selects key events of the focused window, its ancestors or its descendants: keys
+ * that no client selects propagate to the ancestors. */
 static bool chain_asks_for_keys(struct screen *s, const Window *chain, int n)
 {
     XWindowAttributes a;
@@ -145,11 +144,11 @@ static bool chain_asks_for_keys(struct screen *s, const Window *chain, int n)
     return n && asks_for_keys(s, chain[n - 1], 0, &budget);
 }
 
-static void find_reader(struct screen *s, struct reader *r)
+static void find_target(struct screen *s, struct key_target *r)
 {
     Window chain[HIT_TEST_DEPTH];
     struct xtrap t;
-    *r = (struct reader){0};
+    *r = (struct key_target){0};
     if (s->lost)
         return;
     xtrap_begin(&t, s->dpy);
@@ -157,27 +156,27 @@ static void find_reader(struct screen *s, struct reader *r)
     if (n)
         r->focus = chain[n - 1];
     for (int i = n; i-- > 0 && !r->ping;)
-        if (reader_same_client(s, chain[i], r->focus) && answers_pings(s, chain[i]))
+        if (same_client(s, chain[i], r->focus) && answers_pings(s, chain[i]))
             r->ping = chain[i];
     if (n && !r->ping)
         r->ping = search(s, r->focus, s->root, 0, &budget);
-    if (n && !r->ping && !(r->pid = reader_client_pid(s, r->focus)))
+    if (n && !r->ping && !(r->pid = client_pid(s, r->focus)))
         r->pid = hit_test_pid(s, r->focus);
-    r->deaf = !r->ping && !chain_asks_for_keys(s, chain, n) && !grab_keyboard_taken(s);
+    r->no_listener = !r->ping && !chain_asks_for_keys(s, chain, n) && !grab_keyboard_taken(s);
     xtrap_end(&t);
 }
 
-int reader_begin(struct screen *s, struct err *e)
+int delivery_begin(struct screen *s, struct err *e)
 {
     int64_t start = clock_ns();
-    for (find_reader(s, &s->reader); s->reader.deaf && clock_ms_since(start) < FOCUS_MS;
-         find_reader(s, &s->reader))
+    for (find_target(s, &s->target); s->target.no_listener && clock_ms_since(start) < FOCUS_MS;
+         find_target(s, &s->target))
         if (screen_wait(s, 2 * LOOK_MS, e))
             return -1;
     return screen_alive(s, e);
 }
 
-bool reader_changed(struct screen *s)
+bool delivery_target_changed(struct screen *s)
 {
     Window chain[HIT_TEST_DEPTH];
     struct xtrap t;
@@ -186,17 +185,17 @@ bool reader_changed(struct screen *s)
     xtrap_begin(&t, s->dpy);
     int n = hit_test_focus(s, chain);
     xtrap_end(&t);
-    return s->reader.focus ? !n || !reader_same_client(s, chain[n - 1], s->reader.focus) : n > 0;
+    return s->target.focus ? !n || !same_client(s, chain[n - 1], s->target.focus) : n > 0;
 }
 
-/* ---- unread bytes ------------------------------------------------------------------------------ */
+/* ---- unread bytes ------------------------------------------------------------------------------------ */
 
 struct unix_socket {
     unsigned inode, peer, unread;
     bool server; /* the X server's end of a connection to this display */
 };
 
-/* Name of the X server's socket as the kernel has it; the length, 0: not a local one. */
+/* Reads the socket name of the X server. Returns its length, or 0 if the connection is not a local one. */
 static size_t server_name(struct screen *s, struct sockaddr_un *at)
 {
     socklen_t len = sizeof *at;
@@ -226,7 +225,8 @@ static void read_socket(const struct nlmsghdr *h, const struct sockaddr_un *at, 
     }
 }
 
-/* All unix sockets with a peer; the caller frees the list.  -1: the kernel does not tell. */
+/* Lists all unix sockets; the caller frees the list. Returns their number, or -1 if the kernel does not
+ * provide the list. */
 static int list_sockets(struct screen *s, struct unix_socket **out)
 {
     static const struct {
@@ -291,7 +291,7 @@ static int sockets_of(int pid, unsigned inodes[MAX_SOCKETS])
     return n;
 }
 
-/* Bytes that this process has not read of what the display has sent it; -1: cannot be known. */
+/* Returns the number of bytes sent by the display that this process has not read yet; -1: unknown. */
 static int64_t unread_bytes(struct screen *s, int pid)
 {
     unsigned inodes[MAX_SOCKETS];
@@ -319,7 +319,7 @@ static void send_ping(struct screen *s, Window w)
     XFlush(s->dpy);
 }
 
-void reader_note_pong(struct screen *s, const XClientMessageEvent *ev)
+void delivery_note_pong(struct screen *s, const XClientMessageEvent *ev)
 {
     if (ev->window == s->root && ev->data.l[0] == (long)XInternAtom(s->dpy, "_NET_WM_PING", False))
         s->pong = (int)ev->data.l[1];
@@ -334,13 +334,14 @@ static bool window_exists(struct screen *s, Window w)
     return !xtrap_end(&t) && there;
 }
 
-/* A program whose window is gone reads nothing more. */
-static int wait_for_pong(struct screen *s, Window w, double max_ms, enum reading *out, struct err *e)
+/* Waits for the answer to a ping. A program whose window was closed consumes no more keys, so the wait
+ * ends. */
+static int wait_for_pong(struct screen *s, Window w, double max_ms, enum delivery *out, struct err *e)
 {
     int64_t start = clock_ns(), looked = start;
     struct pollfd p = {.fd = ConnectionNumber(s->dpy), .events = POLLIN};
     struct xtrap t;
-    *out = READING_DONE;
+    *out = DELIVERY_DONE;
     xtrap_begin(&t, s->dpy);
     send_ping(s, w);
     xtrap_end(&t);
@@ -354,14 +355,14 @@ static int wait_for_pong(struct screen *s, Window w, double max_ms, enum reading
                 break;
         }
         if (clock_ms_since(start) > max_ms) {
-            *out = READING_BEHIND;
+            *out = DELIVERY_BEHIND;
             break;
         }
     }
     return rc;
 }
 
-static int wait_for_sockets(struct screen *s, const struct reader *r, double max_ms, enum reading *out,
+static int wait_for_sockets(struct screen *s, const struct key_target *r, double max_ms, enum delivery *out,
                             struct err *e)
 {
     int64_t start = clock_ns();
@@ -370,25 +371,26 @@ static int wait_for_sockets(struct screen *s, const struct reader *r, double max
             break;
         int64_t unread = unread_bytes(s, r->pid);
         if (unread < 0) {
-            *out = READING_UNKNOWN;
+            *out = DELIVERY_UNKNOWN;
             return screen_alive(s, e);
         }
         idle = unread == 0 && cpu_wait_asleep(r->pid) ? idle + 1 : 0;
         if (clock_ms_since(start) > max_ms) {
-            *out = READING_BEHIND;
+            *out = DELIVERY_BEHIND;
             return screen_alive(s, e);
         }
         if (screen_wait(s, 2 * LOOK_MS, e))
             return -1;
     }
-    *out = READING_DONE;
+    *out = DELIVERY_DONE;
     return screen_alive(s, e);
 }
 
-static int wait_for(struct screen *s, const struct reader *r, double max_ms, enum reading *out, struct err *e)
+static int wait_for(struct screen *s, const struct key_target *r, double max_ms, enum delivery *out,
+                    struct err *e)
 {
-    *out = r->deaf ? READING_NOBODY : READING_UNKNOWN;
-    if (r->deaf || !r->focus || screen_alive(s, e))
+    *out = r->no_listener ? DELIVERY_NOBODY : DELIVERY_UNKNOWN;
+    if (r->no_listener || !r->focus || screen_alive(s, e))
         return screen_alive(s, e);
     if (r->ping)
         return wait_for_pong(s, r->ping, max_ms, out, e);
@@ -397,37 +399,37 @@ static int wait_for(struct screen *s, const struct reader *r, double max_ms, enu
     return 0;
 }
 
-int reader_wait(struct screen *s, double max_ms, enum reading *out, struct err *e)
+int delivery_wait(struct screen *s, double max_ms, enum delivery *out, struct err *e)
 {
-    enum reading now = READING_DONE;
-    struct reader first = s->reader;
+    enum delivery now = DELIVERY_DONE;
+    struct key_target first = s->target;
     if (wait_for(s, &first, max_ms, out, e))
         return -1;
-    find_reader(s, &s->reader); /* a text may open another window, which gets its rest */
-    if (s->reader.focus && first.focus && !reader_same_client(s, s->reader.focus, first.focus) &&
-        wait_for(s, &s->reader, max_ms, &now, e))
+    find_target(s, &s->target); /* the text may open another window, which receives the rest */
+    if (s->target.focus && first.focus && !same_client(s, s->target.focus, first.focus) &&
+        wait_for(s, &s->target, max_ms, &now, e))
         return -1;
     *out = now > *out ? now : *out;
     return 0;
 }
 
-int reader_settle(struct screen *s, struct err *e)
+int delivery_settle(struct screen *s, struct err *e)
 {
-    enum reading unused;
-    return reader_wait(s, READ_MS, &unused, e) || screen_wait(s, s->options.keymap_settle_ms, e) ? -1 : 0;
+    enum delivery unused;
+    return delivery_wait(s, READ_MS, &unused, e) || screen_wait(s, s->options.keymap_settle_ms, e) ? -1 : 0;
 }
 
-int reader_answers(struct screen *s, double max_ms, bool *late, struct err *e)
+int delivery_ping(struct screen *s, double max_ms, bool *late, struct err *e)
 {
-    enum reading now = READING_DONE;
-    struct reader r;
+    enum delivery now = DELIVERY_DONE;
+    struct key_target r;
     *late = false;
-    find_reader(s, &r);
+    find_target(s, &r);
     if (!r.ping)
         return screen_alive(s, e);
     int64_t start = clock_ns();
     if (wait_for_pong(s, r.ping, max_ms, &now, e))
         return -1;
-    *late = now == READING_BEHIND || clock_ms_since(start) > LATE_MS;
+    *late = now == DELIVERY_BEHIND || clock_ms_since(start) > LATE_MS;
     return screen_alive(s, e);
 }

@@ -1,8 +1,7 @@
-/* receiver.c - facts about what is written, and about the window that gets it.
+/* event_target.c - facts about the target of input: selections, overlays, terminals.
  *
- * A terminal is known by what its process does: it has a child on a pseudo-terminal of another name than
- * its own. Everything here is bounded in time; what cannot be found out is said to be unknown.
- */
+ * A terminal is recognized by its process: it has a child on a pseudo-terminal that differs from its own. All
+ * functions have a time limit; facts that cannot be determined are reported as unknown. */
 #include "screen/private.h"
 
 #include "base/clock.h"
@@ -27,7 +26,7 @@ enum {
 
 /* ---- selections ------------------------------------------------------------------------------- */
 
-/* Latin-1 as UTF-8; owned by the caller. */
+/* Converts Latin-1 to UTF-8; the caller frees the result. */
 static char *from_latin1(const unsigned char *data, unsigned long n)
 {
     char *out = xmalloc(2 * n + 1, 1), *to = out;
@@ -37,7 +36,7 @@ static char *from_latin1(const unsigned char *data, unsigned long n)
     return out;
 }
 
-/* The text of the property that the owner has filled; NULL: it holds no text. */
+/* Returns the text of the property that the selection owner has written; NULL if it is not text. */
 static char *take_property(struct screen *s, Window w, Atom property)
 {
     Atom type = None, utf8 = XInternAtom(s->dpy, "UTF8_STRING", False);
@@ -56,7 +55,7 @@ static char *take_property(struct screen *s, Window w, Atom property)
     return text;
 }
 
-/* The selection in one form; NULL: its owner has no such form, or does not answer in time. */
+/* Returns the selection in one format; NULL if its owner does not offer it or does not answer in time. */
 static char *convert(struct screen *s, Window w, Atom selection, Atom target)
 {
     Atom property = XInternAtom(s->dpy, "HOLORUN_SELECTION", False);
@@ -96,7 +95,7 @@ int screen_selection(struct screen *s, bool primary, char **text)
     return *text ? 0 : -1;
 }
 
-/* ---- windows that take the keyboard without having the focus ---------------------------------------- */
+/* ---- windows that take the keyboard without the focus ------------------------------------------------ */
 
 int screen_overlays(struct screen *s, struct screen_window *out, int max)
 {
@@ -129,7 +128,7 @@ unsigned long screen_focus(struct screen *s, unsigned *opened)
     *opened = 0;
     if (!s->lost)
         XGetInputFocus(s->dpy, &focus, &revert);
-    XEvent ev; /* all events until the answer have been read; the others wait for screen_pump() */
+    XEvent ev; /* all events before the reply have been read; other types wait for screen_pump() */
     while (!s->lost && XCheckTypedEvent(s->dpy, MapNotify, &ev))
         s->opened += ev.xmap.override_redirect != 0;
     *opened = s->opened;
@@ -145,7 +144,7 @@ void screen_set_check(struct screen *s, int (*check)(void *arg, struct err *e), 
 /* ---- terminals ---------------------------------------------------------------------------------- */
 
 struct process {
-    int pid, parent, tty; /* tty: device number, 0 none */
+    int pid, parent, tty; /* tty: device number, 0: none */
 };
 
 static bool read_process(int pid, struct process *out)
@@ -157,7 +156,7 @@ static bool read_process(int pid, struct process *out)
     if (f)
         fclose(f);
     text[n] = 0;
-    const char *rest = strrchr(text, ')'); /* the name may hold anything */
+    const char *rest = strrchr(text, ')'); /* the process name may contain any character */
     char state;
     int group, session;
     *out = (struct process){.pid = pid};
@@ -211,8 +210,8 @@ static int list_processes(struct process **out)
     return n;
 }
 
-/* The parent counts as the window's process too when it is a helper of the same program, as editors have
- * them. */
+/* Also accepts a parent of the same program, up to 4 levels up, as the window's process: editors have
+ * helper processes. */
 bool screen_has_shell(const struct screen_window *w)
 {
     enum { HELPERS = 4 };

@@ -1,0 +1,33 @@
+/* input_owner.h - which process may send input to a display, decided by the X server.
+ *
+ * The process that sends input owns the selection _HOLORUN_DRIVER, with a window whose property of the
+ * same name identifies the process. Processes that spell the display differently, use different runtime
+ * directories or run on different machines still share the server, and the server revokes the selection
+ * when the owner's connection ends. */
+#ifndef HOLORUN_SCREEN_INPUT_OWNER_H
+#define HOLORUN_SCREEN_INPUT_OWNER_H
+
+#include "base/err.h"
+
+#include <X11/Xlib.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct input_owner {
+    pid_t pid;
+    uint64_t start_ticks; /* start time of the process in clock ticks since boot */
+    char where[128];      /* host and process namespace, in which the pid is valid */
+};
+
+/* Acquires the display for this connection and sets *own to the owner window. Does nothing if *own is set.
+ * Returns -1 with e if another process has it. */
+int input_owner_acquire(Display *dpy, const char *display, Window *own, struct err *e);
+
+/* Finds the owner of a display. Returns 1 and sets *here to whether it runs on this host and in this
+ * process namespace; 0 if there is none or the display cannot be opened. */
+int input_owner_find(const char *display, struct input_owner *out, bool *here);
+
+/* Returns the start time of a process in clock ticks since boot; 0 if it does not exist. */
+uint64_t process_start_ticks(pid_t pid);
+
+#endif
