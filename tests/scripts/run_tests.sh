@@ -74,12 +74,11 @@ check_left() {
 
 # Its report goes to $room/NAME.report: passed, failed and skipped, then what is shown.
 run() {
-    local name=$1 place=$room/$2 log=$dir/$1.log start took rc ok bad nskip skip left i
+    local name=$1 place=$room/$2 log=$dir/$1.log took rc ok bad nskip skip left i
+    local TIMEFORMAT='%1R s, %1U s user, %1S s system'
     mkdir "$place"
-    start=$(date +%s%N)
-    HOLORUN_TEST_PROGRAM=$place TMPDIR=$place timeout -k 5 "$limit" "$dir/$name" >"$log" 2>&1 </dev/null
+    took=$( { time HOLORUN_TEST_PROGRAM=$place TMPDIR=$place timeout -k 5 "$limit" "$dir/$name" >"$log" 2>&1 </dev/null; } 2>&1)
     rc=$?
-    took=$((($(date +%s%N) - start) / 100000000))
     for ((i = 0; i < patience; i++)); do
         left=$(left_processes "$place\$")
         [ -n "$left" ] || break
@@ -100,7 +99,7 @@ run() {
     fi
     {
         echo "$ok $bad $skip"
-        printf '== %s: %d ok, %d failed, %d skipped (%d.%d s)%s\n' "$name" "$ok" "$bad" "$skip" $((took / 10)) $((took % 10)) \
+        printf '== %s: %d ok, %d failed, %d skipped (%s)%s\n' "$name" "$ok" "$bad" "$skip" "$took" \
             "$([ "$rc" -eq 124 ] && echo ", stopped after $limit s")"
         if [ "$bad" -gt 0 ]; then
             cat "$log"
