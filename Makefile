@@ -45,7 +45,7 @@ TOLD   := $(if $(ASAN),$(shell $(CC) -fsanitize=address -dM -E -x c /dev/null 2>
           | grep -q __SANITIZE_ADDRESS__ || echo -D__SANITIZE_ADDRESS__))
 SAN    := $(if $(ASAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all $(UNSURE) $(TOLD))
 CFLAGS ?= $(if $(ASAN),-O1 -fno-omit-frame-pointer,-O3) -g
-# Against what a hostile client or file could do with a mistake of ours.  Sanitizers have checks of their own.
+# Mitigations of memory errors that a hostile client or file may trigger.  Sanitizers have their own checks.
 comma  := ,
 HARDEN := $(if $(ASAN),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong \
           $(call accepts,-fcf-protection=full) $(call accepts,-fstack-clash-protection))
@@ -104,7 +104,7 @@ $(B)/src/ops/ops_avx2.o: FLAGS += $(AVX2)
 $(B)/src/ops/ops_avx512.o: FLAGS += $(AVX512)
 $(B)/src/ops/ops_avx512bf16.o: FLAGS += $(AVX512) $(AVX512_BF16)
 
-# What `holorun version` says of this build: written again only when it says something else.
+# Build information for `holorun version`; the file is written only if its content changes.
 KERNELS := ref $(filter-out ref impl,$(patsubst src/ops/ops_%.c,%,$(wildcard src/ops/ops_*.c)))
 $(B)/build.h: always
 	@mkdir -p $(@D)
@@ -138,7 +138,7 @@ QUIET := --no-print-directory $(if $(V),,-s)
 .PHONY: always host-clients serve-clients serve-soak serve-turns demo demo-many qa qa-right qa-chaos test-peers \
         test-real injections test tests $(TEST_ROOMS:%=test-%) test-gpu gpu-tests card stop-latency typing fuzz \
         mutants lint format bench bench-gpu bench-peers install uninstall deb deb-try clean help
-demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
+demo: ## install missing packages, build, and book a flight on a private desktop (TASK="…", ON=:0)
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) $(QUIET) -j2 holorun
 	@$(SCRIPTS)/demo.sh
@@ -153,11 +153,11 @@ qa: ## our own suites with the embedded model, and how often it succeeds (SUITE=
 qa-right: holorun ## the suites of dialogs, desktops and forms from scripts that do them right (SUITE="forms", JOBS=4)
 	@$(SCRIPTS)/install.sh build demo qa
 	@$(SCRIPTS)/qa_right.sh
-test: ## install what is missing, build, run every test (ASAN=1: with sanitizers)
+test: ## install missing packages, build, run every test (ASAN=1: with sanitizers)
 	@$(SCRIPTS)/install.sh build demo test
 	@$(MAKE) $(QUIET) -j$(shell nproc) all tests
 	@$(SCRIPTS)/templates.sh
-	@B=$(B) $(SCRIPTS)/run_tests.sh $(B)/tests
+	@B=$(B) HOLORUN_TEST_NOT_BUILT='$(NOT_BUILT)' $(SCRIPTS)/run_tests.sh $(B)/tests
 $(TEST_ROOMS:%=test-%): test-%: all $(HELPERS) $(B)/helpers/form $(B)/helpers/inject.so
 	@$(MAKE) $(QUIET) $(call tests_of,$*)
 	@B=$(B) $(SCRIPTS)/run_tests.sh $(B)/tests $(notdir $(call tests_of,$*))
@@ -195,7 +195,7 @@ format: ## rewrite the sources with clang-format
 	    cuda/*.cu cuda/*.cuh cuda/*.[ch])
 bench: holorun ## speed against the machine's own limits
 	./holorun bench
-bench-gpu: ## the benchmark on a GPU, into tests/results (without one: what to run on a machine that has one)
+bench-gpu: ## the benchmark on a GPU, into tests/results (without one: the commands for a machine that has one)
 	@$(SCRIPTS)/gpu.sh '$(NVCC)' || { rc=$$?; $(BENCH)/bench_gpu.sh help; exit $$rc; }
 	@$(SCRIPTS)/install.sh build
 	@$(MAKE) $(QUIET) -j$(shell nproc) CUDA=1 holorun
@@ -206,7 +206,7 @@ stop-latency: holorun $(B)/helpers/xclient $(B)/helpers/stop_latency
 stop-latency: ## how soon a run stops, at MOMENTS random moments: one session, then 20
 	@$(B)/helpers/stop_latency $(or $(MOMENTS),200) 1
 	@$(B)/helpers/stop_latency $(or $(MOMENTS),200) 20
-typing: ## what is typed into eight kinds of program, and what killed runs leave (TEXTS=25 for each, KILLS=500)
+typing: ## text typed into eight kinds of program, and keys after killed runs (TEXTS=25 each, KILLS=500)
 	@$(SCRIPTS)/install.sh build demo test typing
 	@$(MAKE) $(QUIET) -j2 holorun $(B)/helpers/xclient $(B)/tests/t_programs $(B)/tests/t_sticky
 	@B=$(B) $(SCRIPTS)/typing.sh $(or $(TEXTS),25) $(or $(KILLS),500)
@@ -239,7 +239,7 @@ install: holorun ## program, model, demo, manual pages, completion and user unit
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/user
 	for unit in desk serve; do sed 's|/usr/bin/|$(PREFIX)/bin/|' assets/systemd/holorun-$$unit.service \
 	    >$(DESTDIR)$(PREFIX)/lib/systemd/user/holorun-$$unit.service; done
-uninstall: ## remove what install has put there (the same PREFIX and DESTDIR)
+uninstall: ## remove the files of install (the same PREFIX and DESTDIR)
 	rm -f $(DESTDIR)$(PREFIX)/bin/holorun $(SHARE)/man/man1/holorun.1 $(SHARE)/man/man1/holorun-*.1
 	rm -f $(SHARE)/bash-completion/completions/holorun $(SHARE)/zsh/vendor-completions/_holorun
 	rm -f $(SHARE)/fish/vendor_completions.d/holorun.fish $(DESTDIR)$(PREFIX)/lib/systemd/user/holorun-*.service

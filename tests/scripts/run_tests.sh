@@ -6,6 +6,7 @@
 #   HOLORUN_TEST_JOBS=4         programs at a time (three more than there are cores: tests wait half of their time)
 #   HOLORUN_TEST_SEED=1         repeats an order
 #   HOLORUN_TEST_TIMEOUT=600    seconds for each program
+#   HOLORUN_TEST_NOT_BUILT=''   programs that this build lacks, each counted as skipped
 #
 # A program's output goes to DIR/NAME.log and is shown when it has ended: claims that passed, everything when one failed.
 # A program that crashes, hangs or reports nothing counts as one failure.  So does one that leaves a process behind, and a
@@ -162,6 +163,10 @@ done | shuf --random-source=<(yes "$seed"))
 shared | sort >"$room/before"
 echo "seed $seed (HOLORUN_TEST_SEED=$seed repeats this order), $jobs at a time"
 set -m # tests see signals as a program of a terminal does
+for name in ${HOLORUN_TEST_NOT_BUILT:-}; do
+    echo "== $name: skipped, this build lacks the library of its feature"
+    skipped=$((skipped + 1))
+done
 run_all "$jobs" "${first[@]}" "${middle[@]}"
 run_all 1 "${last[@]}"
 check_left
