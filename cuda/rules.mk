@@ -19,11 +19,14 @@ CUDA_HOME  := $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/.*_HERE_
 # therefore runs once for each of these two groups. PTX is included for architectures that are not listed.
 for_cards   = $(if $2,-gencode 'arch=compute_$1$(comma)code=[$(foreach c,$2,sm_$c$(comma))compute_$1]')
 EARLY      := $(filter 80 86 87 89,$(CARDS))
-GENCODE    := $(subst $(comma) sm,$(comma)sm,$(subst $(comma) compute,$(comma)compute,$(call for_cards,80,$(EARLY)) $(call for_cards,90,$(filter-out $(EARLY),$(CARDS)))))
+BOTH       := $(call for_cards,80,$(EARLY)) $(call for_cards,90,$(filter-out $(EARLY),$(CARDS)))
+GENCODE    := $(subst $(comma) sm,$(comma)sm,$(subst $(comma) compute,$(comma)compute,$(BOTH)))
 SQUEEZE    := $(if $(shell $(NVCC) --help | grep -e --compress-mode),--compress-mode=size)
-NVCC_FLAGS := -std=c++17 -O3 $(SQUEEZE) -Isrc -I. $(if $(WERROR),-Werror all-warnings) -Xcompiler -Wall,-Wextra,-Wno-unused-parameter $(GENCODE)
+NVCC_FLAGS := -std=c++17 -O3 $(SQUEEZE) -Isrc -I. $(if $(WERROR),-Werror all-warnings) $(GENCODE) \
+              -Xcompiler -fPIC,-Wall,-Wextra,-Wno-unused-parameter
 CUDA_OBJ   := $(CUDA_SRC:cuda/%.cu=build/cuda/%.o)
-CUDA_LIBS  := $(foreach d,lib lib64 targets/x86_64-linux/lib,-L$(CUDA_HOME)/$(d)) -lcudart_static -ldl -lrt -lpthread -lstdc++
+CUDA_LIBS  := $(foreach d,lib lib64 targets/x86_64-linux/lib,-L$(CUDA_HOME)/$(d)) \
+              -lcudart_static -ldl -lrt -lpthread -lstdc++
 LIBS       += $(CUDA_LIBS)
 build/cuda/%.o: cuda/%.cu $(CUDA_DEPS)
 	@mkdir -p $(@D)
@@ -34,7 +37,8 @@ CUDA_OBJ  := $(B)/cuda/none.o
 endif
 
 # The kernels compiled for the host.
-EMU_FLAGS := -std=c++17 -D_GNU_SOURCE -Itests/emu -Isrc -I. $(or $(EMU_OPT),-O2) -g -Wall -Wextra $(if $(WERROR),-Werror) -Wno-unused-parameter -Wno-unknown-pragmas $(SAN)
+EMU_FLAGS := -std=c++17 -D_GNU_SOURCE -Itests/emu -Isrc -I. $(or $(EMU_OPT),-O2) -g -fPIC -Wall -Wextra \
+             $(if $(WERROR),-Werror) -Wno-unused-parameter -Wno-unknown-pragmas $(SAN)
 EMU_SRC   := $(wildcard tests/emu/*.cc)
 EMU_OBJ   := $(CUDA_SRC:cuda/%.cu=$(B)/emu/%.o) $(EMU_SRC:tests/emu/%.cc=$(B)/emu/%.o)
 # The instrumentation of memory accesses calls tests/emu/watch.cc; it cannot be combined with other sanitizers.
@@ -47,6 +51,3 @@ $(EMU_SRC:tests/emu/%.cc=$(B)/emu/%.o): $(B)/emu/%.o: tests/emu/%.cc
 	@mkdir -p $(@D)
 	$(call say,C++)
 	$(Q)$(CXX) $(EMU_FLAGS) -MMD -MP -c -o $@ $<
-$(B)/libemu.a: $(EMU_OBJ)
-	@rm -f $@
-	$(Q)ar rcs $@ $^

@@ -9,6 +9,7 @@
 #include "atspi/elements.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/feature.h"
 #include "base/file.h"
 #include "base/image.h"
 #include "checkpoint/find.h"
@@ -412,6 +413,16 @@ static void check_server(struct report *r, const struct settings *s)
     vqa_close(&l);
 }
 
+/* Warns of each feature that this build lacks. */
+static void check_features(struct report *r)
+{
+    for (int i = 0; i < FEATURES; i++) {
+        struct err e = ERR_INIT;
+        if (feature_require(i, &e))
+            add(r, feature_get(i)->name, WARNING, xstrdup(e.text), NULL);
+    }
+}
+
 static void check_machine(struct report *r, const struct settings *set)
 {
     check_display(r, set);
@@ -420,6 +431,7 @@ static void check_machine(struct report *r, const struct settings *set)
     check_gpus(r);
     check_names(r);
     check_folders(r);
+    check_features(r);
 }
 
 static void print_text(const struct report *r)

@@ -6,6 +6,7 @@
  */
 #include "cmd/commands.h"
 
+#include "base/feature.h"
 #include "checkpoint/find.h"
 #include "checkpoint/licence.h"
 #include "cli/version.h"
@@ -64,6 +65,7 @@ static const struct part {
     {"sdl2", "Zlib"},
     {"pangocairo", "LGPL-2.0-or-later"},
     {"cairo", "LGPL-2.1-only OR MPL-1.1"},
+    {"gobject-2.0", "LGPL-2.1-or-later"},
     {"glib-2.0", "LGPL-2.1-or-later"},
     {"libcurl", "curl"},
     {"libmicrohttpd", "LGPL-2.1-or-later"},
@@ -78,12 +80,22 @@ static const struct part embedded[] = {
     {"assets/calibrate/glyphs.png", NONE_CHOSEN},
 };
 
+/* Returns whether a library is part of this build: false for those of a feature that it lacks. */
+static bool is_linked(const char *library)
+{
+    for (int i = 0; i < FEATURES; i++)
+        if (!feature_get(i)->built && strstr(feature_get(i)->libraries, library))
+            return false;
+    return true;
+}
+
 static json_t *list_of(const struct part *parts, size_t n)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s}", "name", parts[i].name, "licence", parts[i].licence));
+        if (is_linked(parts[i].name))
+            json_array_append_new(
+                list, json_pack("{s:s, s:s}", "name", parts[i].name, "licence", parts[i].licence));
     return list;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "cmd/commands.h"
 
+#include "base/feature.h"
 #include "base/file.h"
 #include "base/flag.h"
 #include "capacity/memory.h"
@@ -215,6 +216,8 @@ int cmd_serve(int argc, char **argv)
         n = err_set(&e, ERR_USAGE, "--cert and --cert-key go together");
     if (n < 0)
         return options_refuse(&serve_command, &e);
+    if (feature_require(FEATURE_SERVE, &e))
+        return options_failed(&e);
     memory_share_heaps();
     memory_return_large();
     sigset_t set = block_signals();

@@ -4,6 +4,7 @@
  */
 #include "cmd/commands.h"
 
+#include "base/feature.h"
 #include "checkpoint/find.h"
 #include "cli/version.h"
 #include "ops/ops.h"
@@ -53,6 +54,9 @@ int cmd_version(int argc, char **argv)
     n = backend_cpu_list(names, MAX_NAMES);
     printf("kernels    %s; here %s\n", HOLORUN_KERNELS, names[n - 1]);
     printf("libraries  glibc %s, xdo %s, %s\n", gnu_get_libc_version(), xdo_version(), HOLORUN_PACKAGES);
+    for (int i = 0; i < FEATURES; i++)
+        if (feature_require(i, &e))
+            printf("left out   %s\n", e.text);
     char *dir = model_find(NULL, &e);
     printf("model      %s\n", dir ? dir : e.text);
     free(dir);

@@ -8,6 +8,7 @@
 #include "desk/view_impl.h"
 
 #include "base/clock.h"
+#include "base/feature.h"
 #include "screen/screen.h"
 #include "screen/xtrap.h"
 
@@ -261,6 +262,8 @@ static int fork_listener(struct view *v, struct listener *l, struct err *e)
 
 struct view *view_start(const struct view_options *o, struct err *e)
 {
+    if (feature_require(FEATURE_VIEW, e))
+        return NULL;
     struct view *v = xcalloc(1, sizeof *v);
     struct listener *l = xcalloc(1, sizeof *l);
     v->pipe = v->place.fd = -1;

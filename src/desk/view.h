@@ -26,7 +26,7 @@ struct view_options {
 struct view;
 
 /* Before there are threads.  NULL: ERR_USAGE for an address that others reach or a TCP port without a
- * password, ERR_ENV for the rest. */
+ * password, ERR_ENV for the rest and in a build without libvncserver. */
 struct view *view_start(const struct view_options *o, struct err *e);
 /* What a viewer is given: "/run/user/1000/holorun/desk-4711.vnc", "127.0.0.1::5901". */
 const char *view_address(const struct view *v);

@@ -215,8 +215,8 @@ void global_access(const char *at, size_t bytes, access how)
     }
 }
 
-/* A variable of the program, as constants are. */
-extern "C" const char __executable_start, end;
+/* The bounds of the shared library that holds the kernels: their constants are between them. */
+extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start, _end;
 
 } // namespace
 
@@ -227,7 +227,7 @@ void watch(const void *where, size_t bytes, access how)
         return;
     if (at >= room.at && at < room.at + room.bytes)
         shared_access(at, bytes, how);
-    else if ((size_t)(at - grid.args) >= grid.arg_bytes && !(at >= &__executable_start && at < &end))
+    else if ((size_t)(at - grid.args) >= grid.arg_bytes && !(at >= &__ehdr_start && at < &_end))
         global_access(at, bytes, how);
 }
 

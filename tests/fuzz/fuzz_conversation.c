@@ -1,5 +1,5 @@
 /* fuzz_conversation.c - any bytes as a conversation: refused, or rendered. */
-#include "../chat_render.h"
+#include "chat_render.h"
 #include "text/conversation.h"
 
 #include <stdint.h>

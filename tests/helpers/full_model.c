@@ -1,6 +1,6 @@
 /* full_model - writes a model directory of the published size whose weights are holes, to try things on:
  * full_model DIR.  It takes a few megabytes of disk and reads as 26 GB of zeros. */
-#include "../full_model.h"
+#include "full_model.h"
 
 #include "base/err.h"
 #include "base/file.h"

@@ -12,7 +12,7 @@
  * seeded by the tensor's place and are bf16 in both; llama.cpp wants vectors and what it convolves as
  * f32, and -exp(A_log) where the published layout has A_log.
  */
-#include "../gguf.h"
+#include "gguf.h"
 
 #include "base/buf.h"
 #include "base/file.h"

@@ -7,7 +7,7 @@
  * Exit status 1 when something stayed pressed, a record is not complete, or the 99th percentile is above
  * 50 ms.
  */
-#include "../moments.h"
+#include "moments.h"
 
 #include "base/clock.h"
 #include "base/err.h"

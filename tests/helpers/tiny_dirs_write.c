@@ -1,7 +1,7 @@
 /* tiny_dirs_write.c - writes a small random model for each published template that is named, prints its directory,
  * and removes all of them when its input ends (tests/scripts/serve_tools.py). */
-#include "../check.h"
-#include "../tiny_dirs.h"
+#include "check.h"
+#include "tiny_dirs.h"
 
 #include <stdio.h>
 

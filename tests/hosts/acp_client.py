@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Drives `holorun acp` with the client of the Python package `agent-client-protocol` on a private X server, and records
-the messages of both sides for tests/t_hosts.c.
+the messages of both sides for tests/serve/t_hosts.c.
 
     acp_client.py FOLDER_FOR_TRANSCRIPTS [CASE ...]
 """

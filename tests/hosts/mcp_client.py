@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Drives `holorun mcp` with the Python package `mcp` (2.x speaks both eras) on a private X server, and records what
-went both ways for tests/t_hosts.c.
+went both ways for tests/serve/t_hosts.c.
 
     mcp_client.py FOLDER_FOR_TRANSCRIPTS [CASE ...]
 """

@@ -4,7 +4,7 @@
     tee.py TRANSCRIPT PROGRAM [ARGUMENT ...]
 
 A line of the transcript is {"from": "client" | "server", "line": ...}.  Pictures are left out, and of tools all but
-their names.  tests/t_hosts.c plays the client's lines again and compares.
+their names.  tests/serve/t_hosts.c plays the client's lines again and compares.
 """
 import json
 import subprocess

@@ -63,6 +63,6 @@ done
 unset HOLORUN_CUDA_MANAGED HOLORUN_TEST_ROUNDS
 
 WEIGHTS=${WEIGHTS:-auto fp8+kv8 int8 fp8} REPEAT=${REPEAT:-2} LIMIT=$(left) NOTES=$work/notes DEVICE=$device \
-    tests/scripts/bench_gpu.sh ./holorun || failed=1
+    tests/bench/bench_gpu.sh ./holorun || failed=1
 echo "card.sh: $((SECONDS - began)) s"
 exit $failed

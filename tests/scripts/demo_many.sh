@@ -45,5 +45,5 @@ for kind in $(printf '%s\n' "${!total[@]}" | sort); do
     printf '%-16s %5d %5d\n' "$kind" "${right[$kind]:-0}" "${total[$kind]}"
 done
 
-tests/scripts/step_times.sh "$runs"/*/events.jsonl
+tests/bench/step_times.sh "$runs"/*/events.jsonl
 [ -n "${RUNS:-}" ] || rm -rf "$runs"

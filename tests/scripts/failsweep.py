@@ -4,7 +4,7 @@
     failsweep.py [N] [SEED] [CASE FUNCTION AT]      default: 300 1; with a case: that one, with its output
 
 A session is a run, a suite, `holorun serve` with a client, or `holorun mcp` with a client.  The call that fails is
-one of a function that the undisturbed session calls, all functions being as likely.  tests/t_injections.c covers more commands, without clients, and
+one of a function that the undisturbed session calls, all functions being as likely.  tests/run/t_injections.c covers more commands, without clients, and
 checks keys, files and messages after each.  Exit code 1: a crash whose innermost frame is the program's; a
 crash inside a library is listed.  Needs `make all build/release/helpers/inject.so build/release/helpers/xclient`.
 """

@@ -1,15 +1,19 @@
 #!/usr/bin/env bash
 # Installs what building, testing and the demo need, from Debian.
 #
-#   install.sh [build|demo|test|typing|qa|deb|slurm|lint ...]     default: build
+#   install.sh [required|build|demo|test|typing|qa|deb|slurm|lint ...]     default: build
+#
+# required: only the packages without which nothing is built; the build then lacks the step window, `serve` and VNC
+# viewers.  build: these and the packages of those features.
 #
 # Does nothing when all is there.  As an ordinary user it asks sudo once.  Where there is no apt it
 # prints what to install and stops with exit code 3.
 set -euo pipefail
 
-build="gcc make pkg-config libc6-dev libx11-dev libx11-xcb-dev libxau-dev libxcb1-dev libxtst-dev libxext-dev libxfixes-dev libxdamage-dev libxrandr-dev
+required="gcc make pkg-config libc6-dev libx11-dev libx11-xcb-dev libxau-dev libxcb1-dev libxtst-dev libxext-dev libxfixes-dev libxdamage-dev libxrandr-dev
        libxi-dev libxdo-dev libjansson-dev libpcre2-dev libspng-dev libjpeg62-turbo-dev libxxhash-dev libmd-dev libyaml-dev
-       libsdl2-dev libpango1.0-dev libcurl4-openssl-dev libmicrohttpd-dev libvncserver-dev"
+          libglib2.0-dev libcurl4-openssl-dev"
+build="$required libsdl2-dev libpango1.0-dev libmicrohttpd-dev libvncserver-dev"
 demo="xvfb openbox chromium chromium-sandbox fonts-dejavu-core x11-utils xauth"
 test="tk at-spi2-core dbus-daemon g++ libcmocka-dev libfreetype-dev jq xterm zenity xclip libatspi2.0-0 fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji procps x11-xserver-utils
       libxml2-utils fish zsh python3 python3-pip"
@@ -23,8 +27,8 @@ lint="clang clang-format clang-tidy cppcheck libclang-rt-14-dev"
 want=""
 for set in "${@:-build}"; do
     case $set in
-    build | demo | test | typing | qa | deb | slurm | lint) want+=" ${!set}" ;;
-    *) echo "install.sh: unknown set '$set'; one of build demo test typing qa deb slurm lint" >&2; exit 2 ;;
+    required | build | demo | test | typing | qa | deb | slurm | lint) want+=" ${!set}" ;;
+    *) echo "install.sh: unknown set '$set'; one of required build demo test typing qa deb slurm lint" >&2; exit 2 ;;
     esac
 done
 

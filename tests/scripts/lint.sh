@@ -2,8 +2,8 @@
 # Format, cppcheck and clang-tidy over the C sources; silent when clean.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
-mapfile -t sources < <(ls src/*.c src/*/*.c src/qa/*/*.c actions/*.c tests/*.c tests/*/*.c 2>/dev/null)
-mapfile -t headers < <(ls src/*/*.h src/qa/*/*.h actions/*.h tests/*.h 2>/dev/null)
+mapfile -t sources < <(ls src/*.c src/*/*.c src/qa/*/*.c actions/*.c tests/*/*.c 2>/dev/null)
+mapfile -t headers < <(ls src/*/*.h src/qa/*/*.h actions/*.h tests/*/*.h 2>/dev/null)
 mapfile -t kernels < <(ls cuda/*.cu cuda/*.cuh cuda/*.[ch] tests/emu/*.cc tests/emu/*.h)
 mapfile -t product < <(ls src/*.c src/*/*.c src/qa/*/*.c actions/*.c)
 bad=0

@@ -20,7 +20,7 @@ cat "$rows.log" >&2
     echo
     echo "Each action writes one of seven texts (four scripts, an empty text, several lines in fields that hold them) over the"
     echo "text of the action before, with the cursor at a random place, on the layouts us, ru, us(dvorak), de, fr, gr, il, ara,"
-    echo "jp, tr. The program itself reports the content of its field (tests/t_overwrite.c). \"unsure\": the action said that the"
+    echo "jp, tr. The program itself reports the content of its field (tests/screen/t_overwrite.c). \"unsure\": the action said that the"
     echo "field could not be read back. \"failed\": the action failed and named the content of the field."
     echo
     echo "| field | actions | right | unsure | failed | wrong and reported as done | ms each |"

@@ -68,7 +68,7 @@ for suite in $suites; do
             "$out/results.json"
         table "$out/results.json"
         echo
-        find "$out/runs" -name events.jsonl -print0 | xargs -0 tests/scripts/step_times.sh
+        find "$out/runs" -name events.jsonl -print0 | xargs -0 tests/bench/step_times.sh
     } | tee "$file"
 done
 exit $worst

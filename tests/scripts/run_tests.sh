@@ -6,6 +6,7 @@
 #   HOLORUN_TEST_JOBS=4         programs at a time (three more than there are cores: tests wait half of their time)
 #   HOLORUN_TEST_SEED=1         repeats an order
 #   HOLORUN_TEST_TIMEOUT=600    seconds for each program
+#   HOLORUN_TEST_NOT_BUILT=''   programs that this build lacks, each counted as skipped
 #
 # A program's output goes to DIR/NAME.log and is shown when it has ended: claims that passed, everything when one failed.
 # A program that crashes, hangs or reports nothing counts as one failure.  So does one that leaves a process behind, and a
@@ -74,12 +75,11 @@ check_left() {
 
 # Its report goes to $room/NAME.report: passed, failed and skipped, then what is shown.
 run() {
-    local name=$1 place=$room/$2 log=$dir/$1.log start took rc ok bad nskip skip left i
+    local name=$1 place=$room/$2 log=$dir/$1.log took rc ok bad nskip skip left i
+    local TIMEFORMAT='%1R s, %1U s user, %1S s system'
     mkdir "$place"
-    start=$(date +%s%N)
-    HOLORUN_TEST_PROGRAM=$place TMPDIR=$place timeout -k 5 "$limit" "$dir/$name" >"$log" 2>&1 </dev/null
+    took=$( { time HOLORUN_TEST_PROGRAM=$place TMPDIR=$place timeout -k 5 "$limit" "$dir/$name" >"$log" 2>&1 </dev/null; } 2>&1)
     rc=$?
-    took=$((($(date +%s%N) - start) / 100000000))
     for ((i = 0; i < patience; i++)); do
         left=$(left_processes "$place\$")
         [ -n "$left" ] || break
@@ -100,7 +100,7 @@ run() {
     fi
     {
         echo "$ok $bad $skip"
-        printf '== %s: %d ok, %d failed, %d skipped (%d.%d s)%s\n' "$name" "$ok" "$bad" "$skip" $((took / 10)) $((took % 10)) \
+        printf '== %s: %d ok, %d failed, %d skipped (%s)%s\n' "$name" "$ok" "$bad" "$skip" "$took" \
             "$([ "$rc" -eq 124 ] && echo ", stopped after $limit s")"
         if [ "$bad" -gt 0 ]; then
             cat "$log"
@@ -163,6 +163,10 @@ done | shuf --random-source=<(yes "$seed"))
 shared | sort >"$room/before"
 echo "seed $seed (HOLORUN_TEST_SEED=$seed repeats this order), $jobs at a time"
 set -m # tests see signals as a program of a terminal does
+for name in ${HOLORUN_TEST_NOT_BUILT:-}; do
+    echo "== $name: skipped, this build lacks the library of its feature"
+    skipped=$((skipped + 1))
+done
 run_all "$jobs" "${first[@]}" "${middle[@]}"
 run_all 1 "${last[@]}"
 check_left

@@ -3,7 +3,7 @@
 
     serve_tools.py [PROGRAM] [HELPER]     default: ./holorun build/release/helpers/tiny_dirs_write
 
-The models are small and random (tests/tiny_dirs.h), so every turn demands a call, whose arguments the grammar
+The models are small and random (tests/support/tiny_dirs.h), so every turn demands a call, whose arguments the grammar
 holds to the schema.  For each template: four turns with a call and its result, then an answer, in Chat
 Completions, Responses and Messages, streamed and not.  Prints one line for each, exits with 0 if all are right.
 """

@@ -46,7 +46,7 @@ CHECKS = {
             " --windows 1",
         ],
     ),
-    "speed": ("real_speed.py", ["{python} real_speed.py {small} --rounds 1"]),
+    "speed": ("../bench/real_speed.py", ["{python} ../bench/real_speed.py {small} --rounds 1"]),
 }
 PACKAGES = [
     "transformers==5.24.0",

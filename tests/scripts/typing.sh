@@ -24,7 +24,7 @@ killed=$?
     echo
     echo "Each text is one to four of 18 pieces: ten scripts, combining marks, joined emoji, flags, signs. In two of three the"
     echo "program stalls for up to 5 s, in its event loop or as a stopped process; in one of three somebody loads another"
-    echo "keyboard layout at a random moment. What arrived is what the program itself reports (tests/t_programs.c)."
+    echo "keyboard layout at a random moment. What arrived is what the program itself reports (tests/screen/t_programs.c)."
     echo
     echo "| program | texts | with a stall | with another layout | right | said to be unsure | silently wrong | ms each |"
     echo "|---|---|---|---|---|---|---|---|"
@@ -32,7 +32,7 @@ killed=$?
     sed 's/^ */Skipped: /' "$rows.skipped"
     echo
     echo "Runs killed at random moments while they type, drag or hold keys, with sticky and slow keys, Caps Lock, Num Lock, a"
-    echo "locked Control and a latched Shift at random (tests/t_sticky.c): $(cat "$line")."
+    echo "locked Control and a latched Shift at random (tests/screen/t_sticky.c): $(cat "$line")."
 } >tests/results/typing.md
 rm -f "$rows.skipped"
 [ "$typed" -eq 0 ] && [ "$killed" -eq 0 ]

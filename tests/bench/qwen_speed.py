@@ -41,7 +41,7 @@ def peers(folder):
 def main(folder):
     print("""# Speed of the Qwen3.5 family on a processor
 
-Written by `tests/scripts/qwen_speed.sh`, November 2026, on a virtual machine with two cores (AMD EPYC, Zen 4, AVX-512 with BF16), no GPU, Debian 12.
+Written by `tests/bench/qwen_speed.sh`, November 2026, on a virtual machine with two cores (AMD EPYC, Zen 4, AVX-512 with BF16), no GPU, Debian 12.
 Weights are random, in the true shapes. The load before each measurement, the one before it included, stands beside it; what stands in one row was measured
 in turn.
 
@@ -53,7 +53,7 @@ in turn.
     print("""
 ## Beside llama.cpp
 
-`qwen_speed.sh peer`: one GGUF file in the shape of the 0.8B with its tower, both as chat servers, two threads each (`tests/scripts/bench_gguf.py` says what
+`qwen_speed.sh peer`: one GGUF file in the shape of the 0.8B with its tower, both as chat servers, two threads each (`tests/bench/bench_gguf.py` says what
 the rows are). In `Q8_0-int8` holorun has `--activations int8`, which is what llama.cpp does in Q8_0, in groups of 32.
 Decoding reads all weights for a token, 0.8 GB in Q8_0; two threads that do nothing else read 34 to 36 GB/s here, which is 42 to 45 tokens/s.
 `decode` is the difference between a request for 97 tokens and one for a single token after the same number of others: of the rows the one that noise changes most.

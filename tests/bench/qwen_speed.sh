@@ -33,9 +33,9 @@ steps() {
 }
 
 peers() {
-    "$python" tests/scripts/bench_gguf.py ./holorun --form BF16 --rounds 1 --log "$dir/peer-BF16.jsonl" --folder "$dir/gguf"
-    "$python" tests/scripts/bench_gguf.py ./holorun --form Q8_0 --rounds 1 --log "$dir/peer-Q8_0.jsonl" --folder "$dir/gguf"
-    [ -n "${BRIEF:-}" ] || "$python" tests/scripts/bench_gguf.py ./holorun --form Q8_0 --activations int8 --rounds 1 --log "$dir/peer-Q8_0-int8.jsonl" --folder "$dir/gguf"
+    "$python" tests/bench/bench_gguf.py ./holorun --form BF16 --rounds 1 --log "$dir/peer-BF16.jsonl" --folder "$dir/gguf"
+    "$python" tests/bench/bench_gguf.py ./holorun --form Q8_0 --rounds 1 --log "$dir/peer-Q8_0.jsonl" --folder "$dir/gguf"
+    [ -n "${BRIEF:-}" ] || "$python" tests/bench/bench_gguf.py ./holorun --form Q8_0 --activations int8 --rounds 1 --log "$dir/peer-Q8_0-int8.jsonl" --folder "$dir/gguf"
 }
 
 case ${1:-} in
@@ -44,5 +44,5 @@ peer) for ((i = 0; i < ${2:-1}; i++)); do peers; done ;;
 table) ;;
 *) sed -n '2,10s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac
-python3 tests/scripts/qwen_speed.py "$dir" >"$dir/table.md"
+python3 tests/bench/qwen_speed.py "$dir" >"$dir/table.md"
 cp "$dir/table.md" tests/results/qwen-speed.md

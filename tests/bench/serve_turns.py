@@ -119,7 +119,7 @@ def start_both(program, place, threads, clients):
     port, token = free_port(), f"{place}/token"
     ours = subprocess.Popen([program, "serve", "--model", f"{place}/text.gguf,{place}/eyes.gguf", "--threads", str(threads), "--listen",
                              "127.0.0.1:0", "--served-name", "tiny", "--token-file", token], stdout=subprocess.PIPE, text=True)
-    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers_llama.py")
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../scripts/peers_llama.py")
     theirs = subprocess.Popen([sys.executable, script, place, str(port), str(8192 * clients), str(clients), str(threads)],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     base = re.search(r"http://\S+", ours.stdout.readline())[0]
