@@ -3,6 +3,7 @@
  * One table lists the keys, their members, and the slots that their templates may have.  Every key is
  * checked; missing keys have defaults that are safe for any model.
  */
+#include "actions/syntax.h"
 #include "actions/tools.h"
 
 #include "base/file.h"
@@ -15,12 +16,10 @@
 
 enum { MAX_FILE = 256 << 10, MAX_FILLED = 1 << 20, MAX_SLOT = 32, MAX_CONFIG = 32 << 20 };
 
-static const char *const syntaxes[] = {"holo3",  "holo1",    "uitars", "anthropic", "openai", "pyautogui",
-                                       "pocket", "function", "xml",    "qwen",      NULL};
 static const char *const spaces[] = {"norm1000", "norm1", "px", "native", "px28", "fit", NULL};
 static const char *const windows[] = {"sawtooth", "strict", NULL};
 
-enum field_type { FIELD_TEXT, FIELD_BOOL, FIELD_INT, FIELD_FLOAT, FIELD_WORD };
+enum field_type { FIELD_TEXT, FIELD_BOOL, FIELD_INT, FIELD_FLOAT, FIELD_WORD, FIELD_SYNTAX };
 
 struct field {
     const char *key;
@@ -41,7 +40,7 @@ struct field {
 /* clang-format on */
 
 static const struct field fields[] = {
-    WORD(syntax, syntaxes),
+    {"syntax", FIELD_SYNTAX, AT(syntax), 0, 0, 0, NULL, NULL, syntax_names},
     WORD(coords, spaces),
     WORD(window, windows),
     TEXT(system, "", " date max_steps max_time_s os width height task schema tools "),
@@ -148,10 +147,16 @@ static int read_field(const struct field *f, json_t *v, struct dialect *d, struc
 {
     void *to = (char *)d + f->offset;
     char range[64];
+    int word = 0;
     double number = v ? json_number_value(v) : f->fallback;
     switch (f->type) {
     case FIELD_WORD:
         return read_word(f, v, to, d->name, e);
+    case FIELD_SYNTAX:
+        if (read_word(f, v, &word, d->name, e))
+            return -1;
+        *(const struct syntax **)to = syntaxes[word];
+        return 0;
     case FIELD_BOOL:
         if (v && !json_is_boolean(v))
             return wrong(f, d->name, "true or false", e);

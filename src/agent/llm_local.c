@@ -3,6 +3,7 @@
  * A mark is a checkpoint and its session.  Rewinding to a mark of another session continues in that one.
  * Marks and the conversation share sessions by reference count.
  */
+#include "actions/syntax.h"
 #include "agent/llm.h"
 
 #include "model/config.h"
@@ -349,7 +350,7 @@ int llm_question(const struct dialect *d, const char *question, const struct ima
                  struct chat_part *parts)
 {
     int k = 0;
-    if (d->syntax == SYNTAX_POCKET) {
+    if (d->syntax->question_first) {
         parts[k++] = (struct chat_part){.text = question};
         parts[k++] = (struct chat_part){.text = "\n"};
     }

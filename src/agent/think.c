@@ -3,6 +3,7 @@
  * A reply that is no step is rewound, as if it had never been generated, and sampled again.  The accepted
  * one stays in the conversation in the model's own words.
  */
+#include "actions/syntax.h"
 #include "agent/private.h"
 
 #include "base/flag.h"
@@ -43,7 +44,7 @@ static enum action_fault parse_generated(struct agent *a, const struct generated
                                          struct err *why)
 {
     const struct dialect *d = a->o->dialect;
-    bool ended = g->finish == FINISH_STOP && d->syntax != SYNTAX_POCKET;
+    bool ended = g->finish == FINISH_STOP && !d->syntax->one_line;
     struct buf text;
     buf_init(&text, g->text.len + 2);
     buf_put(&text, g->text.data, g->text.len);

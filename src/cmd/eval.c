@@ -4,6 +4,7 @@
  * pixels, to the coordinates of the item's box.  Each answer is in the results file before the next
  * question is asked.  The file format and the scoring are in eval/eval.h.
  */
+#include "actions/syntax.h"
 #include "cmd/commands.h"
 
 #include "base/bar.h"
@@ -335,7 +336,7 @@ static void print_totals(struct evaluation *v, const struct err *e)
     }
     if (v->broken > NAMED)
         warn("%d items are not counted; '%s' names them all", v->broken, v->results.path);
-    if (t.nothing && !v->s->free && v->l.dialect->syntax != SYNTAX_POCKET) /* which has a word for it */
+    if (t.nothing && !v->s->free && !v->l.dialect->syntax->says_absent)
         warn("in %d items there is nothing to be found, which a model can only say with --free", t.nothing);
     tally_free(&t);
     v->told = true;
