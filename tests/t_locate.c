@@ -3,7 +3,7 @@
 #include "check.h"
 #include "drawn_maps.h"
 
-#include "agent/llm.h"
+#include "pocket/private.h"
 
 #include <jansson.h>
 #include <math.h>

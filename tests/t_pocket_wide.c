@@ -4,8 +4,9 @@
 #include "check.h"
 
 #include "actions/dialect.h"
-#include "locate/locate.h"
 #include "model/preprocess.h"
+#include "pocket/heads.h"
+#include "pocket/locate.h"
 #include "session/chat.h"
 #include "session/session_impl.h"
 
@@ -174,7 +175,10 @@ static double run_heads(const char *isa)
     make_picture(root, &picture);
     append(s, root, &picture);
     engine->vision.batch = 0; /* no more tiles are computed: what was read is cached with the rows */
-    assert_int_equal(session_read_patches(s, &picture, &map, &e), 0);
+    struct heads *heads = heads_open(engine, &e);
+    assert_non_null(heads);
+    assert_int_equal(heads_read(heads, &picture, NULL, &map, &e), 0);
+    free(heads);
     assert_int_equal(map.cols, 12);
     assert_int_equal(map.rows, 10);
     assert_true(map.scale == 1.5);

@@ -180,9 +180,9 @@ static int record_step(struct agent *a, struct err *e)
 int agent_think(struct agent *a, struct err *e)
 {
     const struct agent_reply *r = &a->reply;
-    if (attempt_until_read(a, e) || agent_cover(a, e))
+    if (attempt_until_read(a, e) || agent_correct_reply(a, e))
         return -1;
-    stand_ins_resolve(&a->run.stand_ins, &a->reply.step);
+    agent_restore_secrets(a);
     bool shown =
         r->status == ATTEMPT_READ || (r->status == ATTEMPT_UNREADABLE && a->step.budget == AGENT_RUNNING);
     if (a->o->overseer && shown && agent_oversee(a, e))

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/image.h"
 #include "eval/eval.h"
+#include "pocket/assist.h"
 #include "remote/vqa_remote.h"
 #include "screen/screen.h"
 #include "session/session.h"
@@ -71,6 +72,7 @@ const struct command eval_command = {
 struct evaluation {
     const struct settings *s;
     struct vqa l;
+    struct assist *assist; /* of the model; NULL: none */
     struct eval_set set;
     struct eval_results results;
     struct image image; /* of the current item, reused by the next */
@@ -149,16 +151,16 @@ static int show_image(struct evaluation *v, const struct eval_item *item, struct
     return 0;
 }
 
-/* As `ground` does, what a small model answers is put right by what its tower reads. */
+/* Corrects an answer with the model's assist, as `ground` does. */
 static int put_right(struct evaluation *v, const struct eval_item *item, struct eval_answer *a, struct err *e)
 {
     const struct target *t = &item->target;
     int w = v->image.w, h = v->image.h;
-    struct llm_found f = {!a->placed, t->w > 0 ? a->x * w / t->w : a->x, t->h > 0 ? a->y * h / t->h : a->y,
+    struct grounding f = {!a->placed, t->w > 0 ? a->x * w / t->w : a->x, t->h > 0 ? a->y * h / t->h : a->y,
                           a->p};
-    if (a->wrong_format || !llm_is_located(v->l.llm))
+    if (a->wrong_format || !ASSIST(v->assist, find))
         return 0;
-    if (llm_find(v->l.llm, &v->image, item->instruction, &f, e))
+    if (v->assist->ops->find(v->assist, &v->image, item->instruction, &f, e))
         return -1;
     a->p = f.p;
     if (f.missing)
@@ -354,6 +356,8 @@ static int evaluate(struct evaluation *v, const char *file, struct err *e)
     if (ENDPOINT_GIVEN(*s) ? vqa_open_remote(&v->l, &at, s->dialect, 1, e)
                            : vqa_open(&v->l, s->dialect, &model, 1, e))
         return -1;
+    if (pocket_assist_open(&v->assist, v->l.engine, v->l.dialect, screen_stop_flag(NULL), e))
+        return -1;
     v->l.free = s->free;
     if (!*v->l.dialect->ground)
         return err_set(e, ERR_USAGE, "dialect '%s' has no way to ask for a place", v->l.dialect->name);
@@ -390,6 +394,7 @@ int cmd_eval(int argc, char **argv)
     eval_set_free(&v.set);
     image_free(&v.image);
     free(v.image_path);
+    assist_free(v.assist);
     vqa_close(&v.l);
     return options_end(rc, v.told, &e);
 }

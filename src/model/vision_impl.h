@@ -2,7 +2,6 @@
  *
  *   vision.c         which tiles are computed, their cache, scratch memory
  *   vision_radio.c   C-RADIO's tower
- *   vision_heads.c   what its heads say of each patch, of a small model
  *   vision_qwen.c    the tower of Qwen3.5 and Qwen3-VL
  *   vision_qwen25.c  Qwen2.5-VL's tower
  */
@@ -36,10 +35,6 @@ static inline struct tensor joined_rows(struct tensor t, int64_t by)
  * is a gate.  v->m has as many rows as stay in a processor's cache; on a device all of them. */
 void vision_mlp(struct vision *v, const struct vit_block *w, struct tensor x, struct tensor u,
                 enum epilogue activation);
-
-/* What the heads say of the one tile that the tower has just seen, whose rows in v->x are lost by that:
- * [patches], which the caller frees; NULL: there are no heads, or there is no memory. */
-struct patch_reading *vision_heads_read(struct vision *v);
 
 /* Allocates t anew, evicting cached tiles while memory is short; the old one is freed even when that fails.
  * */

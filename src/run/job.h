@@ -89,6 +89,7 @@ struct job {
     char *dialect_source;          /* what dialect_load was given */
     struct dialect *dialect;
     struct llm *llm, *localizer;
+    struct assist *assist;   /* of the model; NULL: none */
     struct on_desk *desk;    /* NULL: it works on a display that was there */
     struct machine *machine; /* --computer; NULL: it works on a display */
     struct screen *screen;

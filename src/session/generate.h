@@ -74,6 +74,8 @@ void generated_free(struct generated *g);
 
 /* The logarithm of the probability of the sampled tokens together; false: it is not known. */
 bool generated_logprob(const struct generated *g, double *logprob);
+/* Returns the log-probability of the first `bytes` bytes; tokens forced by the grammar count as 0. */
+double generated_prefix_logprob(const struct generated *g, size_t bytes);
 
 /* Bit set of the ids that may be generated: all tokens but the image token, which stands for pixels.  The
  * caller frees it. */

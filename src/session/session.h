@@ -29,7 +29,6 @@
 #include "base/err.h"
 #include "base/image.h"
 #include "checkpoint/options.h"
-#include "model/patch_map.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,9 +40,13 @@ struct checkpoint;
 struct tokenizer;
 struct model_config;
 struct drift;
+struct extra_tensor;
+struct vision_tower_rows;
 struct sampler;         /* ops.h: temperature, top-p, logit mask, random number */
 struct sampled;         /* ops.h: the sampled token and its log-probabilities */
 struct scheduler_stats; /* scheduler.h */
+
+typedef int vision_use_rows(void *arg, const struct vision_tower_rows *r, struct err *e); /* model/vision.h */
 
 /* ---- engine ------------------------------------------------------------------------------- */
 
@@ -104,6 +107,15 @@ struct speculation_counts {
 };
 struct speculation_counts engine_speculation(const struct engine *g);
 
+/* Tensors of the checkpoint that the model itself does not use, such as heads on its tower, by their whole
+ * name (model/weights.h); NULL: not found. */
+const struct extra_tensor *engine_extra_tensor(const struct engine *g, const char *name);
+
+/* Calls use() with the tower's rows of an image while this thread has the engine (vision_use_tower()).  The
+ * wait and the computation end with ERR_STOPPED when *cancel becomes non-zero; it may be NULL. */
+int engine_use_tower(struct engine *g, const struct image *im, const volatile int *cancel,
+                     vision_use_rows *use, void *arg, struct err *e);
+
 /* Counts of what the scheduler has done so far; zeros when the engine is not shared. */
 struct scheduler_stats engine_scheduler_stats(const struct engine *g);
 
@@ -135,13 +147,6 @@ int session_append(struct session *s, const int32_t *ids, int64_t n, struct err 
 /* Appends <img>, one image token for each row of the projector, </img>.  Tiles whose pixels this engine has
  * seen come from the cache of the vision tower. */
 int session_append_image(struct session *s, const struct image *im, struct err *e);
-
-/* Whether the model is a small one whose tower says what is on each patch. */
-bool session_has_heads(const struct session *s);
-
-/* What the tower of a small model says of each patch of an image, which is cached if it was appended before;
- * a model without such heads: no patches.  The caller frees it (patch_map_free). */
-int session_read_patches(struct session *s, const struct image *im, struct patch_map *out, struct err *e);
 
 /* Prefix cache of a shared engine: copies the longest cached state that the pending tokens begin with,
  * and computes and caches the rest.  Call it after the system text, before anything of this session is

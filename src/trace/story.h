@@ -20,6 +20,12 @@ struct story_action {
     const json_t *gate;   /* the rule that decided, and who; NULL: no gate */
 };
 
+struct story_correction {   /* of a reply, by the program (event assist) */
+    bool resampled;         /* it replaced another reply and had to begin with `to` */
+    const char *element;    /* the named element, whose position was corrected; "": a text was */
+    char from[88], to[128]; /* "": none */
+};
+
 struct story_step {
     int number;
     int frame; /* -1: none */
@@ -29,12 +35,7 @@ struct story_step {
     int nactions, attempts;
     const json_t *human[STORY_MAX_HUMAN]; /* decisions of people about the step, in order */
     int nhuman;
-    /* What the program changed in what a small model said: events localize and copy of the reply that was
-     * taken, and cover if another one gave way to it. */
-    struct {
-        const char *kind;
-        const json_t *fields;
-    } corrections[STORY_MAX_CORRECTIONS];
+    struct story_correction corrections[STORY_MAX_CORRECTIONS]; /* of the accepted reply */
     int ncorrections, of_reply; /* those from of_reply on are of the last reply */
     int from;                   /* decided on the recorded screen of that step; 0: on its own */
     bool beyond_budget;         /* no step: the final answer, when a budget was used up */

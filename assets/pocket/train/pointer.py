@@ -11,7 +11,7 @@ elements are asked again behind the block.  The tower does not change, and so th
 rows are made once, and a screen takes a tenth of a second of a core.
 
 In a field any patch is right, since an empty one looks the same everywhere.  Elsewhere a place lies between the middles of four
-patches, which share the target; the program takes the mean of the likeliest patch and those around it (src/locate/pointer.c).
+patches, which share the target; the program takes the mean of the likeliest patch and those around it (src/pocket/pointer.c).
 
 A file of rows has `R` [n, d] fp16 with the prefix rows of each screen before its patches, `G` (first patch, rows, columns) of each
 screen, kinds `K` and state bits `S` of patches, names `N` (screen, kind, x, y, box), patches `Q` (name, patch) with a letter
@@ -38,7 +38,7 @@ import score
 import store
 import tower
 
-WIDTH, FAR, REACH = 64, tower.TABLE - 1, 32  # as in src/model/patch_map.h; REACH: numbers for each distance
+WIDTH, FAR, REACH = 64, tower.TABLE - 1, 32  # as in src/pocket/patch_map.h; REACH: numbers for each distance
 FIELDS = [store.KINDS.index(k) for k in ("field", "area", "select", "list")]
 MOST, PLAIN = 24, 30  # names, and patches of plain text, that are asked of a screen
 LARGEST = 490000  # pixels of a screen
