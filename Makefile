@@ -117,6 +117,12 @@ $(B)/helpers/%: tests/helpers/%.c $(TEST_LIB) $(B)/libholorun.a
 	$(call say,CC)
 	$(Q)$(CC) $(FLAGS) -o $@ $< $(TEST_LIB) $(B)/libholorun.a $(LIBS) -lcmocka
 
+# The whole program with a switch of its own.
+$(B)/helpers/without: tests/helpers/without.c $(filter-out %/main.o,$(PROGRAM_OBJ)) $(B)/libholorun.a
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
 # Preloaded into the program, it makes one of its system calls or allocations fail.
 $(B)/helpers/inject.so: tests/inject/inject.c
 	@mkdir -p $(@D)

@@ -67,7 +67,7 @@ int pocket_answer(struct assist *x, const struct image *im, const char *question
         return 0;
     if (pocket_look((struct pocket *)x, im, &seen, e))
         return -1;
-    if (!seen->map.patches)
+    if (!seen->map.patches || pocket_without & WITHOUT_ANSWERS)
         return 0;
     if (n == 3 && !strncasecmp(said, "yes", n) && asks_for_absent(&seen->text, question))
         *out = xstrdup("no");

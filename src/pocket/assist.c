@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+unsigned pocket_without;
+
 static void forget(struct pocket *x)
 {
     text_free(&x->seen.text);

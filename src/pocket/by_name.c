@@ -11,7 +11,9 @@
 /* Replaces a text that is a near copy of a phrase of the task by that phrase. */
 static int correct_text(struct assist_step *s, int index, struct action *a, struct err *e)
 {
-    char *copied = a->kind == ACT_TYPE && a->text ? copied_text(a->text, s->task) : NULL;
+    char *copied = !(pocket_without & WITHOUT_COPIES) && a->kind == ACT_TYPE && a->text
+                       ? copied_text(a->text, s->task)
+                       : NULL;
     if (!copied)
         return 0;
     const struct assist_note n = {.by = "task", .index = index, .from = a->text, .to = copied};
@@ -54,7 +56,7 @@ static int correct_place(struct pocket *x, struct assist_step *s, int index, str
     enum locate_for what = a->kind == ACT_TYPE ? LOCATE_TYPE : LOCATE_CLICK;
     if (pocket_look(x, s->frame, &seen, e))
         return -1;
-    if (!seen->map.patches)
+    if (!seen->map.patches || pocket_without & WITHOUT_PLACES)
         return 0;
     double at[2] = {(a->x + 0.5) * seen->map.scale, (a->y + 0.5) * seen->map.scale};
     enum located found = locate(&seen->map, a->element, what, &at[0], &at[1]);
@@ -95,7 +97,7 @@ int pocket_find(struct assist *x, const struct image *im, const char *name, stru
     const struct seen *seen;
     if (pocket_look((struct pocket *)x, im, &seen, e))
         return -1;
-    if (!seen->map.patches)
+    if (!seen->map.patches || pocket_without & WITHOUT_PLACES)
         return 0;
     f->x *= seen->map.scale;
     f->y *= seen->map.scale;

@@ -144,8 +144,11 @@ int pocket_correct_reply(struct assist *assist, struct assist_step *s, struct er
         return -1;
     v.before = replies_before(s);
     v.writes = writes_before(s);
-    int rc =
-        v.seen->map.patches && (fix_omissions(&v, e) || fix_overwritten(&v, e) || fix_words(&v, e)) ? -1 : 0;
+    int (*const fixes[])(const struct review *v, struct err *e) = {fix_omissions, fix_overwritten, fix_words};
+    int rc = 0;
+    for (int i = 0; i < 3 && rc == 0 && v.seen->map.patches; i++)
+        if (!(pocket_without & (unsigned)WITHOUT_OMISSIONS << i))
+            rc = fixes[i](&v, e);
     free(v.before);
     free(v.writes.all);
     return rc;

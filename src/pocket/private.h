@@ -29,6 +29,17 @@ struct pocket {
     int seen_w, seen_h; /* 0: none yet */
 };
 
+/* Corrections that a measurement leaves out (tests/helpers/without.c).  The program leaves out none. */
+enum {
+    WITHOUT_OMISSIONS = 1,   /* coverage.c */
+    WITHOUT_OVERWRITTEN = 2, /* lost_texts.c */
+    WITHOUT_WORDS = 4,       /* other_words.c */
+    WITHOUT_COPIES = 8,      /* copied.c */
+    WITHOUT_PLACES = 16,     /* by_name.c: positions of actions and of `ground` */
+    WITHOUT_ANSWERS = 32,    /* answers.c */
+};
+extern unsigned pocket_without;
+
 /* Reads an image, unless it is the last one read.  *out is borrowed until the next call; its map has no
  * patches if the model has no heads or memory was short.  Returns -1 with e if stopped or out of memory. */
 int pocket_look(struct pocket *x, const struct image *im, const struct seen **out, struct err *e);
