@@ -40,7 +40,7 @@ struct field {
 /* clang-format on */
 
 static const struct field fields[] = {
-    {"syntax", FIELD_SYNTAX, AT(syntax), 0, 0, 0, NULL, NULL, syntax_names},
+    {"syntax", FIELD_SYNTAX, AT(syntax), 0, 0, 0, NULL, NULL, NULL},
     WORD(coords, spaces),
     WORD(window, windows),
     TEXT(system, "", " date max_steps max_time_s os width height task schema tools "),
@@ -143,20 +143,32 @@ static int read_word(const struct field *f, json_t *v, int *to, const char *name
     return v ? wrong(f, name, list, e) : 0;
 }
 
+static int read_syntax(const struct field *f, json_t *v, const struct syntax **to, const char *name,
+                       struct err *e)
+{
+    const char *names[32];
+    struct field list = *f;
+    int n = 0, word = 0;
+    for (; syntaxes[n] && n < 31; n++)
+        names[n] = syntaxes[n]->name;
+    names[n] = NULL;
+    list.words = names;
+    if (read_word(&list, v, &word, name, e))
+        return -1;
+    *to = syntaxes[word];
+    return 0;
+}
+
 static int read_field(const struct field *f, json_t *v, struct dialect *d, struct err *e)
 {
     void *to = (char *)d + f->offset;
     char range[64];
-    int word = 0;
     double number = v ? json_number_value(v) : f->fallback;
     switch (f->type) {
     case FIELD_WORD:
         return read_word(f, v, to, d->name, e);
     case FIELD_SYNTAX:
-        if (read_word(f, v, &word, d->name, e))
-            return -1;
-        *(const struct syntax **)to = syntaxes[word];
-        return 0;
+        return read_syntax(f, v, to, d->name, e);
     case FIELD_BOOL:
         if (v && !json_is_boolean(v))
             return wrong(f, d->name, "true or false", e);

@@ -51,9 +51,7 @@ struct syntax {
     bool native_points;  /* a point in quotes is the usual notation, not a repaired one */
 };
 
-/* All rows, NULL-terminated, and their names in the same order. */
-extern const struct syntax *const syntaxes[];
-extern const char *const syntax_names[];
+extern const struct syntax *const syntaxes[]; /* NULL-terminated; the first is the default */
 
 /* Finds the next number from `at` on that is not part of a word; false: none, or the text ends inside it. */
 struct slot_number {

@@ -1,5 +1,5 @@
-/* t_coverage.c - what a task names and no reply has spoken of (src/pocket/task_names.h), on maps made here;
- * and a run of the embedded model that repeats itself without it (src/pocket/coverage.c). */
+/* t_coverage.c - names of a task that no reply mentions (src/pocket/task_names.h), on maps made here; and a run
+ * of the embedded model that repeats itself without coverage.c. */
 #include "check.h"
 #include "drawn_maps.h"
 #include "place.h"

@@ -1,4 +1,4 @@
-/* assist.c - the loop's side of assist.h: what an assist reads of a step, resampling, and the record. */
+/* assist.c - the loop's side of assist.h: the view of a step, resampling, and the record. */
 #include "agent/assist.h"
 #include "agent/private.h"
 

@@ -68,7 +68,7 @@ struct assist_question {       /* about one image, with yes or no */
     const struct image *image; /* NULL: none */
     const char *text;
     const char *shows; /* text to look for, if the question is only that; else NULL */
-    /* Asks the model.  Returns 1 with *reason (owned by the caller) if there is no complete reply. */
+    /* Asks the model.  Returns 1 with *reason (owned by the caller) if the reply is incomplete. */
     int (*ask)(void *arg, const char *text, struct generated *out, char **reason, struct err *e);
     void *arg;
 };

@@ -131,7 +131,7 @@ static int ask_question(struct llm *m, const struct llm_judge_question *q, const
     return rc;
 }
 
-/* Returns why there is no complete reply, owned by the caller; NULL: there is one. */
+/* Returns the reason if a reply is incomplete, owned by the caller; else NULL. */
 static char *incomplete(const struct generated *g, const struct deadline *w)
 {
     if (g->finish == FINISH_CANCELLED && w->late)

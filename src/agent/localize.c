@@ -3,7 +3,7 @@
  *
  * A localizer is for models that name elements well but point badly.  It gets the dialect's grounding
  * question, sampled greedily; its point replaces the one in the reply.  If it does not find the element, the
- * model is told so.
+ * model gets a message.
  */
 #include "agent/assist.h"
 #include "agent/private.h"

@@ -101,8 +101,8 @@ int vision_replace(struct vision *v, struct tensor *t, enum dtype type, int64_t 
                    bytes / (1 << 20));
 }
 
-/* Returns a copy of the rows of the one tile in v->x for heads to read later; data NULL: there are no heads,
- * or no memory. */
+/* Copies the rows of the one tile in v->x, for heads to read later; data NULL: the checkpoint has none, or
+ * memory is short. */
 static struct tensor keep_tower(const struct vision *v)
 {
     struct tensor x = tensor_rows(v->x, 0, vision_sequence(v)), kept = {0};

@@ -119,7 +119,7 @@ struct vision_tower_rows {
 typedef int vision_use_rows(void *arg, const struct vision_tower_rows *r, struct err *e);
 
 /* Calls use() with the tower's rows of an image, which is encoded unless it is cached.  use() is not called
- * for models without vision_extra, or when there was no memory to keep the rows.  Returns -1 if stopped, out
+ * for models without vision_extra, or when memory was too short to keep the rows.  Returns -1 if stopped, out
  * of memory, or use() failed. */
 int vision_use_tower(struct vision *v, const struct image *im, const struct tile_grid *g, bool round8,
                      struct pool *pool, vision_use_rows *use, void *arg, struct err *e);

@@ -78,7 +78,7 @@ static void put_position(char *out, size_t size, const json_t *fields, const cha
         snprintf(out, size, "%d, %d", (int)field_int(fields, x), (int)field_int(fields, y));
 }
 
-/* Reads an event assist, or one of those that older versions wrote in its place: localize, copy, cover. */
+/* Reads an event assist, or one that older versions wrote instead: localize, copy, cover. */
 static struct story_correction read_correction(const char *kind, const json_t *fields)
 {
     struct story_correction c = {.element = field_text(fields, "element")};

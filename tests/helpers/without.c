@@ -1,4 +1,4 @@
-/* without.c - the program without some corrections of the embedded model, to measure what they gain.
+/* without.c - the program without some corrections of the embedded model, to measure their effect.
  *
  *   without omissions,words qa tests/suites/forms.yaml --jobs 2 --out DIR
  *
