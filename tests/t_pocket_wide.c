@@ -5,6 +5,7 @@
 
 #include "actions/dialect.h"
 #include "model/preprocess.h"
+#include "pocket/assist.h"
 #include "pocket/heads.h"
 #include "pocket/locate.h"
 #include "session/chat.h"
@@ -265,6 +266,42 @@ static void t_places(void **state)
     dialect_free(d);
 }
 
+/* Operations of an assist, one letter each; "-": not supported. */
+static void operations(const struct assist *x, char out[8])
+{
+    snprintf(out, 8, "%c%c%c%c%c%c%c", ASSIST(x, read_task) ? 't' : '-', ASSIST(x, correct_reply) ? 'r' : '-',
+             ASSIST(x, correct_action) ? 'a' : '-', ASSIST(x, find) ? 'f' : '-',
+             ASSIST(x, answer) ? 'q' : '-', ASSIST(x, shows) ? 's' : '-', ASSIST(x, judge) ? 'j' : '-');
+}
+
+static void t_assist(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *dialect;
+        bool engine;
+        const char *operations;
+    } cases[] = {{"pocket-wide", true, "trafqsj"},
+                 {"pocket-wide", false, "t-----j"},
+                 {"holo3", true, "-rafqs-"},
+                 {"holo3", false, "-------"}};
+    struct err e = ERR_INIT;
+    struct engine_options o = {.dir = MODEL, .threads = 1};
+    struct engine *engine = engine_open(&o, &e);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct dialect *d = dialect_load(cases[i].dialect, &e);
+        struct assist *x;
+        char got[8];
+        assert_int_equal(pocket_assist_open(&x, cases[i].engine ? engine : NULL, d, NULL, &e), 0);
+        operations(x, got);
+        assert_string_equal(got, cases[i].operations);
+        assert_int_equal(x != NULL, i < 3);
+        assist_free(x);
+        dialect_free(d);
+    }
+    engine_close(engine);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("f32: a picture at native pixels and a step in use agree with torch on every instruction set",
           t_f32),
@@ -276,6 +313,8 @@ static const struct CMUnitTest tests[] = {
         t_size),
     CLAIM("a place is one of the picture as it is seen, enlarged or reduced; beyond its edge it is refused",
           t_places),
+    CLAIM("an assist supports what heads and dialect of a model allow; a model with neither has none",
+          t_assist),
     CLAIM("the folder alone says which dialect and which template the model speaks", t_dialect),
 };
 
