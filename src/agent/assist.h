@@ -1,4 +1,4 @@
-/*  assist.h - optional corrections of a model's replies, places and answers.
+/* assist.h - optional corrections of a model's replies, places and answers.
  *
  * A model with outputs beside its text, or with known weaknesses, can come with an assist, which the run
  * opens next to it; other models have none (NULL).  An operation that is NULL is not supported, and the

@@ -1,4 +1,4 @@
-/*  llm_judge.h - asks a model a question about screenshots and reads its verdict.
+/* llm_judge.h - asks a model a question about screenshots and reads its verdict.
  *
  * The judge has a conversation of its own, which neither knows nor changes the agent's.  Marks of a dialect
  * in the texts of tests, agents and screens are made inert.

@@ -1,4 +1,4 @@
-/*  coverage.c - finds task items that a small model's reply omits or repeats, and resamples the reply.
+/* coverage.c - finds task items that a small model's reply omits or repeats, and resamples the reply.
  *
  * A small model that copies names from the task character by character sometimes skips one: it presses the
  * last button, or reports that it is done, while a checkbox or field is still open, or it types the

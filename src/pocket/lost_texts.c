@@ -1,4 +1,4 @@
-/*  lost_texts.c - restores texts that were overwritten into fields that were left empty.
+/* lost_texts.c - restores texts that were overwritten into fields that were left empty.
  *
  * When a small model cannot find the expected label ("Departure" where the page says "Origin"), it types
  * into another field and later overwrites that text.  So before a button is pressed or the task ends, a

@@ -1,4 +1,4 @@
-/*  other_words.c - replaces names and texts of a reply that are wrong.
+/* other_words.c - replaces names and texts of a reply that are wrong.
  *
  * A small model makes mistakes while it copies: it completes the name of one field with that of another,
  * cuts a name of two words, or types a text twice.  The screen or the task then shows which words are
