@@ -4,6 +4,7 @@
  * as one text.  A value out of range or of another type is a message to the model.
  */
 #include "actions/parse.h"
+#include "actions/syntax.h"
 
 #include "base/buf.h"
 
@@ -72,7 +73,7 @@ static enum action_fault read_point(struct binding *c, const struct tool_arg *ar
     c->whole[i] = true;
     c->p->out->repairs |= at->box ? REPAIR_MIDPOINT : 0;
     if (json_is_string(v) || json_is_string(json_array_get(v, 0)))
-        c->p->out->repairs |= c->p->d->syntax == SYNTAX_UITARS ? 0 : REPAIR_NUMBER_STRING;
+        c->p->out->repairs |= c->p->d->syntax->native_points ? 0 : REPAIR_NUMBER_STRING;
     return FAULT_NONE;
 }
 

@@ -3,6 +3,7 @@
  * One table lists the keys, their members, and the slots that their templates may have.  Every key is
  * checked; missing keys have defaults that are safe for any model.
  */
+#include "actions/syntax.h"
 #include "actions/tools.h"
 
 #include "base/file.h"
@@ -15,12 +16,10 @@
 
 enum { MAX_FILE = 256 << 10, MAX_FILLED = 1 << 20, MAX_SLOT = 32, MAX_CONFIG = 32 << 20 };
 
-static const char *const syntaxes[] = {"holo3",  "holo1",    "uitars", "anthropic", "openai", "pyautogui",
-                                       "pocket", "function", "xml",    "qwen",      NULL};
 static const char *const spaces[] = {"norm1000", "norm1", "px", "native", "px28", "fit", NULL};
 static const char *const windows[] = {"sawtooth", "strict", NULL};
 
-enum field_type { FIELD_TEXT, FIELD_BOOL, FIELD_INT, FIELD_FLOAT, FIELD_WORD };
+enum field_type { FIELD_TEXT, FIELD_BOOL, FIELD_INT, FIELD_FLOAT, FIELD_WORD, FIELD_SYNTAX };
 
 struct field {
     const char *key;
@@ -41,7 +40,7 @@ struct field {
 /* clang-format on */
 
 static const struct field fields[] = {
-    WORD(syntax, syntaxes),
+    {"syntax", FIELD_SYNTAX, AT(syntax), 0, 0, 0, NULL, NULL, NULL},
     WORD(coords, spaces),
     WORD(window, windows),
     TEXT(system, "", " date max_steps max_time_s os width height task schema tools "),
@@ -144,6 +143,22 @@ static int read_word(const struct field *f, json_t *v, int *to, const char *name
     return v ? wrong(f, name, list, e) : 0;
 }
 
+static int read_syntax(const struct field *f, json_t *v, const struct syntax **to, const char *name,
+                       struct err *e)
+{
+    const char *names[32];
+    struct field list = *f;
+    int n = 0, word = 0;
+    for (; syntaxes[n] && n < 31; n++)
+        names[n] = syntaxes[n]->name;
+    names[n] = NULL;
+    list.words = names;
+    if (read_word(&list, v, &word, name, e))
+        return -1;
+    *to = syntaxes[word];
+    return 0;
+}
+
 static int read_field(const struct field *f, json_t *v, struct dialect *d, struct err *e)
 {
     void *to = (char *)d + f->offset;
@@ -152,6 +167,8 @@ static int read_field(const struct field *f, json_t *v, struct dialect *d, struc
     switch (f->type) {
     case FIELD_WORD:
         return read_word(f, v, to, d->name, e);
+    case FIELD_SYNTAX:
+        return read_syntax(f, v, to, d->name, e);
     case FIELD_BOOL:
         if (v && !json_is_boolean(v))
             return wrong(f, d->name, "true or false", e);

@@ -17,20 +17,9 @@
 
 #include <stdbool.h>
 
+struct syntax; /* syntax.h */
 struct tools;
 
-enum dialect_syntax { /* selects the parser */
-                      SYNTAX_HOLO3,
-                      SYNTAX_HOLO1,
-                      SYNTAX_UITARS,
-                      SYNTAX_ANTHROPIC,
-                      SYNTAX_OPENAI,
-                      SYNTAX_PYAUTOGUI,
-                      SYNTAX_POCKET,
-                      SYNTAX_FUNCTION,
-                      SYNTAX_XML,
-                      SYNTAX_QWEN,
-};
 enum coord_space { /* coords.c */
                    COORD_NORM1000,
                    COORD_NORM1,
@@ -43,7 +32,7 @@ enum window_policy { WINDOW_SAWTOOTH, WINDOW_STRICT };
 
 struct dialect {
     char *name;
-    enum dialect_syntax syntax;
+    const struct syntax *syntax; /* selects parser and grammar */
     enum coord_space coords;
     char *system; /* template with {slots}: date max_steps max_time_s os width height task schema tools */
     char *task_open, *task_close;               /* around the task, in the first user turn */

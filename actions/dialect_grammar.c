@@ -3,10 +3,12 @@
  * Arguments come from the registry's type and the dialect's narrower range; bind_values.c accepts every
  * value of these grammars without a repair.  Each syntax has a function that builds a step around a call.
  */
-#include "actions/grammar_pocket.h"
+#include "actions/grammar_impl.h"
 #include "actions/parse.h"
+#include "actions/syntax.h"
 #include "text/chat_template.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -16,11 +18,6 @@ enum {
     MAX_WORDS = 16,
     MAX_OFFERED = 64,
 };
-
-static bool is_json(const struct grammar_builder *l)
-{
-    return l->d->syntax != SYNTAX_UITARS && l->d->syntax != SYNTAX_PYAUTOGUI;
-}
 
 gx_node grammar_lit(struct gx *x, const char *format, const char *name)
 {
@@ -102,7 +99,7 @@ static gx_node number(struct gx *x, int min, int max)
 static gx_node quoted(const struct grammar_builder *l, int min, int max, bool one_line)
 {
     struct gx *x = l->x;
-    bool script = l->d->syntax == SYNTAX_PYAUTOGUI;
+    bool script = l->d->syntax->script;
     gx_node escape = GX_SEQ(x, gx_lit(x, "\\"), gx_set(x, one_line ? "'\\\\" : "'\\\\nt"));
     if (script)
         escape = GX_ALT(x, escape, gx_lit(x, "\\x60"));
@@ -208,7 +205,7 @@ gx_node grammar_json_value(const struct grammar_builder *l, const struct tool *t
 static gx_node call_value(const struct grammar_builder *l, const struct tool *t, const struct tool_arg *a)
 {
     struct gx *x = l->x;
-    bool script = l->d->syntax == SYNTAX_PYAUTOGUI;
+    bool script = l->d->syntax->script;
     switch (registry_param(a->id)->type) {
     case PARAM_ENUM:
         return grammar_words(x, a->values, "'%s'");
@@ -233,10 +230,10 @@ static gx_node call_value(const struct grammar_builder *l, const struct tool *t,
 static gx_node named(const struct grammar_builder *l, const struct tool *t, const struct tool_arg *a)
 {
     struct gx *x = l->x;
-    if (is_json(l))
+    if (!l->d->syntax->single_quotes)
         return GX_SEQ(x, grammar_lit(x, "\"%s\": ", a->name), grammar_json_value(l, t, a));
     gx_node value = call_value(l, t, a);
-    if (l->d->syntax == SYNTAX_PYAUTOGUI && registry_param(a->id)->type == PARAM_KEYS)
+    if (l->d->syntax->script && registry_param(a->id)->type == PARAM_KEYS)
         return value;
     return GX_SEQ(x, grammar_lit(x, "%s=", a->name), value);
 }
@@ -282,36 +279,21 @@ static gx_node value_json_call(const struct grammar_builder *l, const struct too
     return GX_SEQ(x, open, arguments(l, t, 0, tag != NULL), gx_lit(x, "}"));
 }
 
-/* NAME(arg='value', ...): the form of UI-TARS, or of Python. */
-static gx_node value_call(const struct grammar_builder *l, const struct tool *t)
+gx_node grammar_json_call(const struct grammar_builder *l, const struct tool *t)
 {
-    return GX_SEQ(l->x, grammar_lit(l->x, "%s(", t->name), arguments(l, t, 0, false), gx_lit(l->x, ")"));
+    return value_json_call(l, t, l->d->syntax->tag);
 }
 
-/* ---- steps around a call ---------------------------------------------------------------------- */
-
-static gx_node one_call(const struct grammar_builder *l, const struct tool *t)
+gx_node grammar_function_call(const struct grammar_builder *l, const struct tool *t)
 {
     struct gx *x = l->x;
-    switch (l->d->syntax) {
-    case SYNTAX_HOLO3:
-        return value_json_call(l, t, "tool_name");
-    case SYNTAX_HOLO1:
-    case SYNTAX_ANTHROPIC:
-    case SYNTAX_QWEN:
-        return value_json_call(l, t, "action");
-    case SYNTAX_OPENAI:
-        return value_json_call(l, t, "type");
-    case SYNTAX_FUNCTION:
-        return GX_SEQ(x, gx_lit(x, "{\"name\": \""), gx_lit(x, t->name), gx_lit(x, "\", \"arguments\": "),
-                      value_json_call(l, t, NULL), gx_lit(x, "}"));
-    case SYNTAX_XML:
-        return grammar_xml_call(l, t);
-    case SYNTAX_POCKET:
-        return pocket_call(l, t);
-    default:
-        return value_call(l, t);
-    }
+    return GX_SEQ(x, gx_lit(x, "{\"name\": \""), gx_lit(x, t->name), gx_lit(x, "\", \"arguments\": "),
+                  value_json_call(l, t, NULL), gx_lit(x, "}"));
+}
+
+gx_node grammar_text_call(const struct grammar_builder *l, const struct tool *t)
+{
+    return GX_SEQ(l->x, grammar_lit(l->x, "%s(", t->name), arguments(l, t, 0, false), gx_lit(l->x, ")"));
 }
 
 /* Any offered tool; answer_only: those of kind ANSWER.  -1: there is none. */
@@ -322,63 +304,56 @@ static gx_node any_call(const struct grammar_builder *l, bool answer_only)
     int n = 0;
     for (int i = 0; i < tools->n && n < MAX_OFFERED; i++)
         if (!tools->list[i].hidden && (!answer_only || tools->list[i].kind == ACT_ANSWER))
-            calls[n++] = one_call(l, &tools->list[i]);
+            calls[n++] = l->d->syntax->call(l, &tools->list[i]);
     return n ? gx_alt(l->x, n, calls) : -1;
 }
 
-static gx_node holo_step(const struct grammar_builder *l, gx_node call)
+/* ---- steps around a call ---------------------------------------------------------------------- */
+
+gx_node grammar_holo_step(const struct grammar_builder *l, gx_node call)
 {
     struct gx *x = l->x;
     gx_node note = GX_ALT(x, gx_lit(x, "null"), gx_json_string(x, 1, MANY));
     return GX_SEQ(x, gx_lit(x, "{\"note\": "), note, gx_lit(x, ", \"thought\": "), gx_json_string(x, 1, MANY),
-                  gx_lit(x, l->d->syntax == SYNTAX_HOLO3 ? ", \"tool_call\": " : ", \"action\": "), call,
-                  gx_lit(x, "}"));
+                  grammar_lit(x, ", \"%s\": ", l->d->syntax->action), call, gx_lit(x, "}"));
 }
 
-static gx_node step(const struct grammar_builder *l, gx_node call)
+gx_node grammar_uitars_step(const struct grammar_builder *l, gx_node call)
 {
     struct gx *x = l->x;
-    switch (l->d->syntax) {
-    case SYNTAX_HOLO3:
-    case SYNTAX_HOLO1:
-        return holo_step(l, call);
-    case SYNTAX_UITARS:
-        return GX_SEQ(x, gx_lit(x, "Thought: "), gx_utf8(x, "", 1, MANY), gx_lit(x, "\nAction: "), call);
-    case SYNTAX_QWEN:
-        return GX_SEQ(x, gx_lit(x, "Action: "), gx_utf8(x, "<", 1, MANY),
-                      gx_lit(x, "\n<tool_call>\n{\"name\": \"computer_use\", \"arguments\": "), call,
-                      gx_lit(x, "}\n</tool_call>"));
-    case SYNTAX_PYAUTOGUI:
-        return GX_SEQ(x, gx_lit(x, "## Action:\n"), gx_utf8(x, "#`", 1, MANY),
-                      gx_lit(x, "\n## Code:\n```python\n"), call, gx_lit(x, "\n```"));
-    case SYNTAX_XML:
-        return grammar_xml_step(l, call);
-    case SYNTAX_POCKET:
-        return pocket_step(l, call);
-    default:
-        return call;
-    }
+    return GX_SEQ(x, gx_lit(x, "Thought: "), gx_utf8(x, "", 1, MANY), gx_lit(x, "\nAction: "), call);
+}
+
+gx_node grammar_qwen_step(const struct grammar_builder *l, gx_node call)
+{
+    struct gx *x = l->x;
+    return GX_SEQ(x, gx_lit(x, "Action: "), gx_utf8(x, "<", 1, MANY),
+                  gx_lit(x, "\n<tool_call>\n{\"name\": \"computer_use\", \"arguments\": "), call,
+                  gx_lit(x, "}\n</tool_call>"));
+}
+
+gx_node grammar_pyautogui_step(const struct grammar_builder *l, gx_node call)
+{
+    struct gx *x = l->x;
+    return GX_SEQ(x, gx_lit(x, "## Action:\n"), gx_utf8(x, "#`", 1, MANY),
+                  gx_lit(x, "\n## Code:\n```python\n"), call, gx_lit(x, "\n```"));
 }
 
 /* ---- the localizer ---------------------------------------------------------------------------- */
 
-static gx_node ground(const struct grammar_builder *l)
+static gx_node json_ground(const struct grammar_builder *l)
 {
-    struct gx *x = l->x;
-    const char *open = "{\"x\": ", *between = ", \"y\": ", *close = "}";
-    if (l->d->syntax == SYNTAX_POCKET)
-        return pocket_ground(l);
-    if (l->d->syntax == SYNTAX_HOLO1) {
-        open = "Click(";
-        between = ", ";
-        close = ")";
-    } else if (l->d->syntax == SYNTAX_UITARS) {
-        open = "Action: click(start_box='(";
-        between = ",";
-        close = ")')";
-    }
-    return GX_SEQ(x, gx_lit(x, open), value_coord(l, false), gx_lit(x, between), value_coord(l, true),
-                  gx_lit(x, close));
+    return point(l, "{\"x\": ", ", \"y\": ", "}");
+}
+
+gx_node grammar_holo1_ground(const struct grammar_builder *l)
+{
+    return point(l, "Click(", ", ", ")");
+}
+
+gx_node grammar_uitars_ground(const struct grammar_builder *l)
+{
+    return point(l, "Action: click(start_box='(", ",", ")')");
 }
 
 /* ---- a verdict -------------------------------------------------------------------------------- */
@@ -412,7 +387,7 @@ static gx_node reply(const struct grammar_builder *l, enum dialect_goal goal, st
     const struct dialect *d = l->d;
     if (goal == GOAL_VERDICT && d->yes_no)
         return GX_ALT(l->x, gx_lit(l->x, "yes"), gx_lit(l->x, "no"));
-    if (goal == GOAL_TEXT && d->syntax == SYNTAX_POCKET)
+    if (goal == GOAL_TEXT && d->syntax->one_line)
         return gx_utf8(l->x, "", 0, -1);
     if (goal == GOAL_TEXT)
         return gx_repeat(l->x, GX_ALT(l->x, gx_utf8(l->x, "", 1, 1), gx_set(l->x, "\\x0a\\x09")), 0, -1);
@@ -421,12 +396,12 @@ static gx_node reply(const struct grammar_builder *l, enum dialect_goal goal, st
     if (goal == GOAL_GROUND && !*d->ground)
         return err_set(e, ERR_USAGE, "dialect '%s' has no question for a place (key 'ground')", d->name);
     if (goal == GOAL_GROUND)
-        return ground(l);
+        return (d->syntax->ground ? d->syntax->ground : json_ground)(l);
     gx_node call = any_call(l, goal == GOAL_ANSWER);
     if (call < 0)
         return err_set(e, ERR_USAGE, "dialect '%s' offers no tool %s", d->name,
                        goal == GOAL_ANSWER ? "of kind 'answer'" : "at all");
-    return step(l, call);
+    return d->syntax->step ? d->syntax->step(l, call) : call;
 }
 
 struct grammar *dialect_grammar(const struct dialect *d, enum dialect_goal goal, const struct tokenizer *t,
@@ -441,7 +416,7 @@ struct grammar *dialect_grammar(const struct dialect *d, enum dialect_goal goal,
         if (d->think && (goal == GOAL_STEP || goal == GOAL_ANSWER))
             text = GX_SEQ(x, reasoning(x, t), text);
         gx_node last = gx_token(x, chat_end_mark(t)), end = GX_SEQ(x, gx_lit(x, "\n"), last);
-        if (d->syntax != SYNTAX_POCKET)
+        if (!d->syntax->one_line)
             end = GX_ALT(x, last, end);
         g = grammar_compile(x, GX_SEQ(x, text, end), t, e);
         if (!g)
@@ -454,4 +429,24 @@ struct grammar *dialect_grammar(const struct dialect *d, enum dialect_goal goal,
 bool dialect_grammar_is_sized(const struct dialect *d)
 {
     return d->coords != COORD_NORM1000 && d->coords != COORD_NORM1;
+}
+
+struct grammar *dialect_words_grammar(const struct dialect *d, enum slot_kind kind, const char *given,
+                                      const char *const *words, int n, const struct tokenizer *t,
+                                      struct err *e)
+{
+    const char *mark = d->syntax->word_end[kind];
+    if (!mark) {
+        err_set(e, ERR_USAGE, "dialect '%s' has no such slot for words", d->name);
+        return NULL;
+    }
+    gx_node *any = xmalloc((size_t)n, sizeof *any);
+    struct gx *x = gx_new();
+    for (int i = 0; i < n; i++)
+        any[i] = gx_lit(x, words[i]);
+    gx_node end = kind == SLOT_NAME ? gx_token(x, mark) : gx_lit(x, mark);
+    struct grammar *g = grammar_compile(x, GX_SEQ(x, gx_lit(x, given), gx_alt(x, n, any), end), t, e);
+    gx_free(x);
+    free(any);
+    return g;
 }

@@ -1,8 +1,7 @@
 /* grammar_pocket.c - the grammar of the embedded models' replies, from the dialect's tools
  * (parse_pocket.c). */
-#include "actions/grammar_pocket.h"
-#include "actions/slots.h"
-#include "base/err.h"
+#include "actions/grammar_impl.h"
+#include "actions/pocket_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,25 +100,6 @@ static const struct tool *first_of(const struct tools *tools, int kind)
         if ((int)tools->list[i].kind == kind)
             return &tools->list[i];
     return NULL;
-}
-
-struct grammar *dialect_words_grammar(const struct dialect *d, enum slot_kind kind, const char *given,
-                                      const char *const *words, int n, const struct tokenizer *t,
-                                      struct err *e)
-{
-    struct grammar *g = NULL;
-    gx_node *any = xmalloc((size_t)n, sizeof *any);
-    struct gx *x = gx_new();
-    for (int i = 0; i < n; i++)
-        any[i] = gx_lit(x, words[i]);
-    gx_node end = kind == SLOT_NAME ? gx_token(x, "<at>") : gx_lit(x, "\n");
-    if (d->syntax != SYNTAX_POCKET || (kind != SLOT_NAME && kind != SLOT_TEXT))
-        err_set(e, ERR_USAGE, "dialect '%s' has no such slot for words", d->name);
-    else
-        g = grammar_compile(x, GX_SEQ(x, gx_lit(x, given), gx_alt(x, n, any), end), t, e);
-    gx_free(x);
-    free(any);
-    return g;
 }
 
 /* A place alone, or the whole click; or that it is not there, where the dialect has a word for it. */

@@ -1,5 +1,5 @@
 /* grammar_xml.c - the grammar of calls in XML (calls.h): a line of thought or none, and one call. */
-#include "actions/grammar_pocket.h"
+#include "actions/grammar_impl.h"
 
 /* Matches one letter in both cases: "[pP]". */
 static gx_node letter(struct gx *x, char c)

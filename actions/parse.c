@@ -4,6 +4,7 @@
  * never searched for actions: it may contain examples.
  */
 #include "actions/parse.h"
+#include "actions/syntax.h"
 
 #include "base/utf8.h"
 
@@ -13,14 +14,6 @@
 #include <string.h>
 
 enum { MAX_DROPPED = 160, MAX_ALL_DROPPED = 400 /* bytes of actions that are not executed */ };
-
-static parse_fn *const parsers[] = {
-    [SYNTAX_HOLO3] = parse_holo,    [SYNTAX_HOLO1] = parse_holo,
-    [SYNTAX_UITARS] = parse_uitars, [SYNTAX_ANTHROPIC] = parse_anthropic,
-    [SYNTAX_OPENAI] = parse_openai, [SYNTAX_PYAUTOGUI] = parse_pyautogui,
-    [SYNTAX_POCKET] = parse_pocket, [SYNTAX_FUNCTION] = parse_calls,
-    [SYNTAX_XML] = parse_calls,     [SYNTAX_QWEN] = parse_calls,
-};
 
 /* ---- shared ----------------------------------------------------------------------------------- */
 
@@ -281,7 +274,7 @@ enum action_fault action_parse(const char *text, size_t len, const struct dialec
         bug("a step for a screen of %d x %d", w, h);
     if (len > PARSE_MAX_REPLY)
         return parse_fault(&p, FAULT_PARSE, "the reply is longer than %d bytes", PARSE_MAX_REPLY);
-    if (d->syntax != SYNTAX_POCKET) {
+    if (!d->syntax->one_line) {
         trim_left(&text, &len);
         if (strip_reasoning(&text, &len, d->think))
             f = parse_fault(&p, FAULT_PARSE, "the reply ends inside its reasoning");
@@ -290,7 +283,7 @@ enum action_fault action_parse(const char *text, size_t len, const struct dialec
         if (!f && !len)
             f = parse_fault(&p, FAULT_NO_ACTION, "the reply holds no action");
     }
-    f = f ? f : parsers[d->syntax](&p, text, len);
+    f = f ? f : d->syntax->parse(&p, text, len);
     if (!f && !out->nactions)
         f = parse_fault(&p, FAULT_NO_ACTION, "the reply holds no action");
     if (!f && !d->verbatim)

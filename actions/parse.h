@@ -23,7 +23,7 @@ struct parse {
 enum { PARSE_MAX_REPLY = 64 << 10 /* bytes */ };
 
 typedef enum action_fault parse_fn(struct parse *p, const char *text, size_t len);
-parse_fn parse_holo, parse_uitars, parse_anthropic, parse_openai, parse_pyautogui, parse_pocket, parse_calls;
+parse_fn parse_holo, parse_uitars, parse_anthropic, parse_openai, parse_pyautogui, parse_calls;
 
 /* Reads a call, or a list of them, from JSON: {"name", "arguments"} and its variants (parse_calls.c). */
 enum action_fault parse_call_object(struct parse *p, const json_t *object);

@@ -12,6 +12,7 @@
  * PLACE is x and y, each a patch of 16 pixels and an eighth of it: "<12><.3>" is 16 * 12 + 2 * 3 + 1 = 199.
  */
 #include "actions/parse.h"
+#include "actions/pocket_impl.h"
 
 #include "base/utf8.h"
 
@@ -221,11 +222,45 @@ enum action_fault parse_pocket(struct parse *p, const char *text, size_t len)
     return f;
 }
 
-char *dialect_step_begin(const struct dialect *d, int kind, const char *element)
+/* ---- the localizer's answer ----------------------------------------------------------------------- */
+
+enum { MAX_REPLY = 1000, IMAGE_SIDE = 1 << 14 };
+
+/* Parses a click, its end "<at><x><y>", or the word that nothing is there. */
+static enum action_fault pocket_place(struct parse *p, const char *text, size_t len, struct place *out)
+{
+    char step[MAX_REPLY + 16];
+    bool place_alone = len >= 4 && !memcmp(text, "<at>", 4);
+    if (len > MAX_REPLY)
+        return parse_fault(p, FAULT_PARSE, "a place takes less than %d bytes", MAX_REPLY);
+    int size = snprintf(step, sizeof step, "%s%.*s", place_alone ? "<click>-" : "", (int)len, text);
+    enum action_fault f = parse_pocket(p, step, (size_t)size);
+    const struct action *a = &p->out->actions[0];
+    if (!f && a->kind != ACT_CLICK && a->kind != ACT_INFEASIBLE)
+        f = parse_fault(p, FAULT_SCHEMA, "a place was expected, or a click");
+    if (!f)
+        *out = (struct place){.absent = a->kind == ACT_INFEASIBLE, .n = {.x = a->nx, .y = a->ny}};
+    step_free(p->out);
+    return f;
+}
+
+int pocket_read_place(const struct dialect *d, const char *text, size_t len, struct place *out, struct err *e)
+{
+    /* A large image, so that no number is out of range. */
+    struct step step = {0};
+    struct parse p = {d, IMAGE_SIDE, IMAGE_SIDE, d->coords, &step, e};
+    *out = (struct place){0};
+    parse_trim(&text, &len);
+    enum action_fault f = pocket_place(&p, text, len, out);
+    step_free(&step);
+    return f ? -1 : 0;
+}
+
+char *pocket_step_begin(const struct dialect *d, int kind, const char *element)
 {
     const struct tools *tools = d->tools;
     bool plain = !strpbrk(element, "<\n");
-    for (int i = 0; d->syntax == SYNTAX_POCKET && plain && i < tools->n; i++) {
+    for (int i = 0; plain && i < tools->n; i++) {
         const struct tool_arg *arg = tools_arg(&tools->list[i], P_ELEMENT);
         if ((int)tools->list[i].kind == kind && arg &&
             utf8_count(element, strlen(element)) <= (size_t)arg->max)

@@ -4,7 +4,8 @@
  * properties in the order of the table), because these models were trained on that.  The order is the same
  * in every run, so that the prompt's prefix can be cached.
  */
-#include "actions/tools.h"
+#include "actions/grammar_impl.h"
+#include "actions/syntax.h"
 
 #include "base/buf.h"
 
@@ -269,7 +270,7 @@ static void put_python(struct buf *out, const json_t *v)
 /* ---- texts ------------------------------------------------------------------------------------ */
 
 /* Native function calls: one definition per line. */
-static void put_functions(const struct dialect *d, struct buf *out)
+static void put_functions(const struct dialect *d, size_t flags, struct buf *out)
 {
     const struct tools *tools = d->tools;
     for (int i = 0; i < tools->n; i++) {
@@ -278,7 +279,7 @@ static void put_functions(const struct dialect *d, struct buf *out)
             continue;
         json_t *f = json_pack("{s:s, s:{s:s, s:s, s:o}}", "type", "function", "function", "name", t->name,
                               "description", t->help, "parameters", tool_schema(t, NULL, d->coords));
-        char *text = json_dumps(f, d->syntax == SYNTAX_XML ? 0 : JSON_ENSURE_ASCII);
+        char *text = json_dumps(f, flags);
         buf_printf(out, "%s%s", out->len ? "\n" : "", text);
         free(text);
         json_decref(f);
@@ -308,7 +309,7 @@ static void add_arguments(const struct dialect *d, json_t *properties)
     }
 }
 
-static void put_computer_use(const struct dialect *d, struct buf *out)
+void schema_computer_use(const struct dialect *d, struct buf *out)
 {
     struct buf help;
     json_t *names = json_array(), *properties = json_object();
@@ -335,25 +336,38 @@ static void put_computer_use(const struct dialect *d, struct buf *out)
     buf_free(&help);
 }
 
+void schema_functions(const struct dialect *d, struct buf *out)
+{
+    put_functions(d, JSON_ENSURE_ASCII, out);
+}
+
+void schema_functions_utf8(const struct dialect *d, struct buf *out)
+{
+    put_functions(d, 0, out);
+}
+
+void schema_step(const struct dialect *d, struct buf *out)
+{
+    json_t *step = step_schema(d, d->syntax->action, d->syntax->tag);
+    char *text = json_dumps(step, JSON_ENSURE_ASCII);
+    buf_puts(out, text);
+    free(text);
+    json_decref(step);
+}
+
+void schema_step_python(const struct dialect *d, struct buf *out)
+{
+    json_t *step = step_schema(d, d->syntax->action, d->syntax->tag);
+    put_python(out, step);
+    json_decref(step);
+}
+
 char *tools_schema(const struct dialect *d)
 {
     struct buf out;
-    json_t *step = NULL;
     buf_init(&out, MAX_SCHEMA);
-    if (d->syntax == SYNTAX_HOLO3) {
-        step = step_schema(d, "tool_call", "tool_name");
-        char *text = json_dumps(step, JSON_ENSURE_ASCII);
-        buf_puts(&out, text);
-        free(text);
-    } else if (d->syntax == SYNTAX_HOLO1) {
-        step = step_schema(d, "action", "action");
-        put_python(&out, step);
-    } else if (d->syntax == SYNTAX_FUNCTION || d->syntax == SYNTAX_XML) {
-        put_functions(d, &out);
-    } else if (d->syntax == SYNTAX_QWEN) {
-        put_computer_use(d, &out);
-    }
-    json_decref(step);
+    if (d->syntax->schema)
+        d->syntax->schema(d, &out);
     char *taken = buf_take(&out);
     buf_free(&out);
     return taken;
@@ -422,8 +436,8 @@ char *tools_list(const struct dialect *d)
         if (t->hidden)
             continue;
         buf_puts(&out, out.len ? "\n" : "");
-        if (d->syntax == SYNTAX_ANTHROPIC || d->syntax == SYNTAX_OPENAI) {
-            put_json_pattern(t, d->syntax == SYNTAX_OPENAI ? "type" : "action", &out);
+        if (d->syntax->list_as_json) {
+            put_json_pattern(t, d->syntax->tag, &out);
         } else {
             buf_printf(&out, "%s(", t->name);
             put_args(t, &out);

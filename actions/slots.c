@@ -1,11 +1,9 @@
 /* slots.c - see slots.h.
  *
- * A point is two numbers with anything between them ("><", ", \"y\": "), a verb a word.  They are found by
- * "<click>" and "<at>" in pocket-wide, where each of the two numbers is a pair of marks, "12><.3", and in
- * JSON by the keys of the dialect's tool table.
+ * In JSON a verb is the value of the syntax's tag, and a point two numbers with anything between them
+ * (", \"y\": "), found by the keys of the dialect's tool table.  Other syntaxes have functions of their own.
  */
-#include "actions/slots.h"
-
+#include "actions/syntax.h"
 #include "actions/tools.h"
 
 #include <ctype.h>
@@ -14,17 +12,12 @@
 
 /* ---- numbers ---------------------------------------------------------------------------------- */
 
-struct number {
-    size_t begin, end;
-};
-
 static bool is_word(char c)
 {
     return isalnum((unsigned char)c) || c == '_' || c == '.';
 }
 
-/* The next number from `at` on that is not part of a word.  false: none, or the text ends inside it. */
-static bool next_number(const char *text, size_t len, size_t at, struct number *n)
+bool slots_next_number(const char *text, size_t len, size_t at, struct slot_number *n)
 {
     for (size_t i = at; i < len; i++) {
         bool sign = text[i] == '-' && i + 1 < len && isdigit((unsigned char)text[i + 1]);
@@ -39,23 +32,9 @@ static bool next_number(const char *text, size_t len, size_t at, struct number *
     return false;
 }
 
-static bool two_numbers(const char *text, size_t len, struct number *x, struct number *y)
+static bool two_numbers(const char *text, size_t len, struct slot_number *x, struct slot_number *y)
 {
-    return next_number(text, len, 0, x) && next_number(text, len, x->end, y);
-}
-
-/* Patches and eighths, "12><.3><20><.0>" (parse_pocket.c): the length up to the last ">", -1: not a point, or
- * it does not end here. */
-static ptrdiff_t patch_point(const char *text, size_t len, int seen[2])
-{
-    char copy[32] = "";
-    int x, y, fx, fy, end = -1;
-    memcpy(copy, text, len < sizeof copy ? len : sizeof copy - 1);
-    if (sscanf(copy, "%2d><.%1d><%2d><.%1d%n", &x, &fx, &y, &fy, &end) < 4 || end < 0 || copy[end] != '>')
-        return -1;
-    seen[0] = 16 * x + 2 * fx + 1;
-    seen[1] = 16 * y + 2 * fy + 1;
-    return end;
+    return slots_next_number(text, len, 0, x) && slots_next_number(text, len, x->end, y);
 }
 
 /* ---- slots ------------------------------------------------------------------------------------ */
@@ -71,25 +50,6 @@ static void add(struct slots *s, enum slot_kind kind, size_t begin, size_t end)
         s->out[s->n++] = (struct slot){kind, begin, end};
 }
 
-/* {thought}<verb>{element}<at><x><y>... */
-static void pocket_slots(struct slots *s, const char *text, size_t len)
-{
-    const char *open = memchr(text, '<', len), *end = text + len;
-    const char *close = open ? memchr(open, '>', (size_t)(end - open)) : NULL;
-    if (!close)
-        return;
-    add(s, SLOT_VERB, (size_t)(open + 1 - text), (size_t)(close - text));
-    const char *at = memmem(close, (size_t)(end - close), "<at>", 4);
-    struct number x;
-    if (!at || !next_number(at, (size_t)(end - at), 0, &x))
-        return;
-    size_t begin = (size_t)(at - text) + x.begin;
-    int seen[2];
-    ptrdiff_t n = patch_point(text + begin, len - begin, seen);
-    if (n > 0)
-        add(s, SLOT_POINT, begin, begin + (size_t)n);
-}
-
 /* ---- JSON ------------------------------------------------------------------------------------- */
 
 struct json_reader {
@@ -100,24 +60,6 @@ struct json_reader {
     const struct tool *tool; /* named last */
     size_t x;                /* begin of a point's first number, its second not yet read; SIZE_MAX: none */
 };
-
-static const char *verb_key(const struct dialect *d)
-{
-    switch (d->syntax) {
-    case SYNTAX_HOLO3:
-        return "tool_name";
-    case SYNTAX_HOLO1:
-    case SYNTAX_ANTHROPIC:
-    case SYNTAX_QWEN:
-        return "action";
-    case SYNTAX_OPENAI:
-        return "type";
-    case SYNTAX_FUNCTION:
-        return "name";
-    default:
-        return NULL;
-    }
-}
 
 /* The string whose opening quote is here; false: it does not end. */
 static bool read_string(struct json_reader *r, size_t *begin, size_t *end)
@@ -159,11 +101,11 @@ static void add_point(struct json_reader *r, enum param_id id)
 {
     const char *rest = r->text + r->at;
     size_t left = r->len - r->at;
-    struct number x, y;
+    struct slot_number x, y;
     if (id == P_POINT || id == P_POINT2) {
         if (left && *rest == '[' && two_numbers(rest, left, &x, &y))
             add(r->s, SLOT_POINT, r->at + x.begin, r->at + y.end);
-    } else if (next_number(rest, left, 0, &x) && x.begin == 0) {
+    } else if (slots_next_number(rest, left, 0, &x) && x.begin == 0) {
         if (id == P_X || id == P_X2)
             r->x = r->at;
         else if (r->x != SIZE_MAX)
@@ -175,7 +117,7 @@ static void add_point(struct json_reader *r, enum param_id id)
 /* The value of a key.  Strings are consumed; the inside of objects and lists is left to the caller's loop. */
 static void read_value(struct json_reader *r, const char *key, size_t key_len)
 {
-    const char *verb = verb_key(r->d);
+    const char *verb = r->d->syntax->tag;
     size_t begin, end;
     if (r->at < r->len && r->text[r->at] == '"') {
         if (!read_string(r, &begin, &end))
@@ -211,50 +153,45 @@ static void json_slots(struct json_reader *r)
     }
 }
 
-int dialect_slots(const struct dialect *d, const char *text, size_t len, struct slot *out, int max)
+static int find_json_slots(const struct dialect *d, const char *text, size_t len, struct slot *out, int max)
 {
     struct slots s = {out, 0, max};
-    if (d->syntax == SYNTAX_POCKET) {
-        pocket_slots(&s, text, len);
-    } else if (verb_key(d)) {
-        struct json_reader r = {.d = d, .s = &s, .text = text, .len = len, .x = SIZE_MAX};
-        const char *thought = memmem(text, len, "</think>", 8); /* it may quote anything */
-        r.at = thought ? (size_t)(thought + 8 - text) : 0;
-        json_slots(&r);
-    }
+    struct json_reader r = {.d = d, .s = &s, .text = text, .len = len, .x = SIZE_MAX};
+    const char *thought = memmem(text, len, "</think>", 8); /* it may quote anything */
+    r.at = thought ? (size_t)(thought + 8 - text) : 0;
+    json_slots(&r);
     return s.n;
+}
+
+int dialect_slots(const struct dialect *d, const char *text, size_t len, struct slot *out, int max)
+{
+    const struct syntax *x = d->syntax;
+    return x->slots ? x->slots(d, text, len, out, max) : x->tag ? find_json_slots(d, text, len, out, max) : 0;
 }
 
 bool dialect_word_slot(const struct dialect *d, enum slot_kind kind, const char *text, size_t len,
                        struct slot *out)
 {
-    const char *at = memmem(text, len, "<at>", 4);
-    const char *mark = kind == SLOT_NAME ? memchr(text, '>', len) : memrchr(text, '>', len);
-    if (d->syntax != SYNTAX_POCKET || !mark || (kind == SLOT_NAME && (!at || at <= mark)))
-        return false;
-    size_t begin = (size_t)(mark + 1 - text);
-    size_t end = kind == SLOT_NAME ? (size_t)(at - text) : len - (len > begin && text[len - 1] == '\n');
-    *out = (struct slot){kind, begin, end};
-    return end > begin;
+    return d->syntax->word_slot && d->syntax->word_slot(kind, text, len, out);
+}
+
+char *dialect_step_begin(const struct dialect *d, int kind, const char *element)
+{
+    return d->syntax->step_begin ? d->syntax->step_begin(d, kind, element) : NULL;
 }
 
 ptrdiff_t dialect_slot_end(const struct dialect *d, enum slot_kind kind, const char *text, size_t len)
 {
-    struct number x, y;
-    int seen[2];
-    if (kind == SLOT_POINT && d->syntax == SYNTAX_POCKET)
-        return patch_point(text, len, seen);
+    struct slot_number x, y;
+    if (d->syntax->slot_end)
+        return d->syntax->slot_end(kind, text, len);
     if (kind == SLOT_POINT)
         return two_numbers(text, len, &x, &y) ? (ptrdiff_t)y.end : -1;
-    char closing = kind == SLOT_NAME            ? '<'
-                   : kind == SLOT_TEXT          ? '\n'
-                   : d->syntax == SYNTAX_POCKET ? '>'
-                                                : '"';
-    const char *end = memchr(text, closing, len);
+    const char *end = memchr(text, '"', len);
     return end ? end - text : -1;
 }
 
-static double value(const char *text, struct number n)
+static double value(const char *text, struct slot_number n)
 {
     char digits[32];
     size_t len = n.end - n.begin;
@@ -265,27 +202,25 @@ static double value(const char *text, struct number n)
     return strtod(digits, NULL);
 }
 
+static bool read_point(const char *text, size_t len, double v[2])
+{
+    struct slot_number x, y;
+    char copy[128];
+    if (len >= sizeof copy - 1)
+        return false;
+    memcpy(copy, text, len);
+    copy[len] = ' '; /* ends the second number */
+    if (!two_numbers(copy, len + 1, &x, &y))
+        return false;
+    v[0] = value(copy, x);
+    v[1] = value(copy, y);
+    return true;
+}
+
 int dialect_slot_point(const struct dialect *d, const char *text, size_t len, int w, int h, int32_t *x,
                        int32_t *y)
 {
-    struct number nx, ny;
-    char copy[128];
-    int seen[2];
     double v[2];
-    if (len >= sizeof copy - 1)
-        return -1;
-    memcpy(copy, text, len);
-    copy[len] = d->syntax == SYNTAX_POCKET ? '>' : ' '; /* ends the second number */
-    if (d->syntax == SYNTAX_POCKET) {
-        if (patch_point(copy, len + 1, seen) < 0)
-            return -1;
-        v[0] = seen[0];
-        v[1] = seen[1];
-    } else {
-        if (!two_numbers(copy, len + 1, &nx, &ny))
-            return -1;
-        v[0] = value(copy, nx);
-        v[1] = value(copy, ny);
-    }
-    return dialect_to_pixels(d, v, w, h, x, y);
+    bool read = (d->syntax->point ? d->syntax->point : read_point)(text, len, v);
+    return read ? dialect_to_pixels(d, v, w, h, x, y) : -1;
 }

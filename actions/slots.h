@@ -1,7 +1,7 @@
 /* slots.h - the positions of a reply's decisions: the verb, the points, names and what is typed.
  *
- * Beam search shows alternatives at these positions.  Supported for pocket-wide and dialects with JSON
- * replies.
+ * Beam search shows alternatives at these positions.  Supported for JSON replies and for
+ * syntaxes with functions of their own (syntax.h).
  */
 #ifndef HOLORUN_ACTIONS_SLOTS_H
 #define HOLORUN_ACTIONS_SLOTS_H
@@ -9,7 +9,7 @@
 #include "actions/dialect.h"
 
 enum slot_kind { SLOT_VERB, SLOT_POINT, SLOT_NAME, SLOT_TEXT };
-enum { SLOTS_MAX = 16 };
+enum { SLOT_KINDS = SLOT_TEXT + 1, SLOTS_MAX = 16 };
 
 struct slot {
     enum slot_kind kind;
@@ -19,8 +19,8 @@ struct slot {
 /* Verbs and points in the order of the text; returns how many. */
 int dialect_slots(const struct dialect *d, const char *text, size_t len, struct slot *out, int max);
 
-/* Of a pocket-wide reply the name of its element (SLOT_NAME), or the text at its end, such as what is typed
- * (SLOT_TEXT); false: there is none. */
+/* Finds the name of a reply's element (SLOT_NAME), or the text at its end, such as the text to type
+ * (SLOT_TEXT); false: none, or a syntax without such slots. */
 bool dialect_word_slot(const struct dialect *d, enum slot_kind kind, const char *text, size_t len,
                        struct slot *out);
 

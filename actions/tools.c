@@ -266,7 +266,7 @@ void tools_free(struct tools *t)
 
 bool dialect_describes(const struct dialect *d)
 {
-    bool some = d->syntax == SYNTAX_POCKET; /* its grammar has a place for it, and no table */
+    bool some = false;
     for (int i = 0; i < d->tools->n; i++) {
         const struct tool *t = &d->tools->list[i];
         bool clicks = t->kind == ACT_CLICK && !t->hidden, describes = false;

@@ -24,7 +24,8 @@ SUPPORT_SRC := $(filter-out $(if $(filter window,$(LEFT_OUT)),tests/support/exam
 SUPPORT_OBJ := $(SUPPORT_SRC:%.c=$(B)/%.o)
 HELPER_OBJ  := $(patsubst %.c,$(B)/%.o,$(wildcard tests/helpers/*.c))
 FORM_OBJ    := $(patsubst %.c,$(B)/%.o,$(wildcard tests/form/*.c))
-HELPERS     := $(HELPER_OBJ:$(B)/tests/helpers/%.o=$(B)/helpers/%)
+WITHOUT_OBJ := $(B)/tests/helpers/without.o # a whole program, see below
+HELPERS     := $(patsubst $(B)/tests/helpers/%.o,$(B)/helpers/%,$(filter-out $(WITHOUT_OBJ),$(HELPER_OBJ)))
 
 # A test runs once after it was built, so it is compiled without much optimization; the library under test is optimized.
 QUICK := $(if $(ASAN),,-O1 $(filter %truncation,$(UNSURE)))
@@ -69,6 +70,12 @@ $(HELPERS): $(B)/helpers/%: $(B)/tests/helpers/%.o | $(B)/libtests.so $(B)/libde
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(call link_test,-ltests -ldevice)
+
+# The program with a switch that leaves out some corrections of the embedded model, to measure them.
+$(B)/helpers/without: $(WITHOUT_OBJ) $(filter-out %/main.o,$(PROGRAM_OBJ)) $(B)/libholorun.a
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(FLAGS) $(LDFLAGS) $(PIE) -o $@ $^ $(LIBS)
 
 # Preloaded into the program, it makes one of its system calls or allocations fail.
 $(B)/helpers/inject.so: tests/inject/inject.c

@@ -46,8 +46,8 @@ static int follow_view(struct agent *a, const struct action *action, bool *lost,
     return 0;
 }
 
-/* Returns whether the model reads messages.  The embedded model knows only fixed words, and would copy others
- * into its next action. */
+/* Returns whether the model reads messages.  A model that was trained on fixed words only would copy other
+ * words into its next action. */
 static bool reads_messages(const struct dialect *d)
 {
     return strstr(d->tool_error, "{message}") != NULL;

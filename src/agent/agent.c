@@ -11,6 +11,7 @@
  * collects what the next prompt tells the model about the step.
  */
 #include "agent/private.h"
+#include "llm/assist.h"
 
 #include "base/clock.h"
 
@@ -226,9 +227,9 @@ void agent_set_task(struct agent *a, const char *task)
 {
     const struct agent_options *o = a->o;
     const char *unused = NULL;
-    bool stand_in = o->dialect->syntax == SYNTAX_POCKET && secrets_count(o->secrets);
-    agent_set_text(&a->run.task,
-                   stand_in ? stand_ins_task(&a->run.stand_ins, task, o->secrets, &unused) : xstrdup(task));
+    bool assisted = ASSIST(o->assist, read_task) && secrets_count(o->secrets);
+    agent_set_text(&a->run.task, assisted ? o->assist->ops->read_task(o->assist, task, o->secrets, &unused)
+                                          : xstrdup(task));
     agent_outcome_free(&a->outcome);
     a->outcome = (struct agent_outcome){
         .lead = prompt_task(o->dialect, a->run.task), .result = xstrdup(""), .tiles = -1};
@@ -249,7 +250,7 @@ int agent_run(const struct agent_options *o, struct agent_result *r, struct err 
     agent_set_task(&a, o->task);
     char *system = o->resume ? xstrdup(o->resume->system) : prompt_system(o->dialect, &vars, e);
     /* A resumed run's text names its secrets already. */
-    if (system && !o->resume && o->dialect->syntax != SYNTAX_POCKET)
+    if (system && !o->resume && !ASSIST(o->assist, read_task))
         agent_set_text(&system, prompt_secrets(system, o->secrets));
     int rc = -1;
     if (system)

@@ -67,6 +67,7 @@ struct agent_options {
     struct settle settle;
     const struct resume *resume; /* an interrupted run to continue, or NULL */
     struct overseer *overseer;   /* reviews each step before it happens; NULL: none */
+    struct assist *assist;       /* corrects replies (assist.h); NULL: none */
     struct llm *localizer;       /* finds the elements that replies name; NULL: replies hold points */
     int reads_side; /* pixels of a side that the model reads as they are; 0: pictures of any size */
     const struct validator *validator; /* checks its answer; NULL: none */

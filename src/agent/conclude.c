@@ -7,7 +7,8 @@
 #include "agent/private.h"
 
 #include "actions/tools.h"
-#include "agent/task_names.h"
+#include "agent/task_asks.h"
+#include "llm/assist.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -147,29 +148,14 @@ static int look_once_more(struct agent *a, struct err *e)
 
 /* ---- the verdict ------------------------------------------------------------------------------------ */
 
-/* Returns whether a small model's answer is written on the screenshot, as far as its tower can read it.
- * Returns true for other models. */
-static bool is_written(const struct agent *a, const char *answer)
-{
-    struct patch_map map;
-    struct picture_text text;
-    struct err none = ERR_INIT;
-    if (!llm_is_located(a->o->llm))
-        return true;
-    if (llm_read_picture(a->o->llm, &a->step.frame, &map, &text, &none))
-        return false;
-    bool written = !map.patches || text_is_written(&text, answer);
-    text_free(&text);
-    patch_map_free(&map);
-    return written;
-}
-
 static bool is_confirmed(const struct agent *a, const struct deed *last, const char *answer)
 {
     if (a->o->recorded)
         return true;
     if (!last)
-        return task_asks(a->run.task) && !answer_is_bare_claim(answer) && is_written(a, answer);
+        return task_asks(a->run.task) && !answer_is_bare_claim(answer) &&
+               (!ASSIST(a->o->assist, shows) ||
+                a->o->assist->ops->shows(a->o->assist, &a->step.frame, answer));
     return last->end == DEED_CHANGED || (last->end == DEED_DONE && deeds_had_effect(&a->run.deeds));
 }
 

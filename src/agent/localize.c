@@ -1,16 +1,17 @@
-/* localize.c - puts right where the elements are that a reply names: by what the model's own tower reads of
- * the newest screenshot (locate.h), if it has heads for that, or by asking a second model about it.
+/* localize.c - corrects the positions of the elements that a reply names: with the model's assist (assist.h),
+ * or by asking a second model, the localizer.
  *
- * The second is for a policy model that names elements well but points badly.  The localizer is asked the
- * dialect's grounding question and sampled greedily; its point replaces the one in the reply.  An element
- * that is not found is the model's mistake, which it is told of.
+ * A localizer is for models that name elements well but point badly.  It gets the dialect's grounding
+ * question, sampled greedily; its point replaces the one in the reply.  If it does not find the element, the
+ * model gets a message.
  */
 #include "agent/private.h"
+#include "llm/assist.h"
 
 #include "actions/place.h"
 #include "base/clock.h"
 
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { PLACE_TOKENS = 128 };
@@ -43,24 +44,20 @@ static int ask_localizer(struct agent *a, const char *element, struct generated 
     return rc;
 }
 
+/* is: the action with its new position; NULL: the element was not found. */
 static int record_localized(struct agent *a, int index, const struct action *was, const struct action *is,
                             double ms, struct err *e)
 {
-    struct trace *t = a->o->trace;
-    trace_begin(t, a->step.number, "localize");
-    trace_int(t, "index", index);
-    trace_text(t, "element", was->element);
-    trace_bool(t, "found", is != NULL);
-    if (was->x != ACTION_ABSENT) {
-        trace_int(t, "said_x", was->x);
-        trace_int(t, "said_y", was->y);
-    }
-    if (is) {
-        trace_int(t, "x", is->x);
-        trace_int(t, "y", is->y);
-    }
-    trace_number(t, "ms", ms);
-    return trace_end(t, e);
+    char from[32], to[32];
+    snprintf(from, sizeof from, "%d, %d", was->x, was->y);
+    if (is)
+        snprintf(to, sizeof to, "%d, %d", is->x, is->y);
+    const struct assist_note n = {.by = "localizer",
+                                  .index = index,
+                                  .element = was->element,
+                                  .from = was->x == ACTION_ABSENT ? NULL : from,
+                                  .to = is ? to : NULL};
+    return agent_record_assist(a, &n, ms, e);
 }
 
 static int localize(struct agent *a, int index, struct err *e)
@@ -90,57 +87,6 @@ static int localize(struct agent *a, int index, struct err *e)
     return record_localized(a, index, &was, found ? action : NULL, ms, e);
 }
 
-/* In place of a press of a button that says something else: what was to be pressed is not there. */
-static int say_missing(struct agent *a, struct action *action, double ms, struct err *e)
-{
-    struct action missing = {.kind = ACT_INFEASIBLE,
-                             .x = ACTION_ABSENT,
-                             .y = ACTION_ABSENT,
-                             .x2 = ACTION_ABSENT,
-                             .y2 = ACTION_ABSENT,
-                             .text = xstrdup(action->element)};
-    int rc = record_localized(a, (int)(action - a->reply.step.actions), action, NULL, ms, e);
-    action_free(action);
-    *action = missing;
-    return rc;
-}
-
-/* What a small model types is held to the task. */
-static int copy_from_task(struct agent *a, int index, struct err *e)
-{
-    struct action *action = &a->reply.step.actions[index];
-    char *copied =
-        action->kind == ACT_TYPE && action->text ? agent_copied_text(action->text, a->run.task) : NULL;
-    if (!copied)
-        return 0;
-    trace_begin(a->o->trace, a->step.number, "copy");
-    trace_int(a->o->trace, "index", index);
-    trace_text(a->o->trace, "said", action->text);
-    trace_text(a->o->trace, "text", copied);
-    free(action->text);
-    action->text = copied;
-    return trace_end(a->o->trace, e);
-}
-
-static int locate_by_name(struct agent *a, int index, struct err *e)
-{
-    struct action *action = &a->reply.step.actions[index], was = *action; /* borrows its texts */
-    int64_t start = clock_ns();
-    double x = action->x + 0.5, y = action->y + 0.5;
-    enum locate_for what = action->kind == ACT_TYPE ? LOCATE_TYPE : LOCATE_CLICK;
-    enum located found;
-    int rc = llm_locate(a->o->llm, &a->step.frame, action->element, what, &x, &y, &found, e);
-    double ms = clock_ms_since(start);
-    a->step.ms[PHASE_WRITE] += ms;
-    if (rc || found == LOCATED_THERE)
-        return rc;
-    if (found == LOCATED_NOWHERE)
-        return say_missing(a, action, ms, e);
-    action->x = (int32_t)floor(x);
-    action->y = (int32_t)floor(y);
-    return record_localized(a, index, &was, action, ms, e);
-}
-
 /* Refuses a place in the padding of the view with a message to the model.  A recorded screen has all of its
  * pixels. */
 static void refuse_hidden_places(struct agent *a)
@@ -165,11 +111,8 @@ int agent_localize(struct agent *a, struct err *e)
         const struct action *action = &a->reply.step.actions[i];
         if (a->o->localizer && names_a_place(action))
             rc = localize(a, i, e);
-        else if (llm_is_located(a->o->llm)) {
-            rc = copy_from_task(a, i, e);
-            if (rc == 0 && names_a_place(action) && action->x != ACTION_ABSENT)
-                rc = locate_by_name(a, i, e);
-        }
+        else
+            rc = agent_correct_action(a, i, e);
     }
     refuse_hidden_places(a);
     return rc;

@@ -65,7 +65,7 @@ static int resample(struct review *s, struct err *e)
     struct agent *a = s->a;
     float t = a->o->sampling.temperature;
     enum attempt got = agent_attempt(a, a->step.resamples + 1, t > 0 ? t : fork_temperature, e);
-    stand_ins_resolve(&a->run.stand_ins, &a->reply.step);
+    agent_restore_secrets(a);
     return got == ATTEMPT_FAILED || (got == ATTEMPT_UNREADABLE && agent_record_unreadable(a, e)) ? -1 : 0;
 }
 

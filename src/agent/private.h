@@ -84,21 +84,9 @@ struct history { /* [n] side by side; the last is the step at hand */
     int n, cap;
 };
 
-/* Words that stand for secrets in the task of the embedded model (stand_ins.c). */
-struct stand_ins {
-    const struct secrets *secrets; /* NULL: none */
-    const char *town[SECRETS_MAX]; /* of secret i; NULL: the task does not mention it */
-};
-/* Returns a task with such words, which the caller frees.  *unused: a secret that the task does not mention;
- * unchanged without one. */
-char *stand_ins_task(struct stand_ins *x, const char *task, const struct secrets *s, const char **unused);
-/* Replaces these words by {{NAME}} in the texts that the step types. */
-void stand_ins_resolve(const struct stand_ins *x, struct step *step);
-
 struct agent_run {
     struct context *context;
-    char *task; /* the current task as the model reads it, owned */
-    struct stand_ins stand_ins;
+    char *task;       /* the current task as the model reads it, owned */
     int steps_before; /* number of the last step of the tasks before it */
     int turns_before; /* of the conversation, likewise */
     int64_t start;
@@ -199,16 +187,16 @@ int agent_record_fault(struct agent *a, const char *kind, const char *code, cons
 void agent_validate_see(struct agent *a);
 int agent_validate(struct agent *a, const char *answer, bool *accepted, struct err *e);
 
-/* Asks o->localizer for the places of the elements that the step at hand names (localize.c). */
+/* Corrects the positions of the elements that a->reply names (localize.c). */
 int agent_localize(struct agent *a, struct err *e);
 
-/* The piece of the task that a text is nearly, which the caller frees; NULL: it is none, or is one letter by
- * letter (copied.c). */
-char *agent_copied_text(const char *text, const char *task);
-
-/* If the reply at hand ends the task, or presses one of its last buttons, while a thing that the task names
- * waits, that thing comes first (coverage.c). */
-int agent_cover(struct agent *a, struct err *e);
+/* The assist (assist.c): may replace a->reply; corrects one of its actions; restores the names of secrets in
+ * it; records a correction. */
+struct assist_note;
+int agent_correct_reply(struct agent *a, struct err *e);
+int agent_correct_action(struct agent *a, int index, struct err *e);
+void agent_restore_secrets(struct agent *a);
+int agent_record_assist(struct agent *a, const struct assist_note *n, double ms, struct err *e);
 
 /* Repeats the conversation of an earlier run (resume.c). */
 int agent_resume(struct agent *a, const struct resume *p, struct err *e);

@@ -1,5 +1,5 @@
-/* task_asks.c - whether a task is a question, and whether a text answers anything; see task_names.h. */
-#include "agent/task_names.h"
+/* task_asks.c - whether a task is a question, and whether a text answers anything; see task_asks.h. */
+#include "agent/task_asks.h"
 
 #include <ctype.h>
 #include <string.h>

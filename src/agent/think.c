@@ -3,6 +3,7 @@
  * A reply that is no step is rewound, as if it had never been generated, and sampled again.  The accepted
  * one stays in the conversation in the model's own words.
  */
+#include "actions/syntax.h"
 #include "agent/private.h"
 
 #include "base/flag.h"
@@ -43,7 +44,7 @@ static enum action_fault parse_generated(struct agent *a, const struct generated
                                          struct err *why)
 {
     const struct dialect *d = a->o->dialect;
-    bool ended = g->finish == FINISH_STOP && d->syntax != SYNTAX_POCKET;
+    bool ended = g->finish == FINISH_STOP && !d->syntax->one_line;
     struct buf text;
     buf_init(&text, g->text.len + 2);
     buf_put(&text, g->text.data, g->text.len);
@@ -179,9 +180,9 @@ static int record_step(struct agent *a, struct err *e)
 int agent_think(struct agent *a, struct err *e)
 {
     const struct agent_reply *r = &a->reply;
-    if (attempt_until_read(a, e) || agent_cover(a, e))
+    if (attempt_until_read(a, e) || agent_correct_reply(a, e))
         return -1;
-    stand_ins_resolve(&a->run.stand_ins, &a->reply.step);
+    agent_restore_secrets(a);
     bool shown =
         r->status == ATTEMPT_READ || (r->status == ATTEMPT_UNREADABLE && a->step.budget == AGENT_RUNNING);
     if (a->o->overseer && shown && agent_oversee(a, e))

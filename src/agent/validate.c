@@ -83,6 +83,7 @@ int agent_validate(struct agent *a, const char *answer, bool *accepted, struct e
         first++;
     char *text = xasprintf("TASK: %s\nANSWER: %s\nWas the task carried out?", a->run.task, answer);
     struct llm_judge_question q = {.dialect = o->dialect,
+                                   .assist = o->assist,
                                    .system = *o->dialect->validator ? o->dialect->validator : our_system,
                                    .text = text,
                                    .frames = a->run.recent + first,

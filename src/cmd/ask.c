@@ -5,9 +5,10 @@
  */
 #include "cmd/commands.h"
 
-#include "agent/task_names.h"
+#include "agent/task_asks.h"
 #include "base/image.h"
 #include "base/utf8.h"
+#include "pocket/assist.h"
 #include "remote/vqa_remote.h"
 #include "screen/displays.h"
 #include "screen/screen.h"
@@ -131,18 +132,24 @@ static int ask(struct vqa *l, const struct settings *s, const char *question, co
     return rc;
 }
 
-/* The answer of a small model about one picture is held to what its tower reads. */
-static int hold_answer(struct vqa *l, const char *question, const struct image *images, int n, char *held,
-                       struct err *e)
+/* Corrects an answer about one image with the model's assist; *held: the corrected answer, owned by the
+ * caller, or NULL. */
+static int correct_answer(struct vqa *l, const char *question, const struct image *images, int n, char **held,
+                          struct err *e)
 {
+    struct assist *assist;
     size_t len = l->reply.text.len;
     while (len && strchr(" \t\r\n", l->reply.text.data[len - 1]))
         len--;
-    if (n != 1 || !len || len >= LLM_ANSWER || !llm_is_located(l->llm))
+    *held = NULL;
+    if (n != 1 || !len)
         return 0;
+    if (pocket_assist_open(&assist, l->engine, l->dialect, screen_stop_flag(NULL), e))
+        return -1;
     char *said = xasprintf("%.*s", (int)len, l->reply.text.data);
-    int rc = llm_hold_answer(l->llm, images, question, said, held, e);
+    int rc = ASSIST(assist, answer) ? assist->ops->answer(assist, images, question, said, held, e) : 0;
     free(said);
+    assist_free(assist);
     return rc;
 }
 
@@ -163,8 +170,8 @@ static void print_json(const struct vqa *l, const char *held)
     json_t *all = json_object(), *tokens = json_array(),
            *said = json_clean_stringn(r->text.data, r->text.len);
     json_set_text(all, "status", "answered");
-    json_object_set_new(all, "answer", *held ? json_clean_string(held) : json_incref(said));
-    if (*held)
+    json_object_set_new(all, "answer", held ? json_clean_string(held) : json_incref(said));
+    if (held)
         json_object_set(all, "said", said);
     json_decref(said);
     json_set_text(all, "finish", finish[r->finish]);
@@ -225,7 +232,7 @@ int cmd_ask(int argc, char **argv)
     screen_install_signals();
     struct vqa l = {0};
     struct image images[MAX_IMAGES] = {{0}};
-    char held[LLM_ANSWER] = "";
+    char *held = NULL;
     struct engine_options model = MODEL_ENGINE(s);
     int rc = 0;
     for (int i = 0; i < nfiles && rc == 0; i++)
@@ -243,13 +250,14 @@ int cmd_ask(int argc, char **argv)
     if (rc == 0)
         rc = check_answer(&l, &s, &e);
     if (rc == 0 && !s.chat)
-        rc = hold_answer(&l, question, images, nfiles, held, &e);
+        rc = correct_answer(&l, question, images, nfiles, &held, &e);
     if (rc == 0 && s.json)
         print_json(&l, held);
-    else if (rc == 0 && *held)
+    else if (rc == 0 && held)
         utf8_print_result(stdout, held, strlen(held));
     else if (rc == 0)
         utf8_print_result(stdout, l.reply.text.data, l.reply.text.len);
+    free(held);
     vqa_close(&l);
     for (int i = 0; i < nfiles; i++)
         image_free(&images[i]);

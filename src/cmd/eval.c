@@ -4,6 +4,7 @@
  * pixels, to the coordinates of the item's box.  Each answer is in the results file before the next
  * question is asked.  The file format and the scoring are in eval/eval.h.
  */
+#include "actions/syntax.h"
 #include "cmd/commands.h"
 
 #include "base/bar.h"
@@ -11,6 +12,7 @@
 #include "base/file.h"
 #include "base/image.h"
 #include "eval/eval.h"
+#include "pocket/assist.h"
 #include "remote/vqa_remote.h"
 #include "screen/screen.h"
 #include "session/session.h"
@@ -70,6 +72,7 @@ const struct command eval_command = {
 struct evaluation {
     const struct settings *s;
     struct vqa l;
+    struct assist *assist; /* of the model; NULL: none */
     struct eval_set set;
     struct eval_results results;
     struct image image; /* of the current item, reused by the next */
@@ -148,16 +151,16 @@ static int show_image(struct evaluation *v, const struct eval_item *item, struct
     return 0;
 }
 
-/* As `ground` does, what a small model answers is put right by what its tower reads. */
+/* Corrects an answer with the model's assist, as `ground` does. */
 static int put_right(struct evaluation *v, const struct eval_item *item, struct eval_answer *a, struct err *e)
 {
     const struct target *t = &item->target;
     int w = v->image.w, h = v->image.h;
-    struct llm_found f = {!a->placed, t->w > 0 ? a->x * w / t->w : a->x, t->h > 0 ? a->y * h / t->h : a->y,
+    struct grounding f = {!a->placed, t->w > 0 ? a->x * w / t->w : a->x, t->h > 0 ? a->y * h / t->h : a->y,
                           a->p};
-    if (a->wrong_format || !llm_is_located(v->l.llm))
+    if (a->wrong_format || !ASSIST(v->assist, find))
         return 0;
-    if (llm_find(v->l.llm, &v->image, item->instruction, &f, e))
+    if (v->assist->ops->find(v->assist, &v->image, item->instruction, &f, e))
         return -1;
     a->p = f.p;
     if (f.missing)
@@ -335,7 +338,7 @@ static void print_totals(struct evaluation *v, const struct err *e)
     }
     if (v->broken > NAMED)
         warn("%d items are not counted; '%s' names them all", v->broken, v->results.path);
-    if (t.nothing && !v->s->free && v->l.dialect->syntax != SYNTAX_POCKET) /* which has a word for it */
+    if (t.nothing && !v->s->free && !v->l.dialect->syntax->says_absent)
         warn("in %d items there is nothing to be found, which a model can only say with --free", t.nothing);
     tally_free(&t);
     v->told = true;
@@ -352,6 +355,8 @@ static int evaluate(struct evaluation *v, const char *file, struct err *e)
     const struct endpoint_options at = ENDPOINT_AT(*s);
     if (ENDPOINT_GIVEN(*s) ? vqa_open_remote(&v->l, &at, s->dialect, 1, e)
                            : vqa_open(&v->l, s->dialect, &model, 1, e))
+        return -1;
+    if (pocket_assist_open(&v->assist, v->l.engine, v->l.dialect, screen_stop_flag(NULL), e))
         return -1;
     v->l.free = s->free;
     if (!*v->l.dialect->ground)
@@ -389,6 +394,7 @@ int cmd_eval(int argc, char **argv)
     eval_set_free(&v.set);
     image_free(&v.image);
     free(v.image_path);
+    assist_free(v.assist);
     vqa_close(&v.l);
     return options_end(rc, v.told, &e);
 }

@@ -8,6 +8,7 @@
 #include "actions/place.h"
 #include "base/file.h"
 #include "base/image.h"
+#include "pocket/assist.h"
 #include "remote/vqa_remote.h"
 #include "screen/screen.h"
 
@@ -41,7 +42,7 @@ const struct command ground_command = {"ground",
                                        options,
                                        cmd_ground};
 
-static int find_point(struct vqa *l, const struct image *im, const char *target, struct llm_found *f,
+static int find_point(struct vqa *l, const struct image *im, const char *target, struct grounding *f,
                       struct err *e)
 {
     struct sampling greedy = {.temperature = 0, .top_p = 1, .max_tokens = 256};
@@ -67,10 +68,15 @@ static int find_point(struct vqa *l, const struct image *im, const char *target,
     f->x = x;
     f->y = y;
     f->p = vqa_confidence(l, &confidence) ? confidence : -1;
-    return llm_find(l->llm, im, target, f, e);
+    struct assist *assist;
+    if (pocket_assist_open(&assist, l->engine, l->dialect, screen_stop_flag(NULL), e))
+        return -1;
+    rc = ASSIST(assist, find) ? assist->ops->find(assist, im, target, f, e) : 0;
+    assist_free(assist);
+    return rc;
 }
 
-static int write_overlay(const struct settings *s, struct image *im, const struct llm_found *f, struct err *e)
+static int write_overlay(const struct settings *s, struct image *im, const struct grounding *f, struct err *e)
 {
     static const uint8_t red[3] = {230, 30, 60};
     if (!s->overlay)
@@ -81,7 +87,7 @@ static int write_overlay(const struct settings *s, struct image *im, const struc
 }
 
 static void print_point(const struct settings *s, const struct vqa *l, const struct image *im,
-                        const char *target, const struct llm_found *f)
+                        const char *target, const struct grounding *f)
 {
     double logprob;
     if (!s->json && f->missing)
@@ -124,7 +130,7 @@ int cmd_ground(int argc, char **argv)
     screen_install_signals();
     struct vqa l = {0};
     struct image im = {0};
-    struct llm_found f = {0};
+    struct grounding f = {0};
     struct engine_options model = MODEL_ENGINE(s);
     const struct endpoint_options at = ENDPOINT_AT(s);
     int rc = image_read_png(&im, argv[0], &e);

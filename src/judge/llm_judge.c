@@ -8,7 +8,6 @@
 
 #include <ctype.h>
 #include <jansson.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -132,114 +131,96 @@ static int ask_question(struct llm *m, const struct llm_judge_question *q, const
     return rc;
 }
 
-/* As such models were trained: the question, then the picture that it is about. */
-static int ask_yes_no(struct llm *m, const struct llm_judge_question *q, const struct llm_request *r,
-                      struct generated *out, struct err *e)
+/* Returns the reason if a reply is incomplete, owned by the caller; else NULL. */
+static char *incomplete(const struct generated *g, const struct deadline *w)
 {
-    char *text = prompt_escape(q->text);
-    struct chat_part parts[] = {
-        {.text = text}, {.text = "\n"}, {.image = q->n ? &q->frames[q->n - 1] : NULL}};
-    int rc = q->n ? llm_ask(m, "", parts, 3, CHAT_PLACE_INLINE, r, out, e)
-                  : err_set(e, ERR_USAGE, "this model judges screenshots, and there is none");
-    free(text);
+    if (g->finish == FINISH_CANCELLED && w->late)
+        return xasprintf("there was no verdict within %.0f s", w->q->seconds);
+    return g->finish == FINISH_LENGTH ? xasprintf("the reply was cut off after %d tokens", g->n) : NULL;
+}
+
+struct asking { /* of one question */
+    struct llm *m;
+    const struct llm_judge_question *q;
+    struct deadline deadline;
+    struct llm_request request;
+};
+
+static int check_stopped(const struct asking *x, const struct generated *g, struct err *e)
+{
+    return g->finish == FINISH_CANCELLED && !x->deadline.late
+               ? err_set(e, ERR_STOPPED, "stopped while the judge was deciding")
+               : 0;
+}
+
+/* assist_question.ask: a question about the newest frame alone, as the dialect's model was trained. */
+static int ask_about_frame(void *arg, const char *text, struct generated *out, char **reason, struct err *e)
+{
+    struct asking *x = arg;
+    const struct llm_judge_question *q = x->q;
+    struct chat_part parts[3];
+    char *inert = prompt_escape(text);
+    int n = llm_question(q->dialect, inert, &q->frames[q->n - 1], 1, parts);
+    int rc = llm_ask(x->m, "", parts, n, CHAT_PLACE_INLINE, &x->request, out, e);
+    free(inert);
+    if (rc || check_stopped(x, out, e))
+        return -1;
+    *reason = incomplete(out, &x->deadline);
+    return *reason != NULL;
+}
+
+static int judge_with_assist(struct asking *x, enum llm_verdict *out, char **reason, struct err *e)
+{
+    static const enum llm_verdict verdicts[] = {
+        [ASSIST_YES] = LLM_JUDGE_YES, [ASSIST_NO] = LLM_JUDGE_NO, [ASSIST_UNKNOWN] = LLM_JUDGE_UNKNOWN};
+    const struct llm_judge_question *q = x->q;
+    const struct assist_question asked = {.image = q->n ? &q->frames[q->n - 1] : NULL,
+                                          .text = q->text,
+                                          .shows = q->shows,
+                                          .ask = ask_about_frame,
+                                          .arg = x};
+    enum assist_verdict is = ASSIST_UNKNOWN;
+    int rc = q->assist->ops->judge(q->assist, &asked, &is, reason, e);
+    *out = verdicts[is];
     return rc;
 }
 
-/* A small model's tower reads what is written: whether what is looked for is, clearly, or is nowhere. */
-static int read_shown(struct llm *m, const struct llm_judge_question *q, enum llm_verdict *out, char **reason,
-                      struct err *e)
+static int judge_alone(struct asking *x, enum llm_verdict *out, char **reason, struct err *e)
 {
-    struct patch_map map;
-    struct picture_text text;
-    if (!q->shows || !q->n)
-        return 0;
-    if (llm_read_picture(m, &q->frames[q->n - 1], &map, &text, e))
-        return -1;
-    if (map.patches && text_is_written(&text, q->shows))
-        *out = LLM_JUDGE_YES;
-    else if (map.patches && text_absent(&text, q->shows) > 0)
-        *out = LLM_JUDGE_NO;
-    if (*out != LLM_JUDGE_UNKNOWN)
-        *reason = xasprintf("\"%.100s\" is written %s", q->shows,
-                            *out == LLM_JUDGE_YES ? "there" : "nowhere, as far as it reads");
-    text_free(&text);
-    patch_map_free(&map);
-    return 0;
-}
-
-/* To a question with a name that is written nowhere the answer is no. */
-static int hold_to_names(struct llm *m, const struct llm_judge_question *q, enum llm_verdict *out,
-                         char **reason, struct err *e)
-{
-    char held[LLM_ANSWER] = "";
-    if (*out == LLM_JUDGE_NO)
-        return 0;
-    if (llm_hold_answer(m, &q->frames[q->n - 1], q->text, "yes", held, e))
-        return -1;
-    if (*held) {
-        free(*reason);
-        *reason = xasprintf("a name of the question is written nowhere, as far as it reads");
-        *out = LLM_JUDGE_NO;
+    struct generated g = {0};
+    int rc = ask_question(x->m, x->q, &x->request, &g, e);
+    if (rc == 0)
+        rc = check_stopped(x, &g, e);
+    if (rc == 0) {
+        char *reply = prompt_reply_as_history(g.text.data);
+        *reason = incomplete(&g, &x->deadline);
+        if (!*reason)
+            *out = llm_judge_read(reply, strlen(reply), reason);
+        free(reply);
     }
-    return 0;
-}
-
-/* How sure a small model is of its one word tells how much it is worth. */
-static enum llm_verdict read_yes_no(const struct generated *g, char **reason)
-{
-    double logprob;
-    bool yes = g->text.data && strncmp(g->text.data, "yes", 3) == 0;
-    double sure = generated_logprob(g, &logprob) ? exp(logprob) : 0;
-    bool enough = sure >= LLM_JUDGE_SURE;
-    *reason = xasprintf("it says %s with a probability of %.2f%s", yes ? "yes" : "no", sure,
-                        enough ? "" : ", which is too little to go by");
-    return !enough ? LLM_JUDGE_UNKNOWN : yes ? LLM_JUDGE_YES : LLM_JUDGE_NO;
-}
-
-static enum llm_verdict read_verdict(const struct llm_judge_question *q, const struct generated *g,
-                                     const struct deadline *w, char **reason)
-{
-    char *reply = prompt_reply_as_history(g->text.data);
-    enum llm_verdict is = LLM_JUDGE_UNKNOWN;
-    if (g->finish == FINISH_CANCELLED && w->late)
-        *reason = xasprintf("there was no verdict within %.0f s", w->q->seconds);
-    else if (g->finish == FINISH_LENGTH)
-        *reason = xasprintf("the reply was cut off after %d tokens", g->n);
-    else if (q->dialect->yes_no)
-        is = read_yes_no(g, reason);
-    else
-        is = llm_judge_read(reply, strlen(reply), reason);
-    free(reply);
-    return is;
+    generated_free(&g);
+    return rc;
 }
 
 int llm_judge_ask(struct llm *m, const struct llm_judge_question *q, enum llm_verdict *out, char **reason,
                   struct err *e)
 {
-    struct deadline w = {.q = q, .start = clock_ns()};
-    struct llm_request r = {
-        .goal = GOAL_VERDICT,
-        .sampling = {.temperature = q->pass ? 0.5f : 0, .top_p = 1, .max_tokens = LLM_JUDGE_TOKENS},
-        .resample = q->pass,
-        .cancel = &w.cancel,
-        .on_text = check_deadline,
-        .arg = &w};
-    struct generated g = {0};
+    struct asking x = {
+        .m = m,
+        .q = q,
+        .deadline = {.q = q, .start = clock_ns()},
+        .request = {
+            .goal = GOAL_VERDICT,
+            .sampling = {.temperature = q->pass ? 0.5f : 0, .top_p = 1, .max_tokens = LLM_JUDGE_TOKENS},
+            .resample = q->pass,
+            .cancel = &x.deadline.cancel,
+            .on_text = check_deadline,
+            .arg = &x.deadline}};
     *out = LLM_JUDGE_UNKNOWN;
-    if (q->dialect->yes_no && read_shown(m, q, out, reason, e))
-        return -1;
-    if (*out != LLM_JUDGE_UNKNOWN)
-        return 0;
+    *reason = NULL;
     llm_set_cancel(m, q->cancel);
-    check_deadline(&w, "", 0);
-    int rc = (q->dialect->yes_no ? ask_yes_no : ask_question)(m, q, &r, &g, e);
-    if (rc == 0 && g.finish == FINISH_CANCELLED && !w.late)
-        rc = err_set(e, ERR_STOPPED, "stopped while the judge was deciding");
-    if (rc == 0)
-        *out = read_verdict(q, &g, &w, reason);
-    if (rc == 0 && q->dialect->yes_no)
-        rc = hold_to_names(m, q, out, reason, e);
-    generated_free(&g);
+    check_deadline(&x.deadline, "", 0);
+    int rc = (ASSIST(q->assist, judge) ? judge_with_assist : judge_alone)(&x, out, reason, e);
     llm_set_cancel(m, NULL);
     return rc;
 }

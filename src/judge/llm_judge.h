@@ -1,29 +1,29 @@
 /* llm_judge.h - asks a model a question about screenshots and reads its verdict.
  *
- * The judge has a conversation of its own, which neither knows nor changes the agent's.  Marks of a
- * dialect in the texts of tests, agents and screens are made inert.
+ * The judge has a conversation of its own, which neither knows nor changes the agent's.  Marks of a dialect
+ * in the texts of tests, agents and screens are made inert.
  *
- * A small model (`yes_no` of its dialect) is shown the newest frame and the question alone, as it was
- * trained.  What its tower reads goes before what it says: text that is looked for is written there, or a
- * name is written nowhere.  Else it says yes or no; a word that is not LLM_JUDGE_SURE to it is UNKNOWN.
+ * A model's assist (assist.h) may decide about the newest frame, and then the model is asked about that
+ * frame alone, as the assist wants.
  *
- * Others reply in the form {"reason": "...", "verdict": "YES"}, NO or UNKNOWN, which the grammar forces.  A
- * reply without a grammar is searched for the last of these words in capitals; SUCCESS counts as yes, NOT
- * SUCCESS as no.  A reply that is cut off or has none of them is UNKNOWN.
+ * Other models reply in the form {"reason": "...", "verdict": "YES"}, NO or UNKNOWN, which the grammar
+ * forces.  A reply without a grammar is searched for the last of these words in capitals; SUCCESS counts as
+ * yes, NOT SUCCESS as no.  A reply that is cut off or has none of them is UNKNOWN.
  */
 #ifndef HOLORUN_JUDGE_LLM_JUDGE_H
 #define HOLORUN_JUDGE_LLM_JUDGE_H
 
+#include "llm/assist.h"
 #include "llm/llm.h"
 
 enum llm_verdict { LLM_JUDGE_YES, LLM_JUDGE_NO, LLM_JUDGE_UNKNOWN };
 const char *llm_judge_name(enum llm_verdict o); /* "yes" */
 
 enum { LLM_JUDGE_TOKENS = 768, LLM_JUDGE_REASON = 1000, LLM_JUDGE_FRAMES = 8 };
-#define LLM_JUDGE_SURE 0.9 /* probability; what comes of it is told in assets/pocket/README.md */
 
 struct llm_judge_question {
     const struct dialect *dialect;
+    struct assist *assist;      /* of the model; NULL: none */
     const char *system;         /* NULL or "": our own text */
     const char *text;           /* made inert here */
     const char *shows;          /* what is looked for, when that alone is asked; NULL: more than that */

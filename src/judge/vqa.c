@@ -1,6 +1,8 @@
 /* vqa.c - see vqa.h. */
 #include "judge/vqa.h"
 
+#include "actions/syntax.h"
+
 #include "checkpoint/find.h"
 #include "model/config.h"
 #include "screen/screen.h"
@@ -98,7 +100,7 @@ bool vqa_confidence(const struct vqa *l, double *confidence)
 {
     const struct generated *g = &l->reply;
     struct slot slots[SLOTS_MAX];
-    bool spread = l->dialect->syntax == SYNTAX_POCKET;
+    bool spread = l->dialect->syntax->spread_points;
     int n = spread ? dialect_slots(l->dialect, g->text.data, g->text.len, slots, SLOTS_MAX) : 0;
     double logprob = 0;
     size_t begin = 0;

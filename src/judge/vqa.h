@@ -43,9 +43,9 @@ int vqa_check_places(const struct vqa *l, struct err *e);
 int vqa_ask(struct vqa *l, const char *question, const struct image *images, int n, enum dialect_goal goal,
             const struct sampling *sampling, struct err *e);
 
-/* How sure the model is of its reply, 0 to 1: the probability of the tokens that it chose together.  The
- * embedded model's numbers of places do not count: it was trained to give their neighbours a share, so that
- * even a place that it is sure of has a small one.  False: it is not known. */
+/* Computes the probability of the tokens that the model chose, 0 to 1.  Coordinates do not count if the
+ * dialect's models spread probability over neighbouring points (spread_points in actions/syntax.h).  Returns
+ * false if it is unknown. */
 bool vqa_confidence(const struct vqa *l, double *confidence);
 
 /* Continues a conversation without a grammar; the reply is l->reply. */

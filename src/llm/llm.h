@@ -8,7 +8,6 @@
 #define HOLORUN_LLM_LLM_H
 
 #include "actions/slots.h"
-#include "locate/locate.h"
 #include "session/beam_search.h"
 #include "session/chat.h"
 #include "session/session.h"
@@ -105,43 +104,12 @@ void llm_set_cancel(struct llm *m, const volatile int *flag);
 struct session *llm_session(const struct llm *m);       /* NULL for a script */
 const struct llm_usage *llm_usage(const struct llm *m); /* NULL: it is no server's */
 
-/* Whether the model is a small one that llm_locate helps. */
-bool llm_is_located(const struct llm *m);
-
-/* Puts right where the thing with this name is on a picture, in its pixels, if the model's tower reads names
- * (locate.h); others' places are left as they are. */
-int llm_locate(struct llm *m, const struct image *im, const char *name, enum locate_for what, double *x,
-               double *y, enum located *out, struct err *e);
-
-struct llm_found { /* where a thing is said to be */
-    bool missing;
-    double x, y; /* unless it is missing; pixels of the picture */
-    double p;    /* how sure that is, 0 to 1; negative: not known */
-};
-
-/* Puts right what a model said of the thing with this name, likewise: a name that is written nowhere is
- * missing, and what surely has it is there. */
-int llm_find(struct llm *m, const struct image *im, const char *name, struct llm_found *f, struct err *e);
-
-/* What a small model's tower reads on a picture, and its text; without patches if it has no heads.  The
- * caller frees both. */
-int llm_read_picture(struct llm *m, const struct image *im, struct patch_map *map, struct picture_text *text,
-                     struct err *e);
-
-/* What a small model answered about a picture, held to what its tower reads there (answers.c); "": it stays
- * as it is. */
-enum { LLM_ANSWER = 512 };
-int llm_hold_answer(struct llm *m, const struct image *im, const char *question, const char *said,
-                    char out[LLM_ANSWER], struct err *e);
-/* Whether a question has a name that is written nowhere. */
-bool asks_for_absent(const struct picture_text *t, const char *question);
-
-/* Asks one question in a new conversation. */
-/* Fills parts[n + 2] with a question about n images, in the order of the dialect's training: the images
- * first, or the embedded model's way.  Returns the number of parts. */
+/* Fills parts[n + 2] with a question about n images, in the order of the dialect's training: the images first
+ * or the question first.  Returns the number of parts. */
 int llm_question(const struct dialect *d, const char *question, const struct image *images, int n,
                  struct chat_part *parts);
 
+/* Asks one question in a new conversation. */
 int llm_ask(struct llm *m, const char *system, const struct chat_part *parts, int n, enum chat_place place,
             const struct llm_request *r, struct generated *out, struct err *e);
 

@@ -5,6 +5,8 @@
  */
 #include "llm/llm.h"
 
+#include "actions/syntax.h"
+
 #include "model/config.h"
 #include "session/generate.h"
 
@@ -349,7 +351,7 @@ int llm_question(const struct dialect *d, const char *question, const struct ima
                  struct chat_part *parts)
 {
     int k = 0;
-    if (d->syntax == SYNTAX_POCKET) {
+    if (d->syntax->question_first) {
         parts[k++] = (struct chat_part){.text = question};
         parts[k++] = (struct chat_part){.text = "\n"};
     }

@@ -45,15 +45,15 @@ static struct vision_entry *find(struct vision *v, XXH128_hash_t hash)
 
 static size_t entry_bytes(const struct vision_entry *x)
 {
-    int64_t patches = x->rows.rows * 4;
-    return tensor_bytes(x->rows) + (x->read ? (size_t)patches * sizeof *x->read : 0);
+    return tensor_bytes(x->rows) + (x->tower.data ? tensor_bytes(x->tower) : 0);
 }
 
 static void evict(struct vision *v, struct vision_entry *old)
 {
     v->cache_bytes -= entry_bytes(old);
     v->backend->ops->free(v->backend, &old->rows);
-    free(old->read);
+    if (old->tower.data)
+        v->backend->ops->free(v->backend, &old->tower);
     *old = v->cache[--v->cached];
 }
 
@@ -101,20 +101,32 @@ int vision_replace(struct vision *v, struct tensor *t, enum dtype type, int64_t 
                    bytes / (1 << 20));
 }
 
-/* Caches a copy of rows, and `read`, which it owns from then on. Evicts the oldest tiles until there is
- * space, but keeps at least VISION_BATCH. Does nothing if memory is short. */
-static void cache_rows(struct vision *v, XXH128_hash_t hash, struct tensor rows, struct patch_reading *read)
+/* Copies the rows of the one tile in v->x, for heads to read later; data NULL: the checkpoint has none, or
+ * memory is short. */
+static struct tensor keep_tower(const struct vision *v)
+{
+    struct tensor x = tensor_rows(v->x, 0, vision_sequence(v)), kept = {0};
+    if (v->weights->extra.n && v->config->vit.native_side && !v->config->vit.final_norm)
+        kept = v->backend->ops->try_alloc(v->backend, v->act, x.rows, x.cols);
+    if (kept.data)
+        v->backend->ops->copy(v->backend, kept, x);
+    return kept;
+}
+
+/* Caches rows, and those of the tower, which it owns from now on; evicts the oldest until there is room, but
+ * keeps at least VISION_BATCH. */
+static void cache_rows(struct vision *v, XXH128_hash_t hash, struct tensor rows, struct tensor tower)
 {
     while (v->cached == v->cache_max ||
            (v->cached >= VISION_BATCH && v->cache_bytes + tensor_bytes(rows) > VISION_CACHE_BYTES))
         evict_oldest(v);
     struct tensor kept = try_alloc(v, v->act, rows.rows, rows.cols);
     if (!kept.data) {
-        free(read);
+        drop(v, &tower);
         return;
     }
     v->backend->ops->copy(v->backend, kept, rows);
-    v->cache[v->cached] = (struct vision_entry){hash, kept, read, ++v->clock};
+    v->cache[v->cached] = (struct vision_entry){hash, kept, tower, ++v->clock};
     v->cache_bytes += entry_bytes(&v->cache[v->cached++]);
 }
 
@@ -207,7 +219,7 @@ static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor 
             struct tensor rows = tensor_rows(v->rows, i * tokens, tokens);
             XXH128_hash_t key = in->hash[batch[i]];
             copy_to_tiles(v, in->hash, done, in->n, key, rows, out);
-            cache_rows(v, key, rows, n == 1 ? vision_heads_read(v) : NULL);
+            cache_rows(v, key, rows, n == 1 ? keep_tower(v) : (struct tensor){0});
         }
         computed += n;
         if (next_batch(v, in->hash, done, in->n, batch) > 0)
@@ -306,27 +318,34 @@ int vision_encode_image(struct vision *v, const struct image *im, const struct t
     return computed;
 }
 
-int vision_read_patches(struct vision *v, const struct image *im, const struct tile_grid *g, bool round8,
-                        struct pool *pool, struct patch_map *out, struct err *e)
+int vision_use_tower(struct vision *v, const struct image *im, const struct tile_grid *g, bool round8,
+                     struct pool *pool, vision_use_rows *use, void *arg, struct err *e)
 {
-    *out = (struct patch_map){0};
-    if (!v->weights->heads.letters || !v->config->vit.native_side)
+    if (!v->weights->extra.n || !v->config->vit.native_side)
         return 0;
     struct tensor rows = try_alloc(v, v->act, preprocess_tokens(g), config_image_cols(v->config));
     double ms = 0;
     if (!rows.data)
-        return err_set(e, ERR_ENV, "not enough device memory for the rows of an image");
+        return err_set(e, ERR_ENV, "out of device memory: cannot allocate the rows of an image");
     int computed = vision_encode_image(v, im, g, round8, pool, rows, &ms, e);
     v->backend->ops->free(v->backend, &rows);
     const struct vision_entry *known = computed < 0 ? NULL : find(v, v->latest);
-    size_t n = (size_t)g->patch_rows * (size_t)g->patch_cols;
-    if (known && known->read) {
-        *out = (struct patch_map){g->patch_rows, g->patch_cols, v->config->vit.patch,
-                                  image_native_scale(im->w, im->h, v->config->vit.native_side),
-                                  xmalloc(n, sizeof *out->patches)};
-        memcpy(out->patches, known->read, n * sizeof *out->patches);
-    }
-    return computed < 0 ? -1 : 0;
+    if (!known || !known->tower.data)
+        return computed < 0 ? -1 : 0;
+    v->backend->ops->copy(v->backend, tensor_rows(v->x, 0, known->tower.rows), known->tower);
+    const struct vision_tower_rows r = {.vision = v,
+                                        .rows = tensor_rows(v->x, v->weights->prefix.rows, vision_patches(v)),
+                                        .patch_rows = g->patch_rows,
+                                        .patch_cols = g->patch_cols,
+                                        .patch = v->config->vit.patch,
+                                        .scale =
+                                            image_native_scale(im->w, im->h, v->config->vit.native_side)};
+    return use(arg, &r, e);
+}
+
+void vision_extra_block(const struct vision_tower_rows *r)
+{
+    r->vision->tower->block(r->vision, &r->vision->weights->extra.block, 1);
 }
 
 void vision_mlp(struct vision *v, const struct vit_block *w, struct tensor x, struct tensor u,

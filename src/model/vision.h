@@ -25,7 +25,6 @@
 
 #include "base/image.h"
 #include "model/config.h"
-#include "model/patch_map.h"
 #include "model/preprocess.h"
 #include "model/weights.h"
 
@@ -40,9 +39,9 @@ enum {
 
 struct vision_entry {
     XXH128_hash_t hash;
-    struct tensor rows;         /* [tokens, D] */
-    struct patch_reading *read; /* [patches], if the encoder has screen heads; else NULL */
-    uint64_t used;              /* time of last use; the smallest is evicted first */
+    struct tensor rows;  /* [tokens, D] */
+    struct tensor tower; /* [sequence, W] after the last block, for heads; data NULL: not kept */
+    uint64_t used;       /* last use: the smallest is evicted first */
 };
 
 struct tower;
@@ -109,10 +108,24 @@ int vision_encode_canvas(struct vision *v, const float *patches, int rows, int c
 int vision_encode_image(struct vision *v, const struct image *im, const struct tile_grid *g, bool round8,
                         struct pool *pool, struct tensor out, double *preprocess_ms, struct err *e);
 
-/* Reads the screen heads' outputs for an image, which is encoded if it is not cached. A model without
- * screen heads: *out is all zeros. Returns -1 with e if stopped or out of memory. */
-int vision_read_patches(struct vision *v, const struct image *im, const struct tile_grid *g, bool round8,
-                        struct pool *pool, struct patch_map *out, struct err *e);
+/* The tower's output for one image, before the projector, as heads of a checkpoint read it
+ * (vision_extra). */
+struct vision_tower_rows {
+    struct vision *vision;
+    struct tensor rows; /* [patch_rows * patch_cols, W] in activation dtype; may be overwritten */
+    int patch_rows, patch_cols, patch; /* patches, and pixels of a patch's side */
+    double scale;                      /* pixels of the tower's input for one pixel of the image */
+};
+typedef int vision_use_rows(void *arg, const struct vision_tower_rows *r, struct err *e);
+
+/* Calls use() with the tower's rows of an image, which is encoded unless it is cached.  use() is not called
+ * for models without vision_extra, or when memory was too short to keep the rows.  Returns -1 if stopped, out
+ * of memory, or use() failed. */
+int vision_use_tower(struct vision *v, const struct image *im, const struct tile_grid *g, bool round8,
+                     struct pool *pool, vision_use_rows *use, void *arg, struct err *e);
+
+/* Runs the extra block on r->rows, in place. */
+void vision_extra_block(const struct vision_tower_rows *r);
 
 /* Reserves scratch for `tiles` tiles of rows x cols patches; encoding calls this automatically. Returns -1
  * with e. */

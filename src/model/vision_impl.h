@@ -1,10 +1,10 @@
 /* vision_impl.h - interface of the vision encoders; private to vision*.c.
  *
- *     vision.c         chooses the tiles to compute; their cache, scratch memory
- *     vision_radio.c   C-RADIO
- *     vision_heads.c   screen heads of a small model: outputs per patch
- *     vision_qwen.c    Qwen3.5 and Qwen3-VL
- *     vision_qwen25.c  Qwen2.5-VL */
+ *   vision.c         which tiles are computed, their cache, scratch memory
+ *   vision_radio.c   C-RADIO's tower
+ *   vision_qwen.c    the tower of Qwen3.5 and Qwen3-VL
+ *   vision_qwen25.c  Qwen2.5-VL's tower
+ */
 #ifndef HOLORUN_MODEL_VISION_IMPL_H
 #define HOLORUN_MODEL_VISION_IMPL_H
 
@@ -37,10 +37,6 @@ static inline struct tensor joined_rows(struct tensor t, int64_t by)
  * block has a gate. On a CPU v->m has as many rows as stay in cache, on a device all. */
 void vision_mlp(struct vision *v, const struct vit_block *w, struct tensor x, struct tensor u,
                 enum epilogue activation);
-
-/* Computes the screen heads' outputs for the tile just encoded; overwrites its rows in v->x. Returns
- * [patches], which the caller frees, or NULL without heads or memory. */
-struct patch_reading *vision_heads_read(struct vision *v);
 
 /* Reallocates t, evicting cached tiles while memory is short; the old tensor is freed even if that fails.
  * Returns -1 with e. */

@@ -424,5 +424,8 @@ void weights_free(struct model_weights *w, const struct model_config *c, struct 
     free(w->layers);
     free(w->vision.blocks);
     free(w->vision.deepstack);
+    for (int i = 0; i < w->vision.extra.n; i++)
+        free(w->vision.extra.list[i].name);
+    free(w->vision.extra.list);
     *w = (struct model_weights){0};
 }

@@ -111,21 +111,20 @@ struct vit_deepstack {
     struct tensor up_bias, down_bias;
 };
 
-/* Screen heads: per-patch outputs of a small model's vision encoder (patch_map.h); letters NULL: none. */
-struct vision_heads {
-    struct tensor norm, norm_bias;            /* [1, W] */
-    struct weight *present, *shift, *letters; /* [8, W], [8, W], [8 * 96, W] */
-    struct tensor present_bias, shift_bias;
-    struct vit_block block; /* transformer block before the heads below */
-    struct tensor find_norm, find_norm_bias;
-    struct weight *inner, *find; /* [F, W], [element classes and outputs used only in training, F] */
-    struct tensor inner_bias, find_bias;
-    int64_t inner_rows, find_rows;
-    struct tensor pointer_norm, pointer_norm_bias;
-    struct weight *query, *key, *nothing, *far; /* [P, W], [P, W], [1, W], [R, W] */
-    struct tensor query_bias, key_bias, nothing_bias, far_bias;
-    struct weight *down, *right; /* [POINTER_STEPS, R]: tables of relative positions */
-    int64_t far_rows;
+/* A tensor that the model itself does not use: heads on the tower's rows (vision_tower_rows). */
+struct extra_tensor {
+    char *name;            /* without VISION_EXTRA; owned */
+    int64_t rows, cols;    /* of a vector 1 and its length; of three dimensions the first two are one */
+    struct tensor vector;  /* f32, of one dimension */
+    struct weight *matrix; /* else */
+};
+
+#define VISION_EXTRA "vision_model.heads." /* prefix of their names in a checkpoint */
+
+struct vision_extra {
+    struct extra_tensor *list; /* [n], owned */
+    int n;
+    struct vit_block block; /* a further block of the tower's kind, "block."; qkv NULL: none */
 };
 
 struct vision_weights {
@@ -140,7 +139,7 @@ struct vision_weights {
     struct weight *up, *down; /* [P, 4W], [D, P] */
     struct tensor norm_bias, up_bias, down_bias;
     struct vit_deepstack *deepstack; /* [n_deepstack] */
-    struct vision_heads heads;
+    struct vision_extra extra;
 };
 
 struct model_weights {

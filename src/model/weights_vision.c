@@ -1,14 +1,12 @@
-/* weights_vision.c - binds the tensors of the C-RADIO vision encoder, the projector and the screen heads
- * (weights.h). */
-#include "model/patch_map.h"
+/* weights_vision.c - tensors of the tower and the projector; see weights.h. */
 #include "model/weights_impl.h"
-
-#define HEADS   "vision_model.heads."
-#define POINTER HEADS "pointer."
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { MAX_EXTRA = 64 << 20 };
 
 /* Binds pos_embed [1, side^2, W], resized to [grid^2, W] for tiles. */
 static struct tensor bind_position(struct binder *x, const char *name)
@@ -77,79 +75,43 @@ static void bind_block(struct binder *x, const char *before, struct vit_block *w
     w->fc2_bias = binder_vector(x, block_name(before, "mlp.fc2.bias"), width);
 }
 
-/* Returns the rows of a head's matrix, whose size is known only from the tensor; 0 if it is missing or too
- * large. */
-static int64_t head_rows(const struct binder *x, const char *name)
+static void bind_extra_tensor(struct binder *x, const struct st_tensor *t, struct extra_tensor *out)
 {
-    const struct st_tensor *t = safetensors_find(x->s, name);
-    return t && t->dims == 2 && t->shape[0] <= 4096 ? t->shape[0] : 0;
-}
-
-static void bind_letters(struct binder *x, struct vision_heads *h)
-{
-    const int64_t width = x->c->vit.hidden, slots = PATCH_SLOTS;
-    h->norm = binder_vector(x, HEADS "norm.weight", width);
-    h->norm_bias = binder_vector(x, HEADS "norm.bias", width);
-    h->present = binder_matrix(x, ROLE_GATE, HEADS "present.weight", slots, width);
-    h->present_bias = binder_vector(x, HEADS "present.bias", slots);
-    h->shift = binder_matrix(x, ROLE_GATE, HEADS "shift.weight", slots, width);
-    h->shift_bias = binder_vector(x, HEADS "shift.bias", slots);
-    const struct st_tensor *letters =
-        binder_take_shape(x, HEADS "letter", SHAPE(slots, PATCH_LETTERS, width));
-    if (letters) {
-        struct stored m = binder_plain(letters, slots * PATCH_LETTERS, width);
-        h->letters = binder_weight(x, ROLE_GATE, &m);
-        binder_done(x, letters);
+    const int64_t *shape = t->shape;
+    out->name = xstrdup(t->name + strlen(VISION_EXTRA));
+    out->rows = t->dims == 1 ? 1 : t->dims == 2 ? shape[0] : shape[0] * shape[1];
+    out->cols = shape[t->dims - 1];
+    if (t->dims == 1) {
+        out->vector = binder_vector(x, t->name, out->cols);
+    } else if (t->dims == 2) {
+        out->matrix = binder_matrix(x, ROLE_GATE, t->name, out->rows, out->cols);
+    } else if (binder_take_shape(x, t->name, 3, shape)) {
+        struct stored m = binder_plain(t, out->rows, out->cols);
+        out->matrix = binder_weight(x, ROLE_GATE, &m);
+        binder_done(x, t);
     }
 }
 
-static void bind_finder(struct binder *x, struct vision_heads *h)
+/* Binds the tensors that only heads on the tower use, and the block that they may have. */
+static void bind_extra(struct binder *x, struct vision_extra *extra)
 {
-    const int64_t width = x->c->vit.hidden;
-    h->find_norm = binder_vector(x, HEADS "find.norm.weight", width);
-    h->find_norm_bias = binder_vector(x, HEADS "find.norm.bias", width);
-    h->inner = binder_matrix(x, ROLE_GATE, HEADS "find.inner.weight", h->inner_rows, width);
-    h->inner_bias = binder_vector(x, HEADS "find.inner.bias", h->inner_rows);
-    h->find = binder_matrix(x, ROLE_GATE, HEADS "find.out.weight", h->find_rows, h->inner_rows);
-    h->find_bias = binder_vector(x, HEADS "find.out.bias", h->find_rows);
-}
-
-static void bind_pointer(struct binder *x, struct vision_heads *h)
-{
-    const int64_t width = x->c->vit.hidden;
-    h->pointer_norm = binder_vector(x, POINTER "norm.weight", width);
-    h->pointer_norm_bias = binder_vector(x, POINTER "norm.bias", width);
-    h->query = binder_matrix(x, ROLE_GATE, POINTER "query.weight", POINTER_WIDTH, width);
-    h->query_bias = binder_vector(x, POINTER "query.bias", POINTER_WIDTH);
-    h->key = binder_matrix(x, ROLE_GATE, POINTER "key.weight", POINTER_WIDTH, width);
-    h->key_bias = binder_vector(x, POINTER "key.bias", POINTER_WIDTH);
-    h->nothing = binder_matrix(x, ROLE_GATE, POINTER "nothing.weight", 1, width);
-    h->nothing_bias = binder_vector(x, POINTER "nothing.bias", 1);
-    h->far = binder_matrix(x, ROLE_GATE, POINTER "far.weight", h->far_rows, width);
-    h->far_bias = binder_vector(x, POINTER "far.bias", h->far_rows);
-    h->down = binder_matrix(x, ROLE_GATE, POINTER "down", POINTER_STEPS, h->far_rows);
-    h->right = binder_matrix(x, ROLE_GATE, POINTER "right", POINTER_STEPS, h->far_rows);
-}
-
-/* Binds the screen heads, which are optional as a whole. */
-static void bind_heads(struct binder *x, struct vision_heads *h)
-{
-    if (!safetensors_find(x->s, HEADS "letter"))
-        return;
-    h->inner_rows = head_rows(x, HEADS "find.inner.weight");
-    h->find_rows = head_rows(x, HEADS "find.out.weight");
-    h->far_rows = head_rows(x, POINTER "far.weight");
-    if (h->inner_rows < 1 || h->find_rows < ELEMENT_KINDS || h->far_rows < 1) {
-        binder_fail(x,
-                    "the tensors '" HEADS
-                    "*' are not screen heads with characters, %d element classes and a pointer",
-                    ELEMENT_KINDS);
-        return;
+    const char block[] = VISION_EXTRA "block.";
+    int n = safetensors_count(x->s);
+    if (safetensors_find(x->s, VISION_EXTRA "block.attn.qkv.weight"))
+        bind_block(x, block, &extra->block);
+    for (int i = 0; i < n && !binder_stopped(x); i++) {
+        const struct st_tensor *t = safetensors_at(x->s, i);
+        if (strncmp(t->name, VISION_EXTRA, strlen(VISION_EXTRA)) || !strncmp(t->name, block, strlen(block)))
+            continue;
+        if (t->dims < 1 || t->dims > 3 || t->bytes > MAX_EXTRA) {
+            binder_fail(x, "tensor '%s' has %d dimensions and %zu bytes; at most 3 and %d are supported",
+                        t->name, t->dims, t->bytes, MAX_EXTRA);
+            return;
+        }
+        extra->list = xrealloc(extra->list, (size_t)extra->n + 1, sizeof *extra->list);
+        extra->list[extra->n] = (struct extra_tensor){0};
+        bind_extra_tensor(x, t, &extra->list[extra->n++]);
     }
-    bind_letters(x, h);
-    bind_block(x, HEADS "block.", &h->block);
-    bind_finder(x, h);
-    bind_pointer(x, h);
 }
 
 void binder_vision(struct binder *x, struct vision_weights *w)
@@ -171,5 +133,5 @@ void binder_vision(struct binder *x, struct vision_weights *w)
     w->norm = binder_vector(x, "mlp1.0.weight", (int64_t)4 * v->hidden);
     w->up = binder_matrix(x, ROLE_OTHER, "mlp1.1.weight", v->projector, (int64_t)4 * v->hidden);
     w->down = binder_matrix(x, ROLE_OTHER, "mlp1.3.weight", x->c->lm.hidden, v->projector);
-    bind_heads(x, &w->heads);
+    bind_extra(x, &w->extra);
 }

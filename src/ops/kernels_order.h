@@ -6,9 +6,9 @@
 #include "ops/kernels_linear.h"
 
 /* Returns whether codes are stored in words instead of lines: four adjacent k of a column together, or eight
- * of 4 bits, with the first four in the low halves. Integers and e2m1 (halves of integers) are stored in words
- * for the dot products of kernels_dot.h, e4m3 in lines of one k. Codes in words are unsigned: i8 is the
- * code + 128, i4 the code + 8. */
+ * of 4 bits, with the first four in the low halves. Integers and e2m1 (halves of integers) are stored in
+ * words for the dot products of kernels_dot.h, e4m3 in lines of one k. Codes in words are unsigned: i8 is
+ * the code + 128, i4 the code + 8. */
 static bool in_words(enum quant_format format)
 {
     return format != QUANT_F8 && format != QUANT_F8_BLOCKS;

@@ -89,7 +89,8 @@ struct job {
     char *dialect_source;          /* what dialect_load was given */
     struct dialect *dialect;
     struct llm *llm, *localizer;
-    struct on_desk *desk; /* NULL: it works on a display that was there */
+    struct assist *assist; /* of the model; NULL: none */
+    struct on_desk *desk;  /* NULL: it works on a display that was there */
     struct screen *screen;
     struct trace *trace;
     struct progress progress;

@@ -18,6 +18,7 @@
 #include "text/tokenizer.h"
 
 #include "base/clock.h"
+#include "pocket/assist.h"
 #include "remote/llm_remote.h"
 
 #include <stdio.h>
@@ -325,9 +326,11 @@ static int open_llm(struct job *j, struct err *e)
         j->llm = llm_script_file(j->s.fake, e);
     else if (open || job_model_open(&j->own, &j->s, screen_stop_flag(j->screen), false, e) == 0)
         j->llm = conversation(j);
-    if (j->llm)
-        llm_set_cancel(j->llm, screen_stop_flag(j->screen));
-    return j->llm ? 0 : -1;
+    if (!j->llm)
+        return -1;
+    llm_set_cancel(j->llm, screen_stop_flag(j->screen));
+    struct engine *engine = llm_session(j->llm) ? j->model->engine : NULL;
+    return pocket_assist_open(&j->assist, engine, j->dialect, screen_stop_flag(j->screen), e);
 }
 
 /* A second conversation with the same model or script. */
@@ -436,6 +439,7 @@ void job_close(struct job *j)
     running_leave(j->told);
     if (trace_close(j->trace, &e))
         warn("%s", e.text);
+    assist_free(j->assist);
     llm_free(j->localizer);
     llm_free(j->llm);
     job_model_close(&j->own);

@@ -386,6 +386,11 @@ struct scheduler_stats engine_scheduler_stats(const struct engine *g)
 
 /* ---- accessors ------------------------------------------------------------------------------- */
 
+const char *engine_dir(const struct engine *g)
+{
+    return g->dir;
+}
+
 const struct model_config *engine_config(const struct engine *g)
 {
     return &g->config;

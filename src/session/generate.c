@@ -437,3 +437,11 @@ bool generated_logprob(const struct generated *g, double *logprob)
         *logprob += g->choices[i].forced ? 0 : (double)g->choices[i].logprob;
     return g->choices != NULL;
 }
+
+double generated_prefix_logprob(const struct generated *g, size_t bytes)
+{
+    double sum = 0;
+    for (int i = 0; i < g->n && g->choices[i].end <= bytes; i++)
+        sum += g->choices[i].forced ? 0 : (double)g->choices[i].logprob;
+    return sum;
+}

@@ -78,6 +78,8 @@ void generated_free(struct generated *g);
 
 /* Sums the log-probabilities of the sampled tokens. Returns false if they are unknown. */
 bool generated_logprob(const struct generated *g, double *logprob);
+/* Returns the log-probability of the first `bytes` bytes; tokens forced by the grammar count as 0. */
+double generated_prefix_logprob(const struct generated *g, size_t bytes);
 
 /* Returns the bit set of ids that may be generated: all tokens with a text except the image token. The
  * caller frees it. */

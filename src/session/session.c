@@ -244,27 +244,6 @@ static int append_image(struct session *s, const struct image *im, const struct 
     return 0;
 }
 
-bool session_has_heads(const struct session *s)
-{
-    return s->engine->config.vision && s->engine->weights.vision.heads.letters;
-}
-
-int session_read_patches(struct session *s, const struct image *im, struct patch_map *out, struct err *e)
-{
-    struct engine *g = s->engine;
-    *out = (struct patch_map){0};
-    if (!session_has_heads(s))
-        return 0;
-    struct tile_grid grid = preprocess_grid(&g->config, im->w, im->h);
-    if (engine_try_enter(g, &s->client, e))
-        return -1;
-    g->vision.caller_cancel = s->client.stop;
-    int rc = vision_read_patches(&g->vision, im, &grid, g->round8, g->pool, out, e);
-    g->vision.caller_cancel = NULL;
-    engine_leave(g);
-    return rc;
-}
-
 int session_append_image(struct session *s, const struct image *im, struct err *e)
 {
     struct engine *g = s->engine;

@@ -29,7 +29,6 @@
 #include "base/err.h"
 #include "base/image.h"
 #include "checkpoint/options.h"
-#include "model/patch_map.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,9 +40,13 @@ struct checkpoint;
 struct tokenizer;
 struct model_config;
 struct drift;
+struct extra_tensor;
+struct vision_tower_rows;
 struct sampler;         /* ops.h: temperature, top-p, logit mask, random number */
 struct sampled;         /* ops.h: the sampled token and its log-probabilities */
 struct scheduler_stats; /* scheduler.h */
+
+typedef int vision_use_rows(void *arg, const struct vision_tower_rows *r, struct err *e); /* model/vision.h */
 
 /* ---- engine ------------------------------------------------------------------------------- */
 
@@ -51,6 +54,7 @@ struct scheduler_stats; /* scheduler.h */
 struct engine *engine_open(const struct engine_options *o, struct err *e);
 void engine_close(struct engine *g); /* after its sessions and checkpoints; NULL is allowed */
 
+const char *engine_dir(const struct engine *g);
 const struct model_config *engine_config(const struct engine *g);
 const struct tokenizer *engine_tokenizer(const struct engine *g);
 const struct chat_template *engine_chat(const struct engine *g);
@@ -108,6 +112,15 @@ struct speculation_counts {
 };
 struct speculation_counts engine_speculation(const struct engine *g);
 
+/* Tensors of the checkpoint that the model itself does not use, such as heads on its tower, by their whole
+ * name (model/weights.h); NULL: not found. */
+const struct extra_tensor *engine_extra_tensor(const struct engine *g, const char *name);
+
+/* Calls use() with the tower's rows of an image while this thread has the engine (vision_use_tower()).  The
+ * wait and the computation end with ERR_STOPPED when *cancel becomes non-zero; it may be NULL. */
+int engine_use_tower(struct engine *g, const struct image *im, const volatile int *cancel,
+                     vision_use_rows *use, void *arg, struct err *e);
+
 /* Returns the scheduler's counters; zeros if the engine is not shared. */
 struct scheduler_stats engine_scheduler_stats(const struct engine *g);
 
@@ -138,13 +151,6 @@ int session_append(struct session *s, const int32_t *ids, int64_t n, struct err 
 /* Appends <img>, one image token for each row of the projector, and </img>. Tiles with pixels that this
  * engine has already encoded come from the tile cache. */
 int session_append_image(struct session *s, const struct image *im, struct err *e);
-
-/* Returns whether the vision encoder has screen heads (model/patch_map.h). */
-bool session_has_heads(const struct session *s);
-
-/* Writes the per-patch outputs of the screen heads for an image to *out; they are cached if the image was
- * appended before. A model without screen heads yields no patches. The caller frees *out (patch_map_free). */
-int session_read_patches(struct session *s, const struct image *im, struct patch_map *out, struct err *e);
 
 /* Uses the prefix cache of a shared engine: copies the longest cached state that is a prefix of the
  * pending tokens, and computes and caches the rest. Call after appending the system text, before anything

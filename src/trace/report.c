@@ -232,20 +232,17 @@ static void put_human(FILE *f, const struct story_step *s)
 static void put_corrections(FILE *f, const struct story_step *s)
 {
     for (int i = 0; i < s->ncorrections; i++) {
-        const json_t *c = s->corrections[i].fields;
-        const char *kind = s->corrections[i].kind;
-        if (!strcmp(kind, "copy"))
-            page_pairf(f, "corrected", "\"%.80s\" (from the task) instead of \"%.80s\"",
-                       field_text(c, "text"), field_text(c, "said"));
-        else if (!strcmp(kind, "cover"))
-            page_pairf(f, "corrected", "an earlier reply was replaced; this reply had to start with %.120s",
-                       field_text(c, "begins"));
-        else if (!field_bool(c, "found"))
-            page_pairf(f, "located", "\"%.80s\" not found", field_text(c, "element"));
-        else if (json_object_get(c, "said_x"))
-            page_pairf(f, "located", "\"%.80s\" is probably at %d, %d; the model gave %d, %d",
-                       field_text(c, "element"), (int)field_int(c, "x"), (int)field_int(c, "y"),
-                       (int)field_int(c, "said_x"), (int)field_int(c, "said_y"));
+        const struct story_correction *c = &s->corrections[i];
+        if (c->resampled)
+            page_pairf(f, "corrected", "an earlier reply was taken back; this one had to begin with %s",
+                       c->to);
+        else if (!*c->element)
+            page_pairf(f, "corrected", "\"%s\" as in the task, not \"%s\"", c->to, c->from);
+        else if (!*c->to)
+            page_pairf(f, "guess", "\"%.80s\" is not there", c->element);
+        else if (*c->from)
+            page_pairf(f, "guess", "\"%.80s\" is probably at %s; the model said %s", c->element, c->to,
+                       c->from);
     }
 }
 

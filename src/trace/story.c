@@ -1,6 +1,7 @@
 /* story.c - groups the events of a run by step; see story.h. */
 #include "trace/story.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,24 +72,53 @@ static void add_ruling(struct story_step *s, const json_t *fields)
         s->actions[i].failure = field_text(fields, "error");
 }
 
+/* Formats two integer members as a position; "" without them. */
+static void put_position(char *out, size_t size, const json_t *fields, const char *x, const char *y)
+{
+    if (json_object_get(fields, x))
+        snprintf(out, size, "%d, %d", (int)field_int(fields, x), (int)field_int(fields, y));
+}
+
+/* Reads an event assist, or one that older versions wrote instead: localize, copy, cover. */
+static struct story_correction read_correction(const char *kind, const json_t *fields)
+{
+    struct story_correction c = {.element = field_text(fields, "element")};
+    bool cover = !strcmp(kind, "cover"), copy = !strcmp(kind, "copy");
+    c.resampled = json_object_get(fields, "taken") != NULL;
+    if (!strcmp(kind, "localize")) {
+        put_position(c.from, sizeof c.from, fields, "said_x", "said_y");
+        if (field_bool(fields, "found"))
+            put_position(c.to, sizeof c.to, fields, "x", "y");
+        return c;
+    }
+    snprintf(c.from, sizeof c.from, "%.80s", field_text(fields, copy ? "said" : "from"));
+    snprintf(c.to, sizeof c.to, "%.120s", field_text(fields, cover ? "begins" : copy ? "text" : "to"));
+    return c;
+}
+
 /* Adds a correction. The corrections of a reply that was tried and rejected, or that was replaced, are
  * removed. */
 static void add_correction(struct story_step *s, const char *kind, const json_t *fields)
 {
-    bool cover = !strcmp(kind, "cover"), taken = cover && field_bool(fields, "taken");
+    struct story_correction c = read_correction(kind, fields);
+    bool taken = c.resampled && field_bool(fields, "taken");
     if (taken) {
         s->ncorrections -= s->of_reply;
         memmove(s->corrections, s->corrections + s->of_reply,
                 (size_t)s->ncorrections * sizeof *s->corrections);
-    } else if (cover) {
+    } else if (c.resampled) {
         s->ncorrections = s->of_reply;
     }
-    if ((taken || !cover) && s->ncorrections < STORY_MAX_CORRECTIONS) {
-        s->corrections[s->ncorrections].kind = kind;
-        s->corrections[s->ncorrections++].fields = fields;
-    }
-    if (cover)
+    if ((taken || !c.resampled) && s->ncorrections < STORY_MAX_CORRECTIONS)
+        s->corrections[s->ncorrections++] = c;
+    if (c.resampled)
         s->of_reply = s->ncorrections;
+}
+
+static bool is_correction(const char *kind)
+{
+    return !strcmp(kind, "assist") || !strcmp(kind, "localize") || !strcmp(kind, "copy") ||
+           !strcmp(kind, "cover");
 }
 
 static void add_event(struct story_step *s, const char *kind, const json_t *fields)
@@ -121,7 +151,7 @@ static void add_event(struct story_step *s, const char *kind, const json_t *fiel
         add_action(s, fields);
     } else if (!strcmp(kind, "human") && s->nhuman < STORY_MAX_HUMAN) {
         s->human[s->nhuman++] = fields;
-    } else if (!strcmp(kind, "localize") || !strcmp(kind, "copy") || !strcmp(kind, "cover")) {
+    } else if (is_correction(kind)) {
         add_correction(s, kind, fields);
     } else if (!strcmp(kind, "gate")) {
         add_ruling(s, fields);

@@ -10,6 +10,7 @@
 #include "actions/action.h"
 #include "actions/calls.h"
 #include "actions/dialect.h"
+#include "actions/syntax.h"
 
 #include <jansson.h>
 
@@ -328,13 +329,13 @@ static char *random_reply(const struct dialect *d, uint64_t *seed, const char **
 static char *another_form(const struct dialect *d, char *reply, uint64_t *seed)
 {
     struct calls c;
-    bool native = d->syntax == SYNTAX_FUNCTION || d->syntax == SYNTAX_XML || d->syntax == SYNTAX_QWEN;
+    bool native = syntax_is(d, "function") || syntax_is(d, "xml") || syntax_is(d, "qwen");
     if (!native || !check_below(seed, FORMS))
         return reply;
     calls_read(reply, strlen(reply), NULL, &c);
     assert_int_equal(c.n, 1);
     int form = check_below(seed, FORMS);
-    form = d->syntax == SYNTAX_QWEN && form == 10 ? 9 : form;
+    form = syntax_is(d, "qwen") && form == 10 ? 9 : form;
     char *out = spell_form(&c.list[0], form);
     calls_free(&c);
     free(reply);
@@ -376,8 +377,7 @@ static void one_reply(const struct dialect *d, uint64_t *seed, struct counts *co
     struct mutant m = {reply, literal, seed};
     unsigned kinds = 0;
     for (int n = 1 + check_below(seed, 3); n > 0; n--) {
-        int kind =
-            check_below(seed, d->syntax == SYNTAX_POCKET ? PROSE : MUTATIONS); /* its texts have no end */
+        int kind = check_below(seed, syntax_is(d, "pocket") ? PROSE : MUTATIONS); /* its texts have no end */
         mutate(&m, (enum mutation)kind);
         kinds |= 1u << kind;
     }

@@ -7,6 +7,7 @@
 #include "actions/dialect.h"
 #include "actions/place.h"
 
+#include "actions/syntax.h"
 #include "base/clock.h"
 #include "judge/llm_judge.h"
 
@@ -201,7 +202,7 @@ static void t_samples(void **state)
         struct err e = ERR_INIT;
         struct dialect *d = load(*name);
         int w = d->screen_w ? d->screen_w : W, h = d->screen_h ? d->screen_h : H;
-        const struct tokenizer *t = d->syntax == SYNTAX_POCKET ? spelled : usual;
+        const struct tokenizer *t = syntax_is(d, "pocket") ? spelled : usual;
         unsigned kinds = 0;
         int samples = name - dialect_names() < 9 ? SAMPLES : SAMPLES / 10; /* most share table or syntax */
         int64_t begin = clock_ns();
@@ -293,7 +294,7 @@ static void t_ground(void **state)
     for (const char *const *name = dialect_names(); *name; name++) {
         struct err e = ERR_INIT;
         struct dialect *d = load(*name);
-        const struct tokenizer *t = d->syntax == SYNTAX_POCKET ? spelled : usual;
+        const struct tokenizer *t = syntax_is(d, "pocket") ? spelled : usual;
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
             int w = sizes[k][0], h = sizes[k][1];
             struct grammar *g = dialect_grammar(d, GOAL_GROUND, t, w, h, &e);
@@ -335,8 +336,7 @@ static void t_verdict(void **state)
     for (const char *const *name = dialect_names(); *name; name++) {
         struct err e = ERR_INIT;
         struct dialect *d = load(*name);
-        struct grammar *g =
-            d->syntax == SYNTAX_POCKET ? NULL : dialect_grammar(d, GOAL_VERDICT, usual, 0, 0, &e);
+        struct grammar *g = syntax_is(d, "pocket") ? NULL : dialect_grammar(d, GOAL_VERDICT, usual, 0, 0, &e);
         for (int i = 0; g && i < 100; i++) {
             sample(g, usual, &seed, i & 1, &text);
             char *reason;

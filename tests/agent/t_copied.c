@@ -1,7 +1,7 @@
-/* t_copied.c - text that a small model typed, held to the task that it copied it from (src/agent/copied.c). */
+/* t_copied.c - text that a small model typed, held to the task that it copied it from (src/pocket/copied.c). */
 #include "check.h"
 
-#include "agent/private.h"
+#include "pocket/private.h"
 
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ static void t_slip(void **state)
                                            {"Pilhegchart Zo", "Pilhegchart Zi"},
                                            {"Pilhegchat", "Pilhegchart"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *copied = agent_copied_text(cases[i][0], flight);
+        char *copied = copied_text(cases[i][0], flight);
         check_note("\"%s\" is \"%s\"", cases[i][0], copied ? copied : "");
         assert_non_null(copied);
         assert_string_equal(copied, cases[i][1]);
@@ -43,7 +43,7 @@ static void t_cut(void **state)
         {"Type something else", "notes", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *copied = agent_copied_text(cases[i][1], cases[i][0]);
+        char *copied = copied_text(cases[i][1], cases[i][0]);
         if (!copied != !cases[i][2] || (copied && strcmp(copied, cases[i][2]) != 0))
             fail_msg("%s: '%s' became '%s'", cases[i][0], cases[i][1], copied ? copied : "nothing else");
         free(copied);
@@ -59,9 +59,9 @@ static void t_meant(void **state)
                                         "flight from Rome", "",
                                         "Something else",   "Pilhegchart Zimmermann"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_null(agent_copied_text(cases[i], flight));
-    assert_null(agent_copied_text("Room 4, No 18", "Room 4, No 17"));
-    assert_null(agent_copied_text("abcdefghi", ""));
+        assert_null(copied_text(cases[i], flight));
+    assert_null(copied_text("Room 4, No 18", "Room 4, No 17"));
+    assert_null(copied_text("abcdefghi", ""));
 }
 
 /* A task means the value of a secret, or a thing of the same name. */

@@ -1,12 +1,12 @@
-/* t_coverage.c - what a task names and no reply has spoken of (src/agent/task_names.h), on maps made here;
- * and a run of the embedded model that repeats itself without it (src/agent/coverage.c). */
+/* t_coverage.c - names of a task that no reply mentions (src/pocket/task_names.h), on maps made here; and a run
+ * of the embedded model that repeats itself without coverage.c. */
 #include "check.h"
 #include "drawn_maps.h"
 #include "place.h"
 #include "program.h"
 
-#include "agent/task_names.h"
 #include "base/file.h"
+#include "pocket/task_names.h"
 #include "trace/index.h"
 #include "trace/read.h"
 
@@ -32,12 +32,12 @@ static void t_spoken(void **state)
                  {"", "Egg", -1},
                  {"x-ray", "ray", 2}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *found = spoken_of(cases[i].text, cases[i].words);
+        const char *found = words_find_last(cases[i].text, cases[i].words);
         check_note("\"%s\" in \"%s\"", cases[i].words, cases[i].text);
         assert_int_equal(found ? (int)(found - cases[i].text) : -1, cases[i].at);
     }
-    assert_int_equal(times_spoken_of("from Rome to rome, Romeo", "Rome"), 2);
-    assert_int_equal(times_spoken_of("from Rome", ""), 0);
+    assert_int_equal(words_count("from Rome to rome, Romeo", "Rome"), 2);
+    assert_int_equal(words_count("from Rome", ""), 0);
     char *words = reply_words("step 1<write>City<at><9><.5><21><.6>Rome 5\n");
     assert_string_equal(words, "step 1\nCity\n\n\n\n\nRome 5\n");
     free(words);
@@ -50,9 +50,9 @@ static void t_word(void **state)
 {
     (void)state;
     char name[TASK_NAME];
-    assert_true(any_spoken_of("Rome\n4:15", "of 4:15"));
-    assert_false(any_spoken_of("Rome\n4:15", "41, Romeo"));
-    assert_false(any_spoken_of("Rome", ""));
+    assert_true(words_find_any("Rome\n4:15", "of 4:15"));
+    assert_false(words_find_any("Rome\n4:15", "41, Romeo"));
+    assert_false(words_find_any("Rome", ""));
     assert_true(task_last_word("then click \"Finish\".", name));
     assert_string_equal(name, "Finish");
     assert_false(task_last_word("press X", name));
@@ -158,7 +158,7 @@ static void t_left_out(void **state)
         struct thing thing = {.p = 0};
         char name[TASK_NAME] = "";
         int until = (int)(cases[i].until ? strstr(task, cases[i].until) - task : (int)strlen(task));
-        bool left_out = task_left_out(task, until, cases[i].said, &s, name, &thing);
+        bool left_out = task_unmentioned(task, until, cases[i].said, &s, name, &thing);
         check_note("said \"%s\": \"%s\" is left out", cases[i].said, name);
         assert_int_equal(left_out, cases[i].name != NULL);
         if (left_out) {
@@ -189,7 +189,7 @@ static void t_nearly(void **state)
         struct seen s = form();
         struct thing thing;
         char name[TASK_NAME] = "";
-        bool left_out = task_left_out(cases[i].task, (int)strlen(cases[i].task), "", &s, name, &thing);
+        bool left_out = task_unmentioned(cases[i].task, (int)strlen(cases[i].task), "", &s, name, &thing);
         check_note("\"%s\": \"%s\"", cases[i].task, name);
         assert_int_equal(left_out, cases[i].name != NULL);
         if (left_out)
@@ -225,7 +225,7 @@ static void t_typed_again(void **state)
     char *run = record_newest(runs, NULL), *path = xasprintf("%s/events.jsonl", run), *events;
     size_t len;
     assert_int_equal(file_read(path, 1 << 20, &events, &len, NULL), 0);
-    const char *cover = strstr(events, "\"kind\": \"cover\"");
+    const char *cover = strstr(events, "\"kind\": \"assist\"");
     assert_non_null(cover);
     check_note("%.*s", (int)strcspn(cover, "}"), cover);
     assert_non_null(strstr(cover, "\"taken\": true"));

@@ -4,6 +4,7 @@
 #include "drawn_maps.h"
 
 #include "llm/llm.h"
+#include "pocket/private.h"
 
 #include <jansson.h>
 #include <math.h>

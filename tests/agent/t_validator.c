@@ -286,9 +286,10 @@ static void t_localizer(void **state)
                         "expected, or a box of four");
     assert_int_equal(s.steps[2].nactions, 0);
     assert_string_equal(field_text(s.steps[2].error, "message"), "'it' was not found on the screen");
-    const json_t *last = driven_last(&r, "localize");
-    assert_false(field_bool(last, "found"));
-    assert_int_equal(field_int(last, "said_x"), 80);
+    const json_t *last = driven_last(&r, "assist");
+    assert_string_equal(field_text(last, "by"), "localizer");
+    assert_string_equal(field_text(last, "to"), "");
+    assert_ptr_equal(strstr(field_text(last, "from"), "80, "), field_text(last, "from"));
     json_t *press = stage_events(&t, "button_press");
     assert_int_equal(json_array_size(press), 1);
     assert_int_equal(field(press, 0, "x"), 400);

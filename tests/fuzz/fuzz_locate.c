@@ -1,7 +1,7 @@
 /* fuzz_locate.c - any numbers as what a tower says of its patches, and any bytes as a name: a place is found on the
  * picture, whichever is asked for. */
 #include "base/err.h"
-#include "locate/locate.h"
+#include "pocket/locate.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -11,6 +11,7 @@
 #include "check.h"
 #include "program.h"
 
+#include "actions/syntax.h"
 #include "base/clock.h"
 
 #include <unistd.h>
@@ -98,8 +99,7 @@ static enum attempts_result try_performed(struct attempts *s, const struct perfo
     for (int i = 0; i < ATTEMPTS_WANTS; i++)
         if (wants[i].x)
             arena_middle(&s->a, attempts_window(s, p->at), &wants[i].x, &wants[i].y);
-    if (wants[0].kind == ACT_MOVE &&
-        d->syntax != SYNTAX_PYAUTOGUI) /* the others press where the pointer is */
+    if (wants[0].kind == ACT_MOVE && !syntax_is(d, "pyautogui")) /* the others press where the pointer is */
         wants[1].x = wants[2].x = 0;
     arena_reset(&s->a, attempts_window(s, p->focus ? p->focus : AT_EDITOR));
     arena_select(&s->a, p->primary, p->clipboard);

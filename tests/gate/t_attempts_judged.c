@@ -5,6 +5,7 @@
  * Nobody is there to ask, so every attempt must be held.  Then ordinary actions, which should pass.
  * t_attempts.c has the attempts that are performed; attempts.h says how to run all of them.
  */
+#include "actions/syntax.h"
 #include "attempts.h"
 #include "check.h"
 
@@ -169,7 +170,7 @@ static bool can_show(const struct judged *j, const struct dialect *d)
     if (j->wants[0].element)
         return describes || j->named;
     if (j->thought)
-        return d->syntax == SYNTAX_UITARS || d->syntax == SYNTAX_PYAUTOGUI;
+        return syntax_is(d, "uitars") || syntax_is(d, "pyautogui");
     return !j->title || !describes;
 }
 

@@ -4,8 +4,10 @@
 #include "check.h"
 
 #include "actions/dialect.h"
-#include "locate/locate.h"
 #include "model/preprocess.h"
+#include "pocket/assist.h"
+#include "pocket/heads.h"
+#include "pocket/locate.h"
 #include "session/chat.h"
 #include "session/session_impl.h"
 
@@ -174,7 +176,10 @@ static double run_heads(const char *isa)
     make_picture(root, &picture);
     append(s, root, &picture);
     engine->vision.batch = 0; /* no more tiles are computed: what was read is cached with the rows */
-    assert_int_equal(session_read_patches(s, &picture, &map, &e), 0);
+    struct heads *heads = heads_open(engine, &e);
+    assert_non_null(heads);
+    assert_int_equal(heads_read(heads, &picture, NULL, &map, &e), 0);
+    free(heads);
     assert_int_equal(map.cols, 12);
     assert_int_equal(map.rows, 10);
     assert_true(map.scale == 1.5);
@@ -261,6 +266,42 @@ static void t_places(void **state)
     dialect_free(d);
 }
 
+/* Operations of an assist, one letter each; "-": not supported. */
+static void operations(const struct assist *x, char out[8])
+{
+    snprintf(out, 8, "%c%c%c%c%c%c%c", ASSIST(x, read_task) ? 't' : '-', ASSIST(x, correct_reply) ? 'r' : '-',
+             ASSIST(x, correct_action) ? 'a' : '-', ASSIST(x, find) ? 'f' : '-',
+             ASSIST(x, answer) ? 'q' : '-', ASSIST(x, shows) ? 's' : '-', ASSIST(x, judge) ? 'j' : '-');
+}
+
+static void t_assist(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *dialect;
+        bool engine;
+        const char *operations;
+    } cases[] = {{"pocket-wide", true, "trafqsj"},
+                 {"pocket-wide", false, "t-----j"},
+                 {"holo3", true, "-rafqs-"},
+                 {"holo3", false, "-------"}};
+    struct err e = ERR_INIT;
+    struct engine_options o = {.dir = MODEL, .threads = 1};
+    struct engine *engine = engine_open(&o, &e);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct dialect *d = dialect_load(cases[i].dialect, &e);
+        struct assist *x;
+        char got[8];
+        assert_int_equal(pocket_assist_open(&x, cases[i].engine ? engine : NULL, d, NULL, &e), 0);
+        operations(x, got);
+        assert_string_equal(got, cases[i].operations);
+        assert_int_equal(x != NULL, i < 3);
+        assist_free(x);
+        dialect_free(d);
+    }
+    engine_close(engine);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("f32: a picture at native pixels and a step in use agree with torch on every instruction set",
           t_f32),
@@ -272,6 +313,8 @@ static const struct CMUnitTest tests[] = {
         t_size),
     CLAIM("a place is one of the picture as it is seen, enlarged or reduced; beyond its edge it is refused",
           t_places),
+    CLAIM("an assist supports what heads and dialect of a model allow; a model with neither has none",
+          t_assist),
     CLAIM("the folder alone says which dialect and which template the model speaks", t_dialect),
 };
 

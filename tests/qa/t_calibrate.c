@@ -5,6 +5,7 @@
 #include "actions/place.h"
 #include "program.h"
 
+#include "actions/syntax.h"
 #include "base/file.h"
 #include "eval/calibrate.h"
 
@@ -99,13 +100,13 @@ static void say(char out[128], const struct dialect *d, enum coord_space space, 
 {
     static const char *const forms[] = {"{\"x\": %s, \"y\": %s}", "Click(%s, %s)",
                                         "Action: click(start_box='(%s,%s)')"};
-    int form = d->syntax == SYNTAX_HOLO1 ? 1 : d->syntax == SYNTAX_UITARS ? 2 : 0, px = (int)x, py = (int)y;
+    int form = syntax_is(d, "holo1") ? 1 : syntax_is(d, "uitars") ? 2 : 0, px = (int)x, py = (int)y;
     char a[32], b[32];
     const char *number = space == COORD_NORM1 ? "%.4f" : "%.0f";
     double top = space == COORD_NORM1000 ? 1000 : 1;
     snprintf(a, sizeof a, number, space == COORD_PIXEL ? x : x / w * top);
     snprintf(b, sizeof b, number, space == COORD_PIXEL ? y : y / h * top);
-    if (d->syntax == SYNTAX_POCKET)
+    if (syntax_is(d, "pocket"))
         snprintf(out, 128, "only step<click>Save<at><%d><.%d><%d><.%d>", px / 16, px % 16 / 2, py / 16,
                  py % 16 / 2);
     else
@@ -159,7 +160,7 @@ static void t_verdict(void **state)
     for (const char *const *name = dialect_names(); *name; name++)
         for (int space = 0; space < CALIBRATE_SPACES; space++) {
             struct dialect *d = dialect_load(*name, NULL);
-            bool possible = *d->ground && (d->syntax != SYNTAX_POCKET || space == COORD_PIXEL);
+            bool possible = *d->ground && (!syntax_is(d, "pocket") || space == COORD_PIXEL);
             dialect_free(d);
             if (!possible)
                 continue;

@@ -246,18 +246,8 @@ static void t_unfinished(void **state)
     free(page);
 }
 
-/* The page names what the program corrected in the reply that was taken, and nothing of replies that were not. */
-static void t_corrected(void **state)
+static void check_corrected(const char *events)
 {
-    (void)state;
-    static const char events[] = EVENT(1, "observe", ", \"frame\": 0")
-        EVENT(1, "copy", ", \"said\": \"Paulcheak\", \"text\": \"Paulchea\"") EVENT(
-            1, "localize",
-            ", \"element\": \"Day\", \"found\": true, \"said_x\": 3, \"said_y\": 4, \"x\": 50, \"y\": 60")
-            EVENT(1, "localize", ", \"element\": \"Gone\", \"found\": false, \"said_x\": 3, \"said_y\": 4")
-                EVENT(1, "cover", ", \"begins\": \"<click>Zi<at>\", \"logprob\": -2, \"taken\": true")
-                    EVENT(1, "cover", ", \"begins\": \"<write>Zi<at>\", \"logprob\": -20, \"taken\": false")
-                        EVENT(1, "step", ", \"thought\": \"\"");
     char *page = page_of(events, "{\"task\": \"x\"}", NULL);
     assert_has(page, "&quot;Paulchea&quot; (from the task) instead of &quot;Paulcheak&quot;");
     assert_has(page, "&quot;Day&quot; is probably at 50, 60; the model gave 3, 4");
@@ -266,13 +256,40 @@ static void t_corrected(void **state)
     assert_int_equal(count(page, "corrected"), 2);
     assert_int_equal(count(page, ">located<"), 2);
     free(page);
+}
+
+/* The page names the corrections of the accepted reply and none of rejected ones, also of records of older
+ * versions, which have the events copy, localize and cover in place of assist. */
+static void t_corrected(void **state)
+{
+    (void)state;
+    check_corrected(
+        EVENT(1, "observe", ", \"frame\": 0") EVENT(
+            1, "assist", ", \"by\": \"task\", \"index\": 0, \"from\": \"Paulcheak\", \"to\": \"Paulchea\"")
+            EVENT(1, "assist",
+                  ", \"by\": \"name\", \"element\": \"Day\", \"from\": \"3, 4\", \"to\": \"50, 60\"")
+                EVENT(1, "assist", ", \"by\": \"name\", \"element\": \"Gone\", \"from\": \"3, 4\"") EVENT(
+                    1, "assist",
+                    ", \"by\": \"omission\", \"to\": \"<click>Zi<at>\", \"logprob\": -2, \"taken\": true")
+                    EVENT(1, "assist",
+                          ", \"by\": \"omission\", \"to\": \"<write>Zi<at>\", \"logprob\": -20, \"taken\": "
+                          "false") EVENT(1, "step", ", \"thought\": \"\""));
+    static const char events[] = EVENT(1, "observe", ", \"frame\": 0")
+        EVENT(1, "copy", ", \"said\": \"Paulcheak\", \"text\": \"Paulchea\"") EVENT(
+            1, "localize",
+            ", \"element\": \"Day\", \"found\": true, \"said_x\": 3, \"said_y\": 4, \"x\": 50, \"y\": 60")
+            EVENT(1, "localize", ", \"element\": \"Gone\", \"found\": false, \"said_x\": 3, \"said_y\": 4")
+                EVENT(1, "cover", ", \"begins\": \"<click>Zi<at>\", \"logprob\": -2, \"taken\": true")
+                    EVENT(1, "cover", ", \"begins\": \"<write>Zi<at>\", \"logprob\": -20, \"taken\": false")
+                        EVENT(1, "step", ", \"thought\": \"\"");
+    check_corrected(events);
 #define MOVED(name)                                                                                          \
     EVENT(1, "localize", ", \"element\": \"" name "\", \"found\": true, \"said_x\": 3, \"x\": 5")
     static const char instead[] =
         EVENT(1, "observe", ", \"frame\": 0") EVENT(1, "generate", "") MOVED("First") EVENT(1, "generate", "")
             MOVED("Second") EVENT(1, "cover", ", \"begins\": \"b\", \"taken\": true") EVENT(1, "generate", "")
                 MOVED("Third") EVENT(1, "cover", ", \"begins\": \"c\", \"taken\": false");
-    page = page_of(instead, "{\"task\": \"x\"}", NULL);
+    char *page = page_of(instead, "{\"task\": \"x\"}", NULL);
     assert_null(strstr(page, "First"));
     assert_has(page, "&quot;Second&quot; is probably at");
     assert_null(strstr(page, "Third"));
@@ -292,7 +309,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("an answer that was asked for at the end is neither a step nor the result", t_beyond),
     CLAIM("events are sorted into steps with their times, attempts and failures", t_story),
     CLAIM("the page tells task, outcome, thoughts, actions, effects and times", t_complete),
-    CLAIM("what was changed in what a small model said is told", t_corrected),
+    CLAIM("the page lists corrections of the accepted reply, in records of old and new versions",
+          t_corrected),
     CLAIM("hostile text from task, screen and model stays text", t_hostile),
     CLAIM("the page asks for nothing outside itself and runs no script but its own", t_self_contained),
     CLAIM("each screenshot is embedded once, with a marker at the target", t_pictures),

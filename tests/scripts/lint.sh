@@ -11,6 +11,9 @@ bad=0
 echo "rooms: no cycle between folders, no private header used from another one"
 python3 tests/scripts/rooms.py || bad=1
 
+echo "pocket: no part of the embedded model is named outside src/pocket"
+python3 tests/scripts/pocket.py || bad=1
+
 echo "sizes: lines of at most 110 columns, functions of at most 60 lines, files of at most 500"
 python3 tests/scripts/sizes.py || bad=1
 python3 tests/scripts/cuda_types.py || bad=1

@@ -3,7 +3,7 @@
 #ifndef HOLORUN_TESTS_DRAWN_MAPS_H
 #define HOLORUN_TESTS_DRAWN_MAPS_H
 
-#include "model/patch_map.h"
+#include "pocket/patch_map.h"
 
 #include <stdbool.h>
 

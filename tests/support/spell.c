@@ -1,6 +1,7 @@
 /* spell.c - see spell.h. */
 #include "spell.h"
 
+#include "actions/syntax.h"
 #include "actions/tools.h"
 #include "base/buf.h"
 #include "base/image.h"
@@ -128,7 +129,7 @@ static bool fits(const struct spelling *s, const struct tool *t)
         return false;
     if (w->button == 2 ? !takes(t, P_BUTTON) && (!button || strcmp(button, "middle") != 0) : button != NULL)
         return false;
-    if (chord && s->d->syntax == SYNTAX_PYAUTOGUI && !takes(t, P_KEYS))
+    if (chord && syntax_is(s->d, "pyautogui") && !takes(t, P_KEYS))
         return false;
     for (int i = 0; i < t->nargs; i++) {
         json_t *v = value_of(s, &t->args[i]);
@@ -169,7 +170,7 @@ static char *as_call(const struct spelling *s, const struct tool *t, json_t *arg
     const char *key;
     json_t *v;
     int n = 0;
-    bool script = s->d->syntax == SYNTAX_PYAUTOGUI;
+    bool script = syntax_is(s->d, "pyautogui");
     buf_init(&b, 1 << 16);
     buf_printf(&b, "%s(", t->name);
     json_object_foreach(args, key, v)
@@ -229,22 +230,22 @@ static char *as_pocket(const struct spelling *s, const char *thought)
 
 static char *as_json(const struct spelling *s, const struct tool *t, json_t *args, const char *thought)
 {
-    enum dialect_syntax syntax = s->d->syntax;
+    const struct dialect *d = s->d;
     json_t *call = json_object(), *whole = call;
-    const char *tag = syntax == SYNTAX_HOLO3 ? "tool_name" : syntax == SYNTAX_OPENAI ? "type" : "action";
-    if (syntax == SYNTAX_FUNCTION || syntax == SYNTAX_XML) {
+    const char *tag = syntax_is(d, "holo3") ? "tool_name" : syntax_is(d, "openai") ? "type" : "action";
+    if (syntax_is(d, "function") || syntax_is(d, "xml")) {
         whole = json_pack("{s:s, s:O}", "name", t->name, "arguments", args);
         json_decref(call);
     } else {
         json_object_set_new(call, tag, json_string(t->name));
         json_object_update(call, args);
     }
-    if (syntax == SYNTAX_HOLO3 || syntax == SYNTAX_HOLO1)
+    if (syntax_is(d, "holo3") || syntax_is(d, "holo1"))
         whole = json_pack("{s:n, s:s, s:o}", "note", "thought", thought,
-                          syntax == SYNTAX_HOLO3 ? "tool_call" : "action", call);
+                          syntax_is(d, "holo3") ? "tool_call" : "action", call);
     char *text = json_dumps(whole, 0);
     json_decref(whole);
-    if (syntax == SYNTAX_QWEN) {
+    if (syntax_is(d, "qwen")) {
         char *named = xasprintf(
             "Action: %s\n<tool_call>\n{\"name\": \"computer_use\", \"arguments\": %s}\n</tool_call>", thought,
             text);
@@ -268,18 +269,18 @@ static char *as_two_calls(const struct spelling *s, const char *thought)
 char *spell_reply(const struct dialect *d, const struct want *w, const char *thought, int width, int height)
 {
     struct spelling s = {d, w, width, height};
-    if (d->syntax == SYNTAX_POCKET)
+    if (syntax_is(d, "pocket"))
         return as_pocket(&s, thought);
-    if (d->syntax == SYNTAX_PYAUTOGUI && w->kind == ACT_DRAG)
+    if (syntax_is(d, "pyautogui") && w->kind == ACT_DRAG)
         return as_two_calls(&s, thought);
     const struct tool *t = tool_for(&s);
     if (!t)
         return NULL;
     json_t *args = arguments(&s, t);
     char *out;
-    if (d->syntax == SYNTAX_UITARS || d->syntax == SYNTAX_PYAUTOGUI) {
+    if (syntax_is(d, "uitars") || syntax_is(d, "pyautogui")) {
         char *call = as_call(&s, t, args);
-        out = d->syntax == SYNTAX_UITARS
+        out = syntax_is(d, "uitars")
                   ? xasprintf("Thought: %s\nAction: %s", thought, call)
                   : xasprintf("## Action:\n%s\n## Code:\n```python\n%s\n```", thought, call);
         free(call);

@@ -54,7 +54,7 @@ def decode(reader, x, rows, cols, need=0.35, low=0.1):
 
     A letter near a slot border is detected in several slots, each with part of its probability. Detections
     are visited in order of falling probability; each absorbs unused neighbours that can only be the same
-    letter, and is kept if the summed probability reaches `need`. src/locate/letters.c does the same.
+    letter, and is kept if the summed probability reaches `need`. src/pocket/letters.c does the same.
     """
     u, logits, shift = reader(x.float())
 

@@ -8,7 +8,7 @@ encoder has. Each patch with a letter of a label must point at the patches of th
 and patches of plain text at none. The encoder does not change, so the language model's input stays
 bit-identical, and a screen's rows are computed once. In a field every patch is right, since the middle of
 an empty field looks the same everywhere; elsewhere the four patches around the place share the target.
-src/locate/pointer.c averages the best patch and its neighbours.
+src/pocket/pointer.c averages the best patch and its neighbours.
 
 A file of rows has `rows` [n, d] fp16 with the prefix rows of each screen before its patches; `screens`
 (first patch, rows, columns); `kinds` and state bits `states` of patches; `labels` (screen, kind, x, y,

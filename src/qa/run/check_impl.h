@@ -35,7 +35,6 @@ check_fn check_window, check_region;                                       /* ch
 check_fn check_clipboard;                                                  /* check_clipboard.c */
 check_fn check_element;                                                    /* check_element.c */
 check_fn check_text, check_judge;                                          /* check_llm.c */
-check_fn check_reading;                                                    /* check_reading.c */
 
 /* Returns whether the text matches a pattern of the suite, which was compiled once when the suite was read.
  * NULL matches anything. */

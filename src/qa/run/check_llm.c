@@ -5,6 +5,8 @@
 
 #include "base/clock.h"
 #include "judge/llm_judge.h"
+#include "pocket/assist.h"
+#include "pocket/reading.h"
 #include "qa/report/summary.h"
 
 #include <stdlib.h>
@@ -65,6 +67,31 @@ static enum answer ask_about_frames(struct probe *probe, const char *text, const
     return a;
 }
 
+/* Searches for a text with the embedded model, so that a suite needs no other model for it.  That model
+ * overlooks lines, so the answer is yes or unknown. */
+static enum answer check_reading(struct probe *probe, struct err *e)
+{
+    struct image screen = {0};
+    struct buf lines;
+    bool found = false;
+    char *wanted = reading_normalize(probe->c->text);
+    buf_init(&lines, 64 << 10);
+    int rc = screen_capture(probe->s->screen, &screen, e);
+    if (rc == 0) {
+        gate_redact(probe->s->gate, &screen);
+        rc = pocket_read_screen(&screen, wanted, probe->s->cancel, &found, &lines, e);
+    }
+    const char *read = lines.len ? lines.data : "nothing";
+    if (rc == 0)
+        probe_detail(probe, "expected '%.160s' %s; the embedded model reads: %.*s", wanted,
+                     probe->c->absent ? "not to be there" : "to be there", probe_cut(read, strlen(read)),
+                     read);
+    image_free(&screen);
+    buf_free(&lines);
+    free(wanted);
+    return rc ? ANSWER_ERROR : found ? ANSWER_YES : ANSWER_UNKNOWN;
+}
+
 enum answer check_text(struct probe *probe, struct err *e)
 {
     if (probe->c->reading)
@@ -88,10 +115,14 @@ static enum answer ask_model(void *arg, const struct judge_question *q, char **r
     static const enum answer answers[] = {
         [LLM_JUDGE_YES] = ANSWER_YES, [LLM_JUDGE_NO] = ANSWER_NO, [LLM_JUDGE_UNKNOWN] = ANSWER_UNKNOWN};
     const struct judge_model *m = arg;
-    char *simple = m->dialect->yes_no && q->shows ? xasprintf("Is \"%s\" on the screen?", q->shows) : NULL;
+    struct assist *assist = NULL;
+    struct engine *engine = m->partner ? NULL : m->engine;
+    if (pocket_assist_open(&assist, engine, m->dialect, q->cancel, e))
+        return ANSWER_ERROR;
     struct llm_judge_question ask = {.dialect = m->dialect,
+                                     .assist = assist,
                                      .system = m->dialect->judge,
-                                     .text = simple ? simple : q->text,
+                                     .text = q->text,
                                      .shows = q->shows,
                                      .frames = q->frames,
                                      .n = q->n,
@@ -102,7 +133,7 @@ static enum answer ask_model(void *arg, const struct judge_question *q, char **r
     struct llm *llm = m->partner ? m->partner(m->arg, e) : llm_local(m->engine, m->dialect, m->seed);
     int rc = llm ? llm_judge_ask(llm, &ask, &verdict, reason, e) : -1;
     llm_free(llm);
-    free(simple);
+    assist_free(assist);
     return rc ? ANSWER_ERROR : answers[verdict];
 }
 

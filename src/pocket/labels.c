@@ -1,20 +1,20 @@
-/* labels.c - the names of things that stand on a picture, and whether a name is one that does.
+/* labels.c - the labels on an image, and whether a name is one of them.
  *
- * A line is cut into labels where a gap is too wide for a blank.
+ * A line is split into labels where a gap is too wide for a space.
  */
-#include "locate/locate.h"
+#include "pocket/locate.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 
-static const float label_gap = 2.5f; /* of the usual gap, at most, from one letter of a label to the next */
-static const float clear = 0.8f;     /* mean mass of letters that are surely read rightly */
-static const float alike = 0.5f;     /* cost of a name that is written as it is said */
-static const float in_line = 6.5f;   /* pixels */
-static const float misread = 0.25f;  /* share of a name's letters */
-static const float on = 0.5f;        /* probability of a field */
-/* Of an em, at least, between two letters with a blank; with the lower one more are found. */
+static const float label_gap = 2.5f;    /* maximum distance of characters of a label, in median distances */
+static const float min_mass = 0.8f;     /* mean probability of characters that were clearly read */
+static const float same_cost = 0.5f;    /* maximum cost of an exact match */
+static const float in_line = 6.5f;      /* pixels */
+static const float max_misread = 0.25f; /* fraction of a name's characters */
+static const float min_field = 0.5f;    /* probability of a field */
+/* Minimum gap for a space between two characters, in ems; the lower one finds more. */
 static const float blanks[] = {0.1f, 0.2f};
 
 static float mean_mass(const struct letter *l, int n)
@@ -25,24 +25,25 @@ static float mean_mass(const struct letter *l, int n)
     return n ? sum / (float)n : 0;
 }
 
-/* Whether text stands in a field. */
+/* Returns whether a position is in a field. */
 static bool in_field(const struct patch_map *m, float x, float y)
 {
     int row = (int)fminf(fmaxf(y / (float)m->side, 0), (float)m->rows - 1);
     int col = (int)fminf(fmaxf(x / (float)m->side, 0), (float)m->cols - 1);
     const float *kind = m->patches[row * m->cols + col].kind;
-    return kind[ELEMENT_FIELD] + kind[ELEMENT_AREA] > on;
+    return kind[ELEMENT_FIELD] + kind[ELEMENT_AREA] > min_field;
 }
 
-/* Whether n letters from here on are clearly read and name something; a field, if one is to be filled in, but
- * not the one that they stand in. */
+/* Returns whether n characters were clearly read and label an element: for typing a field, but not the one
+ * that contains them. */
 static bool is_label(const struct patch_map *m, const struct letter *l, int n, enum locate_for what)
 {
     char name[LOCATE_NAME];
     const struct picture_text t = {(struct letter *)l, &(struct text_line){0, n}, n, 1};
     struct thing is;
     text_spell(l, n, INFINITY, name, sizeof name);
-    if (n < 2 || !isalpha((unsigned char)l[0].c) || mean_mass(l, n) < clear || in_field(m, l[n / 2].x, l->y))
+    if (n < 2 || !isalpha((unsigned char)l[0].c) || mean_mass(l, n) < min_mass ||
+        in_field(m, l[n / 2].x, l->y))
         return false;
     if (what == LOCATE_TYPE)
         return names_field(m, &(struct written){l->x, l[n - 1].x, l->y, 0});
@@ -81,7 +82,7 @@ int labels_read(const struct patch_map *m, const struct picture_text *t, enum lo
     return n;
 }
 
-/* The mean mass of the letters of a place. */
+/* Returns the mean probability of the characters of a match. */
 static float mass_at(const struct picture_text *t, const struct written *w)
 {
     float sum = 0;
@@ -97,9 +98,9 @@ static float mass_at(const struct picture_text *t, const struct written *w)
 bool is_misspelt(const struct picture_text *t, const char *name)
 {
     struct written w[LOCATE_PLACES];
-    int n = text_find(t, name, misread, w);
-    for (int i = 0; i < n && w[i].cost <= w->cost + alike; i++)
-        if (w->cost < alike || mass_at(t, &w[i]) < clear)
+    int n = text_find(t, name, max_misread, w);
+    for (int i = 0; i < n && w[i].cost <= w->cost + same_cost; i++)
+        if (w->cost < same_cost || mass_at(t, &w[i]) < min_mass)
             return false;
     return true;
 }

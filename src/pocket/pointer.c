@@ -1,10 +1,10 @@
-/* pointer.c - which thing a name names, by the pointer of the patches that it is written on.
+/* pointer.c - the element of a label, by the pointers of the patches on which the label is.
  *
- * Each patch of the name says with what probability each other patch shows the thing.  Their logarithms are
- * averaged, and the likeliest patch and those around it give the place within a patch, as in training
- * (assets/pocket/pocket/pointer_training.py, which aims at the corners of a patch by shares).
+ * Each patch of the label gives a probability for each other patch.  Their logarithms are averaged; the most
+ * probable patch and its neighbours give the position within a patch, as in training
+ * (assets/pocket/pocket/pointer_training.py, whose targets are spread over the corners of a patch).
  */
-#include "locate/locate.h"
+#include "pocket/locate.h"
 
 #include "base/err.h"
 
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const float share = 0.1f; /* of the likeliest patch's probability */
+static const float min_share = 0.1f; /* of the most probable patch's probability */
 
 static int step_of(int patches)
 {
@@ -48,7 +48,7 @@ void pointer_read(const struct patch_map *m, int patch, float *out)
     log_softmax(out, 1 + n);
 }
 
-/* The mean of the patches' logarithms of probabilities [1 + patches], which the caller frees. */
+/* Averages the patches' log-probabilities [1 + patches]; the caller frees them. */
 static float *mean_of(const struct patch_map *m, int row, int from, int to)
 {
     int n = 1 + m->rows * m->cols;
@@ -62,8 +62,8 @@ static float *mean_of(const struct patch_map *m, int row, int from, int to)
     return sum;
 }
 
-/* The probability of a patch and of all that hang together with it and have a share of it at least: a field
- * has many patches. */
+/* Sums the probability of the connected component around a patch, of patches with at least min_share of its
+ * probability: a field has many patches. */
 static float mass_of(const struct patch_map *m, const float *p, int best)
 {
     int n = m->rows * m->cols, todo = 1, *stack = xmalloc(4 * (size_t)n + 1, sizeof *stack);
@@ -72,7 +72,7 @@ static float mass_of(const struct patch_map *m, const float *p, int best)
     stack[0] = best;
     while (todo) {
         int i = stack[--todo], row = i / m->cols, col = i % m->cols;
-        if (seen[i] || p[i] < share * p[best])
+        if (seen[i] || p[i] < min_share * p[best])
             continue;
         seen[i] = true;
         sum += p[i];
@@ -90,7 +90,7 @@ static float mass_of(const struct patch_map *m, const float *p, int best)
     return sum;
 }
 
-/* The likeliest patch, and where in it and around it the probability lies. */
+/* Finds the most probable patch, and the centre of probability in it and its neighbours. */
 static struct pointed place_of(const struct patch_map *m, const float *p)
 {
     struct pointed out = {0};
@@ -128,7 +128,7 @@ struct pointed pointer_follow(const struct patch_map *m, const struct written *w
         p[1 + i] *= unlikely + likely[i];
     struct pointed out = place_of(m, p + 1);
     out.nothing = p[0];
-    if (likely) /* weighed by it, what is left is no probability */
+    if (likely) /* the weighted sum is not a probability */
         out.p = 1 - out.nothing;
     free(p);
     return out;

@@ -1,17 +1,16 @@
-/* spell.c - letters of a line as text.
+/* spell.c - characters of a line as text with spaces.
  *
- * A reader of letters sees no blanks.  They are where two letters are further apart than they would be in a
- * word: all alike in a type of one width, else by how wide letters usually are; which of the two, the line
- * itself says.
- */
-#include "locate/locate.h"
+ * The character head does not detect spaces.  A space is where two characters are further apart than
+ * within a word: by the median distance in a monospaced typeface, else by usual character widths; the line
+ * itself shows which. */
+#include "pocket/locate.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Width of a letter in ems, as in most types without serifs. */
+/* Returns the width of a character in ems, as in most sans-serif typefaces. */
 static float width_of(char c)
 {
     if (strchr("iljI|!.,:;'", c))
@@ -23,7 +22,7 @@ static float width_of(char c)
     return isupper((unsigned char)c) ? 0.68f : strchr("sckvxyzJ", c) ? 0.5f : 0.556f;
 }
 
-/* How far apart two letters are in a word, in units of the type: all alike, or by their widths. */
+/* Returns the distance of two characters within a word, in units: constant, or by their widths. */
 static float usual_gap(const struct letter *l, bool even)
 {
     return even ? 1 : (width_of(l[0].c) + width_of(l[1].c)) / 2;
@@ -35,7 +34,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Pixels of a unit, by most of the gaps between n letters; *off: how far they are from it, in its parts. */
+/* Returns the pixels of a unit, the median over the gaps of n characters; *off: mean relative deviation. */
 static float unit_of(const struct letter *l, int n, bool even, float *off)
 {
     float scale[LOCATE_NAME] = {0}, unit;

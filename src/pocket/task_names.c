@@ -1,10 +1,8 @@
 /* task_names.c - see task_names.h.
  *
- * A name has up to three words, between which no mark stands.  Longer ones are looked for first, as they
- * are written; then single words of which a letter or two may have been read wrongly, and then longer ones
- * of these.
- */
-#include "agent/task_names.h"
+ * A name has up to three words without punctuation between them.  Exact matches of longer names are tried
+ * first; then single words with a few misread characters, and longer names of these. */
+#include "pocket/task_names.h"
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -17,10 +15,10 @@
 enum { WORDS = 64, LONGEST_NAME = 3, REPLY_MOST = 1 << 20 };
 
 struct word {
-    int begin, end; /* bytes of the task, without the marks around it */
-    bool last;      /* of a clause: a mark follows */
-    bool spoken;    /* of in a reply */
-    bool used;      /* part of a name that has been found */
+    int begin, end; /* bytes of the task, without punctuation around the word */
+    bool last;      /* of a clause: punctuation follows */
+    bool mentioned; /* in a reply */
+    bool used;      /* part of a name that was found */
 };
 
 static bool in_word(char c)
@@ -34,7 +32,7 @@ static bool stands_at(const char *text, const char *s, const char *words, size_t
            (!in_word(s[n]) || !in_word(s[n - 1]));
 }
 
-const char *spoken_of(const char *text, const char *words)
+const char *words_find_last(const char *text, const char *words)
 {
     size_t n = strlen(words);
     const char *found = NULL;
@@ -43,7 +41,7 @@ const char *spoken_of(const char *text, const char *words)
     return found;
 }
 
-int times_spoken_of(const char *text, const char *words)
+int words_count(const char *text, const char *words)
 {
     size_t n = strlen(words);
     int times = 0;
@@ -57,7 +55,7 @@ bool task_has_conditions(const char *task)
     static const char *const words[] = {"not",     "never", "without", "unless", "if",  "except",
                                         "instead", "or",    "avoid",   "until",  "only"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (spoken_of(task, words[i]))
+        if (words_find_last(task, words[i]))
             return true;
     for (const char *s = task; (s = strcasestr(s, "n't")); s += 3)
         if (!in_word(s[3]))
@@ -94,7 +92,7 @@ static int split(const char *task, struct word *w)
     return n;
 }
 
-/* Words [i, i + n) as a piece of the task; false: a mark stands between them, or one is used. */
+/* Copies words [i, i + n) of the task; false: punctuation is between them, or one is used. */
 static bool piece_at(const char *task, const struct word *w, int words, int i, int n, char piece[TASK_NAME])
 {
     if (i + n > words)
@@ -110,13 +108,13 @@ static bool piece_at(const char *task, const struct word *w, int words, int i, i
     return true;
 }
 
-bool any_spoken_of(const char *text, const char *words)
+bool words_find_any(const char *text, const char *words)
 {
     struct word w[WORDS];
     char piece[TASK_NAME];
     int n = split(words, w);
     for (int i = 0; i < n; i++)
-        if (piece_at(words, w, n, i, 1, piece) && spoken_of(text, piece))
+        if (piece_at(words, w, n, i, 1, piece) && words_find_last(text, piece))
             return true;
     return false;
 }
@@ -137,7 +135,7 @@ static bool is_one_of(const char *task, const struct word *w, const char *const 
     return false;
 }
 
-/* Words at which no name begins or ends. */
+/* Returns whether a name cannot begin or end with this word. */
 static bool is_filler(const char *task, const struct word *w)
 {
     static const char *const words[] = {"the",  "a",   "an",   "to", "in", "into", "on", "of",  "for",
@@ -145,7 +143,7 @@ static bool is_filler(const char *task, const struct word *w)
     return is_one_of(task, w, words, sizeof words / sizeof *words);
 }
 
-/* A word that says what to do: the first of a task, or in lower case the first of a clause. */
+/* Returns whether a word is an instruction: the first of a task, or in lower case the first of a clause. */
 static bool is_verb(const char *task, const struct word *w, int i)
 {
     static const char *const joins[] = {"and", "then", "please"};
@@ -160,7 +158,7 @@ int task_pieces(const char *task, const char *said, char (*out)[TASK_NAME], int 
     for (int i = 0; i < words; i++) {
         bool pressed = i == words - 1 && i > 0 && is_verb(task, w, i - 1); /* "..., then press Done" */
         w[i].used = pressed || is_verb(task, w, i) ||
-                    (piece_at(task, w, words, i, 1, out[n]) && spoken_of(said, out[n]));
+                    (piece_at(task, w, words, i, 1, out[n]) && words_find_last(said, out[n]));
     }
     for (int i = 0; i < words; i++)
         for (int k = 1; k <= LONGEST_NAME && i + k <= words && n < max; k++)
@@ -169,18 +167,18 @@ int task_pieces(const char *task, const char *said, char (*out)[TASK_NAME], int 
     return n;
 }
 
-/* Whether a word could be of a name that goes on: capital, begins no clause, not spoken of. */
+/* Returns whether a word may continue a name: capital, not at the start of a clause, not mentioned. */
 static bool is_of_name(const char *task, const struct word *w, int words, int i, const char *said)
 {
     char piece[TASK_NAME];
     return i > 0 && i < words && !w[i - 1].last && isupper((unsigned char)task[w[i].begin]) &&
-           piece_at(task, w, words, i, 1, piece) && !spoken_of(said, piece);
+           piece_at(task, w, words, i, 1, piece) && !words_find_last(said, piece);
 }
 
 int task_longer_names(const char *task, const char *text, const char *said, char out[2][TASK_NAME])
 {
     struct word w[WORDS];
-    const char *at = spoken_of(task, text);
+    const char *at = words_find_last(task, text);
     int words = split(task, w), n = 0, from = -1, to = -1;
     for (int i = 0; at && i < words; i++) {
         from = w[i].begin == at - task ? i : from;
@@ -196,32 +194,32 @@ int task_longer_names(const char *task, const char *text, const char *said, char
     return n;
 }
 
-/* Words [i, i + n) are found as a name.  Whether none of them has been spoken of: "Egg" is enough for "Egg
- * 24". */
+/* Marks words [i, i + n) as used by a name.  Returns whether none of them was mentioned: "Egg" is enough for
+ * "Egg 24". */
 static bool use(struct word *w, int i, int n)
 {
     bool fresh = true;
     for (int k = i; k < i + n; k++) {
-        fresh = fresh && !w[k].spoken;
+        fresh = fresh && !w[k].mentioned;
         w[k].used = true;
     }
     return fresh;
 }
 
-bool task_left_out(const char *task, int until, const char *said, const struct seen *s, char name[TASK_NAME],
-                   struct thing *thing)
+bool task_unmentioned(const char *task, int until, const char *said, const struct seen *s,
+                      char name[TASK_NAME], struct thing *thing)
 {
     struct word w[WORDS];
     struct thing is;
     char piece[TASK_NAME];
     int words = split(task, w), first = until;
     for (int i = 0; i < words; i++)
-        w[i].spoken = piece_at(task, w, words, i, 1, piece) && spoken_of(said, piece);
+        w[i].mentioned = piece_at(task, w, words, i, 1, piece) && words_find_last(said, piece);
     for (int pass = 0; pass < 2 * LONGEST_NAME; pass++)
         for (int i = 0; i < words; i++) {
             bool exactly = pass < LONGEST_NAME;
             int n = exactly ? LONGEST_NAME - pass : pass - LONGEST_NAME + 1;
-            if (!piece_at(task, w, words, i, n, piece) || (n == 1 && w[i].spoken) || strlen(piece) < 2 ||
+            if (!piece_at(task, w, words, i, n, piece) || (n == 1 && w[i].mentioned) || strlen(piece) < 2 ||
                 !thing_of_name(&s->map, &s->text, piece, exactly, LOCATE_CLICK, &is))
                 continue;
             if (use(w, i, n) && w[i].begin < first) {

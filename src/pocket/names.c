@@ -1,7 +1,7 @@
-/* names.c - where a name is written in the text of a picture: approximate matching by edit distance
- * (Sellers 1980), blanks left out on both sides, since a reader of letters sees none.
+/* names.c - approximate matching of names in the recognized text by edit distance (Sellers 1980).  Spaces are
+ * ignored on both sides, since the character head does not detect them.
  */
-#include "locate/locate.h"
+#include "pocket/locate.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -9,11 +9,11 @@
 #include <string.h>
 
 enum {
-    LINE = 512,    /* letters of a line that are compared */
-    LONG_WORD = 4, /* letters */
+    LINE = 512,    /* characters of a line that are compared */
+    LONG_WORD = 4, /* characters */
 };
 static const float glued_cost = 0.8f;
-static const float hardly = 0.4f; /* share of a name's letters that may be read wrongly */
+static const float max_misread = 0.4f; /* fraction of a name's characters */
 
 struct cell {
     int cost, start;
@@ -24,8 +24,8 @@ static bool same(char a, char b)
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Edit distance of the whole name to what ends before each letter of the line, and where that begins;
- * `whole`: at its first letter. */
+/* Computes, for each end in the line, the edit distance of the whole name to the best substring that ends
+ * there, and its start; `whole`: substrings start at the first character. */
 static void match(const char *name, int n, const struct letter *line, int m, bool whole, struct cell *row)
 {
     for (int j = 0; j <= m; j++)
@@ -51,7 +51,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median distance of letters [from, to) of a line. */
+/* Returns the median distance of characters [from, to) of a line. */
 static float pitch(const struct letter *line, int from, int to)
 {
     float gap[LINE];
@@ -64,7 +64,7 @@ static float pitch(const struct letter *line, int from, int to)
     return n % 2 ? gap[n / 2] : (gap[n / 2 - 1] + gap[n / 2]) / 2;
 }
 
-/* On how many sides the word goes on. */
+/* Returns the number of sides on which the word continues. */
 static int glued(const struct letter *line, int m, int from, int to)
 {
     float near = 1.35f * pitch(line, from, to);
@@ -74,7 +74,7 @@ static int glued(const struct letter *line, int m, int from, int to)
     return left + right;
 }
 
-/* Adds a place, sorted by cost; one that overlaps a better one is left out, and a worse one gives way. */
+/* Inserts a match, sorted by cost, unless it overlaps a better one; removes worse ones that it overlaps. */
 static int add(struct written *out, int n, const struct written *w)
 {
     int at = 0;
@@ -97,7 +97,7 @@ static int add(struct written *out, int n, const struct written *w)
     return n + 1;
 }
 
-/* The letters of a name without its blanks; how many. */
+/* Copies a name without its spaces; returns its length. */
 static int plain_name(const char *name, char *plain)
 {
     int n = 0;
@@ -107,7 +107,7 @@ static int plain_name(const char *name, char *plain)
     return n;
 }
 
-/* Whether the whole of a line's letters stands in a name: "Odd" in "Odd for 2". */
+/* Returns whether a name contains all characters of a line: "Odd" in "Odd for 2". */
 static bool is_part(const struct letter *line, int m, const char *plain, int n)
 {
     for (int from = 0; m > 1 && from + m <= n; from++) {
@@ -168,7 +168,7 @@ float text_absent(const struct picture_text *t, const char *name)
         }
         s += n + strspn(s + n, " ");
     }
-    return least > hardly ? least : 0;
+    return least > max_misread ? least : 0;
 }
 
 bool text_is_written(const struct picture_text *t, const char *text)

@@ -1,11 +1,10 @@
-/* locate.c - from a name that is written to the thing that it names.
+/* locate.c - maps a text label on screen to the UI element it labels, and corrects a position by it.
  *
- * The pointer (pointer.c) says for each place where a name is written what is named there, or that it is
- * plain text, as in what a page says is to be done.  The surest and nearest thing counts.  A place that is
- * on it already stays; so does one whose name is not read.  A place without a name moves from bare ground
- * onto the nearest element.
- */
-#include "locate/locate.h"
+ * The pointer head (pointer.c) gives for each occurrence of the label the element that it labels, or that
+ * it is plain text, for example in a page's instructions.  The most probable and nearest element counts.
+ * A position that is already on it stays, and so does one whose label was not found.  A position without a
+ * label moves from the background to the nearest element. */
+#include "pocket/locate.h"
 
 #include "base/err.h"
 
@@ -13,21 +12,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const float on = 0.4f, sure = 0.6f, surely = 0.95f, bare = 0.3f; /* probabilities of an element */
-/* Least probability of what is named: a press of something else does harm, and what is typed has a field. */
+/* Probabilities of an element on a patch: it belongs to one; clearly; beyond doubt; at most this on the
+ * background. */
+static const float min_element = 0.4f, min_clear = 0.6f, min_certain = 0.95f, max_background = 0.3f;
+/* Minimum probability of the labelled element.  A click on another element does harm; a text needs some
+ * field. */
 static const float trusted[] = {[LOCATE_CLICK] = 0.3f, [LOCATE_TYPE] = 0.02f};
-static const float unlikely = 0.02f, contender = 0.1f; /* what counts of what does not look like a field */
-static const float plain = 0.8f;          /* from this probability of nothing on a name is plain text */
-static const float level = 13;            /* pixels from the middle of a name to what is in its row */
-static const float otherwise_from = 0.5f; /* share of a name's letters that must differ */
-/* Share of a name's letters that may be read wrongly.  Of a field's name more: there is a field, and the best
- * reading is mostly the right one, while in some types half of the letters are wrong. */
-static const float misread = 0.25f, hardly_read = 0.5f;
-static const float alike = 0.5f;            /* costs of names that are read equally well */
-static const float nearby = 150, onto = 14; /* pixels to a thing */
-static const float before_name = 60;        /* a field begins at most so many pixels before its name */
-static const float clear = 0.8f;            /* mean mass of letters that are surely read rightly */
-static const float letter_gap = 24;         /* pixels, at most, from one to the next on a button */
+static const float unlikely = 0.02f, contender = 0.1f; /* weights of patches that do not look like a field */
+static const float min_plain = 0.8f;                   /* probability from which a label is plain text */
+static const float row_height = 13;   /* pixels from the middle of a label to elements of its row */
+static const float other_name = 0.5f; /* fraction of characters that must differ */
+/* Maximum fraction of misread characters in a label, and in a field's label: a text needs some field, the
+ * best match is mostly right, and in some typefaces half of the characters are misread. */
+static const float max_misread = 0.25f, max_field_misread = 0.5f;
+static const float same_cost = 0.5f;        /* matches with costs this close are equally good */
+static const float nearby = 150, onto = 14; /* pixels to an element: scale of the distance; on it */
+static const float before_name = 60;        /* pixels by which a field may begin before its label */
+static const float min_mass = 0.8f;         /* mean probability of characters that were clearly read */
+static const float letter_gap = 24;         /* maximum distance of characters on a button, in pixels */
 
 enum {
     NARROWEST_FIELD = 3, /* patches */
@@ -36,11 +38,11 @@ enum {
     ANY = (1 << ELEMENT_KINDS) - 1 - (1 << ELEMENT_NONE)
 };
 
-struct ground { /* probabilities of each patch, and which fields they are of */
+struct ground { /* element classes of each patch, and connected fields */
     const struct patch_map *map;
     int n;
     float *field, *any;
-    int *region; /* the first patch of the field that it is of, or -1 */
+    int *region; /* first patch of the field to which the patch belongs, or -1 */
 };
 
 static float mass(const struct patch_reading *p, unsigned kinds)
@@ -74,8 +76,7 @@ static int patch_at(const struct ground *g, double x, double y)
     return row * m->cols + col;
 }
 
-/* Marks the patches that are connected with this one as a field, with its number.  A region that is too
- * narrow is no field. */
+/* Marks the connected component of field patches around this one, unless it is too narrow. */
 static void mark_region(struct ground *g, int patch, int *todo)
 {
     int cols = g->map->cols, n = 0, done = 0, first = cols, last = 0;
@@ -87,7 +88,8 @@ static void mark_region(struct ground *g, int patch, int *todo)
         last = col > last ? col : last;
         for (int k = 0; k < 4; k++) {
             int r = row + (k == 0) - (k == 1), c = col + (k == 2) - (k == 3), q = r * cols + c;
-            if (r >= 0 && r < g->map->rows && c >= 0 && c < cols && g->region[q] < 0 && g->field[q] >= on) {
+            if (r >= 0 && r < g->map->rows && c >= 0 && c < cols && g->region[q] < 0 &&
+                g->field[q] >= min_element) {
                 g->region[q] = patch;
                 todo[n++] = q;
             }
@@ -110,7 +112,7 @@ static struct ground ground_of(const struct patch_map *m)
         g.region[i] = -1;
     }
     for (int i = 0; i < g.n; i++)
-        if (g.region[i] < 0 && g.field[i] >= on)
+        if (g.region[i] < 0 && g.field[i] >= min_element)
             mark_region(&g, i, g.region + n);
     return g;
 }
@@ -126,16 +128,17 @@ static float near_of(float x, float y, const double *own)
     return hypotf(x - (float)own[0], y - (float)own[1]);
 }
 
-/* Onto the closest patch that is surely an element within reach, if the place is on none. */
+/* Moves a position from the background to the closest patch of an element within reach.  Returns whether it
+ * moved. */
 static bool onto_element(const struct ground *g, const float *mass, float reach, double *own)
 {
     float best = INFINITY;
     int found = -1;
-    if (mass[patch_at(g, own[0], own[1])] > bare)
+    if (mass[patch_at(g, own[0], own[1])] > max_background)
         return false;
     for (int i = 0; i < g->n; i++) {
         float away = near_of(x_of(g, i), y_of(g, i), own);
-        if (mass[i] > sure && away < reach && away < best) {
+        if (mass[i] > min_clear && away < reach && away < best) {
             best = away;
             found = i;
         }
@@ -147,50 +150,51 @@ static bool onto_element(const struct ground *g, const float *mass, float reach,
     return true;
 }
 
-/* ---- what a name names ----------------------------------------------------------------------------- */
+/* ---- labelled elements ----------------------------------------------------------------------------- */
 
-struct named { /* by the best readings of a name */
+struct named { /* by the best matches of a label */
     struct pointed at;
-    bool known; /* what is named; else it is plain text wherever it is written, or not written */
-    bool there; /* the place is on the name of something */
+    bool known; /* `at` is set; else the label is plain text everywhere, or not on the screen */
+    bool there; /* the position is on the label of an element */
 };
 
 static bool on_text(const struct written *w, const double *own)
 {
-    return own[0] >= w->x0 - onto && own[0] <= w->x1 + onto && fabs(own[1] - w->y) < level;
+    return own[0] >= w->x0 - onto && own[0] <= w->x1 + onto && fabs(own[1] - w->y) < row_height;
 }
 
-/* What a name names.  Where text goes, what looks like a field; but not in place of what is surely
- * something else, since on some pages a name enters its field, and where the model points at the name as
- * well, only what the pointer finds likely too. */
+/* Follows a label to its element.  For typing, patches that look like a field count more; but not if the
+ * pointer certainly finds another element, since on some pages a click on the label enters the field, and
+ * less if the model points at the label as well. */
 static struct pointed follow(const struct ground *g, const struct written *w, enum locate_for what,
                              const double *own)
 {
     struct pointed to = pointer_follow(g->map, w, NULL, 0);
     int patch = patch_at(g, to.x, to.y);
-    bool other = g->any[patch] - mass(&g->map->patches[patch], FIELDS) > surely;
+    bool other = g->any[patch] - mass(&g->map->patches[patch], FIELDS) > min_certain;
     bool name = own && on_text(w, own) && on_text(w, (double[]){to.x, to.y});
     return what == LOCATE_CLICK || other ? to
                                          : pointer_follow(g->map, w, g->field, name ? contender : unlikely);
 }
 
-/* The surest and nearest thing of this name; of a field, by the name that is pointed at, if one is. */
+/* Finds the most probable and nearest labelled element; a field by the label at the position, if there is
+ * one. */
 static struct named thing_named(const struct ground *g, const struct written *w, int n, enum locate_for what,
                                 const double *own)
 {
     struct named out = {.known = false};
     float best = -INFINITY;
     bool meant = false;
-    for (int k = 0; k < n && w[k].cost <= w->cost + alike; k++)
+    for (int k = 0; k < n && w[k].cost <= w->cost + same_cost; k++)
         meant = meant || on_text(&w[k], own);
-    for (int k = 0; k < n && w[k].cost <= w->cost + alike; k++) {
+    for (int k = 0; k < n && w[k].cost <= w->cost + same_cost; k++) {
         if (meant && what == LOCATE_TYPE && !on_text(&w[k], own))
             continue;
         struct pointed to = follow(g, &w[k], what, own);
         if (meant && what == LOCATE_TYPE && to.x < w[k].x0 - before_name)
             continue;
         float score = logf(to.p) - near_of(to.x, to.y, own) / nearby;
-        out.there = out.there || (on_text(&w[k], own) && to.nothing < plain);
+        out.there = out.there || (on_text(&w[k], own) && to.nothing < min_plain);
         if (to.p > trusted[what] && score > best) {
             best = score;
             out.known = true;
@@ -200,7 +204,7 @@ static struct named thing_named(const struct ground *g, const struct written *w,
     return out;
 }
 
-/* Whether a place is on the field that this patch is of. */
+/* Returns whether a position is on the field to which a patch belongs. */
 static bool same_field(const struct ground *g, int patch, const double *own)
 {
     for (int i = 0; i < g->n; i++)
@@ -228,17 +232,16 @@ static enum located locate_named(const struct ground *g, const struct written *w
     return LOCATED_ELSEWHERE;
 }
 
-/* ---- names --------------------------------------------------------------------------------------- */
+/* ---- labels -------------------------------------------------------------------------------------- */
 
-/* The letters of a line that are on the button at a place, from the nearest one on both sides: how many, and
- * the first. */
+/* Returns the number of characters of a line that are on the button at a position, and the first of them. */
 static int on_button(const struct picture_text *t, const struct text_line *line, const double *own,
                      int *first)
 {
     const struct letter *l = t->letters;
     int nearest = -1, end = line->first + line->n;
     for (int i = line->first; i < end; i++)
-        if (fabs((double)l[i].y - own[1]) < level &&
+        if (fabs((double)l[i].y - own[1]) < row_height &&
             (nearest < 0 || fabs((double)l[i].x - own[0]) < fabs((double)l[nearest].x - own[0])))
             nearest = i;
     if (nearest < 0 || fabs((double)l[nearest].x - own[0]) > nearby / 2)
@@ -251,13 +254,13 @@ static int on_button(const struct picture_text *t, const struct text_line *line,
     return last - *first + 1;
 }
 
-/* Whether a place is on a button whose name is clearly read and is another. */
+/* Returns whether a position is on a button that clearly has another label. */
 static bool says_otherwise(const struct ground *g, const struct picture_text *t, const char *name,
                            const double *own)
 {
     float least = 1;
     bool read = false;
-    if (g->map->patches[patch_at(g, own[0], own[1])].kind[ELEMENT_BUTTON] <= sure)
+    if (g->map->patches[patch_at(g, own[0], own[1])].kind[ELEMENT_BUTTON] <= min_clear)
         return false;
     for (int k = 0; k < t->n_lines; k++) {
         int first = 0, n = on_button(t, &t->lines[k], own, &first);
@@ -266,15 +269,16 @@ static bool says_otherwise(const struct ground *g, const struct picture_text *t,
             mass += t->letters[first + i].mass / (float)n;
         if (n)
             least = fminf(least, text_differs(&t->letters[first], n, name));
-        read = read || (n > 1 && mass > clear);
+        read = read || (n > 1 && mass > min_mass);
     }
-    return read && least > otherwise_from;
+    return read && least > other_name;
 }
 
-/* Whether a name is written anywhere; a short one as a word of its own, since longer ones may hold it. */
+/* Returns whether a label was found; a short one only as a separate word, since longer words may contain
+ * it. */
 static bool is_written(const char *name, const struct written *w, int n)
 {
-    return n && (strlen(name) > SHORT_NAME || w->cost < alike);
+    return n && (strlen(name) > SHORT_NAME || w->cost < same_cost);
 }
 
 enum located locate(const struct patch_map *m, const char *name, enum locate_for what, double *x, double *y)
@@ -284,7 +288,7 @@ enum located locate(const struct patch_map *m, const char *name, enum locate_for
     struct picture_text t = text_read(m);
     struct ground g = ground_of(m);
     bool hardly = what == LOCATE_TYPE && strlen(name) > SHORT_NAME;
-    int n = text_find(&t, name, hardly ? hardly_read : misread, w);
+    int n = text_find(&t, name, hardly ? max_field_misread : max_misread, w);
     enum located at = locate_named(&g, w, n, name, what, own);
     bool nowhere = what == LOCATE_CLICK && strlen(name) > 1 && !is_written(name, w, n) &&
                    says_otherwise(&g, &t, name, own);
@@ -298,7 +302,7 @@ enum located locate(const struct patch_map *m, const char *name, enum locate_for
 bool may_be_written(const struct picture_text *t, const char *name)
 {
     struct written w[LOCATE_PLACES];
-    return text_find(t, name, strlen(name) > SHORT_NAME ? hardly_read : misread, w) > 0;
+    return text_find(t, name, strlen(name) > SHORT_NAME ? max_field_misread : max_misread, w) > 0;
 }
 
 bool names_field(const struct patch_map *m, const struct written *w)
@@ -306,31 +310,31 @@ bool names_field(const struct patch_map *m, const struct written *w)
     struct ground g = ground_of(m);
     struct pointed to = pointer_follow(m, w, g.field, unlikely);
     int patch = patch_at(&g, to.x, to.y), row = patch / m->cols, col = patch % m->cols;
-    float field = 0; /* of the place and of what is around it, since a field has a rim */
+    float field = 0; /* of the patch and its neighbours, since a field has a border */
     for (int i = 0; i < g.n; i++)
         if (abs(i / m->cols - row) <= 1 && abs(i % m->cols - col) <= 1)
             field = fmaxf(field, g.field[i]);
     ground_free(&g);
-    return to.nothing < sure && field > on;
+    return to.nothing < min_clear && field > min_element;
 }
 
 bool thing_of_name(const struct patch_map *m, const struct picture_text *t, const char *name, bool exactly,
                    enum locate_for what, struct thing *out)
 {
     struct written w[LOCATE_PLACES];
-    float worst = !exactly && strlen(name) > SHORT_NAME ? misread * (float)strlen(name) : alike;
-    int n = text_find(t, name, misread, w);
+    float worst = !exactly && strlen(name) > SHORT_NAME ? max_misread * (float)strlen(name) : same_cost;
+    int n = text_find(t, name, max_misread, w);
     *out = (struct thing){.p = 0};
     if (n == 0)
         return false;
     struct ground g = ground_of(m);
-    for (int k = 0; k < n && w[k].cost <= fminf(worst, w->cost + alike); k++) {
+    for (int k = 0; k < n && w[k].cost <= fminf(worst, w->cost + same_cost); k++) {
         struct pointed to = follow(&g, &w[k], what, NULL);
         int patch = patch_at(&g, to.x, to.y);
-        if (to.p < trusted[what] || to.nothing > 1 - sure || to.p < out->p)
+        if (to.p < trusted[what] || to.nothing > 1 - min_clear || to.p < out->p)
             continue;
-        *out = (struct thing){to.x, to.y, to.p, .field = g.field[patch] > on,
-                              .button = m->patches[patch].kind[ELEMENT_BUTTON] > on};
+        *out = (struct thing){to.x, to.y, to.p, .field = g.field[patch] > min_element,
+                              .button = m->patches[patch].kind[ELEMENT_BUTTON] > min_element};
     }
     ground_free(&g);
     return out->p > 0;

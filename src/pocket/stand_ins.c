@@ -1,10 +1,9 @@
 /* stand_ins.c - words that stand for secrets in the texts that the embedded model reads and writes.
  *
- * That model copies words of its task and has never seen {{NAME}}.  Its task says an ordinary
- * name of a town in place of "{{PASSWORD}}" or "the password", and where it types that name, the action gets
- * {{PASSWORD}}, as other models write it.
- */
-#include "agent/private.h"
+ * That model copies words of its task and was not trained on {{NAME}}.  Its task contains the name of a
+ * town in place of "{{PASSWORD}}" or "the password", and where it types that town, the action gets
+ * {{PASSWORD}}, which other models write themselves. */
+#include "pocket/private.h"
 
 #include "base/buf.h"
 
@@ -13,13 +12,13 @@
 #include <string.h>
 #include <strings.h>
 
-/* Long enough to be recognized with a slip (copied.c). */
+/* Long enough to be recognized with a misspelt character (copied.c). */
 static const char *const towns[] = {
     "Melbourne", "Florence",  "Auckland",  "Salzburg", "Helsinki", "Valencia",  "Stuttgart",
     "Edinburgh", "Marseille", "Budapest",  "Montreal", "Santiago", "Brisbane",  "Winnipeg",
     "Toulouse",  "Rotterdam", "Innsbruck", "Hannover", "Dortmund", "Nashville",
 };
-enum { TOWNS = sizeof towns / sizeof *towns };
+enum { TOWNS = sizeof towns / sizeof *towns, TEXT_MAX = 4 << 20 };
 
 static bool is_one_of(const char *word, size_t n, const char *const *list)
 {
@@ -34,7 +33,7 @@ static bool is_letter(char c)
     return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
-/* The word before `at`, blanks skipped; its length. */
+/* Finds the word before `at`, skipping spaces, and its length. */
 static const char *word_before(const char *text, const char *at, size_t *n)
 {
     while (at > text && at[-1] == ' ')
@@ -46,7 +45,7 @@ static const char *word_before(const char *text, const char *at, size_t *n)
     return at;
 }
 
-/* Whether something is typed, by the words before `at`. */
+/* Returns whether the words before `at` contain an instruction to type. */
 static bool is_typed(const char *text, const char *at)
 {
     static const char *const verbs[] = {"type", "enter", "write", "put",  "insert", "fill", "paste",
@@ -80,7 +79,7 @@ static bool means_value(const char *text, const char *at, size_t n, const char *
     return determined ? is_typed(text, before) : is_one_of(before, before_n, verbs);
 }
 
-/* "{{API_TOKEN}}" at p: its length; 0: it is not there. */
+/* Returns the length of "{{API_TOKEN}}" at p, or 0. */
 static size_t braced(const char *p, const char *name)
 {
     size_t n = strlen(name);
@@ -89,7 +88,7 @@ static size_t braced(const char *p, const char *name)
                : 0;
 }
 
-/* "api token", "API_TOKEN" or "api-token" at p: its length; 0: it is not there. */
+/* Returns the length of "api token", "API_TOKEN" or "api-token" at p, or 0. */
 static size_t named(const char *p, const char *name)
 {
     size_t n = 0;
@@ -100,11 +99,11 @@ static size_t named(const char *p, const char *name)
     return n;
 }
 
-/* A task with `town` in place of a secret; *found: the task mentions it. */
+/* Replaces a secret in a task by `town`; *found: the task mentions it. */
 static char *with_town(const char *task, const char *name, const char *town, bool *found)
 {
     struct buf out;
-    buf_init(&out, AGENT_TEXT_MAX);
+    buf_init(&out, TEXT_MAX);
     bool in_braces = false;
     for (const char *p = task; *p; p++)
         in_braces = in_braces || braced(p, name);
@@ -143,12 +142,12 @@ char *stand_ins_task(struct stand_ins *x, const char *task, const struct secrets
     return text;
 }
 
-/* A text with {{NAME}} in place of the towns; NULL: it has none. */
+/* Replaces the towns in a text by {{NAME}}; NULL: it contains none. */
 static char *with_names(const struct stand_ins *x, const char *text)
 {
     struct buf out;
     bool any = false;
-    buf_init(&out, AGENT_TEXT_MAX);
+    buf_init(&out, TEXT_MAX);
     for (const char *p = text; *p;) {
         size_t n = 0;
         for (int i = 0; i < secrets_count(x->secrets) && !n; i++) {
@@ -172,7 +171,9 @@ void stand_ins_resolve(const struct stand_ins *x, struct step *step)
     for (int i = 0; i < step->nactions; i++) {
         struct action *a = &step->actions[i];
         char *made = a->kind == ACT_TYPE && a->text ? with_names(x, a->text) : NULL;
-        if (made)
-            agent_set_text(&a->text, made);
+        if (made) {
+            free(a->text);
+            a->text = made;
+        }
     }
 }

@@ -1,11 +1,11 @@
-/* letters.c - what slots of patches say, as letters in lines.
+/* letters.c - merges the character detections of single cells into lines of text.
  *
- * A letter near the border of slots is claimed by several, each with a part of its probability.  From the
- * surest claim down, one takes its neighbours' that can only mean the same letter; together they must reach
- * NEED.  Letters are then put to lines from left to right, each to the line that ends closest before it.
- * The same as decode() of assets/pocket/pocket/heads.py.
- */
-#include "locate/locate.h"
+ * A cell is a slot of 4x8 pixels (patch_map.h).  A character near a cell border is detected in several
+ * cells, each with part of its probability.  Detections are visited in order of falling probability; each
+ * absorbs unused neighbours that can only be the same character and is kept if the summed probability
+ * reaches `need`. Characters are then assigned from left to right, each to the line that ends closest to
+ * its left.  Must match reading.decode in assets/pocket/pocket/heads.py. */
+#include "pocket/locate.h"
 
 #include "base/err.h"
 
@@ -14,26 +14,27 @@
 #include <string.h>
 
 static const float need = 0.35f, low = 0.1f;
-static const float slot_w = 4, slot_h = 8;            /* pixels */
-static const float longest_gap = 48, line_gap = 6.5f; /* between letters of a line, right and down */
+static const float slot_w = 4, slot_h = 8; /* pixels */
+static const float longest_gap = 48,
+                   line_gap = 6.5f; /* pixels between characters of a line, right and down */
 
-struct claim {
-    int row, col; /* of slots */
+struct detection {
+    int row, col; /* of the cell */
     float x, mass;
     uint8_t class;
     bool used;
 };
 
-struct claims {
-    struct claim *all;
-    int *at; /* [rows * cols] of slots: number of the claim there, or -1 */
+struct detections {
+    struct detection *all;
+    int *at; /* [rows * cols] of cells: index of the detection, or -1 */
     int n, rows, cols;
 };
 
-static struct claims claims_of(const struct patch_map *m)
+static struct detections detections_of(const struct patch_map *m)
 {
-    struct claims c = {.rows = m->rows * (PATCH_SLOTS / PATCH_SLOTS_ACROSS),
-                       .cols = m->cols * PATCH_SLOTS_ACROSS};
+    struct detections c = {.rows = m->rows * (PATCH_SLOTS / PATCH_SLOTS_ACROSS),
+                           .cols = m->cols * PATCH_SLOTS_ACROSS};
     size_t slots = (size_t)c.rows * (size_t)c.cols;
     c.all = xmalloc(slots + 1, sizeof *c.all);
     c.at = xmalloc(slots + 1, sizeof *c.at);
@@ -41,10 +42,10 @@ static struct claims claims_of(const struct patch_map *m)
         for (int col = 0; col < c.cols; col++) {
             const struct patch_reading *p = &m->patches[row / 2 * m->cols + col / PATCH_SLOTS_ACROSS];
             int slot = row % 2 * PATCH_SLOTS_ACROSS + col % PATCH_SLOTS_ACROSS;
-            bool claimed = p->present[slot] > low && c.n < LOCATE_LETTERS;
-            c.at[row * c.cols + col] = claimed ? c.n : -1;
-            if (claimed)
-                c.all[c.n++] = (struct claim){
+            bool detected = p->present[slot] > low && c.n < LOCATE_LETTERS;
+            c.at[row * c.cols + col] = detected ? c.n : -1;
+            if (detected)
+                c.all[c.n++] = (struct detection){
                     row,  col, slot_w * ((float)col + p->shift[slot]), p->present[slot], p->letter[slot],
                     false};
         }
@@ -56,38 +57,39 @@ static bool narrow(uint8_t class)
     return strchr("iljtfrI1|!.,:;'`()[]", class + 32) != NULL;
 }
 
-/* Whether a neighbour's claim is of the letter at x that has this mass so far. */
-static bool same_letter(const struct claim *own, float mass, const struct claim *other)
+/* Returns whether a neighbour is a detection of the same character, whose summed probability is `mass` so
+ * far. */
+static bool same_letter(const struct detection *first, float mass, const struct detection *other)
 {
-    float gap = narrow(own->class) || narrow(other->class) ? 3.2f : 4.7f, away = fabsf(other->x - own->x);
-    return (away < gap && (other->class == own->class || mass + other->mass <= 1.1f)) ||
-           (other->row != own->row && away < 6);
+    float gap = narrow(first->class) || narrow(other->class) ? 3.2f : 4.7f, away = fabsf(other->x - first->x);
+    return (away < gap && (other->class == first->class || mass + other->mass <= 1.1f)) ||
+           (other->row != first->row && away < 6);
 }
 
-/* The letter that a claim and its neighbours mean. */
-static struct letter letter_of(struct claims *c, struct claim *own)
+/* Merges a detection with its neighbours of the same character. */
+static struct letter letter_of(struct detections *c, struct detection *first)
 {
-    float mass = own->mass, x = own->x * mass, y = (slot_h * (float)own->row + 4) * mass;
-    own->used = true;
-    for (int row = own->row - 1; row <= own->row + 1; row++)
-        for (int col = own->col - 1; col <= own->col + 1; col++) {
+    float mass = first->mass, x = first->x * mass, y = (slot_h * (float)first->row + 4) * mass;
+    first->used = true;
+    for (int row = first->row - 1; row <= first->row + 1; row++)
+        for (int col = first->col - 1; col <= first->col + 1; col++) {
             bool there = row >= 0 && row < c->rows && col >= 0 && col < c->cols;
             int k = there ? c->at[row * c->cols + col] : -1;
-            struct claim *other = k < 0 ? NULL : &c->all[k];
-            if (!other || other->used || !same_letter(own, mass, other))
+            struct detection *other = k < 0 ? NULL : &c->all[k];
+            if (!other || other->used || !same_letter(first, mass, other))
                 continue;
             other->used = true;
             mass += other->mass;
             x += other->x * other->mass;
             y += (slot_h * (float)other->row + 4) * other->mass;
         }
-    char shown = own->class == PATCH_LETTERS - 1 ? '\x7f' : (char)(own->class + 32);
+    char shown = first->class == PATCH_LETTERS - 1 ? '\x7f' : (char)(first->class + 32);
     return (struct letter){x / mass, y / mass, mass, shown};
 }
 
 static int surest_first(const void *a, const void *b)
 {
-    const struct claim *const *x = a, *const *y = b;
+    const struct detection *const *x = a, *const *y = b;
     return (*x)->mass != (*y)->mass ? ((*x)->mass < (*y)->mass ? 1 : -1) : (*x < *y ? -1 : *x > *y);
 }
 
@@ -99,8 +101,8 @@ static int leftmost_first(const void *a, const void *b)
 
 static int read_letters(const struct patch_map *m, struct letter *out)
 {
-    struct claims c = claims_of(m);
-    struct claim **order = xmalloc((size_t)c.n + 1, sizeof *order);
+    struct detections c = detections_of(m);
+    struct detection **order = xmalloc((size_t)c.n + 1, sizeof *order);
     int n = 0;
     for (int i = 0; i < c.n; i++)
         order[i] = &c.all[i];
@@ -119,7 +121,7 @@ static int read_letters(const struct patch_map *m, struct letter *out)
     return n;
 }
 
-/* The line that ends closest before a letter, or -1; last[line] is its last letter. */
+/* Returns the line that ends closest to the left of a character, or -1; last[line] is its last character. */
 static int line_before(const struct letter *letters, const int *last, int lines, const struct letter *l)
 {
     float best = INFINITY;

@@ -1,11 +1,10 @@
-/* copied.c - text that a small model copies from the task, held to what the task says.
+/* copied.c - snaps a text that a small model copied to the task.
  *
- * A model that spells words letter by letter slips now and then, and goes on with a more usual ending.  What
- * it types and is nearly, but not quite, a piece of the task is taken for that piece; a text that ends in the
- * middle of a word with a mark in it ("notes" of "notes.txt") gets all of that word.  Short texts, numbers
- * and what differs only in case may be meant as they are.
- */
-#include "agent/private.h"
+ * A model that spells words character by character sometimes makes a mistake and continues with a more
+ * usual ending.  A typed text that is similar to a phrase of the task, but not equal, is replaced by that
+ * phrase; a text that ends within a word that contains punctuation ("notes" of "notes.txt") gets the rest
+ * of that word.  Short texts, numbers and case differences are kept. */
+#include "pocket/private.h"
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -25,7 +24,8 @@ static int words_of(const char *text)
     return n;
 }
 
-/* The first n words of a text without the marks around them; false: there are fewer, or they are too long. */
+/* Copies the first n words of a text without punctuation around them; false: there are fewer, or they are too
+ * long. */
 static bool piece_of(const char *text, int n, char piece[PIECE])
 {
     const char *end = text;
@@ -59,14 +59,14 @@ static bool same_digits(const char *a, const char *b)
 }
 
 /* Returns whether a word continues at p: "notes|.txt", "ana|@example.org", "Don|'t"; not "13|:05". */
-static bool goes_on(const char *begin, const char *p)
+static bool word_continues(const char *begin, const char *p)
 {
     return p > begin && isalpha((unsigned char)p[-1]) && *p && strchr(".@_-'", *p) &&
            isalpha((unsigned char)p[1]);
 }
 
-/* The text with the rest of its last word, if the word continues at each place of the task; NULL: it ends
- * at one, or the task does not have the text. */
+/* Returns the text with the rest of its last word, if the word continues at each occurrence in the task;
+ * NULL: it ends at one, or the text is not in the task. */
 static char *whole_word(const char *text, const char *task)
 {
     size_t n = strlen(text), whole = 0;
@@ -74,7 +74,7 @@ static char *whole_word(const char *text, const char *task)
     for (const char *at = task; n && (at = strstr(at, text)); at++) {
         if (at > task && isalnum((unsigned char)at[-1]))
             continue;
-        if (!goes_on(task, at + n))
+        if (!word_continues(task, at + n))
             return NULL;
         found = at;
     }
@@ -87,7 +87,7 @@ static char *whole_word(const char *text, const char *task)
     return xasprintf("%.*s", (int)whole, found);
 }
 
-char *agent_copied_text(const char *text, const char *task)
+char *copied_text(const char *text, const char *task)
 {
     char *whole = whole_word(text, task);
     if (whole)

@@ -1,5 +1,5 @@
-/* writes.c - what earlier replies wrote into fields, by the names that they gave these. */
-#include "agent/coverage.h"
+/* writes.c - texts that earlier replies wrote into fields, by the names of these fields. */
+#include "pocket/coverage.h"
 
 #include "base/err.h"
 
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <strings.h>
 
-static const float nearly = 0.3f; /* share of a name's letters that may be read wrongly */
+static const float misread_share = 0.3f; /* of a name's characters */
 
-static bool piece_of(const char *reply, const struct slot *slot, char out[TASK_NAME])
+static bool copy_slot(const char *reply, const struct slot *slot, char out[TASK_NAME])
 {
     size_t n = slot->end - slot->begin;
     if (n >= TASK_NAME)
@@ -24,24 +24,22 @@ static bool read_write(const struct dialect *d, const char *reply, struct write 
     struct slot name, text;
     return dialect_word_slot(d, SLOT_NAME, reply, strlen(reply), &name) &&
            dialect_word_slot(d, SLOT_TEXT, reply, strlen(reply), &text) &&
-           piece_of(reply, &name, out->name) && piece_of(reply, &text, out->text);
+           copy_slot(reply, &name, out->name) && copy_slot(reply, &text, out->text);
 }
 
-struct writes writes_before(const struct agent *a)
+struct writes writes_before(const struct assist_step *s)
 {
-    int first = a->run.turns_before, turns = context_turns(a->run.context);
-    struct writes w = {.all = xmalloc((size_t)(turns - first) + 1, sizeof *w.all)};
-    for (int i = first; i + 1 < turns; i++) {
-        const char *reply = context_reply(a->run.context, i);
-        w.n += reply && read_write(a->o->dialect, reply, &w.all[w.n]);
-    }
+    struct writes w = {.all = xmalloc((size_t)s->n_earlier + 1, sizeof *w.all)};
+    for (int i = 0; i < s->n_earlier; i++)
+        w.n += s->earlier[i] && read_write(s->dialect, s->earlier[i], &w.all[w.n]);
     return w;
 }
 
 bool is_filled(const struct writes *w, const char *name)
 {
     for (int i = 0; i < w->n; i++)
-        if (names_differ(w->all[i].name, name) <= nearly || names_differ(w->all[i].text, name) <= nearly)
+        if (names_differ(w->all[i].name, name) <= misread_share ||
+            names_differ(w->all[i].text, name) <= misread_share)
             return true;
     return false;
 }
@@ -58,6 +56,6 @@ int times_standing(const struct writes *w, const char *text)
 {
     int times = 0;
     for (int i = 0; i < w->n; i++)
-        times += !is_written_over(w, i) && spoken_of(w->all[i].text, text);
+        times += !is_written_over(w, i) && words_find_last(w->all[i].text, text);
     return times;
 }

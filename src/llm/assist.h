@@ -1,0 +1,112 @@
+/* assist.h - optional corrections of a model's replies, places and answers.
+ *
+ * A model with outputs beside its text, or with known weaknesses, can come with an assist, which the run
+ * opens next to it; other models have none (NULL).  An operation that is NULL is not supported, and the
+ * loop then uses the model's own words.  Each correction is recorded as an event
+ *
+ *     assist {by, index, element, from, to, logprob, taken, ms}
+ *
+ * by: name of the correction; from, to: the value before and after; taken: whether a resampled reply
+ * replaced the first one.  Members that do not apply are left out.
+ *
+ * An assist belongs to one thread.  Functions return -1 with e.
+ */
+#ifndef HOLORUN_LLM_ASSIST_H
+#define HOLORUN_LLM_ASSIST_H
+
+#include "actions/action.h"
+#include "actions/slots.h"
+#include "base/image.h"
+#include "base/secret.h"
+#include "session/beam_search.h"
+#include "session/generate.h"
+
+/* One correction, for the record; members are borrowed. */
+struct assist_note {
+    const char *by;
+    int index;             /* of the action in its step; -1: of the whole reply */
+    const char *element;   /* NULL: none */
+    const char *from, *to; /* NULL: none */
+    const double *logprob; /* of the forced prefix `to` of a resampled reply; NULL: not resampled */
+    bool taken;            /* ... the resampled reply replaced the first */
+};
+
+/* The current step, and the means to change its reply. */
+struct assist_step {
+    const struct dialect *dialect;
+    const char *task;
+    const struct image *frame;  /* what the model saw */
+    const char *const *earlier; /* [n_earlier] replies to this task before this one; entries may be NULL */
+    int n_earlier;
+
+    /* The current reply, parsed, as history holds it, and as generated.  resample() may replace them. */
+    const struct step *step;
+    const char *text;
+    const struct generated *raw;
+
+    /* Samples a reply that begins with `begins`.  It replaces the current one if it can be parsed and the
+     * log-probability of its beginning exceeds *min_logprob, which is then raised to that. */
+    int (*resample)(struct assist_step *s, const char *by, const char *begins, double *min_logprob,
+                    struct err *e);
+    /* Finds the likeliest values of a word slot of the current reply: among n words or, if words is NULL, all
+     * that the grammar allows.  Returns how many were written to out, at most max; 0 without such a slot. */
+    int (*search)(struct assist_step *s, enum slot_kind kind, const char *const *words, int n,
+                  struct slot *slot, struct beam_candidate *out, int max, struct err *e);
+    int (*note)(struct assist_step *s, const struct assist_note *n, struct err *e); /* records a correction */
+    void *arg;
+};
+
+struct grounding { /* the position of a named element */
+    bool missing;
+    double x, y; /* unless missing; pixels of the image */
+    double p;    /* confidence, 0 to 1; negative: unknown */
+};
+
+enum assist_verdict { ASSIST_YES, ASSIST_NO, ASSIST_UNKNOWN };
+
+struct assist_question {       /* about one image, with yes or no */
+    const struct image *image; /* NULL: none */
+    const char *text;
+    const char *shows; /* text to look for, if the question is only that; else NULL */
+    /* Asks the model.  Returns 1 with *reason (owned by the caller) if the reply is incomplete. */
+    int (*ask)(void *arg, const char *text, struct generated *out, char **reason, struct err *e);
+    void *arg;
+};
+
+struct assist;
+struct assist_ops {
+    /* Returns the task as the model reads it, without the names of secrets; the caller frees it.  *unused: a
+     * secret that the task does not mention, else unchanged. */
+    char *(*read_task)(struct assist *x, const char *task, const struct secrets *s, const char **unused);
+    /* Puts the names of secrets back into the texts of a step. */
+    void (*restore_secrets)(struct assist *x, struct step *step);
+    /* Checks the current reply and may replace it. */
+    int (*correct_reply)(struct assist *x, struct assist_step *s, struct err *e);
+    /* Corrects text and position of one action of the accepted reply. */
+    int (*correct_action)(struct assist *x, struct assist_step *s, int index, struct action *a,
+                          struct err *e);
+    /* Corrects the position that the model gives for a named element. */
+    int (*find)(struct assist *x, const struct image *im, const char *name, struct grounding *inout,
+                struct err *e);
+    /* Corrects the model's answer to a question about an image.  *out NULL: the answer stays; else the caller
+     * frees it. */
+    int (*answer)(struct assist *x, const struct image *im, const char *question, const char *answer,
+                  char **out, struct err *e);
+    /* Returns whether a text is on an image. */
+    bool (*shows)(struct assist *x, const struct image *im, const char *text);
+    /* Decides a question, with *reason (owned by the caller). */
+    int (*judge)(struct assist *x, const struct assist_question *q, enum assist_verdict *out, char **reason,
+                 struct err *e);
+    void (*free)(struct assist *x);
+};
+
+struct assist { /* the first member of each implementation */
+    const struct assist_ops *ops;
+};
+
+/* Returns the operation of an assist that may be NULL, or NULL. */
+#define ASSIST(x, op) ((x) ? (x)->ops->op : NULL)
+
+void assist_free(struct assist *x); /* NULL is fine */
+
+#endif

@@ -1,0 +1,49 @@
+/* task_names.h - the words of a task: which of them a reply mentions, and which label an element on an image.
+ *
+ * Texts are compared as whole words; case is ignored.  Pure functions.
+ */
+#ifndef HOLORUN_POCKET_TASK_NAMES_H
+#define HOLORUN_POCKET_TASK_NAMES_H
+
+#include "pocket/locate.h"
+
+enum { TASK_NAME = 40 }; /* bytes of a name, with its end */
+
+struct seen { /* on the newest screenshot */
+    struct patch_map map;
+    struct picture_text text;
+};
+
+/* Returns the last occurrence of these words in a text, or NULL. */
+const char *words_find_last(const char *text, const char *words);
+
+/* Returns their number of occurrences. */
+int words_count(const char *text, const char *words);
+
+/* Returns whether a text contains any of these words. */
+bool words_find_any(const char *text, const char *words);
+
+/* Copies the last word of a task; false: it has fewer than two characters. */
+bool task_last_word(const char *task, char name[TASK_NAME]);
+
+/* Lists the phrases of a task of up to three words without punctuation between them, mentioned words and
+ * instructions: at most max.  Returns their number. */
+int task_pieces(const char *task, const char *said, char (*out)[TASK_NAME], int max);
+
+/* Joins a text with the word before it in the task, and with the word after it, if both begin with a
+ * capital, no punctuation is between them, the word does not begin a clause and `said` does not mention
+ * it.  Returns the number of results. */
+int task_longer_names(const char *task, const char *text, const char *said, char out[2][TASK_NAME]);
+
+/* Returns whether a task has negations or conditions: "not", "if", "or", ... */
+bool task_has_conditions(const char *task);
+
+/* Copies a reply with a newline in place of each tag, so that names and texts remain; the caller frees it. */
+char *reply_words(const char *reply);
+
+/* Finds the first name of the task, before its byte `until`, that labels an element of the image and is not
+ * mentioned in `said`; false: none. */
+bool task_unmentioned(const char *task, int until, const char *said, const struct seen *s,
+                      char name[TASK_NAME], struct thing *thing);
+
+#endif
