@@ -115,7 +115,8 @@ static int to_extent(enum coord_space space, double v, int size, double scale, d
     *clamped =
         *clamped || v < 0 || (scaled ? v >= size : v > top); /* a scaled one may lie inside the last pixel */
     v = fmin(fmax(v, 0), top);
-    *position = space == COORD_PIXEL ? v : v * size / top;
+    double at = space == COORD_PIXEL ? v : v * size / top, whole = rint(at);
+    *position = fabs(at - whole) < 1e-9 ? whole : at; /* 0.57 * 800 is 456, not 455.99999999999994 */
     return 0;
 }
 

@@ -146,7 +146,7 @@ static const char *closing_quote(const struct span *s, char quote, bool free_tex
         const char *last = memrchr(s->at, quote, span_len(s));
         struct span rest = {last ? last + 1 : s->end, s->end};
         span_trim(&rest);
-        return last && (!span_len(&rest) || *rest.at == ')') ? last : NULL;
+        return last && !escaped(s, last) && (!span_len(&rest) || *rest.at == ')') ? last : NULL;
     }
     for (const char *at = s->at; at < s->end; at++) {
         if (*at == '\\')

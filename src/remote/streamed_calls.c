@@ -25,6 +25,13 @@ struct piece {
     bool whole, first;            /* of a complete message; the first of its array */
 };
 
+/* Returns the string of a member, or "". */
+static const char *call_text(const json_t *object, const char *key)
+{
+    const char *text = json_text(object, key);
+    return text ? text : "";
+}
+
 static void set_text(json_t *object, const char *key, const char *text)
 {
     json_object_set_new(object, key, json_string(text));
@@ -47,7 +54,7 @@ static json_t *newest_with(const json_t *calls, const struct piece *p, bool by_i
 {
     for (size_t i = json_array_size(calls); i-- > 0;) {
         json_t *call = json_array_get(calls, i);
-        if (by_id ? !strcmp(json_text(call, "id"), p->id)
+        if (by_id ? !strcmp(call_text(call, "id"), p->id)
                   : json_integer_value(json_object_get(call, PLACE)) == p->place)
             return call;
     }
@@ -77,16 +84,16 @@ static bool equal_arguments(const char *a, const char *b)
  * has the same id, or the call came in parts and the piece is all of it. */
 static bool repeats(const json_t *call, const struct piece *p)
 {
-    bool same_id = *p->id && !strcmp(p->id, json_text(call, "id"));
-    return !strcmp(p->name, json_text(call, "name")) && (same_id || json_object_get(call, PARTS)) &&
-           equal_arguments(p->text, json_text(call, "arguments"));
+    bool same_id = *p->id && !strcmp(p->id, call_text(call, "id"));
+    return !strcmp(p->name, call_text(call, "name")) && (same_id || json_object_get(call, PARTS)) &&
+           equal_arguments(p->text, call_text(call, "arguments"));
 }
 
 /* Returns whether a streamed piece starts a new call instead of continuing the one at its index. */
 static bool opens_another(const json_t *call, const struct piece *p)
 {
-    const char *id = json_text(call, "id"), *name = json_text(call, "name"),
-               *text = json_text(call, "arguments");
+    const char *id = call_text(call, "id"), *name = call_text(call, "name"),
+               *text = call_text(call, "arguments");
     bool named = *p->name && *name, other_name = named && strcmp(p->name, name) != 0;
     bool bare = p->place < 0 && !*p->id;
     if (bare && named && (!p->first || (other_name && !*text)))
@@ -118,16 +125,16 @@ static json_t *open_call(json_t *calls, const struct piece *p)
 
 static void append(json_t *call, const char *key, const char *more)
 {
-    char *text = xasprintf("%s%s", json_text(call, key), more);
+    char *text = xasprintf("%s%s", call_text(call, key), more);
     set_text(call, key, text);
     free(text);
 }
 
 static void take(json_t *call, const struct piece *p)
 {
-    const char *name = json_text(call, "name"), *text = json_text(call, "arguments");
+    const char *name = call_text(call, "name"), *text = call_text(call, "arguments");
     bool complete = is_complete(text);
-    if (*p->id && !*json_text(call, "id"))
+    if (*p->id && !*call_text(call, "id"))
         set_text(call, "id", p->id);
     if (complete && *p->name && !*p->text)
         json_object_set_new(call, AGAIN, json_true());
@@ -152,7 +159,7 @@ static json_t *call_of_message(json_t *calls, const struct piece *p, size_t i)
 {
     for (size_t k = i; k < json_array_size(calls); k++) {
         json_t *at = json_array_get(calls, k);
-        const char *id = json_text(at, "id"), *name = json_text(at, "name");
+        const char *id = call_text(at, "id"), *name = call_text(at, "name");
         bool same_id = !*p->id || !*id || !strcmp(p->id, id);
         if (same_id && (!*p->name || !*name || !strcmp(p->name, name)))
             return at;
@@ -163,12 +170,12 @@ static json_t *call_of_message(json_t *calls, const struct piece *p, size_t i)
 static json_t *call_of_stream(json_t *calls, const struct piece *p)
 {
     json_t *call = call_at_place(calls, p), *named = *p->id ? newest_with(calls, p, true) : NULL;
-    call = named && strcmp(json_text(call, "id"), p->id) != 0 ? named : call;
+    call = named && strcmp(call_text(call, "id"), p->id) != 0 ? named : call;
     if (call && !opens_another(call, p))
         return call;
     json_t *fresh = open_call(calls, p);
     if (fresh && call && !*p->name && json_object_get(call, AGAIN))
-        set_text(fresh, "name", json_text(call, "name"));
+        set_text(fresh, "name", call_text(call, "name"));
     return fresh;
 }
 
@@ -206,8 +213,8 @@ static void read_arguments(struct piece *p, const json_t *function)
 
 static void add_call(json_t **calls, const json_t *call, const json_t *function, size_t i, bool whole)
 {
-    struct piece p = {.id = json_text(call, "id"),
-                      .name = json_text(function, "name"),
+    struct piece p = {.id = call_text(call, "id"),
+                      .name = call_text(function, "name"),
                       .place = place_of(call),
                       .whole = whole,
                       .first = i == 0};
@@ -253,7 +260,7 @@ void streamed_calls_end(json_t **calls)
         json_object_del(call, PARTS);
         json_object_del(call, AGAIN);
         json_object_del(call, LEGACY);
-        if (!*json_text(call, "name") && !*json_text(call, "arguments"))
+        if (!*call_text(call, "name") && !*call_text(call, "arguments"))
             json_array_remove(*calls, i);
     }
     if (!json_array_size(*calls)) {

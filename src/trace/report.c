@@ -234,14 +234,14 @@ static void put_corrections(FILE *f, const struct story_step *s)
     for (int i = 0; i < s->ncorrections; i++) {
         const struct story_correction *c = &s->corrections[i];
         if (c->resampled)
-            page_pairf(f, "corrected", "an earlier reply was taken back; this one had to begin with %s",
+            page_pairf(f, "corrected", "an earlier reply was replaced; this reply had to start with %s",
                        c->to);
         else if (!*c->element)
-            page_pairf(f, "corrected", "\"%s\" as in the task, not \"%s\"", c->to, c->from);
+            page_pairf(f, "corrected", "\"%s\" (from the task) instead of \"%s\"", c->to, c->from);
         else if (!*c->to)
-            page_pairf(f, "guess", "\"%.80s\" is not there", c->element);
+            page_pairf(f, "located", "\"%.80s\" not found", c->element);
         else if (*c->from)
-            page_pairf(f, "guess", "\"%.80s\" is probably at %s; the model said %s", c->element, c->to,
+            page_pairf(f, "located", "\"%.80s\" is probably at %s; the model gave %s", c->element, c->to,
                        c->from);
     }
 }

@@ -208,7 +208,7 @@ static void t_picture(void **state)
     for (int i = 0; i < 3; i++) {
         e = (struct err)ERR_INIT;
         assert_int_equal(append_image(s, 600, 400, 3, &e), -1);
-        if (e.kind != ERR_ENV || !strstr(e.text, "not enough memory for") || strchr(e.text, '\n'))
+        if (e.kind != ERR_ENV || !strstr(e.text, "not enough device memory for") || strchr(e.text, '\n'))
             fail_msg("error %d: %s", (int)e.kind, e.text);
         assert_int_equal(session_length(s), length);
         tiny_append(other, i, 1);

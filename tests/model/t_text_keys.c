@@ -138,7 +138,7 @@ static void t_refused(void **state)
         struct key key;
         const char *says;
     } wrong[] = {
-        {{"general.architecture", 't', 0, "qwen2moe"}, "architecture 'qwen2moe', which is not implemented"},
+        {{"general.architecture", 't', 0, "qwen2moe"}, "architecture 'qwen2moe' is not implemented"},
         {{"qwen2.attention.sliding_window", 'i', 4096, NULL}, "'qwen2.attention.sliding_window' is 4096"},
         {{"qwen2.attention.causal", 'n', 0, NULL}, "'qwen2.attention.causal' is 0: it attends in both"},
         {{"qwen2.pooling_type", 'i', 3, NULL}, "'qwen2.pooling_type' is 3: it computes embeddings"},

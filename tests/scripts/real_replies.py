@@ -100,7 +100,8 @@ def cuts():
     bad = 0
     for (name, text), have in zip(seen, ours(seen)):
         verdict, actions, why = expected(name, text)
-        if not agree(verdict, actions, have):
+        refused = have.get("cut") and verdict == "none"  # the run takes no action of a call that is cut off
+        if not refused and not agree(verdict, actions, have):
             print(f"--- {name} ({verdict} {why})\n{text}\nexpected {actions}\ngot      {have}")
             bad += 1
     print(f"{len(seen)} beginnings; {bad} disagreements")

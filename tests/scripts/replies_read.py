@@ -65,9 +65,17 @@ def json_in(text, every=True):
         try:
             value, at = DECODERS[1].raw_decode(t, begin)
             found.append(value)
+        except Unclear:
+            if not found or every:
+                raise
+            break  # only the first object counts
         except ValueError:
             if not found:
                 return [broken(t[begin:], every)], False
+            try:
+                found += [broken(t[begin:], every)] if every else []
+            except Unclear:
+                pass
             break  # those in front of it are stated, and the model reads that they were all
     if not found:
         raise Unclear("no JSON object")
@@ -202,7 +210,7 @@ def xml_calls(d, text):
     )
     for m in re.finditer(r"<function=([^>\s]+)>(.*?)(</function>|(?=<function=)|\Z)", text, re.S):
         args = {}
-        if not m[3] and not re.search(r"</parameter>\s*\Z|<parameter=[^>]+>\n[^\n]*\n\s*(</par\w*)?\Z", m[2]):
+        if not m[3] and not re.search(r"</parameter>\s*\Z|<parameter=[^>]+>\n[^\n]*\n\s*(</?\w*)?\Z", m[2]):
             raise Unclear("a call that is cut off")  # a value of one line is whole with its line end
         exact = exact and bool(m[3])
         for p in re.finditer(
@@ -211,6 +219,8 @@ def xml_calls(d, text):
             if p[1] in args:
                 raise Unclear("a parameter is given twice")
             args[p[1]] = xml_value(p[2])
+        rest = re.sub(r"<parameter=[^>]+>.*?(</parameter>|(?=<parameter=)|\Z)", "", m[2], flags=re.S)
+        exact = exact and not rest.strip()  # tags in another form
         args = typed(d, m[1], args)
         calls.append(
             split(args, "action", "action") if d.syntax == "qwen" and m[1] == "computer_use" else (m[1], args)
@@ -266,7 +276,7 @@ def call_calls(d, text):
         and set(calls[0]) == {"name", "arguments"}
         and isinstance(calls[0]["arguments"], dict)
     )
-    return [named(d, c) for c in calls], exact
+    return [named(d, c) for c in (calls if d.run_all else calls[:1])], exact
 
 
 def object_calls(d, text):
@@ -276,7 +286,10 @@ def object_calls(d, text):
         return [split(a, key, key) if n == "computer" else (n, a) for n, a in call_calls(d, text)[0]], False
     objects, exact = json_in(text, d.run_all)
     calls, said = [], None
+    exact = exact and (d.run_all or len(objects) == 1)
     for o in [c for o in objects for c in (o if isinstance(o, list) else [o])]:
+        if calls and not d.run_all:
+            break
         if (
             isinstance(o, dict)
             and o.get("type") in ("text", "message", "output_text")
@@ -296,6 +309,8 @@ def object_calls(d, text):
             calls += [split(a, key, key) for a in (inner if isinstance(inner, list) else [inner])]
         else:
             exact = exact and len(objects) == 1 and not isinstance(objects[0], list)
+            if calls and not isinstance(objects[0], list) and not isinstance(o.get(key), str):
+                break  # an object of another kind follows the actions
             calls.append(split(o, key, key))
     if not calls and said is not None:
         return [("answer", {"text": said})], exact
