@@ -157,7 +157,7 @@ test: ## install missing packages, build, run every test (ASAN=1: with sanitizer
 	@$(SCRIPTS)/install.sh build demo test
 	@$(MAKE) $(QUIET) -j$(shell nproc) all tests
 	@$(SCRIPTS)/templates.sh
-	@B=$(B) HOLORUN_TEST_NOT_BUILT='$(NOT_BUILT)' $(SCRIPTS)/run_tests.sh $(B)/tests
+	@B=$(B) HOLORUN_TEST_NOT_BUILT='$(NOT_BUILT)' $(SCRIPTS)/run_tests.sh $(B)/tests $(notdir $(TESTS))
 $(TEST_ROOMS:%=test-%): test-%: all $(HELPERS) $(B)/helpers/form $(B)/helpers/inject.so
 	@$(MAKE) $(QUIET) $(call tests_of,$*)
 	@B=$(B) $(SCRIPTS)/run_tests.sh $(B)/tests $(notdir $(call tests_of,$*))

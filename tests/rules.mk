@@ -6,7 +6,7 @@
 # t_cuda_*).
 
 # Tests of features that this build lacks; `make test` counts them as skipped.
-window_TESTS := t_step_rules t_step_window t_window t_window_layout t_window_marks
+window_TESTS := t_copies t_step_rules t_step_window t_window t_window_layout t_window_marks
 serve_TESTS  := t_qa_far t_serve t_serve_apis t_serve_clients t_serve_hostile t_serve_lenient t_serve_pictures \
                 t_serve_shapes t_serve_tools t_text_model
 view_TESTS   := t_desk_view

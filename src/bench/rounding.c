@@ -34,6 +34,7 @@ struct choice {
 /* Activations are rounded only where the name says so. */
 #define EXACT .activations = ACTIVATIONS_BF16
 static const struct choice choices[] = {
+    {"default", "auto", "auto", "auto", "fp32", {.weights = WEIGHTS_AUTO}},
     {"stored", "auto", "bf16", "auto", "fp32", {EXACT}},
     {"bf16", "bf16", "bf16", "auto", "fp32", {.weights = WEIGHTS_BF16, EXACT}},
     {"int8", "int8", "bf16", "auto", "fp32", {.weights = WEIGHTS_INT8, EXACT}},
@@ -290,11 +291,12 @@ static int check_choices(const struct bench *k, struct err *e)
         for (int c = 0; c < CHOICES; c++)
             found |= (int)strlen(choices[c].name) == n && !strncmp(choices[c].name, at, (size_t)n);
         if (!found)
-            return err_set(e, ERR_USAGE,
-                           "--choices has no '%.*s', but stored, bf16, int8, int4, fp8, stored+kv-fp8, "
-                           "stored+activations-int8, int8+activations-int8, int4+activations-int8, "
-                           "fp8+activations-fp8 and stored+state-fp16",
-                           n, at);
+            return err_set(
+                e, ERR_USAGE,
+                "--choices has no '%.*s', but default, stored, bf16, int8, int4, fp8, stored+kv-fp8, "
+                "stored+activations-int8, int8+activations-int8, int4+activations-int8, "
+                "fp8+activations-fp8 and stored+state-fp16",
+                n, at);
     }
     return 0;
 }

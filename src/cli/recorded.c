@@ -127,3 +127,18 @@ void recorded_line_free(struct recorded_line *l)
     free(l->argv);
     *l = (struct recorded_line){0};
 }
+
+json_t *recorded_settings(const json_t *run)
+{
+    const json_t *model = json_object_get(run, "model");
+    json_t *settings = json_copy(json_object_get(run, "settings"));
+    if (!json_is_object(settings)) {
+        json_decref(settings);
+        settings = json_object();
+    }
+    const char *activations = json_string_value(json_object_get(settings, "activations"));
+    if (activations && !strcmp(activations, "auto") && json_object_get(model, "isa") &&
+        !json_object_get(model, "rounded_matrices") && !json_is_true(json_object_get(settings, "f32")))
+        json_object_set_new(settings, "activations", json_string("bf16"));
+    return settings;
+}

@@ -32,4 +32,8 @@ void recorded_line(struct recorded_line *l, const json_t *settings, const struct
                    const char *const *names, int argc, char **argv);
 void recorded_line_free(struct recorded_line *l);
 
+/* Returns a copy of a record's settings. Records from before activations were rounded by default (without
+ * "rounded_matrices") get activations bf16 for auto, which meant that. */
+json_t *recorded_settings(const json_t *run);
+
 #endif

@@ -275,11 +275,7 @@ static json_t *settings_of(const json_t *run)
 {
     const json_t *model = json_object_get(run, "model");
     const char *isa = field_text(model, "isa"), *dir = field_text(model, "dir");
-    json_t *settings = json_copy(json_object_get(run, "settings"));
-    if (!json_is_object(settings)) {
-        json_decref(settings);
-        settings = json_object();
-    }
+    json_t *settings = recorded_settings(run);
     if (*dir)
         json_object_set_new(settings, "model", json_string(dir));
     if (*isa)

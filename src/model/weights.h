@@ -16,8 +16,8 @@
  * Vectors and small constants are copied to f32 in both cases.
  *
  * Quantized weights: a checkpoint may store matrices as FP8 or NVFP4, recognized by a tensor of scales
- * next to them. They stay in 8 or 4 bits and are multiplied with activations that are not rounded any
- * further; scales of activations (input_scale) and of keys and values are ignored. Other matrices may be
+ * next to them. They stay in 8 or 4 bits; activations are rounded only with bind_options.coarse or
+ * coarse_blocks; scales of activations (input_scale) and of keys and values are ignored. Other matrices may be
  * quantized at load time:
  *
  *     int8   matrices of the layers, experts, lm_head
@@ -158,6 +158,7 @@ struct model_weights {
     struct weight **matrices;
     int n_tensors, n_matrices;
 
+    int rounded;          /* matrices whose products round activations to 8 bits */
     char *forms;          /* message: matrices stored in another format than in the file; NULL: none */
     double element_bytes; /* mean bytes per element of the language model's matrices */
 };
@@ -172,9 +173,9 @@ struct bind_options {
     /* Products of the layers and the vision encoder round activations to 8 bits (W8A8); to fp8 only those of
      * the layers. */
     bool coarse;
-    bool coarse_blocks;         /* products with matrices in GGUF blocks do so, including the head */
-    bool tower8;                /* the blocks of the vision encoder are stored in int8 */
-    bool embed_on_host;         /* the embedding stays in pinned host memory, if the backend has it */
+    bool coarse_blocks; /* products of the layers and the head do so if the matrix is in GGUF blocks */
+    bool tower8;        /* the blocks of the vision encoder are stored in int8 */
+    bool embed_on_host; /* the embedding stays in pinned host memory, if the backend has it */
     struct weight_cache *cache; /* cache of quantized matrices; NULL: none */
     bool mapped;                /* matrices stay in the file where possible */
     size_t resident;            /* maximum bytes of mapped matrices that stay in memory */

@@ -262,14 +262,13 @@ static struct weight *make_weight(struct binder *x, enum role role, const struct
     return w;
 }
 
-/* Returns whether products with a matrix round their activations to 8 bits.  Groups of GPTQ are long (128)
- * and were not measured. */
+/* Returns whether products with a matrix round their activations to 8 bits. By default those of the language
+ * model do, the head's included; GPTQ's long groups and vision encoders were not measured. */
 static bool rounds_activations(const struct binder *x, enum role role, const struct stored *m)
 {
-    const bool layer = role == ROLE_LINEAR || role == ROLE_TOWER;
-    if (x->o->coarse && layer)
+    if (x->o->coarse && (role == ROLE_LINEAR || role == ROLE_TOWER))
         return true;
-    if (!x->o->coarse_blocks || !(layer || role == ROLE_HEAD))
+    if (!x->o->coarse_blocks || !(role == ROLE_LINEAR || role == ROLE_HEAD))
         return false;
     enum quant_format format = binder_format(x, role, m);
     return quant_is_blocks(format) && format != QUANT_GPTQ;
@@ -278,8 +277,10 @@ static bool rounds_activations(const struct binder *x, enum role role, const str
 struct weight *binder_weight(struct binder *x, enum role role, const struct stored *m)
 {
     struct weight *w = binder_own_weight(x, make_weight(x, role, m));
-    if (!x->o->shapes_only && rounds_activations(x, role, m))
+    if (!x->o->shapes_only && rounds_activations(x, role, m)) {
         x->b->ops->round_activations(x->b, w);
+        x->w->rounded++;
+    }
     return w;
 }
 

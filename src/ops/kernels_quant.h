@@ -285,17 +285,25 @@ ALWAYS_INLINE void words_vector(const struct quantized_product *p, int64_t panel
         quantized_finish(p, 0, panel + j / 2, sums + j, 1);
 }
 
+ALWAYS_INLINE void words_vectors(const struct quantized_product *p, int64_t begin, int64_t end,
+                                 const enum quant_format format)
+{
+    int64_t panel = begin;
+    for (; panel + QUANTIZED_PANELS <= end; panel += QUANTIZED_PANELS)
+        words_vector(p, panel, 2 * QUANTIZED_PANELS, format);
+    for (; panel < end; panel++)
+        words_vector(p, panel, 2, format);
+}
+
 static void words_vector_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct quantized_product *p = arg;
-    for (int64_t panel = begin; panel < end; panel++) {
-        if (p->w->format == QUANT_I8)
-            words_vector(p, panel, 2, QUANT_I8);
-        else if (p->w->format == QUANT_I4)
-            words_vector(p, panel, 2, QUANT_I4);
-        else
-            words_vector(p, panel, 2, QUANT_F4);
-    }
+    if (p->w->format == QUANT_I8)
+        words_vectors(p, begin, end, QUANT_I8);
+    else if (p->w->format == QUANT_I4)
+        words_vectors(p, begin, end, QUANT_I4);
+    else
+        words_vectors(p, begin, end, QUANT_F4);
 }
 
 static void quantized_vector_range(void *arg, int64_t begin, int64_t end, int thread)

@@ -43,6 +43,7 @@ static json_t *model_json(const struct job_model *m)
         return all;
     set_hash(all, "hash", engine_hash(m->engine));
     json_set_text(all, "isa", engine_isa(m->engine));
+    json_object_set_new(all, "rounded_matrices", json_integer(engine_rounded_matrices(m->engine)));
     json_object_set_new(all, "threads", json_integer(engine_threads(m->engine)));
     if (m->hashed)
         set_hash(all, "weights", m->hash);

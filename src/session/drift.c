@@ -99,7 +99,7 @@ static struct drift measure(struct engine *g, int tokens)
 
 /* ---- the cache ------------------------------------------------------------------------------- */
 
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
 static const char magic[8] = "HOLODRFT";
 
@@ -112,8 +112,9 @@ struct drift_file { /* no padding */
 
 static uint64_t cache_key(const struct engine *g, const struct engine_options *o, int tokens)
 {
-    uint64_t facts[] = {g->hash, (uint64_t)o->weights, (uint64_t)g->act, (uint64_t)tokens,
-                        XXH3_64bits(g->backend->ops->name, strlen(g->backend->ops->name))};
+    uint64_t facts[] = {g->hash,          (uint64_t)o->weights,
+                        (uint64_t)g->act, (uint64_t)g->weights.rounded,
+                        (uint64_t)tokens, XXH3_64bits(g->backend->ops->name, strlen(g->backend->ops->name))};
     return XXH3_64bits(facts, sizeof facts);
 }
 

@@ -296,7 +296,7 @@ def main():
     a.add_argument("--threads", type=int, default=2)
     a.add_argument("--folder", default=os.path.expanduser("~/.cache/holorun/peers-gguf"))
     a.add_argument("--log", help="file of rounds, one JSON object a line")
-    a.add_argument("--activations", default="auto", choices=["auto", "int8"], help="of holorun alone")
+    a.add_argument("--activations", default="auto", choices=["auto", "int8", "bf16"], help="of holorun alone")
     a.add_argument("--processor", action="store_true", help="processor time instead of the clock's")
     a.add_argument("--tiny", action="store_true", help="only to see that everything runs")
     o = a.parse_args()

@@ -34,7 +34,7 @@ steps() {
 
 peers() {
     "$python" tests/bench/bench_gguf.py ./holorun --form BF16 --rounds 1 --log "$dir/peer-BF16.jsonl" --folder "$dir/gguf"
-    "$python" tests/bench/bench_gguf.py ./holorun --form Q8_0 --rounds 1 --log "$dir/peer-Q8_0.jsonl" --folder "$dir/gguf"
+    "$python" tests/bench/bench_gguf.py ./holorun --form Q8_0 --activations bf16 --rounds 1 --log "$dir/peer-Q8_0.jsonl" --folder "$dir/gguf"
     [ -n "${BRIEF:-}" ] || "$python" tests/bench/bench_gguf.py ./holorun --form Q8_0 --activations int8 --rounds 1 --log "$dir/peer-Q8_0-int8.jsonl" --folder "$dir/gguf"
 }
 

@@ -29,7 +29,7 @@ static void t_taking(void **state)
         {"A B=env:A", "expects NAME=env:VARIABLE"},
         {"ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJ=env:A", "up to 32"},
         {"A=hunter2-in-clear", "expects env:VARIABLE or file:PATH"},
-        {"A=env:HOLORUN_NOT_THERE", "there is no environment variable 'HOLORUN_NOT_THERE'"},
+        {"A=env:HOLORUN_NOT_THERE", "environment variable 'HOLORUN_NOT_THERE' is not set"},
         {"A=env:SHORT", "shorter than 4"},
         {"A=env:TAB", "control character"},
         {"A=env:BYTES", "not UTF-8"},
@@ -60,7 +60,7 @@ static void t_taking(void **state)
     assert_int_equal(chmod(path, 0666), 0); /* everybody could put another value there */
     struct err others = ERR_INIT;
     assert_int_equal(secrets_add(s, spec, &others), -1);
-    assert_non_null(strstr(others.text, "can change"));
+    assert_non_null(strstr(others.text, "writable by every user"));
     assert_int_equal(chmod(path, 0600), 0);
     assert_int_equal(secrets_add(s, spec, NULL), 0);
     setenv("GOOD", PLAIN, 1);

@@ -97,6 +97,7 @@ int main(int argc, char **argv)
     static struct sequence all[MOST_SEQUENCES];
     struct err e = ERR_INIT;
     struct engine_options o = {.dir = argc > 1 ? argv[1] : "", .device = "cpu"};
+    bool rounded = false;
     bool rows = false;
     for (int i = 2; i < argc; i++) {
         if (!strcmp(argv[i], "f32"))
@@ -109,12 +110,15 @@ int main(int argc, char **argv)
             o.kv = KV_FP8;
         else if (!strcmp(argv[i], "weights=int8"))
             o.weights = WEIGHTS_INT8;
+        else if (!strcmp(argv[i], "activations=int8"))
+            rounded = true;
         else if (!strncmp(argv[i], "threads=", 8))
             o.threads = atoi(argv[i] + 8);
         else
             fail("unknown argument");
     }
     int n = read_sequences(all);
+    o.activations = o.f32 ? ACTIVATIONS_AUTO : rounded ? ACTIVATIONS_INT8 : ACTIVATIONS_BF16;
     struct engine *g = n ? engine_open(&o, &e) : NULL;
     if (!g)
         fail(n ? e.text : "no sequences");

@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const enum quant_format formats[] = {QUANT_I8,   QUANT_I4,   QUANT_F4,   QUANT_Q8_0,
-                                            QUANT_Q4_K, QUANT_Q5_K, QUANT_Q6_K, QUANT_GPTQ};
-enum { FORMATS = 8, MOST_TOKENS = 110, MOST_COLS = 4304 };
+static const enum quant_format formats[] = {QUANT_I8,   QUANT_I4,    QUANT_F4,    QUANT_Q8_0,
+                                            QUANT_Q4_K, QUANT_Q5_K,  QUANT_Q6_K,  QUANT_Q4_1,
+                                            QUANT_Q5_1, QUANT_Q4_16, QUANT_Q8_16, QUANT_GPTQ};
+enum { FORMATS = 12, MOST_TOKENS = 110, MOST_COLS = 4304 };
 
 static const struct tensor none = {0};
 
@@ -128,8 +129,8 @@ static void t_no_number(void **state)
     for (int i = 0; i < n; i++) {
         struct backend *b = backend_cpu(names[i], NULL, NULL);
         float x[256] = {0}, y[8];
-        if (b->ops->round_activations) {
-            struct weight *w = make(b, QUANT_I8, 8, 256);
+        for (int f = 0; f < FORMATS && b->ops->round_activations; f++) {
+            struct weight *w = make(b, formats[f], 8, 256);
             for (int k = 0; k < 2; k++) {
                 x[200] = k ? INFINITY : NAN;
                 multiply(b, w, 8, 256, x, 1, y);

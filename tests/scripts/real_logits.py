@@ -24,6 +24,7 @@ except ImportError as lacking:
     sys.exit(print(f"SKIP: {lacking}; pip install numpy gguf xllamacpp") or 0)
 
 WAYS = {"f32, AVX2": ["f32", "isa=avx2"], "f32, AVX2, kv fp8": ["f32", "isa=avx2", "kv=fp8"], "bf16, AVX2": ["isa=avx2"],
+        "int8 activations, AVX2": ["isa=avx2", "activations=int8"],
         "bf16, AVX2, kv fp8": ["isa=avx2", "kv=fp8"], "f32, scalar": ["f32", "isa=ref"], "bf16, scalar": ["isa=ref"],
         "bf16, scalar, kv fp8": ["isa=ref", "kv=fp8"]}
 

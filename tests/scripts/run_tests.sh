@@ -16,7 +16,7 @@ set -uo pipefail
 # These compare times with limits: they run when all others have ended, one after the other.
 alone="t_bench t_disturbed t_input t_moments t_observed t_settle t_stop"
 # These take longest, and start first.
-long="t_agent t_cuda_bench t_cuda_choose t_cuda_sample t_cuda_model t_displays t_guard t_layers t_limits t_qa t_qa_chaos
+long="t_agent t_cuda_bench t_cuda_sample t_cuda_model t_displays t_guard t_layers t_limits t_qa t_qa_chaos
       t_disturbed t_overwrite t_programs t_record t_record_keys t_redact t_step_window t_sticky t_typing t_window"
 
 dir=$1

@@ -299,7 +299,7 @@ static void t_token(void **state)
     assert_int_equal(st.st_mode & 0777, 0600);
     assert_int_equal(chmod(path, 0640), 0);
     assert_null(server_token(path, &e));
-    assert_non_null(strstr(e.text, "nobody else"));
+    assert_non_null(strstr(e.text, "readable by you only"));
     const struct server_options open = {.listen = "0.0.0.0:0", .token = made, .max_requests = 1, .idle_s = 5};
     assert_null(server_start(NULL, &open, &e));
     assert_non_null(strstr(e.text, "--insecure"));

@@ -354,7 +354,7 @@ static void t_effort(void **unused)
         walk_until_failure(g, 1 << 20);
         assert_true(grammar_failed(g, &e));
         assert_int_equal(e.kind, cancelled ? ERR_STOPPED : ERR_USAGE);
-        assert_non_null(strstr(e.text, cancelled ? "gone" : "more than 0.02 s of CPU time"));
+        assert_non_null(strstr(e.text, cancelled ? "disconnected" : "more than 0.02 s of CPU time"));
         grammar_free(g);
         gx_free(x);
     }
