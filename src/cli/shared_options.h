@@ -100,8 +100,8 @@
     {"activations", 0, OPTION_CHOICE, offsetof(T, activations), "auto|int8|fp8|bf16", 0, 0, "auto",          \
      "precision of the activations in matrix products; int8: quantize them (W8A8), faster on a CPU; fp8: "   \
      "the same for prompts on a GPU with such products (RTX 40, H100 and later), with weights in fp8; bf16: "\
-     "do not quantize; auto: int8 for the language model's matrices in blocks of a GGUF file on a CPU, else "   \
-     "bf16. bench --section drift --text measures the error",                                                  \
+     "do not quantize; auto: int8 for the language model in blocks of a GGUF file on a CPU, else bf16. "     \
+     "bench --section drift --text measures the error",                                                      \
      "HOLORUN_ACTIVATIONS", .show = OPTION_MORE}
 
 /* int min_pixels, max_pixels; */

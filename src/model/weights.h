@@ -17,8 +17,8 @@
  *
  * Quantized weights: a checkpoint may store matrices as FP8 or NVFP4, recognized by a tensor of scales
  * next to them. They stay in 8 or 4 bits; activations are rounded only with bind_options.coarse or
- * coarse_blocks; scales of activations (input_scale) and of keys and values are ignored. Other matrices may be
- * quantized at load time:
+ * coarse_blocks; scales of activations (input_scale) and of keys and values are ignored. Other matrices may
+ * be quantized at load time:
  *
  *     int8   matrices of the layers, experts, lm_head
  *     int4   matrices of the layers, experts; lm_head in int8

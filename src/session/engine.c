@@ -401,11 +401,6 @@ const struct tokenizer *engine_tokenizer(const struct engine *g)
     return g->tokenizer;
 }
 
-int engine_rounded_matrices(const struct engine *g)
-{
-    return g->weights.rounded;
-}
-
 const char *engine_isa(const struct engine *g)
 {
     return g->backend->ops->name;

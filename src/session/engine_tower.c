@@ -31,3 +31,8 @@ int engine_use_tower(struct engine *g, const struct image *im, const volatile in
     engine_leave(g);
     return rc;
 }
+
+int engine_rounded_matrices(const struct engine *g)
+{
+    return g->weights.rounded;
+}
