@@ -475,6 +475,8 @@ int cmd_qa(int argc, char **argv)
     int n = options_parse(&qa_command, &q.s, argc, argv, &e), code;
     if (n == 0)
         n = err_set(&e, ERR_USAGE, "qa takes one suite: a file, or - for stdin");
+    if (n == -1 && !strcmp(argv[0], "merge"))
+        err_set(&e, ERR_USAGE, "options of merge come after it: holorun qa merge [OPTION...] RESULTS...");
     if (n < 0)
         return options_refuse(&qa_command, &e);
     const struct report_paths copies = copies_of(&q.s);
