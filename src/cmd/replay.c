@@ -110,12 +110,9 @@ static int open_dialect(struct job *j, struct err *e)
         return err_set(e, ERR_USAGE,
                        "'%s' has no dialect: its run.json is missing or damaged; --dialect gives one",
                        j->record.dir);
-    if (!(j->dialect = dialect_load(name, e)))
-        return j->s.dialect ? -1
-                            : err_set(e, ERR_USAGE,
-                                      "'%s' was recorded with the dialect '%s', which cannot be loaded; "
-                                      "--dialect gives another",
-                                      j->record.dir, name);
+    j->dialect = j->s.dialect ? dialect_load(name, e) : recorded_dialect(&j->record, name, e);
+    if (!j->dialect)
+        return -1;
     if (*sha256 && strcmp(sha256, j->dialect->sha256) != 0)
         note_of_run(j, DIFFERS_DIALECT, sha256, j->dialect->sha256, j->dialect->name);
     return 0;
