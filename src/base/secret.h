@@ -1,6 +1,6 @@
 /* secret.h - values that are typed but never shown or recorded.
  *
- * --secret PASSWORD=env:VAR --secret PASSWORD=file:PATH
+ *     --secret PASSWORD=env:VAR       --secret PASSWORD=file:PATH
  *
  * The model knows the name and writes {{PASSWORD}}; the value is substituted only while an action of kind
  * "type" is executed, after the rules have allowed it (not in the address of "goto"). Values are kept in

@@ -396,12 +396,6 @@ static json_t *list_json(const char *const *list)
     return all;
 }
 
-/* Makes an integer of a number without a fraction, so that it reads as it was typed. */
-static json_t *number_json(double v)
-{
-    return v == trunc(v) && fabs(v) < 1e15 ? json_integer((json_int_t)v) : json_real(v);
-}
-
 /* NULL is how a command says "not given". */
 static json_t *value_json(const struct option_spec *o, const void *at)
 {
@@ -413,12 +407,9 @@ static json_t *value_json(const struct option_spec *o, const void *at)
     case OPTION_INT:
         return json_integer(*(const int *)at);
     case OPTION_NUMBER:
-        return isfinite(*(const double *)at) ? number_json(*(const double *)at) : json_null();
+        return isfinite(*(const double *)at) ? json_plain_number(*(const double *)at) : json_null();
     case OPTION_SEED:
-        if (*(const uint64_t *)at <= INT64_MAX)
-            return json_integer((json_int_t) * (const uint64_t *)at);
-        snprintf(word, sizeof word, "%llu", (unsigned long long)*(const uint64_t *)at);
-        return json_string(word); /* JSON's integers end before ours do */
+        return json_seed(*(const uint64_t *)at);
     case OPTION_TEXT:
     case OPTION_MAYBE:
         text = *(const char *const *)at;

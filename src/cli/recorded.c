@@ -53,6 +53,18 @@ int recorded_open(struct record *r, const char *name, const char *runs, struct e
     return rc;
 }
 
+struct dialect *recorded_dialect(const struct record *r, const char *name, struct err *e)
+{
+    struct err why = ERR_INIT;
+    struct dialect *d = dialect_load(name, &why);
+    if (!d)
+        err_set(e, ERR_USAGE,
+                "'%s' was recorded with the dialect '%s', which cannot be loaded: %s; choose another with "
+                "--dialect",
+                r->dir, name, why.text);
+    return d;
+}
+
 int recorded_name(const struct command *c, void *settings, int argc, char **argv, const char **name,
                   struct err *e)
 {

@@ -7,6 +7,7 @@
 #ifndef HOLORUN_CLI_RECORDED_H
 #define HOLORUN_CLI_RECORDED_H
 
+#include "actions/dialect.h"
 #include "cli/options.h"
 #include "trace/read.h"
 
@@ -14,6 +15,10 @@
  * newest run without a name.  The caller frees it; NULL with what was found instead. */
 char *recorded_find(const char *name, const char *runs, struct err *e);
 int recorded_open(struct record *r, const char *name, const char *runs, struct err *e);
+
+/* Loads the dialect of a recorded run by name or path; dialect_free() it. Returns NULL with the reason and
+ * the option that chooses another. */
+struct dialect *recorded_dialect(const struct record *r, const char *name, struct err *e);
 
 /* First of two parses, which only learns the run's name and leaves argv as it is; the second one follows
  * with the recorded settings in front.  *name: the run, NULL when none is named.  Returns what

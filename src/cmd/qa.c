@@ -475,11 +475,11 @@ int cmd_qa(int argc, char **argv)
     int n = options_parse(&qa_command, &q.s, argc, argv, &e), code;
     if (n == 0)
         n = err_set(&e, ERR_USAGE, "qa takes one suite: a file, or - for stdin");
-    if (n < 0)
+    if (n == -1 && !strcmp(argv[0], "merge"))
+        err_set(&e, ERR_USAGE, "options of merge come after it: holorun qa merge [OPTION...] RESULTS...");
+    if (n < 0 || (q.s.resume_shard && read_earlier(&q, &e)))
         return options_refuse(&qa_command, &e);
     const struct report_paths copies = copies_of(&q.s);
-    if (q.s.resume_shard && read_earlier(&q, &e))
-        return options_refuse(&qa_command, &e);
     if (!q.s.list && !q.s.check)
         reports_discard(q.s.out, &copies);
     if (q.s.check) {

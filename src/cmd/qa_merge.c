@@ -1,4 +1,4 @@
-/* cmd/qa_merge.c - `holorun qa merge RESULTS...`: one report of many shards.
+/* cmd/qa_merge.c - `holorun qa merge [OPTION...] RESULTS...`: one report of many shards.
  *
  *   qa/report/read.h     reads each results.json
  *   qa/report/merge.h    makes one list of them, with what is missing
@@ -33,8 +33,8 @@ static const struct option_spec options[] = {
 };
 
 static const struct command merge_command = {
-    "qa",
-    "merge RESULTS...",
+    "qa merge",
+    "RESULTS...",
     "make one report of the results of many shards",
     "Takes folders of results of `holorun qa --shard`, or their results.json, and writes the reports of the "
     "whole suite. Pictures and runs stay where they are; the page links to them. A shard that is missing, "

@@ -110,12 +110,9 @@ static int open_dialect(struct job *j, struct err *e)
         return err_set(e, ERR_USAGE,
                        "'%s' has no dialect: its run.json is missing or damaged; --dialect gives one",
                        j->record.dir);
-    if (!(j->dialect = dialect_load(name, e)))
-        return j->s.dialect ? -1
-                            : err_set(e, ERR_USAGE,
-                                      "'%s' was recorded with the dialect '%s', which cannot be loaded; "
-                                      "--dialect gives another",
-                                      j->record.dir, name);
+    j->dialect = j->s.dialect ? dialect_load(name, e) : recorded_dialect(&j->record, name, e);
+    if (!j->dialect)
+        return -1;
     if (*sha256 && strcmp(sha256, j->dialect->sha256) != 0)
         note_of_run(j, DIFFERS_DIALECT, sha256, j->dialect->sha256, j->dialect->name);
     return 0;
@@ -208,13 +205,6 @@ static void print_json(const struct job *j)
     options_print_json(all, 0);
 }
 
-static uint64_t seed_of(const json_t *settings)
-{
-    const json_t *seed = json_object_get(settings, "seed"); /* a text when it exceeds JSON's integers */
-    return json_is_integer(seed) ? (uint64_t)json_integer_value(seed)
-                                 : strtoull(field_text(settings, "seed"), NULL, 10);
-}
-
 static int verify(struct job *j, struct err *e)
 {
     const json_t *settings = of_run(j, "settings");
@@ -236,7 +226,7 @@ static int verify(struct job *j, struct err *e)
         .dialect = j->dialect,
         .window = !strcmp(field_text(settings, "window"), "strict") ? WINDOW_STRICT : WINDOW_SAWTOOTH,
         .max_images = images >= 1 && images <= 4 ? (int)images : j->dialect->max_images,
-        .seed = seed_of(settings),
+        .seed = json_seed_value(json_object_get(settings, "seed")),
         .cancel = screen_stop_flag(NULL),
         .stepped = stepped,
         .arg = j};

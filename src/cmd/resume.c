@@ -59,6 +59,18 @@ static int read_interrupted(struct job *j, struct recorded_line *l, int argc, ch
     return options_parse(&resume_command, &j->s, l->argc, l->argv, e);
 }
 
+/* A dialect that was chosen now is checked with the other settings. */
+static int check_dialect(const struct job *j, struct err *e)
+{
+    const char *then = field_text(json_object_get(j->record.run, "settings"), "dialect");
+    struct dialect *d = NULL;
+    if (!j->s.dialect || strcmp(j->s.dialect, then) != 0)
+        return 0;
+    if ((d = recorded_dialect(&j->record, then, e)))
+        dialect_free(d);
+    return d ? 0 : -1;
+}
+
 /* Rules are never taken from a run directory, which may come from anywhere: the rules in force must be
  * the recorded ones, unless --policy chooses others. */
 static int same_rules(struct job *j, struct err *e)
@@ -100,7 +112,7 @@ static int open_interrupted(struct job *j, struct err *e)
     const char *task = field_text(j->record.run, "task");
     if (!*task)
         return err_set(e, ERR_USAGE, "'%s' has no task: its run.json is missing or damaged", j->record.dir);
-    if (same_rules(j, e) || timeline_open(&j->timeline, &j->record, e) ||
+    if (check_dialect(j, e) || same_rules(j, e) || timeline_open(&j->timeline, &j->record, e) ||
         interrupted_make(&j->resume, &j->timeline, e) || same_llm(j, e) || job_read_task(j, task, e))
         return -1;
     if (field_bool(j->record.run, "warm_up") && isnan(j->s.temperature))

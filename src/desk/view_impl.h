@@ -39,7 +39,7 @@ int place_parse(const char *where, bool *six, int *port, struct err *e);
 /* "" when there is no file. */
 int password_read(const char *path, char out[PASSWORD + 1], struct err *e);
 
-/* ---- input.c ------------------------------------------------------------------------------------ */
+/* ---- view_input.c ------------------------------------------------------------------------------- */
 
 /* What a viewer has down, in memory that the listener shares: a viewer's process may die. */
 struct viewer_down {
@@ -61,7 +61,7 @@ void viewer_input_pointer(struct viewer_input *h, unsigned buttons, int x, int y
 void viewer_input_close(struct viewer_input *h);
 void viewer_input_release(Display *dpy, struct viewer_down *down);
 
-/* ---- picture.c --------------------------------------------------------------------------------- */
+/* ---- view_picture.c ---------------------------------------------------------------------------- */
 
 struct rect {
     int x, y, w, h;
@@ -82,7 +82,7 @@ int picture_open(struct picture *p, Display *dpy, struct err *e);
 int picture_update(struct picture *p, void (*changed)(void *arg, struct rect r), void *arg);
 void picture_close(struct picture *p);
 
-/* ---- lockout.c --------------------------------------------------------------------------------- */
+/* ---- view_lockout.c ---------------------------------------------------------------------------- */
 
 #define LOCKOUT_UNKNOWN ((uid_t)-1)
 enum { LOCKOUT_USERS = 16 };
@@ -108,7 +108,7 @@ void lockout_report(struct lockout *l, uid_t user);
 /* Returns the user at the other end of a connection from this machine, or LOCKOUT_UNKNOWN. */
 uid_t lockout_user(int fd);
 
-/* ---- viewer.c ---------------------------------------------------------------------------------- */
+/* ---- view_viewer.c ----------------------------------------------------------------------------- */
 
 /* Up to VIEWERS_MAX viewers that have got in, and as many that have not yet: these make room for others. */
 enum { VIEWER_SLOTS = 2 * VIEWERS_MAX };

@@ -1,8 +1,8 @@
 /* view_viewer.c - one viewer, in a process of its own, until it leaves.
  *
- * libvncserver speaks the protocol; here is what it is told: pixels of picture.c every FRAME_MS when they
- * have changed, keys and buttons to input.c, the password.  File transfer, clipboard and everything else that
- * it could do stay off.  A viewer that does not say in time who it is, or takes nothing, is dropped.
+ * libvncserver speaks the protocol.  It gets the pixels of view_picture.c every FRAME_MS when they have
+ * changed, and the password; keys and buttons go to view_input.c.  File transfer, clipboard and everything
+ * else that it could do stay off.  A viewer that does not authenticate in time, or reads nothing, is dropped.
  */
 #include "desk/view_impl.h"
 

@@ -39,7 +39,7 @@ struct gate {
     unsigned long pressed_in; /* window in which an action has left a button pressed */
     unsigned buttons;         /* bit mask of buttons that actions have left pressed */
     char thought[1024];
-    char check[256];        /* "safety check of the model's server: ...", the name of the rule; "": none */
+    char check[256];        /* "the model's server requests a check: ...", the name of the rule; "": none */
     struct subject subject; /* about the current action; large */
     const char *named[SECRETS_MAX]; /* names of the secrets that it would type */
     uint32_t held[POLICY_MAX_KEYS];

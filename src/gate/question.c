@@ -260,7 +260,7 @@ static void question_json(const struct gate *g, const struct action *a, const st
             json_array_append_new(targets, json_pack("[i, i]", s->targets[i].x, s->targets[i].y));
     json_object_set_new(all, "targets", targets);
     json_object_set_new(all, "window", window_json(w));
-    json_object_set_new(all, "seconds", json_real(g->o.confirm.seconds));
+    json_object_set_new(all, "seconds", json_plain_number(g->o.confirm.seconds));
     set_if(all, "name", target_name(g));
     set_if(all, "thought", g->thought);
     set_if(all, "amounts", q->amounts);

@@ -153,15 +153,15 @@ static int check_stopped(const struct asking *x, const struct generated *g, stru
                : 0;
 }
 
-/* assist_question.ask: a question about the newest frame alone, as the dialect's model was trained. */
+/* assist_question.ask: a question about the newest frame alone. A model that only answers with yes or no was
+ * trained with the question first, whatever the syntax of its dialect is. */
 static int ask_about_frame(void *arg, const char *text, struct generated *out, char **reason, struct err *e)
 {
     struct asking *x = arg;
     const struct llm_judge_question *q = x->q;
-    struct chat_part parts[3];
     char *inert = prompt_escape(text);
-    int n = llm_question(q->dialect, inert, &q->frames[q->n - 1], 1, parts);
-    int rc = llm_ask(x->m, "", parts, n, CHAT_PLACE_INLINE, &x->request, out, e);
+    struct chat_part parts[] = {{.text = inert}, {.text = "\n"}, {.image = &q->frames[q->n - 1]}};
+    int rc = llm_ask(x->m, "", parts, 3, CHAT_PLACE_INLINE, &x->request, out, e);
     free(inert);
     if (rc || check_stopped(x, out, e))
         return -1;

@@ -7,7 +7,8 @@
  *     assist {by, index, element, from, to, logprob, taken, ms}
  *
  * by: name of the correction; from, to: the value before and after; taken: whether a resampled reply
- * replaced the first one.  Members that do not apply are left out.
+ * replaced the first one; ms: time since the previous event of the same call, or since the call.  Members
+ * that do not apply are left out.
  *
  * An assist belongs to one thread.  Functions return -1 with e.
  */

@@ -92,13 +92,26 @@ static void bind_extra_tensor(struct binder *x, const struct st_tensor *t, struc
     }
 }
 
-/* Binds the tensors that only heads on the tower use, and the block that they may have. */
+static struct extra_tensor *add_extra(struct vision_extra *extra)
+{
+    extra->list = xrealloc(extra->list, (size_t)extra->n + 1, sizeof *extra->list);
+    extra->list[extra->n] = (struct extra_tensor){0};
+    return &extra->list[extra->n++];
+}
+
+/* Binds the tensors that only heads on the tower use, and the block that they may have. The list has the
+ * block's first matrix, so that heads that need the block can look for it. */
 static void bind_extra(struct binder *x, struct vision_extra *extra)
 {
-    const char block[] = VISION_EXTRA "block.";
-    int n = safetensors_count(x->s);
-    if (safetensors_find(x->s, VISION_EXTRA "block.attn.qkv.weight"))
+    const char block[] = VISION_EXTRA "block.", first[] = VISION_EXTRA "block.attn.qkv.weight";
+    int n = safetensors_count(x->s), width = x->c->vit.hidden;
+    if (safetensors_find(x->s, first)) {
         bind_block(x, block, &extra->block);
+        *add_extra(extra) = (struct extra_tensor){.name = xstrdup(first + strlen(VISION_EXTRA)),
+                                                  .rows = 3 * width,
+                                                  .cols = width,
+                                                  .matrix = extra->block.qkv};
+    }
     for (int i = 0; i < n && !binder_stopped(x); i++) {
         const struct st_tensor *t = safetensors_at(x->s, i);
         if (strncmp(t->name, VISION_EXTRA, strlen(VISION_EXTRA)) || !strncmp(t->name, block, strlen(block)))
@@ -108,9 +121,7 @@ static void bind_extra(struct binder *x, struct vision_extra *extra)
                         t->name, t->dims, t->bytes, MAX_EXTRA);
             return;
         }
-        extra->list = xrealloc(extra->list, (size_t)extra->n + 1, sizeof *extra->list);
-        extra->list[extra->n] = (struct extra_tensor){0};
-        bind_extra_tensor(x, t, &extra->list[extra->n++]);
+        bind_extra_tensor(x, t, add_extra(extra));
     }
 }
 

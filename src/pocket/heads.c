@@ -22,6 +22,7 @@
 #define PREFIX VISION_EXTRA
 
 enum {
+    ROWS_MAX = 4096,
     LETTER_COLS = PATCH_SLOTS * PATCH_LETTERS,
     SAID_COLS = 2 * PATCH_SLOTS + LETTER_COLS,
     POINTER_COLS = 2 * POINTER_WIDTH + 1 + 2 * POINTER_STEPS
@@ -46,72 +47,95 @@ struct heads {
 
 /* ---- weights ------------------------------------------------------------------------------------------ */
 
-/* Looks tensors of one layer up. */
 struct finder {
     struct engine *engine;
-    const char *missing; /* the first name that was not found, or has another shape */
+    int64_t width;     /* of the tower's rows */
+    const char *wrong; /* name of the first tensor that is missing or has another shape; NULL: none */
 };
 
-static const struct extra_tensor *find_tensor(struct finder *f, const char *name, int64_t rows)
+static const struct extra_tensor *look_up(const struct finder *f, const char *name)
 {
     char path[96];
     snprintf(path, sizeof path, PREFIX "%s", name);
-    const struct extra_tensor *t = engine_extra_tensor(f->engine, path);
-    if (t && (rows == 0 || t->rows == rows))
+    return engine_extra_tensor(f->engine, path);
+}
+
+/* Finds a vector (rows 0) or a matrix of the given shape. */
+static const struct extra_tensor *find_tensor(struct finder *f, const char *name, int64_t rows, int64_t cols)
+{
+    const struct extra_tensor *t = look_up(f, name);
+    if (t && t->cols == cols && (rows ? t->matrix && t->rows == rows : t->vector.data != NULL))
         return t;
-    f->missing = f->missing ? f->missing : name;
+    f->wrong = f->wrong ? f->wrong : name;
     return NULL;
 }
 
-/* Finds NAME.weight and NAME.bias of a linear layer; rows 0: any number. */
-static struct layer find_linear(struct finder *f, const char *weight, const char *bias, int64_t rows)
+/* Finds the matrix of a linear layer and its bias, unless `bias` is NULL. */
+static struct layer find_linear(struct finder *f, const char *weight, const char *bias, int64_t rows,
+                                int64_t cols)
 {
-    const struct extra_tensor *w = find_tensor(f, weight, rows), *b = bias ? find_tensor(f, bias, 1) : NULL;
-    struct layer out = {.matrix = w ? w->matrix : NULL, .rows = w ? w->rows : 0};
-    if (!out.matrix || (b && (b->cols != out.rows || !b->vector.data)))
-        f->missing = f->missing ? f->missing : weight;
-    out.bias = b ? b->vector : (struct tensor){0};
-    return out;
+    const struct extra_tensor *w = find_tensor(f, weight, rows, cols),
+                              *b = bias ? find_tensor(f, bias, 0, rows) : NULL;
+    return (struct layer){
+        .matrix = w ? w->matrix : NULL, .rows = rows, .bias = b ? b->vector : (struct tensor){0}};
 }
 
 static struct layer find_norm(struct finder *f, const char *weight, const char *bias)
 {
-    const struct extra_tensor *w = find_tensor(f, weight, 1), *b = find_tensor(f, bias, 1);
+    const struct extra_tensor *w = find_tensor(f, weight, 0, f->width),
+                              *b = find_tensor(f, bias, 0, f->width);
     return (struct layer){.scale = w ? w->vector : (struct tensor){0},
                           .bias = b ? b->vector : (struct tensor){0}};
 }
 
-#define LINEAR(name, rows) find_linear(&f, name ".weight", name ".bias", rows)
-#define NORM(name)         find_norm(&f, name ".weight", name ".bias")
+/* Returns the rows of a matrix whose number only the checkpoint determines: min to ROWS_MAX. */
+static int64_t free_rows(struct finder *f, const char *name, int64_t min)
+{
+    const struct extra_tensor *t = look_up(f, name);
+    if (t && t->rows >= min && t->rows <= ROWS_MAX)
+        return t->rows;
+    f->wrong = f->wrong ? f->wrong : name;
+    return 1;
+}
+
+#define LINEAR(name, rows, cols) find_linear(f, name ".weight", name ".bias", rows, cols)
+#define NORM(name)               find_norm(f, name ".weight", name ".bias")
+
+static void find_layers(struct finder *f, struct heads *h)
+{
+    int64_t width = f->width, inner = free_rows(f, "find.inner.weight", 1),
+            kinds = free_rows(f, "find.out.weight", ELEMENT_KINDS),
+            far = free_rows(f, "pointer.far.weight", 1);
+    *h = (struct heads){.engine = f->engine,
+                        .norm = NORM("norm"),
+                        .present = LINEAR("present", PATCH_SLOTS, width),
+                        .shift = LINEAR("shift", PATCH_SLOTS, width),
+                        .letters = find_linear(f, "letter", NULL, LETTER_COLS, width),
+                        .find_norm = NORM("find.norm"),
+                        .inner = LINEAR("find.inner", inner, width),
+                        .find = LINEAR("find.out", kinds, inner),
+                        .pointer_norm = NORM("pointer.norm"),
+                        .query = LINEAR("pointer.query", POINTER_WIDTH, width),
+                        .key = LINEAR("pointer.key", POINTER_WIDTH, width),
+                        .nothing = LINEAR("pointer.nothing", 1, width),
+                        .far = LINEAR("pointer.far", far, width),
+                        .down = find_linear(f, "pointer.down", NULL, POINTER_STEPS, far),
+                        .right = find_linear(f, "pointer.right", NULL, POINTER_STEPS, far)};
+    find_tensor(f, "block.attn.qkv.weight", 3 * width, width);
+}
 
 struct heads *heads_open(struct engine *g, struct err *e)
 {
-    struct finder f = {.engine = g};
+    struct finder f = {.engine = g, .width = engine_config(g)->vit.hidden};
     if (!engine_extra_tensor(g, PREFIX "letter"))
         return NULL;
     struct heads *h = xcalloc(1, sizeof *h);
-    *h = (struct heads){.engine = g,
-                        .norm = NORM("norm"),
-                        .present = LINEAR("present", PATCH_SLOTS),
-                        .shift = LINEAR("shift", PATCH_SLOTS),
-                        .letters = find_linear(&f, "letter", NULL, LETTER_COLS),
-                        .find_norm = NORM("find.norm"),
-                        .inner = LINEAR("find.inner", 0),
-                        .find = LINEAR("find.out", 0),
-                        .pointer_norm = NORM("pointer.norm"),
-                        .query = LINEAR("pointer.query", POINTER_WIDTH),
-                        .key = LINEAR("pointer.key", POINTER_WIDTH),
-                        .nothing = LINEAR("pointer.nothing", 1),
-                        .far = LINEAR("pointer.far", 0),
-                        .down = find_linear(&f, "pointer.down", NULL, POINTER_STEPS),
-                        .right = find_linear(&f, "pointer.right", NULL, POINTER_STEPS)};
-    if (!f.missing && h->find.rows < ELEMENT_KINDS)
-        f.missing = "find.out.weight";
-    if (!f.missing)
+    find_layers(&f, h);
+    if (!f.wrong)
         return h;
     free(h);
     err_set(e, ERR_MODEL, "model '%s': tensor '" PREFIX "%s' is missing or has the wrong shape",
-            engine_dir(g), f.missing);
+            engine_dir(g), f.wrong);
     return NULL;
 }
 

@@ -7,8 +7,8 @@
  * yet, nor the field on its right.  Attention in the vision encoder is bidirectional, so its characters
  * and pointers can correct the position that the language model gives.  These are pure functions;
  * coordinates are pixels of the encoder's input. */
-#ifndef HOLORUN_LOCATE_LOCATE_H
-#define HOLORUN_LOCATE_LOCATE_H
+#ifndef HOLORUN_POCKET_LOCATE_H
+#define HOLORUN_POCKET_LOCATE_H
 
 #include "pocket/patch_map.h"
 

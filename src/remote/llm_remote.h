@@ -1,4 +1,4 @@
-/* llm_remote.h - a language model behind an HTTP endpoint, with the interface of agent/llm.h.
+/* llm_remote.h - a language model behind an HTTP endpoint, with the interface of llm/llm.h.
  *
  * The conversation is a list of messages. A mark is a copy of that list that shares its images, so rewind,
  * fork and veto work as with a local session. Not available: tokens for verification, saving the model's

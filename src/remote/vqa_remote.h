@@ -1,4 +1,4 @@
-/* vqa_remote.h - visual questions to a model behind an HTTP endpoint (agent/vqa.h). */
+/* vqa_remote.h - visual questions to a model behind an HTTP endpoint (judge/vqa.h). */
 #ifndef HOLORUN_REMOTE_VQA_REMOTE_H
 #define HOLORUN_REMOTE_VQA_REMOTE_H
 

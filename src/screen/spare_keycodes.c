@@ -40,7 +40,8 @@ static int by_code(const void *a, const void *b)
     return x->code - y->code;
 }
 
-/* Lists the keycodes: bound ones first, then those that are free now; sorted by keycode. */
+/* Lists the keycodes, sorted. If there are more than MAX_SPARE, bound ones have priority over those that are
+ * free now. */
 static void list_codes(struct screen *s)
 {
     uint8_t codes[MAX_SPARE];

@@ -3,9 +3,9 @@
  * Only one thread computes at a time, because scratch memory, caches and the state pool have a single
  * user. There are two first-come, first-served queues:
  *
- * - exclusive use, for a prefill chunk, a checkpoint or freeing a session: scheduler_acquire(); - work
- *   that costs little more for many than for one, such as decoding a token: scheduler_submit(). The first
- *   thread of the queue computes the requests of all of them as one batch and wakes the others.
+ *   - exclusive use, for a prefill chunk, a checkpoint or freeing a session: scheduler_acquire();
+ *   - work that costs little more for many than for one, such as decoding a token: scheduler_submit(). The
+ *     first thread of the queue computes the requests of all of them as one batch and wakes the others.
  *
  * The queues alternate. Decoding therefore waits for at most one prefill chunk, and the n-th thread that
  * waits for exclusive use gets it after at most n others and n + 1 batches. Each thread sleeps on its own

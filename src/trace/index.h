@@ -1,7 +1,7 @@
 /* index.h - reads frames.idx: the hashes of each screenshot at the time of writing.
  *
- * 000003 d232ba826366beb6 640 480 46405271012876 b6c0f3bd17e4462d number, hash of size and pixels, width,
- * height, monotonic nanoseconds, hash of the file
+ *     000003 d232ba826366beb6 640 480 46405271012876 b6c0f3bd17e4462d
+ *     number, hash of size and pixels, width, height, monotonic nanoseconds, hash of the file
  *
  * Records of older versions lack the last field. Invalid lines are skipped and counted. */
 #ifndef HOLORUN_TRACE_INDEX_H

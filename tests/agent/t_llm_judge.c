@@ -116,6 +116,43 @@ static void t_told(void **state)
     dialect_free(d);
 }
 
+/* assist_ops.judge: asks the model and says yes. */
+static int say_yes(struct assist *x, const struct assist_question *q, enum assist_verdict *out, char **reason,
+                   struct err *e)
+{
+    struct generated g = {0};
+    (void)x;
+    *out = ASSIST_YES;
+    int rc = q->ask(q->arg, q->text, &g, reason, e);
+    generated_free(&g);
+    *reason = rc ? *reason : xstrdup("Seen.");
+    return rc;
+}
+
+static void t_question_first(void **state)
+{
+    (void)state;
+    static const struct assist_ops ops = {.judge = say_yes};
+    struct err e = ERR_INIT;
+    struct assist assist = {&ops};
+    struct dialect *d = dialect("holo3"); /* its syntax has images first */
+    struct llm *m = llm_script(yes, strlen(yes));
+    struct image frame;
+    assert_int_equal(image_alloc(&frame, 10, 5, NULL), 0);
+    struct llm_judge_question q = {
+        .dialect = d, .assist = &assist, .text = "Is it done?", .frames = &frame, .n = 1};
+    enum llm_verdict is;
+    char *reason;
+    if (llm_judge_ask(m, &q, &is, &reason, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(is, LLM_JUDGE_YES);
+    assert_non_null(strstr(llm_script_transcript(m), "Is it done?\n[image 10x5]"));
+    free(reason);
+    llm_free(m);
+    image_free(&frame);
+    dialect_free(d);
+}
+
 /* ---- as checks ask it ---------------------------------------------------------------------------- */
 
 struct script {
@@ -236,6 +273,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the embedded model judges what is written on a plain page", t_embedded),
     CLAIM("a reply counts by its verdict, else by its last word in capitals, else not", t_read),
     CLAIM("a judge gets the frames and the question, in which dialect marks are inert", t_told),
+    CLAIM("a model that only answers with yes or no gets the question before the frame", t_question_first),
     CLAIM("yes, no, unknown and an error are passed on", t_llm_judge),
     CLAIM("a model's verdict has the right form, is reproducible, and respects its time limit", t_model),
 };

@@ -227,6 +227,12 @@ static void t_quotes(void **state)
     assert_non_null(strstr(o.err, "holorun run \"book a flight\" --dry-run\n"));
     program_run(&x, &o, WORDS("help", "dialcts"));
     assert_non_null(strstr(o.err, "did you mean 'dialects'?"));
+    program_run(&x, &o, WORDS("merge", "a"));
+    assert_non_null(strstr(o.err, "did you mean 'qa merge'?"));
+    program_run(&x, &o, WORDS("qa", "--quiet", "merge", "a", "b"));
+    assert_non_null(strstr(o.err, "holorun qa merge [OPTION...] RESULTS..."));
+    program_run(&x, &o, WORDS("qa", "merge", "--bogus"));
+    assert_non_null(strstr(o.err, "'holorun qa merge --help' lists the options"));
     program_run(&x, &o, WORDS("wait", "--window", "("));
     assert_int_equal(o.code, ERR_USAGE);
     assert_non_null(strstr(o.err, "--window: missing closing parenthesis"));

@@ -244,6 +244,7 @@ static void t_question(void **state)
     json_t *q = json_loads(text, 0, NULL);
     assert_non_null(q);
     assert_string_equal(field_text(q, "rule"), "buttons");
+    assert_non_null(strstr(text, "\"seconds\": 5,"));
     assert_string_equal(field_text(q, "task"), "the task");
     assert_string_equal(field_text(q, "what"), "click \"the button\" at 300,300");
     assert_string_equal(field_text(json_object_get(q, "action"), "kind"), "click");

@@ -1,5 +1,5 @@
 /* model_text.c - the tokenizer and the chat template of a model directory or GGUF file, for scripts: reads one
- * JSON object a line from stdin and answers each with one on stdout (tests/scripts/real_text.py).
+ * JSON object a line from stdin and answers each with one on stdout (tests/scripts/real_texts.py).
  *
  *   {"encode": HEX, "special": BOOL}   {"ids": [...]}: of the bytes; special: added tokens are recognised
  *   {"decode": [...]}                  {"hex": HEX, "ends": [...], "passed": [...]}: the bytes of ids; after

@@ -3,7 +3,10 @@
  * folder and, from torch, the rows of a picture and the logits after a step of a task. */
 #include "check.h"
 
+#include "place.h"
+
 #include "actions/dialect.h"
+#include "base/file.h"
 #include "model/preprocess.h"
 #include "pocket/assist.h"
 #include "pocket/heads.h"
@@ -208,6 +211,59 @@ static void t_heads(void **state)
         assert_true(run_heads(names[i]) < 1e-3);
 }
 
+/* The folder of the model in `dir`, with the text `from` of the weights' header replaced by `to`. */
+static void damaged(const char *dir, const char *from, const char *to)
+{
+    static const char *const files[] = {"chat_template.jinja",      "config.json",
+                                        "generation_config.json",   "holorun.json",
+                                        "preprocessor_config.json", "special_tokens_map.json",
+                                        "tokenizer.json",           "tokenizer_config.json",
+                                        "model.safetensors"};
+    assert_int_equal(strlen(from), strlen(to));
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char *was = xasprintf(MODEL "/%s", files[i]), *is = xasprintf("%s/%s", dir, files[i]), *data;
+        size_t len;
+        assert_int_equal(file_read(was, 1 << 20, &data, &len, NULL), 0);
+        char *at = memmem(data, len, from, strlen(from));
+        if (at)
+            memcpy(at, to, strlen(to));
+        assert_int_equal(at != NULL, !strcmp(files[i], "model.safetensors"));
+        assert_int_equal(file_write(is, data, len, NULL), 0);
+        free(data), free(was), free(is);
+    }
+}
+
+static void t_damaged_heads(void **state)
+{
+    (void)state;
+#define HEAD(name, shape) "vision_model.heads." name "\":{\"dtype\":\"BF16\",\"shape\":[" shape "]"
+    static const struct {
+        const char *from, *to, *wrong;
+    } cases[] = {
+        {HEAD("find.inner.weight", "256,64"), HEAD("find.inner.weight", "64,256"), "find.inner.weight"},
+        {HEAD("find.out.weight", "26,256"), HEAD("find.out.weight", "52,128"), "find.out.weight"},
+        {HEAD("find.out.weight", "26,256"), HEAD("find.out.weight", "13,512"), "find.out.weight"},
+        {HEAD("pointer.down", "127,32"), HEAD("pointer.down", "32,127"), "pointer.down"},
+        {HEAD("pointer.key.weight", "64,64"), HEAD("pointer.key.weight", "4096 "), "pointer.key.weight"},
+        {HEAD("norm.bias", "64"), HEAD("norm.bios", "64"), "norm.bias"},
+        {HEAD("letter", "8,96,64"), HEAD("letter", "8,64,96"), "letter"},
+        {HEAD("block.norm1.bias", "64"), HEAD("block.norm1.bios", "64"), "block.norm1.bias"},
+        {HEAD("block.attn.qkv.weight", "192,64"), HEAD("black.attn.qkv.weight", "192,64"), "block."},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err e = ERR_INIT;
+        char dir[PLACE_PATH];
+        assert_non_null(mkdtemp(place_template(dir)));
+        damaged(dir, cases[i].from, cases[i].to);
+        struct engine_options o = {.dir = dir, .threads = 1};
+        struct engine *engine = engine_open(&o, &e);
+        assert_true(!engine || !heads_open(engine, &e));
+        if (e.kind != ERR_MODEL || !strstr(e.text, cases[i].wrong))
+            fail_msg("%s: %s", cases[i].wrong, e.text);
+        engine_close(engine);
+    }
+}
+
 static void t_size(void **state)
 {
     (void)state;
@@ -308,6 +364,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("bf16: the same within the rounding of activations", t_bf16),
     CLAIM("letters, kinds and what each patch points at are torch's, and kept beside the picture's rows",
           t_heads),
+    CLAIM("heads with a tensor that is missing or has another shape are refused with its name",
+          t_damaged_heads),
     CLAIM(
         "a picture is seen at its own pixels, in multiples of 32, a small one enlarged and a long one reduced",
         t_size),

@@ -337,6 +337,20 @@ static void t_earlier(void **state)
     fixture_free(m);
 }
 
+static void t_large_seed(void **state)
+{
+    (void)state;
+    struct fixture *m = fixture_new(1);
+    struct results_file f;
+    m->tests[0].seed = 9999999999999999999u;
+    char *text = fixture_report(m, "results.json", REPORT_JSON);
+    assert_int_equal(results_file_parse(text, strlen(text), "results.json", &f, NULL), 0);
+    assert_true(f.results.results[0].test->seed == 9999999999999999999u);
+    results_file_free(&f);
+    free(text);
+    fixture_free(m);
+}
+
 /* ---- files of others ----------------------------------------------------------------------------- */
 
 static void t_damaged(void **state)
@@ -374,6 +388,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("JSON has all keys in a fixed order", t_json),
     CLAIM("TAP has as many tests as its plan, whatever their texts contain", t_tap_anything),
     CLAIM("texts are cleaned of control sequences and cut between characters", t_words),
+    CLAIM("a seed above the integers of JSON is read again as it was", t_large_seed),
     CLAIM("damaged results of a shard are refused by name, and results that say little are never green",
           t_damaged),
 };

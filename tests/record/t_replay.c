@@ -361,7 +361,8 @@ static void t_nothing(void **state)
     static const char old[] = "{\"dialect\": {\"name\": \"function\"}}";
     write_file(run, "run.json", old, sizeof old - 1);
     program_run(&place, &o, WORDS("replay", run, "--verify", "--model", POCKET));
-    ONE_LINE(&o, ERR_USAGE, run, "'function', which cannot be loaded", "--dialect");
+    ONE_LINE(&o, ERR_USAGE, run, "'function', which cannot be loaded: ", "no dialect 'function'",
+             "--dialect");
     write_file(run, "run.json", "{}", 2);
     program_run(&place, &o, WORDS("replay", run, "--verify", "--model", POCKET));
     ONE_LINE(&o, ERR_USAGE, run, "has no dialect", "run.json is missing or damaged", "--dialect");

@@ -189,6 +189,9 @@ static void t_refused(void **state)
     kill_after(&x, program_start(&x, WORDS(RUN, "--dialect", endless, "--policy", policy)), runs, 1);
     program_run(&x, &o, WORDS("resume", "--runs", runs)); /* its rules are another file's */
     ONE_LINE(&o, ERR_USAGE, "used other rules", "--policy");
+    unlink(endless);
+    program_run(&x, &o, WORDS("resume", "--runs", runs, "--policy", policy));
+    ONE_LINE(&o, ERR_USAGE, "endless.json', which cannot be loaded: ", "--dialect");
     free(runs);
     runs = xvfb_place(&x, "scripted");
     assert_int_equal(file_write(script, waits, sizeof waits - 1, NULL), 0);

@@ -1,4 +1,4 @@
-/* drawn_maps.h - maps of patches (model/patch_map.h) as a tower would give them, drawn by tests: names,
+/* drawn_maps.h - maps of patches (src/pocket/patch_map.h) as a tower would give them, drawn by tests: names,
  * what they name, and elements. */
 #ifndef HOLORUN_TESTS_DRAWN_MAPS_H
 #define HOLORUN_TESTS_DRAWN_MAPS_H

@@ -23,7 +23,7 @@ WIDTH, FAR, REACH = (
     64,
     tower.TABLE - 1,
     32,
-)  # of the pointer, as in src/model/patch_map.h; numbers per distance
+)  # of the pointer, as in src/pocket/patch_map.h; numbers per distance
 
 
 class Reader(nn.Module):

@@ -88,12 +88,6 @@ static json_t *attempt_json(const struct attempt *a)
     return o;
 }
 
-/* An integer above jansson's range becomes a real number, as readers of JSON make of it. */
-static json_t *seed_json(uint64_t seed)
-{
-    return seed <= INT64_MAX ? json_integer((json_int_t)seed) : json_real((double)seed);
-}
-
 static json_t *test_json(const struct results *all, const struct result *r)
 {
     const struct test *t = r->test;
@@ -114,7 +108,7 @@ static json_t *test_json(const struct results *all, const struct result *r)
     set_text(o, "display", t->display);
     set_text(o, "program", t->start);
     set_list(o, "tags", t->tags);
-    json_object_set_new(o, "seed", seed_json(t->seed));
+    json_object_set_new(o, "seed", json_seed(t->seed));
     set_bool(o, "expect_fail", t->expect_fail);
     set_text(o, "expect", t->expect_infeasible ? "infeasible" : "done");
     set_int(o, "worker", r->worker);

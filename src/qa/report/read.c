@@ -144,7 +144,7 @@ static void read_test(const json_t *from, const char *suite, struct test *t)
                        .spec = json_text(from, "spec"),
                        .display = display ? display : "",
                        .start = json_text(from, "program"),
-                       .seed = (uint64_t)json_integer_value(json_object_get(from, "seed")),
+                       .seed = json_seed_value(json_object_get(from, "seed")),
                        .expect_fail = is_true(from, "expect_fail"),
                        .selected = true};
     const char *expect = json_text(from, "expect");

@@ -46,8 +46,8 @@ static void put_json(FILE *f, const struct suite *s)
         json_t *tags = json_array();
         for (int k = 0; t->tags[k]; k++)
             json_array_append_new(tags, json_string(t->tags[k]));
-        json_array_append_new(tests, json_pack("{s:s, s:i, s:I, s:i, s:o, s:o?, s:s}", "id", t->id, "line",
-                                               t->line, "seed", (json_int_t)t->seed, "checks", t->n_checks,
+        json_array_append_new(tests, json_pack("{s:s, s:i, s:o, s:i, s:o, s:o?, s:s}", "id", t->id, "line",
+                                               t->line, "seed", json_seed(t->seed), "checks", t->n_checks,
                                                "tags", tags, "spec", json_string(t->spec), "task", t->task));
     }
     json_t *all = json_pack("{s:o?, s:o?, s:o}", "suite", json_string(s->name), "path", json_string(s->path),
