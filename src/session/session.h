@@ -58,7 +58,7 @@ const char *engine_dir(const struct engine *g);
 const struct model_config *engine_config(const struct engine *g);
 const struct tokenizer *engine_tokenizer(const struct engine *g);
 const struct chat_template *engine_chat(const struct engine *g);
-int engine_vocab(const struct engine *g);       /* V: rows of the embedding, number of logits */
+int engine_vocab(const struct engine *g); /* V: rows of the embedding, number of logits */
 /* Returns the number of matrices whose products round activations to 8 bits. */
 int engine_rounded_matrices(const struct engine *g);
 const char *engine_isa(const struct engine *g); /* name of the backend: "avx512", "cuda", ... */

@@ -210,11 +210,14 @@ def xml_calls(d, text):
     )
     for m in re.finditer(r"<function=([^>\s]+)>(.*?)(</function>|(?=<function=)|\Z)", text, re.S):
         args = {}
-        if not m[3] and not re.search(r"</parameter>\s*\Z|<parameter=[^>]+>\n[^\n]*\n\s*(</?\w*)?\Z", m[2]):
+        if calls and not d.run_all:
+            exact = False
+            break
+        if not m[3] and not re.search(r"</parameter>\s*(</?\w*)?\Z|<parameter=[^>]+>\n[^\n]*\n\s*(</?\w*)?\Z", m[2]):
             raise Unclear("a call that is cut off")  # a value of one line is whole with its line end
         exact = exact and bool(m[3])
         for p in re.finditer(
-            r"<parameter=([^>]+)>(.*?)(</parameter>|(?=<parameter=)|(?:</par\w*)?\s*\Z)", m[2], re.S
+            r"<parameter=([^>]+)>(.*?)(</parameter>|(?=<parameter=)|(?:</?\w*)?\s*\Z)", m[2], re.S
         ):
             if p[1] in args:
                 raise Unclear("a parameter is given twice")

@@ -216,7 +216,8 @@ static void t_refusals(void **state)
         int status;
     } cases[] = {
         {"/v1/messages", "{" SAY "}", "'max_tokens' is missing", 400},
-        {"/v1/messages", "{" SAY ", \"max_tokens\": 5, \"model\": \"claude\"}", "model 'claude' not found", 404},
+        {"/v1/messages", "{" SAY ", \"max_tokens\": 5, \"model\": \"claude\"}", "model 'claude' not found",
+         404},
         {"/v1/messages",
          "{\"max_tokens\": 5, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"document\"}]}]}",
          "'document' is not supported", 400},
