@@ -4,7 +4,7 @@
     make_replies.py PROMPTS URL NAME OUT.jsonl [--minutes M] [--rounds R] [--samples S] [--shift N]
 
 PROMPTS is the output of "build/release/helpers/replies prompts".  URL is a server with the chat protocol of OpenAI that
-runs the model, as http://127.0.0.1:8080/v1 of `holorun serve -m MODEL.gguf` or of llama.cpp; $OPENAI_API_KEY is
+runs the model, as http://127.0.0.1:8717/v1 of `holorun serve -m MODEL.gguf` or of llama.cpp; $OPENAI_API_KEY is
 its token.  A conversation is the system
 text that the program sends, the task, earlier turns in the dialect's own form, and a list of the visible elements in
 place of the screenshot.  Each line of OUT is one reply; conversations that OUT has are skipped.
