@@ -149,7 +149,7 @@ static int read_syntax(const struct field *f, json_t *v, const struct syntax **t
     const char *names[32];
     struct field list = *f;
     int n = 0, word = 0;
-    for (; syntaxes[n] && n < 31; n++)
+    for (; n < 31 && syntaxes[n]; n++)
         names[n] = syntaxes[n]->name;
     names[n] = NULL;
     list.words = names;
