@@ -1,7 +1,7 @@
-/* act.c - the third part of a step: performs its actions.
+/* act.c - act, the third part of a step: performs the actions of a reply.
  *
- * Each action is printed, recorded and on disk before it is performed.  The model's mistakes go into the
- * outcome, which its next prompt tells; a lost display or a full disk ends the run.
+ * Each action is printed, recorded and synced to disk before it is performed. Mistakes of the model go into
+ * the outcome, which the next prompt reports; a lost display or a full disk ends the run.
  */
 #include "agent/private.h"
 #include "agent/record.h"
@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The tool output of an action that was done; for most the next screenshot says enough. */
+/* Returns the tool output of a performed action, "" for most kinds: the next screenshot shows their
+ * effect. */
 static const char *result_of(const struct action *action)
 {
     if (action->kind == ACT_PLAN)
@@ -29,8 +30,9 @@ int agent_place(const struct agent *a, struct view_transform *out, struct err *e
     return 0;
 }
 
-/* The view may have moved since the screenshot, and its content with it.  When its size has changed too, the
- * target can be anywhere: *lost, and outcome.result says so. */
+/* Updates step.place, because the view and its content may have moved since the screenshot. If the size of
+ * the view has changed too, a target can be anywhere: sets *lost for an action with a target and explains it
+ * in outcome.result. Returns -1 with e. */
 static int follow_view(struct agent *a, const struct action *action, bool *lost, struct err *e)
 {
     struct view_transform now;
@@ -46,14 +48,14 @@ static int follow_view(struct agent *a, const struct action *action, bool *lost,
     return 0;
 }
 
-/* Returns whether the model reads messages.  A model that was trained on fixed words only would copy other
- * words into its next action. */
+/* Returns whether the model reads messages. A model trained on a fixed vocabulary would copy other words
+ * into its next action. */
 static bool reads_messages(const struct dialect *d)
 {
     return strstr(d->tool_error, "{message}") != NULL;
 }
 
-/* The step has failed, and the next prompt says why. */
+/* Marks the step as failed; the next prompt gives the reason `why`. */
 static void fail_step(struct agent *a, const char *why)
 {
     progress_trouble(a->o->progress, why);
@@ -61,7 +63,8 @@ static void fail_step(struct agent *a, const char *why)
     a->outcome.failed = true;
 }
 
-/* A person has looked, and need not for the rest of the step; the server is told with the next turn. */
+/* Lifts the provider's safety check for the rest of the step, because a user has approved the action; the
+ * server learns this with the next turn. */
 static void let_check_pass(struct agent *a)
 {
     gate_set_check(a->o->gate, NULL);
@@ -70,8 +73,8 @@ static void let_check_pass(struct agent *a)
         a->o->llm->ops->checks_passed(a->o->llm);
 }
 
-/* Whether the rules, or a person they ask, let the action pass.  The clock of the run stands still
- * meanwhile. */
+/* Sets *pass to whether the rules, or the user that they ask, allow the action. The run's clock is paused
+ * meanwhile. Returns -1 with e if recording or the gate fails. */
 static int pass_gate(struct agent *a, int index, bool *pass, struct err *e)
 {
     struct gate_ruling ruling;
@@ -85,7 +88,7 @@ static int pass_gate(struct agent *a, int index, bool *pass, struct err *e)
     a->run.paused_ns += (int64_t)(ruling.ms * 1e6);
     if (!ruling.who || !strcmp(ruling.who, "unattended") || !strcmp(ruling.who, "nobody"))
         a->run.paused_seen_ns +=
-            (int64_t)(ruling.ms * 1e6); /* what came meanwhile is no answer of a person's */
+            (int64_t)(ruling.ms * 1e6); /* no user was asked: input since then is not an answer */
     *pass = rc == 0 && ruling.pass;
     const char *error = *pass ? NULL : rc ? e->text : ruling.told;
     if (record_ruling(a->o->trace, a->step.number, index, &ruling, *pass, error, rc ? NULL : e) || rc)
@@ -99,7 +102,7 @@ static int pass_gate(struct agent *a, int index, bool *pass, struct err *e)
     return 0;
 }
 
-/* error: NULL when the action was done; done: NULL when nothing was tried. */
+/* Records the result of an action. error: NULL if it was performed; done: NULL if it was not attempted. */
 static int record_exec(struct agent *a, int index, const char *error, const struct exec_result *done,
                        struct err *e)
 {
@@ -121,7 +124,7 @@ static int record_exec(struct agent *a, int index, const char *error, const stru
     return trace_end(t, e);
 }
 
-/* Adds the action to the list by which the run is judged.  failed: why it was not done. */
+/* Adds the action to the list by which the run is judged. failed: reason for not performing it, or NULL. */
 static void list_deed(struct agent *a, const struct action *action, enum action_fault fault, bool stale,
                       const char *failed)
 {
@@ -131,7 +134,8 @@ static void list_deed(struct agent *a, const struct action *action, enum action_
         agent_deed_failed(a, action, fault, failed);
 }
 
-/* Performs one recorded action; -1 only for what the model cannot be told of. */
+/* Performs one recorded action. Returns -1 with e only for errors that end the run; the model reads all
+ * others. */
 static int perform(struct agent *a, int index, struct err *e)
 {
     const struct agent_options *o = a->o;
@@ -142,7 +146,7 @@ static int perform(struct agent *a, int index, struct err *e)
     bool pass, lost, stale = false;
     if (follow_view(a, action, &lost, e))
         return -1;
-    if (lost || !agent_affords(a, action)) { /* outcome.result says why */
+    if (lost || !agent_affords(a, action)) { /* outcome.result gives the reason */
         progress_trouble(o->progress, a->outcome.result);
         a->outcome.failed = true;
         agent_deed(a, action, lost ? DEED_INTERRUPTED : DEED_FAILED, a->outcome.result);
@@ -186,7 +190,7 @@ static int perform(struct agent *a, int index, struct err *e)
     return 0;
 }
 
-/* Ends the run with its answer, unless a validator rejects it and the model may try again. */
+/* Ends the run with its answer, unless a validator rejects the answer and the model may try again. */
 static int finish(struct agent *a, const struct action *last, struct err *e)
 {
     const struct validator *v = a->o->validator;
@@ -207,7 +211,8 @@ static int finish(struct agent *a, const struct action *last, struct err *e)
     return claims ? agent_conclude(a, last, asked, e) : 0;
 }
 
-/* The actions of the step, up to the first that fails or ends the run. */
+/* Performs the actions of the step, up to the first that fails or ends the run. Appends their canonical form
+ * to `signature`. Returns -1 with e. */
 static int perform_all(struct agent *a, struct buf *signature, struct err *e)
 {
     for (int i = 0; i < a->reply.step.nactions && !a->outcome.failed; i++) {
@@ -216,7 +221,7 @@ static int perform_all(struct agent *a, struct buf *signature, struct err *e)
             return -1;
         if (action_ends_run(action->kind))
             return finish(a, action, e);
-        if (a->step.budget != AGENT_RUNNING) /* only an answer was asked for */
+        if (a->step.budget != AGENT_RUNNING) /* a budget is used up: the run requested only an answer */
             return 0;
         a->outcome.expects_change |= action_is(action->kind, ACTION_CHANGES);
         if (perform(a, i, e))
@@ -225,7 +230,7 @@ static int perform_all(struct agent *a, struct buf *signature, struct err *e)
     return 0;
 }
 
-/* A step that a person refused is no mistake of the model, and repeats nothing. */
+/* Ends a step that the user refused. It counts neither as an error of the model nor as a repetition. */
 static int refuse(struct agent *a, struct err *e)
 {
     agent_set_text(&a->outcome.result,
@@ -241,7 +246,7 @@ static int refuse(struct agent *a, struct err *e)
     return trace_sync(a->o->trace, e);
 }
 
-/* Tells the model what was done in place of what it said. */
+/* Reports to the model the actions that were performed instead of its own. */
 static void tell_edit(struct agent *a)
 {
     char *what = actions_describe(a->reply.step.actions, a->reply.step.nactions);
@@ -251,7 +256,7 @@ static void tell_edit(struct agent *a)
     free(what);
 }
 
-/* Counts repetitions of the same actions in a row; a stale step does not count. */
+/* Counts repetitions of the same actions in sequence; a stale step does not count. */
 static void note_signature(struct agent *a, struct buf *signature)
 {
     bool same = a->outcome.signature && !strcmp(a->outcome.signature, signature->data);
@@ -277,7 +282,7 @@ int agent_act(struct agent *a, struct err *e)
     if (a->step.veto)
         return refuse(a, e);
     buf_init(&signature, AGENT_TEXT_MAX);
-    if (a->reply.fault != FAULT_NONE) { /* a step with a mistake */
+    if (a->reply.fault != FAULT_NONE) { /* the reply contains a mistake */
         agent_set_text(&a->outcome.result, xstrdup(a->reply.why.text));
         a->outcome.failed = true;
         agent_deed_mistaken(a);
@@ -291,12 +296,12 @@ int agent_act(struct agent *a, struct err *e)
         tell_edit(a);
     if (!a->outcome.is_stale)
         a->outcome.stale = 0;
-    if (!screen_user_input(a->o->screen) && !a->outcome.is_stale) /* interruptions do not count */
+    if (!screen_user_input(a->o->screen) && !a->outcome.is_stale) /* interruptions do not count as errors */
         a->outcome.errors = a->outcome.failed ? a->outcome.errors + 1 : 0;
-    if (a->step.budget != AGENT_RUNNING) /* that was the last turn */
+    if (a->step.budget != AGENT_RUNNING) /* this was the last turn */
         a->r->status = a->step.budget;
     else if (a->o->max_errors && a->outcome.errors >= a->o->max_errors && a->run.exceeded == AGENT_RUNNING &&
-             agent_seconds(a) < a->o->max_seconds) /* running out of time is no mistake */
+             agent_seconds(a) < a->o->max_seconds) /* running out of time is not an error of the model */
         a->r->status = AGENT_ERRORS;
     note_signature(a, &signature);
     return rc;

@@ -1,14 +1,14 @@
-/* agent.c - the loop; see agent.h.
+/* agent.c - the main loop of a run; see agent.h.
  *
- *     while the run goes on:  observe -> think -> act -> record
+ *     until the run ends:  observe -> think -> act -> record
  *
- * observe  waits until the screen is still, captures it, judges what the last action changed
+ * observe  waits until the screen is still, captures it, judges the effect of the last action
  * think    shows the screenshot to the model and samples until a reply can be parsed
  * act      records each action, syncs, performs it
- * record   prints, adds up, syncs
+ * record   prints, adds up totals, syncs
  *
- * Each returns -1 when the run breaks off; a run that ends normally sets result->status.  outcome.lead
- * collects what the next prompt tells the model about the step.
+ * Each part returns -1 if the run breaks off; a run that ends normally sets result->status. outcome.lead
+ * collects the report about the step for the next prompt.
  */
 #include "agent/private.h"
 #include "llm/assist.h"
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HELD_STEPS = 10 }; /* keys left down are released every so many steps */
+enum { HELD_STEPS = 10 }; /* keys left down are released after every 10th step */
 
 const char *agent_status_name(enum agent_status s)
 {
@@ -41,7 +41,7 @@ int agent_exit_code(enum agent_status s, const struct err *e)
     if (s != AGENT_FAILED || !e->kind)
         return status_row(s)->exit;
     return e->kind == ERR_FAILED ? ERR_MODEL
-                                 : (int)e->kind; /* only the model may say that it cannot be done */
+                                 : (int)e->kind; /* the exit code of "infeasible" is reserved for the model */
 }
 
 double agent_seconds(const struct agent *a)
@@ -66,7 +66,7 @@ static void add_server(struct agent_server *to, const struct agent_server *s)
     to->currency = s->currency ? s->currency : to->currency;
 }
 
-/* Totals of the run; a step that broke off counts as far as it went. */
+/* Adds the step to the totals of the run; an aborted step counts as far as it got. */
 static void add_totals(struct agent *a)
 {
     struct agent_result *r = a->r;
@@ -96,7 +96,7 @@ static int end_step(struct agent *a, struct err *e)
     progress_times(a->o->progress, s->ms, &tokens);
     if (s->server.counted)
         progress_server(a->o->progress, &s->server);
-    if (s->number % HELD_STEPS == 0) { /* a key that the model pressed and forgot */
+    if (s->number % HELD_STEPS == 0) { /* keys that the model pressed and never released */
         screen_release_all(a->o->screen);
         if (a->o->gate)
             gate_keys_released(a->o->gate);
@@ -110,23 +110,23 @@ static int parts_of_step(struct agent *a, struct err *e)
 {
     if (a->run.rewind_to ? agent_rewind(a, e) : agent_observe(a, e))
         return -1;
-    if (a->r->status != AGENT_RUNNING) /* the new screenshot showed a loop */
+    if (a->r->status != AGENT_RUNNING) /* the new screenshot revealed a loop */
         return 0;
     agent_validate_see(a);
     if (a->o->overseer)
         agent_history_begin(a);
     if (agent_think(a, e))
         return -1;
-    if (a->run.rewind_to) /* this step is left for an earlier one */
+    if (a->run.rewind_to) /* this step is abandoned for an earlier one */
         return trace_sync(a->o->trace, e);
-    if (a->r->status == AGENT_RUNNING && agent_act(a, e)) /* else out of time */
+    if (a->r->status == AGENT_RUNNING && agent_act(a, e)) /* otherwise out of time */
         return -1;
     return end_step(a, e);
 }
 
 static void begin_step(struct agent *a, int number, enum agent_status budget)
 {
-    struct image frame = a->step.frame; /* its memory is used again */
+    struct image frame = a->step.frame; /* reuses its memory */
     image_free(&a->step.decided_on);
     free(a->step.veto);
     agent_reply_free(&a->reply);
@@ -249,7 +249,7 @@ int agent_run(const struct agent_options *o, struct agent_result *r, struct err 
     *r = (struct agent_result){.status = AGENT_RUNNING};
     agent_set_task(&a, o->task);
     char *system = o->resume ? xstrdup(o->resume->system) : prompt_system(o->dialect, &vars, e);
-    /* A resumed run's text names its secrets already. */
+    /* The text of a resumed run already contains the names of its secrets. */
     if (system && !o->resume && !ASSIST(o->assist, read_task))
         agent_set_text(&system, prompt_secrets(system, o->secrets));
     int rc = -1;

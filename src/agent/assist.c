@@ -1,4 +1,4 @@
-/* assist.c - the loop's side of assist.h: the view of a step, resampling, and the record. */
+/* assist.c - the loop's implementation of assist.h: view of a step, resampling, and recording. */
 #include "llm/assist.h"
 #include "agent/private.h"
 
@@ -8,9 +8,9 @@
 #include <string.h>
 
 struct assisted {            /* one call of an assist */
-    struct assist_step step; /* its arg is this */
+    struct assist_step step; /* step.arg points to this struct */
     struct agent *a;
-    int64_t start, noted; /* clock_ns() of the call, and of its last note or else the call */
+    int64_t start, noted; /* clock_ns() of the call; of its last note, or else of the call */
 };
 
 void assist_free(struct assist *x)
@@ -105,7 +105,7 @@ static int search(struct assist_step *s, enum slot_kind kind, const char *const 
 
 /* ---- calls --------------------------------------------------------------------------------------------- */
 
-/* The caller frees step.earlier. */
+/* Fills *x with the view of the current step; the caller frees x->step.earlier. */
 static void begin(struct assisted *x, struct agent *a)
 {
     int first = a->run.turns_before, n = context_turns(a->run.context) - 1 - first;

@@ -1,8 +1,8 @@
-/* budget.c - the budgets of a run, and which of them ended it.
+/* budget.c - checks the budgets of a run and names the one that ended it.
  *
- * Steps, time and tokens are checked between steps.  Characters and actions a minute are checked before each
- * action, and one that would exceed them is not done.  Either way the next turn, if an answer is wanted, asks
- * for it and is the last.
+ * Steps, time and tokens are checked between steps. Typed characters and actions per minute are checked
+ * before each action, and an action that would exceed them is not performed. In both cases the next turn is
+ * the last: it requests the answer, if one is required.
  */
 #include "agent/private.h"
 
@@ -26,7 +26,8 @@ enum agent_status agent_budget(const struct agent *a)
     return AGENT_RUNNING;
 }
 
-/* The slot of the next action, which holds the time of the oldest of the last max_rate. */
+/* Returns the ring entry for the next action; it holds the time of the oldest of the last max_rate
+ * actions. */
 static int64_t *ring_slot(const struct agent *a)
 {
     return &a->run.acted_at[a->r->acted % a->o->max_rate];

@@ -1,8 +1,8 @@
-/* conclude.c - keeps the list of actions (deeds.h) and decides about the status of a run that ends with an
- * answer.
+/* conclude.c - keeps the list of actions (deeds.h) and sets the status of a run that ends with an answer.
  *
- * An answer is a claim.  The run has ended well only if something else confirms it: the last action that
- * should change the screen did so, a validator accepts it, or the task is a question and has an answer.
+ * An answer is a claim. The run is a success only if something else confirms the claim: the last action that
+ * should change the screen did so, a validator accepts the answer, or the task is a question and has an
+ * answer.
  */
 #include "agent/private.h"
 
@@ -62,7 +62,7 @@ void agent_deed_vetoed(struct agent *a)
         agent_deed(a, &a->reply.step.actions[0], DEED_REFUSED, declined);
 }
 
-/* Returns whether another program than in the screenshot is in front. */
+/* Returns whether the active window belongs to another program than in the screenshot. */
 static bool other_program(const struct agent *a)
 {
     char title[8], class[sizeof a->step.window.class];
@@ -94,7 +94,8 @@ void agent_deed_mistaken(struct agent *a)
                   a->reply.why.text);
 }
 
-/* Returns whether all actions of a step typed text without Enter, which opens no other program's window. */
+/* Returns whether all actions of a step typed text without Enter, which opens no window of another
+ * program. */
 static bool only_typed(const struct deeds *d, int step)
 {
     int n = 0;
@@ -124,7 +125,8 @@ void agent_deeds_judge(struct agent *a, int step, bool changed)
     }
 }
 
-/* Looks at the screen after actions of the reply that also ends the run. */
+/* Captures the screen after actions of the reply that also ends the run, and judges them. Returns -1 with
+ * e. */
 static int look_once_more(struct agent *a, struct err *e)
 {
     const struct agent_options *o = a->o;
@@ -159,7 +161,7 @@ static bool is_confirmed(const struct agent *a, const struct deed *last, const c
     return last->end == DEED_CHANGED || (last->end == DEED_DONE && deeds_had_effect(&a->run.deeds));
 }
 
-/* Returns why the last action was not done, owned by the caller. */
+/* Returns the reason why the last action was not performed; the caller frees it. */
 static char *not_done(const struct deed *d)
 {
     if (d->why && !strcmp(d->why, declined))
@@ -168,7 +170,8 @@ static char *not_done(const struct deed *d)
                      d->why ? d->why : "");
 }
 
-/* Ends the run with this status; text, which is taken over, stands in place of the model's answer. */
+/* Ends the run with this status. text: replaces the model's answer, NULL keeps the answer; ownership is
+ * taken. */
 static void end_with(struct agent *a, enum agent_status status, char *text)
 {
     struct agent_result *r = a->r;

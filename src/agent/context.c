@@ -1,10 +1,10 @@
-/* context.c - see context.h.
+/* context.c - the conversation and its rewind points; see context.h.
  *
- * A mark costs memory (a checkpoint of the recurrent state), so there are few: one before the reply that
- * is being generated, and one before each turn whose screenshot may be evicted.  Sawtooth needs only the
- * oldest of these, strict one for each screenshot in view.
+ * A mark costs memory (a checkpoint of the recurrent state), so few are kept: one before the reply that is
+ * being generated, and one before each turn whose screenshot may be evicted. Sawtooth needs only the oldest
+ * of these, strict one for each screenshot in view.
  *
- * Rewinding to a turn needs the mark before its reply, and the marks for evictions as they were then.  Turns
+ * Rewinding to a turn needs the mark before its reply, and the marks for evictions as they were then. Turns
  * share these marks.
  */
 #include "agent/context.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM_TURNS = 4 }; /* memory is kept free for so many more turns of average length */
+enum { ROOM_TURNS = 4 }; /* memory kept free, in turns of average length */
 
 struct shared_mark { /* reference counted */
     struct llm_mark *mark;
@@ -23,7 +23,7 @@ struct shared_mark { /* reference counted */
 
 struct rewind_point { /* restores the state in which a turn had no reply yet */
     struct shared_mark *before_reply;
-    struct shared_mark **before; /* [n] before each turn, from the first in view to this one: for evictions */
+    struct shared_mark **before; /* [n] marks for evictions: before each turn in view, up to this one */
     int n;
 };
 
@@ -33,8 +33,8 @@ struct turn {
     bool shown;                 /* the screenshot is in view */
     struct shared_mark *mark;   /* before this turn, or NULL */
     char *reply;                /* NULL until accepted */
-    int first;                  /* the first turn in view when this one was observed */
-    uint64_t rng;               /* state of the random numbers then */
+    int first;                  /* first turn in view when this one was observed */
+    uint64_t rng;               /* random number state at that time */
     struct rewind_point *point; /* or NULL */
 };
 
@@ -47,10 +47,10 @@ struct context {
     struct turn *turns;
     int n, cap;
     char *system;
-    int max_points; /* rewind points, of the last turns */
+    int max_points; /* number of last turns with rewind points */
     struct shared_mark *before_reply;
     bool replied;    /* a reply follows before_reply and is not accepted yet */
-    int64_t carried; /* prefilled since the last observe (system text, a reply): counts for the next one */
+    int64_t carried; /* tokens prefilled since the last observe (system text, a reply): part of the next */
 };
 
 struct context *context_new(struct llm *m, const struct dialect *d, enum window_policy window, int max_images,
@@ -115,7 +115,8 @@ static bool drop_oldest_point(struct context *c)
     return false;
 }
 
-/* When memory is full, the oldest rewind point is dropped. */
+/* Returns a new mark of the current state with one user. Drops the oldest rewind points while memory is
+ * full. Returns NULL with e. */
 static struct shared_mark *mark_here(struct context *c, struct err *e)
 {
     struct err full = ERR_INIT;
@@ -131,7 +132,8 @@ static struct shared_mark *mark_here(struct context *c, struct err *e)
     return h;
 }
 
-/* Makes a rewind point of the last turn, and drops the oldest. */
+/* Creates a rewind point of the last turn and drops the oldest ones beyond max_points or if memory is
+ * short. */
 static void save_point(struct context *c)
 {
     struct turn *t = &c->turns[c->n - 1];
@@ -146,7 +148,7 @@ static void save_point(struct context *c)
         drop_point(c, &c->turns[c->n - 1 - c->max_points]);
     const struct session *s = llm_session(c->llm);
     while (s && !session_fits(s, ROOM_TURNS * session_length(s) / c->n) && drop_oldest_point(c))
-        ; /* memory for coming turns matters more than rewind points */
+        ; /* memory for the next turns takes precedence over rewind points */
 }
 
 static void free_turn(struct context *c, struct turn *t)
@@ -203,7 +205,7 @@ static int oldest_in_view(const struct context *c)
     return i;
 }
 
-/* Appends one turn: the user's part, and the reply when there is one. */
+/* Appends one turn: the user's part, and the reply if there is one. Returns -1 with e. */
 static int append_turn(struct context *c, struct turn *t, const struct image *im, struct err *e)
 {
     const struct dialect *d = c->dialect;
@@ -218,8 +220,8 @@ static int append_turn(struct context *c, struct turn *t, const struct image *im
     return t->reply ? c->ops->reply(c->llm, t->reply, e) : 0;
 }
 
-/* Rewinds to a mark before `turn`.  While later turns have rewind points the conversation continues in a
- * branch, if there is memory for one; else those points are dropped. */
+/* Rewinds to a mark before `turn`. If later turns have rewind points, the conversation continues in a
+ * branch, provided that memory suffices; otherwise those points are dropped. Returns -1 with e. */
 static int rewind_before(struct context *c, const struct shared_mark *mark, int turn, struct err *e)
 {
     bool pinned = false;
@@ -233,8 +235,8 @@ static int rewind_before(struct context *c, const struct shared_mark *mark, int 
     return c->ops->rewind(c->llm, mark->mark, e);
 }
 
-/* Evicts old screenshots to make room for one more: rewinds to before the oldest and appends the turns
- * after it again, with placeholders.  *reused: tokens before that point. */
+/* Evicts old screenshots to free space for a new one: rewinds to before the oldest and appends the turns
+ * after it again, with placeholders. *reused: number of tokens before that point. Returns -1 with e. */
 static int evict_screenshots(struct context *c, int64_t *reused, struct err *e)
 {
     int first = oldest_in_view(c);
@@ -266,7 +268,7 @@ static struct turn *add_turn(struct context *c, const char *lead)
     return t;
 }
 
-/* The last turn is ready for its reply. */
+/* Marks the state before the reply of the last turn, and saves its rewind point. Returns -1 with e. */
 static int await_reply(struct context *c, struct err *e)
 {
     if (!(c->before_reply = mark_here(c, e)))
@@ -362,7 +364,7 @@ int context_accept(struct context *c, const char *text, bool as_said, struct err
 
 /* ---- rewinding ------------------------------------------------------------------------------- */
 
-/* Restores which screenshots were in view when `turn` had been observed; the session is unchanged. */
+/* Restores the set of screenshots in view when `turn` had been observed; the session is unchanged. */
 static int restore_view(struct context *c, int turn, context_image *image, void *arg, struct err *e)
 {
     bool wanted = c->window == WINDOW_STRICT && c->max_images > 1; /* evictions prefill them again */
@@ -392,7 +394,7 @@ static int rewind_to_point(struct context *c, int turn, struct err *e)
     return 0;
 }
 
-/* Appends turn i again; a screenshot that is no longer in memory comes from image(). */
+/* Appends turn i again; image() loads a screenshot that is no longer in memory. */
 static int append_again(struct context *c, int i, context_image *image, void *arg, struct err *e)
 {
     struct turn *t = &c->turns[i];

@@ -1,4 +1,4 @@
-/* deeds.c - see deeds.h. */
+/* deeds.c - the actions of a run and their results, as a list, a line and JSON; see deeds.h. */
 #include "agent/deeds.h"
 
 #include "base/json.h"
@@ -36,8 +36,8 @@ void deeds_free(struct deeds *d)
     *d = (struct deeds){0};
 }
 
-/* Returns whether an action of this kind is meant to change the screen, and does not just look elsewhere on
- * it as scrolling does. */
+/* Returns whether actions of this kind should change the screen itself, not only the visible part as
+ * scrolling does. */
 static bool commits(enum action_kind k)
 {
     return action_is(k, ACTION_CHANGES) && !action_is(k, ACTION_LOOKS);
@@ -96,7 +96,7 @@ static bool is_confirmed(const struct deed *d)
     return d->end == DEED_CHANGED || d->end == DEED_DONE;
 }
 
-/* Names an action within the line; the last one's end follows at the end of the line. */
+/* Writes one action of the line; the result of the last action follows at the end of the line. */
 static void put_deed(struct buf *b, const struct deed *d, bool last)
 {
     static const char *const short_ends[] = {[DEED_OPEN] = "not looked at",

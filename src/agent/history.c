@@ -1,8 +1,8 @@
-/* history.c - the steps before the one at hand, and rewinding to one of them.
+/* history.c - the steps before the current one, and rewinding to one of them.
  *
- * A step can be rewound to as long as its turn is part of the conversation.  context_rewind() rewinds the
- * conversation, the saved outcome restores the loop's counters and texts, and the screen comes bit for bit
- * from the record.  What follows is a new step with a number of its own.
+ * The run can rewind to a step as long as its turn is part of the conversation. context_rewind() rewinds the
+ * conversation, the saved outcome restores the loop's counters and texts, and the screen is loaded bit for
+ * bit from the record. The run then continues with a new step and a new number.
  */
 #include "agent/private.h"
 
@@ -35,7 +35,7 @@ void agent_outcome_free(struct agent_outcome *o)
     *o = (struct agent_outcome){0};
 }
 
-/* Takes both over. */
+/* Appends a step; takes ownership of the contents of both structs. */
 static void history_add(struct history *h, const struct history_step *step, const struct agent_saved *saved)
 {
     if (h->n == h->cap) {
@@ -55,7 +55,7 @@ int history_find(const struct history *h, int number)
     return -1;
 }
 
-/* Steps from this turn on are no longer part of the conversation. */
+/* Marks the steps from this turn onwards as no longer part of the conversation. */
 static void history_leave(struct history *h, int turn)
 {
     for (int i = 0; i < h->n; i++) {
@@ -147,7 +147,7 @@ static int load_frame(const struct agent *a, int number, struct image *out, stru
     return rc;
 }
 
-/* The screenshot of a turn that is part of the conversation. */
+/* Loads the screenshot of a turn that is part of the conversation; a context_image. */
 static int frame_of_turn(void *arg, int turn, struct image *out, struct err *e)
 {
     const struct agent *a = arg;

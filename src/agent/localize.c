@@ -1,9 +1,9 @@
-/* localize.c - corrects the positions of the elements that a reply names: with the model's assist (assist.h),
- * or by asking a second model, the localizer.
+/* localize.c - corrects the positions of the elements that a reply names: with the model's assist
+ * (assist.h), or with a second model, the localizer.
  *
- * A localizer is for models that name elements well but point badly.  It gets the dialect's grounding
- * question, sampled greedily; its point replaces the one in the reply.  If it does not find the element, the
- * model gets a message.
+ * A localizer is for models that name elements well but locate them badly. It reads the dialect's grounding
+ * question and is sampled greedily; its point replaces the one in the reply. If it does not find the
+ * element, the model gets a message.
  */
 #include "agent/private.h"
 #include "llm/assist.h"
@@ -44,7 +44,7 @@ static int ask_localizer(struct agent *a, const char *element, struct generated 
     return rc;
 }
 
-/* is: the action with its new position; NULL: the element was not found. */
+/* Records a localization. is: the action with its new position; NULL: the element was not found. */
 static int record_localized(struct agent *a, int index, const struct action *was, const struct action *is,
                             double ms, struct err *e)
 {
@@ -87,8 +87,8 @@ static int localize(struct agent *a, int index, struct err *e)
     return record_localized(a, index, &was, found ? action : NULL, ms, e);
 }
 
-/* Refuses a place in the padding of the view with a message to the model.  A recorded screen has all of its
- * pixels. */
+/* Rejects a position in the padding of the view with a message to the model. A recorded screen is complete,
+ * so its positions are not checked. */
 static void refuse_hidden_places(struct agent *a)
 {
     for (int i = 0; !a->step.from && a->reply.fault == FAULT_NONE && i < a->reply.step.nactions; i++) {

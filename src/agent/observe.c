@@ -1,5 +1,6 @@
-/* observe.c - the first part of a step: waits until the screen is still, captures it, and tells the model the
- * result of the last step.  Whether an action had an effect is judged from the screens before and after it.
+/* observe.c - observe, the first part of a step: waits until the screen is still, captures it, and reports
+ * the result of the last step to the model. The effect of an action is judged from the screens before and
+ * after it.
  */
 #include "agent/private.h"
 
@@ -12,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPEATS_TOLD = 3 }; /* same action, same screen: the model is told */
+enum { REPEATS_TOLD = 3 }; /* repetitions without effect until the model is informed */
 
-/* A person who uses the display comes first: from the first key, button or motion of a person on, no
- * more input is sent, an action that has begun is broken off, and the model is told.  Before the next
- * screenshot the run waits until the person is quiet. */
+/* Waits until a user of the display is quiet, and records the pause. From the first key, button or motion of
+ * a user, no more input is sent, a started action is aborted, and the model is informed; the next screenshot
+ * waits for human_quiet_ms of quiet. Returns -1 with e. */
 static int wait_for_human(struct agent *a, struct err *e)
 {
     const struct agent_options *o = a->o;
@@ -45,7 +46,8 @@ int agent_ignore_answers(struct agent *a, struct err *e)
     return screen_wait_for_user(a->o->screen, 0, e);
 }
 
-/* Tells the model which actions of its last reply were not executed (see calls.h). */
+/* Adds the actions of the last reply that were not performed (see calls.h) to the result that the model
+ * reads. */
 static void tell_dropped(struct agent *a)
 {
     const char *dropped = a->outcome.dropped;
@@ -118,7 +120,7 @@ int agent_record_observation(struct agent *a, const struct settled *settled, str
     trace_int(t, "frame", a->step.frame_number);
     trace_hash(t, "hash", h);
     if (a->step.from)
-        trace_int(t, "from", a->step.from); /* a recorded screen, not the present one */
+        trace_int(t, "from", a->step.from); /* a recorded screen, not the current one */
     trace_number(t, "settle_ms", settled->ms);
     trace_text(t, "settle_why", settled->why);
     trace_number(t, "capture_ms", a->step.ms[PHASE_SEE]);
@@ -142,17 +144,18 @@ int agent_record_prompt(struct agent *a, struct err *e)
     return trace_end(t, e);
 }
 
-/* Settling must not outlast the time budget, except before the final answer. */
+/* Limits settling to the remaining time budget, except before the final answer. */
 static struct settle settle_within_budget(const struct agent *a)
 {
     struct settle p = a->o->settle;
     double left = fmax(1, 1000 * (a->o->max_seconds - agent_seconds(a)));
-    if (a->step.budget == AGENT_RUNNING && left < (p.max_ms > 0 ? p.max_ms : 3000)) /* the default */
+    if (a->step.budget == AGENT_RUNNING &&
+        left < (p.max_ms > 0 ? p.max_ms : 3000)) /* the default of max_ms */
         p.max_ms = left;
     return p;
 }
 
-/* Tells the person once that the model sees this picture scaled down. */
+/* Warns the user once that the model reads this screenshot scaled down. */
 static void tell_large(struct agent *a)
 {
     const struct image *im = &a->step.frame;

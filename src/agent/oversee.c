@@ -1,8 +1,8 @@
-/* oversee.c - between think and act: shows the reply at hand to the overseer and does what it decides;
- * see overseer.h.
+/* oversee.c - between think and act: shows the current reply to the overseer and follows its decision; see
+ * overseer.h.
  *
- * After a fork there are several replies.  a->reply is the one at hand, the others are saved; taking one
- * exchanges the two.
+ * After a fork there are several replies. a->reply is the current one, the others are saved; taking another
+ * reply exchanges the two.
  */
 #include "agent/private.h"
 
@@ -16,19 +16,19 @@
 #include <string.h>
 
 enum { REPLIES = OVERSEER_FORKS + 1 };
-/* For another reply where the dialect samples greedily, which would only repeat the first. */
+/* Temperature of another reply if the dialect samples greedily, which would only repeat the first. */
 static const float fork_temperature = 0.7f;
 
-struct review { /* one step, shown to the overseer */
+struct review { /* review of one step by the overseer */
     struct agent *a;
-    struct agent_reply saved[REPLIES]; /* those that are not at hand */
-    int n, taken;                      /* replies to choose from, 0: only the one at hand; its index */
+    struct agent_reply saved[REPLIES]; /* all replies but the current one */
+    int n, taken; /* number of replies to choose from, 0: only the current one; its index */
     bool moved;
     double moved_on;
     char rule[160], where[320];
-    bool asks;          /* ... and the rule asks: `where` is what the first such action would touch */
-    bool changed;       /* what a person approved has changed since it was shown */
-    struct image shown; /* the screen that is shown instead of the step's frame; empty: that one */
+    bool asks;          /* the rule asks: `where` is the window of the first such action */
+    bool changed;       /* an approved area has changed since it was shown */
+    struct image shown; /* screen shown instead of the frame; empty: the frame */
 };
 
 static const char *verdict_name(enum verdict v)
@@ -59,7 +59,7 @@ static void free_replies(struct review *s)
     s->n = s->taken = 0;
 }
 
-/* One more reply, with other random numbers, at the dialect's temperature.  -1 with e. */
+/* Samples one more reply, with other random numbers, at the dialect's temperature. Returns -1 with e. */
 static int resample(struct review *s, struct err *e)
 {
     struct agent *a = s->a;
@@ -69,9 +69,10 @@ static int resample(struct review *s, struct err *e)
     return got == ATTEMPT_FAILED || (got == ATTEMPT_UNREADABLE && agent_record_unreadable(a, e)) ? -1 : 0;
 }
 
-/* ---- what is shown --------------------------------------------------------------------------- */
+/* ---- contents of a proposal --------------------------------------------------------------------- */
 
-/* The least probability among the tokens sampled inside a slot, and their product; -1: none was sampled. */
+/* Returns the lowest probability of the tokens sampled inside a slot, and their product in *product. Returns
+ * -1 if no token was sampled. */
 static double slot_confidence(const struct generated *g, const struct slot *slot, double *product)
 {
     double least = -1;
@@ -89,7 +90,7 @@ static double slot_confidence(const struct generated *g, const struct slot *slot
     return least;
 }
 
-/* The least of all slots; -1: not known. */
+/* Returns the lowest confidence of all slots; -1: not known. */
 static double confidence(const struct proposed_reply *t)
 {
     double least = -1, product;
@@ -200,9 +201,9 @@ static void make_proposal(const struct review *s, const struct proposed_reply *f
     memcpy(p->ms, a->step.ms, sizeof p->ms);
 }
 
-/* ---- what is decided ------------------------------------------------------------------------- */
+/* ---- decisions ----------------------------------------------------------------------------------- */
 
-/* A step's actions as JSON: one object, or a list of them. */
+/* Records the actions of a step as a JSON list. */
 static void put_actions(struct trace *t, const char *key, const struct step *step)
 {
     struct buf b;
@@ -241,13 +242,14 @@ static int record_decision(const struct review *s, const struct decision *d, str
     return trace_end(t, e);
 }
 
-/* Captures the display as it is now.  *moved: the view lies elsewhere than when it was shown. */
+/* Captures the current display into step.decided_on and updates step.place. *moved: the view has moved since
+ * it was shown. Returns -1 with e. */
 static int capture_now(struct review *s, bool *moved, struct err *e)
 {
     struct agent *a = s->a;
     if (screen_capture(a->o->screen, &a->step.decided_on, e))
         return -1;
-    if (a->step.from) /* the step's own screen is a recorded one: it acts on this one */
+    if (a->step.from) /* the step was decided on a recorded screen but acts on this one */
         observed_take(a->o->screen, &a->step.decided_on);
     gate_redact(a->o->gate, &a->step.decided_on);
     struct view_transform now;
@@ -286,7 +288,7 @@ static int fork_replies(struct review *s, int n, struct err *e)
             return -1;
         if (s->a->reply.status == ATTEMPT_OUT_OF_TIME)
             return 0;
-        s->saved[i - 1].as_said = false; /* the session holds the last one */
+        s->saved[i - 1].as_said = false; /* the session holds the last reply */
     }
     save_reply(s);
     restore_reply(s, 0);
@@ -306,8 +308,8 @@ static int take_reply(struct review *s, int i, struct err *e)
 
 enum review_result { REVIEW_DONE = 1, REVIEW_ASK_AGAIN = 0, REVIEW_FAILED = -1 };
 
-/* Whether the place that an action would touch looks otherwise than when it was shown, or lies in
- * another window. */
+/* Sets *changed if the area that an action would touch differs from the screen that was shown, or lies in
+ * another window. Never clears *changed. Returns -1 with e. */
 static int place_changed(struct review *s, const struct action *action, bool first, bool *changed,
                          struct err *e)
 {
@@ -329,12 +331,13 @@ static int place_changed(struct review *s, const struct action *action, bool fir
     return 0;
 }
 
-/* A person has approved actions that the rules ask about: what was shown of their places must still be
- * there.  Then the gate does not ask again; else the step is shown once more, with the present screen. */
+/* Checks the actions approved by the user that the rules ask about: the areas shown for them must be
+ * unchanged. If so, the gate does not ask again; otherwise sets s->changed, and the step is shown once more
+ * with the current screen. Returns -1 with e. */
 static int check_approved(struct review *s, const struct step *step, struct err *e)
 {
     struct agent *a = s->a;
-    bool first = true; /* of those that the rules ask about; s->where is about that one */
+    bool first = true; /* first action that the rules ask about; s->where describes it */
     s->changed = false;
     for (int i = 0; a->o->gate && i < step->nactions && !s->changed; i++) {
         struct policy_ruling r;
@@ -349,7 +352,7 @@ static int check_approved(struct review *s, const struct step *step, struct err 
     image_free(&s->shown);
     if (!s->changed)
         return 0;
-    observed_take(a->o->screen, &a->step.decided_on); /* the person decides on this picture */
+    observed_take(a->o->screen, &a->step.decided_on); /* the user decides on this screen */
     return image_copy(&s->shown, &a->step.decided_on, e);
 }
 
@@ -366,7 +369,7 @@ static enum review_result follow_decision(struct review *s, struct decision *d, 
         s->moved = moved && d->by;
         if (d->verdict == VERDICT_EDIT) {
             replace_actions(a, d);
-            s->asks = false; /* `where` was about the model's step */
+            s->asks = false; /* `where` described the model's step */
         }
         if (s->moved)
             return REVIEW_ASK_AGAIN;
@@ -404,9 +407,9 @@ static enum review_result follow_decision(struct review *s, struct decision *d, 
     return REVIEW_FAILED;
 }
 
-/* Labels the proposal with the first rule that asks about one of its actions or forbids it, as
- * "confirm: sending".  Only an action that the rules would ask about counts as irreversible: a forbidden
- * one will not happen. */
+/* Labels the proposal with the first rule that asks about one of its actions or forbids it, as "confirm:
+ * sending". Only an action that the rules would ask about counts as irreversible: a forbidden action is
+ * never performed. Returns -1 with e. */
 static int label_with_rule(struct review *s, struct proposal *p, struct err *e)
 {
     const struct agent *a = s->a;
@@ -430,7 +433,7 @@ static int label_with_rule(struct review *s, struct proposal *p, struct err *e)
     return 0;
 }
 
-/* The clock of the run stands still meanwhile. */
+/* Asks the overseer for a decision; the run's clock is paused meanwhile. Returns -1 with e. */
 static int ask_overseer(struct review *s, struct decision *d, struct err *e)
 {
     struct agent *a = s->a;
@@ -450,7 +453,8 @@ static int ask_overseer(struct review *s, struct decision *d, struct err *e)
     return rc;
 }
 
-/* Where the frame lies on the display now and, when it is a recorded one, how much has changed since. */
+/* Updates the position of the frame on the display and, for a recorded frame, the share of the screen that
+ * has changed since (moved_on). Returns -1 with e. */
 static int compare_with_display(struct review *s, struct err *e)
 {
     struct agent *a = s->a;

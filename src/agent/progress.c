@@ -1,4 +1,4 @@
-/* progress.c - see progress.h. */
+/* progress.c - prints the progress of a run on stderr; see progress.h. */
 #include "agent/progress.h"
 
 #include "agent/agent.h"
@@ -36,7 +36,7 @@ void progress_close(struct progress *p)
     p->line = NULL;
 }
 
-/* ---- what is being written ------------------------------------------------------------------------ */
+/* ---- the text being generated ----------------------------------------------------------------------- */
 
 static void clear_line(const struct progress *p)
 {
@@ -46,7 +46,7 @@ static void clear_line(const struct progress *p)
         *p->line = (struct progress_line){.drawn = p->line->drawn};
 }
 
-/* The end of the text, in characters that take one column each for most scripts. */
+/* Prints the last WRITING characters of the text; in most scripts a character takes one column. */
 static void draw_line(const struct progress *p)
 {
     struct progress_line *l = p->line;

@@ -1,14 +1,14 @@
 /* record.c - the events of a run that make a step reproducible.
  *
- * The start event holds the system text, which names the date.  Each generate event holds the reply's
- * settings, the number of its prompt's tokens and their hash, where images lie among them, the hash of the
- * logits, and offsets into tokens.bin and logprobs.bin.  tokens.bin holds of each conversation only what is
- * new since the reply before it:
+ * The start event holds the system text, which contains the date. Each generate event holds the reply's
+ * settings, the number of its prompt's tokens and their hash, the positions of images among them, the hash
+ * of the logits, and offsets into tokens.bin and logprobs.bin. tokens.bin holds of each conversation only
+ * the tokens that the previous reply's conversation does not share:
  *
- *     conversation of a reply = first `kept` tokens of the previous reply's + what is at `tokens_at`
+ *     conversation of a reply = first `kept` tokens of the previous reply's + the tokens at `tokens_at`
  *                             = prompt [prompt_tokens] + generated tokens [tokens]
  *
- * A script in place of a model has no tokens and records none of this.
+ * A script used instead of a model has no tokens and records none of this.
  */
 #include "agent/record.h"
 
@@ -81,7 +81,7 @@ int agent_record_start(struct agent *a, const char *system, struct err *e)
     return trace_end(a->o->trace, e);
 }
 
-/* [[first, end), ...] of each image's rows among the tokens. */
+/* Records [[first, end), ...], the token ranges of each image. */
 static void put_spans(struct trace *t, const int32_t *ids, int64_t n, int32_t image)
 {
     struct buf b;
@@ -98,7 +98,7 @@ static void put_spans(struct trace *t, const int32_t *ids, int64_t n, int32_t im
     buf_free(&b);
 }
 
-/* Length of the prefix that this conversation shares with the one recorded last. */
+/* Returns the length of the prefix shared with the conversation recorded last. */
 static int64_t shared_prefix(const struct agent *a, const int32_t *ids, int64_t n)
 {
     int64_t i = 0;
@@ -144,7 +144,7 @@ static int record_tokens(struct agent *a, const struct generated *g, struct err 
     return 0;
 }
 
-/* The counts that a remote server gives with its reply. */
+/* Records the usage that a remote server reports with its reply. */
 static void put_server(struct trace *t, const struct llm_usage *u)
 {
     if (u->prompt >= 0)
@@ -178,7 +178,7 @@ int agent_record_reply(struct agent *a, const struct llm_request *r, const struc
     trace_number(t, "ms", g->ms);
     if (llm_usage(a->o->llm))
         put_server(t, llm_usage(a->o->llm));
-    /* Token ids cannot be masked: once the model has written a secret no more are recorded. */
+    /* Token ids cannot be masked: once the model has written a secret, no more are recorded. */
     a->run.secret_spelled =
         a->run.secret_spelled || secrets_contained_in(a->o->secrets, g->text.data ? g->text.data : "");
     if (a->o->log_tokens && !a->run.secret_spelled && record_tokens(a, g, e))

@@ -1,5 +1,6 @@
-/* resume.c - continues an interrupted run, or a conversation whose task has ended; see agent.h.  What is
- * repeated is recorded again, so that the new run can be read alone. */
+/* resume.c - continues an interrupted run, or a conversation whose task has ended; see agent.h. The repeated
+ * turns are recorded again, so that the new run can be read alone.
+ */
 #include "agent/private.h"
 
 #include "base/clock.h"
@@ -76,8 +77,7 @@ int agent_resume(struct agent *a, const struct resume *p, struct err *e)
     return 0;
 }
 
-/* ---- a further task
- * -------------------------------------------------------------------------------------- */
+/* ---- a further task ------------------------------------------------------------------------------- */
 
 static int record_task_end(struct agent *a, struct err *e)
 {
@@ -90,8 +90,8 @@ static int record_task_end(struct agent *a, struct err *e)
     return trace_end(t, e) || trace_sync(t, e) ? -1 : 0;
 }
 
-/* Budgets and the watch for loops begin anew; the screen may have changed, so that nothing is judged by what
- * was there before. */
+/* Starts a further task: resets budgets and loop detection, and drops the screen before the last action,
+ * because the screen may have changed since and must not be used to judge an effect. */
 static void begin_task(struct agent *a, const char *task)
 {
     struct agent_result *r = a->r;

@@ -1,7 +1,7 @@
-/* stale.c - actions that were not done because the screen had changed since the screenshot (observed.h).
+/* stale.c - actions not performed because the screen had changed since the screenshot (observed.h).
  *
- * They do not count as the model's mistakes: the screen is observed again, and the next prompt gives the
- * reason.  A screen that never stays the same ends the run after STALE_MOST such steps in a row.
+ * They do not count as mistakes of the model: the screen is observed again, and the next prompt gives the
+ * reason. A screen that never stays unchanged ends the run after STALE_MOST such steps in sequence.
  */
 #include "agent/private.h"
 #include "screen/observed.h"

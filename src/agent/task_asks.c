@@ -1,11 +1,11 @@
-/* task_asks.c - whether a task is a question, and whether a text answers anything; see task_asks.h. */
+/* task_asks.c - classifies tasks as questions, and texts as blank answers or bare claims; see task_asks.h. */
 #include "agent/task_asks.h"
 
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
-/* Returns whether a question mark, of any script that has one of its own, stands outside quotes. */
+/* Returns whether a question mark (also the full-width and the Arabic one) occurs outside quotes. */
 static bool has_question_mark(const char *task)
 {
     bool quoted = false;
@@ -37,7 +37,8 @@ bool task_asks(const char *task)
     return has_question_mark(task);
 }
 
-/* Returns whether a text, without case, white space, quotes, brackets and points, is one of these words. */
+/* Returns whether a text, ignoring case, white space, quotes, brackets and punctuation, is one of these
+ * words. */
 static bool says_only(const char *text, const char *const *words, int n)
 {
     char bare[16] = "";

@@ -1,4 +1,4 @@
-/* task_asks.h - whether a task is a question, and whether a text answers it.  Pure functions. */
+/* task_asks.h - classifies tasks as questions, and texts as blank answers or bare claims. Pure functions. */
 #ifndef HOLORUN_AGENT_TASK_ASKS_H
 #define HOLORUN_AGENT_TASK_ASKS_H
 
@@ -8,7 +8,8 @@
  * such as "which" or "read". */
 bool task_asks(const char *task);
 
-/* Returns whether an answer is empty, or a word such as "null"; whether it is a word such as "Done.". */
+/* Return whether an answer is blank (empty, or a word such as "null"), and whether it is a bare claim of
+ * success (a word such as "Done."). */
 bool answer_is_blank(const char *answer);
 bool answer_is_bare_claim(const char *answer);
 

@@ -1,7 +1,7 @@
-/* think.c - the second part of a step: a reply of the model that can be parsed.
+/* think.c - think, the second part of a step: samples a reply of the model until one can be parsed.
  *
- * A reply that is no step is rewound, as if it had never been generated, and sampled again.  The accepted
- * one stays in the conversation in the model's own words.
+ * An unparsable reply is rewound, as if it had never been generated, and sampled again. The accepted reply
+ * stays in the conversation in the model's own words.
  */
 #include "actions/syntax.h"
 #include "agent/private.h"
@@ -15,8 +15,10 @@
 
 enum { ATTEMPTS = 4 };
 
-/* The first reply is sampled at the dialect's temperature, the second a little cooler, then warmer.  After an
- * action without effect even the first is warmer: the same prompt would give the same reply. */
+/* Returns the temperature of an attempt: the dialect's for the first reply, 0.1 lower for the second (at
+ * least 0.1), then 0.1 and 0.2 higher. For a greedy dialect: 0, then 0.3 more for each attempt. With
+ * warm_up, a repeated action without effect raises even the first to at least 0.3 per repetition: an
+ * unchanged prompt would give the same reply. */
 static float temperature_of(const struct agent *a, int attempt)
 {
     float t = a->o->sampling.temperature;
@@ -27,9 +29,9 @@ static float temperature_of(const struct agent *a, int attempt)
     return attempt == 1 ? fmaxf(t - 0.1f, 0.1f) : t + 0.1f * (float)(attempt - 1);
 }
 
-/* Called with each piece of generated text, and while nothing comes from an endpoint, so that a slow model
- * cannot outlast the time budget by a whole reply.  The final answer, asked for when a budget is used up, has
- * a time of its own. */
+/* Cancels generation when the time budget ends or the run is stopped. Called with each piece of generated
+ * text, and while an endpoint is silent, so that a slow model cannot exceed the time budget by a whole
+ * reply. The final answer, requested when a budget is used up, has its own time limit. */
 static void check_deadline(void *arg, const char *text, size_t len)
 {
     struct agent *a = arg;
@@ -39,7 +41,7 @@ static void check_deadline(void *arg, const char *text, size_t len)
         a->run.cancel = 1;
 }
 
-/* Parses a reply.  If the model has ended it by itself, its last line is whole (actions/calls.h). */
+/* Parses a reply. If the model ended the reply itself, the last line is complete (actions/calls.h). */
 static enum action_fault parse_generated(struct agent *a, const struct generated *g, struct step *out,
                                          struct err *why)
 {
@@ -54,8 +56,9 @@ static enum action_fault parse_generated(struct agent *a, const struct generated
     return f;
 }
 
-/* Parses the generated text.  A point off the screen or an unknown key is a step with a mistake, which the
- * model is told of; text that is no step at all is sampled again. */
+/* Parses the generated text. A point off the screen or an unknown key is a mistake, which the model reads
+ * about; text that does not contain a valid step is sampled again. Fails with ERR_STOPPED if the run was
+ * stopped. */
 static enum attempt read_reply(struct agent *a, struct err *e)
 {
     struct agent_reply *r = &a->reply;
@@ -67,7 +70,7 @@ static enum attempt read_reply(struct agent *a, struct err *e)
     r->text = prompt_reply_as_history(g->text.data);
     r->as_said = !a->o->dialect->think;
     r->fault = parse_generated(a, g, &r->step, &r->why);
-    if (g->finish == FINISH_LENGTH) { /* its end is missing, even if the rest parses */
+    if (g->finish == FINISH_LENGTH) { /* the end is missing, even if the rest parses */
         r->fault = FAULT_PARSE;
         err_set(&r->why, ERR_FAILED, "the reply was cut off after %d tokens", g->n);
         a->step.cut_off = true;
@@ -76,7 +79,7 @@ static enum attempt read_reply(struct agent *a, struct err *e)
     return unreadable ? ATTEMPT_UNREADABLE : ATTEMPT_READ;
 }
 
-/* The server's count of what the reply took; the context cannot know it. */
+/* Adds the usage that the server reports for the reply; the context cannot know it. */
 static void count_server(struct agent *a)
 {
     const struct llm_usage *u = llm_usage(a->o->llm);
@@ -138,7 +141,8 @@ enum attempt agent_attempt(struct agent *a, int resample, float temperature, str
     return reply->status;
 }
 
-/* Samples until a reply can be read; out of time, the next one must be the answer.  -1 with e. */
+/* Samples until a reply can be parsed, at most ATTEMPTS times; out of time, the next reply must be the
+ * answer. Returns -1 with e. */
 static int attempt_until_read(struct agent *a, struct err *e)
 {
     enum attempt got = ATTEMPT_UNREADABLE;
@@ -172,7 +176,7 @@ static int record_step(struct agent *a, struct err *e)
     trace_int(t, "repairs", r->step.repairs);
     trace_int(t, "resample", r->resample);
     trace_bool(t, "as_said", r->as_said);
-    if (!r->as_said) /* else it is the text of the last reply */
+    if (!r->as_said) /* otherwise it is the text of the last reply */
         trace_text(t, "history", r->text);
     return trace_end(t, e);
 }
@@ -189,7 +193,7 @@ int agent_think(struct agent *a, struct err *e)
         return -1;
     if (a->run.rewind_to)
         return 0;
-    /* Out of time and no answer wanted, or the answer cannot be read. */
+    /* Out of time without a requested answer, or the answer cannot be parsed. */
     if (r->status == ATTEMPT_OUT_OF_TIME ||
         (r->status == ATTEMPT_UNREADABLE && a->step.budget != AGENT_RUNNING)) {
         a->r->status = a->step.budget;

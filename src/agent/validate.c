@@ -49,7 +49,8 @@ static int record_verdict(struct agent *a, int pass, enum llm_verdict is, const 
     return trace_end(t, e);
 }
 
-/* Asks once.  The caller frees *reason, in which secrets are masked. */
+/* Asks the validator once and records the verdict. The caller frees *reason, in which secrets are masked.
+ * Returns -1 with e. */
 static int ask_judge(struct agent *a, const struct llm_judge_question *q, enum llm_verdict *is, char **reason,
                      struct err *e)
 {
@@ -64,7 +65,7 @@ static int ask_judge(struct agent *a, const struct llm_judge_question *q, enum l
     return rc ? rc : record_verdict(a, q->pass, *is, *reason, clock_ms_since(start), e);
 }
 
-/* The model reads why its answer was not accepted. */
+/* Sets the message by which the model learns why its answer was not accepted. */
 static void reject_answer(struct agent *a, enum llm_verdict is, const char *reason)
 {
     agent_set_text(

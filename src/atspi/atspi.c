@@ -1,4 +1,4 @@
-/* atspi.c - see atspi.h. */
+/* atspi.c - loads libatspi and wraps some of its calls; see atspi.h. */
 #include "atspi/atspi.h"
 
 #include <dlfcn.h>

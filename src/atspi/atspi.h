@@ -1,8 +1,8 @@
-/* atspi.h - libatspi, through which programs tell screen readers what is in their windows.
+/* atspi.h - libatspi, through which programs describe the contents of their windows to screen readers.
  *
- * The library (Debian: libatspi2.0-0) is loaded when it is needed, and this is the only place that does.
- * The prototypes are those of at-spi2-core 2.46 (atspi/atspi-accessible.h and its neighbours).  Objects are
- * references: atspi_drop() gives one back.  Each call waits for a program, within a time limit.
+ * The library (Debian: libatspi2.0-0) is loaded at first use, and only here. The prototypes are those of
+ * at-spi2-core 2.46 (atspi/atspi-accessible.h and other headers there). Objects are references: atspi_drop()
+ * releases one. Each call waits for a program, within a time limit.
  */
 #ifndef HOLORUN_ATSPI_ATSPI_H
 #define HOLORUN_ATSPI_ATSPI_H
@@ -36,7 +36,7 @@ struct atspi_event { /* AtspiEvent */
 };
 
 struct atspi {
-    int (*init)(void); /* more than 1: there is no bus */
+    int (*init)(void); /* more than 1: no bus */
     void (*set_timeout)(gint call_ms, gint start_ms);
     void *(*desktop)(gint);
     gint (*child_count)(void *, GError **);
@@ -59,14 +59,14 @@ struct atspi {
     GType (*event_type)(void);
 };
 
-/* One for the process; NULL with ERR_ENV when the library is not there. */
+/* Loads the library once per process. Returns NULL with ERR_ENV if it is missing or too old. */
 const struct atspi *atspi_load(struct err *e);
-void atspi_drop(void *object); /* NULL is fine */
-/* Returns the name of a role in at-spi2-core before 2.53, which calls "push button" what later versions call
- * "button".  Recordings and checks keep the older name.  Borrowed. */
+void atspi_drop(void *object); /* accepts NULL */
+/* Returns the name of a role in at-spi2-core before 2.53, which calls "push button" the role that later
+ * versions call "button". Recordings and checks keep the older name. Borrowed. */
 const char *atspi_role(const char *name);
 bool atspi_is(const struct atspi *spi, void *object, int state);
-/* false: it has no place. */
+/* Reads the rectangle of an object on the screen. Returns false if it has none. */
 bool atspi_extents(const struct atspi *spi, void *object, struct atspi_rect *out);
 
 #endif

@@ -1,8 +1,8 @@
-/* elements.c - see elements.h: the side that asks.
+/* elements.c - the client side of elements.h: sends questions to the child process and reads its answers.
  *
- * One line a question, {"id", "ask": "at" | "find" | "pressed", ...}, and one line an answer, {"id",
- * "elements": [...]}; a line {"focus": {...}} comes unasked whenever the keyboard moves to another
- * element.
+ * A question is a line {"id", "ask": "at" | "find" | "pressed" | "field" | "dialog", ...}, an answer a line
+ * {"id", "elements": [...], "known"}. A line {"focus": {...}} arrives unrequested whenever the keyboard
+ * focus moves to another element.
  */
 #include "atspi/elements.h"
 
@@ -36,19 +36,19 @@ struct elements {
     int fd; /* -1: no child */
     int starts;
     struct buf in;
-    long id, answered; /* the newest question; the newest answer */
-    int64_t asked;     /* when; 0: nothing is open */
+    long id, answered; /* ids of the newest question and of the newest answer */
+    int64_t asked;     /* clock_ns() of the oldest open question; 0: none */
     int px, py;
     struct element found[ELEMENTS_MATCHES];
     int n_found;
-    bool known;                 /* the answer is one */
-    struct element_field field; /* of the newest answer */
+    bool known;                 /* the answer is valid */
+    struct element_field field; /* from the newest answer */
     char dialog[512];
     struct focus focus[FOCUS_KEPT]; /* the newest first */
     int n_focus;
 };
 
-/* Where libatspi will look for the bus; it would start a bus of its own if there were none. */
+/* Returns whether libatspi can be expected to find a bus; without one it would start its own. */
 static bool bus_expected(void)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -152,7 +152,7 @@ static struct element element_of(json_t *from)
     return one;
 }
 
-/* Answers about texts have one member, of another kind than an element. */
+/* Reads an answer about texts; its only member differs from that of an element. */
 static void read_text(struct elements *x, json_t *one)
 {
     struct element_field *f = &x->field;
@@ -208,7 +208,7 @@ void elements_pump(struct elements *x)
         end_child(x);
 }
 
-/* Until the newest question is answered; false: not in time. */
+/* Waits until the newest question is answered. Returns false if not within ms. */
 static bool await(struct elements *x, double ms)
 {
     int64_t start = clock_ns();
@@ -333,7 +333,7 @@ bool elements_password_between(const struct elements *x, int64_t since, int64_t 
             *out = f->element;
             return true;
         }
-        if (f->from <= since) /* what had the keyboard then */
+        if (f->from <= since) /* the element that had the keyboard then */
             return false;
     }
     return false;

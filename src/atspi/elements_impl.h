@@ -1,4 +1,4 @@
-/* elements_impl.h - texts that the child of elements.c reads.  Private to atspi/. */
+/* elements_impl.h - functions of the child of elements.c that read texts. Private to atspi/. */
 #ifndef HOLORUN_ATSPI_ELEMENTS_IMPL_H
 #define HOLORUN_ATSPI_ELEMENTS_IMPL_H
 

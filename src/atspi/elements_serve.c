@@ -1,6 +1,6 @@
-/* elements_serve.c - the child of elements.c: asks programs through libatspi.
+/* elements_serve.c - the child process of elements.c: queries programs through libatspi.
  *
- * Each call to a program has a time limit of the library's own; a whole search has another one, and a bound
+ * The library limits the time of each call to a program; a whole search has its own time limit, and a bound
  * on the number of elements.
  */
 #include "atspi/elements.h"
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum {
-    CALL_MS = 400,     /* one answer of a program */
+    CALL_MS = 400,     /* time limit for one call to a program */
     STARTUP_MS = 1000, /* the same while a program starts */
     SEARCH_MS = 1500,
     DEFAULT_MS = 200, /* for a window's default button */
@@ -72,13 +72,13 @@ struct search {
     const char *name, *role, *window;
     int x, y;
     json_t *found;
-    int64_t start, step; /* step: when the last element was begun */
+    int64_t start, step; /* step: clock_ns() at the start of the last element */
     int budget, ms;
     bool torn;                                     /* an element did not answer in time */
     bool enter, known;                             /* about the element that a key would press */
-    bool (*visit)(struct search *q, void *window); /* true: enough */
+    bool (*visit)(struct search *q, void *window); /* returns true to end the search */
     json_t *(*read)(const struct atspi *spi,
-                    void *object); /* reads the element's text; NULL: name and role are wanted */
+                    void *object); /* reads the element's text; NULL: reads name and role */
 };
 
 static bool is_over(struct search *q)
@@ -89,7 +89,7 @@ static bool is_over(struct search *q)
     return over;
 }
 
-/* Of two windows with the same title the active one is meant. */
+/* Order of windows in a search; of two windows with the same title the active one is first. */
 enum { TITLED_AND_ACTIVE, TITLED, OTHERS };
 
 static int class_of(const struct search *q, void *window)
@@ -99,7 +99,7 @@ static int class_of(const struct search *q, void *window)
     return is_in(window, ATSPI_ACTIVE) ? TITLED_AND_ACTIVE : TITLED;
 }
 
-/* Visits windows that show: those of the right title, then the others. */
+/* Visits the visible windows: those of the right title, then the others. */
 static void each_window(struct search *q)
 {
     void *desktop = spi->desktop(0);
@@ -120,7 +120,7 @@ static void each_window(struct search *q)
     atspi_drop(desktop);
 }
 
-/* Down to the deepest element at the point. */
+/* Descends to the deepest element at the point and adds it to q->found. */
 static bool visit_at(struct search *q, void *window)
 {
     struct atspi_rect r;
@@ -168,11 +168,11 @@ static bool visit_find(struct search *q, void *window)
     return json_array_size(q->found) == ELEMENTS_MATCHES;
 }
 
-/* ---- what a key would press ------------------------------------------------------------------------- */
+/* ---- the element that a key would press ------------------------------------------------------------- */
 
-static void *last_focus; /* the element that a program told last to have the keyboard */
+static void *last_focus; /* element of the last focus event */
 
-/* Of elements that Enter or space press; of lists, the entry. */
+/* Returns whether Enter or space press an element of this role; in lists, the entry. */
 static bool is_pressed_by_keys(void *object)
 {
     static const char *const roles[] = {
@@ -187,7 +187,7 @@ static bool is_pressed_by_keys(void *object)
     return yes && !is_in(object, ATSPI_EDITABLE);
 }
 
-/* The window of an element: the ancestor just below its program. */
+/* Returns the window of an element: the ancestor just below its program. The caller drops it; NULL: none. */
 static void *window_of(void *object)
 {
     void *at = g_object_ref(object);
@@ -223,7 +223,7 @@ static bool find_default(struct search *q, void *object, int depth)
     return enough;
 }
 
-/* Replaces the focused element in q->found by what the keys would press. */
+/* Replaces the focused element in q->found by the element that the keys would press, or by its text. */
 static void keep_pressed(struct search *q, void *window, void *focus)
 {
     json_array_clear(q->found);
@@ -246,7 +246,7 @@ static void *focus_below(struct search *q, void *object, int depth)
     if (depth > DEPTH || is_over(q))
         return NULL;
     bool focused = depth && is_in(object, ATSPI_FOCUSED);
-    if (focused && !is_called(object, spi->role, "panel")) /* Qt's box of buttons says so of itself, too */
+    if (focused && !is_called(object, spi->role, "panel")) /* Qt's button box reports focus, too */
         return g_object_ref(object);
     int n = spi->child_count(object, NULL);
     for (int i = 0; i < n && i < CHILDREN && !found; i++) {
@@ -257,7 +257,8 @@ static void *focus_below(struct search *q, void *object, int depth)
     return found || !focused ? found : g_object_ref(object);
 }
 
-/* A focused field outside of pages: Chromium reports its page as focused, too, while the address bar is. */
+/* Returns a focused field outside of pages, or NULL: Chromium also reports its page as focused while the
+ * address bar has the focus. */
 static void *field_below(struct search *q, void *object, int depth)
 {
     void *found = NULL;
@@ -274,7 +275,8 @@ static void *field_below(struct search *q, void *object, int depth)
     return found;
 }
 
-/* The focus is not known if an element did not answer in time: the focus may be below that one. */
+/* Reads the focused element of a window. Returns true to end the search. The focus is unknown if an element
+ * did not answer in time, because it may contain the focus. */
 static bool read_pressed(struct search *q, void *window)
 {
     q->step = clock_ns();
@@ -298,7 +300,8 @@ static bool visit_pressed(struct search *q, void *window)
     return meant && read_pressed(q, window);
 }
 
-/* The element that told last that it has the keyboard is the usual answer, and saves a walk. */
+/* Tries the element of the last focus event first: it is the usual answer and saves a search. Returns false
+ * if the element does not have the focus any more. */
 static bool pressed_at_last_focus(struct search *q)
 {
     if (!last_focus || !is_in(last_focus, ATSPI_FOCUSED) || is_called(last_focus, spi->role, "panel"))
@@ -320,7 +323,7 @@ static void begin_search(struct search *q)
     q->found = json_array();
 }
 
-/* The element that has the keyboard, once at the start: later ones are told by events. */
+/* Finds the element with the focus, once at the start; later changes arrive as events. */
 static bool visit_focus(struct search *q, void *window)
 {
     void *focus = focus_below(q, window, 0);
@@ -383,7 +386,7 @@ static void answer(const char *text, size_t len)
     json_decref(line);
 }
 
-/* Answers whole lines; when several questions of the kind "at" wait, the last one is enough. */
+/* Answers complete lines. If several questions wait, only the last is answered. */
 static void answer_lines(struct buf *in)
 {
     char *end;
@@ -403,7 +406,7 @@ _Noreturn void elements_serve(int in, int out)
     if (dup2(in, 0) < 0 || out != in)
         _exit(1);
     wire = 0;
-    int none = open("/dev/null", O_WRONLY | O_CLOEXEC); /* the library writes its complaints to stderr */
+    int none = open("/dev/null", O_WRONLY | O_CLOEXEC); /* the library prints warnings to stderr */
     if (none >= 0 && (dup2(none, 1) < 0 || dup2(none, 2) < 0))
         _exit(1);
     close_range(3, ~0U, 0);

@@ -1,7 +1,7 @@
 /* elements_text.c - reads the text of a field and of the dialog around a button.
  *
- * Part of the child of elements.c.  Walks are bounded by the number of elements; each call to a program has
- * the time limit of elements_serve.c.
+ * Part of the child of elements.c. Searches are bounded by the number of elements; each call to a program
+ * has the time limit of elements_serve.c.
  */
 #include "atspi/elements_impl.h"
 
@@ -13,8 +13,8 @@ enum {
     DEPTH = 40,
     DEPTH_BELOW = 12,
     CHILDREN = 60,
-    ELEMENTS = 300, /* of a dialog */
-    SMALL = 40,     /* of a window that is a message without being marked as a dialog */
+    ELEMENTS = 300, /* elements of a dialog */
+    SMALL = 40,     /* elements of a message window that is not marked as a dialog */
     LABELS = 8,     /* a dialog with more labels is a form: they name its fields */
     TEXT = 4000,
 };
@@ -29,7 +29,7 @@ static bool has_role(const struct atspi *spi, void *object, const char *const *r
     return yes;
 }
 
-/* Returns the object or its nearest ancestor with one of these roles; the caller drops it. */
+/* Returns the object or its nearest ancestor with one of these roles; the caller drops it. NULL: none. */
 static void *ancestor(const struct atspi *spi, void *object, const char *const *roles)
 {
     void *at = g_object_ref(object);
@@ -103,7 +103,7 @@ struct collected {
     const struct atspi *spi;
     GString *text;
     int labels, budget;
-    bool large; /* it has a menu, a table or a page, unlike a message */
+    bool large; /* has a menu, a table or a page, unlike a message */
 };
 
 static void add_label(struct collected *c, void *object)
@@ -156,7 +156,7 @@ json_t *elements_read_dialog(const struct atspi *spi, void *object)
         atspi_drop(dialog);
         return json_string("");
     }
-    bool plain = !dialog; /* yad's windows are not marked as dialogs */
+    bool plain = !dialog; /* windows of yad are not marked as dialogs */
     dialog = dialog ? dialog : ancestor(spi, object, windows);
     struct collected c = {spi, g_string_new(NULL), 0, ELEMENTS, false};
     gchar *name = dialog ? spi->name(dialog, NULL) : NULL;

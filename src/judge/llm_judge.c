@@ -1,4 +1,4 @@
-/* llm_judge.c - see llm_judge.h. */
+/* llm_judge.c - prompts, deadline and verdict parsing of the judge; see llm_judge.h. */
 #include "judge/llm_judge.h"
 
 #include "base/clock.h"
@@ -46,7 +46,7 @@ static bool part_of_word(char c)
     return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
-/* The longest verdict word that ends at text[end]. */
+/* Returns the longest verdict word that ends at text[end], or NULL. */
 static const struct word *word_before(const char *text, size_t end)
 {
     const struct word *best = NULL;
@@ -139,7 +139,7 @@ static char *incomplete(const struct generated *g, const struct deadline *w)
     return g->finish == FINISH_LENGTH ? xasprintf("the reply was cut off after %d tokens", g->n) : NULL;
 }
 
-struct asking { /* of one question */
+struct asking { /* state of one question */
     struct llm *m;
     const struct llm_judge_question *q;
     struct deadline deadline;
@@ -153,8 +153,8 @@ static int check_stopped(const struct asking *x, const struct generated *g, stru
                : 0;
 }
 
-/* assist_question.ask: a question about the newest frame alone. A model that only answers with yes or no was
- * trained with the question first, whatever the syntax of its dialect is. */
+/* Implements assist_question.ask: asks about the newest frame alone. A model that only answers with yes or
+ * no was trained with the question before the image, whatever the syntax of its dialect is. */
 static int ask_about_frame(void *arg, const char *text, struct generated *out, char **reason, struct err *e)
 {
     struct asking *x = arg;

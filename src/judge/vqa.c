@@ -1,4 +1,4 @@
-/* vqa.c - see vqa.h. */
+/* vqa.c - opens models for questions and asks them; see vqa.h. */
 #include "judge/vqa.h"
 
 #include "actions/syntax.h"

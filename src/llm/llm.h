@@ -1,8 +1,8 @@
-/* llm.h - the model as the loop sees it: turns go in, replies come out, marks can be rewound to.
+/* llm.h - the interface between the loop and a model: append turns, generate replies, rewind to marks.
  *
- * Two implementations: llm_local() is a session of an engine; llm_script() reads its replies from a file,
- * so that the loop, the trace and the executor can run and be tested without weights.  A script keeps the
- * conversation as text, which tests read.
+ * The model is a session of an engine (llm_local()), or a file of replies (llm_script()), so that the loop,
+ * the trace and the executor can run and be tested without weights. A script keeps the conversation as text,
+ * which tests read. Recordings, clients and servers have their own implementations.
  */
 #ifndef HOLORUN_LLM_LLM_H
 #define HOLORUN_LLM_LLM_H
@@ -15,104 +15,106 @@
 struct llm;
 struct llm_mark;
 
-struct llm_request { /* for one reply */
+struct llm_request { /* request for one reply */
     enum dialect_goal goal;
     struct sampling sampling;
     bool think;
-    const char *begins;         /* text that the reply begins with, marks as tokens; NULL: none */
+    const char *begins;         /* forced prefix of the reply, marks encoded as tokens; NULL: none */
     bool free;                  /* without the grammar of the goal */
     int resample;               /* 0, or the number of a further sample: other random numbers */
-    int alternatives;           /* kept of each sampled token (generate.h) */
-    const volatile int *cancel; /* generation stops when it becomes non-zero */
+    int alternatives;           /* alternatives kept per sampled token (generate.h) */
+    const volatile int *cancel; /* generation stops when *cancel becomes non-zero */
     void (*on_text)(void *arg, const char *text, size_t len); /* may be NULL */
     void *arg;
 };
 
-struct beam_request { /* candidates for a slot of a reply, by beam search */
+struct beam_request { /* beam search for candidates of a slot of a reply */
     enum dialect_goal goal;
     bool think;
     const struct generated *said;
-    const struct slot *slot;  /* of its text */
-    const char *const *words; /* [n_words] what may stand there; NULL: what the grammar of the goal allows */
+    const struct slot *slot;  /* slot of the reply's text */
+    const char *const *words; /* [n_words] allowed values; NULL: all that the grammar allows */
     int n_words;
     const volatile int *cancel;
 };
 
-struct llm_usage { /* of the last reply of a server, in tokens as it counts them; -1: it does not say */
+struct llm_usage { /* usage of a server's last reply, in its tokens; -1: not reported */
     int64_t prompt, cached, reply;
-    double first_ms; /* until the first text; -1: there was none */
-    double cost;     /* by the price list; -1: there is none */
+    double first_ms; /* time to the first text; -1: no text */
+    double cost;     /* from the price list; -1: no price list */
     const char *currency;
-    int exchange; /* its number in the record of exchanges, from 1; 0: none */
+    int exchange; /* number in the record of exchanges, from 1; 0: none */
 };
 
-struct llm_ops { /* all return 0, or -1 with a message */
+struct llm_ops { /* operations returning int return 0, or -1 with e, unless stated otherwise */
     int (*begin)(struct llm *m, const char *system,
-                 struct err *e); /* again: a new conversation; marks stay valid */
+                 struct err *e); /* a further call starts a new conversation; marks stay valid */
     int (*user)(struct llm *m, const struct chat_part *parts, int n, enum chat_place place, struct err *e);
-    int (*reply)(struct llm *m, const char *text, struct err *e); /* an earlier reply, with its end */
-    /* A whole conversation, with tools of its own, in place of what was said; may be NULL. */
+    int (*reply)(struct llm *m, const char *text, struct err *e); /* appends an earlier reply, with its end */
+    /* Replaces the conversation by another one, which has its own tools. May be NULL. */
     int (*converse)(struct llm *m, const struct chat_conversation *c, struct err *e);
     int (*speak)(struct llm *m, const struct llm_request *r, struct generated *out, struct err *e);
-    /* Returns the number of candidates, at most max, the likeliest first; `before` is the mark before the
-     * reply.  The conversation stays as it is.  May be NULL. */
+    /* Finds candidates for a slot; `before` is the mark before the reply. Returns their number, at most max,
+     * the most probable first, or -1 with e. The conversation is unchanged. May be NULL. */
     int (*beam_search)(struct llm *m, const struct llm_mark *before, const struct beam_request *x,
                        struct beam_candidate *out, int max, struct err *e);
     int (*close)(struct llm *m, struct err *e); /* ends the turn that speak left open */
 
-    struct llm_mark *(*mark)(struct llm *m, struct err *e); /* NULL: out of memory */
+    struct llm_mark *(*mark)(struct llm *m, struct err *e); /* NULL with e: out of memory */
     int (*rewind)(struct llm *m, const struct llm_mark *mark, struct err *e);
-    /* As rewind, but later marks stay valid: the conversation continues in a second session, and the
-     * first lives as long as it has marks. */
+    /* Like rewind, but later marks stay valid: the conversation continues in a second session, and the first
+     * session exists as long as it has marks. */
     int (*branch)(struct llm *m, const struct llm_mark *mark, struct err *e);
     int64_t (*mark_length)(const struct llm_mark *mark);
-    void (*mark_free)(struct llm_mark *mark); /* NULL is fine */
+    void (*mark_free)(struct llm_mark *mark); /* accepts NULL */
 
     int64_t (*length)(const struct llm *m); /* tokens */
     struct session_stats (*stats)(const struct llm *m);
-    const struct llm_usage *(*usage)(const struct llm *m); /* may be NULL: no server */
+    const struct llm_usage *(*usage)(const struct llm *m); /* may be NULL: not a server */
     struct session *(*session)(
-        const struct llm *m); /* the present one; NULL for a script, which has no tokens */
+        const struct llm *m); /* the current session; may be NULL: a script has no tokens */
     void (*set_cancel)(struct llm *m, const volatile int *flag); /* may be NULL */
-    /* A person has let pass what the server of the last reply wanted looked at (step.check); may be NULL. */
+    /* Reports that the user approved the check of the server's last reply (step.check). May be NULL. */
     void (*checks_passed)(struct llm *m);
     void (*free)(struct llm *m);
 };
 
-struct llm { /* the first member of each implementation */
+struct llm { /* first member of each implementation */
     const struct llm_ops *ops;
 };
 
-/* Tells a dialect whose coordinates are pixels of a resized picture how this model resizes it. */
+/* Copies the model's limits for resizing an image to a dialect whose coordinates are pixels of the resized
+ * image (Qwen2.5-VL). */
 void llm_fit_dialect(struct dialect *d, const struct engine *g);
 
-/* A fresh session of g.  The dialect is borrowed. */
+/* Opens a new session of g. The dialect is borrowed. The caller frees the result. */
 struct llm *llm_local(struct engine *g, const struct dialect *d, uint64_t seed);
 
-/* One reply a line or, when the text has an empty line, one reply a block between empty lines. */
+/* Opens a script of replies: one per line or, if the text has an empty line, one per block between empty
+ * lines. llm_script_file() returns NULL with ERR_USAGE if the file cannot be read. */
 struct llm *llm_script(const char *replies, size_t len);
 struct llm *llm_script_file(const char *path, struct err *e);
-/* Another conversation that takes its replies from the same script, in the order of asking.  Freed before
- * m. */
+/* Opens another conversation that takes its replies from the same script, in the order of requests. Must be
+ * freed before m. */
 struct llm *llm_script_share(struct llm *m);
-const char *llm_script_transcript(const struct llm *m); /* what a model would have in view */
+const char *llm_script_transcript(const struct llm *m); /* the conversation so far; borrowed */
 
-/* Prefill, and waiting for a shared engine, stop with ERR_STOPPED when *flag is non-zero
- * (session_set_cancel). NULL: none. */
+/* Sets a flag that stops prefill, and waiting for a shared engine, with ERR_STOPPED when non-zero
+ * (session_set_cancel()). NULL: none. */
 void llm_set_cancel(struct llm *m, const volatile int *flag);
 
 struct session *llm_session(const struct llm *m);       /* NULL for a script */
-const struct llm_usage *llm_usage(const struct llm *m); /* NULL: it is no server's */
+const struct llm_usage *llm_usage(const struct llm *m); /* NULL: not a server */
 
-/* Fills parts[n + 2] with a question about n images, in the order of the dialect's training: the images first
- * or the question first.  Returns the number of parts. */
+/* Fills parts[n + 2] with a question about n images, in the order of the dialect's training: images first or
+ * question first. Returns the number of parts. */
 int llm_question(const struct dialect *d, const char *question, const struct image *images, int n,
                  struct chat_part *parts);
 
-/* Asks one question in a new conversation. */
+/* Asks one question in a new conversation. Returns -1 with e. */
 int llm_ask(struct llm *m, const char *system, const struct chat_part *parts, int n, enum chat_place place,
             const struct llm_request *r, struct generated *out, struct err *e);
 
-void llm_free(struct llm *m); /* NULL is fine */
+void llm_free(struct llm *m); /* accepts NULL */
 
 #endif

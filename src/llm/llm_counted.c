@@ -1,4 +1,4 @@
-/* llm_counted.c - see llm_counted.h. */
+/* llm_counted.c - operations of a conversation that keeps only its length; see llm_counted.h. */
 #include "llm/llm_counted.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* llm_counted.h - a struct llm without tokens, whose marks are lengths of the conversation.
  *
- * Its replies come from elsewhere: a recording (record/playback.c), a client (host/hand.c).  The struct is
- * the first member of theirs; LLM_COUNTED_OPS are the members of llm_ops that both share.
+ * Its replies come from elsewhere: a recording (record/playback.c), a client (host/hand.c). Those
+ * implementations begin with this struct; LLM_COUNTED_OPS are the operations that they share.
  */
 #ifndef HOLORUN_LLM_LLM_COUNTED_H
 #define HOLORUN_LLM_LLM_COUNTED_H
@@ -10,7 +10,7 @@
 
 struct llm_counted {
     struct llm base;
-    int64_t length; /* tokens, roughly: bytes of texts, 256 for an image */
+    int64_t length; /* estimated tokens: bytes of texts, 256 for an image */
     struct session_stats stats;
 };
 

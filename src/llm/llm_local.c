@@ -1,6 +1,6 @@
-/* llm_local.c - an engine's session behind the interface of llm.h.
+/* llm_local.c - implements llm.h with a session of an engine.
  *
- * A mark is a checkpoint and its session.  Rewinding to a mark of another session continues in that one.
+ * A mark is a checkpoint and its session. Rewinding to a mark of another session continues in that session.
  * Marks and the conversation share sessions by reference count.
  */
 #include "llm/llm.h"
@@ -15,7 +15,7 @@
 
 enum { GOALS = GOAL_TEXT + 1 };
 
-struct shared_session { /* references: each mark of it, and the conversation while it is in it */
+struct shared_session { /* references: each of its marks, and the current conversation */
     struct session *session;
     int users;
 };
@@ -36,7 +36,7 @@ struct local_llm {
     int w, h; /* size of the newest image, 0 before the first */
     struct goal_grammar {
         struct grammar *g; /* NULL: not compiled yet */
-        int w, h;          /* size of the image that it was compiled for */
+        int w, h;          /* size of the image for which it was compiled */
     } grammars[GOALS];
 };
 
@@ -74,7 +74,7 @@ static int local_begin(struct llm *llm, const char *system, struct err *e)
     if (session_length(m->session->session))
         continue_in(m, session_share(session_new(m->engine, m->seed)));
     struct session *s = session_of(llm);
-    bool run = *system; /* a question has neither a system text nor tools, and is answered without thinking */
+    bool run = *system; /* a question has neither system text nor tools nor reasoning */
     int rc = run && m->dialect->native_tools
                  ? chat_system_tools(s, system, m->dialect->schema, m->dialect->think, e)
                  : chat_system(s, system, run && m->dialect->think, e);
@@ -98,7 +98,8 @@ static int local_reply(struct llm *m, const char *text, struct err *e)
     return chat_reply(session_of(m), text, e);
 }
 
-/* The grammar of the goal.  In dialects with pixels it is compiled again for an image of another size. */
+/* Returns the grammar of the goal, or NULL with e. For dialects with pixel coordinates it is compiled again
+ * for an image of another size. */
 static struct grammar *grammar_for(struct local_llm *m, enum dialect_goal goal, struct err *e)
 {
     struct goal_grammar *k = &m->grammars[goal];
@@ -112,8 +113,8 @@ static struct grammar *grammar_for(struct local_llm *m, enum dialect_goal goal, 
     return k->g;
 }
 
-/* A rewind restores the random number generator too, so another sample would get the same numbers: sample n
- * first skips n of them. */
+/* Generates a reply. A rewind restores the random number generator too, so another sample would get equal
+ * numbers: sample n first skips n numbers. */
 static int local_speak(struct llm *llm, const struct llm_request *r, struct generated *out, struct err *e)
 {
     struct local_llm *m = (struct local_llm *)llm;
@@ -140,7 +141,7 @@ static int local_speak(struct llm *llm, const struct llm_request *r, struct gene
     return rc;
 }
 
-struct slot_value { /* where a candidate ends */
+struct slot_value { /* argument of value_end(): end of a candidate */
     const struct dialect *dialect;
     enum slot_kind kind;
 };
@@ -151,7 +152,7 @@ static ptrdiff_t value_end(void *arg, const char *text, size_t len)
     return dialect_slot_end(v->dialect, v->kind, text, len);
 }
 
-/* The grammar of the words that are asked for, in place of that of the goal. */
+/* Searches with a grammar of the requested words instead of the grammar of the goal. */
 static int search_words(struct local_llm *m, struct session *s, const struct beam_request *x,
                         struct beam_search *how, struct beam_candidate *out, int max, struct err *e)
 {
@@ -165,7 +166,8 @@ static int search_words(struct local_llm *m, struct session *s, const struct bea
     return n;
 }
 
-/* s is a branch at the start of the reply; appends the reply up to the token in which the slot begins. */
+/* Appends the reply to s, a branch at its start, up to the token in which the slot begins, and searches from
+ * there. Returns the number of candidates, or -1 with e. */
 static int beam_search_at(struct local_llm *m, struct session *s, const struct beam_request *x,
                           struct beam_candidate *out, int max, struct err *e)
 {

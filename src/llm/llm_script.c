@@ -1,8 +1,8 @@
-/* llm_script.c - a file of replies in place of a model; see llm.h.
+/* llm_script.c - a file of replies instead of a model; see llm.h.
  *
- * The conversation is text in the layout of the chat template, an image is "[image WxH]".  A token is a
- * byte and an image costs IMAGE_TOKENS, so that prefilled, reused and decoded tokens can be counted.  A
- * mark is a copy of the text; rewinding does not give replies back.
+ * The conversation is text in the layout of the chat template; an image is "[image WxH]". A token is a byte
+ * and an image costs IMAGE_TOKENS, so that prefilled, reused and decoded tokens can be counted. A mark is a
+ * copy of the text; rewinding does not restore used replies.
  */
 #include "llm/llm.h"
 
@@ -20,9 +20,9 @@ enum { SCRIPT_MAX = 4 << 20, TRANSCRIPT_MAX = 64 << 20, IMAGE_TOKENS = 256 };
 struct script_llm {
     struct llm base;
     char *text;     /* the whole script */
-    char **replies; /* into text */
+    char **replies; /* pointers into text */
     int n, used;
-    struct script_llm *of; /* whose replies it takes: its own, or the shared one's */
+    struct script_llm *of; /* script that supplies the replies: itself, or the shared one */
     struct buf transcript;
     int64_t images; /* in the transcript */
     struct session_stats stats;
@@ -45,7 +45,8 @@ static int64_t script_length(const struct llm *m)
     return (int64_t)s->transcript.len + s->images * IMAGE_TOKENS;
 }
 
-/* Ends an append that began at `before` tokens. */
+/* Finishes an append that began at `before` tokens: counts the new tokens. Fails if the transcript is
+ * full. */
 static int script_appended(struct script_llm *s, int64_t before, struct err *e)
 {
     s->stats.prefilled += script_length(&s->base) - before;
@@ -177,7 +178,7 @@ const char *llm_script_transcript(const struct llm *m)
     return script_of(m)->transcript.data;
 }
 
-/* Cuts the text into replies, in place. */
+/* Splits the text into replies, in place. */
 static void cut_replies(struct script_llm *s)
 {
     bool blocks = strstr(s->text, "\n\n") != NULL;
@@ -246,7 +247,7 @@ struct llm *llm_script_file(const char *path, struct err *e)
         return NULL;
     }
     char *to = text;
-    for (const char *p = text; p < text + len; p++) /* CR LF ends a line as LF does */
+    for (const char *p = text; p < text + len; p++) /* treats CR LF as LF */
         if (*p != '\r' || p[1] != '\n')
             *to++ = *p;
     len = (size_t)(to - text);

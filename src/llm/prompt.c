@@ -1,4 +1,4 @@
-/* prompt.c - see prompt.h. */
+/* prompt.c - fills the templates of a dialect and escapes its marks; see prompt.h. */
 #include "llm/prompt.h"
 
 #include "actions/tools.h"
@@ -22,7 +22,7 @@ static const char *const marks[] = {
 };
 /* clang-format on */
 
-/* Ignores case and spaces after the bracket. */
+/* Returns whether s begins with a mark, ignoring case and spaces after the bracket. */
 static bool mark_at(const char *s)
 {
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
@@ -64,7 +64,7 @@ char *prompt_system(const struct dialect *d, const struct prompt_vars *w, struct
     strftime(date, sizeof date, "%A, %B %d, %Y at %I:%M %p UTC", &tm);
     snprintf(steps, sizeof steps, "%d", w->max_steps);
     snprintf(seconds, sizeof seconds, "%.0f", w->max_seconds);
-    int shown_w = w->width, shown_h = w->height; /* of the picture that coordinates are about */
+    int shown_w = w->width, shown_h = w->height; /* size of the image to which coordinates refer */
     dialect_shown_size(d, &shown_w, &shown_h);
     snprintf(width, sizeof width, "%d", shown_w);
     snprintf(height, sizeof height, "%d", shown_h);
@@ -102,7 +102,7 @@ char *prompt_task(const struct dialect *d, const char *task)
     return text;
 }
 
-/* Fills a template with {tool} and one text, which is cut to TOLD_MAX bytes. */
+/* Fills a template with {tool} and one text, which is cut to TOLD_MAX bytes. Returns NULL with e. */
 static char *fill_told(const char *tmpl, const char *tool, const char *slot, const char *text, struct err *e)
 {
     size_t n = strlen(text);
@@ -130,7 +130,8 @@ char *prompt_error(const struct dialect *d, const char *tool, const char *messag
     return fill_told(d->tool_error, tool, "message", message, e);
 }
 
-/* Names stand in quotes in JSON and before a parenthesis in calls. */
+/* Returns whether a reply names a tool: in quotes as in JSON, or before a parenthesis or bracket as in
+ * calls. */
 static bool names_tool(const char *reply, const char *name)
 {
     size_t n = strlen(name);

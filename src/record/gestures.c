@@ -1,4 +1,4 @@
-/* gestures.c - see gestures.h. */
+/* gestures.c - a state machine with one pending gesture; see gestures.h. */
 #include "record/gestures.h"
 
 #include "base/utf8.h"
@@ -9,11 +9,11 @@
 
 enum {
     CLICK_MS = 400, /* between the presses of a double click */
-    CLICK_PX = 6,   /* more is a drag, or another click */
+    CLICK_PX = 6,   /* larger movement is a drag, or another click */
     SCROLL_MS = 1500,
     SCROLL_PX = 30,
     KEY_MS = 700,   /* Escape twice must still be one gesture */
-    TEXT_MS = 2000, /* then it is kept, in case this program is killed */
+    TEXT_MS = 2000, /* then the text is saved, in case this program is killed */
     TEXT_BYTES = 1000,
     COUNT_MOST = 20,
     SCROLL_MOST = 100,
@@ -24,15 +24,15 @@ enum pending { NOTHING, CLICK, PRESSED, SCROLL, KEYS, TEXT };
 struct gestures {
     struct gesture_sink sink;
     enum pending pending;
-    struct gesture g; /* of CLICK, PRESSED, SCROLL, KEYS */
+    struct gesture g; /* gesture of CLICK, PRESSED, SCROLL, KEYS */
     char text[TEXT_BYTES + 64];
     size_t len;
     struct action_point path[ACTION_MAX_PATH];
-    int npath, stride, skipped; /* of PRESSED: every stride-th point is kept */
+    int npath, stride, skipped; /* PRESSED: every stride-th point is kept */
     bool dragged;
-    uint32_t held[ACTION_MAX_KEYS]; /* modifiers that are down, in order */
+    uint32_t held[ACTION_MAX_KEYS]; /* pressed modifiers, in order */
     int nheld;
-    uint32_t alone; /* the modifier that went down last, if nothing was done since */
+    uint32_t alone; /* modifier pressed last, 0 if another key or button followed */
 };
 
 struct gestures *gestures_new(const struct gesture_sink *sink)
@@ -77,7 +77,7 @@ static void finish_drag(struct gestures *g)
     a->npath = g->npath;
 }
 
-/* Passes the pending gesture on. */
+/* Ends the pending gesture and passes it to the sink. */
 static void finish(struct gestures *g)
 {
     enum pending what = g->pending;
@@ -121,14 +121,14 @@ void gestures_end(struct gestures *g, bool without_escapes)
         g->pending = NOTHING;
     else if (escape && without_escapes)
         a->count = (uint8_t)(a->count - 2);
-    if (g->pending == PRESSED) /* never released: no gesture */
+    if (g->pending == PRESSED) /* never released: not a gesture */
         g->pending = NOTHING;
     finish(g);
 }
 
 /* ---- modifiers -------------------------------------------------------------------------------------- */
 
-/* One name for both sides; 0: no modifier that a chord is made with. */
+/* Returns one keysym for both sides of a modifier, or 0 if chords do not use the key. */
 static uint32_t modifier(uint32_t keysym)
 {
     switch (keysym) {
@@ -151,7 +151,8 @@ static uint32_t modifier(uint32_t keysym)
     }
 }
 
-/* Locks, and levels such as AltGr: they change what other keys mean and are no keys of their own. */
+/* Returns whether a key is a lock, a level shift such as AltGr, Compose or a dead key: they change the
+ * meaning of other keys and are not recorded themselves. */
 static bool is_silent(uint32_t keysym)
 {
     return (keysym >= XK_ISO_Lock && keysym <= XK_ISO_Last_Group_Lock) || keysym == XK_Caps_Lock ||
@@ -209,7 +210,7 @@ static void modifier_moved(struct gestures *g, const struct input *in, uint32_t 
             memmove(g->held + i, g->held + i + 1, (size_t)(g->nheld - i - 1) * sizeof *g->held);
             g->nheld--;
         }
-    if (g->alone == m && m != XK_Shift_L && m != XK_Control_L) /* a menu opens */
+    if (g->alone == m && m != XK_Shift_L && m != XK_Control_L) /* opens a menu */
         press_chord(g, in, m, g->held, g->nheld);
     g->alone = 0;
 }
@@ -251,7 +252,7 @@ static void key_down(struct gestures *g, const struct input *in)
         g->g.action.press_enter = true;
         g->g.to = in->ms;
         finish(g);
-    } else if (in->plain || in->keysym) { /* none: inside a Compose sequence */
+    } else if (in->plain || in->keysym) { /* no keysym: inside a Compose sequence */
         press_chord(g, in, in->plain ? in->plain : in->keysym, g->held, g->nheld);
     }
 }
@@ -316,7 +317,7 @@ static void button_down(struct gestures *g, const struct input *in)
     g->path[0] = (struct action_point){in->x, in->y};
 }
 
-/* Every stride-th point; when the path is full every second one goes. */
+/* Keeps every stride-th point; if the path is full, drops every second point and doubles the stride. */
 static void add_point(struct gestures *g, int x, int y)
 {
     if (++g->skipped < g->stride)
@@ -341,7 +342,7 @@ static void button_up(struct gestures *g, const struct input *in)
         g->pending = CLICK;
         return;
     }
-    if (a->count > 1) { /* the clicks before the drag were gestures of their own */
+    if (a->count > 1) { /* the clicks before the drag were separate gestures */
         a->count--;
         g->dragged = false;
     } else {

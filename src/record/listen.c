@@ -1,4 +1,4 @@
-/* listen.c - see listen.h. */
+/* listen.c - receives, queues and translates the events of the RECORD extension; see listen.h. */
 #include "record/listen.h"
 
 #include "base/utf8.h"
@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUEUE = 4096 }; /* events; more motion than that is dropped */
+enum { QUEUE = 4096 }; /* events; motion is dropped when half of the queue is used */
 
 struct listen {
-    Display *control, *data; /* requests; what RECORD sends */
+    Display *control, *data; /* connection for requests; connection for RECORD data */
     atomic_bool lost;
     XRecordContext context;
     bool enabled;
@@ -31,7 +31,7 @@ struct listen {
     int first, n;
     uint32_t last_time;
     int64_t ms;
-    Window window; /* that the input method composes for; unmapped */
+    Window window; /* window of the input method; unmapped */
     XIM im;
     XIC ic;
 };
@@ -57,7 +57,8 @@ static void on_data(XPointer arg, XRecordInterceptData *d)
     XRecordFreeData(d);
 }
 
-/* The input method: a key event of ours, which it may keep until a sequence is complete. */
+/* Sets out->text with the input method. Sends it a synthetic key event, which the input method may keep
+ * until a sequence is complete; out->keysym and out->plain are then 0. */
 static void compose(struct listen *l, const struct raw *r, struct input *out)
 {
     XEvent v = {.xkey = {.type = KeyPress,
@@ -82,7 +83,7 @@ static void compose(struct listen *l, const struct raw *r, struct input *out)
     out->text[utf8_valid_prefix(out->text, strlen(out->text))] = 0;
 }
 
-/* Without an input method: Latin-1 and Unicode keysyms. */
+/* Sets out->text without an input method, for Latin-1 and Unicode keysyms. */
 static void spell(struct input *out)
 {
     uint32_t k = out->keysym, cp = k >> 24 == 1                                          ? k & 0xffffff
@@ -98,7 +99,7 @@ static void translate_key(struct listen *l, const struct raw *r, struct input *o
     KeySym sym = NoSymbol;
     int group = r->state >> 13 & 3;
     XEvent v;
-    XSync(l->control, False); /* a change of the map comes before the keys that mean something else by it */
+    XSync(l->control, False); /* reads changes of the keyboard map before the keys that depend on them */
     while (XPending(l->control)) {
         XNextEvent(l->control, &v);
         if (v.type == MappingNotify)
@@ -126,7 +127,7 @@ bool listen_next(struct listen *l, struct input *out)
     const struct raw r = l->queue[l->first];
     l->first = (l->first + 1) % QUEUE;
     l->n--;
-    if (l->last_time) /* 32 bits that wrap after 49 days */
+    if (l->last_time) /* the 32-bit time wraps after 49 days */
         l->ms += (int32_t)(r.time - l->last_time);
     l->last_time = r.time;
     *out = (struct input){.ms = l->ms, .x = r.x, .y = r.y};

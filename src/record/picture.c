@@ -1,4 +1,4 @@
-/* picture.c - see picture.h. */
+/* picture.c - coarse search and exact scores of pictures; see picture.h. */
 #include "record/picture.h"
 
 #include <math.h>
@@ -7,23 +7,23 @@
 
 enum {
     CANDIDATES = 48,
-    APART = 4,      /* pixels between two matches */
+    APART = 4,      /* minimum distance of two matches, in pixels */
     PLAIN = 3,      /* standard deviation of a channel, in levels of 255 */
-    SHIFT = 48,     /* most that a channel's mean may differ */
-    TAPS = 14,      /* side of the shrunk picture that is searched, about */
-    SMALLEST = 8,   /* side of what is searched, in pixels */
+    SHIFT = 48,     /* maximum difference of a channel's mean */
+    TAPS = 14,      /* approximate side of the reduced picture in the search */
+    SMALLEST = 8,   /* minimum side of a picture, in pixels */
     DIFFERENT = 40, /* levels of 255 */
     CARET_W = 3,
     CARET_LEAST = 11, /* lowest and highest text cursor, in pixels */
     CARET_MOST = 64,
-    CARETS = 2, /* one that has come, and one that has gone */
+    CARETS = 2, /* one that appeared, and one that disappeared */
 };
 static const double COARSE = 0.55, CONTRAST = 1.7;
 
 /* ---- exact ------------------------------------------------------------------------------------------ */
 
 struct moments {
-    double mean[3], square, n; /* square: of the deviations, all channels */
+    double mean[3], square, n; /* square: sum of squared deviations of all channels */
 };
 
 static struct moments moments_of(const struct image *im, int x, int y, int w, int h, int step)
@@ -53,7 +53,7 @@ static bool flat(const struct moments *m)
     return m->square < 3 * m->n * PLAIN * PLAIN;
 }
 
-/* A part of `small` (left top corner ax, ay) against im at x, y. */
+/* Returns the correlation of a part of `small` (left top corner ax, ay) with im at x, y. */
 static double correlate(const struct image *im, int x, int y, const struct image *small, int ax, int ay,
                         int w, int h, int step)
 {
@@ -79,7 +79,7 @@ static double correlate(const struct image *im, int x, int y, const struct image
     return product / sqrt(a.square * b.square);
 }
 
-/* The part of [0, size) that lies within PICTURE_MIDDLE / 2 of c. */
+/* Returns the length of the part of [0, size) within PICTURE_MIDDLE / 2 of c, and its start in *from. */
 static int middle(int c, int size, int *from)
 {
     int lo = c - PICTURE_MIDDLE / 2, hi = c + PICTURE_MIDDLE / 2;
@@ -103,7 +103,8 @@ static bool differs(const struct image *im, const struct image *small, int x, in
     return abs(p[0] - q[0]) > DIFFERENT || abs(p[1] - q[1]) > DIFFERENT || abs(p[2] - q[2]) > DIFFERENT;
 }
 
-/* The rows of a column that differ, one after the other: *top and how many; 0: none; -1: not a line. */
+/* Returns the number of differing rows of a column, and the first in *top. Returns 0 if none differ, -1 if
+ * they are not contiguous. */
 static int differing_rows(const struct image *im, const struct image *small, int x, int y, int i, int *top)
 {
     int n = 0, last = -1;
@@ -117,8 +118,8 @@ static int differing_rows(const struct image *im, const struct image *small, int
     return n;
 }
 
-/* Whether all that differs are thin upright lines, as a text cursor that blinks.  Then out is the picture
- * as the screen would show it, which the caller frees. */
+/* Returns whether all differences are thin vertical lines, such as a blinking text cursor. If so, *out is
+ * the part of the screen without these lines; the caller frees it. */
 static bool without_carets(const struct image *im, const struct image *small, int x, int y, struct image *out)
 {
     int lines = 0, wide = 0, top = 0, first = 0, rows = 0;
@@ -165,7 +166,8 @@ double picture_score(const struct image *im, const struct image *small, int x, i
     return score;
 }
 
-/* First every `step` pixels with every `step`-th pixel of the picture, then exactly around the best. */
+/* Finds the best position within `reach` of x, y: first with every `step`-th pixel of the picture, then
+ * exactly around the best. Returns its score, -1 if there is none. */
 static double refine(const struct image *im, const struct image *small, int x, int y, int reach, int step,
                      int cx, int cy, struct picture_match *at)
 {
@@ -187,7 +189,8 @@ static double refine(const struct image *im, const struct image *small, int x, i
     return at->score;
 }
 
-/* A text cursor weighs much in a small picture, and moves the place that looks best. */
+/* Prefers the exact position if its score is higher: a text cursor has a large weight in a small picture and
+ * moves the best position of the search. */
 double picture_score_near(const struct image *im, const struct image *small, int x, int y, int reach, int cx,
                           int cy, struct picture_match *at)
 {
@@ -207,7 +210,7 @@ bool picture_plain(const struct image *im)
 
 struct grey { /* means of f x f pixels, and sums for the moments of any rectangle */
     float *v;
-    double *sum, *square; /* [h + 1][w + 1]: of everything left of and above */
+    double *sum, *square; /* [h + 1][w + 1] summed-area tables */
     int w, h;
 };
 
@@ -218,7 +221,7 @@ static void grey_free(struct grey *g)
     free(g->square);
 }
 
-/* From x0, y0 on; sums only when wanted. */
+/* Returns the means of im from x0, y0 onwards; sums only on request. */
 static struct grey grey_of(const struct image *im, int x0, int y0, int f, bool sums)
 {
     struct grey g = {.w = (im->w - x0) / f, .h = (im->h - y0) / f};
@@ -254,7 +257,8 @@ static double rectangle(const double *sums, int width, int x, int y, int w, int 
     return bottom[w] - bottom[0] - top[w] + top[0];
 }
 
-/* map[y][x] becomes the correlation where it is larger; ph: the phase of the small picture. */
+/* Raises map[y][x] to the correlation where that is larger, and stores the phase ph of the small picture
+ * there. Subtracts the mean from small->v. */
 static void slide(const struct grey *big, struct grey *small, int ph, float *map, uint8_t *phase)
 {
     int n = small->w * small->h;
@@ -294,7 +298,7 @@ static int by_score(const void *a, const void *b)
     return d > 0 ? 1 : d < 0 ? -1 : 0;
 }
 
-/* Keeps the best CANDIDATES, sorted. */
+/* Inserts m into the sorted list of the best CANDIDATES. */
 static void keep(struct picture_match *list, int *n, struct picture_match m)
 {
     if (*n == CANDIDATES && m.score <= list[*n - 1].score)
@@ -305,7 +309,7 @@ static void keep(struct picture_match *list, int *n, struct picture_match m)
     list[i] = m;
 }
 
-/* Local maxima of the map, as places of the left top corner in pixels. */
+/* Finds the local maxima of the map, as positions of the left top corner in pixels; returns their number. */
 static int maxima(const float *map, const uint8_t *phase, int w, int h, int f, struct picture_match *list)
 {
     int n = 0;

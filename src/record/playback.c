@@ -1,4 +1,4 @@
-/* playback.c - see playback.h. */
+/* playback.c - chooses the reply for each step of a recording; see playback.h. */
 #include "record/playback.h"
 
 #include "base/clock.h"
@@ -16,8 +16,8 @@
 
 enum {
     REPLY_MAX = 1 << 20,
-    WAIT_MS = 500,      /* between two looks for a target */
-    PATIENCE_MIN_S = 5, /* how long a target may be missing */
+    WAIT_MS = 500,      /* between two searches for a target */
+    PATIENCE_MIN_S = 5, /* limits of the time for which a target may be missing */
     PATIENCE_MAX_S = 120,
 };
 
@@ -25,12 +25,12 @@ struct playback {
     struct llm_counted c;
     struct recording *recording;
     struct screen *screen;
-    struct elements *elements; /* opened when first needed */
+    struct elements *elements; /* opened at first use */
     bool elements_tried;
-    int at;        /* the step to play */
-    int64_t since; /* since when it is looked for; 0: not yet */
+    int at;        /* index of the step to play */
+    int64_t since; /* start of the search for its target; 0: not started */
     struct image seen, rested;
-    char failed[ERR_TEXT]; /* why the last action was not done; "": it was */
+    char failed[ERR_TEXT]; /* why the last action was not performed; "": it was */
     int ways[TARGET_WAYS];
 };
 
@@ -49,7 +49,7 @@ static void put_keys(struct buf *b, const char *name, const uint32_t *keys, int 
         return;
     memcpy(a.keys, keys, (size_t)n * sizeof *keys);
     buf_init(&json, REPLY_MAX);
-    action_to_json(&a, &json); /* its spelling of keys */
+    action_to_json(&a, &json); /* for its spelling of keys */
     const char *list = strchr(json.data, '['), *end = list ? strchr(list, ']') : NULL;
     if (end)
         buf_printf(b, ", \"%s\": %.*s", name, (int)(end - list) + 1, list);
@@ -75,7 +75,8 @@ struct place {
     int x, y; /* image pixels */
 };
 
-/* A drag inside one window keeps its form; one to another target goes straight there. */
+/* Writes the path of a drag. Inside one window the recorded path is kept; to another target it is
+ * straight. */
 static void put_path(struct buf *b, const struct action *a, struct place from, struct place to)
 {
     struct action_point ends[2] = {{a->x, a->y}, {a->x2, a->y2}};
@@ -128,7 +129,7 @@ static void put_arguments(struct buf *b, const struct recording_step *s, struct 
     put_keys(b, "hold", a->hold, a->nhold);
 }
 
-/* A thought, and a call with one text or number. */
+/* Writes a call with one text argument. */
 static void reply_with(struct buf *b, const char *tool, const char *key, const char *text)
 {
     buf_printf(b, "<tool_call>{\"name\": \"%s\", \"arguments\": {\"%s\": ", tool, key);
@@ -183,7 +184,7 @@ static struct elements *elements_of(struct playback *p)
     return p->elements;
 }
 
-/* Whether the screen rests, or has been waited for long enough. */
+/* Returns whether the screen is unchanged since the last screenshot, or the step's time limit has passed. */
 static bool rests(struct playback *p, const struct recording_step *s)
 {
     bool same = p->rested.rgb && image_tiles_changed(&p->rested, &p->seen, IMAGE_EFFECT_LEVEL) == 0;
@@ -216,8 +217,9 @@ static bool count_window(void *arg, const char *title, const char *class)
     return false;
 }
 
-/* Whether the recorded window has the keyboard; else why not.  Among several windows of its class the title
- * decides; a title that no window has any more does not matter when there is only one. */
+/* Returns whether the recorded window has the keyboard; otherwise writes the reason to why. Among several
+ * windows of its class the title decides; if only one window of the class remains, a changed title does not
+ * matter. */
 static bool has_keyboard(const struct playback *p, const struct recording_step *s, char *why, size_t size)
 {
     struct screen_window w;
@@ -237,7 +239,8 @@ static bool has_keyboard(const struct playback *p, const struct recording_step *
     return false;
 }
 
-/* The targets of a step; false: not there, and why.  last: any way to find them will do. */
+/* Finds the targets of a step. Returns false with the reason in `how` if one is missing. last: accepts every
+ * way to find a target. */
 static bool find_targets(struct playback *p, const struct recording_step *s, struct place *from,
                          struct place *to, bool last, char *how, size_t size)
 {
@@ -254,7 +257,7 @@ static bool find_targets(struct playback *p, const struct recording_step *s, str
         return true;
     bool together = !strcmp(s->to.class, s->target.class) && !strcmp(s->to.title, s->target.title) &&
                     s->to.rect.x == s->target.rect.x && s->to.rect.y == s->target.rect.y;
-    if (together) { /* inside one window: by the same way */
+    if (together) { /* inside one window: same offset */
         to->x += s->to.x - s->target.x;
         to->y += s->to.y - s->target.y;
         return true;
@@ -268,13 +271,14 @@ static bool find_targets(struct playback *p, const struct recording_step *s, str
     return true;
 }
 
-/* The action, or waiting for it, or that it cannot be done. */
+/* Replies with the action of the current step, a wait for its target, or the statement that it cannot be
+ * performed. */
 static void play_step(struct playback *p, struct buf *b)
 {
     const struct recording_step *s = &p->recording->steps[p->at];
     struct place from = {0}, to = {0};
     char how[ERR_TEXT] = "";
-    bool last = !patient(p, s); /* once: looking takes time */
+    bool last = !patient(p, s); /* evaluated once: the search takes time */
     bool there = s->has_target ? find_targets(p, s, &from, &to, last, how, sizeof how)
                                : has_keyboard(p, s, how, sizeof how);
     if (!there && !last) {
@@ -301,7 +305,7 @@ static void next_reply(struct playback *p, enum dialect_goal goal, struct buf *b
         return;
     }
     if (*p->failed && goal == GOAL_STEP && strstr(p->failed, OBSERVED_NOTHING)) {
-        p->at -= p->at > 0; /* the screen had changed: its target is looked for again */
+        p->at -= p->at > 0; /* the screen had changed: searches for the target again */
     } else if (*p->failed && goal == GOAL_STEP) {
         p->at -= p->at > 0;
         reply_failed(p, b, p->failed);
@@ -328,7 +332,7 @@ static void next_reply(struct playback *p, enum dialect_goal goal, struct buf *b
 
 /* ---- the interface of llm.h ------------------------------------------------------------------------- */
 
-/* Keeps the newest screenshot, and whether the last action failed. */
+/* Keeps the newest screenshot, and the reason if the last action failed. */
 static int play_user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place,
                      struct err *e)
 {
@@ -391,7 +395,7 @@ bool playback_is(const char *path)
     return n > 0 && recording_is(head, (size_t)n);
 }
 
-/* A secret that is missing is told before anything is pressed. */
+/* Fails with ERR_USAGE if a secret is missing, before any input is sent. */
 static int check_secrets(const struct recording *r, const char *path, const struct secrets *secrets,
                          struct err *e)
 {

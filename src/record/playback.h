@@ -1,10 +1,12 @@
-/* playback.h - a recording in place of a model: `holorun run --fake FILE` with a file of `holorun record`.
+/* playback.h - plays a recording instead of a model: `holorun run --fake FILE` with a file of `holorun
+ * record`.
  *
- * It sees each screenshot as a model does, finds the recorded target in it (target.h), and replies with the
- * action in the dialect PLAYBACK_DIALECT, and how the target was found as its thought.  So rules, secrets,
- * the record and the debugger work as they do with a model.  While a target, or the window that had the
- * keyboard, is not there it waits, for longer where the person did; then it answers that the task cannot be
- * done (exit code 1) and says which step failed and why.  It also ends so when an action was refused.
+ * The player receives each screenshot as a model does, finds the recorded target in it (target.h), and
+ * replies with the action in the dialect PLAYBACK_DIALECT; the thought is the way in which the target was
+ * found. Rules, secrets, the record and the debugger therefore work as with a model. While a target, or the
+ * window that had the keyboard, is missing, the player waits 5 to 120 s, depending on the recorded user's
+ * pause; then it replies that the task cannot be done (exit code 1) and names the failed step and the
+ * reason. An action that was refused ends the run in the same way.
  */
 #ifndef HOLORUN_RECORD_PLAYBACK_H
 #define HOLORUN_RECORD_PLAYBACK_H
@@ -14,13 +16,13 @@
 #include "screen/screen.h"
 
 #define PLAYBACK_DIALECT "recording"
-enum { PLAYBACK_STEPS = 100000 }; /* of a run, unless it is told: waiting takes steps, too */
+enum { PLAYBACK_STEPS = 100000 }; /* default step limit of a run: waiting also takes steps */
 
-/* Whether the file is a recording; false also when it cannot be read. */
+/* Returns whether the file is a recording; false also if the file cannot be read. */
 bool playback_is(const char *path);
 
-/* screen, secrets: borrowed; secrets NULL: none.  NULL with e: the file is refused, or types a secret that
- * there is not. */
+/* Opens a recording as a model. screen and secrets are borrowed; secrets may be NULL. Returns NULL with e if
+ * the file is invalid or types a secret that is not in `secrets`. */
 struct llm *playback_open(const char *path, struct screen *screen, const struct secrets *secrets,
                           struct err *e);
 

@@ -1,7 +1,7 @@
-/* prompt_tty.c - see prompt_tty.h.
+/* prompt_tty.c - reads the terminal modes of a process's children from /proc and /dev/pts; see prompt_tty.h.
  *
- * Programs that edit the line themselves (shells, editors) switch both echo and line mode off; a prompt for a
- * password keeps line mode.
+ * Programs that edit the line themselves (shells, editors) switch both echo and line mode off; a password
+ * prompt keeps line mode.
  */
 #include "record/prompt_tty.h"
 
@@ -14,9 +14,10 @@
 #include <termios.h>
 #include <unistd.h>
 
-enum { PTS_FIRST = 136, PTS_LAST = 143 }; /* device numbers of pseudo terminals */
+enum { PTS_FIRST = 136, PTS_LAST = 143 }; /* major device numbers of pseudo terminals */
 
-/* The pseudo terminal of a child of `parent`; -1: it is no child, or has none. */
+/* Returns the number of the pseudo terminal of a process. Returns -1 if the process is not a child of
+ * `parent` or has no pseudo terminal. */
 static int pts_of_child(const char *process, int parent)
 {
     char path[300], text[512];
@@ -27,7 +28,7 @@ static int pts_of_child(const char *process, int parent)
     if (fd >= 0)
         close(fd);
     text[n > 0 ? n : 0] = 0;
-    const char *after = strrchr(text, ')'); /* the name in brackets may hold anything */
+    const char *after = strrchr(text, ')'); /* the name in parentheses may contain any bytes */
     if (!after || sscanf(after + 1, " %*c %d %*d %*d %d", &ppid, &tty) != 2 || ppid != parent)
         return -1;
     int major = tty >> 8 & 0xfff, minor = (tty & 0xff) | (tty >> 12 & 0xfff00);

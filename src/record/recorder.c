@@ -1,13 +1,13 @@
-/* recorder.c - see recorder.h.
+/* recorder.c - the event loop of `holorun record`; see recorder.h.
  *
  *   listen.c ─► gestures.c ─► steps ─► recording.c ─► FILE.part
  *   screenshots, windows, elements under the pointer ──┘
  *
- * A press changes what it points at, so what is kept of a target was looked at before: screenshots are
- * taken all the time, window and element are asked for as soon as the pointer rests.
+ * A press changes its target, so a target is recorded as it looked before: screenshots are taken
+ * continuously, window and element are requested as soon as the pointer stops moving.
  *
- * Whether a text was typed into a password field is known only a moment later, when the program has told
- * who has the keyboard: steps wait in a queue until then.
+ * Whether a text was typed into a password field is known only up to FOCUS_MS later, when the program has
+ * reported the keyboard focus: steps wait in a queue until then.
  */
 #include "record/recorder.h"
 
@@ -36,19 +36,20 @@
 
 enum {
     TICK_MS = 20,
-    REST_MS = 40,       /* the pointer rests */
-    SHOT_MS = 60,       /* between screenshots while somebody works */
-    IDLE_SHOT_MS = 300, /* and else */
+    REST_MS = 40,       /* without motion for this time, the pointer has stopped */
+    SHOT_MS = 60,       /* between screenshots while the user works */
+    IDLE_SHOT_MS = 300, /* between screenshots otherwise */
     IDLE_MS = 5000,
     ANSWER_MS = 120, /* longest wait for an element's name at a press */
-    FOCUS_MS = 350,  /* until a program has told that the keyboard moved */
-    LATE_MS = 500,   /* after an action: a change of the screen that is worth waiting for */
+    FOCUS_MS = 350,  /* longest delay of a program's focus report */
+    LATE_MS = 500,   /* a screen change this long after an action needs a wait */
     LONG_PAUSE_MS = 2000,
 };
 
 /* ---- the queue of steps ----------------------------------------------------------------------------- */
 
-/* PASSWORD, PASSWORD_2, ... for each value; known by a hash, which is never written. */
+/* Returns the name PASSWORD, PASSWORD_2, ... of a value. Values are recognized by a salted hash, which is
+ * never written. */
 static const char *hidden_name(struct recorder *r, const char *value)
 {
     char(*names)[SECRET_NAME] = r->result->hidden;
@@ -88,7 +89,8 @@ static bool edits(const struct action *a)
     return false;
 }
 
-/* A secret becomes its name.  false: the step is part of the one before, which types the value whole. */
+/* Replaces a secret by its name. Returns false if the step belongs to the previous one, which types the
+ * whole value. */
 static bool hide_secret(struct recorder *r, struct item *q)
 {
     struct element field;
@@ -133,7 +135,7 @@ static void show(const struct recorder *r, const struct recording_step *s)
     buf_free(&b);
 }
 
-/* A title may show what was typed. */
+/* Clears a title that contains a secret. */
 static void mask_title(const struct recorder *r, char *title)
 {
     if (r->o->secrets && secrets_contained_in(r->o->secrets, title))
@@ -175,7 +177,7 @@ static int write_step(struct recorder *r, struct item *q, struct err *e)
     return append(r, &q->step, e);
 }
 
-/* Writes what needs not wait any more; all: everything. */
+/* Writes the steps that need not wait any more; all: every step. Returns -1 with e. */
 static int write_queue(struct recorder *r, bool all, struct err *e)
 {
     int rc = 0, done = 0;
@@ -196,7 +198,7 @@ static int write_queue(struct recorder *r, bool all, struct err *e)
 
 /* ---- gestures --------------------------------------------------------------------------------------- */
 
-/* A time of the X server as clock_ns(). */
+/* Converts a time of the X server to clock_ns(). */
 static int64_t ns_of(const struct recorder *r, int64_t ms)
 {
     return r->in_ns - (r->in_ms - ms) * 1000000;
@@ -228,7 +230,7 @@ static void on_typing(void *arg, const struct input *at)
         redact_before(r->redact, r->o->screen, NULL);
 }
 
-/* The part of a gesture that its action does not hold. */
+/* Fills the members of a step that its action does not contain: target or focused window. */
 static void describe_step(struct recorder *r, struct recording_step *s)
 {
     bool pointed = s->action.kind != ACT_TYPE && s->action.kind != ACT_KEY;
@@ -247,7 +249,8 @@ static void describe_step(struct recorder *r, struct recording_step *s)
     }
 }
 
-/* Whether a step is the first in its window, but not the first of all: the window may have come since. */
+/* Returns whether a step is the first in its window, but not the first of the recording: the window may be
+ * new. */
 static bool is_new_window(struct recorder *r, unsigned long id)
 {
     bool known = !id;
@@ -267,8 +270,8 @@ static void on_done(void *arg, struct gesture *g)
     q.step.pause = r->last_end ? fmax(0, (double)(q.from - r->last_end) / 1e9) : 0;
     describe_step(r, &q.step);
     q.opened = is_new_window(r, q.step.has_target ? r->under.id : r->focus.id);
-    /* A program tells late that the keyboard has moved.  While it has not told since the gesture before, a
-     * text that was typed faster may belong to the element that it will name. */
+    /* Programs report a focus change late. Without a report since the previous gesture, a text that was
+     * typed faster than FOCUS_MS may belong to the element that the next report names. */
     if ((double)(q.until - q.from) / 1e6 < FOCUS_MS && !elements_focus_since(r->elements, r->last_end))
         q.until += FOCUS_MS * INT64_C(1000000);
     r->last_end = ns_of(r, g->to);
@@ -282,8 +285,7 @@ static void on_done(void *arg, struct gesture *g)
     r->queue[r->n_queue++] = q;
 }
 
-/* ---- the loop
- * -------------------------------------------------------------------------------------------- */
+/* ---- the loop ------------------------------------------------------------------------------------- */
 
 static void on_input(struct recorder *r, const struct input *in)
 {
@@ -298,7 +300,7 @@ static void on_input(struct recorder *r, const struct input *in)
     gestures_input(r->gestures, in);
 }
 
-/* As soon as the pointer rests: what is under it. */
+/* Requests window and element under the pointer as soon as it stops moving. */
 static void look_ahead(struct recorder *r)
 {
     if (r->asked || clock_ms_since(r->moved) < REST_MS)
@@ -334,7 +336,8 @@ static int work(struct recorder *r, struct err *e)
     return 0;
 }
 
-/* Takes in the events that have arrived, and leaves out the two Escapes that ended the recording. */
+/* Processes the pending events, drops the two Escapes that ended the recording, and writes all steps.
+ * Returns -1 with e. */
 static int finish(struct recorder *r, struct err *e)
 {
     struct input in;
@@ -347,8 +350,7 @@ static int finish(struct recorder *r, struct err *e)
     return write_queue(r, true, e);
 }
 
-/* ---- the file
- * -------------------------------------------------------------------------------------------- */
+/* ---- the file ------------------------------------------------------------------------------------- */
 
 static int open_part(struct recorder *r, struct err *e)
 {
@@ -369,7 +371,7 @@ static int open_part(struct recorder *r, struct err *e)
     return rc;
 }
 
-/* The part gets its name; without steps nothing stays. */
+/* Renames FILE.part to FILE, or deletes it if no step was written. Returns rc, or -1 with e. */
 static int close_part(struct recorder *r, int rc, struct err *e)
 {
     if (r->fd < 0)

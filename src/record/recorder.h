@@ -1,8 +1,8 @@
-/* recorder.h - watches a display and writes what a person does there into a recording.
+/* recorder.h - watches a display and writes the user's actions into a recording.
  *
- * The file grows as FILE.part, one whole line for each step, and gets its name at the end; a recorder that
- * is killed leaves the part, which can be played.  Sends no input.  It ends when the screen's stop flag is
- * set (screen_watch()).
+ * The file grows as FILE.part, one complete line per step, and is renamed at the end; a recorder that is
+ * killed leaves FILE.part, which can be played. The recorder sends no input. It ends when the screen's stop
+ * flag is set (screen_watch()).
  */
 #ifndef HOLORUN_RECORD_RECORDER_H
 #define HOLORUN_RECORD_RECORDER_H
@@ -11,18 +11,18 @@
 #include "screen/screen.h"
 
 struct recorder_options {
-    struct screen *screen; /* of the whole root window, with a watch */
+    struct screen *screen; /* shows the whole root window, with a watch */
     const char *path;
-    const struct secrets *secrets; /* typed values that become {{NAME}}; NULL: none */
-    bool elements;                 /* ask for names through AT-SPI */
-    bool quiet;                    /* no line on stderr for each step */
+    const struct secrets *secrets; /* values that become {{NAME}} when typed; NULL: none */
+    bool elements;                 /* request names through AT-SPI */
+    bool quiet;                    /* do not print a line on stderr for each step */
 };
 
 enum { RECORDER_SECRETS = 8 };
 struct recorder_result {
     int steps, named;               /* named: targets with the name of an element */
-    char title[256], command[1024]; /* of the last window with a title; of the first program that was used */
-    char hidden[RECORDER_SECRETS][SECRET_NAME]; /* names of what was typed into password fields */
+    char title[256], command[1024]; /* title of the last titled window; command of the first program used */
+    char hidden[RECORDER_SECRETS][SECRET_NAME]; /* names of the values typed into password fields */
     int n_hidden;
 };
 

@@ -1,4 +1,4 @@
-/* recorder_impl.h - what recorder.c and recorder_look.c share. */
+/* recorder_impl.h - state shared by recorder.c and recorder_look.c. */
 #ifndef HOLORUN_RECORD_RECORDER_IMPL_H
 #define HOLORUN_RECORD_RECORDER_IMPL_H
 
@@ -13,16 +13,16 @@ enum { QUEUE_MOST = 32, SHOTS = 4, WINDOWS_SEEN = 64 };
 
 struct item { /* a step that is not written yet */
     struct recording_step step;
-    int64_t from, until, done; /* clock_ns(): who had the keyboard meanwhile counts; when it was complete */
-    bool opened;               /* in a window that no step before was in */
-    bool wait;                 /* the screen changed late before it */
-    bool hidden;               /* typed at a terminal that does not show it */
+    int64_t from, until, done; /* clock_ns(): keyboard focus counts from..until; completion */
+    bool opened;               /* in a window without earlier steps */
+    bool wait;                 /* the screen changed late before this step */
+    bool hidden;               /* typed at a terminal without echo */
 };
 
-struct shot { /* a screenshot that differs from the one after it */
+struct shot { /* a screenshot that differs from the next newer one */
     struct image image;
-    int64_t last; /* clock_ns() when the screen last looked so */
-    int px, py;   /* the pointer then */
+    int64_t last; /* clock_ns() of the last identical screenshot */
+    int px, py;   /* pointer position at that time */
 };
 
 struct recorder {
@@ -31,7 +31,7 @@ struct recorder {
     struct listen *listen;
     struct gestures *gestures;
     struct elements *elements;
-    struct redact *redact; /* NULL: there are no secrets */
+    struct redact *redact; /* NULL: no secrets */
     char *part;
     int fd;
     size_t bytes;
@@ -40,24 +40,24 @@ struct recorder {
 
     struct item queue[QUEUE_MOST];
     int n_queue;
-    bool in_field; /* the last step that was written is the text of a password field */
-    uint64_t salt, hashes[RECORDER_SECRETS]; /* of the values of result->hidden */
+    bool in_field;                           /* the last step written is the text of a password field */
+    uint64_t salt, hashes[RECORDER_SECRETS]; /* hashes of the values of result->hidden */
 
-    unsigned long windows[WINDOWS_SEEN]; /* that steps were in; the oldest is forgotten */
+    unsigned long windows[WINDOWS_SEEN]; /* windows of earlier steps; the oldest is overwritten */
     int n_windows;
 
-    int64_t in_ms, in_ns; /* the newest event: the server's time, ours */
-    int64_t last_end;     /* of the newest finished gesture, clock_ns(); 0: none */
+    int64_t in_ms, in_ns; /* the newest event: X server time, clock_ns() */
+    int64_t last_end;     /* end of the newest finished gesture, clock_ns(); 0: none */
 
-    /* the present gesture */
-    bool late; /* the screen changed long after the one before */
+    /* the current gesture */
+    bool late; /* the screen changed long after the previous gesture */
     struct recording_target target;
-    struct image press; /* the screen before it */
+    struct image press; /* the screen before the gesture */
     struct screen_window focus;
-    bool hidden; /* it is typed at a terminal that does not show it */
+    bool hidden; /* typed at a terminal without echo */
     int64_t last_change, last_input, last_shot;
 
-    /* the pointer, and what was under it when it came to rest */
+    /* the pointer, and the window under it when it stopped moving */
     int px, py;
     int64_t moved;
     bool asked;
@@ -69,10 +69,10 @@ struct recorder {
 
 /* ---- recorder_look.c ---------------------------------------------------------------------------------- */
 
-int recorder_shoot(struct recorder *r, struct err *e);   /* a screenshot */
-void recorder_ask(struct recorder *r, int x, int y);     /* window and element there */
-void recorder_look_at(struct recorder *r, int x, int y); /* fills r->target, r->press */
-/* Another target, as it was before the present gesture. */
+int recorder_shoot(struct recorder *r, struct err *e);   /* takes a screenshot; -1 with e */
+void recorder_ask(struct recorder *r, int x, int y);     /* requests window and element at a point */
+void recorder_look_at(struct recorder *r, int x, int y); /* fills r->target and r->press */
+/* Fills *out with another target, from the screen before the current gesture. */
 void recorder_look_back(struct recorder *r, int x, int y, struct recording_target *out);
 void recorder_name_program(struct recorder *r, const struct recording_step *s);
 void recorder_free_pictures(struct recorder *r);

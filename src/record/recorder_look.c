@@ -1,4 +1,4 @@
-/* recorder_look.c - what is kept of a target: pictures, window, element.  See recorder.c. */
+/* recorder_look.c - records the appearance of a target: pictures, window, element. See recorder.c. */
 #include "record/recorder_impl.h"
 #include "record/target.h"
 
@@ -11,9 +11,9 @@
 
 enum {
     ANSWER_MS = 120, /* longest wait for an element's name at a press */
-    UNDER_PX = 3,    /* so near the pointer was when it rested */
-    AWAY_PX = 60,    /* farther from the target the pointer has no effect on its looks */
-    FRESH_MS = 40,   /* a screenshot so young needs no second one */
+    UNDER_PX = 3,    /* maximum distance to the point of the last request */
+    AWAY_PX = 60,    /* a pointer farther away does not change a target's appearance */
+    FRESH_MS = 40,   /* a screenshot younger than this need not be repeated */
 };
 
 /* ---- screenshots ------------------------------------------------------------------------------------ */
@@ -89,7 +89,8 @@ static void set_element(struct recorder *r, struct recording_target *t)
     t->fy = (t->y - el.rect.y + 0.5) / el.rect.h;
 }
 
-/* A second picture, unless it is like the first or the third is not needed. */
+/* Adds a further picture of the target, cut at the rectangle of the first, unless the list is full or both
+ * are equal. */
 static void add_picture(struct recording_target *t, const struct image *im)
 {
     struct recording_picture *first = &t->pictures[0], *next = &t->pictures[t->n_pictures];
@@ -104,7 +105,7 @@ static void add_picture(struct recording_target *t, const struct image *im)
         t->n_pictures++;
 }
 
-/* The newest screenshot on which the pointer was elsewhere. */
+/* Returns the newest screenshot with the pointer more than AWAY_PX away, or an empty image. */
 static const struct image *without_pointer(const struct recorder *r, int x, int y)
 {
     static const struct image none;
@@ -120,7 +121,7 @@ void recorder_look_at(struct recorder *r, int x, int y)
     struct image now = {0};
     recording_target_free(t);
     bool fresh = clock_ms_since(r->shots[0].last) < FRESH_MS;
-    if (!fresh && capture(r, &now, NULL)) /* just after the press: mostly before its effect */
+    if (!fresh && capture(r, &now, NULL)) /* just after the press: usually before its effect */
         image_free(&now);
     if (abs(x - r->ux) > UNDER_PX || abs(y - r->uy) > UNDER_PX)
         recorder_ask(r, x, y);

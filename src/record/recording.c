@@ -1,7 +1,7 @@
-/* recording.c - see recording.h.
+/* recording.c - reads and writes recordings; see recording.h.
  *
- * The file may have been edited or come from elsewhere: sizes are bounded, every member is checked, and a
- * refusal names line and member.  Unknown members are ignored, so that a person may add comments.
+ * The file may have been edited or come from elsewhere: sizes are bounded, every member is checked, and an
+ * error names line and member. Unknown members are ignored, so that users may add comments.
  */
 #include "record/recording.h"
 
@@ -52,7 +52,7 @@ void recording_free(struct recording *r)
 
 /* ---- base64 ----------------------------------------------------------------------------------------- */
 
-/* Decodes in place; the length, -1: not base64. */
+/* Decodes base64 in place. Returns the length, or -1 if the text is not base64. */
 static long get_base64(char *text, size_t len)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -79,7 +79,7 @@ static long get_base64(char *text, size_t len)
 struct reader {
     const char *name;
     int line;
-    long pixels; /* of all pictures until here */
+    long pixels; /* pixels of all pictures read so far */
     struct err *e;
 };
 
@@ -95,7 +95,8 @@ static bool get_pixel(json_t *pair, size_t i, int *out)
     return json_is_integer(v) && llabs(json_integer_value(v)) <= FAR;
 }
 
-/* A text member without control characters, cut to RECORDING_TEXT. */
+/* Copies a text member, truncated to RECORDING_TEXT bytes, with spaces for control characters. Returns false
+ * if the member is not a string; a missing member is valid. */
 static bool get_text(json_t *object, const char *key, char out[RECORDING_TEXT])
 {
     json_t *v = json_object_get(object, key);
@@ -198,7 +199,7 @@ static int get_action(const struct reader *p, json_t *from, struct action *a)
     return 0;
 }
 
-/* The action's own places are those of its targets. */
+/* Copies the positions of the targets into the action. Fails if a required target is missing. */
 static int place_action(const struct reader *p, struct recording_step *s)
 {
     struct action *a = &s->action;
@@ -252,7 +253,7 @@ static int get_head(const struct reader *p, json_t *line, struct recording *r)
     return sized ? 0 : refuse(p, "'screen' is [width, height]");
 }
 
-/* Collects the names in {{NAME}} of a text that is typed. */
+/* Collects the names in {{NAME}} of a typed text. */
 static int note_secrets(const struct reader *p, const char *text, struct recording *r)
 {
     for (const char *at = text; at && (at = strstr(at, "{{"));) {
@@ -307,7 +308,7 @@ struct recording *recording_parse(const char *text, size_t len, const char *name
     for (const char *at = text, *end = text + len; rc == 0 && at < end;) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         p.line++;
-        if (!stop && p.line > 1) /* its writer was killed */
+        if (!stop && p.line > 1) /* the recorder was killed */
             break;
         stop = stop ? stop : end;
         if (stop > at)

@@ -1,4 +1,4 @@
-/* suite_file.c - see suite_file.h. */
+/* suite_file.c - writes a recording as the YAML of a suite; see suite_file.h. */
 #include "record/suite_file.h"
 
 #include "base/file.h"
@@ -10,7 +10,7 @@
 
 enum { SUITE_BYTES = 1 << 20, WORDS_BYTES = 20000 };
 
-/* A JSON string is a YAML string; braces are written twice, because a suite replaces {names}. */
+/* Writes a YAML string, in JSON syntax. Braces are doubled, because a suite replaces {names}. */
 static void put_text(struct buf *b, const char *s)
 {
     struct buf twice;
@@ -24,7 +24,7 @@ static void put_text(struct buf *b, const char *s)
     buf_free(&twice);
 }
 
-/* The title as a pattern that matches it, up to a number or a dash that may change. */
+/* Writes a regular expression for titles that begin with this title. */
 static void put_title(struct buf *b, const char *title)
 {
     struct buf p;
@@ -39,7 +39,7 @@ static void put_title(struct buf *b, const char *title)
     buf_free(&p);
 }
 
-/* The steps in words, which tell a model what to do if the recording is taken out. */
+/* Writes the steps in words: the task for a model if the user removes the recording. */
 static void put_task(struct buf *b, const struct recording *r)
 {
     struct buf words;
@@ -55,7 +55,7 @@ static void put_task(struct buf *b, const struct recording *r)
             words.data[at] = (char)toupper((unsigned char)words.data[at]);
     }
     buf_puts(&words, ".");
-    buf_put_json(b, words.data, words.len); /* {{NAME}} stays: it is a secret's name */
+    buf_put_json(b, words.data, words.len); /* {{NAME}} stays: it is the name of a secret */
     buf_free(&words);
 }
 

@@ -1,12 +1,13 @@
-/* suite_file.h - a test for `holorun qa` from a recording: its program, the recording to play, and the
- * checks that a person is to fill in.
+/* suite_file.h - writes a test for `holorun qa` from a recording: its program, the recording to play, and
+ * checks that the user completes.
  */
 #ifndef HOLORUN_RECORD_SUITE_FILE_H
 #define HOLORUN_RECORD_SUITE_FILE_H
 
 #include "record/recorder.h"
 
-/* path: of the suite, which must not exist; recording: the file, in the same folder.  0600, atomic. */
+/* Writes the suite at path, atomically, with mode 0600. The caller checks that path does not exist: a file
+ * would be replaced. recording: the file, in the same directory. Returns -1 with e. */
 int suite_file_write(const char *path, const char *recording, const struct recorder_result *result,
                      struct err *e);
 

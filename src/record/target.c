@@ -1,4 +1,4 @@
-/* target.c - see target.h. */
+/* target.c - the ways to find a target, and cutting its picture; see target.h. */
 #include "record/target.h"
 
 #include "record/picture.h"
@@ -9,13 +9,13 @@
 #include <string.h>
 
 enum {
-    NEAR = 3,       /* px: a picture found so near is where it was expected */
-    SIZE_SLACK = 4, /* px by which a window's size may differ for its pixels to mean the same */
+    NEAR = 3,       /* px: largest distance at which a picture counts as at the expected position */
+    SIZE_SLACK = 4, /* px by which the size of a window may differ for its pixels to be valid */
     NAME_MS = 2500, /* longest wait for names */
-    CLOSE_W = 96,   /* around a target, px */
+    CLOSE_W = 96,   /* size of the surroundings of a target, px */
     CLOSE_H = 64,
 };
-static const double CLEARLY = 0.05; /* better than the second best */
+static const double CLEARLY = 0.05; /* minimum lead over the second best score */
 
 const char *target_way_name(enum target_way w)
 {
@@ -29,13 +29,13 @@ struct search {
     const struct target_finder *f;
     const struct recording_target *t;
     const struct image *im;
-    int x0, y0, ex, ey; /* ex, ey: where it should be now, root pixels */
-    bool window;        /* its window is there */
-    bool same_size;     /* and has its size */
-    bool covered;       /* another window is at the expected place */
-    bool plain;         /* no picture shows anything to know the target by */
-    int alike;          /* pictures found, none of them clearly the one */
-    int named;          /* elements of that name */
+    int x0, y0, ex, ey; /* ex, ey: expected position, root pixels */
+    bool window;        /* its window exists */
+    bool same_size;     /* and has its recorded size */
+    bool covered;       /* another window is at the expected position */
+    bool plain;         /* all pictures are plain, so none identifies the target */
+    int alike;          /* number of matching pictures, none clearly best */
+    int named;          /* number of elements of that name */
 };
 
 static bool in_class(const struct search *q, int x, int y)
@@ -44,7 +44,7 @@ static bool in_class(const struct search *q, int x, int y)
     return !*q->t->class || (screen_window_at(q->f->screen, x, y, &w) == 0 && !strcmp(w.class, q->t->class));
 }
 
-/* Where the target should be: in its window, wherever that is now. */
+/* Computes the expected position of the target: relative to its window, at the window's current position. */
 static void expect(struct search *q)
 {
     const struct recording_target *t = q->t;
@@ -132,8 +132,8 @@ static enum target_way by_name(struct search *q, struct target_found *out)
     return found(out, TARGET_NAME, x, y, 0);
 }
 
-/* The part of a picture that is next to the target: a field looks the same when what is around it has
- * changed. */
+/* Cuts the surroundings of the target out of a picture: a field looks the same if only its wider
+ * surroundings have changed. Returns -1 if empty or out of memory. */
 static int cut_close(const struct recording_picture *p, struct recording_picture *out)
 {
     struct screen_rect r = {p->x - CLOSE_W / 2, p->y - CLOSE_H / 2, CLOSE_W, CLOSE_H};

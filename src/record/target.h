@@ -1,10 +1,11 @@
-/* target.h - a place that a person pointed at: what is kept of it, and how it is found again.
+/* target.h - a position at which the user pointed: its appearance, and finding it again.
  *
- * Found by its picture, near where it was (in its window, wherever that is now), then anywhere on the
- * screen; by the name of its element; and, only when `settle_for_pixel` says so, by its pixel inside its
- * window.  Each way has its own proof: the picture must be found once, in a window of the same class; so
- * must the name; the pixel must be in a window of the same class and size, with a picture that is still
- * like the recorded one.  So a target that is gone is not found, and nothing is clicked in its place.
+ * A target is found by its picture, first near the recorded position (relative to its window), then anywhere
+ * on the screen; by the name of its element; and, only if `settle_for_pixel` is set or it has neither a
+ * distinctive picture nor an element, by its pixel inside its window. Each way has its own check: the
+ * picture must be found once, in a window of the same class; so must the name; the pixel must be in a window
+ * of the same class and size, with a picture that still resembles the recorded one. A target that has
+ * disappeared is therefore not found, and nothing is clicked instead.
  */
 #ifndef HOLORUN_RECORD_TARGET_H
 #define HOLORUN_RECORD_TARGET_H
@@ -18,8 +19,8 @@ const char *target_way_name(enum target_way w); /* "picture" */
 struct target_found {
     enum target_way way;
     int x, y;       /* root pixels */
-    double score;   /* of the picture; 0: none was compared */
-    char text[512]; /* for people: "found by its picture, 40,25 px from where it was", or why it was not */
+    double score;   /* score of the picture; 0: none was compared */
+    char text[512]; /* for people: "found by its picture, +40,+25 px from where it was", or why not */
 };
 
 struct target_finder {
@@ -27,16 +28,18 @@ struct target_finder {
     struct elements *elements; /* NULL: no names */
 };
 
-/* im: the screen's view, whose left top corner is at x0, y0 of the root.  Returns out->way. */
+/* Finds a target. im: the screen's view, with its left top corner at x0, y0 of the root. Returns out->way,
+ * TARGET_NONE if it was not found. */
 enum target_way target_find(const struct target_finder *f, const struct recording_target *t,
                             const struct image *im, int x0, int y0, bool settle_for_pixel,
                             struct target_found *out);
 
-/* Cuts a picture around x, y out of im (the root), inside the rectangle: the smallest that im holds only
- * once. -1: out of memory, or no such place. */
+/* Cuts a picture around x, y out of im (the root), inside the rectangle: the smallest of 48x48 to 320x200
+ * that im contains only once, or else the largest. Returns -1 with e if memory is exhausted or x, y lies
+ * outside. */
 int target_cut(const struct image *im, int x, int y, struct screen_rect within, struct recording_picture *out,
                struct err *e);
-/* Cuts the same rectangle out of another picture of the same size. */
+/* Cuts the same rectangle out of another picture of the same size. Returns -1 with e. */
 int target_cut_same(const struct image *im, int x, int y, const struct recording_picture *like,
                     struct recording_picture *out, struct err *e);
 
