@@ -79,7 +79,7 @@ static bool is_browser(const char *title)
 }
 
 /* Asks the program for its name of the element at a point, for rules about elements.  A browser builds its
- * tree after the first question, and until then reports no element or only the page.  Returns false if there
+ * tree after the first question, and reports at most the page until then.  Returns false if there
  * is no answer. */
 static bool name_at(void *arg, int x, int y, const char *title, char *name, size_t size)
 {
