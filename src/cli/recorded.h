@@ -11,8 +11,8 @@
 #include "trace/read.h"
 
 /* Returns the directory of a run: a path unchanged, else a name below `runs` (NULL: the user's state
- * directory), or the newest run if name is NULL.  The caller frees it.  NULL with e, which lists what was
- * found. */
+ * directory), or the newest run if name is NULL.  The caller frees it.  NULL with e, which names the
+ * newest run. */
 char *recorded_find(const char *name, const char *runs, struct err *e);
 int recorded_open(struct record *r, const char *name, const char *runs, struct err *e);
 
