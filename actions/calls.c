@@ -293,7 +293,7 @@ static bool read_bare_xml(struct calls_reader *r)
     const struct call *c = &r->out->list[r->out->n - 1];
     bool empty = c->arguments && !json_object_size(c->arguments) && c->cut;
     if (empty &&
-        (!at_line_start(r, s) || text_skip_space(r->at, r->end) < r->end)) { /* it is only mentioned */
+        (!at_line_start(r, s) || text_skip_space(r->at, r->end) < r->end)) { /* the call is only mentioned */
         calls_drop_last(r);
         return false;
     }
@@ -308,8 +308,8 @@ struct scan {
     struct calls aside; /* a fault before all calls, reported if no call was found */
 };
 
-/* Drops the calls added since `from`, except the first fault.  Before all calls it is put aside; behind a
- * call it stays, since a further call may depend on the one that cannot be read. */
+/* Drops the calls added since `from`, except the first fault.  Before all calls the fault is put aside; after
+ * a call it is kept, because a further call may depend on the unreadable one. */
 static void keep_fault(struct scan *s, int from)
 {
     struct calls *out = s->r.out;
@@ -333,7 +333,7 @@ static void keep_fault(struct scan *s, int from)
         free_call(&fault);
 }
 
-/* JSON or Python at s->r.at, which is not wrapped.  Moves behind it, or leaves it. */
+/* Reads unwrapped JSON or Python at s->r.at.  Returns true if it moved past it. */
 static bool read_bare(struct scan *s)
 {
     struct calls_reader *r = &s->r;
@@ -356,7 +356,7 @@ static bool read_bare(struct scan *s)
         keep_fault(s, from);
         return got == 0 && r->at > at;
     }
-    if (!from && s->aside.n) { /* an earlier call cannot be read: this one was to come after it */
+    if (!from && s->aside.n) { /* an earlier call, which this one was to follow, cannot be read */
         while (r->out->n)
             calls_drop_last(r);
         r->at = r->end;

@@ -229,14 +229,14 @@ static enum action_fault answer_with_said(struct parse *p, const char *tag)
     return f;
 }
 
-/* Whether the type of a block or item is one of the words. */
+/* Returns whether the type of a block or item is one of the words. */
 static bool is_type(const json_t *v, const char *words)
 {
     const char *is = json_string_value(json_object_get(v, "type"));
     return is && tools_has_word(words, is, strlen(is));
 }
 
-/* {"action": ...}, or of a toolset the name of its member beside the input. */
+/* Binds {"action": ...}, or for a toolset the member whose name is next to the input. */
 static enum action_fault bind_block(struct parse *p, json_t *root)
 {
     json_t *input = json_object_get(root, "input"), *call = input ? input : root;
@@ -283,7 +283,7 @@ static enum action_fault bind_action(struct parse *p, json_t *action)
     return bind_call(p, type, action, "type");
 }
 
-/* The text of the checks, for the person who is asked. */
+/* Adds the texts of the checks, for the user who is asked. */
 static enum action_fault add_checks(struct parse *p, json_t *checks)
 {
     json_t *one;
@@ -314,7 +314,8 @@ static enum action_fault bind_actions(struct parse *p, json_t *root)
     return f;
 }
 
-/* A computer call; a message or reasoning, with its text or, as the server gives it, a list of texts. */
+/* Reads a computer call; or a message or reasoning, with its text or, as the server sends it, a list of
+ * texts. */
 static enum action_fault read_item(struct parse *p, json_t *item)
 {
     static const char *const lists[] = {"content", "summary", NULL};

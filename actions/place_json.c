@@ -8,7 +8,7 @@ static const struct place absent = {.absent = true};
 
 /* ---- numbers ------------------------------------------------------------------------------------- */
 
-/* Appends a number, or a string with one. */
+/* Appends a number, or a string that contains one; returns false for other values. */
 static bool add_number(const json_t *v, struct place_numbers *n)
 {
     struct place_numbers one = {0};
@@ -28,7 +28,7 @@ static bool add_number(const json_t *v, struct place_numbers *n)
     return true;
 }
 
-/* A list of numbers only, and at least one. */
+/* Reads a list of numbers only, at least one; returns false for other values. */
 static bool list_numbers(const json_t *list, struct place_numbers *n)
 {
     size_t i;
@@ -73,7 +73,7 @@ static bool has_word(const char *key, const char *word)
     return strcasestr(key, word) != NULL;
 }
 
-/* Two corners, [[x1, y1], [x2, y2]], of a box. */
+/* Reads two corners, [[x1, y1], [x2, y2]], of a box. */
 static bool corners(const char *key, const json_t *list, struct place_numbers *n)
 {
     struct place_numbers second;
