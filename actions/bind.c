@@ -67,7 +67,8 @@ static bool place_is_missing(const struct binding *c)
     return !given && (tools_arg(c->tool, P_X) || tools_arg(c->tool, P_POINT));
 }
 
-/* Presses a chord, in several actions when that is more often than one may.  a: the first action, or NULL. */
+/* Presses a chord, in several actions if the repetitions exceed the limit of one.  a: the first action, or
+ * NULL. */
 static enum action_fault press(struct binding *c, struct action *a, const struct key_chord *chord, int times)
 {
     int most = registry_param(P_REPEAT)->max;

@@ -119,7 +119,7 @@ static bool at_line_start(const struct calls_reader *r, const char *s)
 
 /* ---- a wrapped call ---------------------------------------------------------------------------------- */
 
-/* The position behind a wrapper's opening tag, its index in *which; NULL: there is none at s. */
+/* Returns the position after a wrapper's opening tag, and its index in *which; NULL: there is none at s. */
 static const char *wrapper_at(const char *s, const char *end, int *which)
 {
     for (int i = 0; i < N_WRAPPERS; i++)
@@ -135,7 +135,7 @@ static bool fence_at(const char *s, const char *end)
     return calls_starts(s, end, "```");
 }
 
-/* The position behind "```lang" and its line end. */
+/* Returns the position after "```lang". */
 static const char *skip_fence(const char *s, const char *end)
 {
     s += 3;
@@ -144,7 +144,7 @@ static const char *skip_fence(const char *s, const char *end)
     return s;
 }
 
-/* One call or list at r->at, inside a wrapper.  Returns how many. */
+/* Reads one call or list at r->at, inside a wrapper.  Returns the number of calls. */
 static int read_inside(struct calls_reader *r, const char *begin)
 {
     const char *s = r->at, *name;
@@ -195,7 +195,7 @@ static int skip_closers(struct calls_reader *r, bool fenced)
     }
 }
 
-/* The calls added since `from` end at r->at, and have these repairs. */
+/* Sets the end of the calls added since `from` to r->at and adds these repairs. */
 static void finish(struct calls_reader *r, int from, unsigned repairs)
 {
     for (int i = from; i < r->out->n; i++) {
@@ -205,7 +205,7 @@ static void finish(struct calls_reader *r, int from, unsigned repairs)
     }
 }
 
-/* The start of "```lang\n" directly before s; s if there is none. */
+/* Returns the start of "```lang\n" directly before s; s if there is none. */
 static const char *fence_before(const struct calls_reader *r, const char *s)
 {
     const struct call *last = r->out->n ? &r->out->list[r->out->n - 1] : NULL;
@@ -219,7 +219,7 @@ static const char *fence_before(const struct calls_reader *r, const char *s)
     return fence ? word - 3 : s;
 }
 
-/* Further wrappers and fences in front of the call. */
+/* Skips further wrappers and fences before the call.  Returns the repairs. */
 static unsigned skip_openers(struct calls_reader *r, bool *fenced)
 {
     unsigned repairs = 0;
@@ -240,7 +240,7 @@ static unsigned skip_openers(struct calls_reader *r, bool *fenced)
     }
 }
 
-/* All calls behind a wrapper's opening tag.  false: it is only mentioned. */
+/* Reads all calls after a wrapper's opening tag.  Returns false if the wrapper is only mentioned. */
 static bool read_wrapped(struct calls_reader *r, int which, const char *behind)
 {
     const char *s = r->at, *begin = fence_before(r, s);

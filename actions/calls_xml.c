@@ -103,13 +103,13 @@ static bool tags_to_line_end(const struct xml *x, const char *s)
     }
 }
 
-/* Whether the tag at s is on the line of the opening tag of its value. */
+/* Returns whether the tag at s is on the line of the opening tag of its value. */
 static bool on_first_line(const struct value *v, const char *s)
 {
     return v->one_line && !memchr(v->begin, '\n', (size_t)(s - v->begin));
 }
 
-/* Whether the closer before `behind` is part of a well-formed text, because the closers of the value
+/* Returns whether the closer before `behind` is part of a well-formed text, because the closers of the value
  * follow it. */
 static bool closers_follow(const struct xml *x, const char *behind, bool own_line, bool of_value)
 {
@@ -121,7 +121,7 @@ static bool closers_follow(const struct xml *x, const char *behind, bool own_lin
     return !own_line || calls_closer(s, end, function_closers) > s;
 }
 
-/* Whether the call continues behind the closer: the same closer comes once more before the next call. */
+/* Returns whether the call continues after the closer: the same closer appears again before the next call. */
 static bool comes_again(const struct xml *x, const char *behind, const char *words)
 {
     const char *end = x->r->end, *name;
@@ -135,7 +135,7 @@ static bool comes_again(const struct xml *x, const char *behind, const char *wor
     return false;
 }
 
-/* Whether the closer from s to behind, with one of the words, ends the value. */
+/* Returns whether the closer from s to behind, one of the words, ends the value. */
 static bool ends_value(const struct xml *x, const struct value *v, const char *s, const char *behind,
                        const char *words)
 {
@@ -147,7 +147,7 @@ static bool ends_value(const struct xml *x, const struct value *v, const char *s
     return (line || first) && !comes_again(x, behind, words);
 }
 
-/* Whether the closer of a function or of the wrapper belongs to a call inside the value. */
+/* Returns whether the closer of a function or of the wrapper belongs to a call inside the value. */
 static bool closes_inner(const struct xml *x, struct inner *in, const char *s, const char *behind,
                          bool function)
 {
@@ -162,7 +162,7 @@ static bool closes_inner(const struct xml *x, struct inner *in, const char *s, c
            calls_closer(next, x->r->end, value_closers) > next;
 }
 
-/* Whether the text ends within an opening tag of a parameter at s. */
+/* Returns whether the text ends within an opening tag of a parameter at s. */
 static bool cut_opener(const char *s, const char *end)
 {
     static const char tag[] = "<parameter";
@@ -171,7 +171,7 @@ static bool cut_opener(const char *s, const char *end)
            !memcmp(s, tag, n < sizeof tag - 1 ? n : sizeof tag - 1);
 }
 
-/* Whether another call begins at s, on a line of its own, as opposed to a tag in a text. */
+/* Returns whether another call begins at s, as opposed to a tag in a text. */
 static bool next_call(const struct xml *x, const char *s)
 {
     const char *end = x->r->end, *name;
@@ -184,7 +184,7 @@ static bool next_call(const struct xml *x, const char *s)
            (function_at(at, end, &name, &n) && calls_is_tool(x->r, name, n));
 }
 
-/* Whether the value ends before the tag at s.  *next: where reading continues. */
+/* Returns whether the value ends before the tag at s.  v->next: where reading continues. */
 static bool ends_at(const struct xml *x, struct value *v, struct inner *in, const char *s)
 {
     const char *end = x->r->end, *behind, *name;
@@ -215,15 +215,15 @@ static bool ends_at(const struct xml *x, struct value *v, struct inner *in, cons
     return (behind > s && part_follows(x, behind)) || (line && cut_opener(s, end));
 }
 
-/* Whether a value that ends with the text has more than a line: the further ones may
- * be sentences behind the call. */
+/* Returns whether a value that ends with the text has more than one line: the others may be sentences after
+ * the call. */
 static bool several_lines(const struct value *v)
 {
     const char *s = memchr(v->begin, '\n', (size_t)(v->end - v->begin));
     return s && text_skip_space(s, v->end) < v->end;
 }
 
-/* Whether the value is a list or an object without its end. */
+/* Returns whether the value is a list or an object without its end. */
 static bool open_list(const struct value *v)
 {
     const char *s = text_skip_space(v->begin, v->end), *last = v->end;

@@ -225,7 +225,7 @@ static int read_screen(json_t *v, struct dialect *d, struct err *e)
     return 0;
 }
 
-/* A built-in dialect's file; NULL: there is none of that name. */
+/* Returns the file of a built-in dialect; NULL: unknown name. */
 static const char *builtin_text(const char *name, size_t *len)
 {
     char *file = xasprintf("%s.json", name);

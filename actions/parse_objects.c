@@ -21,9 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TRIES = 64 /* of JSON values between sentences */ };
+enum { MAX_TRIES = 64 /* maximum number of JSON values that are tried between sentences */ };
 
-/* The value of the first key that is there, NULL none. */
+/* Returns the value of the first existing key; NULL: none. */
 static json_t *first_of(const json_t *object, const char *const *keys)
 {
     json_t *v = NULL;
@@ -32,7 +32,7 @@ static json_t *first_of(const json_t *object, const char *const *keys)
     return v;
 }
 
-/* The texts of a list of content are the thought; of one without an action they are the answer. */
+/* Appends a text of a content list to the thought; without an action the thought becomes the answer. */
 static enum action_fault add_said(struct parse *p, const json_t *text)
 {
     if (!json_string_length(text))
@@ -46,7 +46,7 @@ static enum action_fault add_said(struct parse *p, const json_t *text)
 
 /* ---- JSON between sentences ------------------------------------------------------------------------- */
 
-/* Whether a value is an object with one of the keys, or a list that begins with such an object. */
+/* Returns whether a value is an object with one of the keys, or a list that begins with such an object. */
 static bool has_key(const json_t *v, const char *const *keys)
 {
     const json_t *object = json_is_array(v) ? json_array_get(v, 0) : v;
@@ -138,7 +138,7 @@ static enum action_fault read_json(struct parse *p, const char *text, size_t len
 
 /* ---- Holo -------------------------------------------------------------------------------------- */
 
-/* A string or null under one of two keys; *found: there is a string. */
+/* Reads a string or null under one of two keys; *found: there is a string. */
 static enum action_fault read_string(struct parse *p, json_t *root, const char *key, const char *other,
                                      char **out, bool *found)
 {

@@ -188,7 +188,7 @@ static const char *next_argument(const struct span *s)
     return NULL;
 }
 
-/* The end of a value without quotes: its own bracket, else before ", name=" or the last parenthesis. */
+/* Returns the end of an unquoted value: after its bracket, else before ", name=" or the last parenthesis. */
 static const char *closing_bare(const struct span *s)
 {
     const char *bracket = s->at < s->end && (*s->at == '(' || *s->at == '[') ? closing_bracket(s) : NULL;
@@ -198,8 +198,8 @@ static const char *closing_bare(const struct span *s)
     return s->end > s->at && s->end[-1] == ')' && s->end - s->at > 1 ? s->end - 1 : s->end;
 }
 
-/* The end of a text whose closing quote is missing, before the parenthesis at the end of the call; NULL:
- * the text may continue. */
+/* Returns the end of a text without closing quote, before the parenthesis at the end of the call; NULL: the
+ * text may continue. */
 static const char *unclosed_text(const struct span *s)
 {
     const char *end = s->end - 1;
@@ -210,7 +210,7 @@ static const char *unclosed_text(const struct span *s)
     return plain ? end : NULL;
 }
 
-/* The end of any other value whose closing quote is missing; NULL: the value may be cut off. */
+/* Returns the end of another value without closing quote; NULL: the value may be cut off. */
 static const char *unclosed_value(const struct span *s, bool box)
 {
     const char *end = closing_bare(s);
@@ -219,8 +219,8 @@ static const char *unclosed_value(const struct span *s, bool box)
     return NULL;
 }
 
-/* Whether the quotes of a text may be those of the value, doubled: the text begins with one, or ends with
- * two, or with one that nothing matches. */
+/* Returns whether the quotes of a text may be doubled quotes of the value: the text begins with one, or ends
+ * with two, or with an unmatched one. */
 static bool odd_quotes(const char *s, const char *end, char quote)
 {
     int n = 0, last = 0;
@@ -234,7 +234,7 @@ static bool odd_quotes(const char *s, const char *end, char quote)
     return (s < end && *s == quote) || last > 1 || (last && n % 2);
 }
 
-/* The first of the characters in from..to, or to. */
+/* Returns the first of the characters in from..to, or to. */
 static const char *first_of(const char *from, const char *to, const char *characters)
 {
     while (from < to && !strchr(characters, *from))
@@ -446,7 +446,7 @@ static bool next_action(const struct parse *p, struct span *s)
     return mark && span_len(s);
 }
 
-/* Executes the first action from s on and reports the others, or executes all if the dialect has "run_all". */
+/* Executes the first action from s on and reports the others; with "run_all" it executes all. */
 static enum action_fault read_actions(struct parse *p, struct span s)
 {
     enum action_fault f = FAULT_NONE;

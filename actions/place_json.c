@@ -211,7 +211,8 @@ static bool scan_sides(struct place_finder *f, const json_t *o)
     return false;
 }
 
-/* Whether a value describes a place without numbers, or an action: "location": "top right", "clicks": 2. */
+/* Returns whether a value describes a position without numbers, or an action: "location": "top right",
+ * "clicks": 2. */
 static bool describes(const char *key, const json_t *v)
 {
     const char *s = json_string_value(v);
@@ -224,7 +225,8 @@ static bool describes(const char *key, const json_t *v)
     return json_is_boolean(v) || (soft && json_is_number(v));
 }
 
-/* The members whose names announce a place; points go before boxes, which the same object may have, too. */
+/* Scans the members whose names announce a place; points precede boxes, which the same object may have,
+ * too. */
 static bool scan_members(struct place_finder *f, const json_t *o, bool boxes)
 {
     const char *key;

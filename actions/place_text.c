@@ -15,9 +15,9 @@ struct scan {
     struct place_finder *f;
     const char *start, *at, *end;
     struct place_numbers named[4]; /* of x, y, x2, y2; n == 0: not given */
-    int loose;                     /* numbers outside of all notations */
-    const char *loose_end;         /* of the last one */
-    struct place_numbers pair;     /* the first two of them, when a comma and a blank separate them */
+    int loose;                     /* number of numbers outside of all notations */
+    const char *loose_end;         /* end of the last one */
+    struct place_numbers pair;     /* the first two of them, if a comma and a blank separate them */
 };
 
 static size_t left(const struct scan *s)
