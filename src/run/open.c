@@ -79,8 +79,8 @@ static bool is_browser(const char *title)
 }
 
 /* Asks the program for its name of the element at a point, for rules about elements.  A browser builds its
- * tree after the first question, and reports at most the page until then.  Returns false if there
- * is no answer. */
+ * tree after the first question, and reports at most the page until then.  Returns false
+ * without an answer. */
 static bool name_at(void *arg, int x, int y, const char *title, char *name, size_t size)
 {
     struct job *j = arg;
