@@ -1,4 +1,4 @@
-/* action.c - names of faults, freeing, and how many characters an action types. */
+/* action.c - names of faults, freeing, and the number of characters that an action types. */
 #include "actions/action.h"
 
 #include "base/utf8.h"
@@ -36,13 +36,14 @@ void step_free(struct step *s)
 
 /* ---- characters typed ---------------------------------------------------------------------------- */
 
-/* Latin-1, the legacy keysyms of other scripts, the keypad, and Unicode keysyms. */
+/* Returns whether a key types a character: Latin-1, the legacy keysyms of other scripts, the keypad, and
+ * Unicode keysyms. */
 static bool makes_character(uint32_t key)
 {
     return (key >= XK_space && key < 0x2100) || (key >= XK_KP_Multiply && key <= XK_KP_9) || key >> 24 == 1;
 }
 
-/* With Control, Meta, Alt, Super or Hyper a key is a command. */
+/* Returns whether a key makes a chord a command: Control, Meta, Alt, Super or Hyper. */
 static bool makes_command(uint32_t key)
 {
     return key == XK_Control_L || key == XK_Control_R || (key >= XK_Meta_L && key <= XK_Hyper_R);

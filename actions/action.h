@@ -1,13 +1,12 @@
 /* action.h - the agent's actions as data.
  *
  * Each action has one entry in the registry (registry.c): name, parameters, help.  The tool list in the
- * prompt, the grammar of replies and the parser are made from that table, so they cannot disagree; exec.c
- * performs each kind.
+ * prompt, the grammar of replies and the parser are generated from that table, so they cannot disagree;
+ * exec.c performs each kind.
  *
- *   model text --action_parse--> struct step --gate--> action_execute --> X events
+ *     model text --action_parse--> struct step --gate--> action_execute --> X events
  *
- * Parsing is pure: it makes no X requests and can be tested and fuzzed alone.
- */
+ * Parsing is pure: it makes no X requests and can be tested and fuzzed separately. */
 #ifndef HOLORUN_ACTIONS_ACTION_H
 #define HOLORUN_ACTIONS_ACTION_H
 
@@ -46,7 +45,7 @@ enum action_kind {
     ACT_COUNT
 };
 
-/* The fault of the model's output; the text goes back to the model. */
+/* the error of the model's output; its text is returned to the model */
 enum action_fault {
     FAULT_NONE,
     FAULT_PARSE,
@@ -65,7 +64,7 @@ enum action_fault {
     FAULT_BUDGET,
     FAULT_STOPPED,
 };
-const char *action_fault_name(enum action_fault f); /* "E_PARSE" */
+const char *action_fault_name(enum action_fault f); /* such as "E_PARSE" */
 
 enum {
     ACTION_ABSENT = INT32_MIN,
@@ -83,11 +82,11 @@ struct action_point {
 
 struct action {
     enum action_kind kind;
-    int32_t x, y, x2, y2;      /* pixels of the captured image, ACTION_ABSENT when not given */
+    int32_t x, y, x2, y2;      /* pixels of the captured image; ACTION_ABSENT: not given */
     double nx, ny, nx2, ny2;   /* as the model wrote them, for the trace */
-    uint8_t button;            /* 1 left 2 middle 3 right 8 back 9 forward */
+    uint8_t button;            /* 1 left, 2 middle, 3 right, 8 back, 9 forward */
     uint8_t count;             /* clicks 1..3, key repeats 1..20 */
-    struct action_point *path; /* DRAG polyline, owned; NULL when none */
+    struct action_point *path; /* points of DRAG, owned; NULL: none */
     int npath;
     uint32_t keys[ACTION_MAX_KEYS]; /* X keysyms in press order; HOLDTAP: the first nhold are held */
     int nkeys;
@@ -95,9 +94,9 @@ struct action {
     int nhold;
     int16_t dx, dy; /* SCROLL: wheel clicks, +x right, +y down */
     char *text;     /* TYPE ANSWER INFEASIBLE GOTO ASK PLAN: UTF-8, owned; never NULL for these */
-    bool press_enter, overwrite, at_end; /* TYPE; at_end: the End key goes first */
+    bool press_enter, overwrite, at_end; /* TYPE; at_end: the End key is pressed first */
     bool secret;                         /* TYPE: typed with keys only, not recorded */
-    bool wordless;                       /* ANSWER: its call need not say anything, as terminate(success) */
+    bool wordless;                       /* ANSWER: the call may be without text, as terminate(success) */
     uint32_t ms;                         /* WAIT, DRAG duration */
     char element[ACTION_MAX_ELEMENT];    /* the model's description of the target */
 };
@@ -117,9 +116,9 @@ enum repair { /* deviations that the parser has accepted, as bits */
               REPAIR_CALL = 2048, /* the form of the call: closers, wrapper, spelling */
 };
 
-struct step {             /* one turn of the model; all zeros is empty */
-    char *note, *thought; /* owned, NULL when absent */
-    char *check;          /* what the model's server wants a person to look at first; owned, NULL: nothing */
+struct step {             /* one turn of the model; all zeros: empty */
+    char *note, *thought; /* owned; NULL: absent */
+    char *check;          /* what the model's server wants the user to check first; owned, NULL: nothing */
     char *dropped;        /* further calls of the reply, which are not executed; owned, NULL: none */
     struct action actions[STEP_MAX_ACTIONS];
     int nactions;
@@ -131,20 +130,21 @@ void action_free(struct action *a);
 
 struct dialect;
 
-/* Parses a reply.  w, h: size of the image that the model saw, for coordinates.  Returns FAULT_NONE and
- * fills *out, or the fault with a message in *e and *out empty. */
+/* Parses a reply.  w, h: size in pixels of the image that the model saw, for coordinates.  Returns FAULT_NONE
+ * and fills *out, or a fault with a message in *e and *out empty. */
 enum action_fault action_parse(const char *text, size_t len, const struct dialect *d, int w, int h,
                                struct step *out, struct err *e);
 
-/* One line for people: click "Save" at 312,240 | type "Paris" into "From" at 120,60 */
+/* Appends one line for users: click "Save" at 312,240 | type "Paris" into "From" at 120,60 */
 void action_describe(const struct action *a, struct buf *out);
-/* n of them, with "; " between; the caller frees it. */
+/* Returns the descriptions of n actions, separated by "; "; the caller frees the result. */
 char *actions_describe(const struct action *a, int n);
 
-/* The action in a few words without places: "press 'Save'"; past: "pressed 'Save'". */
+/* Appends the action in a few words without positions: "press 'Save'"; past: "pressed 'Save'". */
 void action_tell(const struct action *a, bool past, struct buf *out);
 
-/* The canonical form as a JSON object, for the trace. */
+/* action_to_json() appends the canonical form as a JSON object, for the trace; action_from_json() reads it
+ * and returns -1 with e if it is invalid. */
 void action_to_json(const struct action *a, struct buf *out);
 int action_from_json(const char *json, size_t len, struct action *out, struct err *e);
 
@@ -154,43 +154,43 @@ int action_characters(const struct action *a);
 enum action_class {
     ACTION_TOUCHES = 1 << 4,     /* sends input */
     ACTION_LOOKS = 1 << 5,       /* changes nothing: allowed with --observe-only */
-    ACTION_CHANGES = 1 << 6,     /* the screen should change */
+    ACTION_CHANGES = 1 << 6,     /* changes the screen, as expected */
     ACTION_BUTTON = 1 << 7,      /* presses or releases a mouse button */
-    ACTION_KEYBOARD = 1 << 8,    /* presses keys, of its own choice or named */
-    ACTION_CHARACTERS = 1 << 9,  /* the keys may be characters for the window that has the keyboard */
-    ACTION_NAMED_KEYS = 1 << 10, /* the keys are named one by one */
+    ACTION_KEYBOARD = 1 << 8,    /* presses keys, fixed or named ones */
+    ACTION_CHARACTERS = 1 << 9,  /* the keys may be characters for the focused window */
+    ACTION_NAMED_KEYS = 1 << 10, /* each key is named */
 };
-bool action_is(enum action_kind k, unsigned classes); /* of all of these */
+bool action_is(enum action_kind k, unsigned classes); /* returns whether k has all of these classes */
 
-/* The chord of BACK, FORWARD and REFRESH, and the one that opens the address bar for GOTO: how many keys;
- * 0: none. */
+/* Writes the chord of BACK, FORWARD and REFRESH, or for GOTO the one that focuses the address bar.  Returns
+ * the number of keys; 0: none. */
 int action_shortcut(enum action_kind k, uint32_t keys[2]);
 
-const char *action_kind_name(enum action_kind k); /* "click" */
+const char *action_kind_name(enum action_kind k); /* such as "click" */
 bool action_ends_run(enum action_kind k);         /* ANSWER, INFEASIBLE, ASK */
 
-/* Makes letters of a chord lower case: "CTRL+A" does not include Shift. */
+/* Makes letters of a chord lower case, because "CTRL+A" does not include Shift. */
 void action_plain_keys(struct action *a);
 
 /* ---- addresses (address.c) ----------------------------------------------------------------------- */
 
-/* Whether text has no line end and no other control character. */
+/* Returns whether text contains neither a line end nor another control character. */
 bool action_one_line(const char *text);
 
-struct action_address { /* read from a text for an address bar */
-    char typed[8192];   /* what is typed, without spaces around it */
-    /* Where a browser would go, in lower case; a scheme without a host gives the scheme with its colon
-     * ("file:"). */
+struct action_address { /* a text for an address bar */
+    char typed[8192];   /* the text that is typed, without surrounding spaces */
+    /* the host that a browser would open, in lower case; for a scheme without a host the scheme with its
+     * colon ("file:") */
     char host[256];
-    bool clear; /* false: the host is unclear, and "" */
+    bool clear; /* false: the host is unclear, and host is "" */
 };
-/* -1 with ERR_USAGE: more than a line. */
+/* Reads an address.  Returns -1 with ERR_USAGE if the text is more than a line. */
 int action_address(const char *text, struct action_address *out, struct err *e);
-/* Whether text would be run as a program when it gets into an address bar ("javascript:..."), however it gets
- * there: tabs and line ends, which browsers drop, do not count. */
+/* Returns whether an address bar would run the text as a program ("javascript:..."); tabs and line ends,
+ * which browsers drop, are ignored. */
 bool action_is_code(const char *text);
 /* Returns whether an address bar would open a page of the browser itself or a local file ("about:config",
- * "view-source:...", "file:..."); empty pages ("about:blank") do not count. */
+ * "view-source:...", "file:..."), except empty pages ("about:blank"). */
 bool action_is_internal(const char *text);
 
 /* ---- execution (exec.c) ------------------------------------------------------------------------- */
@@ -199,18 +199,19 @@ struct screen;
 struct exec_result {
     int events;
     double ms;
-    const char *unsure; /* the part of a performed action that could not be confirmed, static; or NULL */
+    /* static text about the part of a performed action that could not be confirmed; or NULL */
+    const char *unsure;
 };
 
 struct view_transform { /* root pixel = o + image pixel * s */
     double ox, oy, sx, sy;
 };
-/* Performs one action.  The stop flag is checked before every event (FAULT_STOPPED); on any failure
- * everything that this action holds down is released. */
+/* Performs one action.  The stop flag is checked before every event (FAULT_STOPPED); on any failure all keys
+ * and buttons that this action holds are released.  Returns FAULT_NONE or a fault with e. */
 enum action_fault action_execute(struct screen *s, const struct action *a, const struct view_transform *p,
                                  struct exec_result *r, struct err *e);
 
-/* The root pixel of a pixel of the image; the screen clamps points outside the root window. */
+/* Computes the root pixel of a pixel of the image; the screen clamps points outside the root window. */
 void action_root_point(const struct view_transform *p, int32_t x, int32_t y, int *root_x, int *root_y);
 
 #endif

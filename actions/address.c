@@ -1,10 +1,9 @@
-/* address.c - a text that goes into an address bar: what is typed, and where a browser would go.
+/* address.c - a text for an address bar: the text that is typed, and the host that a browser would open.
  *
- * The executor and the rules both use this reading, so they cannot disagree.  An address is one line: a
- * line end would go to one address and type the rest somewhere else.  Addresses may be disguised: user
- * names before an @, backslashes, percent signs, look-alike letters.  What a browser reads as a path is a
- * path here; anything but ASCII letters, digits, dots and hyphens makes the host unclear.
- */
+ * The executor and the rules both use this interpretation, so they cannot disagree.  An address is one line:
+ * a line end would open one address and type the rest elsewhere.  Addresses may be disguised: user names
+ * before an @, backslashes, percent signs, look-alike letters.  A part that a browser interprets as a path is
+ * a path here; anything but ASCII letters, digits, dots and hyphens makes the host unclear. */
 #include "actions/action.h"
 
 #include "base/utf8.h"
@@ -13,7 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Length of the scheme at the start: letters and a colon that no port follows; 0: none. */
+/* Returns the length of the scheme at the start: letters and a colon that is not followed by a port; 0:
+ * none. */
 static size_t scheme_of(const char *s)
 {
     size_t n = 0;
@@ -21,7 +21,7 @@ static size_t scheme_of(const char *s)
         n++;
     if (!n || !isalpha((unsigned char)s[0]) || s[n] != ':')
         return 0;
-    bool port = isdigit((unsigned char)s[n + 1]); /* localhost:8080 */
+    bool port = isdigit((unsigned char)s[n + 1]); /* such as localhost:8080 */
     return port ? 0 : n;
 }
 
@@ -46,7 +46,7 @@ static void put_lower(char host[256], const char *s, size_t len)
     host[n] = 0;
 }
 
-/* The authority without user name, password, port and trailing dots. */
+/* Returns the authority without user name, password, port and trailing dots; *len: its length. */
 static const char *host_of(const char *authority, size_t *len)
 {
     const char *p = authority;
@@ -61,13 +61,13 @@ static const char *host_of(const char *authority, size_t *len)
         port--;
     if (port && p[port - 1] == ':')
         n = port - 1;
-    while (n && p[n - 1] == '.') /* example.org. is example.org */
+    while (n && p[n - 1] == '.') /* example.org. is the same host as example.org */
         n--;
     *len = n;
     return p;
 }
 
-/* false: unclear. */
+/* Reads the host of an address.  Returns false if the host is unclear. */
 static bool read_host(const char *s, char host[256])
 {
     size_t scheme = scheme_of(s), n;
@@ -79,7 +79,7 @@ static bool read_host(const char *s, char host[256])
     const char *p = scheme ? s + scheme + 1 : s;
     p = host_of(p + strspn(p, "/\\"), &n);
     bool clear = n > 0 && n < 256;
-    for (size_t i = 0; clear && i < n; i++) /* no %41, no look-alike letters */
+    for (size_t i = 0; clear && i < n; i++) /* neither %41 nor look-alike letters */
         clear = isalnum((unsigned char)p[i]) || strchr("-.:[]", p[i]);
     if (clear)
         put_lower(host, p, n);
@@ -107,9 +107,9 @@ int action_address(const char *text, struct action_address *out, struct err *e)
 
 enum { LINE = 80 };
 
-/* Writes the start of the text as a browser reads it: in lower case, without blanks, control characters and
- * other characters outside ASCII (browsers drop some of these from pasted text).  Full-width forms become
- * ASCII characters, and ';' becomes ':', as in Chromium. */
+/* Writes the start of the text as a browser interprets it: in lower case, without blanks, control characters
+ * and non-ASCII characters (browsers drop some of these from pasted text).  Full-width forms become ASCII
+ * characters, and ';' becomes ':', as in Chromium. */
 static void squeeze(const char *text, char line[LINE])
 {
     uint32_t c;
@@ -126,8 +126,8 @@ static void squeeze(const char *text, char line[LINE])
     line[n] = 0;
 }
 
-/* Returns whether a blank follows the first colon, as in prose ("Data: 5 rows"), so that no scheme ends
- * there. */
+/* Returns whether a blank follows the first colon, as in prose ("Data: 5 rows"): then the text before it is
+ * not a scheme. */
 static bool is_prose(const char *text)
 {
     const char *colon = strpbrk(text, ":;");

@@ -67,7 +67,8 @@ static bool place_is_missing(const struct binding *c)
     return !given && (tools_arg(c->tool, P_X) || tools_arg(c->tool, P_POINT));
 }
 
-/* Presses a chord, in several actions when that is more often than one may.  a: the first action, or NULL. */
+/* Presses a chord, in several actions if the repetitions exceed the limit of one.  a: the first action, or
+ * NULL. */
 static enum action_fault press(struct binding *c, struct action *a, const struct key_chord *chord, int times)
 {
     int most = registry_param(P_REPEAT)->max;
@@ -88,7 +89,7 @@ static bool same_chord(const struct key_chord *a, const struct key_chord *b)
     return a->n == b->n && !memcmp(a->keys, b->keys, (size_t)a->n * sizeof *a->keys);
 }
 
-/* One action for each chord, or for a run of equal ones; count: of the whole sequence. */
+/* Adds one action per chord, or per run of equal chords.  count: repetitions of the whole sequence. */
 static enum action_fault press_sequence(struct binding *c, const struct key_sequence *all)
 {
     int count = c->a->count, runs = 0;
@@ -105,7 +106,8 @@ static enum action_fault press_sequence(struct binding *c, const struct key_sequ
     return f;
 }
 
-/* A list of equal keys presses one key several times: a key that is down cannot be pressed again. */
+/* Turns a list of equal keys into repeated presses of one key, because a pressed key cannot be pressed
+ * again. */
 static enum action_fault count_repeats(struct binding *c)
 {
     struct action *a = c->a;
@@ -124,7 +126,7 @@ static enum action_fault count_repeats(struct binding *c)
     return press(c, a, &chord, times);
 }
 
-/* HOLDTAP without a key to tap becomes key down, wait, key up. */
+/* Turns HOLDTAP without a key to tap into key down, wait, key up. */
 static enum action_fault expand_hold(struct binding *c)
 {
     struct action held = *c->a;
@@ -145,7 +147,7 @@ static enum action_fault finish(struct binding *c)
 {
     struct action *a = c->a;
     enum action_fault f = FAULT_NONE;
-    if (c->p->out->cut && place_is_missing(c)) /* at the pointer would be a guess */
+    if (c->p->out->cut && place_is_missing(c)) /* the pointer's position would be a guess */
         return parse_fault(c->p, FAULT_PARSE, "the call of '%s' is cut off: its place is missing",
                            c->tool->name);
     if (!a->npath) {
@@ -164,7 +166,7 @@ static enum action_fault finish(struct binding *c)
     struct err why = ERR_INIT;
     if (a->kind == ACT_GOTO && a->text && action_address(a->text, &address, &why))
         return parse_fault(c->p, FAULT_TEXT, "tool '%s': %s", c->tool->name, why.text);
-    if (!a->text && action_ends_run(a->kind)) /* Fara says what it found before it ends */
+    if (!a->text && action_ends_run(a->kind)) /* Fara writes its findings before it ends */
         a->text = xstrdup(a->kind == ACT_ANSWER && c->p->out->thought ? c->p->out->thought : "");
     scroll_amount(c);
     action_plain_keys(a);
@@ -196,7 +198,7 @@ static const struct tool_arg *find_arg(const struct tool *t, const char *key, bo
     return NULL;
 }
 
-/* The table's fixed values ("with"), under the registry's names. */
+/* Sets the table's fixed values ("with"), under the registry's names. */
 static enum action_fault set_fixed(struct binding *c)
 {
     const char *key;
@@ -215,7 +217,7 @@ static enum action_fault set_fixed(struct binding *c)
     return FAULT_NONE;
 }
 
-/* The model's arguments; sets a bit in *given for each. */
+/* Sets the model's arguments; sets a bit in *given for each. */
 static enum action_fault set_given(struct binding *c, json_t *args, const char *ignore, unsigned *given)
 {
     const char *key;

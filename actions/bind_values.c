@@ -1,8 +1,7 @@
 /* bind_values.c - one argument of a tool call: type, range, repairs.
  *
- * Accepted, and recorded as repairs: numbers written as strings, integers with a fraction, a list of keys
- * as one text.  A value out of range or of another type is a message to the model.
- */
+ * Accepted, and recorded as repairs: numbers written as strings, integers with a fraction, a list of keys as
+ * one text.  A value out of range or of another type causes a message to the model. */
 #include "actions/parse.h"
 #include "actions/syntax.h"
 
@@ -29,7 +28,7 @@ static enum action_fault bad_value(struct binding *c, const char *arg, const cha
 
 /* ---- numbers ---------------------------------------------------------------------------------- */
 
-/* A number, or a string with one; *real: it was written with a fraction. */
+/* Reads a number, or a string that contains one; *real: it was written with a fraction. */
 static bool read_number(struct binding *c, json_t *v, double *out, bool *real)
 {
     if (json_is_string(v)) {
@@ -63,7 +62,7 @@ static enum action_fault read_int(struct binding *c, const struct tool_arg *arg,
     return FAULT_NONE;
 }
 
-/* Reads a place in any notation (place.h). */
+/* Reads a position in any notation (place.h). */
 static enum action_fault read_point(struct binding *c, const struct tool_arg *arg, json_t *v, int i)
 {
     struct err why = ERR_INIT;
@@ -77,7 +76,7 @@ static enum action_fault read_point(struct binding *c, const struct tool_arg *ar
     return FAULT_NONE;
 }
 
-/* Reads one coordinate, a list [min, max], or a whole place under the name of its x. */
+/* Reads one coordinate, a list [min, max], or a whole position under the name of its x. */
 static enum action_fault read_coord(struct binding *c, const struct tool_arg *arg, json_t *v, int i,
                                     bool vertical)
 {
@@ -167,8 +166,8 @@ static enum action_fault add_element(struct binding *c, const char *s, size_t le
     return FAULT_NONE;
 }
 
-/* Reads a text of chords, or a list of keys, which may be written as a text, too.  FAULT_UNSUPPORTED,
- * without a message: an element is not a string. */
+/* Reads a text of chords, or a list of keys, which may itself be written as a text.  Returns
+ * FAULT_UNSUPPORTED without a message if an element is not a string. */
 static enum action_fault read_sequence(struct binding *c, json_t *v, struct key_sequence *all, bool *list)
 {
     struct json_in in = {.max_depth = JSON_IN_MAX_DEPTH};
@@ -182,7 +181,7 @@ static enum action_fault read_sequence(struct binding *c, json_t *v, struct key_
     json_array_foreach(inner ? inner : v, i, one)
     {
         if (!f && !json_is_string(one))
-            f = FAULT_UNSUPPORTED; /* for the caller */
+            f = FAULT_UNSUPPORTED; /* reported by the caller */
         f = f ? f : add_element(c, json_string_value(one), json_string_length(one), all);
     }
     if (!*list)
@@ -200,9 +199,9 @@ static bool only_modifiers(const struct key_chord *c)
     return true;
 }
 
-/* Makes one chord of single keys.  A chord of modifiers counts as single keys, and so does a chord at the
- * end behind modifiers ("ctrl", "shift+t").  Returns false for other chords ("ctrl+a", "Delete"), which
- * form a sequence. */
+/* Merges single keys into one chord.  A chord of modifiers counts as single keys, and so does a chord at the
+ * end after modifiers ("ctrl", "shift+t").  Returns false for other chords ("ctrl+a", "Delete"), which form a
+ * sequence. */
 static bool merge(struct key_sequence *all, bool tapped)
 {
     struct key_chord whole = {0};
@@ -225,7 +224,7 @@ static bool merge(struct key_sequence *all, bool tapped)
     return true;
 }
 
-/* Reads keys: a list of them, or one text ("ctrl+s", "ctrl s", "ctrl+k ctrl+s"). */
+/* Reads keys: a list of keys, or one text ("ctrl+s", "ctrl s", "ctrl+k ctrl+s"). */
 static enum action_fault read_keys(struct binding *c, const struct tool_arg *arg, json_t *v, uint32_t *keys,
                                    int max, int *n)
 {
@@ -256,7 +255,7 @@ static enum action_fault read_keys(struct binding *c, const struct tool_arg *arg
     return added >= least || all.n > 1 ? FAULT_NONE : bad_value(c, arg->name, expected, least, max);
 }
 
-/* For HOLDTAP the held keys go to the front of keys[]. */
+/* Reads the held keys; for HOLDTAP they go to the front of keys[]. */
 static enum action_fault read_hold(struct binding *c, const struct tool_arg *arg, json_t *v)
 {
     struct action *a = c->a;
@@ -286,7 +285,7 @@ static enum action_fault read_text(struct binding *c, const struct tool_arg *arg
     return parse_text(c->p, s, json_string_length(v), &c->a->text);
 }
 
-/* The plan as the model will read it back: one line per goal, "1. title [status]". */
+/* Reads the plan, formatted as the model will read it later: one line per goal, "1. title [status]". */
 static enum action_fault read_goals(struct binding *c, const struct tool_arg *arg, json_t *v)
 {
     static const char expected[] =

@@ -119,7 +119,7 @@ static bool at_line_start(const struct calls_reader *r, const char *s)
 
 /* ---- a wrapped call ---------------------------------------------------------------------------------- */
 
-/* The position behind a wrapper's opening tag, its index in *which; NULL: there is none at s. */
+/* Returns the position after a wrapper's opening tag, and its index in *which; NULL: there is none at s. */
 static const char *wrapper_at(const char *s, const char *end, int *which)
 {
     for (int i = 0; i < N_WRAPPERS; i++)
@@ -135,7 +135,7 @@ static bool fence_at(const char *s, const char *end)
     return calls_starts(s, end, "```");
 }
 
-/* The position behind "```lang" and its line end. */
+/* Returns the position after "```lang". */
 static const char *skip_fence(const char *s, const char *end)
 {
     s += 3;
@@ -144,7 +144,7 @@ static const char *skip_fence(const char *s, const char *end)
     return s;
 }
 
-/* One call or list at r->at, inside a wrapper.  Returns how many. */
+/* Reads one call or list at r->at, inside a wrapper.  Returns the number of calls. */
 static int read_inside(struct calls_reader *r, const char *begin)
 {
     const char *s = r->at, *name;
@@ -195,7 +195,7 @@ static int skip_closers(struct calls_reader *r, bool fenced)
     }
 }
 
-/* The calls added since `from` end at r->at, and have these repairs. */
+/* Sets the end of the calls added since `from` to r->at and adds these repairs. */
 static void finish(struct calls_reader *r, int from, unsigned repairs)
 {
     for (int i = from; i < r->out->n; i++) {
@@ -205,7 +205,7 @@ static void finish(struct calls_reader *r, int from, unsigned repairs)
     }
 }
 
-/* The start of "```lang\n" directly before s; s if there is none. */
+/* Returns the start of "```lang\n" directly before s; s if there is none. */
 static const char *fence_before(const struct calls_reader *r, const char *s)
 {
     const struct call *last = r->out->n ? &r->out->list[r->out->n - 1] : NULL;
@@ -219,7 +219,7 @@ static const char *fence_before(const struct calls_reader *r, const char *s)
     return fence ? word - 3 : s;
 }
 
-/* Further wrappers and fences in front of the call. */
+/* Skips further wrappers and fences before the call.  Returns the repairs. */
 static unsigned skip_openers(struct calls_reader *r, bool *fenced)
 {
     unsigned repairs = 0;
@@ -240,7 +240,7 @@ static unsigned skip_openers(struct calls_reader *r, bool *fenced)
     }
 }
 
-/* All calls behind a wrapper's opening tag.  false: it is only mentioned. */
+/* Reads all calls after a wrapper's opening tag.  Returns false if the wrapper is only mentioned. */
 static bool read_wrapped(struct calls_reader *r, int which, const char *behind)
 {
     const char *s = r->at, *begin = fence_before(r, s);
@@ -293,7 +293,7 @@ static bool read_bare_xml(struct calls_reader *r)
     const struct call *c = &r->out->list[r->out->n - 1];
     bool empty = c->arguments && !json_object_size(c->arguments) && c->cut;
     if (empty &&
-        (!at_line_start(r, s) || text_skip_space(r->at, r->end) < r->end)) { /* it is only mentioned */
+        (!at_line_start(r, s) || text_skip_space(r->at, r->end) < r->end)) { /* the call is only mentioned */
         calls_drop_last(r);
         return false;
     }
@@ -308,8 +308,8 @@ struct scan {
     struct calls aside; /* a fault before all calls, reported if no call was found */
 };
 
-/* Drops the calls added since `from`, except the first fault.  Before all calls it is put aside; behind a
- * call it stays, since a further call may depend on the one that cannot be read. */
+/* Drops the calls added since `from`, except the first fault.  Before all calls the fault is put aside; after
+ * a call it is kept, because a further call may depend on the unreadable one. */
 static void keep_fault(struct scan *s, int from)
 {
     struct calls *out = s->r.out;
@@ -333,7 +333,7 @@ static void keep_fault(struct scan *s, int from)
         free_call(&fault);
 }
 
-/* JSON or Python at s->r.at, which is not wrapped.  Moves behind it, or leaves it. */
+/* Reads unwrapped JSON or Python at s->r.at.  Returns true if it moved past it. */
 static bool read_bare(struct scan *s)
 {
     struct calls_reader *r = &s->r;
@@ -356,7 +356,7 @@ static bool read_bare(struct scan *s)
         keep_fault(s, from);
         return got == 0 && r->at > at;
     }
-    if (!from && s->aside.n) { /* an earlier call cannot be read: this one was to come after it */
+    if (!from && s->aside.n) { /* an earlier call, which this one was to follow, cannot be read */
         while (r->out->n)
             calls_drop_last(r);
         r->at = r->end;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_NESTED = 3 /* wrappers around a call */ };
+enum { MAX_NESTED = 3 /* maximum wrappers around a call */ };
 
 static const char *const names[] = {"name", "tool_name", "function_name", "tool", "function", NULL},
                          *const argument_names[] = {"arguments", "parameters", "args", "input",
@@ -55,7 +55,7 @@ struct json_call {
     bool cut; /* closers of the JSON were missing */
 };
 
-/* Arguments beside the name, as {"name": "click", "x": 1}. */
+/* Returns the arguments next to the name, as in {"name": "click", "x": 1}, as a new object. */
 static json_t *flat_arguments(json_t *object, const char *name_key)
 {
     static const char *const ids[] = {"id", "type", "index", "call_id", "tool_call_id", NULL};
@@ -66,7 +66,8 @@ static json_t *flat_arguments(json_t *object, const char *name_key)
     return copy;
 }
 
-/* Arguments in a string, with or without a code fence; "" has none. */
+/* Reads arguments in a string, with or without a code fence; "" contains none.  Returns NULL after adding a
+ * fault. */
 static json_t *read_arguments(struct json_call *c, const json_t *text)
 {
     const char *s = json_string_value(text), *end = s + json_string_length(text);
@@ -89,7 +90,7 @@ static json_t *read_arguments(struct json_call *c, const json_t *text)
     return v;
 }
 
-/* The arguments, owned by the caller; NULL: a fault was added. */
+/* Returns the arguments, owned by the caller; NULL: a fault was added. */
 static json_t *arguments_of(struct json_call *c, json_t *object, const char *name, const char *name_key)
 {
     struct found args = first_of(object, argument_names, NULL);
@@ -120,7 +121,7 @@ static void add_said(struct calls *out, const json_t *text)
     out->said = both;
 }
 
-/* Whether the object is a call, or a text beside calls, as far as its keys show. */
+/* Returns whether the object is a call, or a text next to calls, judging by its keys. */
 static bool looks_like_call(const struct json_call *c, const json_t *object, int depth)
 {
     struct found name = first_of(object, names, is_string), inner = first_of(object, wrappers, is_object),
@@ -139,7 +140,7 @@ static bool looks_like_call(const struct json_call *c, const json_t *object, int
 
 static int add_list(struct json_call *c, const json_t *list, int depth);
 
-/* Adds the call, or the calls, of an object.  Returns how many, faults included. */
+/* Adds the call, or the calls, of an object.  Returns their number, including faults. */
 static int add_object(struct json_call *c, json_t *object, int depth)
 {
     struct found name = first_of(object, names, is_string), inner = first_of(object, wrappers, is_object),
@@ -199,7 +200,7 @@ static bool all_like_calls(const struct json_call *c, const json_t *list)
 
 /* ---- in the text ------------------------------------------------------------------------------------- */
 
-/* Whether the text begins as a call in JSON does, even if its end is missing; "[name]" does not. */
+/* Returns whether the text begins as a call in JSON does, even if its end is missing; "[name]" does not. */
 static bool begins_like_call(const char *s, const char *end)
 {
     static const char *const keys[] = {"name", "tool_name", "tool_calls"};
@@ -270,7 +271,7 @@ int calls_read_named_json(struct calls_reader *r, const char *begin)
 
 /* ---- types of texts ---------------------------------------------------------------------------------- */
 
-/* Whether the schema allows the type. */
+/* Returns whether the schema allows the type. */
 static bool allows(const json_t *schema, const char *type)
 {
     static const char *const choices[] = {"anyOf", "oneOf", NULL};
@@ -290,7 +291,7 @@ static bool has_type(const json_t *schema)
            json_object_get(schema, "oneOf");
 }
 
-/* The text as a value of a type that the schema allows; NULL: it stays a text. */
+/* Returns the text as a value of a type that the schema allows; NULL: it stays a text. */
 static json_t *typed(const char *text, size_t len, const json_t *schema)
 {
     static const char *const python[][2] = {{"True", "true"}, {"False", "false"}, {"None", "null"}};

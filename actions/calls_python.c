@@ -1,6 +1,4 @@
-/* calls_python.c - calls in Python (see calls.h): [NAME(KEY=VALUE)], or NAME(KEY=VALUE) on a line of its
- * own.
- */
+/* calls_python.c - calls in Python (see calls.h): [NAME(KEY=VALUE)], or NAME(KEY=VALUE) on its own line. */
 #include "actions/calls_impl.h"
 
 #include "actions/python_in.h"
@@ -9,7 +7,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* The name without a module in front of it, as "functions.click", where only the rest is a tool. */
+/* Returns the name without a preceding module, as in "functions.click", if only the rest is a tool. */
 static const char *plain_name(const struct calls_reader *r, const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -19,7 +17,8 @@ static const char *plain_name(const struct calls_reader *r, const char *name)
                                                                                                   : name;
 }
 
-/* Adds positional arguments by the names of the parameters.  false: there is none for one of them. */
+/* Adds positional arguments under the names of the parameters.  Returns false if a parameter is missing or
+ * given twice. */
 static bool name_arguments(const struct calls_reader *r, const char *tool, const struct python_call *call)
 {
     const struct calls_hints *h = r->hints;
@@ -35,7 +34,7 @@ static bool name_arguments(const struct calls_reader *r, const char *tool, const
     return true;
 }
 
-/* Whether a call at s is meant as one: of a tool that is known, or where nothing is known in brackets. */
+/* Returns whether text at s is a call: of a known tool, or in brackets if no tools are known. */
 static bool is_meant(const struct calls_reader *r, const char *s, bool bracket)
 {
     size_t n = calls_name(s, r->end);
@@ -54,7 +53,7 @@ static bool is_meant(const struct calls_reader *r, const char *s, bool bracket)
     return calls_knows_tools(r) ? calls_is_tool(r, plain, strlen(plain)) : bracket;
 }
 
-/* Reads one call.  Returns 1, 0 where it is refused; fault: refusals are added as faults. */
+/* Reads one call.  Returns 1, or 0 if it is rejected; fault: rejections are added as faults. */
 static int read_one(struct calls_reader *r, const char *begin, bool fault)
 {
     struct err e = ERR_INIT;
@@ -82,7 +81,7 @@ static int read_one(struct calls_reader *r, const char *begin, bool fault)
     return n;
 }
 
-/* "[a(x=1), b()]"; a missing bracket at the end is tolerated. */
+/* Reads "[a(x=1), b()]"; a missing bracket at the end is tolerated.  Returns the number of calls. */
 static int read_list(struct calls_reader *r, const char *begin)
 {
     int n = 0;

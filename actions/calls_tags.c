@@ -1,4 +1,4 @@
-/* calls_tags.c - the tags of calls, well spelt and not, and markup in texts (see calls.h). */
+/* calls_tags.c - the tags of calls, well spelt and misspelt, and markup in texts (see calls.h). */
 #include "actions/calls_impl.h"
 
 #include "base/buf.h"
@@ -7,13 +7,13 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_TAIL = 40 /* bytes of a closing tag behind its word */ };
+enum { MAX_TAIL = 40 /* maximum bytes of a closing tag after its word */ };
 
 static const char *const closing_words[] = {"parameter", "function", "tool_call",  "toolcall",    "invoke",
                                             "arg_value", "arg_key",  "tool_calls", "antml:invoke"};
 enum { N_WORDS = sizeof closing_words / sizeof *closing_words };
 
-/* Whether the word is in "a|b|c"; NULL has all of them. */
+/* Returns whether the word is in "a|b|c"; names NULL: any word. */
 static bool is_named(const char *names, const char *word)
 {
     size_t n = strlen(word);
@@ -26,7 +26,8 @@ static bool is_named(const char *names, const char *word)
     return !names;
 }
 
-/* The rest of a closing tag behind its word: up to ">", which may be missing at the end of the line. */
+/* Returns the position after the rest of a closing tag: after ">", which may be missing at the end of the
+ * line.  NULL: s is not the rest of such a tag. */
 static const char *tail(const char *s, const char *end)
 {
     const char *stop = end - s > MAX_TAIL ? s + MAX_TAIL : end;
@@ -41,14 +42,14 @@ static const char *tail(const char *s, const char *end)
     return s == end ? s : NULL;
 }
 
-/* Whether the text ends within the mark at s, after two bytes of it at least. */
+/* Returns whether the text ends within the mark at s, after at least two bytes of the mark. */
 static bool cut_mark(const char *s, const char *end, const char *mark)
 {
     size_t n = (size_t)(end - s);
     return n >= 2 && n < strlen(mark) && !strncasecmp(s, mark, n);
 }
 
-/* "<|word|>": a special token of a chat template. */
+/* Returns the position after a special token "<|word|>" of a chat template; s if there is none. */
 static const char *special_token(const char *s, const char *end)
 {
     if (end - s < 5 || s[0] != '<' || s[1] != '|')
@@ -81,8 +82,8 @@ const char *calls_closer(const char *s, const char *end, const char *names)
     return names ? s : special_token(s, end);
 }
 
-/* Returns the position behind an opening tag whose ">" is missing at s; NULL: its name may be cut off.  A
- * function must be continued by a parameter or an object. */
+/* Returns the position after an opening tag whose ">" is missing at s; NULL: its name may be cut off.  A
+ * parameter or an object must follow a function. */
 static const char *without_bracket(const char *s, const char *end, const char *word)
 {
     const char *next = text_skip_space(s, end);
@@ -120,7 +121,7 @@ const char *calls_opener(const char *s, const char *end, const char *word, const
     *exact = false;
     while (at < end && (*at == ' ' || *at == '"' || *at == '\'' || *at == '/'))
         at++;
-    if (at < end && *at == '=') /* <parameter=KEY=VALUE */
+    if (at < end && *at == '=') /* such as <parameter=KEY=VALUE */
         return at + 1;
     if (at < end && *at == '>')
         return at + 1;

@@ -12,8 +12,8 @@ static const char value_closers[] = "parameter|arg_value", function_closers[] = 
                   wrapper_closers[] = "tool_call|toolcall|tool_calls";
 
 enum {
-    LEAST_CUT = 5,    /* bytes of a cut closer on the line of its value */
-    MAX_CLOSERS = 16, /* looked at behind a value */
+    LEAST_CUT = 5,    /* bytes of a truncated closer on the line of its value */
+    MAX_CLOSERS = 16, /* maximum number of closers that are checked after a value */
 };
 
 struct xml {
@@ -36,7 +36,7 @@ static const char *function_at(const char *s, const char *end, const char **name
     return behind ? behind : calls_opener(s, end, "invoke", name, n, &exact);
 }
 
-/* Whether the tool has a parameter of this name, as far as is known. */
+/* Returns whether the tool has a parameter of this name; true if unknown. */
 static bool is_parameter(const struct xml *x, const char *name, size_t n)
 {
     const struct calls_hints *h = x->r->hints;
@@ -51,19 +51,19 @@ static bool is_parameter(const struct xml *x, const char *name, size_t n)
 /* ---- the end of a value ------------------------------------------------------------------------------ */
 
 struct value {
-    const char *begin, *end; /* of the text */
-    const char *next;        /* what follows, behind its own closer */
-    bool one_line;           /* it begins on the line of its tag */
-    bool closed;             /* by its own closer, on a line of its own where the value begins on one */
+    const char *begin, *end; /* borrowed from the text */
+    const char *next;        /* the text after its own closer */
+    bool one_line;           /* the value begins on the line of its tag */
+    bool closed;             /* by its own closer, on a separate line if the value begins on one */
     bool whole;              /* false: the text ends in the middle of the last line */
 };
 
 struct inner { /* calls that are open within a value, as in a text about XML */
     int functions, wrappers;
-    const char *closed; /* behind the closer of the last function */
+    const char *closed; /* the position after the closer of the last function */
 };
 
-/* Whether the line begins with the tag at s. */
+/* Returns whether the line begins with the tag at s. */
 static bool begins_line(const struct value *v, const char *s)
 {
     while (s > v->begin && (s[-1] == ' ' || s[-1] == '\t'))
@@ -71,7 +71,7 @@ static bool begins_line(const struct value *v, const char *s)
     return s > v->begin ? s[-1] == '\n' : !v->one_line;
 }
 
-/* Whether another part of a call follows, or the end of the text. */
+/* Returns whether another part of a call follows, or the end of the text. */
 static bool part_follows(const struct xml *x, const char *s)
 {
     const char *end = x->r->end, *name;
@@ -85,7 +85,7 @@ static bool part_follows(const struct xml *x, const char *s)
            (parameter_at(s, end, &name, &n, &exact) && is_parameter(x, name, n));
 }
 
-/* Whether all that follows on the line of the closer before s is more tags. */
+/* Returns whether only tags follow on the line of the closer before s. */
 static bool tags_to_line_end(const struct xml *x, const char *s)
 {
     const char *end = x->r->end, *name;
@@ -103,13 +103,13 @@ static bool tags_to_line_end(const struct xml *x, const char *s)
     }
 }
 
-/* Whether the tag at s is on the line of the opening tag of its value. */
+/* Returns whether the tag at s is on the line of the opening tag of its value. */
 static bool on_first_line(const struct value *v, const char *s)
 {
     return v->one_line && !memchr(v->begin, '\n', (size_t)(s - v->begin));
 }
 
-/* Whether the closer before `behind` is part of a well-formed text, because the closers of the value
+/* Returns whether the closer before `behind` is part of a well-formed text, because the closers of the value
  * follow it. */
 static bool closers_follow(const struct xml *x, const char *behind, bool own_line, bool of_value)
 {
@@ -121,7 +121,7 @@ static bool closers_follow(const struct xml *x, const char *behind, bool own_lin
     return !own_line || calls_closer(s, end, function_closers) > s;
 }
 
-/* Whether the call continues behind the closer: the same closer comes once more before the next call. */
+/* Returns whether the call continues after the closer: the same closer appears again before the next call. */
 static bool comes_again(const struct xml *x, const char *behind, const char *words)
 {
     const char *end = x->r->end, *name;
@@ -135,7 +135,7 @@ static bool comes_again(const struct xml *x, const char *behind, const char *wor
     return false;
 }
 
-/* Whether the closer from s to behind, with one of the words, ends the value. */
+/* Returns whether the closer from s to behind, one of the words, ends the value. */
 static bool ends_value(const struct xml *x, const struct value *v, const char *s, const char *behind,
                        const char *words)
 {
@@ -147,7 +147,7 @@ static bool ends_value(const struct xml *x, const struct value *v, const char *s
     return (line || first) && !comes_again(x, behind, words);
 }
 
-/* Whether the closer of a function or of the wrapper belongs to a call inside the value. */
+/* Returns whether the closer of a function or of the wrapper belongs to a call inside the value. */
 static bool closes_inner(const struct xml *x, struct inner *in, const char *s, const char *behind,
                          bool function)
 {
@@ -162,7 +162,7 @@ static bool closes_inner(const struct xml *x, struct inner *in, const char *s, c
            calls_closer(next, x->r->end, value_closers) > next;
 }
 
-/* Whether the text ends within an opening tag of a parameter at s. */
+/* Returns whether the text ends within an opening tag of a parameter at s. */
 static bool cut_opener(const char *s, const char *end)
 {
     static const char tag[] = "<parameter";
@@ -171,7 +171,7 @@ static bool cut_opener(const char *s, const char *end)
            !memcmp(s, tag, n < sizeof tag - 1 ? n : sizeof tag - 1);
 }
 
-/* Whether another call begins at s, on a line of its own, as opposed to a tag in a text. */
+/* Returns whether another call begins at s, as opposed to a tag in a text. */
 static bool next_call(const struct xml *x, const char *s)
 {
     const char *end = x->r->end, *name;
@@ -184,7 +184,7 @@ static bool next_call(const struct xml *x, const char *s)
            (function_at(at, end, &name, &n) && calls_is_tool(x->r, name, n));
 }
 
-/* Whether the value ends before the tag at s.  *next: where reading continues. */
+/* Returns whether the value ends before the tag at s.  v->next: where reading continues. */
 static bool ends_at(const struct xml *x, struct value *v, struct inner *in, const char *s)
 {
     const char *end = x->r->end, *behind, *name;
@@ -215,15 +215,15 @@ static bool ends_at(const struct xml *x, struct value *v, struct inner *in, cons
     return (behind > s && part_follows(x, behind)) || (line && cut_opener(s, end));
 }
 
-/* Whether a value that ends with the text has more than a line: the further ones may
- * be sentences behind the call. */
+/* Returns whether a value that ends with the text has more than one line: the others may be sentences after
+ * the call. */
 static bool several_lines(const struct value *v)
 {
     const char *s = memchr(v->begin, '\n', (size_t)(v->end - v->begin));
     return s && text_skip_space(s, v->end) < v->end;
 }
 
-/* Whether the value is a list or an object without its end. */
+/* Returns whether the value is a list or an object without its end. */
 static bool open_list(const struct value *v)
 {
     const char *s = text_skip_space(v->begin, v->end), *last = v->end;
@@ -315,7 +315,7 @@ static json_t *text_of(struct xml *x, struct value *v)
     return text;
 }
 
-/* Whether the last line of a value is a code fence, which may be the one around the call. */
+/* Returns whether the last line of a value is a code fence, which may be the one around the call. */
 static bool ends_with_fence(const struct value *v)
 {
     const char *last = v->end;
@@ -324,7 +324,7 @@ static bool ends_with_fence(const struct value *v)
     return last - v->begin >= 3 && !memcmp(last - 3, "```", 3);
 }
 
-/* Reads the parameter whose value begins at s.  false: a fault was added. */
+/* Reads the parameter whose value begins at s.  Returns false after adding a fault. */
 static bool read_parameter(struct xml *x, const char *begin, const char *name, size_t n, const char *s)
 {
     struct value v;
@@ -352,7 +352,7 @@ static bool read_parameter(struct xml *x, const char *begin, const char *name, s
     return false;
 }
 
-/* The next parameter of this call, over text that does not belong to a call; NULL: the call ends before. */
+/* Returns the next parameter of this call, skipping text outside of calls; NULL: the call ends before. */
 static const char *next_parameter(const struct xml *x, const char **name, size_t *n, bool *exact)
 {
     const char *end = x->r->end, *from = x->r->at, *behind, *word;
@@ -370,7 +370,7 @@ static const char *next_parameter(const struct xml *x, const char **name, size_t
     return NULL;
 }
 
-/* Reads parameters up to the end of the function.  false: a fault was added. */
+/* Reads parameters up to the end of the function.  Returns false after adding a fault. */
 static bool read_parameters(struct xml *x, const char *begin)
 {
     struct calls_reader *r = x->r;
@@ -383,7 +383,7 @@ static bool read_parameters(struct xml *x, const char *begin)
             x->repairs |= REPAIR_CALL;
             return true;
         }
-        if ((behind = calls_closer(s, r->end, value_closers)) > s) { /* a stray one */
+        if ((behind = calls_closer(s, r->end, value_closers)) > s) { /* a stray closer */
             x->repairs |= REPAIR_CALL;
             r->at = behind;
             continue;
@@ -411,7 +411,7 @@ static bool read_parameters(struct xml *x, const char *begin)
     }
 }
 
-/* <function=NAME>{"x": 1}</function> */
+/* Reads <function=NAME>{"x": 1}</function>.  Returns false after adding a fault. */
 static bool read_object(struct xml *x, const char *begin)
 {
     struct calls_reader *r = x->r;

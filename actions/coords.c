@@ -1,18 +1,17 @@
 /* coords.c - maps the model's coordinates to pixels.
  *
- *   norm1000  px = min(size - 1, floor(v * size / 1000))     v in 0..1000
- *   norm1     px = min(size - 1, floor(v * size))            v in 0..1
- *   px        px = floor(v)                                  v in 0..size - 1
- *   native    px = floor(v / image_native_scale())           v in 0..1023, of the picture as such a model
- *             sees it: a large one reduced to 1024 pixels a side, a small one enlarged
- *   px28      px = floor(v * size / resized size)            v in 0..resized size - 1, of the picture as the
- *             processors of Qwen2.5-VL resize it: sides that are multiples of 28
- *   fit       the same, of the picture scaled down to 1568 pixels on its longer side and 1.15 million in all,
- *             which Anthropic's models are given
+ *     norm1000  px = min(size - 1, floor(v * size / 1000))   v in 0..1000
+ *     norm1     px = min(size - 1, floor(v * size))          v in 0..1
+ *     px        px = floor(v)                                v in 0..size - 1
+ *     native    px = floor(v / image_native_scale())         v in 0..1023, of the image as such a model
+ *               sees it: a large one reduced to 1024 pixels a side, a small one enlarged
+ *     px28      px = floor(v * size / resized size)          v in 0..resized size - 1, of the image as the
+ *               processors of Qwen2.5-VL resize it: sides that are multiples of 28
+ *     fit       as px28, of the image scaled down to 1568 pixels on its longer side and 1.15 million in all,
+ *               which Anthropic's models are given
  *
- * A number out of range is an error that the model reads: a click somewhere else is worse than no click.
- * Up to 1 % beyond an edge is clamped to the edge and recorded.
- */
+ * A number out of range is an error that the model reads: a click somewhere else is worse than no click.  Up
+ * to 1 % beyond an edge is clamped to the edge and recorded. */
 #include "actions/parse.h"
 
 #include "base/image.h"
@@ -22,7 +21,7 @@
 enum { NATIVE_SIDE = 1024, FACTOR = 28, FIT_SIDE = 1568, FIT_PIXELS = 1150000 };
 enum { LEAST_PIXELS = 4 * FACTOR * FACTOR, MOST_PIXELS = 16384 * FACTOR * FACTOR };
 
-/* Half goes to the even one, as where these models were trained. */
+/* Rounds to a multiple of FACTOR, half to even, as in the training of these models. */
 static int round_to_factor(double v)
 {
     return (int)rint(v / FACTOR) * FACTOR;
@@ -84,7 +83,7 @@ bool dialect_shown_size(const struct dialect *d, int *w, int *h)
     return picture_size(d->coords, d, w, h);
 }
 
-/* Pixels of the image for one of the picture that the numbers are about. */
+/* pixels of the image per pixel of the image that the numbers refer to */
 struct scale {
     double x, y;
 };
@@ -99,7 +98,8 @@ static struct scale scale_of(enum coord_space space, const struct dialect *d, in
     return (struct scale){(double)w / pw, (double)h / ph};
 }
 
-/* The unrounded position of v along an extent, up to and including the far edge of the last pixel. */
+/* Computes the unrounded position of v along an extent, up to and including the far edge of the last pixel.
+ * Returns -1 if v is out of range. */
 static int to_extent(enum coord_space space, double v, int size, double scale, double *position,
                      bool *clamped)
 {
@@ -113,15 +113,17 @@ static int to_extent(enum coord_space space, double v, int size, double scale, d
     if (!isfinite(v) || v < -slack || v > (scaled ? size : top) + slack)
         return -1;
     *clamped =
-        *clamped || v < 0 || (scaled ? v >= size : v > top); /* a scaled one may lie inside the last pixel */
+        /* a scaled position may be inside the last pixel */
+        *clamped || v < 0 || (scaled ? v >= size : v > top);
     v = fmin(fmax(v, 0), top);
     double at = space == COORD_PIXEL ? v : v * size / top, whole = rint(at);
     *position = fabs(at - whole) < 1e-9 ? whole : at; /* 0.57 * 800 is 456, not 455.99999999999994 */
     return 0;
 }
 
-/* In norm1000, fractions from 0 to 1 are parts of the extent; in pixels they may be that, too, and are
- * refused (false).  Other fractions of whole numbers are rounded half up.  *changed: there were any. */
+/* Converts fractions.  In norm1000, fractions from 0 to 1 are parts of the extent; in pixels they may be
+ * that, too, and are rejected (returns false).  Other fractions of whole numbers are rounded half up.
+ * *changed: there were any. */
 static bool convert_fractions(enum coord_space space, const struct dialect_numbers *n, double *nx, double *ny,
                               bool *changed)
 {
@@ -147,7 +149,7 @@ static const char *const ranges[] = {
     "pixels of the screenshot",         "pixels of the picture that the model saw",
     "pixels of the resized screenshot", "pixels of the resized screenshot"};
 
-/* Returns 0, or -1 with the reason in why[0..size). */
+/* Converts numbers to a position.  Returns 0, or -1 with the reason in why[0..size). */
 static int to_position(enum coord_space space, const struct dialect *d, const struct dialect_numbers *n,
                        int w, int h, double *x, double *y, unsigned *repairs, char *why, size_t size)
 {
@@ -166,7 +168,7 @@ static int to_position(enum coord_space space, const struct dialect *d, const st
     return 0;
 }
 
-/* The same for a place and the corners of its box; *bad: the numbers that are refused. */
+/* Converts a position and the corners of its box, as to_position(); *bad: the rejected numbers. */
 static int place_position(enum coord_space space, const struct dialect *d, const struct place *at, int w,
                           int h, double *x, double *y, unsigned *repairs, struct dialect_numbers *bad,
                           char *why, size_t size)

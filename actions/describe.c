@@ -1,9 +1,8 @@
-/* describe.c - an action as one line for people, and to and from JSON for the trace.
+/* describe.c - an action as one line for users, and to and from JSON for the trace.
  *
  * The JSON form is canonical: only the members that the kind uses, always in the same order, so that equal
- * actions have equal texts.  Keys are X names, coordinates are pixels, "n" has the numbers as the model
- * wrote them.
- */
+ * actions have equal texts.  Keys are X names, coordinates are pixels, "n" contains the numbers as the model
+ * wrote them. */
 #include "actions/registry.h"
 
 #include "base/utf8.h"
@@ -30,7 +29,7 @@ static const char *button_name(int number)
     return "unknown";
 }
 
-/* The X name of a key.  Unicode names are written here because Xlib would leak them. */
+/* Appends the X name of a key.  Unicode names are written here because Xlib would leak them. */
 static void put_key(struct buf *out, uint32_t keysym)
 {
     const char *s = keysym >> 24 == 1 ? NULL : XKeysymToString(keysym);
@@ -42,7 +41,7 @@ static void put_key(struct buf *out, uint32_t keysym)
 
 /* ---- for people ------------------------------------------------------------------------------- */
 
-/* A text in quotes, cut to a readable length. */
+/* Appends a text in quotes, truncated to SHOWN_TEXT bytes. */
 static void put_quoted(struct buf *out, const char *s)
 {
     size_t n = strlen(s);
@@ -51,7 +50,7 @@ static void put_quoted(struct buf *out, const char *s)
         return;
     }
     buf_put_json(out, s, utf8_valid_prefix(s, SHOWN_TEXT));
-    out->data[--out->len] = 0; /* drops the closing quote, for the dots */
+    out->data[--out->len] = 0; /* drops the closing quote, which follows the dots */
     buf_puts(out, "...\"");
 }
 
@@ -211,7 +210,8 @@ void action_to_json(const struct action *a, struct buf *out)
 
 /* ---- from JSON ----------------------------------------------------------------------------------- */
 
-/* An integer member within a range; the fallback when absent. false: not an integer, or outside. */
+/* Reads an integer member within lo..hi; the fallback if absent.  Returns false if it is not an integer, or
+ * out of range. */
 static bool get_int(json_t *root, const char *key, int lo, int hi, int fallback, int *out)
 {
     json_t *v = json_object_get(root, key);
@@ -291,7 +291,7 @@ static void get_texts(json_t *root, struct action *a)
     a->at_end = json_is_true(json_object_get(root, "at_end"));
 }
 
-/* NULL, or the name of the bad member. */
+/* Parses a JSON action into *a.  Returns NULL, or the name of the first invalid member. */
 static const char *read_action(json_t *root, struct action *a)
 {
     enum { FAR = 1 << 20, LONG = 1000000 };

@@ -1,8 +1,7 @@
 /* dialect.c - reads dialect files into struct dialect.
  *
  * One table lists the keys, their members, and the slots that their templates may have.  Every key is
- * checked; missing keys have defaults that are safe for any model.
- */
+ * checked; missing keys have defaults that are safe for any model. */
 #include "actions/syntax.h"
 #include "actions/tools.h"
 
@@ -76,7 +75,7 @@ static const char *const other_keys[] = {"name", "system_file", "screen", "tools
 
 /* ---- templates -------------------------------------------------------------------------------- */
 
-/* Length of the {slot} at s including braces; 0: none. */
+/* Returns the length of the {slot} at s including braces; 0: none. */
 static size_t slot_at(const char *s)
 {
     size_t n = 1;
@@ -226,7 +225,7 @@ static int read_screen(json_t *v, struct dialect *d, struct err *e)
     return 0;
 }
 
-/* A built-in dialect's file; NULL: there is none of that name. */
+/* Returns the file of a built-in dialect; NULL: unknown name. */
 static const char *builtin_text(const char *name, size_t *len)
 {
     char *file = xasprintf("%s.json", name);
@@ -436,7 +435,7 @@ char *dialect_in_space(const char *name, enum coord_space space, struct err *e)
     return text;
 }
 
-/* Whether the last three parts of a directory's name, or what its config calls it, hold a word. */
+/* Returns whether a word is in the last three parts of a directory's name, or in the name in its config. */
 static bool is_called(const char *dir, const char *called, const char *word)
 {
     char *path = realpath(dir, NULL), *at = path ? path + strlen(path) : NULL;
@@ -447,7 +446,8 @@ static bool is_called(const char *dir, const char *called, const char *word)
     return found;
 }
 
-/* By the architecture that config.json names, and among models of one architecture by their names. */
+/* Returns the dialect for the architecture in config.json and, among models of one architecture, for the
+ * model's name. */
 static const char *usual_dialect(const char *dir)
 {
     static const struct {

@@ -42,8 +42,8 @@ const char *builtin_file(const char *name, size_t *len)
     return NULL;
 }
 
-/* Name, the models that it suits, words in names of such models.  New rows go to the end: seeds of fuzz
- * targets count by this order. */
+/* Name, description of the models that it suits, words in names of such models.  New rows go to the end:
+ * seeds of fuzz targets count by this order. */
 /* clang-format off */
 #define DIALECTS(ROW)                                                                                      \
     ROW("holo3", "Holo3, Holo3.1, Holotron; any model that keeps to a JSON schema", "holo3|holo-3|holotron")\
@@ -82,7 +82,7 @@ const char *dialect_suits(const char *name)
     return NULL;
 }
 
-/* Length of the longest of the words "a|b" in a name; 0: none of them. */
+/* Returns the length of the longest of the words "a|b" in a name; 0: none of them. */
 static size_t longest_in(const char *name, const char *words)
 {
     size_t most = 0;

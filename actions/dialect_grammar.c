@@ -12,8 +12,8 @@
 #include <string.h>
 
 enum {
-    ANY_EXTENT = 16384, /* pixels, when the size of the picture is unknown */
-    MAX_POINTS = 8,     /* of a path */
+    ANY_EXTENT = 16384, /* pixels, if the size of the image is unknown */
+    MAX_POINTS = 8,     /* maximum points of a path */
     MAX_TITLE = 80,
     MAX_WORDS = 16,
     MAX_OFFERED = 64,
@@ -28,7 +28,7 @@ gx_node grammar_lit(struct gx *x, const char *format, const char *name)
     return node;
 }
 
-/* "part, part, ...", min to max of them. */
+/* Matches "part, part, ...", min to max of them. */
 static gx_node listed(struct gx *x, gx_node part, const char *between, int min, int max)
 {
     gx_node more = gx_repeat(x, GX_SEQ(x, gx_lit(x, between), part), min > 0 ? min - 1 : 0, max - 1);
@@ -36,7 +36,7 @@ static gx_node listed(struct gx *x, gx_node part, const char *between, int min, 
     return min > 0 ? some : gx_repeat(x, some, 0, 1);
 }
 
-/* One of the words of "a|b|c", each written as in `format`. */
+/* Matches one of the words of "a|b|c", each written as in `format`. */
 gx_node grammar_words(struct gx *x, const char *values, const char *format)
 {
     gx_node parts[MAX_WORDS];
@@ -73,7 +73,7 @@ static gx_node value_coord(const struct grammar_builder *l, bool vertical)
     return gx_int(l->x, 0, (extent > 0 ? extent : ANY_EXTENT) - 1);
 }
 
-/* open x between y close */
+/* Matches: open x between y close. */
 static gx_node point(const struct grammar_builder *l, const char *open, const char *between,
                      const char *close)
 {
@@ -95,7 +95,8 @@ static gx_node number(struct gx *x, int min, int max)
 
 /* ---- texts and keys --------------------------------------------------------------------------- */
 
-/* In single quotes, with backslash escapes.  Scripts are inside a code fence, so they escape backticks. */
+/* Matches a text in single quotes, with backslash escapes.  Scripts are inside a code fence, so they escape
+ * backticks. */
 static gx_node quoted(const struct grammar_builder *l, int min, int max, bool one_line)
 {
     struct gx *x = l->x;
@@ -107,7 +108,7 @@ static gx_node quoted(const struct grammar_builder *l, int min, int max, bool on
     return GX_SEQ(x, gx_lit(x, "'"), gx_repeat(x, unit, min, max), gx_lit(x, "'"));
 }
 
-/* A JSON string without line ends and tabs: an address. */
+/* Matches a JSON string without line ends and tabs, for an address. */
 static gx_node json_line(struct gx *x, int min, int max)
 {
     gx_node escape = GX_SEQ(x, gx_lit(x, "\\"), gx_set(x, "\"\\\\"));
@@ -115,7 +116,7 @@ static gx_node json_line(struct gx *x, int min, int max)
     return GX_SEQ(x, gx_lit(x, "\""), gx_repeat(x, unit, min, max), gx_lit(x, "\""));
 }
 
-/* A key name or character, without quotes. */
+/* Matches a key name or character, without quotes. */
 static gx_node key_name(struct gx *x)
 {
     gx_node parts[64];
@@ -142,14 +143,14 @@ static gx_node in_quotes(struct gx *x, const char *quote, gx_node inside)
     return GX_SEQ(x, gx_lit(x, quote), inside, gx_lit(x, quote));
 }
 
-/* One goal in JSON; status: the allowed words. */
+/* Matches one goal in JSON; status: the allowed words. */
 static gx_node goal(struct gx *x, const char *status)
 {
     return GX_SEQ(x, gx_lit(x, "{\"title\": "), gx_json_string(x, 1, MAX_TITLE), gx_lit(x, ", \"status\": "),
                   grammar_words(x, status, "\"%s\""), gx_lit(x, "}"));
 }
 
-/* A list of goals of which at most one is running. */
+/* Matches a list of goals with at most one running goal. */
 static gx_node goals(struct gx *x, int max)
 {
     static const char rest[] = "todo|done|failed";
@@ -226,7 +227,7 @@ static gx_node call_value(const struct grammar_builder *l, const struct tool *t,
 
 /* ---- calls ------------------------------------------------------------------------------------ */
 
-/* One argument with its name; in scripts keys have none: hotkey('ctrl', 'c'). */
+/* Matches one argument with its name; in scripts keys have no name: hotkey('ctrl', 'c'). */
 static gx_node named(const struct grammar_builder *l, const struct tool *t, const struct tool_arg *a)
 {
     struct gx *x = l->x;
@@ -245,7 +246,7 @@ int grammar_offered(const struct tool *t, int i)
     return i;
 }
 
-/* Arguments from i on; after: a comma is needed before them.  Both coordinates of a point are given, or
+/* Matches the arguments from i on; after: they follow a comma.  Both coordinates of a point are given, or
  * none. */
 static gx_node arguments(const struct grammar_builder *l, const struct tool *t, int i, bool after)
 {
@@ -269,7 +270,8 @@ static gx_node arguments(const struct grammar_builder *l, const struct tool *t, 
     return GX_ALT(x, GX_SEQ(x, one, arguments(l, t, next, true)), arguments(l, t, next, false));
 }
 
-/* {"tag": "NAME", "arg": value, ...}; tag NULL: arguments only. Optional arguments may be left out. */
+/* Matches {"tag": "NAME", "arg": value, ...}; tag NULL: arguments only.  Optional arguments may be
+ * omitted. */
 static gx_node value_json_call(const struct grammar_builder *l, const struct tool *t, const char *tag)
 {
     struct gx *x = l->x;
@@ -296,7 +298,7 @@ gx_node grammar_text_call(const struct grammar_builder *l, const struct tool *t)
     return GX_SEQ(l->x, grammar_lit(l->x, "%s(", t->name), arguments(l, t, 0, false), gx_lit(l->x, ")"));
 }
 
-/* Any offered tool; answer_only: those of kind ANSWER.  -1: there is none. */
+/* Matches any offered tool; answer_only: only tools of kind ANSWER.  Returns -1 if there is none. */
 static gx_node any_call(const struct grammar_builder *l, bool answer_only)
 {
     const struct tools *tools = l->d->tools;
@@ -358,7 +360,7 @@ gx_node grammar_uitars_ground(const struct grammar_builder *l)
 
 /* ---- a verdict -------------------------------------------------------------------------------- */
 
-/* The reason comes first, so that the verdict depends on it; its length is bounded. */
+/* Matches a verdict.  The reason comes first, so that the verdict depends on it; its length is bounded. */
 static gx_node verdict(struct gx *x)
 {
     gx_node words = GX_ALT(x, gx_lit(x, "YES"), gx_lit(x, "NO"), gx_lit(x, "UNKNOWN"));
@@ -368,7 +370,7 @@ static gx_node verdict(struct gx *x)
 
 /* ---- reasoning -------------------------------------------------------------------------------- */
 
-/* The rest of an open think block: any text without "</".  The closing mark is one token in some
+/* Matches the rest of an open think block: any text without "</".  The closing mark is one token in some
  * vocabularies and plain text in others. */
 static gx_node reasoning(struct gx *x, const struct tokenizer *t)
 {

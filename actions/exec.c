@@ -1,12 +1,11 @@
 /* exec.c - performs one action on the screen.
  *
- * Image pixels become root pixels here (struct view_transform), for all kinds of action alike.  Actions
- * without an X event of their own (go to an address, go back) are short key sequences.  An action releases
- * what it presses, whatever happens; only MDOWN and KEYDOWN leave something down for later steps.
+ * For all kinds of action, image pixels are converted to root pixels here (struct view_transform).  Actions
+ * without their own X event (go to an address, go back) are short key sequences.  An action releases all keys
+ * and buttons that it has pressed, also on failure; only MDOWN and KEYDOWN leave one pressed for later steps.
  *
- * ZOOM and RESTART are not supported, and no built-in dialect offers them; OBSERVE, PLAN and those that end
- * the run send no events.
- */
+ * ZOOM and RESTART are not supported, and no built-in dialect offers them; OBSERVE, PLAN and the kinds that
+ * end the run send no events. */
 #include "actions/action.h"
 #include "base/clock.h"
 #include "screen/screen.h"
@@ -16,7 +15,7 @@
 #include <string.h>
 
 enum {
-    FOCUS_MS = 120,  /* from a click to typing: the focus moves */
+    FOCUS_MS = 120,  /* from a click to typing, because the focus moves */
     REPEAT_MS = 30,  /* between repeats of a chord */
     ADDRESS_MS = 150 /* from ctrl+l to typing */
 };
@@ -50,7 +49,8 @@ void action_root_point(const struct view_transform *p, int32_t x, int32_t y, int
     *root_y = to_root(y, p->oy, p->sy);
 }
 
-/* Parts of the root window between monitors of different size are not visible. */
+/* Rejects points between monitors of different size, because these parts of the root window are not
+ * visible. */
 static enum action_fault check_visible(const struct execution *r, int32_t x, int32_t y)
 {
     int rx, ry;
@@ -167,7 +167,7 @@ static int run_holdtap(const struct execution *r)
     return release_all(r, keys, pressed, rc);
 }
 
-/* Replaces the text of a field.  Enter is pressed only when the field was read back. */
+/* Replaces the text of a field.  Enter is pressed only if the field was read back. */
 static int overwrite(struct execution *r)
 {
     const struct action *a = r->a;
@@ -225,7 +225,7 @@ static int run_goto(const struct execution *r)
     return chord(r, &enter, 1);
 }
 
-/* Modifiers around a pointer action: ctrl+click, shift+drag. */
+/* Holds modifiers during a pointer action: ctrl+click, shift+drag. */
 static int run_held(const struct execution *r, int (*verb)(const struct execution *))
 {
     int pressed, n = r->a->nhold < ACTION_MAX_HOLD ? r->a->nhold : ACTION_MAX_HOLD;
@@ -312,7 +312,7 @@ enum action_fault action_execute(struct screen *s, const struct action *a, const
         fault = fault_of(r.e, a->kind);
     }
     if (fault == FAULT_STOPPED)
-        screen_release_all(s); /* also what earlier steps hold */
+        screen_release_all(s); /* includes keys and buttons that earlier steps hold */
     screen_set_acting(s, false);
     if (result)
         *result =

@@ -1,4 +1,4 @@
-/* grammar_pocket.c - the grammar of the embedded models' replies, from the dialect's tools
+/* grammar_pocket.c - the grammar of the embedded models' replies, generated from the dialect's tools
  * (parse_pocket.c). */
 #include "actions/grammar_impl.h"
 #include "actions/pocket_impl.h"
@@ -8,7 +8,7 @@
 
 enum { PATCH = 16, PATCHES = 64 };
 
-/* One of the tokens "<0>" to "<n-1>", or "<.0>" to "<.n-1>". */
+/* Matches one of the tokens "<0>" to "<n-1>", or "<.0>" to "<.n-1>". */
 static gx_node pocket_number(struct gx *x, const char *format, int n)
 {
     gx_node parts[PATCHES];
@@ -20,7 +20,7 @@ static gx_node pocket_number(struct gx *x, const char *format, int n)
     return gx_alt(x, n, parts);
 }
 
-/* A patch of 16 pixels and an eighth of it, inside of `extent` pixels. */
+/* Matches a patch of 16 pixels and an eighth of it, inside of `extent` pixels. */
 static gx_node pocket_coord(const struct grammar_builder *l, int extent)
 {
     int patches = extent / PATCH < PATCHES ? extent / PATCH : PATCHES, rest = (extent - patches * PATCH) / 2;
@@ -56,7 +56,7 @@ static gx_node pocket_target(const struct grammar_builder *l, const struct tool_
     return GX_SEQ(l->x, gx_utf8(l->x, "<", element->min, element->max), pocket_place(l));
 }
 
-/* The part after the place, or after the verb of a tool without a place (see parse_pocket.c). */
+/* Matches the part after the place, or after the verb of a tool without a place (see parse_pocket.c). */
 static gx_node pocket_rest(const struct grammar_builder *l, const struct tool *t)
 {
     struct gx *x = l->x;
@@ -79,7 +79,7 @@ gx_node pocket_call(const struct grammar_builder *l, const struct tool *t)
     char mark[80];
     snprintf(mark, sizeof mark, "<%s>", t->name);
     gx_node call = gx_token(x, mark);
-    if (t->kind == ACT_ANSWER) /* as one token, or letter by letter: a model may have learnt either */
+    if (t->kind == ACT_ANSWER) /* as one token, or spelled out: a model may have learnt either */
         call = GX_ALT(x, call, gx_lit(x, mark));
     if (!tools_arg(t, P_X))
         return GX_SEQ(x, call, pocket_rest(l, t));
@@ -102,7 +102,8 @@ static const struct tool *first_of(const struct tools *tools, int kind)
     return NULL;
 }
 
-/* A place alone, or the whole click; or that it is not there, where the dialect has a word for it. */
+/* Matches a place alone, or the whole click; or the statement that the element is absent, if the dialect has
+ * a word for it. */
 gx_node pocket_ground(const struct grammar_builder *l)
 {
     const struct tool *click = first_of(l->d->tools, ACT_CLICK),

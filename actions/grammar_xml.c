@@ -1,4 +1,4 @@
-/* grammar_xml.c - the grammar of calls in XML (calls.h): a line of thought or none, and one call. */
+/* grammar_xml.c - the grammar of calls in XML (calls.h): an optional line of thought, and one call. */
 #include "actions/grammar_impl.h"
 
 /* Matches one letter in both cases: "[pP]". */
@@ -8,7 +8,7 @@ static gx_node letter(struct gx *x, char c)
     return gx_set(x, set);
 }
 
-/* Text that begins as the word and leaves it before its last letter. */
+/* Matches text that begins as the word and differs before its last letter. */
 static gx_node off_word(struct gx *x, const char *word)
 {
     char except[] = {'<', '[', word[1], (char)(word[1] - 'a' + 'A'), 0};
@@ -16,7 +16,8 @@ static gx_node off_word(struct gx *x, const char *word)
     return GX_SEQ(x, letter(x, *word), word[2] ? GX_ALT(x, other, off_word(x, word + 1)) : other);
 }
 
-/* Brackets, and text that does not make a tag of a call of them.  firsts: first letters of the words. */
+/* Matches brackets and following text that does not form a tag of a call.  firsts: first letters of the
+ * words. */
 static gx_node no_tag(struct gx *x, const char *bracket, const char *firsts, int n, const char *const *words)
 {
     gx_node parts[8] = {gx_utf8(x, firsts, 1, 1)};
@@ -25,8 +26,9 @@ static gx_node no_tag(struct gx *x, const char *bracket, const char *firsts, int
     return GX_SEQ(x, gx_repeat(x, gx_lit(x, bracket), 1, -1), gx_alt(x, n + 1, parts));
 }
 
-/* Text between two tags, on one line or several, without tags of calls and special tokens (calls_markup).
- * In a short text, which is counted, "<" is not followed by any first letter of such a tag. */
+/* Matches text between two tags, on one line or several, without tags of calls and special tokens
+ * (calls_markup).  In a short text, which is counted, "<" is not followed by any first letter of such a
+ * tag. */
 static gx_node plain_text(struct gx *x, int min, int max, bool one_line)
 {
     static const char *const words[] = {"para", "func", "tool", "invo", "arg"}, *const tool[] = {"tool"};
@@ -60,7 +62,7 @@ static gx_node xml_parameter(const struct grammar_builder *l, const struct tool 
                   gx_lit(x, "\n</parameter>\n"));
 }
 
-/* Parameters from i on; both coordinates of a point are given, or none. */
+/* Matches the parameters from i on; both coordinates of a point are given, or none. */
 static gx_node xml_parameters(const struct grammar_builder *l, const struct tool *t, int i)
 {
     struct gx *x = l->x;
@@ -77,7 +79,7 @@ static gx_node xml_parameters(const struct grammar_builder *l, const struct tool
     return GX_SEQ(x, a->required ? one : gx_repeat(x, one, 0, 1), xml_parameters(l, t, next));
 }
 
-/* A mark is one token in some vocabularies and plain text in others. */
+/* Matches a mark, which is one token in some vocabularies and plain text in others. */
 static gx_node mark(const struct grammar_builder *l, const char *text)
 {
     int32_t id = tokenizer_find(l->t, text);
@@ -91,7 +93,7 @@ gx_node grammar_xml_call(const struct grammar_builder *l, const struct tool *t)
                   gx_lit(x, "</function>\n"));
 }
 
-/* A line of thought, and the call. */
+/* Matches a line of thought, and the call. */
 gx_node grammar_xml_step(const struct grammar_builder *l, gx_node call)
 {
     struct gx *x = l->x;

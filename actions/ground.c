@@ -1,6 +1,5 @@
-/* ground.c - reads the answer to the localizer's question: the position of the named element, or that it
- * is absent, in the notation of the dialect's syntax or else in one of place.h.
- */
+/* ground.c - reads the answer to the localizer's question: the position of the named element, or the
+ * statement that the element is absent, in the notation of the dialect's syntax or else of place.h. */
 #include "actions/syntax.h"
 
 int dialect_read_place(const struct dialect *d, const char *text, size_t len, struct place *out,

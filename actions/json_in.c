@@ -1,7 +1,6 @@
 /* json_in.c - see json_in.h.
  *
- * One pass copies the first value as strict JSON, with repairs; jansson reads the copy.
- */
+ * One pass copies the first value as strict JSON, with repairs; jansson parses the copy. */
 #include "actions/json_in.h"
 
 #include "actions/action.h"
@@ -20,7 +19,7 @@ struct reader {
     char open[JSON_IN_DEEPEST]; /* '{' or '[' */
     int depth, max_depth;
     enum expected next;
-    bool comma; /* read, not yet written: it may be a trailing one */
+    bool comma; /* read, but not yet written: it may be a trailing comma */
     bool fresh; /* directly after an opening bracket */
     bool cut;
     struct err *e;
@@ -38,7 +37,7 @@ static size_t skip_space(const struct reader *r, size_t at)
     return at;
 }
 
-/* The position after the string that begins at `at`, or len if it does not end. */
+/* Returns the position after the string that begins at `at`, or len if the string does not end. */
 static size_t string_end(const struct reader *r, size_t at)
 {
     char quote = r->text[at++];
@@ -47,7 +46,7 @@ static size_t string_end(const struct reader *r, size_t at)
     return at < r->len ? at + 1 : r->len;
 }
 
-/* Whether a key and a colon are at `at`. */
+/* Returns whether a key and a colon are at `at`. */
 static bool key_at(const struct reader *r, size_t at)
 {
     at = skip_space(r, at);
@@ -118,7 +117,7 @@ static int copy_string(struct reader *r)
     return 0;
 }
 
-/* true, a number, one of Python's words, or a key without quotes. */
+/* Copies true, a number, one of Python's words, or a key without quotes. */
 static int copy_word(struct reader *r)
 {
     static const char *const python[][2] = {{"True", "true"}, {"False", "false"}, {"None", "null"}};
@@ -163,7 +162,7 @@ static void drop_trailing_comma(struct reader *r)
 
 static int open_bracket(struct reader *r, char c)
 {
-    if (r->next == KEY && c == '{' && r->fresh && !r->comma) { /* {{"name": ...}} */
+    if (r->next == KEY && c == '{' && r->fresh && !r->comma) { /* such as {{"name": ...}} */
         r->repairs |= REPAIR_CALL;
         r->at++;
         return 0;
@@ -200,8 +199,8 @@ static bool is_open(const struct reader *r, char c)
     return false;
 }
 
-/* Whether the brace at r->at was written too early: the next member of the object follows it, where the
- * object around it could not have one. */
+/* Returns whether the brace at r->at was written too early: the next member of the object follows, and the
+ * enclosing value cannot have such a member. */
 static bool is_early(const struct reader *r)
 {
     size_t at = skip_space(r, r->at + 1);
@@ -244,10 +243,12 @@ static int read_comma(struct reader *r)
 
 /* ---- the value -------------------------------------------------------------------------------------- */
 
-/* Closes all open brackets before a tag or a code fence, where the JSON should continue. */
+/* Closes all open brackets before a tag or a code fence, where the JSON should continue.  Returns -1 with an
+ * error if the JSON may be cut off. */
 static int close_before_tag(struct reader *r)
 {
-    const char *s = r->text + r->at; /* a closing tag ends a call, any other mark may follow a part of one */
+    /* a closing tag ends a call, any other mark may follow a part of a call */
+    const char *s = r->text + r->at;
     bool may_be_cut = *s == '`' || r->len - r->at < 2 || (s[1] != '/' && s[1] != '|') || r->comma;
     if (r->next == COLON || (r->next == VALUE && r->open[r->depth - 1] == '{') || r->fresh || may_be_cut)
         return cut_off(r);
@@ -259,7 +260,7 @@ static int close_before_tag(struct reader *r)
     return 0;
 }
 
-/* Closes the value at the end of the text, if its members are complete: {"name": ..., "arguments": {...} */
+/* Closes the value at the end of the text if its members are complete: {"name": ..., "arguments": {...} */
 static int close_at_end(struct reader *r)
 {
     int list = r->open[0] == '[';
@@ -271,7 +272,7 @@ static int close_at_end(struct reader *r)
     return 0;
 }
 
-/* A string or a word. */
+/* Copies a string or a word. */
 static int copy_scalar(struct reader *r)
 {
     char c = r->text[r->at];
@@ -348,7 +349,7 @@ json_t *json_in(const char *text, size_t len, struct json_in *in, struct err *e)
             err_set(e, ERR_FAILED, "not JSON: %s", je.text);
     }
     in->repairs |= value ? r.repairs : 0;
-    in->used = r.at < len ? r.at : len; /* a string that is cut off ends one behind it */
+    in->used = r.at < len ? r.at : len; /* a truncated string ends one byte after the text */
     in->cut = r.cut;
     buf_free(&r.out);
     return value;

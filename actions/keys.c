@@ -54,8 +54,8 @@ static uint32_t keysym_of_char(uint32_t cp)
     return cp <= 0xff ? cp : 0x01000000 | cp;
 }
 
-/* The name in lower case, without "-", "_" and spaces between letters and digits.  Returns false when it
- * is too long or has a NUL. */
+/* Folds a name to lower case, without "-", "_" and spaces between letters and digits.  Returns false if the
+ * name is too long or contains a NUL. */
 static bool fold(const char *name, size_t len, char out[MAX_NAME + 1])
 {
     size_t n = 0;
@@ -71,7 +71,8 @@ static bool fold(const char *name, size_t len, char out[MAX_NAME + 1])
     return true;
 }
 
-/* Whether the text before the first "-" or space makes this a chord: "alt-left", "control l", "C-r". */
+/* Returns whether the text before the first "-" or space makes this a chord: "alt-left", "control l",
+ * "C-r". */
 static bool begins_chord(const char *name, size_t len, bool cmd_is_ctrl)
 {
     size_t n = 0;
@@ -108,7 +109,7 @@ void action_plain_keys(struct action *a)
 
 /* ---- the nearest name ---------------------------------------------------------------------------- */
 
-/* Edit distance with transpositions. */
+/* Returns the edit distance with transpositions. */
 static int distance(const char *a, int n, const char *b, int m)
 {
     int rows[3][MAX_NAME + 2] = {0};
@@ -129,7 +130,8 @@ static int distance(const char *a, int n, const char *b, int m)
     return rows[n % 3][m];
 }
 
-/* The name with the least distance; the same length and a common beginning count, too. */
+/* Returns the known name with the least distance; an equal length and a common beginning reduce the
+ * distance. */
 static const char *nearest(char *name)
 {
     const char *best = "ctrl";
@@ -172,7 +174,7 @@ static enum action_fault unknown(const char *s, size_t n, struct err *e)
 /* ---- chords -------------------------------------------------------------------------------------- */
 
 struct reader {
-    const char *text; /* all of it, for messages */
+    const char *text; /* the whole text, for messages */
     size_t len;
     bool cmd_is_ctrl;
     struct key_sequence *out;
@@ -192,7 +194,8 @@ static uint32_t folded(uint32_t k)
     return k >= 'A' && k <= 'Z' ? k + 'a' - 'A' : k;
 }
 
-/* Appends a key.  A modifier that is down already is dropped; another key that is named twice is refused. */
+/* Appends a key.  A modifier that is pressed already is ignored; another key that is named twice is an
+ * error. */
 static enum action_fault add_key(struct reader *r, struct key_chord *c, uint32_t k)
 {
     for (int i = 0; i < c->n; i++) {
@@ -210,7 +213,7 @@ static enum action_fault add_key(struct reader *r, struct key_chord *c, uint32_t
     return FAULT_NONE;
 }
 
-/* The modifier of Emacs ("C-x") or, in angle brackets, of Vim ("<c-x>"); 0: none. */
+/* Returns the modifier of Emacs ("C-x") or, in angle brackets, of Vim ("<c-x>"); 0: none. */
 static uint32_t letter_modifier(char c, bool angle)
 {
     static const struct {
@@ -226,7 +229,7 @@ static uint32_t letter_modifier(char c, bool angle)
 
 static enum action_fault parse_part(struct reader *r, const char *s, size_t n, bool angle);
 
-/* "<ctrl>c", "{ctrl}c": a name in brackets, and what follows. */
+/* Parses "<ctrl>c" or "{ctrl}c": a name in brackets, and the text after it. */
 static enum action_fault parse_bracketed(struct reader *r, const char *s, size_t n, const char *close)
 {
     const char *rest = close + 1, *end = s + n;
@@ -246,7 +249,7 @@ static enum action_fault parse_part(struct reader *r, const char *s, size_t n, b
     if (close && close > s + 1)
         return parse_bracketed(r, s, n, close);
     const char *plus = n > 2 ? memchr(s + 1, '+', n - 2) : NULL;
-    if (plus && plus[1] == '+' && plus + 2 < s + n) /* "ctrl++c" */
+    if (plus && plus[1] == '+' && plus + 2 < s + n) /* such as "ctrl++c" */
         return unknown(s, n, r->e);
     if (plus) {
         enum action_fault f = parse_part(r, s, (size_t)(plus - s), angle);
@@ -256,7 +259,7 @@ static enum action_fault parse_part(struct reader *r, const char *s, size_t n, b
         enum action_fault f = add_key(r, &r->part, XK_Control_L);
         return f ? f : parse_part(r, s + 1, 1, angle);
     }
-    size_t at = 1; /* of the separator in "ctrl-c" or "ctrl,c", which follows a modifier */
+    size_t at = 1; /* position of the separator in "ctrl-c" or "ctrl,c", which follows a modifier */
     while (at + 1 < n && s[at] != '-' && s[at] != ',')
         at++;
     if (at + 1 < n)
@@ -269,7 +272,7 @@ static enum action_fault parse_part(struct reader *r, const char *s, size_t n, b
 
 /* ---- sequences ----------------------------------------------------------------------------------- */
 
-/* Adds the keys of a word to the last chord if that has modifiers only, else to a new one. */
+/* Adds the keys of a word to the last chord if that chord has modifiers only, else to a new chord. */
 static enum action_fault add_part(struct reader *r)
 {
     struct key_sequence *o = r->out;
@@ -294,7 +297,7 @@ static size_t word_length(const char *s, const char *end)
     return n;
 }
 
-/* Copies the text without the blanks beside a "+" that joins: "Ctrl + C". */
+/* Copies the text without the blanks next to a joining "+": "Ctrl + C".  Returns the length of the copy. */
 static size_t join_plus(const char *s, size_t len, char out[KEYS_MAX_TEXT + 1])
 {
     const char *end = s + len;
@@ -317,8 +320,8 @@ static size_t join_plus(const char *s, size_t len, char out[KEYS_MAX_TEXT + 1])
     return n;
 }
 
-/* Length of the word at s, or of it and the next one when they end with a name of two words: "page down",
- * "ctrl+page down", "left shift". */
+/* Returns the length of the word at s, or of the words at s and after it if they end with a name of two
+ * words: "page down", "ctrl+page down", "left shift". */
 static size_t part_length(const struct reader *r, const char *s, const char *end)
 {
     size_t n = word_length(s, end);

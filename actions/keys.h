@@ -1,13 +1,12 @@
-/* keys.h - names of keys and chords of them.
+/* keys.h - names of keys and chords of keys.
  *
- * Names of X and xdotool, PyAutoGUI, Playwright and browsers, macOS, and single characters
- * (key_names.c).  Except for X's letters they are compared ignoring case, "_", "-" and spaces.
+ * Names of X and xdotool, PyAutoGUI, Playwright and browsers, macOS, and single characters (key_names.c).
+ * Except for X's letters they are compared ignoring case, "_", "-" and spaces.
  *
- *   ctrl+shift+t    Ctrl + C    ctrl c    ctrl-alt-delete    ctrl++    ctrl+-    <ctrl>c    C-x    M-x    ⌘+c
- *   ctrl+k ctrl+s   C-x C-s    Tab Tab Enter                 in sequence
+ *     ctrl+shift+t  Ctrl + C  ctrl c  ctrl-alt-delete  ctrl++  ctrl+-  <ctrl>c  C-x  M-x  ⌘+c
+ *     ctrl+k ctrl+s   C-x C-s   Tab Tab Enter    in sequence
  *
- * A space separates chords where a part has a separator of its own or follows a key that is not a modifier.
- */
+ * A space separates chords if a part has its own separator or follows a key that is not a modifier. */
 #ifndef HOLORUN_ACTIONS_KEYS_H
 #define HOLORUN_ACTIONS_KEYS_H
 
@@ -32,12 +31,12 @@ struct key_sequence {
     int n;
 };
 
-/* Parses chords; cmd_is_ctrl: "cmd" means Control.  Returns FAULT_NONE, or a fault with a message that
- * names the unknown key and the nearest known one. */
+/* Parses chords; cmd_is_ctrl: "cmd" means Control.  Returns FAULT_NONE, or a fault with a message that names
+ * the unknown key and the nearest known one. */
 enum action_fault keys_parse(const char *text, size_t len, bool cmd_is_ctrl, struct key_sequence *out,
                              struct err *e);
 
-/* The keysym of one name; 0: unknown. */
+/* Returns the keysym of one name; 0: unknown. */
 uint32_t keys_named(const char *name, size_t len, bool cmd_is_ctrl);
 
 bool keys_is_modifier(uint32_t keysym);

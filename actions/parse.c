@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DROPPED = 160, MAX_ALL_DROPPED = 400 /* bytes of actions that are not executed */ };
+enum { MAX_DROPPED = 160, MAX_ALL_DROPPED = 400 /* maximum bytes of actions that are not executed */ };
 
 /* ---- shared ----------------------------------------------------------------------------------- */
 
@@ -110,13 +110,13 @@ enum action_fault parse_element(struct parse *p, const char *text, size_t len, c
     if (f)
         return f;
     size_t n = utf8_valid_prefix(text, len < ACTION_MAX_ELEMENT ? len : ACTION_MAX_ELEMENT - 1);
-    for (size_t i = 0; i < n; i++) /* it is one line wherever it is shown or matched */
+    for (size_t i = 0; i < n; i++) /* the element is one line wherever it is shown or compared */
         out[i] = (unsigned char)text[i] < 0x20 ? ' ' : text[i];
     out[n] = 0;
     return FAULT_NONE;
 }
 
-/* The words behind the marks of a code fence. */
+/* words after the marks of a code fence */
 static const char *const fence_words[] = {"python", "json", "xml", "tool_code", "tool_call", "text", "py"};
 enum { FENCE_WORDS = sizeof fence_words / sizeof *fence_words };
 
@@ -135,7 +135,7 @@ static bool is_tool(const struct parse *p, const char *name)
     return *name && (parse_is_computer(name) || tools_find(p->d->tools, name, &alias));
 }
 
-/* Whether a tool of the dialect is called in the text, as NAME( or NAME{, also directly behind a fence's
+/* Returns whether the text calls a tool of the dialect, as NAME( or NAME{, also directly after a fence's
  * word. */
 static bool names_tool(const struct parse *p, const char *text, size_t len)
 {
@@ -192,15 +192,16 @@ enum action_fault parse_json(struct parse *p, const char *text, size_t len, json
 
 /* ---- entry ----------------------------------------------------------------------------------------- */
 
-/* The end stays: whether a line break is there shows whether the last line is whole (calls.h). */
+/* Strips leading white space.  The end is kept, because a line break there shows that the last line is
+ * complete (calls.h). */
 static void trim_left(const char **s, size_t *n)
 {
     while (*n && is_space(**s))
         (*s)++, (*n)--;
 }
 
-/* Strips "...</think>", also when the template has opened the block; -1 when it is still open.  Without
- * d->think a text that begins with JSON is left alone: the mark is then inside a string. */
+/* Strips "...</think>", also if the template has opened the block.  Returns -1 if the block is still open.
+ * Without d->think a text that begins with JSON is unchanged: the mark is then inside a string. */
 static int strip_reasoning(const char **s, size_t *n, bool think)
 {
     static const char open[] = "<think>", close[] = "</think>";
@@ -238,13 +239,13 @@ static bool strip_fence(const char **s, size_t *n)
         whole--;
     if (whole >= 3 && !memcmp(*s + whole - 3, "```", 3))
         for (*n = whole - 3; *n && is_space((*s)[*n - 1]);)
-            (*n)--; /* the line break before the fence is not of the text */
+            (*n)--; /* the line break before the fence does not belong to the text */
     trim_left(s, n);
     return true;
 }
 
-/* A text with markup of calls comes from a call that was read wrongly, or from a model that has lost its
- * format: nothing of it reaches a window. */
+/* Rejects a text with markup of calls: it comes from a call that was misread, or from a model that has lost
+ * its format, and must not reach a window. */
 static enum action_fault check_markup(struct parse *p)
 {
     for (int i = 0; i < p->out->nactions; i++) {

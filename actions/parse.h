@@ -1,8 +1,7 @@
-/* parse.h - what the parsers share.  Private to actions/.
+/* parse.h - declarations shared by the parsers.  Private to actions/.
  *
- * A parser gets the text without reasoning and code fence, and fills step.actions.  Every deviation that it
- * accepts sets a bit of step.repairs, for the trace.
- */
+ * A parser gets the text without reasoning and code fence, and fills step.actions.  Every accepted deviation
+ * sets a bit of step.repairs, for the trace. */
 #ifndef HOLORUN_ACTIONS_PARSE_H
 #define HOLORUN_ACTIONS_PARSE_H
 
@@ -14,8 +13,8 @@
 
 struct parse {
     const struct dialect *d;
-    int w, h;               /* of the image that the model saw */
-    enum coord_space space; /* of the numbers; the dialect's unless the text shows another */
+    int w, h;               /* size in pixels of the image that the model saw */
+    enum coord_space space; /* space of the numbers: the dialect's unless the text shows another */
     struct step *out;
     struct err *e;
 };
@@ -31,7 +30,7 @@ enum action_fault parse_call_object(struct parse *p, const json_t *object);
 /* Sets the message; returns f. */
 enum action_fault parse_fault(struct parse *p, enum action_fault f, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* Adds to step.check what a person is to look at; text may be NULL. */
+/* Adds a text to step.check, for the user to look at; text may be NULL. */
 void parse_check(struct parse *p, const char *text);
 
 /* Adds text[0..len), an action that is not executed, to step.dropped, as one line. */
@@ -40,10 +39,10 @@ void parse_dropped(struct parse *p, const char *text, size_t len);
 /* Appends an action of this kind with defaults: no coordinates, one left click.  NULL: too many. */
 struct action *parse_add(struct parse *p, enum action_kind kind);
 
-/* Drops white space at both ends of text[0..len). */
+/* Strips white space at both ends of text[0..len). */
 void parse_trim(const char **text, size_t *len);
 
-/* Returns the beginning of the code behind "```lang" at s. */
+/* Returns the beginning of the code after "```lang" at s. */
 const char *parse_fence_end(const char *s, const char *end);
 
 /* Returns whether the function names its tool in the argument "action". */
@@ -51,14 +50,14 @@ bool parse_is_computer(const char *name);
 
 /* Copies text[0..len) if it is UTF-8 without control characters other than tab and newline. */
 enum action_fault parse_text(struct parse *p, const char *text, size_t len, char **out);
-/* The same as one line, truncated to the size of the field. */
+/* Copies the text as one line, truncated to the size of the field; otherwise as parse_text(). */
 enum action_fault parse_element(struct parse *p, const char *text, size_t len, char out[ACTION_MAX_ELEMENT]);
 
 /* Parses JSON with json_in(); the caller releases *out, which is NULL after a fault. */
 enum action_fault parse_json(struct parse *p, const char *text, size_t len, json_t **out);
-/* Reports text beside the calls of a reply to the model, if it looks like a call that could not be read. */
+/* Reports text next to the calls of a reply to the model, if it looks like a call that could not be read. */
 void parse_beside(struct parse *p, const char *text, size_t len);
-/* Records text behind the calls of a reply, and reports it as parse_beside() does. */
+/* Records text after the calls of a reply, and reports it as parse_beside() does. */
 void parse_rest(struct parse *p, const char *text, size_t len);
 
 /* ---- coordinates (coords.c) ------------------------------------------------------------------------ */
@@ -69,7 +68,7 @@ void parse_rest(struct parse *p, const char *text, size_t len);
 enum action_fault coords_to_pixels(struct parse *p, const char *what, struct dialect_numbers n, int32_t *x,
                                    int32_t *y);
 
-/* The same for a place.  A box must be inside of the image, too. */
+/* Converts a place as coords_to_pixels() does.  A box must be inside of the image, too. */
 enum action_fault coords_place(struct parse *p, const char *what, const struct place *at, int32_t *x,
                                int32_t *y);
 

@@ -61,7 +61,7 @@ static const char *nth_parameter(const void *arg, const char *tool, int i)
 
 /* ---- values of the XML form ---------------------------------------------------------------------------- */
 
-/* A list whose strings are Python's, or NULL. */
+/* Returns a list whose strings may be Python's, or NULL. */
 static json_t *python_list(const struct parse *p, const char *text, size_t len)
 {
     struct err why = ERR_INIT;
@@ -108,7 +108,7 @@ static json_t *read_values(const struct parse *p, const struct tool *t, json_t *
 
 /* ---- a call -------------------------------------------------------------------------------------------- */
 
-/* Adds to the thought. */
+/* Appends a text to the thought. */
 static enum action_fault add_said(struct parse *p, const char *text)
 {
     if (!text || !*text)

@@ -21,9 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TRIES = 64 /* of JSON values between sentences */ };
+enum { MAX_TRIES = 64 /* maximum number of JSON values that are tried between sentences */ };
 
-/* The value of the first key that is there, NULL none. */
+/* Returns the value of the first existing key; NULL: none. */
 static json_t *first_of(const json_t *object, const char *const *keys)
 {
     json_t *v = NULL;
@@ -32,7 +32,7 @@ static json_t *first_of(const json_t *object, const char *const *keys)
     return v;
 }
 
-/* The texts of a list of content are the thought; of one without an action they are the answer. */
+/* Appends a text of a content list to the thought; without an action the thought becomes the answer. */
 static enum action_fault add_said(struct parse *p, const json_t *text)
 {
     if (!json_string_length(text))
@@ -46,7 +46,7 @@ static enum action_fault add_said(struct parse *p, const json_t *text)
 
 /* ---- JSON between sentences ------------------------------------------------------------------------- */
 
-/* Whether a value is an object with one of the keys, or a list that begins with such an object. */
+/* Returns whether a value is an object with one of the keys, or a list that begins with such an object. */
 static bool has_key(const json_t *v, const char *const *keys)
 {
     const json_t *object = json_is_array(v) ? json_array_get(v, 0) : v;
@@ -138,7 +138,7 @@ static enum action_fault read_json(struct parse *p, const char *text, size_t len
 
 /* ---- Holo -------------------------------------------------------------------------------------- */
 
-/* A string or null under one of two keys; *found: there is a string. */
+/* Reads a string or null under one of two keys; *found: there is a string. */
 static enum action_fault read_string(struct parse *p, json_t *root, const char *key, const char *other,
                                      char **out, bool *found)
 {
@@ -229,14 +229,14 @@ static enum action_fault answer_with_said(struct parse *p, const char *tag)
     return f;
 }
 
-/* Whether the type of a block or item is one of the words. */
+/* Returns whether the type of a block or item is one of the words. */
 static bool is_type(const json_t *v, const char *words)
 {
     const char *is = json_string_value(json_object_get(v, "type"));
     return is && tools_has_word(words, is, strlen(is));
 }
 
-/* {"action": ...}, or of a toolset the name of its member beside the input. */
+/* Binds {"action": ...}, or for a toolset the member whose name is next to the input. */
 static enum action_fault bind_block(struct parse *p, json_t *root)
 {
     json_t *input = json_object_get(root, "input"), *call = input ? input : root;
@@ -283,7 +283,7 @@ static enum action_fault bind_action(struct parse *p, json_t *action)
     return bind_call(p, type, action, "type");
 }
 
-/* The text of the checks, for the person who is asked. */
+/* Adds the texts of the checks, for the user who is asked. */
 static enum action_fault add_checks(struct parse *p, json_t *checks)
 {
     json_t *one;
@@ -314,7 +314,8 @@ static enum action_fault bind_actions(struct parse *p, json_t *root)
     return f;
 }
 
-/* A computer call; a message or reasoning, with its text or, as the server gives it, a list of texts. */
+/* Reads a computer call; or a message or reasoning, with its text or, as the server sends it, a list of
+ * texts. */
 static enum action_fault read_item(struct parse *p, json_t *item)
 {
     static const char *const lists[] = {"content", "summary", NULL};

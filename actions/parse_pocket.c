@@ -1,16 +1,16 @@
-/* parse_pocket.c - the words of the embedded models.
+/* parse_pocket.c - replies of the embedded models.
  *
- *   {thought}<VERB>{element}<at>PLACE{rest}
- *   {thought}<VERB>{element}<at>PLACE<to>{element}<at>PLACE
- *   {thought}<VERB>{rest}
+ *     {thought}<VERB>{element}<at>PLACE{rest}
+ *     {thought}<VERB>{element}<at>PLACE<to>{element}<at>PLACE
+ *     {thought}<VERB>{rest}
  *
- * VERB is a tool of the dialect; its arguments say which form it has and what {rest} is: a text, keys to hold
- * during a click, "down 3" for the wheel, a chord.  A mark is a single token, spelled out in the text.
+ * VERB is a tool of the dialect; its arguments determine its form and the meaning of {rest}: a text, keys to
+ * hold during a click, "down 3" for the wheel, a chord.  A mark is a single token, spelled out in the text.
  * Thought and element contain no "<", so the first mark is the verb and the first <at> ends the element; the
  * rest is taken verbatim.
  *
- * PLACE is x and y, each a patch of 16 pixels and an eighth of it: "<12><.3>" is 16 * 12 + 2 * 3 + 1 = 199.
- */
+ * PLACE is x and y, each a patch of 16 pixels and an eighth of it: "<12><.3>" is 16 * 12 + 2 * 3 + 1 =
+ * 199. */
 #include "actions/parse.h"
 #include "actions/pocket_impl.h"
 
@@ -33,14 +33,14 @@ static bool accept(struct cursor *c, const char *mark)
     return true;
 }
 
-/* Text up to the next "<", or to the end. */
+/* Returns the length of the text up to the next "<", or to the end. */
 static size_t text_length(const struct cursor *c)
 {
     const char *mark = memchr(c->at, '<', (size_t)(c->end - c->at));
     return (size_t)((mark ? mark : c->end) - c->at);
 }
 
-/* The number of a mark "<12>" or, after a point, "<.3>"; -1 when there is none. */
+/* Reads the number of a mark "<12>" or, after a point, "<.3>"; returns -1 if there is none. */
 static int read_number(struct cursor *c, const char *open)
 {
     struct cursor s = *c;
@@ -55,7 +55,7 @@ static int read_number(struct cursor *c, const char *open)
     return v;
 }
 
-/* The middle of an eighth; -1 when there is none. */
+/* Reads a coordinate, the middle of an eighth; returns -1 if there is none. */
 static int read_coord(struct cursor *c)
 {
     int v = read_number(c, "<"), part = v < 0 ? -1 : read_number(c, "<.");
@@ -94,7 +94,7 @@ static enum action_fault add_text(struct parse *p, json_t *args, const struct to
     return f;
 }
 
-/* "down 3" */
+/* Reads a direction and a number, such as "down 3". */
 static enum action_fault read_wheel(struct parse *p, struct cursor *c, json_t *args,
                                     const struct tool_arg *direction, const struct tool_arg *amount)
 {
@@ -112,7 +112,8 @@ static enum action_fault read_wheel(struct parse *p, struct cursor *c, json_t *a
     return FAULT_NONE;
 }
 
-/* Returns whether s[0..n) is modifiers joined by "+"; any other key held down would be the rest of a word. */
+/* Returns whether s[0..n) consists of modifiers joined by "+"; any other held key would be the rest of a
+ * word. */
 static bool only_modifiers(const char *s, size_t n)
 {
     for (const char *end = s + n; s <= end; s++) {
@@ -128,7 +129,7 @@ static bool only_modifiers(const char *s, size_t n)
     return true;
 }
 
-/* The part after the place, or after the verb of a tool without a place. */
+/* Reads the part after the place, or after the verb of a tool without a place. */
 static enum action_fault read_rest(struct parse *p, struct cursor *c, const struct tool *t, json_t *args)
 {
     size_t n = (size_t)(c->end - c->at);
@@ -172,7 +173,8 @@ static enum action_fault read_target(struct parse *p, struct cursor *c, const st
     return read_place(p, c, args, x2->name, y2->name);
 }
 
-/* The tool whose mark is here, which is skipped.  NULL: none; the fault names those that there are. */
+/* Returns the tool whose mark is at the cursor, and skips the mark.  NULL: none; the fault lists the known
+ * marks. */
 static const struct tool *read_verb(struct parse *p, struct cursor *c)
 {
     const struct tools *tools = p->d->tools;
@@ -226,7 +228,7 @@ enum action_fault parse_pocket(struct parse *p, const char *text, size_t len)
 
 enum { MAX_REPLY = 1000, IMAGE_SIDE = 1 << 14 };
 
-/* Parses a click, its end "<at><x><y>", or the word that nothing is there. */
+/* Parses a click, its end "<at><x><y>", or the word for an absent element. */
 static enum action_fault pocket_place(struct parse *p, const char *text, size_t len, struct place *out)
 {
     char step[MAX_REPLY + 16];
@@ -246,7 +248,7 @@ static enum action_fault pocket_place(struct parse *p, const char *text, size_t 
 
 int pocket_read_place(const struct dialect *d, const char *text, size_t len, struct place *out, struct err *e)
 {
-    /* A large image, so that no number is out of range. */
+    /* a large image, so that every number is in range */
     struct step step = {0};
     struct parse p = {d, IMAGE_SIDE, IMAGE_SIDE, d->coords, &step, e};
     *out = (struct place){0};

@@ -1,16 +1,15 @@
 /* parse_pyautogui.c - scripts of pyautogui calls.
  *
- *   ## Action:
- *   Open the menu
- *   ## Code:
- *   ```python
- *   pyautogui.click(0.512, 0.25)
- *   ```
+ *     ## Action:
+ *     Open the menu
+ *     ## Code:
+ *     ```python
+ *     pyautogui.click(0.512, 0.25)
+ *     ```
  *
  * or the calls alone, or one of WAIT, DONE, FAIL.  No interpreter runs: each statement is a call from the
  * dialect's table with literal arguments, positional ones in the order of the table.  Numbers are fractions
- * of the screen when none is above 1, else pixels.  pyperclip.copy followed by ctrl+v is typing.
- */
+ * of the screen if none is above 1, else pixels.  pyperclip.copy followed by ctrl+v is typing. */
 #include "actions/parse.h"
 #include "actions/python_in.h"
 
@@ -23,12 +22,12 @@
 struct script {
     struct parse *p;
     struct python_in in;
-    char *copied; /* by pyperclip.copy, not pasted yet */
+    char *copied; /* text of pyperclip.copy that has not been pasted; NULL: none */
 };
 
 /* ---- coordinates ------------------------------------------------------------------------------ */
 
-/* The space of a call's coordinates: pixels if one is above 1, norm1 if one has a fraction, else the
+/* Returns the space of a call's coordinates: pixels if one is above 1, norm1 if one has a fraction, else the
  * dialect's. */
 static enum coord_space infer_space(const struct parse *p, const struct tool *t, json_t *args)
 {
@@ -45,7 +44,7 @@ static enum coord_space infer_space(const struct parse *p, const struct tool *t,
     return large ? COORD_PIXEL : fraction ? COORD_NORM1 : p->d->coords;
 }
 
-/* moveRel and dragRel: relative to the previous action of the script. */
+/* Handles moveRel and dragRel, which are relative to the previous action of the script. */
 static enum action_fault relative_move(struct parse *p, bool drag, const struct python_call *call)
 {
     double dx = json_number_value(json_array_get(call->list, 0)),
@@ -94,7 +93,7 @@ static json_t *named_args(struct parse *p, const struct tool *t, const struct py
     return args;
 }
 
-/* press(['a', 'b']): one action per key. */
+/* Handles press(['a', 'b']): one action per key. */
 static enum action_fault press_each(struct parse *p, const struct tool *t, json_t *args, json_t *keys)
 {
     enum action_fault f = FAULT_NONE;
@@ -245,7 +244,7 @@ enum action_fault parse_pyautogui(struct parse *p, const char *text, size_t len)
     while (!f && (r = python_next(&s.in, &call)) > 0) {
         f = run_call(&s, &call);
         python_call_free(&call);
-        if (p->out->repairs & REPAIR_EXTRA_CALLS) { /* the script is at its end, whatever follows */
+        if (p->out->repairs & REPAIR_EXTRA_CALLS) { /* the script ends here, whatever follows */
             parse_dropped(p, s.in.at, (size_t)(s.in.end - s.in.at));
             break;
         }

@@ -4,10 +4,9 @@
  *   Action: click(start_box='(279,81)')
  *
  * Points may be in any notation of place.h.  The text of type and finished goes up to the last quote,
- * because models do not escape quotes inside it; it is refused where it could end earlier.  A closing quote
- * may be missing where the end is clear.  Of several actions, each on a line of its own and with or without
- * "Action:", the first is executed and the others are reported to the model.
- */
+ * because models do not escape quotes inside it; it is rejected if it could end earlier.  A closing quote may
+ * be missing if the end is clear.  Of several actions, each on its own line and with or without "Action:",
+ * the first is executed and the others are reported to the model. */
 #include "actions/parse.h"
 
 #include "base/buf.h"
@@ -68,7 +67,7 @@ static size_t identifier(const struct span *s)
     return n;
 }
 
-/* "Action:" at s, or 0. */
+/* Returns the length of "Action:" at s, or 0. */
 static size_t action_mark(const struct span *s)
 {
     static const char *const marks[] = {"Action:", "Action\xef\xbc\x9a"};
@@ -78,7 +77,7 @@ static size_t action_mark(const struct span *s)
     return 0;
 }
 
-/* Whether a call of a tool begins the text: NAME(, or NAME alone on its line. */
+/* Returns whether the text begins with a call of a tool: NAME(, or NAME alone on its line. */
 static bool is_call(const struct parse *p, struct span s)
 {
     char name[MAX_KEY];
@@ -94,7 +93,7 @@ static bool is_call(const struct parse *p, struct span s)
            ((s.at == s.end || *s.at == '\n' || *s.at == '\r') && tools_find(p->d->tools, name, &alias));
 }
 
-/* An "Action:" with a call anywhere in a text; NULL: there is none. */
+/* Returns an "Action:" with a call anywhere in a text; NULL: there is none. */
 static const char *find_inside(const struct parse *p, const struct span *s)
 {
     for (const char *at = s->at; (at = memchr(at, 'A', (size_t)(s->end - at))); at++) {
@@ -125,7 +124,7 @@ static json_t *unescape(const char *s, size_t n)
     return v;
 }
 
-/* Returns whether an odd number of backslashes stands before `at`. */
+/* Returns whether `at` is preceded by an odd number of backslashes. */
 static bool escaped(const struct span *s, const char *at)
 {
     const char *from = at;
@@ -157,7 +156,7 @@ static const char *closing_quote(const struct span *s, char quote, bool free_tex
     return NULL;
 }
 
-/* The bracket that closes the one at s->at; NULL: there is none. */
+/* Returns the bracket that closes the one at s->at; NULL: there is none. */
 static const char *closing_bracket(const struct span *s)
 {
     char open = *s->at, close = open == '(' ? ')' : ']';
@@ -189,7 +188,7 @@ static const char *next_argument(const struct span *s)
     return NULL;
 }
 
-/* The end of a value without quotes: its own bracket, else before ", name=" or the last parenthesis. */
+/* Returns the end of an unquoted value: after its bracket, else before ", name=" or the last parenthesis. */
 static const char *closing_bare(const struct span *s)
 {
     const char *bracket = s->at < s->end && (*s->at == '(' || *s->at == '[') ? closing_bracket(s) : NULL;
@@ -199,8 +198,8 @@ static const char *closing_bare(const struct span *s)
     return s->end > s->at && s->end[-1] == ')' && s->end - s->at > 1 ? s->end - 1 : s->end;
 }
 
-/* The end of a text whose closing quote is missing, before the parenthesis at the end of the call; NULL:
- * the text may continue. */
+/* Returns the end of a text without closing quote, before the parenthesis at the end of the call; NULL: the
+ * text may continue. */
 static const char *unclosed_text(const struct span *s)
 {
     const char *end = s->end - 1;
@@ -211,7 +210,7 @@ static const char *unclosed_text(const struct span *s)
     return plain ? end : NULL;
 }
 
-/* The end of any other value whose closing quote is missing; NULL: the value may be cut off. */
+/* Returns the end of another value without closing quote; NULL: the value may be cut off. */
 static const char *unclosed_value(const struct span *s, bool box)
 {
     const char *end = closing_bare(s);
@@ -220,8 +219,8 @@ static const char *unclosed_value(const struct span *s, bool box)
     return NULL;
 }
 
-/* Whether the quotes of a text may be those of the value, doubled: the text begins with one, or ends with
- * two, or with one that nothing matches. */
+/* Returns whether the quotes of a text may be doubled quotes of the value: the text begins with one, or ends
+ * with two, or with an unmatched one. */
 static bool odd_quotes(const char *s, const char *end, char quote)
 {
     int n = 0, last = 0;
@@ -235,7 +234,7 @@ static bool odd_quotes(const char *s, const char *end, char quote)
     return (s < end && *s == quote) || last > 1 || (last && n % 2);
 }
 
-/* The first of the characters in from..to, or to. */
+/* Returns the first of the characters in from..to, or to. */
 static const char *first_of(const char *from, const char *to, const char *characters)
 {
     while (from < to && !strchr(characters, *from))
@@ -297,7 +296,8 @@ static enum action_fault read_value(struct parse *p, struct span *s, const char 
 
 /* ---- calls ------------------------------------------------------------------------------------ */
 
-/* The name of the next argument: NAME=, or for a value without a name that of parameter i of the tool. */
+/* Reads the name of the next argument: NAME=, or for a value without a name that of parameter i of the
+ * tool. */
 static enum action_fault read_key(struct parse *p, struct span *s, const char *tool, int i, char key[MAX_KEY])
 {
     bool alias;
@@ -378,7 +378,7 @@ static enum action_fault read_call(struct parse *p, struct span s)
 
 /* ---- the reply -------------------------------------------------------------------------------- */
 
-/* Whether a call is complete, so that a call on a further line does not belong to its text. */
+/* Returns whether a call is complete, so that a call on a further line does not belong to its text. */
 static bool is_complete(struct span s)
 {
     span_trim(&s);
@@ -434,7 +434,7 @@ static const char *find_action(const struct parse *p, const struct span *s, size
     return found;
 }
 
-/* Moves to the next call, behind its "Action:".  false: there is none. */
+/* Moves to the next call, after its "Action:".  Returns false if there is none. */
 static bool next_action(const struct parse *p, struct span *s)
 {
     size_t n;
@@ -446,7 +446,7 @@ static bool next_action(const struct parse *p, struct span *s)
     return mark && span_len(s);
 }
 
-/* The actions from s on: the first is executed, the others are reported, unless the dialect has "run_all". */
+/* Executes the first action from s on and reports the others; with "run_all" it executes all. */
 static enum action_fault read_actions(struct parse *p, struct span s)
 {
     enum action_fault f = FAULT_NONE;

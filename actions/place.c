@@ -1,4 +1,4 @@
-/* place.c - see place.h.  Collects the places of a text and decides which one is meant. */
+/* place.c - see place.h.  Collects the places of a text and selects one. */
 #include "actions/place_impl.h"
 
 #include "base/utf8.h"
@@ -169,7 +169,7 @@ bool place_says_absent(const char *s, size_t len)
     return false;
 }
 
-/* Whether a sentence without numbers says that something is not there. */
+/* Returns whether a sentence without numbers states that something is absent. */
 static bool sentence_says_absent(const char *s)
 {
     static const char *const phrases[] = {"not found",
@@ -242,7 +242,7 @@ static char *plain_copy(const char *text, size_t len, size_t *n)
     return copy;
 }
 
-/* Returns the text after the reasoning and after the last line that begins with "Action:"; NULL when the
+/* Returns the text after the reasoning and after the last line that begins with "Action:"; NULL if the
  * reasoning does not end. */
 static const char *answer_part(const char *s)
 {
@@ -259,7 +259,7 @@ static const char *answer_part(const char *s)
     return at;
 }
 
-/* Drops the marks of code fences, not the text between them. */
+/* Replaces the marks of code fences by spaces, not the text between them. */
 static void drop_fences(char *s)
 {
     for (char *at = s; (at = strstr(at, "```"));) {

@@ -8,7 +8,7 @@ static const struct place absent = {.absent = true};
 
 /* ---- numbers ------------------------------------------------------------------------------------- */
 
-/* Appends a number, or a string with one. */
+/* Appends a number, or a string that contains one; returns false for other values. */
 static bool add_number(const json_t *v, struct place_numbers *n)
 {
     struct place_numbers one = {0};
@@ -28,7 +28,7 @@ static bool add_number(const json_t *v, struct place_numbers *n)
     return true;
 }
 
-/* A list of numbers only, and at least one. */
+/* Reads a list of numbers only, at least one; returns false for other values. */
 static bool list_numbers(const json_t *list, struct place_numbers *n)
 {
     size_t i;
@@ -73,7 +73,7 @@ static bool has_word(const char *key, const char *word)
     return strcasestr(key, word) != NULL;
 }
 
-/* Two corners, [[x1, y1], [x2, y2]], of a box. */
+/* Reads two corners, [[x1, y1], [x2, y2]], of a box. */
 static bool corners(const char *key, const json_t *list, struct place_numbers *n)
 {
     struct place_numbers second;
@@ -211,7 +211,8 @@ static bool scan_sides(struct place_finder *f, const json_t *o)
     return false;
 }
 
-/* Whether a value describes a place without numbers, or an action: "location": "top right", "clicks": 2. */
+/* Returns whether a value describes a position without numbers, or an action: "location": "top right",
+ * "clicks": 2. */
 static bool describes(const char *key, const json_t *v)
 {
     const char *s = json_string_value(v);
@@ -224,7 +225,8 @@ static bool describes(const char *key, const json_t *v)
     return json_is_boolean(v) || (soft && json_is_number(v));
 }
 
-/* The members whose names announce a place; points go before boxes, which the same object may have, too. */
+/* Scans the members whose names announce a place; points precede boxes, which the same object may have,
+ * too. */
 static bool scan_members(struct place_finder *f, const json_t *o, bool boxes)
 {
     const char *key;

@@ -15,9 +15,9 @@ struct scan {
     struct place_finder *f;
     const char *start, *at, *end;
     struct place_numbers named[4]; /* of x, y, x2, y2; n == 0: not given */
-    int loose;                     /* numbers outside of all notations */
-    const char *loose_end;         /* of the last one */
-    struct place_numbers pair;     /* the first two of them, when a comma and a blank separate them */
+    int loose;                     /* number of numbers outside of all notations */
+    const char *loose_end;         /* end of the last one */
+    struct place_numbers pair;     /* the first two of them, if a comma and a blank separate them */
 };
 
 static size_t left(const struct scan *s)
@@ -59,11 +59,11 @@ static const char *closing_bracket(const char *open, const char *end)
 {
     const char *close = memchr(open, *open == '(' ? ')' : ']', (size_t)(end - open));
     for (const char *at = close; at && at + 1 < end && *text_skip_space(at + 1, end) == ')'; close = at)
-        at = text_skip_space(at + 1, end); /* ((1, 2)) */
+        at = text_skip_space(at + 1, end); /* such as ((1, 2)) */
     return close;
 }
 
-/* Numbers in brackets; "(x1, y1), (x2, y2)" is a box. */
+/* Reads numbers in brackets; "(x1, y1), (x2, y2)" is a box. */
 static bool scan_brackets(struct scan *s)
 {
     struct place_numbers n, second;
@@ -94,7 +94,7 @@ static bool scan_brackets(struct scan *s)
 
 /* ---- tags ---------------------------------------------------------------------------------------- */
 
-/* Numbers of attributes whose names end with a digit or are x or y: x1="10" y1="20".  A tag of points
+/* Reads numbers of attributes whose names end with a digit or are x or y: x1="10" y1="20".  A tag of points
  * has one place for each pair. */
 static bool scan_attributes(struct place_finder *f, const char *at, const char *end, bool box)
 {
@@ -151,7 +151,7 @@ static bool contains(const char *s, size_t n, const char *word)
     return false;
 }
 
-/* The content of a tag such as <point>: numbers up to the next tag. */
+/* Reads the content of a tag such as <point>: numbers up to the next tag. */
 static void scan_content(struct scan *s, const char *content, bool point)
 {
     struct place_numbers n;
@@ -187,7 +187,7 @@ static bool scan_tag(struct scan *s)
     const char *stop = blank;
     while (stop > name && (stop[-1] == '|' || stop[-1] == '/'))
         stop--;
-    const char *is = memchr(name, '=', (size_t)(blank - name)); /* <parameter=coordinate> */
+    const char *is = memchr(name, '=', (size_t)(blank - name)); /* such as <parameter=coordinate> */
     if (is && blank == close)
         name = is + 1;
     size_t len = (size_t)(stop - name);
@@ -212,7 +212,7 @@ static bool scan_tag(struct scan *s)
 
 /* ---- names and calls ----------------------------------------------------------------------------- */
 
-/* The closing parenthesis of a call, outside of quotes; NULL: it is missing. */
+/* Returns the closing parenthesis of a call, outside of quotes; NULL: it is missing. */
 static const char *end_of_call(const char *at, const char *end)
 {
     int depth = 0;
@@ -234,7 +234,7 @@ static bool is_call(const char *name, size_t len)
            contains(name, len, "double") || contains(name, len, "select");
 }
 
-/* click(500, 250, button='left'): the numbers before the first argument with a name. */
+/* Reads click(500, 250, button='left'): the numbers before the first named argument. */
 static bool positional(struct place_finder *f, const char *at, const char *end)
 {
     struct place_numbers n = {0};
@@ -289,7 +289,7 @@ static void flush_named(struct scan *s)
     memset(s->named, 0, sizeof s->named);
 }
 
-/* The index in s->named of x, y, x1, y1, x2, y2; -1: another name. */
+/* Returns the index in s->named of x, y, x1, y1, x2, y2; -1: another name. */
 static int axis_of(const char *name, size_t len)
 {
     int c = tolower((unsigned char)*name);
@@ -298,7 +298,7 @@ static int axis_of(const char *name, size_t len)
     return (c == 'y') + (len == 2 && name[1] == '2' ? 2 : 0);
 }
 
-/* x=500, "point": '100 200': a name, "=" or ":", a value. */
+/* Reads a name, "=" or ":", and a value, such as x=500 or "point": '100 200'. */
 static bool scan_named(struct scan *s, const char *name, size_t len)
 {
     const char *at = name + len;
@@ -381,7 +381,7 @@ void place_scan(struct place_finder *f, const char *text, size_t len)
         place_from_numbers(f, RANK_WORDS, &all);
         return;
     }
-    size_t label = strcspn(text, "0123456789:"); /* "Answer: 500 250" */
+    size_t label = strcspn(text, "0123456789:"); /* such as "Answer: 500 250" */
     if (label + 1 < bare && text[label] == ':' && place_numbers(text + label + 1, bare - label - 1, &all) &&
         (all.n == 2 || all.n == 4)) {
         place_from_numbers(f, RANK_WORDS, &all);

@@ -1,4 +1,4 @@
-/* pocket_impl.h - the parts of the syntax "pocket", which its row (syntax_pocket.c) brings together. */
+/* pocket_impl.h - the parts of the syntax "pocket", which its row (syntax_pocket.c) combines. */
 #ifndef HOLORUN_ACTIONS_POCKET_IMPL_H
 #define HOLORUN_ACTIONS_POCKET_IMPL_H
 

@@ -31,7 +31,7 @@ static int refuse_cut(struct python_in *in, const char *what)
     return refuse(in, what);
 }
 
-/* Blanks; inside brackets also line ends and comments. */
+/* Skips blanks; inside brackets also line ends and comments. */
 static void skip(struct python_in *in, bool lines)
 {
     while (in->at < in->end) {
@@ -74,7 +74,7 @@ static bool accept_word(struct python_in *in, const char *word)
 
 /* ---- values ----------------------------------------------------------------------------------- */
 
-/* \xHH, \uHHHH, \UHHHHHHHH after the letter; -1 when the digits are missing. */
+/* Reads \xHH, \uHHHH or \UHHHHHHHH after the letter.  Returns -1 if digits are missing. */
 static int put_hex(struct python_in *in, int digits, struct buf *out)
 {
     uint32_t cp = 0;
@@ -161,7 +161,7 @@ static json_t *read_number(struct python_in *in)
 
 static json_t *read_value(struct python_in *in, int depth);
 
-/* A comma, or the closing bracket ahead. */
+/* Reads a comma, or checks that the closing bracket follows.  Returns -1 with an error. */
 static int read_comma(struct python_in *in, char close)
 {
     skip(in, true);
@@ -186,7 +186,7 @@ static json_t *read_list(struct python_in *in, char close, int depth)
     return list;
 }
 
-/* "{'key': value, ...}" */
+/* Reads "{'key': value, ...}". */
 static json_t *read_dict(struct python_in *in, int depth)
 {
     json_t *dict = json_object();
@@ -283,7 +283,7 @@ static int read_call(struct python_in *in, struct python_call *call)
     return 0;
 }
 
-/* "for NAME in range(INT):" up to the call, which may stand on the next line. */
+/* Reads "for NAME in range(INT):" up to the call, which may be on the next line. */
 static int read_for(struct python_in *in, struct python_call *call)
 {
     skip(in, false);

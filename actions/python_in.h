@@ -1,4 +1,5 @@
-/* python_in.h - reads Python calls with literal arguments; anything else is refused.  Nothing is run. */
+/* python_in.h - reads Python calls with literal arguments; anything else is rejected.  Nothing is
+ * executed. */
 #ifndef HOLORUN_ACTIONS_PYTHON_IN_H
 #define HOLORUN_ACTIONS_PYTHON_IN_H
 
@@ -9,7 +10,7 @@
 
 struct python_in {
     const char *at, *end;
-    bool cut; /* refused because it is truncated */
+    bool cut; /* rejected because it is truncated */
     struct err *e;
 };
 
@@ -21,10 +22,10 @@ struct python_call {
     json_t *keywords;
 };
 
-/* Reads the next statement of a script; imports, comments and empty lines are skipped.  Returns 1, 0 at
- * the end, -1 if it is refused.  Free the call with python_call_free. */
+/* Reads the next statement of a script; imports, comments and empty lines are skipped.  Returns 1, 0 at the
+ * end, -1 if it is rejected.  Free the call with python_call_free(). */
 int python_next(struct python_in *in, struct python_call *call);
-/* Reads one call, NAME(ARGUMENTS), and leaves what follows it.  Returns 0, -1 if it is refused. */
+/* Reads one call, NAME(ARGUMENTS), and leaves the text after it.  Returns 0, -1 if it is rejected. */
 int python_read_call(struct python_in *in, struct python_call *call);
 void python_call_free(struct python_call *call);
 

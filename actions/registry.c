@@ -1,8 +1,7 @@
 /* registry.c - the table of actions.
  *
- * A parameter means the same in every entry, so parameters are listed once; an entry names those that it
- * takes, which are required, and the defaults of the others.
- */
+ * A parameter has the same meaning in every entry, so parameters are listed once; an entry lists its
+ * parameters, marks the required ones, and gives the defaults of the others. */
 #include "actions/registry.h"
 
 #include <string.h>
@@ -53,7 +52,7 @@ static const struct param params[P_COUNT_OF_PARAMS] = {
 #define BARE(kind, name, flags, help) [kind] = {name, help, flags, 0, {{P_ELEMENT, false, NULL}}}
 /* clang-format on */
 
-enum { /* classes that come together */
+enum { /* classes that are used together */
        MOVES = ACTION_TOUCHES | ACTION_LOOKS,
        SCROLLS = MOVES | ACTION_CHANGES,
        PRESSES = ACTION_TOUCHES | ACTION_BUTTON,

@@ -1,8 +1,7 @@
 /* registry.h - one entry per kind of action: name, parameters, help.
  *
- * A dialect maps these entries to the tool and argument names of its family (tools.h).  The JSON schema,
- * the tool list in the prompt, the grammar and the argument parser are made from both.
- */
+ * A dialect maps these entries to the tool and argument names of its family (tools.h).  The JSON schema, the
+ * tool list in the prompt, the grammar and the argument parser are generated from both. */
 #ifndef HOLORUN_ACTIONS_REGISTRY_H
 #define HOLORUN_ACTIONS_REGISTRY_H
 
@@ -18,8 +17,8 @@ enum param_type {
     PARAM_POINT,  /* [x, y] in that space */
     PARAM_PATH,   /* [{"x": x, "y": y}, ...] in that space */
     PARAM_REGION, /* [x0, y0, x1, y1] in that space */
-    PARAM_KEY,    /* a key or chord, "ctrl+s" */
-    PARAM_KEYS,   /* a list of keys, min..max of them */
+    PARAM_KEY,    /* a key or chord, such as "ctrl+s" */
+    PARAM_KEYS,   /* a list of min..max keys */
     PARAM_GOALS,  /* the plan: a list of {title, status} */
     PARAM_ANY,    /* read and ignored, never offered */
 };
@@ -61,21 +60,22 @@ enum param_id {
 struct param {
     const char *name;
     enum param_type type;
-    int min, max;       /* of numbers and list lengths; STRING: of the scalars that the grammar allows */
-    const char *values; /* ENUM: "left|middle|right" */
+    /* limits of numbers and list lengths; STRING: limits of the scalars that the grammar allows */
+    int min, max;
+    const char *values; /* ENUM: such as "left|middle|right" */
     const char *help;   /* one sentence for the schema */
 };
 
-struct param_use { /* a parameter in an entry */
+struct param_use { /* use of a parameter in an entry */
     enum param_id id;
     bool required;
-    const char *fallback; /* JSON text of the default, NULL none */
+    const char *fallback; /* JSON text of the default; NULL: none */
 };
 
 enum { ENTRY_ENDS_RUN = 1, ENTRY_NEEDS_POINT = 2, ENTRY_MAX_USES = 11 };
 
 struct action_entry {
-    const char *name; /* "click" */
+    const char *name; /* such as "click" */
     const char *help;
     unsigned flags; /* ENTRY_* and enum action_class */
     int nuses;
@@ -86,10 +86,10 @@ struct action_entry {
 void action_put_keys(struct buf *out, const uint32_t *keys, int n, const char *between);
 
 const struct action_entry *registry_entry(enum action_kind k);
-enum action_kind registry_kind(const char *name); /* ACT_NONE when unknown */
+enum action_kind registry_kind(const char *name); /* ACT_NONE if unknown */
 const struct param *registry_param(enum param_id id);
-int registry_param_id(const char *name); /* -1 when unknown */
-/* NULL: the kind has no such parameter. */
+int registry_param_id(const char *name); /* -1 if unknown */
+/* Returns the use of a parameter; NULL: the kind does not have it. */
 const struct param_use *registry_param_use(enum action_kind k, enum param_id id);
 
 #endif

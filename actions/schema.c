@@ -15,7 +15,7 @@
 
 enum { MAX_SCHEMA = 256 << 10 };
 
-/* "hold_keys" -> "Hold Keys" */
+/* Returns the title of a name: "hold_keys" becomes "Hold Keys". */
 static json_t *title_of(const char *name)
 {
     char title[128];
@@ -67,7 +67,7 @@ static json_t *enum_schema(const char *values)
     return json_pack("{s:o, s:s}", "enum", list, "type", "string");
 }
 
-/* The type of an argument, without its description. */
+/* Returns the type of an argument, without its description. */
 static json_t *type_schema(const struct tool_arg *a, enum coord_space space)
 {
     switch (registry_param(a->id)->type) {
@@ -106,7 +106,7 @@ static json_t *type_schema(const struct tool_arg *a, enum coord_space space)
     return json_pack("{s:s}", "type", "string");
 }
 
-/* The help of an argument; coordinates with their unit. */
+/* Returns the help of an argument; coordinates with their unit. */
 static json_t *describe(const struct tool_arg *a, enum coord_space space)
 {
     static const char *const units[] = {", as integer in [0, 1000]",
@@ -124,7 +124,8 @@ static json_t *describe(const struct tool_arg *a, enum coord_space space)
     return v;
 }
 
-/* {"anyOf": ..., "default": ..., "description": ..., <type>, "title": ...}, keys in alphabetical order. */
+/* Returns {"anyOf": ..., "default": ..., "description": ..., <type>, "title": ...}, keys in alphabetical
+ * order. */
 static json_t *arg_schema(const struct tool_arg *a, enum coord_space space)
 {
     json_t *type = type_schema(a, space), *all = json_object();
@@ -145,8 +146,8 @@ static json_t *arg_schema(const struct tool_arg *a, enum coord_space space)
     return all;
 }
 
-/* {"additionalProperties": false, "properties": {...}, "required": [...], "title": ..., "type": "object"};
- * tag: the key of the tool's name, or NULL. */
+/* Returns {"additionalProperties": false, "properties": {...}, "required": [...], "title": ..., "type":
+ * "object"}; tag: the key of the tool's name, or NULL. */
 static json_t *tool_schema(const struct tool *t, const char *tag, enum coord_space space)
 {
     json_t *properties = json_object(), *required = json_array(), *all = json_object();
@@ -172,7 +173,7 @@ static json_t *tool_schema(const struct tool *t, const char *tag, enum coord_spa
     return all;
 }
 
-/* The step object: note, thought, and one of the tools under `call`. */
+/* Returns the step object: note, thought, and one of the tools under `call`. */
 static json_t *step_schema(const struct dialect *d, const char *call, const char *tag)
 {
     const struct tools *tools = d->tools;
@@ -269,7 +270,7 @@ static void put_python(struct buf *out, const json_t *v)
 
 /* ---- texts ------------------------------------------------------------------------------------ */
 
-/* Native function calls: one definition per line. */
+/* Appends native function calls: one definition per line. */
 static void put_functions(const struct dialect *d, size_t flags, struct buf *out)
 {
     const struct tools *tools = d->tools;
@@ -286,8 +287,8 @@ static void put_functions(const struct dialect *d, size_t flags, struct buf *out
     }
 }
 
-/* One function for all tools: the tool's name is its argument "action", and the other arguments are those of
- * any tool, with the tools that take them. */
+/* Adds the arguments of one function for all tools: the tool's name is its argument "action"; the other
+ * arguments are those of all tools, each with the tools that take it. */
 static void add_arguments(const struct dialect *d, json_t *properties)
 {
     for (int i = 0; i < d->tools->n; i++) {
@@ -389,7 +390,7 @@ static void put_args(const struct tool *t, struct buf *out)
     }
 }
 
-/* The placeholder of a value in the pattern of a call. */
+/* Appends the placeholder of a value in the pattern of a call. */
 static void put_pattern(struct buf *out, const struct tool_arg *a)
 {
     static const char *const patterns[] = {
@@ -412,7 +413,7 @@ static void put_pattern(struct buf *out, const struct tool_arg *a)
         buf_puts(out, type == PARAM_COORD ? a->name : patterns[type]);
 }
 
-/* {"action": "scroll", "coordinate"?: [x, y], ...} */
+/* Appends a pattern such as {"action": "scroll", "coordinate"?: [x, y], ...}. */
 static void put_json_pattern(const struct tool *t, const char *tag, struct buf *out)
 {
     buf_printf(out, "{\"%s\": \"%s\"", tag, t->name);

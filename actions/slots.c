@@ -57,11 +57,11 @@ struct json_reader {
     struct slots *s;
     const char *text;
     size_t len, at;
-    const struct tool *tool; /* named last */
+    const struct tool *tool; /* the tool that was named last */
     size_t x;                /* begin of a point's first number, its second not yet read; SIZE_MAX: none */
 };
 
-/* The string whose opening quote is here; false: it does not end. */
+/* Reads the string whose opening quote is at r->at; returns false if it does not end. */
 static bool read_string(struct json_reader *r, size_t *begin, size_t *end)
 {
     *begin = ++r->at;
@@ -96,7 +96,7 @@ static const struct tool_arg *find_arg(const struct tool *t, const char *name, s
     return NULL;
 }
 
-/* The value of a point's key: a number, or a list that begins with two. */
+/* Reads the value of a point's key: a number, or a list that begins with two. */
 static void add_point(struct json_reader *r, enum param_id id)
 {
     const char *rest = r->text + r->at;
@@ -114,7 +114,8 @@ static void add_point(struct json_reader *r, enum param_id id)
     }
 }
 
-/* The value of a key.  Strings are consumed; the inside of objects and lists is left to the caller's loop. */
+/* Reads the value of a key.  Strings are consumed; the contents of objects and lists are left to the caller's
+ * loop. */
 static void read_value(struct json_reader *r, const char *key, size_t key_len)
 {
     const char *verb = r->d->syntax->tag;

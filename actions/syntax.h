@@ -34,11 +34,11 @@ struct syntax {
     /* ---- decisions in a reply (slots.c); NULL: as in JSON ---- */
     int (*slots)(const struct dialect *d, const char *text, size_t len, struct slot *out, int max);
     ptrdiff_t (*slot_end)(enum slot_kind kind, const char *text, size_t len);
-    bool (*point)(const char *text, size_t len, double v[2]); /* of a slot's value */
+    bool (*point)(const char *text, size_t len, double v[2]); /* reads a slot's value */
 
     /* ---- only of formats that name the element before its place; NULL: not supported ---- */
     bool (*word_slot)(enum slot_kind kind, const char *text, size_t len, struct slot *out);
-    const char *word_end[SLOT_KINDS]; /* text after a word slot: of a name one token */
+    const char *word_end[SLOT_KINDS]; /* text after a word slot; for a name one token */
     char *(*step_begin)(const struct dialect *d, int kind, const char *element);
     int (*read_place)(const struct dialect *d, const char *text, size_t len, struct place *out,
                       struct err *e); /* a localizer's answer; NULL: place_read() */

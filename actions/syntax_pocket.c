@@ -1,5 +1,5 @@
-/* syntax_pocket.c - the row of the syntax "pocket": a verb, an element and a place, each after a mark that is
- * one token (parse_pocket.c). */
+/* syntax_pocket.c - the row of the syntax "pocket": a verb, an element and a place, each after a mark of one
+ * token (parse_pocket.c). */
 #include "actions/pocket_impl.h"
 
 const struct syntax syntax_pocket = {

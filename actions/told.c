@@ -1,5 +1,5 @@
 /* told.c - an action in a few words, for the last line of a run: "press 'Save'" before it, "pressed 'Save'"
- * after it.  The screen's places are left out when the target has a name. */
+ * after it.  The position is omitted if the target has a name. */
 #include "actions/registry.h"
 
 #include "base/utf8.h"
@@ -8,7 +8,7 @@
 
 enum { SHOWN = 40 };
 
-/* Writes a text in single quotes, cut to SHOWN bytes, on one line. */
+/* Appends a text in single quotes, truncated to SHOWN bytes, on one line. */
 static void put_name(struct buf *out, const char *before, const char *s)
 {
     size_t n = utf8_valid_prefix(s, strlen(s) < SHOWN ? strlen(s) : SHOWN);
@@ -26,7 +26,7 @@ static void put_target(struct buf *out, const struct action *a, const char *befo
         buf_printf(out, " at %d,%d", a->x, a->y);
 }
 
-/* A plain click on a named element presses it. */
+/* Appends a click; a plain click on a named element is described as pressing it. */
 static void tell_click(const struct action *a, bool past, struct buf *out)
 {
     static const char *const times[] = {"", "", "double-", "triple-"};

@@ -1,15 +1,15 @@
 /* tools.c - reads the key "tools" of a dialect file.
  *
- *   {"name": "double_click", "kind": "click", "with": {"count": 2}, "args": ["element", "x", "y"],
- *    "aliases": ["dblclick"], "hidden": false, "help": "..."}
+ *     {"name": "double_click", "kind": "click", "with": {"count": 2}, "args": ["element", "x", "y"],
+ *      "aliases": ["dblclick"], "hidden": false, "help": "..."}
  *
  * An argument is the name of a registry parameter, or an object that renames or narrows it:
  *
- *   {"name": "content", "is": "text", "aliases": ["value"], "required": true, "default": "", "min": 0,
- *    "max": 80, "values": "up|down", "hidden": false, "help": "..."}
+ *     {"name": "content", "is": "text", "aliases": ["value"], "required": true, "default": "", "min": 0,
+ *      "max": 80, "values": "up|down", "hidden": false, "help": "..."}
  *
- * Everything is checked against the registry: unknown kinds, parameters and keys are refused by name.
- */
+ * Everything is checked against the registry: unknown kinds, parameters and keys are errors that name
+ * them. */
 #include "actions/tools.h"
 
 #include <ctype.h>
@@ -19,7 +19,7 @@
 
 enum { MAX_TOOLS = 64, MAX_ARGS = 16, MAX_NAME = 64 };
 
-struct tool_context { /* for messages */
+struct tool_context { /* context for messages */
     const char *dialect, *tool;
     struct err *e;
 };
@@ -50,7 +50,7 @@ static int check_keys(const struct tool_context *p, json_t *object, const char *
     return key ? refuse(p, "unknown key", key) : 0;
 }
 
-/* Optional members; each returns -1 when the type is wrong. */
+/* Read optional members; each function returns -1 with e if the type is wrong. */
 static int get_bool(const struct tool_context *p, json_t *object, const char *key, bool *out)
 {
     json_t *v = json_object_get(object, key);
@@ -92,7 +92,7 @@ static int get_aliases(const struct tool_context *p, json_t *object, json_t **ou
     return 0;
 }
 
-/* Names are copied verbatim into schemas, grammars and prompts. */
+/* Checks a name, because names are copied verbatim into schemas, grammars and prompts. */
 static int check_name(const struct tool_context *p, const char *name)
 {
     size_t n = strlen(name);
@@ -112,7 +112,7 @@ bool tools_has_word(const char *values, const char *word, size_t n)
     return false;
 }
 
-/* Whether every word of "a|b" is among those of `of`. */
+/* Returns whether every word of "a|b" is among those of `of`. */
 static bool words_of(const char *values, const char *of)
 {
     for (const char *s = values, *next; s; s = next ? next + 1 : NULL) {
@@ -123,7 +123,8 @@ static bool words_of(const char *values, const char *of)
     return true;
 }
 
-/* A dialect may narrow a parameter, and widen only the length of a text and the sign of an amount. */
+/* Checks a range.  A dialect may narrow a parameter, and widen only the length of a text and the sign of an
+ * amount. */
 static int check_range(const struct tool_context *p, const struct tool_arg *a)
 {
     const struct param *param = registry_param(a->id);

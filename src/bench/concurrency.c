@@ -1,9 +1,8 @@
 /* concurrency.c - sections concurrency and peers: see bench.h.
  *
- * Sessions are forks of one.  A decode step appends a token to each and samples the next ones (where no
- * device samples: asks for all logits): the weights are read once, all states are read and written.  The
- * text grows by at most GROWN tokens while it is measured.
- */
+ * Sessions are forks of one session.  A decode step appends a token to each and samples the next ones (on a
+ * device without sampling: computes all logits): the weights are read once, all states are read and written.
+ * The text grows by at most GROWN tokens during the measurement. */
 #include "bench/subject.h"
 
 #include <stdio.h>
@@ -17,8 +16,8 @@ enum { STEPS = 16, GROWN = 512, MOST = SUBJECT_MOST };
 struct batch_run {
     struct subject *m;
     struct session *s[MOST];
-    int n, after; /* sessions, and their tokens at the start */
-    int steps;    /* decode steps of one run */
+    int n, after; /* number of sessions, and their tokens at the start */
+    int steps;    /* decode steps per run */
 };
 
 static void run_decode_steps(void *arg)
@@ -101,7 +100,8 @@ static void prompts(struct subject *m)
     }
 }
 
-/* Its parts are sections, too, so that runs of several programs can be interleaved. */
+/* Measures the section peers.  Its parts are sections, too, so that runs of several programs can be
+ * interleaved. */
 void bench_peers(struct subject *m)
 {
     static const int sessions[] = {1, 16, 100};

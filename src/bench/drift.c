@@ -2,10 +2,9 @@
  *
  * Two engines decode the same text, so that errors accumulate in the state: one computes in f32 with the
  * weights as stored, the other in bf16 with weights, states, or keys and values of the storage type.  Their
- * distributions of the next token are compared after every token: the Kullback-Leibler divergence, whether
- * the likeliest token is the same, and the largest difference of two logits.  The text is one sentence
- * repeated; with --text it is a file's, see rounding.c.
- */
+ * distributions of the next token are compared after every token: Kullback-Leibler divergence, whether the
+ * likeliest token is the same, and the largest difference of two logits.  The text is one sentence repeated;
+ * with --text it comes from a file, see rounding.c. */
 #include "session/drift.h"
 #include "bench/subject.h"
 
@@ -79,7 +78,7 @@ void bench_drift(struct subject *m)
              bytes = choices[i].activations == ACTIVATIONS_INT8 &&
                      (!m->k->b->ops->round_activations || m->k->b->ops->rounds_to_f8),
              others = choices[i].weights == WEIGHTS_FP8 && m->synthetic;
-        if (halves || bytes || others) /* refused there; synthetic codes of fp8 are other values */
+        if (halves || bytes || others) /* rejected by the engine; synthetic codes of fp8 have other values */
             continue;
         struct drift d = measure(m, exact, &choices[i]);
         const struct {

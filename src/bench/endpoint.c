@@ -1,10 +1,9 @@
-/* endpoint.c - how many agents a model behind an address carries: see bench.h.
+/* endpoint.c - measures the number of agents that an endpoint supports: see bench.h.
  *
- * Agents are threads that do what a run does, without a display: a new screenshot, a reply, a pause in which
- * an action would be performed and the screen would settle, and a new task after some steps.  Their number is
- * doubled until the p95 of a step passes the bound, or half of the largest good number and the smallest bad
- * one is tried.  A request that fails counts as a step that took too long.
- */
+ * Agents are threads that do the same as a run, without a display: a new screenshot, a reply, a pause in
+ * which an action would be performed and the screen would settle, and a new task after TASK_STEPS steps.
+ * Their number is doubled until the p95 of a step exceeds the limit; then the middle between the largest good
+ * and the smallest bad number is tried.  A request that fails counts as a step that took too long. */
 #include "bench/bench.h"
 
 #include "agent/context.h"
@@ -19,7 +18,7 @@
 
 enum { TASK_STEPS = 8, REPLY = 96, W = 1280, H = 800, STEPS_MAX = 20000, STACK = 1 << 20 };
 
-struct level { /* shared by its agents; what they count is under `lock` */
+struct level { /* shared by its agents; the counters are guarded by `lock` */
     const struct bench *k;
     struct endpoint *endpoint;
     const struct dialect *dialect;
@@ -30,7 +29,7 @@ struct level { /* shared by its agents; what they count is under `lock` */
     double ms[STEPS_MAX];
     int n, failed;
     int64_t prompt, cached, said;
-    char why[200]; /* of the first failure */
+    char why[200]; /* message of the first failure */
 };
 
 struct agent_thread {
@@ -59,7 +58,8 @@ static void count(struct level *l, double ms, const struct llm_usage *u, const s
     pthread_mutex_unlock(&l->lock);
 }
 
-/* A screenshot that no server has seen: a clock in its corner. */
+/* Copies the screen with random pixels in its corner, so that no server has cached the image.  Returns -1 if
+ * out of memory. */
 static int new_screen(const struct level *l, uint32_t *random, struct image *out)
 {
     if (image_copy(out, l->screen, NULL))
@@ -93,7 +93,7 @@ static int one_step(struct level *l, struct context *c, const struct llm *llm, c
     return rc;
 }
 
-/* Between half of the pause and one and a half, so that agents do not march in step. */
+/* Sleeps for 0.5 to 1.5 times the pause, so that agents do not run in step. */
 static void rest(const struct level *l, uint32_t *random)
 {
     *random = *random * 1664525 + 1013904223;
@@ -129,7 +129,7 @@ static void *agent_main(void *arg)
 {
     struct agent_thread *a = arg;
     uint32_t random = (uint32_t)a->number * 2654435761u + 1;
-    rest(a->l, &random); /* they do not all begin at once */
+    rest(a->l, &random); /* staggers the starts */
     while (!over(a->l))
         one_task(a->l, a->number, &random);
     return NULL;
@@ -151,7 +151,8 @@ static void print_level(const struct level *l, struct timing t, double p95)
     fflush(stdout);
 }
 
-/* Whether so many agents have a p95 within the bound.  -1: no thread can be started. */
+/* Returns whether this number of agents has a p95 within the limit; -1 with e if a thread cannot be started
+ * or no step ended. */
 static int try_level(struct level *l, int agents, struct err *e)
 {
     struct agent_thread *a = xcalloc((unsigned long)agents, sizeof *a);
@@ -177,13 +178,14 @@ static int try_level(struct level *l, int agents, struct err *e)
         return err_set(e, ERR_ENV, "cannot start %d threads", agents);
     if (!l->n)
         return err_set(e, ERR_MODEL, "no step ended within %g s", l->k->seconds);
-    struct timing t = bench_timing(l->ms, l->n); /* sorts */
+    struct timing t = bench_timing(l->ms, l->n); /* sorts l->ms */
     double p95 = l->ms[(l->n - 1) * 95 / 100];
     print_level(l, t, p95);
     return p95 <= l->k->bound * 1000;
 }
 
-/* Doubles up to --agents, then halves the gap to an eighth. */
+/* Doubles the number up to --agents, then halves the interval until it is at most an eighth of the good
+ * number.  Returns -1 with e. */
 static int search(struct level *l, int *good, struct err *e)
 {
     int bad = 0, next = 1, rc;
@@ -205,7 +207,7 @@ static int search(struct level *l, int *good, struct err *e)
 static void draw_screen(struct image *screen)
 {
     for (int y = 0; y < H; y++)
-        for (int x = 0; x < W; x++) /* lines of text, roughly: a PNG of some 100 KB */
+        for (int x = 0; x < W; x++) /* similar to lines of text: a PNG of about 100 KB */
             memset(screen->rgb + ((size_t)y * W + (size_t)x) * 3,
                    y % 20 < 10 && (x * 7 + y * 13 + x * y / 11) % 5 == 0 ? 40 : 235, 3);
 }

@@ -1,13 +1,12 @@
 /* fleet.c - one machine with one session and with a hundred: see bench.h.
  *
- * In the order of an agent's step: encoding and reading a screenshot, decoding after a long context, whole
- * steps, and the memory of a session.  Contexts are as long as the model allows, CONTEXT at most; rows that
+ * In the order of an agent's step: encoding and prefilling a screenshot, decoding after a long context, whole
+ * steps, and the memory of a session.  Contexts are as long as the model allows, at most CONTEXT; rows that
  * do not fit in memory are reported and skipped.
  *
- * Time does not depend on which tokens a reply has: after each step one is sampled for every session, as
- * replies are written, and another one, given, is appended.  Of a grammar's forced tokens only the number
- * counts: they are computed together with the token before them.
- */
+ * Time does not depend on the tokens of a reply: after each step a token is sampled for every session, as for
+ * a real reply, and a given token is appended.  For a grammar's forced tokens only the number matters: they
+ * are computed together with the token before them. */
 #include "bench/subject.h"
 
 #include "capacity/memory.h"
@@ -17,7 +16,7 @@
 #include <stdlib.h>
 
 enum { CONTEXT = 12288, HISTORY = 2048, REPLY = 100, MANY = 100, COPIES = 4 };
-enum { GROUP = 20, FORCED = 7 };   /* 7 of 20 tokens of a reply are forced, about as in JSON */
+enum { GROUP = 20, FORCED = 7 };   /* 7 of 20 tokens of a reply are forced, similar to JSON */
 enum { WIDE = 2048, HIGH = 1536 }; /* 4 x 3 tiles of 512, and the thumbnail */
 
 static int64_t at_most(const struct subject *m, int64_t tokens)
@@ -81,7 +80,7 @@ struct fleet {
     struct session *s[MANY];
     struct checkpoint *from[MANY];
     int n;
-    bool forced; /* some tokens of a reply */
+    bool forced; /* some tokens of a reply are forced */
 };
 
 static int reply_of(const struct subject *m)
@@ -145,7 +144,7 @@ static void agents(struct subject *m, int n, bool forced)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Bytes of each of COPIES further sessions of so many tokens. */
+/* Returns the bytes of one further session of `length` tokens, averaged over COPIES sessions. */
 static double session_bytes(const struct subject *m, int64_t length)
 {
     struct session *s[COPIES + 1] = {session_new(m->g, 1)};

@@ -1,12 +1,11 @@
-/* kernels.c - every operation at the shapes of real models: see bench.h.
+/* kernels.c - every operation with the shapes of real models: see bench.h.
  *
- * One list of operations; the models are data: the tiny one with --random tiny, else two real ones.  A
- * single token is bounded by memory, since weights, state or keys are read once for it, everything else by
- * arithmetic.
+ * One list of operations; the models are data: the tiny one with --random tiny, else two real ones.  A single
+ * token is bounded by memory, because weights, state or keys are read once for it; everything else is bounded
+ * by arithmetic.
  *
  * Only a quarter of Holotron's head is measured: its time is proportional to its size, and all of it would
- * need 3 GB.
- */
+ * need 3 GB. */
 #include "bench/bench.h"
 
 #include "ops/quant.h"
@@ -17,11 +16,11 @@
 
 struct shapes {
     const char *name;
-    int tile, vit_width, vit_mlp, vit_heads;  /* tokens of a tile */
+    int tile, vit_width, vit_mlp, vit_heads;  /* tile: tokens of a tile */
     int hidden, mlp, vocab;                   /* language model */
     int heads, head_dim, state, groups, scan; /* Mamba; scan: chunk length */
     int q_heads, kv_heads, d;                 /* attention */
-    int prefill, context;                     /* tokens at once; tokens before the one decoded */
+    int prefill, context;                     /* tokens at once; tokens before the decoded one */
 };
 
 static const struct shapes models[] = {
@@ -51,7 +50,7 @@ static struct operation begin(const struct bench *k)
     return (struct operation){.k = k, .b = k->b, .o = k->b->ops};
 }
 
-/* Small values of both signs, different in every row and column. */
+/* small values of both signs, different in every row and column */
 static const struct synthetic values = {12345, 0, 0.05f};
 
 static struct tensor filled(struct operation *s, enum dtype t, int64_t rows, int64_t cols)
@@ -61,7 +60,8 @@ static struct tensor filled(struct operation *s, enum dtype t, int64_t rows, int
     return x;
 }
 
-/* On a GPU one wait is for several calls: waiting takes as long as a small kernel. */
+/* Calls the operation s->times times.  On a GPU one wait covers several calls, because waiting takes as long
+ * as a small kernel. */
 static void run_times(void *arg)
 {
     struct operation *s = arg;
@@ -69,7 +69,8 @@ static void run_times(void *arg)
         s->fn(s);
 }
 
-/* One token is limited by the bytes it reads, many by arithmetic (0: by neither). */
+/* Measures an operation, prints its row and frees its tensors.  One token is limited by the bytes that it
+ * reads, several by arithmetic (0: by neither). */
 static void finish(struct operation *s, const char *what, void (*fn)(const struct operation *s), double flop,
                    double bytes)
 {

@@ -25,7 +25,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Enough runs: `repeat` and a quarter of a second, or two runs and two seconds. */
+/* Returns whether n runs suffice: `repeat` runs and a quarter of a second, or two runs and two seconds. */
 static bool enough(const struct bench *k, int n, double total)
 {
     if (n == MAX_RUNS || (n >= k->repeat && (total >= LEAST_MS || k->repeat == 1 || k->brief)))
@@ -62,7 +62,7 @@ struct timing bench_measure(const struct bench *k, void (*fn)(void *), void *arg
 {
     double ms[MAX_RUNS] = {run_once(k, fn, arg)}, total = ms[0];
     int n = 1;
-    if (k->repeat > 1 && ms[0] < MOST_MS) { /* a warm-up */
+    if (k->repeat > 1 && ms[0] < MOST_MS) { /* the first run was a warm-up */
         n = 0;
         total = 0;
     }
@@ -210,7 +210,7 @@ struct reading {
     struct pool *pool;
     const uint64_t *data;
     int64_t words;
-    uint64_t sums[256]; /* of each thread, so that the reads are not optimised away */
+    uint64_t sums[256]; /* sums of each thread, so that the reads are not optimized away */
 };
 
 static void read_range(void *arg, int64_t begin, int64_t end, int thread)
@@ -244,7 +244,7 @@ static void run_copying(void *arg)
         c->b->ops->copy(c->b, c->to, c->from);
 }
 
-/* Copies 1 GiB within a GPU's memory: more than any cache. */
+/* Measures a GPU's memory bandwidth by copying 1 GiB, more than any cache, within its memory. */
 static void copying_limit(struct bench *k, const struct bench *often, bool show)
 {
     int64_t bytes = k->brief || k->repeat == 1 ? 64 << 20 : 1 << 30;
@@ -260,7 +260,7 @@ static void copying_limit(struct bench *k, const struct bench *often, bool show)
     k->memory = moved / t.min * 1e-6;
 }
 
-/* A limit comes from the fastest of several runs. */
+/* Measures the limits, each as the fastest of several runs. */
 void bench_peak(struct bench *k)
 {
     struct bench often = *k;

@@ -1,10 +1,9 @@
 /* model.c - sections vision, prefill and decode, see bench.h.
  *
- * Vision and prefill are bounded by arithmetic.  Decoding is bounded by memory, since every weight and the
+ * Vision and prefill are bounded by arithmetic.  Decoding is bounded by memory, because every weight and the
  * whole state are read for each token; a model that fits in the caches exceeds that limit.
  *
- * Appended tokens stay pending, so that whatever is timed ends with logits.
- */
+ * Appended tokens stay pending, so that each timed operation ends with logits. */
 #include "bench/subject.h"
 
 #include "model/preprocess.h"
@@ -78,7 +77,8 @@ static void run_decode(void *arg)
     }
 }
 
-/* Extends the session to `length` tokens, from where runs start; false when `extra` more do not fit. */
+/* Extends the session to `length` tokens, from the checkpoint at which runs start.  Returns false if `extra`
+ * more tokens do not fit. */
 static bool extend_to(struct subject *m, int64_t length, int64_t extra)
 {
     if (length + extra > m->c->lm.max_tokens)
@@ -143,7 +143,7 @@ static int check_vision(const struct subject *m, const char *section, struct err
                    m->dir);
 }
 
-/* The figures that engine_open measured for fp16 states. */
+/* Prints the drift that engine_open() measured for fp16 states. */
 static void print_drift(const struct subject *m)
 {
     const struct drift *d = engine_drift(m->g);

@@ -1,4 +1,4 @@
-/* random.c - see random.h.  Shapes as Holotron-12B and Nemotron 3 Nano publish them. */
+/* random.c - see random.h.  Shapes as published for Holotron-12B and Nemotron 3 Nano. */
 #include "bench/random_impl.h"
 
 #include "base/file.h"
@@ -219,7 +219,8 @@ void random_tensors(const struct random_model *m, random_tensor *fn, void *arg)
 
 /* ---- tokenizer ------------------------------------------------------------------------------- */
 
-/* The i-th text of n letters; it is the merge of all letters but the last with the last one. */
+/* Writes the i-th text of n letters, which is the merge of all letters but the last with the last one.
+ * Returns n. */
 static int spell(char *out, int i, int n)
 {
     for (int k = n - 1; k >= 0; k--, i /= 26)

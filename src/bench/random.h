@@ -1,9 +1,8 @@
 /* random.h - models of published sizes with synthetic weights.
  *
- * A directory gets config, tokenizer and the header of a weights file whose data is a hole: some megabytes on
- * disk.  An engine opened with a seed (engine_options.random) does not read the data; it generates random
- * weights of the usual magnitude.
- */
+ * A directory gets config, tokenizer and the header of a weights file whose data is a hole: several megabytes
+ * on disk.  An engine opened with a seed (engine_options.random) does not read the data; it generates random
+ * weights of the usual magnitude. */
 #ifndef HOLORUN_BENCH_RANDOM_H
 #define HOLORUN_BENCH_RANDOM_H
 
@@ -16,26 +15,26 @@ struct random_special {
 };
 
 struct random_model {
-    const char *name, *config, *generation, *preprocessor; /* texts of files; the last may be NULL */
+    const char *name, *config, *generation, *preprocessor; /* contents of files; the last may be NULL */
     int specials;     /* ids below are special tokens; 256 bytes and words follow */
-    int words;        /* the first id after the words, where `named` may continue */
-    int prefix, side; /* of the tower: tokens before the patches, side of the table of positions */
-    const struct random_special *named; /* specials with names of their own; the last has no text */
+    int words;        /* the first id after the words, at which `named` may continue */
+    int prefix, side; /* of the vision encoder: tokens before the patches, side of the position table */
+    const struct random_special *named; /* special tokens with their own names; the last entry has no text */
 };
 
-/* NULL, with the known names in the error. */
+/* Returns a size by its name; NULL with e, which lists the known names. */
 const struct random_model *random_find(const char *name, struct err *e);
 
 /* Calls fn for every tensor, in the order of the published files. */
 typedef void random_tensor(void *arg, const char *name, int dims, const int64_t *shape);
 void random_tensors(const struct random_model *m, random_tensor *fn, void *arg);
 
-/* tokenizer.json with as many tokens and merges as the real one; words are letters, each a merge of two
- * others. */
+/* Appends a tokenizer.json with as many tokens and merges as the real one; words are letters, each word a
+ * merge of two others. */
 void random_put_tokenizer(const struct random_model *m, struct buf *b);
 
-/* Writes the directory below the user's runtime directory and returns its path, for random_remove; NULL on
- * failure. */
+/* Writes a model's directory below the user's runtime directory and returns its path, which random_remove()
+ * frees.  Returns NULL with e. */
 char *random_write(const struct random_model *m, struct err *e);
 void random_remove(char *dir);
 

@@ -1,4 +1,4 @@
-/* random_impl.h - inside of random.h; private to src/bench/random*.c. */
+/* random_impl.h - declarations shared by src/bench/random*.c. */
 #ifndef HOLORUN_BENCH_RANDOM_IMPL_H
 #define HOLORUN_BENCH_RANDOM_IMPL_H
 
@@ -7,7 +7,7 @@
 struct listing {
     random_tensor *fn;
     void *arg;
-    const char *front; /* of the names of a layer or block, with its number */
+    const char *front; /* prefix of the names of a layer or block, followed by its number */
     int number;
 };
 
@@ -17,7 +17,7 @@ void random_list(const struct listing *l, const char *name, int dims, const int6
     random_list(l, name, (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),                          \
                 (const int64_t[]){__VA_ARGS__})
 
-/* The Qwen3.5 family: configs of 0.8B, 4B and 35B-A3B, and tensors. */
+/* the Qwen3.5 family: configs of 0.8B, 4B, 9B and 35B-A3B, and their tensors */
 extern const char random_qwen_small[], random_qwen_middle[], random_qwen_large[], random_qwen_experts[];
 extern const struct random_special random_qwen_named[];
 void random_list_qwen(const struct model_config *c, random_tensor *fn, void *arg);

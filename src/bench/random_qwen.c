@@ -1,5 +1,4 @@
-/* random_qwen.c - the Qwen3.5 family for random.h: published shapes, their tensors' names in published
- * order. */
+/* random_qwen.c - the Qwen3.5 family for random.h: published shapes, with the tensors in published order. */
 #include "bench/random_impl.h"
 
 #include <stdio.h>

@@ -1,15 +1,15 @@
-/* rounding.c - what rounding costs on real text (--text): engines with rounded weights, activations, keys and
- * values beside one that computes in f32 with the weights as stored.
+/* rounding.c - the cost of rounding on real text (--text): engines with rounded weights, activations, keys
+ * and values, compared with one that computes in f32 with the weights as stored.
  *
- * The text is cut into windows of equal length.  Each engine evaluates a window teacher forced: row i holds
- * the logits after the first i + 1 tokens, which should predict the next token of the text.  Rows
- * of one window are correlated, so a window is the unit of all intervals: the mean of W windows is given with
+ * The text is cut into windows of equal length.  Each engine evaluates a window teacher forced: row i
+ * contains the logits after the first i + 1 tokens, which should predict the next token of the text.  Rows of
+ * one window are correlated, so a window is the unit of all intervals: the mean of W windows is given with
  * its 95 % confidence interval by Student's t.
  *
- * Memory holds one option's engine besides the reference, whose logits of a group of windows are kept for the
- * options to be compared with.  With --json each option's sums over a window are a line, which is printed as
- * soon as it is known, so that an interrupted measurement keeps its results and --from continues it.
- */
+ * Memory contains one option's engine in addition to the reference, whose logits of a group of windows are
+ * kept for the comparison with the options.  With --json each option's sums over a window are printed as a
+ * line as soon as they are known, so that an interrupted measurement keeps its results and --from continues
+ * it. */
 #include "base/number.h"
 #include "bench/bench.h"
 #include "bench/subject.h"
@@ -31,7 +31,7 @@ struct choice {
     struct engine_options o;
 };
 
-/* Activations are rounded only where the name says so. */
+/* activations are rounded only if the name says so */
 #define EXACT .activations = ACTIVATIONS_BF16
 static const struct choice choices[] = {
     {"default", "auto", "auto", "auto", "fp32", {.weights = WEIGHTS_AUTO}},
@@ -70,7 +70,7 @@ struct totals { /* of an option over windows: sums and sums of squares of the wi
     double kl[2], same[2], nll[2], nll_exact, rise[2], most;
 };
 
-struct row { /* of logits: the likeliest id, and the logarithm of the sum of their exponentials */
+struct row { /* of logits: the likeliest id, and the logarithm of the sum of the exponentials */
     int best;
     double log_sum;
 };
@@ -81,10 +81,10 @@ struct rounding {
     struct engine *exact;
     struct tokens ids;
     int vocab, window;
-    float *logits;          /* [GROUP, window - 1, V] of the reference */
+    float *logits;          /* [GROUP, window - 1, V]: logits of the reference */
     struct row *exact_rows; /* [GROUP, window - 1] */
-    int64_t slot;           /* of the current window in the group */
-    const int32_t *now;     /* its tokens */
+    int64_t slot;           /* index of the current window in the group */
+    const int32_t *now;     /* tokens of the current window */
     struct sums sums;
     struct totals totals[CHOICES];
     bool refused[CHOICES];
@@ -92,18 +92,18 @@ struct rounding {
 
 /* ---- one row ------------------------------------------------------------------------------------------ */
 
-/* Returns log(sum(exp(x))), whose largest element is x[best].  Exponentials in f32 are off by 1e-7 of each
- * term, their sum by less: far below any divergence that rounding causes. */
+/* Returns log(sum(exp(x))) of n logits; x[best] is the largest.  Exponentials in f32 have an error of 1e-7 of
+ * each term, their sum less: far below any divergence that rounding causes. */
 static double log_sum(const float *x, int n, int best)
 {
     double sum = 0;
     for (int i = 0; i < n; i++)
         sum += (double)expf(x[i] - x[best]);
-    return (double)x[best] + log(fmax(sum, 1)); /* the largest alone gives 1 */
+    return (double)x[best] + log(fmax(sum, 1)); /* the largest term alone gives 1 */
 }
 
-/* Adds the comparison of one row: p of the reference, whose summary is *of, q of an option, n logits each;
- * `next` follows in the text. */
+/* Adds the comparison of one row: p of the reference, summarized in *of, and q of an option, n logits each;
+ * `next` is the following token of the text. */
 static void add_row(struct sums *s, const float *p, const struct row *of, const float *q, int n, int32_t next)
 {
     int best = floats_argmax(q, n);
@@ -187,8 +187,8 @@ static void print_window(const struct rounding *r, const struct choice *c, int w
     json_decref(row);
 }
 
-/* Compares one option with the reference logits of n windows.  An option that this model or machine refuses
- * is named on stderr once. */
+/* Compares one option with the reference logits of n windows.  Reports an option that this model or machine
+ * rejects once on stderr.  Returns -1 with e. */
 static int compare(struct rounding *r, int choice, int first, int n, struct err *e)
 {
     const struct choice *c = &choices[choice];
@@ -248,8 +248,8 @@ static int measure_group(struct rounding *r, int first, int n, struct err *e)
 
 /* ---- results ------------------------------------------------------------------------------------------ */
 
-/* Returns the 97.5 % quantile of Student's t with n degrees of freedom, by the expansion of Hill (1970) in
- * 1 / n; below 3 degrees the exact values. */
+/* Returns the 97.5 % quantile of Student's t with n degrees of freedom, by the expansion of Hill (1970) in 1
+ * / n; exact values for n < 3. */
 static double student(int n)
 {
     double z = 1.959963985, z3 = z * z * z, z5 = z3 * z * z;
@@ -258,7 +258,7 @@ static double student(int n)
     return z + (z3 + z) / (4.0 * n) + (5 * z5 + 16 * z3 + 3 * z) / (96.0 * n * n);
 }
 
-/* Half the width of the 95 % confidence interval of the mean of n values; infinite for one value. */
+/* Returns half the width of the 95 % confidence interval of the mean of n values; infinite for one value. */
 static double half_width(const double sums[2], int n)
 {
     double mean = sums[0] / n, variance = n > 1 ? fmax(sums[1] / n - mean * mean, 0) * n / (n - 1) : INFINITY;
@@ -282,7 +282,7 @@ static void print_totals(const struct rounding *r)
     fflush(stdout);
 }
 
-/* ---- life --------------------------------------------------------------------------------------------- */
+/* ---- opening and running ------------------------------------------------------------------------------- */
 
 static int check_choices(const struct bench *k, struct err *e)
 {

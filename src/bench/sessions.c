@@ -1,8 +1,7 @@
 /* sessions.c - the cost of checkpoint, rewind, fork, save and load: see bench.h.
  *
- * The recurrent state has a fixed size; keys and values grow with every token.  The sizes of a saved
- * session at two lengths give both parts.
- */
+ * The recurrent state has a fixed size; keys and values grow with every token.  The sizes of a saved session
+ * at two lengths give both parts. */
 #include "bench/subject.h"
 
 #include "base/file.h"
@@ -68,7 +67,7 @@ static void append(struct session *s, const int32_t *ids, int64_t n)
     session_logits(s);
 }
 
-/* Bytes of the file once the session has `length` tokens. */
+/* Returns the bytes of the file of the session after extending the session to `length` tokens. */
 static double saved_bytes(struct session_run *k, int64_t length)
 {
     struct stat st = {0};
@@ -79,7 +78,7 @@ static double saved_bytes(struct session_run *k, int64_t length)
     return (double)st.st_size;
 }
 
-/* Largest difference of logits after a rewind from those without it. */
+/* Returns the largest difference between logits after a rewind and those without one. */
 static double rewind_error(const struct subject *m)
 {
     struct err e = ERR_INIT;

@@ -1,12 +1,11 @@
 /* step.c - a step of the agent by its parts: see bench.h.
  *
- * The conversation is the agent's (agent/context.h): a new screen comes, an old one becomes a placeholder,
- * the model replies within the grammar, the reply stays.  Settling, capture and acting need a display and
- * are in the record of every run.
+ * The conversation is the agent's (agent/context.h): a new screenshot is added, an old one becomes a
+ * placeholder, the model replies within the grammar, the reply is kept.  Settling, capture and actions need a
+ * display; their times are in the record of every run.
  *
- * The session counts the time of its parts; the rest of observing and of replying has rows of its own, so
- * that the parts add up to the step.
- */
+ * The session measures the time of its parts; the rest of observing and of replying has its own rows, so that
+ * the parts add up to the step. */
 #include "bench/subject.h"
 
 #include "agent/context.h"
@@ -18,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = 12, REPLY = 32 }; /* steps measured; longest reply in tokens */
+enum { STEPS = 12, REPLY = 32 }; /* number of measured steps; maximum tokens of a reply */
 
 enum part { PREPROCESS, VISION, PREFILL, REWIND, REPLYING, GRAMMAR, WHOLE, PARTS };
 
@@ -30,7 +29,7 @@ struct step_times {
     int n;
 };
 
-/* One step; t NULL: it is not counted. */
+/* Runs one step.  t NULL: the step is not counted.  Returns -1 with e. */
 static int run_step(struct subject *m, struct context *c, struct llm *llm, const char *lead,
                     struct step_times *t, struct err *e)
 {
@@ -98,9 +97,9 @@ static void print(const struct subject *m, struct step_times *t)
         bench_row(m->k, "step", rows[i].name, bench_timing(t->ms[i], t->n), rows[i].rate);
 }
 
-/* Words of a synthetic vocabulary have two letters, and the system prompt as many tokens as with a trained
- * one once it is cut: 17,921 characters are 4,966 tokens of Qwen's published vocabulary, and 12,000 of
- * this one. */
+/* Cuts the system prompt to 41 % of its characters.  Words of a synthetic vocabulary have two letters; after
+ * the cut the prompt has about as many tokens as with a trained vocabulary: 17,921 characters are 4,966
+ * tokens of Qwen's published vocabulary, and 12,000 of this one. */
 static void cut_synthetic(char *system)
 {
     system[utf8_valid_prefix(system, (size_t)(0.41 * (double)strlen(system)))] = 0;
@@ -118,7 +117,7 @@ void bench_step(struct subject *m)
         cut_synthetic(system);
     struct llm *llm = llm_local(m->g, d, 1);
     struct context *c = system ? context_new(llm, d, d->window, d->max_images, 0, system, &e) : NULL;
-    int rc = c ? run_step(m, c, llm, lead, NULL, &e) : -1; /* the first one compiles the grammar */
+    int rc = c ? run_step(m, c, llm, lead, NULL, &e) : -1; /* the first step compiles the grammar */
     int steps = m->k->repeat < STEPS ? m->k->repeat : STEPS;
     while (rc == 0 && t.n < steps)
         rc = run_step(m, c, llm, "", &t, &e);

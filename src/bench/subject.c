@@ -124,8 +124,8 @@ size_t subject_session_memory(const struct subject *m, int64_t tokens)
            (size_t)state_capacity(0, tokens) * state_position(&m->c->lm, types_of(m).kv);
 }
 
-/* At most half of what is free on the host: the rest is for other programs.  Beyond the bound of state
- * memory sessions would be spilled. */
+/* Uses at most half of the free memory of the host, leaving the rest for other programs, or 95 % of a GPU's.
+ * Beyond the limit of state memory sessions would be spilled. */
 bool subject_fits(const struct subject *m, int n, int64_t tokens, int checkpoints)
 {
     double room = subject_memory_free(m) * (bench_on_gpu(m->k) ? 0.95 : 0.5),
@@ -140,7 +140,7 @@ bool subject_fits(const struct subject *m, int n, int64_t tokens, int checkpoint
 
 /* ---- screen and text ------------------------------------------------------------------------- */
 
-/* Rows of boxes: time does not depend on what a screen shows. */
+/* Draws rows of boxes; the time does not depend on the contents of a screen. */
 static void draw_screen(struct image *im)
 {
     for (int y = 0; y < im->h; y++)
@@ -181,7 +181,7 @@ static int32_t *read_text(const struct tokenizer *t)
     return all.ids;
 }
 
-/* ---- life --------------------------------------------------------------------------------------------- */
+/* ---- opening and closing ------------------------------------------------------------------------------- */
 
 int subject_screen(struct subject *m, int w, int h, struct err *e)
 {
@@ -206,7 +206,7 @@ static int find_model(struct subject *m, struct err *e)
     return m->dir ? 0 : -1;
 }
 
-/* Synthetic weights cannot be mapped from a file: refuse before memory runs out. */
+/* Returns -1 with e if synthetic weights, which cannot be mapped from a file, would exceed the memory. */
 static int check_memory(const struct subject *m, const struct engine_options *o, struct err *e)
 {
     struct model_config c;

@@ -1,9 +1,8 @@
 /* threads.c - threads that share one engine, each with a session in which it generates a reply: see bench.h.
  *
- * Only the scheduler forms batches, as for tests that run in parallel in one process.  Each thread rewinds
- * to a checkpoint after BEFORE tokens and samples TOKENS greedily.  A second row has the mean rows of a
- * batch: as many as threads, if none came late.
- */
+ * Batches are formed only by the scheduler, as for tests that run in parallel in one process.  Each thread
+ * rewinds to a checkpoint after BEFORE tokens and samples TOKENS greedily.  A second row has the mean number
+ * of rows of a batch: the number of threads, if none was late. */
 #include "bench/subject.h"
 
 #include "ops/ops.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Prints the names of all commands and the further words of an argument "[COMMAND|dialects|providers]". */
+/* Prints the names of all commands and the additional words of an argument "[COMMAND|dialects|providers]". */
 static void command_words(FILE *f, const char *argument, const struct command *const *commands)
 {
     for (; *commands; commands++)
@@ -20,7 +20,7 @@ static bool is_command(const char *argument)
 
 /* ---- bash ------------------------------------------------------------------------------------------- */
 
-/* The words of "a|b|c[:N]": a, b and c. */
+/* Prints the words of "a|b|c[:N]": a, b and c. */
 static void bash_words(FILE *f, const char *choices)
 {
     bool optional = false;
@@ -33,7 +33,7 @@ static void bash_words(FILE *f, const char *choices)
     fputs("\" ;;\n", f);
 }
 
-/* One case of the script per option with a value: its words, paths, or nothing. */
+/* Prints one case of the script per option with a value: its words, paths, or nothing. */
 static void bash_values(FILE *f, const struct command *c)
 {
     for (const struct option_spec *o = c->options; o && o->name; o++) {
@@ -53,7 +53,7 @@ static void bash_values(FILE *f, const struct command *c)
     }
 }
 
-/* Completion of an argument: a command, a word, a run, a folder, else files. */
+/* Prints the completion of an argument: a command, a word, a run, a directory, else files. */
 static void bash_arguments(FILE *f, const struct command *c, const struct command *const *commands)
 {
     const char *a = c->arguments;
@@ -75,7 +75,7 @@ static void bash_arguments(FILE *f, const struct command *c, const struct comman
     } else if (!strchr(a, ' ') && !strpbrk(a, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) {
         bash_words(f, a);
     } else {
-        fputs(") return ;;\n", f); /* files, by bash itself */
+        fputs(") return ;;\n", f); /* files: completed by bash itself */
     }
 }
 
@@ -122,7 +122,7 @@ void manual_bash(const struct command *const *commands, FILE *f)
           f);
 }
 
-/* ---- what zsh and fish share ------------------------------------------------------------------------ */
+/* ---- shared by zsh and fish ---------------------------------------------------------------------------- */
 
 enum value_kind { VALUE_ANY, VALUE_WORDS, VALUE_FOLDER, VALUE_FILE };
 
@@ -164,7 +164,7 @@ static enum argument_kind argument_of(const struct command *c)
     return !strchr(a, ' ') && !strpbrk(a, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") ? ARGUMENT_WORDS : ARGUMENT_FILE;
 }
 
-/* The words of "a|b|c[:N]", as in bash_words(). */
+/* Prints the words of "a|b|c[:N]", as in bash_words(), without shell metacharacters. */
 static void put_words(FILE *f, const char *choices)
 {
     bool optional = false;
@@ -175,7 +175,8 @@ static void put_words(FILE *f, const char *choices)
     }
 }
 
-/* The first part of an option's help, within single quotes; `special` characters get a backslash. */
+/* Prints the part of an option's help before the first semicolon, for single quotes; `special` characters get
+ * a backslash. */
 static void put_help(FILE *f, const char *help, const char *special)
 {
     for (const char *p = help; *p && *p != ';'; p++) {
@@ -206,7 +207,7 @@ static void zsh_value(FILE *f, const struct option_spec *o)
     }
 }
 
-/* '(-m --model)'{-m,--model=}'[help]:value:action' */
+/* Prints an option as '(-m --model)'{-m,--model=}'[help]:value:action'. */
 static void zsh_option(FILE *f, const struct option_spec *o)
 {
     const char *no = option_on_by_default(o) ? "no-" : "", *begin = o->type == OPTION_LIST ? "*" : "";

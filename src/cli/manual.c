@@ -1,8 +1,8 @@
 /* manual.c - see manual.h.
  *
- * The same tables are help here, manual pages in manual_page.c, completion of shells in completion.c.  No
- * option is named in them: its row says everything, so that all of them are complete.
- */
+ * The same tables give help in this file, manual pages in manual_page.c, and shell completion in
+ * completion.c.  None of these files names an option: each row contains everything, so that all three are
+ * complete. */
 #include "cli/manual_impl.h"
 
 #include "base/bar.h"
@@ -13,7 +13,7 @@
 
 enum { COLUMN = 26, COLUMN_NARROW = 8, NARROW = 60, WIDTH = 96, WIDTH_MIN = 32 };
 
-/* Width of the terminal, within reason. */
+/* Returns the width of the terminal in columns, within WIDTH_MIN and WIDTH. */
 static int width(void)
 {
     int columns = bar_columns(WIDTH);
@@ -35,13 +35,11 @@ const char manual_exit_codes[] =
     "that it is done, and nothing confirms it; 124 time budget used up; 130 stopped, by a person or a "
     "signal";
 
-/* A paragraph whose lines stay as they are, such as the keys of a file. */
 bool manual_is_layout(const char *paragraph)
 {
     return !strncmp(paragraph, "  ", 2);
 }
 
-/* The next paragraph of a text, which the caller frees; NULL: none. */
 char *manual_next_paragraph(const char **text)
 {
     const char *begin = *text, *gap = strstr(begin, "\n\n");
@@ -69,7 +67,8 @@ void manual_remark(const struct option_spec *o, char *out, size_t size)
         snprintf(out + n, size - n, " ($%s)", o->variable);
 }
 
-/* "--max-steps N"; a flag that is on by default is shown as the way to switch it off. */
+/* Writes the spelling, such as "--max-steps N"; a flag that is on by default is shown as the option that
+ * turns it off. */
 void manual_spelling(const struct option_spec *o, char *out, size_t size)
 {
     bool maybe = o->type == OPTION_MAYBE;
@@ -80,7 +79,7 @@ void manual_spelling(const struct option_spec *o, char *out, size_t size)
              o->unit ? o->unit : "", maybe ? "]" : "");
 }
 
-/* Text in lines of at most width() columns, each after the first indented. */
+/* Prints a text in lines of at most width() columns; lines after the first are indented. */
 static void wrapped(FILE *f, const char *text, int column, int indent)
 {
     int most = width();
@@ -105,7 +104,8 @@ static void wrapped(FILE *f, const char *text, int column, int indent)
     fputc('\n', f);
 }
 
-/* The paragraphs of a text, with empty lines between them; one that begins with two spaces stays as it is. */
+/* Prints the paragraphs of a text, separated by empty lines; a paragraph that begins with two spaces is not
+ * wrapped. */
 static void paragraphs(FILE *f, const char *text)
 {
     for (char *one; (one = manual_next_paragraph(&text)); free(one)) {

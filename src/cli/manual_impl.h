@@ -1,18 +1,19 @@
-/* manual_impl.h - what help, manual pages and completion share. */
+/* manual_impl.h - declarations shared by help, manual pages and completion. */
 #ifndef HOLORUN_CLI_MANUAL_IMPL_H
 #define HOLORUN_CLI_MANUAL_IMPL_H
 
 #include "cli/manual.h"
 
-extern const char manual_exit_codes[]; /* "0 answered; 1 ..." */
+extern const char manual_exit_codes[]; /* such as "0 answered; 1 ..." */
 
-/* A paragraph whose lines stay as they are, such as the keys of a file. */
+/* Returns whether the lines of a paragraph must not be wrapped, such as the keys of a file. */
 bool manual_is_layout(const char *paragraph);
-/* The next paragraph of a text, which the caller frees; NULL: none. */
+/* Returns the next paragraph of a text, which the caller frees, and advances *text; NULL: none. */
 char *manual_next_paragraph(const char **text);
 
 bool option_on_by_default(const struct option_spec *o);
-/* "--max-steps N", or "--no-report" of a flag that is on by default; and its help with bounds and default. */
+/* manual_spelling() writes "--max-steps N", or "--no-report" for a flag that is on by default;
+ * manual_remark() its help with bounds and default. */
 void manual_spelling(const struct option_spec *o, char *out, size_t size);
 void manual_remark(const struct option_spec *o, char *out, size_t size);
 

@@ -1,4 +1,5 @@
-/* manual_page.c - manual pages in man(7) macros: one of the program with all commands, one for each. */
+/* manual_page.c - manual pages in man(7) macros: one for the program with all commands, and one per
+ * command. */
 #include "cli/manual_impl.h"
 
 #include "cli/version.h"
@@ -25,7 +26,8 @@ static const char environment_and_files[] =
     "task.\n"
     ".TP\n.I MODEL/holorun.json\ndialect and coordinates of a model, as holorun calibrate has kept them.\n";
 
-/* roff takes "." and "'" at a line start and "\" anywhere as its own; "-" must not become a hyphen. */
+/* Prints text for roff, which interprets "." and "'" at the start of a line and "\" anywhere; "-" must not
+ * become a hyphen. */
 static void roff(FILE *f, const char *text)
 {
     bool start = true;
@@ -94,7 +96,7 @@ static void page_command(FILE *f, const struct command *c)
     page_examples(f, c, ".PP\nExamples:\n.PP\n");
 }
 
-/* One paragraph for each code. */
+/* Prints one paragraph per exit code. */
 static void page_exit(FILE *f)
 {
     fputs(".SH EXIT STATUS\n", f);
@@ -119,7 +121,8 @@ static void page_variable(FILE *f, const struct option_spec *o)
     fputs(".\n", f);
 }
 
-/* Each variable once, with the first option it belongs to.  Returns how many there are. */
+/* Prints each environment variable once, with the first option that uses it.  Returns their number, at most
+ * 64. */
 static int page_environment(const struct command *const *commands, FILE *f)
 {
     const char *seen[64];

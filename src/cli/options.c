@@ -1,9 +1,8 @@
 /* options.c - see options.h.
  *
- * Parsing goes once over argv.  An option finds its row, takes its value from the same word (after "=" or
- * the letter) or the next one, and set_value() checks it against the row and stores it.  Defaults and
- * environment variables go through the same set_value(), so a wrong default cannot hide.
- */
+ * Parsing makes one pass over argv.  An option finds its row and takes its value from the same word (after
+ * "=" or the letter) or from the next one; set_value() checks the value against the row and stores it.
+ * Defaults and environment variables use the same set_value(), so an invalid default is detected. */
 #include "cli/options.h"
 
 #include "base/json.h"
@@ -72,7 +71,7 @@ static int set_seed(void *at, const char *from, const char *text, struct err *e)
     return 0;
 }
 
-/* A number followed by K, M, G or T; a small number without a letter is in G. */
+/* Parses a number followed by K, M, G or T; a number below 10000 without a letter is in G. */
 int options_size(size_t *bytes, const char *from, const char *text, struct err *e)
 {
     static const char units[] = "KMGT";
@@ -128,7 +127,8 @@ static int refuse_choice(const struct option_spec *o, const char *from, const ch
                    name_hint(hint, text, names, n));
 }
 
-/* `from` names the place in messages: "--max-steps" or "$HOLORUN_MODEL". */
+/* Checks and stores a value.  `from` names its source in messages: "--max-steps" or "$HOLORUN_MODEL".
+ * Returns -1 with e. */
 static int set_value(const struct option_spec *o, void *settings, const char *from, const char *text,
                      struct err *e)
 {
@@ -219,7 +219,8 @@ struct walk {
     char **argv;
 };
 
-/* The value of option o: `inside` when it came in the same word, else the next word. */
+/* Sets the value of option o: `inside` if it came in the same word, else the next word.  Returns -1 with
+ * e. */
 static int take_value(struct walk *w, const struct option_spec *o, const char *from, const char *inside,
                       struct err *e)
 {
@@ -265,10 +266,10 @@ static int take_letters(struct walk *w, const char *word, struct err *e)
     return 0;
 }
 
-/* Whether the command line has --json: then a failure is also reported on stdout.  One per process. */
+/* whether the command line has --json: then a failure is also reported on stdout; one per process */
 static bool json_asked;
 
-/* Asked for anywhere on the line, as parsing may end at a word before. */
+/* Returns whether --json is anywhere on the command line, because parsing may fail at an earlier word. */
 static bool asks_for_json(const struct command *c, int argc, char **argv)
 {
     const struct option_spec *o = find_name(c->options, "json", 4);
@@ -280,7 +281,7 @@ static bool asks_for_json(const struct command *c, int argc, char **argv)
     return asked;
 }
 
-/* "--help --all" in either order. */
+/* Returns whether --all is on the command line, before or after --help. */
 static bool asks_for_all(int argc, char **argv)
 {
     bool all = false;
@@ -289,7 +290,8 @@ static bool asks_for_all(int argc, char **argv)
     return all;
 }
 
-/* At most as many arguments as the command names; "TASK" and "..." look for themselves. */
+/* Returns n, or -1 with e if there are more arguments than the command names; commands with "TASK" or "..."
+ * check the number themselves. */
 static int check_count(const struct command *c, char **argv, int n, struct err *e)
 {
     int most = *c->arguments != 0;
@@ -312,7 +314,7 @@ int options_parse(const struct command *c, void *settings, int argc, char **argv
         char *word = argv[w.i];
         int rc = 0;
         if (ended || word[0] != '-' || !word[1])
-            argv[n++] = word; /* n never overtakes i: what is moved has been read */
+            argv[n++] = word; /* n never exceeds i: an overwritten word has been read */
         else if (!strcmp(word, "--"))
             ended = true;
         else if (!strcmp(word, "--help") || !strcmp(word, "-h"))
@@ -347,7 +349,7 @@ static int print_failure(const struct err *e, int otherwise)
 
 int options_refuse(const struct command *c, const struct err *e)
 {
-    if (!e->kind) /* the help was asked for */
+    if (!e->kind) /* the help was printed on request */
         return 0;
     fprintf(stderr, "holorun %s: %s\nholorun %s: 'holorun %s --help' lists the options\n", c->name, e->text,
             c->name, c->name);
@@ -396,7 +398,7 @@ static json_t *list_json(const char *const *list)
     return all;
 }
 
-/* NULL is how a command says "not given". */
+/* Returns a value as JSON; null: not given. */
 static json_t *value_json(const struct option_spec *o, const void *at)
 {
     const char *text;

@@ -9,7 +9,7 @@
 
 enum { WORD_MAX_BYTES = 8192 };
 
-/* Reports a name that is not a run before reading it. */
+/* Returns the directory of a run, checking first that it is a run; NULL with e.  The caller frees it. */
 static char *find_below(const char *name, const char *runs, struct err *e)
 {
     if (!name)
@@ -83,7 +83,8 @@ static const struct option_spec *find_option(const struct option_spec *table, co
     return table->name ? table : NULL;
 }
 
-/* "--seed=7", "--no-cursor"; NULL: no such setting, or nothing that could be typed. */
+/* Returns a setting as a word, such as "--seed=7" or "--no-cursor"; NULL: unknown setting, or a value that
+ * could not be typed. */
 static char *word_of(const struct option_spec *o, const json_t *value)
 {
     bool yes = json_is_true(value);

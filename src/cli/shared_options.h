@@ -1,7 +1,6 @@
 /* shared_options.h - rows of option tables (options.h) that several commands share.
  *
- * Above each macro stand the members that T, a command's settings, needs for it.
- */
+ * The comment above each macro lists the members that T, the command's settings, must have. */
 #ifndef HOLORUN_CLI_SHARED_OPTIONS_H
 #define HOLORUN_CLI_SHARED_OPTIONS_H
 
@@ -53,7 +52,7 @@
     const char *base_url, *key, *profile;                                                                    \
     int api, provider
 
-/* ENDPOINT_SETTINGS; the file that uses it includes remote/endpoint.h. */
+/* ENDPOINT_SETTINGS; the including file must include remote/endpoint.h. */
 #define ENDPOINT_OPTIONS(T)                                                                                  \
     {"provider", 0, OPTION_CHOICE, offsetof(T, provider), PROVIDER_CHOICES, 0, 0, "none",                    \
      "a model of this service, or of a server on this machine, instead: sets address, key variable, "        \
@@ -70,10 +69,10 @@
      "its protocol: Chat Completions, OpenAI Responses, Anthropic Messages; auto is what the profile says, " \
      "else chat", NULL, .show = OPTION_MORE}
 
-/* Whether settings S name a model behind an endpoint. */
+/* Evaluates whether settings S name a model behind an endpoint. */
 #define ENDPOINT_GIVEN(S) ((S).base_url || (S).provider)
 
-/* Initializer of struct endpoint_options (remote/endpoint.h) from settings S. */
+/* initializer of struct endpoint_options (remote/endpoint.h) from settings S */
 #define ENDPOINT_AT(S)                                                                                       \
     {.base_url = (S).base_url, .model = (S).model, .key = (S).key, .profile = (S).profile,                   \
      .provider = provider_at((S).provider),                                                                  \
@@ -121,7 +120,7 @@
      "storage type of the recurrent state; fp16 halves it with stochastic rounding, and is refused for a "   \
      "model that then answers differently", "HOLORUN_STATE", .show = OPTION_MORE}
 
-/* Initializer of struct engine_options from settings S. */
+/* initializer of struct engine_options from settings S */
 #define MODEL_ENGINE(S)                                                                                      \
     {.dir = (S).model, .device = (S).device, .isa = (S).isa, .threads = (S).threads, .f32 = (S).f32,         \
      .weights_in = (enum weights_in)(S).weights_in, .weights = (enum weight_storage)(S).weights,             \
@@ -147,7 +146,7 @@
     {"dialect", 0, OPTION_TEXT, offsetof(T, dialect), "NAME", 0, 4096, NULL,                                 \
      "prompt and reply format, a built-in name or a file; default: the model's own", NULL}
 
-/* bool localizer; int validator, max_validations; UNLESS: who else may say how many, as ", where ...". */
+/* bool localizer; int validator, max_validations; UNLESS: another source of the numbers, as ", where ...". */
 #define ASKED_ANEW_OPTIONS(T, UNLESS)                                                                        \
     {"validator", 0, OPTION_INT, offsetof(T, validator), "N", 0, 9, "0",                                     \
      "accept an answer only when the model, in a session of its own, confirms N times in a row from the "    \
@@ -158,7 +157,7 @@
      "find each click target with a second question about the newest screenshot alone", NULL,                \
      .show = OPTION_MORE}
 
-/* const char *hide[OPTION_LIST_MAX + 1]; UNLESS: where else they are from. */
+/* const char *hide[OPTION_LIST_MAX + 1]; UNLESS: another source of the areas. */
 #define HIDE_OPTION(T, UNLESS)                                                                               \
     {"hide", 0, OPTION_LIST, offsetof(T, hide), "X,Y,WIDTH,HEIGHT", 0, 127, NULL,                            \
      "part of the root window, in pixels or % of it, that is painted over in screenshots and the record, " \
@@ -189,8 +188,8 @@
     {"confirm-timeout", 0, OPTION_NUMBER, offsetof(T, confirm_timeout), "SECONDS", 0.1, 86400, "60",         \
      "no answer within this time is a no", NULL, .show = OPTION_MORE}
 
-/* double settle_min, settle_quiet, settle_max, key_delay, keymap_settle; UNLESS: where else they are from, as
- * "; default: as in the run". */
+/* double settle_min, settle_quiet, settle_max, key_delay, keymap_settle; UNLESS: another source of the
+ * values, as "; default: as in the run". */
 #define PACE_OPTIONS(T, UNLESS)                                                                              \
     {"settle-quiet", 0, OPTION_NUMBER, offsetof(T, settle_quiet), "MS", 0, 60000, "300",                     \
      "time without changes after which the screen counts as settled" UNLESS, NULL},                          \

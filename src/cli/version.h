@@ -1,10 +1,10 @@
-/* version.h - the number of this release, and where its sources came from. */
+/* version.h - the version of this release and the commit of its sources. */
 #ifndef HOLORUN_CLI_VERSION_H
 #define HOLORUN_CLI_VERSION_H
 
 #define HOLORUN_VERSION "0.1.0"
 
-const char *
-version_build(void); /* what git calls the sources, "" when it is not known; part of the program only */
+/* Returns git's description of the sources, "" if unknown.  Defined in the program only. */
+const char *version_build(void);
 
 #endif

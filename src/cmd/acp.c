@@ -1,4 +1,4 @@
-/* acp.c - `holorun acp` is an agent of the Agent Client Protocol on stdin and stdout (host/acp.h). */
+/* acp.c - `holorun acp`: an agent of the Agent Client Protocol on stdin and stdout (host/acp.h). */
 #include "cmd/host_command.h"
 
 #include "host/acp.h"

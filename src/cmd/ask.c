@@ -1,8 +1,7 @@
-/* ask.c - `holorun ask QUESTION [IMAGE...]` answers a question about pictures or a plain question;
- * `holorun ask --chat FILE` continues a conversation.
+/* ask.c - `holorun ask QUESTION [IMAGE...]` answers a question, about images or without; `holorun ask --chat
+ * FILE` continues a conversation.
  *
- * Prints the answer; with --json also each token with its log-probability.
- */
+ * Prints the answer; with --json also each token with its log-probability. */
 #include "cmd/commands.h"
 
 #include "agent/task_asks.h"
@@ -72,7 +71,8 @@ const struct command ask_command = {
     options,
     cmd_ask};
 
-/* "--image FILE" may be repeated, which the option table cannot express: it is reduced to FILE. */
+/* Reduces "--image FILE", which may be repeated and therefore cannot be in the option table, to FILE.
+ * Returns the new argc. */
 static int drop_image_words(int argc, char **argv)
 {
     int n = 0;
@@ -84,8 +84,8 @@ static int drop_image_words(int argc, char **argv)
     return n;
 }
 
-/* Whether a word is the name of a picture, including formats that will be refused: then it is not the
- * question. */
+/* Returns whether a word is the file name of an image, including formats that are rejected later: then it is
+ * not the question. */
 static bool is_picture(const char *name)
 {
     static const char *const kinds[] = {".png",  ".jpg", ".jpeg", ".gif",  ".webp", ".bmp",
@@ -132,8 +132,8 @@ static int ask(struct vqa *l, const struct settings *s, const char *question, co
     return rc;
 }
 
-/* Corrects an answer about one image with the model's assist; *held: the corrected answer, owned by the
- * caller, or NULL. */
+/* Corrects an answer about one image with the model's assist.  *held: the corrected answer, owned by the
+ * caller, or NULL.  Returns -1 with e. */
 static int correct_answer(struct vqa *l, const char *question, const struct image *images, int n, char **held,
                           struct err *e)
 {
@@ -153,7 +153,7 @@ static int correct_answer(struct vqa *l, const char *question, const struct imag
     return rc;
 }
 
-/* An empty answer is a failure; a truncated one gets a warning. */
+/* Returns -1 with e for an empty answer; warns if the answer was truncated. */
 static int check_answer(const struct vqa *l, const struct settings *s, struct err *e)
 {
     if (!l->reply.text.data || answer_is_blank(l->reply.text.data))
@@ -176,7 +176,7 @@ static void print_json(const struct vqa *l, const char *held)
     json_decref(said);
     json_set_text(all, "finish", finish[r->finish]);
     json_set_rounded(all, "ms", r->ms, 1);
-    for (int i = 0; i < r->n && r->choices; i++) { /* elsewhere they are not known */
+    for (int i = 0; i < r->n && r->choices; i++) { /* the choices of an endpoint are not known */
         const struct token_choice *c = &r->choices[i];
         size_t len;
         const char *bytes = tokenizer_bytes(engine_tokenizer(l->engine), c->id, &len);
@@ -191,7 +191,7 @@ static void print_json(const struct vqa *l, const char *held)
     options_print_json(all, JSON_ROUNDED);
 }
 
-/* view: of the dialect, unless the settings name one. */
+/* Captures the display.  view: that of the dialect, used unless the settings name one.  Returns -1 with e. */
 static int take_screenshot(const struct settings *s, const char *view, struct image *out, struct err *e)
 {
     const struct screen_options o = {

@@ -1,4 +1,5 @@
-/* bench.c - `holorun bench` measures speed beside the limit that bounds it; src/bench measures. */
+/* bench.c - `holorun bench`: measures speed and compares it with the limit that bounds it; src/bench does the
+ * measuring. */
 #include "cmd/commands.h"
 
 #include "base/pool.h"

@@ -1,8 +1,7 @@
-/* calibrate.c - `holorun calibrate` finds the dialect and the coordinate space of a model.
+/* calibrate.c - `holorun calibrate`: finds the dialect and the coordinate space of a model.
  *
- * eval/calibrate.h does the measuring; this file chooses the dialects and prints the evidence before the
- * verdict.
- */
+ * eval/calibrate.h does the measuring; this file selects the dialects and prints the counts before the
+ * verdict. */
 #include "cmd/commands.h"
 
 #include "base/bar.h"
@@ -71,7 +70,7 @@ struct calibration {
     struct bar bar;
     const char *at; /* dialect being measured */
     bool told;      /* the result is on stdout */
-    int before;     /* answers of earlier candidates */
+    int before;     /* number of answers of earlier candidates */
 };
 
 static void add_candidate(struct calibration *k, const char *name, bool own)
@@ -86,7 +85,8 @@ static void add_candidate(struct calibration *k, const char *name, bool own)
     dialect_free(d);
 }
 
-/* The model's own dialect comes first, so that it wins a tie. */
+/* Selects the candidates.  The model's own dialect comes first, so that it wins a tie.  Returns -1 with e if
+ * none has a question for a place. */
 static int choose_candidates(struct calibration *k, struct err *e)
 {
     struct err ignored = ERR_INIT;
@@ -138,7 +138,7 @@ static bool worth_a_row(const struct candidate *c, int space)
     return space == (int)c->own || candidate_hits(c, (enum coord_space)space) > 0;
 }
 
-/* The line through the answers on one axis; *own: the one that the dialect's space means. */
+/* Returns the line through the answers on one axis; *own: the exact line of the dialect's space. */
 static struct line fit_axis(const struct candidate *c, int axis, struct line *own)
 {
     int size = axis ? c->h : c->w;
@@ -243,7 +243,7 @@ static int read_size(const char *text, int *w, int *h, struct err *e)
     return 0;
 }
 
-/* The verdict about a model elsewhere becomes a part of what is known of its server. */
+/* Stores the verdict about a model behind an endpoint in the profile of its server.  Returns -1 with e. */
 static int keep_far(const struct endpoint *p, const struct verdict *v, struct err *e)
 {
     char *path = profile_kept(p->base, p->model, e), *file = NULL, *text = NULL;

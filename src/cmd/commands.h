@@ -1,16 +1,15 @@
-/* commands.h - the commands of the program, each in a file of its own: cmd/NAME.c.
+/* commands.h - the commands of the program, each in its own file: cmd/NAME.c.
  *
- * A command is a word of the list below, `int cmd_NAME(int argc, char **argv)` with argv[0] its name,
- * returning the exit code, and a `const struct command NAME_command` with the table of its options
- * (options.h).  Results go to stdout, everything else to stderr.
- */
+ * A command consists of a word of the list below, of `int cmd_NAME(int argc, char **argv)`, which gets its
+ * name as argv[0] and returns the exit code, and of a `const struct command NAME_command` with the table of
+ * its options (options.h).  Results go to stdout, everything else to stderr. */
 #ifndef HOLORUN_CMD_COMMANDS_H
 #define HOLORUN_CMD_COMMANDS_H
 
 #include "cli/options.h"
 #include "cli/shared_options.h"
 
-/* In the order of the overview. */
+/* in the order of the overview */
 /* clang-format off */
 #define COMMANDS(X)                                                                                         \
     X(run) X(step) X(resume) X(qa) X(record) X(stop) X(ask) X(ground) X(serve) X(desk) X(mcp)      \

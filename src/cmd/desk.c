@@ -1,8 +1,7 @@
-/* desk.c - `holorun desk` opens a private desktop and keeps it until it is told to end.
+/* desk.c - `holorun desk`: opens a private desktop and keeps it until a signal arrives.
  *
- * How to reach the desktop goes to stdout, as lines for a shell's eval or as one JSON object; everything else
- * to stderr.  Signals are blocked from the start and taken between two looks at the desktop.
- */
+ * The address of the desktop goes to stdout, as lines for a shell's eval or as one JSON object; everything
+ * else goes to stderr.  Signals are blocked from the start and accepted between two checks of the desktop. */
 #include "cmd/commands.h"
 
 #include "run/on_desk.h"
@@ -75,7 +74,8 @@ static void print_desk(const struct settings *s, const struct on_desk *d)
     fflush(stdout);
 }
 
-/* Until a signal, or until the desktop is gone.  That a program has ended is said once, and ends nothing. */
+/* Waits for a signal, or until the desktop is gone.  Reports once that a program has ended, and continues.
+ * Returns -1 with e if server, window manager or supervisor have ended. */
 static int keep(struct desk *desk, const sigset_t *set, struct err *e)
 {
     const struct timespec look = {.tv_nsec = LOOK_MS * 1000000};
@@ -93,7 +93,7 @@ static int keep(struct desk *desk, const sigset_t *set, struct err *e)
     return 0;
 }
 
-/* Words as a command of the shell, which the caller frees; NULL: none. */
+/* Returns words as a shell command, which the caller frees; NULL: no words. */
 static char *shell_command(char *const *words, int n)
 {
     struct buf b;

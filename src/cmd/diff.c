@@ -1,4 +1,4 @@
-/* diff.c - `holorun diff A B` compares two runs step by step. */
+/* diff.c - `holorun diff A B`: compares two runs step by step. */
 #include "replay/diff.h"
 #include "cli/recorded.h"
 #include "cmd/commands.h"

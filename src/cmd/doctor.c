@@ -1,9 +1,8 @@
-/* doctor.c - `holorun doctor` checks this machine.
+/* doctor.c - `holorun doctor`: checks this machine.
  *
- * Each check ends as ok, as a warning (it works, less well) or as failed (a run will not work), with
- * what was found and, unless it is ok, what to do.  The exit code is 3 when the machine or its display
- * failed a check, else 4 when the model did, else 0.
- */
+ * Each check results in ok, a warning (works with restrictions) or failed (a run will not work), with the
+ * finding and, unless it is ok, the remedy.  The exit code is 3 if the machine or its display failed a check,
+ * else 4 if the model did, else 0. */
 #include "cmd/commands.h"
 
 #include "atspi/elements.h"
@@ -72,7 +71,7 @@ struct finding {
     const char *name;
     enum status status;
     char *detail;
-    const char *mend; /* how to fix it; NULL when ok, or when the detail says it */
+    const char *mend; /* the remedy; NULL if ok, or if the detail contains it */
 };
 
 struct report {
@@ -81,7 +80,7 @@ struct report {
     int exit;
 };
 
-/* Takes over `detail`. */
+/* Adds a finding; takes ownership of detail. */
 static void add(struct report *r, const char *name, enum status status, char *detail, const char *mend)
 {
     if (r->n == MAX_FINDINGS)
@@ -96,7 +95,7 @@ static void fail(struct report *r, const char *name, enum err_kind kind, const c
         r->exit = kind == ERR_MODEL ? ERR_MODEL : ERR_ENV;
 }
 
-/* Value of "key: value" in the lines of screen_describe(); the caller frees it, "" when absent. */
+/* Returns the value of "key: value" in the lines of screen_describe(), "" if absent; the caller frees it. */
 static char *fact(const char *lines, const char *key)
 {
     size_t n = strlen(key);
@@ -188,7 +187,7 @@ static void check_display(struct report *r, const struct settings *set)
     struct screen_options o = {.display = set->display, .view = set->view, .cursor = set->cursor};
     struct screen *s = screen_open(&o, &e);
     if (!s) {
-        fail(r, "display", e.kind, e.text, NULL); /* the message says what to do */
+        fail(r, "display", e.kind, e.text, NULL); /* the message contains the remedy */
         return;
     }
     struct buf facts;
@@ -265,7 +264,7 @@ static void check_gpus(struct report *r)
     }
 }
 
-/* The sources of names that rules by element have besides the model's words. */
+/* Checks the source of names that rules by element use in addition to the model's words. */
 static void check_names(struct report *r)
 {
     enum { ANSWER_MS = 1500 };
@@ -304,7 +303,7 @@ static void check_folders(struct report *r)
 
 /* ---- a server ------------------------------------------------------------------------------------ */
 
-/* A few buttons in the dialect that it would be asked in: which space its numbers are in. */
+/* Measures the coordinate space of the endpoint's dialect with CALIBRATE_GIVE_UP buttons. */
 static void check_coordinates(struct report *r, struct vqa *l, json_t *found)
 {
     struct candidate *c = xcalloc(1, sizeof *c);
@@ -348,7 +347,8 @@ static int keep_probe(struct report *r, const struct endpoint *p, json_t *found,
     return rc;
 }
 
-/* The key of a provider, before it is read: opening an endpoint removes it from the environment. */
+/* Checks the key of a provider; call before opening an endpoint, which removes the key from the
+ * environment. */
 static void check_key(struct report *r, const struct endpoint_options *at)
 {
     const char *variable = at->provider->variable, *value = variable ? getenv(variable) : NULL;
@@ -361,7 +361,7 @@ static void check_key(struct report *r, const struct endpoint_options *at)
         add(r, "key", OK, xasprintf("in the environment variable %s", variable), NULL);
 }
 
-/* The settings that an endpoint ended up with.  listed: its model is to come from the server's list. */
+/* Adds the settings of an open endpoint.  listed: the model is to be taken from the server's list. */
 static void add_settings(struct report *r, const struct endpoint *p, bool listed)
 {
     add(r, "address", OK, xstrdup(p->base), NULL);
@@ -374,7 +374,8 @@ static void add_settings(struct report *r, const struct endpoint *p, bool listed
         add(r, "model", OK, xstrdup(listed ? "the only one that it lists" : p->model), NULL);
 }
 
-/* Checks the settings of a provider without a connection: with a model's name no list of models is read. */
+/* Checks the settings of a provider without a connection.  If a model is named, the list of models is not
+ * read. */
 static void check_provider(struct report *r, const struct settings *s)
 {
     struct err e = ERR_INIT;
@@ -413,7 +414,7 @@ static void check_server(struct report *r, const struct settings *s)
     vqa_close(&l);
 }
 
-/* Warns of each feature that this build lacks. */
+/* Warns about each feature that this build lacks. */
 static void check_features(struct report *r)
 {
     for (int i = 0; i < FEATURES; i++) {

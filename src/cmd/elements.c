@@ -1,10 +1,9 @@
-/* elements.c - `holorun elements`: what programs tell about their windows through AT-SPI, which screen
- * readers use: roles, names, states, contents and places.
+/* elements.c - `holorun elements`: prints the accessibility tree (AT-SPI) of visible windows: roles, names,
+ * states, contents and positions.
  *
- * A program that does not answer costs CALL_MS a question; the walk ends at its time
- * limit with what it has, and an alarm ends the process should the library hang.  Elements are names that
- * programs make up: bounded, and without control characters on a terminal.
- */
+ * A request to a program that does not answer times out after CALL_MS; the walk ends at its time limit and
+ * prints its results so far, and an alarm ends the process if the library hangs.  Programs choose the names
+ * of their elements, so names are limited in length and printed without control characters. */
 #include "cmd/commands.h"
 
 #include "atspi/atspi.h"
@@ -23,7 +22,7 @@ enum {
     START_MS = 1000,
     DEPTH = 60,
     ELEMENTS = 5000,
-    TEXT = 4096, /* bytes of a name or a content */
+    TEXT = 4096, /* maximum bytes of a name or a content */
 };
 
 struct settings {
@@ -65,7 +64,7 @@ static const struct {
               {10, "expanded"},  {11, "focusable"}, {12, "focused"}, {20, "pressed"}, {23, "selected"},
               {24, "sensitive"}, {30, "visible"},   {39, "default"}};
 
-/* Valid UTF-8 of at most TEXT bytes; frees text. */
+/* Returns text as valid UTF-8 of at most TEXT bytes; frees text. */
 static json_t *text_of(char *text)
 {
     size_t n = text ? strlen(text) : 0;
@@ -89,7 +88,7 @@ static json_t *box_of(void *object)
     return atspi_extents(spi, object, &r) ? json_pack("[i, i, i, i]", r.x, r.y, r.width, r.height) : NULL;
 }
 
-/* NULL: it does not show, so what is below it does not, either. */
+/* Describes an element.  Returns NULL if it is not visible; then its descendants are not visible either. */
 static json_t *describe(void *object, const char *window, int depth)
 {
     void *set = spi->states(object);
@@ -119,7 +118,7 @@ struct walk {
     json_t *found;
     int64_t start;
     double seconds;
-    bool cut;    /* the time is over, or there are too many */
+    bool cut;    /* the time limit or the maximum number of elements was reached */
     bool silent; /* a program did not answer */
 };
 
@@ -234,7 +233,8 @@ int cmd_elements(int argc, char **argv)
     alarm((unsigned)s.seconds + 5);
     if (!(spi = atspi_load(&e)))
         return options_failed(&e);
-    int messages = dup(2), none = open("/dev/null", O_WRONLY | O_CLOEXEC); /* the library's own */
+    /* suppresses messages of the library */
+    int messages = dup(2), none = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (none >= 0)
         dup2(none, 2);
     spi->set_timeout(CALL_MS, START_MS);
@@ -250,5 +250,5 @@ int cmd_elements(int argc, char **argv)
     }
     print_all(&w, s.json);
     fflush(stdout);
-    _exit(0); /* the library's own end may wait for programs that do not answer */
+    _exit(0); /* the library's exit handlers may wait for programs that do not answer */
 }

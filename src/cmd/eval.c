@@ -1,9 +1,8 @@
-/* eval.c - `holorun eval FILE.jsonl` scores grounding: how often the model points at the right place.
+/* eval.c - `holorun eval FILE.jsonl`: scores grounding, the share of targets that the model locates.
  *
  * Asks one greedy question per item, as `ground` does; the answer is mapped exactly, without rounding to
- * pixels, to the coordinates of the item's box.  Each answer is in the results file before the next
- * question is asked.  The file format and the scoring are in eval/eval.h.
- */
+ * pixels, to the coordinates of the item's box.  Each answer is written to the results file before the next
+ * question is asked.  The file format and the scoring are in eval/eval.h. */
 #include "actions/syntax.h"
 #include "cmd/commands.h"
 
@@ -72,16 +71,16 @@ const struct command eval_command = {
 struct evaluation {
     const struct settings *s;
     struct vqa l;
-    struct assist *assist; /* of the model; NULL: none */
+    struct assist *assist; /* NULL: the model has none */
     struct eval_set set;
     struct eval_results results;
-    struct image image; /* of the current item, reused by the next */
+    struct image image; /* image of the current item, kept for the next one */
     char *image_path;
     int done, hits, shown, broken;
     bool told; /* the totals were printed */
 };
 
-/* ---- which items ------------------------------------------------------------------------------ */
+/* ---- selection of items -------------------------------------------------------------------------------- */
 
 static bool is_wanted(const struct eval_item *item, const char *only)
 {
@@ -100,7 +99,7 @@ static bool is_wanted(const struct eval_item *item, const char *only)
     return false;
 }
 
-/* Removes items that --only and --limit exclude. */
+/* Removes items that --only and --limit exclude.  Returns -1 with e if none is left. */
 static int select_items(struct eval_set *set, const struct settings *s, struct err *e)
 {
     int n = 0;
@@ -118,7 +117,7 @@ static int select_items(struct eval_set *set, const struct settings *s, struct e
     return n ? 0 : err_set(e, ERR_USAGE, "no item is in the group '%s'", s->only);
 }
 
-/* Refuses a set without any box: its boxes are probably under another key. */
+/* Warns about unknown fields, which are only copied to the results. */
 static void tell_unknown(const struct eval_set *set)
 {
     struct buf names;
@@ -151,7 +150,7 @@ static int show_image(struct evaluation *v, const struct eval_item *item, struct
     return 0;
 }
 
-/* Corrects an answer with the model's assist, as `ground` does. */
+/* Corrects an answer with the model's assist, as `ground` does.  Returns -1 with e. */
 static int put_right(struct evaluation *v, const struct eval_item *item, struct eval_answer *a, struct err *e)
 {
     const struct target *t = &item->target;
@@ -170,7 +169,8 @@ static int put_right(struct evaluation *v, const struct eval_item *item, struct 
     return 0;
 }
 
-/* -1 only when the whole evaluation must end. */
+/* Asks about one item.  Returns -1 with e only if the whole evaluation must end; other failures go into
+ * a->error. */
 static int ask_item(struct evaluation *v, const struct eval_item *item, struct eval_answer *a, struct err *e)
 {
     struct sampling greedy = {.temperature = 0, .top_p = 1, .max_tokens = MAX_TOKENS};
@@ -236,7 +236,8 @@ static int ask_all(struct evaluation *v, struct err *e)
     return rc;
 }
 
-/* Time of the newest weight file: a model that was trained further is another model. */
+/* Returns the modification time of the newest weight file: a model that was trained further counts as another
+ * model. */
 static json_t *weights_time(const char *dir)
 {
     long long newest = 0;
@@ -266,7 +267,7 @@ static json_t *head_of(const struct evaluation *v)
                      v->l.dialect->name, "dialect_sha256", v->l.dialect->sha256, "free", v->s->free);
 }
 
-/* NAME-20261121T054500Z.jsonl for a set NAME.jsonl: its length without the time. */
+/* Returns whether name is NAME-20261121T054500Z.jsonl, the results of a set NAME.jsonl (stem NAME). */
 static bool is_results_of(const char *name, const char *stem)
 {
     size_t n = strlen(stem);
@@ -274,7 +275,7 @@ static bool is_results_of(const char *name, const char *stem)
            strspn(name + n + 1, "0123456789") == 8 && name[n + 9] == 'T' && !strcmp(name + n + 16, "Z.jsonl");
 }
 
-/* The newest results of this set; the caller frees it, NULL when there are none. */
+/* Returns the path of the newest results of this set; the caller frees it.  NULL: there are none. */
 static char *newest_results(const char *dir, const char *stem)
 {
     char *newest = NULL;
@@ -291,7 +292,8 @@ static char *newest_results(const char *dir, const char *stem)
     return path;
 }
 
-/* As given, else in the user's state folder: the newest of this set to resume, or a new one. */
+/* Returns the path of the results: that of --results, else in the user's state directory the newest one of
+ * this set to resume, or a new one.  The caller frees it.  NULL with e. */
 static char *results_path(const struct settings *s, const char *set, struct err *e)
 {
     if (s->results)

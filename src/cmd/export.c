@@ -1,4 +1,4 @@
-/* export.c - `holorun export RUN --format F` writes a run in the layout of other tools. */
+/* export.c - `holorun export RUN --format F`: writes a run in the layout of other tools. */
 #include "replay/export.h"
 #include "cli/recorded.h"
 #include "cmd/commands.h"

@@ -1,8 +1,8 @@
-/* ground.c - `holorun ground IMAGE TARGET` finds something in a screenshot.
+/* ground.c - `holorun ground IMAGE TARGET`: finds an element in a screenshot.
  *
- * Prints the point as "x y" in pixels of the image; --overlay writes a copy of the image with a ring at
- * the point.  When the model answers that the element is absent (place.h): "not there", exit code 1.
- */
+ * Prints the point as "x y" in pixels of the image; --overlay writes a copy of the image with a ring at the
+ * point.  If the model answers that the element is absent (place.h), prints "not there"; the exit code is
+ * 1. */
 #include "cmd/commands.h"
 
 #include "actions/place.h"

@@ -1,4 +1,4 @@
-/* host_command.h - what the commands share that another program starts and speaks to over stdin and
+/* host_command.h - shared by the commands that another program starts and controls through stdin and
  * stdout. */
 #ifndef HOLORUN_CMD_HOST_COMMAND_H
 #define HOLORUN_CMD_HOST_COMMAND_H
@@ -8,8 +8,8 @@
 
 typedef int host_serve(struct host *h, const char *version, struct err *e);
 
-/* Reads the options, which are those of a run, and serves until the other program leaves.  Returns the exit
- * code. */
+/* Parses the options, which are those of a run, and serves until the other program disconnects.  Returns the
+ * exit code. */
 int host_command(const struct command *c, host_serve *serve, int argc, char **argv);
 
 #endif

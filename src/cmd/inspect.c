@@ -1,8 +1,8 @@
-/* inspect.c - `holorun inspect MODEL` shows what a model directory holds and what would be refused.
+/* inspect.c - `holorun inspect MODEL`: shows the contents of a model directory and the reasons why it would
+ * be rejected.
  *
- * Collects everything in one JSON object and prints it as it is or as tables.  Reads headers only, no
- * weights.  A directory that cannot be run is shown as far as it can be read.
- */
+ * Collects everything in one JSON object and prints the object itself or tables.  Reads headers only, no
+ * weights.  An invalid directory is shown as far as it can be read. */
 #include "cmd/commands.h"
 
 #include "base/buf.h"
@@ -125,7 +125,7 @@ static void put_vision(json_t *o, const struct model_config *c)
                         json_sprintf("%g %g %g", (double)c->std[0], (double)c->std[1], (double)c->std[2]));
 }
 
-/* "layers.12.norm" -> "layers.*.norm" */
+/* Replaces layer numbers by "*": "layers.12.norm" becomes "layers.*.norm". */
 static void group_name(const char *name, char out[256])
 {
     size_t n = 0;
@@ -149,7 +149,7 @@ static void add_to(json_t *o, const char *key, json_int_t n)
     json_object_set_new(o, key, json_integer(json_integer_value(json_object_get(o, key)) + n));
 }
 
-/* One entry for all tensors whose names differ in the layer number only. */
+/* Adds a tensor to the entry of all tensors whose names differ only in the layer number. */
 static void put_tensor(json_t *groups, const struct lm_config *c, const struct st_tensor *t)
 {
     char name[256], shape[128];

@@ -1,9 +1,8 @@
-/* license.c - `holorun license` says under which terms what is here may be used.
+/* license.c - `holorun license`: prints the licences of the program, its libraries and a model.
  *
- * Libraries are linked when the program starts and come from the system; what is said of them here is a
- * summary of their own files.  Of a model only what its files state is said: where they state nothing,
- * neither does this.
- */
+ * Libraries are linked when the program starts and belong to the system; their entries summarize their own
+ * copyright files.  For a model only the statements of its files are printed; if a file states nothing, no
+ * licence is assumed. */
 #include "cmd/commands.h"
 
 #include "base/feature.h"
@@ -39,7 +38,7 @@ const struct command license_command = {
     .run = cmd_license,
 };
 
-/* As their own copyright files say, in SPDX's names. */
+/* from their own copyright files, as SPDX identifiers */
 static const struct part {
     const char *name, *licence;
 } libraries[] = {
@@ -73,14 +72,14 @@ static const struct part {
      "GPL-2.0-or-later: who passes on this program with it passes on the whole under the GPL"},
 };
 
-/* What the build puts into the program. */
+/* files that the build embeds into the program */
 static const struct part embedded[] = {
     {"prompts/", NONE_CHOSEN},
     {"rules, report pages, styles", NONE_CHOSEN},
     {"assets/calibrate/glyphs.png", NONE_CHOSEN},
 };
 
-/* Returns whether a library is part of this build: false for those of a feature that it lacks. */
+/* Returns whether a library is part of this build; false for libraries of a feature that it lacks. */
 static bool is_linked(const char *library)
 {
     for (int i = 0; i < FEATURES; i++)
@@ -99,7 +98,7 @@ static json_t *list_of(const struct part *parts, size_t n)
     return list;
 }
 
-/* The licence that a file states; null: none. */
+/* Returns a file's name and the licence that it states; null: none. */
 static json_t *of_file(const char *dir, const char *name)
 {
     char *path = xasprintf("%s/%s", dir, name), *head = xmalloc(LICENCE_HEAD, 1), text[LICENCE_TEXT];

@@ -1,6 +1,5 @@
-/* mcp.c - `holorun mcp` is a server of the Model Context Protocol on stdin and stdout (host/mcp.h);
- * `holorun mcp install HOST` tells a host program to start it (host/install.h).
- */
+/* mcp.c - `holorun mcp`: a server of the Model Context Protocol on stdin and stdout (host/mcp.h); `holorun
+ * mcp install HOST` configures a host program to start it (host/install.h). */
 #include "cmd/host_command.h"
 
 #include "cli/version.h"
@@ -59,8 +58,7 @@ const struct command mcp_command = {
     .run = cmd_mcp,
 };
 
-/* ---- install
- * --------------------------------------------------------------------------------------------- */
+/* ---- install ------------------------------------------------------------------------------------------- */
 
 struct install_settings {
     bool write;
@@ -122,7 +120,7 @@ static int cmd_install(int argc, char **argv)
 int host_command(const struct command *c, host_serve *serve, int argc, char **argv)
 {
     struct err e = ERR_INIT, unguarded = ERR_INIT;
-    struct job shell; /* its settings are those of every run */
+    struct job shell; /* only for its settings, which apply to every run */
     job_begin(&shell, version_build(), argc, argv);
     int n = options_parse(c, &shell.s, argc, argv, &e), code = 0;
     if (n > 0)
@@ -139,7 +137,7 @@ int host_command(const struct command *c, host_serve *serve, int argc, char **ar
                 "see 'holorun %s --help'; Ctrl-D ends it\n",
                 c->name, c->name);
     struct host *h = NULL;
-    code = place_settle(&shell.s, &shell.desk, &e); /* this and the guard: before there are threads */
+    code = place_settle(&shell.s, &shell.desk, &e); /* this and the guard must precede the first thread */
     if (code == 0 && !shell.s.dry_run && screen_guard(&unguarded))
         warn("%s", unguarded.text);
     screen_install_signals();

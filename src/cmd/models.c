@@ -1,10 +1,9 @@
-/* models.c - `holorun models` lists the models that are known: what they are for, what they take, and about
- * how long a step would be here.
+/* models.c - `holorun models`: lists the known models with their purpose, size and estimated time of a step
+ * on this machine.
  *
- * A step reads one screenshot and some text and writes 100 tokens.  Its time is arithmetic over the measured
- * rate of products plus bytes over the measured memory bandwidth: what `plan` says of a directory, for models
- * that are not here yet.
- */
+ * A step reads one screenshot and TEXT_TOKENS tokens of text and generates REPLY_TOKENS tokens.  Its time is
+ * the arithmetic divided by the measured rate of products, plus the bytes divided by the measured memory
+ * bandwidth: an estimate as by `plan`, for models that have not been downloaded. */
 #include "cmd/commands.h"
 
 #include "base/bar.h"

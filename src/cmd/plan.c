@@ -1,12 +1,11 @@
-/* plan.c - `holorun plan MODEL` says what a model needs, what fits, and how fast it could be.
+/* plan.c - `holorun plan MODEL`: computes a model's memory needs, what fits, and limits of its speed.
  *
- * Memory is counted by setting the model up on a backend that only counts (capacity/plan.h); no weight
- * is read. Speed limits divide the cost of the work (capacity/cost.h) by the machine's arithmetic and
- * memory bandwidth, measured in a quarter of a second or given on the command line.  Nothing can be
- * faster than these limits.
+ * Memory is counted by setting the model up on a backend that only counts (capacity/plan.h); no weight is
+ * read.  Speed limits divide the cost of the work (capacity/cost.h) by the machine's arithmetic and memory
+ * bandwidth, measured in a quarter of a second or given on the command line.  Nothing can be faster than
+ * these limits.
  *
- * Everything is collected in one JSON object, which is printed as it is or as tables.
- */
+ * All results are collected in one JSON object, which is printed itself or as tables. */
 #include "cmd/commands.h"
 
 #include "base/pool.h"
@@ -23,7 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CONTEXT = 12288, CHUNK = 512, WORDS = 64 /* of a step beside its screenshot */ };
+enum { CONTEXT = 12288, CHUNK = 512, WORDS = 64 /* tokens of a step in addition to its screenshot */ };
 
 static const struct option_spec options[] = {
     {"model", 'm', OPTION_TEXT, offsetof(struct plan_settings, model), "DIR", 0, 4096, NULL,
@@ -136,7 +135,7 @@ static void put_memory(const struct planning *g)
     json_object_set_new(g->root, "session", session);
 }
 
-/* State memory: as given, or all that the engine leaves. */
+/* Adds the state memory: the given limit, or all memory that the engine leaves free. */
 static void put_states(struct planning *g, size_t room)
 {
     const struct plan *p = &g->p;
@@ -179,7 +178,8 @@ static void put_fit(struct planning *g)
     if (g->set->gpu && plan_own(p, 0, 0) > g->usable)
         note(g, "the weights alone need %.2f GiB of the %.2f GiB that may be used; no session fits",
              planning_gib(plan_own(p, 0, 0)), planning_gib(g->usable));
-    bool mapped = p->weights.mapped > p->parts[PLAN_EMBEDDINGS].mapped; /* those of GGUF always are */
+    /* embeddings of GGUF files are always mapped */
+    bool mapped = p->weights.mapped > p->parts[PLAN_EMBEDDINGS].mapped;
     if (mapped && g->set->weights_in == WEIGHTS_IN_AUTO)
         note(g, "the weights stay in their files: copied into memory they would not leave a quarter of it");
     if (p->streamed)
@@ -208,7 +208,7 @@ static double decode_bytes(const struct planning *g, int sessions)
                           g->context);
 }
 
-/* Seconds of one step: a screenshot encoded and read, a reply generated. */
+/* Returns the seconds of one step: encoding and prefilling a screenshot, generating a reply. */
 static double step_time(const struct planning *g, json_t *o)
 {
     struct tile_grid grid = preprocess_grid(&g->c, g->screen_w, g->screen_h);
@@ -263,7 +263,7 @@ static void put_prediction(json_t *list, const struct roofline_row *r)
     json_array_append_new(list, row);
 }
 
-/* The rows of the fleet benchmark. */
+/* Adds the rows of the fleet benchmark. */
 static void put_predictions(struct planning *g)
 {
     enum { WIDE = 2048, HIGH = 1536, HISTORY = 2048, REPLY = 100, FORCED = 35, MANY = 100, SOME = 16 };
@@ -352,7 +352,7 @@ static int make(struct planning *g, struct err *e)
     return 0;
 }
 
-/* What no engine would do. */
+/* Rejects combinations that no engine supports.  Returns -1 with e. */
 static int check_activations(const struct plan_settings *set, struct err *e)
 {
     if (set->activations == ACTIVATIONS_INT8 && set->gpu)
@@ -368,7 +368,7 @@ static int check_activations(const struct plan_settings *set, struct err *e)
     return set->gpu ? 0 : err_set(e, ERR_USAGE, "activations in fp8 are for a GPU: name it with --gpu");
 }
 
-/* The card by its name, or a size. */
+/* Parses --gpu: the name of a GPU, or a size.  Returns -1 with e. */
 static int read_gpu(struct plan_settings *set, struct err *e)
 {
     if (!set->gpu_words)

@@ -1,4 +1,4 @@
-/* plan.h - what cmd/plan.c collects and cmd/plan_print.c prints. */
+/* plan.h - data that cmd/plan.c collects and cmd/plan_print.c prints. */
 #ifndef HOLORUN_CMD_PLAN_H
 #define HOLORUN_CMD_PLAN_H
 
@@ -12,7 +12,7 @@
 struct plan_settings {
     const char *model, *screen, *gpu_words;
     size_t gpu, memory, state_memory;
-    const struct roofline_card *card; /* that --gpu names, or NULL */
+    const struct roofline_card *card; /* the GPU that --gpu names, or NULL */
     int weights_in, weights, tower, activations, state, kv, sessions, context, generated, threads;
     double bandwidth, flops;
     bool json;
@@ -23,12 +23,13 @@ struct planning {
     char *dir;
     struct model_config c;
     struct plan p;
-    size_t memory, usable; /* of the machine, and what may be used */
-    size_t files;          /* pages of the program and its libraries */
+    /* memory: of the machine or the GPU, in bytes; usable: the part of it that may be used */
+    size_t memory, usable;
+    size_t files; /* bytes of the pages of the program and its libraries */
     int screen_w, screen_h;
     int64_t context;
-    double bandwidth, flops; /* per second; 0: not known */
-    json_t *root;            /* everything that is known, in bytes */
+    double bandwidth, flops; /* bytes and flop per second; 0: unknown */
+    json_t *root;            /* all results, in bytes */
 };
 
 static inline double planning_gib(size_t bytes)
@@ -36,6 +37,6 @@ static inline double planning_gib(size_t bytes)
     return (double)bytes / (1 << 30);
 }
 
-void planning_print(const struct planning *g); /* as tables, on stdout */
+void planning_print(const struct planning *g); /* prints the results as tables on stdout */
 
 #endif

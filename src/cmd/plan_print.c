@@ -1,7 +1,6 @@
-/* plan_print.c - prints the plan of `holorun plan` as tables; see cmd/plan.h.
+/* plan_print.c - prints the results of `holorun plan` as tables; see cmd/plan.h.
  *
- * Verdict, notes and speeds come from the JSON object; nothing is computed here.
- */
+ * Verdict, notes and speeds are taken from the JSON object, not computed here. */
 #include "cmd/plan.h"
 
 #include <stdio.h>
@@ -99,7 +98,7 @@ static void print_notes(const struct planning *g)
     json_array_foreach(json_object_get(g->root, "notes"), i, v) printf("  %s\n", json_string_value(v));
 }
 
-/* The verdict, why, and what would fit. */
+/* Prints the verdict, its reasons, and what would fit. */
 static void print_fit(const struct planning *g)
 {
     int n = g->set->sessions, most = g->c.lm.max_tokens;
@@ -108,7 +107,7 @@ static void print_fit(const struct planning *g)
     bool fits = json_is_true(json_object_get(g->root, "fits"));
     printf("\n%s: %d session%s of %lld tokens\n", fits ? "fits" : "does not fit", n, n == 1 ? "" : "s",
            (long long)g->context);
-    if (!fits) /* the reasons, right after the verdict */
+    if (!fits) /* print the reasons directly after the verdict */
         print_notes(g);
     printf("  %.2f GiB needed, %.2f GiB may be used (%s %.2f GiB, of which a %s is left to %s)\n",
            planning_gib((size_t)json_integer_value(json_object_get(g->root, "in_use_own"))),
@@ -183,7 +182,7 @@ static void print_limits(const struct planning *g)
                rate(o, "screen_tiles") > 1 ? "s" : "", (int)rate(o, "screen_tokens"), s->generated);
 }
 
-/* Each with its parts, whose sum it is. */
+/* Prints each prediction with its parts, whose sum it is. */
 static void print_predictions(const struct planning *g)
 {
     size_t i;

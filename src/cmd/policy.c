@@ -1,6 +1,5 @@
-/* policy.c - `holorun policy` prints the rules in force, checks a policy file, and explains which rule
- * an action meets.
- */
+/* policy.c - `holorun policy`: prints the rules in force, checks a policy file, and explains which rule
+ * applies to an action. */
 #include "cmd/commands.h"
 
 #include "actions/dialect.h"
@@ -87,7 +86,7 @@ const struct command policy_command = {
     .run = cmd_policy,
 };
 
-/* The built-in dialects whose replies describe what they click, or the others. */
+/* Returns the built-in dialects whose replies describe the elements that they click, or the others. */
 static json_t *list_dialects(bool describing)
 {
     json_t *list = json_array();
@@ -108,7 +107,7 @@ static void put_dialects(struct buf *b, bool describing)
     json_decref(list);
 }
 
-/* How much rules by element can see. */
+/* Prints which information rules by element have. */
 static void print_sight(struct buf *b)
 {
     buf_puts(b, "rules by element see what the model says about its target, in the dialects ");

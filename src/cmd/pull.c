@@ -1,4 +1,4 @@
-/* pull.c - `holorun pull` fetches a model from the hub. */
+/* pull.c - `holorun pull`: downloads a model from the hub. */
 #include "cmd/commands.h"
 
 #include "base/json.h"
@@ -65,7 +65,7 @@ static void print_json(const struct hub *h, const char *repo, const char *folder
     json_decref(o);
 }
 
-/* "2.21 GB", "11.0 MB" */
+/* Writes a size such as "2.21 GB" or "11.0 MB". */
 static const char *size_text(uint64_t bytes, char out[32])
 {
     if (bytes >= 1000000000)

@@ -1,9 +1,8 @@
 /* cmd/qa.c - `holorun qa SUITE.yaml`: runs a suite of tests on private desktops.
  *
- *   qa/suite/suite.h     reads the suite and selects tests
- *   qa/run/workers.h     runs them: desk, agent, checks
- *   qa/report/report.h   writes the reports into a folder
- */
+ *     qa/suite/suite.h      reads the suite and selects tests
+ *     qa/run/workers.h      runs them: desk, agent, checks
+ *     qa/report/report.h    writes the reports into a directory */
 #include "cmd/commands.h"
 
 #include "base/clock.h"
@@ -24,10 +23,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { SUITE_SECONDS = 600, OUTPUT_BYTES = 16 << 10 }; /* of the suite's setup and teardown */
+enum { SUITE_SECONDS = 600, OUTPUT_BYTES = 16 << 10 }; /* limits for the suite's setup and teardown */
 
 struct qa_settings {
-    struct run_settings run; /* first, so that options of `run` fit */
+    struct run_settings run; /* must be first: options of `run` use its offsets */
     const char *only[OPTION_LIST_MAX + 1], *shard, *shard_times, *rerun_failed, *out, *junit, *tap, *html,
         *confirm;
     int jobs, retries, attempts;
@@ -139,10 +138,10 @@ struct qa {
     struct suite_run run;
     struct results results;
     struct reports reports;
-    struct results_file earlier; /* of --resume-shard */
+    struct results_file earlier; /* results that --resume-shard continues */
     struct progress *progress;
-    struct running_own *running; /* its entry among the running ones, for `holorun stop`; or NULL */
-    struct dialect *dialect;     /* of the judge */
+    struct running_own *running; /* entry in the registry of runs, for `holorun stop`; or NULL */
+    struct dialect *dialect;     /* dialect of the judge */
     struct judge_model judge;
 };
 
@@ -162,7 +161,7 @@ static int select_tests(struct qa *q, struct err *e)
     return 0;
 }
 
-/* Whether a test is played by a model, not by a recording. */
+/* Returns whether a selected test needs a model, not only a recording; true for an empty suite. */
 static bool needs_model(const struct suite *s)
 {
     bool any = s->n == 0;
@@ -171,14 +170,14 @@ static bool needs_model(const struct suite *s)
     return any;
 }
 
-/* A conversation with the endpoint, for a judge's question. */
+/* Returns a conversation with the endpoint, for a judge's question. */
 static struct llm *remote_partner(void *arg, struct err *e)
 {
     const struct qa *q = arg;
     return llm_remote(q->model.endpoint, q->dialect, q->s.run.seed ? q->s.run.seed : 1, NULL);
 }
 
-/* Those of a trainer, while no test runs. */
+/* Loads the weights of a trainer, while no test runs.  Returns -1 with e. */
 static int reload_model(void *arg, const char *dir, struct err *e)
 {
     struct qa *q = arg;
@@ -216,7 +215,7 @@ static int open_model(struct qa *q, struct err *e)
     return 0;
 }
 
-/* One warning for all tests, where `run` warns of its own screen. */
+/* Warns once for all tests about screen sizes, as `run` does about its own screen. */
 static void warn_of_screen_sizes(const struct qa *q)
 {
     const struct dialect *d = q->dialect;
@@ -253,7 +252,7 @@ static void describe(struct qa *q)
     clock_iso(r->started);
 }
 
-/* --resume-shard.  Returns how many tests are left. */
+/* Takes over the results that --resume-shard continues.  Returns the number of remaining tests, -1 with e. */
 static int resume(struct qa *q, struct err *e)
 {
     int kept = q->earlier.json ? results_resume(&q->results, &q->earlier, e) : 0;
@@ -267,7 +266,7 @@ static void save_progress(void *arg, const struct results *r)
     reports_save_progress(arg, r);
 }
 
-/* Shows the output of the suite's setup, and masks secrets in it and in the error. */
+/* Prints the output of the suite's setup, and masks secrets in the output and in the error. */
 static void setup_failed(const struct qa *q, const struct buf *output, struct err *e)
 {
     char *why = secret_store_mask(q->secret_store, e->text);
@@ -281,7 +280,7 @@ static void setup_failed(const struct qa *q, const struct buf *output, struct er
     free(why);
 }
 
-/* The suite's setup and teardown run once, without a display; what setup starts stays until the end. */
+/* Runs the tests between the suite's setup and teardown, whose programs have no display and run on. */
 static int run_tests(struct qa *q, struct err *e)
 {
     const struct desk_options no_display = {.dir = q->suite->dir, .env = q->suite->env};
@@ -318,7 +317,7 @@ static int run_tests(struct qa *q, struct err *e)
     return rc;
 }
 
-/* No test could run: the reports list all of them with the reason. */
+/* Writes reports that list all tests with the reason why none could run.  Returns -1. */
 static int abort_suite(struct qa *q, const struct err *why)
 {
     results_abort(&q->results, why);
@@ -351,7 +350,7 @@ static struct report_paths copies_of(const struct qa_settings *s)
                                   [REPORT_HTML] = s->html}};
 }
 
-/* --check: all mistakes at once.  Returns the exit code. */
+/* Prints all mistakes of the suite (--check).  Returns the exit code. */
 static int check_suite(struct qa *q, const char *path)
 {
     json_t *faults = json_object();
@@ -365,7 +364,7 @@ static int check_suite(struct qa *q, const char *path)
     return n ? ERR_USAGE : 0;
 }
 
-/* The first mistake of --fake is told. */
+/* Checks --fake and reports the first mistake.  Returns -1 with e. */
 static int check_fake(const struct qa *q, struct err *e)
 {
     json_t *faults = json_object();
@@ -442,7 +441,7 @@ static void close_all(struct qa *q)
     free(q->run.argv);
 }
 
-/* A copy of the command line for the records; parsing reorders argv. */
+/* Copies the command line for the records, because parsing reorders argv. */
 static void copy_arguments(struct suite_run *c, int argc, char **argv)
 {
     c->argc = argc;
@@ -451,7 +450,8 @@ static void copy_arguments(struct suite_run *c, int argc, char **argv)
         c->argv[i] = xstrdup(argv[i]);
 }
 
-/* The results of a job that was cut off; none yet is fine, so that the first start takes the same option. */
+/* Reads the results of a job that was interrupted.  A missing file is accepted, so that the first start of
+ * the job can use the same option.  Returns -1 with e. */
 static int read_earlier(struct qa *q, struct err *e)
 {
     if (!q->s.out)

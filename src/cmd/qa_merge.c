@@ -1,9 +1,8 @@
-/* cmd/qa_merge.c - `holorun qa merge [OPTION...] RESULTS...`: one report of many shards.
+/* cmd/qa_merge.c - `holorun qa merge [OPTION...] RESULTS...`: one report of several shards.
  *
- *   qa/report/read.h     reads each results.json
- *   qa/report/merge.h    makes one list of them, with what is missing
- *   qa/report/report.h   writes the reports
- */
+ *     qa/report/read.h      reads each results.json
+ *     qa/report/merge.h     merges them into one list and finds missing results
+ *     qa/report/report.h    writes the reports */
 #include "cmd/commands.h"
 
 #include "cli/version.h"
@@ -53,7 +52,8 @@ struct merging {
     struct reports reports;
 };
 
-/* Files that cannot be read are faults of the whole: a report of the others is still worth having. */
+/* Reads the results.  Unreadable files become faults of the merged results, because a report of the others is
+ * still useful.  Returns -1 with e if none can be read. */
 static int read_files(struct merging *g, char **paths, int n, struct err *e)
 {
     g->files = xcalloc((unsigned long)n, sizeof *g->files);

@@ -1,4 +1,5 @@
-/* record.c - `holorun record`: what a person does becomes a script, or a test; see record/recorder.h. */
+/* record.c - `holorun record`: records a session on a display as a script or a test; see
+ * record/recorder.h. */
 #include "cmd/commands.h"
 
 #include "base/clock.h"
@@ -68,7 +69,7 @@ struct names {
     char *suite, *recording; /* suite NULL: none */
 };
 
-/* save.yaml has its recording in save.jsonl. */
+/* Returns the names of the output files; save.yaml has its recording in save.jsonl. */
 static struct names names_of(const struct settings *s)
 {
     const char *out = s->out    ? s->out

@@ -1,9 +1,8 @@
-/* replay.c - `holorun replay RUN --verify` feeds the recorded screenshots to the model again and
- * compares the result.
+/* replay.c - `holorun replay RUN --verify`: feeds the recorded screenshots to the model again and compares
+ * the result.
  *
- * The recorded settings decide how the model computes (instruction set, storage types), unless others
- * are given here.
- */
+ * The recorded settings determine how the model computes (instruction set, storage types), unless the command
+ * line overrides them. */
 #include "cmd/commands.h"
 
 #include "checkpoint/find.h"
@@ -118,7 +117,8 @@ static int open_dialect(struct job *j, struct err *e)
     return 0;
 }
 
-/* Compares every byte of the weights if the run recorded their hash, else what engine_hash covers. */
+/* Compares every byte of the weights if the run recorded their hash, else the parts that engine_hash()
+ * covers.  Returns -1 with e. */
 static int compare_model(struct job *j, struct err *e)
 {
     const json_t *then = of_run(j, "model");
@@ -259,8 +259,8 @@ static bool is_processor(const char *isa)
     return !strcmp(isa, "ref") || !strncmp(isa, "avx", 3);
 }
 
-/* The recorded settings with the values that were in effect: the model's directory, the device, and on a
- * CPU the instruction set. */
+/* Returns the recorded settings with the values that were in effect: the model's directory, the device, and
+ * on a CPU the instruction set. */
 static json_t *settings_of(const json_t *run)
 {
     const json_t *model = json_object_get(run, "model");
@@ -275,7 +275,8 @@ static json_t *settings_of(const json_t *run)
     return settings;
 }
 
-/* The command line names the run, and the run has the settings: the command line is parsed twice. */
+/* Parses the command line twice: it names the run, and the run has the settings.  Returns the result of
+ * options_parse(). */
 static int read_words(struct job *j, struct recorded_line *l, int argc, char **argv, struct err *e)
 {
     static const char *const taken[] = {"model",        "device",    "isa",           "weights",
@@ -293,7 +294,7 @@ static int read_words(struct job *j, struct recorded_line *l, int argc, char **a
     if (n < 0)
         return n;
     json_t *settings = settings_of(j->record.run);
-    j->s = (struct replay_settings){0}; /* else lists would be appended to twice */
+    j->s = (struct replay_settings){0}; /* lists would be appended to twice otherwise */
     recorded_line(l, settings, options, taken, argc, argv);
     json_decref(settings);
     return options_parse(&replay_command, &j->s, l->argc, l->argv, e);

@@ -18,7 +18,7 @@ struct replay_settings {
     double threshold, speed, settle_min, settle_quiet, settle_max, key_delay, keymap_settle, confirm_timeout;
 };
 
-/* Performs the recorded actions; prints the outcome.  The exit code. */
+/* Performs the recorded actions and prints the outcome.  Returns the exit code. */
 int replay_actions(const struct replay_settings *s, const struct record *r);
 
 #endif

@@ -1,8 +1,7 @@
-/* replay_actions.c - `holorun replay RUN --actions` performs the recorded actions without a model.
+/* replay_actions.c - `holorun replay RUN --actions`: performs the recorded actions without a model.
  *
- * It writes a run directory of its own, whose report shows both runs side by side, with a picture of
- * what differs when the screen differed.
- */
+ * It writes its own run directory, whose report shows both runs side by side, with an image of the
+ * differences if the screen differed. */
 #include "cmd/replay.h"
 
 #include "base/clock.h"
@@ -113,7 +112,7 @@ static int open_all(struct acting *a, struct err *e)
     return write_run_json(a, "running", -1, e);
 }
 
-/* Both runs side by side. */
+/* Writes a report that shows both runs side by side. */
 static void write_report(struct acting *a)
 {
     struct run_diff d;
@@ -205,7 +204,7 @@ int replay_actions(const struct replay_settings *s, const struct record *r)
     struct acting a = {.s = s, .record = r};
     clock_iso(a.started);
     progress_open(&a.progress, stderr, s->quiet, false);
-    displays_authorize(s->display); /* this and the guard: before there are threads */
+    displays_authorize(s->display); /* this and the guard must precede the first thread */
     if (!s->dry_run && screen_guard(&unguarded))
         warn("%s", unguarded.text);
     screen_install_signals();

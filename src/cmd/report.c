@@ -1,4 +1,4 @@
-/* report.c - `holorun report` writes the page of a run again. */
+/* report.c - `holorun report`: writes the report of a run again. */
 #include "trace/report.h"
 #include "cli/recorded.h"
 #include "cmd/commands.h"

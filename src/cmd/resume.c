@@ -1,8 +1,7 @@
-/* resume.c - `holorun resume [RUN]` continues an interrupted run.
+/* resume.c - `holorun resume [RUN]`: continues an interrupted run.
  *
- * Its record gives the settings (recorded.h), the task and the conversation (replay/interrupted.h); then
- * it is a run like any other (run/job.h).
- */
+ * The record gives the settings (recorded.h), the task and the conversation (replay/interrupted.h); the rest
+ * is the same as for any run (run/job.h). */
 #include "cmd/commands.h"
 
 #include "cli/recorded.h"
@@ -42,8 +41,8 @@ static const char *const taken[] = {
     NULL};
 /* clang-format on */
 
-/* The recorded settings become words in front of those that were typed.  The command line is parsed
- * twice: first to learn which run it names. */
+/* Puts the recorded settings before the words of the command line.  The command line is parsed twice: the
+ * first time only to find the run's name.  Returns the result of options_parse(). */
 static int read_interrupted(struct job *j, struct recorded_line *l, int argc, char **argv, struct err *e)
 {
     const char *name;
@@ -59,7 +58,8 @@ static int read_interrupted(struct job *j, struct recorded_line *l, int argc, ch
     return options_parse(&resume_command, &j->s, l->argc, l->argv, e);
 }
 
-/* A dialect that was chosen now is checked with the other settings. */
+/* Checks the recorded dialect.  A dialect that the command line names is checked with the other settings.
+ * Returns -1 with e. */
 static int check_dialect(const struct job *j, struct err *e)
 {
     const char *then = field_text(json_object_get(j->record.run, "settings"), "dialect");
@@ -71,8 +71,8 @@ static int check_dialect(const struct job *j, struct err *e)
     return d ? 0 : -1;
 }
 
-/* Rules are never taken from a run directory, which may come from anywhere: the rules in force must be
- * the recorded ones, unless --policy chooses others. */
+/* Checks that the rules in force are the recorded ones, unless --policy selects others.  Rules are never read
+ * from a run directory, which may come from anywhere.  Returns -1 with e. */
 static int same_rules(struct job *j, struct err *e)
 {
     const json_t *then = json_object_get(j->record.run, "policy");
@@ -88,14 +88,14 @@ static int same_rules(struct job *j, struct err *e)
                           field_text(then, "name"));
 }
 
-/* A run whose replies came from a file does not silently continue with a model. */
+/* Prevents that a run whose replies came from a file silently continues with a model.  Returns -1 with e. */
 static int same_llm(const struct job *j, struct err *e)
 {
     const json_t *then = json_object_get(j->record.run, "settings");
     const char *url = field_text(json_object_get(j->record.run, "model"), "base_url");
     url = *url ? url : field_text(then, "base-url");
     if (*url && !ENDPOINT_GIVEN(j->s) &&
-        !j->s.fake) /* a record may come from anywhere, and must not choose who gets a key */
+        !j->s.fake) /* a record may come from anywhere, and must not choose a server that gets a key */
         return err_set(e, ERR_USAGE,
                        "that run asked the model at %.200s: give --base-url and --key, or --provider, again",
                        url);

@@ -47,7 +47,8 @@ const struct command step_command = {
     .run = cmd_step,
 };
 
-/* step: how steps are shown unless the command line says so. */
+/* Runs a task.  step: display of steps unless the command line sets another, or NULL.  Returns the exit
+ * code. */
 static int run_or_step(const struct command *command, const char *step, int argc, char **argv)
 {
     struct err e = ERR_INIT;

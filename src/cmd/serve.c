@@ -1,9 +1,7 @@
-/* serve.c - `holorun serve` answers others' clients with the model of this process: Chat Completions over
- * HTTP.
+/* serve.c - `holorun serve`: serves the model of this process to clients: Chat Completions over HTTP.
  *
- * The address goes to stdout once it can be asked; everything else to stderr.  SIGTERM and SIGINT let the
- * requests that run end first; a second one cuts them off.
- */
+ * The address goes to stdout once the server accepts requests; everything else goes to stderr.  SIGTERM and
+ * SIGINT let running requests finish first; a second signal aborts them. */
 #include "cmd/commands.h"
 
 #include "base/feature.h"
@@ -88,9 +86,10 @@ const struct command serve_command = {
     options,
     cmd_serve};
 
-/* ---- what is served ------------------------------------------------------------------------------------ */
+/* ---- the service --------------------------------------------------------------------------------------- */
 
-/* A quarter of the memory that is there: idle conversations must not crowd out those that run. */
+/* Returns the limit of idle conversations in bytes: a quarter of the machine's memory, so that they do not
+ * displace running ones; 0 if --state-memory is given. */
 static size_t state_bound(const struct settings *s)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -112,7 +111,8 @@ static int open_service(struct service *v, const struct settings *s, const struc
 
 /* ---- signals ------------------------------------------------------------------------------------------- */
 
-/* Blocked before the first thread is made, so that every thread blocks them, and taken by sigwait. */
+/* Blocks the signals; call before the first thread, so that every thread inherits the mask and sigwait()
+ * receives them. */
 static sigset_t block_signals(void)
 {
     sigset_t set;
@@ -125,7 +125,7 @@ static sigset_t block_signals(void)
     return set;
 }
 
-struct second { /* the signal that hurries the end */
+struct second { /* the second signal, which aborts the running requests */
     sigset_t set;
     volatile int came;
 };
@@ -139,7 +139,7 @@ static void *await_second(void *arg)
     return NULL;
 }
 
-/* Returns the exit code. */
+/* Serves until a signal arrives, then drains the server.  Returns the exit code. */
 static int serve_until_signal(struct server *v, const sigset_t *set, double drain)
 {
     struct second second = {.set = *set};
@@ -152,7 +152,7 @@ static int serve_until_signal(struct server *v, const sigset_t *set, double drai
     if (cut)
         warn("%d requests were cut off", cut);
     if (waits && !flag_up(&second.came))
-        kill(getpid(), SIGTERM); /* blocked everywhere: the waiter takes it */
+        kill(getpid(), SIGTERM); /* blocked in every thread: the waiting thread receives it */
     if (waits)
         pthread_join(waiter, NULL);
     return cut ? ERR_STOPPED : 0;

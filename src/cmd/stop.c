@@ -1,4 +1,4 @@
-/* stop.c - `holorun stop` ends runs of this user in other processes. */
+/* stop.c - `holorun stop`: ends runs of this user in other processes. */
 #include "cmd/commands.h"
 
 #include "run/running.h"
@@ -42,7 +42,7 @@ const struct command stop_command = {
     .run = cmd_stop,
 };
 
-/* "4711", "4711.3" */
+/* Writes the number of a run, such as "4711" or "4711.3". */
 static const char *number_of(const struct running *r, char out[32])
 {
     snprintf(out, 32, r->session ? "%d.%d" : "%d", (int)r->pid, r->session);
@@ -62,7 +62,8 @@ static bool named(const struct running *r, const char *name)
              (strlen(last) == n && !strncmp(name, last, n))));
 }
 
-/* One entry per process; a process without an entry of its own is represented by its first session. */
+/* Copies one entry per process; a process without its own entry is represented by its first session.  Returns
+ * their number. */
 static int whole(const struct running *runs, int n, struct running *out)
 {
     int k = 0;
@@ -81,8 +82,8 @@ static int several(int n, struct err *e)
                    "%d runs are under way: name one by process, display or run directory, or --all", n);
 }
 
-/* The run that drives a display, as its server says: another spelling of the display, or a run with another
- * runtime folder.  1, 0 or -1. */
+/* Finds the run that controls a display by asking its server, for another spelling of the display or a run
+ * with another runtime directory.  Returns 1, 0 if there is none, or -1 with e. */
 static int ask_server(const char *display, const struct running *runs, int n, struct running *out,
                       struct err *e)
 {
@@ -102,7 +103,7 @@ static int ask_server(const char *display, const struct running *runs, int n, st
     return 1;
 }
 
-/* Fills out with the runs that are meant; returns how many. */
+/* Fills out with the selected runs; returns their number, or -1 with e. */
 static int choose(const struct running *runs, int n, const struct settings *s, const char *name,
                   struct running *out, struct err *e)
 {
@@ -116,7 +117,7 @@ static int choose(const struct running *runs, int n, const struct settings *s, c
         return err_set(e, ERR_FAILED, "nothing is running");
     if (!name)
         return processes == 1 ? 1 : several(processes, e);
-    for (int i = 0; i < processes && !k; i++) /* a process, whether it has a line of its own or not */
+    for (int i = 0; i < processes && !k; i++) /* matches processes with or without their own entry */
         if (!strcmp(name, number_of(&out[i], number)))
             out[k++] = out[i];
     bool found = k > 0;
@@ -153,7 +154,7 @@ static json_t *run_json(const struct running *r, const struct stopping *s)
     return all;
 }
 
-/* runs, or what became of them. */
+/* Prints runs, or the results of stopping them. */
 static void print_json(const struct running *runs, const struct stopping *stopped, int n, int code)
 {
     json_t *all = json_pack("{s:i}", "exit", code), *list = json_array();

@@ -1,14 +1,14 @@
-/* topics.h - pages of `holorun help` about tables that the program itself uses. */
+/* topics.h - pages of `holorun help` that are generated from the program's own tables. */
 #ifndef HOLORUN_CMD_TOPICS_H
 #define HOLORUN_CMD_TOPICS_H
 
 struct topic {
-    const char *name, *title; /* "dialects", "reply formats and the models that they suit" */
-    char *(*text)(void);      /* lines; the caller frees them */
+    const char *name, *title; /* such as "dialects", "reply formats and the models that they suit" */
+    char *(*text)(void);      /* returns the lines; the caller frees them */
 };
 
-extern const struct topic topics[]; /* ends with {0} */
-/* The names as a suffix of an argument: "|dialects|providers". */
+extern const struct topic topics[]; /* terminated by {0} */
+/* the names as a suffix of an argument */
 #define TOPIC_NAMES "|dialects|providers"
 
 #endif

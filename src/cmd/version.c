@@ -1,7 +1,6 @@
-/* version.c - `holorun version` prints the release, the commit it was built from, and libraries.
+/* version.c - `holorun version`: prints the release, the commit of its sources, and the libraries.
  *
- * The Makefile writes build.h; a build without it prints less.
- */
+ * The Makefile writes build.h; a build without it prints less. */
 #include "cmd/commands.h"
 
 #include "base/feature.h"

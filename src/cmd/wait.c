@@ -1,6 +1,5 @@
-/* wait.c - `holorun wait`: a step of a script that ends when the screen shows something: a window, an image
- * or a text.  The checks are those of suites (qa/run/check.h), on an existing display and without a run.
- */
+/* wait.c - `holorun wait`: waits until the screen shows a window, an image or a text, for use in scripts.
+ * The checks are those of suites (qa/run/check.h), applied to an existing display without a run. */
 #include "cmd/commands.h"
 
 #include "base/regex.h"
@@ -55,7 +54,7 @@ const struct command wait_command = {
     options,
     cmd_wait};
 
-/* A mistake in a pattern or a file name is found before the wait begins. */
+/* Finds mistakes in patterns and file names before the wait begins.  Returns -1 with e. */
 static int check_words(const struct settings *s, struct err *e)
 {
     const struct {
@@ -72,7 +71,7 @@ static int check_words(const struct settings *s, struct err *e)
     return 0;
 }
 
-/* The checks that are asked for; returns how many, or -1. */
+/* Fills the requested checks; returns their number, or -1 with e. */
 static int fill_checks(const struct settings *s, struct check c[3], struct err *e)
 {
     struct check base = {

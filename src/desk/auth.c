@@ -1,9 +1,8 @@
 /* auth.c - cookies: one Xauthority file per desk, and one for this process with all of them.
  *
- * An entry is five fields, big-endian: family, address, display number, name, data; all but the first have
- * a length. Family 0xffff matches any host; 256 is this host by name, which some clients insist on.  The
- * file of this process has the desks first, then the user's own entries, so that ":0" opens too.
- */
+ * An entry has five fields, big-endian: family, address, display number, name, data; all but the first have a
+ * length.  Family 0xffff matches any host; 256 is this host by name, which some clients require.  The file of
+ * this process contains the desks first, then the user's own entries, so that ":0" can be opened too. */
 #include "desk/private.h"
 
 #include "base/file.h"
@@ -61,7 +60,7 @@ int auth_write(const char *path, int number, const unsigned char cookie[COOKIE],
     return rc;
 }
 
-/* With auth.lock. */
+/* Rewrites the file of this process.  The caller holds auth.lock.  Returns -1 with e. */
 static int rewrite(struct err *e)
 {
     struct buf b;

@@ -1,9 +1,8 @@
 /* child.c - starts a program on a desk.
  *
- * In its own session, without a terminal, with empty stdin, default signals and no other descriptor of
- * ours.  It dies with its supervisor, even when that is killed.  Variables of the user's session (buses,
- * Wayland, session manager) are removed from its environment.
- */
+ * The program gets its own session without a terminal, an empty stdin, default signals and no other
+ * descriptor of this process.  It is killed when its supervisor dies, even by SIGKILL.  Variables of the
+ * user's session (buses, Wayland, session manager) are removed from its environment. */
 #include "desk/private.h"
 
 #include <errno.h>
@@ -98,7 +97,7 @@ static void exec_failed(const char *what)
     _exit(127);
 }
 
-/* Without effect where the kernel has no such file. */
+/* Sets oom_score_adj; has no effect if the kernel has no such file. */
 static void write_oom(int value)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);

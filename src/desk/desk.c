@@ -1,8 +1,7 @@
-/* desk.c - the zygote's start, and opening and closing a desk, in this process.
+/* desk.c - starts the zygote and opens and closes desks, in this process.
  *
  * A desk is a socket to its supervisor.  Each request has a number and is answered before the next one is
- * sent; late answers to older requests are dropped.
- */
+ * sent; late answers to older requests are discarded. */
 #include "desk/private.h"
 
 #include "base/clock.h"
@@ -25,7 +24,7 @@
 
 enum {
     DEFAULT_SECONDS = 20,
-    ANSWER_EXTRA_MS = 15000, /* on top of the supervisor's own limit */
+    ANSWER_EXTRA_MS = 15000, /* added to the supervisor's own limit */
     ZYGOTE_MS = 40000,
     SMALLEST = 64,
     LARGEST = 16384,
@@ -35,7 +34,7 @@ static struct {
     pthread_mutex_t lock;
     char root[DESK_PATH];
     int control, next;
-    pid_t zygote; /* 0: not begun */
+    pid_t zygote; /* 0: not started */
     struct desk *open;
 } desks = {.lock = PTHREAD_MUTEX_INITIALIZER, .control = -1};
 
@@ -68,7 +67,7 @@ static int start_zygote(int lock, struct err *e)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
         return err_set(e, ERR_ENV, "cannot start the process for private desktops: %s", strerror(errno));
     getrlimit(RLIMIT_NOFILE, &g.files);
-    struct rlimit files = {g.files.rlim_max, g.files.rlim_max}; /* each desk takes a few descriptors */
+    struct rlimit files = {g.files.rlim_max, g.files.rlim_max}; /* each desk takes several descriptors */
     setrlimit(RLIMIT_NOFILE, &files);
     g.owner = (int)syscall(SYS_pidfd_open, getpid(), 0);
     fflush(NULL);
@@ -161,7 +160,7 @@ int desk_lost(const struct desk *d, struct err *e)
 
 /* ---- opening ---------------------------------------------------------------------------------- */
 
-/* "xvfb:1280x720", "xvfb:1280x720,noglx", ":0", "" */
+/* Parses "xvfb:1280x720", "xvfb:1280x720,noglx", ":0" or "" into m.  Returns -1 with e. */
 static int read_display(const char *display, struct msg *m, struct err *e)
 {
     int end = 0, w = 0, h = 0;
@@ -223,7 +222,7 @@ static int send_to_zygote(struct desk *d, struct err *e)
 static int wait_until_open(struct desk *d, struct err *e)
 {
     if (msg_send(d->socket, &d->out, -1))
-        d->in.kind = 0; /* the zygote's message, if any, has the reason */
+        d->in.kind = 0; /* a message of the zygote, if any, has the reason */
     int rc = desk_answer(d, d->out.seconds * 1000 + ANSWER_EXTRA_MS);
     if (rc < 0 && d->in.kind == MSG_FAILED && d->in.seq == 0)
         return err_set(e, ERR_ENV, "cannot open a desktop: %s", d->in.text);
@@ -241,7 +240,7 @@ static int wait_until_open(struct desk *d, struct err *e)
     return 0;
 }
 
-/* The window manager must run before the first window opens. */
+/* Waits until the window manager runs, which must be before the first window opens.  Returns -1 with e. */
 static int wait_for_wm(struct desk *d, double seconds, struct err *e)
 {
     int64_t start = clock_ns();
@@ -310,13 +309,14 @@ static bool closed_within(struct desk *d, double ms)
 {
     int64_t start = clock_ns();
     int rc;
-    d->seq = -1; /* no answer counts any more */
+    d->seq = -1; /* ignores all later answers */
     while ((rc = desk_answer(d, 100)) >= 0 && clock_ms_since(start) < ms)
         ;
     return rc < 0;
 }
 
-/* The zygote cleans up after a killed supervisor; without a zygote we do. */
+/* Waits until the files of a desk are gone.  The zygote cleans up after a killed supervisor; without a zygote
+ * this process does. */
 static void wait_until_gone(struct desk *d)
 {
     int64_t start = clock_ns();

@@ -23,7 +23,7 @@ enum {
     TITLES_MAX = 300
 };
 
-/* With d->lock.  The answer is in d->in. */
+/* Sends d->out and waits for the answer in d->in.  The caller holds d->lock.  Returns -1 with e. */
 static int send_request(struct desk *d, struct err *e)
 {
     int rc = msg_send(d->socket, &d->out, -1) ? -1 : desk_answer(d, ANSWER_MS);
@@ -69,7 +69,7 @@ void desk_log(struct desk *d, struct buf *out, size_t most)
 
 struct wanted {
     struct regex *re;  /* NULL: any window */
-    struct buf titles; /* of the windows that do not match, for the message */
+    struct buf titles; /* titles of the windows that do not match, for the message */
 };
 
 static bool title_matches(void *arg, const char *title, const char *class)
@@ -96,7 +96,7 @@ static int find_window(struct screen *s, struct wanted *w, struct err *e)
     return screen_each_window(s, title_matches, w, e);
 }
 
-/* Whether to go on waiting: 0, or -1 with the reason. */
+/* Returns 0 if the wait should continue, or -1 with the reason. */
 static int check_waiting(struct desk *d, const volatile int *cancel, struct err *e)
 {
     char what[ERR_TEXT];
@@ -145,7 +145,8 @@ static int read_output(struct desk *d, size_t n, struct buf *output)
     return 0;
 }
 
-/* With d->lock: waits until the command has ended; the supervisor ends it on cancel and at the deadline. */
+/* Waits until the command has ended; the supervisor ends it on cancel and at the deadline.  The caller holds
+ * d->lock.  Returns -1 with e. */
 static int wait_command(struct desk *d, const char *command, double seconds, const volatile int *cancel,
                         int *exit_code, struct buf *output, struct err *e)
 {
@@ -226,7 +227,7 @@ int desk_run_all(struct desk *d, const char *const *commands, const char *when, 
     return rc;
 }
 
-/* argv joined by spaces; returns the length. */
+/* Reads the arguments of a process, joined by spaces and not NUL-terminated; returns the length. */
 static size_t command_line(pid_t pid, char text[COMMAND_LINE])
 {
     char path[64];

@@ -1,4 +1,4 @@
-/* desk_start.c - the supervisor starts its desk: folders, server, window manager. */
+/* desk_start.c - starts a desk, in its supervisor: directories, server, window manager. */
 #include "desk/private.h"
 
 #include "base/clock.h"
@@ -13,7 +13,7 @@
 
 enum { SERVER_TRIES = 6, FIRST_DISPLAY = 100, SPREAD = 400 /* numbers are not reused at once */ };
 
-/* Makes an existing folder the HOME.  The lock on it ends with this process. */
+/* Uses an existing directory as HOME.  The lock on it ends with this process.  Returns -1 with e. */
 static int keep_home(struct supervisor *k, const char *home, struct err *e)
 {
     struct stat st;
@@ -60,7 +60,8 @@ static int make_folders(struct supervisor *k, const char *home, bool kept, struc
     return home ? folder_copy(home, k->context.home, e) : 0;
 }
 
-/* Xvfb writes its display number and a newline to `ready`, and exits when that has no reader. */
+/* Waits until the server is ready.  Xvfb writes its display number and a newline to `ready`, and exits if
+ * nobody reads it.  Returns -1 with e. */
 static int wait_for_server(struct supervisor *k, int ready, int64_t deadline, struct err *e)
 {
     for (;;) {
@@ -109,7 +110,8 @@ static int start_server(struct supervisor *k, const struct msg *o, int64_t deadl
     return rc;
 }
 
-/* A server that ignores locks may take our number before ours listens: then the next number is tried. */
+/* Starts the server on a free display.  A server that ignores locks may take the number before ours listens;
+ * then the next number is tried.  Returns -1 with e. */
 static int open_display(struct supervisor *k, const struct msg *o, struct err *e)
 {
     int64_t deadline = clock_ns() + (int64_t)(o->seconds * 1e9);

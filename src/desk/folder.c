@@ -1,14 +1,13 @@
-/* folder.c - where desks have their files.
+/* folder.c - the files of desks.
  *
- *     /tmp/holorun-desks-XXXXXX/     of one process (TMPDIR, when that is short enough for sockets in it)
- *         lock                       locked while that process, its zygote or a supervisor lives
- *         Xauthority                 of that process
- *         1/                         a desk: auth supervisor server.log wm.log programs.log
- *         1/home 1/tmp 1/run         HOME, TMPDIR, XDG_RUNTIME_DIR
+ *     /tmp/holorun-desks-XXXXXX/    of one process (in TMPDIR if that is short enough for sockets in it)
+ *         lock                      locked while that process, its zygote or a supervisor lives
+ *         Xauthority                of that process
+ *         1/                        a desk: auth supervisor server.log wm.log programs.log
+ *         1/home 1/tmp 1/run        HOME, TMPDIR, XDG_RUNTIME_DIR
  *
  * Programs of a desk may write anything into it.  Removal works on descriptors and never follows a link;
- * folders are made accessible first, and entries nested too deep are moved up.
- */
+ * directories are made accessible first, and entries nested deeper than DEPTH are moved up. */
 #include "desk/private.h"
 
 #include "base/file.h"
@@ -28,7 +27,7 @@
 
 enum {
     TMPDIR_MAX = 48,
-    DEPTH = 48, /* open folders at a time */
+    DEPTH = 48, /* maximum number of directories open at a time */
     COPY_ENTRIES = 50000,
     COPY_MIB = 1024,
     REMOVE_ROUNDS = 2000,
@@ -48,7 +47,8 @@ static const char *temp_root(void)
     if (!dir || dir[0] != '/' || strlen(dir) >= TMPDIR_MAX || stat(dir, &st) || !S_ISDIR(st.st_mode))
         return "/tmp";
     bool owned = st.st_uid == getuid() || st.st_uid == 0;
-    bool shared = (st.st_mode & 022) && !(st.st_mode & S_ISVTX); /* others could replace folders there */
+    /* other users could replace directories there */
+    bool shared = (st.st_mode & 022) && !(st.st_mode & S_ISVTX);
     return owned && !shared ? dir : "/tmp";
 }
 
@@ -74,7 +74,7 @@ static void remove_entry(int dir, const char *name, int top, int depth, int *mov
     unlinkat(dir, name, AT_REMOVEDIR);
 }
 
-/* Closes `dir`. */
+/* Removes the entries of `dir` and closes it. */
 static void remove_in(int dir, int top, int depth, int *moved)
 {
     DIR *list = fdopendir(dir);
@@ -182,7 +182,7 @@ static int copy_entry(struct copy *c, int from, int to, const char *name, int de
     return rc;
 }
 
-/* Closes both. */
+/* Copies a directory; closes both descriptors.  Returns -1 with the error in c->e. */
 static int copy_folder(struct copy *c, int from, int to, int depth)
 {
     int rc = 0;
@@ -245,7 +245,8 @@ void folder_sweep(const char *root)
     folder_remove(root);
 }
 
-/* If its lock is free, all processes that inherited it are dead. */
+/* Removes the directory of a process if its lock is free: then all processes that inherited the lock are
+ * dead. */
 static void sweep_if_dead(const char *path)
 {
     char file[DESK_PATH + 8];

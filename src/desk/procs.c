@@ -1,10 +1,9 @@
-/* procs.c - process trees and how to kill them.
+/* procs.c - lists process trees and kills them.
  *
- * A pid may be reused before a signal is sent.  Only the pid of an unreaped child of ours, and its process
- * group, cannot. So a tree is killed by killing our children repeatedly: their orphans become our children
- * (we are a subreaper), however they have detached themselves.  A group gets the signal as a whole, which
- * no fork meanwhile escapes.
- */
+ * A pid may be reused before a signal is sent, except that of an unreaped child of this process and of its
+ * process group.  A tree is therefore killed by killing the children repeatedly: their orphans become
+ * children of this process (a subreaper), however they have detached themselves.  A group gets the signal as
+ * a whole, so that no concurrent fork escapes it. */
 #include "desk/private.h"
 
 #include "base/clock.h"
@@ -73,7 +72,7 @@ int procs_all(struct proc **list)
     return n;
 }
 
-/* Descendants are moved to the front of the list, breadth first. */
+/* Moves the descendants to the front of the list, breadth first. */
 int procs_below(pid_t root, struct proc **list)
 {
     int all = procs_all(list), n = 0;
@@ -90,7 +89,7 @@ int procs_below(pid_t root, struct proc **list)
     return n;
 }
 
-/* From /proc/self/task/TID/children; without it, from the list of all processes. */
+/* Reads /proc/self/task/TID/children; without that file, filters the list of all processes. */
 int procs_children(pid_t **list)
 {
     char path[64];
@@ -174,7 +173,7 @@ static bool has_variable(pid_t pid, const char *entry)
     return found;
 }
 
-/* Through a pidfd, so that the process checked is the process killed. */
+/* Kills a process that matches, through a pidfd, so that the process checked is the process killed. */
 static bool kill_if(pid_t pid, pid_t session, const char *entry)
 {
     struct proc p;

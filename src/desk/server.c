@@ -1,9 +1,8 @@
 /* server.c - display numbers and their locks.
  *
- * /tmp/.XN-lock contains the pid of the owner of display N; creating it claims the display.  (Xvfb
+ * /tmp/.XN-lock contains the pid of the owner of display N; creating the file claims the display.  (Xvfb
  * -displayfd takes no lock, and a killed server leaves a socket without an owner.)  A supervisor takes the
- * lock in its own name before it starts a server, so that the zygote can find the number and clean up.
- */
+ * lock in its own name before it starts a server, so that the zygote can find the number and clean up. */
 #include "desk/private.h"
 
 #include <dirent.h>
@@ -28,7 +27,7 @@ static void socket_path(char out[64], int number)
     snprintf(out, 64, "/tmp/.X11-unix/X%d", number);
 }
 
-/* Whether a server listens; abstract: on the abstract socket. */
+/* Returns whether a server listens; abstract: on the abstract socket. */
 static bool answers(int number, bool abstract)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -84,14 +83,15 @@ static pid_t lock_owner(int number)
     return n == LOCK_TEXT ? (pid_t)strtol(text, NULL, 10) : -1;
 }
 
-/* Keeps the socket of a foreign server that took the number despite the lock. */
+/* Removes lock and socket of a number, but keeps the socket of another server that took the number despite
+ * the lock. */
 void server_release(int number)
 {
     char path[64];
     socket_path(path, number);
     if (!answers(number, false))
         unlink(path);
-    /* Left by a server killed while it reads its keymap. */
+    /* left by a server that was killed while it read its keymap */
     snprintf(path, sizeof path, "/tmp/server-%d.xkm", number);
     unlink(path);
     lock_path(path, number);

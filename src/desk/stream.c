@@ -1,8 +1,7 @@
 /* stream.c - output of programs.
  *
  * Programs write into pipes that their supervisor reads, so that endless output fills neither disk nor
- * memory: a log is one file of at most LOG_MAX bytes and its predecessor.
- */
+ * memory: a log consists of one file of at most LOG_MAX bytes and its predecessor. */
 #include "desk/private.h"
 
 #include "base/file.h"
@@ -75,7 +74,7 @@ static void ring_put(struct stream *s, const char *data, size_t n)
     s->ring_total += n;
 }
 
-/* At most CHUNKS reads, so that one stream does not block the others. */
+/* Reads the available output, in at most CHUNKS reads, so that one stream does not block the others. */
 void stream_drain(struct stream *s)
 {
     char chunk[CHUNK];

@@ -1,10 +1,9 @@
 /* supervisor.c - the process that owns one desk.
  *
  * All processes of the desk are its descendants, and their orphans become its children (it is a subreaper):
- * the desk has ended when it has no children.  It serves one socket.  When that is closed, its owner is
- * gone, or on MSG_CLOSE, it sends TERM, then KILL to the programs; TERM, then KILL to window manager,
- * server and all other children; then it removes display lock and folder.
- */
+ * the desk has ended when the supervisor has no children.  It serves one socket.  When the socket is closed,
+ * the owner is gone, or on MSG_CLOSE, it sends TERM, then KILL to the programs; TERM, then KILL to window
+ * manager, server and all other children; then it removes display lock and directory. */
 #include "desk/private.h"
 
 #include "base/clock.h"
@@ -23,7 +22,7 @@
 
 enum { GRACE_MS = 500, KILL_MS = 10000, OUTPUT_CHUNK = 64 * 1024 };
 
-static struct msg options, in, out; /* one supervisor per process */
+static struct msg options, in, out; /* static: one supervisor per process */
 
 /* ---- answers ---------------------------------------------------------------------------------- */
 
@@ -46,7 +45,7 @@ __attribute__((format(printf, 2, 3))) static void fail(enum err_kind kind, const
     answer(MSG_FAILED, kind, text);
 }
 
-/* "exit code 1; it says: cannot open display", "signal 11, SIGSEGV" */
+/* such as "exit code 1; it says: cannot open display" or "signal 11, SIGSEGV" */
 const char *supervisor_how_ended(const struct supervisor *k, const struct process *p, const char *log)
 {
     static char text[400];
@@ -111,7 +110,7 @@ int supervisor_wait(struct supervisor *k, int extra, bool messages, int ms)
     };
     struct stream *streams[STREAMS];
     int n = 0;
-    for (int i = 0; i < STREAMS; i++) /* only open ones: poll() refuses more than RLIMIT_NOFILE entries */
+    for (int i = 0; i < STREAMS; i++) /* only open ones: poll() rejects more than RLIMIT_NOFILE entries */
         if (k->streams[i].fd >= 0) {
             p[4 + n] = (struct pollfd){.fd = k->streams[i].fd, .events = POLLIN};
             streams[n++] = &k->streams[i];
@@ -160,7 +159,7 @@ static void term(pid_t pid)
     kill(group > 1 && group != getpgrp() ? -group : pid, SIGTERM);
 }
 
-/* Sends TERM to the children and waits until they are gone, at most GRACE_MS. */
+/* Sends TERM to the children and waits at most GRACE_MS until they are gone. */
 static void terminate_children(struct supervisor *k, bool server_too)
 {
     int64_t begin = clock_ns();
@@ -251,7 +250,7 @@ static void run_command(struct supervisor *k)
     k->run.deadline = clock_ns() + (int64_t)(in.seconds * 1e9);
 }
 
-/* Later output of its children goes into the log. */
+/* Reports the end of a command with its output.  Later output of its children goes into the log. */
 static void command_done(struct supervisor *k, enum err_kind why)
 {
     int status = k->run.p.status;
@@ -286,7 +285,7 @@ static void end_command(struct supervisor *k, enum err_kind why)
     command_done(k, why);
 }
 
-/* Whether processes other than server and window manager run. */
+/* Returns whether processes other than server and window manager run. */
 static bool programs_live(const struct supervisor *k)
 {
     struct proc *list;

@@ -1,10 +1,9 @@
 /* view.c - the process that listens for viewers.
  *
  * It is forked before there are threads, keeps no connection to the display, and forks a process for each
- * viewer; when one has ended, it lets another release what that viewer had down.  A pipe tells it that its
- * parent has ended.  A viewer that has not got in yet makes room for a new one: the oldest of the user who
- * has the most of them.
- */
+ * viewer; when a viewer's process has ended, another process releases the keys and buttons that it held.  A
+ * pipe signals the end of the parent.  If all slots are in use, a new viewer replaces one that has not
+ * authenticated: the oldest of the user who has most of them. */
 #include "desk/view_impl.h"
 
 #include "base/clock.h"
@@ -32,7 +31,7 @@ enum { FD_LISTEN = 3, FD_PARENT = 4, END_MS = 3000 };
 struct view {
     struct place place;
     pid_t listener;
-    int pipe; /* its end says that we have ended */
+    int pipe; /* its end of file signals that the parent has ended */
     char display[64];
 };
 
@@ -67,13 +66,13 @@ static bool holds_any(const struct viewer_down *d)
     return any;
 }
 
-/* From now on nobody waits for the end of the parent's stderr because of this process. */
+/* Closes the parent's stderr, so that no reader of it waits for this process. */
 static void leave_stderr(void)
 {
-    dup2(STDOUT_FILENO, STDERR_FILENO); /* /dev/null */
+    dup2(STDOUT_FILENO, STDERR_FILENO); /* stdout is /dev/null */
 }
 
-/* In a process of its own: the display may be gone, or hang. */
+/* Releases the keys and buttons of a viewer, in a separate process: the display may be gone, or hang. */
 static void release(struct listener *l, int slot)
 {
     atomic_bool lost = false;
@@ -87,7 +86,7 @@ static void release(struct listener *l, int slot)
     _exit(0);
 }
 
-/* A viewer's process has ended. */
+/* Frees the slot of a viewer whose process has ended. */
 static void free_slot(struct listener *l, int slot)
 {
     l->slots[slot].pid = 0;
@@ -115,8 +114,8 @@ static int strangers_of(const struct listener *l, uid_t user)
     return n;
 }
 
-/* Ends the oldest viewer that has not got in, of the user who has the most.  Returns its slot; -1: all have
- * got in. */
+/* Ends the oldest viewer that has not authenticated, of the user who has most of them.  Returns its slot; -1:
+ * all have authenticated. */
 static int make_room(struct listener *l)
 {
     int found = -1, most = 0;
@@ -198,7 +197,8 @@ static _Noreturn void listen_for_viewers(struct listener *l, const char *path)
     }
 }
 
-/* Ctrl-C in the terminal is for the parent. */
+/* Sets up the listener's descriptors and signals.  It gets its own session, because Ctrl-C in the terminal is
+ * meant for the parent. */
 static _Noreturn void become_listener(struct listener *l, const struct place *place, int parent)
 {
     int a = fcntl(place->fd, F_DUPFD, 64), b = fcntl(parent, F_DUPFD, 64), none = open("/dev/null", O_RDWR);
@@ -221,7 +221,8 @@ static _Noreturn void become_listener(struct listener *l, const struct place *pl
 
 /* ---- the parent ------------------------------------------------------------------------------------- */
 
-/* Runs on this display heed persons unasked from now on. */
+/* Marks the display as viewed, so that runs on it pause on user input by default; or removes the mark.
+ * Returns -1 with e. */
 static int mark_display(const char *display, bool viewed, struct err *e)
 {
     atomic_bool lost = false;

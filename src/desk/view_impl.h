@@ -1,15 +1,14 @@
 /* view_impl.h - declarations shared by the files that serve a desktop to VNC viewers.
  *
- *     view_place.c     where to listen; the password
- *     view.c           the process that listens, and how it is started and ended
- *     view_lockout.c   wrong passwords
- *     view_viewer.c    one viewer: its process, and libvncserver
- *     view_picture.c   the desktop as libvncserver's framebuffer
- *     view_input.c     the viewer's keys and buttons on the desktop
+ *     view_place.c      where to listen; the password
+ *     view.c            the listening process, its start and its end
+ *     view_lockout.c    wrong passwords
+ *     view_viewer.c     one viewer: its process, and libvncserver
+ *     view_picture.c    the desktop as libvncserver's framebuffer
+ *     view_input.c      the viewer's keys and buttons on the desktop
  *
  *     this process --- listener --- viewer 1
- *                         `-------- viewer 2 ...
- */
+ *                         `-------- viewer 2 ... */
 #ifndef HOLORUN_DESK_VIEW_IMPL_H
 #define HOLORUN_DESK_VIEW_IMPL_H
 
@@ -23,27 +22,27 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { PASSWORD = 8 }; /* of the protocol: more characters do not count */
+enum { PASSWORD = 8 }; /* limit of the protocol: further characters are ignored */
 
-/* ---- place.c ----------------------------------------------------------------------------------- */
+/* ---- view_place.c -------------------------------------------------------------------------------------- */
 
 struct place {
-    int fd;            /* listens; -1: closed */
-    char path[108];    /* of a socket in the file system; "": TCP */
-    char address[128]; /* for a viewer */
+    int fd;            /* listening socket; -1: closed */
+    char path[108];    /* path of a socket in the file system; "": TCP */
+    char address[128]; /* address for a viewer */
 };
 int place_open(struct place *p, const char *where, bool password, struct err *e);
 void place_close(struct place *p);
-/* Parses "PORT" or "HOST:PORT" of this machine; public for tests. */
+/* Parses "PORT" or "HOST:PORT" of this machine; public for tests.  Returns -1 with e. */
 int place_parse(const char *where, bool *six, int *port, struct err *e);
-/* "" when there is no file. */
+/* Reads the password; "" without a file.  Returns -1 with e. */
 int password_read(const char *path, char out[PASSWORD + 1], struct err *e);
 
 /* ---- view_input.c ------------------------------------------------------------------------------- */
 
-/* What a viewer has down, in memory that the listener shares: a viewer's process may die. */
+/* keys and buttons that a viewer holds, in memory shared with the listener: a viewer's process may die */
 struct viewer_down {
-    volatile unsigned char keys[256]; /* by keycode */
+    volatile unsigned char keys[256]; /* indexed by keycode */
     volatile unsigned buttons;
 };
 struct viewer_input {
@@ -51,7 +50,7 @@ struct viewer_input {
     struct viewer_down *down;
     struct viewer_key {
         unsigned sym, code;
-    } keys[32]; /* pressed: a key is released by what it was pressed as */
+    } keys[32]; /* pressed keys: a key is released with the keycode with which it was pressed */
     unsigned borrowed;
     int x, y;
 };
@@ -70,15 +69,15 @@ struct picture {
     Display *dpy;
     XImage *image; /* in shared memory */
     XShmSegmentInfo segment;
-    char *pixels; /* BGRX, the image with the pointer on it */
+    char *pixels; /* BGRX: the image with the pointer painted on it */
     int w, h, damage_event;
     XID damage;
-    struct rect pointer; /* where it is drawn */
+    struct rect pointer; /* where the pointer is painted */
     unsigned long pointer_serial;
 };
 int picture_open(struct picture *p, Display *dpy, struct err *e);
-/* Brings the pixels up to date and calls changed() for each part.  1: the desktop has another size now, and
- * the pixels are other ones; -1: it cannot be shown any more. */
+/* Updates the pixels and calls changed() for each changed part.  Returns 1 if the desktop has another size
+ * now and p->pixels was reallocated, -1 if it cannot be captured any more, else 0. */
 int picture_update(struct picture *p, void (*changed)(void *arg, struct rect r), void *arg);
 void picture_close(struct picture *p);
 
@@ -87,21 +86,22 @@ void picture_close(struct picture *p);
 #define LOCKOUT_UNKNOWN ((uid_t)-1)
 enum { LOCKOUT_USERS = 16 };
 
-struct lockout { /* in memory that the listener and all viewers share */
+struct lockout { /* in memory shared by the listener and all viewers */
     pthread_mutex_t lock;
     struct lockout_count {
         uid_t user;
-        int wrong;    /* passwords in a row */
-        int reported; /* of these */
+        int wrong;    /* wrong passwords in a row */
+        int reported; /* number of these that have been reported */
         int64_t last; /* clock_ns() of the last one; 0: none */
     } users[LOCKOUT_USERS], total;
 };
 void lockout_init(struct lockout *l);
-/* Returns whether no password of this user is read at present. */
+/* Returns whether passwords of this user are rejected at present. */
 bool lockout_locked(struct lockout *l, uid_t user);
-/* Counts a wrong password, before it is compared.  Returns false when none is read at present. */
+/* Counts a wrong password, before the password is compared.  Returns false if passwords of this user are
+ * rejected at present. */
 bool lockout_try(struct lockout *l, uid_t user);
-/* The password was right: forgets the wrong ones of this user. */
+/* Removes the wrong passwords of this user from the count: the password was right. */
 void lockout_right(struct lockout *l, uid_t user);
 /* Warns once when the user is locked out. */
 void lockout_report(struct lockout *l, uid_t user);
@@ -110,16 +110,16 @@ uid_t lockout_user(int fd);
 
 /* ---- view_viewer.c ----------------------------------------------------------------------------- */
 
-/* Up to VIEWERS_MAX viewers that have got in, and as many that have not yet: these make room for others. */
+/* up to VIEWERS_MAX authenticated viewers, and as many others, which are disconnected when slots run out */
 enum { VIEWER_SLOTS = 2 * VIEWERS_MAX };
 
-struct viewer_shared { /* by the listener and its viewers */
+struct viewer_shared { /* shared by the listener and its viewers */
     struct viewer_down down[VIEWER_SLOTS];
-    volatile unsigned char known[VIEWER_SLOTS]; /* it has got in */
+    volatile unsigned char known[VIEWER_SLOTS]; /* the viewer has authenticated */
     struct lockout lockout;
 };
 
-/* Serves the viewer at this socket to its end, in a process of its own. */
+/* Serves the viewer at this socket until it leaves; runs in a separate process. */
 void viewer_serve(int fd, const char *display, const char *password, struct viewer_shared *shared, int slot);
 
 #endif

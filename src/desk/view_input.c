@@ -1,10 +1,9 @@
-/* view_input.c - a viewer's keys and buttons, sent to the desktop with XTEST.
+/* view_input.c - sends a viewer's keys and buttons to the desktop with XTEST.
  *
- * A viewer sends keysyms as its own keyboard makes them, modifiers included.  The keycode is looked up on the
- * desktop's keyboard; where another level is needed than the modifiers give, Shift or AltGr are changed
- * around that one key, and a keysym that no key has borrows an unused keycode.  The run's watch takes all of
- * it for a person's doing, because it is none of its own events.
- */
+ * A viewer sends the keysyms of its own keyboard, modifiers included.  The keycode is looked up on the
+ * desktop's keyboard.  If it needs another level than the modifiers give, Shift or AltGr are changed around
+ * that key; a keysym that no key has borrows an unused keycode.  The run's input monitor counts all these
+ * events as user input, because they are not its own. */
 #include "desk/view_impl.h"
 
 #include "base/clock.h"
@@ -32,7 +31,8 @@ void viewer_input_open(struct viewer_input *h, Display *dpy, struct viewer_down 
 static void press(struct viewer_input *h, unsigned code, bool down)
 {
     if (down)
-        h->down->keys[code & 255] = 1; /* before: it may be released once too often, never forgotten */
+        /* set first: the key may be released once too often, but never forgotten */
+        h->down->keys[code & 255] = 1;
     XTestFakeKeyEvent(h->dpy, code, down, 0);
     if (!down) {
         XFlush(h->dpy);
@@ -42,7 +42,7 @@ static void press(struct viewer_input *h, unsigned code, bool down)
 
 /* ---- which key -------------------------------------------------------------------------------------- */
 
-/* The keycode that has this keysym, on the lowest level; 0: none. */
+/* Returns the keycode that has this keysym, on the lowest level; 0: none. */
 static unsigned find_code(Display *dpy, unsigned keysym, int *level)
 {
     int low, high;
@@ -62,8 +62,9 @@ static bool is_empty(Display *dpy, int code)
     return true;
 }
 
-/* Gives the keysym to an unused keycode, the highest: a run borrows from the other end.  Programs read the
- * new keyboard before the key comes. */
+/* Assigns the keysym to an unused keycode, the highest one, because a run borrows from the other end.  Waits
+ * MAP_MS so that programs read the new keyboard mapping before the key event.  Returns 0 if none is
+ * unused. */
 static unsigned borrow_code(struct viewer_input *h, unsigned keysym)
 {
     int low, high;
@@ -88,7 +89,8 @@ static bool is_modifier(unsigned keysym)
 
 /* ---- modifiers around one key ----------------------------------------------------------------------- */
 
-struct level_keys { /* what is changed around a key: pressed before and released after, or the reverse */
+/* keys that are changed around a key: pressed before and released after it, or the reverse */
+struct level_keys {
     unsigned code[4];
     bool down[4];
     int n;
@@ -103,8 +105,8 @@ static void change(struct viewer_input *h, struct level_keys *k, unsigned code, 
     press(h, code, down);
 }
 
-/* Nothing where the modifiers that are down already give the keysym, as Shift with an arrow does; and with
- * Control or Alt it is a shortcut, for which the viewer's own Shift says what is meant. */
+/* Presses or releases modifiers so that code gives keysym.  Does nothing if the pressed modifiers already do
+ * so, as Shift with an arrow key, or with Control or Alt: in a shortcut the viewer's own Shift counts. */
 static void set_level(struct viewer_input *h, struct level_keys *k, unsigned code, unsigned keysym, int level)
 {
     unsigned left = XKeysymToKeycode(h->dpy, XK_Shift_L), right = XKeysymToKeycode(h->dpy, XK_Shift_R);
@@ -155,7 +157,7 @@ static void key_down(struct viewer_input *h, unsigned keysym)
     struct viewer_key *key = slot_of(h, keysym);
     struct level_keys around;
     int level = 0;
-    if (key) /* the server repeats keys by itself */
+    if (key) /* the server repeats keys itself */
         return;
     unsigned code = find_code(h->dpy, keysym, &level);
     if (!code) {

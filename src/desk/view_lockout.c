@@ -1,11 +1,10 @@
 /* view_lockout.c - wrong passwords of viewers, counted for each user of the machine and in total.
  *
- * A viewer's process counts a try before it compares the password, in memory that all viewers share, so
- * tries at the same time and connections that leave at once do not help to guess it.  After FREE wrong ones
- * in a row no password of that user is read for 1 s, after each further one twice as long, up to 64 s; after
- * FREE_TOTAL of all users none but the owner's.  Only a right password, and 15 minutes without a wrong one,
- * begin the count again.
- */
+ * A viewer's process counts a try before it compares the password, in memory that all viewers share;
+ * concurrent tries and connections that are closed early therefore give no advantage.  After FREE wrong
+ * passwords in a row, passwords of that user are rejected for 1 s, after each further one for twice as long,
+ * up to 64 s; after FREE_TOTAL of all users, only the owner's are accepted.  The count restarts only after a
+ * right password or 15 minutes without a wrong one. */
 #include "desk/view_impl.h"
 
 #include "base/clock.h"
@@ -26,7 +25,7 @@ void lockout_init(struct lockout *l)
     memset(l, 0, sizeof *l);
     pthread_mutexattr_init(&a);
     pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
-    pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST); /* a viewer may die at any place */
+    pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST); /* a viewer may die while it holds the lock */
     pthread_mutex_init(&l->lock, &a);
     pthread_mutexattr_destroy(&a);
 }
@@ -37,7 +36,7 @@ static void take(struct lockout *l)
         pthread_mutex_consistent(&l->lock);
 }
 
-/* The count of a user, in the place of the one that failed least recently. */
+/* Returns the count of a user; a new count replaces that of the user whose last failure is the oldest. */
 static struct lockout_count *count_of(struct lockout *l, uid_t user)
 {
     struct lockout_count *oldest = &l->users[0];
@@ -114,9 +113,9 @@ void lockout_report(struct lockout *l, uid_t user)
         warn("%d wrong passwords of viewers in a row: none is read for %d s", wrong, seconds);
 }
 
-/* ---- who connects ------------------------------------------------------------------------------ */
+/* ---- user of a connection ------------------------------------------------------------------------------ */
 
-/* The port of an IPv4 or IPv6 address, which both have at the same place. */
+/* Returns the port of an IPv4 or IPv6 address, which is at the same offset in both. */
 static int port_of(const struct sockaddr_storage *a)
 {
     in_port_t port = 0;
@@ -124,7 +123,8 @@ static int port_of(const struct sockaddr_storage *a)
     return ntohs(port);
 }
 
-/* The owner of the socket of this machine that is bound to `port` and connected to `to`. */
+/* Returns the owner of the socket of this machine that is bound to `port` and connected to `to`, or
+ * LOCKOUT_UNKNOWN. */
 static uid_t owner_of(const char *list, int port, int to)
 {
     FILE *f = fopen(list, "re");

@@ -1,9 +1,8 @@
 /* view_picture.c - the desktop as pixels for libvncserver, with the agent's pointer painted on them.
  *
- * XDamage says which parts were redrawn; they are fetched through shared memory, since the server is on this
- * machine.  The pointer is painted and not sent as a cursor's shape, because viewers would draw that where
- * their own mouse is, and it is the agent's pointer that a person wants to see.
- */
+ * XDamage reports the redrawn parts; they are fetched through shared memory, because the server is on this
+ * machine.  The pointer is painted instead of sent as a cursor shape: viewers would draw a shape at the
+ * position of their own mouse, but the user wants to see the agent's pointer. */
 #include "desk/view_impl.h"
 
 #include "screen/xtrap.h"
@@ -111,7 +110,7 @@ static void copy(struct picture *p, struct rect r)
                (size_t)r.w * 4);
 }
 
-/* c: premultiplied ARGB */
+/* Blends c, a premultiplied ARGB pixel, over a BGRX pixel. */
 static void blend(uint8_t *to, uint32_t c)
 {
     uint32_t rest = 255 - (c >> 24);
@@ -134,7 +133,8 @@ static void paint(struct picture *p, const XFixesCursorImage *c)
 
 /* ---- changes ---------------------------------------------------------------------------------------- */
 
-/* Reads what was redrawn; true: the desktop has another size. */
+/* Reads pending events; sets *redrawn if something was redrawn.  Returns true if the desktop has another
+ * size. */
 static bool read_events(struct picture *p, bool *redrawn)
 {
     bool resized = false;
@@ -156,7 +156,8 @@ static int fetch(struct picture *p)
     return xtrap_end(&t) ? -1 : 0;
 }
 
-/* The region is emptied before the pixels are fetched: what is drawn between counts again. */
+/* Updates the damaged parts.  The damage is cleared before the pixels are fetched, so that later drawing is
+ * reported again.  Returns -1 if the pixels cannot be fetched. */
 static int update_damage(struct picture *p, void (*changed)(void *arg, struct rect r), void *arg)
 {
     XserverRegion region = XFixesCreateRegion(p->dpy, NULL, 0);
@@ -198,7 +199,7 @@ static void update_pointer(struct picture *p, bool redrawn, void (*changed)(void
 
 int picture_update(struct picture *p, void (*changed)(void *arg, struct rect r), void *arg)
 {
-    bool redrawn = !p->pointer.w; /* the first time */
+    bool redrawn = !p->pointer.w; /* in the first call */
     bool resized = read_events(p, &redrawn);
     if (resized) {
         struct err e = ERR_INIT;
@@ -207,7 +208,8 @@ int picture_update(struct picture *p, void (*changed)(void *arg, struct rect r),
         return make_image(p, &e) ? -1 : 1;
     }
     if (!p->pointer.w) {
-        XDamageSubtract(p->dpy, p->damage, None, None); /* else it would not be reported again */
+        /* otherwise the initial damage would suppress later reports */
+        XDamageSubtract(p->dpy, p->damage, None, None);
         if (fetch(p))
             return -1;
         copy(p, (struct rect){0, 0, p->w, p->h});

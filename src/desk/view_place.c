@@ -1,9 +1,8 @@
 /* view_place.c - where viewers connect, and their password.
  *
- * Only this machine: VNC's own password is weak and its pictures are not encrypted, so viewers elsewhere come
- * through ssh.  A socket in the file system is for this user alone; a port is for every user of the machine
- * and needs a password.
- */
+ * Only this machine is served: VNC's own password is weak and its images are not encrypted, so viewers
+ * elsewhere must use ssh.  A socket in the file system is accessible to this user only; a port is accessible
+ * to every user of the machine and needs a password. */
 #include "desk/view_impl.h"
 
 #include "base/file.h"
@@ -54,7 +53,7 @@ static int listen_on(struct place *p, const void *address, socklen_t n, struct e
     return -1;
 }
 
-/* A socket that nobody listens on is left by a process that was killed. */
+/* Returns whether a socket has no listener: a process that was killed left it. */
 static bool is_stale(const struct sockaddr_un *a)
 {
     struct stat st;

@@ -1,9 +1,8 @@
-/* view_viewer.c - one viewer, in a process of its own, until it leaves.
+/* view_viewer.c - one viewer, in its own process, until it disconnects.
  *
- * libvncserver speaks the protocol.  It gets the pixels of view_picture.c every FRAME_MS when they have
- * changed, and the password; keys and buttons go to view_input.c.  File transfer, clipboard and everything
- * else that it could do stay off.  A viewer that does not authenticate in time, or reads nothing, is dropped.
- */
+ * libvncserver implements the protocol.  It gets the password, and every FRAME_MS the changed pixels of
+ * view_picture.c; keys and buttons go to view_input.c.  File transfer, clipboard and its other features stay
+ * off.  A viewer that does not authenticate in time, or does not read, is disconnected. */
 #include "desk/view_impl.h"
 
 #include "base/clock.h"
@@ -18,7 +17,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* GREETING_MS: for the protocol's version and the kind of password; PASSWORD_MS: for typing it. */
+/* GREETING_MS: time for the protocol's version and the type of password; PASSWORD_MS: time to type it */
 enum {
     FRAME_MS = 30,
     GREETING_MS = 5000,
@@ -31,7 +30,7 @@ enum {
 
 struct viewer {
     rfbScreenInfoPtr rfb;
-    rfbClientPtr client; /* NULL: it has left */
+    rfbClientPtr client; /* NULL: the viewer has disconnected */
     struct picture picture;
     struct viewer_input input;
     const char *password; /* NULL: none */
@@ -46,7 +45,7 @@ static struct viewer *of(rfbClientPtr client)
     return client->screen->screenData;
 }
 
-/* ---- what libvncserver calls ------------------------------------------------------------------------ */
+/* ---- callbacks of libvncserver ------------------------------------------------------------------------- */
 
 static void on_key(rfbBool down, rfbKeySym keysym, rfbClientPtr client)
 {
@@ -97,7 +96,7 @@ static void on_changed(void *arg, struct rect r)
     rfbMarkRectAsModified(v->rfb, r.x, r.y, r.x + r.w, r.y + r.h);
 }
 
-/* ---- its life --------------------------------------------------------------------------------------- */
+/* ---- life cycle ---------------------------------------------------------------------------------------- */
 
 static void describe_pixels(rfbScreenInfoPtr rfb)
 {
@@ -106,7 +105,8 @@ static void describe_pixels(rfbScreenInfoPtr rfb)
     rfb->serverFormat.blueShift = 0;
 }
 
-/* Without argc and argv it takes no options from anybody, and with port 0 it listens nowhere. */
+/* Starts the protocol on fd.  Without argc and argv the library reads no options, and with port 0 it does not
+ * listen.  Returns -1 on failure. */
 static int open_protocol(struct viewer *v, int fd, const char *name)
 {
     rfbLog = rfbErr = be_quiet;
@@ -140,7 +140,8 @@ static int open_protocol(struct viewer *v, int fd, const char *name)
     return v->client ? 0 : -1;
 }
 
-/* The protocol is read by a large library from whoever connects: this process needs no file and no child. */
+/* Drops the rights to create files and child processes: a large library parses data of unknown clients
+ * here. */
 static void give_up_rights(void)
 {
     static const int limits[] = {RLIMIT_FSIZE, RLIMIT_CORE, RLIMIT_NPROC};
@@ -160,14 +161,14 @@ static int show(struct viewer *v)
     return what < 0 ? -1 : 0;
 }
 
-/* Returns whether the viewer has taken too long to get in. */
+/* Returns whether the viewer has exceeded the time to authenticate. */
 static bool is_slow(const struct viewer *v, int64_t start)
 {
     bool asked = v->client->state == RFB_AUTHENTICATION || v->client->state == RFB_INITIALISATION;
     return clock_ms_since(start) > (asked ? PASSWORD_MS : GREETING_MS);
 }
 
-/* Returns whether there are as many viewers as there may be, without this one. */
+/* Returns whether VIEWERS_MAX other viewers are connected. */
 static bool is_full(const struct viewer *v)
 {
     int n = 0;

@@ -1,9 +1,9 @@
 /* zygote.c - the process that forks supervisors.
  *
- * Forked while the process is small and has one thread, it stays small.  Its children are the supervisors
- * and, since it is a subreaper, the orphans of a killed one: so it knows which processes to kill and which
- * files to remove.  When its owner ends, it waits for the supervisors, which notice that themselves.
- */
+ * It is forked while the process is small and has one thread, so it stays small.  Its children are the
+ * supervisors and, because it is a subreaper, the orphans of a killed supervisor: it therefore knows which
+ * processes to kill and which files to remove.  When its owner ends, it waits for the supervisors, which
+ * detect that themselves. */
 #include "desk/private.h"
 
 #include "base/clock.h"
@@ -25,7 +25,7 @@ struct zygote {
     const struct zygote_args *zygote_args;
     int signals, n;
     pid_t supervisors[SUPERVISORS];
-    int desks[SUPERVISORS]; /* their numbers */
+    int desks[SUPERVISORS]; /* numbers of their desks */
 };
 
 static void refuse(int fd, const char *why)
@@ -40,7 +40,7 @@ static void refuse(int fd, const char *why)
 static void become_supervisor(const struct zygote *z, int fd, int n)
 {
     close(z->signals);
-    dup2(fd, FD_SOCKET); /* over the zygote's own */
+    dup2(fd, FD_SOCKET); /* replaces the zygote's own socket */
     close_range(FD_OWNER + 1, ~0u, 0);
     fcntl(FD_SOCKET, F_SETFD, FD_CLOEXEC);
     supervisor_main(z->zygote_args, n);
@@ -63,7 +63,7 @@ static void new_supervisor(struct zygote *z, int fd, int n)
     z->desks[z->n++] = n;
 }
 
-/* A supervisor with exit code 0 has cleaned up after itself. */
+/* Cleans up after a supervisor, unless exit code 0 shows that it has cleaned up itself. */
 static void supervisor_ended(struct zygote *z, int i, int status)
 {
     pid_t pid = z->supervisors[i];
@@ -93,7 +93,7 @@ static void reap(struct zygote *z)
     }
 }
 
-/* True: the owner has closed the socket. */
+/* Handles requests.  Returns true if the owner has closed the socket. */
 static bool serve(struct zygote *z)
 {
     static struct msg m;

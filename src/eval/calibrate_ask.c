@@ -1,9 +1,8 @@
-/* calibrate_ask.c - the questions of one dialect: places as `ground` asks for them, steps as `run` does.
+/* calibrate_ask.c - the questions of one dialect: positions as `ground` asks for them, steps as `run` does.
  *
- * A place is first asked for without the grammar, which shows whether the model knows the form and lets its
- * numbers leave the range that the grammar allows.  A reply that cannot be read is asked for again with the
- * grammar.  A step always has the grammar, as in a run; its system text is computed once for all screens.
- */
+ * A position is first requested without the grammar, which shows whether the model knows the form and allows
+ * numbers outside the range of the grammar.  If the reply cannot be read, the question is repeated with the
+ * grammar.  A step always has the grammar, as in a run; its system text is computed once for all screens. */
 #include "eval/calibrate.h"
 
 #include "actions/action.h"
@@ -24,8 +23,8 @@ struct work {
     struct candidate *c;
     struct calibration_screen *screens;
     int n_screens;
-    struct llm *llm;         /* for steps */
-    struct llm_mark *before; /* of it, after the system text */
+    struct llm *llm;         /* used for steps */
+    struct llm_mark *before; /* mark in llm after the system text */
 };
 
 typedef int ask_fn(struct work *w, const struct calibration_screen *s, const struct calibration_target *t,
@@ -46,7 +45,7 @@ static int draw_screens(struct work *w, struct err *e)
     return 0;
 }
 
-/* Asks about all targets until the answers are hopeless. */
+/* Asks about all targets, or until the candidate is hopeless.  Returns -1 with e. */
 static int ask_all(struct work *w, enum question q, ask_fn *ask, struct err *e)
 {
     for (int i = 0; i < w->n_screens; i++)
@@ -59,9 +58,9 @@ static int ask_all(struct work *w, enum question q, ask_fn *ask, struct err *e)
     return 0;
 }
 
-/* ---- places -------------------------------------------------------------------------------------- */
+/* ---- positions ----------------------------------------------------------------------------------------- */
 
-/* 0 with numbers, 1 without, -1 on failure. */
+/* Asks for the position of a label.  Returns 0 with numbers, 1 without, -1 with e. */
 static int place_of(struct vqa *l, const struct image *im, const char *label, bool free,
                     struct dialect_numbers *n, struct err *e)
 {
@@ -101,7 +100,7 @@ static int ask_place(struct work *w, const struct calibration_screen *s, const s
 
 /* ---- steps --------------------------------------------------------------------------------------- */
 
-/* The numbers of the first action that has a place. */
+/* Finds the numbers of the first action that has a position; returns false if there is none. */
 static bool numbers_of(const struct step *s, struct dialect_numbers *n)
 {
     for (int i = 0; i < s->nactions; i++)
@@ -162,7 +161,7 @@ static int ask_steps(struct work *w, struct err *e)
     return rc;
 }
 
-/* ---- both ---------------------------------------------------------------------------------------- */
+/* ---- both questions ------------------------------------------------------------------------------------ */
 
 static int ask_dialect(struct work *w, struct err *e)
 {
@@ -170,11 +169,11 @@ static int ask_dialect(struct work *w, struct err *e)
     if (vqa_set_dialect(l, w->c->dialect, e))
         return -1;
     w->c->own = calibration_space(l->dialect->coords);
-    bool window = l->dialect->coords == COORD_NATIVE; /* such a model looks at one window */
+    bool window = l->dialect->coords == COORD_NATIVE; /* such a model processes one window */
     int usual_w = window ? WINDOW_W : USUAL_W, usual_h = window ? WINDOW_H : USUAL_H;
     w->c->w = w->a->w ? w->a->w : l->dialect->screen_w ? l->dialect->screen_w : usual_w;
     w->c->h = w->a->h ? w->a->h : l->dialect->screen_h ? l->dialect->screen_h : usual_h;
-    dialect_shown_size(l->dialect, &w->c->w, &w->c->h); /* a size that stays as it is */
+    dialect_shown_size(l->dialect, &w->c->w, &w->c->h); /* a size that the dialect does not change */
     if (vqa_check_places(l, e) || draw_screens(w, e) || ask_all(w, QUESTION_PLACE, ask_place, e))
         return -1;
     return w->a->steps ? ask_steps(w, e) : 0;

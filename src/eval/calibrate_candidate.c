@@ -1,4 +1,4 @@
-/* calibrate_candidate.c - counts answers in every space and picks the best; a robust line fit. */
+/* calibrate_candidate.c - counts answers in every space and selects the best; robust line fit. */
 #include "eval/calibrate.h"
 
 #include <math.h>
@@ -10,8 +10,8 @@ void candidate_count(struct candidate *c, enum question q, const struct calibrat
 {
     struct answer_counts *h = &c->counts[q];
     const struct target box = {TARGET_BOX, (double *)t->box, 2, 0, 0};
-    /* No leniency: reading 0.5 of 0..1000 as the middle would hide a model that speaks in fractions, which
-     * the grammar of integers then could not express. */
+    /* Exact numbers only: reading 0.5 of 0..1000 as the middle would hide a model that uses fractions, which
+     * the grammar of integers could not express. */
     const struct dialect_numbers strict = {n ? n->x : 0, n ? n->y : 0, false, false};
     h->asked += !forced;
     if (!n)
@@ -60,7 +60,7 @@ struct verdict calibration_verdict(const struct candidate *c, int n)
     for (int i = 0; i < n; i++) {
         int asked = candidate_asked(&c[i]);
         for (int k = 0; k < CALIBRATE_SPACES && asked; k++) {
-            /* its own space comes first: another one needs more hits */
+            /* the candidate's own space comes first, so that another space needs more hits */
             int space = k == 0 ? (int)c[i].own : k <= (int)c[i].own ? k - 1 : k;
             int hits = candidate_hits(&c[i], (enum coord_space)space);
             if ((double)hits / asked <= rate)

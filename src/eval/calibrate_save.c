@@ -1,4 +1,4 @@
-/* calibrate_save.c - the verdict becomes a setting: two small files in the model's directory. */
+/* calibrate_save.c - stores the verdict as a setting, in two small files in the model's directory. */
 #include "eval/calibrate.h"
 
 #include "base/file.h"
@@ -11,7 +11,8 @@
 
 #define DIALECT_FILE "holorun-dialect.json"
 
-/* holorun.json as it is; an empty object when there is none. */
+/* Reads holorun.json unchanged; returns an empty object if the file is missing, NULL with e if it is not an
+ * object. */
 static json_t *read_setting(const char *path, struct err *e)
 {
     json_t *v = file_exists(path) ? json_load_file(path, JSON_REJECT_DUPLICATES, NULL) : json_object();
@@ -52,7 +53,8 @@ static int write_dialect(const char *dir, const struct verdict *v, struct err *e
     return rc;
 }
 
-/* A dialect's name as holorun.json has it: that of a built-in one, or of a file in the directory. */
+/* Returns a dialect's name as written into holorun.json: that of a built-in one, or of a file in the
+ * directory.  NULL with e for a file elsewhere. */
 static const char *name_in(const char *dir, const char *dialect, struct err *e)
 {
     size_t n = strlen(dir), len = strlen(dialect);

@@ -1,8 +1,8 @@
-/* calibrate_screen.c - draws a test screen: labelled buttons on an empty page, from a picture of letters.
+/* calibrate_screen.c - draws a test screen: labelled buttons on an empty page, from an image of letters.
  *
  * Everything is aligned to cells of 20 x 30 pixels, the grid of the embedded model's theme; other models see
- * large type.  Labels are random syllables, which no model was trained on, with different first letters.
- */
+ * large type.  Labels are random syllables with different first letters, so that no model was trained on
+ * them. */
 #include "eval/calibrate.h"
 
 #include "base/embed.h"
@@ -25,7 +25,7 @@ static const struct colours looks[] = {
     {{0xdd, 0xe4, 0xeb}, {0x15, 0x20, 0x2b}, {0x15, 0x20, 0x2b}},
 };
 
-/* splitmix64 */
+/* Returns the next number of splitmix64. */
 static uint64_t next(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -46,7 +46,8 @@ static void fill(struct image *im, int x0, int y0, int w, int h, const uint8_t r
             memcpy(im->rgb + ((size_t)y * (size_t)im->w + (size_t)x) * 3, rgb, 3);
 }
 
-/* One letter in a cell: the picture of letters is black on white, its darkness the opacity of ink. */
+/* Draws one letter into a cell.  The image of letters is black on white; its darkness is the opacity of the
+ * ink. */
 static void put_letter(struct image *im, int x0, int y0, const struct image *glyphs, int which,
                        const uint8_t ink[3])
 {
@@ -70,7 +71,7 @@ static void put_button(struct image *im, const struct calibration_target *t, con
                    c->ink);
 }
 
-/* ---- labels and places -------------------------------------------------------------------------- */
+/* ---- labels and positions ------------------------------------------------------------------------------ */
 
 static void random_label(char out[CALIBRATE_LABEL], uint64_t *random)
 {
@@ -92,7 +93,7 @@ static bool first_letter_taken(const struct calibration_screen *s, char letter)
     return false;
 }
 
-/* Buttons are at least a cell apart. */
+/* Returns whether a button is at least a cell away from others in x and RISE pixels in y. */
 static bool is_free(const struct calibration_screen *s, const double box[4])
 {
     for (int i = 0; i < s->n; i++) {

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A line has the item's fields and a reply, each byte of which may take six. */
+/* A line has the item's fields and a reply; each byte of a reply may take six. */
 enum { MAX_RESULTS = 512 << 20, MAX_LINE = EVAL_MAX_LINE + 8 * RESULTS_MAX_RAW };
 
 /* ---- writing ------------------------------------------------------------------------------------ */
@@ -23,7 +23,7 @@ static int write_line(const struct eval_results *r, const json_t *v, struct err 
     if (!text)
         bug("a result is not JSON");
     line = xasprintf("%s\n", text);
-    /* One write for each line: only the last one can be partial. */
+    /* One write per line: only the last line can be partial. */
     int rc = file_write_all(r->fd, r->path, line, strlen(line), e);
     free(line);
     free(text);
@@ -63,7 +63,7 @@ int results_add(struct eval_results *r, const struct eval_set *set, int item, co
 
 /* ---- resuming ------------------------------------------------------------------------------ */
 
-/* Fails with the first key whose value differs from that in the file. */
+/* Returns -1 with e, which names the first key whose value differs from that in the file. */
 static int same_head(const json_t *then, const json_t *now, struct err *e)
 {
     const char *key;
@@ -92,7 +92,7 @@ static int read_result(struct eval_results *r, const json_t *line, const json_t 
     if (!id)
         return err_set(e, ERR_USAGE, "a result without an id");
     if (!at)
-        return 0; /* of an item that is not in this run */
+        return 0; /* an item that is not in this run */
     struct eval_outcome *o = &r->outcomes[json_integer_value(at)];
     if (o->done)
         return err_set(e, ERR_USAGE, "a second result of '%s'", id);

@@ -1,8 +1,8 @@
-/* score.c - scores a reply against its target, and the confidence interval of a rate.
+/* score.c - scores a reply against its target; confidence interval of a rate.
  *
- * The place is where the model's numbers are, not the pixel that would be clicked: rounding is not the
- * model's.  A reply that names no place where there is something is wrong, but in the right format.
- */
+ * The position is given by the model's numbers, not by the pixel that would be clicked, because rounding is
+ * not the model's error.  A reply without a position, although there is a target, is wrong but in the right
+ * format. */
 #include "eval/eval.h"
 
 #include "actions/place.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Square of the distance from a point to a segment. */
+/* Returns the square of the distance from a point to a segment. */
 static double to_segment(const double *a, const double *b, double x, double y)
 {
     double dx = b[0] - a[0], dy = b[1] - a[1], length = dx * dx + dy * dy;
@@ -20,7 +20,8 @@ static double to_segment(const double *a, const double *b, double x, double y)
     return ex * ex + ey * ey;
 }
 
-/* Square of the distance to the nearest edge; *inside: a ray to the right crosses an odd number of edges. */
+/* Returns the square of the distance to the nearest edge; *inside: a ray to the right crosses an odd number
+ * of edges. */
 static double to_edges(const struct target *t, double x, double y, bool *inside)
 {
     double least = INFINITY;
@@ -42,7 +43,7 @@ double target_distance(const struct target *t, double x, double y)
         return hypot(fmax(fmax(t->at[0] - x, x - t->at[2]), 0), fmax(fmax(t->at[1] - y, y - t->at[3]), 0));
     bool inside;
     double least = to_edges(t, x, y, &inside);
-    /* A point that misses an edge by a rounding error is on it. */
+    /* A point that misses an edge by a rounding error is on the edge. */
     return inside || least < 1e-18 ? 0 : sqrt(least);
 }
 

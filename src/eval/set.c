@@ -40,7 +40,7 @@ static int read_text(const json_t *fields, const char *key, size_t max, const ch
     return 0;
 }
 
-/* Makes it a string in the fields, also when it was a number or missing. */
+/* Reads the id and stores it as a string in the fields, also if it is a number or missing. */
 static int read_id(struct eval_item *item, struct err *e)
 {
     const json_t *v = json_object_get(item->fields, "id");

@@ -74,7 +74,7 @@ static void print_name(FILE *f, const struct tally_row *r, int width)
     for (; name[bytes] && (shown < width || ((unsigned char)name[bytes] & 0xc0) == 0x80); bytes++)
         shown += ((unsigned char)name[bytes] & 0xc0) != 0x80;
     utf8_print(f, name,
-               (size_t)bytes); /* names come from the set: no control character may reach the terminal */
+               (size_t)bytes); /* names come from the set: control characters must not reach the terminal */
     fprintf(f, "%*s", width - shown, "");
 }
 

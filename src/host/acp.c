@@ -14,8 +14,7 @@
 
 enum { FINISH_MS = 2000, SESSIONS = 64, PROMPT_MAX = JOB_TASK_MAX };
 
-/* ---- updates
- * --------------------------------------------------------------------------------------------- */
+/* ---- updates ------------------------------------------------------------------------------------------- */
 
 void acp_update(struct acp *a, const struct acp_session *s, const char *kind, json_t *update)
 {
@@ -32,8 +31,7 @@ void acp_say(struct acp *a, const struct acp_session *s, const char *kind, const
         acp_update(a, s, kind, content);
 }
 
-/* ---- sessions
- * -------------------------------------------------------------------------------------------- */
+/* ---- sessions ------------------------------------------------------------------------------------------ */
 
 static struct acp_session *find(struct acp *a, const json_t *params)
 {
@@ -88,7 +86,7 @@ static void new_session(struct acp *a, const json_t *id)
     rpc_reply(a->rpc, id, json_pack("{s:s}", "sessionId", add_session(a, name)->id));
 }
 
-/* Hexadecimal digits only: it names a file. */
+/* Returns whether id consists of 32 hexadecimal digits; other ids could name a file elsewhere. */
 static bool is_session(const char *id)
 {
     size_t n = id ? strlen(id) : 0;
@@ -116,8 +114,7 @@ static void load_session(struct acp *a, const json_t *id, const json_t *params)
     rpc_reply(a->rpc, id, json_object());
 }
 
-/* ---- a turn
- * ---------------------------------------------------------------------------------------------- */
+/* ---- a turn -------------------------------------------------------------------------------------------- */
 
 int acp_begin(struct acp *a, struct acp_session *s, const char *task, struct err *e)
 {
@@ -142,7 +139,7 @@ static void answer_turn(struct acp *a, struct acp_session *s)
     s->cancelled = false;
 }
 
-/* The answer comes after the turn's last picture. */
+/* The reply to the prompt is sent after the turn's last image. */
 void acp_end_turn(struct acp *a, struct acp_session *s, const char *reason)
 {
     if (reason) {
@@ -161,13 +158,13 @@ void acp_fail_turn(struct acp *a, struct acp_session *s, const char *why)
     s->cancelled = false;
 }
 
-/* Returns the blocks of a prompt as a new list.  Some editors send a string, one block, or the list as JSON
- * text. */
+/* Returns the blocks of a prompt as a new list.  Some editors send a string, a single block, or the list as
+ * JSON text. */
 static json_t *prompt_blocks(const json_t *prompt)
 {
     json_t *plain = json_is_string(prompt) ? json_loads(json_string_value(prompt), 0, NULL) : NULL;
     const json_t *first = json_is_array(plain) ? json_array_get(plain, 0) : plain;
-    if (plain && !json_is_string(json_object_get(first, "type"))) { /* a text that happens to be JSON */
+    if (plain && !json_is_string(json_object_get(first, "type"))) { /* a plain text that is valid JSON */
         json_decref(plain);
         plain = NULL;
     }
@@ -177,8 +174,8 @@ static json_t *prompt_blocks(const json_t *prompt)
     return v ? json_pack("[o]", v) : json_array();
 }
 
-/* Returns the texts of a prompt and the addresses of its links, owned by the caller.  NULL: there are none,
- * or they are too long. */
+/* Returns the texts of a prompt and the URIs of its links, joined by newlines, owned by the caller.  Returns
+ * NULL if there are none or they exceed PROMPT_MAX bytes. */
 static char *read_prompt(const json_t *prompt)
 {
     struct buf text;
@@ -221,7 +218,7 @@ static void take_prompt(struct acp *a, const json_t *id, const json_t *params)
         host_next_task(s->work, task);
         return;
     }
-    if (s->work) /* it is about to end; then the task begins */
+    if (s->work) /* the run is about to end; then the task begins */
         s->task = xstrdup(task);
     else if (acp_begin(a, s, task, &e))
         acp_fail_turn(a, s, e.text);
@@ -240,8 +237,7 @@ static void cancel(struct acp *a, const json_t *params)
         host_stop(s->work);
 }
 
-/* ---- messages
- * -------------------------------------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------------------------------------ */
 
 static void initialize(struct acp *a, const json_t *id, const json_t *params)
 {
@@ -282,7 +278,7 @@ static void take_notice(void *arg, const char *method, json_t *params)
         cancel(arg, params);
 }
 
-/* A client that cannot ask its person has said no. */
+/* Answers the gate's question with the user's choice; an error of the client counts as a refusal. */
 static void take_answer(void *arg, int64_t ask, json_t *result, const char *why)
 {
     struct acp *a = arg;
@@ -299,8 +295,7 @@ static void take_answer(void *arg, int64_t ask, json_t *result, const char *why)
     }
 }
 
-/* ---- the loop
- * -------------------------------------------------------------------------------------------- */
+/* ---- the loop ------------------------------------------------------------------------------------------ */
 
 struct acp *acp_new(struct host *h, const char *version)
 {

@@ -1,9 +1,8 @@
 /* acp.h - the Agent Client Protocol, version 1, over stdin and stdout: holorun as the agent of an editor.
  *
- * A session is a conversation: a prompt is a task, its steps are tool calls with pictures, what the gate
- * asks is a request for permission.  The next prompt goes on in the same conversation; after a pause, or
- * in another process (session/load), from its record.
- */
+ * A session is a conversation: a prompt is a task, its steps are tool calls with screenshots, and a question
+ * of the gate is a request for permission.  The next prompt continues the conversation.  If the run has ended
+ * meanwhile, or in another process (session/load), it continues from the record. */
 #ifndef HOLORUN_HOST_ACP_H
 #define HOLORUN_HOST_ACP_H
 
@@ -15,9 +14,10 @@ struct acp;
 struct acp *acp_new(struct host *h, const char *version);
 void acp_free(struct acp *a);
 struct rpc *acp_rpc(const struct acp *a);
-void acp_woken(void *arg); /* arg is the struct acp */
+void acp_woken(void *arg); /* Handles the queued events of the host; arg is the struct acp. */
 
-/* Until the other program leaves, or a signal comes.  Takes stdin and stdout.  Returns the exit code. */
+/* Serves until the client closes the stream or a signal arrives.  Takes over stdin and stdout.  Returns the
+ * exit code. */
 int acp_serve(struct host *h, const char *version, struct err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* acp_impl.h - what the parts of the ACP agent share.  Private to host/. */
+/* acp_impl.h - state and functions shared by the parts of the ACP agent.  Private to host/. */
 #ifndef HOLORUN_HOST_ACP_IMPL_H
 #define HOLORUN_HOST_ACP_IMPL_H
 
@@ -7,24 +7,24 @@
 struct acp_session {
     struct acp_session *next;
     char id[40];
-    char *dir;         /* of its newest record; NULL: none yet */
-    struct work *work; /* live: at work, or idle between two prompts; NULL: none */
+    char *dir;         /* directory of the newest record; NULL: none yet */
+    struct work *work; /* the live run, working or idle between two prompts; NULL: none */
     bool idle;
-    json_t *prompt;    /* the id of the request that waits for the end of the turn; NULL: none */
-    char *task;        /* handed to a run that was idle and has not begun it yet */
-    bool cancelled;    /* by the client, in this turn */
-    int calls;         /* tool calls so far, of which the last is at hand */
-    bool called;       /* it is open */
-    int seen;          /* the frame on which it was decided; -1: none */
-    int question;      /* 0: none is open */
-    int64_t ask;       /* the request for permission */
-    int pictures;      /* that are still being fetched */
-    char *stop_reason; /* the turn has ended, and its answer waits for them */
+    json_t *prompt;    /* id of the request that waits for the end of the turn; NULL: none */
+    char *task;        /* a task passed to a run that has not begun it yet; NULL: none */
+    bool cancelled;    /* the client has cancelled this turn */
+    int calls;         /* number of tool calls so far; the last one is the current call */
+    bool called;       /* the current call has not been completed */
+    int seen;          /* frame on which the current step was decided; -1: none */
+    int question;      /* number of the open question; 0: none is open */
+    int64_t ask;       /* number of the request for permission; 0: none */
+    int pictures;      /* number of images that are still being fetched */
+    char *stop_reason; /* the turn has ended and its answer waits for the images; NULL: it has not */
 
-    const struct status_row *ended; /* how the run of the last turn ended; NULL: none has */
+    const struct status_row *ended; /* status of the run of the last turn; NULL: none has ended */
 };
 
-struct acp_picture { /* a picture for a tool call that is being fetched */
+struct acp_picture { /* an image for a tool call that is being fetched */
     struct acp_picture *next;
     struct work *errand;
     struct acp_session *session;
@@ -41,27 +41,32 @@ struct acp {
 
 /* ---- acp.c: messages ---- */
 
-void acp_update(struct acp *a, const struct acp_session *s, const char *kind,
-                json_t *update); /* taken over */
-/* Text as a chunk: "agent_message_chunk", ... */
+/* Sends session/update of this kind.  Takes ownership of update. */
+void acp_update(struct acp *a, const struct acp_session *s, const char *kind, json_t *update);
+/* Sends a text as a chunk of this kind, such as "agent_message_chunk".  Does nothing if the text is NULL or
+ * empty. */
 void acp_say(struct acp *a, const struct acp_session *s, const char *kind, const char *text);
-/* Begins the task with a run of its own, from the session's record if there is one. */
+/* Begins the task with a new run, which continues the session's record if the session has one.  Returns -1
+ * with e. */
 int acp_begin(struct acp *a, struct acp_session *s, const char *task, struct err *e);
-/* The turn is over. */
+/* Ends the turn with a stop reason; the answer is sent after its last image.  reason NULL: only sends an
+ * answer that waited for images. */
 void acp_end_turn(struct acp *a, struct acp_session *s, const char *reason);
 void acp_fail_turn(struct acp *a, struct acp_session *s, const char *why);
 
-/* ---- acp_updates.c: what happens in a run, as updates ---- */
+/* ---- acp_updates.c: events of a run as updates ---- */
 
 void acp_event(struct acp *a, struct work *w, const json_t *event);
-/* The updates for one line of a record, live or loaded. */
+/* Sends the updates for one event of a record, live or loaded. */
 void acp_show(struct acp *a, struct acp_session *s, const char *kind, const json_t *event);
 
-/* ---- acp_sessions.c: which records belong to a session ---- */
+/* ---- acp_sessions.c: the records that belong to a session ---- */
 
-/* Adds the run to the session's file, which is not lost with the process. */
+/* Appends the run's directory to the session's file, so that another process can load the session.  Warns on
+ * failure. */
 void acp_remember(const struct acp_session *s, const char *dir);
-/* Sends the conversation of a session's records and finds its newest one.  -1: there is no such session. */
+/* Sends the conversation from a session's records and sets s->dir to the newest one.  Returns -1 with e if
+ * the session or all its records are missing. */
 int acp_recall(struct acp *a, struct acp_session *s, struct err *e);
 
 #endif

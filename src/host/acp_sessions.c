@@ -1,8 +1,6 @@
-/* acp_sessions.c - which records belong to a session: a file of their folders in the state folder, one a
- * line.
- *
- * Loading a session sends its conversation again, from the records, and a prompt then goes on from the last.
- */
+/* acp_sessions.c - the records that belong to a session, as a file in the state directory.
+ * The file lists the directories of the records, one per line.  Loading a session sends its conversation from
+ * these records; the next prompt continues the last one. */
 #include "host/acp_impl.h"
 
 #include "base/buf.h"
@@ -53,7 +51,7 @@ static void show_record(struct acp *a, struct acp_session *s, const struct recor
     }
 }
 
-/* The answer of the last task is in its own event and in that of the run's end. */
+/* Returns whether the run ended while idle: then the last answer is in the events "task_end" and "end". */
 static bool ended_idle(const struct record *r)
 {
     return r->n > 1 && !strcmp(r->events[r->n - 1].kind, "end") &&
@@ -72,7 +70,7 @@ int acp_recall(struct acp *a, struct acp_session *s, struct err *e)
     for (char *dir = strtok_r(text, "\n", &save); dir; dir = strtok_r(NULL, "\n", &save)) {
         struct record r;
         if (record_open(&r, dir, NULL))
-            continue; /* a record that was deleted */
+            continue; /* the record was deleted */
         show_record(a, s, &r, r.n - ended_idle(&r));
         record_free(&r);
         free(s->dir);

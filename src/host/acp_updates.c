@@ -1,8 +1,7 @@
-/* acp_updates.c - what happens in a run, as updates of its session.
+/* acp_updates.c - translates the events of a run into updates of its session.
  *
- *     thought ─► agent_thought_chunk      action ─► tool_call      exec ─► tool_call_update, then its picture
- *     plan ─► plan      question ─► session/request_permission     answer ─► agent_message_chunk
- */
+ *     thought ─► agent_thought_chunk      action ─► tool_call      exec ─► tool_call_update, then its image
+ *     plan ─► plan      question ─► session/request_permission     answer ─► agent_message_chunk */
 #include "host/acp_impl.h"
 
 #include "base/buf.h"
@@ -21,10 +20,10 @@ static const char *text_in(const json_t *event, const char *key)
     return text ? text : "";
 }
 
-/* ---- the plan
- * -------------------------------------------------------------------------------------------- */
+/* ---- the plan ------------------------------------------------------------------------------------------ */
 
-/* Lines as "2. Choose the date [running]" (actions/bind_values.c). */
+/* Sends a plan whose lines look like "2. Choose the date [running]" (actions/bind_values.c); at most PLAN_MAX
+ * entries. */
 static void show_plan(struct acp *a, const struct acp_session *s, const char *text)
 {
     static const char *const words[][2] = {
@@ -47,8 +46,7 @@ static void show_plan(struct acp *a, const struct acp_session *s, const char *te
     acp_update(a, s, "plan", json_pack("{s:o}", "entries", entries));
 }
 
-/* ---- steps
- * ----------------------------------------------------------------------------------------------- */
+/* ---- steps --------------------------------------------------------------------------------------------- */
 
 static void call_name(const struct acp_session *s, int call, char out[64])
 {
@@ -100,7 +98,7 @@ static void end_call(struct acp *a, struct acp_session *s, const char *why)
     acp_update(a, s, "tool_call_update", update);
 }
 
-/* The screenshot on which the step was decided; the loop has seen to it that it is on disk. */
+/* Fetches the screenshot on which the step was decided.  The agent loop has already written it to disk. */
 static void fetch_picture(struct acp *a, struct acp_session *s)
 {
     char *path = s->dir && s->seen >= 0 ? xasprintf("%s/frames/%06d.png", s->dir, s->seen) : NULL;
@@ -142,10 +140,9 @@ void acp_show(struct acp *a, struct acp_session *s, const char *kind, const json
         end_call(a, s, *text_in(event, "error") ? text_in(event, "error") : "not allowed");
 }
 
-/* ---- permission
- * ------------------------------------------------------------------------------------------ */
+/* ---- permission ---------------------------------------------------------------------------------------- */
 
-/* Returns the picture of a question in base64, owned by the caller; NULL: it has none. */
+/* Returns the image of a question in base64, owned by the caller; NULL: the question has none. */
 static char *crop_of(const json_t *event)
 {
     const char *path = text_in(json_object_get(event, "question"), "crop");
@@ -186,10 +183,10 @@ static void close_question(struct acp *a, struct acp_session *s)
     s->question = 0;
 }
 
-/* ---- the end of a turn
- * ------------------------------------------------------------------------------------- */
+/* ---- the end of a turn --------------------------------------------------------------------------------- */
 
-/* The protocol has no reason for a task that was not done: the turn's last text says so. */
+/* Returns the stop reason of a turn.  The protocol has none for a task that was not done: the turn's last
+ * text reports that. */
 static const char *stop_reason(const struct acp_session *s, const struct status_row *row)
 {
     if (s->cancelled)
@@ -207,7 +204,7 @@ static void end_turn(struct acp *a, struct acp_session *s, const json_t *event)
     end_call(a, s, *why ? why : "");
     if (!s->prompt)
         return;
-    if (*answer && !worded && row) { /* the model's words: how the run ended comes first */
+    if (*answer && !worded && row) { /* the model's own words: the status precedes them */
         char *text = xasprintf("%s: %s", row->meaning, answer);
         acp_say(a, s, "agent_message_chunk", text);
         free(text);
@@ -228,7 +225,7 @@ static void end_turn(struct acp *a, struct acp_session *s, const json_t *event)
     acp_end_turn(a, s, stop_reason(s, s->ended));
 }
 
-/* A task that a run was handed as it ended begins with another run. */
+/* Ends the run of a session.  A task that was passed to the run as it ended starts another run. */
 static void end_run(struct acp *a, struct acp_session *s, const json_t *event)
 {
     struct err e = ERR_INIT;
@@ -245,8 +242,7 @@ static void end_run(struct acp *a, struct acp_session *s, const json_t *event)
     free(task);
 }
 
-/* ---- events
- * ---------------------------------------------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------------------------------------- */
 
 static void follow(struct acp *a, struct acp_session *s, const json_t *event, const char *kind)
 {

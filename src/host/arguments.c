@@ -50,7 +50,8 @@ static const char *kind_name(const json_t *v)
     }
 }
 
-/* Appends the values of an enumeration, or the type and its range: "an integer from 1 to 50". */
+/* Appends the accepted values: those of an enumeration, or the type and its range ("an integer from 1 to
+ * 50"). */
 static void put_wanted(struct buf *out, const json_t *schema)
 {
     static const char *const types[][3] = {{"integer", "an integer", "integers"},
@@ -75,7 +76,7 @@ static void put_wanted(struct buf *out, const json_t *schema)
         buf_printf(out, " from %g to %g", json_number_value(min), json_number_value(max));
 }
 
-/* Refuses the value v of an argument, or of an item of it.  NULL. */
+/* Sets e to the message about an invalid value v of an argument or of one of its items.  Returns NULL. */
 static json_t *refuse(const struct argument *a, const json_t *v)
 {
     struct buf wanted;
@@ -91,7 +92,7 @@ static json_t *refuse(const struct argument *a, const json_t *v)
     return NULL;
 }
 
-/* Refuses a call without a required argument.  -1. */
+/* Sets e to the message about a missing required argument.  Returns -1. */
 static int missing(const struct argument *a, bool is_null)
 {
     struct buf wanted;
@@ -105,7 +106,7 @@ static int missing(const struct argument *a, bool is_null)
 
 /* ---- names --------------------------------------------------------------------------------------------- */
 
-/* Compares words without case and without separators: "double-click" and "doubleClick" are equal. */
+/* Compares words ignoring case and separators: "double-click" and "doubleClick" are equal. */
 static bool same_word(const char *a, const char *b)
 {
     for (;; a++, b++) {
@@ -116,7 +117,8 @@ static bool same_word(const char *a, const char *b)
     }
 }
 
-/* Returns whether one inserted, deleted or replaced character, or a swap of neighbours, makes a of b. */
+/* Returns whether a and b differ at most by one inserted, deleted or replaced character, or two swapped
+ * neighbours. */
 static bool one_edit(const char *a, const char *b)
 {
     size_t na = strlen(a), nb = strlen(b), head = 0;
@@ -132,7 +134,7 @@ static bool one_edit(const char *a, const char *b)
     return swapped || (na <= 1 && nb <= 1);
 }
 
-/* Returns the schema's name for an argument, or of a misspelt one, *near; NULL: it is unknown. */
+/* Returns the schema's name for an argument; NULL: unknown.  *near: a known name one edit away, or NULL. */
 static const char *known_name(const json_t *properties, const char *name, const char **near)
 {
     const char *key, *found = NULL;
@@ -152,7 +154,7 @@ static const char *known_name(const json_t *properties, const char *name, const 
 
 /* ---- values -------------------------------------------------------------------------------------------- */
 
-/* Decodes JSON text, also encoded several times.  Returns a new reference, to v itself when it is not such
+/* Decodes JSON text, encoded up to ENCODED_MAX times.  Returns a new reference, to v itself if v is not JSON
  * text. */
 static json_t *decode(const json_t *v)
 {
@@ -168,7 +170,7 @@ static json_t *decode(const json_t *v)
     return plain;
 }
 
-/* Returns a whole number that fits an int; NULL: v is not one. */
+/* Returns v as an integer if it is a whole number within +-INT32_MAX, else NULL. */
 static json_t *read_whole(const json_t *v)
 {
     double n = json_number_value(v);
@@ -208,7 +210,7 @@ static json_t *read_string(const struct argument *a, const json_t *v)
     return i < json_array_size(values) ? json_copy(json_array_get(values, i)) : NULL;
 }
 
-/* Returns whether the number is in the range of the schema. */
+/* Returns whether v is within the range of the schema; true if v is not a number. */
 static bool in_range(const json_t *schema, const json_t *v)
 {
     const json_t *min = json_object_get(schema, "minimum"), *max = json_object_get(schema, "maximum");
@@ -217,7 +219,8 @@ static bool in_range(const json_t *schema, const json_t *v)
            ((!min || n >= json_number_value(min)) && (!max || n <= json_number_value(max)));
 }
 
-/* Splits "100, 200" or "(100, 200)" into numbers.  NULL: a part is not a number, or there are not n parts. */
+/* Splits "100, 200" or "(100, 200)" into n numbers.  Returns NULL if a part is not a number or the count
+ * differs. */
 static json_t *split_numbers(const char *text, size_t n)
 {
     size_t len = strlen(text);
@@ -238,8 +241,8 @@ static json_t *split_numbers(const char *text, size_t n)
     return good ? parts : NULL;
 }
 
-/* Reads n numbers: a list, text, or an object with the first n of `sides`.  Returns a new list; NULL: v is
- * none of these. */
+/* Reads n numbers from a list, a text, or an object with the first n of `sides`.  Returns a new list, or NULL
+ * if v is none of these. */
 static json_t *read_numbers(const json_t *v, size_t n)
 {
     json_t *plain = decode(v), *list = NULL;
@@ -251,7 +254,7 @@ static json_t *read_numbers(const json_t *v, size_t n)
         list = json_array();
     for (size_t i = 0; list && json_is_object(plain) && i < n; i++) {
         json_t *side = json_object_get(plain, sides[i]);
-        const char letter[2] = {*sides[i], 0}; /* "w", "h" */
+        const char letter[2] = {*sides[i], 0}; /* "w" or "h" */
         json_array_append(list, side ? side : json_object_get(plain, letter));
     }
     json_decref(plain);
@@ -283,9 +286,9 @@ static json_t *read_list(const struct argument *a, const json_t *v)
     const json_t *items = json_object_get(a->schema, "items"), *one;
     size_t n = (size_t)json_integer_value(json_object_get(a->schema, "minItems")), i;
     json_t *plain = n ? read_numbers(v, n) : decode(v), *read = json_array();
-    struct err unused = ERR_INIT; /* the message is about the whole value */
+    struct err unused = ERR_INIT; /* the error message quotes the whole value */
     const struct argument item = {a->name, items, &unused};
-    if (plain && !json_is_array(plain)) { /* one value; "5" is the key 5 */
+    if (plain && !json_is_array(plain)) { /* a single value; the text "5" is the key 5 */
         bool text = json_is_string(plain) || strcmp(type_of(items), "string") != 0;
         json_t *single = json_pack("[O]", text ? plain : v);
         json_decref(plain);
@@ -306,7 +309,7 @@ static json_t *read_list(const struct argument *a, const json_t *v)
 
 /* ---- arguments ----------------------------------------------------------------------------------------- */
 
-/* Sets one argument of the result.  -1 with e. */
+/* Converts v and sets it as one argument of the result; null leaves the argument out.  Returns -1 with e. */
 static int set(json_t *out, const struct argument *a, const json_t *v)
 {
     bool is_list = !strcmp(type_of(a->schema), "array"), is_text = !strcmp(type_of(a->schema), "string");
@@ -321,7 +324,7 @@ static int set(json_t *out, const struct argument *a, const json_t *v)
     return read ? json_object_set_new(out, a->name, read) : -1;
 }
 
-/* Sets x and y, or x2 and y2, from a pair. */
+/* Sets x and y, or x2 and y2, from a pair.  Returns -1 with e. */
 static int set_pair(json_t *out, const json_t *properties, const char *x, const char *y, const json_t *v,
                     const char *name, struct err *e)
 {
@@ -344,7 +347,7 @@ static bool is_present(const json_t *v)
     return present;
 }
 
-/* Reads one argument that was sent.  -1 with e. */
+/* Reads one argument of the call; an unknown name is added to `ignored`.  Returns -1 with e. */
 static int take(json_t *out, const json_t *properties, const json_t *given, const char *name, json_t *ignored,
                 struct err *e)
 {
@@ -374,7 +377,7 @@ static int take(json_t *out, const json_t *properties, const json_t *given, cons
     return 0;
 }
 
-/* Returns the arguments as an object, a new reference; NULL: they have another type. */
+/* Returns the arguments as a new object, empty if there are none; NULL: `given` has another type. */
 static json_t *as_object(const json_t *given)
 {
     const char *text = json_string_value(given);

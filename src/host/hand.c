@@ -1,9 +1,8 @@
-/* hand.c - the other program in place of a model: each of its acts is a reply in the dialect "host".
+/* hand.c - runs in which the client chooses each action instead of a model (host.h).
  *
- * An act is done when the loop shows the next screenshot: what the record says in between is its outcome.
- * A call that is no action is refused at once and is no step.  Without an act for HOST_IDLE_S seconds the
- * run ends, so that the display is free for others.
- */
+ * Each call becomes a reply in the dialect "host" and completes when the loop delivers the next screenshot.
+ * The events recorded in between form its result.  An invalid call is rejected at once and is not a step.
+ * After HOST_IDLE_S seconds without a call the run ends, which frees the display. */
 #include "host/private.h"
 
 #include "base/clock.h"
@@ -25,7 +24,7 @@ static struct hand *hand_of(const struct llm *m)
     return (struct hand *)(uintptr_t)m;
 }
 
-/* ---- what became of an act ----------------------------------------------------------------------------- */
+/* ---- the result of a call ------------------------------------------------------------------------------ */
 
 static void take_over(json_t *to, const char *name, const json_t *from, const char *key)
 {
@@ -83,7 +82,8 @@ static void refuse(struct work *w, const struct err *why)
 
 /* ---- replies ------------------------------------------------------------------------------------------- */
 
-/* Waits for an act; the caller frees it.  NULL: there will be none. */
+/* Waits for a call and returns it; the caller frees it.  NULL: the run was finished or stopped, or
+ * HOST_IDLE_S seconds have passed. */
 static char *wait_for_act(struct hand *h)
 {
     struct work *w = h->work;
@@ -98,7 +98,7 @@ static char *wait_for_act(struct hand *h)
     return act;
 }
 
-/* Whether the loop would read it as an action. */
+/* Returns whether the loop would parse the reply as an action; false with why. */
 static bool readable(struct hand *h, const char *reply, struct err *why)
 {
     struct step step = {0};
@@ -143,7 +143,7 @@ static int hand_speak(struct llm *m, const struct llm_request *r, struct generat
     return 0;
 }
 
-/* A screenshot: the act before it is done. */
+/* Takes a message.  A screenshot completes the call before it. */
 static int hand_user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place,
                      struct err *e)
 {
@@ -161,7 +161,7 @@ static int hand_user(struct llm *m, const struct chat_part *parts, int n, enum c
     return 0;
 }
 
-/* ---- the rest of llm.h --------------------------------------------------------------------------------- */
+/* ---- the other operations of llm.h --------------------------------------------------------------------- */
 
 static void hand_set_cancel(struct llm *m, const volatile int *flag)
 {

@@ -1,4 +1,4 @@
-/* host.c - see host.h: the list of runs, their events, and what the protocol's thread tells them. */
+/* host.c - see host.h: list of runs and errands, their events, and the functions of the protocol's thread. */
 #include "host/private.h"
 
 #include "base/clock.h"
@@ -50,7 +50,7 @@ struct host *host_open(const struct run_settings *settings, const char *build, i
     pthread_cond_init(&h->changed, &clock);
     pthread_condattr_destroy(&clock);
     h->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    json_object_seed(0); /* before there are threads */
+    json_object_seed(0); /* must precede the first thread */
     if (h->wake < 0)
         err_set(e, ERR_ENV, "cannot make an eventfd");
     if (h->wake < 0 || read_secrets(h, e)) {
@@ -90,7 +90,8 @@ void host_close(struct host *h)
         return;
     for (struct work *w = h->works; w; w = w->next)
         host_stop(w);
-    /* A thread that hangs is the guard's business: keys go up, and a second signal ends this process. */
+    /* A thread that hangs is left to the guard: it releases the keys, and a second signal ends this
+     * process. */
     while (h->works) {
         json_decref(host_next(h, &whose));
         clock_sleep_ms(h->first ? 0 : 1);
@@ -108,8 +109,7 @@ void host_close(struct host *h)
     free(h);
 }
 
-/* ---- events
- * ---------------------------------------------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------------------------------------- */
 
 int host_fd(const struct host *h)
 {
@@ -127,7 +127,7 @@ void host_tell(struct work *w, json_t *event)
     h->last = &q->next;
     pthread_mutex_unlock(&h->lock);
     ssize_t n = write(h->wake, &one, sizeof one);
-    (void)n; /* full: it is readable already */
+    (void)n; /* EAGAIN: the counter is full, so the descriptor is readable already */
 }
 
 json_t *host_next(struct host *h, struct work **whose)
@@ -158,15 +158,14 @@ json_t *host_next(struct host *h, struct work **whose)
     return event;
 }
 
-/* ---- what a run's thread waits for
- * ------------------------------------------------------------------------- */
+/* ---- state that a run's thread waits for --------------------------------------------------------------- */
 
 bool work_stopping(const struct work *w)
 {
     return flag_up(&w->stop) || flag_up(w->screen_flag) || flag_up(screen_stop_flag(NULL));
 }
 
-/* The lock is held by the caller.  A signal sets a flag and wakes nobody: hence the time. */
+/* Signals set a flag without waking the condition, hence the time limit. */
 bool work_wait(struct work *w)
 {
     struct timespec until = clock_after(CLOCK_MONOTONIC, HOST_LOOK_MS);
@@ -174,8 +173,7 @@ bool work_wait(struct work *w)
     return !work_stopping(w);
 }
 
-/* ---- what the protocol's thread says
- * ------------------------------------------------------------------------ */
+/* ---- calls from the protocol's thread ------------------------------------------------------------------ */
 
 const char *host_display(const struct host *h)
 {

@@ -1,25 +1,25 @@
-/* host.h - runs for another program, which started this one and follows them: mcp.h and acp.h.
+/* host.h - runs on behalf of another program, which started this process and follows them: mcp.h and acp.h.
  *
  *     the protocol's thread                              a run's own thread
  *     host_start, host_stop, host_answer, host_act ─►  │ job_work (run/job.h): gate, lock, stop and record
  *     host_next ◄── events: JSON objects ───────────────┘ as for any other run
  *
- * What happens in a run comes as events, in order: the lines of its record, which hold no secret, and
+ * A run reports its progress as events, in order: the events of its record, which hold no secret, and
  *
- *     {"kind": "start", "dir": ..., ...}    the first of its record
+ *     {"kind": "start", "dir": ..., ...}    the first event of its record
  *     {"kind": "question", "n": 1, "text": "wants to: click ...", "question": {...}}   the gate asks
- *     {"kind": "question_over", "n": 1}                     answered, or nobody did in time
- *     {"kind": "act", "ok": true, "text": "...", ...}       of a hand: one act is done, or was refused
- *     {"kind": "idle", "status": "answered", "answer": "..."}    it waits for the next task
+ *     {"kind": "question_over", "n": 1}                     answered, or timed out
+ *     {"kind": "act", "ok": true, "text": "...", ...}       client-driven run: a call is done or was rejected
+ *     {"kind": "idle", "status": "answered", "answer": "..."}    the run waits for the next task
  *     {"kind": "done", "code": 0, "status": "answered", "answer": "...", "error": "...", ...}    the last one
  *
- * All of them work on one place, which the command line names: an existing display, a private desktop or a
- * machine.  Fields into which a secret was typed are covered in every picture of that place, as long as their
- * windows and this process live.
+ * All runs and errands share the place that the command line names: an existing display, a private desktop or
+ * a remote machine.  Fields into which a secret was typed are covered in every screenshot of that place, as
+ * long as their windows and this process exist.
  *
- * A hand is a run that the other program decides itself, one action at a time: it stands in for the model, so
- * that everything else is as in any run.  Errands (a screenshot, the windows, a picture of a record) press
- * nothing and have a thread too, so that no call waits for a display.
+ * In a client-driven run (WORK_HAND) the client chooses each action instead of a model; everything else is as
+ * in any other run.  Errands are read-only requests (a screenshot, the window list, an image from a record);
+ * they send no input and also have a thread, so that no call waits for a display.
  */
 #ifndef HOLORUN_HOST_HOST_H
 #define HOLORUN_HOST_HOST_H
@@ -29,10 +29,11 @@
 #include <jansson.h>
 
 enum {
-    HOST_WORKS = 16,                /* at the same time, errands too */
-    HOST_PICTURE_SIDE = 1280,       /* of a picture that is sent, unless asked otherwise; pixels */
-    HOST_PICTURE_BYTES = 900 << 10, /* in base64 */
-    HOST_REPLY_BYTES = 1040000, /* of a line with the result of a tool; some hosts refuse 1 MiB and more */
+    HOST_WORKS = 16,                /* maximum number of concurrent runs and errands */
+    HOST_PICTURE_SIDE = 1280,       /* default limit of the longer side of an image that is sent, in pixels */
+    HOST_PICTURE_BYTES = 900 << 10, /* limit of an image in base64 */
+    /* limit of the line that holds a tool's result; some hosts reject 1 MiB and more */
+    HOST_REPLY_BYTES = 1040000,
 };
 
 struct host;
@@ -41,49 +42,54 @@ struct work; /* one run or errand; valid until its event "done" has been taken *
 enum work_kind {
     WORK_TASK,
     WORK_HAND,
-    WORK_LOOK,    /* the screen: "done" holds a picture */
-    WORK_WINDOWS, /* "done" holds a list */
-    WORK_PICTURE, /* of a file */
+    WORK_LOOK,    /* screenshot: "done" holds an image */
+    WORK_WINDOWS, /* window list: "done" holds the list */
+    WORK_PICTURE, /* image from a file */
 };
 
-struct work_order { /* texts are copied */
+struct work_order { /* a request for a run or an errand; its texts are copied */
     enum work_kind kind;
     const char *task;
-    int max_steps;             /* 0: that of the settings */
-    const char *resume;        /* a run that the task goes on from; NULL: none */
-    bool stays;                /* after a task it waits for the next one, for a while */
-    const char *path;          /* WORK_PICTURE */
-    struct screen_rect region; /* WORK_LOOK: in pixels of the view; w 0: all of it */
-    int max_side;              /* of the picture; 0: HOST_PICTURE_SIDE */
+    int max_steps;             /* 0: the limit of the settings */
+    const char *resume;        /* directory of a run that the task continues; NULL: none */
+    bool stays;                /* after a task the run waits HOST_IDLE_S seconds for the next one */
+    const char *path;          /* file of the image (WORK_PICTURE) */
+    struct screen_rect region; /* area of the view in pixels (WORK_LOOK); w 0: the whole view */
+    int max_side;              /* limit of the image's longer side in pixels; 0: HOST_PICTURE_SIDE */
 };
 
-/* Opens a host and reads its secrets.  settings, argv: borrowed; the place is settled (run/place.h).
- * settings NULL: it starts nothing, for tests of messages.  NULL with e. */
+/* Opens a host and reads its secrets.  settings and argv are borrowed; the settings name the place
+ * (run/place.h).  settings NULL: nothing can be started, for tests of messages.  Returns NULL with e. */
 struct host *host_open(const struct run_settings *settings, const char *build, int argc, char **argv,
                        struct err *e);
-/* Stops everything and waits until it has ended. */
+/* Stops all runs and errands, waits until they have ended, and frees h.  NULL is allowed. */
 void host_close(struct host *h);
 
-int host_fd(const struct host *h); /* readable: there are events */
-/* The next event, owned by the caller, and whose it is; NULL: none. */
+int host_fd(const struct host *h); /* descriptor that is readable while events are queued */
+/* Returns the next event, owned by the caller, and sets *whose to its work; NULL: no event is queued.  Frees
+ * the work whose "done" was returned last. */
 json_t *host_next(struct host *h, struct work **whose);
 
-/* The place that all runs and errands of this process work on (run/place.h). */
+/* Returns the name of the display of all runs and errands of this process (run/place.h); "" without
+ * settings. */
 const char *host_display(const struct host *h);
-/* Returns -1 with e, unless a display that a caller names (NULL or "": none) is that place. */
+/* Returns -1 with e if a caller names a display (not NULL or "") other than that of this host. */
 int host_check_display(const struct host *h, const char *display, struct err *e);
 /* Returns whether --confirm lets the calling program answer questions itself. */
 bool host_caller_answers(const struct host *h);
-/* Replaces the values of secrets in a text by their names; the caller frees the result. */
+/* Returns a copy of text in which the values of secrets are replaced by their names; the caller frees it. */
 char *host_mask(const struct host *h, const char *text);
 
 struct work *host_start(struct host *h, const struct work_order *o, struct err *e);
 void host_stop(struct work *w);
 void host_answer(struct work *w, int question, bool allow);
-void host_cannot_ask(struct work *w, int question); /* nobody can be asked: the question is refused */
-/* An action in the words of the dialect "host": {"name": "click", "arguments": {...}}. */
+/* reports that nobody can be asked: the gate denies the action */
+void host_cannot_ask(struct work *w, int question);
+/* Passes an action in the dialect "host" to the run: {"name": "click", "arguments": {...}}.  Replaces one
+ * that was not taken yet. */
 void host_act(struct work *w, const char *call);
-void host_next_task(struct work *w, const char *task); /* while it is idle */
-void host_finish(struct work *w);                      /* no more acts or tasks: it ends by itself */
+void host_next_task(struct work *w, const char *task); /* passes the next task to an idle run */
+/* announces that no more calls or tasks follow: the run then ends */
+void host_finish(struct work *w);
 
 #endif

@@ -1,9 +1,8 @@
 /* install.c - see install.h.
  *
- * A JSON file is searched for the place of the new entry and the text is put in there, so that the rest
- * keeps its order, spaces and numbers.  The result must then be the old object and the entry, as a JSON
- * reader sees it.  A file with comments, which some hosts allow, is no JSON and is left to its owner.
- */
+ * Only the new entry is inserted into the text of a JSON file, so that everything else keeps its order,
+ * spaces and numbers.  The result is then parsed and must equal the old object plus the entry.  Files with
+ * comments, which some hosts allow, are not valid JSON and are left unchanged. */
 #include "host/install.h"
 
 #include "base/file.h"
@@ -19,7 +18,8 @@ enum { FILE_MAX = 16 << 20 };
 
 enum form { FORM_SERVERS, FORM_COPILOT, FORM_OPENCODE, FORM_TOML };
 static const struct target {
-    const char *name, *title, *folder, *file; /* folder: NULL: below HOME; "config": below the XDG folder */
+    /* folder NULL: path below HOME; "config": below the XDG configuration directory */
+    const char *name, *title, *folder, *file;
     const char *key;
     enum form form;
 } targets[] = {
@@ -68,7 +68,7 @@ static char *path_of(const struct target *t)
 
 /* ---- the entry ----------------------------------------------------------------------------------------- */
 
-/* Hosts give their servers only a few variables: the display is not among them. */
+/* Returns the variables that the server needs to reach the display; hosts do not pass them on. */
 static json_t *variables(void)
 {
     static const char *const names[] = {"DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR"};
@@ -112,7 +112,7 @@ static void put_toml(const json_t *entry, struct buf *out)
     buf_puts(out, " }\n");
 }
 
-/* `"holorun": {...}` on one line. */
+/* Appends `"holorun": {...}` on one line. */
 static void put_entry(const json_t *entry, struct buf *out)
 {
     char *text = json_dumps(entry, 0);
@@ -120,7 +120,7 @@ static void put_entry(const json_t *entry, struct buf *out)
     free(text);
 }
 
-/* Finds a host program and makes its entry for this one; the caller releases the entry.  NULL with e. */
+/* Finds a host and builds its entry for `program`; the caller releases *entry.  Returns NULL with e. */
 static const struct target *target_of(const char *host, const char *program, json_t **entry, struct err *e)
 {
     const struct target *t = find(host, e);
@@ -154,7 +154,7 @@ int install_show(const char *host, const char *program, struct buf *out, struct 
     return 0;
 }
 
-/* ---- the place in a JSON text -------------------------------------------------------------------------- */
+/* ---- position of the entry in a JSON text -------------------------------------------------------------- */
 
 static const char *skip_string(const char *p, const char *end)
 {
@@ -170,8 +170,8 @@ static const char *skip_blank(const char *p, const char *end)
     return p;
 }
 
-/* After the opening bracket of the root's member `key`, an object; NULL: there is none.  *root: after the
- * root's own.  The text is valid JSON. */
+/* Returns the position after the opening brace of the root's member `key`, if it is an object; else NULL.
+ * *root: the position after the root's opening brace.  The text must be valid JSON. */
 static const char *find_member(const char *text, size_t len, const char *key, const char **root)
 {
     const char *end = text + len, *p = skip_blank(text, end);
@@ -204,7 +204,7 @@ static bool empty_object(const char *p, const char *end)
     return p < end && *p == '}';
 }
 
-/* The text with the entry put in. */
+/* Appends the text with the entry inserted. */
 static void put_in(const struct target *t, const json_t *entry, const char *text, size_t len, struct buf *out)
 {
     const char *root, *at = find_member(text, len, t->key, &root), *end = text + len;
@@ -284,10 +284,10 @@ int install_edit(const char *host, const char *program, const char *text, size_t
     return rc;
 }
 
-/* ---- the file
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the file ------------------------------------------------------------------------------------------ */
 
-/* The file that a link leads to, so that the link stays one. */
+/* Returns the target of a symbolic link, so that the link itself is kept; frees path unless it is
+ * returned. */
 static char *resolved(char *path)
 {
     char *real = realpath(path, NULL);

@@ -1,24 +1,24 @@
-/* install.h - tells a host program how to start `holorun mcp`: the lines for its configuration, and
- * writing them.
- */
+/* install.h - configures a host program to start `holorun mcp`: prints the entry or writes it to a file. */
 #ifndef HOLORUN_HOST_INSTALL_H
 #define HOLORUN_HOST_INSTALL_H
 
 #include "base/buf.h"
 #include "base/err.h"
 
-/* The names of the hosts, ended by NULL. */
+/* Returns the names of the hosts, terminated by NULL. */
 const char *const *install_hosts(void);
 
-/* Appends what to add, and where.  program: its absolute path.  -1 with ERR_USAGE: there is no such host. */
+/* Appends the entry and the path of the host's file.  program: absolute path.  Returns -1 with ERR_USAGE if
+ * the host is unknown. */
 int install_show(const char *host, const char *program, struct buf *out, struct err *e);
 
-/* Adds it to the host's file, beside which a copy of the old one is kept; *path: the file, which the caller
- * frees.  Everything else in it stays byte for byte as it was.  1: it is there already.  -1: the file holds
- * something else under this name, or cannot be read as what it should be; then nothing is written. */
+/* Adds the entry to the host's file and keeps a copy of the old file next to it (.before-holorun).  *path:
+ * the file, which the caller frees.  All other bytes stay unchanged.  Returns 0; 1 if the entry is present
+ * already; -1 with e, without writing the file, if it has another entry of this name or cannot be parsed. */
 int install_write(const char *host, const char *program, char **path, struct err *e);
 
-/* The text of a configuration file with the entry in it, for tests and fuzzing: 0, 1 or -1 as above. */
+/* Appends the text of a configuration file with the entry inserted, for tests and fuzzing.  Returns 0, 1 or
+ * -1 as install_write(). */
 int install_edit(const char *host, const char *program, const char *text, size_t len, struct buf *out,
                  struct err *e);
 

@@ -1,6 +1,6 @@
-/* look.c - errands: the screen as a picture, its windows, a picture of a record.  They press nothing and
- * take no lock.  A picture shows the same as a run's: areas of --hide and fields that hold a secret
- * are painted over. */
+/* look.c - read-only requests (errands): screenshot, window list, image from a record.
+ * They send no input and take no input lock.  As in a run, areas of --hide and fields that hold a secret are
+ * painted over in screenshots. */
 #include "host/private.h"
 
 #include "base/json.h"
@@ -13,10 +13,10 @@
 
 enum { WINDOWS_MAX = 64 };
 
-/* ---- pictures
- * ------------------------------------------------------------------------------------------- */
+/* ---- pictures ------------------------------------------------------------------------------------------ */
 
-/* Encodes im, scaled to w x h, in base64.  *len: bytes of the result, which is NULL without memory. */
+/* Encodes im as PNG, scaled to w x h, in base64.  Sets *len to the length of the result.  Returns NULL if out
+ * of memory; the caller frees the result. */
 static char *encode(const struct image *im, int w, int h, size_t *len)
 {
     struct image small = {0};
@@ -42,7 +42,8 @@ static int scaled(int side, double scale)
     return n > 0 ? n : 1;
 }
 
-/* A picture of too many bytes is scaled down: their number is about proportional to its pixels. */
+/* An image whose base64 exceeds HOST_PICTURE_BYTES is scaled down until it fits: its size is about
+ * proportional to its number of pixels. */
 json_t *look_picture(const struct image *im, int max_side)
 {
     int most = max_side ? max_side : HOST_PICTURE_SIDE, longer = im->w > im->h ? im->w : im->h, w, h;
@@ -65,10 +66,9 @@ json_t *look_picture(const struct image *im, int max_side)
     return picture;
 }
 
-/* ---- the screen
- * ------------------------------------------------------------------------------------------ */
+/* ---- the screen ---------------------------------------------------------------------------------------- */
 
-struct place { /* an errand's own connection */
+struct place { /* the errand's own connection to the display */
     struct screen *screen;
 };
 
@@ -84,7 +84,7 @@ static void close_place(struct place *p)
     screen_close(p->screen);
 }
 
-/* Paints over what the settings hide, and fields that hold a secret. */
+/* Paints over the areas that the settings hide and the fields that hold a secret.  Returns -1 with e. */
 static int cover(const struct host *h, struct screen *screen, struct image *im, struct err *e)
 {
     struct gate_options o = {.observe_only = true, .covered = h->covered};
@@ -121,7 +121,7 @@ static int crop(struct image *im, struct screen_rect r, struct err *e)
     return 0;
 }
 
-/* Returns a title without secrets: programs put typed text there. */
+/* Returns a window title without secrets, because programs put typed text into titles. */
 static json_t *shown(const struct work *w, const char *title)
 {
     char *masked = host_mask(w->host, title);

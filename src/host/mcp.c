@@ -1,9 +1,8 @@
 /* mcp.c - messages of the protocol; see mcp.h.
  *
- * The era is a matter of each request: one that names a protocol version in its _meta is answered as
- * 2026-07-28 wants it, any other belongs to the session that `initialize` began.  So a client may probe
- * with one and go on with the other.
- */
+ * Each request selects the protocol version by itself: a request with a version in its _meta is answered
+ * according to 2026-07-28, any other belongs to the session that `initialize` began.  A client may therefore
+ * probe with one and continue with the other. */
 #include "host/mcp_impl.h"
 
 #include "base/clock.h"
@@ -29,7 +28,7 @@ static const char instructions[] =
 
 /* ---- questions ----------------------------------------------------------------------------------------- */
 
-/* The form that a person fills in. */
+/* Returns the schema of the form that the user fills in. */
 static json_t *answer_schema(void)
 {
     return json_pack("{s:s, s:{s:{s:s, s:s, s:s, s:b}}, s:[s]}", "type", "object", "properties", "allow",
@@ -102,7 +101,7 @@ static void discover(struct mcp *m, const json_t *id, const struct mcp_client *c
 
 /* ---- requests ------------------------------------------------------------------------------------------ */
 
-/* 0; -1: it has been refused. */
+/* Reads the client's capabilities for one request into *c.  Returns -1 if the request has been rejected. */
 static int read_client(struct mcp *m, const json_t *id, const char *method, const json_t *params,
                        struct mcp_client *c)
 {
@@ -159,7 +158,7 @@ static void take_notice(void *arg, const char *method, json_t *params)
         mcp_cancel(arg, json_object_get(params, "requestId"));
 }
 
-/* What a person said to elicitation/create; a client that cannot ask has said no. */
+/* Handles the user's answer to elicitation/create; an error of the client counts as a refusal. */
 static void take_answer(void *arg, int64_t ask, json_t *result, const char *why)
 {
     struct mcp *m = arg;
@@ -248,7 +247,7 @@ int mcp_serve(struct host *h, const char *version, struct err *e)
     int rc = rpc_stream_run(&s, e);
     for (struct mcp_run *r = m->runs; r; r = r->next)
         if (r->work)
-            host_stop(r->work); /* before anything is written: a host that is gone must not delay it */
+            host_stop(r->work); /* before any write: a host that is gone must not delay the stop */
     if (rc == 0)
         rpc_stream_finish(&s, FINISH_MS);
     mcp_free(m);

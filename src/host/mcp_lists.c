@@ -1,9 +1,8 @@
 /* mcp_lists.c - lists, prompts, resources and log messages.
  *
- * This server has neither prompts nor resources.  Their lists are empty rather than unknown methods, and both
- * capabilities are declared, because several hosts request the lists of every server and drop one that
- * answers with an error.
- */
+ * The server offers neither prompts nor resources.  It still declares both capabilities and answers with
+ * empty lists instead of "unknown method", because several hosts request the lists of every server and drop a
+ * server that answers with an error. */
 #include "host/mcp_impl.h"
 
 #include "base/json.h"
@@ -25,7 +24,7 @@ json_t *mcp_cacheable(const struct mcp_client *c, json_t *object)
     return object;
 }
 
-/* Each list has one page, so no cursor is ever handed out. */
+/* Answers with a list.  Each list has one page, so any cursor is invalid. */
 static void list(struct mcp *m, const json_t *id, const struct mcp_client *c, const char *key,
                  const json_t *params)
 {
@@ -48,7 +47,7 @@ static void get_prompt(struct mcp *m, const json_t *id, const json_t *params)
         rpc_fail(m->rpc, id, RPC_PARAMS, NULL, "'name' is missing or not a string");
 }
 
-/* The error code for a missing resource changed with 2026-07-28. */
+/* Rejects resources/read.  2026-07-28 changed the error code for a missing resource. */
 static void read_resource(struct mcp *m, const json_t *id, const struct mcp_client *c, const json_t *params)
 {
     const char *uri = json_string_value(json_object_get(params, "uri"));

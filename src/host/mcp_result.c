@@ -1,8 +1,7 @@
 /* mcp_result.c - results of requests and tools, within the size that hosts accept.
  *
- * Some hosts refuse a line of 1 MiB or more (Claude Desktop).  A picture has at most HOST_PICTURE_BYTES in
- * base64 (look.c), and the texts of a result are cut until the whole line has at most HOST_REPLY_BYTES.
- */
+ * Some hosts reject a line of 1 MiB or more (Claude Desktop).  An image has at most HOST_PICTURE_BYTES in
+ * base64 (look.c), and the texts of a result are truncated until the line has at most HOST_REPLY_BYTES. */
 #include "host/mcp_impl.h"
 
 #include "base/buf.h"
@@ -14,10 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    ENVELOPE_BYTES = 4 << 10,
-    CUT_MIN = 256
-}; /* jsonrpc, id, _meta; texts below CUT_MIN bytes stay whole */
+/* ENVELOPE_BYTES: reserved for jsonrpc, id and _meta.  CUT_MIN: texts of at most so many bytes stay whole. */
+enum { ENVELOPE_BYTES = 4 << 10, CUT_MIN = 256 };
 
 /* ---- size ---------------------------------------------------------------------------------------------- */
 
@@ -29,7 +26,8 @@ static size_t line_bytes(const json_t *v)
     return n;
 }
 
-/* Finds the longest string in v that is longer than *longest, its owner, and its key or index there. */
+/* Finds the longest string in v that is longer than *longest, its container, and its key or index in the
+ * container. */
 static void find_longest(json_t *v, size_t *longest, json_t **owner, const char **key, size_t *index)
 {
     const char *name;
@@ -56,7 +54,8 @@ static void find_longest(json_t *v, size_t *longest, json_t **owner, const char 
     }
 }
 
-/* Cuts the longest string in v to half its length.  false: no string is long. */
+/* Truncates the longest string in v to half its length.  Returns false if no string is longer than CUT_MIN
+ * bytes. */
 static bool cut_longest(json_t *v)
 {
     size_t longest = CUT_MIN, index = 0;
@@ -81,7 +80,7 @@ static json_t *text_content(const char *text)
     return json_pack("{s:s, s:s}", "type", "text", "text", text);
 }
 
-/* The first content of a tool's result is its structured content as text. */
+/* Sets the first content of a tool's result to its structured content as text. */
 static void set_text(json_t *result)
 {
     char *text = json_line(json_object_get(result, "structuredContent"), JSON_COMPACT);
@@ -89,7 +88,7 @@ static void set_text(json_t *result)
     free(text);
 }
 
-/* Cuts texts of a tool's result until it fits into a line. */
+/* Truncates texts of a tool's result until the result fits into a line. */
 static void fit(json_t *result)
 {
     while (line_bytes(result) > HOST_REPLY_BYTES - ENVELOPE_BYTES &&
@@ -104,7 +103,7 @@ json_t *mcp_server_info(const struct mcp *m)
     return json_pack("{s:s, s:s, s:s}", "name", "holorun", "title", "holorun", "version", m->version);
 }
 
-/* Reports arguments that the tool does not have. */
+/* Adds the names of arguments that the tool does not have. */
 static void add_ignored(json_t *result, json_t *ignored)
 {
     const json_t *one;
@@ -123,7 +122,7 @@ static void add_ignored(json_t *result, json_t *ignored)
 
 void mcp_reply(struct mcp *m, const json_t *id, const struct mcp_client *c, json_t *object)
 {
-    json_t *nested = json_object_get(object, "result"); /* of a task */
+    json_t *nested = json_object_get(object, "result"); /* result of a task */
     json_t *tool = json_object_get(object, "content") ? object : nested;
     if (json_object_get(tool, "content")) {
         add_ignored(tool, c->ignored);

@@ -1,11 +1,10 @@
-/* mcp_runs.c - runs as the other program knows them, and the calls that wait for them.
+/* mcp_runs.c - runs as the client sees them, and the calls that wait for them.
  *
- * Events change what is known of a run; mcp_settle() then answers every call that need not wait any
- * longer.  A question of the gate goes to the person in the way that the client can: elicitation/create in
- * a session, the result "input_required" of whichever call waits in the era without one.  Where a client
- * cannot ask, the question is refused; only with --confirm caller it gets the status "asking", and the
- * client may answer with the tool run_answer.
- */
+ * Events update the state of a run; mcp_settle() then answers every call whose wait is over.  A question of
+ * the gate is put to the user in the way that the client supports: elicitation/create in a session, or the
+ * result "input_required" of the waiting call in the protocol version without sessions.  If a client cannot
+ * ask, the action is denied.  Only with --confirm caller does the run get the status "asking"; the client may
+ * then answer with the tool run_answer. */
 #include "host/mcp_impl.h"
 
 #include "base/buf.h"
@@ -19,7 +18,7 @@
 
 /* ---- runs ---------------------------------------------------------------------------------------------- */
 
-/* Not to be guessed: whoever knows it may stop the run, and answer for it. */
+/* Writes a random id: a client that knows the id may stop the run and answer its questions. */
 static void name_run(char out[24])
 {
     uint64_t salt;
@@ -115,7 +114,8 @@ json_t *mcp_run_state(const struct mcp_run *r)
     return s;
 }
 
-/* Returns whether the run's exit code is not 0.  A stop that this client asked for does not count. */
+/* Returns whether the run's exit code is not 0.  A stop requested by this client does not count as a
+ * failure. */
 static bool has_failed(const struct mcp_run *r)
 {
     json_int_t code = json_integer_value(json_object_get(r->result, "code"));
@@ -149,7 +149,7 @@ void mcp_answer(struct mcp *m, struct mcp_run *r, bool allow)
         host_answer(r->work, n, allow);
 }
 
-/* The name of a question within its run; it is never used again. */
+/* Writes the key of the open question, unique within its run. */
 static void question_key(const struct mcp_run *r, char out[16])
 {
     snprintf(out, 16, "allow-%d", r->question);
@@ -171,7 +171,7 @@ void mcp_take_responses(struct mcp *m, struct mcp_run *r, const json_t *response
         mcp_answer(m, r, mcp_allows(answer));
 }
 
-/* The answer is a person's, and this client cannot ask one. */
+/* Denies a question that only the user may answer, because this client cannot ask the user. */
 static void refuse_question(struct mcp_run *r)
 {
     free(r->refused);
@@ -224,14 +224,15 @@ void mcp_call_free(struct mcp *m, struct mcp_call *c)
     free(c);
 }
 
-/* In this era the call itself asks: the client calls again with the answer. */
+/* Returns the result with which the call itself asks: the client repeats the call with the answer. */
 static json_t *input_required(const struct mcp_run *r)
 {
     return json_pack("{s:s, s:o, s:s}", "resultType", "input_required", "inputRequests",
                      mcp_input_requests(r), "requestState", r->id);
 }
 
-/* The last screenshot is fetched first: then the call is an errand's. */
+/* Starts fetching the last screenshot, if the call wants it; the call then waits for the errand.  Returns
+ * false if there is nothing to fetch. */
 static bool fetch_picture(struct mcp *m, struct mcp_call *c)
 {
     if (!c->picture || c->run->frame < 0 || !c->run->dir)
@@ -253,7 +254,7 @@ static void answer_call(struct mcp *m, struct mcp_call *c, const json_t *picture
     mcp_call_free(m, c);
 }
 
-/* A session's person is being asked: the call goes on waiting. */
+/* Returns whether a call must report the open question.  If elicitation/create is open, the call waits on. */
 static bool must_say(const struct mcp_call *c)
 {
     return c->run->question && !c->run->ask;
@@ -351,7 +352,7 @@ static void answer_act(struct mcp *m, const struct mcp_run *r, struct mcp_call *
     mcp_call_free(m, c);
 }
 
-/* An act is done, or was refused. */
+/* Ends a call to act that is done or was rejected.  Without a waiting request the result is kept. */
 static void end_act(struct mcp *m, struct mcp_run *r, const json_t *event)
 {
     struct mcp_call *c = call_for(m, r, WAIT_ACT);
@@ -385,7 +386,7 @@ static void follow(struct mcp *m, struct mcp_run *r, const json_t *event, const 
         set_text(&r->last_action, event, "what");
         mcp_log(m, MCP_INFO, r, "action", r->last_action);
         tell_progress(m, r);
-    } else if (!strcmp(kind, "exec")) { /* the loop has seen to it that the frame is on disk */
+    } else if (!strcmp(kind, "exec")) { /* the agent loop has written the frame to disk */
         r->frame = r->seen;
     } else if (!strcmp(kind, "question")) {
         open_question(m, r, event);
@@ -404,7 +405,7 @@ static void follow(struct mcp *m, struct mcp_run *r, const json_t *event, const 
     }
 }
 
-/* What an errand brought: of the screen, its windows, or a run's last picture. */
+/* Answers a call with the result of its errand: a screenshot, the window list, or a run's last screenshot. */
 static void end_errand(struct mcp *m, struct mcp_call *c, const json_t *event)
 {
     const char *why = json_string_value(json_object_get(event, "error"));

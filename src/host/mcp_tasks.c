@@ -1,6 +1,6 @@
-/* mcp_tasks.c - the extension io.modelcontextprotocol/tasks: a client that declares it gets a task from
- * run_task and polls, answers and cancels it by its name, which is the run's.
- */
+/* mcp_tasks.c - the extension io.modelcontextprotocol/tasks.
+ * A client that declares the extension gets a task from run_task; it polls, answers and cancels the task by
+ * its id, which is the run's id. */
 #include "host/mcp_impl.h"
 
 #include "base/json.h"

@@ -1,4 +1,4 @@
-/* mcp_tools.c - tools/call: arguments are read here, and mistakes in them told to the model. */
+/* mcp_tools.c - tools/call: reads the arguments and reports invalid ones to the model. */
 #include "host/mcp_impl.h"
 
 #include "base/buf.h"
@@ -13,7 +13,7 @@
 
 EMBED(mcp_tools, "src/host/mcp_tools.json");
 
-#define ANSWER "run_answer" /* a tool that exists with --confirm caller only */
+#define ANSWER "run_answer" /* a tool that exists only with --confirm caller */
 
 enum { STOP_S = 10, LOOK_S = 60, WAIT_DEFAULT_S = 45, WAIT_MAX_S = 3600 };
 
@@ -50,7 +50,7 @@ static double wait_of(const struct request *q, double standard)
     return wait ? fmin(fmax(json_number_value(wait), 0), WAIT_MAX_S) : standard;
 }
 
-/* The run that run_id names; NULL: it has been told that there is none. */
+/* Returns the run that run_id names, or NULL after replying that the run does not exist. */
 static struct mcp_run *run_of(const struct request *q)
 {
     struct mcp_run *r = mcp_run_find(q->m, text_of(q, "run_id"));
@@ -68,8 +68,7 @@ static struct mcp_call *wait_for_run(const struct request *q, struct mcp_run *r,
     return c;
 }
 
-/* ---- tools
- * ----------------------------------------------------------------------------------------------- */
+/* ---- tools --------------------------------------------------------------------------------------------- */
 
 static void tell_busy(const struct request *q, const struct mcp_run *r)
 {
@@ -85,7 +84,7 @@ static void tool_run_task(const struct request *q)
         tell_busy(q, there);
         return;
     }
-    if (there) { /* single acts make way for a task */
+    if (there) { /* a client-driven run ends for a task */
         there->stopped = true;
         host_finish(there->work);
     }
@@ -156,7 +155,7 @@ static void errand(const struct request *q, const struct work_order *o)
 
 static void tool_screenshot(const struct request *q)
 {
-    const json_t *region = json_object_get(q->arguments, "region"); /* four integers */
+    const json_t *region = json_object_get(q->arguments, "region"); /* a list of four integers */
     struct work_order o = {.kind = WORK_LOOK,
                            .max_side = (int)json_integer_value(json_object_get(q->arguments, "max_size"))};
     if (region)
@@ -177,10 +176,10 @@ static void tool_windows(const struct request *q)
     errand(q, &o);
 }
 
-/* ---- act
- * ------------------------------------------------------------------------------------------------- */
+/* ---- act ----------------------------------------------------------------------------------------------- */
 
-/* The picture that places are about; NULL: it is not known any more. */
+/* Returns the image to which coordinates refer, by default the last one; NULL: its number is unknown or too
+ * old. */
 static const struct mcp_picture *picture_of(const struct request *q)
 {
     static const struct mcp_picture whole = {0, 0, 0, 1, 1};
@@ -198,7 +197,7 @@ static int in_view(const json_t *value, int from, double scale)
     return (int)fmin(fmax(floor(v), INT32_MIN / 2), INT32_MAX / 2);
 }
 
-/* The call in the dialect "host". */
+/* Returns the call in the dialect "host", with coordinates of the view; the caller frees it. */
 static char *act_call(const struct request *q, const struct mcp_picture *p)
 {
     static const char *const ours[] = {"action", "display", "picture_id", "picture", "x2", "y2"};
@@ -225,7 +224,7 @@ static char *act_call(const struct request *q, const struct mcp_picture *p)
     return text;
 }
 
-/* The hand, which is raised when there is none; NULL: it has been told why not. */
+/* Returns the client-driven run, starting it if there is none; NULL after replying with the reason. */
 static struct mcp_run *find_hand(const struct request *q)
 {
     struct mcp_run *r = mcp_run_live(q->m);
@@ -257,7 +256,7 @@ static struct mcp_run *find_hand(const struct request *q)
     return r;
 }
 
-/* Returns whether a drag has all its places; else it is refused. */
+/* Returns whether a drag has all its coordinates; else reports the missing one. */
 static bool has_places(const struct request *q)
 {
     static const char *const places[] = {"x", "y", "x2", "y2"};
@@ -299,8 +298,7 @@ static void tool_act(const struct request *q)
     free(call);
 }
 
-/* ---- choosing the tool
- * ------------------------------------------------------------------------------------- */
+/* ---- choosing the tool --------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -311,7 +309,8 @@ static const struct {
     {"windows", tool_windows},
 };
 
-/* A call that comes again with the answer to what its first result asked goes on waiting for the same run. */
+/* Continues a call that the client repeats with the answer to the question in its first result.  Returns
+ * false if this is not such a call. */
 static bool go_on(const struct request *q)
 {
     const char *state = json_string_value(json_object_get(q->params, "requestState"));

@@ -13,10 +13,10 @@
 
 enum { OUTPUT_BYTES = RPC_OUTPUT_MAX + (32 << 20), WARNINGS = 8 };
 
-struct batch { /* requests that came in one array, whose answers go out in one array */
+struct batch { /* requests that came in one array, whose answers are sent in one array */
     struct batch *next;
     int64_t number;
-    int left; /* requests without an answer, plus 1 while the array is being read */
+    int left; /* number of requests without an answer, plus 1 while the array is being read */
     json_t *answers;
 };
 
@@ -24,13 +24,13 @@ struct rpc {
     struct rpc_handlers handlers;
     void *arg;
     struct buf line, out;
-    size_t written; /* of out */
-    bool skipping;  /* to the end of a line that is too long */
-    json_t *open;   /* their requests: id as JSON text -> number of the batch, 0: none */
-    json_t *asked;  /* ours: the number as text is a key */
+    size_t written; /* bytes of out that have been written */
+    bool skipping;  /* discards input up to the end of a line that is too long */
+    json_t *open;   /* open requests of the other program: id as JSON text -> number of the batch, 0: none */
+    json_t *asked;  /* requests of this program: the number as text -> whether the answer is wanted */
     int64_t number;
     int warnings;
-    struct batch *batches, *reading; /* reading: the one that take_batch() reads; NULL: none */
+    struct batch *batches, *reading; /* reading: the batch that take_batch() reads; NULL: none */
     int64_t batch_number;
 };
 
@@ -76,7 +76,7 @@ void rpc_written(struct rpc *r, size_t n)
     if (r->written == r->out.len) {
         buf_clear(&r->out);
         r->written = 0;
-    } else if (r->written > r->out.len / 2) { /* each byte is moved once or not at all */
+    } else if (r->written > r->out.len / 2) { /* each byte is moved at most once */
         memmove(r->out.data, r->out.data + r->written, r->out.len - r->written + 1);
         r->out.len -= r->written;
         r->written = 0;
@@ -88,7 +88,7 @@ bool rpc_clogged(const struct rpc *r)
     return r->out.full || r->out.len - r->written > RPC_OUTPUT_MAX;
 }
 
-/* Takes the message over. */
+/* Appends a message to the output, or drops it if the output is clogged.  Takes ownership of message. */
 static void send_message(struct rpc *r, json_t *message)
 {
     char *line = rpc_clogged(r) ? NULL : json_line(message, JSON_COMPACT);
@@ -100,7 +100,7 @@ static void send_message(struct rpc *r, json_t *message)
     json_decref(message);
 }
 
-/* Sends the answers of a batch and frees it when none is missing. */
+/* Sends the answers of a batch and frees the batch, if no answer is missing. */
 static void end_batch(struct rpc *r, struct batch *b)
 {
     struct batch **at = &r->batches;
@@ -137,7 +137,7 @@ static json_t *new_error(int code, const char *message, json_t *data)
     return error;
 }
 
-/* Answers a message that is not an open request. */
+/* Answers a message that is not an open request with an error. */
 static void send_error(struct rpc *r, const json_t *id, int code, const char *message)
 {
     json_t *answer = new_answer(id, "error", new_error(code, message, NULL));
@@ -147,9 +147,9 @@ static void send_error(struct rpc *r, const json_t *id, int code, const char *me
         send_message(r, answer);
 }
 
-/* ---- what is open ------------------------------------------------------------------------------------ */
+/* ---- open requests ------------------------------------------------------------------------------------- */
 
-/* 7 and "7" are two ids. */
+/* Returns the id as JSON text, so that 7 and "7" differ; the caller frees it. */
 static char *id_key(const json_t *id)
 {
     return json_dumps(id, JSON_ENCODE_ANY | JSON_COMPACT);
@@ -162,7 +162,8 @@ static bool is_id(const json_t *v)
     return json_is_string(v) || json_is_integer(v) || (json_is_real(v) && n == floor(n));
 }
 
-/* Closes an open request; answer: taken over, NULL: none is sent.  false: the request is not open. */
+/* Closes an open request and sends answer (NULL: none is sent).  Takes ownership of answer.  Returns false if
+ * the request is not open. */
 static bool close_request(struct rpc *r, const json_t *id, json_t *answer)
 {
     char *key = is_id(id) ? id_key(id) : NULL;
@@ -202,7 +203,7 @@ bool rpc_fail(struct rpc *r, const json_t *id, int code, json_t *data, const cha
     va_list args;
     va_start(args, fmt);
     err_vset(&e, ERR_FAILED, fmt, args);
-    va_end(args); /* one line without control characters */
+    va_end(args); /* the text is one line without control characters */
     return close_request(r, id, new_answer(id, "error", new_error(code, e.text, data)));
 }
 
@@ -235,12 +236,13 @@ void rpc_forget(struct rpc *r, int64_t ask)
     char key[24];
     number_key(ask, key);
     if (json_object_get(r->asked, key))
-        json_object_set_new(r->asked, key, json_false()); /* its answer is still to come, and no mistake */
+        /* the answer will still arrive and is not an error then */
+        json_object_set_new(r->asked, key, json_false());
 }
 
 /* ---- one message ------------------------------------------------------------------------------------- */
 
-/* Of a message that has no answer.  A program that sends many is not told more than a few times. */
+/* Warns about a message that has no answer, at most WARNINGS times. */
 static void warn_about(struct rpc *r, const char *what)
 {
     if (r->warnings++ < WARNINGS)
@@ -301,7 +303,8 @@ static bool has_nul(const json_t *v)
     return false;
 }
 
-/* Returns why a message is invalid; NULL: it is valid.  answers: it has no method and no params. */
+/* Returns the reason why a message is invalid; NULL: it is valid.  answers: the message is an answer, which
+ * needs neither method nor params. */
 static const char *fault_of(const json_t *message, bool answers, const json_t *params)
 {
     const char *version = json_string_value(json_object_get(message, "jsonrpc"));
@@ -336,8 +339,8 @@ static void take_message(struct rpc *r, json_t *message)
     json_decref(none);
 }
 
-/* Answers the messages of an array with one array, in the order of their ends.  Revisions of MCP before
- * 2025-06-18 have such batches; they do no harm in others. */
+/* Answers the messages of an array with one array, in the order in which they complete.  Revisions of MCP
+ * before 2025-06-18 have such batches; other clients do not send them. */
 static void take_batch(struct rpc *r, const json_t *messages)
 {
     json_t *message;
@@ -351,7 +354,7 @@ static void take_batch(struct rpc *r, const json_t *messages)
     end_batch(r, b);
 }
 
-/* Returns the code unit of the escape \uXXXX at p; -1: another character. */
+/* Returns the code unit of the escape \uXXXX at p; -1: not such an escape. */
 static long escaped_unit(const char *p, const char *end)
 {
     char digits[5] = "";

@@ -1,9 +1,8 @@
 /* rpc_stream.c - see rpc_stream.h.
  *
- * The descriptors stay blocking, as others may share them.  Nothing is read that poll() has not announced,
- * and no more is written at a time than a pipe takes that poll() has called writable; a socket is told not
- * to wait.
- */
+ * The descriptors stay blocking, because other processes may share them.  Input is read only after poll() has
+ * announced it.  A write to a pipe has at most PIPE_BUF bytes, which do not block once poll() has reported
+ * the pipe as writable; a socket gets MSG_DONTWAIT. */
 #include "host/rpc_stream.h"
 
 #include "base/clock.h"
@@ -39,7 +38,7 @@ static ssize_t write_some(int fd, const char *data, size_t n)
     return done;
 }
 
-/* -1: nobody reads any more. */
+/* Writes output once.  Returns -1 if nobody reads any more. */
 static int write_output(const struct rpc_stream *s)
 {
     size_t n;
@@ -52,10 +51,10 @@ static int write_output(const struct rpc_stream *s)
     return done >= 0 || errno == EAGAIN || errno == EINTR ? 0 : -1;
 }
 
-/* 0: the input has ended; -1: it cannot be read. */
+/* Reads input once.  Returns 1, 0 at the end of the input, -1 if it cannot be read. */
 static int read_input(const struct rpc_stream *s)
 {
-    static char data[READ_BYTES]; /* one stream in a process */
+    static char data[READ_BYTES]; /* static: a process has one stream */
     ssize_t n = read(s->in, data, sizeof data);
     if (n > 0)
         rpc_feed(s->rpc, data, (size_t)n);
@@ -65,7 +64,7 @@ static int read_input(const struct rpc_stream *s)
 static int wait_ms(const struct rpc_stream *s)
 {
     int due = s->due(s->arg);
-    return due < 0 || due > LOOK_MS ? LOOK_MS : due; /* a signal may come just before poll() */
+    return due < 0 || due > LOOK_MS ? LOOK_MS : due; /* a signal may arrive just before poll() */
 }
 
 int rpc_stream_run(const struct rpc_stream *s, struct err *e)

@@ -1,15 +1,14 @@
-/* shown.c - the screenshots that were shown to the other program, as observations of the screen.
+/* shown.c - the screenshots that were shown to the client, as observations of the screen.
  *
- * A screenshot is taken through a connection of its own, before there is a run.  The act that follows is
- * decided on it, so that it is compared with it (observed.h), and not with the first screen of its run.
- */
+ * A screenshot is taken over its own connection, before there is a run.  The client decides the next call on
+ * it, so that call is compared with this screenshot (observed.h) and not with the first one of its run. */
 #include "host/private.h"
 #include "screen/observed.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The lock is held. */
+/* Finds the entry of a display; NULL: none.  The caller holds the lock. */
 static struct shown *find(struct host *h, const char *display)
 {
     struct shown *s = h->shown;

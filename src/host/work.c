@@ -1,8 +1,7 @@
-/* work.c - a run in a thread of its own; see host.h.
+/* work.c - a run in its own thread; see host.h.
  *
- * The model is opened by the first run that needs it and serves all that follow.  A run waits for another
- * one of this process that is about to leave the display; else the lock of the display decides.
- */
+ * The first run that needs the model opens it; all later runs share it.  A run waits up to LEAVING_MS for an
+ * earlier run of this process to leave the display; after that the lock of the display decides. */
 #include "host/private.h"
 
 #include "base/clock.h"
@@ -15,8 +14,7 @@
 
 enum { LEAVING_MS = 5000 };
 
-/* ---- what the run calls
- * ---------------------------------------------------------------------------------- */
+/* ---- callbacks of the run ------------------------------------------------------------------------------ */
 
 static void opened(void *arg, struct screen *s)
 {
@@ -43,7 +41,7 @@ static void hear(void *arg, const char *json, size_t len)
     host_tell(w, event);
 }
 
-/* The question as a person reads it, one line for each thing that is known. */
+/* Returns the event of a question, with a text for the user: one line per known fact. */
 static json_t *question_of(const struct work *w, const struct confirm_question *q, int n)
 {
     struct buf text;
@@ -75,13 +73,13 @@ static enum confirm_answer ask(void *arg, const struct confirm_question *q, doub
         answer = w->answer;
     else if (flag_up(stop) || work_stopping(w))
         answer = CONFIRM_STOPPED;
-    w->answered = n; /* too late */
+    w->answered = n; /* rejects later answers */
     pthread_mutex_unlock(&w->host->lock);
     host_tell(w, json_pack("{s:s, s:i}", "kind", "question_over", "n", n));
     return answer;
 }
 
-/* Adds the actions, in words and as a list, and the model's own words if the answer has others. */
+/* Adds the actions, as text and as a list, and the model's own words if the answer differs from them. */
 static void add_deeds(json_t *event, const struct agent_result *r)
 {
     if (r->did)
@@ -114,10 +112,9 @@ static char *next_task(void *arg, const struct agent_result *r)
     return task;
 }
 
-/* ---- before it
- * ------------------------------------------------------------------------------------------- */
+/* ---- preparation --------------------------------------------------------------------------------------- */
 
-/* Whether an earlier run of this process has the display. */
+/* Returns whether an earlier run of this process has the display.  The caller holds the lock. */
 static bool display_busy(struct work *w)
 {
     bool busy = false;
@@ -139,7 +136,7 @@ static int open_model(struct work *w, struct err *e)
 {
     struct host *h = w->host;
     int rc = 0;
-    while (pthread_mutex_trylock(&h->model_lock)) { /* another run is opening it */
+    while (pthread_mutex_trylock(&h->model_lock)) { /* another run is opening the model */
         if (work_stopping(w))
             return err_set(e, ERR_STOPPED, "stopped by the program that started it");
         clock_sleep_ms(HOST_LOOK_MS);
@@ -169,7 +166,7 @@ static int copy_secrets(struct work *w, struct job *j, struct err *e)
     return 0;
 }
 
-/* The conversation of an earlier run, which the task goes on from. */
+/* Reads the conversation of the earlier run that the task continues.  Returns -1 with e. */
 static int read_resumed(struct work *w, struct job *j, struct err *e)
 {
     if (!w->resume)
@@ -204,8 +201,7 @@ static int prepare(struct work *w, struct job *j, struct err *e)
     return copy_secrets(w, j, e) || read_resumed(w, j, e) ? -1 : 0;
 }
 
-/* ---- the run
- * --------------------------------------------------------------------------------------------- */
+/* ---- the run ------------------------------------------------------------------------------------------- */
 
 static json_t *done_event(const struct job *j, const struct agent_result *r, const struct err *e, int code)
 {

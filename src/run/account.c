@@ -1,8 +1,7 @@
-/* account.c - writes run.json, which `stop`, `resume` and `replay` read, and prints the outcome of a
- * run.  See job.h.
+/* account.c - writes run.json, which `stop`, `resume` and `replay` read, and prints the outcome of a run.
+ * See job.h.
  *
- * stdout gets the answer, or with --json one object; everything a person watches goes to stderr.
- */
+ * stdout gets the answer, or one object with --json; progress and messages go to stderr. */
 #include "run/job.h"
 
 #include "base/json.h"
@@ -25,7 +24,7 @@ static void set_hash(json_t *object, const char *key, uint64_t hash)
     json_set_text(object, key, digits);
 }
 
-/* Describes the model, and how it computes. */
+/* Returns a description of the model and of its computation, owned by the caller. */
 static json_t *model_json(const struct job_model *m)
 {
     struct endpoint *far = m->endpoint;
@@ -36,7 +35,7 @@ static json_t *model_json(const struct job_model *m)
         json_set_text(all, "api", far->protocol->name);
         json_t *without = json_pack("[s, s]", "tokens", "states");
         if (!endpoint_gives_odds(far))
-            json_array_append_new(without, json_string("other places")); /* see job_tell_model */
+            json_array_append_new(without, json_string("other places")); /* see job_tell_model() */
         json_object_set_new(all, "without", without);
     }
     if (!m->engine)
@@ -124,7 +123,7 @@ static json_t *server_json(const struct agent_server *s)
     return all;
 }
 
-/* Prints the limits of a model behind an endpoint. */
+/* Prints the limits of a model behind an endpoint, or advice about the embedded model. */
 void job_tell_model(const struct job *j)
 {
     const struct endpoint *far = j->model->endpoint;
@@ -191,7 +190,8 @@ void job_outcome(const struct job *j, const struct agent_result *r, const struct
     }
     bool done = r->status == AGENT_ANSWERED && code == 0;
     progress_tail(p, done ? STATUS_GREEN : code ? row->colour : STATUS_AMBER, done ? "done" : "ended", why);
-    const char *said = r->said ? r->said : row->own ? NULL : r->answer; /* no result */
+    /* the words of a model that reached no result */
+    const char *said = r->said ? r->said : row->own ? NULL : r->answer;
     if (said && *said)
         progress_head(p, "said", said);
     snprintf(text, sizeof text, "%d step%s in %.1f s", r->steps, r->steps == 1 ? "" : "s", r->seconds);
@@ -205,7 +205,7 @@ void job_outcome(const struct job *j, const struct agent_result *r, const struct
         progress_head(p, "see", j->report);
     if (r->did)
         progress_head(p, "did", r->did);
-    if (j->s.quiet && code) /* quiet about progress, not about failure */
+    if (j->s.quiet && code) /* --quiet suppresses progress, not failures */
         fprintf(stderr, "holorun: %s%s%s\n", why, r->status == AGENT_UNVERIFIED ? "; " : "",
                 r->status == AGENT_UNVERIFIED ? r->did : "");
     if (j->s.json)

@@ -1,5 +1,5 @@
-/* advice.c - advice before a run of the embedded model: once, that a better model can be fetched; and the
- * refusal of a question, which it cannot answer.  See job.h. */
+/* advice.c - advice about the embedded model: that a better model is available, printed once, and the
+ * rejection of questions, which it cannot answer.  See job.h. */
 #include "run/job.h"
 
 #include "base/file.h"
@@ -14,8 +14,8 @@
 
 /* ---- a better model ----------------------------------------------------------------------------- */
 
-/* Returns whether this version has given the advice to this user before, and notes that it has.  If the note
- * cannot be written, the advice is given again. */
+/* Returns whether this version has given the advice to this user before, and records that it has.  If the
+ * record cannot be written, the advice is repeated next time. */
 static bool advised_before(void)
 {
     char *folder = file_place(PLACE_STATE, NULL), *text = NULL;
@@ -73,7 +73,7 @@ bool job_task_is_question(const char *task)
     while (n && strchr(" \t\n\"'", text[n - 1]))
         n--;
     const char *end = n ? memchr(text, '?', n) : NULL;
-    if (end) /* nothing is to be done after it */
+    if (end) /* true only if nothing follows the question */
         return end + 1 == text + n && !memchr(text, '\n', n) && begins_with_one_of(text, asking);
     bool one = !memchr(text, '\n', n) && !strstr(text, ". ") && !strchr(text, ',') && !strstr(text, " and ");
     const char *next = text + strcspn(text, " ");

@@ -1,15 +1,14 @@
-/* canvas.c - how large a picture may be so that a step stays bearable on a processor.  See job.h.
+/* canvas.c - limits the image size so that a step takes at most STEP_SECONDS on a CPU.  See job.h.
  *
- * A tower that sees a whole screen at once (Qwen) takes time that grows with the square of the pixels; the
- * published limit is made for GPUs.  When the model has been opened its rate is measured with two small
- * pictures, and the time of a token with two; from them follows what a step takes:
+ * The time of a vision encoder that sees a whole screen at once (Qwen) grows with the square of the pixels;
+ * the published limit is made for GPUs.  When the model has been opened, its rate is measured with two small
+ * images, and the time to decode a token with two tokens.  The time of a step is then
  *
- *     tower(pixels) + prompt(tokens of the picture + TEXT_TOKENS) + REPLY_TOKENS * one token
+ *      encoder(pixels) + prompt(tokens of the image + TEXT_TOKENS) + REPLY_TOKENS * time per token
  *
- * The largest picture of which a step takes STEP_SECONDS is the limit, and no less than LEAST_PIXELS, below
- * which text of a screen cannot be read.  The result is a setting of the run like one from the command line:
- * it is recorded, and a replay does not measure.
- */
+ * The limit is the largest image with which a step takes STEP_SECONDS, but at least LEAST_PIXELS, below which
+ * text on a screen cannot be read.  The result is a setting of the run, like one from the command line: it is
+ * recorded, and a replay does not measure again. */
 #include "base/bar.h"
 #include "capacity/cost.h"
 #include "model/config.h"
@@ -23,11 +22,11 @@ enum {
     STEP_SECONDS = 20,
     TEXT_TOKENS = 300,
     REPLY_TOKENS = 100,
-    LEAST_PIXELS = 1152 * 640, /* of a screen of 1920x1080, 720 tokens */
-    PROBE = 256,               /* pixels a side of a probe's picture */
+    LEAST_PIXELS = 1152 * 640, /* a screen of 1920x1080 scaled to 60 %; 720 tokens */
+    PROBE = 256,               /* width and height of a probe's image in pixels */
 };
 
-/* Pictures that were seen are not computed again: each probe has one of its own. */
+/* Measures the seconds to encode one image.  Encoded images are cached, so each probe needs another shade. */
 static int probe_tower(struct session *s, int shade, double *seconds, struct err *e)
 {
     struct image im;
@@ -51,7 +50,8 @@ static int probe_token(struct session *s, double *seconds, struct err *e)
     return rc;
 }
 
-/* The first of each warms up: files are mapped, scratch memory is made. */
+/* Measures the rates of the model.  The first run of each probe warms up: files are mapped and scratch memory
+ * is allocated.  Returns -1 with e. */
 static int probe(struct engine *g, struct pace *p, struct err *e)
 {
     const struct model_config *c = engine_config(g);

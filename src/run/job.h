@@ -1,15 +1,14 @@
-/* job.h - one run from its command line to its exit code: what `run`, `step` and `resume` share.
+/* job.h - one run from its command line to its exit code, as `run`, `step` and `resume` share it.
  *
- *   words -> settings (settings.c) -> open (open.c, canvas.c) -> work (work.c) -> account (account.c) ->
- *   close (open.c)
+ *      words -> settings (settings.c) -> open (open.c, canvas.c) -> work (work.c) -> account (account.c) ->
+ *      close (open.c)
  *
- * A command fills the settings and the task, then job_run does the rest.  Everything that a run needs
- * hangs on struct job, is made in one place and freed in one place; each part reads what the parts
- * before it left.
+ * A command fills the settings and the task; job_run() does the rest.  struct job owns everything that a run
+ * needs; each member is created in one place and freed in one place, and each part reads the results of the
+ * parts before it.
  *
- * A program with many runs opens the model itself, gives it to each job, and calls job_work from a
- * thread for each.
- */
+ * A program with many runs opens the model itself, passes it to each job, and calls job_work() in one thread
+ * per job. */
 #ifndef HOLORUN_RUN_JOB_H
 #define HOLORUN_RUN_JOB_H
 
@@ -19,7 +18,7 @@
 #include "session/session.h"
 #include "step/step.h"
 
-enum { JOB_TASK_MAX = 64 << 10 }; /* bytes */
+enum { JOB_TASK_MAX = 64 << 10 }; /* maximum size of a task in bytes */
 
 struct run_settings {
     const char *model, *device, *isa, *display, *view, *ui_display, *dialect, *fake, *runs;
@@ -44,137 +43,145 @@ struct run_settings {
     const char *on, *start, *home, *desk_view, *password_file;
 };
 
-struct pace {     /* of a model on this machine */
-    double rate;  /* flop a second of the tower */
-    double token; /* seconds to decode one */
+struct pace {     /* speed of a model on this machine */
+    double rate;  /* rate of the vision encoder in flop per second */
+    double token; /* seconds to decode one token */
 };
 
-struct job_model { /* the model of one run, or one shared by many */
+struct job_model { /* the model of one run, or one shared by several runs */
     char *dir;     /* NULL: a script or an endpoint replaces the model */
     struct engine *engine;
     struct endpoint *endpoint;
-    uint64_t hash; /* of all its weights */
+    uint64_t hash; /* hash of all its weights; valid if hashed */
     bool hashed;
-    struct pace pace; /* measured for models with a canvas of any size on a processor; else zeros */
-    int max_pixels;   /* the limit that was chosen for this machine; 0: none */
+    struct pace pace; /* measured on a CPU for models with images of any size; else zeros */
+    int max_pixels;   /* limit chosen for this machine; 0: none */
 };
 
-/* Another program started the run and follows it (src/host); all are called by the run's own thread. */
+/* callbacks of a program that started the run and follows it (src/host), called by the run's own thread */
 struct job_host {
     void *arg;
-    void (*opened)(void *arg, struct screen *s);            /* its display is open and can be stopped */
-    void (*event)(void *arg, const char *json, size_t len); /* of its record, without secrets */
+    void (*opened)(void *arg, struct screen *s);            /* the display is open and can be stopped */
+    void (*event)(void *arg, const char *json, size_t len); /* an event of the record, without secrets */
     enum confirm_answer (*ask)(void *arg, const struct confirm_question *q, double seconds,
-                               const volatile int *stop); /* with --confirm auto */
-    /* In place of a model: decides itself, in the dialect of the settings; NULL: a model decides. */
+                               const volatile int *stop); /* asks a question with --confirm auto or caller */
+    /* returns a client that replaces the model and uses the dialect of the settings; NULL: a model decides */
     struct llm *(*decide)(void *arg);
-    /* The next task of the same conversation (agent.h); NULL: the run ends with its answer. */
+    /* returns the next task of the same conversation (agent.h), or NULL: the run ends with its answer */
     char *(*next_task)(void *arg, const struct agent_result *r);
 };
 
 struct job {
     struct run_settings s;
-    const char *build; /* of this program, for the record; "": not known */
+    const char *build; /* of this program, for the record; "": unknown */
     int argc;
     char **argv; /* as given, for the record */
     char *task;
-    struct running_own *told;    /* entry in the registry of runs; NULL: not yet */
-    bool warm_up, began;         /* began: it has a record */
-    bool playback;               /* a recording (record/playback.h) takes the place of a model */
-    bool unseen;                 /* nobody sees its display: a step window does not open there */
-    bool among;                  /* one of many in this process, which has an entry of its own */
-    const struct job_host *host; /* borrowed; NULL: a person at a terminal started it, or a suite */
+    struct running_own *told; /* entry in the registry of runs; NULL: not registered */
+    bool warm_up, began;      /* began: the run has a record */
+    bool playback;            /* a recording (record/playback.h) replaces the model */
+    bool unseen;              /* the display is not visible to the user: no step window opens on it */
+    /* one of several runs of this process, which has its own entry in the registry */
+    bool among;
+    const struct job_host *host; /* borrowed; NULL: started by a user at a terminal, or by a suite */
     struct job_model own;
-    const struct job_model *model; /* &own, or one that the caller opened */
-    char *dialect_source;          /* what dialect_load was given */
+    const struct job_model *model; /* &own, or a model that the caller opened */
+    char *dialect_source;          /* argument of dialect_load() */
     struct dialect *dialect;
     struct llm *llm, *localizer;
-    struct assist *assist; /* of the model; NULL: none */
-    struct on_desk *desk;  /* NULL: it works on a display that was there */
+    struct assist *assist; /* assistance of the model; NULL: none */
+    struct on_desk *desk;  /* NULL: the run works on an existing display */
     struct screen *screen;
     struct trace *trace;
     struct progress progress;
     struct policy *policy;
     struct redact *covered;  /* fields of earlier runs on the same display, borrowed; NULL: none */
-    struct secrets *secrets; /* NULL: none; may be there before it opens, in place of those in the settings */
+    struct secrets *secrets; /* NULL: none; may be set before opening, instead of those in the settings */
     struct gate *gate;
-    struct elements *elements; /* what programs call what is on the screen; NULL: they are not asked */
-    bool named;                /* one name was asked for: the child has started */
-    bool browser_named;        /* the same of an element in a browser */
+    /* names of elements on the screen, as their programs report them; NULL: programs are not asked */
+    struct elements *elements;
+    /* a program has answered a request for a name: the child process has started */
+    bool named;
+    bool browser_named; /* a name in a browser has been requested */
     struct stepper *stepper;
     struct validator validator;
     char started[28];
-    char *report; /* path, NULL when there is none */
+    char *report; /* path; NULL: no report */
 
     /* resume: the run to continue */
     struct record record;
     struct timeline timeline;
-    struct resume resume; /* parent NULL: a run of its own */
+    struct resume resume; /* parent NULL: the run continues no other */
 };
 
 /* ---- settings.c ------------------------------------------------------------------------------ */
 
-extern const struct option_spec job_options[]; /* of struct run_settings */
+extern const struct option_spec job_options[]; /* options that fill struct run_settings */
 
-/* An empty job with a model of its own.  build: version_build().  Copies argv, because parsing reorders
- * it. */
+/* Initializes a job with its own model.  build: version_build(), borrowed.  Copies argv, because parsing
+ * reorders it. */
 void job_begin(struct job *j, const char *build, int argc, char **argv);
-/* Settings before the command line is parsed. */
+/* Sets the values before the command line is parsed. */
 void job_unset(struct run_settings *s);
-/* The task from the command line, or from stdin for "-". */
+/* Reads the task from the command line, or from stdin if word is "-".  Returns -1 with e if the task is
+ * empty, longer than JOB_TASK_MAX, or not valid UTF-8. */
 int job_read_task(struct job *j, const char *word, struct err *e);
-/* Fills settings that were not given from the dialect, which must be open; run.json has the result. */
+/* Fills settings that were not given from the dialect, which must be open; run.json contains the result. */
 void job_resolve(struct job *j);
 
 /* ---- open.c ---------------------------------------------------------------------------------- */
 
-/* Finds the model, which is cheap; opens it.  stop: ends loading when set.  share: several threads use
- * it, each with a session of its own. */
+/* job_model_find() finds the model, which takes no noticeable time; job_model_open() opens it.  stop: ends
+ * loading when set.  share: several threads use the model, each with its own session.  Both return -1 with
+ * e. */
 int job_model_find(struct job_model *m, const struct run_settings *s, struct err *e);
 int job_model_open(struct job_model *m, const struct run_settings *s, const volatile int *stop, bool share,
                    struct err *e);
-/* Another directory in the place of a shared model that nobody uses; -1 leaves the old one. */
+/* Replaces a shared model that is not in use by the one in another directory.  Returns -1 with e and keeps
+ * the old model. */
 int job_model_replace(struct job_model *m, const struct run_settings *s, const char *dir, struct err *e);
 void job_model_close(struct job_model *m);
 
 int job_open(struct job *j, struct err *e);
-void job_close(struct job *j); /* closes what is open; the command calls screen_guard_end() */
+void job_close(struct job *j); /* closes all that is open; the command calls screen_guard_end() */
 
 /* ---- canvas.c -------------------------------------------------------------------------------- */
 
-/* Limits the pixels of pictures where a step would take too long; nothing for models with tiles, on a GPU, or
- * when settings say how many. */
+/* Limits the pixels of images if a step would take too long.  Does nothing for models with tiles, on a GPU,
+ * or if the settings give a limit.  Returns -1 with e. */
 int job_fit_canvas(struct job_model *m, const struct run_settings *s, struct err *e);
-/* Says on stderr how large pictures of this screen are for the model, and what a step takes. */
+/* Prints to stderr the size of images of this screen for the model, and the time of a step. */
 void job_tell_canvas(const struct job *j);
 
 /* ---- account.c ------------------------------------------------------------------------------- */
 
-/* Writes run.json; exit_code -1: the run is in progress. */
+/* Writes run.json; exit_code -1: the run is in progress.  Returns -1 with e. */
 int job_record(struct job *j, const char *status, int exit_code, struct err *e);
 /* Prints the outcome, also of a run that did not begin: text on stderr, the answer or one JSON object on
  * stdout. */
 void job_outcome(const struct job *j, const struct agent_result *r, const struct err *e, int code);
 
-/* Says of an endpoint what it cannot give, and of the embedded model what would be better here. */
+/* Prints the limits of an endpoint, or the advice about the embedded model. */
 void job_tell_model(const struct job *j);
 
 /* ---- advice.c ---------------------------------------------------------------------------------- */
 
-/* Says once for each user and version that a better model than the embedded one can be fetched. */
+/* Prints, once for each user and version, that a better model than the embedded one is available. */
 void job_advise_model(const struct job *j);
-/* Returns whether a task is only a question, without an action to do. */
+/* Returns whether a task is only a question that requires no action. */
 bool job_task_is_question(const char *task);
-/* Refuses a question to the embedded model at a terminal, with the command that answers it; else 0. */
+/* Rejects a question to the embedded model at a terminal: returns -1 with e, which contains the command that
+ * answers it.  Else returns 0. */
 int job_check_task(const struct job *j, struct err *e);
 
 /* ---- work.c ---------------------------------------------------------------------------------- */
 
-/* Runs a job with settings and task: guard, signals, job_work, outcome.  Returns the exit code. */
+/* Carries out a job that has settings and task: guard, signals, job_work(), outcome.  Returns the exit
+ * code. */
 int job_run(struct job *j);
 
-/* Opens, runs, writes the report.  Returns the exit code; details are in r (the caller frees its
- * answer), j->began and e. */
+/* Opens the job, runs it and writes the report.  Returns the exit code; details are in *r (the caller frees
+ * it), j->began and e. */
 int job_work(struct job *j, struct agent_result *r, struct err *e);
 
 #endif

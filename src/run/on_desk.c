@@ -36,11 +36,12 @@ static int show(struct on_desk *d, const struct on_desk_options *o, struct err *
     if (!o->viewed && o->password_file)
         return err_set(e, ERR_USAGE, "--password-file is for viewers, and nobody is to view this desktop");
     if (o->password_file)
-        secrets_no_core(); /* after the desktop's processes have begun: their limits are their own */
+        secrets_no_core(); /* after the desktop's processes have started: they keep their own limits */
     return o->viewed && !(d->view = view_start(&v, e)) ? -1 : 0;
 }
 
-/* The absolute path of the folder for HOME, which is made when missing; the caller frees it.  NULL with e. */
+/* Returns the absolute path of the directory for HOME, creating it if missing; the caller frees it.  NULL
+ * with e. */
 static char *home_folder(const char *path, struct err *e)
 {
     char *full = *path && dir_make(path, e) == 0 ? realpath(path, NULL) : NULL;
@@ -49,7 +50,8 @@ static char *home_folder(const char *path, struct err *e)
     return full;
 }
 
-/* Viewers before the program: a person may want to see it start. */
+/* Opens the desktop, its viewers, then its program, so that a user can see the program start.  Returns -1
+ * with e. */
 static int open_all(struct on_desk *d, const struct on_desk_options *o, struct err *e)
 {
     char *display = xasprintf("xvfb:%s", o->size ? o->size : ON_DESK_SIZE);

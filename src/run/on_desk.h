@@ -1,28 +1,30 @@
-/* on_desk.h - a private desktop for one run, or kept by `holorun desk`: opened, given a program, shown. */
+/* on_desk.h - a private desktop for one run, or kept by `holorun desk`: opens it, starts a program, serves
+ * viewers. */
 #ifndef HOLORUN_RUN_ON_DESK_H
 #define HOLORUN_RUN_ON_DESK_H
 
 #include "desk/desk.h"
 
 struct on_desk_options {
-    const char *size;   /* "1280x800"; NULL: ON_DESK_SIZE */
+    const char *size;   /* such as "1280x800"; NULL: ON_DESK_SIZE */
     const char *start;  /* shell command; NULL: none */
-    double window_s;    /* how long its first window may take; 0: it is not waited for */
-    const char *viewed; /* where viewers connect (desk/view.h), NULL: nowhere */
+    double window_s;    /* seconds to wait for its first window; 0: does not wait */
+    const char *viewed; /* address for viewers (desk/view.h); NULL: none */
     const char *password_file;
-    const char *home; /* folder that is HOME on the desk and stays, made when missing; NULL: a fresh one */
+    /* directory that is HOME on the desk and is kept, created if missing; NULL: a fresh one */
+    const char *home;
 };
 #define ON_DESK_SIZE "1280x800"
 
 struct on_desk;
 
-/* Before there are threads and before screen_guard(). */
+/* Opens a desktop.  Call before there are threads and before screen_guard().  Returns NULL with e. */
 struct on_desk *on_desk_open(const struct on_desk_options *o, struct err *e);
 struct desk *on_desk_desk(const struct on_desk *d);
-const char *on_desk_address(const struct on_desk *d); /* for viewers; NULL: it is not shown */
-void on_desk_close(struct on_desk *d);                /* ends viewers and programs; NULL is fine */
+const char *on_desk_address(const struct on_desk *d); /* address for viewers; NULL: not served */
+void on_desk_close(struct on_desk *d);                /* ends viewers and programs; NULL is allowed */
 
-/* The size in "desk" or "desk:1024x768"; -1: it is another place. */
+/* Parses "desk" or "desk:1024x768" and sets *size.  Returns -1 with e if `on` is something else. */
 int on_desk_parse(const char *on, const char **size, struct err *e);
 
 #endif

@@ -1,9 +1,8 @@
-/* open.c - opens what a run needs, in order: secrets, gate, dialect, screen, stepper, model, run
- * directory; and closes it.  See job.h.
+/* open.c - opens the parts of a run, in order: secrets, gate, dialect, screen, stepper, model, run directory;
+ * and closes them.  See job.h.
  *
- * Cheap things and those that are likely to fail come first, the model, which may take minutes, near the
- * end.  The run directory is made last, so that a run without a model leaves none.
- */
+ * Parts that open quickly or are likely to fail come first, the model, which may take minutes, near the end.
+ * The run directory is created last, so that a run without a model leaves none. */
 #include "run/job.h"
 
 #include "atspi/elements.h"
@@ -30,11 +29,11 @@ enum {
     NAME_MS = 1000,
     FIRST_NAME_MS = 2500,
     ASK_AGAIN_MS = 200
-}; /* for a program to name an element; until the first answer */
+}; /* limits for a program to name an element; FIRST_NAME_MS applies until the first answer */
 
 /* ---- secrets, rules, hidden zones ------------------------------------------------------------ */
 
-/* Also of the key for an endpoint, which a server may repeat. */
+/* Masks secrets in an event, and the key of an endpoint, which a server may repeat. */
 static void scrub(const void *job, struct buf *json)
 {
     const struct job *j = job;
@@ -43,7 +42,7 @@ static void scrub(const void *job, struct buf *json)
         secrets_scrub_json(j->model->endpoint->key, json);
 }
 
-/* Refuses a secret whose value is in the task: the model would see it. */
+/* Opens the secrets and masks their values in the task, which the model sees.  Returns -1 with e. */
 static int open_secrets(struct job *j, struct err *e)
 {
     if (!j->secrets && secrets_open(&j->secrets, j->s.secrets, e))
@@ -51,7 +50,7 @@ static int open_secrets(struct job *j, struct err *e)
     if (!j->secrets)
         return 0;
     char *task = secrets_mask(j->secrets, j->task);
-    if (j->resume.task == j->task) /* borrowed */
+    if (j->resume.task == j->task) /* the resume data borrow the task */
         j->resume.task = task;
     free(j->task);
     j->task = task;
@@ -59,7 +58,7 @@ static int open_secrets(struct job *j, struct err *e)
     return 0;
 }
 
-/* Whether a role is that of a page or window as a whole. */
+/* Returns whether a role is that of a whole page or window. */
 static bool holds_others(const char *role)
 {
     static const char *const roles[] = {"document web", "document frame", "frame",    "internal frame",
@@ -79,8 +78,9 @@ static bool is_browser(const char *title)
     return false;
 }
 
-/* The program's own name of the element at this point, for rules about elements.  A browser builds its tree
- * after the first question, and until then knows no element, or only the page as a whole. */
+/* Asks the program for its name of the element at a point, for rules about elements.  A browser builds its
+ * tree after the first question, and reports at most the page until then.  Returns false
+ * without an answer. */
 static bool name_at(void *arg, int x, int y, const char *title, char *name, size_t size)
 {
     struct job *j = arg;
@@ -137,13 +137,15 @@ static int dialog(void *arg, int x, int y, const char *title, char *text, size_t
     return told;
 }
 
-/* One of many is not told of what everybody knows, and gets no process of its own for names. */
+/* Returns whether the run is the only one of its process, or has a host.  One of several runs prints no
+ * general warnings and gets no process for names of elements. */
 static bool is_alone(const struct job *j)
 {
     return !j->among || j->host;
 }
 
-/* Programs of this session answer for the session's own display only. */
+/* Starts asking programs for names, if the display is that of the user's session: only its programs
+ * answer. */
 static void open_elements(struct job *j)
 {
     if (is_alone(j) && displays_same(j->s.display, NULL))
@@ -182,7 +184,8 @@ static int open_gate(struct job *j, struct err *e)
 
 /* ---- a recording in place of a model ---------------------------------------------------------- */
 
-/* A recording speaks a dialect of its own, asks nobody, and takes as many steps as it has to. */
+/* Prepares a recording that replaces the model: it has its own dialect, uses no localizer or validator, and
+ * takes as many steps as it needs.  Returns -1 with e. */
 static int open_playback(struct job *j, struct err *e)
 {
     j->playback = j->s.fake && playback_is(j->s.fake);
@@ -296,7 +299,7 @@ static int keep_exchange(void *arg, const char *json, size_t n)
     return j->trace ? trace_exchange(j->trace, json, n, NULL) : 0;
 }
 
-/* A conversation with the model of this process, or with the one behind the endpoint. */
+/* Returns a new conversation with the model of this process, or with the one behind the endpoint. */
 static struct llm *conversation(struct job *j)
 {
     uint64_t id[2];
@@ -333,7 +336,7 @@ static int open_llm(struct job *j, struct err *e)
     return pocket_assist_open(&j->assist, engine, j->dialect, screen_stop_flag(j->screen), e);
 }
 
-/* A second conversation with the same model or script. */
+/* Returns a second conversation with the same model or script. */
 static struct llm *partner(void *arg, struct err *e)
 {
     struct job *j = arg;
@@ -376,8 +379,8 @@ static int open_screen(struct job *j, struct err *e)
     return 0;
 }
 
-/* Breakpoints need --step.  On a private desktop without viewers nobody would see the step window: it
- * opens on the user's display. */
+/* Opens the stepper; breakpoints need --step.  On a private desktop without viewers the step window would not
+ * be visible, so it opens on the user's display.  Returns -1 with e. */
 static int open_stepper(struct job *j, struct err *e)
 {
     bool unseen = j->unseen || (j->desk && !on_desk_address(j->desk));
@@ -396,9 +399,9 @@ static int open_stepper(struct job *j, struct err *e)
     return (j->stepper = stepper_open(j->s.step, j->s.breaks, &where, e)) ? 0 : -1;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- opening and closing ------------------------------------------------------------------------------- */
 
-/* Registers the run for `holorun stop`; one of many gets an entry beside that of its process. */
+/* Registers the run for `holorun stop`; one of several runs gets an entry next to that of its process. */
 static void tell_others(struct job *j)
 {
     struct err e = ERR_INIT;
@@ -411,7 +414,8 @@ static void tell_others(struct job *j)
     free(dir);
 }
 
-/* The screen is opened before the model, so that a missing or occupied display is reported at once. */
+/* Opens all parts; see job.h.  The screen precedes the model, so that a missing or occupied display is
+ * reported at once. */
 int job_open(struct job *j, struct err *e)
 {
     if (job_check_task(j, e) || open_secrets(j, e) || open_gate(j, e) || open_dialect(j, e) ||

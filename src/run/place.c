@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW_S = 60 }; /* for the program on a private desktop to open its first window */
+enum { WINDOW_S = 60 }; /* seconds for the program on a private desktop to open its first window */
 
 static int open_desk(struct run_settings *s, struct on_desk **desk, struct err *e)
 {

@@ -18,7 +18,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The file in the runtime folder, "run-4711.json", "stop-4711-3"; NULL. */
+/* Returns the path of a file in the runtime directory, such as run-4711.json or stop-4711-3; the caller frees
+ * it.  NULL with e. */
 static char *path_of(const char *kind, pid_t pid, int session, const char *end, struct err *e)
 {
     char *dir = file_place(PLACE_RUNTIME, e), *path = NULL, number[16] = "";
@@ -53,7 +54,7 @@ static int store(const struct running_own *r, struct err *e)
     return rc;
 }
 
-/* The first line, truncated to fit. */
+/* Copies the first line of text, truncated to size - 1 bytes. */
 static void copy_text(char *out, size_t size, const char *text)
 {
     size_t n = strcspn(text, "\n");
@@ -111,7 +112,7 @@ static int take_text(const json_t *root, const char *key, char *out, size_t size
     if (!text || strlen(text) >= size)
         return err_set(e, ERR_ENV, "'%s' is no text of less than %zu bytes", key, size);
     snprintf(out, size, "%s", text);
-    for (char *p = out; *p; p++) /* it will be printed on a terminal */
+    for (char *p = out; *p; p++) /* the text may be printed on a terminal */
         if ((unsigned char)*p < 0x20 || *p == 0x7f)
             *p = '?';
     return 0;
@@ -149,7 +150,7 @@ int running_handle(const struct running *r)
     return -1;
 }
 
-/* 1: this file belongs to a live run. */
+/* Reads one file.  Returns 1 if it belongs to a live run; removes the file of a dead one. */
 static int read_one(const char *path, struct running *r)
 {
     char *text;
@@ -173,7 +174,7 @@ static int by_age(const void *a, const void *b)
     return x->pid != y->pid ? x->pid - y->pid : x->session - y->session;
 }
 
-/* "run-4711.json", "run-4711-3.json" */
+/* Parses "run-4711.json" or "run-4711-3.json".  Returns false for other names. */
 static bool read_name(const char *name, int *pid, int *session)
 {
     int end = 0;
@@ -184,8 +185,8 @@ static bool read_name(const char *name, int *pid, int *session)
     return sscanf(name, "run-%d-%d.json%n", pid, session, &end) == 2 && end && !name[end] && *session > 0;
 }
 
-/* The process of "stop-4711", "stop-4711-3", a run-4711.json that cannot be read, and temporary files of
- * these (file_temp_name()); 0: another file, or "stop", which stops all runs. */
+/* Returns the process of "stop-4711", "stop-4711-3", "run-4711.json", "run-4711-3.json", or of a temporary
+ * file of these (file_temp_name()); 0: another file, or "stop", which stops all runs. */
 static int owner_of(const char *name)
 {
     char base[64];
@@ -205,7 +206,7 @@ static int owner_of(const char *name)
     return !base[end] || (sscanf(base + end, "-%d%n", &session, &end) == 1 && session > 0) ? pid : 0;
 }
 
-/* Removes what processes left that were killed together with their watchdog. */
+/* Removes files of processes that were killed together with their watchdog. */
 static void sweep(void)
 {
     struct running *list = NULL;

@@ -1,8 +1,7 @@
 /* settings.c - the options of a run, its command line and its task.  See job.h.
  *
  * One table defines the options of `run`, `step` and `resume`, their help, and the settings in run.json,
- * which `resume` reads back.  A setting that was not given (0, NAN, auto) is filled from the dialect.
- */
+ * which `resume` reads back.  A setting that was not given (0, NAN, auto) is filled from the dialect. */
 #include "run/job.h"
 
 #include "base/utf8.h"

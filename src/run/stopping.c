@@ -1,11 +1,10 @@
 /* stopping.c - ends runs of other processes.
  *
- *   at once        SIGTERM: keys are released, the record is closed, the process ends
- *   after 2 s      SIGTERM again: keys are released through a second connection, the process ends
- *   after 4.5 s    SIGKILL, and this process releases what stayed pressed
+ *     at once      SIGTERM: keys are released, the record is closed, the process ends
+ *     after 2 s    SIGTERM again: keys are released through a second connection, the process ends
+ *     after 4.5 s  SIGKILL, and this process releases the keys that stayed pressed
  *
- * One session of a process with several is only asked through its stop file.
- */
+ * A single session of a process with several is only asked through its stop file. */
 #include "run/running.h"
 
 #include "base/clock.h"
@@ -18,7 +17,7 @@
 
 enum { RELEASE_MS = 1000, LOOK_MS = 20 };
 
-/* When each stage begins, for runs that have not ended. */
+/* stages for runs that have not ended, with their start times */
 static const struct {
     double at_ms;
     int signal; /* 0: give up */
@@ -37,7 +36,8 @@ const char *stopped_name(enum stopped s)
     return names[s];
 }
 
-/* Releases what a killed run left pressed.  Its guard does so too; whichever gets the display first. */
+/* Releases the keys and buttons of a killed run, for at most RELEASE_MS.  Its guard does the same; the first
+ * of the two to get the display succeeds. */
 static void release(const char *display)
 {
     struct screen_options o = {.display = display};
@@ -45,7 +45,7 @@ static void release(const char *display)
     bool done = false;
     while (!done && clock_ms_since(start) < RELEASE_MS) {
         struct screen *s = screen_open(&o, NULL);
-        done = !s || screen_acquire_input(s, NULL) == 0; /* no display: nothing is pressed */
+        done = !s || screen_acquire_input(s, NULL) == 0; /* without a display, nothing is pressed */
         screen_close(s);
         if (!done)
             clock_sleep_ms(LOOK_MS);
@@ -82,7 +82,7 @@ static bool has_ended(const struct stopping *s)
     return poll(&p, 1, 0) > 0 || (s->run.session && !running_lives(&s->run));
 }
 
-/* Removes those that have ended; returns how many are left. */
+/* Closes the entries of runs that have ended; returns the number of the remaining ones. */
 static int look(struct stopping *s, int n, int64_t start, const struct running *runs, int n_runs)
 {
     int left = 0;
@@ -92,7 +92,7 @@ static int look(struct stopping *s, int n, int64_t start, const struct running *
             close(s[i].fd);
             s[i].fd = -1;
             if (s[i].run.session)
-                running_ask(&s[i].run, false, NULL); /* it may have ended before it saw the file */
+                running_ask(&s[i].run, false, NULL); /* the session may have ended before it saw the file */
             if (s[i].how == STOPPED_KILLED)
                 release_all(s[i].run.pid, runs, n_runs);
         }

@@ -1,9 +1,8 @@
 /* work.c - carries out a run: guard and signals, opening, the agent, the report.  See job.h.
  *
- * The guard is a process of its own, forked before there are threads.  Once everything is open the run
- * has a record; whatever ends the run, the record is completed and the report written before the outcome
- * is printed, and an error of the run takes precedence over one of its record.
- */
+ * The guard is a separate process, forked before there are threads.  A run has a record once everything is
+ * open.  However the run ends, the record is completed and the report written before the outcome is printed;
+ * an error of the run takes precedence over one of its record. */
 #include "run/job.h"
 
 #include "base/clock.h"
@@ -15,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWER_SECONDS = 120 }; /* for the last answer, when a budget is used up; --max-time if that is less */
+/* seconds for the last answer after a budget is used up; --max-time if that is less */
+enum { ANSWER_SECONDS = 120 };
 
 static void fill_options(struct job *j, struct agent_options *o)
 {
@@ -42,7 +42,8 @@ static void fill_options(struct job *j, struct agent_options *o)
         .max_typed = limits->typed,
         .max_rate = limits->rate,
         .max_errors = limits->errors,
-        .max_repeats = j->playback ? 0 : limits->repeats, /* a person did so, too */
+        /* the recorded user may have repeated actions, too */
+        .max_repeats = j->playback ? 0 : limits->repeats,
         .max_still = j->playback ? 0 : limits->no_effect,
         .force_answer = s->force_answer,
         .answer_seconds = s->max_time < ANSWER_SECONDS ? s->max_time : ANSWER_SECONDS,
@@ -61,14 +62,15 @@ static void fill_options(struct job *j, struct agent_options *o)
     };
 }
 
-/* Completes the record after any outcome; a full disk is reported once. */
+/* Completes the record after any outcome and writes the report; reports a full disk once.  Returns the exit
+ * code. */
 static int finish(struct job *j, int code, const struct agent_result *r, struct err *e)
 {
     struct err late = ERR_INIT;
     if (job_record(j, agent_status_name(r->status), code, &late) && !e->kind) {
         *e = late;
         code = e->kind;
-        if (r->status == AGENT_ANSWERED && !j->s.quiet) /* else job_outcome() gives the reason */
+        if (r->status == AGENT_ANSWERED && !j->s.quiet) /* otherwise job_outcome() prints the reason */
             warn("the record of this run is not complete: %s", e->text);
     }
     if (!j->s.report)
@@ -102,7 +104,7 @@ int job_work(struct job *j, struct agent_result *r, struct err *e)
     return finish(j, agent_exit_code(r->status, e), r, e);
 }
 
-/* Shows the outcome in the step window, unless the person stopped the run. */
+/* Shows the outcome in the step window, unless the user stopped the run. */
 static void tell_stepper(const struct job *j, const struct agent_result *r, const struct err *e)
 {
     bool done = r->status == AGENT_ANSWERED;
