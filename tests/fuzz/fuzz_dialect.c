@@ -16,7 +16,7 @@ static void require(bool holds, const char *what)
 
 static struct tokenizer *tokenizer;
 
-static void use(const struct dialect *d)
+static void use(struct dialect *d)
 {
     static const char *const slots[] = {"date",   "d",     "max_steps", "1",      "max_time_s", "1",    "os",
                                         "x",      "width", "1",         "height", "1",          "task", "t",

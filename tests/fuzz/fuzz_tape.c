@@ -30,7 +30,7 @@ static bool play(struct replayed *t, const struct protocol *protocol)
     if (rc && !*e.text)
         bug("a refusal without a message");
     if (rc == 0 && reply.status == 200)
-        reply_body_end(&b, &e);
+        reply_body_end(&b);
     bool further = rc == 0 || !strstr(e.text, "no more replies");
     buf_free(&reply.body);
     reply_body_free(&b);
