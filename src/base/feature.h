@@ -1,8 +1,8 @@
 /* feature.h - optional features: parts of the program that need a library which a build may lack.
  *
- * The Makefile leaves out the sources of a feature whose libraries pkg-config does not find, and compiles
- * *_none.c in their place.  The other parts of the program work without them; commands and options of the
- * missing feature are refused with one line.
+ * If pkg-config does not find the libraries of a feature, the Makefile compiles *_none.c instead of the
+ * feature's sources.  The other parts of the program work without them; commands and options of the missing
+ * feature are refused with one line.
  */
 #ifndef HOLORUN_BASE_FEATURE_H
 #define HOLORUN_BASE_FEATURE_H
