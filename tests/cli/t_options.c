@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "cli/manual.h"
 #include "cli/options.h"
+#include "cli/recorded.h"
 
 #include "check.h"
 #include "place.h"
@@ -446,8 +447,30 @@ static void t_many(void **state)
     assert_non_null(strstr(e.text, "more than 32 times"));
 }
 
+/* A record without "rounded_matrices" comes from a version in which auto meant bf16. */
+static void t_recorded_activations(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"{\"settings\": {\"activations\": \"auto\"}, \"model\": {\"isa\": \"avx2\"}}", "bf16"},
+        {"{\"settings\": {\"activations\": \"int8\"}, \"model\": {\"isa\": \"avx2\"}}", "int8"},
+        {"{\"settings\": {\"activations\": \"auto\", \"f32\": true}, \"model\": {\"isa\": \"avx2\"}}",
+         "auto"},
+        {"{\"settings\": {\"activations\": \"auto\"}, \"model\": {\"isa\": \"avx2\", "
+         "\"rounded_matrices\": 0}}",
+         "auto"},
+        {"{\"settings\": {\"activations\": \"auto\"}, \"model\": {}}", "auto"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *run = json_loads(cases[i][0], 0, NULL), *settings = recorded_settings(run);
+        assert_string_equal(json_string_value(json_object_get(settings, "activations")), cases[i][1]);
+        json_decref(settings);
+        json_decref(run);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("a name is suggested only if it is close, begins alike or is what others call it", t_suggested),
+    CLAIM("records of versions without rounded activations keep bf16", t_recorded_activations),
     CLAIM("an option that is not given has its default", t_defaults),
     CLAIM("a value that may be left out, and an option that may be given more than once", t_many),
     CLAIM("every spelling of an option is read, and other words keep their order", t_spellings),
