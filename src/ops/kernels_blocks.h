@@ -102,22 +102,35 @@ ALWAYS_INLINE vec record_half(const uint16_t *word)
     return VEC_WIDEN_F16(*(const hvec *)word);
 }
 
-ALWAYS_INLINE struct group_scales group_scales(const uint16_t *record, int g, const enum quant_format format)
+/* The halves at the head of a record: the scale of a block and the scale of its minima. */
+ALWAYS_INLINE struct group_scales record_scales(const uint16_t *record, const enum quant_format format)
 {
     struct group_scales s = {record_half(record), {0}};
+    if (has_minima(format) && format != QUANT_GPTQ)
+        s.low = record_half(record + NR);
+    return s;
+}
+
+/* Returns the scales of group g of a block with scales `of`. */
+ALWAYS_INLINE struct group_scales block_group_scales(struct group_scales of, const uint16_t *record, int g,
+                                                     const enum quant_format format)
+{
     if (format == QUANT_GPTQ) {
         uvec zero = __builtin_convertvector(*(const hvec *)(record + NR), uvec);
-        s.low = s.scale * __builtin_convertvector((ivec)zero, vec);
-    } else if (has_minima(format) && block_groups(format) == 1) {
-        s.low = record_half(record + NR);
-    } else if (has_minima(format)) {
-        s.low = record_half(record + NR) * record_byte(record + (6 + g / 2) * NR, g);
-        s.scale *= record_byte(record + (2 + g / 2) * NR, g);
+        of.low = of.scale * __builtin_convertvector((ivec)zero, vec);
+    } else if (has_minima(format) && block_groups(format) > 1) {
+        of.low *= record_byte(record + (6 + g / 2) * NR, g);
+        of.scale *= record_byte(record + (2 + g / 2) * NR, g);
     } else if (format == QUANT_Q6_K) { /* signed */
         vec b = record_byte(record + (1 + g / 2) * NR, g);
-        s.scale *= b - (vec)((uvec)(b > 127.5f) & (uvec)splat(256));
+        of.scale *= b - (vec)((uvec)(b > 127.5f) & (uvec)splat(256));
     }
-    return s;
+    return of;
+}
+
+ALWAYS_INLINE struct group_scales group_scales(const uint16_t *record, int g, const enum quant_format format)
+{
+    return block_group_scales(record_scales(record, format), record, g, format);
 }
 
 /* Converts VL columns of a group to f32, [values of the group][NR] starting at `out`. */

@@ -132,40 +132,69 @@ ALWAYS_INLINE void coarse_words(ivec *acc, const uint32_t *x, const char *w, int
         }
 }
 
+/* One coarse row and N vectors of blocks: the bits of groups_rows.  Reads the scales of a block once, and the
+ * bytes of two groups together. */
+ALWAYS_INLINE void coarse_blocks(const struct bytes *p, int64_t panel, vec *sums, const int N,
+                                 const enum quant_format format)
+{
+    const int64_t apart = p->s.shape.lines * NR, record = (int64_t)block_record(format) * NR;
+    const int per = block_groups(format), together = per > 1 ? 2 : 1;
+    const uint16_t *of = quantized_groups(&p->s, panel);
+    const int64_t records_apart = quantized_groups(&p->s, panel + 1) - of;
+    const char *w = quantized_lines(&p->s, panel);
+    const uint32_t *x = p->d.out;
+    const int32_t *begin = p->d.begin;
+    const float *share = p->d.scale;
+    for (int64_t block = 0; block < p->d.groups / per; block++, of += record) {
+        struct group_scales scales[4];
+        UNROLL for (int j = 0; j < N; j++) scales[j] =
+            record_scales(of + j / 2 * records_apart + j % 2 * VL, format);
+        for (int g = 0; g < per; g += together)
+            UNROLL for (int h = 0; h < together; h++)
+            {
+                ivec acc[4];
+                UNROLL for (int j = 0; j < N; j++) acc[j] = (ivec){0} + (has_minima(format) ? 0 : *begin);
+                coarse_block_group(acc, x, w, apart, N, format);
+                UNROLL for (int j = 0; j < N; j++)
+                {
+                    const uint16_t *bytes = of + g / 2 * NR + j / 2 * records_apart + j % 2 * VL;
+                    struct group_scales s = block_group_scales(scales[j], bytes, h, format);
+                    vec v = __builtin_convertvector(acc[j], vec) * s.scale;
+                    if (has_minima(format))
+                        v -= splat((float)*begin) * s.low;
+                    sums[j] += v * splat(*share);
+                }
+                x += group_fours(format) * COARSE_STEP;
+                w += group_stored(format) * NR * WORD;
+                begin += COARSE_STEP;
+                share += COARSE_STEP;
+            }
+    }
+}
+
 /* One coarse row and N vectors: the bits of groups_rows. */
 ALWAYS_INLINE void coarse_vector(const struct bytes *p, int64_t panel, vec *sums, const int N,
                                  const enum quant_format format)
 {
-    const int64_t per = p->d.size / 4, record = (int64_t)block_record(format) * NR;
-    const int64_t apart = p->s.shape.lines * NR;
+    const int64_t per = p->d.size / 4, apart = p->s.shape.lines * NR;
     const char *w = quantized_lines(&p->s, panel);
     const uint32_t *x = p->d.out;
     UNROLL for (int j = 0; j < N; j++) sums[j] = (vec){0};
+    if (quant_is_blocks(format)) {
+        coarse_blocks(p, panel, sums, N, format);
+        return;
+    }
     for (int64_t g = 0; g < p->d.groups; g++, x += per * COARSE_STEP) {
-        const int32_t begin = p->d.begin[g * COARSE_STEP];
+        int64_t n = least(per, p->words - g * per) / (format == QUANT_I8 ? 1 : 2);
         ivec acc[4];
-        UNROLL for (int j = 0; j < N; j++) acc[j] = (ivec){0} + (has_minima(format) ? 0 : begin);
-        if (quant_is_blocks(format)) {
-            coarse_block_group(acc, x, w, apart, N, format);
-            w += group_stored(format) * NR * WORD;
-        } else {
-            int64_t n = least(per, p->words - g * per) / (format == QUANT_I8 ? 1 : 2);
-            coarse_words(acc, x, w, apart, n, N, format);
-            w += n * NR * WORD;
-        }
+        UNROLL for (int j = 0; j < N; j++) acc[j] = (ivec){0} + p->d.begin[g * COARSE_STEP];
+        coarse_words(acc, x, w, apart, n, N, format);
+        w += n * NR * WORD;
         UNROLL for (int j = 0; j < N; j++)
         {
             vec v = __builtin_convertvector(acc[j], vec);
-            if (quant_is_blocks(format)) {
-                const uint16_t *of = quantized_groups(&p->s, panel + j / 2) + j % 2 * VL;
-                struct group_scales s = group_scales(of + g / block_groups(format) * record,
-                                                     (int)(g % block_groups(format)), format);
-                v *= s.scale;
-                if (has_minima(format))
-                    v -= splat((float)begin) * s.low;
-            } else if (format != QUANT_I8) {
+            if (format != QUANT_I8)
                 v *= group_scale(quantized_groups(&p->s, panel + j / 2) + g * NR + j % 2 * VL);
-            }
             sums[j] += v * splat(p->d.scale[g * COARSE_STEP]);
         }
     }
