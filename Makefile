@@ -135,7 +135,7 @@ FUZZ_SECONDS ?= 10
 # A make within this one need not say where it is, nor that there is nothing to do.
 QUIET := --no-print-directory $(if $(V),,-s)
 
-.PHONY: always host-clients serve-clients serve-soak serve-turns demo demo-many qa qa-right qa-chaos test-peers \
+.PHONY: always host-clients serve-clients serve-soak serve-turns demo demo-many pictures qa qa-right qa-chaos test-peers \
         test-real injections test tests $(TEST_ROOMS:%=test-%) test-gpu gpu-tests card stop-latency typing fuzz \
         mutants lint format bench bench-gpu bench-peers install uninstall deb deb-try clean help
 demo: ## install missing packages, build, and book a flight on a private desktop (TASK="…", ON=:0)
@@ -146,6 +146,10 @@ demo-many: ## 20 flight tasks and 60 dialogs with unseen words, scored by the pa
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) $(QUIET) -j2 holorun
 	@$(SCRIPTS)/demo_many.sh
+pictures: ## the pictures of README.md, from real runs (PICTURES="run step report qa")
+	@$(SCRIPTS)/install.sh build demo pictures
+	@$(MAKE) $(QUIET) -j2 holorun
+	@$(SCRIPTS)/pictures.sh $(PICTURES)
 qa: ## our own suites with the embedded model, and how often it succeeds (SUITE="miniwob", SEEDS=20, JOBS=4)
 	@$(SCRIPTS)/install.sh build demo qa
 	@$(MAKE) $(QUIET) -j2 holorun $(B)/helpers/form

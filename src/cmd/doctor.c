@@ -443,7 +443,7 @@ static void print_text(const struct report *r)
         if (f->mend)
             printf("%-8s %-17s -> %s\n", "", "", f->mend);
     }
-    puts(r->exit ? "holorun cannot run yet: mend what failed" : "holorun can run here");
+    puts(r->exit ? "holorun cannot run yet: fix the failed checks above" : "holorun can run here");
 }
 
 static void print_json(const struct report *r)

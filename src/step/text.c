@@ -70,6 +70,13 @@ static int lines_next(struct lines *l, const volatile int *stop, char line[STEP_
     return 1;
 }
 
+/* Returns whether the line requests help. c: the parsed line; NULL: not parsed. */
+static bool is_help(const char *line, const struct step_command *c)
+{
+    return !strcmp(line, "help") || !strcmp(line, "?") || !strcmp(line, "h") ||
+           (c && c->verb == STEP_SHOW && !strcmp(c->text, "help"));
+}
+
 /* ---- scripts ---------------------------------------------------------------------------------- */
 
 struct script {
@@ -103,7 +110,10 @@ static int script_ask(struct step_front *f, const struct step_view *v, struct st
         }
         s->number++;
         const char *p = line + strspn(line, " \t\r");
-        if (rc > 0 && (!*p || *p == '#'))
+        bool help = rc > 0 && is_help(p, NULL);
+        if (help && s->log)
+            fputs(step_help(), s->log);
+        if (help || (rc > 0 && (!*p || *p == '#')))
             continue;
         if (rc > 0 && step_parse(p, out, e) == 0)
             return 0;
@@ -183,14 +193,9 @@ static int terminal_show(struct step_front *f, const struct step_view *v, struct
     return 0;
 }
 
-/* Prints help if the line requests it. Returns whether it did. */
-static bool print_help(struct terminal *t, const char *line, const struct step_command *c)
+static void print_help(const struct terminal *t)
 {
-    bool help = !strcmp(line, "help") || !strcmp(line, "?") || !strcmp(line, "h") ||
-                (c && c->verb == STEP_SHOW && !strcmp(c->text, "help"));
-    if (help)
-        fprintf(t->out, "  An empty line runs the step.\n%s", step_help());
-    return help;
+    fprintf(t->out, "  An empty line runs the step.\n%s", step_help());
 }
 
 static int terminal_ask(struct step_front *f, const struct step_view *v, struct step_command *out,
@@ -213,14 +218,18 @@ static int terminal_ask(struct step_front *f, const struct step_view *v, struct 
         }
         if (rc == 0 || !line[strspn(line, " \t")])
             return 0;
-        if (print_help(t, line, NULL))
+        if (is_help(line, NULL)) {
+            print_help(t);
             continue;
+        }
         if (step_parse(line, out, &wrong)) {
             fprintf(t->out, "  %s\n", wrong.text);
             continue;
         }
-        if (print_help(t, line, out))
+        if (is_help(line, out)) {
+            print_help(t);
             continue;
+        }
         t->more = out->verb == STEP_SHOW;
         return 0;
     }

@@ -107,6 +107,7 @@ static void t_wrong(void **state)
     } cases[] = {
         {"dance\n", "commands:1: unknown command 'dance'"},
         {"# one\nre\n", "commands:2: ambiguous command 're'"},
+        {"help\ndance\n", "commands:2: unknown command 'dance'"}, /* help is not an error */
         {"target 5\n", "commands:1: 'target' needs two numbers"},
         {"target 800 5\n", "commands:1: 800,5 is outside the screenshot of 800 x 600 pixels"},
         {"target2 5 5\n", "commands:1: this step has no end of a drag"},

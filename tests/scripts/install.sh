@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building, testing and the demo need, from Debian.
 #
-#   install.sh [required|build|demo|test|typing|qa|deb|slurm|lint ...]     default: build
+#   install.sh [required|build|demo|pictures|test|typing|qa|deb|slurm|lint ...]     default: build
 #
 # required: only the packages without which nothing is built; the build then lacks the step window, `serve` and VNC
 # viewers.  build: these and the packages of those features.
@@ -15,6 +15,7 @@ required="gcc make pkg-config libc6-dev libx11-dev libx11-xcb-dev libxau-dev lib
           libglib2.0-dev libcurl4-openssl-dev"
 build="$required libsdl2-dev libpango1.0-dev libmicrohttpd-dev libvncserver-dev"
 demo="xvfb openbox chromium chromium-sandbox fonts-dejavu-core x11-utils xauth"
+pictures="ffmpeg xterm"
 test="tk at-spi2-core dbus-daemon g++ libcmocka-dev libfreetype-dev jq xterm zenity xclip libatspi2.0-0 fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji procps x11-xserver-utils
       libxml2-utils fish zsh python3 python3-pip"
 typing="python3-tk python3-gi gir1.2-gtk-3.0 gir1.2-gtk-4.0 python3-pyqt5 openjdk-17-jre openjdk-17-jdk-headless firefox-esr"
@@ -27,8 +28,8 @@ lint="clang clang-format clang-tidy cppcheck libclang-rt-14-dev"
 want=""
 for set in "${@:-build}"; do
     case $set in
-    required | build | demo | test | typing | qa | deb | slurm | lint) want+=" ${!set}" ;;
-    *) echo "install.sh: unknown set '$set'; one of required build demo test typing qa deb slurm lint" >&2; exit 2 ;;
+    required | build | demo | pictures | test | typing | qa | deb | slurm | lint) want+=" ${!set}" ;;
+    *) echo "install.sh: unknown set '$set'; one of required build demo pictures test typing qa deb slurm lint" >&2; exit 2 ;;
     esac
 done
 

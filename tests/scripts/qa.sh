@@ -64,7 +64,7 @@ for suite in $suites; do
     esac
     [ -r "$out/results.json" ] || continue
     {
-        jq -r '"\(.suite): \(.counts.passed) of \(.counts.total) passed; \(.jobs) at once, \(.seconds | round) s, at most \(.memory.most / 1048576 | round) MB of memory\n"' \
+        jq -r '"\(.suite): \(.counts.passed) of \(.counts.total) passed; \(.jobs) at once, \(.seconds | round) s, at most \(.memory.most / 1048576 | round) MiB of memory\n"' \
             "$out/results.json"
         table "$out/results.json"
         echo
