@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Replaces the text of a field in real programs on ten keyboard layouts, and writes tests/results/overwrite.md.
 #
-#   overwrite.sh [LAYOUTS]      LAYOUTS: how many of the ten layouts to use (default 10)
+#   overwrite.sh [LAYOUTS]      LAYOUTS: number of layouts, at most 10 (default 10)
 #
 # Programs that are not installed are listed as skipped. T=PROGRAM uses this t_overwrite instead of the built one.
 set -uo pipefail

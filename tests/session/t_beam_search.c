@@ -20,8 +20,8 @@ static ptrdiff_t to_bracket(void *arg, const char *text, size_t len)
     return end ? end - text : -1;
 }
 
-/* Returns the probability of exactly these bytes, one token per byte (the tiny model has no longer tokens).
- */
+/* Returns the probability of exactly these bytes, one token per byte (the tiny model has no longer
+ * tokens). */
 static double by_hand(const struct session *from, struct grammar *g, int state, const char *text)
 {
     struct session *s = session_fork(from);
@@ -99,12 +99,12 @@ static void t_all(void **state)
     assert_int_equal(beam_search(s, &how, out, WANTED, NULL), WANTED);
     for (int i = 0; i < WANTED; i++) {
         if (!(fabs(out[i].p - all[i].p) <= 1e-4 * all[i].p))
-            fail_msg("way %d is '%s' with %g, not '%s' with %g", i, out[i].text, out[i].p, all[i].text,
+            fail_msg("candidate %d is '%s' with %g, not '%s' with %g", i, out[i].text, out[i].p, all[i].text,
                      all[i].p);
         assert_true(i == 0 || out[i].p <= out[i - 1].p);
     }
-    check_note("the likeliest of %d ways: %s with %.4f, the sum of %d is %.3f", WAYS, out[0].text, out[0].p,
-               WANTED, ({
+    check_note("the most probable of %d texts: %s with %.4f, the sum of %d is %.3f", WAYS, out[0].text,
+               out[0].p, WANTED, ({
                    double part = 0;
                    for (int i = 0; i < WANTED; i++)
                        part += out[i].p;

@@ -237,7 +237,7 @@ static void t_grammar(void **state)
     double diff = 0;
     for (int i = 0; i < engine_vocab(engine); i++)
         diff = check_worse(diff, fabsf(session_logits(s)[i] - session_logits(plain)[i]));
-    check_note("forced in one go and one by one differ by %.1e", diff);
+    check_note("forced in one pass and one by one differ by %.1e", diff);
     assert_true(diff <
                 1); /* prefill and decode round differently; some random models amplify the difference */
     generated_free(&out);

@@ -179,9 +179,8 @@ static void t_desk(void **state)
     plan_picture(&p, &c, 1920, 1080);
     plan_fit(&p, card / 20 * 19 - desktop);
     size_t need = plan_own(&p, 1, 12288) + p.tile_cache;
-    check_note("%.2f GiB on the card of %.2f, %.2f in the host's memory, chunks of %d",
-               (double)need / (1 << 30), (double)card / (1 << 30), (double)p.pinned / (1 << 30),
-               p.chunks[p.chunk].prompt_rows);
+    check_note("%.2f GiB of %.2f on the GPU, %.2f in host memory, chunks of %d", (double)need / (1 << 30),
+               (double)card / (1 << 30), (double)p.pinned / (1 << 30), p.chunks[p.chunk].prompt_rows);
     assert_true(need < card / 20 * 19 - desktop);
 }
 
@@ -244,7 +243,7 @@ static void t_state_memory(void **state)
     }
     double have = (double)(memory_use().own - before);
     check_note("%d sessions: %.2f MB, planned %.2f MB", N, have * 1e-6, want * 1e-6);
-    check_about("what is counted", (double)engine_state_memory(g).used, want, 1e-9);
+    check_about("counted state memory", (double)engine_state_memory(g).used, want, 1e-9);
     if (!CHECK_SANITIZED)
         check_about("state memory", have, want, 0.05);
     for (int i = 0; i < N; i++)

@@ -94,7 +94,7 @@ static void t_bits(void **state)
         engine_close(g);
         engine_close(plain);
     }
-    check_note("%lld tokens taken over", (long long)reused);
+    check_note("%lld tokens reused", (long long)reused);
     assert_true(reused > 1000);
 }
 

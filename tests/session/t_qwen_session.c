@@ -202,7 +202,7 @@ static void refused(const struct engine_options *o, const char *says)
     struct err e = ERR_INIT;
     struct engine *g = engine_open(o, &e);
     if (g || !strstr(e.text, says))
-        fail_msg("'%s' does not say '%s'", g ? "" : e.text, says);
+        fail_msg("'%s' does not contain '%s'", g ? "" : e.text, says);
 }
 
 static void t_directories(void **state)
@@ -285,7 +285,7 @@ static void t_storage(void **state)
         if (i == 0)
             memcpy(exact, logits, sizeof exact);
         double off = tiny_distance(exact, logits, 288);
-        check_note("way %zu: %.2f bytes a weight, logits off by %.2g", i, engine_bytes_per_weight(g), off);
+        check_note("case %zu: %.2f bytes per weight, logits off by %.2g", i, engine_bytes_per_weight(g), off);
         assert_true(off <= ways[i].most);
         session_free(s);
         engine_close(g);

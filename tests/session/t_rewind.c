@@ -96,8 +96,8 @@ static void observe(struct talk *t, int k)
     assert_true(cost.images <= IN_VIEW);
 }
 
-/* Runs turns k to `to`. Replies are sampled, or are `told` if it is not NULL; then they are tokenized again.
- */
+/* Runs turns k to `to`. Replies are sampled, or are `told` if it is not NULL; then they are tokenized
+ * again. */
 static void go_on(struct talk *t, int k, int to, const char *told)
 {
     for (; k < to; k++) {
@@ -135,7 +135,7 @@ static void back(struct talk *t, int k)
     assert_true(same_tokens(t, k));
     think(t, &g);
     if (!same_words(&g, &t->said[k]))
-        fail_msg("turn %d says something else", k);
+        fail_msg("turn %d has another reply", k);
     generated_free(&g);
 }
 

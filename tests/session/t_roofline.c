@@ -74,8 +74,8 @@ static void t_sums(void **state)
         }
 }
 
-/* The state traffic of 100 sessions falls from 29.4 to 16.6 GB, because states are not written at each token.
- */
+/* The state traffic of 100 sessions falls from 29.4 to 16.6 GB, because states are not written at each
+ * token. */
 static void t_seldom(void **state)
 {
     (void)state;

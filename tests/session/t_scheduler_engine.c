@@ -37,7 +37,7 @@ static void crowd_of(int n, int rounds, int threads, uint64_t seed)
     /* one exclusive grant of each other thread, and a batch between any two */
     assert_true(k.most_waited <= 2 * n);
     assert_int_equal(k.waiting, 0);
-    check_note("%d texts that they begin with", g->prefixes.n);
+    check_note("%d cached prefixes", g->prefixes.n);
     assert_true(g->prefixes.n > 0);
     prefix_cache_free(&g->prefixes);
     assert_int_equal(engine_state_memory(g).used, 0);
@@ -328,7 +328,7 @@ static void t_cancel_waiting(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("8 threads get the bits of running alone", t_eight),
-    CLAIM("so do 32 threads; each waits at most once for each other", t_crowd),
+    CLAIM("32 threads get the bits of running alone; each waits at most once for each other", t_crowd),
     CLAIM("threads that wait for a token share one batch", t_together),
     CLAIM("others get a token between the chunks of a prompt", t_pieces),
     CLAIM("others get a token between the tiles of an image", t_tiles),

@@ -113,8 +113,8 @@ struct scores {
     double worst, sum;
 };
 
-/* Compares row i with the logits after decoding token i. In bf16 decoding rounds differently from a prefill.
- */
+/* Compares row i with the logits after decoding token i. In bf16 decoding rounds differently from a
+ * prefill. */
 static void check_score(void *arg, int64_t i, const float *logits)
 {
     struct scores *c = arg;

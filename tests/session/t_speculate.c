@@ -62,7 +62,7 @@ static void t_grammar(void **state)
         }
     }
     /* 0 is possible: some random models repeat nothing here */
-    check_note("%lld guesses", (long long)proposed);
+    check_note("%lld proposals", (long long)proposed);
     engine_close(fast);
     engine_close(plain);
 }
@@ -223,7 +223,7 @@ static void t_distribution(void **state)
         double sum = count[0][b] + count[1][b], d = count[0][b] - count[1][b];
         chi += sum > 0 ? d * d / sum : 0;
     }
-    check_note("%lld of %lld guesses accepted; chi squared %.1f of %d", (long long)stats.accepted,
+    check_note("%lld of %lld proposals accepted; chi squared %.1f of %d", (long long)stats.accepted,
                (long long)stats.proposed, chi, BINS - 1);
     assert_true(stats.accepted > 100 && stats.proposed > stats.accepted);
     assert_true(chi < 65); /* 15 degrees of freedom: exceeded less than once in 10^7 */
