@@ -1,5 +1,5 @@
-/* attempts.h - actions that need a confirmation which no one can give, in each dialect: counts how many the
- * gate lets pass.
+/* attempts.h - actions that need a confirmation which no one can give, in each dialect: counts those that the
+ * gate passes.
  *
  * By default a sample is executed, and each judged attempt uses one dialect; HOLORUN_ATTEMPTS=all runs all of
  * them, =list names them.
