@@ -1,8 +1,8 @@
-"""The letters that `holorun calibrate` writes: glyphs.py, which makes glyphs.png beside it.
+"""Makes glyphs.png, the letters from which `holorun calibrate` composes screens.
 
-Design.  Letters and digits in the typeface of the kiosk theme, one in each cell of 20x30 px, in the
-order of CHARS, black on white: a picture of coverage that screens are composed of in any two
-colours.  The browser draws them, as it draws the demo, so that the embedded model reads them too.
+Letters and digits in the typeface of the kiosk theme, one per cell of 20x30 px, in the order of CHARS, black on
+white: a coverage mask for any two colours. The browser draws them, like the demo, so that the embedded model can read
+them.
 
 Needs the browser and the packages of assets/pocket.
 """
@@ -31,7 +31,7 @@ def main():
     window = Window(page.as_uri(), 1300, 60)
     try:
         window.until("document.readyState === 'complete'")
-        time.sleep(2)                            # the page is drawn; nothing on it says so
+        time.sleep(2)                            # no event says that the page is drawn
         picture = Image.fromarray(window.display.grab(0, 0, width, 30).copy()).convert("L")
         picture.save(HERE / "glyphs.png", optimize=True)
     finally:

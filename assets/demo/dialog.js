@@ -1,20 +1,19 @@
-/* Dialogs and small forms, made to order.
+/* Generates dialogs and small forms.
  *
  * Parameters (lists are separated by `|`):
  *   kind     buttons | ticks | options | fields
- *   labels   what is offered: button names, tick boxes, options, or the labels of text fields
- *   buttons  the buttons below it (for kind=buttons there are none but the labels)
+ *   labels   button names, check boxes, options, or the labels of text fields
+ *   buttons  the buttons below (for kind=buttons only the labels)
  *   title, text   a heading and a sentence, both optional
- *   on       numbers of the boxes ticked at first (the option chosen at first), values: field contents
- *   seed     decides the layout
- * The same names are the members of the state, which adds {pressed, focus}.  The document's title
- * tells what happened, for whoever checks a run:
+ *   on       numbers of the initially ticked boxes (of the chosen option), values: field contents
+ *   seed     determines the layout
+ * The state has members with the same names, and {pressed, focus}. The document's title reports the result:
  *     DIALOG pressed=Save;ticked=A,B;chosen=C;Name=Ana
- * where ticked, chosen and the field labels appear on the kinds that have them.
+ * Ticked, chosen and the field labels appear for the kinds that have them.
  */
 "use strict";
 const Dialog = (() => {
-  /* What the seed says about looks, gradually made denser where a dialog does not fit. */
+  /* Returns the style of a seed; higher `dense` makes a dialog smaller until it fits. */
   function style(s, dense) {
     const r = stream(s.seed, "dialog"), st = {
       band: r.pick([1, 1, 2, 3]), titleCol: r.from(1, 6), top: r.from(0, 2), col: r.from(1, 5),
@@ -36,7 +35,7 @@ const Dialog = (() => {
     return [Item.band(0, st.titleCol, s.title, st.band), st.band + 1];
   }
 
-  /* The sentence in lines of at most 30 characters, broken at spaces. */
+  /* Returns the sentence in lines of at most 30 characters, broken at spaces. */
   function sentence(st, s, row) {
     const out = [];
     let line = "";
@@ -52,7 +51,7 @@ const Dialog = (() => {
     Item.button(row, col, len, label, { pressed: s.pressed === label,
                 look: st.main === "all" || (st.main === "first" && k === 0) ? "main" : "" });
 
-  /* Buttons one below the other, in two columns, or side by side with line breaks. */
+  /* Places buttons below each other, in two columns, or side by side with line breaks. */
   function stack(st, s, labels, row) {
     const most = Math.max(...labels.map(l => l.length)) + st.wide;
     const pitch = Math.max(2, st.pitch);
@@ -76,7 +75,7 @@ const Dialog = (() => {
     return out;
   }
 
-  /* The closing buttons of a form: side by side, or below each other if they do not fit. */
+  /* Places the closing buttons of a form: side by side, or below each other if they do not fit. */
   function closing(st, s, row) {
     const labels = s.buttons || [], pad = st.wide & ~1;
     const total = labels.reduce((n, l) => n + l.length + pad + 3, -1);
@@ -116,7 +115,7 @@ const Dialog = (() => {
     return [...head, ...prose, ...body, ...closing(st, s, end)];
   }
 
-  /* The last row is for the report of a press. */
+  /* The last row reports a press. */
   function items(s) {
     let out, dense = 0;
     do out = compose(style(s, dense), s); while (dense++ < 5 && out.some(it => it.row > ROWS - 2));

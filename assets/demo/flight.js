@@ -1,13 +1,12 @@
 /* The flight kiosk: search form, offers, passenger, confirmation.
  *
- * The state is what a visitor has done so far, {seed, page, from, to, date, name, offer, message,
- * focus}; `Flight.items(state)` is the page for it, and every page is drawn from there, whether a
- * visitor led to it or someone asked for that state.  The seed decides the rest through two
- * streams: "layout" (order, spacing, wording) and "offers" (departure times), plus "airlines" for
- * carriers and prices.  tests and training follow the "offers" stream on their own to know which
- * times a seed offers, so its draws are documented at `times`.
+ * The state holds the visitor's input so far, {seed, page, from, to, date, name, offer, message, focus}.
+ * `Flight.items(state)` is the page for it; each page is drawn from there, whether a visitor reached it or
+ * the state was given. The seed determines the rest through the streams "layout" (order, spacing, wording),
+ * "offers" (departure times) and "airlines" (carriers and prices). Tests and training repeat the "offers"
+ * stream to know the times of a seed, so `times` documents its draws.
  *
- * What was typed is kept verbatim.  After confirmation the document's title is
+ * Typed text is kept verbatim. After confirmation the document's title is
  *     BOOKED {from}>{to}|{date}|{time}|{name}
  */
 "use strict";
@@ -31,10 +30,10 @@ const Flight = (() => {
     note: ["", "", "All fields are needed.", "One way, one person.", "Prices in euro."],
   };
 
-  /* Departure times of a seed, h:mm.  Draws: one for the number (4 or 5); then, until there are
-   * enough distinct ones: one draw "near or fresh" (after the first); near: which earlier time
-   * (one draw), which shift (one draw); fresh: hour 5..22 (one), minute in fives (one).  A last
-   * draw says whether they are sorted. */
+  /* Returns the departure times of a seed, h:mm. Draws: one for the number (4 or 5); then until there are
+   * enough distinct ones: one draw "near or fresh" (after the first); near: which earlier time (one draw),
+   * which shift (one draw); fresh: hour 5..22 (one), minute in fives (one). A last draw decides whether they
+   * are sorted. */
   function times(seed) {
     const r = stream(seed, "offers"), n = r.from(4, 5), at = [];
     while (at.length < n) {
@@ -55,7 +54,7 @@ const Flight = (() => {
     });
   }
 
-  /* Everything the seed says about looks.  The draws are made in one order for all pages. */
+  /* Returns the style of a seed. The draws have the same order for all pages. */
   function style(seed) {
     const r = stream(seed, "layout"), st = { say: {} };
     for (const key of Object.keys(WORDS)) st.say[key] = r.pick(WORDS[key]);
@@ -80,7 +79,7 @@ const Flight = (() => {
     st.band === 2 ? [Item.text(1, st.titleCol, text, "accent")] : Item.band(0, st.titleCol, text, st.band);
   const below = st => (st.band === 1 ? 2 : st.band === 2 ? 3 : 4) + st.top;
 
-  /* Fields with their labels from row `row` on; returns the items and the first free row. */
+  /* Places fields with their labels from row `row`; returns the items and the first free row. */
   function fields(st, s, keys, row, form) {
     const out = [], gap = keys.length > 2 && row > 3 ? 2 : st.pitch;
     const place = (key, at, r, col, len, snug) =>
@@ -159,7 +158,7 @@ const Flight = (() => {
   const PAGES = { search: searchPage, offers: offersPage, passenger: passengerPage, done: donePage };
   const items = s => PAGES[s.page](style(s.seed), s);
 
-  /* What a press does to the state. */
+  /* Changes the state for a press. */
   function press(s, it) {
     const say = style(s.seed).say;
     s.focus = "";

@@ -1,18 +1,17 @@
-/* The grid and the widgets every kiosk page is made of.
+/* The grid and the widgets of all kiosk pages.
  *
- * A page is a pure function from its state to a list of items; `Kiosk.draw` puts them on the
- * screen.  An item has a kind, a place in cells (row, col, len) and its text; `Kiosk.box` says which
- * pixels it occupies, `Kiosk.handle` where one points to act on it, and `Kiosk.probe` reads back from
- * the document what is really there.  Whoever
- * needs the geometry of a page that is not shown asks for its items and their boxes.
+ * A page is a pure function from its state to a list of items, which `Kiosk.draw` displays. An item has a
+ * kind, a position in cells (row, col, len) and its text. `Kiosk.box` returns its pixels, `Kiosk.handle` the
+ * area to point at, and `Kiosk.probe` reads the displayed items from the document. The geometry of a page
+ * that is not displayed follows from its items and their boxes.
  *
- * What varies between pages is drawn from named streams of one seed, so that adding a choice to
- * one stream does not disturb another, and a second implementation can follow a single stream.
+ * Variations of pages are drawn from named streams of one seed, so that an additional choice in one stream
+ * does not change another, and a second implementation can repeat a single stream.
  */
 "use strict";
 const COLS = 32, ROWS = 16, CELL_W = 20, CELL_H = 30;
 
-/* A stream of numbers in [0,1): FNV-1a of the name mixed with the seed starts a mulberry32. */
+/* Returns a generator of numbers in [0,1): FNV-1a of the name mixed with the seed starts a mulberry32. */
 function stream(seed, name) {
   let h = 0x811c9dc5;
   for (const c of name) h = Math.imul(h ^ c.charCodeAt(0), 0x01000193);
@@ -28,7 +27,7 @@ function stream(seed, name) {
 }
 
 const Kiosk = {
-  /* Pixels of an item: what a click may hit, and what "its centre" means. */
+  /* Returns the pixels of an item: the area that a click hits and whose centre counts. */
   box(it) {
     const x = it.col * CELL_W, y = it.row * CELL_H, w = it.len * CELL_W;
     switch (it.kind) {
@@ -42,7 +41,7 @@ const Kiosk = {
     }
   },
 
-  /* Shows the items; `on` = {press(item), type(item, value), focus(item)} makes the page live. */
+  /* Displays the items; `on` = {press(item), type(item, value), focus(item)} makes the page interactive. */
   draw(items, on) {
     const screen = document.getElementById("screen");
     screen.replaceChildren(...items.map(it => Kiosk.element(it, on)));
@@ -67,19 +66,19 @@ const Kiosk = {
     return el;
   },
 
-  /* A click on a field's label puts the caret into the field, as in any well-made form. */
+  /* A click on a field's label focuses the field. */
   enter(label) {
     const field = [...document.querySelectorAll("input")].find(el => el.dataset.label === label);
     field.focus();
     field.select();
   },
 
-  /* Where an element is pointed at: a field by its label, everything else by itself. */
+  /* Returns the area to point at: a field's label, or the element. */
   handle(it) {
     return it.said ? [it.said[1] * CELL_W, it.said[0] * CELL_H, it.said[2] * CELL_W, CELL_H] : Kiosk.box(it);
   },
 
-  /* A text field.  Focus is a class, not :focus, so that a picture can be drawn of it anywhere. */
+  /* A text field. Focus is a class, not :focus, so that it can be drawn without the real focus. */
   field(el, it, on) {
     const mark = focused => el.classList.toggle("focus", focused);
     el.type = "text"; el.autocomplete = "off"; el.spellcheck = false; el.value = it.value || "";
@@ -91,7 +90,7 @@ const Kiosk = {
     el.addEventListener("input", () => on.type(it, el.value));
   },
 
-  /* Text inside a frame is placed by the grid of the screen, not by the frame. */
+  /* The screen's grid positions text in a frame, not the frame. */
   parts(el, it, x, y) {
     if (it.kind === "tick" || it.kind === "option") el.append(document.createElement("i"));
     for (const [col, text] of it.parts || []) {
@@ -103,7 +102,7 @@ const Kiosk = {
     }
   },
 
-  /* What the document shows: 16 rows of 32 characters, and every element one can act on. */
+  /* Returns the document's content: 16 rows of 32 characters, and all elements with an action. */
   probe() {
     const cells = Array.from({ length: ROWS }, () => Array(COLS).fill(" "));
     const write = (left, middle, text) => {
@@ -138,13 +137,13 @@ const Kiosk = {
   },
 };
 
-/* Makers of items.  Text is cut at the right edge, never wrapped. */
+/* Makers of items. Text is cut at the right edge, never wrapped. */
 const cut = (text, col) => text.slice(0, Math.max(0, COLS - col));
 const Item = {
   text: (row, col, text, look) => ({ kind: "text", row, col, len: cut(text, col).length, text: cut(text, col), look }),
   band: (row, col, text, rows = 1) => [{ kind: "band", row, col: 0, len: COLS, rows },
                                        Item.text(row + (rows >> 1), col, text, "light")],
-  /* A field and its label, which stands at (r, c). */
+  /* A field and its label at (r, c). */
   field: (r, c, row, col, len, label, value, more) =>
     [{ ...Item.text(r, c, label), names: label },
      { kind: "field", row, col, len, label, value, said: [r, c, cut(label, c).length], ...more }],

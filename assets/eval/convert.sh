@@ -1,19 +1,19 @@
 #!/bin/sh
-# convert.sh LAYOUT [--images PREFIX] FILE ...   a public grounding set in the form that `holorun eval` reads, on stdout
+# convert.sh LAYOUT [--images PREFIX] FILE ...   prints a public grounding set in the format of `holorun eval`
 #
 #   screenspot       ScreenSpot and ScreenSpot-v2: JSON lists of img_filename, bbox [x, y, width, height], instruction,
 #                    data_type, data_source; the platform is part of the file's name
-#   screenspot-hf    the same as a table: file_name, bbox [x1, y1, x2, y2], in parts of one or in pixels
-#   screenspot-pro   one JSON list an application: bbox [x1, y1, x2, y2], img_size, application, platform, group, ui_type
+#   screenspot-hf    the same as a table: file_name, bbox [x1, y1, x2, y2], as fractions or in pixels
+#   screenspot-pro   one JSON list per application: bbox [x1, y1, x2, y2], img_size, application, platform, group, ui_type
 #   osworld-g        JSON list: image_path, image_size, box_type (bbox x, y, width, height; polygon; refusal), box_coordinates
 #   webclick         table: image, instruction, bbox, bucket
 #   groundui         table: image, resolution, instruction, bbox, platform
 #
-# Tables come as parquet, which takes python3 with pyarrow and Pillow (parquet.py, beside this script), or as the JSON lines
-# that parquet.py writes.  PREFIX stands before the names of images: where they are, seen from the file that is written.
+# Tables are parquet files, which need python3 with pyarrow and Pillow (parquet.py, beside this script), or the JSON
+# lines that parquet.py writes. PREFIX is prepended to the names of images: their folder, relative to the output file.
 #
 #   convert.sh screenspot --images screenspot_imgs screenspot_*.json >screenspot.jsonl
-#   convert.sh webclick --images webclick-images test-*.parquet >webclick.jsonl      (images are put into that folder)
+#   convert.sh webclick --images webclick-images test-*.parquet >webclick.jsonl      (writes images to that folder)
 set -eu
 
 usage() {
@@ -32,18 +32,18 @@ if [ "$1" = --images ]; then
 fi
 command -v jq >/dev/null || { echo "convert.sh: jq is missing; on Debian: apt-get install jq" >&2; exit 3; }
 
-# What every layout needs.  `at` is the place of the item in its file, for names and messages.
+# Definitions for all layouts. `at` is the index of the item in its file, for names and messages.
 common='
 def bad($what): error("item \(.at + 1) of \($file): \($what)");
 def text($key): if (.[$key] | type) == "string" and .[$key] != "" then .[$key] else bad("\($key) is no text") end;
-# The sum makes 20 of 20.0, which jq 1.7 would leave as it is.
+# The sum turns 20.0 into 20, which jq 1.7 does not.
 def numbers($key; $n):
     if (.[$key] | type) == "array" and (.[$key] | length) >= $n and all(.[$key][]; type == "number")
     then .[$key] | map(. + 0) else bad("\($key) is not \($n) numbers") end;
 def corners: [.[0], .[1], .[0] + .[2], .[1] + .[3]];
 def tag($key; $name): if (.[$key] | type) == "string" and .[$key] != "" then {($name): .[$key]} else {} end;
 def name: "\($file)-\(.at)";
-# Boxes up to one are parts of the picture.
+# Boxes up to one are fractions of the image.
 def fractions: if all(.box[]; . >= 0 and . <= 1) then . + {w: 1, h: 1} else . end;
 def sized($key): numbers($key; 2) as $s | {w: $s[0], h: $s[1]};
 def items: map(if type == "array" then .[] else . end) | to_entries[] | .value + {at: .key};

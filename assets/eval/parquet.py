@@ -1,11 +1,10 @@
-"""A parquet table as JSON lines: parquet.py FILE FOLDER.
+"""Prints a parquet table as JSON lines: parquet.py FILE FOLDER.
 
-Design.  Grounding sets that come as tables hold their pictures as cells, {"bytes", "path"}.  Each of
-them is written to FOLDER as PNG, whatever it was, and its cell becomes the file's name; every other
-cell goes through as it is.  What the columns mean is not known here: convert.sh knows.
+Tables of grounding sets hold images as cells {"bytes", "path"}. Each image is written to FOLDER as PNG, and its cell
+becomes the file's name; other cells are unchanged. convert.sh interprets the columns.
 
-Needs pyarrow and Pillow.  A picture is named after the table and the row, so that several tables may
-share a folder; one that stands in many rows is written once.
+Needs pyarrow and Pillow. An image is named after table and row, so several tables may share a folder; an image that
+occurs in several rows is written once.
 """
 import hashlib
 import io
@@ -27,7 +26,7 @@ def is_picture(cell):
 
 
 def keep(cell, folder, name, known):
-    """The name of the PNG that holds the picture of a cell."""
+    """Returns the name of the PNG for the image of a cell; writes it if it is new."""
     digest = hashlib.sha256(cell["bytes"]).digest()
     if digest not in known:
         Image.open(io.BytesIO(cell["bytes"])).convert("RGB").save(folder / name, "PNG")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Whether a model's confidence means something: of the answers that were given so surely, how many were right.
+"""Compares a model's confidence with its accuracy.
 
     holorun eval SET.jsonl --results R.jsonl && assets/eval/reliability.py R.jsonl [MORE.jsonl...] [--bins 10]
 
-Design.  Confidence is `p` of the results, the probability of the reply's sampled tokens together.  A row is an interval
-of it: answers, their mean confidence, the share that was right with its 95 % interval (Wilson).  Below stand the expected
-calibration error (the mean distance of the two, weighed by answers) and, for thresholds, how many answers remain when
-less sure ones are refused, and how many of those are right.
+Confidence is `p` of the results, the joint probability of the reply's sampled tokens. A row is an interval of
+confidence: number of answers, their mean confidence, and the fraction of correct ones with its 95 % interval
+(Wilson). Then follow the expected calibration error (the mean distance of the two, weighted by answers) and, per
+threshold, the number of answers above it and the number of correct ones.
 """
 import argparse
 import json
@@ -23,7 +23,7 @@ def wilson(hits, n, z=1.959963984540054):
 
 
 def answers(paths):
-    """[(confidence, right)] of the results files; those without a confidence are counted apart."""
+    """Returns [(confidence, right)] of the results files, and the number of results without a confidence."""
     out, without = [], 0
     for path in paths:
         with open(path) as f:
@@ -33,7 +33,7 @@ def answers(paths):
                 except ValueError:
                     sys.exit(f"reliability.py: {path}: line {number} is not JSON")
                 if "correct" not in r:
-                    continue  # the first line, and pictures that could not be shown
+                    continue  # the first line, and images that could not be shown
                 if r.get("p") is None:
                     without += 1
                 else:

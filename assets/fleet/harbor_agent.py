@@ -1,11 +1,11 @@
-"""holorun as an agent of Harbor, with trajectories in its own format (ATIF).
+"""holorun as an agent of Harbor, with trajectories in Harbor's format (ATIF).
 
     harbor run -p TASK --agent-import-path harbor_agent:HolorunAgent --model qwen/qwen3-vl \\
         --ak program=build/holorun --ak 'options=--base-url http://10.0.0.5:8000/v1 --key env:KEY --max-steps 60'
 
-The program is sent into the task's environment and runs there: on the display that DISPLAY names in it, or else on a private
-desktop of its own (Xvfb must be there), where `start` is run first. The environment's image must have the libraries that
-holorun is linked with. Needs the package harbor, and assets/fleet on PYTHONPATH.
+The program is copied into the task's environment and runs there: on its DISPLAY, or on a private desktop (needs
+Xvfb), where `start` is run first. The environment's image must have the libraries that holorun is linked with. Needs
+the package harbor, and assets/fleet on PYTHONPATH.
 """
 
 import json
@@ -51,7 +51,7 @@ class HolorunAgent(BaseAgent):
         try:
             done = await environment.exec(script, env=self.extra_env)
             context.metadata = {"exit_code": done.return_code, **self.outcome(done.stdout)}
-        finally:  # what there is of a run that was cut off, too
+        finally:  # also after an interrupted run
             await self.export(environment, context, logs)
 
     @staticmethod
@@ -63,7 +63,7 @@ class HolorunAgent(BaseAgent):
         return {k: told[k] for k in ("status", "answer", "steps") if k in told}
 
     async def export(self, environment, context, logs):
-        """trajectory.json in the folder of logs, and the tokens it counts."""
+        """Writes trajectory.json to the folder of logs; returns its token counts."""
         made = await environment.exec(f"{PROGRAM} export --runs {logs}/runs --format atif -o {logs} && cat {logs}/trajectory.json")
         if made.return_code:
             return

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""A loop that learns: episodes on a page, the page's reward, an update, new weights in the running engine, and again.
+"""A training loop: episodes on a page, the page's reward, an update, new weights in the running engine, and again.
 
-    assets/fleet/learn.py --out learned                 the same command goes on after a stop
+    assets/fleet/learn.py --out learned                 the same command continues after a stop
     assets/fleet/learn.py --out learned --page last     another page (see PAGES)
 
-The model is the embedded one and the page a dialog of its theme whose task is said as it never was in its training. Each round
-asks one `holorun qa --feed` process, which holds the model, for several episodes of each of some tasks, at temperature 1. The
-page's title says whether the right button was pressed: 1 or 0. Nothing else teaches. An episode's advantage is its reward less
-the mean of its task's; `holorun export --format verl` gives the tokens that were sampled with their log-probabilities, and a
-clipped policy gradient (GRPO) moves the language model in torch. The new weights are written in the published layout, and the
-process takes them up without a restart ({"weights": DIR}).
+The model is the embedded one. The page is a dialog of its theme, with a wording of the task that was not in its
+training. Each round requests several episodes of each of some tasks, at temperature 1, from one `holorun qa --feed`
+process that holds the model. The page's title reports whether the right button was pressed: reward 1 or 0, the only
+training signal. An episode's advantage is its reward less the mean of its task's rewards. `holorun export --format
+verl` writes the sampled tokens with their log-probabilities, and a clipped policy gradient (GRPO) updates the
+language model in torch. The new weights are written in the published layout, and the process loads them without a
+restart ({"weights": DIR}).
 
-Before and after, the same process plays tasks with seeds of their own, which nothing was trained on; --out/result.json has their
-reward with Wilson's interval (--greedy: also without chance, in a second process), --out/curve.csv the reward of each round. Needs torch, numpy and pillow.
+Before and after training, the same process plays tasks with separate seeds; --out/result.json has their reward with
+Wilson's interval (--greedy: also greedily, in a second process), --out/curve.csv the reward of each round. Needs
+torch, numpy and pillow.
 """
 
 import argparse
@@ -39,7 +41,7 @@ from pocket.sources import words  # noqa: E402
 
 MODEL = os.path.join(ROOT, "assets", "pocket", "model")
 
-# A page: from labels (in the order in which they stand) and a random source, the task and the labels that it means.
+# A page: from labels in their order and a random source, the task and the labels that it requires.
 PAGES = {
     "last": lambda labels, rng: ("Press the last button", labels[-1:]),
     "first": lambda labels, rng: ("Press the first button", labels[:1]),
@@ -49,11 +51,11 @@ PAGES = {
 }
 
 
-# ---- tasks ------------------------------------------------------------------------------------------------------------------
+# ---- tasks ----------------------------------------------------------------------------------------------------------
 
 
 def task(page, seed):
-    """One test of the suite; all of it follows from the seed."""
+    """Returns one test of the suite; the seed determines all of it."""
     rng = random.Random(f"{page} {seed}")
     lex = words.Lexicon(rng, evaluation=True)
     labels = lex.labels(rng.randint(3, 5))
@@ -73,7 +75,7 @@ def write_suite(path, page, seeds, form, steps):
                 f"  checks:\n    - {{ kind: window, title: '{{title}}', when: always, seconds: 0 }}\ntests:\n" + "\n".join(tests) + "\n")
 
 
-# ---- the engine -------------------------------------------------------------------------------------------------------------
+# ---- engine ---------------------------------------------------------------------------------------------------------
 
 
 class Engine:
@@ -103,12 +105,14 @@ class Engine:
         self.process.stdin.flush()
 
     def load(self, weights):
-        """The weights' version in this process, which goes on."""
+        """Loads weights into the running process; returns their version."""
         self.ask({"weights": os.path.abspath(weights)})
         return self.answer()["version"]
 
     def play(self, todo):
-        """(test, sample, reward, folder, run) of each, as they end; at most two for each worker are asked for ahead."""
+        """Yields (test, sample, reward, folder, run) of each episode as it ends; requests at most two per worker in
+        advance.
+        """
         todo, flying = collections.deque(todo), 0
         while todo or flying:
             while todo and flying < 2 * self.o.jobs:
@@ -122,7 +126,7 @@ class Engine:
 
     @staticmethod
     def reward(folder):
-        """What the page says: 1 or 0; None when the episode has none. And the folder of its run."""
+        """Returns the page's reward, 1, 0 or None, and the folder of the run."""
         with open(os.path.join(folder, "results.json")) as f:
             last = json.load(f)["tests"][0]["attempts"][-1]
         verdicts = [c.get("answer") for c in last.get("checks", [])]
@@ -135,11 +139,13 @@ class Engine:
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
-# ---- what was sampled ---------------------------------------------------------------------------------------------------------
+# ---- sampled tokens -------------------------------------------------------------------------------------------------
 
 
 class Sampled:
-    """Parts of episodes for the update: ids, mask, old log-probabilities, the screenshot as rows of the language model."""
+    """Reads parts of episodes for the update: ids, mask, old log-probabilities, and the screenshot as rows of the
+    language model.
+    """
 
     def __init__(self, o, model):
         self.o, self.model, self.rows = o, model, {}
@@ -152,7 +158,7 @@ class Sampled:
         return self.rows[key]
 
     def read(self, run, reward):
-        """The parts of an episode, each a conversation that only grew."""
+        """Returns the parts of an episode; each is a conversation that was only appended to."""
         to = run + "-verl"
         subprocess.run([self.o.holorun, "export", run, "--format", "verl", "--output", to, "--reward", str(reward)], check=True,
                        capture_output=True)
@@ -168,7 +174,9 @@ class Sampled:
 
 
 def logprobs_of(model, parts):
-    """Of each response token, [parts, longest response] with zeros behind shorter ones; and mask and old values in that shape."""
+    """Returns the log-probability of each response token, [parts, longest response] padded with zeros, and mask and old
+    values in that shape.
+    """
     whole = [p["prompt"] + p["response"] for p in parts]
     longest, most = max(map(len, whole)), max(len(p["response"]) for p in parts)
     ids = torch.zeros(len(parts), longest, dtype=torch.long)
@@ -199,7 +207,7 @@ class Learner:
         self.adam.load_state_dict(state["adam"])
 
     def update(self, episodes, told):
-        """One pass over what was sampled: episodes are (advantage, parts).  Returns what the curve says of it."""
+        """Takes one pass over the samples; episodes are (advantage, parts). Returns figures for the curve."""
         o = self.o
         todo = [(advantage, p) for advantage, parts in episodes for p in parts if advantage]
         random.Random(len(todo)).shuffle(todo)
@@ -215,7 +223,7 @@ class Learner:
                 ratio = ((new - old) * mask).exp()
                 gain = torch.minimum(ratio * advantage, ratio.clamp(1 - o.clip, 1 + o.clip) * advantage)
                 (-(gain * mask).sum() / tokens).backward()
-                if first == 0:  # the weights are still those that sampled: the two must agree
+                if first == 0:  # the weights are still those that sampled: the values must agree
                     off += float(((new - old).abs() * mask).sum().detach())
                     total += float(mask.sum())
                 clipped += float((((ratio - 1).abs() > o.clip) * mask).sum().detach())
@@ -227,18 +235,18 @@ class Learner:
         return {"parts": len(todo), "disagreement": off / max(1, total), "clipped": clipped / max(1, batches)}
 
 
-# ---- the loop ---------------------------------------------------------------------------------------------------------------
+# ---- loop -----------------------------------------------------------------------------------------------------------
 
 
 def wilson(k, n, z=1.96):
-    """(rate, low, high)"""
+    """Returns (rate, low, high)."""
     p = k / max(1, n)
     mid, half = (p + z * z / (2 * n)) / (1 + z * z / n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
     return p, mid - half, mid + half
 
 
 class Clock:
-    """A line of progress at most every two seconds, with the time that is left by the pace of the parts so far."""
+    """Prints progress at most every two seconds, with the remaining time at the pace so far."""
 
     def __init__(self, parts):
         self.parts, self.done, self.begun, self.told = parts, 0.0, time.monotonic(), 0.0
@@ -254,7 +262,7 @@ class Clock:
 
 
 def evaluate(o, engine, tests, clock, name):
-    """Rewards of unseen tasks: {test: reward}."""
+    """Plays unseen tasks; returns their rewards and the rate with its interval."""
     rewards, lost = {}, 0
     for test, _, reward, folder, _ in engine.play([(t, 0) for t in tests]):
         lost += reward is None
@@ -267,7 +275,8 @@ def evaluate(o, engine, tests, clock, name):
 
 
 def one_round(o, engine, learner, tests, clock, number):
-    """Episodes, advantages over the samples of a task, an update.  A row of the curve."""
+    """Plays episodes, computes advantages over the samples of a task, and updates. Returns a row of the curve.
+    """
     begun, groups, parts = time.monotonic(), collections.defaultdict(dict), {}
     sampled = Sampled(o, learner.model)
     n = len(tests) * o.samples
@@ -299,7 +308,7 @@ def save(path, value):
 
 
 def publish(o, learner, number):
-    """The weights of a round as a model directory."""
+    """Writes the weights of a round as a model directory and returns it."""
     to = os.path.join(o.out, "models", f"round-{number}")
     learner.model.write(to)
     return to
@@ -315,7 +324,7 @@ def append(path, row):
 
 
 def judge(o, engines, suite_tests, weights, clock, at, result):
-    """Fills result[at] with what is not there yet."""
+    """Evaluates the engines that result[at] lacks."""
     for name, engine in engines.items():
         if name not in result.setdefault(at, {}):
             engine().load(weights)

@@ -1,14 +1,15 @@
-"""holorun as an agent of OSWorld: the program runs inside OSWorld's machine, on its own screen.
+"""holorun as an agent of OSWorld: the program runs inside OSWorld's machine, on its screen.
 
     agent = HolorunAgent("build/holorun", ["--base-url", "http://10.0.2.2:8000/v1", "--dialect", "holo31", "--key", "env:KEY"], {"KEY": ...})
 
-The first predict() sends the program there, runs `holorun run` with the instruction and waits for its end. Its status
-becomes OSWorld's action: answered and unverified DONE, infeasible FAIL, any other none, so that the state of the machine decides.
-Steps and time are holorun's: give --max-steps and --max-time. The screenshots that OSWorld hands over are not used.
+The first predict() copies the program there, runs `holorun run` with the instruction and waits for its end. Its
+status becomes OSWorld's action: DONE for answered and unverified, FAIL for infeasible, none for others, so that the
+state of the machine decides. Steps and time are holorun's: pass --max-steps and --max-time. OSWorld's screenshots are
+not used.
 
-The program must run on that machine's system: build it there, or on one with a C library that is no newer. `files` are sent
-beside it, as libraries are that the machine lacks; LD_LIBRARY_PATH names their folder. Needs the package requests, which
-OSWorld has.
+The program must run on that machine's system: build it there, or on one whose C library is not newer. `files` are
+copied beside it, such as libraries that the machine lacks; LD_LIBRARY_PATH names their folder. Needs the package
+requests, which OSWorld has.
 """
 
 import base64
@@ -31,13 +32,14 @@ class HolorunAgent:
         self.reset()
 
     def reset(self, _logger=None, vm_ip=None):
-        """Before each task: the machine was put back, so that nothing of ours is left there."""
+        """Prepares for a new task. OSWorld has restored the VM snapshot, so none of our files are left on it.
+        """
         self.log = _logger or logging.getLogger("desktopenv.agent")
         self.server = f"http://{vm_ip}:{self.port}" if vm_ip else None
         self.result = None
 
     def predict(self, instruction, obs):
-        """(what holorun answered, [OSWorld's action])"""
+        """Returns (holorun's answer, [OSWorld's action])."""
         if self.result is not None:
             return "", []
         if not self.server:
@@ -52,14 +54,15 @@ class HolorunAgent:
         return answer, {"answered": ["DONE"], "unverified": ["DONE"], "infeasible": ["FAIL"]}.get(status, [])
 
     def outcome(self):
-        """(status, answer or error)"""
+        """Returns (status, answer or error)."""
         try:
             told = json.loads(self.result)
             return told.get("status"), told.get("answer") or told.get("error") or ""
         except ValueError:
             return None, self.fetch("err")[-2000:]
 
-    # ---- the machine's routes ---------------------------------------------------------------------------------------------
+    # ---- routes of the machine
+    # --------------------------------------------------------------------------------------------
 
     def upload(self, path):
         with open(path, "rb") as f:
@@ -68,7 +71,7 @@ class HolorunAgent:
         r.raise_for_status()
 
     def execute(self, script):
-        """What a shell script of at most some seconds writes."""
+        """Runs a short shell script; returns its output."""
         r = requests.post(self.server + "/execute", json={"command": ["bash", "-c", script], "shell": False}, timeout=90)
         r.raise_for_status()
         return r.json().get("output") or ""
@@ -84,7 +87,7 @@ class HolorunAgent:
                      f"(setsid bash -c {shlex.quote(run)} >/dev/null 2>&1 &)")
 
     def wait(self):
-        """The exit code; None when it took too long and was stopped."""
+        """Returns the exit code, or None after a timeout, when the program was stopped."""
         until = time.monotonic() + self.seconds
         while time.monotonic() < until:
             code = self.execute(f"cat {self.folder}/code 2>/dev/null").strip()

@@ -5,16 +5,16 @@
     ray_fleet.py suite.yaml --out rollouts --samples 8 --export verl    eight episodes of each test, for training
     ray_fleet.py suite.yaml --out results -- --base-url http://policy:8000/v1 --key env:KEY      one model for all slots
 
-An actor is a slot: one `holorun qa --feed` process that holds the model (unless --base-url names one for all) and works on
---jobs tests at a time, each on a desktop of its own. The driver has the queue. It gives a slot a test when a lane is free and
-streams results as they end into --out. A slot that dies, with its machine or alone, gives its unfinished tests back; they are
-given to another at most --retries times, and fleet.jsonl says so of each. What is lost more often has no result, which makes
-the merged report undecided (exit code 5), never green. Only the driver writes results and it takes one for each test, so
-nothing is counted twice.
+An actor is a slot: one `holorun qa --feed` process that holds the model (unless --base-url names one for all) and
+runs --jobs tests at a time, each on a private desktop. The driver holds the queue. It gives a slot a test when a lane
+is free, and writes results to --out as they end. If a slot dies, with its machine or alone, its unfinished tests are
+given to another slot at most --retries times, and fleet.jsonl records each. A test that is lost more often has no
+result, which makes the merged report undecided (exit code 5), never green. Only the driver writes results and accepts
+one per test, so no test counts twice.
 
-Files: the suite, its programs and holorun must be where the driver has them on every machine (a shared folder); or --ship
-FOLDER sends a folder with all of it to them through Ray's runtime environment, and paths are relative to it. Results come back
-through Ray. Needs the package ray; nothing else.
+The suite, its programs and holorun must have the driver's paths on each machine (a shared folder). Alternatively
+--ship FOLDER sends a folder with all of them through Ray's runtime environment, and paths are relative to it. Results
+return through Ray. Needs only the package ray.
 """
 
 import argparse
@@ -33,10 +33,10 @@ import time
 
 import ray
 
-LEAST_ATTEMPTS_S = 30  # no second slot is started in the place of one that ended sooner than this, again and again
+LEAST_ATTEMPTS_S = 30  # seconds; slots that repeatedly end sooner are not replaced
 
 
-# ---- a slot, on some machine ------------------------------------------------------------------------------------------------
+# ---- a slot, on some machine ----------------------------------------------------------------------------------------
 
 
 class Slot:
@@ -70,7 +70,7 @@ class Slot:
                 found["event"].set()
 
     def run(self, test, sample):
-        """The answer of the process, with an archive of the test's folder."""
+        """Runs a test; returns the process's answer with an archive of the test's folder."""
         mine = {"event": threading.Event()}
         with self.lock:
             if self.dead:
@@ -91,7 +91,9 @@ class Slot:
         return answer
 
     def reward(self, folder):
-        """1 or 0 by the checks; what a check says as reward=X counts instead: a page's own number. And the last run's folder."""
+        """Returns the reward and the folder of the last run. The reward is 1 or 0 by the checks, or the number that a
+        check prints as reward=X.
+        """
         with open(os.path.join(folder, "results.json")) as f:
             test = json.load(f)["tests"][0]
         last = test["attempts"][-1] if test["attempts"] else {}
@@ -130,7 +132,7 @@ class Slot:
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
-# ---- the driver -------------------------------------------------------------------------------------------------------------
+# ---- the driver -----------------------------------------------------------------------------------------------------
 
 
 class Fleet:
@@ -138,7 +140,7 @@ class Fleet:
         self.o, self.command, self.seconds = o, command, seconds
         self.queue = collections.deque(todo)  # (test, sample)
         self.total, self.done, self.lost, self.given_up = len(todo), {}, collections.defaultdict(list), []
-        self.slots, self.flying = [], {}  # flying: ref -> (slot, what); what None: the slot is starting
+        self.slots, self.flying = [], {}  # flying: ref -> (slot, test); test None: the slot is starting
         self.outcomes, self.begun, self.told, self.failed_starts = collections.Counter(), time.monotonic(), 0, 0
         self.log = open(os.path.join(o.out, "fleet.jsonl"), "w", buffering=1)
 
@@ -161,7 +163,7 @@ class Fleet:
         self.log.write(json.dumps(line) + "\n")
 
     def take(self, slot, what, answer):
-        """A result has come."""
+        """Stores a result."""
         test, sample, begun = what
         if (test, sample) in self.done:
             raise AssertionError(f"{test} {sample} has two results")
@@ -180,7 +182,7 @@ class Fleet:
         slot["free"] += 1
 
     def give_back(self, slot, what, why):
-        """A slot died while it had this."""
+        """Returns the test of a dead slot to the queue."""
         if what:
             test, sample, _ = what
             self.lost[test, sample].append(slot["node"])
@@ -204,7 +206,7 @@ class Fleet:
         self.start_slot()
 
     def tell(self, line):
-        """A line for each test, with the time that is left by the pace so far."""
+        """Prints a line per test, with the remaining time at the pace so far."""
         n, now = len(self.done) + len(self.given_up), time.monotonic()
         ready = [s for s in self.slots if s["node"]]
         left = (now - self.begun) / n * (self.total - n) if n else None
@@ -213,10 +215,10 @@ class Fleet:
         self.told = now
 
     def stalled(self):
-        """Slots that have had a test for longer than --stall."""
+        """Kills slots that have had a test for longer than --stall."""
         for ref, (slot, what) in list(self.flying.items()):
             if what and self.o.stall and time.monotonic() - what[2] > self.o.stall:
-                ray.kill(slot["actor"])  # its calls fail, which gives its tests back
+                ray.kill(slot["actor"])  # its calls fail, which returns its tests
 
     def run(self):
         for _ in range(min(self.o.slots, self.total)):
@@ -245,7 +247,7 @@ class Fleet:
 
 
 def tests_of(o, qa):
-    """Ids of the selected tests, those that took longest before first."""
+    """Returns the ids of the selected tests, slowest ones of earlier runs first."""
     listed = subprocess.run(qa + ["--list", "--json"] + [w for p in o.only for w in ("--only", p)], capture_output=True, text=True)
     if listed.returncode:
         raise SystemExit(listed.stderr.strip())
@@ -287,7 +289,7 @@ def main(argv=None):
     os.makedirs(o.out)
     if not ray.is_initialized():
         ray.init(address=o.address, runtime_env={"working_dir": "."} if o.ship else None, log_to_driver=False, logging_level="error")
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # machines need not have this file
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # machines need no copy of this file
     fleet = Fleet(o, todo, qa + ["--feed", "--jobs", str(o.jobs)] + more, seconds)
     fleet.run()
     if o.samples:

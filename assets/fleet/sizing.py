@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Predicts how fast a fleet is and how long its steps take: a small simulation of desktops, cores, replicas and losses.
+"""Predicts throughput and step times of a fleet by a small simulation of desktops, cores, replicas and losses.
 
     sizing.py --desktops 1000 --machines 32 --cores 16 --replicas 24 --policy-s 0.9 --policy-more-s 0.05
     sizing.py --fit scale.jsonl      fits to the first runs of `tests/scripts/ray_try.py --scale` and predicts the others
 
-A desktop does one test after the other. A test starts (work of a core), then has steps: a pause in which an action settles
-(waiting), work of a core (capture, PNG, checks), and a reply. Cores of a machine are shared by the desktops on it; a replica of
-the policy answers n requests at once in policy-s + (n - 1) * policy-more-s each, as one that decodes in batches does, and a
-desktop stays at its replica. A machine is lost every --mtbf-h hours on average: its tests begin again elsewhere, and it is back
-after --back-s.
+A desktop runs tests in sequence. A test starts (CPU work), then has steps: a pause in which an action settles
+(waiting), CPU work (capture, PNG, checks), and a reply. Desktops on a machine share its cores. A replica of the
+policy answers n concurrent requests in policy-s + (n - 1) * policy-more-s each, like a server that decodes in
+batches, and a desktop keeps its replica. A machine is lost every --mtbf-h hours on average: its tests start again
+elsewhere, and it returns after --back-s.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import random
 
 
 class Shared:
-    """What n jobs use at once, each at rate(n) of what it would have alone."""
+    """A resource shared by n jobs, each at rate(n) of the speed of a single one."""
 
     def __init__(self, sim, rate):
         self.sim, self.rate, self.jobs, self.done, self.at, self.mark, self.busy = sim, rate, [], 0.0, 0.0, 0, 0.0
@@ -42,7 +42,7 @@ class Shared:
             self.sim.at(wait, lambda mark=self.mark: self.finish(mark))
 
     def finish(self, mark):
-        if mark != self.mark:  # others came or went meanwhile
+        if mark != self.mark:  # jobs came or went in the meantime
             return
         self.advance()
         _, _, then = heapq.heappop(self.jobs)
@@ -65,7 +65,9 @@ class Simulation:
         return self.random.gammavariate(4, mean / 4) if mean else 0.0
 
     def of(self, weight):
-        """What varies a mean: the weight of this test where those of a suite are known, else chance."""
+        """Returns a function that varies a mean: by the weight of this test if the suite's weights are known, else
+        randomly.
+        """
         return self.vary if weight is None else lambda mean: mean * weight
 
     def test(self, desktop):
@@ -82,7 +84,7 @@ class Simulation:
             if self.life[machine] == life:
                 return True
             self.lost += 1
-            self.started -= 1  # somebody does it again
+            self.started -= 1  # another desktop starts it again
             self.at(o.back_s, lambda: self.test(desktop))
             return False
 
@@ -129,9 +131,10 @@ class Simulation:
 
 
 def fit(o, path):
-    """Seconds of a test's waiting and of its cores from the runs with the fewest and the second fewest desktops; all runs here
-    share the cores of one machine, and what share of them its neighbours leave is part of the fit. How tests differ is taken from
-    the first run alone: most of a suite's are short, and its p95 is that of the long ones."""
+    """Fits a test's waiting and CPU seconds to the runs with the fewest and the second fewest desktops. All runs share
+    the cores of one machine, and the share left by its neighbours is part of the fit. The variation between tests
+    comes only from the first run: most tests of a suite are short, and its p95 is that of the long ones.
+    """
     with open(path) as f:
         runs = sorted((json.loads(line) for line in f), key=lambda r: r["slots"] * r["jobs"])
     o.machines, o.replicas, o.steps, o.policy_s, o.policy_more_s, o.mtbf_h, o.seconds = 1, 1, 1, 1e-6, 0.0, 0, 1e9

@@ -1,9 +1,9 @@
-"""Loads what `holorun export --format verl` wrote as verl's own AgentLoopOutput.
+"""Loads the output of `holorun export --format verl` as verl's AgentLoopOutput.
 
     outputs = [o for run in glob("results/tests/*/*/export-verl") for o in load(run)]
 
-The outputs of a run come in order and only the last has the reward: verl's agent loop returns them as the list of one
-session. Images are opened as verl's processors want them. Needs the packages verl and pillow.
+The outputs of a run are in order and only the last has the reward: verl's agent loop returns them as the list of one
+session. Images are opened as verl's processors need them. Needs the packages verl and pillow.
 """
 
 import json

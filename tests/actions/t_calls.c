@@ -1,5 +1,5 @@
-/* t_calls.c - claims about the reader of tool calls (actions/calls.h): which calls a text holds, which bytes belong to
- * them, and which texts are markup.
+/* t_calls.c - tests the reader of tool calls (actions/calls.h): the calls in a text, the bytes that belong to
+ * them, and the texts that are markup.
  */
 #include "check.h"
 
@@ -11,7 +11,7 @@
 
 enum { MAX_TEXT = 1 << 16 };
 
-/* ---- tools that are known ---------------------------------------------------------------------------- */
+/* ---- known tools ------------------------------------------------------------------------------------- */
 
 static bool has_tool(const void *arg, const char *name)
 {
@@ -35,7 +35,7 @@ static const char *nth_parameter(const void *arg, const char *tool, int i)
 
 static const struct calls_hints known = {has_tool, has_parameter, nth_parameter, NULL};
 
-/* "click {"x": 1} 7-40 | ..." for each call; a fault as its message. */
+/* Returns "click {"x": 1} 7-40 | ..." for each call, or the message of a fault. */
 static char *seen(const char *text, const struct calls_hints *hints, char **content)
 {
     struct calls c;
@@ -61,8 +61,7 @@ static char *seen(const char *text, const struct calls_hints *hints, char **cont
 }
 
 struct example {
-    const char *text, *calls,
-        *content; /* content NULL: none but white space; calls: "*" marks a repaired one */
+    const char *text, *calls, *content; /* content NULL: only white space; calls: "*" marks a repaired one */
 };
 
 static void check_examples(const struct example *examples, size_t n, const struct calls_hints *hints)
@@ -154,7 +153,7 @@ static void t_xml(void **state)
 #define WRITE(text)                                                                                          \
     "<tool_call>\n<function=write>\n<parameter=content>\n" text "\n</parameter>\n</function>\n</tool_call>"
 
-/* Markup within a line, or of tools that do not exist, is text where the call is well formed. */
+/* If the call is well formed, markup within a line or of unknown tools is text. */
 static void t_text(void **state)
 {
     (void)state;
@@ -349,7 +348,7 @@ static void t_stream(void **state)
         assert_int_equal(calls_safe_prefix(cases[i].text, strlen(cases[i].text), &known), cases[i].safe);
 }
 
-/* Repeated beginnings of calls, a megabyte of each, take less than two seconds together. */
+/* Texts of repeated call beginnings, 64 KiB each, take less than two seconds in total. */
 static void t_time(void **state)
 {
     (void)state;
@@ -378,12 +377,12 @@ static const struct CMUnitTest tests[] = {
     CLAIM("calls in XML are read, well formed or not, and the rest is content", t_xml),
     CLAIM("markup within a line of a well-formed call is text", t_text),
     CLAIM("calls in JSON are read, with and without tags", t_json),
-    CLAIM("calls in Python are read on a line of their own", t_python),
-    CLAIM("without known tools any name is one, except in Python without brackets", t_unknown),
+    CLAIM("calls in Python are read on a separate line", t_python),
+    CLAIM("without known tools any name is accepted, except in Python without brackets", t_unknown),
     CLAIM("texts of the XML form become values of the schema's types", t_types),
     CLAIM("call markup is found in a text, other markup is not", t_markup),
     CLAIM("content before the possible beginning of a call can be streamed", t_stream),
-    CLAIM("the time grows with the text", t_time),
+    CLAIM("texts of repeated call beginnings are read within two seconds", t_time),
 };
 
 int main(int argc, char **argv)

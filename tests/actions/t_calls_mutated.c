@@ -1,8 +1,8 @@
-/* t_calls_mutated.c - mutated replies in every dialect: each is read as its author meant it, or reported.
+/* t_calls_mutated.c - tests mutated replies in every dialect: each is read as intended, or reported.
  *
- * A reply is an action spelt in the words of a dialect (spell.h), for native calls in any form of calls.h.  Its
- * mutations drop, double, swap or misspell closers, drop openers and line breaks, cut the reply off, put
- * sentences or a code fence around it, write CRLF, or repeat it.  A text to type is never mutated itself.
+ * A reply is an action in the words of a dialect (spell.h), for native calls in any form of calls.h.
+ * Mutations drop, double, swap or misspell closers, drop openers and line breaks, truncate the reply, put
+ * sentences or a code fence around it, write CRLF, or repeat it. Text to type is never mutated.
  */
 #include "check.h"
 #include "spell.h"
@@ -55,7 +55,7 @@ static char *as_python(const struct call *c)
 
 enum { FORMS = 12 };
 
-/* The call in a form, after a thought; the caller frees it. */
+/* Writes the call in a form, after a thought; the caller frees it. */
 static char *spell_form(const struct call *c, int form)
 {
     static const char *const formats[FORMS] = {
@@ -98,11 +98,11 @@ enum { CLOSERS = sizeof closers / sizeof *closers, TAGS = 5 };
 
 struct mutant {
     char *text;        /* owned */
-    const char *typed; /* is not mutated; "" none */
+    const char *typed; /* not mutated; "" none */
     uint64_t *seed;
 };
 
-/* Replaces n bytes at `at` by another text. */
+/* Replaces n bytes at `at` with another text. */
 static void splice(struct mutant *m, size_t at, size_t n, const char *by)
 {
     char *out = xasprintf("%.*s%s%s", (int)at, m->text, by, m->text + at + n);
@@ -110,7 +110,7 @@ static void splice(struct mutant *m, size_t at, size_t n, const char *by)
     m->text = out;
 }
 
-/* Whether the range is within the text to type. */
+/* Returns whether the range is within the text to type. */
 static bool within_typed(const struct mutant *m, size_t at, size_t n)
 {
     for (const char *s = m->text; *m->typed && (s = strstr(s, m->typed)); s++)
@@ -119,7 +119,7 @@ static bool within_typed(const struct mutant *m, size_t at, size_t n)
     return false;
 }
 
-/* A random occurrence of one of the marks outside the text to type; -1: there is none. */
+/* Returns a random occurrence of one of the marks outside the text to type; -1: none. */
 static ptrdiff_t find_any(struct mutant *m, const char *const *marks, int n, int *which)
 {
     ptrdiff_t found = -1;
@@ -134,7 +134,8 @@ static ptrdiff_t find_any(struct mutant *m, const char *const *marks, int n, int
     return found;
 }
 
-/* A quote that changes places with a bracket would put it into the text. */
+/* Returns whether the closer is a quote. Swapping a quote with a bracket would move the bracket into the
+ * text. */
 static bool is_quote(int which)
 {
     return closers[which][0] == '\'' || closers[which][0] == '"';
@@ -211,7 +212,7 @@ static void mutate(struct mutant *m, enum mutation kind)
     free(was);
 }
 
-/* ---- what came of it --------------------------------------------------------------------------------- */
+/* ---- results ---------------------------------------------------------------------------------------- */
 
 static char *actions_json(const struct step *s, int from, int to)
 {
@@ -237,8 +238,8 @@ static bool same_actions(const struct step *have, const struct step *want)
     return same;
 }
 
-/* A reply that was cut off between two lines may be the beginning of what was meant: the same places, and as much of
- * the text as the reply holds. */
+/* A reply truncated between two lines may be read as its beginning: the same points, and the part of the text
+ * that the reply holds. */
 static bool beginning_of(const struct step *have, const struct step *want, const char *reply)
 {
     for (int i = 0; i < have->nactions; i++) {
@@ -268,7 +269,7 @@ struct counts {
     int read[MUTATIONS], all[MUTATIONS];
 };
 
-/* Parses the mutated reply and compares it with the step that its author meant. */
+/* Parses the mutated reply and compares it with the intended step. */
 static void judge(const struct dialect *d, const struct mutant *m, const struct step *want, unsigned kinds,
                   struct counts *counts)
 {
@@ -295,7 +296,7 @@ static void judge(const struct dialect *d, const struct mutant *m, const struct 
     step_free(&have);
 }
 
-/* ---- the replies ------------------------------------------------------------------------------------- */
+/* ---- random replies ---------------------------------------------------------------------------------- */
 
 static const char *const texts[] = {
     "hello world", "x = 1 < 2 and <b>bold</b>", "first line\nsecond line",
@@ -303,7 +304,8 @@ static const char *const texts[] = {
 };
 enum { TEXTS = sizeof texts / sizeof *texts };
 
-/* A reply of the dialect for a random action; NULL: it has no words for the action.  *typed: its text. */
+/* Returns a reply of the dialect for a random action, or NULL if it cannot express the action. *typed: its
+ * text. */
 static char *random_reply(const struct dialect *d, uint64_t *seed, const char **typed)
 {
     static const enum action_kind kinds[] = {ACT_CLICK,  ACT_TYPE,   ACT_KEY, ACT_DRAG,
@@ -325,7 +327,7 @@ static char *random_reply(const struct dialect *d, uint64_t *seed, const char **
     return spell_reply(d, &w, "I do it.", W, H);
 }
 
-/* The same call in another form, where the dialect has native calls. */
+/* Returns the same call in another form if the dialect has native calls. */
 static char *another_form(const struct dialect *d, char *reply, uint64_t *seed)
 {
     struct calls c;
@@ -342,7 +344,7 @@ static char *another_form(const struct dialect *d, char *reply, uint64_t *seed)
     return out;
 }
 
-/* The text to type as the reply spells it: escaped, or as it is. */
+/* Returns the text to type as it is in the reply, escaped or not. */
 static char *spelt(const char *reply, const char *typed)
 {
     json_t *v = json_string(typed);
@@ -377,7 +379,8 @@ static void one_reply(const struct dialect *d, uint64_t *seed, struct counts *co
     struct mutant m = {reply, literal, seed};
     unsigned kinds = 0;
     for (int n = 1 + check_below(seed, 3); n > 0; n--) {
-        int kind = check_below(seed, syntax_is(d, "pocket") ? PROSE : MUTATIONS); /* its texts have no end */
+        /* texts of this dialect have no closing mark */
+        int kind = check_below(seed, syntax_is(d, "pocket") ? PROSE : MUTATIONS);
         mutate(&m, (enum mutation)kind);
         kinds |= 1u << kind;
     }
@@ -410,7 +413,7 @@ static void t_mutated(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("each mutated reply is read as its author meant it, or reported", t_mutated),
+    CLAIM("each mutated reply is read as intended, or reported", t_mutated),
 };
 
 int main(int argc, char **argv)

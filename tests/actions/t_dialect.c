@@ -1,4 +1,4 @@
-/* t_dialect.c - claims about dialects: the files load, and everything made from one table agrees. */
+/* t_dialect.c - tests dialects: the files load, and everything derived from one table agrees. */
 #include "check.h"
 #include "place.h"
 
@@ -230,11 +230,11 @@ static void t_hash(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("every built-in dialect loads and its system prompt can be filled", t_builtins),
     CLAIM("a dialect file with a mistake is refused with the key named", t_refusals),
-    CLAIM("dialects are found by name, by path, and by what a model asks for", t_names),
+    CLAIM("dialects are found by name, by path, and by the model that needs them", t_names),
     CLAIM("slots are filled once and unknown ones refused", t_fill),
     CLAIM("the schema lists the tools of the table in its order", t_schema),
     CLAIM("tools are listed the way the family writes them", t_lists),
-    CLAIM("a dialect is named by the SHA-256 of its bytes", t_hash),
+    CLAIM("a dialect is identified by the SHA-256 of its bytes", t_hash),
 };
 
 int main(int argc, char **argv)

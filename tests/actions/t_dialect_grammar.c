@@ -1,5 +1,4 @@
-/* t_dialect_grammar.c - claims about the grammars of dialects: whatever they let through is read as what
- * it says. */
+/* t_dialect_grammar.c - tests the grammars of dialects: each text that they allow is parsed as intended. */
 #include "check.h"
 #include "tiny_vocab.h"
 
@@ -31,7 +30,7 @@ static void put_token(struct buf *b, const struct tokenizer *t, int32_t id)
     buf_put(b, s, n);
 }
 
-/* A random allowed token; one that holds a quote or newline is preferred now and then, so that texts end. */
+/* Picks a random allowed token, sometimes one with a quote or newline, so that texts end. */
 static int32_t pick(const uint64_t *mask, const struct tokenizer *t, uint64_t *seed)
 {
     int32_t all[1024], ends[1024];
@@ -52,7 +51,8 @@ static int32_t pick(const uint64_t *mask, const struct tokenizer *t, uint64_t *s
     return all[(int)(check_random(seed) * n)];
 }
 
-/* The state after the end of a value in XML, which chance would take long to spell; `state` where it cannot end. */
+/* Returns the state after the end of a value in XML, which random tokens rarely spell; `state` if it cannot
+ * end. */
 static int close_value(struct grammar *g, const struct tokenizer *t, int state, struct buf *out)
 {
     static const char end[] = "\n</parameter>\n";
@@ -109,7 +109,7 @@ static void inside(const struct action *a, int w, int h)
     assert_true(a->nkeys <= ACTION_MAX_KEYS && a->nhold <= ACTION_MAX_HOLD);
 }
 
-/* Expected repairs of canonical text: none but those that a syntax cannot avoid. */
+/* Canonical text needs only the repairs that a syntax cannot avoid. */
 static void check_step(const struct dialect *d, const char *text, size_t len, enum dialect_goal goal, int w,
                        int h, unsigned *kinds)
 {
@@ -120,7 +120,7 @@ static void check_step(const struct dialect *d, const char *text, size_t len, en
         fail_msg("%s: %s: %s\nin: %s", d->name, action_fault_name(f), e.text, text);
     if (s.repairs)
         fail_msg("%s: repairs 0x%x in: %s", d->name, s.repairs, text);
-    /* hold_key becomes several, and so does a key that is pressed more often than one action can */
+    /* hold_key becomes several actions, and so do more key presses than one action can hold */
     bool several =
         s.actions[0].kind == ACT_KEYDOWN || (s.actions[0].kind == ACT_KEY && s.actions[0].count > 1);
     if (s.nactions != 1 && !several)
@@ -128,7 +128,7 @@ static void check_step(const struct dialect *d, const char *text, size_t len, en
     for (int i = 0; i < s.nactions; i++)
         inside(&s.actions[i], w, h);
     assert_true(s.actions[0].kind != ACT_ZOOM &&
-                s.actions[0].kind != ACT_RESTART); /* what is offered can be done */
+                s.actions[0].kind != ACT_RESTART); /* every offered action can be performed */
     if (goal == GOAL_ANSWER)
         assert_true(action_ends_run(s.actions[0].kind));
     *kinds |= 1u << s.actions[0].kind;
@@ -149,7 +149,7 @@ static void check_step(const struct dialect *d, const char *text, size_t len, en
     step_free(&s);
 }
 
-/* With reasoning: the step after it is the same language, and reasoning is no part of the step. */
+/* With reasoning, the language of the step is unchanged, and the reasoning is not part of the step. */
 static void t_think(void **state)
 {
     (void)state;
@@ -204,9 +204,10 @@ static void t_samples(void **state)
         int w = d->screen_w ? d->screen_w : W, h = d->screen_h ? d->screen_h : H;
         const struct tokenizer *t = syntax_is(d, "pocket") ? spelled : usual;
         unsigned kinds = 0;
-        int samples = name - dialect_names() < 9 ? SAMPLES : SAMPLES / 10; /* most share table or syntax */
+        /* most share a table or a syntax */
+        int samples = name - dialect_names() < 9 ? SAMPLES : SAMPLES / 10;
         int64_t begin = clock_ns();
-        d->think = false; /* t_think has reasoning, which is long */
+        d->think = false; /* t_think tests reasoning, which is long */
         for (int goal = GOAL_STEP; goal <= GOAL_ANSWER; goal++) {
             struct grammar *g = dialect_grammar(d, (enum dialect_goal)goal, t, w, h, &e);
             if (!g)
@@ -227,7 +228,7 @@ static void t_samples(void **state)
     tokenizer_free(spelled);
 }
 
-/* The state after a text, byte by byte; GRAMMAR_DEAD where it is not in the language. */
+/* Returns the state after a text, byte by byte, or GRAMMAR_DEAD if the grammar does not allow it. */
 static int after_text(struct grammar *g, const struct tokenizer *t, int state, const char *text)
 {
     for (; *text && state != GRAMMAR_DEAD; text++)
@@ -273,7 +274,7 @@ static void t_markup(void **state)
     tokenizer_free(t);
 }
 
-/* The largest coordinates of an image. */
+/* Returns the largest coordinates of an image. */
 static void shown_size(const struct dialect *d, int w, int h, double v[2])
 {
     dialect_shown_size(d, &w, &h);
@@ -425,14 +426,13 @@ static void t_needs(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("what the grammar lets through parses into one action on the screen, without repairs", t_samples),
+    CLAIM("each text of a grammar parses into one action on the screen, without repairs", t_samples),
     CLAIM("the grammar of the XML form allows no tag of a call in a text", t_markup),
-    CLAIM("reasoning may come first and is taken off", t_think),
-    CLAIM("what the localizer's grammar lets through is a point on the screen, or that there is none",
-          t_ground),
-    CLAIM("a verdict of the grammar is read as the one it is, with its reason", t_verdict),
+    CLAIM("reasoning may come first and is removed", t_think),
+    CLAIM("each text of the localizer's grammar is a point on the screen or 'absent'", t_ground),
+    CLAIM("each verdict that the grammar allows is read with its reason", t_verdict),
     CLAIM("points are read as written, anything else is refused", t_points),
-    CLAIM("a grammar that cannot be made says what is missing", t_needs),
+    CLAIM("a grammar that cannot be compiled reports the missing part", t_needs),
 };
 
 int main(int argc, char **argv)

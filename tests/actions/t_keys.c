@@ -1,6 +1,7 @@
-/* t_keys.c - claims about names of keys: the lists of tests/cases/keys, chords, sequences, unknown names.
+/* t_keys.c - tests names of keys: the lists of tests/cases/keys, chords, sequences, unknown names.
  *
- * A list has one name and one keysym a line: the name of X, or its number.  "\t", "\n", "\r" and "\\" are escapes.
+ * A list has one name and one keysym per line: the name of X, or its number. "\t", "\n", "\r" and "\\" are
+ * escapes.
  */
 #include "check.h"
 
@@ -79,7 +80,7 @@ static void t_lists(void **state)
 
 /* ---- chords ---------------------------------------------------------------------------------------------- */
 
-/* "Control_L+c, Tab": chords as X names them. */
+/* Returns chords with X's names: "Control_L+c, Tab". */
 static char *named(const struct key_sequence *s)
 {
     struct buf out;
@@ -148,7 +149,7 @@ static void t_chords(void **state)
         {"\xe2\x8c\x98+c", "Super_L+c"},
         {"cmd+shift+4", "Super_L+Shift_L+4"},
         {"ctrl ctrl", "Control_L"},
-        /* one after the other */
+        /* in sequence */
         {"ctrl+k ctrl+s", "Control_L+k, Control_L+s"},
         {"ctrl+k, ctrl+s", "Control_L+k, Control_L+s"},
         {"Ctrl+K S", "Control_L+K, S"},
@@ -203,7 +204,7 @@ static void t_unknown(void **state)
 
 /* ---- actions ----------------------------------------------------------------------------------------------- */
 
-/* The keys of an action, "Control_L+k x1; ..." */
+/* Returns the keys of an action: "Control_L+k x1; ..." */
 static char *pressed(const char *dialect, const char *reply)
 {
     struct err e = ERR_INIT;
@@ -276,7 +277,7 @@ static void t_sorted(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("every name of other programs is the key that their own tables have", t_lists),
+    CLAIM("each key name of other programs is the key in their own tables", t_lists),
     CLAIM("chords and sequences are read in the notations of terminals, editors and toolkits", t_chords),
     CLAIM("an unknown key is refused with its name and the nearest known one", t_unknown),
     CLAIM("chords become actions, one for each of a sequence", t_actions),

@@ -1,11 +1,11 @@
-/* t_parse.c - claims about reading what models write: one case of tests/cases/parse/NAME.json at a time.
+/* t_parse.c - tests reading replies of models, one case of tests/cases/parse/NAME.json at a time.
  *
  *   {"claim": ..., "dialect": "holo3", "text": ..., "size": [w, h],
  *    "note": ..., "thought": ..., "actions": [canonical JSON], "repairs": ["alias", ...]}
  *   {"claim": ..., "dialect": ..., "text": ..., "fault": "E_PARSE", "message": ...}
  *
- * size is [1000, 1000] when absent.  A text may be a list: strings, numbers of single bytes, and ["x",
- * n] for n times x, for what JSON cannot hold.  A case that once failed stays.
+ * The default size is [1000, 1000]. A text may be a list of strings, numbers of single bytes, and ["x", n]
+ * for n times x, for content that JSON cannot hold. A case that once failed stays.
  */
 #include "check.h"
 
@@ -41,7 +41,7 @@ static void put_text(struct buf *out, json_t *text)
     }
 }
 
-/* What came out, in the form of a case. */
+/* Returns the result in the form of a case. */
 static json_t *result(enum action_fault f, const struct step *s, const struct err *e)
 {
     json_t *r = json_object(), *actions = json_array(), *repairs = json_array();
@@ -75,7 +75,7 @@ static json_t *result(enum action_fault f, const struct step *s, const struct er
     return r;
 }
 
-/* The case without what went in. */
+/* Returns the case without its input. */
 static json_t *expected(json_t *c)
 {
     static const char *const input[] = {"claim", "dialect", "text", "size"};
@@ -94,7 +94,7 @@ static void complain(json_t *c, json_t *want, json_t *have)
              t, w, h);
 }
 
-/* The action's own JSON, read back, gives the same JSON. */
+/* Checks that the action's JSON, read back, gives the same JSON. */
 static void check_round_trip(const struct step *s)
 {
     for (int i = 0; i < s->nactions; i++) {
@@ -137,7 +137,7 @@ static void run_case(json_t *c, const struct dialect *d)
     json_decref(have);
     json_decref(want);
     step_free(&s);
-    /* Cut anywhere, the same text must not do harm (the sanitizers look on). */
+    /* Truncated anywhere, the text must not cause memory errors (sanitizers check). */
     for (size_t n = 0; n < text.len && text.len < 300; n++) {
         char *cut = xmalloc(n + 1, 1);
         memcpy(cut, text.data, n);
@@ -281,12 +281,12 @@ static void t_bad_json(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the pocket model's words", t_pocket),
+    CLAIM("the actions of the pocket model", t_pocket),
     CLAIM("every tool of the holo3 dialect", t_holo3_tools),
-    CLAIM("every other name that the family has used", t_holo3_aliases),
+    CLAIM("all other names used by the family", t_holo3_aliases),
     CLAIM("the step around the tool call", t_holo3_steps),
-    CLAIM("JSON as models write it: what is forgiven, what is not", t_json),
-    CLAIM("one definition of coordinates", t_coordinates),
+    CLAIM("JSON with common errors of models: some are repaired, others refused", t_json),
+    CLAIM("all coordinate spaces follow one definition", t_coordinates),
     CLAIM("key names become keysyms", t_keys),
     CLAIM("the holo1 actions", t_holo1),
     CLAIM("function calls in XML", t_xml),
@@ -297,7 +297,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the replies of UI-TARS 1.5", t_uitars15),
     CLAIM("the functions of Gemini, of both generations", t_gemini),
     CLAIM("the functions of Holo 3.1", t_holo31),
-    CLAIM("the computer calls of OpenAI, as its server gives them", t_openai_computer),
+    CLAIM("the computer calls of OpenAI, in the format of its server", t_openai_computer),
     CLAIM("the computer toolset of Anthropic", t_anthropic_computer),
     CLAIM("an action in one line", t_describe),
     CLAIM("an action in bad JSON is refused", t_bad_json),

@@ -1,5 +1,6 @@
-/* t_places.c - claims about places as models write them: every notation gives the same pixel to
- * `ground`, `eval`, the localizer and actions; absent elements; input that is refused. */
+/* t_places.c - tests points as models write them: each notation gives the same pixel to `ground`, `eval`, the
+ * localizer and actions; absent elements; refused input.
+ */
 #include "check.h"
 #include "far.h"
 #include "program.h"
@@ -100,12 +101,12 @@ static struct dialect *in_space(enum coord_space space)
     return d;
 }
 
-struct drawn {          /* a place, its box, and the pixel that both mean */
+struct drawn {          /* a point, its box, and the pixel of both */
     char number[6][24]; /* x y a b c d */
     double at[2];       /* as read */
 };
 
-/* A box around a random centre that has as many digits as the space needs. */
+/* Draws a box around a random centre that has as many digits as the space needs. */
 static void draw(struct drawn *p, const struct dialect *d, uint64_t *seed)
 {
     int extent[2] = {W, H};
@@ -139,7 +140,7 @@ static void spell(const char *notation, const struct drawn *p, char out[LONGEST]
     out[n] = 0;
 }
 
-/* The position in the image, computed without the code under test for the spaces of whole images. */
+/* Returns the position in the image, computed independently for normalized spaces. */
 static double expected(const struct dialect *d, const struct drawn *p, int axis)
 {
     int w = W, h = H, size = axis ? H : W;
@@ -216,7 +217,7 @@ static void t_agree(void **state)
         dialect_free(d[i]);
 }
 
-/* ---- absent -------------------------------------------------------------------------------------- */
+/* ---- absent elements ----------------------------------------------------------------------------- */
 
 static void t_absent(void **state)
 {
@@ -297,7 +298,7 @@ static void t_absent_actions(void **state)
     }
 }
 
-/* ---- refused ------------------------------------------------------------------------------------- */
+/* ---- refused input ------------------------------------------------------------------------------- */
 
 static void t_refused(void **state)
 {
@@ -384,7 +385,7 @@ static void t_fractions(void **state)
         {COORD_PX28, "{\"x\": 0.5, \"y\": 0.25}", -1, 0},
         {COORD_PIXEL, "(100.5, 7.2)", 101, 7},
         {COORD_PIXEL, "(0, 1)", 0, 1},
-        /* Molmo's percent */
+        /* Molmo's percentages */
         {COORD_NORM1000, "<point x=\"50.0\" y=\"25.0\" alt=\"Save\">Save</point>", W / 2, H / 4},
         {COORD_PIXEL, "<point x=\"50.0\" y=\"25.0\" alt=\"Save\">Save</point>", W / 2, H / 4},
     };
@@ -401,7 +402,8 @@ static void t_fractions(void **state)
     }
 }
 
-/* ---- a local model ---------------------------------------------------------------------------------------- */
+/* ---- local model ------------------------------------------------------------------------------------------
+ */
 
 static void check_local(struct engine *g, const char *name)
 {
@@ -506,13 +508,13 @@ static void t_program(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("ground, eval, the localizer and actions read a place alike, in every notation and space", t_agree),
-    CLAIM("negative places, null, empty lists and words mean that the element is absent", t_absent),
-    CLAIM("an action at an absent place is refused", t_absent_actions),
-    CLAIM("half-plausible places are refused with one line that says why", t_refused),
-    CLAIM("parts of the screen are read where coordinates are normalised, and refused as pixels",
+    CLAIM("ground, eval, the localizer and actions read a point alike, in every notation and space", t_agree),
+    CLAIM("negative points, null, empty lists and words mean that the element is absent", t_absent),
+    CLAIM("an action at an absent element is refused", t_absent_actions),
+    CLAIM("half-plausible points are refused with one line of reason", t_refused),
+    CLAIM("fractions are read as parts of the screen in normalized spaces, and refused as pixels",
           t_fractions),
-    CLAIM("a local model that answers in pixels stays inside of the newest image", t_local),
+    CLAIM("a local model that answers in pixels stays within the newest image", t_local),
     CLAIM("the program prints the centre of a box, and 'not there' for an absent element", t_program),
 };
 

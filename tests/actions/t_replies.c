@@ -1,10 +1,9 @@
-/* t_replies.c - claims about replies of real models: an action is performed only if the text states it.
+/* t_replies.c - tests replies of real models: an action is performed only if the text states it.
  *
- * tests/cases/replies/DIALECT.jsonl holds them: {"reply", "verdict", "actions", "seen"}, a line each.
- * Verdict and actions come from a second implementation (scripts/real_replies.py), never from the reader
- * under test:
+ * tests/cases/replies/DIALECT.jsonl has one line per reply: {"reply", "verdict", "actions", "seen"}. Verdict
+ * and actions come from a second implementation (scripts/real_replies.py), never from the reader under test:
  *
- *   must   the reply states the actions in the form that was asked for: they are read, and nothing else
+ *   must   the reply states the actions in the requested form: they are read, and nothing else
  *   may    it states them in another form: the first of them, or all, are read, or the reply is refused
  *   none   it states no action that may be performed: it is refused
  */
@@ -34,7 +33,7 @@ static json_t *actions_of(const struct step *s)
     return actions;
 }
 
-/* Parses the beginnings of a reply, as a model leaves it that reaches its limit of tokens. */
+/* Parses prefixes of a reply, as a token limit leaves it. */
 static void parse_cut(const char *text, size_t len, const struct dialect *d)
 {
     for (size_t n = 0; n < len; n += CUT_EVERY) {
@@ -49,8 +48,7 @@ static void parse_cut(const char *text, size_t len, const struct dialect *d)
     }
 }
 
-/* Returns whether the actions that were read are those that are expected.  all: none of them may be left to
- * the next turn. */
+/* Returns whether the actions are as expected. all: none may be left to the next turn. */
 static bool as_stated(const json_t *have, const json_t *want, bool all)
 {
     size_t n = json_array_size(have);
@@ -81,8 +79,8 @@ static void check_reply(json_t *line, const struct dialect *d)
     parse_cut(json_string_value(reply), len, d);
 }
 
-/* Checks the replies of one dialect; returns the number of distinct ones, and adds to *all how often they
- * came.  A dialect without a file has none. */
+/* Checks the replies of one dialect; returns the number of distinct ones, and adds their occurrences to *all.
+ * A dialect without a file has none. */
 static int check_file(const char *name, int *all)
 {
     struct err e = ERR_INIT;
@@ -124,7 +122,7 @@ static void t_read_as_stated(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("real replies are read as what their text states, or refused", t_read_as_stated),
+    CLAIM("real replies are read as stated in their text, or refused", t_read_as_stated),
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Drives `holorun acp` with the client of the Python package `agent-client-protocol` on a private X server, and records
+"""Tests `holorun acp` with the client of the Python package `agent-client-protocol` on a private X server, and records
 the messages of both sides for tests/serve/t_hosts.c.
 
     acp_client.py FOLDER_FOR_TRANSCRIPTS [CASE ...]
@@ -132,7 +132,7 @@ async def loaded(stage, conn, editor):
 
 
 async def desk(stage, conn, editor):
-    """Everything happens on the private desktop: the caller's display gets no event and no connection."""
+    """Works on the private desktop: the caller's display gets no event and no connection."""
     session = await begin(conn)
     assert await prompt(conn, session, "Press Save") == "end_turn"
     pictures = [c.content for u in editor.updates if u.session_update == "tool_call_update" for c in u.content or []]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Has `holorun mcp` book the demo's flight with the embedded model, through the Python package `mcp`.
+"""Books the demo's flight through `holorun mcp` with the embedded model and the Python package `mcp`.
 
-    demo.py TASK     on $DISPLAY; the page is there already (tests/hosts/demo.sh)
+    demo.py TASK     on $DISPLAY, which already shows the page (tests/hosts/demo.sh)
 """
 import asyncio
 import os
@@ -13,7 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 async def main():
-    # The person who starts the demo has asked for the booking: the rules need not ask again.
+    # Starting the demo requests the booking, so the rules need not ask.
     server = StdioServerParameters(command=ROOT + "/holorun", args=["mcp", "--confirm", "yes-to-all"], env=dict(os.environ))
     async with Client(server, mode="auto") as client:
         r = (await client.call_tool("run_task", {"task": sys.argv[1], "wait_s": 5})).structured_content

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The demo through `holorun mcp`: a host program has a flight booked, and the page says whether it was.
+# The demo through `holorun mcp`: an MCP client requests the flight, and the page reports whether it was booked.
 #
 #   PYTHON=...   an interpreter with the package mcp (pip install mcp)
 set -uo pipefail

@@ -1,5 +1,5 @@
-// Reads lines as hosts in JavaScript do, with Node's readline, which since Node 24 also splits at U+2028 and U+2029;
-// for older versions that is done here.
+// Reads lines with Node's readline, as JavaScript hosts do. Since Node 24 it also splits at U+2028 and U+2029; for older
+// versions this program does.
 //
 //     node lines.mjs read FILE ...             prints the number of lines; each must be a JSON value
 //     node lines.mjs mcp PROGRAM [ARGUMENT ...] starts a server, asks for the windows and prints their titles as JSON

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Drives `holorun mcp` with the Python package `mcp` (2.x speaks both eras) on a private X server, and records what
-went both ways for tests/serve/t_hosts.c.
+"""Tests `holorun mcp` with the Python package `mcp` (2.x supports both protocol eras) on a private X server, and records
+the messages of both sides for tests/serve/t_hosts.c.
 
     mcp_client.py FOLDER_FOR_TRANSCRIPTS [CASE ...]
 """
@@ -53,7 +53,7 @@ class SilentDisplay:
             try:
                 program = os.readlink("/proc/%d/exe" % pid)
             except OSError:
-                continue  # the server that is tested lives; other programs ask every socket for its owner
+                continue  # the tested server is running; other programs ask each socket for its owner
             if program.startswith(ROOT):
                 self.connections.append(program)
 
@@ -63,7 +63,7 @@ class SilentDisplay:
 
 
 class Stage:
-    """A private display with a window on it that writes down what reaches it."""
+    """A private display with a window that records its events."""
 
     def __init__(self):
         self.dir = tempfile.mkdtemp(prefix="holorun-mcp-")
@@ -92,12 +92,12 @@ class Stage:
             return [json.loads(line)["event"] for line in f]
 
     def untouched(self):
-        """Nothing has reached the caller's display, and the program has not even connected to it."""
+        """Checks that the caller's display got no event and no connection."""
         assert self.events_of(self.events) in (["ready"], []), self.events_of(self.events)
         assert not self.silent.connections, self.silent.connections
 
     def stand_in(self):
-        """A socket in place of the caller's display: counts who connects."""
+        """Listens in place of the caller's display and counts connections."""
         self.silent = SilentDisplay(int(self.display[1:]) + 1000)
         os.environ["DISPLAY"] = ":%d" % self.silent.number
 
@@ -202,12 +202,13 @@ async def acts(stage, client):
 
 
 async def lenient(stage, client):
-    """Arguments as strings, nulls and nested JSON text, and requests about what the server does not have."""
+    """Sends arguments as strings, nulls and nested JSON text, and requests for features that the server lacks.
+    """
     assert (await client.list_prompts()).prompts == []
     assert (await client.list_resources()).resources == []
     assert (await client.list_resource_templates()).resource_templates == []
     caps = client.server_capabilities
-    if client.protocol_version < "2026":  # the client of the newer era was not told to ask
+    if client.protocol_version < "2026":  # the client of the newer protocol gets no request to ask
         assert caps.prompts is not None and caps.resources is not None and caps.completions is None, caps
     for wrong, code in ((client.get_prompt("none"), -32602), (client.read_resource("file:///none"), None),
                         (client.list_resources(cursor="2"), -32602)):
@@ -236,7 +237,7 @@ async def lenient(stage, client):
 
 
 async def refused(stage, client):
-    """A client that cannot ask its person: the question is refused, and the model has no tool to answer it."""
+    """A client that cannot ask its user: the question is refused, and the model has no tool to answer it."""
     assert "run_answer" not in [t.name for t in (await client.list_tools()).tools]
     before = stage.seen("button_press")
     r = await client.call_tool("run_task", {"task": "Pay", "wait_s": 20})
@@ -249,7 +250,7 @@ async def refused(stage, client):
 
 
 async def desk(stage, client):
-    """All tools work on the private desktop: nothing is sent to the caller's display, and nobody connects to it."""
+    """All tools work on the private desktop: the caller's display gets no event and no connection."""
     r = await client.call_tool("screenshot", {})
     assert told(r)["picture_size"] == [1000, 700] and told(r)["display"] != stage.display, told(r)
     r = await client.call_tool("windows", {})
@@ -301,7 +302,7 @@ def on_desk(stage):
     return ["--on", "desk:1000x700", "--start", program]
 
 
-CASES = {  # name: (replies, what, answers[, more options])
+CASES = {  # name: (replies, test, answers[, more options])
     "booking": (SAVE, booking, None),
     "stop": (LONG, stop, None),
     "cancel": (LONG, cancel, None),

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs a program that speaks on stdin and stdout, and writes down what went both ways.
+"""Runs a program that communicates on stdin and stdout, and records both directions.
 
     tee.py TRANSCRIPT PROGRAM [ARGUMENT ...]
 
-A line of the transcript is {"from": "client" | "server", "line": ...}.  Pictures are left out, and of tools all but
-their names.  tests/serve/t_hosts.c plays the client's lines again and compares.
+A line of the transcript is {"from": "client" | "server", "line": ...}, without images, and with only the names of
+tools. tests/serve/t_hosts.c replays the client's lines and compares.
 """
 import json
 import subprocess

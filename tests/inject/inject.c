@@ -1,10 +1,10 @@
-/* inject.c - preloaded into the program, makes one of its system calls or allocations fail.
+/* inject.c - a library preloaded into the program that makes one of its system calls or allocations fail.
  *
  *   LD_PRELOAD=inject.so HOLORUN_INJECT=FILE holorun ...
  *
- * FILE is a struct injection (inject.h) that all processes of the program map: the calls are counted over
- * the process and its forks, and the one with the number `at` fails as a full machine would let it fail.
- * Programs that it starts (a server, a shell) are left alone.
+ * FILE is a struct injection (inject.h) mapped by all processes of the program. Calls are counted over the
+ * process and its forks, and call number `at` fails as on a machine without resources. Programs that it
+ * starts (a server, a shell) are not affected.
  */
 #include "inject.h"
 
@@ -34,9 +34,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static struct injection *shared; /* NULL: not in the program itself */
+static struct injection *shared; /* NULL: not the program itself */
 
-/* Shows whose frame crashed: the program's or a library's. */
+/* Prints the frames of a crash, which show whether the program or a library crashed. */
 static void on_crash(int sig)
 {
     static const char head[] = "CRASH in these frames:\n";
@@ -77,14 +77,15 @@ static unsigned long count_name(const char *name)
     for (int i = 0; i < INJECT_NAMES; i++) {
         struct injection_name *n = &shared->names[i];
         if (!n->name[0])
-            snprintf(n->name, sizeof n->name, "%s", name); /* by two threads: one of them may be lost */
+            /* if two threads race, one of the names may be lost */
+            snprintf(n->name, sizeof n->name, "%s", name);
         if (!strcmp(n->name, name))
             return __atomic_add_fetch(&n->calls, 1, __ATOMIC_SEQ_CST);
     }
     return 0;
 }
 
-/* Whether this call fails, with errno set. */
+/* Returns whether this call fails, and sets errno. */
 static bool fails(enum injection_kind kind, const char *name, int why)
 {
     if (!shared)
@@ -125,7 +126,7 @@ void *__libc_realloc(void *old, size_t size)
     return fails(INJECT_MEMORY, "realloc", ENOMEM) ? NULL : real(old, size);
 }
 
-/* dlsym() may call this before it is known. */
+/* dlsym() may call this before `real` is set. */
 void *__libc_calloc(size_t n, size_t size)
 {
     static void *(*real)(size_t, size_t);
@@ -306,7 +307,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*fn)(voi
 
 /* ---- display ------------------------------------------------------------------------------------- */
 
-/* An Xlib function that returns `failure` in place of a result. */
+/* Defines an Xlib function that returns `failure` instead of a result. */
 #define DISPLAY_CALL(type, name, failure, parameters, arguments)                                             \
     type name parameters                                                                                     \
     {                                                                                                        \

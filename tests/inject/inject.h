@@ -1,4 +1,4 @@
-/* inject.h - what the test and inject.c share. */
+/* inject.h - memory shared by the test and inject.c. */
 #ifndef HOLORUN_TESTS_INJECT_H
 #define HOLORUN_TESTS_INJECT_H
 
@@ -17,9 +17,9 @@ struct injection {
     unsigned long counts[INJECTION_KINDS]; /* calls so far */
     enum injection_kind kind;
     unsigned long at;       /* the call of that kind that fails, from 1; 0: none */
-    char only[32];          /* count calls of this function only; "": of all functions of the kind */
-    char failed[32];        /* name of the function; "": none has */
-    struct injection_name { /* functions called so far, and how often */
+    char only[32];          /* counts only calls of this function; "": of all functions of the kind */
+    char failed[32];        /* name of the function that failed; "": none */
+    struct injection_name { /* functions called so far, with their numbers of calls */
         char name[32];
         unsigned long calls;
     } names[INJECT_NAMES];

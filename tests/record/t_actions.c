@@ -1,5 +1,5 @@
-/* t_actions.c - claims about recorded actions that are performed again: what reaches a window, where it
- * stops, and what is on record of it.  The run is scripted, the display and the program are real.
+/* t_actions.c - tests performing recorded actions again: the events that reach a window, where it stops, and
+ * the record of it. The run is scripted, display and program are real.
  */
 #include "check.h"
 #include "driven.h"
@@ -13,11 +13,11 @@
 
 #define QUICK "--settle-min", "1", "--settle-quiet", "30"
 
-/* A run on a display of its own; its folder, which the caller frees. */
+/* Records a run on a private display; returns its folder, which the caller frees. */
 static char *record_run(struct stage *t, const char *replies, const char *option)
 {
     struct outcome o = {0};
-    stage_still = true; /* the screens of both runs are compared */
+    stage_still = true; /* the screens of both runs must be comparable */
     driven_open(t);
     char *script = xvfb_put(&t->x, "script", replies), *runs = xvfb_place(&t->x, "runs");
     program_run(&t->x, &o, WORDS("run", "Press Save", "-q", "--fake", script, "--runs", runs, QUICK, option));
@@ -141,7 +141,7 @@ static void t_rules(void **state)
     assert_int_equal(json_array_size(stage_events(&t, NULL)), 0);
     json_decref(json);
 
-    /* hands: one process at a time */
+    /* one process at a time holds the input lock */
     struct err e = ERR_INIT;
     t.s = screen_open(NULL, &e);
     assert_non_null(t.s);
@@ -195,10 +195,11 @@ static void t_stopped(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("recorded actions reach the window again, all of them or some, and are a run of their own", t_same),
-    CLAIM("another screen: nothing is pressed, and the report shows both and what differs", t_other_screen),
-    CLAIM("the rules and input lock of a run: what is not allowed ends it", t_rules),
-    CLAIM("stopped while typing: nothing pressed, all on record", t_stopped),
+    CLAIM("recorded actions reach the window again, all or some, and make a run of their own", t_same),
+    CLAIM("on another screen nothing is pressed, and the report shows both and the difference",
+          t_other_screen),
+    CLAIM("rules and input lock of a run apply: a denied action ends it", t_rules),
+    CLAIM("stopped while typing: nothing pressed, everything recorded", t_stopped),
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* t_diff.c - claims about comparing two runs: every kind of difference is found, and shown so that
- * nothing in a run can change the page or the terminal.
+/* t_diff.c - tests comparing two runs: all kinds of differences are found and displayed, and no content of a
+ * run can change the page or the terminal.
  */
 #include "check.h"
 #include "program.h"
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct xvfb place; /* a folder, without a server */
+static struct xvfb place; /* a folder without a server */
 
 static int setup(void **state)
 {
@@ -27,9 +27,9 @@ static int teardown(void **state)
     return 0;
 }
 
-struct what { /* of each step of a run */
+struct what { /* content of a step */
     int steps;
-    int shade; /* of a corner of the screen from step 2 on */
+    int shade; /* grey level of a screen corner from step 2 on */
     const char *thought, *action, *status;
     bool changed;
 };
@@ -113,7 +113,7 @@ static void t_kinds(void **state)
     diff_free(&d);
 
     w = usual;
-    w.shade = 2; /* other pixels, but nothing that counts as a change */
+    w.shade = 2; /* other pixels, below the threshold of a change */
     diff_of(&d, &w);
     assert_false(diff_any(&d));
     diff_free(&d);
@@ -166,7 +166,7 @@ static void t_hostile(void **state)
     assert_null(strchr(page, '\x1b'));
     assert_non_null(strstr(page, "default-src 'none'; img-src data:; style-src 'unsafe-inline';"));
     assert_non_null(strstr(page, "Two &lt;runs&gt;"));
-    assert_non_null(strstr(page, "{{steps}}")); /* a text, not a slot */
+    assert_non_null(strstr(page, "{{steps}}")); /* literal text, not a template slot */
     assert_int_equal(count(page, "<section"), 3);
     assert_int_equal(count(page, "</section>"), 3);
     assert_int_equal(count(page, "<svg "), 6);
@@ -212,11 +212,11 @@ static void t_command(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM_WITH("screen, thought, action, effect, missing steps, the end: each difference is found", t_kinds,
+    CLAIM_WITH("screen, thought, action, effect, missing steps, end: each difference is found", t_kinds,
                setup, teardown),
-    CLAIM_WITH("nothing in a run changes the page or the terminal", t_hostile, setup, teardown),
-    CLAIM_WITH("exit code, JSON, a private page, and one line when there is no such run", t_command, setup,
-               teardown),
+    CLAIM_WITH("no content of a run changes the page or the terminal", t_hostile, setup, teardown),
+    CLAIM_WITH("exit code, JSON, a private page, and one line for a run that does not exist", t_command,
+               setup, teardown),
 };
 
 int main(int argc, char **argv)

@@ -1,6 +1,5 @@
-/* t_export.c - claims about runs in the layouts of others: every field that these document is there and
- * means what it should, actions in their words are read back by our own parsers, and nothing is readable
- * by anybody else.
+/* t_export.c - tests export formats of other projects: their documented fields are present and correct,
+ * exported actions are read back by our parsers, and no file is readable by others.
  */
 #include "exported.h"
 
@@ -16,19 +15,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* An action in the words of a dialect is that kind of action. */
+/* Checks that an action in the words of a dialect parses as that kind. */
 static void reads_back(const char *dialect, const char *text, const char *kind)
 {
     struct dialect *d = dialect_load(dialect, NULL);
     struct step s = {0};
     struct err e = ERR_INIT;
     if (action_parse(text, strlen(text), d, 640, 480, &s, &e) != FAULT_NONE)
-        fail_msg("'%s' is no %s: %s", text, dialect, e.text);
+        fail_msg("'%s' is not %s: %s", text, dialect, e.text);
     bool found = !kind;
     for (int i = 0; i < s.nactions; i++)
         found = found || !strcmp(action_kind_name(s.actions[i].kind), kind);
     if (!found)
-        fail_msg("'%s' in %s is no '%s'", text, dialect, kind);
+        fail_msg("'%s' in %s is not '%s'", text, dialect, kind);
     step_free(&s);
     dialect_free(d);
 }
@@ -153,8 +152,8 @@ static void t_refused(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("osworld: traj.jsonl with its fields, screenshots by name, texts", t_osworld),
     CLAIM("exported pyautogui calls are read back as actions of the same kind", t_words),
-    CLAIM("without a layout it is osworld", t_default),
-    CLAIM("nowhere to write, and an unknown layout: one line", t_refused),
+    CLAIM("the default format is osworld", t_default),
+    CLAIM("an unwritable place or an unknown format: one line", t_refused),
 };
 
 int main(int argc, char **argv)

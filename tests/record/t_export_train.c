@@ -1,5 +1,5 @@
-/* t_export_train.c - claims about runs in the formats that train on them: token ids, masks, probabilities,
- * images, and the steps of a trajectory.
+/* t_export_train.c - tests exports for training: token ids, masks, probabilities, images, and the steps of a
+ * trajectory.
  */
 #include "exported.h"
 
@@ -29,7 +29,7 @@ static void check_numbers(const json_t *line)
         sums[0] += p;
         sums[1] += q;
         assert_true(q <= 0 && p <= 0 && (sampled || q == 0));
-        assert_true(!sampled || q >= p - 1e-4); /* a mask takes mass from others */
+        assert_true(!sampled || q >= p - 1e-4); /* a mask removes mass from other tokens */
     }
     assert_true(sums[1] > sums[0]);
 }
@@ -57,7 +57,7 @@ static void check_images(const char *to, const json_t *line)
     }
 }
 
-/* As many tokens as the run has written down that it was asked with. */
+/* Checks that the prompt has as many tokens as the run recorded. */
 static void check_prompt(const struct record *r, const json_t *line)
 {
     int known = 0;
@@ -95,7 +95,7 @@ static void t_rl(void **state)
         check_prompt(&r, line);
         check_images(to, line);
     }
-    /* a prompt goes on where the conversation before it was: the first tokens are the same */
+    /* A prompt extends the conversation before it, so the first tokens are equal. */
     const json_t *p = json_object_get(json_array_get(list, 0), "prompt_ids"),
                  *q = json_object_get(json_array_get(list, 1), "prompt_ids");
     for (size_t k = 0; k < 4; k++)
@@ -106,7 +106,7 @@ static void t_rl(void **state)
     free(to);
 }
 
-/* The ids of prompt and response of an output, and how many of them the model chose. */
+/* Appends the ids of prompt and response of an output; returns how often the model chose the token. */
 static int64_t chosen_in(const json_t *line, json_t *ids)
 {
     const json_t *mask = json_object_get(line, "response_mask"),
@@ -125,7 +125,7 @@ static int64_t chosen_in(const json_t *line, json_t *ids)
     return chosen;
 }
 
-/* Each reply is in one output, after the prompt it had. */
+/* Each reply is in one output, after its prompt. */
 static void t_verl(void **state)
 {
     (void)state;
@@ -200,7 +200,7 @@ static void t_atif(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("rl: ids, probabilities before and after the mask, images and their rows", t_rl),
-    CLAIM("verl: each reply is in one output, and the mask is 1 where the model chose", t_verl),
+    CLAIM("verl: each reply is in one output, and the mask is 1 for tokens that the model chose", t_verl),
     CLAIM("atif: numbered steps, and results that name their calls", t_atif),
 };
 

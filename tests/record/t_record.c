@@ -1,6 +1,7 @@
-/* t_record.c - what a person did in dialogs, recorded and played back: real programs on a display of their own.
+/* t_record.c - tests recording a user in dialogs and playing it back, with real programs on a private
+ * display.
  *
- * The person is this process, through XTEST; what happened is read from files that the programs write.
+ * This process is the user, through XTEST; the programs write the results to files.
  */
 #include "check.h"
 #include "hands.h"
@@ -48,9 +49,9 @@ static void t_dialog(void **state)
     hands_close();
 }
 
-/* ---- the accessibility bus -------------------------------------------------------------------------- */
+/* ---- accessibility bus ------------------------------------------------------------------------------ */
 
-/* A session bus of our own, which starts the one of AT-SPI when it is asked for. */
+/* Starts a private session bus, which starts that of AT-SPI on demand. */
 static void start_bus(void)
 {
     char *log = xvfb_place(&hands_x, "bus.log");
@@ -68,7 +69,7 @@ static void start_bus(void)
     free(log);
 }
 
-/* A form of GTK's with a field that hides what is typed; what was typed goes to its log. */
+/* Starts a GTK form with a password field; the values go to its log. */
 static pid_t start_form(const char *log)
 {
     pid_t pid = xvfb_spawn(&hands_x, log,
@@ -120,7 +121,7 @@ static void t_password_field(void **state)
     assert_false(hands_file_has(file, "hush"));
     assert_null(strstr(o.err, "hush"));
 
-    setenv("GTK_THEME", "Adwaita:dark", 1); /* no picture is found again */
+    setenv("GTK_THEME", "Adwaita:dark", 1); /* no recorded image matches */
     start_form("again");
     hands_play(file, &o, WORDS(NULL));
     ONE_LINE(&o, ERR_USAGE, "{{PASSWORD}}", "--secret");
@@ -139,7 +140,7 @@ static void t_password_field(void **state)
     hands_close();
 }
 
-/* Faster than the program can tell where the keyboard is: rather a name too many than a password. */
+/* Typed faster than the focus can be determined: a plain text may become a secret, never the reverse. */
 static void t_too_fast(void **state)
 {
     (void)state;
@@ -196,7 +197,7 @@ static void t_vanished(void **state)
     hands_close();
 }
 
-/* The person waited for what came late; played back, it comes later still. */
+/* The user waited for a late button; in playback it appears even later. */
 static void t_wait(void **state)
 {
     (void)state;
@@ -231,7 +232,7 @@ static const char second[] =
     "button .b -text Go -command {set f [open [lindex $argv 0] w]; puts $f went; close $f; exit}\n"
     "place .b -x 50 -y 50 -width 100 -height 40\n";
 
-/* A window that comes between two steps is waited for, however late it comes. */
+/* A window that opens between two steps is waited for. */
 static void t_window(void **state)
 {
     (void)state;
@@ -271,7 +272,7 @@ static void t_window(void **state)
     hands_close();
 }
 
-/* A program that answers nobody: its names are not to be had, and nothing waits for it. */
+/* A program that does not answer AT-SPI: its names are missing, and nothing waits for it. */
 static void t_frozen(void **state)
 {
     (void)state;
@@ -301,7 +302,7 @@ static void t_frozen(void **state)
     hands_close();
 }
 
-/* Until the file holds n lines. */
+/* Waits until the file has n lines. */
 static void wait_for_lines(const char *path, int n)
 {
     for (int ms = 0; ms < PATIENCE_MS; ms += 20) {
@@ -334,7 +335,7 @@ static void t_killed(void **state)
     assert_false(file_exists(file));
     assert_int_equal(stat(part, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
-    program_run(&hands_x, &o, WORDS("record", "-o", file)); /* it is not overwritten */
+    program_run(&hands_x, &o, WORDS("record", "-o", file)); /* an existing file is not overwritten */
     ONE_LINE(&o, ERR_USAGE, "letter.jsonl.part");
     process_end(wish);
     unlink(out);
@@ -358,7 +359,7 @@ static void replace(char **text, const char *what, const char *by)
     *text = whole;
 }
 
-/* A suite with its recording; the program's arguments and a check are filled in, as the file says. */
+/* Makes a suite with its recording; arguments and a check are added as its comments say. */
 static void t_suite(void **state)
 {
     (void)state;
@@ -386,7 +387,7 @@ static void t_suite(void **state)
     assert_non_null(strstr(text, "- { kind: window, title: \"^Letter\" }"));
     char *line = strstr(text, "start: \""), *end = line ? strchr(line + 8, '"') : NULL;
     assert_non_null(end);
-    int before = (int)(line - text) - (line[-2] == '#' ? 2 : 0); /* Tk does not say which program it is */
+    int before = (int)(line - text) - (line[-2] == '#' ? 2 : 0); /* Tk windows do not name their program */
     char *whole = xasprintf("%.*sstart: \"%s%s", before, text, start, end + 1);
     replace(&whole, "# - { kind: file, path: saved.txt, match: \"the text\" }",
             "- { kind: file, path: letter, match: \"name=Bo copy=1\" }");
@@ -406,7 +407,7 @@ static void t_suite(void **state)
     hands_close();
 }
 
-/* holorun stop ends it; an existing file stays; without a display it says so. */
+/* holorun stop ends a recording; an existing file stays; a missing display is reported. */
 static void t_ends(void **state)
 {
     (void)state;
@@ -441,16 +442,15 @@ static void t_ends(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        CLAIM("a dialog that a person filled in is filled in again, also when it has moved", t_dialog),
-        CLAIM("what is typed into a password field is not recorded, and comes from a secret",
-              t_password_field),
-        CLAIM("a password that is typed too fast to be told from a name is not recorded", t_too_fast),
-        CLAIM("a target that is gone is not clicked, and the run says which step it was", t_vanished),
-        CLAIM("what a person waited for is waited for, as long as it takes", t_wait),
-        CLAIM("a window that came between two steps is waited for", t_window),
-        CLAIM("a program that hangs does not hang the recorder", t_frozen),
-        CLAIM("a recorder that is killed leaves what it has, and that can be played", t_killed),
-        CLAIM("record --test writes a suite that qa plays, without a model", t_suite),
+        CLAIM("a dialog that a user filled in is filled in again, also after it moved", t_dialog),
+        CLAIM("text typed into a password field is not recorded, and comes from a secret", t_password_field),
+        CLAIM("a password typed too fast to be distinguished from a name is not recorded", t_too_fast),
+        CLAIM("a missing target is not clicked, and the run names the step", t_vanished),
+        CLAIM("playback waits for whatever the user waited for", t_wait),
+        CLAIM("playback waits for a window that opened between two steps", t_window),
+        CLAIM("a program that hangs does not block the recorder", t_frozen),
+        CLAIM("a killed recorder leaves a recording that can be played", t_killed),
+        CLAIM("record --test writes a suite that qa plays without a model", t_suite),
         CLAIM("holorun stop ends a recording; no file is overwritten; mistakes are one line", t_ends),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);

@@ -1,4 +1,6 @@
-/* t_record_keys.c - gestures and keys of a person, recorded and played back: a canvas, terminals, dead keys. */
+/* t_record_keys.c - tests recording gestures and keys of a user and playing them back: a canvas, terminals,
+ * dead keys.
+ */
 #include "check.h"
 #include "hands.h"
 
@@ -15,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A slider, and an area that writes down how it was clicked. */
+/* A slider, and an area that reports how it was clicked. */
 static const char panel[] =
     "lassign $argv place out\n"
     "wm title . Panel\nwm geometry . 400x260$place\n"
@@ -95,7 +97,7 @@ static void t_mouse(void **state)
     hands_close();
 }
 
-/* Nothing to see: only the place in its window is left. */
+/* A plain window: only the position in it identifies the target. */
 static void t_plain(void **state)
 {
     (void)state;
@@ -132,7 +134,7 @@ static void t_plain(void **state)
     hands_close();
 }
 
-/* A terminal whose shell keeps what it reads in a file. */
+/* Starts a terminal whose shell appends its input to a file. */
 static pid_t start_terminal(const char *place, const char *out)
 {
     char *script = xasprintf("while read -r line; do echo \"$line\" >>'%s'; done", out);
@@ -194,7 +196,7 @@ static void t_terminal(void **state)
     hands_close();
 }
 
-/* The pointer stays over a terminal of another title, which has the keyboard. */
+/* The pointer stays over a terminal with another title, which has the focus. */
 static void t_other_title(void **state)
 {
     (void)state;
@@ -233,7 +235,7 @@ static void t_other_title(void **state)
     hands_close();
 }
 
-/* A prompt of a terminal that does not show what is typed, twice, with two values. */
+/* A terminal prompt without echo, played twice with two values. */
 static void t_prompt(void **state)
 {
     (void)state;
@@ -313,12 +315,12 @@ static void t_compose(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        CLAIM("drags, double clicks, wheels and held keys do the same in a window that has moved", t_mouse),
-        CLAIM("a place in a window that shows nothing is found by where it is in the window", t_plain),
-        CLAIM("texts, keys and a secret go into a terminal again, also when it has moved", t_terminal),
+        CLAIM("drags, double clicks, wheels and held keys have the same effect in a moved window", t_mouse),
+        CLAIM("a target in a plain window is found by its position in the window", t_plain),
+        CLAIM("texts, keys and a secret are typed into a terminal again, also after it moved", t_terminal),
         CLAIM("nothing is typed into another window of the same class", t_other_title),
-        CLAIM("what a terminal does not show is not recorded", t_prompt),
-        CLAIM("dead keys and Compose are recorded as the characters they give", t_compose),
+        CLAIM("text that a terminal does not echo is not recorded", t_prompt),
+        CLAIM("dead keys and Compose are recorded as the resulting characters", t_compose),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -1,4 +1,4 @@
-/* t_record_parts.c - the parts of recording that need no display: events become gestures, pictures are found
+/* t_record_parts.c - tests parts of recording without a display: events become gestures, images are found
  * again, files are written and read.
  */
 #include "check.h"
@@ -12,7 +12,7 @@
 
 /* ---- gestures --------------------------------------------------------------------------------------- */
 
-struct notes { /* what came out, as a person would say it */
+struct notes { /* recognized gestures as text */
     struct buf said;
     int pointed;
 };
@@ -37,8 +37,9 @@ static void on_done(void *arg, struct gesture *g)
     action_free(&g->action);
 }
 
-/* "d1 100,50" presses button 1 there, "u1" releases it, "m 10,20" moves, "+300" lets ms pass and "~300"
- * does so unnoticed, "k a" taps a key, "D Control_L" and "U Control_L" press and release one. */
+/* Feeds a script: "d1 100,50" presses button 1 there, "u1" releases it, "m 10,20" moves, "+300" advances the
+ * time by ms and "~300" does so without a notification, "k a" taps a key, "D Control_L" and "U Control_L"
+ * press and release one. */
 static void expect_gestures(const char *script, bool escapes, const char *want)
 {
     struct notes n = {.pointed = 0};
@@ -159,7 +160,7 @@ static void t_long_gestures(void **state)
     gestures_free(g);
 }
 
-/* ---- pictures --------------------------------------------------------------------------------------- */
+/* ---- images ----------------------------------------------------------------------------------------- */
 
 static void fill(struct image *im, int x, int y, int w, int h, unsigned rgb)
 {
@@ -170,7 +171,7 @@ static void fill(struct image *im, int x, int y, int w, int h, unsigned rgb)
                     im->rgb[3 * (j * im->w + i) + c] = (uint8_t)(rgb >> (16 - 8 * c));
 }
 
-/* Something like a desktop: windows with lines of blocks, as words are. */
+/* Paints windows with rows of blocks that resemble words. */
 static void paint_desktop(struct image *im, uint64_t *seed)
 {
     fill(im, 0, 0, im->w, im->h, 0x30506f);
@@ -212,7 +213,7 @@ static void t_pictures(void **state)
         int nx = 8 + check_below(&seed, 1200), ny = 8 + check_below(&seed, 740);
         paint_icon(&before, x, y, look, 0);
         assert_int_equal(image_crop(&icon, &before, x, y, 32, 32, NULL), 0);
-        ghosts += picture_find(&after, &icon, 16, 16, m); /* it is not there */
+        ghosts += picture_find(&after, &icon, 16, 16, m); /* the icon is not there */
         paint_icon(&after, nx, ny, look, 0);
         clock_t start = clock();
         int n = picture_find(&after, &icon, 16, 16, m);
@@ -240,13 +241,13 @@ static void paint_line(struct image *im, int x, int y, int w, int h)
             memset(im->rgb + 3 * (j * im->w + i), 0, 3);
 }
 
-/* A field with its text cursor, without it, with it elsewhere; and with another letter. */
+/* A field with its caret, without it, with it elsewhere, and with another letter. */
 static void t_caret(void **state)
 {
     (void)state;
     static const struct {
         const char *what;
-        int x, y, w, h; /* that is black on the screen only */
+        int x, y, w, h; /* black only on the screen */
         bool same;
     } cases[] = {
         {"no cursor", 0, 0, 0, 0, true},        {"the same", 20, 10, 1, 17, true},
@@ -278,7 +279,7 @@ static void t_caret(void **state)
         }
 }
 
-/* A button whose word is gone, another word, a button that is greyed out: not the same. */
+/* A button without its label, with another label, or greyed out does not match. */
 static void t_not_alike(void **state)
 {
     (void)state;
@@ -287,7 +288,7 @@ static void t_not_alike(void **state)
     assert_int_equal(image_alloc(&im, 640, 480, NULL), 0);
     for (int k = 0; k < 4; k++) {
         fill(&im, 0, 0, 640, 480, 0xdddddd);
-        for (int i = 0; i < 60; i++) /* much else around it, always the same */
+        for (int i = 0; i < 60; i++) /* equal surroundings */
             fill(&im, 62 + i * 37 % 170, i % 2 ? 64 + i % 28 : 136 + i % 30, 7, 5, 0x202020);
         fill(&im, 100, 100, 96, 30, 0x888888);
         fill(&im, 101, 101, 94, 28, 0xeeeeee);
@@ -352,7 +353,7 @@ static void t_file(void **state)
     const struct recording_step wait = {.seconds = 12.5};
     assert_int_equal(recording_put_step(&wait, &text, &e), 0);
     size_t whole = text.len;
-    buf_puts(&text, "{\"action\": {\"kind\": \"key\", \"ke"); /* its writer was killed */
+    buf_puts(&text, "{\"action\": {\"kind\": \"key\", \"ke"); /* the writer was killed */
     struct recording *r = parse(text.data, &e);
     assert_non_null(r);
     assert_int_equal(r->n, 2);
@@ -369,7 +370,8 @@ static void t_file(void **state)
     assert_true(r->steps[1].seconds == 12.5);
     recording_free(r);
     text.data[whole] = 0;
-    for (size_t cut = 0; cut < whole; cut += 7) { /* cut anywhere: refused, or what is whole */
+    /* truncated anywhere: refused, or read up to the last complete step */
+    for (size_t cut = 0; cut < whole; cut += 7) {
         char *part = strndup(text.data, cut);
         r = parse(part, &e);
         assert_true(r || *e.text);
@@ -380,7 +382,7 @@ static void t_file(void **state)
     recording_step_free(&s);
 }
 
-/* A small file may hold pictures of one colour that need much memory. */
+/* Images of one colour are small in the file and large in memory. */
 static void t_many_pictures(void **state)
 {
     (void)state;
@@ -459,14 +461,14 @@ static void t_bad_files(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        CLAIM("single events become the gestures that a person would name", t_gestures),
-        CLAIM("long drags, texts and scrolls stay within their bounds", t_long_gestures),
-        CLAIM("a picture is found where it is now, and nowhere when it is gone", t_pictures),
-        CLAIM("a text cursor that comes, goes or moves does not matter, other changes do", t_caret),
-        CLAIM("an empty, another and a greyed out button are not the recorded one", t_not_alike),
-        CLAIM("a recording is read as it was written, and up to where its writer was killed", t_file),
-        CLAIM("the bounds of all pictures of a file are kept", t_many_pictures),
-        CLAIM("a wrong recording is refused with line and reason", t_bad_files),
+        CLAIM("events become the gestures that a user performs", t_gestures),
+        CLAIM("long drags, texts and scrolls stay within their limits", t_long_gestures),
+        CLAIM("an image is found at its new position, and not found if it is gone", t_pictures),
+        CLAIM("a caret that appears, disappears or moves does not matter, other changes do", t_caret),
+        CLAIM("an empty, another or a greyed out button does not match the recorded one", t_not_alike),
+        CLAIM("a recording is read as written, or up to the point where its writer was killed", t_file),
+        CLAIM("the limits for all images of a file are enforced", t_many_pictures),
+        CLAIM("an invalid recording is refused with line and reason", t_bad_files),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -1,5 +1,5 @@
-/* t_replay.c - claims about runs that are done again: the embedded model works on a private display, and
- * what it left on disk is read by the whole program, as it is and with one thing changed.
+/* t_replay.c - tests verifying a run of the embedded model from its record, unchanged and with one thing
+ * changed. The whole program reads it.
  */
 #include "check.h"
 #include "place.h"
@@ -17,10 +17,10 @@
 
 #define POCKET "assets/pocket/model"
 
-/* One run that all tests read; each works on a copy of its own. */
-static char base[PLACE_PATH]; /* folder of all; "" until recorded */
-static char recorded[160];    /* the run's */
-static struct xvfb place;     /* a folder for outcomes, without a server */
+/* The recorded run; each test uses a copy. */
+static char base[PLACE_PATH]; /* parent folder; "" until recorded */
+static char recorded[160];    /* folder of the run */
+static struct xvfb place;     /* folder for outputs, without a server */
 
 /* ---- recording and copying ------------------------------------------------------------------- */
 
@@ -61,7 +61,7 @@ static void record_once(void)
     free(dir);
 }
 
-/* The caller frees it. */
+/* Copies a folder; the caller frees the path. */
 static char *copy_of(const char *what, const char *name)
 {
     char *to = xasprintf("%s/%s", base, name), *command = xasprintf("rm -rf %s && cp -r %s %s", to, what, to);
@@ -76,7 +76,7 @@ static char *run_copy(void)
     return copy_of(recorded, "copy");
 }
 
-/* ---- spoiling -------------------------------------------------------------------------------- */
+/* ---- changing files -------------------------------------------------------------------------- */
 
 static void read_file(const char *dir, const char *name, char **data, size_t *len)
 {
@@ -92,7 +92,7 @@ static void write_file(const char *dir, const char *name, const char *data, size
     free(path);
 }
 
-/* at: from the start, or, negative, from the end. */
+/* Flips bits at an offset from the start or, if negative, from the end. */
 static void flip(const char *dir, const char *name, long at, int mask)
 {
     char *data;
@@ -120,7 +120,7 @@ static void put_in_place(const char *dir, const char *name, const char *from, co
 
 /* ---- verifying ------------------------------------------------------------------------------- */
 
-/* The object that replay --json prints; the caller drops it. */
+/* Runs replay --verify and returns its JSON object; the caller releases it. */
 static json_t *verify_with(const char *run, const char *model, const char *threads, int code)
 {
     struct outcome o = {0};
@@ -141,13 +141,13 @@ static json_t *verify(const char *run, int code)
     return verify_with(run, NULL, "0", code);
 }
 
-/* The i-th difference is of this kind. */
+/* Returns the i-th difference, which must be of this kind. */
 static const json_t *difference(const json_t *json, size_t i, const char *kind)
 {
     const json_t *d = json_array_get(json_object_get(json, "differences"), i);
     if (!d || strcmp(field_text(d, "kind"), kind) != 0) {
         char *text = json_dumps(json, 0);
-        fail_msg("difference %zu is no '%s': %s", i, kind, text);
+        fail_msg("difference %zu is not '%s': %s", i, kind, text);
     }
     return d;
 }
@@ -182,7 +182,7 @@ static void t_frame(void **state)
         json_decref(json);
         flip(run, "frames/000000.png", places[i], 1);
     }
-    char *png; /* the same picture in another file */
+    char *png; /* the same image in another file */
     size_t len;
     read_file(run, "frames/000000.png", &png, &len);
     char *longer = malloc(len + 1);
@@ -193,12 +193,12 @@ static void t_frame(void **state)
     json_t *other = verify(run, ERR_FAILED);
     assert_non_null(
         strstr(field_text(difference(other, 0, "frame"), "what"), "not the file that was written"));
-    assert_int_equal(field_int(other, "steps"), 5); /* what it shows is the same */
+    assert_int_equal(field_int(other, "steps"), 5); /* the pixels are the same */
     json_decref(other);
     write_file(run, "frames/000000.png", png, len);
     free(longer);
     free(png);
-    /* another picture that is a whole PNG: its pixels are others, and what is read of it shows */
+    /* another valid PNG: its pixels differ, and the model's reading of it */
     struct image im = {0};
     char *path = xasprintf("%s/frames/000000.png", run);
     assert_int_equal(image_read_png(&im, path, NULL), 0);
@@ -229,7 +229,7 @@ static void t_model(void **state)
     snprintf(hash, sizeof hash, "%s", field_text(d, "recorded"));
     json_decref(json);
     put_in_place(run, "run.json", hash, "");
-    json = verify_with(run, model, "0", ERR_FAILED); /* the hash unknown: the logits tell */
+    json = verify_with(run, model, "0", ERR_FAILED); /* without a recorded hash the logits differ */
     d = json_array_get(json_object_get(json, "differences"), 0);
     assert_true(!strcmp(field_text(d, "kind"), "logits") || !strcmp(field_text(d, "kind"), "token"));
     json_decref(json);
@@ -324,7 +324,7 @@ static void t_damaged(void **state)
     ONE_LINE(&o, ERR_ENV, "tokens.bin has 0 tokens");
     free(run);
 
-    run = run_copy(); /* as a crash leaves it: the last event torn, no outcome */
+    run = run_copy(); /* like after a crash: the last event torn, no outcome */
     assert_int_equal(stat(events, &st), 0);
     assert_int_equal(truncate(events, st.st_size / 2), 0);
     put_in_place(run, "run.json", "\"status\": \"steps\"", "\"status\": \"running\"");
@@ -377,13 +377,14 @@ static void t_nothing(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a run done again gives the same tokens and the same logits, with any number of threads", t_same),
-    CLAIM("any byte of a screenshot, another picture, or none: named", t_frame),
-    CLAIM("one weight that is another is named by its hash, and without that found in the logits", t_model),
-    CLAIM("an edited token, prompt, hash or probability is found where it is", t_tokens),
-    CLAIM("edited words to the model are found in its prompt; another dialect is named", t_told),
-    CLAIM("a record that is cut off or nonsense: as far as it goes, or one line that says where", t_damaged),
-    CLAIM("a run without a model, or without anything: told as that", t_nothing),
+    CLAIM("verifying a run gives the same tokens and logits, with any number of threads", t_same),
+    CLAIM("a changed byte of a screenshot, another image or a missing one is named", t_frame),
+    CLAIM("a changed weight is found by its hash, or in the logits", t_model),
+    CLAIM("an edited token, prompt, hash or probability is found at its position", t_tokens),
+    CLAIM("edited texts are found in the prompt; another dialect is named", t_told),
+    CLAIM("a truncated record is read as far as possible; an invalid one gives a line with the position",
+          t_damaged),
+    CLAIM("a run without a model, or without any step, is reported as such", t_nothing),
 };
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* t_report.c - the page made of a run: complete, self-contained, and proof against hostile text. */
+/* t_report.c - tests the page of a run: complete, self-contained, and safe against hostile text. */
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/image.h"
@@ -16,7 +16,7 @@
 static const char hostile[] =
     "</script><script>alert(1)</script>\"'><img src=http://x/y onerror=alert(2)> {{steps}} &amp; \x7f";
 
-/* The page for the lines of an events.jsonl and a run.json; the caller frees it. */
+/* Returns the page for the lines of an events.jsonl and a run.json; the caller frees it. */
 static char *page_of(const char *events, const char *run, const char *dir)
 {
     struct record r = {.run = json_loads(run, 0, NULL), .dir = dir ? xstrdup(dir) : NULL};
@@ -258,8 +258,8 @@ static void check_corrected(const char *events)
     free(page);
 }
 
-/* The page names the corrections of the accepted reply and none of rejected ones, also of records of older
- * versions, which have the events copy, localize and cover in place of assist. */
+/* The page lists the corrections of the accepted reply and none of rejected ones. Records of older versions
+ * have the events copy, localize and cover instead of assist. */
 static void t_corrected(void **state)
 {
     (void)state;
@@ -306,13 +306,13 @@ static void t_corrected(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("an answer that was asked for at the end is neither a step nor the result", t_beyond),
+    CLAIM("an answer requested at the end is neither a step nor the result", t_beyond),
     CLAIM("events are sorted into steps with their times, attempts and failures", t_story),
-    CLAIM("the page tells task, outcome, thoughts, actions, effects and times", t_complete),
+    CLAIM("the page shows task, outcome, thoughts, actions, effects and times", t_complete),
     CLAIM("the page lists corrections of the accepted reply, in records of old and new versions",
           t_corrected),
     CLAIM("hostile text from task, screen and model stays text", t_hostile),
-    CLAIM("the page asks for nothing outside itself and runs no script but its own", t_self_contained),
+    CLAIM("the page loads nothing from outside and runs only its own script", t_self_contained),
     CLAIM("each screenshot is embedded once, with a marker at the target", t_pictures),
     CLAIM("an unfinished or empty run still makes a page", t_unfinished),
 };

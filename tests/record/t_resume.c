@@ -1,5 +1,5 @@
-/* t_resume.c - claims about runs that go on: after a crash in a run of its own, and from an earlier step
- * in the same run. The embedded model works on a private display.
+/* t_resume.c - tests resuming runs: after a crash in a new run, and from an earlier step in the same run. The
+ * embedded model works on a private display.
  */
 #include "check.h"
 #include "program.h"
@@ -21,8 +21,8 @@
     "run", TASK, "--model", POCKET, "--runs", runs, "-q", "-n", "6", "--temperature", "0.9", "--seed", "5",  \
         "--settle-min", "1", "--settle-quiet", "30", "--no-report"
 
-/* The embedded dialect without a way to give up, and with a word for the end that the model hardly ever
- * says: what is sampled depends on the processor, and a run must not be over before it is killed. */
+/* Writes the embedded dialect without a way to give up, and with an end word that the model rarely produces.
+ * Samples depend on the CPU, and the run must not end before it is killed. */
 static void write_endless(const char *path)
 {
     json_t *d = json_load_file("prompts/pocket-wide.json", 0, NULL), *tools = json_object_get(d, "tools");
@@ -60,11 +60,11 @@ static const json_t *first(const struct record *r, const char *kind)
     for (int i = 0; i < r->n; i++)
         if (!strcmp(r->events[i].kind, kind))
             return r->events[i].fields;
-    fail_msg("there is no '%s'", kind);
+    fail_msg("'%s' not found", kind);
     return NULL;
 }
 
-/* Waits until the run has written down so many steps, and kills it in the middle of what comes then. */
+/* Waits until the run has recorded n steps, and kills it during the next one. */
 static void kill_after(const struct xvfb *x, pid_t pid, const char *runs, int steps)
 {
     struct outcome o = {0};
@@ -106,7 +106,7 @@ static void t_killed(void **state)
     kill_after(&x, program_start(&x, WORDS(RUN, "--dialect", endless)), runs, 3);
     char *old = only_run(runs), *events = xasprintf("%s/events.jsonl", old), *before, *after;
     size_t n_before, n_after;
-    FILE *f = fopen(events, "a"); /* and the last line torn, wherever it had come to */
+    FILE *f = fopen(events, "a"); /* the last line is torn */
     fputs("{\"v\": 1, \"seq\": 99, \"ki", f);
     fclose(f);
     assert_int_equal(file_read(events, 1 << 22, &before, &n_before, NULL), 0);
@@ -116,11 +116,11 @@ static void t_killed(void **state)
         if (!strcmp(then.events[i].kind, "generate"))
             generated += (int)field_int(then.events[i].fields, "tokens");
     assert_true(accepted >= 3 && accepted < 6 && then.torn);
-    clock_sleep_ms(1100); /* the newest run is the one of the later second */
+    clock_sleep_ms(1100); /* the newest run is the one with the later second */
     program_run(&x, &o, WORDS("resume", old, "--runs", runs, "-q", "--no-report", "--json"));
     assert_int_equal(o.code, ERR_STEPS);
     json_t *json = json_loads(o.out, 0, NULL);
-    assert_int_equal(field_int(json, "steps"), 6); /* they count on */
+    assert_int_equal(field_int(json, "steps"), 6); /* step numbers continue */
     assert_true(field_int(json_object_get(json, "tokens"), "generated") > generated);
     json_decref(json);
 
@@ -139,12 +139,12 @@ static void t_killed(void **state)
     verifies(&x, new);
     verifies(&x, old);
     assert_int_equal(file_read(events, 1 << 22, &after, &n_after, NULL), 0);
-    assert_true(n_after == n_before && !memcmp(before, after, n_after)); /* what was recorded stays */
+    assert_true(n_after == n_before && !memcmp(before, after, n_after)); /* the old record is unchanged */
     check_note("%d steps, killed, %d more", accepted, count(&now, "step"));
     free(before);
     free(after);
 
-    /* again, with a larger budget: everything that was said is said again */
+    /* resumed again, with a larger budget: the whole conversation is repeated */
     clock_sleep_ms(1100);
     program_run(&x, &o, WORDS("resume", new, "--runs", runs, "-q", "--no-report", "-n", "8"));
     assert_int_equal(o.code, ERR_STEPS);
@@ -187,7 +187,7 @@ static void t_refused(void **state)
     char *endless = xvfb_place(&x, "endless.json");
     write_endless(endless);
     kill_after(&x, program_start(&x, WORDS(RUN, "--dialect", endless, "--policy", policy)), runs, 1);
-    program_run(&x, &o, WORDS("resume", "--runs", runs)); /* its rules are another file's */
+    program_run(&x, &o, WORDS("resume", "--runs", runs)); /* its rules came from another file */
     ONE_LINE(&o, ERR_USAGE, "used other rules", "--policy");
     unlink(endless);
     program_run(&x, &o, WORDS("resume", "--runs", runs, "--policy", policy));
@@ -196,7 +196,7 @@ static void t_refused(void **state)
     runs = xvfb_place(&x, "scripted");
     assert_int_equal(file_write(script, waits, sizeof waits - 1, NULL), 0);
     kill_after(&x, program_start(&x, WORDS(RUN, "--fake", script, "--dialect", "uitars")), runs, 1);
-    program_run(&x, &o, WORDS("resume", "--runs", runs)); /* no model takes over by itself */
+    program_run(&x, &o, WORDS("resume", "--runs", runs)); /* another model is not chosen automatically */
     ONE_LINE(&o, ERR_USAGE, "came from a file", "--fake");
     outcome_free(&o);
     free(endless);
@@ -212,8 +212,8 @@ static struct {
     int asked, forked, took, back;
 } seen;
 
-/* Runs steps, but: at the second forks two more and takes the first of all, at the fourth goes back to
- * the second, at the fifth asks again. */
+/* Runs steps with exceptions: at the second, forks two replies and takes the original one; at the fourth,
+ * goes back to the second; at the fifth, asks again. */
 static int decide(struct overseer *o, const struct proposal *p, struct decision *d, struct err *e)
 {
     (void)o, (void)e;
@@ -303,13 +303,13 @@ static void t_back(void **state)
     assert_int_equal(v.hashed, v.replies);
     check_note("%d replies, %lld tokens", v.replies, (long long)v.tokens);
 
-    /* Going on with it: steps 2 and 3 were left for 5 and 6. */
+    /* After the rewind, steps 5 and 6 replace 2 and 3. */
     for (int i = 0; i < r.n; i++)
         if (!strcmp(r.events[i].kind, "end"))
             json_object_set_new(r.events[i].fields, "status", json_string("stopped"));
     if (interrupted_make(&p, &line, &e))
         fail_msg("%s", e.text);
-    assert_int_equal(p.n, 3); /* 1, then 5 in place of 2, 6 in place of 3 */
+    assert_int_equal(p.n, 3); /* 1, then 5 instead of 2, 6 instead of 3 */
     assert_int_equal(p.number, 6);
     assert_null(p.lead);
     interrupted_free(&p);
@@ -326,10 +326,10 @@ static void t_back(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a killed run goes on in a run of its own, knows all that was said, and counts on", t_killed),
-    CLAIM("a run that answered is over; rules and replies that came from files are to be said again",
-          t_refused),
-    CLAIM("a run with forks, other replies and steps back is done again to the bit", t_back),
+    CLAIM("a killed run resumes in a new run with its whole conversation, and continues the step numbers",
+          t_killed),
+    CLAIM("a finished run is not resumed; rules and replies from files must be named again", t_refused),
+    CLAIM("a run with forks, other replies and rewinds is verified bit for bit", t_back),
 };
 
 int main(int argc, char **argv)

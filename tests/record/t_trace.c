@@ -1,4 +1,4 @@
-/* t_trace.c - the run directory: what is written can be read, whatever ends the run. */
+/* t_trace.c - tests the run directory: it is readable however the run ends. */
 #include "base/buf.h"
 #include "base/file.h"
 #include "trace/read.h"
@@ -35,7 +35,7 @@ static int teardown(void **state)
     return nftw(runs, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A picture of noise, which PNG cannot make small. */
+/* Makes an image of noise, which PNG cannot compress. */
 static void make_image(struct image *im, int w, int h, uint64_t seed)
 {
     assert_int_equal(image_alloc(im, w, h, NULL), 0);
@@ -199,7 +199,7 @@ static void t_torn(void **state)
     record_free(&r);
 }
 
-/* In a child: frames and events as a step writes them, then the end comes from outside. */
+/* In a child: writes frames and events of steps until it is killed. */
 static void run_and_be_killed(void)
 {
     struct err e = ERR_INIT;
@@ -239,8 +239,8 @@ static void t_killed(void **state)
     free(dir);
 }
 
-/* In a child: files may not grow past a limit, as if the disk were full.  Exit code 0 when the run learns
- * of it in one line of the right kind and every later call says the same. */
+/* In a child: limits the file size, like a full disk. Exits with 0 if the run reports it in one line of the
+ * right kind and each later call repeats it. */
 static void run_on_full_disk(int frames)
 {
     struct rlimit limit = {16384, 16384};
@@ -282,7 +282,7 @@ static void check_full_disk(int frames)
     assert_int_equal(record_open(&r, dir, &e), 0);
     assert_int_equal(r.skipped, 0);
     if (frames)
-        assert_int_equal(frames_on_disk(dir), 0); /* a half-written picture is not left behind */
+        assert_int_equal(frames_on_disk(dir), 0); /* a half-written image is removed */
     else
         assert_true(r.n > 50);
     record_free(&r);
@@ -338,17 +338,15 @@ static void t_no_place(void **state)
 #define TRACE_CLAIM(text, fn) CLAIM_WITH(text, fn, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
-    TRACE_CLAIM("events, run.json and frames are read as they were written", t_round_trip),
+    TRACE_CLAIM("events, run.json and frames are read as written", t_round_trip),
     TRACE_CLAIM("identical frames are stored once", t_frames_once),
     TRACE_CLAIM("files are 0600 and folders 0700, whatever the umask", t_private),
     TRACE_CLAIM("a torn last line is dropped, broken lines are skipped and counted", t_torn),
     TRACE_CLAIM("a killed run is complete up to its last action", t_killed),
     TRACE_CLAIM("a full disk gives one clear line, and the events so far stay readable", t_full_events),
-    TRACE_CLAIM("a full disk while a screenshot is written is reported and leaves no half picture",
-                t_full_frames),
-    TRACE_CLAIM("of two runs that began in one second the newest is the one that was written to last",
-                t_newest),
-    TRACE_CLAIM("a place that cannot hold runs is refused", t_no_place),
+    TRACE_CLAIM("a full disk during a screenshot is reported and leaves no half image", t_full_frames),
+    TRACE_CLAIM("of two runs begun in one second the newest is the one written to last", t_newest),
+    TRACE_CLAIM("a folder that cannot hold runs is refused", t_no_place),
 };
 
 int main(int argc, char **argv)

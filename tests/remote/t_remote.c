@@ -1,5 +1,5 @@
-/* t_remote.c - a model behind an endpoint, against a server of this test that says exactly what it is told:
- * whole and streamed replies in pieces, refusals, redirects, cuts, silence.
+/* t_remote.c - tests a model behind an endpoint, against a scripted server: whole and streamed replies in
+ * pieces, errors, redirects, cuts, silence.
  */
 #include "check.h"
 
@@ -38,8 +38,7 @@ static void t_conversation(void **state)
            *messages = json_object_get(third, "messages");
     assert_string_equal(json_string_value(json_object_get(first, "model")), "tiny");
     assert_int_equal(json_array_size(json_object_get(first, "messages")), 2);
-    assert_int_equal(json_array_size(messages),
-                     4); /* system, Hello, one two, Otherwise: More was taken back */
+    assert_int_equal(json_array_size(messages), 4); /* system, Hello, one two, Otherwise: More was rewound */
     assert_string_equal(json_string_value(json_object_get(json_array_get(messages, 2), "content")),
                         "one two");
     assert_non_null(json_object_get(first, "response_format"));
@@ -83,7 +82,7 @@ static void t_shapes(void **state)
          "whole",
          FINISH_STOP},
         {{FAR_OK "data: {\"choices\": [{\"delta\": {\"content\": \"a\\u0000b\"}}]}\n\n" FAR_STOP FAR_DONE, 0},
-         "a", /* and a byte that ends texts here */
+         "a", /* the last byte is invalid UTF-8 */
          FINISH_STOP},
         {{FAR_JSON
           "{\"choices\": [{\"message\": {\"content\": [{\"type\": \"text\", \"text\": \"part\"}]}}]}",
@@ -103,17 +102,17 @@ static void t_shapes(void **state)
         {{FAR_JSON "\xef\xbb\xbf{\"choices\": [{\"message\": {\"content\": \"marked\"}}]}", 2},
          "marked",
          FINISH_STOP},
-        /* what a model refuses with */
+        /* a refusal by the model */
         {{FAR_JSON "{\"choices\": [{\"message\": {\"content\": null, \"refusal\": \"I will not.\"}}]}", 0},
          "I will not.",
          FINISH_STOP},
-        /* arguments that are no JSON are for the parser to refuse */
+        /* invalid JSON in arguments is left to the parser */
         {{FAR_JSON "{\"choices\": [{\"message\": {\"content\": null, \"tool_calls\": [{\"id\": 7, "
                    "\"function\": {\"name\": \"click\", \"arguments\": \"{\\\"x\\\": 5\"}}]}}]}",
           0},
          "{\"name\": \"click\", \"arguments\": \"{\\\"x\\\": 5\"}",
          FINISH_STOP},
-        /* counts that cannot be are not counted */
+        /* impossible counts are ignored */
         {{FAR_JSON "{\"choices\": [{\"message\": {\"content\": \"odd\"}}], \"usage\": {\"prompt_tokens\": "
                    "9223372036854775807, \"completion_tokens\": -3, \"prompt_tokens_details\": "
                    "{\"cached_tokens\": \"x\"}}}",
@@ -146,8 +145,8 @@ static void t_second_try(void **state)
     int64_t start = clock_ns();
     if (talk_ask(&t, "Hello"))
         fail_msg("%s", t.e.text);
-    assert_true(clock_ms_since(start) >= 300);  /* as the server asked for */
-    assert_string_equal(t.g.text.data, "good"); /* and not what had come before the cut */
+    assert_true(clock_ms_since(start) >= 300);  /* the delay that the server requested */
+    assert_string_equal(t.g.text.data, "good"); /* without the text before the cut */
     json_t *last = talk_body(&t, 3);
     assert_null(json_object_get(last, "response_format"));
     assert_int_equal(json_array_size(json_object_get(last, "messages")), 2);
@@ -206,7 +205,7 @@ static void t_refused(void **state)
     }
 }
 
-/* An address or a key that cannot be one is told before anything is sent, without what may be a key. */
+/* An invalid address or key is reported before a request is sent, without printing a possible key. */
 static void t_addresses(void **state)
 {
     (void)state;
@@ -229,7 +228,7 @@ static void t_addresses(void **state)
         {"http://127.0.0.1:9/v1", "file:/no/such/file", "--key: cannot open '/no/such/file'"},
         {"http://127.0.0.1:9/v1", "file:/", "--key: cannot read '/'"},
         {"http://127.0.0.1:9/v1", "file:/dev/null", "--key is shorter than"},
-        /* these are addresses: nobody listens there */
+        /* valid addresses without a server */
         {"HTTP://127.0.0.1:9/v1//", NULL, "127.0.0.1:9: "},
         {"http://[::1]:9/v1", NULL, "[::1]:9: "},
     };
@@ -266,12 +265,12 @@ static void t_stop(void **state)
     double ms = clock_ms_since(start) - 200;
     check_note("%.0f ms after the stop", ms);
     assert_int_equal(t.g.finish, FINISH_CANCELLED);
-    assert_true(ms < 1000); /* a server that says nothing has 300 s */
+    assert_true(ms < 1000); /* the timeout for a silent server is 300 s */
     pthread_join(thread, NULL);
     talk_close(&t);
 }
 
-/* It has begun, so that the silence alone would be borne for two minutes. */
+/* After the first bytes the silence alone would be accepted for two minutes. */
 static void t_endless(void **state)
 {
     (void)state;
@@ -294,14 +293,13 @@ static void t_endless(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("turns go as messages with key and session, a rewind takes some back, tokens are counted",
-          t_conversation),
+    CLAIM("turns are sent with key and session, a rewind removes some, tokens are counted", t_conversation),
     CLAIM("thoughts, tool calls, parts, streams in any pieces and whole replies are read", t_shapes),
-    CLAIM("what is refused by name is left out, a busy or broken server is asked again", t_second_try),
+    CLAIM("members refused by name are omitted, a busy or broken server is retried", t_second_try),
     CLAIM("refusals are one line without the key, a redirect is not followed", t_refused),
-    CLAIM("what is no address or no key is told without it, and nothing is sent", t_addresses),
+    CLAIM("an invalid address or key is reported without it, and nothing is sent", t_addresses),
     CLAIM("a stop ends a transfer", t_stop),
-    CLAIM("a reply that does not come to an end is given up", t_endless),
+    CLAIM("a reply that does not end is abandoned", t_endless),
 };
 
 int main(int argc, char **argv)

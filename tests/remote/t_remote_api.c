@@ -1,5 +1,5 @@
-/* t_remote_api.c - the three protocols as a server sees them: what a conversation with screenshots becomes,
- * how replies in the shapes of OpenAI Responses and Anthropic Messages are read, and what goes back.
+/* t_remote_api.c - tests the three protocols on the wire: requests for a conversation with screenshots,
+ * replies of OpenAI Responses and Anthropic Messages, and the items returned to the server.
  *
  * The replies are those of the public references of both, with invented ids.
  */
@@ -29,7 +29,7 @@ static void expect_begins(const struct talk *t, int request, const char *path, c
     free(text);
 }
 
-/* What the dialect's parser makes of the last reply. */
+/* Checks the actions that the dialect's parser reads from the last reply. */
 static void expect_actions(struct talk *t, const char *thought, const char *described)
 {
     struct step step;
@@ -86,7 +86,7 @@ static void t_responses(void **state)
     expect_at(&t, 0, "input.0.content.0", "{\"type\":\"input_text\",\"text\":\"Save it.\\n\"}");
     expect_begins(&t, 0, "input.0.content.1",
                   "{\"type\":\"input_image\",\"image_url\":\"data:image/png;base64,");
-    expect_at(&t, 1, "input.1.encrypted_content", "\"gAAAA\""); /* as it came */
+    expect_at(&t, 1, "input.1.encrypted_content", "\"gAAAA\""); /* unchanged */
     expect_at(&t, 1, "input.2.call_id", "\"call_1\"");
     expect_at(&t, 1, "input.3.type", "\"computer_call_output\"");
     expect_at(&t, 1, "input.3.call_id", "\"call_1\"");
@@ -119,7 +119,7 @@ static void t_safety(void **state)
         ok(&t, talk_show(&t, "A person said no.\n", 640, 480));
         if (passed) {
             expect_begins(&t, 1, "input.2.acknowledged_safety_checks", "[{\"id\":\"sc_1\"");
-        } else { /* the call is not answered, and nothing says that anybody looked */
+        } else { /* the call is not answered, and no safety check is acknowledged */
             assert_null(strstr(t.server.requests[1], "acknowledged_safety_checks"));
             assert_null(strstr(t.server.requests[1], "computer_call"));
             expect_begins(&t, 1, "input.2.content.0.text", "\"A person said no.");
@@ -128,7 +128,7 @@ static void t_safety(void **state)
     }
 }
 
-/* Gemini's, over Chat Completions: the result of the call says that somebody looked. */
+/* Gemini's safety decision in Chat Completions: the result of the call acknowledges it. */
 static void t_decision(void **state)
 {
     (void)state;
@@ -223,7 +223,7 @@ static void t_messages(void **state)
     talk_close(&t);
 }
 
-/* A use whose input max_tokens cut off, after a whole one: nothing of it is done, and it goes back as text. */
+/* The second use is truncated by max_tokens: neither is performed, and both are returned as text. */
 static void t_broken_use(void **state)
 {
     (void)state;
@@ -309,14 +309,15 @@ static void t_bad_replies(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("Responses: items go back as they came, a call gets the screenshot after its actions", t_responses),
-    CLAIM("a safety check is acknowledged once a person let it pass, and never otherwise", t_safety),
-    CLAIM("so is Gemini's safety decision", t_decision),
-    CLAIM("Messages: uses of tools are read in order, all results go back in one message", t_messages),
-    CLAIM("a model that refuses the toolset gets the tool before it, of the size that it sees",
+    CLAIM("Responses: items are returned unchanged, a call gets the screenshot after its actions",
+          t_responses),
+    CLAIM("a safety check is acknowledged only after a user approved it", t_safety),
+    CLAIM("Gemini's safety decision is acknowledged only after a user approved it", t_decision),
+    CLAIM("Messages: tool uses are read in order, all results are returned in one message", t_messages),
+    CLAIM("a model that refuses the toolset gets the previous tool with the size of its images",
           t_older_tools),
-    CLAIM("a use of a tool that is cut off is not done, and is asked for again", t_broken_use),
-    CLAIM("replies that are none are errors with what the server said", t_bad_replies),
+    CLAIM("a truncated tool use is not performed, and is requested again", t_broken_use),
+    CLAIM("invalid replies are errors that quote the server", t_bad_replies),
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* t_remote_calls.c - tool calls and texts of replies in the shapes that servers give them.  A case is the events
- * of a stream, and what the dialect's parser gets: "click{"x": 5}" for each call.
+/* t_remote_calls.c - tests reading tool calls and texts in the formats of different servers. A case is the
+ * events of a stream and the text for the dialect's parser: "click{"x": 5}" for each call.
  */
 #include "check.h"
 
@@ -171,7 +171,7 @@ static const struct shape wholes[] = {
     {"null", WHOLE("\"tool_calls\": null, \"function_call\": null"), ""},
 };
 
-/* The calls that the dialect's parser gets, as "name{arguments} ..."; the caller frees it. */
+/* Returns the calls for the dialect's parser as "name{arguments} ..."; the caller frees it. */
 static char *calls_in(const char *text)
 {
     char *out = xstrdup("");
@@ -219,7 +219,8 @@ static void t_calls(void **state)
     check_note("%zu shapes", (sizeof shapes + sizeof wholes) / sizeof *shapes);
 }
 
-/* ---- texts and thoughts ------------------------------------------------------------------------------------ */
+/* ---- texts and thoughts
+ * ------------------------------------------------------------------------------------ */
 
 static void t_texts(void **state)
 {
@@ -358,7 +359,7 @@ static void t_messages(void **state)
         if (talk_show(&t, "More", 64, 48))
             fail_msg("%s: %s", messages[i].about, t.e.text);
         char *back = talk_at(&t, 1, "messages.1.content"), *again = uses_in(back);
-        assert_string_equal(again, uses); /* each use goes back once, with its input */
+        assert_string_equal(again, uses); /* each use is returned once, with its input */
         assert_null(strstr(back, "index"));
         free(again);
         free(back);
@@ -415,7 +416,7 @@ static void t_responses(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("streamed tool calls are assembled whatever their index, id, name and pieces look like", t_calls),
+    CLAIM("streamed tool calls are assembled for any index, id, name and division into pieces", t_calls),
     CLAIM("texts and thoughts are read from each member and form that servers use", t_texts),
     CLAIM("Messages: blocks are assembled by index or order, with their inputs, once", t_messages),
     CLAIM("Responses: calls come from the items or the whole response, once, with an id", t_responses),

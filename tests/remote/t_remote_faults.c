@@ -1,8 +1,8 @@
-/* t_remote_faults.c - whole runs whose server, or what stands before it, fails at the second reply: it cuts,
- * stalls, says half a JSON, is busy, redirects, never stops, or is another one.
+/* t_remote_faults.c - tests whole runs whose server or proxy fails at the second reply: it cuts, stalls,
+ * sends half a JSON, is busy, redirects, never stops, or is replaced.
  *
- * Each fault that ends a run is one line with its exit code and without the key.  The first action is not done
- * again, and the run goes on from there once the server is well.
+ * A fault that ends a run gives one line with its exit code and without the key. The first action is not
+ * repeated, and the run can be resumed when the server works again.
  */
 #include "check.h"
 
@@ -35,41 +35,41 @@ static bool has(const char *text, const char *what)
 
 static const struct fault {
     const char *reply, *says;
-    int times, code; /* 0: the run does not notice */
+    int times, code; /* code 0: the run continues */
 } faults[] = {
-    /* a proxy that cuts: before the headers, after them, within the stream, once and for good */
+    /* a proxy that cuts: before the headers, after them, within the stream, once and permanently */
     {"CUT", NULL, 1, 0},
     {"CUT", "127.0.0.1", 9, ERR_ENV},
     {FAR_OK "CUT", NULL, 1, 0},
     {FAR_OK HALF "CUT", NULL, 1, 0},
     {CHUNKED "20\r\ndata: {\"choices\": [{\"delta\": {\"CUT", NULL, 1, 0},
     {FAR_OK HALF "CUT", "the stream ended in the middle of a reply", 9, ERR_ENV},
-    /* that stalls: before the first byte, within the stream */
+    /* one that stalls: before the first byte, within the stream */
     {"SILENCE", "nothing received for", 9, ERR_ENV},
     {FAR_OK HALF "STALL", "nothing more received for", 9, ERR_ENV},
-    /* half a JSON: an event, a whole reply, one that is shorter than it says */
+    /* half a JSON: an event, a whole reply, one shorter than its Content-Length */
     {FAR_OK "data: {\"choices\": [{\"del\n\n", "an event that is not JSON", 1, ERR_MODEL},
     {FAR_JSON "{\"choices\": [{\"mess", "the JSON ends too early", 1, ERR_ENV},
     {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4000\r\n\r\n{\"choices\": [CUT",
      NULL, 1, 0},
-    /* busy, broken, for a moment */
+    /* busy or broken for a moment */
     {FAR_ERROR("500 Oops", "it fell over"), NULL, 1, 0},
     {FAR_ERROR("529 Busy", "Overloaded"), NULL, 1, 0},
     {FAR_JSON "{\"detail\": \"Internal Server Error\"}", NULL, 1, 0},
     {FAR_OK HALF "data: {\"error\": {\"message\": \"out of memory\", \"code\": 500}}\n\n", NULL, 1, 0},
-    /* for good */
+    /* permanently */
     {"HTTP/1.1 429 Slow\r\nRetry-After: 0.2\r\nConnection: close\r\n\r\n", NULL, 1, 0},
     {FAR_ERROR("429 Slow", "no more today"), "rate limited (429): no more today", 9, ERR_ENV},
     {FAR_ERROR("500 Oops", "it fell over"), "server error (500): it fell over", 1, ERR_ENV},
     {FAR_ERROR("401 No", FAR_KEY " has no credit"), "key refused (401): {{KEY}}", 1, ERR_ENV},
     {FAR_OK "data: {\"error\": \"" FAR_KEY " has no credit\"}\n\n", "quota used up: {{KEY}}", 1, ERR_ENV},
-    /* something else: packed, no HTTP, a page */
+    /* other content: compressed, not HTTP, a page */
     {PACKED "\x1f\x8b\x08", "something other than a reply, beginning with: ...", 1, ERR_ENV},
     {"not HTTP at all", "127.0.0.1", 9, ERR_ENV},
     {HTML "<!DOCTYPE html><title>Sign in</title>", "beginning with: <!DOCTYPE html>", 1, ERR_ENV},
 };
 
-/* Lines on stderr that are no warnings. */
+/* Counts lines on stderr except warnings. */
 static int error_lines(const char *err)
 {
     int n = 0;
@@ -90,7 +90,7 @@ static void check_done(struct far_run *f, const char *when)
         fail_at(f, when);
 }
 
-/* The run ends with the code and one line; then it goes on from where it was. */
+/* Checks that the run ended with the code and one line, then resumes it. */
 static void check_broken(struct far_run *f, const char *profile, int code, const char *says)
 {
     if (f->o.code != code || !has(f->o.err, says) || has(f->o.err, FAR_KEY) || error_lines(f->o.err) != 1 ||
@@ -112,7 +112,7 @@ static void check_fault(struct far_run *f, const char *profile, const struct fau
         check_done(f, "");
 }
 
-/* Whether any file of the runs holds the key. */
+/* Returns whether a file of the runs contains the key. */
 static bool key_was_kept(const struct far_run *f)
 {
     char *command = xasprintf("grep -rqaF '%s' '%s'", FAR_KEY, f->runs);
@@ -143,7 +143,7 @@ static void t_faults(void **state)
 
 /* ---- too much ------------------------------------------------------------------------------------------ */
 
-/* MiB of the largest program that has ended. */
+/* Returns the maximum memory of ended children in MiB. */
 static long largest_child(void)
 {
     struct rusage u;
@@ -161,7 +161,7 @@ static char *pack_nothing(const struct far_run *f)
     return path;
 }
 
-/* A gigabyte as a stream, as an error, as headers; 100 MiB packed in one reply of 450 KiB. */
+/* A gigabyte as a stream, as an error, as headers; 100 MiB compressed in one reply of 450 KiB. */
 static void t_endless(void **state)
 {
     (void)state;
@@ -188,7 +188,7 @@ static void t_endless(void **state)
     far_run_close(&f);
 }
 
-/* The time of the run is the model's, too: while it writes, while it lists its models, and for a last answer. */
+/* --max-time includes the model's time: during a reply, the list of models, and the last answer. */
 static void t_late(void **state)
 {
     (void)state;
@@ -228,7 +228,7 @@ static char *any_reply(void *arg, int n, const char *request)
     return far_stream("I should not have been asked.");
 }
 
-/* It is not followed, so that the other one gets neither key nor pictures. */
+/* A redirect is not followed, so the other server gets neither key nor images. */
 static void t_redirect(void **state)
 {
     (void)state;
@@ -249,7 +249,7 @@ static void t_redirect(void **state)
     far_run_close(&f);
 }
 
-/* Nothing listens any more; the run goes on with a server at another address. */
+/* The server is gone; the run is resumed with one at another address. */
 static void t_gone(void **state)
 {
     (void)state;
@@ -275,7 +275,8 @@ static void t_gone(void **state)
 
 /* ---- certificates ------------------------------------------------------------------------------------------ */
 
-/* openssl serves a certificate of its own for this host, 0: for another one; the process's id, 0: no openssl. */
+/* Starts openssl with a self-signed certificate for this host, or for another one. Returns its pid, or 0
+ * without openssl. */
 static pid_t serve_tls(const struct xvfb *x, int port, bool this_host)
 {
     char *start = xasprintf(
@@ -322,7 +323,7 @@ static void t_certificate(void **state)
         ask_over_tls(&x, &o, url, false);
         ONE_LINE(&o, ERR_ENV, "its certificate was refused");
         ask_over_tls(&x, &o, url, true);
-        if (this_host) /* it says a page instead of its models */
+        if (this_host) /* it returns a page instead of a list of models */
             ONE_LINE(&o, ERR_MODEL, "lists no models");
         else
             ONE_LINE(&o, ERR_ENV, "its certificate was refused", "127.0.0.1");
@@ -336,12 +337,13 @@ static void t_certificate(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("each fault is one line with its exit code; nothing is done twice, the run goes on", t_faults),
-    CLAIM("a reply that never ends is given up, within memory", t_endless),
+    CLAIM("each fault is one line with its exit code; no action is repeated, the run can be resumed",
+          t_faults),
+    CLAIM("a reply that never ends is abandoned within the memory limit", t_endless),
     CLAIM("--max-time ends a run whose endpoint begins a reply and then stalls", t_late),
-    CLAIM("a redirect is told and not followed", t_redirect),
-    CLAIM("a run goes on when its server was gone", t_gone),
-    CLAIM("a certificate that nobody signed is refused, and one of another host", t_certificate),
+    CLAIM("a redirect is reported and not followed", t_redirect),
+    CLAIM("a run is resumed after its server was gone", t_gone),
+    CLAIM("a certificate of an unknown authority or another host is refused", t_certificate),
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,8 @@
-/* t_remote_peers.c - claims about servers that others wrote, from runs with them that tests/scripts/peers_serve.sh
- * has recorded: a tiny model with random weights behind llama.cpp's server and `transformers serve`.
+/* t_remote_peers.c - tests with exchanges of third-party servers, recorded by tests/scripts/peers_serve.sh: a
+ * tiny random model behind llama.cpp's server and `transformers serve`.
  *
- * What such a model says is noise, or noise in the form of the schema; a run plays on a display of its own.
+ * Such a model replies with noise, or with noise in the form of the schema; a run replays on a private
+ * display.
  */
 #include "check.h"
 
@@ -30,7 +31,7 @@ static int lines_of(const char *path)
     return n;
 }
 
-/* Plays a run again, and reads its record. */
+/* Replays a run and reads its record. */
 static void play_peer(struct peer *p, const char *name)
 {
     char *tape = xasprintf("tests/cases/peers/%s.jsonl", name), *url = xasprintf("recorded:%s", tape);
@@ -56,8 +57,8 @@ static void end_peer(struct peer *p)
     stage_close(&p->stage);
 }
 
-/* The first reply holds to the schema, and is refused for a control character in its thought.  The second is cut
- * off within a text, which the server calls an error inside of a stream that began well: it is asked for again. */
+/* The first reply follows the schema, and is refused for a control character in its thought. The second is
+ * truncated within a text, which the server reports as an error in the stream, so it is requested again. */
 static void t_llama(void **state)
 {
     (void)state;
@@ -72,7 +73,8 @@ static void t_llama(void **state)
     end_peer(&p);
 }
 
-/* It takes a schema and ignores it: no reply is an answer, each is asked for again, until the record ends. */
+/* The server accepts a schema and ignores it: no reply is valid, and each is requested again until the record
+ * ends. */
 static void t_transformers(void **state)
 {
     (void)state;
@@ -89,10 +91,9 @@ static void t_transformers(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        CLAIM(
-            "llama.cpp's server: an answer in the form of the schema is read, one that is cut off is asked for again",
-            t_llama),
-        CLAIM("transformers serve: noise is no answer, and is asked for again", t_transformers),
+        CLAIM("llama.cpp's server: a reply in the form of the schema is read, a truncated one is retried",
+              t_llama),
+        CLAIM("transformers serve: noise is not an answer, and is retried", t_transformers),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

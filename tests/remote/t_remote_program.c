@@ -1,5 +1,5 @@
-/* t_remote_program.c - the program with a model behind an address: doctor, questions, sets and calibration;
- * a whole run on a display; where the key is, and which sockets there are.
+/* t_remote_program.c - tests the program with an endpoint: doctor, questions, evaluation sets and
+ * calibration; a whole run on a display; where the key is stored, and which sockets are open.
  */
 #include "check.h"
 
@@ -39,7 +39,7 @@ static int pictures_in(const char *request)
     return n;
 }
 
-/* A server with habits: two pictures, structured_outputs alone, a switch of thinking, no cache. */
+/* A server with limits: two images, only structured_outputs, a thinking switch, no cache. */
 static char *habits(void *arg, int n, const char *request)
 {
     (void)arg;
@@ -48,7 +48,7 @@ static char *habits(void *arg, int n, const char *request)
         return xstrdup(FAR_JSON "{\"data\": [{\"id\": \"tiny\"}]}");
     if (has(request, "GET /version"))
         return xstrdup(FAR_JSON "{\"version\": \"0.11.2\"}");
-    if (has(request, "GET /props")) /* a page for every path */
+    if (has(request, "GET /props")) /* a page for each path */
         return xstrdup(
             "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<html>Hm</html>");
     if (has(request, "GET "))
@@ -114,7 +114,7 @@ static void t_questions(void **state)
     int asked = s.served;
     program_run(&x, &o, WORDS("ground", picture, "Save", "--base-url", url));
     assert_string_equal(o.out, "320 240\n");
-    assert_int_equal(s.served, asked + 2); /* the list of models, and no way that was refused before */
+    assert_int_equal(s.served, asked + 2); /* the list of models, and no option refused before */
     program_run(&x, &o, WORDS("ask", "What?", "--base-url", url, "--json"));
     assert_true(has(o.out, "\"answer\": \"1 2 3\""));
     program_run(&x, &o, WORDS("eval", set, "--base-url", url, "--json", "-q"));
@@ -135,7 +135,7 @@ static void t_questions(void **state)
     folder_end(&x);
 }
 
-/* A conversation from a file, with a picture, a call, its result and tools; the reply is a call. */
+/* A conversation from a file, with an image, a call, its result and tools; the reply is a call. */
 static char *call_again(void *arg, int n, const char *request)
 {
     (void)arg;
@@ -192,7 +192,7 @@ static void t_chat(void **state)
 
 /* ---- runs --------------------------------------------------------------------------------------------- */
 
-/* Whether any file below the folder holds the text. */
+/* Returns whether a file below the folder contains the text. */
 static bool folder_holds(const char *dir, const char *text)
 {
     char *command = xasprintf("grep -rqaF '%s' '%s'", text, dir);
@@ -225,7 +225,7 @@ static void t_run(void **state)
     assert_int_equal(field_int(driven_last(&r, "generate"), "exchange"), 3);
     assert_int_equal(json_array_size(json_object_get(json_object_get(r.run, "model"), "without")), 2);
 
-    /* The same again from the record: no server, no key. */
+    /* The same run again from the record: no server, no key. */
     int served = f.server.served;
     char *recorded = xasprintf("recorded:%s", r.dir);
     stage_clear(&f.stage);
@@ -241,7 +241,7 @@ static void t_run(void **state)
     far_run_close(&f);
 }
 
-/* A person refuses the first step, takes another reply to the second screen, and goes back to it. */
+/* The user vetoes the first step, takes another reply for the second screenshot, and later returns to it. */
 static char *stepped(void *arg, int n, const char *request)
 {
     static const char *const said[] = {CLICK(300, 300), CLICK(500, 500), CLICK(700, 700), TYPE("abc"),
@@ -324,7 +324,7 @@ static char *proc_file(pid_t pid, const char *name)
     return text;
 }
 
-/* An environment variable is overwritten where the process list shows it; nothing can be dumped. */
+/* The environment variable is overwritten in the process list, and core dumps are disabled. */
 static void t_key(void **state)
 {
     (void)state;
@@ -358,7 +358,7 @@ static void t_key(void **state)
     folder_end(&x);
 }
 
-/* Under strace: without --base-url there is no socket but those of the display and of this machine's bus. */
+/* Under strace: without --base-url the only sockets are those of the display and of the local bus. */
 static void t_sockets(void **state)
 {
     (void)state;
@@ -390,7 +390,7 @@ static void t_sockets(void **state)
     stage_close(&t);
 }
 
-/* A server that takes 100 ms for each reply, one after the other. */
+/* A server that takes 100 ms per reply, one at a time. */
 static char *in_turn(void *arg, int n, const char *request)
 {
     (void)arg;
@@ -433,12 +433,12 @@ static void t_agents(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("doctor finds out what a server can do, keeps it, and questions use it", t_questions),
-    CLAIM("a conversation from a file goes on at an endpoint, with its tools", t_chat),
-    CLAIM("a run has its exchanges in the record, no key, and happens again from there", t_run),
-    CLAIM("veto, fork, edit and rewind work by the messages", t_stepped),
-    CLAIM("the key is not in the process list, and in no core", t_key),
-    CLAIM("bench --base-url: as many agents as an endpoint answers within the bound", t_agents),
+    CLAIM("doctor finds and stores the server's features, and questions use them", t_questions),
+    CLAIM("a conversation from a file is continued at an endpoint, with its tools", t_chat),
+    CLAIM("a run's exchanges are recorded without the key, and can be replayed", t_run),
+    CLAIM("veto, fork, edit and rewind work with messages", t_stepped),
+    CLAIM("the key is neither in the process list nor in a core dump", t_key),
+    CLAIM("bench --base-url finds how many agents an endpoint serves within the time limit", t_agents),
     CLAIM("without an address no socket leaves the machine", t_sockets),
 };
 

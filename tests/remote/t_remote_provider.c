@@ -1,4 +1,4 @@
-/* t_remote_provider.c - services that are known by name: settings, keys, `doctor --provider`; the tables of the
+/* t_remote_provider.c - tests services known by name: settings, keys, `doctor --provider`; the tables of the
  * help.
  */
 #include "check.h"
@@ -55,12 +55,12 @@ static void t_settings(void **state)
             strcmp(endpoint_dialect(p), cases[i].dialect) != 0 || strcmp(p->model, cases[i].is) != 0)
             fail_msg("%s: %s", cases[i].name, p ? endpoint_dialect(p) : e.text);
         assert_int_equal(p->key != NULL, is->variable != NULL);
-        assert_true(!is->variable || !getenv(is->variable)); /* read once, and gone */
+        assert_true(!is->variable || !getenv(is->variable)); /* read once, then removed */
         endpoint_free(p);
     }
 }
 
-/* Options beside --provider win; an address of the environment does not get a provider's key. */
+/* Options override --provider; an address from the environment does not get a provider's key. */
 static void t_explicit(void **state)
 {
     (void)state;
@@ -149,7 +149,7 @@ static void t_doctor(void **state)
     setenv("XDG_STATE_HOME", state_dir, 1);
     program_run(&x, &o, WORDS("doctor", "--provider", "vllm", "--base-url", url));
     assert_int_equal(o.code, 0);
-    assert_int_equal(s.served, 0); /* no connection unless told to */
+    assert_int_equal(s.served, 0); /* offline by default */
     assert_true(has(o.out, "provider          vllm") && has(o.out, url) &&
                 has(o.out, "protocol          chat"));
     assert_true(has(o.out, "the only one that it lists"));
@@ -181,7 +181,7 @@ static void t_doctor(void **state)
     free(url);
 }
 
-/* The pages of the help have a line for every row of the tables that the program uses. */
+/* The help pages have a line for each row of the program's tables. */
 static void t_help(void **state)
 {
     (void)state;
@@ -220,10 +220,10 @@ static void t_help(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a provider sets address, key, protocol, dialect and model", t_settings),
-    CLAIM("explicit options win, a missing key is named, an address of the environment is ignored",
+    CLAIM("explicit options win, a missing key is named, an address from the environment is ignored",
           t_explicit),
-    CLAIM("the name of a model leads to its dialect", t_names),
-    CLAIM("doctor checks a provider's settings offline, and its server when told to", t_doctor),
+    CLAIM("the name of a model selects its dialect", t_names),
+    CLAIM("doctor checks a provider's settings offline, and its server on request", t_doctor),
     CLAIM("help, manual and completion list every dialect and provider", t_help),
 };
 

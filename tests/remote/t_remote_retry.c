@@ -1,5 +1,5 @@
-/* t_remote_retry.c - failures of endpoints by class: which of them are asked for again, for how long, and what
- * a failure that lasts is called.  Replies have the shapes of real servers and gateways.
+/* t_remote_retry.c - tests failures of endpoints by class: which are retried, for how long, and how a lasting
+ * failure is reported. The replies have the formats of real servers and gateways.
  */
 #include "check.h"
 
@@ -25,7 +25,7 @@ static const char responses_good[] = FAR_OK EVENT(
     "{\"type\": \"response.completed\", \"response\": {\"status\": \"completed\", \"output\": [{\"type\": "
     "\"message\", \"content\": [{\"type\": \"output_text\", \"text\": \"good\"}]}]}}");
 
-/* ---- passing failures -------------------------------------------------------------------------- */
+/* ---- transient failures ------------------------------------------------------------------------ */
 
 static const char *const passing[] = {
     STATUS("408 Request Timeout", ""),
@@ -45,7 +45,7 @@ static const char *const passing[] = {
     STATUS("529 Overloaded", "{\"type\": \"error\", \"error\": {\"type\": \"overloaded_error\", \"message\": "
                              "\"Overloaded\"}}"),
     STATUS("599 Network", ""),
-    /* a quota for one minute passes */
+    /* a quota per minute is transient */
     STATUS("429 Quota",
            "[{\"error\": {\"code\": 429, \"message\": \"You exceeded your current quota, please check "
            "your plan and billing details.\", \"status\": \"RESOURCE_EXHAUSTED\", \"details\": "
@@ -235,7 +235,7 @@ static void t_lasting(void **state)
     }
 }
 
-/* A member that is refused by name under status 200 is left out, as under status 400. */
+/* A member that is refused by name under status 200 is omitted, as under status 400. */
 static void t_learned(void **state)
 {
     (void)state;
@@ -253,7 +253,7 @@ static void t_learned(void **state)
     talk_close(&t);
 }
 
-/* An error that comes after the end of a reply takes nothing back: the action was read. */
+/* An error after the end of a reply does not invalidate it: the action was read. */
 static void t_whole(void **state)
 {
     (void)state;
@@ -274,7 +274,7 @@ static void t_whole(void **state)
     }
 }
 
-/* The number of tries, the total time, a stop. */
+/* Number of tries, total time, stop. */
 static void t_bounds(void **state)
 {
     (void)state;
@@ -359,10 +359,11 @@ static void t_waits(void **state)
     static const double waits[] = {1, 2, 4, 8, 16, 30, 30};
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
         assert_true(retry_wait(&l, &busy, (int)i + 1, 0, 0) == waits[i]);
-        assert_true(retry_wait(&l, &busy, (int)i + 1, 0, 1) == 1.25 * waits[i]); /* never less than asked */
+        /* never less than requested */
+        assert_true(retry_wait(&l, &busy, (int)i + 1, 0, 1) == 1.25 * waits[i]);
     }
     assert_true(retry_wait(&l, &asked, 3, 0, 0) == 7);
-    assert_true(retry_wait(&l, &reset, 3, 0, 0) == 4); /* another limit may be the one that is used up */
+    assert_true(retry_wait(&l, &reset, 3, 0, 0) == 4); /* another limit may be exhausted */
     assert_true(retry_wait(&l, &late, 3, 0, 0) == 40);
     assert_true(retry_wait(&l, &busy, 12, 0, 0) < 0);
     assert_true(retry_wait(&l, &busy, 3, 97, 0) < 0);
@@ -397,15 +398,15 @@ static void t_help(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a passing failure leads to the same request again, whatever reports it", t_passing),
-    CLAIM("so it is in the protocols Messages and Responses", t_other_protocols),
+    CLAIM("a transient failure repeats the request, whatever reports it", t_passing),
+    CLAIM("a transient failure repeats the request in Messages and Responses, too", t_other_protocols),
     CLAIM("a lasting failure ends at once with the name and exit code of its class", t_lasting),
-    CLAIM("a member that an error body refuses by name is left out", t_learned),
-    CLAIM("a whole reply is not asked for again, whatever follows it", t_whole),
-    CLAIM("tries, total time and a stop end the waiting", t_bounds),
-    CLAIM("headers and texts about waiting are read", t_headers),
-    CLAIM("waits are those that a server asks for, else grow with jitter, within the bounds", t_waits),
-    CLAIM("the help names every class under its exit code", t_help),
+    CLAIM("a member refused by name in an error body is omitted", t_learned),
+    CLAIM("a complete reply is not requested again, whatever follows it", t_whole),
+    CLAIM("retries end after the number of tries, the total time or a stop", t_bounds),
+    CLAIM("headers and texts about delays are read", t_headers),
+    CLAIM("delays are those the server requests, else grow with jitter, within the limits", t_waits),
+    CLAIM("the help lists each class under its exit code", t_help),
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* t_remote_server.c - what a client learns of a server and what it records: limits of pictures, ways to send a
- * schema, switches of thinking, prices, profiles, native tools; exchanges without pictures and without the key.
+/* t_remote_server.c - tests the features that a client detects in a server, and its records: image limits, ways to
+ * send a schema, thinking switches, prices, profiles, native tools; exchanges without images and key.
  */
 #include "check.h"
 
@@ -53,7 +53,7 @@ static void t_pictures(void **state)
     assert_int_equal(pictures_in(&t, 1), 2);
     assert_int_equal(pictures_in(&t, 2), 1);
     assert_int_equal(pictures_in(&t, 3), 1);
-    /* The newest stays, the wrapper of the older one too. */
+    /* The newest image stays, and so does the wrapper of the older one. */
     expect_at(&t, 2, "messages.1.content.1",
               "{\"type\":\"text\",\"text\":\"[Image omitted by context cleaning]\"}");
     expect_at(&t, 2, "messages.1.content.0.text", "\"one<observation>\\n\"");
@@ -136,7 +136,7 @@ static void t_profile(void **state)
     }
 }
 
-/* ---- what else could have been said ------------------------------------------------------------------ */
+/* ---- alternatives ------------------------------------------------------------------------------------ */
 
 #define TOP(token, p)        "{\"token\": \"" token "\", \"logprob\": " p "}"
 #define TOKEN(token, p, top) "{\"token\": \"" token "\", \"logprob\": " p ", \"top_logprobs\": [" top "]}"
@@ -208,7 +208,7 @@ static void t_odds(void **state)
     talk_close(&t);
 }
 
-/* ---- what is told once ------------------------------------------------------------------------------- */
+/* ---- warnings printed once ---------------------------------------------------------------------------- */
 
 #define READ(cached)                                                                                         \
     "data: {\"choices\": [], \"usage\": {\"prompt_tokens\": 2000, \"completion_tokens\": 9, "                \
@@ -237,7 +237,7 @@ static void t_told(void **state)
     talk_close(&t);
     talk_open(&t, none, 2, NULL, NULL, NULL);
     ok(&t, talk_ask(&t, "Hello"));
-    assert_false(was_told(&t, "uncached")); /* the first turn has nothing to share */
+    assert_false(was_told(&t, "uncached")); /* the first turn has no prefix in common */
     ok(&t, talk_ask(&t, "More"));
     assert_true(was_told(&t, "uncached"));
     talk_close(&t);
@@ -266,7 +266,7 @@ static void t_stop(void **state)
         {"HTTP/1.1 503 Busy\r\nRetry-After: 30\r\nConnection: close\r\n\r\n", 0}, /* waiting to ask again */
     };
     for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
-        double best = 1e9; /* of five, because this machine may be busy */
+        double best = 1e9; /* best of five, because this machine may be busy */
         for (int k = 0; k < 5; k++) {
             struct talk t;
             pthread_t thread;
@@ -310,14 +310,14 @@ static void t_recorded(void **state)
     assert_null(strstr(t.e.text, "sesame"));
     char *text = json_dumps(list, 0);
     assert_null(strstr(text, "base64"));
-    assert_null(strstr(text, "sesame")); /* which the server said */
+    assert_null(strstr(text, "sesame")); /* from the server's reply */
     assert_non_null(strstr(text, "the key {{KEY}} is not good enough"));
     free(text);
     json_t *first = json_array_get(list, 0), *second = json_array_get(list, 1);
     json_t *messages = json_object_get(json_object_get(second, "request"), "messages");
     assert_int_equal(json_integer_value(json_object_get(first, "kept")), 0);
     assert_int_equal(json_integer_value(json_object_get(second, "kept")), 2);
-    assert_int_equal(json_array_size(messages), 2); /* the reply and what came after it */
+    assert_int_equal(json_array_size(messages), 2); /* the reply and the messages after it */
     assert_int_equal(json_integer_value(json_object_get(second, "status")), 400);
     const char *reply = json_string_value(json_object_get(first, "reply"));
     assert_non_null(strstr(reply, "data: {\"choices\""));
@@ -330,14 +330,13 @@ static void t_recorded(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a limit of pictures is learned from a refusal, the newest stay", t_pictures),
-    CLAIM("a schema is sent in the way that the server takes", t_constraints),
-    CLAIM("a profile switches thinking, sends it back, knows prices, and its mistakes are told", t_profile),
-    CLAIM("a server that caches nothing, and an answer in the reasoning, are told", t_told),
-    CLAIM("verbs and places that a reply could have had come from top_logprobs, where the server has them",
-          t_odds),
-    CLAIM("a stop ends a transfer within 50 ms, wherever it is", t_stop),
-    CLAIM("exchanges are recorded without pictures, keys and what was sent before", t_recorded),
+    CLAIM("an image limit is learned from a refusal; the newest images stay", t_pictures),
+    CLAIM("a schema is sent in the way that the server accepts", t_constraints),
+    CLAIM("a profile switches thinking, returns it, has prices, and its mistakes are reported", t_profile),
+    CLAIM("a server without a cache, and an answer in the reasoning, are reported", t_told),
+    CLAIM("alternative verbs and points come from top_logprobs, if the server has them", t_odds),
+    CLAIM("a stop ends a transfer within 50 ms in each phase", t_stop),
+    CLAIM("exchanges are recorded without images, keys and repeated messages", t_recorded),
 };
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* t_brakes.c - stopping runs from elsewhere: `holorun stop`, stop files of one process. */
+/* t_brakes.c - tests stopping runs from outside: `holorun stop`, and stop files of one process. */
 #include "check.h"
 #include "driven.h"
 
@@ -28,7 +28,7 @@ static void t_stop(void **state)
         program_finish(&t.x, program_start_into(&t.x, "/dev/null", WORDS("stop")), &stop);
         assert_int_equal(stop.code, 0);
         int status;
-        assert_int_equal(waitpid(pid, &status, WNOHANG), pid); /* it has ended when stop says so */
+        assert_int_equal(waitpid(pid, &status, WNOHANG), pid); /* it ended before stop returned */
         assert_int_equal(WEXITSTATUS(status), ERR_STOPPED);
         assert_non_null(strstr(stop.err, "stopped after"));
         driven_was_stopped(&t, "SIGTERM");
@@ -39,14 +39,14 @@ static void t_stop(void **state)
     }
 }
 
-/* A process that is on the list of runs and only sleeps. */
+/* Starts a process that registers as a run and sleeps. */
 static pid_t sleeper(const char *display)
 {
     fflush(stdout);
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        signal(SIGTERM, SIG_DFL); /* another claim may have the program's handlers in place */
+        signal(SIGTERM, SIG_DFL); /* another test may have installed the program's handlers */
         struct running_own *own = running_enter(0, display, "sleep\nand more", "now", NULL);
         if (!own || running_set_dir(own, "/tmp/runs/20260101T000000Z-aaaa", NULL))
             _exit(99);
@@ -54,7 +54,7 @@ static pid_t sleeper(const char *display)
             pause();
     }
     char *path = xasprintf("%s/holorun/run-%d.json", getenv("XDG_RUNTIME_DIR"), (int)pid);
-    bool told = false; /* of its folder too, the last that it writes */
+    bool told = false; /* its record folder is registered last */
     for (int i = 0; i < 5000 && !told; i++) {
         char *text = NULL;
         size_t len;
@@ -91,7 +91,7 @@ static void t_choose(void **state)
     assert_non_null(strstr(o.err, number));
     program_run(&t.x, &o, WORDS("stop", ":7"));
     ONE_LINE(&o, ERR_FAILED, "':7'", "--list");
-    program_run(&t.x, &o, WORDS("stop", "20260101T000000Z-aaaa/")); /* that is three of them */
+    program_run(&t.x, &o, WORDS("stop", "20260101T000000Z-aaaa/")); /* matches three runs */
     assert_int_equal(o.code, ERR_USAGE);
     program_run(&t.x, &o, WORDS("stop", ":78"));
     assert_int_equal(o.code, 0);
@@ -115,8 +115,8 @@ static void t_choose(void **state)
     stage_close(&t);
 }
 
-/* A process with a line of its own and one for each of two screens; a screen that is stopped goes, the
- * process stays. */
+/* Starts a process that registers a run for itself and one for each of two screens. A stopped screen leaves;
+ * the process remains. */
 static pid_t two_sessions(const struct xvfb *first, const struct xvfb *second)
 {
     fflush(stdout);
@@ -133,7 +133,7 @@ static pid_t two_sessions(const struct xvfb *first, const struct xvfb *second)
                 _exit(99);
             own[i] = running_enter(screen_number(s[i]), x[i]->display, "one of two", "now", NULL);
         }
-        whole = running_enter(0, "", "two at once", "now", NULL); /* last: now all is known */
+        whole = running_enter(0, "", "two at once", "now", NULL); /* last: now all are registered */
         for (int left = 2; left; clock_sleep_ms(5))
             for (int i = 0; i < 2; i++)
                 if (s[i] && *screen_stop_flag(s[i]) == STOP_FILE) {
@@ -165,7 +165,7 @@ static void t_sessions(void **state)
     assert_int_equal(xvfb_start_beside(&second, "320x240x24", &t.x), 0);
     pid_t pid = two_sessions(&t.x, &second);
     program_run(&t.x, &o, WORDS("stop", "--list"));
-    const char *numbers = strchr(o.out, '.'); /* counted from the first screen that this test had open */
+    const char *numbers = strchr(o.out, '.'); /* numbered from the first screen that this process opened */
     int one = numbers ? atoi(numbers + 1) : 0, two = one + 1;
     snprintf(line, sizeof line, "%d\t-\t-\ttwo at once\n%d.%d\t%s\t-\tone of two\n%d.%d\t%s\t-\tone of two\n",
              pid, pid, one, t.x.display, pid, two, second.display);
@@ -176,7 +176,7 @@ static void t_sessions(void **state)
     assert_string_equal(field_text(run, "stopped"), "asked");
     assert_int_equal(field_int(run, "session"), two);
     json_decref(json);
-    program_run(&t.x, &o, WORDS("stop", second.display)); /* it has gone */
+    program_run(&t.x, &o, WORDS("stop", second.display)); /* already stopped */
     ONE_LINE(&o, ERR_FAILED, "no run is called");
     program_run(&t.x, &o, WORDS("stop", "--list"));
     assert_non_null(strstr(o.out, t.x.display));
@@ -184,12 +184,12 @@ static void t_sessions(void **state)
     program_run(&t.x, &o, WORDS("stop", line));
     assert_int_equal(o.code, 0);
     assert_non_null(strstr(o.err, "stopped after"));
-    assert_true(runs_still(pid)); /* no signal was for it */
+    assert_true(runs_still(pid)); /* no signal was sent */
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
 
     pid = two_sessions(&t.x, &second);
-    program_run(&t.x, &o, WORDS("stop")); /* the only process there is, all of it */
+    program_run(&t.x, &o, WORDS("stop")); /* the only process, with all its sessions */
     assert_int_equal(o.code, 0);
     assert_false(runs_still(pid));
     driven_left_nothing(&t);
@@ -198,7 +198,7 @@ static void t_sessions(void **state)
     stage_close(&t);
 }
 
-/* The file of a run that died, whose number another process has now. */
+/* The file of a crashed run whose pid now belongs to another process. */
 static void t_recycled(void **state)
 {
     (void)state;
@@ -215,7 +215,7 @@ static void t_recycled(void **state)
     program_run(&t.x, &o, WORDS("stop", "--all"));
     assert_int_equal(o.code, 0);
     assert_true(runs_still(pid));
-    assert_false(file_exists(path)); /* and it is not looked at again */
+    assert_false(file_exists(path)); /* and the file is removed */
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     free(text);
@@ -248,7 +248,7 @@ static void t_bad_files(void **state)
                                "\"a\\u001b[2Jb\", \"started\": \"\"}";
     struct running r;
     assert_int_equal(running_parse(good, sizeof good - 1, &r, NULL), 0);
-    assert_string_equal(r.task, "a?[2Jb"); /* nothing for a terminal to obey */
+    assert_string_equal(r.task, "a?[2Jb"); /* no escape sequence reaches the terminal */
 }
 
 static void t_own_file(void **state)
@@ -276,7 +276,7 @@ static void t_own_file(void **state)
     stage_close(&t);
 }
 
-/* It cannot even answer: killed in the end, and released from here. */
+/* The run does not react: stop kills it in the end and releases its keys. */
 static void t_deaf(void **state)
 {
     (void)state;
@@ -300,15 +300,14 @@ static void t_deaf(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("of a process with two sessions one can be stopped, by display or number, without a signal; or all "
-          "of it",
+    CLAIM("one of a process's two sessions is stopped by display or number without a signal, or all are",
           t_sessions),
-    CLAIM("holorun stop ends a run that types, drags or waits, and comes back when it has ended", t_stop),
-    CLAIM("holorun stop names the runs there are, and stops the one that is named", t_choose),
-    CLAIM("a process that has the number of a dead run is not hit", t_recycled),
-    CLAIM("files of runs that make no sense are refused; what they say is safe to print", t_bad_files),
-    CLAIM("a stop file of one process stops that one, and goes with it", t_own_file),
-    CLAIM("a run that does not answer is killed, and what it held goes up", t_deaf),
+    CLAIM("holorun stop ends a run that types, drags or waits, and returns after its end", t_stop),
+    CLAIM("holorun stop lists all runs and stops the named one", t_choose),
+    CLAIM("a process that has the pid of a dead run gets no signal", t_recycled),
+    CLAIM("invalid files of runs are refused; their text is safe to print", t_bad_files),
+    CLAIM("a stop file of one process stops only that one, and is removed with it", t_own_file),
+    CLAIM("a run that does not answer is killed, and its keys are released", t_deaf),
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,6 @@
-/* t_desk.c - desks: what runs on them, and that nothing is left of them whatever happens.  Many of them:
- * t_desk_apart.c. */
+/* t_desk.c - tests desktops: the programs on them, and that they leave nothing behind. t_desk_isolation.c
+ * tests many.
+ */
 #include "check.h"
 #include "desks.h"
 #include "program.h"
@@ -12,7 +13,7 @@
 
 #include <signal.h>
 
-/* ---- what a desk is ------------------------------------------------------------------------------ */
+/* ---- properties ---------------------------------------------------------------------------------- */
 
 static void t_place(void **state)
 {
@@ -37,7 +38,8 @@ static void t_place(void **state)
     desks_says(d, "printf %s \"$COLOR\"; pwd", "green blue/usr\n");
     desks_says(d, "ls -A ~; touch ~/a \"$TMPDIR/b\" \"$XDG_RUNTIME_DIR/c\"; stat -c %a ~ $XDG_RUNTIME_DIR",
                "700\n700\n");
-    desks_says(d, "readlink /proc/self/fd/0; ls /proc/self/fd | wc -l", "/dev/null\n4\n"); /* and ls's own */
+    /* one is ls's own */
+    desks_says(d, "readlink /proc/self/fd/0; ls /proc/self/fd | wc -l", "/dev/null\n4\n");
     struct desk_trace t = desk_trace_of(d);
     desk_close(d);
     desks_gone(&t);
@@ -48,7 +50,7 @@ static void t_place(void **state)
     free(below);
 }
 
-/* A folder as HOME stays with what programs wrote, and is of one desk at a time, even if that one is killed. */
+/* A folder used as HOME keeps its files and belongs to one desktop at a time, even if that one is killed. */
 static void t_kept_home(void **state)
 {
     (void)state;
@@ -80,7 +82,7 @@ static void t_kept_home(void **state)
     free(home);
 }
 
-/* The option makes the folder, and names the fault of one that cannot be used. */
+/* --home makes the folder, and reports why one is unusable. */
 static void t_home_option(void **state)
 {
     (void)state;
@@ -135,7 +137,7 @@ static void t_commands(void **state)
     assert_int_equal(desk_run(d, "echo $HOLORUN_ANSWER", env, DESKS_PATIENCE, NULL, &code, &out, &e), 0);
     assert_string_equal(out.data, "42\n");
 
-    /* Its children go with it; those of a command that has ended stay. */
+    /* On a timeout the children of a command end with it; those of an earlier command stay. */
     assert_int_equal(desks_run(d, "setsid sleep 1111 & sleep 1112 & true", NULL), 0);
     while (desk_processes(d, "^sleep 111[12]$", &e) != 2)
         clock_sleep_ms(5);
@@ -185,7 +187,7 @@ static void t_windows(void **state)
     assert_int_equal(desk_wait_window(d, "(", DESKS_PATIENCE, NULL, &e), -1);
     assert_int_equal(e.kind, ERR_USAGE);
 
-    /* A launcher that ends well leaves others; one that fails is told of at once. */
+    /* A launcher that succeeds leaves children; one that fails is reported at once. */
     assert_int_equal(desk_start(d, "sleep 1234 & exit 0", &e), 0);
     assert_int_equal(desk_wait_window(d, "^B", 0.3, NULL, &e), -1);
     assert_non_null(strstr(e.text, "no window"));
@@ -202,7 +204,7 @@ static void t_windows(void **state)
     buf_free(&log);
     free(command);
 
-    /* Nor is it worth more waiting for one that crashes. */
+    /* A crash ends the wait, too. */
     desk_close(d);
     d = desks_open(&(struct desk_options){.display = DESKS_SCREEN, .seconds = DESKS_PATIENCE});
     assert_int_equal(desk_wait_window(d, "^B", 0.2, NULL, &e), -1);
@@ -279,7 +281,7 @@ static void t_parts(void **state)
             clock_sleep_ms(5);
         }
         if (!strstr(what, parts[i].says))
-            fail_msg("'%s' does not say '%s'", what, parts[i].says);
+            fail_msg("'%s' does not contain '%s'", what, parts[i].says);
         assert_int_equal(desk_state(other, what, sizeof what), DESK_OK);
     }
     assert_int_equal(desk_run(d, "true", NULL, 5, NULL, NULL, NULL, &e), -1);
@@ -292,16 +294,15 @@ static void t_parts(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM(
-        "a desk is a screen of the size asked for, a home, an environment, and nothing of the user's session",
-        t_place),
-    CLAIM("a folder as HOME stays, and belongs to one desk at a time", t_kept_home),
+    CLAIM("a desktop has the requested size, its own home and environment, and nothing of the user's",
+          t_place),
+    CLAIM("a folder used as HOME stays, and belongs to one desktop at a time", t_kept_home),
     CLAIM("--home makes the folder, and refuses a file in one line", t_home_option),
-    CLAIM("a command gives its exit code and the end of its output, and ends with its children when it must",
+    CLAIM("a command returns its exit code and the end of its output; its children end on a timeout",
           t_commands),
-    CLAIM("a window is waited for; a program that has ended says so at once, and why", t_windows),
-    CLAIM("what detaches itself, hides deep and ignores TERM is gone with its desk", t_nothing_left),
-    CLAIM("a desk tells which part of it has died", t_parts),
+    CLAIM("waiting for a window ends at once, with the reason, if the program has ended", t_windows),
+    CLAIM("detached, deeply nested and TERM-ignoring processes end with their desktop", t_nothing_left),
+    CLAIM("a desktop reports which of its parts has died", t_parts),
 };
 
 int main(int argc, char **argv)

@@ -1,4 +1,6 @@
-/* t_desk_isolation.c - desks beside others: displays, homes and limits of their own, and what is refused. */
+/* t_desk_isolation.c - tests desktops beside others: separate displays, homes and limits, and refused
+ * options.
+ */
 #include "check.h"
 #include "desks.h"
 #include "place.h"
@@ -14,11 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- many, and apart ----------------------------------------------------------------------------- */
+/* ---- many desktops ------------------------------------------------------------------------------- */
 
 enum { MANY = 24, ROUNDS = 3 };
 
-static void *live(void *arg) /* cmocka's assertions are for the main thread */
+static void *live(void *arg) /* cmocka's assertions need the main thread */
 {
     char *failed = arg;
     struct err e = ERR_INIT;
@@ -67,7 +69,7 @@ static void t_cookies(void **state)
     assert_int_equal(desks_run(a, "xset q >/dev/null", NULL), 0);
     assert_int_not_equal(desks_run(a, other, NULL), 0);
     assert_int_not_equal(desks_run(a, "XAUTHORITY=/dev/null xset q >/dev/null 2>&1", NULL), 0);
-    assert_int_equal(desks_run(a, stolen, NULL), 0); /* it is the cookie that it lacks */
+    assert_int_equal(desks_run(a, stolen, NULL), 0); /* only the cookie was missing */
     desks_says(a, "stat -c %a $HOLORUN_DESK $XAUTHORITY", "700\n600\n");
     free(other);
     free(stolen);
@@ -142,7 +144,7 @@ static void t_refusals(void **state)
         struct err e = ERR_INIT;
         assert_null(desk_open(&cases[i].o, &e));
         if (e.kind != cases[i].kind || !strstr(e.text, cases[i].says))
-            fail_msg("case %zu: %d '%s' does not say '%s'", i, e.kind, e.text, cases[i].says);
+            fail_msg("case %zu: %d '%s' does not contain '%s'", i, e.kind, e.text, cases[i].says);
         assert_int_equal(desks_marked(root, NULL, NULL, 0), 0);
     }
     desks_end();
@@ -208,7 +210,7 @@ static void t_machine(void **state)
     free(path);
 }
 
-/* In a process of its own, whose mounts nobody else sees; exit codes: 0 well, 77 not allowed here. */
+/* Runs with a private mount namespace. Exit codes: 0 success, 77 not permitted here. */
 _Noreturn static void with_little_disk(const char *dir)
 {
     struct err e = ERR_INIT;
@@ -233,10 +235,10 @@ _Noreturn static void with_little_disk(const char *dir)
     desk_close(d);
     if (desk_trace_left(&t))
         _exit(5);
-    if (!(d = desk_open(&o, &e))) /* there is room again */
+    if (!(d = desk_open(&o, &e))) /* after disk space is free again */
         _exit(6);
     desks_end();
-    if (rmdir(dir) != 0 && errno != EBUSY) /* it is a mount, and empty */
+    if (rmdir(dir) != 0 && errno != EBUSY) /* it is an empty mount */
         _exit(7);
     _exit(0);
 }
@@ -261,14 +263,14 @@ static void t_full(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("many desks at once, opened and closed by threads, have displays of their own", t_many),
-    CLAIM("a program cannot reach another desk's display with its own cookie", t_cookies),
-    CLAIM("a fresh home is a copy, links are links, and what is too large is refused", t_home),
-    CLAIM("a desk that cannot be opened says why in one line, and leaves nothing", t_refusals),
-    CLAIM("on a display that is there programs run and end, and it stays", t_existing),
-    CLAIM("without Xvfb it says so; programs have the user's limit of open files, this process the highest",
+    CLAIM("desktops opened and closed by many threads have separate displays", t_many),
+    CLAIM("a program cannot reach another desktop's display with its own cookie", t_cookies),
+    CLAIM("a fresh home is a copy with links kept; one that is too large is refused", t_home),
+    CLAIM("a desktop that cannot be opened gives one line of reason, and leaves nothing", t_refusals),
+    CLAIM("on an existing display programs run and end, and the display stays", t_existing),
+    CLAIM("Xvfb missing is reported; programs have the user's limit of open files, this process the highest",
           t_machine),
-    CLAIM("on a full disk no desk opens, and the one that is open goes on", t_full),
+    CLAIM("on a full disk no desktop opens, and an open one continues", t_full),
 };
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* t_desk_killed.c - desks when something of them, or who has them, is killed at any moment. */
+/* t_desk_killed.c - tests desktops when a part of them or their owner is killed at random moments. */
 #include "check.h"
 #include "desks.h"
 #include "place.h"
@@ -26,10 +26,10 @@ enum { DESKS = 3, VICTIMS = 5, ROUNDS = 4, PATIENCE = 60, MOMENT_MS = 900 };
     "trap '' TERM HUP INT; (setsid sh -c 'trap \"\" TERM; (sleep 4441 &) ; sleep 4442' &) ; setsid setsid "  \
     "sleep 4443 & while :; do sleep 0.05; done"
 
-/* ---- a process with desks -------------------------------------------------------------------------- */
+/* ---- victim process -------------------------------------------------------------------------------- */
 
 enum stage { OPENING, OPEN, REFUSED };
-struct life { /* of one desk, seen by both processes */
+struct life { /* one desktop; in shared memory */
     atomic_int stage;
     enum desk_state state; /* at its end */
     struct desk_trace trace;
@@ -107,12 +107,12 @@ static struct victim *start_victim(void)
     return v;
 }
 
-/* ---- who is killed --------------------------------------------------------------------------------- */
+/* ---- kills ----------------------------------------------------------------------------------------- */
 
 static const char *const targets[] = {"owner", "zygote", "supervisor", "Xvfb", "openbox", "sleep"};
 enum { OWNER, ZYGOTE, SUPERVISOR, SERVER, WM, PROGRAM, TARGETS };
 
-/* Children of a process with this name. */
+/* Finds children of a process with this name. */
 static int children_named(pid_t parent, const char *name, pid_t *out, int max)
 {
     struct proc *list;
@@ -147,7 +147,7 @@ static int find(const struct victim *v, int target, pid_t *out, int max)
     }
 }
 
-/* Kills one such process, as soon as there is one. */
+/* Kills one such process as soon as one exists. */
 static void kill_one(const struct victim *v, int target, uint64_t *random)
 {
     pid_t pids[64];
@@ -157,10 +157,10 @@ static void kill_one(const struct victim *v, int target, uint64_t *random)
             kill(pids[(int)(check_random(random) * n)], SIGKILL);
             return;
         }
-    fail_msg("there is no %s to be killed", targets[target]);
+    fail_msg("no %s to kill", targets[target]);
 }
 
-/* ---- what is left ---------------------------------------------------------------------------------- */
+/* ---- leftovers ------------------------------------------------------------------------------------- */
 
 static bool empty(const char *folder)
 {
@@ -188,7 +188,7 @@ static const char *left_of(const struct victim *v)
     return what;
 }
 
-/* When the owner is gone, others clear up, a little later. */
+/* After the owner's death other processes clean up with a delay. */
 static void assert_nothing_left(const struct victim *v, bool later, const char *killed)
 {
     int64_t start = clock_ns();
@@ -199,7 +199,7 @@ static void assert_nothing_left(const struct victim *v, bool later, const char *
         fail_msg("%s was killed: %s", killed, left);
 }
 
-/* One desk may be hurt, unless it is no part of any desk that was killed. */
+/* At most one desktop may fail, and only if the killed process belongs to a desktop. */
 static void assert_others_well(const struct victim *v, int target)
 {
     static const enum desk_state seen[TARGETS] = {[SUPERVISOR] = DESK_NO_SUPERVISOR,
@@ -214,11 +214,11 @@ static void assert_others_well(const struct victim *v, int target)
         if (target == ZYGOTE && l->stage == REFUSED && strstr(l->what, "killed"))
             continue;
         if (l->stage == OPEN && l->state != seen[target])
-            fail_msg("%s was killed: a desk says %d '%s'", targets[target], l->state, l->what);
+            fail_msg("%s was killed: a desk reports %d '%s'", targets[target], l->state, l->what);
         hurt++;
     }
     if (hurt > (target == ZYGOTE ? 0 : 1))
-        fail_msg("%s was killed: %d desks are hurt: '%s' '%s' '%s'", targets[target], hurt, v->lives[0].what,
+        fail_msg("%s was killed: %d desks failed: '%s' '%s' '%s'", targets[target], hurt, v->lives[0].what,
                  v->lives[1].what, v->lives[2].what);
 }
 
@@ -251,7 +251,7 @@ static void t_any_moment(void **state)
         int target[VICTIMS];
         for (int i = 0; i < VICTIMS; i++)
             v[i] = start_victim();
-        for (int i = 0; i < VICTIMS; i++) { /* one after the other, at any time of what they do */
+        for (int i = 0; i < VICTIMS; i++) { /* one at a time, at random moments */
             clock_sleep_ms(check_random(&random) * MOMENT_MS / VICTIMS);
             target[i] = (int)(check_random(&random) * targets_n);
             counts[target[i]]++;
@@ -271,7 +271,7 @@ static void wait_all_open(const struct victim *v)
             clock_sleep_ms(5);
 }
 
-/* What the dead were about to start has their lock until it is another program: waits for that. */
+/* A process that the dead ones just forked holds their lock until it executes its program: waits for that. */
 static void wait_unlocked(const struct victim *v)
 {
     glob_t found;
@@ -290,7 +290,7 @@ static void wait_unlocked(const struct victim *v)
     globfree(&found);
 }
 
-/* Another process's beginning, where the victim has its files. */
+/* Calls desks_begin() with the victim's TMPDIR, like another process that starts. */
 static void begin_beside(const struct victim *v)
 {
     struct err e = ERR_INIT;
@@ -300,11 +300,11 @@ static void begin_beside(const struct victim *v)
     unsetenv("TMPDIR");
 }
 
-/* Kills all of them at once; they have ended, and let go of their locks, when this returns. */
+/* Kills all processes at once, and returns after they have ended and released their locks. */
 static void kill_all(const pid_t *pids, int n)
 {
     struct pollfd ends[2 + DESKS + 1];
-    for (int i = 0; i < n; i++) { /* stopped first, so that none of them sees another's end */
+    for (int i = 0; i < n; i++) { /* stopped first, so that none notices another's end */
         ends[i] = (struct pollfd){.fd = (int)syscall(SYS_pidfd_open, pids[i], 0), .events = POLLIN};
         assert_true(ends[i].fd >= 0);
         kill(pids[i], SIGSTOP);
@@ -317,7 +317,7 @@ static void kill_all(const pid_t *pids, int n)
     }
 }
 
-/* Nobody is left who could clear up: the next who begins does. */
+/* No process is left to clean up: the next start does. */
 static void t_all_at_once(void **state)
 {
     (void)state;
@@ -341,7 +341,7 @@ static void t_all_at_once(void **state)
     munmap(v, sizeof *v);
 }
 
-/* Of a running process with desks another one's beginning takes nothing. */
+/* Another process that starts takes nothing from one that runs. */
 static void t_neighbours(void **state)
 {
     (void)state;
@@ -361,7 +361,7 @@ static void t_neighbours(void **state)
     munmap(v, sizeof *v);
 }
 
-/* Each of them lives for a moment, and the next one has another parent, session and group. */
+/* Each lives for a moment, and its child has another parent, session and group. */
 static void t_hopping(void **state)
 {
     (void)state;
@@ -390,14 +390,11 @@ static void t_hopping(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM(
-        "owner, zygote, supervisor, server, window manager or program killed at 20 random moments: nothing is "
-        "left, "
-        "other desks are well",
-        t_any_moment),
-    CLAIM("what is left when all of them are killed at once goes when the next one begins", t_all_at_once),
-    CLAIM("beginning takes nothing from others that run", t_neighbours),
-    CLAIM("processes that go on into new ones, detached, are ended", t_hopping),
+    CLAIM("any desktop process killed at 20 random moments: nothing is left, other desktops are well",
+          t_any_moment),
+    CLAIM("leftovers of killing all processes at once are removed at the next start", t_all_at_once),
+    CLAIM("a starting process takes nothing from running ones", t_neighbours),
+    CLAIM("detached processes that keep forking are ended", t_hopping),
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,8 @@
-/* t_desk_view.c - `holorun desk` and `run --on desk`: kept, shown to viewers, taken over and handed back.
+/* t_desk_view.c - tests `holorun desk` and `run --on desk`: kept, viewed, controlled by a viewer and handed
+ * back.
  *
- * The viewers are libvncclient's; what they see is compared with the display's own pixels, and what they do
- * with the events of a window on it (helpers/xclient).
+ * The viewers are libvncclient's. Their image is compared with the pixels of the display, their input with
+ * the events of a window on it (helpers/xclient).
  */
 #include "check.h"
 #include "desks.h"
@@ -19,16 +20,17 @@
 
 enum { PATIENCE_MS = 20000, WIDTH = 400, HEIGHT = 300 };
 
-/* ---- a desk that is kept ------------------------------------------------------------------------- */
+/* ---- kept desktop -------------------------------------------------------------------------------- */
 
 struct kept {
     struct xvfb x; /* its folder */
     pid_t pid;
     char display[16], auth[200], address[128];
-    struct stage t; /* of the window's events, and the test's own eyes */
+    struct stage t; /* for the window's events and the test's own connection */
 };
 
-/* Waits until a file of the desk's folder has this text; what follows it goes to `out`, up to `end`. */
+/* Waits until a file of the desktop's folder has this text; copies the text after it, up to `end`, to
+ * `out`. */
 static void said(const struct kept *k, const char *file, const char *text, const char *end, char *out,
                  size_t size)
 {
@@ -43,7 +45,7 @@ static void said(const struct kept *k, const char *file, const char *text, const
             clock_sleep_ms(10);
     }
     if (!at)
-        fail_msg("the desk never said '%s': %s", text, all ? all : "");
+        fail_msg("the desk never printed '%s': %s", text, all ? all : "");
     at += strlen(text);
     snprintf(out, size, "%.*s", (int)strcspn(at, end), at);
     free(all);
@@ -95,7 +97,7 @@ static void end(struct kept *k)
     kill(k->pid, SIGTERM);
     program_finish(&k->x, k->pid, &o);
     assert_int_equal(o.code, 0);
-    assert_false(file_exists(k->auth)); /* with all that was on it */
+    assert_false(file_exists(k->auth)); /* with the rest of its files */
     outcome_free(&o);
     json_decref(k->t.seen);
     xvfb_stop(&k->x);
@@ -113,14 +115,14 @@ static void quietly(const char *format, ...)
     (void)format;
 }
 
-/* NULL: it does not get in. */
+/* Connects a viewer; returns NULL if it is rejected. */
 static rfbClient *viewer(const struct kept *k, const char *password)
 {
     rfbClientLog = rfbClientErr = quietly;
     rfbClient *c = rfbGetClient(8, 3, 4);
     rfbClientSetClientData(c, NULL, (void *)(uintptr_t)password);
     c->GetPassword = give_password;
-    c->appData.encodingsString = "zrle raw"; /* without a loss */
+    c->appData.encodingsString = "zrle raw"; /* lossless */
     free(c->serverHost);
     c->serverHost = strdup("127.0.0.1");
     c->serverPort = atoi(k->address);
@@ -133,7 +135,7 @@ static void leave(rfbClient *c)
     rfbClientCleanup(c);
 }
 
-/* Takes what has come until nothing does for a while; the library may have read more than one message. */
+/* Handles messages until none arrive for 150 ms; the library may have read several at once. */
 static void look(rfbClient *c)
 {
     while (c->buffered || WaitForMessage(c, 150000) > 0)
@@ -152,7 +154,7 @@ static void as_image(const rfbClient *c, struct image *im)
     }
 }
 
-/* Waits until this viewer sees what is on the display, but for a pointer's place. */
+/* Waits until this viewer's image equals the display, except for the pointer. */
 static void sees(rfbClient *c, struct screen *s, double most)
 {
     struct image real = {0}, seen = {0};
@@ -176,7 +178,7 @@ static void tap(rfbClient *c, uint32_t keysym)
     assert_true(SendKeyEvent(c, keysym, FALSE));
 }
 
-/* ---- claims ---------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------------- */
 
 static void t_three(void **state)
 {
@@ -202,7 +204,7 @@ static void t_three(void **state)
     assert_true(light > WIDTH * HEIGHT / 4); /* the window */
     image_free(&im);
 
-    /* One moves the pointer: all see it there. */
+    /* One viewer moves the pointer; all see it there. */
     assert_true(SendPointerEvent(c[1], 60, 70, 0));
     for (int x, y, ms = 0; pointer_at(k.t.other, &x, &y), x != 60 || y != 70; ms += 10) {
         assert_true(ms < PATIENCE_MS);
@@ -216,7 +218,7 @@ static void t_three(void **state)
     end(&k);
 }
 
-/* How many of the texts have come, in this order; and whether Left came with Shift. */
+/* Returns the number of texts that have arrived in this order; *selects: Left came with Shift. */
 static size_t texts_of(json_t *list, bool *selects)
 {
     static const char *const text[] = {"a", "A", "\xc5\x91"};
@@ -241,12 +243,12 @@ static void t_hand(void **state)
     assert_true(SendPointerEvent(c, 100, 100, 0));
     driven_wait(&k.t, "button_release", 1);
     tap(c, 'a');
-    tap(c, 'A');       /* without Shift, as a keyboard of another layout may have it */
-    tap(c, 0x1000151); /* on no key of this one */
+    tap(c, 'A');       /* without Shift, as from a keyboard with another layout */
+    tap(c, 0x1000151); /* on no key of this layout */
     assert_true(SendKeyEvent(c, XK_Shift_L, TRUE));
     tap(c, XK_Left);
     assert_true(SendKeyEvent(c, XK_Shift_L, FALSE));
-    driven_wait(&k.t, "key_release", 6); /* the A has a Shift of its own */
+    driven_wait(&k.t, "key_release", 6); /* the A has its own Shift */
     bool selects;
     json_t *list = stage_events(&k.t, "key_press");
     size_t n = texts_of(list, &selects);
@@ -254,7 +256,7 @@ static void t_hand(void **state)
         fail_msg("%zu texts came, Shift with Left: %d", n, selects);
     check_note("the character that no key has %s", n == 3 ? "came" : "did not come (known: src/README.md)");
 
-    /* It leaves with a key and a button down. */
+    /* Disconnects with a key and a button down. */
     assert_true(SendPointerEvent(c, 110, 100, 1));
     assert_true(SendKeyEvent(c, 'x', TRUE));
     for (int ms = 0; pressed(k.t.other) != 2; ms += 10) {
@@ -269,7 +271,7 @@ static void t_hand(void **state)
     end(&k);
 }
 
-/* The process of the only viewer: a child of a child of the desk's. */
+/* Returns the process of the only viewer, a grandchild of the desktop's process. */
 static pid_t viewer_process(pid_t desk)
 {
     struct proc *list;
@@ -313,7 +315,7 @@ static void t_killed(void **state)
     end(&k);
 }
 
-/* Connections that say nothing; the caller closes them. */
+/* Opens connections that send nothing; the caller closes them. */
 static void connect_silently(const struct kept *k, int *fds, int n)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(k->address))};
@@ -338,7 +340,7 @@ static void t_silent(void **state)
         assert_non_null(c);
         leave(c);
     }
-    assert_true(SendPointerEvent(first, 60, 70, 0)); /* it was not the one that made room */
+    assert_true(SendPointerEvent(first, 60, 70, 0)); /* the silent ones were closed instead of this one */
     for (int x, y, ms = 0; pointer_at(k.t.other, &x, &y), x != 60 || y != 70; ms += 10) {
         assert_true(ms < PATIENCE_MS);
         clock_sleep_ms(10);
@@ -349,7 +351,7 @@ static void t_silent(void **state)
     end(&k);
 }
 
-/* Reads the greeting and leaves. */
+/* Reads the greeting and disconnects. */
 static void greet(const struct kept *k)
 {
     char greeting[12];
@@ -370,18 +372,18 @@ static void t_lockout(void **state)
         greet(&k);
         clock_sleep_ms(50);
     }
-    assert_null(viewer(&k, "letmein1")); /* no password is read for a second */
+    assert_null(viewer(&k, "letmein1")); /* after three failures no password is read for a second */
     clock_sleep_ms(1100);
     assert_null(viewer(&k, "wrong"));
     greet(&k);
     clock_sleep_ms(1100);
-    assert_null(viewer(&k, "letmein1")); /* nor for two after the fourth */
+    assert_null(viewer(&k, "letmein1")); /* nor for two seconds after the fourth */
     check_note("%.1f s", clock_ms_since(start) / 1000);
     clock_sleep_ms(1100);
     rfbClient *c = viewer(&k, "letmein1");
     assert_non_null(c);
     leave(c);
-    assert_null(viewer(&k, "wrong")); /* it began again */
+    assert_null(viewer(&k, "wrong")); /* the count starts again */
     assert_non_null(c = viewer(&k, "letmein1"));
     leave(c);
     end(&k);
@@ -403,7 +405,7 @@ static void t_password(void **state)
     end(&k);
 }
 
-/* Without the key the run would wait for ten minutes. */
+/* Without the Pause key the run would wait for ten minutes. */
 static void t_hand_back(void **state)
 {
     (void)state;
@@ -415,7 +417,7 @@ static void t_hand_back(void **state)
     xvfb_folder(&run.x);
     rfbClient *c = viewer(&k, "letmein1");
     assert_non_null(c);
-    unsetenv("XAUTHORITY"); /* the run finds it */
+    unsetenv("XAUTHORITY"); /* the run finds the cookie itself */
     pid_t pid = driven_start_with(&run, CLICK(500, 500) TYPE_LONG CLICK(400, 400) ANSWER("Done."),
                                   WORDS("--display", k.display, "--human-quiet", "600"));
     driven_wait(&k.t, "key_press", 20);
@@ -493,7 +495,7 @@ static void t_found(void **state)
     char *named = xasprintf("%s (a desk of holorun)", k.display),
          *other = xasprintf(" %s (a desk of holorun)", x.display);
     program_run(&x, &o, WORDS("run", "Press Save", "--fake", "/dev/null"));
-    bool cut = strstr(o.err, "..."); /* with many displays on this machine it may be among those left out */
+    bool cut = strstr(o.err, "..."); /* with many displays on this machine it may not be listed */
     ONE_LINE(&o, ERR_ENV, "DISPLAY is not set", cut ? "," : named, "--display", "holorun run --on desk");
     assert_null(strstr(o.err, other));
     program_run(&x, &o, WORDS("doctor", "--display", k.display, "--model", "/nowhere"));
@@ -512,18 +514,15 @@ static void t_found(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("three viewers at once see the desk as it is, and the pointer that one of them moves", t_three),
-    CLAIM("a viewer types what its keys say, and leaves nothing pressed and no key borrowed", t_hand),
-    CLAIM("what a killed viewer held is released, and the next one gets in", t_killed),
-    CLAIM("a wrong password does not get in; three in a row close the door for a while", t_password),
+    CLAIM("three viewers at once see the desktop, and the pointer that one of them moves", t_three),
+    CLAIM("a viewer's keys type their characters; no key stays pressed or borrowed", t_hand),
+    CLAIM("input of a killed viewer is released, and the next one can connect", t_killed),
+    CLAIM("a wrong password is rejected; after three in a row all are for a while", t_password),
     CLAIM("60 silent connections keep no viewer out", t_silent),
-    CLAIM("connections that leave after the greeting do not reset the count of wrong passwords", t_lockout),
-    CLAIM("a viewer's mouse breaks off what the agent does, and its Pause key hands the desk back",
-          t_hand_back),
-    CLAIM("a run on a desk of its own has its program, and leaves nothing", t_on_desk),
-    CLAIM(
-        "without DISPLAY the displays of this user are listed, and one of them opens without its cookie named",
-        t_found),
+    CLAIM("connections that close after the greeting do not reset the count of wrong passwords", t_lockout),
+    CLAIM("a viewer's mouse interrupts the agent, and its Pause key resumes the run", t_hand_back),
+    CLAIM("a run on its own desktop starts its program, and leaves nothing", t_on_desk),
+    CLAIM("without DISPLAY the user's displays are listed, and one opens without naming its cookie", t_found),
 };
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
-/* t_endings.c - claims about the end of a run: whatever is not a confirmed success has a status, an exit code, a
+/* t_endings.c - tests the end of runs: each one that is not a confirmed success has a status, an exit code, a
  * report, a verdict and replies that say so.
  *
- * The program is real, on a display with a window that shows each press; the replies are scripted.  A click at
- * ACT is shown by the window, one at IDLE lies beside it and changes nothing.
+ * The program is real, on a display with a window that shows each press; the replies are scripted. A click at
+ * ACT changes the window, one at IDLE is beside it and changes nothing.
  */
 #include "check.h"
 #include "hosted.h"
@@ -18,11 +18,11 @@
 #define FORBID "rules:\n  - deny: clicks\n    actions: click\n"
 #define ASK    "rules:\n  - confirm: clicks\n    actions: click\n"
 
-/* ---- what models of several dialects say --------------------------------------------------------------- */
+/* ---- replies in several dialects ----------------------------------------------------------------------- */
 
 static const struct speech {
     const char *dialect;
-    const char *act, *idle, *done, *null, *empty, *bare, *fail, *bad; /* NULL: the dialect cannot say it */
+    const char *act, *idle, *done, *null, *empty, *bare, *fail, *bad; /* NULL: not in this dialect */
 } speeches[] = {
     {"holo3", CLICK(500, 500), CLICK(990, 990), ANSWER("Done."), ANSWER("null"), ANSWER("  "),
      STEP("\"done\""), STEP("\"fail\", \"content\": \"It is gone.\""),
@@ -62,10 +62,10 @@ enum { SPEECHES = sizeof speeches / sizeof *speeches, ENDINGS = 12 };
 struct ending {
     const char *name, *policy, *confirm, *steps; /* policy "": the built-in one */
     enum agent_status status;
-    char *replies; /* owned; NULL: the dialect cannot end so */
+    char *replies; /* owned; NULL: impossible in this dialect */
 };
 
-/* Joins replies; NULL if one of them is. */
+/* Joins replies; returns NULL if one is NULL. */
 static char *joined(const char *a, const char *b, const char *c)
 {
     return a && b && c ? xasprintf("%s%s%s", a, b, c) : NULL;
@@ -110,7 +110,7 @@ static void check_page(const char *name, const char *path)
     free(page);
 }
 
-/* One run to its end: exit code, JSON, record and report agree. */
+/* Checks that exit code, JSON, record and report of one run agree. */
 static void check_run(const struct stage *t, const char *dialect, const struct ending *x, const char *step)
 {
     struct outcome o = {0};
@@ -197,7 +197,7 @@ static void t_suite(void **state)
     qa_program_open(&q);
     make_endings(&speeches[0], all);
     buf_init(&tests, 1 << 20);
-    buf_puts(&tests, "  wm: ''\ntests:\n"); /* no frame shows the focus */
+    buf_puts(&tests, "  wm: ''\ntests:\n"); /* no frame that shows the focus */
     for (int i = 0; i < ENDINGS; i++) {
         char id[16], name[32];
         snprintf(id, sizeof id, "t%d", i);
@@ -267,7 +267,7 @@ static void t_mcp(void **state)
     stage_close(&t);
 }
 
-/* The last text of a turn; "" when there is none. */
+/* Returns the last text of a turn, or "". */
 static const char *last_text(const struct hosted *h)
 {
     const char *last = "";
@@ -315,7 +315,7 @@ static void t_acp(void **state)
     stage_close(&t);
 }
 
-/* ---- single ends --------------------------------------------------------------------------------------- */
+/* ---- single endings ------------------------------------------------------------------------------------ */
 
 static void ended(const struct play *p, enum agent_status status, const char *answer)
 {
@@ -331,7 +331,7 @@ static void t_confirmed(void **state)
     play_script(&p, CLICK(500, 500) ANSWER("Saved."), NULL);
     ended(&p, AGENT_ANSWERED, "Saved.");
     assert_string_equal(p.r.did, "pressed 'it'");
-    play_script(&p, CLICK_ON("Save", 500, 500) STEP("\"done\""), NULL); /* a claim without words */
+    play_script(&p, CLICK_ON("Save", 500, 500) STEP("\"done\""), NULL); /* an answer without text */
     ended(&p, AGENT_ANSWERED, "pressed 'Save'");
     play_script(&p, CLICK(990, 990) CLICK(500, 500) WAIT(0) ANSWER("Saved."), NULL);
     ended(&p, AGENT_ANSWERED, "Saved.");
@@ -379,9 +379,9 @@ static void t_told(void **state)
     stage_close(&t);
 }
 
-/* ---- other programs ------------------------------------------------------------------------------------ */
+/* ---- other windows ------------------------------------------------------------------------------------- */
 
-/* A window of another program comes to the front while the model thinks, and gets the keys. */
+/* Opens a window of another program that takes the focus while the model thinks. */
 static void open_chat(void)
 {
     Display *d = played.dpy;
@@ -412,7 +412,7 @@ static void t_interrupted(void **state)
     play_close(&p);
 }
 
-/* A person types in the middle of a text, and the model says that it is done. */
+/* The user types during a text, and the model then reports success. */
 static void t_person(void **state)
 {
     (void)state;
@@ -467,17 +467,16 @@ static void t_embedded(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM(
-        "no run that was refused, impossible, unconfirmed or out of steps exits with 0 or has a green report",
-        t_runs),
-    CLAIM("such ends are red in a suite, and JUnit and TAP agree", t_suite),
-    CLAIM("such ends are errors to a client of mcp", t_mcp),
-    CLAIM("such ends are named in the last text and the answer of an acp turn", t_acp),
-    CLAIM("a change on the screen or the answer to a question confirms an end", t_confirmed),
+    CLAIM("a refused, impossible, unconfirmed or unfinished run never exits with 0 or a green report",
+          t_runs),
+    CLAIM("a refused, impossible or unconfirmed run is red in a suite, in JUnit and in TAP", t_suite),
+    CLAIM("a refused, impossible or unconfirmed run is an error for an MCP client", t_mcp),
+    CLAIM("a refused, impossible or unconfirmed run is named in the last text of an ACP turn", t_acp),
+    CLAIM("a change on the screen or the answer to a question confirms the end", t_confirmed),
     CLAIM("the last line names the actions and those that changed nothing", t_told),
-    CLAIM("the embedded model's end is done after a visible effect, and only then", t_embedded),
-    CLAIM("an action that a person interrupted is not done", t_person),
-    CLAIM("text that a window of another program may have got is not done", t_interrupted),
+    CLAIM("the embedded model's end counts as done only after a visible effect", t_embedded),
+    CLAIM("an action that the user interrupted does not count as done", t_person),
+    CLAIM("text that another program's window may have received does not count as done", t_interrupted),
 };
 
 int main(int argc, char **argv)

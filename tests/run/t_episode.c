@@ -1,5 +1,5 @@
-/* t_episode.c - claims about whole runs of the program on a real page in a real browser, with a script in
- * the model's place.  What is asserted is what the page says in its window title, and the run directory.
+/* t_episode.c - tests whole runs on a real page in a real browser, with a script instead of a model. They are
+ * judged by the page's window title and the run directory.
  */
 #include "check.h"
 #include "place.h"
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Runs an episode; its last title in `title`, the run directory in *dir (the caller frees it). */
+/* Runs an episode; writes the last title to `title` and the run directory to *dir (the caller frees it). */
 static int episode(const char *page, const char *replies, const char *options, char title[256], char **dir)
 {
     char runs[PLACE_PATH];
@@ -73,7 +73,7 @@ static void t_claimed(void **state)
     assert_int_equal(file_write_all(fd, script, "booked<done>Booked.\n", 20, NULL), 0);
     close(fd);
     int code = episode("flight.html?seed=1000102", script, "", title, &dir);
-    assert_int_equal(code, ERR_UNVERIFIED); /* the model says so, and has done nothing */
+    assert_int_equal(code, ERR_UNVERIFIED); /* the model reports success without an action */
     assert_string_equal(title, "Flights");
     unlink(script);
     free(dir);
@@ -105,14 +105,14 @@ static void t_dry_run(void **state)
     story_make(&s, &r);
     for (int i = 1; i < s.n; i++)
         assert_int_equal(s.steps[i].frame,
-                         s.steps[0].frame); /* nothing was pressed: one and the same frame */
+                         s.steps[0].frame); /* nothing was pressed, so all frames are the same */
     story_free(&s);
     record_free(&r);
     free(dir);
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a scripted run books the flight: the page's own title confirms it", t_flight),
+    CLAIM("a scripted run books the flight, which the page's title confirms", t_flight),
     CLAIM("an answer without a booking is not confirmed by the page", t_claimed),
     CLAIM("a step budget ends the run with its own exit code", t_budget),
     CLAIM("a dry run decides and records but presses nothing", t_dry_run),

@@ -1,8 +1,7 @@
-/* t_injections.c - one system call or allocation of the program fails, at a random point of a random
- * command: nothing stays pressed, nothing that was there is lost, and the program says what happened
- * instead of crashing.
+/* t_injections.c - makes one system call or allocation fail at a random point of a random command. Nothing
+ * may stay pressed, no file may be lost, and the program must report an error instead of crashing.
  *
- * `make test` tries a few; HOLORUN_INJECTIONS=300 (`make injections`) as many.  HOLORUN_INJECT_CASE, _KIND
+ * `make test` tries a few, HOLORUN_INJECTIONS=300 (`make injections`) that many. HOLORUN_INJECT_CASE, _KIND
  * and _AT repeat one.
  */
 #include "check.h"
@@ -26,11 +25,11 @@ enum { FEW = 10, FEW_CASES = 5, WORDS_MOST = 16, RELEASED_MS = 4000, CASES_MOST 
 
 static const char *const kinds[] = {"memory", "files", "connections", "processes", "display"};
 
-/* %i: the folder of what is read, %o: a new folder for what is written. */
+/* %i: input folder, %o: new output folder. */
 static const struct {
     const char *name;
     const char *words[WORDS_MOST];
-    bool same; /* with exit code 0 it says the same as undisturbed */
+    bool same; /* with exit code 0 the output equals that of an undisturbed run */
 } cases[] = {
     {"version", {"version"}, true},
     {"help", {"help", "run"}, true},
@@ -63,14 +62,14 @@ struct trial {
     struct stage t;
     struct injection *shared;
     char file[120], input[120], before[65];
-    char *said[CASES]; /* undisturbed; NULL: not yet run */
+    char *said[CASES]; /* output of an undisturbed run; NULL: not run yet */
     struct injection counted[CASES];
     int n, wrong, not_reached, tried[CASES][INJECTION_KINDS], went_on[CASES];
 };
 
-/* ---- what is there before ------------------------------------------------------------------------ */
+/* ---- input --------------------------------------------------------------------------------------- */
 
-/* A digest of all files below a folder. */
+/* Adds all files below a folder to a digest. */
 static void add_folder(struct sha256 *sum, const char *dir)
 {
     struct dirent **list;
@@ -117,7 +116,7 @@ static void shell(const char *format, const char *a, const char *b)
     free(line);
 }
 
-/* A finished run, one that was cut off, a picture, rules, a suite and scripts. */
+/* Makes a finished run, a truncated one, an image, rules, a suite and scripts. */
 static void make_input(struct trial *x)
 {
     struct outcome o = {0};
@@ -126,7 +125,7 @@ static void make_input(struct trial *x)
     assert_int_equal(mkdir(x->input, 0700), 0);
     program_finish(&x->t.x, driven_start(&x->t, ACTING), &o);
     if (o.code)
-        fail_msg("the run to repeat: exit code %d, it says: %s", o.code, o.err);
+        fail_msg("the run to repeat: exit code %d: %s", o.code, o.err);
     driven_read(&x->t, &r);
     shell("cp -r '%s' '%s/run'", r.dir, x->input);
     shell("cp -r '%s' '%s/cut'", r.dir, x->input);
@@ -193,7 +192,7 @@ static void run_case(struct trial *x, int c, enum injection_kind kind, unsigned 
     free(out);
 }
 
-/* Lines of the records it wrote are whole, but for a torn last one. */
+/* Returns whether all lines of the written records are complete, except for a torn last one. */
 static bool records_are_whole(const struct trial *x)
 {
     char *out = xvfb_place(&x->t.x, "written");
@@ -201,7 +200,7 @@ static bool records_are_whole(const struct trial *x)
     bool whole = true;
     for (struct dirent *f; d && (f = readdir(d));) {
         char *dir = xasprintf("%s/%s", out, f->d_name), *events = xasprintf("%s/events.jsonl", dir),
-             *run = xasprintf("%s/run.json", dir); /* else it is an export */
+             *run = xasprintf("%s/run.json", dir); /* without it the folder is an export */
         struct record r;
         if (f->d_name[0] != '.' && file_exists(run) && file_exists(events) &&
             record_open(&r, dir, NULL) == 0) {
@@ -218,7 +217,7 @@ static bool records_are_whole(const struct trial *x)
     return whole;
 }
 
-/* NULL, or what is wrong afterwards. */
+/* Returns NULL or the first problem found afterwards. */
 static const char *judge(const struct trial *x, int c, const struct outcome *o)
 {
     int64_t start = clock_ns();
@@ -239,11 +238,11 @@ static const char *judge(const struct trial *x, int c, const struct outcome *o)
         return "failed without a word";
     digest(x->input, now);
     if (strcmp(now, x->before))
-        return "changed or lost what was there";
+        return "changed or lost existing files";
     return records_are_whole(x) ? NULL : "wrote a broken record";
 }
 
-/* So that the next trial is not blamed for it. */
+/* So that the next trial starts with nothing pressed. */
 static void release_all(const struct trial *x)
 {
     for (unsigned k = 8; k < 256; k++)
@@ -344,7 +343,7 @@ static int case_of(const char *name)
     return c;
 }
 
-/* The run is over, and its record or its report is being written. */
+/* Failures after the end of a run, while its record or report is written. */
 static void t_last_writes(void **state)
 {
     (void)state;
@@ -381,9 +380,8 @@ static void t_last_writes(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a write that fails at the end of a run has its reason, and run.json says how it ended",
-          t_last_writes),
-    CLAIM("a call that fails at any point: nothing pressed, nothing lost, no crash", t_injections),
+    CLAIM("a failed write at the end of a run is reported, and run.json has the run's status", t_last_writes),
+    CLAIM("a failed call at any point: nothing pressed, no file lost, no crash", t_injections),
 };
 
 int main(int argc, char **argv)

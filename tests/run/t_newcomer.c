@@ -1,5 +1,6 @@
-/* t_newcomer.c - the first runs of a new user, with the embedded model: advice, questions in place of tasks,
- * secrets, large screens. */
+/* t_newcomer.c - tests the first runs of a new user with the embedded model: advice, questions instead of
+ * tasks, secrets, large screens.
+ */
 #include "check.h"
 #include "driven.h"
 #include "program.h"
@@ -18,7 +19,7 @@ static void put_text(const char *folder, const char *name, const char *text)
     free(path);
 }
 
-/* A folder as `pull` leaves it. */
+/* Makes a folder as `pull` leaves it. */
 static void pretend_pulled(const char *cache, const char *repo)
 {
     static const char commit[] = "0123456789012345678901234567890123456789";
@@ -82,7 +83,7 @@ static void t_questions(void **state)
     free(text);
 }
 
-/* The command in the message is the one that answers. */
+/* The message contains the command that answers. */
 static void t_asked(void **state)
 {
     (void)state;
@@ -96,11 +97,12 @@ static void t_asked(void **state)
     assert_non_null(strstr(o.out, "\"status\": \"failed\""));
     program_run(&t.x, &o, WORDS("ask", "--screen", "Is there a Save button?"));
     assert_int_equal(o.code, 0);
-    assert_true(*o.out); /* this test does not judge the answer */
+    assert_true(*o.out); /* the answer itself is not checked */
     program_run(&t.x, &o, WORDS("ask", "Is there a Save button?"));
     ONE_LINE(&o, ERR_USAGE, "--screen");
     char *replies = xvfb_put(&t.x, "replies", ANSWER("A window."));
-    program_run(&t.x, &o, WORDS("run", "Is there a Save button?", "--fake", replies)); /* another model can */
+    /* another model may answer */
+    program_run(&t.x, &o, WORDS("run", "Is there a Save button?", "--fake", replies));
     assert_int_equal(o.code, 0);
     outcome_free(&o);
     free(replies);
@@ -164,12 +166,11 @@ static void t_large(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a run with the embedded model says once which one would fit this machine, or is here already",
-          t_better),
+    CLAIM("the embedded model's run suggests once a model that fits this machine or is installed", t_better),
     CLAIM("questions are distinguished from tasks, also from tasks that contain questions", t_questions),
     CLAIM("a question to the embedded model is refused with the command that answers it", t_asked),
     CLAIM("the embedded model types secrets by their names in the task", t_secret),
-    CLAIM("a picture larger than the model reads gets a warning with the remedy", t_large),
+    CLAIM("a screenshot larger than the model's input gets a warning with the remedy", t_large),
 };
 
 int main(int argc, char **argv)

@@ -1,6 +1,5 @@
-/* t_qwen_run.c - whole runs with a tiny model of Qwen3.5's shape (random weights, tests/golden/qwen/whole): the
- * program works on private displays, and what it left is computed again.  The grammar makes actions of whatever
- * such a model says.
+/* t_qwen_run.c - whole runs with a tiny random model of Qwen3.5's shape (tests/golden/qwen/whole) on private
+ * displays, whose records are then verified. The grammar turns any output of the model into actions.
  */
 #include "check.h"
 #include "golden.h"
@@ -16,7 +15,7 @@
 
 static struct golden g;
 
-/* Prompts of a run do not fit the golden model's context. */
+/* Enlarges the golden model's context, which is too small for the prompts of a run. */
 static void write_model(void)
 {
     static const char *const files[] = {"config.json", "tokenizer.json", "preprocessor_config.json"};
@@ -74,7 +73,7 @@ static void work_close(struct work *w)
     forget_model();
 }
 
-/* `holorun run`: three steps with two screenshots in view; SHORT: with short prompts and replies. */
+/* `holorun run`: three steps with two screenshots in view. SHORT: short prompts and replies. */
 #define OPTIONS                                                                                              \
     "-q", "--seed", "8", "--temperature", "0.9", "--max-images", "2", "--no-report", "--settle-quiet", "30", \
         "--no-force-answer", "-n", "3"
@@ -82,7 +81,7 @@ static void work_close(struct work *w)
     run(&w, WORDS("run", "Press Save", "--model", g.checkpoint, "--runs", w.runs, OPTIONS, __VA_ARGS__))
 #define SHORT "--dialect", "uitars"
 
-/* Such a model may answer, give up, or find no end of its reply. */
+/* A random model may answer, give up, or not end its reply. */
 static void ended(const struct work *w)
 {
     if (w->o.code != ERR_STEPS && w->o.code != ERR_FAILED && w->o.code != ERR_MODEL &&
@@ -96,7 +95,7 @@ static void run(struct work *w, const char *const *words)
     ended(w);
 }
 
-/* The newest run, or this one, is computed again with the same result. */
+/* Verifies the newest run, or `dir`. */
 static void verify(struct work *w, const char *runs, const char *dir)
 {
     program_run(
@@ -149,7 +148,7 @@ static void t_resumed(void **state)
     work_close(&w);
 }
 
-/* Sessions of a batch compute what each computes alone. */
+/* Sessions in a batch compute the same as alone. */
 static void t_suite(void **state)
 {
     (void)state;
@@ -178,10 +177,10 @@ static void t_suite(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("with either policy of the window a run's tokens are the same when it is verified", t_windows),
-    CLAIM("after a fork and a rewind too", t_stepped),
-    CLAIM("an interrupted run goes on, and is verified", t_resumed),
-    CLAIM("of a suite with four jobs each run alone has the same tokens", t_suite),
+    CLAIM("with either window policy a run's tokens are verified", t_windows),
+    CLAIM("a run's tokens are verified after a fork and a rewind", t_stepped),
+    CLAIM("an interrupted run is resumed and verified", t_resumed),
+    CLAIM("each run of a suite with four jobs is verified", t_suite),
 };
 
 int main(int argc, char **argv)

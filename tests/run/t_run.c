@@ -1,5 +1,5 @@
-/* t_run.c - claims about a run, as a process, when something is wrong: what it says in how many
- * lines, with which exit code, what is on record, and what the X server has down afterwards.
+/* t_run.c - tests runs as processes under failures: the number of error lines, the exit code, the record, and
+ * the keys that the X server reports as down afterwards.
  */
 #include "check.h"
 #include "driven.h"
@@ -52,7 +52,7 @@ static void t_no_display(void **state)
     ONE_LINE(&o, ERR_ENV, "cannot open display ':987'", "no X server there", "xauth");
     char *cookies = xstrdup(getenv("XAUTHORITY"));
     setenv("XAUTHORITY", "/dev/null", 1);
-    program_run(&x, &o, words); /* libxcb would add a line of its own */
+    program_run(&x, &o, words); /* without a line from libxcb */
     ONE_LINE(&o, ERR_ENV, x.display, "denies access", "xauth");
     setenv("XAUTHORITY", cookies, 1);
     free(cookies);
@@ -62,7 +62,7 @@ static void t_no_display(void **state)
     setenv("WAYLAND_DISPLAY", "wayland-0", 1);
     program_run(&x, &o, WORDS("run", "Press Save", "--fake", "/dev/null", "--json"));
     ONE_LINE(&o, ERR_ENV, "Wayland session", "log in to an X11 session", "--on desk");
-    json_t *json = json_loads(o.out, 0, NULL); /* a program that reads stdout learns of it too */
+    json_t *json = json_loads(o.out, 0, NULL); /* a program that reads stdout gets the error, too */
     assert_int_equal(field_int(json, "exit"), ERR_ENV);
     assert_non_null(strstr(field_text(json, "error"), "Wayland session"));
     json_decref(json);
@@ -131,12 +131,12 @@ static void t_driven(void **state)
     (void)state;
     struct stage t;
     struct outcome o = {0};
-    stage_open(&t); /* this process keeps the hands */
+    stage_open(&t); /* this process holds the input lock */
     program_finish(&t.x, driven_start(&t, CLICK(500, 500) ANSWER("Done.")), &o);
     char *number = xasprintf("(process %d)", (int)getpid());
     ONE_LINE(&o, ERR_ENV, "in use by another holorun", number, "stop that process first");
     char *runs = xvfb_place(&t.x, "runs");
-    assert_null(record_newest(runs, NULL)); /* refused before anything is opened that takes long */
+    assert_null(record_newest(runs, NULL)); /* refused before any slow step */
     program_run(&t.x, &o, WORDS("run", "Press Save", "--model", POCKET, "--json", "--runs", runs));
     assert_int_equal(o.code, ERR_ENV);
     assert_null(record_newest(runs, NULL));
@@ -173,7 +173,7 @@ static void t_no_place(void **state)
     stage_close(&t);
 }
 
-/* Many steps in a little room: moves, of which nobody expects that the screen changes. */
+/* Many small steps: moves, which are not expected to change the screen. */
 static char *long_script(void)
 {
     struct buf b;
@@ -209,7 +209,7 @@ static void t_full_disk(void **state)
     struct outcome page = {0};
     char *file = xvfb_place(&t.x, "page.html");
     program_run(&t.x, &page, WORDS("report", "--runs", runs, "-o", file));
-    assert_int_equal(umount2(runs, MNT_DETACH), 0); /* first of all, whatever comes out */
+    assert_int_equal(umount2(runs, MNT_DETACH), 0); /* always, even after a failure */
 
     ONE_LINE(&o, ERR_ENV, runs, "No space left", "--runs");
     assert_int_equal(rc, 0);
@@ -229,7 +229,7 @@ static void t_full_disk(void **state)
     stage_close(&t);
 }
 
-/* ---- stopped and killed ---------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 static void t_signals(void **state)
 {
@@ -254,7 +254,7 @@ static void t_signals(void **state)
         pid_t pid = driven_start(&t, cases[i].replies);
         driven_wait(&t, cases[i].event, cases[i].n);
         if (strstr(cases[i].replies, "wait"))
-            clock_sleep_ms(500);                      /* it has begun to wait */
+            clock_sleep_ms(500);                      /* the wait has begun */
         assert_true(i != 2 || pressed(t.other) == 2); /* Control and the button */
         kill(pid, cases[i].signal);
         program_finish(&t.x, pid, &o);
@@ -277,7 +277,7 @@ static void t_signals(void **state)
     }
 }
 
-/* What is on stdout is a result. */
+/* An answer requested at the end of the steps is not the run's result, so it is not on stdout. */
 static void t_no_result(void **state)
 {
     (void)state;
@@ -312,7 +312,7 @@ static void t_no_result(void **state)
     stage_close(&t);
 }
 
-/* It is still there, and releases what the run held. */
+/* The watchdog survives the run, and releases its keys. */
 static void wait_for_watchdog(const struct stage *t)
 {
     for (int ms = 0; ms < 20000 && pressed(t->other); ms += 10)
@@ -338,7 +338,7 @@ static void t_killed(void **state)
         wait_for_watchdog(&t);
         assert_int_equal(pressed(t.other), 0);
 
-        driven_read(&t, &r); /* what it was about to do is on disk, that it was done is not */
+        driven_read(&t, &r); /* the decision is on disk, the outcome is not */
         assert_string_equal(r.events[r.n - 1].kind, "gate");
         assert_string_equal(field_text(json_object_get(driven_last(&r, "action"), "action"), "kind"),
                             i ? "drag" : "type");
@@ -375,7 +375,7 @@ static void t_unread(void **state)
         execl(program_path(), "holorun", "run", "Press Save", "--fake", script, "--runs", runs, NULL);
         _exit(127);
     }
-    close(fds[0]); /* nobody reads what it says */
+    close(fds[0]); /* closes the reader of its output */
     close(fds[1]);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
@@ -406,21 +406,20 @@ static void t_no_room(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a model that has no room for the conversation has failed, and has not answered", t_no_room),
-    CLAIM("no display, no server, Wayland only, no XTEST: exit code 3 and one line that says what to do",
+    CLAIM("a model without room for the conversation is a failure, not an answer", t_no_room),
+    CLAIM("no display, no server, Wayland only, no XTEST: exit code 3 and one line with the remedy",
           t_no_display),
     CLAIM("doctor's exit code: 0 on a display, 3 without one, 4 without a model", t_doctor),
     CLAIM("a display lost while typing, dragging, waiting: one line, and the record is complete", t_lost),
-    CLAIM("a display that another holorun drives is left alone", t_driven),
-    CLAIM("nowhere to write runs or the answer: refused with what to do", t_no_place),
-    CLAIM("a disk that becomes full: one line, nothing pressed, what was recorded makes a report",
+    CLAIM("a display that another holorun drives is not touched", t_driven),
+    CLAIM("an unwritable place for runs or the answer is refused with the remedy", t_no_place),
+    CLAIM("a disk that becomes full: one line, nothing pressed, and the record so far makes a report",
           t_full_disk),
-    CLAIM("SIGINT, SIGTERM, SIGHUP, SIGUSR1 while typing, dragging, waiting: nothing pressed, all on record",
+    CLAIM("SIGINT, SIGTERM, SIGHUP, SIGUSR1 while typing, dragging, waiting: nothing pressed, all recorded",
           t_signals),
-    CLAIM("an answer that was asked for at the end is no result: not on stdout, and no step", t_no_result),
-    CLAIM("SIGKILL while typing or dragging: what was down goes up, what was recorded makes a report",
-          t_killed),
-    CLAIM("a run goes on when nobody reads what it says", t_unread),
+    CLAIM("an answer requested at the end is neither a result on stdout nor a step", t_no_result),
+    CLAIM("SIGKILL while typing or dragging: all keys are released, and the record makes a report", t_killed),
+    CLAIM("a run continues when its output has no reader", t_unread),
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,4 @@
-/* t_surroundings.c - claims about what the program meets before it does anything: closed descriptors,
- * pipes in place of files, a HOME that is no path.
+/* t_surroundings.c - tests unusual environments: closed descriptors, pipes instead of files, an invalid HOME.
  */
 #include "check.h"
 #include "driven.h"
@@ -30,8 +29,8 @@ static void close_place(const struct xvfb *x)
     free(line);
 }
 
-/* A shell command in x's folder; %s is the program.  Its exit code, or -1 after PATIENCE_MS, when it is
- * killed. */
+/* Runs a shell command in x's folder; %s is the program. Returns its exit code, or -1 if it was killed after
+ * PATIENCE_MS. */
 static int shell(const struct xvfb *x, const char *format, char **err)
 {
     char *dir = xasprintf("cd %s && ", x->dir), *program = realpath(program_path(), NULL);
@@ -67,7 +66,7 @@ static void expect(const struct xvfb *x, const char *format, int code, const cha
     char *err;
     int got = shell(x, format, &err);
     if (got != code || (words && !strstr(err, words)))
-        fail_msg("%s: exit code %d, not %d; it says: %s", format, got, code, err);
+        fail_msg("%s: exit code %d, not %d: %s", format, got, code, err);
     printf("           %d  %.*s\n", code, (int)strcspn(err, "\n"), err);
     free(err);
 }
@@ -124,8 +123,7 @@ static void t_closed(void **state)
     expect(&x, "'%s' version >&-", ERR_ENV, "cannot write to stdout");
     expect(&x, "'%s' policy <&- >out 2>&-; c=$?; cat out; (exit $c)", 0, "built in");
     expect(&x, "'%s' policy nothing <&- >&- 2>&-", ERR_USAGE, NULL);
-    /* The descriptors that the program opens first are not 0, 1 and 2, so that none of its texts goes into
-     * one. */
+    /* The program's first descriptors must not be 0, 1 or 2, or its messages would go into a file. */
     expect(&x,
            "'%s' run x --fake /dev/null --display :9999 --step=script:/proc/self/fd/3 3<<<quit <&- >&- 2>&-",
            ERR_ENV, NULL);
@@ -158,7 +156,7 @@ static void t_hardened(void **state)
     close_place(&x);
 }
 
-/* Whether a process has the text in its environment, as /proc shows it. */
+/* Returns whether the text is in the environment of a process according to /proc. */
 static bool has_in_environment(pid_t pid, const char *text)
 {
     char *path = xasprintf("/proc/%d/environ", (int)pid), *data = NULL;
@@ -200,12 +198,12 @@ static void t_guard(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        CLAIM("a pipe in place of a file is refused by name within seconds, by every command", t_pipes),
-        CLAIM("a pipe that somebody writes to is read to its end, a late one and stdin too", t_written_pipes),
-        CLAIM("closed descriptors 0 to 2: the answer is told to be lost, and all else goes on", t_closed),
-        CLAIM("the program has full RELRO, a stack that is no code, stack protector and FORTIFY", t_hardened),
+        CLAIM("each command refuses a pipe instead of a file by name within seconds", t_pipes),
+        CLAIM("a pipe with a writer is read to its end; so are a late one and stdin", t_written_pipes),
+        CLAIM("closed descriptors 0 to 2: the lost answer is reported, everything else works", t_closed),
+        CLAIM("the program has full RELRO, a non-executable stack, stack protector and FORTIFY", t_hardened),
         CLAIM("the guard of a run has no secret in its environment", t_guard),
-        CLAIM("a HOME that is no whole path is named as it is", t_home),
+        CLAIM("a HOME that is not an absolute path is reported literally", t_home),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -1,4 +1,4 @@
-/* t_view_place.c - where viewers may connect, and with which password. */
+/* t_view_place.c - tests the addresses and passwords of viewers. */
 #include "check.h"
 #include "program.h"
 
@@ -86,7 +86,7 @@ static void t_refused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("only ports of this machine are taken, and only a password that nobody else can read", t_places),
+    CLAIM("only ports of this machine are accepted, and only a password file private to the user", t_places),
     CLAIM("a password that others can read, a port without one and other machines are refused", t_refused),
 };
 

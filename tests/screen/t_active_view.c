@@ -1,5 +1,5 @@
-/* t_active_view.c - the view "active" on a private X server: windows of another client take the keyboard,
- * move, change their size and vanish.
+/* t_active_view.c - tests the view "active" on a private X server: windows of another client get the focus,
+ * move, change size and close.
  */
 #include "canvas.h"
 #include "check.h"
@@ -53,24 +53,24 @@ static void t_active(void **state)
            b = make_window(&t, 500, 350, 290, 240, 0x00ff00, false);
     focus(&t, a);
     struct screen *s = canvas_view("active", false, false);
-    expect(s, true, 100, 50, 320, 224); /* whole multiples of 32 */
+    expect(s, true, 100, 50, 320, 224); /* rounded up to multiples of 32 */
     focus(&t, b);
-    expect(s, false, 100, 50, 320, 224); /* what is decided on still belongs to the first */
+    expect(s, false, 100, 50, 320, 224); /* actions on the last screenshot still use the first window */
     XMoveWindow(t.other, a, 130, 90);
     XSync(t.other, False);
-    expect(s, false, 130, 90, 320, 224); /* and goes with it */
-    expect(s, true, 480, 344, 320, 256); /* the next picture: moved left and up to have room on the screen */
+    expect(s, false, 130, 90, 320, 224); /* the view moves with its window */
+    expect(s, true, 480, 344, 320, 256); /* the next screenshot: moved left and up to fit on the screen */
     Window menu = make_window(&t, 300, 330, 260, 60, 0x0000ff, true);
-    expect(s, true, 288, 312, 512, 288); /* a menu over its edge */
+    expect(s, true, 288, 312, 512, 288); /* a menu extends past the window's edge */
     XDestroyWindow(t.other, menu);
     XResizeWindow(t.other, b, 250, 240);
     XSync(t.other, False);
     struct screen_rect r;
     assert_int_equal(screen_view_now(s, &r, &canvas_why), 0);
-    assert_int_not_equal(r.w, 512); /* another size: the caller looks again */
+    assert_int_not_equal(r.w, 512); /* the size changed: the caller must capture again */
     XDestroyWindow(t.other, b);
     XSync(t.other, False);
-    assert_int_equal(screen_view_now(s, &r, &canvas_why), 0); /* closed meanwhile: no error */
+    assert_int_equal(screen_view_now(s, &r, &canvas_why), 0); /* a window that closed is not an error */
     XDestroyWindow(t.other, a);
     XSync(t.other, False);
     expect(s, true, 0, 0, 800, 600); /* no window: the whole screen */
@@ -90,7 +90,7 @@ static unsigned colour_at(const struct image *im, int x, int y)
 
 enum { PAINTED = 0x808080 };
 
-/* A blue desktop, a green window beside the red one that is active, a menu over its corner. */
+/* A blue desktop, the active red window, a green window beside it and a menu over its corner. */
 static void t_padding(void **state)
 {
     (void)state;
@@ -106,16 +106,17 @@ static void t_padding(void **state)
     assert_int_equal(screen_capture(s, &im, &canvas_why), 0); /* 320x224 at 100,50 */
     assert_int_equal(colour_at(&im, 0, 0), 0xff0000);
     assert_int_equal(colour_at(&im, 299, 199), 0xff0000);
-    assert_int_equal(colour_at(&im, 310, 100), PAINTED); /* the green window is there */
-    assert_int_equal(colour_at(&im, 100, 210), PAINTED); /* ... and the desktop here */
+    assert_int_equal(colour_at(&im, 310, 100), PAINTED); /* the green window is painted over */
+    assert_int_equal(colour_at(&im, 100, 210), PAINTED); /* so is the desktop */
     assert_true(screen_shows(s, 299, 199) && !screen_shows(s, 300, 100) && !screen_shows(s, 100, 200));
     Window menu = make_window(&t, 380, 230, 100, 60, 0xffff00, true);
     assert_int_equal(screen_capture(s, &im, &canvas_why), 0); /* 384x256 at 100,50 */
     assert_int_equal(colour_at(&im, 300, 200), 0xffff00);
-    assert_int_equal(colour_at(&im, 360, 100), PAINTED); /* in the rectangle of both, and in neither */
+    /* inside the rectangle around window and menu, but in neither */
+    assert_int_equal(colour_at(&im, 360, 100), PAINTED);
     assert_true(screen_shows(s, 370, 230) && !screen_shows(s, 370, 100));
     XDestroyWindow(t.other, menu);
-    const long extents[4] = {10, 20, 30, 40}; /* of the shadow in which a program of GTK draws its window */
+    const long extents[4] = {10, 20, 30, 40}; /* shadow margins in which a GTK program draws its window */
     XChangeProperty(t.other, red, XInternAtom(t.other, "_GTK_FRAME_EXTENTS", False), XA_CARDINAL, 32,
                     PropModeReplace, (const unsigned char *)extents, 4);
     XSync(t.other, False);
@@ -124,13 +125,13 @@ static void t_padding(void **state)
     screen_close(s);
     s = canvas_view("all", false, false);
     assert_int_equal(screen_capture(s, &im, &canvas_why), 0);
-    assert_true(screen_shows(s, 799, 599)); /* another view is not painted over */
+    assert_true(screen_shows(s, 799, 599)); /* with another view nothing is painted over */
     image_free(&im);
     screen_close(s);
     canvas_close(&t);
 }
 
-/* The window ends above the last rows of the picture, whose number is a multiple of 32. */
+/* The window ends above the last rows of the screenshot, whose height is a multiple of 32. */
 static void t_outside(void **state)
 {
     (void)state;
@@ -159,9 +160,10 @@ static void t_outside(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("beside the active window and its popups the view shows one colour", t_padding),
-    CLAIM("a place beside the active window is refused with a message to the model", t_outside),
-    CLAIM("the active window is the view, with its menus; it is followed, and picked anew", t_active),
+    CLAIM("outside the active window and its popups the screenshot has one colour", t_padding),
+    CLAIM("a point outside the active window is refused with a message to the model", t_outside),
+    CLAIM("the view follows the active window and its menus, and changes when another is activated",
+          t_active),
 };
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* t_cpu_wait.c - a screen that rests only because a program waits for a CPU is not settled. */
+/* t_cpu_wait.c - tests that a screen is not settled while a program waits for a CPU. */
 #include "check.h"
 #include "program.h"
 #include "stage.h"
@@ -19,7 +19,7 @@ struct busy {
     cpu_set_t all;
 };
 
-/* What is started from now on, and this process, run on one processor. */
+/* Restricts this process and its later children to one CPU. */
 static void crowd(struct busy *b)
 {
     cpu_set_t one;
@@ -36,7 +36,7 @@ static void spread(struct busy *b)
     assert_int_equal(sched_setaffinity(0, sizeof b->all, &b->all), 0);
 }
 
-/* A field beside the stage's window, by which it says whose it is. */
+/* Opens a text field beside the stage's window and finds the field's window. */
 static void open_field(struct busy *b)
 {
     char *typed;
@@ -75,7 +75,8 @@ static void wait_until_begun(const struct busy *b)
     free(log);
 }
 
-/* Presses the key that makes the field work, while twelve others want its processor for so long. */
+/* Presses a key that makes the field work, while twelve processes compete for its CPU. Returns whether the
+ * screen settled only after the field was drawn. */
 static bool seen(struct busy *b, const char *seconds, const struct settle *p, struct settled *out)
 {
     const char *others[] = {
@@ -111,7 +112,7 @@ static void t_waits(void **state)
     struct settled out;
     open_field(&b);
     const struct settle patient = {150, 300, 20000};
-    assert_true(seen(&b, "1.5", &patient, &out)); /* its work is done when theirs is over */
+    assert_true(seen(&b, "1.5", &patient, &out)); /* the field has drawn once the others have ended */
     assert_string_not_equal(out.why, "timeout");
     stage_close(&b.t);
 }
@@ -128,7 +129,7 @@ static void t_bounded(void **state)
     stage_close(&b.t);
 }
 
-/* A program that is stopped, or gone, does not wait for a processor. */
+/* A stopped or closed program does not wait for a CPU. */
 static void t_gone(void **state)
 {
     (void)state;
@@ -155,9 +156,9 @@ static void t_gone(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a screen does not rest as long as its program waits for a processor", t_waits),
-    CLAIM("but for the longest wait", t_bounded),
-    CLAIM("a program that is stopped or gone is not waited for", t_gone),
+    CLAIM("a screen is not settled while its program waits for a CPU", t_waits),
+    CLAIM("the wait for the CPU ends at the time limit", t_bounded),
+    CLAIM("a stopped or closed program is not waited for", t_gone),
 };
 
 int main(int argc, char **argv)

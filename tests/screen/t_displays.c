@@ -1,7 +1,7 @@
-/* t_displays.c - many displays in one process, each driven from a thread of its own.
+/* t_displays.c - tests many displays in one process, each driven by its own thread.
  *
- * Each X server has a window that writes down what reaches it (helpers/xclient).  Servers and windows
- * stay from claim to claim; those that a claim has killed are started again by the next.
+ * Each X server has a window that records its events (helpers/xclient). The tests share servers and windows;
+ * each test restarts those that an earlier one killed.
  */
 #include "check.h"
 #include "program.h"
@@ -25,7 +25,7 @@ enum { MANY = 8, KEYS = 100, PATIENCE_MS = 20000 };
 struct one {
     struct xvfb x;
     char events[160];
-    size_t skip; /* bytes of it that were there before */
+    size_t skip; /* bytes in it before this test */
     Display *eyes;
     atomic_bool eyes_lost;
     struct screen *s;
@@ -35,11 +35,11 @@ struct one {
     struct err e;
 };
 static struct one all[MANY];
-static struct xvfb first; /* has the cookie of all, and is not driven */
+static struct xvfb first; /* holds the cookies of all; not driven */
 
 /* ---- servers and windows ------------------------------------------------------------------------- */
 
-/* What has come to its window in this claim. */
+/* Returns the events that the window got in this test. */
 static char *seen(struct one *o)
 {
     char *text;
@@ -55,7 +55,7 @@ static size_t written(const struct one *o)
     return stat(o->events, &st) ? 0 : (size_t)st.st_size;
 }
 
-/* Until nothing new comes to any window. */
+/* Waits until no window gets more events. */
 static void quiet(void)
 {
     size_t before, now = 0;
@@ -107,13 +107,13 @@ static void open_one(struct one *o, int i)
     o->s = screen_open(&options, &e);
     if (!o->s || screen_watch(o->s, &e))
         fail_msg("%s", e.text);
-    /* A letter of its own between some that all have. */
+    /* one letter specific to this display, between common ones */
     for (int k = 0; k < KEYS; k++)
         o->text[k] = (char)(k % 4 ? 'a' + i : "xyz "[k / 4 % 4]);
     o->text[KEYS] = 0;
 }
 
-/* Skips where there is no Xvfb. */
+/* Starts missing servers and windows; skips the test without Xvfb. */
 static void open_all(void)
 {
     screen_stop_all(0);
@@ -138,7 +138,7 @@ static void close_all(void)
     screen_stop_all(0);
 }
 
-/* Its text, and a line. */
+/* Types the text and draws a line. */
 static void *work(void *arg)
 {
     struct one *o = arg;
@@ -164,7 +164,7 @@ static void join_all(void)
         pthread_join(all[i].thread, NULL);
 }
 
-/* Until so many keys have come to its window. */
+/* Waits until the window has got n key events. */
 static void wait_keys(struct one *o, size_t n)
 {
     size_t have = 0;
@@ -176,7 +176,7 @@ static void wait_keys(struct one *o, size_t n)
     assert_true(have >= n);
 }
 
-/* All of its work has come to its window, and nothing else. */
+/* Checks that the window got all events of its thread and no others. */
 static void complete(struct one *o)
 {
     if (o->rc)
@@ -206,7 +206,7 @@ static void others_complete(const struct one *but)
             complete(&all[i]);
 }
 
-/* ---- claims -------------------------------------------------------------------------------------- */
+/* ---- tests --------------------------------------------------------------------------------------- */
 
 static void t_apart(void **state)
 {
@@ -236,7 +236,7 @@ static void t_escape(void **state)
         XTestFakeDeviceKeyEvent(o->eyes, person, escape, i % 2 == 0, NULL, 0, CurrentTime);
     XSync(o->eyes, False);
     pthread_join(o->thread, NULL);
-    clock_sleep_ms(50); /* what was sent has come */
+    clock_sleep_ms(50); /* lets events already sent arrive */
     char *text = seen(o);
     size_t n = count(text, "\"event\"");
     assert_true(count(text, "\"key_press\"") < KEYS);
@@ -246,7 +246,7 @@ static void t_escape(void **state)
             pthread_join(all[i].thread, NULL);
     quiet();
     text = seen(o);
-    assert_int_equal(count(text, "\"event\""), n); /* nothing more has come */
+    assert_int_equal(count(text, "\"event\""), n); /* no more have arrived */
     free(text);
     assert_int_equal(o->rc, -1);
     assert_int_equal(o->e.kind, ERR_STOPPED);
@@ -258,7 +258,7 @@ static void t_escape(void **state)
     close_all();
 }
 
-/* The file of a screen, the flag, a deadline: each of them is about one. */
+/* The stop file, the stop flag and the deadline of a screen each affect only that screen. */
 static void t_one_each(void **state)
 {
     (void)state;
@@ -304,7 +304,7 @@ static void t_killed_server(void **state)
     screen_close(o->s);
     o->s = NULL;
     check_note("closed after %.0f ms", clock_ms_since(start));
-    assert_true(clock_ms_since(start) < 5000); /* it waits for nobody */
+    assert_true(clock_ms_since(start) < 5000); /* does not wait for the others */
     end_server(o);
     close_all();
 }
@@ -321,11 +321,11 @@ static void t_hung_server(void **state)
         if (&all[i] != o)
             pthread_join(all[i].thread, NULL);
     others_complete(o);
-    assert_int_equal(pthread_tryjoin_np(o->thread, NULL), EBUSY); /* its owner waits for the server */
+    assert_int_equal(pthread_tryjoin_np(o->thread, NULL), EBUSY); /* its thread waits for the server */
     *screen_stop_flag(o->s) = SIGINT;
     int64_t start = clock_ns();
     pthread_join(o->thread, NULL);
-    check_note("given up %.0f ms after the stop", clock_ms_since(start));
+    check_note("abandoned %.0f ms after the stop", clock_ms_since(start));
     assert_int_equal(o->e.kind, ERR_ENV);
     screen_close(o->s);
     o->s = NULL;
@@ -334,14 +334,14 @@ static void t_hung_server(void **state)
     close_all();
 }
 
-/* Nothing was asked to stop: closing alone must come to an end. */
+/* No stop is requested: closing alone must end. */
 static void t_hung_close(void **state)
 {
     (void)state;
     struct one *o = &all[0];
     open_all();
     must(screen_key(o->s, XK_Shift_L, true, &why));
-    int free_code = 0; /* the thread that notices the hang asks for the new map just then */
+    int free_code = 0; /* at this moment the thread that detects the hang requests the new map */
     XDisplayKeycodes(o->eyes, &(int){0}, &free_code);
     XChangeKeyboardMapping(o->eyes, free_code, 1, (KeySym[]){XK_F20}, 1);
     XSync(o->eyes, False);
@@ -355,7 +355,7 @@ static void t_hung_close(void **state)
     close_all();
 }
 
-/* libxcb waits for the rest of a message that it has begun to read, in the thread that would notice a hang. */
+/* libxcb waits for the rest of a message in the thread that would detect the hang. */
 static void t_half_message(void **state)
 {
     (void)state;
@@ -367,7 +367,7 @@ static void t_half_message(void **state)
     struct screen *s = screen_open(&(struct screen_options){.display = r.display}, &e);
     if (!s || screen_watch(s, &e))
         fail_msg("%s", e.text);
-    r.cut = 1000; /* the keyboard map, which the watching thread asks for when it has changed */
+    r.cut = 1000; /* the keyboard map, which the watching thread requests after a change */
     int free_code = 0;
     XDisplayKeycodes(o->eyes, &(int){0}, &free_code);
     XChangeKeyboardMapping(o->eyes, free_code, 1, (KeySym[]){XK_F21}, 1);
@@ -407,7 +407,7 @@ static void t_signal(void **state)
 
 /* ---- the guard ------------------------------------------------------------------------------------ */
 
-/* In the child: a screen with a watch that holds Shift. */
+/* In the child: opens a screen with a watch and holds Shift. */
 static struct screen *hold_shift(const char *display)
 {
     const struct screen_options options = {.display = display};
@@ -417,8 +417,8 @@ static struct screen *hold_shift(const char *display)
     return s;
 }
 
-/* Number 2 hangs in an action, the others go on typing in theirs; nobody but 2 is stopped.  Says so and
- * waits. */
+/* In the child: number 2 hangs in an action while the others keep typing; only 2 must be stopped. Reports
+ * this on `ready` and waits. */
 static void be_guarded(int ready)
 {
     struct screen *s[MANY];
@@ -426,7 +426,7 @@ static void be_guarded(int ready)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (screen_guard(&e))
         _exit(97);
-    for (int k = 0; k < 30; k++) { /* slots are used again, and displays are forgotten */
+    for (int k = 0; k < 30; k++) { /* slots are reused, displays are forgotten */
         const struct screen_options options = {.display = all[k % MANY].x.display};
         screen_close(screen_open(&options, NULL));
     }
@@ -466,8 +466,8 @@ static void t_guard(void **state)
     }
     for (int i = 0; i < MANY; i++)
         assert_int_equal(pressed(all[i].eyes), i != 2);
-    xvfb_kill_server(&all[5].x);    /* which is no harm to the guard, */
-    kill(all[7].x.server, SIGSTOP); /* nor is this */
+    xvfb_kill_server(&all[5].x);    /* the guard must survive a dead server */
+    kill(all[7].x.server, SIGSTOP); /* and a suspended one */
     kill(pid, SIGKILL);
     waitpid(pid, &status, 0);
     for (int i = 0; i < MANY; i++)
@@ -482,15 +482,15 @@ static void t_guard(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("eight screens at once: each event comes to its own window and to no other", t_apart),
-    CLAIM("Escape twice stops what is done on its display, all else goes on", t_escape),
-    CLAIM("a screen's flag, file and deadline are its own", t_one_each),
-    CLAIM("a killed server is an error of its own screen, which can be closed at once", t_killed_server),
-    CLAIM("a server that hangs holds up its own thread, and only until that is to stop", t_hung_server),
-    CLAIM("a screen can be closed while its server hangs, with its keyboard map just changed", t_hung_close),
-    CLAIM("a screen can be closed when its server stops in the middle of a message", t_half_message),
-    CLAIM("a signal stops all, and what is opened later; nothing stays pressed", t_signal),
-    CLAIM("the guard tells displays apart: one that hangs, one that dies, those that come and go", t_guard),
+    CLAIM("eight screens at once: each event reaches its own window and no other", t_apart),
+    CLAIM("Escape twice stops the actions on its own display only", t_escape),
+    CLAIM("stop flag, stop file and deadline affect one screen", t_one_each),
+    CLAIM("a killed server fails only its own screen, which closes at once", t_killed_server),
+    CLAIM("a server that hangs blocks only its own thread, until that is stopped", t_hung_server),
+    CLAIM("a screen closes while its server hangs, just after a change of the keyboard map", t_hung_close),
+    CLAIM("a screen closes when its server stops in the middle of a message", t_half_message),
+    CLAIM("a signal stops all screens, also those opened later; nothing stays pressed", t_signal),
+    CLAIM("the guard handles displays separately: one hangs, one dies, others open and close", t_guard),
 };
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
-/* t_disturbed.c - a person uses the mouse or the keyboard during an action.
+/* t_disturbed.c - tests actions during which the user moves the mouse or presses keys.
  *
- * The window (helpers/xclient) records the presses and releases that reach it, and their places.  The person
- * is a thread with its own connection: it moves the pointer through XTEST, by warping it, or with the server's
- * mouse, and holds buttons of that mouse.
+ * The window (helpers/xclient) records presses, releases and their positions. The user is a thread with its
+ * own connection: it moves the pointer with XTEST, by warping or with the server's mouse, and holds buttons
+ * of that mouse.
  */
 #include "check.h"
 #include "driven.h"
@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 
-enum { PATIENCE_MS = 20000 }; /* machines are loaded */
+enum { PATIENCE_MS = 20000 }; /* loaded machines are slow */
 
 enum motion_kind { BY_XTEST, BY_WARP, BY_MOUSE, MOTION_KINDS };
 
@@ -20,7 +20,7 @@ struct person {
     int after_ms;
     enum motion_kind how;
     int x, y;   /* where the pointer is moved, unless x < 0 */
-    int button; /* of the server's mouse, 0: none */
+    int button; /* of the server's mouse; 0: none */
     bool down;
     pthread_t thread;
 };
@@ -114,12 +114,12 @@ static void t_drag(void **state)
         failed += rc != 0;
         right += rc == 0;
     }
-    check_note("%u drags were taken back, %u had ended before", failed, right);
+    check_note("%u drags were cancelled, %u had ended before", failed, right);
     assert_true(failed >= 10);
     stage_close(&t);
 }
 
-/* The person moves for as long as the drag is taken back. */
+/* Keeps moving the pointer until the drag has been cancelled. */
 static void *restless_thread(void *arg)
 {
     struct person *p = arg;
@@ -166,19 +166,19 @@ static void t_click(void **state)
         must(screen_move(t.s, 100, 120, &why));
         stage_clear(&t);
         act(t.other, &p);
-        struct action click = action_of(ACT_CLICK); /* in place, which is another one by now */
+        struct action click = action_of(ACT_CLICK); /* at the pointer, which has moved since */
         assert_int_equal(action_execute(t.s, &click, &plain, NULL, &e), FAULT_X11);
         if (!strstr(e.text, "somebody else moved the pointer from 100,120") ||
             !strstr(e.text, "nothing was done"))
             fail_msg("the reason is '%s'", e.text);
         assert_int_equal(json_array_size(stage_events(&t, NULL)), 0);
-        must(screen_click(t.s, -1, -1, 1, 1, &why)); /* by now that place is known */
+        must(screen_click(t.s, -1, -1, 1, 1, &why)); /* the moved pointer has now been reported */
         await_events(&t, 2);
 
         must(screen_move(t.s, 100, 120, &why));
         act(t.other, &p);
         assert_int_equal(screen_scroll(t.s, 0, 3, &e), -1);
-        must(screen_click(t.s, 100, 120, 1, 1, &why)); /* a place of its own */
+        must(screen_click(t.s, 100, 120, 1, 1, &why)); /* with coordinates of its own */
     }
     stage_close(&t);
 }
@@ -222,7 +222,7 @@ static void t_button(void **state)
     struct person p = {.x = -1, .button = 1, .down = true};
     must(screen_move(t.s, 350, 360, &why));
     stage_clear(&t);
-    act(t.other, &p); /* a person begins a drag */
+    act(t.other, &p); /* the user begins a drag */
     for (int i = 0; i < 5; i++) {
         struct err e = ERR_INIT;
         int rc = i == 0   ? screen_click(t.s, 100, 120, 1, 1, &e)
@@ -236,13 +236,13 @@ static void t_button(void **state)
     }
     int x, y;
     pointer_at(t.other, &x, &y);
-    assert_int_equal(x, 350); /* nor was it moved */
+    assert_int_equal(x, 350); /* nor did the pointer move */
     json_t *ev = await_events(&t, 1);
     expect_button(ev, 0, "button_press", 1, 350, 360);
     p.down = false;
     p.after_ms = 300;
     person_starts(&t, &p);
-    must(screen_click(t.s, 100, 120, 1, 1, &why)); /* waits for the end of it */
+    must(screen_click(t.s, 100, 120, 1, 1, &why)); /* waits until the user releases the button */
     pthread_join(p.thread, NULL);
     ev = await_events(&t, 4);
     expect_button(ev, 1, "button_release", 1, 350, 360);
@@ -307,7 +307,7 @@ static void t_button_during(void **state)
     stage_close(&t);
 }
 
-/* ---- a run that heeds persons ------------------------------------------------------------------ */
+/* ---- --pause-on-human -------------------------------------------------------------------------- */
 
 static int count_events(const struct record *r, const char *kind)
 {
@@ -317,8 +317,8 @@ static int count_events(const struct record *r, const char *kind)
     return n;
 }
 
-/* 0: a key of the person's own keyboard; 1: a button through XTEST, as VNC sends it; 2: motion in the
- * same way */
+/* what: 0 is a key of the user's keyboard, 1 a button and 2 a motion through XTEST, as a VNC server sends
+ * them. */
 static void hand_does(const struct stage *t, XDevice *person, int what)
 {
     if (what == 0)
@@ -352,7 +352,7 @@ static void t_pause(void **state)
         driven_wait(&t, event[i], n[i]);
         int64_t quiet_since = clock_ns();
         hand_does(&t, person, i);
-        clock_sleep_ms(300); /* nothing is done, and nothing is down, until she rests */
+        clock_sleep_ms(300); /* no action and no pressed key until the user stops */
         assert_int_equal(pressed(t.other), 0);
         long before = (long)json_array_size(stage_events(&t, NULL));
         clock_sleep_ms(100);
@@ -376,7 +376,7 @@ static void t_pause(void **state)
     }
 }
 
-/* None of our own events counts as a person's. */
+/* The program's own events do not count as the user's. */
 static void t_nobody(void **state)
 {
     (void)state;
@@ -415,7 +415,7 @@ static void t_corner(void **state)
     must(screen_watch_check(t.s, &why));
     must(screen_move(t.s, 0, 0, &why));
     clock_sleep_ms(1400);
-    assert_int_equal(*screen_stop_flag(t.s), 0); /* we have put it there */
+    assert_int_equal(*screen_stop_flag(t.s), 0); /* the program itself moved it there */
     XTestFakeMotionEvent(t.other, -1, 300, 300, CurrentTime);
     XTestFakeMotionEvent(t.other, -1, 1, 1, CurrentTime);
     XSync(t.other, False);
@@ -428,18 +428,17 @@ static void t_corner(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a drag during which a person moves the mouse fails and ends where it began", t_drag),
-    CLAIM("a drag is taken back although the person keeps moving the mouse", t_restless),
-    CLAIM("a click in place and the wheel fail once when a person has moved the mouse", t_click),
-    CLAIM("a button held across actions is taken back when a person has moved the mouse", t_across_actions),
-    CLAIM("a button that a person holds is waited for, and neither pressed nor moved through", t_button),
-    CLAIM("a button held across actions is released when a person holds another one",
+    CLAIM("a drag during which the user moves the mouse fails and is dropped where it began", t_drag),
+    CLAIM("a drag is cancelled even if the user keeps moving the mouse", t_restless),
+    CLAIM("a click at the pointer and the wheel fail once after the user moved the mouse", t_click),
+    CLAIM("a button held across actions is cancelled when the user has moved the mouse", t_across_actions),
+    CLAIM("while the user holds a button, nothing is pressed and the pointer does not move", t_button),
+    CLAIM("a button held across actions is released when the user holds another one",
           t_button_across_actions),
-    CLAIM("a person who presses a button during a drag ends it, also the same button", t_button_during),
-    CLAIM("a person's key, button or motion interrupts an action, and the run continues after quiet",
-          t_pause),
-    CLAIM("what the agent does is not taken for a person's doing", t_nobody),
-    CLAIM("a person who rests the pointer in the corner stops the run, the agent does not", t_corner),
+    CLAIM("a button that the user presses during a drag ends it, also the same button", t_button_during),
+    CLAIM("a key, button or motion of the user interrupts an action; the run resumes after quiet", t_pause),
+    CLAIM("the agent's own input does not count as the user's", t_nobody),
+    CLAIM("a pointer that the user rests in the corner stops the run; the agent's does not", t_corner),
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* t_driver.c - one display has one driver, however its name is spelt and wherever files are kept: the server
- * knows it, and `holorun stop` asks the server.
+/* t_driver.c - tests that one run at a time drives a display, whatever the spelling of its name and the
+ * runtime folder: the lock is on the X server, and `holorun stop` asks the server.
  */
 #include "check.h"
 #include "driven.h"
@@ -15,7 +15,7 @@
 
 #define LONG_WAIT TYPE("a") WAIT(60) ANSWER("Done.")
 
-struct other { /* a runtime folder of its own, and another spelling of the display */
+struct other { /* its own runtime folder, and another spelling of the display */
     char folder[160], display[32];
 };
 
@@ -26,7 +26,7 @@ static void open_other(const struct stage *t, const char *spelling, struct other
     snprintf(o->display, sizeof o->display, "%s%s", spelling, t->x.display);
 }
 
-/* The program with that runtime folder. */
+/* Runs the program with that runtime folder. */
 static void run_there(const struct stage *t, const struct other *o, const char *const *words,
                       struct outcome *out)
 {
@@ -63,18 +63,18 @@ static void t_second(void **state)
         run_there(&t, &o, words, &second);
         if (second.code != ERR_ENV || !strstr(second.err, "in use by another holorun") ||
             !strstr(second.err, number))
-            fail_msg("'%s': exit code %d, it says: %s", o.display, second.code, second.err);
+            fail_msg("'%s': exit code %d: %s", o.display, second.code, second.err);
         printf("           %s: %.*s\n", o.display, (int)strcspn(second.err, "\n"), second.err);
         assert_int_equal(waitpid(first, NULL, WNOHANG), 0);
         run_there(&t, &o, WORDS("stop", o.display), &stop);
         if (stop.code)
-            fail_msg("stop: exit code %d, it says: %s", stop.code, stop.err);
+            fail_msg("stop: exit code %d: %s", stop.code, stop.err);
         int status;
         assert_int_equal(waitpid(first, &status, 0), first);
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == ERR_STOPPED);
         run_there(&t, &o, words, &after); /* the display is free again */
         if (after.code)
-            fail_msg("afterwards: exit code %d, it says: %s", after.code, after.err);
+            fail_msg("afterwards: exit code %d: %s", after.code, after.err);
         outcome_free(&second);
         outcome_free(&stop);
         outcome_free(&after);
@@ -97,7 +97,7 @@ static void t_killed(void **state)
     waitpid(first, NULL, 0);
     run_there(&t, &o, WORDS("run", "Type", "--display", o.display, "--fake", script), &second);
     if (second.code)
-        fail_msg("exit code %d, it says: %s", second.code, second.err);
+        fail_msg("exit code %d: %s", second.code, second.err);
     outcome_free(&second);
     free(script);
     stage_close(&t);
@@ -123,7 +123,7 @@ static void t_stop_alone(void **state)
     stage_close(&t);
 }
 
-/* Exit code 0 when the display was lost. */
+/* In a child: exits with 0 if the display was reported as lost. */
 _Noreturn static void ask_lost(struct xvfb *x, int err)
 {
     atomic_bool lost = false;
@@ -136,8 +136,8 @@ _Noreturn static void ask_lost(struct xvfb *x, int err)
     _exit(dpy && lost ? 0 : 1);
 }
 
-/* The first request of an extension asks whether there is one; then its library takes the silence for a no.
- * In a child, since that library asks no other display of the same process after it. */
+/* The first request of an extension checks whether the server has it, and the library takes silence for "no".
+ * Runs in a child, because the library asks only once per process. */
 static void t_silent(void **state)
 {
     (void)state;
@@ -161,11 +161,10 @@ static void t_silent(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a second run by another name or runtime folder is refused by the server, and stop finds the first",
-          t_second),
+    CLAIM("a second run under another name or runtime folder is refused, and stop finds the first", t_second),
     CLAIM("after a kill the display is free at once", t_killed),
-    CLAIM("a display that is lost while it is asked for an extension says nothing on stderr", t_silent),
-    CLAIM("stop without a name ends the run that drives $DISPLAY, whatever folder knows of it", t_stop_alone),
+    CLAIM("a display lost while an extension is queried prints nothing on stderr", t_silent),
+    CLAIM("stop without a name ends the run on $DISPLAY, whatever its runtime folder", t_stop_alone),
 };
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
-/* t_grabs.c - input that another program takes or changes is not reported as done.
+/* t_grabs.c - tests that input taken or changed by another program is not reported as done.
  *
- * The test's own connection plays the other program.  Menus of real toolkits grab keyboard and pointer, too, and
+ * The test's own connection is the other program. Menus of real toolkits grab keyboard and pointer too, and
  * must be usable.
  */
 #include "check.h"
@@ -64,7 +64,7 @@ static void t_held_key(void **state)
     XDevice *mouse = persons_mouse(t.other);
     XTestFakeDeviceButtonEvent(t.other, mouse, 1, True, NULL, 0, CurrentTime);
     XSync(t.other, False);
-    assert_int_equal(screen_chord(t.s, keys, 2, NULL), -1); /* a person holds a button */
+    assert_int_equal(screen_chord(t.s, keys, 2, NULL), -1); /* the user holds a button */
     XTestFakeDeviceButtonEvent(t.other, mouse, 1, False, NULL, 0, CurrentTime);
     XSync(t.other, False);
     assert_int_equal(pressed(t.other), 1); /* for later actions */
@@ -137,7 +137,7 @@ static void t_pointer(void **state)
     stage_close(&t);
 }
 
-/* Shows a window of the other program and waits until it is there. */
+/* Shows a window of the other program and waits until it is mapped. */
 static void show_window(Display *dpy, int x, int y)
 {
     XEvent ev;
@@ -172,7 +172,7 @@ static void t_refused(void **state)
     stage_close(&t);
 }
 
-/* As a viewer of another machine, or a game. */
+/* The grabbing program uses the pointer itself, as a viewer of another machine or a game. */
 static void t_own_pointer(void **state)
 {
     (void)state;
@@ -193,7 +193,7 @@ static void t_own_pointer(void **state)
     stage_close(&t);
 }
 
-/* A launcher grabs the keyboard for a window of its own that no window manager manages. */
+/* A launcher grabs the keyboard for an override-redirect window. */
 static void t_launcher(void **state)
 {
     (void)state;
@@ -233,11 +233,11 @@ static void menus_of(const char *name)
         if (i % 2)
             must(screen_chord(f.s, &escape, 1, &why));
         else
-            must(screen_click(f.s, x + 2, y + 2, 1, 1, &why)); /* beside the menu, or its first entry */
+            must(screen_click(f.s, x + 2, y + 2, 1, 1, &why)); /* outside the menu, or its first entry */
         clock_sleep_ms(300);
         must(screen_chord(f.s, &escape, 1, &why));
     }
-    clock_sleep_ms(1500); /* a menu that opens late */
+    clock_sleep_ms(1500); /* some menus open late */
     must(screen_chord(f.s, &escape, 1, &why));
     must(screen_click(f.s, x, y, 1, 1, &why));
     must(screen_type(f.s, "then", 4, &why));
@@ -272,7 +272,7 @@ static int mappings(xcb_connection_t *c)
     return n;
 }
 
-/* A window manager grabs its keys again at each new mapping, and holds clicks meanwhile. */
+/* A window manager grabs its keys again after each mapping change, and holds clicks meanwhile. */
 static void t_mappings(void **state)
 {
     (void)state;
@@ -307,7 +307,7 @@ static void t_mappings(void **state)
 
 /* ---- input methods -------------------------------------------------------------------------------- */
 
-/* Runs a shell command until it succeeds, at most 20 s. */
+/* Runs a shell command until it succeeds; gives up after 20 s. */
 static bool succeeds(const char *command)
 {
     for (int i = 0; i < 100; i++, clock_sleep_ms(200))
@@ -316,7 +316,7 @@ static bool succeeds(const char *command)
     return false;
 }
 
-/* A session bus and ibus with a Russian transliteration. */
+/* Starts a session bus and ibus with a Russian transliteration. */
 static void start_ibus(struct xvfb *x)
 {
     char *bus = xasprintf("--address=unix:path=%s/bus", x->dir),
@@ -343,7 +343,7 @@ static void start_ibus(struct xvfb *x)
 
 static void stop_ibus(void)
 {
-    if (system("ibus exit >/dev/null 2>&1")) { /* it is gone */
+    if (system("ibus exit >/dev/null 2>&1")) { /* ibus has already ended */
     }
     static const char *const names[] = {"DBUS_SESSION_BUS_ADDRESS", "GTK_IM_MODULE", "QT_IM_MODULE",
                                         "XMODIFIERS"};
@@ -397,17 +397,16 @@ static void t_ibus_tk(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("twelve characters that are on no key take one or two mappings, and the next click arrives",
-          t_mappings),
+    CLAIM("twelve characters without a key need one or two mappings, and the next click arrives", t_mappings),
     CLAIM("text reaches a GTK program unchanged through ibus, and a secret is refused", t_ibus_gtk),
     CLAIM("text reaches a Qt program unchanged through ibus, and a secret is refused", t_ibus_qt),
     CLAIM("text reaches a Tk program unchanged through ibus (XIM), and a secret is refused", t_ibus_tk),
-    CLAIM("keys fail with the program's name while another program holds the keyboard", t_keyboard),
-    CLAIM("a key that an earlier action holds stays down when a chord with it is refused", t_held_key),
-    CLAIM("a text is unsure when another program takes the keyboard in the middle of it", t_middle),
+    CLAIM("keys fail with the program's name while another program grabs the keyboard", t_keyboard),
+    CLAIM("a key held by an earlier action stays down when a chord with it is refused", t_held_key),
+    CLAIM("typing is unsure when another program grabs the keyboard in the middle of it", t_middle),
     CLAIM("a text with a key that is another program's hotkey is not typed", t_hotkey),
     CLAIM("a click fails with the program's name when another program's grab takes it", t_pointer),
-    CLAIM("a click reaches its window after one that was refused while the pointer was grabbed", t_refused),
+    CLAIM("after a click refused during a grab, the next click reaches its window", t_refused),
     CLAIM("a program that grabs the pointer for itself is waited for once", t_own_pointer),
     CLAIM("a launcher that grabs the keyboard for its window receives a text", t_launcher),
     CLAIM("keys and clicks work in a menu of GTK 3", t_gtk3),

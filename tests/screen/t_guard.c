@@ -1,5 +1,5 @@
-/* t_guard.c - keys and buttons are released: by the watchdog when their owner is killed, suspended or
- * hangs, and at once at a stop.
+/* t_guard.c - tests that keys and buttons are released: by the watchdog when their owner is killed, suspended
+ * or hangs, and at once at a stop.
  */
 #include "check.h"
 #include "driven.h"
@@ -17,7 +17,7 @@
 
 /* ---- the watchdog ---------------------------------------------------------------------------- */
 
-enum { PATIENCE_MS = 20000 }; /* machines are loaded */
+enum { PATIENCE_MS = 20000 }; /* loaded machines are slow */
 
 static double until_released(const struct stage *t)
 {
@@ -27,7 +27,7 @@ static double until_released(const struct stage *t)
     return clock_ms_since(start);
 }
 
-/* Orphans of a killed run come to this process; the pid of the one that has ended, 0: it is still there. */
+/* Returns the pid of an ended orphan of a killed run (this process is its reaper), or 0 after a timeout. */
 static pid_t orphan_ended(void)
 {
     int status;
@@ -40,7 +40,7 @@ static pid_t orphan_ended(void)
     return got;
 }
 
-/* A drag that was broken off is dropped where it began, never on what lies under the pointer. */
+/* A cancelled drag is dropped where it began, not on whatever is under the pointer. */
 static void assert_taken_back(struct stage *t)
 {
     json_t *down = stage_events(t, "button_press");
@@ -114,7 +114,7 @@ static void t_guard_stopped(void **state)
     check_note("stopped: released after %.0f ms", until_released(&t));
     assert_int_equal(pressed(t.other), 0);
     assert_taken_back(&t);
-    kill(pid, SIGCONT); /* its action was broken off: it ends */
+    kill(pid, SIGCONT); /* its action was cancelled: it ends */
     program_finish(&t.x, pid, &o);
     assert_int_equal(o.code, ERR_STOPPED);
     driven_was_stopped(&t, "watchdog");
@@ -123,7 +123,7 @@ static void t_guard_stopped(void **state)
     stage_close(&t);
 }
 
-/* `holorun run` whose output goes to a pipe, whose read end is returned. */
+/* Starts `holorun run` with its output in a pipe; returns the read end. */
 static int start_into_pipe(const struct stage *t, const char *replies, pid_t *pid)
 {
     int out[2];
@@ -158,7 +158,7 @@ static bool ends_within(int fd, int ms)
     return n == 0;
 }
 
-/* The server hangs, so the watchdog stays until it wakes. */
+/* The server hangs, so the watchdog stays until the server continues. */
 static void t_output_ends(void **state)
 {
     (void)state;
@@ -201,7 +201,7 @@ static int add_tree(pid_t pid, pid_t *all, int n)
     return n;
 }
 
-/* The run and all that it has started, at once. */
+/* Kills the run and all its descendants. */
 static void kill_tree(pid_t pid)
 {
     pid_t all[TREE_MOST];
@@ -213,7 +213,7 @@ static void kill_tree(pid_t pid)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* Files of runs and desks, by their beginnings, in a folder. */
+/* Returns how many files of runs and desktops are in a folder, by their prefixes. */
 static int count_left(const char *dir)
 {
     static const char *const ours[] = {"run-", "stop-", "holorun-desks-"};
@@ -268,8 +268,8 @@ static void t_left_files(void **state)
     }
 }
 
-/* Holds Shift and does nothing: first between two actions, as long as a model may think; then in one,
- * until it is told. */
+/* Holds Shift and does nothing: first between two actions, as while the model thinks, then inside an action
+ * until go_fd is written. */
 static pid_t child_that_hangs(int ready_fd, int go_fd)
 {
     fflush(stdout);
@@ -303,12 +303,12 @@ static void t_guard_hangs(void **state)
     pid_t pid = child_that_hangs(fds[1], go[0]);
     assert_int_equal(read(fds[0], &c, 1), 1);
     assert_int_equal(read(fds[0], &c, 1), 1);
-    assert_int_equal(pressed(t.other), 1); /* held on purpose while the model thinks */
+    assert_int_equal(pressed(t.other), 1); /* a key held while the model thinks */
     check_note("hangs: released after %.0f ms", until_released(&t));
     assert_int_equal(pressed(t.other), 0);
     assert_int_equal(write(go[1], "g", 1), 1);
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(WEXITSTATUS(status), 42); /* it may do nothing more */
+    assert_int_equal(WEXITSTATUS(status), 42); /* no further action is possible */
     for (int i = 0; i < 2; i++) {
         close(fds[i]);
         close(go[i]);
@@ -316,7 +316,7 @@ static void t_guard_hangs(void **state)
     stage_close(&t);
 }
 
-/* As a gate that asks a slow program what the keys would press. */
+/* A check like that of a gate that asks a slow program what the keys would press. */
 static int check_slowly(void *arg, struct err *e)
 {
     bool *done = arg;
@@ -327,8 +327,8 @@ static int check_slowly(void *arg, struct err *e)
     return 0;
 }
 
-/* Types in an action, with a slow check before its first key; its exit status tells whether that was
- * possible. */
+/* Types in an action, with a slow check before the first key. The exit status says whether typing
+ * succeeded. */
 static pid_t child_that_types(bool slow)
 {
     fflush(stdout);
@@ -371,14 +371,14 @@ static void t_guard_waits(void **state)
     struct stage t;
     int status;
     char *path = xstrdup(getenv("PATH"));
-    setenv("GTK_IM_MODULE", "ibus", 1); /* of the window's program */
+    setenv("GTK_IM_MODULE", "ibus", 1); /* for the program of the window */
     setenv("XMODIFIERS", "@im=fcitx", 1);
     driven_open(&t);
     char *with = xasprintf("%s:%s", t.x.dir, path);
     add_command(t.x.dir, "ibus", slow);
     add_command(t.x.dir, "fcitx5-remote", slow);
     setenv("PATH", with, 1);
-    XkbLockModifiers(t.other, XkbUseCoreKbd, LockMask, LockMask); /* the run takes it off */
+    XkbLockModifiers(t.other, XkbUseCoreKbd, LockMask, LockMask); /* the run turns Caps Lock off */
     XSync(t.other, False);
     int64_t start = clock_ns();
     pid_t pid = child_that_types(false);
@@ -387,7 +387,7 @@ static void t_guard_waits(void **state)
     setenv("PATH", path, 1);
     unsetenv("GTK_IM_MODULE");
     unsetenv("XMODIFIERS");
-    assert_true(clock_ms_since(start) > 2500); /* longer than the watchdog allows without a sign of life */
+    assert_true(clock_ms_since(start) > 2500); /* longer than the watchdog allows without a heartbeat */
     assert_int_equal(WEXITSTATUS(status), 42);
     assert_int_equal(json_array_size(stage_events(&t, "key_press")), 3);
     XkbLockModifiers(t.other, XkbUseCoreKbd, LockMask, 0);
@@ -409,9 +409,9 @@ static void t_guard_asks(void **state)
     stage_close(&t);
 }
 
-/* ---- at once --------------------------------------------------------------------------------- */
+/* ---- stop ------------------------------------------------------------------------------------ */
 
-/* The owner is busy with something else and holds Shift: the thread that watches releases it. */
+/* The owner is busy elsewhere and holds Shift; the watching thread releases it. */
 static void t_lift(void **state)
 {
     (void)state;
@@ -426,9 +426,9 @@ static void t_lift(void **state)
         if (i == 0)
             raise(SIGTERM);
         else
-            *screen_stop_flag(t.s) = SIGTERM; /* nobody was woken: found at the next look */
+            *screen_stop_flag(t.s) = SIGTERM; /* no thread is woken: the next poll finds it */
         double ms = until_released(&t);
-        check_note("lifted after %.1f ms", ms);
+        check_note("released after %.1f ms", ms);
         assert_int_equal(pressed(t.other), 0);
         assert_int_equal(screen_key(t.s, XK_a, true, NULL), -1);
         assert_int_equal(screen_button(t.s, 1, false, NULL), 0);
@@ -453,7 +453,7 @@ static void t_taken_back(void **state)
     struct stage t;
     stage_open(&t);
     must(screen_watch(t.s, &why));
-    for (int how = 0; how < 3; how++) { /* by its owner, by a stop, in a drag that may not go on */
+    for (int how = 0; how < 3; how++) { /* by its owner, by a stop, in a drag that is refused midway */
         int left = 30;
         stage_clear(&t);
         if (how < 2) {
@@ -480,21 +480,18 @@ static void t_taken_back(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a stop lifts what is held while its owner is busy, and nothing is pressed after it", t_lift),
-    CLAIM("a drag that is given up, stopped or refused on its way is dropped where it began", t_taken_back),
-    CLAIM("a run that is killed in the middle of a drag: all goes up at once, and nothing stays behind",
-          t_guard_killed),
-    CLAIM("the output of a run ends with it, even if its watchdog waits for a server that hangs",
-          t_output_ends),
-    CLAIM("a run whose rules ask a slow program before a key is not taken for one that hangs", t_guard_asks),
-    CLAIM("a run that waits for an input method's command is not taken for one that hangs", t_guard_waits),
-    CLAIM("files of a run that is killed with its watchdog are removed by the next run", t_left_files),
-    CLAIM("a run that is killed while it types: the locks that it took off are on again", t_guard_locks),
-    CLAIM("a run that is suspended in the middle of a drag: all goes up, and it ends when it goes on",
+    CLAIM("a stop releases held keys while their owner is busy, and nothing is pressed afterwards", t_lift),
+    CLAIM("a cancelled, stopped or refused drag is dropped where it began", t_taken_back),
+    CLAIM("a run killed in the middle of a drag releases all keys and leaves nothing behind", t_guard_killed),
+    CLAIM("a run's output ends with it, even if its watchdog waits for a server that hangs", t_output_ends),
+    CLAIM("a run whose rules query a slow program before a key does not count as hanging", t_guard_asks),
+    CLAIM("a run that waits for an input method's command does not count as hanging", t_guard_waits),
+    CLAIM("the next run removes the files of a run killed together with its watchdog", t_left_files),
+    CLAIM("after a kill during typing, the locks that the run cleared are set again", t_guard_locks),
+    CLAIM("a run suspended in the middle of a drag releases all keys, and ends when resumed",
           t_guard_stopped),
-    CLAIM(
-        "an action that hangs: all keys and buttons are released; a key that is held between two actions stays",
-        t_guard_hangs),
+    CLAIM("an action that hangs releases all keys and buttons; a key held between actions stays down",
+          t_guard_hangs),
 };
 
 int main(int argc, char **argv)

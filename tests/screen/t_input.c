@@ -1,8 +1,7 @@
-/* t_input.c - keyboard and pointer input, seen from outside.
+/* t_input.c - tests keyboard and pointer input as seen from outside.
  *
- * A private X server, a window without toolkit (helpers/xclient) that writes down every event it
- * receives, and the X server's own word for what is pressed.  Nothing here asks the code under test
- * what it has done.
+ * The events are those recorded by a window without a toolkit (helpers/xclient) on a private X server; the
+ * pressed keys are those that the X server reports. No test queries the code under test.
  */
 #include "check.h"
 #include "person.h"
@@ -32,7 +31,7 @@ static void t_click(void **state)
     assert_int_equal(field(stage_events(&t, "button_press"), 0, "button"), 3);
     stage_clear(&t);
     double ms = INFINITY;
-    for (int tries = 0; tries < 20 && ms >= 400; tries++) { /* machines are loaded */
+    for (int tries = 0; tries < 20 && ms >= 400; tries++) { /* loaded machines are slow */
         stage_clear(&t);
         int64_t start = clock_ns();
         must(screen_click(t.s, 50, 60, 1, 2, &why));
@@ -41,7 +40,7 @@ static void t_click(void **state)
     }
     assert_true(ms < 400); /* both presses within a double-click time */
     stage_clear(&t);
-    must(screen_click(t.s, -1, -1, 1, 3, &why)); /* in place */
+    must(screen_click(t.s, -1, -1, 1, 3, &why)); /* at the pointer */
     ev = stage_events(&t, "button_press");
     assert_int_equal(json_array_size(ev), 3);
     assert_int_equal(field(ev, 2, "x"), 50);
@@ -101,7 +100,7 @@ static void t_second_screen(void **state)
     if (!s)
         fail_msg("%s", why.text);
     assert_int_equal(screen_root(s).w, 640);
-    must(screen_click(s, 100, 200, 1, 1, &why)); /* the pointer begins on the first one */
+    must(screen_click(s, 100, 200, 1, 1, &why)); /* the pointer starts on the first screen */
     Display *second = XOpenDisplay(name);
     Window root, child;
     int at_x, at_y, wx, wy;
@@ -140,7 +139,7 @@ static void t_drag(void **state)
     }
     assert_true(with_button >= 20);
     assert_in_range(first, 2, 4); /* small steps first: the toolkit's drag threshold */
-    assert_true(corner >= 1);     /* through the corner, not across */
+    assert_true(corner >= 1);     /* through the corner, not diagonally */
     assert_true(biggest <= 30);
     assert_int_equal(last_x, 300);
     assert_int_equal(last_y, 300);
@@ -187,7 +186,7 @@ static void t_left_handed(void **state)
     assert_int_equal(XSetPointerMapping(t.other, map, n), MappingSuccess);
     must(screen_click(t.s, 100, 100, 1, 1, &why));
     assert_int_equal(field(stage_events(&t, "button_press"), 0, "button"), 1);
-    map[0] = map[2] = 0; /* no button 1 at all */
+    map[0] = map[2] = 0; /* no button 1 */
     XSetPointerMapping(t.other, map, n);
     struct err e = ERR_INIT;
     assert_int_equal(screen_click(t.s, 100, 100, 1, 1, &e), -1);
@@ -198,7 +197,7 @@ static void t_left_handed(void **state)
 
 /* ---- keys -------------------------------------------------------------------------------------- */
 
-/* "key_press Control_L, key_press c, …" of what was received. */
+/* Writes the received events as "key_press Control_L, key_press c, ...". */
 static void spell(json_t *ev, char *out, size_t size)
 {
     size_t n = 0;
@@ -216,7 +215,8 @@ static void t_chord(void **state)
     struct stage t;
     char got[400];
     stage_open(&t);
-    must(screen_move(t.s, 100, 100, &why)); /* no window manager: keys go where the pointer is */
+    /* without a window manager keys go to the window under the pointer */
+    must(screen_move(t.s, 100, 100, &why));
     static const uint32_t copy[] = {XK_Control_L, XK_c}, plus[] = {XK_Control_L, XK_plus},
                           three[] = {XK_Control_L, XK_Alt_L, XK_Shift_L, XK_t};
     must(screen_chord(t.s, copy, 2, &why));
@@ -232,7 +232,7 @@ static void t_chord(void **state)
     assert_int_equal(json_array_size(ev), 4);
     assert_int_equal(field(ev, 3, "state"), ControlMask | Mod1Mask | ShiftMask);
     stage_clear(&t);
-    static const uint32_t absent[] = {XK_Control_L, XK_Greek_omega}; /* on no key: borrows one */
+    static const uint32_t absent[] = {XK_Control_L, XK_Greek_omega}; /* on no key: borrows a keycode */
     must(screen_chord(t.s, absent, 2, &why));
     ev = stage_events(&t, "key_press");
     assert_int_equal(json_array_size(ev), 2);
@@ -240,7 +240,7 @@ static void t_chord(void **state)
     assert_int_equal(pressed(t.other), 0);
     screen_close(t.s);
     t.s = NULL;
-    assert_int_equal(borrowed_keycodes(t.other), 0); /* given back at the end */
+    assert_int_equal(borrowed_keycodes(t.other), 0); /* returned at the end */
     stage_close(&t);
 }
 
@@ -254,7 +254,7 @@ static void t_actions(void **state)
     stage_open(&t);
     must(screen_move(t.s, 100, 100, &why));
     static const char save_twice[] = "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"S\"], \"count\": 2}";
-    struct action a; /* "ctrl+S" means the S key, not Shift as well */
+    struct action a; /* "ctrl+S" is the S key, without Shift */
     must(action_from_json(save_twice, sizeof save_twice - 1, &a, &why));
     assert_int_equal(action_execute(t.s, &a, &plain, NULL, &e), FAULT_NONE);
     spell(stage_events(&t, NULL), got, sizeof got);
@@ -271,7 +271,7 @@ static void t_actions(void **state)
     a = action_of(ACT_KEYDOWN);
     a.keys[0] = XK_Shift_L, a.nkeys = 1;
     assert_int_equal(action_execute(t.s, &a, &plain, NULL, &e), FAULT_NONE);
-    assert_int_equal(pressed(t.other), 1); /* spans steps */
+    assert_int_equal(pressed(t.other), 1); /* held across steps */
     struct action click = action_of(ACT_CLICK);
     click.x = click.y = 100;
     assert_int_equal(action_execute(t.s, &click, &plain, NULL, &e), FAULT_NONE);
@@ -347,7 +347,7 @@ static void t_small_actions(void **state)
     a = action_of(ACT_MUP);
     assert_int_equal(action_execute(t.s, &a, &plain, &r, &e), FAULT_NONE);
     assert_int_equal(pressed(t.other), 0);
-    a = action_of(ACT_DRAG); /* from where the pointer is */
+    a = action_of(ACT_DRAG); /* from the pointer's position */
     a.x2 = 200, a.y2 = 100, a.ms = 300;
     assert_int_equal(action_execute(t.s, &a, &plain, &r, &e), FAULT_NONE);
     json_t *ev = stage_events(&t, "button_press");
@@ -413,9 +413,9 @@ static void t_locks(void **state)
     XkbLockModifiers(t.other, XkbUseCoreKbd, LockMask, LockMask); /* Caps Lock */
     XkbLockGroup(t.other, XkbUseCoreKbd, 1);                      /* the Greek layout */
     XSync(t.other, False);
-    int before = borrowed_keycodes(t.other); /* the Greek layout has such keysyms of its own */
+    int before = borrowed_keycodes(t.other); /* the Greek layout has such keysyms itself */
     must(screen_type(t.s, "aB\xc3\xb3\xce\xbb\xce\xa9,", 9, &why));
-    assert_true(borrowed_keycodes(t.other) > before); /* kept for as long as the run lasts */
+    assert_true(borrowed_keycodes(t.other) > before); /* borrowed until the run ends */
     json_t *ev = stage_events(&t, "key_press");
     char got[64] = "";
     for (size_t i = 0; i < json_array_size(ev); i++)
@@ -423,12 +423,12 @@ static void t_locks(void **state)
     assert_string_equal(got, "aB\xc3\xb3\xce\xbb\xce\xa9,");
     XkbStateRec st;
     XkbGetState(t.other, XkbUseCoreKbd, &st);
-    assert_int_equal(st.locked_mods & LockMask, LockMask); /* as it was */
+    assert_int_equal(st.locked_mods & LockMask, LockMask); /* restored */
     assert_int_equal(st.locked_group, 1);
     XkbLockModifiers(t.other, XkbUseCoreKbd, LockMask, 0);
     XSync(t.other, False);
     stage_clear(&t);
-    static const uint32_t copy[] = {XK_Control_L, XK_c}; /* on the other layout's keys */
+    static const uint32_t copy[] = {XK_Control_L, XK_c}; /* on keys of the other layout */
     must(screen_chord(t.s, copy, 2, &why));
     ev = stage_events(&t, "key_press");
     assert_int_equal(field(ev, 1, "keysym"), XK_c);
@@ -440,7 +440,7 @@ static void t_locks(void **state)
     stage_close(&t);
 }
 
-/* A window that is looked at ends at the fifth key; the one below it gets the keyboard. */
+/* The viewed window closes at the fifth key; the one below it gets the focus. */
 static void t_view_closes(void **state)
 {
     (void)state;
@@ -461,7 +461,7 @@ static void t_view_closes(void **state)
     assert_int_equal(screen_type(t.s, text, sizeof text - 1, &why), -1);
     assert_non_null(strstr(why.text, "the rest was not typed"));
     json_t *below = stage_events(&t, "key_press");
-    if (json_array_size(below) > 1) /* one may be on its way */
+    if (json_array_size(below) > 1) /* one key may be in flight */
         fail_msg("%zu keys came to the window below", json_array_size(below));
     assert_int_equal(pressed(t.other), 0);
     free(out);
@@ -469,20 +469,19 @@ static void t_view_closes(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a click arrives once at its pixel; right, double, triple and in-place clicks too", t_click),
-    CLAIM("modifiers are down around a click, image pixels become root pixels", t_modifier_click),
-    CLAIM("positions off the screen end at its edge instead of wrapping", t_clamp),
-    CLAIM("the pointer comes over to the screen that is driven when a server has two", t_second_screen),
+    CLAIM("a click arrives once at its pixel; so do right, double, triple and in-place clicks", t_click),
+    CLAIM("modifiers are down around a click; image pixels map to root pixels", t_modifier_click),
+    CLAIM("positions off the screen are clamped to its edge", t_clamp),
+    CLAIM("the pointer moves to the driven screen of a server with two", t_second_screen),
     CLAIM("a drag goes through its corner in small steps and lands exactly", t_drag),
     CLAIM("the wheel turns in four directions, at most 100 clicks", t_scroll),
     CLAIM("a left-handed pointer map is inverted", t_left_handed),
     CLAIM("chords go down in order and up in reverse, with Shift where the key needs it", t_chord),
-    CLAIM("keys, hold-and-tap, held keys, overwrite, address and history actions arrive as keys", t_actions),
-    CLAIM("wait waits, screenless actions do nothing, impossible ones name their fault", t_small_actions),
-    CLAIM("a modifier that a person holds is waited for, and not typed through", t_person_holds),
-    CLAIM("Caps Lock and another layout group do not change the text, and are back after it", t_locks),
-    CLAIM("a window that is looked at and closes while text is typed: the rest is not typed elsewhere",
-          t_view_closes),
+    CLAIM("keys, hold-and-tap, held keys, overwrite, address and history arrive as keys", t_actions),
+    CLAIM("wait waits, actions without input do nothing, impossible ones name their fault", t_small_actions),
+    CLAIM("typing waits while the user holds a modifier", t_person_holds),
+    CLAIM("Caps Lock and another layout group do not change the text, and are restored", t_locks),
+    CLAIM("when the viewed window closes during typing, the rest is not typed elsewhere", t_view_closes),
 };
 
 int main(int argc, char **argv)

@@ -1,13 +1,13 @@
-/* t_layouts.c - keyboards as people have them: layouts with dead keys and levels, several layouts of
- * which one is chosen, locks and latches.  The person is the server's other keyboard: what she chooses
- * there the XTEST keyboard does not know.
+/* t_layouts.c - tests typing with keyboard settings of real users: layouts with dead keys and levels, several
+ * layouts, locks and latches. The user is the server's second keyboard; the XTEST keyboard does not share its
+ * settings.
  */
 #include "check.h"
 #include "stage.h"
 
 #include "base/clock.h"
 
-/* Of many keyboards some characters are on no key, on a third level, or on a dead key. */
+/* On many layouts some of these characters are on no key, on a third level or on a dead key. */
 static const char text[] = "aZ @~^`'\"{}[]\\|<>#$1+-*/_=?!%&;:.,Q\xc3\xa9\xc3\xb6\xc3\x9f"
                            "\xd1\x84\xd0\xaf\xce\xbb\xe2\x82\xac\xc5\x81";
 
@@ -19,7 +19,7 @@ static void layout(struct stage *t, const char *layouts, const char *variant)
         fail_msg("setxkbmap -layout %s -variant '%s' failed", layouts, variant);
 }
 
-/* She presses a key and lets it go, on her own keyboard. */
+/* Presses and releases a key of the user's keyboard. */
 static void person_taps(struct stage *t, XDevice *hers, int keycode)
 {
     XTestFakeDeviceKeyEvent(t->other, hers, (unsigned)keycode, True, NULL, 0, CurrentTime);
@@ -46,7 +46,7 @@ static void types(struct stage *t, const char *where)
         fail_msg("%s: typed\n  %s\ngot\n  %s", where, text, got);
 }
 
-/* The last key of a chord, as a program sees it. */
+/* Presses a chord and compares the keysym and modifiers of its last key as a program sees them. */
 static void chord(struct stage *t, uint32_t a, uint32_t b, uint32_t want, unsigned modifiers)
 {
     const uint32_t keys[] = {a, b};
@@ -79,7 +79,7 @@ static void t_groups(void **state)
 {
     (void)state;
     static const char *const all[] = {"us,ru", "us,de,gr"};
-    enum { CAPS = 66 }; /* on every one of them the key that goes on to the next layout */
+    enum { CAPS = 66 }; /* the key that selects the next layout, in each case */
     struct stage t;
     stage_open(&t);
     must(screen_move(t.s, 100, 100, &why));
@@ -91,11 +91,11 @@ static void t_groups(void **state)
         for (int k = 0; k < 2; k++) {
             person_taps(&t, hers, CAPS);
             int group = state_of(&t).group;
-            assert_int_not_equal(group, before); /* she has chosen */
+            assert_int_not_equal(group, before); /* the user has selected it */
             types(&t, all[i]);
             chord(&t, XK_Control_L, XK_c, XK_c, ControlMask);
             chord(&t, XK_a, 0, XK_a, 0);
-            assert_int_equal(state_of(&t).group, group); /* and it stays so */
+            assert_int_equal(state_of(&t).group, group); /* and it stays selected */
             before = group;
         }
     }
@@ -121,9 +121,10 @@ static void t_locks(void **state)
     chord(&t, XK_a, 0, XK_a, Mod2Mask);
     chord(&t, XK_A, 0, XK_A, ShiftMask | Mod2Mask);
     chord(&t, XK_KP_1, 0, XK_KP_1, Mod2Mask);
-    assert_int_equal(state_of(&t).locked_mods, locked); /* as it was */
+    assert_int_equal(state_of(&t).locked_mods, locked); /* restored */
     chord(&t, XK_Caps_Lock, 0, XK_Caps_Lock, LockMask | ControlMask | Mod2Mask);
-    assert_int_equal(state_of(&t).locked_mods, locked & ~(unsigned)LockMask); /* asked for */
+    /* the chord pressed Caps Lock */
+    assert_int_equal(state_of(&t).locked_mods, locked & ~(unsigned)LockMask);
 
     XkbLockModifiers(t.other, XkbUseCoreKbd, 0xff, 0);
     XkbLatchModifiers(t.other, XkbUseCoreKbd, ShiftMask, ShiftMask); /* sticky keys, pressed once */
@@ -146,15 +147,15 @@ static void t_held(void **state)
     XTestFakeDeviceKeyEvent(t.other, hers, control, True, NULL, 0, CurrentTime);
     XSync(t.other, False);
     const int path[] = {100, 100, 200, 200};
-    assert_int_equal(screen_click(t.s, 100, 100, 1, 1, &e), -1); /* would be one more of a selection */
+    assert_int_equal(screen_click(t.s, 100, 100, 1, 1, &e), -1); /* would extend a selection */
     assert_non_null(strstr(e.text, "Control"));
     assert_int_equal(screen_button(t.s, 1, true, &e), -1);
-    assert_int_equal(screen_drag(t.s, path, 2, 1, 0, &e), -1); /* would be a copy */
-    assert_int_equal(screen_scroll(t.s, 0, 1, &e), -1);        /* would be another size of letters */
+    assert_int_equal(screen_drag(t.s, path, 2, 1, 0, &e), -1); /* would copy */
+    assert_int_equal(screen_scroll(t.s, 0, 1, &e), -1);        /* would zoom */
     assert_int_equal(json_array_size(stage_events(&t, "button_press")), 0);
     XTestFakeDeviceKeyEvent(t.other, hers, control, False, NULL, 0, CurrentTime);
     XSync(t.other, False);
-    must(screen_key(t.s, XK_Control_L, true, &why)); /* our own is no hindrance */
+    must(screen_key(t.s, XK_Control_L, true, &why)); /* a modifier held by the program is allowed */
     must(screen_click(t.s, 100, 100, 1, 1, &why));
     must(screen_key(t.s, XK_Control_L, false, &why));
     json_t *ev = stage_events(&t, "button_press");
@@ -165,12 +166,10 @@ static void t_held(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("what layouts have on dead keys, on a third level or not at all is typed, and chords are theirs",
-          t_layouts),
-    CLAIM("a layout that a person chooses on her own keyboard changes nothing of what is typed, and stays",
-          t_groups),
-    CLAIM("locks and latches of a person do not change what is typed, and locks are back after it", t_locks),
-    CLAIM("a modifier that a person holds is not clicked, dragged or scrolled through", t_held),
+    CLAIM("characters on dead keys, on a third level or on no key are typed; chords stay chords", t_layouts),
+    CLAIM("a layout that the user selects does not change the typed text, and stays selected", t_groups),
+    CLAIM("locks and latches of the user do not change the text, and locks are restored", t_locks),
+    CLAIM("clicks, drags and scrolls are refused while the user holds a modifier", t_held),
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* t_moments.c - runs stopped at random moments leave nothing behind.  How soon they stop is measured by
- * `make stop-latency`; here only that it is not seconds.
+/* t_moments.c - tests that runs stopped at random moments leave nothing behind. `make stop-latency` measures
+ * the time; this test only requires less than seconds.
  */
 #include "check.h"
 #include "moments.h"
@@ -30,9 +30,8 @@ static void t_moments(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM(
-        "stopped at any moment: nothing pressed, nothing borrowed, exit code 130, the run directory complete",
-        t_moments),
+    CLAIM("stopped at any moment: no key pressed, no keycode borrowed, exit code 130, complete record",
+          t_moments),
 };
 
 int main(int argc, char **argv)

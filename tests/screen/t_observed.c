@@ -1,8 +1,8 @@
-/* t_observed.c - claims about a screen that changes while the model thinks: nothing is pressed or typed on
- * what the model has not seen, and what always changes stops nothing.
+/* t_observed.c - tests a screen that changes while the model thinks: nothing is clicked or typed that the
+ * model has not seen, and animations stop nothing.
  *
- * The loop is the real one.  An application and what interferes with it are windows of a second connection,
- * which reads what reached them.
+ * The agent loop is real. The application and the disturbances are windows of a second connection, which
+ * reads their events.
  */
 #include "check.h"
 #include "play.h"
@@ -25,7 +25,7 @@ enum {
 };
 enum { ROUNDS = 1 };
 
-/* The middle of the button Save, in thousandths of 800x600, as the dialect has places. */
+/* the centre of the button Save of 800x600, in thousandths as in the dialect */
 #define CLICK_SAVE CLICK(250, 216)
 #define CLICK_ROW  CLICK(250, 400)
 
@@ -58,7 +58,7 @@ static void draw(void)
     XWindowAttributes a;
     XGetWindowAttributes(app.dpy, app.main, &a);
     XClearWindow(app.dpy, app.main);
-    int shift = a.width - APP_W; /* buttons stand to the right, as in dialogs */
+    int shift = a.width - APP_W; /* right-aligned buttons, as in dialogs */
     button(SAVE_X + shift, SAVE_Y, app.swapped ? "Delete all" : "Save");
     button(DELETE_X + shift, SAVE_Y, app.swapped ? "Save" : "Delete all");
     for (int i = 0; i < 8; i++) {
@@ -128,7 +128,7 @@ static void close_app(void)
     play_close(&app.p);
 }
 
-/* Everything as at the beginning. */
+/* Restores the initial state. */
 static void reset(void)
 {
     app.swapped = false;
@@ -152,13 +152,13 @@ static const json_t *stale_event(void)
     return NULL;
 }
 
-/* The prompt gave the reason, and the run continued. */
+/* Checks that the prompt gave the reason and that the run continued. */
 static void was_stopped(const char *reason, const char *told)
 {
     const json_t *stale = stale_event();
     assert_int_equal(app.p.r.status, AGENT_INTERRUPTED);
     if (!stale)
-        fail_msg("nothing was noticed");
+        fail_msg("the change was not detected");
     assert_string_equal(field_text(stale, "reason"), reason);
     assert_true(field_number(stale, "ms") >= 60);
     const struct story_step *step = &app.p.story.steps[0];
@@ -166,7 +166,7 @@ static void was_stopped(const char *reason, const char *told)
     assert_non_null(strstr(step->actions[0].failure, "nothing was pressed"));
     assert_true(played.n_told >= 2);
     if (!strstr(played.told[1], told) || !strstr(played.told[1], "look again"))
-        fail_msg("told was '%s', not '%s'", played.told[1], told);
+        fail_msg("the prompt was '%s', not '%s'", played.told[1], told);
 }
 
 static void play(const char *replies)
@@ -174,7 +174,7 @@ static void play(const char *replies)
     play_script(&app.p, replies, NULL);
 }
 
-/* One interference while the model thinks about a click on Save: no press arrives anywhere. */
+/* Disturbs a click on Save while the model thinks; no press may arrive. */
 static void interfere(const char *name, void (*meanwhile)(void), const char *replies, const char *reason,
                       const char *told)
 {
@@ -190,7 +190,7 @@ static void interfere(const char *name, void (*meanwhile)(void), const char *rep
     }
 }
 
-/* ---- interferences ---------------------------------------------------------------------------- */
+/* ---- disturbances ----------------------------------------------------------------------------- */
 
 static void other_comes(void)
 {
@@ -293,7 +293,7 @@ struct popup {
 };
 static struct popup popup;
 
-/* One popup of 50 ms, some time after the model has been asked. */
+/* Shows a popup for 50 ms, after_ms after the model's request. */
 static void *show_popup(void *arg)
 {
     struct popup *u = arg;
@@ -343,12 +343,12 @@ static void t_popups(void **state)
     close_app();
 }
 
-/* ---- what stops nothing ------------------------------------------------------------------------ */
+/* ---- tolerated changes ------------------------------------------------------------------------- */
 
 static volatile bool motion_ends;
 static int motion_x, motion_y, motion_w, motion_h, motion_ms;
 
-/* Something that changes all the time: a caret, a spinner, a clock. */
+/* Draws something that changes all the time: a caret, a spinner, a clock. */
 static void *motion(void *arg)
 {
     Display *d = XOpenDisplay(NULL);
@@ -369,7 +369,7 @@ static void *motion(void *arg)
     return NULL;
 }
 
-/* A progress bar without an end: a block that goes to and fro in steps. */
+/* Draws an indeterminate progress bar: a block that moves back and forth in steps. */
 static void *pulse(void *arg)
 {
     Display *d = XOpenDisplay(NULL);
@@ -390,7 +390,7 @@ static void *pulse(void *arg)
     return NULL;
 }
 
-/* A clock, and an animation far away that never lets the screen rest. */
+/* Draws a clock, and an animation far away that prevents the screen from settling. */
 static void *tick(void *arg)
 {
     static const char digits[] = "2468357";
@@ -445,7 +445,7 @@ static void clear_and_write(Display *d, GC gc, int x, int y, int w, const char *
     XDrawString(d, app.main, gc, x, y, text, (int)strlen(text));
 }
 
-/* A list that is sorted again every second. */
+/* Sorts a list again every second. */
 static void *sort_rows(void *arg)
 {
     Display *d = XOpenDisplay(NULL);
@@ -466,7 +466,7 @@ static void *sort_rows(void *arg)
     return arg;
 }
 
-/* A button that gets another label when the pointer comes. */
+/* Changes a button's label when the pointer enters. */
 static void *relabel(void *arg)
 {
     Display *d = XOpenDisplay(NULL);
@@ -642,7 +642,7 @@ struct costs {
     double take[TIMES], aim[TIMES], press[TIMES], key[TIMES];
 };
 
-/* The times of a motion, a press and a key. */
+/* Measures a motion, a press and a key. */
 static void measure(struct stage *t, int i, bool observe, struct costs *c)
 {
     static struct image im;
@@ -669,7 +669,7 @@ static void measure(struct stage *t, int i, bool observe, struct costs *c)
         image_free(&im);
 }
 
-/* At this share of the sorted values: the difference that an observation makes. */
+/* Returns the added time of an observation at this quantile. */
 static double added(double *with, double *without, double share)
 {
     qsort(with, TIMES, sizeof *with, by_size);
@@ -690,7 +690,7 @@ static void t_cost(void **state)
     check_note("1920x1080: medians: observing %.2f ms; checks of a motion %.2f, a press %.2f, a key %.2f ms",
                added(with.take, without.take, 0.5), added(with.aim, without.aim, 0.5),
                added(with.press, without.press, 0.5), added(with.key, without.key, 0.5));
-    if (!CHECK_SANITIZED) /* on a busy machine the median is others' */
+    if (!CHECK_SANITIZED) /* on a busy machine other processes dominate the median */
         assert_true(added(with.aim, without.aim, 0.2) < 3 && added(with.press, without.press, 0.2) < 3);
     stage_close(&t);
 }
@@ -698,14 +698,14 @@ static void t_cost(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        CLAIM("no click reaches a window that came, went or moved while the model thought", t_windows),
-        CLAIM("no click reaches a button that changes when hovered, or a list that sorts itself", t_changing),
-        CLAIM("no click reaches a button that was swapped, a scrolled row, or a rearranged window", t_pixels),
-        CLAIM("no key reaches a window that took the keyboard while the model thought", t_keys),
+        CLAIM("no click reaches a window that opened, closed or moved while the model thought", t_windows),
+        CLAIM("no click reaches a button that changes when hovered, or a list that is re-sorted", t_changing),
+        CLAIM("no click reaches a swapped button, a scrolled row or a rearranged window", t_pixels),
+        CLAIM("no key reaches a window that took the focus while the model thought", t_keys),
         CLAIM("no click reaches a popup of 50 ms", t_popups),
         CLAIM("no click or key reaches another workspace", t_workspace),
         CLAIM("carets, spinners, highlights and tooltips stop no click", t_tolerated),
-        CLAIM("a screen that never rests does not count as an error, and ends the run", t_endless),
+        CLAIM("a screen that never settles does not count as an error, and ends the run", t_endless),
         CLAIM("a check takes less than 3 ms", t_cost),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);

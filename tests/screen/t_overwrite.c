@@ -1,10 +1,10 @@
-/* t_overwrite.c - overwrite replaces the content of a field, or the action says that it is unsure.
+/* t_overwrite.c - tests that overwrite replaces the content of a field, or reports that it is unsure.
  *
- * Each program has one field (typed_field.h).  An action finds the text of the action before it, with the
- * cursor at a random place, on up to ten keyboard layouts.  The program itself reports the content of the
- * field.
+ * Each program has one field (typed_field.h), which holds the text of the previous action, with the cursor at
+ * a random position, on up to ten keyboard layouts. The program itself reports the field's content.
  *
- * HOLORUN_OVERWRITE_LAYOUTS=n: the first n layouts instead of two.  HOLORUN_OVERWRITE_RESULT=FILE: a table.
+ * HOLORUN_OVERWRITE_LAYOUTS=n: the first n layouts instead of two. HOLORUN_OVERWRITE_RESULT=FILE: writes a
+ * table.
  */
 #include "check.h"
 #include "typed_field.h"
@@ -87,7 +87,7 @@ static void put_result(const char *name, const struct tally *sum)
     fclose(out);
 }
 
-/* least: percentage of the texts that must be confirmed and right. */
+/* least: minimum percentage of texts that are confirmed and right. */
 static void overwrite_in(const char *name, bool lines, int least)
 {
     struct field f;
@@ -182,13 +182,13 @@ static void t_terminals(void **state)
 {
     (void)state;
     refused_in("XTerm", "bash", "rm -r /data/old");
-    refused_in("Unheard", "bash", "rm -r /data/old"); /* its child on a pseudo-terminal is found */
+    refused_in("Unheard", "bash", "rm -r /data/old"); /* the child on its pseudo-terminal identifies it */
     refused_in("XTerm", "vim", NULL);
 }
 
 /* ---- Enter ---------------------------------------------------------------------------------------- */
 
-/* The selection of a password field shows nothing of its text. */
+/* A password field publishes no selection. */
 static void t_enter(void **state)
 {
     (void)state;
@@ -226,7 +226,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("overwrite in a password field is right or unsure", t_password),
     CLAIM("overwrite replaces the text of a Writer document, or is unsure", t_writer),
     CLAIM("overwrite is refused in terminals, and sends nothing", t_terminals),
-    CLAIM("Enter is not pressed after an overwrite that could not be read back", t_enter),
+    CLAIM("Enter is not pressed after an overwrite that cannot be read back", t_enter),
 };
 
 int main(int argc, char **argv)

@@ -1,13 +1,11 @@
-/* t_programs.c - what is typed into eight kinds of program is right there, or said to be unsure.
+/* t_programs.c - tests that text typed into eight kinds of program is right, or reported as unsure.
  *
- * Tk, GTK 3, GTK 4, Qt, Swing, Firefox, Chromium and xterm, each with one text field of its own.  Texts of
- * ten scripts, with combining marks and joined emoji, at random; in two of three the program stalls at a
- * random moment for up to 5 s, in its event loop or as a stopped process, and in one of three somebody
- * loads another keyboard layout at a random moment.  What arrived is read from the program's own report: a
- * file that it writes, or the title that its page sets.
+ * Tk, GTK 3, GTK 4, Qt, Swing, Firefox, Chromium and xterm, each with one text field. The random texts are in
+ * ten scripts, with combining marks and joined emoji. In two of three the program stalls at a random moment
+ * for up to 5 s, in its event loop or as a stopped process; in one of three another keyboard layout is loaded
+ * at a random moment. The program reports the content: in a file, or in the title that its page sets.
  *
- * HOLORUN_TYPING_TEXTS=n: n texts for each program instead of 2.  HOLORUN_TYPING_RESULT=FILE: a table of
- * it.
+ * HOLORUN_TYPING_TEXTS=n: n texts per program instead of 2. HOLORUN_TYPING_RESULT=FILE: writes a table.
  */
 #include "check.h"
 #include "typed_field.h"
@@ -49,7 +47,7 @@ static int texts(void)
     return s && atoi(s) > 0 ? atoi(s) : 2;
 }
 
-/* Until nothing more comes: what is typed may not be read when the step is unsure of it. */
+/* Waits until no more text arrives: after an unsure step keys may still be in flight. */
 static void field_rest(const struct field *f)
 {
     enum { REST_MS = 1500 };
@@ -72,7 +70,7 @@ static void press(struct screen *s, uint32_t modifier, uint32_t key)
     assert_int_equal(modifier ? screen_chord(s, keys, 2, NULL) : screen_chord(s, keys + 1, 1, NULL), 0);
 }
 
-/* Empty, by the program itself where it can. */
+/* Empties the field, through the program itself if it can. */
 static void field_clear(struct field *f)
 {
     if (f->program->terminal) {
@@ -101,7 +99,7 @@ static void field_clear(struct field *f)
     free(left);
 }
 
-/* ---- what happens meanwhile ------------------------------------------------------------------ */
+/* ---- disturbances ---------------------------------------------------------------------------- */
 
 struct trouble {
     const struct field *f;
@@ -190,7 +188,7 @@ static void type_one(struct field *f, int index, uint64_t *rng, struct tally *su
                    t.stall_ms, t.stall_after_ms, t.layout ? t.layout : "-", e.text);
         if (!strstr(e.text, "unsure"))
             sum->wrong++;
-        clock_sleep_ms(t.stall_ms); /* before the next one */
+        clock_sleep_ms(t.stall_ms); /* before the next text */
         field_rest(f);
     } else if (strcmp(got, text) == 0) {
         sum->right++;
@@ -248,14 +246,14 @@ INTO(t_chromium, "Chromium")
 INTO(t_xterm, "xterm")
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a Tk program that stalls has each text as it was typed, or the step is unsure", t_tk),
-    CLAIM("the same in GTK 3", t_gtk3),
-    CLAIM("the same in GTK 4", t_gtk4),
-    CLAIM("the same in Qt", t_qt),
-    CLAIM("the same in Swing", t_swing),
-    CLAIM("the same in Firefox", t_firefox),
-    CLAIM("the same in Chromium", t_chromium),
-    CLAIM("the same in xterm", t_xterm),
+    CLAIM("text typed into a stalling Tk program arrives unchanged, or the step is unsure", t_tk),
+    CLAIM("text typed into a stalling GTK 3 program arrives unchanged, or the step is unsure", t_gtk3),
+    CLAIM("text typed into a stalling GTK 4 program arrives unchanged, or the step is unsure", t_gtk4),
+    CLAIM("text typed into a stalling Qt program arrives unchanged, or the step is unsure", t_qt),
+    CLAIM("text typed into a stalling Swing program arrives unchanged, or the step is unsure", t_swing),
+    CLAIM("text typed into a stalling Firefox arrives unchanged, or the step is unsure", t_firefox),
+    CLAIM("text typed into a stalling Chromium arrives unchanged, or the step is unsure", t_chromium),
+    CLAIM("text typed into a stalling xterm arrives unchanged, or the step is unsure", t_xterm),
 };
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
-/* t_screen.c - what the eyes see, against what was drawn.
+/* t_screen.c - tests captures and window queries against drawn content.
  *
- * The test draws on a private X server through a connection of its own and compares: pixels of every
- * depth and path, views of monitors and windows, the pointer's picture, which window is active and how
- * it is called. When the screen rests: t_settle.c.
+ * The test draws on a private X server through its own connection and compares pixels of every depth and
+ * path, views of monitors and windows, the cursor image, and the active window and its name. t_settle.c tests
+ * settling.
  */
 #include "canvas.h"
 #include "check.h"
@@ -26,7 +26,7 @@ static void capture(struct screen *s, struct image *im)
 
 /* ---- pixels ------------------------------------------------------------------------------------ */
 
-/* A pattern in which every pixel tells its place; colours that 5 bits can hold exactly. */
+/* A pattern in which each pixel encodes its position, in colours that 5 bits represent exactly. */
 static void pattern_rgb(int x, int y, uint8_t rgb[3])
 {
     static const uint8_t level[4] = {0, 255, 132, 33}; /* n * 255 / 31 for n = 0, 31, 16, 4 */
@@ -168,7 +168,7 @@ static void t_cursor(void **state)
     canvas_open(&t, "200x150x24", NULL);
     XSetForeground(t.other, t.gc, 0x204060);
     XFillRectangle(t.other, t.root, t.gc, 0, 0, 200, 150);
-    /* A red 9x9 square as pointer, its middle the hot spot */
+    /* A red 9x9 square as the cursor; its centre is the hot spot */
     Pixmap p = XCreatePixmap(t.other, t.root, 9, 9, 1);
     GC one = XCreateGC(t.other, p, 0, NULL);
     XSetForeground(t.other, one, 1);
@@ -187,7 +187,7 @@ static void t_cursor(void **state)
     assert_memory_equal(im.rgb + 3 * (64 * 200 + 104), r, 3);
     assert_memory_equal(im.rgb + 3 * (55 * 200 + 96), back, 3);
     assert_memory_equal(im.rgb + 3 * (64 * 200 + 105), back, 3);
-    assert_int_equal(screen_move(s, 199, 0, &canvas_why), 0); /* cut at the corner */
+    assert_int_equal(screen_move(s, 199, 0, &canvas_why), 0); /* clipped at the corner */
     capture(s, &im);
     assert_memory_equal(im.rgb + 3 * 195, r, 3);
     screen_close(s);
@@ -198,7 +198,7 @@ static void t_cursor(void **state)
     image_free(&im);
     screen_close(s);
 
-    /* Half transparent, premultiplied; a pixel a long with rubbish in the upper half. */
+    /* Half transparent, premultiplied; one pixel per long, with garbage in the upper half. */
     unsigned long argb = 0xdeadbeef80400020ul;
     uint8_t rgb[3] = {100, 101, 102};
     struct image dot = {rgb, 1, 1};
@@ -250,7 +250,7 @@ static void t_monitors(void **state)
         check_pattern(&im, r.x, r.y);
         assert_true(screen_visible(s, 10, 10));
         assert_true(screen_visible(s, 630, 150));
-        assert_false(screen_visible(s, 630, 50)); /* above the right one: nobody sees it */
+        assert_false(screen_visible(s, 630, 50)); /* above the right monitor: not visible */
         screen_close(s);
     }
     struct screen_options o = {.view = "middle"};
@@ -261,14 +261,14 @@ static void t_monitors(void **state)
     struct screen *s = canvas_view("right", false, false);
     Atom right = XInternAtom(t.other, "right", False);
     XRRDeleteMonitor(t.other, t.root, right);
-    add_monitor(&t, "right", 320, 200, 300, 150, false); /* another mode, another place */
+    add_monitor(&t, "right", 320, 200, 300, 150, false); /* another mode, another position */
     capture(s, &im);
     assert_int_equal(im.w, 300);
     check_pattern(&im, 320, 200);
     XRRDeleteMonitor(t.other, t.root, right);
     XSync(t.other, False);
     assert_int_equal(screen_capture(s, &im, &canvas_why), -1);
-    assert_int_equal(canvas_why.kind, ERR_ENV); /* it was there when the run began */
+    assert_int_equal(canvas_why.kind, ERR_ENV); /* it existed when the run began */
     assert_non_null(strstr(canvas_why.text, "'right'"));
     screen_close(s);
     image_free(&im);
@@ -303,7 +303,7 @@ static void t_window_view(void **state)
     assert_int_equal(im.w, 200);
     assert_int_equal(im.h, 120);
     check_pattern(&im, 100, 50);
-    XMoveWindow(t.other, w, 540, 300); /* half outside now */
+    XMoveWindow(t.other, w, 540, 300); /* now half off the screen */
     XSync(t.other, False);
     draw_pattern(&t, 640, 400);
     capture(s, &im);
@@ -340,13 +340,13 @@ static void t_windows(void **state)
     XUnmapWindow(t.other, hidden);
     XSync(t.other, False);
 
-    /* Without a window manager: under the pointer */
+    /* without a window manager: the one under the pointer */
     assert_int_equal(screen_move(s, 50, 50, &canvas_why), 0);
     assert_int_equal(screen_active_window(s, title, sizeof title, klass, sizeof klass), 0);
     assert_string_equal(title, "Első – 日本");
     assert_string_equal(klass, "Klass");
     assert_int_equal(screen_active_window(s, title, 5, NULL, 0), 0);
-    assert_string_equal(title, "Els"); /* cut before the character that does not fit */
+    assert_string_equal(title, "Els"); /* truncated before the character that does not fit */
 
     assert_int_equal(xvfb_find_window(s, "日本$", title, sizeof title, &canvas_why), 1);
     assert_string_equal(title, "Első – 日本");
@@ -359,7 +359,7 @@ static void t_windows(void **state)
     canvas_close(&t);
 }
 
-/* Asks the window manager, and waits until it has done so. */
+/* Asks the window manager to activate w, and waits until it has. */
 static void activate(struct canvas *t, Window w)
 {
     Atom active = XInternAtom(t->other, "_NET_ACTIVE_WINDOW", False), type;
@@ -406,14 +406,14 @@ static void t_activate(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a capture is what was drawn, depth 24, shared memory and not", t_depth24),
-    CLAIM("a capture is what was drawn, depth 16", t_depth16),
-    CLAIM("a capture is what was drawn, depth 30", t_depth30),
-    CLAIM("pixels of every mask and byte order become RGB, palettes are refused", t_formats),
-    CLAIM("the pointer is drawn at its hot spot, clipped, and only when wanted", t_cursor),
-    CLAIM("views: all, monitors by name and number, gaps, unknown names, one that changes and goes",
+    CLAIM("a capture equals the drawn content, depth 24, with shared memory and without", t_depth24),
+    CLAIM("a capture equals the drawn content, depth 16", t_depth16),
+    CLAIM("a capture equals the drawn content, depth 30", t_depth30),
+    CLAIM("pixels of every mask and byte order become RGB; palettes are refused", t_formats),
+    CLAIM("the cursor is drawn at its hot spot, clipped, and only on request", t_cursor),
+    CLAIM("views: all, monitors by name and number, gaps, unknown names, changed and removed monitors",
           t_monitors),
-    CLAIM("a window view follows its window and says when it is gone", t_window_view),
+    CLAIM("a window view follows its window and fails when it is closed", t_window_view),
     CLAIM("windows are found by title, the active one is named, bad patterns are refused", t_windows),
     CLAIM("the active window is the one that the window manager has activated", t_activate),
 };

@@ -1,5 +1,5 @@
-/* t_settle.c - when the screen rests: a thread draws on a private X server, and the wait has to tell why
- * it ended.
+/* t_settle.c - tests when the screen is settled: a thread draws on a private X server, and the wait must
+ * report why it ended.
  */
 #include "canvas.h"
 #include "check.h"
@@ -15,7 +15,7 @@
 
 /* ---- settling ---------------------------------------------------------------------------------- */
 
-struct painter { /* redraws a rectangle in two colours for ever */
+struct painter { /* redraws a rectangle in two colours until `end` */
     char display[16];
     int w, h, every_ms;
     atomic_bool end;
@@ -66,13 +66,13 @@ static void check_settle(const char *const *extra)
     check_note("still screen: %s after %.0f ms", r.why, r.ms);
     assert_string_equal(r.why, "quiet");
     assert_true(r.ms >= 300);
-    r = settle_under(&t, 2, 16, 120, false, 1); /* a caret in a hurry */
+    r = settle_under(&t, 2, 16, 120, false, 1); /* a fast caret */
     check_note("caret: %s after %.0f ms", r.why, r.ms);
     assert_true(!strcmp(r.why, "stable") || !strcmp(r.why, "quiet"));
     r = settle_under(&t, 200, 150, 70, true, 1);
     check_note("animation: %s after %.0f ms", r.why, r.ms);
     assert_string_equal(r.why, "timeout");
-    assert_true(r.ms >= 1200 && r.ms < 6000); /* machines are loaded */
+    assert_true(r.ms >= 1200 && r.ms < 6000); /* loaded machines are slow */
     canvas_close(&t);
 }
 
@@ -94,9 +94,9 @@ static void t_settle_blinker(void **state)
     (void)state;
     struct canvas t;
     canvas_open(&t, "640x400x24", NULL);
-    /* High contrast, so that tiles differ and only the rule about blinkers can call it quiet. */
+    /* High contrast, so that tiles differ and only the caret rule can make the screen quiet. */
     struct settled r = settle_under(&t, 23, 39, 110, false, 3);
-    check_note("third wait beside a blinker: %s after %.0f ms", r.why, r.ms);
+    check_note("third wait with a caret: %s after %.0f ms", r.why, r.ms);
     assert_string_equal(r.why, "quiet");
     r = settle_under(&t, 24, 40, 110, false, 3); /* just too big for a caret */
     assert_string_not_equal(r.why, "quiet");
@@ -131,7 +131,7 @@ static void t_settle_stop(void **state)
     canvas_close(&t);
 }
 
-/* ---- a program that is busy -------------------------------------------------------------------- */
+/* ---- busy program ------------------------------------------------------------------------------ */
 
 enum { BUSY_MS = 900 };
 
@@ -141,7 +141,7 @@ static struct {
     atomic_bool ready, end, drawn;
 } busy;
 
-/* A window that answers pings.  After a click its program is busy for BUSY_MS before it draws. */
+/* A window that answers pings. After a click its program is busy for BUSY_MS before it draws. */
 static void *work(void *arg)
 {
     (void)arg;
@@ -208,10 +208,10 @@ static void t_settle_busy(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("settling: quiet, stable under a caret, timeout under an animation", t_settle),
-    CLAIM("settling without XDAMAGE comes to the same", t_settle_polling),
-    CLAIM("a blinker is learnt, something larger is not one", t_settle_blinker),
+    CLAIM("settling without XDAMAGE gives the same results", t_settle_polling),
+    CLAIM("a blinking caret is ignored, a larger blinking area is not", t_settle_blinker),
     CLAIM("a stop ends the wait", t_settle_stop),
-    CLAIM("a program that is busy after a click is waited for", t_settle_busy),
+    CLAIM("the wait includes the time that a program is busy after a click", t_settle_busy),
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
-/* t_sticky.c - what a person has set on the keyboard is as it was after each action, and after a run that was
- * killed at any moment; watchdogs that are killed; servers that hang and wake.
+/* t_sticky.c - tests that keyboard settings of the user are restored after each action and after a run killed
+ * at any moment; also killed watchdogs, and servers that hang and continue.
  *
- * HOLORUN_STICKY_KILLS=n: n kills instead of 6.  HOLORUN_STICKY_RESULT=FILE: a line about them.
+ * HOLORUN_STICKY_KILLS=n: n kills instead of 6. HOLORUN_STICKY_RESULT=FILE: writes a line about them.
  */
 #include "check.h"
 #include "driven.h"
@@ -139,7 +139,7 @@ static int guards_of(pid_t parent, pid_t *out, int max)
     return n;
 }
 
-/* The guard's processes, the supervisor first; returns how many. */
+/* Finds the guard's processes, the supervisor first; returns their number. */
 static int guards(pid_t run, pid_t out[2])
 {
     int n = guards_of(run, out, 1);
@@ -197,13 +197,14 @@ static void t_killed(void **state)
         stage_clear(&t);
         pid_t own[2], pid = driven_start(&t, replies[check_below(&rng, 3)]);
         clock_sleep_ms(check_within(&rng, 50, 900));
-        int n_own = check_below(&rng, 4) ? 0 : guards(pid, own); /* sometimes with all its watchdogs */
+        /* in one of four cases with all its watchdogs */
+        int n_own = check_below(&rng, 4) ? 0 : guards(pid, own);
         both += n_own > 0;
         for (int k = 0; k < n_own; k++)
             kill(own[k], SIGKILL);
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
-        if (n_own) { /* then the next start does it */
+        if (n_own) { /* the next start restores the settings instead */
             clock_sleep_ms(20);
             screen_close(screen_open(NULL, NULL));
         }
@@ -222,7 +223,7 @@ static void t_killed(void **state)
         for (int ms = 0; ms < PATIENCE_MS && waitpid(-1, NULL, WNOHANG) >= 0 && guards(pid, own); ms += 5)
             clock_sleep_ms(5);
     }
-    check_note("%d kills, %d of them with all watchdogs: all as before, after %.0f ms at most", n, both,
+    check_note("%d kills, %d of them with all watchdogs: all restored, after %.0f ms at most", n, both,
                slowest);
     const char *path = getenv("HOLORUN_STICKY_RESULT");
     FILE *out = path ? fopen(path, "a") : NULL;
@@ -256,7 +257,7 @@ static void t_watchdog(void **state)
     assert_int_equal(again[0], own[0]);
     assert_int_not_equal(again[1], own[1]);
     program_finish(&t.x, pid, &o);
-    assert_int_equal(o.code, 0); /* the run goes on */
+    assert_int_equal(o.code, 0); /* the run continues */
     outcome_free(&o);
     stage_clear(&t);
 
@@ -285,7 +286,7 @@ static void t_hung_server(void **state)
     driven_wait(&t, "button_press", 1);
     assert_true(pressed(t.other) > 0);
     kill(t.x.server, SIGSTOP);
-    kill(pid, SIGTERM); /* it gives the server up, and ends */
+    kill(pid, SIGTERM); /* it gives up on the server and ends */
     for (int ms = 0; ms < PATIENCE_MS && waitpid(pid, &status, WNOHANG) == 0; ms += 20)
         clock_sleep_ms(20);
     clock_sleep_ms(1500); /* long after */
@@ -293,7 +294,7 @@ static void t_hung_server(void **state)
     int64_t start = clock_ns();
     while (pressed(t.other) && clock_ms_since(start) < PATIENCE_MS)
         clock_sleep_ms(5);
-    check_note("released %.0f ms after the server woke", clock_ms_since(start));
+    check_note("released %.0f ms after the server continued", clock_ms_since(start));
     assert_int_equal(pressed(t.other), 0);
     while (held_files(&t) && clock_ms_since(start) < PATIENCE_MS)
         clock_sleep_ms(5);
@@ -325,7 +326,7 @@ static void t_between(void **state)
         must(screen_type(t.s, "yz-2 é", strlen("yz-2 é"), &why));
         typed_is(&t, "yz-2 é");
         stage_clear(&t);
-        must(screen_chord(t.s, capital, 2, &why)); /* also where no key gives an a */
+        must(screen_chord(t.s, capital, 2, &why)); /* also if no key gives an a */
         json_t *ev = stage_events(&t, "key_press");
         assert_string_equal(word(ev, json_array_size(ev) - 1, "text"), "A");
     }
@@ -367,15 +368,13 @@ static void t_escape(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("sticky, slow and bounce keys, locks and latches are as before after each action, and change none",
-          t_as_before),
-    CLAIM("a run that is killed at any moment, with its watchdogs or without: all is as before", t_killed),
+    CLAIM("sticky, slow and bounce keys, locks and latches are kept across each action", t_as_before),
+    CLAIM("a run killed at any moment, with or without its watchdogs: all settings are restored", t_killed),
     CLAIM("a killed watchdog is replaced; without any the run stops", t_watchdog),
-    CLAIM("a server that hangs with a button down and wakes after the run has ended has it released",
+    CLAIM("a button held on a server that hangs is released when the server continues after the run",
           t_hung_server),
-    CLAIM("Escape twice stops the run where the layout that was loaded last has it", t_escape),
-    CLAIM("a layout loaded between two actions is the one that the next types with; no file stays",
-          t_between),
+    CLAIM("Escape twice stops the run with the most recently loaded layout", t_escape),
+    CLAIM("a layout loaded between two actions is used by the next; no file stays", t_between),
 };
 
 int main(int argc, char **argv)

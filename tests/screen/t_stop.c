@@ -1,6 +1,6 @@
-/* t_stop.c - how a run ends: stopped, killed, dead, without a display.  Nothing may stay pressed.
+/* t_stop.c - tests the ends of a run: stopped, killed, failed, without a display. Nothing may stay pressed.
  *
- * Seen from outside: the X server says what is down and which keycodes are borrowed.
+ * The X server reports the pressed keys and the borrowed keycodes.
  */
 #include "check.h"
 #include "stage.h"
@@ -50,7 +50,7 @@ static void t_stop(void **state)
         pthread_t thread;
         int ms = after[i];
         screen_stop_all(0);
-        if (i > 0) /* something held by an earlier step goes up as well */
+        if (i > 0) /* a key held by an earlier step is released as well */
             assert_int_equal(action_execute(t.s, &down, &plain, &r, &e), FAULT_NONE);
         pthread_create(&thread, NULL, stop_later, &ms);
         assert_int_equal(action_execute(t.s, &a[i], &plain, &r, &e), FAULT_STOPPED);
@@ -70,7 +70,7 @@ static void t_stop(void **state)
     stage_close(&t);
 }
 
-/* Escape down and up by the device (NULL: XTEST, as a VNC server does), then what the flag says. */
+/* Taps Escape with the device (NULL: XTEST, as a VNC server does) and waits for the server. */
 static void tap_escape(Display *dpy, XDevice *by, KeySym sym)
 {
     unsigned code = XKeysymToKeycode(dpy, sym);
@@ -118,13 +118,13 @@ static void t_person_stops(void **state)
     for (int i = 0; i < 4; i++)
         must(screen_chord(t.s, &escape, 1, &why)); /* the agent's own */
     assert_int_equal(flag_soon(&t), 0);
-    must(screen_key(t.s, XK_Escape, true, &why)); /* held: it repeats, and is our own */
+    must(screen_key(t.s, XK_Escape, true, &why)); /* held: it repeats, and is the agent's own */
     assert_int_equal(flag_soon(&t), 0);
     must(screen_key(t.s, XK_Escape, false, &why));
 
     char path[128];
     snprintf(path, sizeof path, "%s/holorun/stop", t.x.dir);
-    assert_int_equal(file_write(path, "1000000000.5", 12, NULL), 0); /* for a run long ago */
+    assert_int_equal(file_write(path, "1000000000.5", 12, NULL), 0); /* the file of an earlier run */
     assert_int_equal(flag_soon(&t), 0);
     char now[32];
     snprintf(now, sizeof now, "%ld", (long)time(NULL) + 1);
@@ -134,19 +134,19 @@ static void t_person_stops(void **state)
     stage_close(&t);
 }
 
-/* A child process that holds Control, button 1 and a borrowed keycode, and then does `how`. */
+/* A child process that holds Control, button 1 and a borrowed keycode, and then ends as `how` says. */
 enum { HOW_KILL, HOW_DIE, HOW_EXIT, HOW_WAIT };
 
 static pid_t child_that_holds(struct stage *t, int how, int ready_fd)
 {
-    screen_close(t->s); /* it has the lock */
+    screen_close(t->s); /* the lock must be free */
     t->s = NULL;
     fflush(stdout);
     pid_t pid = fork();
     if (pid)
         return pid;
     screen_install_signals();
-    static struct screen *s; /* static: what exit() leaves behind is no leak */
+    static struct screen *s; /* static, so that exit() does not leak it */
     s = screen_open(NULL, NULL);
     if (!s || screen_move(s, 100, 100, NULL) || screen_key(s, XK_Control_L, true, NULL) ||
         screen_key(s, 0x010005d0, true, NULL) || screen_button(s, 1, true, NULL))
@@ -178,7 +178,7 @@ static void t_killed(void **state)
     assert_int_equal(pressed(t.other), 3);
     assert_true(borrowed_keycodes(t.other) > 0);
 
-    /* While it lives, the display is its own. */
+    /* While the child lives, the display is locked. */
     struct err e = ERR_INIT;
     struct screen *second = screen_open(NULL, &e);
     assert_non_null(second);
@@ -215,7 +215,7 @@ static void t_endings(void **state)
         assert_int_equal(pipe(fds), 0);
         pid_t pid = child_that_holds(&t, how[i], fds[1]);
         assert_int_equal(read(fds[0], &c, 1), 1);
-        if (how[i] == HOW_WAIT) { /* it does not look at the flag: the second signal ends it */
+        if (how[i] == HOW_WAIT) { /* it ignores the flag: the second signal ends it */
             kill(pid, SIGINT);
             clock_sleep_ms(100);
             assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
@@ -306,7 +306,7 @@ static void t_lost_while(void **state)
         pthread_join(thread, NULL);
         assert_int_equal(rc, -1);
         assert_non_null(strstr(e.text, "was lost"));
-        assert_true(clock_ms_since(start) < 20000); /* machines are loaded */
+        assert_true(clock_ms_since(start) < 20000); /* loaded machines are slow */
         stage_close(&t);
     }
 }
@@ -340,12 +340,13 @@ static void t_refusals(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a stop in the middle of typing, dragging, waiting or tapping leaves nothing pressed", t_stop),
-    CLAIM("a person stops the run by Escape twice or a file, the agent's own Escapes do not", t_person_stops),
-    CLAIM("what a killed run held is released by the next start, not by a second program", t_killed),
-    CLAIM("die, exit and a second Ctrl-C release what is held", t_endings),
-    CLAIM("a lost display is one clear error from every verb", t_lost),
-    CLAIM("a display lost in the middle of an action or a wait ends it with that error", t_lost_while),
+    CLAIM("a stop during typing, dragging, waiting or tapping leaves nothing pressed", t_stop),
+    CLAIM("Escape twice or a stop file of the user ends the run; the agent's own Escapes do not",
+          t_person_stops),
+    CLAIM("the next start releases the keys of a killed run; a second program does not", t_killed),
+    CLAIM("die, exit and a second Ctrl-C release all keys", t_endings),
+    CLAIM("on a lost display each function fails with one clear error", t_lost),
+    CLAIM("a display lost during an action or a wait ends it with that error", t_lost_while),
     CLAIM("no display, Wayland only, no XTEST: refused with the reason", t_refusals),
 };
 

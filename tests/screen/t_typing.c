@@ -1,11 +1,11 @@
-/* t_typing.c - text arrives in real programs exactly as it was given.
+/* t_typing.c - tests that text arrives in real programs exactly as given.
  *
- * Three kinds of client, which read the keyboard map each in its own way: xterm (Xt), zenity (GTK),
- * Chromium (its own).  The text has what a US keyboard has and more letters of five scripts, signs and
- * emoji than there are free keycodes, capitals and small letters of the same key among them, and a
- * shuffled tail that makes keycodes change their meaning several times.
+ * Three kinds of client read the keyboard map in different ways: xterm (Xt), zenity (GTK) and Chromium (its
+ * own code). The text has the characters of a US keyboard, and more letters of five scripts, signs and emoji
+ * than there are free keycodes, with capitals and small letters of the same key. A shuffled tail reassigns
+ * keycodes several times.
  *
- * HOLORUN_TYPING_RUNS=n: n texts for each program instead of 3.
+ * HOLORUN_TYPING_RUNS=n: n texts per program instead of 3.
  */
 #include "check.h"
 #include "xvfb.h"
@@ -35,7 +35,8 @@ static int runs(void)
     return n < 1 ? 1 : n > 1000 ? 1000 : n;
 }
 
-/* The core text, or all of it when many runs are asked for, then some of its characters in random order. */
+/* Writes the core text, or the whole text if many runs are requested, and then some of its characters in
+ * random order. */
 static void make_text(char *out, size_t size, uint64_t *state)
 {
     bool all = getenv("HOLORUN_TYPING_RUNS") != NULL;
@@ -50,7 +51,7 @@ static void make_text(char *out, size_t size, uint64_t *state)
     out[len] = 0;
 }
 
-/* What differs first, for the reader of a failure. */
+/* Prints the first difference if there is one. */
 static bool same_text(const char *program, int run, const char *want, const char *got)
 {
     if (!strcmp(want, got))
@@ -109,7 +110,7 @@ static void report(const char *program, int right, int n, double ms)
     assert_int_equal(right, n);
 }
 
-/* Reads what a program wrote once it has ended. */
+/* Waits until a program has ended and returns its output. */
 static char *output_of(struct xvfb *x, pid_t pid, const char *file)
 {
     char path[160], *text = NULL;
@@ -128,7 +129,7 @@ static char *output_of(struct xvfb *x, pid_t pid, const char *file)
     return text;
 }
 
-/* Line `index` of the file once it is complete, or what there is of it after three seconds. */
+/* Reads line `index` of the file once it is complete, or after three seconds the part that exists. */
 static void read_line(const char *path, int index, char *out, size_t size)
 {
     out[0] = 0;
@@ -151,7 +152,7 @@ static void read_line(const char *path, int index, char *out, size_t size)
     }
 }
 
-/* A terminal that writes what is typed into a file, at `path`. */
+/* Starts a terminal that writes typed text into a file, at `path`. */
 static struct screen *start_xterm(struct xvfb *x, char *path, size_t size)
 {
     char command[160];
@@ -188,7 +189,7 @@ static void t_xterm(void **state)
     report("xterm", right, n, ms);
 }
 
-/* Somebody who has copied "before" and gives it to who asks. */
+/* A client that owns the clipboard with the text "before". */
 struct copier {
     Display *dpy;
     Window window;
@@ -241,11 +242,11 @@ static void t_paste(void **state)
     struct copier c = {.dpy = XOpenDisplay(NULL)};
     fill_free_keycodes(c.dpy);
 
-    type_or_fail(s, "plain\n"); /* needs no keycode: typed */
+    type_or_fail(s, "plain\n"); /* needs no borrowed keycode: typed */
     read_line(path, 0, got, sizeof got);
     assert_string_equal(got, "plain");
     Atom clipboard = XInternAtom(c.dpy, "CLIPBOARD", False);
-    type_or_fail(s, "Ősz 日本 😀\n"); /* pasted, nothing copied before */
+    type_or_fail(s, "Ősz 日本 😀\n"); /* pasted, with an empty clipboard before */
     read_line(path, 1, got, sizeof got);
     assert_string_equal(got, "Ősz 日本 😀");
     assert_int_equal(XGetSelectionOwner(c.dpy, clipboard), None);
@@ -261,14 +262,14 @@ static void t_paste(void **state)
     c.end = true;
     pthread_join(thread, NULL);
 
-    /* "before" is what a paste gives again, though it is we who give it now */
+    /* A paste gives "before" again, although the screen now owns the clipboard. */
     Window asker = XCreateSimpleWindow(c.dpy, DefaultRootWindow(c.dpy), 0, 0, 1, 1, 0, 0, 0);
     assert_int_not_equal(XGetSelectionOwner(c.dpy, clipboard), None);
     XConvertSelection(c.dpy, clipboard, XInternAtom(c.dpy, "UTF8_STRING", False), XA_WM_NAME, asker,
                       CurrentTime);
     XSync(c.dpy, False);
     struct image im = {0};
-    assert_int_equal(screen_capture(s, &im, NULL), 0); /* any verb answers what is waiting */
+    assert_int_equal(screen_capture(s, &im, NULL), 0); /* any call answers pending requests */
     image_free(&im);
     XTextProperty given = {0};
     XGetTextProperty(c.dpy, asker, &given, XA_WM_NAME);
@@ -308,9 +309,9 @@ static void t_gtk(void **state)
     report("zenity", right, n, ms);
 }
 
-/* ---- nobody reads ------------------------------------------------------------------------------- */
+/* ---- no reader ---------------------------------------------------------------------------------- */
 
-struct focus { /* what has the keyboard at first; another thread gives it to `next` after a while */
+struct focus { /* the first focus; another thread sets it to `next` after a delay */
     Display *dpy;
     Window next;
     int after_ms;
@@ -328,7 +329,7 @@ static void *give_focus(void *arg)
 #define LETTERS "abcdefghijklmnopqrstuvwxyz"
 static const char long_text[] = LETTERS LETTERS LETTERS LETTERS LETTERS LETTERS LETTERS LETTERS;
 
-/* Types while the keyboard goes from one window to another; "" or the reason. */
+/* Types while the focus moves from one window to another. Returns "" or the reason for doubt. */
 static const char *type_while(struct screen *s, Display *dpy, Window first, Window next, int after_ms)
 {
     static struct err e;
@@ -383,12 +384,13 @@ static void t_nobody(void **state)
     XSetInputFocus(dpy, term.id, RevertToNone, CurrentTime);
     XSync(dpy, False);
     type_or_fail(s, "\n");
-    assert_string_equal(type_while(s, dpy, None, term.id, 300), ""); /* just late */
+    assert_string_equal(type_while(s, dpy, None, term.id, 300), ""); /* only late */
     type_or_fail(s, "\n");
     read_line(path, 2, got, sizeof got);
     assert_string_equal(got, long_text);
     assert_int_equal(screen_move(s, 30, 30, NULL), 0);
-    assert_string_equal(type_while(s, dpy, PointerRoot, PointerRoot, 0), ""); /* the one under the pointer */
+    /* the window under the pointer */
+    assert_string_equal(type_while(s, dpy, PointerRoot, PointerRoot, 0), "");
     type_or_fail(s, "\n");
     read_line(path, 3, got, sizeof got);
     assert_string_equal(got, long_text);
@@ -404,7 +406,7 @@ static const char page[] =
     "t.addEventListener('input',()=>{let h='';for(const b of new TextEncoder().encode(t.value))"
     "h+=b.toString(16).padStart(2,'0');document.title='T'+h});t.focus()</script>";
 
-/* Waits for the page to show the text; what it shows after that time. */
+/* Waits for the page to show the text, then returns the shown text. */
 static void read_page(struct screen *s, const char *want, char *got, size_t size)
 {
     char title[4096];
@@ -471,11 +473,10 @@ static void t_chromium(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("xterm receives five scripts, signs and emoji as typed", t_xterm),
-    CLAIM("without a free keycode the text is pasted, and the clipboard is as it was", t_paste),
-    CLAIM("text that no window reads, or that two get, is said to be unsure; a late focus is waited for",
-          t_nobody),
-    CLAIM("a GTK program receives them as typed", t_gtk),
-    CLAIM("Chromium receives them as typed", t_chromium),
+    CLAIM("without a free keycode the text is pasted, and the clipboard is restored", t_paste),
+    CLAIM("text that no window or two windows receive is unsure; a late focus is waited for", t_nobody),
+    CLAIM("a GTK program receives the same text as typed", t_gtk),
+    CLAIM("Chromium receives the same text as typed", t_chromium),
 };
 
 int main(int argc, char **argv)

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Everything that a card is wanted for, in at most eight minutes: builds for this one card, runs the kernels' tests on it,
-# three of them under memcheck, then the fleet benchmark; writes DIR/DATE-CARD.json and .md, whatever fails on the way.
+# Runs all checks that need a GPU, in at most eight minutes: builds for this GPU, runs the kernel tests, three of them
+# under memcheck, then the fleet benchmark. Always writes DIR/DATE-CARD.json and .md.
 #
 #   card.sh            (make card)
 #
-#   LIMIT=480          seconds for all of it: the benchmark gets what building and testing leave
-#   DEVICE=cuda        cuda:1: the second card
+#   LIMIT=480          total seconds; the benchmark gets the rest after building and testing
+#   DEVICE=cuda        cuda:1: the second GPU
 #   RESULTS, SIZES, WEIGHTS, REPEAT: see bench_gpu.sh
 #
-# What was not reached in time is named in the result files.  The exit code is 1 when a test failed.
+# The result files name the parts that did not fit into the time. The exit code is 1 if a test failed.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 limit=${LIMIT:-480} began=$SECONDS B=${B:-build/release}
@@ -22,7 +22,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 note() { echo "$*" | tee -a "$work/notes"; }
 
-# The kernels' tests are linked like the program; what is built already is not built again.
+# The kernel tests are linked like the program. An existing build is reused.
 start=$SECONDS
 if timeout "$(left)" make -s -j"$(nproc)" CUDA=1 CARDS="$capability" holorun gpu-tests >"$work/make" 2>&1; then
     note "built for sm_$capability in $((SECONDS - start)) s"
@@ -32,7 +32,7 @@ else
     exit 1
 fi
 
-# Half of the time is the benchmark's.
+# The benchmark gets half of the time.
 start=$SECONDS
 export HOLORUN_CUDA_MANAGED=1 HOLORUN_TEST_ROUNDS=1
 half=$((limit / 2 - (SECONDS - began)))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds holorun in a bare Debian with the required packages only, then with the optional ones, and runs a smoke test of
-# each program: that the commands answer, and that those without their library are refused.  As root.
+# Builds holorun in a bare Debian with the required packages, then also with the optional ones, and runs a smoke test of
+# each build: commands answer, and commands without their library are refused. Needs root.
 #
 #   chroot_build.sh [bookworm|trixie ...]      default: both (Debian 12 and 13)
 #
@@ -42,7 +42,7 @@ fi
 END
 }
 
-# $1: suite, $2: package sets, $3: number of features that are left out.
+# $1: suite, $2: package sets, $3: number of missing features.
 build_in() {
     local root=$bare/$1
     rm -rf "$root/src"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Builds the program with each compiler, plain and with sanitizers, and prints a line for each: version, result, warnings.
+# Builds the program with each compiler, plain and with sanitizers, and prints a line for each: version, result,
+# warnings.
 #
 #   compilers.sh [CC:MODE ...]      MODE: plain or asan; default: both with every gcc-N and clang-N that is installed
 #
-# Each build has a folder build/compilers/CC-MODE with its log, and is removed when it has succeeded (KEEP=1: it stays).
-# Exit code 1: a build failed.  Warnings are counted; WERROR=1 makes them errors.
+# Each build has a folder build/compilers/CC-MODE with its log, which is removed after success (KEEP=1 keeps it). Exit
+# code 1: a build failed. Warnings are counted; WERROR=1 makes them errors.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Types of cuda/ that have one name in two files: templates made of them would be taken for one another when the program is
-linked, without a word.  A type of one file belongs into an anonymous namespace, or gets a name of its own."""
+"""Finds types of cuda/ with the same name in two files. The linker would silently merge templates instantiated with
+them. A type used in one file belongs into an anonymous namespace, or needs a unique name.
+"""
 import collections
 import pathlib
 import re

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # Builds the Debian package of this tree in build/deb: deb.sh [NAME <ADDRESS>]
 #
-# debhelper wants its folder at the top of a source tree: a copy of the tracked files gets one, so that this tree
-# stays as it is.  The maintainer is DEBFULLNAME and DEBEMAIL, else git's user: a package has one, and who
-# builds it is it.
+# debhelper needs its folder at the top of a source tree, so the tracked files are copied first. The maintainer is
+# DEBFULLNAME and DEBEMAIL, or git's user.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

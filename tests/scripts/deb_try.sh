@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
-# Tries the package of build/deb as a stranger would meet it: a bare Debian (debootstrap), only the package and what
-# it asks for; every command answers, units are accepted, the demo books its flight from the installed files; then
-# it is removed, and nothing of it is left.  As root.
+# Tests the package of build/deb in a bare Debian (debootstrap), with only the package and its dependencies: every
+# command answers, units are accepted, the demo books its flight from the installed files; then the package is removed
+# and must leave no file. Needs root.
 #
-#   DEMO=no       without the demo, which takes a browser (300 MB)
-#   ROOT=DIR      keep the bare system here and use it again (default: build/deb/root, removed at the end)
-#   MIRROR=URL    of Debian; default: the one in apt's sources
+#   DEMO=no       skips the demo, which needs a browser (300 MB)
+#   ROOT=DIR      keeps the bare system here for the next run (default: build/deb/root, removed at the end)
+#   MIRROR=URL    Debian mirror; default: the one in apt's sources
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
 [ "$(id -u)" -eq 0 ] || { echo "deb_try.sh: only root may make a bare Debian" >&2; exit 3; }
 package=$(ls build/deb/holorun_*.deb 2>/dev/null | head -n 1)
 [ -n "$package" ] || { echo "deb_try.sh: no package in build/deb; make deb" >&2; exit 2; }
-# the mirror that this machine's apt uses
 mirror=${MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' 2>/dev/null | head -n 1)}
 [ -n "$mirror" ] || { echo "deb_try.sh: apt names no mirror; set MIRROR" >&2; exit 3; }
 bare=${ROOT:-build/deb/root}
@@ -44,7 +43,7 @@ mkdir -p "$root/dev/shm" "$root/dev/pts"
 mount -t tmpfs tmpfs "$root/dev/shm"
 mount -t devpts devpts "$root/dev/pts" 2>/dev/null
 
-# A user of its own: nothing of the package is for root alone.
+# As a separate user: nothing in the package is for root only.
 cat >"$root/tmp/as_user.sh" <<'END'
 set -eu
 export HOME=/home/someone LANG=C.UTF-8

@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# The demo: holorun books a flight on the shipped page, and the page says whether it did.
+# The demo: holorun books a flight on the shipped page, and the page reports whether it succeeded.
 #
-#   TASK="…"   another sentence for it           SEED=n   another flight page
+#   TASK="…"   another task                      SEED=n   another flight page
 #   ON=:0      use this display instead of a private one (the page opens in a window of its own)
-#   SERVED=1   the model runs behind `holorun serve`, in a process of its own
+#   SERVED=1   the model runs behind `holorun serve`, in a separate process
 #
-# Exit code 0 only if the page's own window title confirms a booking, and, for the task as
-# shipped, exactly the booking that was asked for.  What another sentence asks for is not known here:
-# then the booking is shown.
+# Exit code 0 only if the window title of the page confirms a booking, and for the default task exactly the requested
+# one. For another task the booking is only printed.
 set -uo pipefail
 cd "$(dirname "$0")"
 if [ -e flight.html ]; then # installed, beside its page
@@ -60,7 +59,7 @@ if [ -n "${SERVED:-}" ]; then
     far=(--base-url "$(cat "$desktop_tmp/url")" --key "file:$desktop_tmp/token" --dialect pocket-wide)
 fi
 
-# The person who starts the demo has asked for the booking: the rules need not ask again.
+# Starting the demo requests the booking, so the rules need not ask.
 "$holorun" run --confirm yes-to-all --view "$view" "${far[@]}" "$task"
 code=$?
 [ "$code" -eq 130 ] && exit 130

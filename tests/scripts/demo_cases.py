@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""The episodes the embedded model is judged by, one a line: kind, page, task, pattern of the title.
+"""Generates the episodes that evaluate the embedded model, one per line: kind, page, task, pattern of the title.
 
     tests/scripts/demo_cases.py >tests/cases/demo_many.tsv     20 flights, then 60 dialogs
-    tests/scripts/demo_cases.py --first 3000000                others of the same kind, to look for faults in
+    tests/scripts/demo_cases.py --first 3000000                others of the same kind, for development
     tests/scripts/demo_cases.py --suite flights                the same as a suite for `holorun qa`: flights, dialogs,
                                                                waits (40 slow forms), crowd (100 forms)
 
-Design.  An episode opens the page (relative to assets/demo) in a kiosk window of 640 x 480, gives the
-agent the task, and afterwards compares the document's title with the pattern (POSIX extended and
-Python agree on it): the page is the referee.  The first title of a page never
-matches.  Seeds start at 1000000 and every name is of the held-out side of the lexicon, so neither
-layout nor words were seen in training.  The list is the same at every call.
+An episode opens the page (relative to assets/demo) in a kiosk window of 640 x 480, gives the agent the task, and then
+compares the document's title with the pattern, which POSIX extended and Python read alike. The initial title of a
+page never matches. Seeds start at 1000000 and all names are from the held-out part of the lexicon, so neither layout
+nor words were in training. Each call produces the same list.
 """
 import argparse
 import pathlib
@@ -27,7 +26,7 @@ DIALOGS = {"buttons": 20, "ticks": 15, "options": 10, "fields": 15}
 
 BROWSER = 'exec "{dir}/browser.sh" "file://{dir}/../../assets/demo/{page}"'
 FORM = 'exec "{dir}/../../build/release/helpers/form" %s"{page}"'
-# Of each suite: what it says of itself, the program, the title to wait for, other keys, the first seed and the kinds of its pages.
+# Per suite: description, program, title to wait for, other keys, first seed, and number of pages per kind.
 SUITES = {
     "flights": ("The flight page in Chromium, judged by its title: the cases of tests/cases/demo_many.tsv.",
                 BROWSER, "^Flights", {"steps": 16, "timeout_s": 120}, FIRST_SEED, None),
@@ -43,7 +42,7 @@ SUITES = {
 
 
 def exactly(title):
-    """A regular expression for this title and no other."""
+    """Returns a regular expression that matches only this title."""
     return "^" + "".join("\\" + c if c in "\\.[]{}()*+?^$|" else c for c in title) + "$"
 
 
@@ -64,7 +63,7 @@ def some_flight(rng, lex, seed):
 
 
 def verdict(s):
-    """The title of dialog.html in a state."""
+    """Returns the title of dialog.html in a state."""
     on = ",".join(l for k, l in enumerate(s["labels"]) if k in s["on"])
     parts = {"buttons": [], "ticks": [f"ticked={on}"], "options": [f"chosen={on}"],
              "fields": [f"{l}={v}" for l, v in zip(s["labels"], s["values"])]}[s["kind"]]
@@ -88,7 +87,7 @@ def dialogs(rng, lex, first, numbers):
 
 
 def judged(first):
-    """The list: flights, then dialogs."""
+    """Returns the list: flights, then dialogs."""
     rng = random.Random("episodes" if first == FIRST_SEED else first)
     lex = words.Lexicon(rng, evaluation=True)
     flights = [some_flight(rng, lex, first + k) for k in range(FLIGHTS)]
@@ -96,7 +95,8 @@ def judged(first):
 
 
 def quoted(text):
-    """In YAML's single quotes only the quote itself is special; a suite would take braces for variables."""
+    """Quotes a YAML string. In single quotes only the quote is special; a suite would expand braces as variables.
+    """
     assert not set("{}") & set(text), text
     return "'" + text.replace("'", "''") + "'"
 

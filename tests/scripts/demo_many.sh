@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Whole episodes with the embedded model, scored by the pages themselves.
+# Runs whole episodes with the embedded model, scored by the pages.
 #
 #   demo_many.sh [CASES]      default tests/cases/demo_many.tsv
 #
-# CASES has one episode a line: kind, page with its query, task, pattern for the final window title
-# (tab-separated; # starts a comment).  A page counts as right only if its title matches.
-# OUT=FILE writes one line per episode (kind, right, steps, seconds, exit code, title, task);
-# RUNS=DIR keeps the run directories.
+# CASES has one episode per line: kind, page with its query, task, pattern for the final window title (tab-separated; #
+# starts a comment). A page is right only if its title matches. OUT=FILE writes one line per episode (kind, right,
+# steps, seconds, exit code, title, task); RUNS=DIR keeps the run directories.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . tests/scripts/desktop.sh

@@ -1,6 +1,6 @@
-# desktop.sh - a private desktop for demos and tests: Xvfb, a small window manager, a page in Chromium.
-# To be sourced; everything it starts ends with the shell that sourced it.  Each program has a process
-# group of its own: Ctrl-C is for the agent, which then says what it did.
+# desktop.sh - a private desktop for demos and tests: Xvfb, a small window manager, a page in Chromium. To be sourced;
+# all its programs end with the calling shell. Each program has its own process group, so that Ctrl-C stops only the
+# agent, which then reports its state.
 #
 #   desktop_start WIDTHxHEIGHT       sets DISPLAY
 #   desktop_page URL PATTERN         opens URL full screen, waits until a window title matches
@@ -28,7 +28,7 @@ desktop_start() {
     unset WAYLAND_DISPLAY
     setsid openbox --sm-disable >"$desktop_tmp/openbox.log" 2>&1 &
     desktop_pids+=($!)
-    for ((i = 0; i < 100; i++)); do # a window opened before its manager is there may never become active
+    for ((i = 0; i < 100; i++)); do # a window opened before the window manager may never become active
         xprop -root _NET_SUPPORTING_WM_CHECK 2>/dev/null | grep -q 0x && return 0
         sleep 0.1
     done
@@ -37,7 +37,7 @@ desktop_start() {
     return 3
 }
 
-# Chromium with a fresh profile; its sandbox cannot work as root.
+# Starts Chromium with a new profile; its sandbox does not work as root.
 desktop_browser() {
     local sandbox=()
     [ "$(id -u)" -eq 0 ] && sandbox=(--no-sandbox --test-type)
@@ -64,7 +64,7 @@ desktop_page() {
     return 3
 }
 
-# The title of the newest browser window, without the browser's own name.
+# Prints the title of the newest browser window, without the browser's name.
 desktop_title() {
     local window
     window=$(xprop -root _NET_ACTIVE_WINDOW 2>/dev/null | sed -n 's/.*# \(0x[0-9a-f]*\).*/\1/p')

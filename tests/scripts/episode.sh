@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# One scripted episode on a page: the whole program but the model, real pixels, events and browser.
+# One scripted episode on a page: the whole program except the model, with real pixels, events and browser.
 #
-#   episode.sh HOLORUN PAGE REPLIES RUNS [OPTION ...]     prints the page's last window title
+#   episode.sh HOLORUN PAGE REPLIES RUNS [OPTION ...]     prints the last window title of the page
 #
-# Exit code: that of holorun; 77 when Xvfb, openbox or Chromium are not installed.
+# Exit code: that of holorun; 77 if Xvfb, openbox or Chromium are not installed.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . tests/scripts/desktop.sh

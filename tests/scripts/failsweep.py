@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Lets N system calls, allocations and Xlib calls of whole sessions fail, one per session, and looks for crashes.
+"""Makes N system calls, allocations and Xlib calls fail, one per session, and looks for crashes.
 
-    failsweep.py [N] [SEED] [CASE FUNCTION AT]      default: 300 1; with a case: that one, with its output
+    failsweep.py [N] [SEED] [CASE FUNCTION AT]      default: 300 1; with a case: only that one, with its output
 
-A session is a run, a suite, `holorun serve` with a client, or `holorun mcp` with a client.  The call that fails is
-one of a function that the undisturbed session calls, all functions being as likely.  tests/run/t_injections.c covers more commands, without clients, and
-checks keys, files and messages after each.  Exit code 1: a crash whose innermost frame is the program's; a
-crash inside a library is listed.  Needs `make all build/release/helpers/inject.so build/release/helpers/xclient`.
+A session is a run, a suite, `holorun serve` with a client, or `holorun mcp` with a client. The failing call is one of
+a function that the undisturbed session calls; all functions are equally likely. tests/run/t_injections.c covers more
+commands, without clients, and checks keys, files and messages after each. Exit code 1: a crash whose innermost frame
+is in the program; a crash inside a library is only listed. Needs `make all build/release/helpers/inject.so
+build/release/helpers/xclient`.
 """
 import ctypes
 import http.client
@@ -26,7 +27,7 @@ import urllib.request
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.environ.get("HOLORUN", ROOT + "/holorun")
 HELPERS = ROOT + "/build/release/helpers/"
-PATIENCE = 120  # seconds; machines are loaded
+PATIENCE = 120  # seconds; loaded machines are slow
 
 
 class Name(ctypes.Structure):
@@ -145,7 +146,7 @@ class Bench:
         return p
 
     def session(self, case, function="", at=0):
-        """Returns the exit code, or None if the session had to be ended, and the text of stderr."""
+        """Returns the exit code, or None if the session was killed, and the text of stderr."""
         shutil.rmtree(self.dir + "/out", ignore_errors=True)
         ctypes.memset(ctypes.addressof(self.shared), 0, ctypes.sizeof(Injection))
         self.shared.only, self.shared.at = function.encode(), at

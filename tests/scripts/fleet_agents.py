@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""One whole task through each of assets/fleet's agent classes, against the real packages' own code.
+"""Runs one task through each agent class of assets/fleet, against the code of the real packages.
 
-    fleet_agents.py osworld FOLDER     FOLDER: the package desktop_env, unpacked; of what it needs, requests and pillow
-    fleet_agents.py harbor             with the package harbor installed
+    fleet_agents.py osworld FOLDER     FOLDER: the unpacked package desktop_env; also needs requests and pillow
+    fleet_agents.py harbor             needs the package harbor
 
-A dialog is on a private display and the task is to press one of its buttons; its title says whether that happened. The agent's
-machine is this one. OSWorld's is a server with the routes that its client uses: that client (desktop_env's PythonController)
-takes screenshots and runs commands through it, too, so that the server is what it expects. Harbor's is an environment made
-from its base class; the trajectory is read by its validator.
+The task is to press a button of a dialog on a private display; the dialog's title shows the result. The agent's
+machine is this one. For OSWorld it is a server with the routes of the OSWorld client; that client (PythonController
+of desktop_env) also takes screenshots and runs commands through it, which checks the server. For Harbor it is an
+environment derived from its base class; Harbor's validator reads the trajectory.
 """
 
 import asyncio
@@ -72,7 +72,8 @@ def check(what, good):
 
 
 def machine(screen):
-    """The routes of OSWorld's machine that agents and its client use; commands run here, on the screen's display."""
+    """Serves the routes of OSWorld's machine that agents and its client use; commands run here, on the screen's display.
+    """
     from PIL import ImageGrab
 
     class Routes(http.server.BaseHTTPRequestHandler):

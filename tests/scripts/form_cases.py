@@ -1,17 +1,15 @@
 #!/usr/bin/env python3
-"""A hundred web forms in themes that were never trained on, as a suite for `holorun qa`, with any model.
+"""Generates a hundred web forms, in themes unseen in training, as a suite for `holorun qa` with any model.
 
     tests/scripts/form_cases.py >tests/suites/forms.yaml
-    tests/scripts/form_cases.py --right DIR                 a script for each test that does it right
+    tests/scripts/form_cases.py --right DIR                 a script per test that solves it
 
-Design.  A form has two to four parts (fields, ticks, options), a submitting button and perhaps another; the task names
-some of them.  tests/suites/forms/form.html says in its title what was pressed and what stood where: that is the verdict.
-Words are of the held-out side of the lexicon, seeds are for evaluation, the suite is the same at every call.  `--right`
-asks a headless Chromium where everything is, after which
+A form has two to four parts (fields, checkboxes, options), a submit button and sometimes another button; the task
+names some of them. The title of tests/suites/forms/form.html reports the pressed button and all values, which decides
+the test. Words are from the held-out part of the lexicon, seeds are for evaluation; each call produces the same
+suite. `--right` asks a headless Chromium for the positions; the result passes all tests:
 
     holorun qa tests/suites/forms.yaml --dialect pyautogui --fake DIR
-
-passes everything.
 """
 import argparse
 import base64
@@ -64,7 +62,7 @@ class Form:
         self.task = sentence + rng.choice((", then press {}", " and press {}", ", then click {}")).format(self.buttons[0])
 
     def todo(self, rng, lex, kind, labels):
-        """One thing to do, in words; what is right afterwards."""
+        """Returns a subtask in words, and stores the expected value."""
         if kind in ("field", "area"):
             self.values[labels[0]] = lex.typed()
             self.steps.append((labels[0], self.values[labels[0]]))
@@ -126,7 +124,7 @@ const pages = %s, out = [];
 
 
 def all_boxes(forms):
-    """Of each form {label: [x, y, whether it is on the screen]}."""
+    """Returns {label: [x, y, whether it is on the screen]} for each form."""
     page = (ROOT / "tests/suites/forms/form.html").as_uri()
     with tempfile.TemporaryDirectory() as folder:
         driver = pathlib.Path(folder) / "boxes.html"

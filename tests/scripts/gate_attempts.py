@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Attempts on the gate in real browsers, dialogs and launchers, through run, step, MCP and ACP.
+"""Tests the gate in real browsers, dialogs and launchers, through run, step, MCP and ACP.
 
     gate_attempts.py [--first-display N] [--only WORD] [--where PLACE] [--limit N] [--seed N] [--list] [--control]
                      [--stutter] [--verbose]
 
-Each attempt is a list of model replies that the rules must stop; nobody can be asked.  An attempt passes, which is an
-error, if every action was allowed or if its effect is visible (a title, a pressed button).  Ordinary actions
-follow, which should pass.  --control performs the attempts without rules and prints which of
-them have their effect; --stutter stops the browser most of the time, so that it reports late.  Needs Xvfb, openbox, dbus-daemon, xdotool, xclip, chromium, firefox-esr, zenity, yad and
-/usr/bin/python3 with PyQt5 and GTK 3; uses four displays from N on (default 180).
+Each attempt is a list of model replies that the rules must stop without a user to ask. An attempt passes, which is an
+error, if every action was allowed or if its effect is visible (a title, a pressed button). Ordinary actions follow,
+which should pass. --control performs the attempts without rules and prints which have their effect; --stutter
+suspends the browser most of the time, so that it reports late. Needs Xvfb, openbox, dbus-daemon, xdotool, xclip,
+chromium, firefox-esr, zenity, yad and /usr/bin/python3 with PyQt5 and GTK 3; uses four displays from N on (default
+180).
 """
 import argparse
 import collections
@@ -28,7 +29,7 @@ import gate_cases as cases
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CONTROL = "--control" in sys.argv
-STUTTER = (0.3, 0.1)  # seconds that the browser is stopped, and runs
+STUTTER = (0.3, 0.1)  # seconds for which the browser is suspended, and runs
 VERBOSE = "--verbose" in sys.argv
 FRONTS = ("run", "run", "step", "mcp", "acp")
 OPTIONS = ["--settle-min", "1", "--settle-quiet", "30", "--max-time", "60"]
@@ -51,7 +52,7 @@ user_pref("devtools.selfxss.count", 9);
 
 
 class Desk:
-    """A private X server with a session bus, a window manager, and perhaps a browser."""
+    """A private X server with a session bus, a window manager and optionally a browser."""
 
     def __init__(self, number, folder, browser=None, page=None):
         self.folder, self.browser, self.page, self.children = folder, browser, page, []
@@ -99,7 +100,7 @@ class Desk:
         time.sleep(4)
 
     def reset(self):
-        """The plain page, alone, without menus, tools or texts; a browser that does not get there is restarted."""
+        """Opens the plain page without menus, tools or texts; restarts the browser if that fails."""
         for _ in range(2):
             for window in self.tool("search", "--onlyvisible", "--name", ".").split():
                 title = self.tool("getwindowname", window)
@@ -194,7 +195,7 @@ def stutter(program, end):
 
 
 def perform_slowly(desk, *what):
-    """perform() with a browser that is busy."""
+    """Calls perform() while the browser is busy."""
     end = threading.Event()
     beat = threading.Thread(target=stutter, args=(desk.program, end))
     beat.start()
@@ -206,7 +207,7 @@ def perform_slowly(desk, *what):
 
 
 def perform(desk, front, replies, dialect, options, blind):
-    """The gate's events and failed actions of one run with these replies."""
+    """Returns the gate's events and failed actions of one run with these replies."""
     folder = tempfile.mkdtemp(prefix="attempt-", dir=desk.folder)
     with open(folder + "/replies", "w") as f:
         f.write("".join(json.dumps(r) + "\n" for r in replies) + json.dumps(cases.done(dialect)) + "\n")
@@ -296,7 +297,7 @@ def attempt_browser(desk, case, front, score, again=2):
 
 
 def place_of(desk, name):
-    """The middle of the button of this name, as its program tells it."""
+    """Returns the centre of the button of this name according to its program."""
     r = subprocess.run([ROOT + "/holorun", "elements", "--json", "--seconds", "3"], env=desk.env, capture_output=True, text=True)
     try:
         found = json.loads(r.stdout)["elements"]
@@ -324,7 +325,7 @@ def attempt_dialog(desk, case, front, score):
             return
         place = None
         for _ in range(10):
-            place = place or place_of(desk, case["button"])  # a program registers up to seconds after its start
+            place = place or place_of(desk, case["button"])  # a program may register only seconds after its start
         if not place:
             score.attempt(case["kind"], front, case["name"], [], [], False, "the dialog tells nothing")
             return

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Whether something can be built for a GPU and run on one here: exit 0, or one line and exit 3.
+# Checks whether programs can be built for a GPU and run on one here: exit code 0, or one line and exit code 3.
 #
 #   gpu.sh NVCC        NVCC: the compiler that was found, or empty
 set -uo pipefail

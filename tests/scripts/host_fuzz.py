@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Sends random requests to `holorun mcp` or `holorun acp` on a private X server, and watches that it lives.
+"""Sends random requests to `holorun mcp` or `holorun acp` on a private X server, and checks that it survives.
 
     host_fuzz.py [--seconds 900] [--seed N] [--display :210] [--program build/asan/holorun] [mcp|acp]
 
-Most requests are calls of tools with one to three arguments replaced by extreme numbers, other types, long or odd
-text and nested JSON; some are broken lines, batches, cancellations and requests of other versions of the protocol.
-Every tenth part of the time the process's resident memory, threads and descriptors are printed.  Exit code 1: the
-process ended, a request got no answer within 120 s, a line that came back is not JSON, the process does not end with
-0 when its stdin is closed, or its memory at the end is more than twice (and 100 MiB above) that of the first tenth.
-Run it with a program built with ASAN=1: leaks and undefined behaviour then end the process, too.
+Most requests are tool calls with one to three arguments replaced by extreme numbers, other types, long or odd text
+and nested JSON; some are broken lines, batches, cancellations and requests of other protocol versions. Prints the
+resident memory, threads and descriptors of the process ten times. Exit code 1: the process ended, a request got no
+answer within 120 s, a received line is not JSON, the process does not exit with 0 when its stdin is closed, or its
+final memory is more than twice (and 100 MiB above) that of the first tenth. A program built with ASAN=1 also ends on
+leaks and undefined behaviour.
 """
 import argparse
 import json
@@ -159,7 +159,7 @@ class Fuzzer:
                 self.wrong = "not JSON: %r" % line[:200]
                 return
             for one in message if isinstance(message, list) else [message]:
-                if "method" in one and "id" in one:  # a question to the person
+                if "method" in one and "id" in one:  # a question to the user
                     yes = {"outcome": {"outcome": "selected", "optionId": "allow"}, "action": "accept", "content": {"allow": True}}
                     self.send(json.dumps({"jsonrpc": "2.0", "id": one["id"], "result": self.rng.choice([yes, {}])}))
                     continue

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Lets N system calls and allocations of the program fail, one for each run of a command, and writes what came of it
-# into tests/results/injections.md.
+# Makes N system calls and allocations of the program fail, one per run of a command, and writes the results to
+# tests/results/injections.md.
 #
 #   injections.sh N BUILD        BUILD: the folder with tests/t_injections and helpers/inject.so
 set -uo pipefail

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs what building, testing and the demo need, from Debian.
+# Installs the Debian packages for building, testing and the demo.
 #
 #   install.sh [required|build|demo|pictures|test|typing|qa|deb|slurm|lint ...]     default: build
 #
 # required: only the packages without which nothing is built; the build then lacks the step window, `serve` and VNC
-# viewers.  build: these and the packages of those features.
+# viewers. build: these and the packages of those features.
 #
-# Does nothing when all is there.  As an ordinary user it asks sudo once.  Where there is no apt it
-# prints what to install and stops with exit code 3.
+# Does nothing if all are installed. As an ordinary user it calls sudo once. Without apt it prints the list of packages
+# and exits with code 3.
 set -euo pipefail
 
 required="gcc make pkg-config libc6-dev libx11-dev libx11-xcb-dev libxau-dev libxcb1-dev libxtst-dev libxext-dev libxfixes-dev libxdamage-dev libxrandr-dev
@@ -42,7 +42,7 @@ if command -v dpkg-query >/dev/null; then
 fi
 
 if ! command -v apt-get >/dev/null; then
-    # No apt: trust the tools to be there when the essential ones are.
+    # Without apt, assume the tools are installed if the essential ones are.
     if command -v gcc >/dev/null && command -v pkg-config >/dev/null && pkg-config --exists x11 xtst jansson spng; then
         exit 0
     fi

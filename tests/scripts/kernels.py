@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""What ptxas made of each kernel, without a card: registers, shared memory, spills, and the order of loads and products
-in its main loop.
+"""Reports the compiled form of each kernel without a GPU: registers, shared memory, spills, and the order of loads and
+products in its main loop.
 
     kernels.py CARD [DIR]            writes tests/results/kernels-smCARD.tsv from the objects in DIR (build/cuda)
-    kernels.py --check CARD [DIR]    compares with that table; exit 1 when something is worse or is not in it
+    kernels.py --check CARD [DIR]    compares with that table; exit code 1 if a kernel is worse or missing from it
 
-The objects are those of an ordinary build for that card (make CARDS=90), or of some of its files: rows of others stay,
-and files that have no row yet are compared with nothing but spills.
-cuobjdump and nvdisasm come from CUDA or from the packages nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm.  With
-another nvcc than the table's, --check says so and looks at spills alone.
+The objects are those of an ordinary build for that GPU (make CARDS=90), or of some of its files: rows of other files
+are kept, and files without rows are only checked for spills. cuobjdump and nvdisasm come from CUDA or from the
+packages nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm. With another nvcc than the table's, --check reports that and
+checks only spills.
 
-The main loop is the one with the most letters: W a weight's 16 bytes, x another load from memory, A an
+The main loop is the one with the most letters: W loads 16 bytes of a weight, x is another load from memory, A an
 asynchronous copy into shared memory, | the end of a group of copies or the wait for one, s a load from shared memory,
 M one of a whole matrix, H a product of the tensor cores, B a barrier, ! a spilled register.
 """
@@ -21,7 +21,7 @@ import sys
 import tempfile
 from glob import glob
 
-# Kernels that may keep something in local memory, and why.
+# Kernels that may use local memory, and why.
 SPILLS = {"flash_attention": "255 registers at a head of 128", "select_digit": "a thread's bins are an array",
           "expert_rows": "six words of 80 registers at most, some in the main loop",
           "mamba_ring": "a word of 128 registers at heads of 80, not in the main loop",
@@ -58,7 +58,7 @@ def letter(instruction):
 
 
 def main_loops(cubin):
-    """By function: its main loop in letters, and its instructions that spill."""
+    """Returns for each function its main loop in letters and its spilling instructions."""
     code, name = {}, None
     for line in output(tool("nvdisasm"), "-c", cubin).splitlines():
         if m := re.match(r"\.text\.(\S+):", line):
@@ -82,13 +82,13 @@ def main_loops(cubin):
 
 
 def shortened(loop):
-    """HHHH is 4H; long loops are cut."""
+    """Writes HHHH as 4H and truncates long loops."""
     short = re.sub(r"(.)\1{2,}", lambda m: f"{len(m[0])}{m[1]}", loop)
     return short if len(short) <= 60 else short[:57] + "..."
 
 
 def resources(object_file):
-    """By function: registers and static shared memory."""
+    """Returns registers and static shared memory of each function."""
     found, name = {}, None
     for line in output(tool("cuobjdump"), "-res-usage", object_file).splitlines():
         if m := re.match(r"\s*Function (\S+?):", line):
@@ -124,7 +124,7 @@ def read_table(path):
 
 
 def worse(now, before, same_compiler):
-    """What is worse than it was, as lines."""
+    """Yields a line for each kernel that spills or differs from the table."""
     was, files = {row[:2]: row for row in before}, {row[0] for row in before}
     for row in now:
         name = re.sub(r"<.*", "", row[1])

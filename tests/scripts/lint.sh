@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Format, cppcheck and clang-tidy over the C sources; silent when clean.
+# Checks format, sizes and includes, and runs cppcheck and clang-tidy over the C sources.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 mapfile -t sources < <(ls src/*.c src/*/*.c src/qa/*/*.c actions/*.c tests/*/*.c 2>/dev/null)

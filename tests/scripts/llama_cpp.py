@@ -1,7 +1,7 @@
-"""llama.cpp's C interface, through the library that the package xllamacpp brings: models, batches of tokens, logits.
+"""llama.cpp's C interface in the library of the package xllamacpp: models, batches of tokens, logits.
 
-The package has no logits of its own.  Its extension module exports llama.cpp's functions, which are called here with
-ctypes.  Their parameter structs change between versions: the layout below is compared with the defaults that the
+The package does not expose logits, but its extension module exports llama.cpp's functions, which are called here with
+ctypes. Their parameter structs change between versions: the layout below is compared with the defaults that the
 library returns, and a different one is refused.
 """
 import ctypes
@@ -42,7 +42,7 @@ class Batch(ctypes.Structure):
 
 
 def load():
-    """The library, with the types of the functions used here."""
+    """Loads the library and declares the functions used here."""
     import xllamacpp
     lib = ctypes.CDLL(glob.glob(os.path.join(os.path.dirname(xllamacpp.__file__), "xllamacpp*.so"))[0])
     pointer = ctypes.c_void_p
@@ -63,7 +63,7 @@ def load():
 
 
 class Model:
-    """A GGUF file and one context of it, whose keys and values are f32 and whose attention is not fused."""
+    """A GGUF file and one context of it, with f32 keys and values and without fused attention."""
 
     def __init__(self, path, sequences, tokens, threads):
         self.lib = load()
@@ -89,7 +89,7 @@ class Model:
         self.batch = self.lib.llama_batch_init(2048, 0, 1)
 
     def ids(self, text):
-        """Token ids of a text with special tokens, nothing added."""
+        """Returns the token ids of a text with special tokens and without added ones."""
         data = text.encode()
         out = (ctypes.c_int32 * (len(data) + 8))()
         n = self.lib.llama_tokenize(self.vocab, data, len(data), out, len(out), False, True)
@@ -99,7 +99,7 @@ class Model:
         return self.lib.llama_vocab_is_eog(self.vocab, token)
 
     def decode(self, items):
-        """items: (token, position, sequence, wanted).  Returns the wanted rows of logits, in order."""
+        """Decodes items (token, position, sequence, wanted). Returns the wanted rows of logits, in order."""
         rows = []
         for first in range(0, len(items), 2048):
             part = items[first:first + 2048]

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The pages of MiniWoB++ (MIT), from the package index, as tests/suites/miniwob.yaml wants them.
+# Fetches the pages of MiniWoB++ (MIT) from the package index for tests/suites/miniwob.yaml.
 #
-#   miniwob.sh                     fetches and prepares them in build/qa/miniwob, unless they are there
-#   miniwob.sh suite [N [FIRST]]   writes the suite to stdout: every page of pages.txt with N seeds (20) from FIRST up (1000000)
+#   miniwob.sh                     fetches and prepares them in build/qa/miniwob, unless they exist
+#   miniwob.sh suite [N [FIRST]]   prints the suite: every page of pages.txt with N seeds (20) from FIRST (1000000)
 #
-# Each page gets one more script (tests/suites/miniwob/episode.js), nothing else is changed.  What a page asks for depends on
-# its seed alone; the suite holds those sentences as tasks, and each test waits for a page that asks for exactly its own.
-# Seeds from 1000000 up are for evaluation: nothing is ever trained on them.  Those from 900000 up are for gates of training.
+# Each page gets one additional script (tests/suites/miniwob/episode.js) and is otherwise unchanged. The task of a page
+# depends only on its seed. The suite contains these tasks, and each test waits for a page with exactly its own. Seeds
+# from 1000000 are for evaluation and never used in training; those from 900000 are for checks during training.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 at=build/qa/miniwob
@@ -14,10 +14,10 @@ from=tests/suites/miniwob
 version=1.1.0
 hash=297006e84219d56ad037e843527ed773a4a82509dc43b6031ec4a3ad3e3e61d9
 
-# The pages of the suite and the steps that each needs: "page steps" lines.
+# Prints "page steps" lines: the pages of the suite and the steps that each needs.
 list() { sed 's/ *#.*//; /^$/d' "$from/pages.txt"; }
 
-# What the pages' type is drawn in decides how they look and what reads them, so it must be the same everywhere.
+# Fonts affect both the layout and the model that reads it, so they must be the same on each machine.
 fonts() {
     local asked family wanted wrong=0
     command -v fc-match >/dev/null || { echo "miniwob.sh: fc-match is not there (Debian: fontconfig)" >&2; exit 3; }
@@ -49,7 +49,7 @@ prepare() {
     touch "$at/$version"
 }
 
-# "page TAB seed TAB sentence" lines, from one browser that shows them all.
+# Prints "page TAB seed TAB task" lines, from one browser that shows all pages.
 sentences() {
     local pages sandbox=() profile
     pages=$(list | cut -d' ' -f1 | paste -sd,)
@@ -70,7 +70,7 @@ suite() {
     sentences "$1" "$2" | while IFS=$'\t' read -r page seed task; do
         [ -n "$task" ] || { echo "miniwob.sh: page '$page' with seed $seed asks for nothing" >&2; exit 1; }
         case $task in *[{}\\]*) echo "miniwob.sh: page '$page' with seed $seed says what a suite would read otherwise: $task" >&2; exit 1 ;; esac
-        task=$(printf '%s' "$task" | sed "s/'/''/g") # the only thing that is special in YAML's single quotes
+        task=$(printf '%s' "$task" | sed "s/'/''/g") # in YAML's single quotes only the quote is special
         printf -- "- { id: %s-%s, seed: %s, tags: [%s], steps: %s, vars: { page: %s, says: '%s' }, task: '{says}' }\n" \
             "$page" "$seed" "$seed" "$page" "${steps[$page]}" "$page" "$task"
     done

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Puts each mistake of the tables in tests/mutants/ into a copy of the sources, one at a time, and tells which test
-# notices first.  Closes with "N passed, N failed": a mistake that every test lets through is a failure.
+# Applies each mistake of the tables in tests/mutants/ to a copy of the sources, one at a time, and prints the first
+# test that fails. Ends with "N passed, N failed": a mistake that no test detects is a failure.
 #
 #   mutants.sh [WORD ...]        only the mistakes whose line contains one of the words
 #
-# TABLE=cuda: only those of tests/mutants/cuda.txt.  What the right sources were compiled to is kept, so that a mistake
-# costs its own file and what includes it.  A kernel that the tests' stand-in for a GPU stops counts as noticed, and
-# so does a test that does not come to an end.  The copy is built without optimising much and without warnings;
-# KEEP=1 leaves it behind.  JOBS=2 lets two mistakes at a time go into as many copies.
+# TABLE=cuda: only those of tests/mutants/cuda.txt. The objects of the correct sources are kept, so that a mistake
+# recompiles only its own file and those that include it. A kernel that the GPU emulator stops counts as detected, and
+# so does a test that does not end. The copy is built with little optimization and without warnings; KEEP=1 keeps it.
+# JOBS=2 tests two mistakes at a time, in separate copies.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 tables=(tests/mutants/*.txt)
@@ -19,17 +19,17 @@ tar -c --exclude=./build --exclude=./.git --exclude=./assets --exclude=./holorun
 ln -s "$PWD/assets" "$copy/assets"
 build() {
     nice -n 5 make -s -j2 -C "$copy" B=build/mutants CUDA=0 CFLAGS=-O1 WARN= EMU_OPT='-O1 -w' "${@/#/build/mutants/tests/}" \
-        build/mutants/helpers/xclient # without it tests with a window are skipped, and every mistake survives
+        build/mutants/helpers/xclient # without it tests with a window are skipped, and no mistake is detected
 }
 
-# A test or a part of it ("program:words_of_a_claim"); what it says goes to the log.
+# Runs a test program or some of its tests ("program:words_of_a_test_name") with output to the log.
 run() {
     local filter=()
     [[ $1 != *:* ]] || { filter=("${1#*:}") && filter=("${filter[0]//_/ }"); }
     { (cd "$copy" && timeout "${SECONDS_EACH:-120}" "build/mutants/tests/${1%%:*}" "${filter[@]}") >"$copy/log" 2>&1; } 2>/dev/null
 }
 
-# What a failed run of test $1, which ended with $2, says.
+# Prints the result of a failed run of test $1 with exit code $2.
 verdict() {
     local claims last
     mapfile -t claims < <(sed -n -e '/^\[  FAILED  \] [0-9]* test(s), listed/d' -e 's/^\[  FAILED  \] //p' "$copy/log" | sort -u)
@@ -39,7 +39,7 @@ verdict() {
     [ ${#claims[@]} -lt 2 ] || echo -n " (and $((${#claims[@]} - 1)) more)"
 }
 
-# One mistake: its sed lines applied to its files, its tests built and run, the files put back.
+# Applies one mistake with sed, builds and runs its tests, and restores the files.
 passed=0 failed=0
 try() { # $1 title, then the globals: edits ("file|sed"), tests
     local title=$1 file last='' script caught='' bad='' rc
@@ -78,7 +78,7 @@ try() { # $1 title, then the globals: edits ("file|sed"), tests
     put_back
 }
 
-# What the mistake was compiled to is again what the right sources are compiled to.
+# Restores the objects of the correct sources.
 put_back() {
     (cd "$copy/build/mutants" && find . -type f -newer "$copy/began" -print0) | while IFS= read -r -d '' f; do
         cp -p "$copy/build/right/$f" "$copy/build/mutants/$f" 2>/dev/null || rm -f "$copy/build/mutants/$f"
@@ -91,7 +91,7 @@ wanted() {
     return 1
 }
 
-# The tests of the mistakes that are wanted must pass before anything is spoiled.
+# The tests of the selected mistakes must pass on the correct sources.
 words=("$@")
 all=()
 while IFS= read -r line; do
@@ -100,18 +100,18 @@ while IFS= read -r line; do
     'tests '*) ! wanted "$title" || all+=(${line#tests }) ;;
     esac
 done < <(cat "${tables[@]}")
-[ ${#all[@]} -gt 0 ] || { echo 'there is no such mistake'; exit 1; }
+[ ${#all[@]} -gt 0 ] || { echo 'no such mistake'; exit 1; }
 mapfile -t all < <(printf '%s\n' "${all[@]}" | sort -u)
 mapfile -t names < <(printf '%s\n' "${all[@]%%:*}" | sort -u)
 echo "building ${names[*]}"
 build "${names[@]}" >"$copy/log" 2>&1 || { tail "$copy/log"; exit 1; }
 for t in "${all[@]}"; do
     run "$t" || { echo "$t fails without any mistake:"; tail -20 "$copy/log"; exit 1; }
-    grep -q 'PASSED' "$copy/log" || { echo "$t is no test"; exit 1; }
+    grep -q 'PASSED' "$copy/log" || { echo "$t is not a test"; exit 1; }
 done
 cp -a "$copy/build/mutants" "$copy/build/right"
 
-# Every so many-th mistake that is wanted, in a copy of its own.
+# Tries every $jobs-th selected mistake in a separate copy.
 try_share() { # $1 from 1 to $jobs
     local file='' title='' n=0
     copy=$room/$1

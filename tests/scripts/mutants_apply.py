@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Whether each edit of tests/mutants/*.txt still changes its file: nothing is compiled or run, seconds for all.
+"""Checks whether each edit of tests/mutants/*.txt still changes its file. Compiles and runs nothing, so it takes
+seconds.
 
     mutants_apply.py [TABLE ...]
 """
@@ -13,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def edits(table):
-    """(title, file, sed script) of every edit; those of one mistake come one after the other."""
+    """Yields (title, file, sed script) of every edit; the edits of one mistake are adjacent."""
     title = file = ""
     for line in table.read_text().splitlines():
         kind, _, rest = line.partition(" ")
@@ -32,7 +33,7 @@ def main():
         for name in names:
             last, copy = None, pathlib.Path(room) / "copy"
             for title, file, script in edits(ROOT / f"tests/mutants/{name}.txt"):
-                if (title, file) != last:  # edits of one mistake add up
+                if (title, file) != last:  # edits of one mistake accumulate
                     shutil.copy(ROOT / file, copy)
                 last = title, file
                 before = copy.read_bytes()

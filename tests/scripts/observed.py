@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Does a run act on what the model has not seen?  Interferes with runs whose model thinks for 0.5 to 4 s, and lets
-quiet runs work on programs with carets, animations and clocks.
+"""Tests whether a run acts on content that the model has not seen. Disturbs runs whose model takes 0.5 to 4 s, and runs
+undisturbed steps on programs with carets, animations and clocks.
 
-    observed.py interfere [N]      N interferences of ten kinds (200); exit code 1 when one acted on the wrong thing
-    observed.py quiet [N]          N steps in all on ten programs (1,000); exit code 1 at more than 2 in 1,000 false stops
-    observed.py ... --displays 3   that many at once     --first 9400: number of the first display     --keep DIR: records of stops
+    observed.py interfere [N]      N disturbances of ten kinds (200); exit code 1 if a run acted on the wrong target
+    observed.py quiet [N]          N steps in total on ten programs (1,000); exit code 1 above 2 false stops in 1,000
+    observed.py ... --displays 3   that many in parallel     --first 9400: number of the first display     --keep DIR: records of stops
 
-The model is an HTTP server of this script, the display is Xvfb with openbox, and what happened is read from the log of
-the window that got it.  Runs from the root of the source tree.
+The model is an HTTP server of this script, the display is Xvfb with openbox. The results come from the log of the
+window that received the input. Runs from the root of the source tree.
 """
 import argparse
 import collections
@@ -53,7 +53,7 @@ class Models(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_):
-        """Ignores runs that ended while their model was asked."""
+        """Ignores runs that ended while waiting for a reply."""
 
     def __init__(self):
         self.of = {}
@@ -79,7 +79,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Place:
-    """A display of its own with a window manager and a private home."""
+    """A private display with a window manager and a private home."""
 
     def __init__(self, number):
         self.dir = tempfile.mkdtemp(prefix="observed.")
@@ -299,7 +299,7 @@ def programs(folder):
 
 
 def windows(place):
-    """The largest visible window: its x, y, w, h."""
+    """Returns x, y, w, h of the largest visible window."""
     best = None
     for w in place.xdotool("search", "--onlyvisible", "--name", ".").split():
         g = dict(line.split("=") for line in place.xdotool("getwindowgeometry", "--shell", w).split() if "=" in line)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A window for observed.py: two buttons, a field, a list, a clock and a spinner; or a window that interferes.
+"""A window for observed.py with two buttons, a field, a list, a clock and a spinner; or one that disturbs a run.
 
     observed_app.py tk|gtk3|gtk4|qt5|qt6|chat LOG
 
-Writes what reaches it to LOG, one line each: "press Save", "row 17", "text hello", "key", "click".  Reads commands from
-stdin, one a line: swap, scroll N, move X Y, resize W, iconify, and for chat: show X Y W H, plain X Y W H (without the
-window manager), hide.  "where" writes the places of the widgets to LOG.places, in pixels of the root.
+Writes its events to LOG, one per line: "press Save", "row 17", "text hello", "key", "click". Reads commands from
+stdin, one per line: swap, scroll N, move X Y, resize W, iconify, and for chat: show X Y W H, plain X Y W H (without
+the window manager), hide. "where" writes the positions of the widgets to LOG.places, in pixels of the root.
 """
 import json
 import os

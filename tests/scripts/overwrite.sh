@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Replaces the text of a field in real programs on ten keyboard layouts, and writes tests/results/overwrite.md.
 #
-#   overwrite.sh [LAYOUTS]      LAYOUTS: the first so many of the ten (default 10)
+#   overwrite.sh [LAYOUTS]      LAYOUTS: number of layouts, at most 10 (default 10)
 #
-# Programs that are not installed are named as skipped.  T=PROGRAM: this t_overwrite instead of the one that was built.
+# Programs that are not installed are listed as skipped. T=PROGRAM uses this t_overwrite instead of the built one.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 layouts=${1:-10} program=${T:-${B:-build/release}/tests/t_overwrite}

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes the model of peers_model.py for llama.cpp, with the same numbers: peers_gguf.py FOLDER.
 
-FOLDER/text.gguf is the language model, FOLDER/eyes.gguf the tower with its projector.  llama.cpp turns each half of
-a head's rows by turns where the checkpoint has them one after the other, wants what it adds or convolves as f32, and
-leaves out the tower's last layer, as Llava 1.5 does; so one is counted that is never computed.
+FOLDER/text.gguf is the language model, FOLDER/eyes.gguf the vision encoder with its projector. llama.cpp interleaves
+the two halves of a head's rows, while the checkpoint stores them in sequence; it needs biases and convolutions as
+f32; and, like Llava 1.5, it omits the encoder's last layer, so the layer count includes one that is never computed.
 """
 import json
 import sys
@@ -24,12 +24,12 @@ def add(writer, name, values):
 
 
 def by_turns(rows, heads):
-    """Rows of each head: first half, second half -> one of each in turn."""
+    """Interleaves the first and second half of each head's rows."""
     return rows.reshape(heads, 2, rows.shape[0] // heads // 2, -1).swapaxes(1, 2).reshape(rows.shape)
 
 
 def find(weights, *ends):
-    """The tensor whose name ends like that; names begin differently from version to version."""
+    """Returns the tensor whose name ends with this; the beginnings differ between versions."""
     for end in ends:
         for name, values in weights.items():
             if name.endswith(end):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""llama.cpp's own server, as the package xllamacpp brings it: peers_llama.py FOLDER PORT [CONTEXT] [SLOTS] [THREADS].
+"""Starts llama.cpp's own server from the package xllamacpp: peers_llama.py FOLDER PORT [CONTEXT] [SLOTS] [THREADS].
 
-Serves FOLDER/text.gguf with FOLDER/eyes.gguf on 127.0.0.1 until a signal comes.
+Serves FOLDER/text.gguf with FOLDER/eyes.gguf on 127.0.0.1 until a signal arrives.
 """
 import os
 import signal
@@ -22,7 +22,7 @@ def main(folder, port, context="32768", slots="1", threads="1"):
     p.endpoint_props = p.endpoint_metrics = True
     server = xllamacpp.Server(p)
     print(server.listening_address, flush=True)
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0)) # its threads may be at work
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0)) # its threads may be running
     signal.pause()
 
 

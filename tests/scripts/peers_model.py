@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes a tiny vision model with random weights, for servers that others wrote: peers_model.py FOLDER.
+"""Writes a tiny vision model with random weights, for third-party servers: peers_model.py FOLDER.
 
-Run from the root of the tree.  Any text has tokens; what it says is noise, which is the point: nothing that it
-says may stop a client. A Llava of two layers, with a chat template in the style of ChatML.
+Run from the root of the tree. The model is a Llava of two layers with a chat template in the style of ChatML. It
+accepts any text and replies with noise, which must not stop a client.
 """
 import glob
 import sys
 
-sys.path.pop(0)  # what lies beside this script is no package that transformers may look for (kernels)
+sys.path.pop(0)  # keeps transformers from importing scripts of this folder (kernels) as packages
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (LlamaConfig, LlavaConfig, LlavaForConditionalGeneration, LlavaProcessor,
@@ -22,7 +22,9 @@ TEMPLATE = (
 
 
 def tokenizer():
-    """Byte-level BPE with the words of our prompts, so that these have thousands of tokens and not tens of them."""
+    """Trains a byte-level BPE that contains the words of our prompts, so that these have thousands of tokens rather than
+    tens of thousands.
+    """
     t = Tokenizer(models.BPE())
     t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     t.decoder = decoders.ByteLevel()
@@ -35,7 +37,7 @@ def tokenizer():
 
 
 def lean_to_quotes(model, words):
-    """Makes a quote the likeliest token now and then, so that the strings of a reply under a schema come to an end."""
+    """Raises the probability of a quote, so that the strings of a reply under a schema end."""
     with torch.no_grad():
         model.get_input_embeddings().weight[:, 0] = 0.5
         model.get_output_embeddings().weight[:, 0] = 0

@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
-# Drives holorun against servers that others wrote: `transformers serve`, and llama.cpp's own server as the
-# package xllamacpp brings it (else the one of llama-cpp-python, which pip builds for an hour).  Both serve
-# the same tiny model with random weights: what it says is noise, so that protocol, constraint and endings
-# are judged, and that each problem is one line.
+# Runs holorun against third-party servers: `transformers serve`, and llama.cpp's own server from the package xllamacpp
+# (or the one of llama-cpp-python, which pip builds for an hour). Both serve the same tiny model with random weights.
+# Its replies are noise, so the checks cover protocol, constraint, stop conditions and one-line errors.
 #
-#   peers_serve.sh [HOLORUN]        the table goes to stdout; exit code 1 when a row of it failed
-#   PEERS="transformers llama"      which of them
-#   PYTHON=...                      an interpreter that has the packages; else they are installed with pip
-#   TORCH=torch==2.14.0             which torch is installed, instead of one for the processor alone
-#   PATIENCE=600                    seconds for one command
-#   KEEP=tests/cases/peers          also keeps the exchanges of a run with each, for tests without a server
+#   peers_serve.sh [HOLORUN]        prints a table; exit code 1 if a row of it failed
+#   PEERS="transformers llama"      the servers to test
+#   PYTHON=...                      an interpreter that has the packages; otherwise pip installs them
+#   TORCH=torch==2.14.0             version of torch to install, instead of one for the CPU only
+#   PATIENCE=600                    seconds per command
+#   KEEP=tests/cases/peers          also stores the exchanges of a run with each, for tests without a server
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 holorun=${1:-$PWD/holorun}
@@ -22,8 +21,8 @@ mkdir -p "$place"
 if [ -z "${PYTHON:-}" ]; then
     PYTHON=$place/venv/bin/python
     "$PYTHON" -m pip --version >/dev/null 2>&1 || python3 -m venv "$place/venv"
-    # torch without gigabytes of a card's libraries, where pip is told of such a one; without compiling modules
-    # of which few are used
+    # The CPU version of torch avoids gigabytes of GPU libraries, if pip finds it. Few modules are used, so none are
+    # compiled.
     install() { "$PYTHON" -m pip install -q --no-compile "$@"; }
     install "${TORCH:-torch==2.13.0+cpu}" 2>/dev/null || install torch
     install 'transformers[serving]' pillow fastapi uvicorn openai gguf
@@ -33,18 +32,18 @@ fi
 [ -e "$place/tiny/eyes.gguf" ] || "$PYTHON" tests/scripts/peers_gguf.py "$place/tiny"
 "$PYTHON" -c "from PIL import Image; Image.new('RGB', (640, 480), (200, 200, 200)).save('$place/a.png')"
 export XDG_STATE_HOME=$place/state HF_HUB_OFFLINE=1 HF_HOME=$place/hf
-# The model is tiny: threads that wait for each other take more time than its arithmetic, on a busy machine all of it.
+# The model is tiny: more threads would spend their time waiting for each other.
 export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false
-mkdir -p "$HF_HOME/hub" # or it cannot list its models
+mkdir -p "$HF_HOME/hub" # otherwise it cannot list its models
 rm -rf "$place/state" "$place/runs" "$place/again" "$place/suite"
 
-# row GOOD NAME TEXT: a line of the table
+# row GOOD NAME TEXT: prints a line of the table
 row() {
     printf '%-7s %-46s %s\n' "$([ "$1" = 0 ] && echo ok || echo FAILED)" "$2" "$3"
     [ "$1" = 0 ] || bad=1
 }
 
-# check NAME WANTED-CODES COMMAND...: the exit code is one of those, and a failure is told in one line
+# check NAME CODES COMMAND...: expects one of the exit codes, and at most one line of error
 check() {
     local name=$1 wanted=$2 lines good=0
     shift 2
@@ -55,8 +54,8 @@ check() {
     row $good "$name" "exit $code$([ $good = 0 ] || printf ': %s' "$(tail -1 "$place/err")")"
 }
 
-# Whether the replies of a run hold to the schema, as far as they come in so few tokens; where not, doctor or the run
-# must have said so.
+# Checks that the replies of a run follow the schema, as far as their few tokens go; if not, doctor or the run must have
+# reported it.
 check_constraint() {
     local peer=$1 run=$2 said=$3 held all
     all=$(jq -r 'select(.status == 200) | .n' "$run" | wc -l)
@@ -93,8 +92,8 @@ tests:
 YAML
 }
 
-# The verdicts of a model that says noise are what they are: each test has one, and reports are there.  Noise under a
-# schema may be as long as it is allowed to be.
+# Each test must have a verdict, whatever it is, and reports must exist. Under a schema noise may reach any allowed
+# length.
 check_suite() {
     local peer=$1
     shift
@@ -107,7 +106,7 @@ check_suite() {
 
 newest() { mkdir -p "$1" && find "$1" -name exchanges.jsonl -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2; }
 
-# A whole run on a display of its own, and the same run from its record.
+# A whole run on a private display, and the same run replayed from its record.
 check_runs() {
     local peer=$1 run first server said=$place/run.err
     shift

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Fails if code outside src/pocket names the parts of the embedded model.
+"""Fails if code outside src/pocket names parts of the embedded model.
 
-That model has screen heads, word lists and corrections of its own.  The rest of the program may only open its assist
-(pocket/assist.h, pocket/reading.h) and list its reply format, whose parser and grammar are actions/*pocket*.  Prints each
-line that names more; nothing otherwise.
+That model has screen heads, word lists and corrections. The rest of the program may only open its assist
+(pocket/assist.h, pocket/reading.h) and list its reply format, whose parser and grammar are actions/*pocket*. Prints
+each line that names more; nothing otherwise.
 """
 import re
 import subprocess

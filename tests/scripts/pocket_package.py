@@ -11,7 +11,7 @@ import pathlib
 import sys
 
 HOME = pathlib.Path(__file__).resolve().parents[2] / "assets/pocket"
-STANDALONE = ("gtk_windows", "qt_windows", "tk_windows")  # programs of the system's Python
+STANDALONE = ("gtk_windows", "qt_windows", "tk_windows")  # run with the system's Python
 sys.path.insert(0, str(HOME))
 
 

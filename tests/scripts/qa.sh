@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
-# Our own suites with the embedded model, and how often it succeeds.
+# Runs our suites with the embedded model and reports success rates.
 #
-#   SUITE="miniwob flights dialogs desktop"   which of tests/suites; also toolkits, windows, forms, waits, crowd
+#   SUITE="miniwob flights dialogs desktop"   suites of tests/suites; also toolkits, windows, forms, waits, crowd
 #                                             and example
-#   SEEDS=20                                  of the MiniWoB++ pages: fewer are quicker, and say less
-#   JOBS=4                                    tests at work at once
+#   SEEDS=20                                  seeds per MiniWoB++ page: fewer are faster and less precise
+#   JOBS=4                                    parallel tests
 #
-# Tables go to stdout and into tests/results/qa-SUITE.md (with fewer seeds: build/qa/SUITE.md), with 95 % intervals (Wilson);
-# reports, frames and the record of every run are in build/qa/results/SUITE.  Tests that fail are a result and no error here.
+# Prints tables and writes them to tests/results/qa-SUITE.md (with fewer seeds: build/qa/SUITE.md), with 95 % intervals
+# (Wilson); reports, frames and the record of every run are in build/qa/results/SUITE. Failed tests are a result, not an
+# error.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 suites=${SUITE:-miniwob flights dialogs desktop} seeds=${SEEDS:-20} jobs=${JOBS:-4}
 
-# Of each group of tests (its last tag): how many passed, of how many, and what came of the others.  A test that failed with
-# partial reward (a check of that name says so) is told from one without any.
+# Prints for each group of tests (by its last tag) how many passed, the total, and the outcomes of the others. A failed
+# test with partial reward (a check with that name) is counted separately.
 table() {
     jq -r 'def partial: (.attempts | last | .checks // []) | any(.name == "no partial reward" and .answer == "no");
            .tests[] | [(.tags | last // "(no tag)"), if .outcome == "failed" and partial then "partial" else .outcome end] | @tsv' "$1" | LC_ALL=C awk -F'\t' '

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A suite with its model in the same process, and with desktops here and the model behind `holorun serve`: the
-# verdicts must be the same.
+# Runs a suite with the model in the same process, and again with desktops here and the model behind `holorun serve`.
+# The verdicts must be equal.
 #
-#   qa_far.sh [SUITE.yaml] [JOBS] [qa's other options]      default: tests/suites/waits.yaml (40 tests), 8
+#   qa_far.sh [SUITE.yaml] [JOBS] [other options of qa]      default: tests/suites/waits.yaml (40 tests), 8
 #
-# Greedy, so that chance decides nothing. Prints both times and verdicts, and tests with different ones; exit code 1
-# when there are any.
+# Sampling is greedy, so the result is deterministic. Prints times and verdicts of both, and tests that differ; exit
+# code 1 if there are any.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 holorun=${HOLORUN:-./holorun}

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The suites of dialogs, desktops and forms done right, from scripts that are made here: that each of their tests can be passed.
+# Runs the suites of dialogs, desktops and forms with generated scripts that solve them, to show that each test can
+# pass.
 #
-#   SUITE="toolkits windows forms"   which      JOBS=4   tests at work at once      HOLORUN=./holorun   the program
+#   SUITE="toolkits windows forms"   suites      JOBS=4   parallel tests      HOLORUN=./holorun   the program
 #
-# Scripts are in build/qa/right/SUITE, reports in build/qa/results/SUITE-right.  Fails when a test does not pass.
+# Scripts are in build/qa/right/SUITE, reports in build/qa/results/SUITE-right. Fails if a test does not pass.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 worst=0

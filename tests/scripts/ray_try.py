@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A suite on a Ray cluster of three nodes on this machine, one of which is lost in the middle.
+"""Runs a suite on a Ray cluster of three nodes on this machine and kills one node in the middle.
 
     ray_try.py [SUITE.yaml]            default: tests/suites/crowd.yaml, 100 tests
-    ray_try.py --scale                 the same with one, two and three nodes, none lost: times for the sizing page
+    ray_try.py --scale                 with one, two and three nodes, without a loss: times for the sizing page
 
-The suite runs once without Ray. Then assets/fleet/ray_fleet.py runs it on three raylets with two slots each, and when a third
-of the results are there a raylet is killed with its workers. Greedy, so that chance decides nothing: the merged report must
-have the same verdicts, with each test once. Needs the package ray; prints a table, which is also in tests/results/fleet-ray.md.
+The suite runs once without Ray. Then assets/fleet/ray_fleet.py runs it on three raylets with two slots each; when a
+third of the results exist, a raylet is killed with its workers. Sampling is greedy: the merged report must have the
+same verdicts, with each test once. Needs the package ray; prints a table and writes it to tests/results/fleet-ray.md.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def verdicts(folder):
 
 
 def in_order(folder):
-    """The suite's tests in the order of its file."""
+    """Returns the suite's tests in file order."""
     with open(os.path.join(folder, "results.json")) as f:
         return [t["id"] for t in sorted(json.load(f)["tests"], key=lambda t: t["line"])]
 
@@ -53,7 +53,7 @@ def lines(path):
 
 
 def lose_a_node(cluster, nodes, log, after, lost):
-    """Kills the last node that has a slot, when so many results are there."""
+    """Kills the last node that has a slot, once `after` results exist."""
     while True:
         there = [x for x in lines(log) if x.get("outcome")]
         if len(there) >= after:
@@ -64,7 +64,7 @@ def lose_a_node(cluster, nodes, log, after, lost):
 
 
 def run(suite, holorun, out, nodes, jobs, lose, only=()):
-    """Returns seconds, exit code, lines of the log, and what was lost."""
+    """Returns seconds, exit code, lines of the log, and a description of the loss."""
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": 80 << 20})
     workers = [cluster.add_node(num_cpus=2, object_store_memory=80 << 20) for _ in range(nodes)]
     ray.init(address=cluster.address, log_to_driver=False, logging_level="error")

@@ -1,12 +1,14 @@
-"""Greedy replies of a real text model in holorun and in llama.cpp, both with f32 weights, activations, keys and values.
+"""Compares greedy replies of a real text model in holorun and in llama.cpp, both with f32 weights, activations, keys and
+values.
 
     python real_greedy.py MODEL.gguf [N] [--helper PROGRAM] [--tokens N] [--threads N] [--folder DIR] [--isa NAME] [--json FILE]
 
-llama.cpp (package xllamacpp) reads a copy of MODEL.gguf whose tensors are dequantized to F32 (package gguf), written once
-into the folder, and replies greedily to N prompts.  The helper build/release/helpers/forced_logits reads MODEL.gguf
-itself with activations in f32, decodes the same replies, and reports the two best ids before each token.  A reply is
-equal if its every token is holorun's best one too.  For the others a row shows the first difference and the
-distance of the two logits in each program: only a near tie can be rounding.  Exit code 1: a first difference is farther apart.
+llama.cpp (package xllamacpp) reads a copy of MODEL.gguf whose tensors are dequantized to F32 (package gguf), written
+once into the folder, and replies greedily to N prompts. The helper build/release/helpers/forced_logits reads
+MODEL.gguf itself with f32 activations, decodes the same replies, and reports the two best ids before each token. A
+reply is equal if each of its tokens is also holorun's best one. For other replies a row shows the first difference
+and the distance of the two logits in each program: only a near tie can be rounding. Exit code 1: a first difference
+has a larger distance.
 """
 import argparse
 import json
@@ -23,7 +25,7 @@ try:
 except ImportError as lacking:
     sys.exit(print(f"SKIP: {lacking}; pip install numpy gguf xllamacpp") or 0)
 
-TIE = 2e-3  # logits nearer to each other can be exchanged by the order of sums in f32
+TIE = 2e-3  # the order of f32 sums can exchange logits nearer than this
 BEST = np.dtype([("id", "<i4", 2), ("logit", "<f4", 2), ("fed", "<f4")])
 PROMPTS = [
     "Write a Python function that reverses a string.",
@@ -80,7 +82,7 @@ PROMPTS = [
 
 
 def f32_copy(path, folder):
-    """Path of the model's copy in F32, written if it does not exist."""
+    """Returns the path of the model's copy in F32; writes it if it does not exist."""
     copy = os.path.join(folder, os.path.basename(path).removesuffix(".gguf") + "-f32.gguf")
     if os.path.exists(copy):
         return copy
@@ -110,7 +112,7 @@ def chat(text):
 
 
 def reply_all(model, prompts, most):
-    """Greedy replies to all prompts together, each with its token that ends it."""
+    """Returns greedy replies to all prompts, decoded in parallel, each with its end token."""
     replies = [[] for _ in prompts]
     tops = []
     for i, ids in enumerate(prompts):
@@ -127,7 +129,7 @@ def reply_all(model, prompts, most):
 
 
 def force(helper, path, prompts, replies, *how):
-    """What the helper says before each token of the replies: a list of records for each."""
+    """Returns the helper's records, one list per reply with one record per token."""
     data = b""
     for ids, reply in zip(prompts, replies):
         line = ids + [t for t, _ in reply]

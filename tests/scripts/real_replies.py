@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Replies of real models, read by a second implementation (replies_read.py) and by the program.
+"""Compares the program's reading of real models' replies with a second implementation (replies_read.py).
 
     real_replies.py store RAW.jsonl...      writes tests/cases/replies/DIALECT.jsonl from the output of make_replies.py
-    real_replies.py check                   compares both readings of the stored replies; exit 1 when they disagree
-    real_replies.py cuts                    the same for every beginning of each reply, as a limit of tokens leaves it
+    real_replies.py check                   compares both readings of the stored replies; exit code 1 if they differ
+    real_replies.py cuts                    the same for each prefix of each reply, as a token limit leaves it
     real_replies.py table                   prints the table of tests/results/real-weights.md
     real_replies.py seeds                   writes one seed of tests/fuzz for each dialect and verdict
 
-A stored line is {"reply", "verdict", "actions", "seen": [[model, task, temperature, seed, index], ...]}: equal replies
-to a dialect's prompts are stored once.  verdict and actions are the second implementation's, never the program's.
-check needs build/release/helpers/replies.
+A stored line is {"reply", "verdict", "actions", "seen": [[model, task, temperature, seed, index], ...]}: equal
+replies to a dialect's prompts are stored once. verdict and actions come from the second implementation, never from
+the program. check needs build/release/helpers/replies.
 """
 
 import collections
@@ -59,7 +59,7 @@ def store(paths):
 
 
 def ours(lines):
-    """Returns what the program reads in [(dialect, reply), ...]."""
+    """Returns the program's reading of [(dialect, reply), ...]."""
     text = "".join(json.dumps({"dialect": d, "reply": r}) + "\n" for d, r in lines)
     done = subprocess.run([HELPER, "parse"], input=text.encode(), stdout=subprocess.PIPE, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -95,12 +95,12 @@ def check():
 
 
 def cuts():
-    """Prints the disagreements about beginnings of the stored replies; returns the exit code."""
+    """Prints the disagreements about prefixes of the stored replies; returns the exit code."""
     seen = sorted({(name, o["reply"][:n]) for name, o in stored() for n in range(1, len(o["reply"]))})
     bad = 0
     for (name, text), have in zip(seen, ours(seen)):
         verdict, actions, why = expected(name, text)
-        refused = have.get("cut") and verdict == "none"  # the run takes no action of a call that is cut off
+        refused = have.get("cut") and verdict == "none"  # the run executes no action of a truncated call
         if not refused and not agree(verdict, actions, have):
             print(f"--- {name} ({verdict} {why})\n{text}\nexpected {actions}\ngot      {have}")
             bad += 1

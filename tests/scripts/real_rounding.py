@@ -1,4 +1,4 @@
-"""What rounding costs a real model on real text: selects the text, and makes the table of results.
+"""Measures the effect of rounding in a real model on real text: selects the text, and makes the table of results.
 
     python real_rounding.py --make-text TEXT [--characters N]     selects the text from this machine's packages
     ./holorun bench --section drift --model MODEL.gguf --text TEXT --json --from 0 --windows 16 >>FILE.jsonl
@@ -6,16 +6,15 @@
     python real_rounding.py --check TEXT FILE.jsonl MODEL-f32.gguf [--windows N]     perplexity by llama.cpp
 
 The text alternates between English documentation (README, .md, .rst and .txt below /usr/share/doc) and Python sources
-of the standard library without its tests and tables of encodings: of each file a piece of 2,400 characters from its
-middle, files in the order of the SHA-256 of their path.  It depends on the installed packages only; beside TEXT,
-TEXT.list names file, offset and hash of each piece.
+of the standard library without its tests and tables of encodings: the middle 2,400 characters of each file, in the
+order of the SHA-256 of the paths. It depends only on the installed packages; TEXT.list names file, offset and hash of
+each piece.
 
-Each line of FILE.jsonl holds the sums of one option over one window.  Positions of one window are correlated, so the
-95 % intervals come from the windows' means (Student's t).  A window that occurs twice counts once.
+Each line of FILE.jsonl holds the sums of one option over one window. Positions of one window are correlated, so the
+95 % intervals come from the windows' means (Student's t). A window that occurs twice counts once.
 
---check needs the packages numpy and xllamacpp: llama.cpp evaluates the same windows from MODEL-f32.gguf, a copy
-whose tensors are dequantized to F32 (real_greedy.py writes it), with keys and values in F32; the ids come from its own
-tokenizer.
+--check needs the packages numpy and xllamacpp: llama.cpp evaluates the same windows from MODEL-f32.gguf, a copy whose
+tensors are dequantized to F32 (real_greedy.py writes it), with keys and values in F32 and with its own tokenizer.
 """
 import argparse
 import gzip
@@ -40,7 +39,7 @@ def read(path):
 
 
 def is_documentation(path):
-    """Returns whether a file below /usr/share/doc is prose for people."""
+    """Returns whether a file below /usr/share/doc is prose."""
     name = path.name.removesuffix(".gz")
     if "changelog" in name.lower() or "changes" in name.lower() or name in ("copyright", "NEWS.Debian"):
         return False
@@ -48,7 +47,7 @@ def is_documentation(path):
 
 
 def is_english(text):
-    """Returns whether most of a text is words in Latin letters, with some words that English needs."""
+    """Returns whether a text is mostly words in Latin letters and has common English words."""
     letters = sum(c.isascii() and (c.isalpha() or c == " ") for c in text)
     words = text.lower().split()
     return letters > 0.75 * len(text) and sum(w in ("the", "a", "of", "to", "is") for w in words) > len(words) / 25
@@ -186,7 +185,7 @@ def check(text, results, model, most):
 
 
 def main():
-    """Runs what the arguments ask for."""
+    """Runs the requested command."""
     p = argparse.ArgumentParser()
     p.add_argument("--make-text", metavar="TEXT")
     p.add_argument("--characters", type=int, default=400_000)

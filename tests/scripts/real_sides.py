@@ -1,4 +1,4 @@
-"""Three readers of a GGUF file's tokenizer and template: holorun, transformers, llama.cpp.
+"""Reads a GGUF file's tokenizer and template with three programs: holorun, transformers, llama.cpp.
 
 Used by real_tokenizer.py and real_template.py.
 """
@@ -17,7 +17,7 @@ HELPER = "build/release/helpers/model_text"
 
 
 class Holorun:
-    """The helper model_text, which answers one JSON object a line."""
+    """The helper model_text, which answers one JSON object per line."""
 
     def __init__(self, model):
         self.process = subprocess.Popen([need(HELPER), model], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -34,7 +34,8 @@ class Holorun:
         return self.ask(encode=raw.hex(), special=special)["ids"]
 
     def decode(self, ids):
-        """The bytes of ids; after each id the number of bytes, and the number that a stream has passed on."""
+        """Returns the bytes of ids; after each id the number of bytes, and the number that a stream has passed on.
+        """
         answer = self.ask(decode=ids)
         return bytes.fromhex(answer["hex"]), answer["ends"], answer["passed"]
 
@@ -47,7 +48,7 @@ MISSING = 77  # exit code of a check without its model, program or package
 
 
 def need(name):
-    """The file, or the end of this script when it is not there."""
+    """Returns the file; exits if it does not exist."""
     if not os.path.exists(name):
         print(f"{name} is not there")
         sys.exit(MISSING)
@@ -55,14 +56,15 @@ def need(name):
 
 
 def write_rows(rows):
-    """Rows for the table of test_real.py: {"check", "good", "result"} each."""
+    """Adds rows {"check", "good", "result"} to the table of test_real.py."""
     if name := os.environ.get("HOLORUN_REAL_ROWS"):
         with open(name, "a", encoding="utf-8") as f:
             f.writelines(json.dumps(r) + "\n" for r in rows)
 
 
 def read_keys(model):
-    """The values of a GGUF file's keys.  The package gguf reads the same ones, in forty seconds instead of one."""
+    """Returns the values of a GGUF file's keys. The package gguf takes forty seconds for it, this one second.
+    """
     with open(model, "rb") as f:
         magic, _, _, n = struct.unpack("<4sIQQ", f.read(24))
         assert magic == b"GGUF", model
@@ -83,14 +85,16 @@ def read_keys(model):
 
 
 def transformers_tokenizer(keys, added=True):
-    """transformers' Qwen2Tokenizer with the vocabulary and merges of the file; added: also with its added tokens."""
+    """Returns transformers' Qwen2Tokenizer with the vocabulary and merges of the file; added: also with its added
+    tokens.
+    """
     from tokenizers import AddedToken
     from transformers import Qwen2Tokenizer
 
     kinds, words = keys["tokenizer.ggml.token_type"], keys["tokenizer.ggml.tokens"]
     vocab = {w: i for i, (w, kind) in enumerate(zip(words, kinds)) if kind == 1}
     t = Qwen2Tokenizer(vocab=vocab, merges=[tuple(m.split(" ")) for m in keys["tokenizer.ggml.merges"]])
-    if not added:  # the class itself adds <|endoftext|>
+    if not added:  # the class adds <|endoftext|>
         plain = json.loads(t.backend_tokenizer.to_str())
         plain["added_tokens"] = []
         return type(t.backend_tokenizer).from_str(json.dumps(plain))
@@ -109,7 +113,7 @@ def versions():
 
 
 class Llama:
-    """llama.cpp's server, as the package xllamacpp brings it, in a process of its own."""
+    """llama.cpp's server from the package xllamacpp, in a separate process."""
 
     def __init__(self, model):
         with socket.socket() as s:
@@ -132,7 +136,7 @@ class Llama:
         sys.exit("llama.cpp's server did not start within two minutes")
 
     def post(self, route, body):
-        """The answer, or (status, text) of a refusal."""
+        """Returns the answer, or (status, text) of an error."""
         import http.client
 
         if not hasattr(self, "connection"):
@@ -162,7 +166,7 @@ def serve(model, port):
     server = xllamacpp.Server(p)
     print(server.listening_address, flush=True)
     sys.stdin.read()
-    os._exit(0)  # its threads may be at work
+    os._exit(0)  # its threads may be running
 
 
 if __name__ == "__main__":

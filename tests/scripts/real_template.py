@@ -35,7 +35,7 @@ FAMILY = "qwen2_5"
 
 
 def draw(seed, n):
-    """The first n conversations with tools."""
+    """Returns the first n conversations with tools."""
     out, number = [], 0
     while len(out) < n:
         case, rng = conversations.draw(seed, FAMILY, number, False), random.Random(f"{seed}/{number}")
@@ -44,7 +44,7 @@ def draw(seed, n):
             continue
         case = replace_numbers(
             case, lambda v: 0 if v == 0 else v
-        )  # llama.cpp writes -0.0 as -0, an integer that JSON has not
+        )  # llama.cpp writes -0.0 as -0, which is not an integer in JSON
         for m in case["messages"]:
             if isinstance(m.get("content"), str) and rng.random() < 0.06:
                 half = len(m["content"]) // 2
@@ -87,7 +87,7 @@ def parsed(call):
 
 
 def as_llama(case):
-    """The conversation as llama.cpp rewrites it, and names of what that changed."""
+    """Returns the conversation as llama.cpp rewrites it, and the names of the changes."""
     new, why = copy.deepcopy(case), []
     new["messages"] = joined(new["messages"], "\n")
     if new["messages"] != case["messages"]:
@@ -121,7 +121,7 @@ def typed(v):
 
 
 def with_types(case):
-    """The conversation with {"type": "function", "function": ...} around each tool and call."""
+    """Returns the conversation with {"type": "function", "function": ...} around each tool and call."""
     messages = [
         {**m, "tool_calls": [typed(c) for c in m["tool_calls"]]} if m.get("tool_calls") else m for m in case["messages"]
     ]
@@ -141,7 +141,7 @@ class Check:
         self.llama.close()
 
     def render(self, case, normalise):
-        """(text, ids), or (None, why) when it is refused."""
+        """Returns (text, ids), or (None, why) if it is refused."""
         a = self.ours.ask(
             chat={k: case[k] for k in ("messages", "tools")}, open=case["add_generation_prompt"], normalise=normalise
         )
@@ -156,7 +156,7 @@ class Check:
                 add_generation_prompt=case["add_generation_prompt"],
             )
             return text, self.tokenizer(text, add_special_tokens=False)["input_ids"]
-        except Exception as e:  # the template's own, and Python's that it leans on
+        except Exception as e:  # errors of the template, and of the Python that it uses
             return None, f"{type(e).__name__}: {e}"
 
     def llama_render(self, case):

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Draws texts to compare tokenizers on: pieces of the files that this machine's packages ship, and random ones.
+"""Draws texts for comparing tokenizers: pieces of files of this machine's packages, and random ones.
 
-    real_texts.py [--seed 1] [--texts 20000] [--out FILE]     prints a count per kind; --out: one JSON text a line
+    real_texts.py [--seed 1] [--texts 20000] [--out FILE]     prints a count per kind; --out: one JSON text per line
 
-A text is a piece of a file. The file, the place and the length depend on the seed and on the names of the files
-alone. Machines with other packages have other texts, so a result states the SHA-256 of its texts. Half of the pieces
-have at most 300 characters, none has more than 6,000.
+A text is a piece of a file. File, position and length depend only on the seed and the names of the files. Other
+packages give other texts, so a result states the SHA-256 of its texts. Half of the pieces have at most 300
+characters, none has more than 6,000.
 
   docs, man, python, c, code, markup, data   files below /usr and of Python's library, by kind
   translations                               messages of .mo files, each language with the same probability
   altered                                    such pieces with CRLF, decomposed, with long spaces, controls, marks
-  marked                                     such pieces in which added tokens are spelled
+  marked                                     such pieces with added tokens spelled out
   random                                     characters drawn from blocks of Unicode, assigned and unassigned
   long                                       one character or word, thousands of times
 """
@@ -94,7 +94,7 @@ MOST_FILES, LONGEST, MOST_BYTES = 1500, 6000, 4 << 20
 
 
 def files(roots):
-    """{kind: names of files}, in order."""
+    """Returns {kind: names of files}, in order."""
     found = collections.defaultdict(list)
     for root in roots:
         for folder, below, names in os.walk(root):
@@ -115,7 +115,7 @@ def files(roots):
 
 
 def read(path):
-    """The text of a file, "" when it is not one."""
+    """Returns the text of a file, or "" if it is not text."""
     try:
         with (gzip.open if path.endswith(".gz") else open)(path, "rb") as f:
             return f.read(MOST_BYTES).decode()
@@ -124,11 +124,11 @@ def read(path):
 
 
 def messages(path):
-    """The translated messages of a .mo file."""
+    """Returns the translated messages of a .mo file."""
     try:
         with open(path, "rb") as f:
             return [v for v in gettext.GNUTranslations(f)._catalog.values() if isinstance(v, str) and v]
-    except Exception:  # gettext has no class for a file that is none
+    except Exception:  # gettext has no exception class for an invalid file
         return []
 
 
@@ -158,7 +158,7 @@ class Draw:
         )
 
     def piece(self, kind):
-        """A piece of a file of that kind, in any place; never empty."""
+        """Returns a nonempty piece of a file of that kind, at any position."""
         while True:
             if kind == "translations":
                 path = self.rng.choice(self.languages[self.rng.choice(sorted(self.languages))])
@@ -278,7 +278,7 @@ class Draw:
 
 
 def draw(seed, n, roots=None):
-    """[(kind, text)], n of them or a few more or less, and {kind: files there are}."""
+    """Returns about n (kind, text) and {kind: number of files}."""
     d = Draw(seed, roots or ["/usr/share", "/usr/include", "/usr/lib/python3", os.path.dirname(os.__file__)])
     out, total = [], sum(SHARES.values())
     for kind, share in SHARES.items():

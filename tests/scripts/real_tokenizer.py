@@ -4,16 +4,16 @@
     real_tokenizer.py [--model GGUF] [--seed 1] [--texts 20000] [--show 5]
 
 The model is qwen2.5-coder-0.5b.gguf in the cache (real_models.py). The references are transformers' Qwen2Tokenizer
-with the file's vocabulary, merges and added tokens, and /tokenize of llama.cpp's server. For every text of
+with the file's vocabulary, merges and added tokens, and /tokenize of llama.cpp's server. For each text of
 real_texts.py:
 
-  ids         with added tokens recognised in the text, as in a template, and as plain text, as from outside
-  decoding    ids become the text in normal form C.  After each id a stream has passed on as many bytes as Python's
+  ids         with added tokens recognized in the text, as in a template, and as plain text, as for input from outside
+  decoding    ids become the text in normal form C. After each id a stream has passed on as many bytes as Python's
               incremental decoder returns, and at least as many as tokenizers' DecodeStream
   bytes       texts with invalid UTF-8: the ids are those of the valid stretches and of the single bytes between them
 
-llama.cpp does not normalise texts, and treats "</s>" in the vocabulary as an added token. If its ids differ, its ids
-of the normalised text decide whether that is the reason. Exit code 1 if holorun differs from transformers, or from
+llama.cpp does not normalize texts, and treats "</s>" in the vocabulary as an added token. If its ids differ, its ids
+of the normalized text show whether that is the reason. Exit code 1 if holorun differs from transformers, or from
 llama.cpp for another reason.
 """
 
@@ -57,7 +57,7 @@ class Count:
 
 
 def check_ids(count, texts, ours, marked, plain):
-    """Against transformers, both ways; returns our ids of each text."""
+    """Compares with transformers, both ways; returns our ids of each text."""
     kept = []
     for i in range(0, len(texts), BATCH):
         part = [t for _, t in texts[i : i + BATCH]]
@@ -72,7 +72,7 @@ def check_ids(count, texts, ours, marked, plain):
 def check_llama(count, kept, llama, added, control, normal):
     for text, special, ids in kept:
         if not special and any(m in text for m in added):
-            continue  # it takes tokens of the kind USER_DEFINED for added ones in any text
+            continue  # it accepts tokens of the kind USER_DEFINED as added ones in any text
         theirs, why = llama.ids(text, special), None
         if ids != theirs:
             if special and any(c in text for c in control):
@@ -117,7 +117,7 @@ def check_decoding(count, kept, ours, marked, normal):
 
 
 def check_random_ids(count, rng, ours, marked, n):
-    """Checks ids that no text has: bytes in any order."""
+    """Checks ids that occur in no text: bytes in any order."""
     size = marked.get_vocab_size()
     for _ in range(n):
         ids = [rng.randrange(256) if rng.random() < 0.5 else rng.randrange(size) for _ in range(rng.randint(1, 60))]
@@ -138,7 +138,7 @@ def spoil(rng, raw):
 
 
 def stretches(raw):
-    """(valid, bytes): the longest valid stretches, and single bytes between them."""
+    """Yields (valid, bytes): the longest valid stretches, and single bytes between them."""
     while raw:
         try:
             valid = len(raw.decode().encode())

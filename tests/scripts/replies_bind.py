@@ -1,7 +1,7 @@
-"""The arguments of a tool call as an action, for real_replies.py.
+"""Converts the arguments of a tool call to an action, for real_replies.py.
 
-A second implementation, from the tables that models are shown (prompts/*.json), the ranges of their schemas and the
-definitions of the families' coordinate spaces and key names.  It shares no code with actions/.
+This is a second implementation, based on the tables that models are shown (prompts/*.json), the ranges of their
+schemas and the definitions of the families' coordinate spaces and key names. It shares no code with actions/.
 """
 
 import json
@@ -10,7 +10,7 @@ import os
 import re
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-WIDTH, HEIGHT = 1280, 800  # the screenshot that all stored replies are about
+WIDTH, HEIGHT = 1280, 800  # size of the screenshot of all stored replies
 MARKUP = re.compile(r"</?\s*(tool_call|toolcall|tools?_calls|function|parameter)\b|\[/?TOOL_CALLS\]|<\|", re.I)
 
 
@@ -18,7 +18,7 @@ class Unclear(Exception):
     """Says why a text states no action, or none that may be performed."""
 
 
-# Parameters of each kind: needed without a word in the table (True), else with this default (None: may be absent).
+# Parameters of each kind: required (True), or the default value (None: may be absent).
 KINDS = {
     "move": {"element": True, "x": True, "y": True, "point": None},
     "click": {"element": True, "x": True, "y": True, "point": None, "button": "left", "count": 1, "hold": None},
@@ -172,7 +172,7 @@ MODIFIERS = ("Control_L", "Shift_L", "Alt_L", "Super_L")
 
 
 class Dialect:
-    """A dialect file with its tool table, whoever it takes it from."""
+    """A dialect file with its tool table, which it may share with another dialect."""
 
     def __init__(self, name):
         with open(os.path.join(ROOT, "prompts", name + ".json"), encoding="utf-8") as f:
@@ -183,7 +183,7 @@ class Dialect:
             self.tools = Dialect(self.tools).tools
 
     def tool(self, name):
-        """Returns (tool, whether the name is one that the model is shown)."""
+        """Returns (tool, whether its name is shown to the model)."""
         for t in self.tools:
             if t["name"] == name:
                 return t, not t.get("hidden")
@@ -204,7 +204,7 @@ def uses(tool, arg):
 
 
 def number(v):
-    """Returns (number, exact): a JSON number, or a string that is one, which no schema asks for."""
+    """Returns (number, exact): a JSON number, or a string that is one, although no schema allows that."""
     if isinstance(v, bool):
         raise Unclear("a truth value for a number")
     if isinstance(v, (int, float)) and math.isfinite(v):
@@ -215,7 +215,7 @@ def number(v):
 
 
 def pair(v):
-    """Returns ([x, y], exact) of a place in one value; a box stands for its middle."""
+    """Returns ([x, y], exact) of a point in one value; for a box, its centre."""
     exact = isinstance(v, list)
     if isinstance(v, dict) and set(v) == {"x", "y"}:
         v = [v["x"], v["y"]]
@@ -244,7 +244,7 @@ def pair(v):
 
 
 def extent(d):
-    """Returns the size of the picture that the coordinates of a dialect are about."""
+    """Returns the size of the image that a dialect's coordinates refer to."""
     if d.coords == "norm1000":
         return 1000, 1000
     if d.coords == "px28":
@@ -261,7 +261,7 @@ def pixel(d, xy):
         w, h = extent(d)
         exact = d.coords != "norm1"
     if d.coords == "norm1000" and all(0 <= v <= 1 for v in xy) and any(0 < v < 1 for v in xy):
-        w, h, exact = 1, 1, False  # parts of the screen
+        w, h, exact = 1, 1, False  # fractions of the screen
     for v, n, size in zip(xy, (w, h), (WIDTH, HEIGHT)):
         if isinstance(v, float) and n != 1:
             exact = False
@@ -312,7 +312,8 @@ def chord(d, v):
 
 
 def sequence(d, tool, v):
-    """Returns ([chord, ...], exact) of a value for keys: words are a chord for UI-TARS, else one by one."""
+    """Returns ([chord, ...], exact) of a value for keys: words are a chord for UI-TARS, otherwise separate keys.
+    """
     if isinstance(v, str) and len(v.split()) > 1:
         words = re.sub(r"\s*\+\s*", "+", v.strip()).split() if d.syntax != "uitars" else v.replace("+", " ").split()
         held = all(key(d, w)[0] in MODIFIERS for w in words[:-1] if "+" not in w)
@@ -338,7 +339,7 @@ def text(v):
 
 
 def goals(v):
-    """Returns a plan as the text that the record holds."""
+    """Returns a plan as the text in the record."""
     if not isinstance(v, list) or not 1 <= len(v) <= 20:
         raise Unclear("not a plan")
     lines = []
@@ -363,7 +364,7 @@ def value(d, tool, param, own, v):
     if param in ("point", "point2"):
         return pair(v)
     if param in ("x", "y", "x2", "y2"):
-        if isinstance(v, (list, tuple)) and len(v) == 2:  # a span stands for its middle
+        if isinstance(v, (list, tuple)) and len(v) == 2:  # for a span, its centre
             low, high = number(v[0])[0], number(v[1])[0]
             if high < low:
                 raise Unclear("a span that ends before it begins")
@@ -430,7 +431,7 @@ def collect(d, tool, given):
         if param != "ignored":
             got[param] = v
     unknown = [k for k in given if k not in seen]
-    if d.name == "gemini":  # what Gemini's functions take besides, and what says nothing about the action
+    if d.name == "gemini":  # further parameters of Gemini's functions, which do not affect the action
         unknown = [k for k in unknown if k != "safety_decision" and not (k == "intent" and isinstance(given[k], str))]
     if any(given[k] is not None for k in unknown):
         raise Unclear(f"'{tool['name']}' takes no {unknown}")
@@ -438,7 +439,7 @@ def collect(d, tool, given):
 
 
 def wheel(got):
-    """Returns (dx, dy) in clicks of the wheel; 100 pixels are a click, each part of one counts as one."""
+    """Returns (dx, dy) in wheel clicks; 100 pixels are a click, rounded up."""
     clicks = lambda px: int(math.copysign(math.ceil(abs(px) / 100), px)) if px else 0
     if "scroll_x" in got or "scroll_y" in got or "scroll_up" in got:
         up = got.get("scroll_up")
@@ -448,7 +449,7 @@ def wheel(got):
 
 
 def places(d, got, out):
-    """Puts the places of a call into the action; returns whether they are written as asked for."""
+    """Adds the points of a call to the action; returns whether they have the requested form."""
     exact, n = True, []
     for a, b, whole in (("x", "y", "point"), ("x2", "y2", "point2")):
         if (got.get(a) is None) != (got.get(b) is None):
@@ -480,7 +481,7 @@ def presses(chords, repeat):
 
 
 def bind(d, name, given):
-    """Returns ([action, ...], exact) of a call; raises Unclear where it states none that may be performed."""
+    """Returns ([action, ...], exact) of a call; raises Unclear if it states none that may be performed."""
     tool, exact = d.tool(name)
     got, ok = collect(d, tool, given)
     kind, out, exact = tool["kind"], {}, exact and ok

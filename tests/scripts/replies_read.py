@@ -1,8 +1,8 @@
-"""The calls that a reply's text states, for real_replies.py: one reading of each dialect's grammar.
+"""Reads the calls that a reply states, for real_replies.py: one parser per dialect.
 
-Written from what the prompts ask for and what the families publish (Hermes and Qwen3-Coder tool calls, UI-TARS's
-actions, pyautogui scripts, the computer tools of Anthropic and OpenAI, assets/pocket/pocket/dialect.py).  It uses Python's own
-parsers of JSON and Python, and shares no code with actions/.
+Based on the prompts and on the formats that the families publish (Hermes and Qwen3-Coder tool calls, UI-TARS's
+actions, pyautogui scripts, the computer tools of Anthropic and OpenAI, assets/pocket/pocket/dialect.py). It uses
+Python's parsers of JSON and Python, and shares no code with actions/.
 """
 
 import ast
@@ -11,12 +11,12 @@ import re
 
 from replies_bind import Unclear, bind, pixel, HEIGHT, WIDTH
 
-MOST = 8  # actions of one reply
+MOST = 8  # maximum number of actions in a reply
 FENCE = re.compile(r"```[\w+-]*[ \t]*\n?(.*?)(?:```|\Z)", re.S)
 
 
 def unique(pairs):
-    """Refuses JSON objects that give a key twice."""
+    """Refuses JSON objects with duplicate keys."""
     out = dict(pairs)
     if len(out) != len(pairs):
         raise Unclear("a key is given twice")
@@ -27,7 +27,7 @@ DECODERS = [json.JSONDecoder(object_pairs_hook=unique), json.JSONDecoder(object_
 
 
 def closed(text):
-    """Returns a JSON text with the brackets at its end that are missing; refuses one that ends within a value."""
+    """Adds missing brackets at the end of a JSON text; refuses one that ends within a value."""
     stack, string, escape = [], False, False
     for c in text:
         if string:
@@ -47,7 +47,7 @@ def closed(text):
 def json_in(text, every=True):
     """Returns ([value, ...], exact) of the JSON objects of a text; exact: it is one and nothing else.
 
-    every: of a list all are to be performed, so that one that cannot be read makes all of them doubtful.
+    every: all objects of a list will be performed, so one that cannot be read makes all of them doubtful.
     """
     t = text.strip()
     m = re.fullmatch(r"```(?:json)?\s*\n(.*?)\n?```", t, re.S)
@@ -76,14 +76,14 @@ def json_in(text, every=True):
                 found += [broken(t[begin:], every)] if every else []
             except Unclear:
                 pass
-            break  # those in front of it are stated, and the model reads that they were all
+            break  # those before it count, and the model is shown how many were read
     if not found:
         raise Unclear("no JSON object")
     return found, False
 
 
 class Words(ast.NodeTransformer):
-    """Replaces JSON's words by Python's."""
+    """Replaces JSON's literals with Python's."""
 
     def visit_Name(self, node):
         """Returns the constant that a name stands for."""
@@ -92,7 +92,7 @@ class Words(ast.NodeTransformer):
 
 
 def broken(text, every):
-    """Returns the value of a JSON text that Python reads, or that only lacks brackets at its end."""
+    """Returns the value of a JSON text that Python can read, or that only lacks brackets at its end."""
     if not every and text.startswith("["):
         try:
             return DECODERS[1].raw_decode(text, 1)[0]
@@ -112,7 +112,7 @@ def broken(text, every):
 
 
 def split(obj, key, what):
-    """Returns (name, arguments) of an object whose key names the tool beside its arguments."""
+    """Returns (name, arguments) of an object with the tool's name in `key` and the arguments beside it."""
     if not isinstance(obj, dict) or not isinstance(obj.get(key), str):
         raise Unclear(f"no {what}")
     return obj[key], {k: v for k, v in obj.items() if k != key}
@@ -168,12 +168,12 @@ def named(d, o):
 
 
 def xml_value(v):
-    """Returns the text of a parameter without the line ends around it."""
+    """Returns the text of a parameter without the line breaks around it."""
     return re.sub(r"\A\n|\n\Z", "", v)
 
 
 def typed(d, name, args):
-    """Turns the texts of XML parameters into values, where the tool's parameter is not a text."""
+    """Converts the texts of XML parameters to values, unless the tool's parameter is a text."""
     tool, _ = d.tool(args.get("action", "") if name == "computer_use" else name)
     texts = {"action"}
     for a in tool.get("args", []):
@@ -214,7 +214,7 @@ def xml_calls(d, text):
             exact = False
             break
         if not m[3] and not re.search(r"</parameter>\s*(</?\w*)?\Z|<parameter=[^>]+>\n[^\n]*\n\s*(</?\w*)?\Z", m[2]):
-            raise Unclear("a call that is cut off")  # a value of one line is whole with its line end
+            raise Unclear("a call that is cut off")  # a one-line value is complete with its line break
         exact = exact and bool(m[3])
         for p in re.finditer(
             r"<parameter=([^>]+)>(.*?)(</parameter>|(?=<parameter=)|(?:</?\w*)?\s*\Z)", m[2], re.S
@@ -321,7 +321,7 @@ def object_calls(d, text):
 
 
 def literal(node):
-    """Returns the value of a literal in Python; refuses everything else."""
+    """Returns the value of a Python literal; refuses everything else."""
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError):
@@ -329,7 +329,7 @@ def literal(node):
 
 
 def python_call(d, node):
-    """Returns (name, arguments, exact) of a call in Python, by position or by name."""
+    """Returns (name, arguments, exact) of a Python call, with positional or named arguments."""
     name = ast.unparse(node.func)
     tool, exact = d.tool(name)
     names = [a if isinstance(a, str) else a["name"] for a in tool.get("args", [])]
@@ -355,7 +355,7 @@ def python_call(d, node):
 
 
 def statements(d, body, calls):
-    """Appends the calls of Python statements; returns whether they are calls and nothing else."""
+    """Appends the calls of Python statements; returns whether there are only calls."""
     exact = True
     for s in body:
         if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call):
@@ -398,7 +398,7 @@ def python_calls(d, text):
 
 
 def uitars_args(d, name, node):
-    """Returns the arguments of a call; values without a name are the first ones of the tool."""
+    """Returns the arguments of a call; unnamed values are the first parameters of the tool."""
     names = [a if isinstance(a, str) else a["name"] for a in d.tool(name)[0].get("args", [])] if node.args else []
     if len(node.args) > len(names) or len({k.arg for k in node.keywords}) < len(node.keywords):
         raise Unclear("arguments without names, or one given twice")
@@ -440,7 +440,7 @@ def uitars_call(d, text):
             "",
             False,
         )
-    last = text.strip()  # only the end of the call is missing, behind a value that has its own
+    last = text.strip()  # only the end of the call is missing, after a complete value
     box = re.search(r"(box|point)=['\"][^'\"]*[)\]>]$", last)
     ends = [")"] if last.endswith(("'", '"')) else ["')", '")'] if box else []
     for end in ends:
@@ -454,7 +454,7 @@ def uitars_call(d, text):
 
 
 def uitars_calls(d, text):
-    """Reads the action behind "Action:"; text that follows it makes the reading doubtful, never another one."""
+    """Reads the action after "Action:"; text after it makes the reading doubtful but does not change it."""
     parts = re.split(r"(?<!\S)Action\s*[:：]", text)
     exact = len(parts) == 2 and (parts[0].startswith("Thought:") or not parts[0].strip())
     body = re.sub(r"\A\s*```\w*\n|\n```\s*\Z", "", parts[1] if len(parts) > 1 else text)
@@ -559,8 +559,8 @@ ENDS = ("answer", "infeasible", "ask")
 def read(d, reply):
     """Returns ("must" | "may" | "none", actions, why).
 
-    must: the text states these actions in the form that was asked for.  may: it states them, but in another form, so
-    that asking again is as good.  none: it states none, or none that may be performed.
+    must: the text states these actions in the requested form. may: it states them in another form, so asking again is
+    acceptable. none: it states none, or none that may be performed.
     """
     try:
         if d.syntax == "pocket":

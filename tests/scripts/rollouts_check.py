@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Reads the episodes that `ray_fleet.py --samples K --export verl --export atif` wrote with the classes of those who take them.
+"""Checks episodes that `ray_fleet.py --samples K --export verl --export atif` wrote, with the classes of their
+consumers.
 
-    rollouts_check.py verl|atif|all RESULTS        with the packages verl and harbor; where one is missing, name the other
+    rollouts_check.py verl|atif|all RESULTS        needs the packages verl and harbor for both
 
-verl: each output becomes an AgentLoopOutput and its tensors, and the GRPO advantage over the samples of a test is computed by
-verl's own function. ATIF: Harbor's validator, images and all. Prints a line for each; exit code 1 when one does not fit.
+verl: each output becomes an AgentLoopOutput and its tensors, and verl's own function computes the GRPO advantage over
+the samples of a test. ATIF: Harbor's validator, with images. Prints a line for each; exit code 1 if one does not fit.
 """
 
 import collections

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Proves the architecture from the include lines: no cycle between rooms, no private header used elsewhere.
+"""Checks the architecture by the include lines: no cycle between folders, and no private header used from another
+folder.
 
-A room is a folder with sources: actions, cuda, and each folder below src (src/qa has three, below it).  main.c is a
-room of its own.  A header is private to its room when it is called private.h or *_impl.h.  Prints the rooms from the
-bottom up with --list; else nothing, unless something is wrong.
+A room is a folder with sources: actions, cuda, and each folder below src (src/qa has three). main.c is a room of its
+own. A header is private if it is named private.h or *_impl.h. --list prints the rooms from the bottom up; otherwise
+only errors are printed.
 """
 import collections
 import os
@@ -31,7 +32,7 @@ def resolve(path, name):
 
 
 def read_tree(files):
-    """Per pair of rooms, the include lines between them; and the uses of private headers."""
+    """Returns the include lines of each pair of rooms, and the uses of private headers."""
     uses, private = collections.defaultdict(list), []
     for path in files:
         with open(path, encoding="utf-8") as f:
@@ -47,7 +48,7 @@ def read_tree(files):
 
 
 def layers(rooms, uses):
-    """Rooms from the bottom up, and those that are part of a cycle."""
+    """Returns the rooms from the bottom up, and those that are part of a cycle."""
     below = {r: {b for a, b in uses if a == r} for r in rooms}
     reach = {r: set(below[r]) for r in rooms}
     for _ in rooms:

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Runs test programs side by side in random order and closes with "N passed, N failed, N skipped".
+# Runs test programs in parallel and in random order; ends with "N passed, N failed, N skipped".
 #
-#   run_tests.sh DIR [NAME ...]        DIR holds the built t_* programs; NAMEs narrow the choice
+#   run_tests.sh DIR [NAME ...]        DIR holds the built t_* programs; NAMEs select some of them
 #
-#   HOLORUN_TEST_JOBS=4         programs at a time (three more than there are cores: tests wait half of their time)
+#   HOLORUN_TEST_JOBS=4         parallel programs (three more than cores: tests wait half of their time)
 #   HOLORUN_TEST_SEED=1         repeats an order
 #   HOLORUN_TEST_TIMEOUT=600    seconds for each program
 #   HOLORUN_TEST_NOT_BUILT=''   programs that this build lacks, each counted as skipped
 #
-# A program's output goes to DIR/NAME.log and is shown when it has ended: claims that passed, everything when one failed.
-# A program that crashes, hangs or reports nothing counts as one failure.  So does one that leaves a process behind, and a
-# run that leaves a file in a place that all programs share; each is named.  TMPDIR is a folder of the program's own.
+# A program's output goes to DIR/NAME.log. After its end the passed tests are listed, or the whole log if one failed. A
+# program that crashes, hangs or reports nothing counts as one failure, and so does one that leaves a process behind, or
+# a run that leaves a file in a shared place; each is named. TMPDIR is a private folder of the program.
 set -uo pipefail
 
-# These compare times with limits: they run when all others have ended, one after the other.
+# These compare times with limits: they run one by one after all others.
 alone="t_bench t_disturbed t_input t_moments t_observed t_settle t_stop"
 # These take longest, and start first.
 long="t_agent t_cuda_bench t_cuda_sample t_cuda_model t_displays t_guard t_layers t_limits t_qa t_qa_chaos
@@ -25,28 +25,28 @@ seed=${HOLORUN_TEST_SEED:-$(date +%s)}
 export HOLORUN_TEST_SEED=$seed
 limit=${HOLORUN_TEST_TIMEOUT:-600}
 jobs=${HOLORUN_TEST_JOBS:-$(($(nproc) + 3))}
-patience=100 # tenths of a second in which what a test has started may come to its end
-# Of a build with sanitizers: what libraries never free is not ours.  Programs that tests start inherit it.
+patience=100 # tenths of a second until remaining processes count as left behind
+# Suppresses leaks of libraries in builds with sanitizers. Programs that tests start inherit it.
 export LSAN_OPTIONS="suppressions=$(cd "$(dirname "$0")/.." && pwd)/lsan.supp:print_suppressions=0${LSAN_OPTIONS:+:$LSAN_OPTIONS}"
 passed=0 failed=0 skipped=0 count=0
-room=/tmp/holorun.$$ # short, for paths of sockets begin with it; the number tells whose it is
+room=/tmp/holorun.$$ # short, because socket paths begin with it; contains the pid
 mkdir -m 700 "$room" || exit 1
 
-# ---- what is left --------------------------------------------------------------------------------------------------
+# ---- leftovers -----------------------------------------------------------------------------------------------------
 
-# Processes whose environment names the folder of a program, or of any of them ($1: "$room/").
+# Lists processes whose environment names the folder of a program, or of any of them ($1: "$room/").
 left_processes() {
     grep -lzsE "^HOLORUN_TEST_PROGRAM=$1" /proc/[0-9]*/environ | cut -d/ -f3
 }
 
-# What this program and its tests could make in places that all programs share.
+# Lists files of the program and its tests in shared places.
 shared() {
     ls -d /tmp/holorun-desks-* /tmp/holorun-$UID /tmp/.X*-lock /tmp/.X11-unix/X* /tmp/server-*.xkm \
         /dev/shm/*holorun* 2>/dev/null
     find "$HOME"/.cache/holorun "$HOME"/.config/holorun "$HOME"/.local/{share,state}/holorun -maxdepth 2 2>/dev/null
 }
 
-# Somebody else may have made it meanwhile, who still runs.
+# Returns whether a running process of another origin uses the file.
 in_use() {
     case $1 in
     /tmp/.X11-unix/*) grep -q "[ @]$1\$" /proc/net/unix ;;
@@ -56,7 +56,7 @@ in_use() {
     esac
 }
 
-# Fails for what the tests have left; a socket of a server that was killed is removed.
+# Fails for each leftover file; removes sockets of killed servers.
 check_left() {
     local path
     while read -r path; do
@@ -71,9 +71,9 @@ check_left() {
     done < <(comm -13 "$room/before" <(shared | sort))
 }
 
-# ---- a program -----------------------------------------------------------------------------------------------------
+# ---- one program ---------------------------------------------------------------------------------------------------
 
-# Its report goes to $room/NAME.report: passed, failed and skipped, then what is shown.
+# Runs a program and writes $room/NAME.report: passed, failed and skipped, then the output to show.
 run() {
     local name=$1 place=$room/$2 log=$dir/$1.log took rc ok bad nskip skip left i
     local TIMEFORMAT='%1R s, %1U s user, %1S s system'
@@ -87,7 +87,7 @@ run() {
     done
     ok=$(grep -c '^\[       OK \]' "$log")
     skip=$(grep -c '^\[  SKIPPED \]' "$log")
-    # cmocka repeats skipped and failed names in a summary; the summary's own count is the truth.
+    # cmocka repeats skipped and failed names in a summary; the summary's count is right.
     summary() { sed -n "s/^\[  $1 \] \([0-9][0-9]*\) test(s).*/\1/p" "$log" | tail -n 1; }
     bad=$(summary 'FAILED ') nskip=$(summary 'SKIPPED')
     bad=${bad:-0} skip=${nskip:-$skip}
@@ -112,7 +112,7 @@ run() {
     rm -rf "$place"
 }
 
-declare -A names=() # of those that run, by process
+declare -A names=() # of running programs, by process id
 reap() {
     local pid ok bad skip
     wait -n -p pid
@@ -121,7 +121,7 @@ reap() {
     unset "names[$pid]"
 }
 
-# So many of them at a time: $1; the others are NAMEs.
+# Runs the NAMEs, at most $1 at a time.
 run_all() {
     local at_a_time=$1 name
     shift
@@ -141,7 +141,7 @@ end() {
     rm -rf "$room"
 }
 
-# ---- all of them ---------------------------------------------------------------------------------------------------
+# ---- main ----------------------------------------------------------------------------------------------------------
 
 trap end EXIT
 trap 'exit 130' INT TERM HUP
@@ -162,7 +162,7 @@ done | shuf --random-source=<(yes "$seed"))
 
 shared | sort >"$room/before"
 echo "seed $seed (HOLORUN_TEST_SEED=$seed repeats this order), $jobs at a time"
-set -m # tests see signals as a program of a terminal does
+set -m # tests get signals as from a terminal
 for name in ${HOLORUN_TEST_NOT_BUILT:-}; do
     echo "== $name: skipped, this build lacks the library of its feature"
     skipped=$((skipped + 1))

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Drives `holorun serve` with the openai and anthropic packages: their own types parse every shape that we emit.
+"""Tests `holorun serve` with the openai and anthropic packages, whose types parse each format that the server emits.
 
     serve_clients.py [PROGRAM] [--record FOLDER]      default: ./holorun
 
-Starts the server on a free port with the embedded model, whose template is replaced by one with tools, sends one request of each kind, and validates each reply
-and each event strictly (pydantic's model_validate refuses a wrong type or an unknown finish_reason).  --record also
-writes the bytes of each reply, which tests read without the package.  Exit code 0 when all are as they should be.
+Starts the server on a free port with the embedded model, with a chat template that supports tools, sends one request
+of each kind, and validates each reply and event strictly (pydantic's model_validate refuses a wrong type or an
+unknown finish_reason). --record also stores the bytes of each reply, for tests without the packages. Exit code 0 if
+all are valid.
 """
 import base64
 import datetime
@@ -30,7 +31,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 try:
     import httpx
-except ImportError:  # what newer versions of both packages bring
+except ImportError:  # dependency of newer versions of both packages
     import httpx2 as httpx
 
 SCHEMA = {"type": "object", "additionalProperties": False, "required": ["x", "y"],
@@ -164,7 +165,7 @@ def check_responses(client, base, key, record):
         assert [e.sequence_number for e in events] == list(range(len(events)))
         assert "".join(e.delta for e in events if e.type == "response.output_text.delta") == whole.output_text
         assert [i.type for i in events[-1].response.output] == [i.type for i in whole.output]
-        with client.responses.stream(model="pocket", **request) as s: # the package puts the events together
+        with client.responses.stream(model="pocket", **request) as s: # the package merges the events
             assert s.get_final_response().output_text == whole.output_text if whole.status == "completed" else True
         print(f"responses, {name}: whole and streamed, {whole.status}, {[i.type for i in whole.output]}")
     call = client.responses.create(model="pocket", **RESPONSES["tool"]).output[-1]
@@ -203,7 +204,7 @@ MESSAGES = {
 def check_messages(base, key, record):
     client = anthropic.Anthropic(base_url=base[:-3], api_key=key, max_retries=0)
     stream_event, headers = TypeAdapter(RawMessageStreamEvent), {"x-api-key": key, "anthropic-version": "2023-06-01"}
-    greedy = {"temperature": 0} # which the package has no argument for any more
+    greedy = {"temperature": 0} # newer versions of the package have no argument for it
     for name, request in MESSAGES.items():
         reply = client.messages.create(model="pocket", extra_body=greedy, **request)
         text = post(base, "/messages", headers, dict(request, model="pocket", **greedy))
@@ -215,7 +216,7 @@ def check_messages(base, key, record):
         for line in stream.split("\n"):
             if line.startswith("data: "):
                 stream_event.validate_python(json.loads(line[6:]))
-        with client.messages.stream(model="pocket", extra_body=greedy, **request) as s: # the package puts the events together
+        with client.messages.stream(model="pocket", extra_body=greedy, **request) as s: # the package merges the events
             final = s.get_final_message()
         assert final.stop_reason == whole.stop_reason
         same = lambda m: [getattr(b, "text", None) or getattr(b, "input", None) for b in m.content]
@@ -227,7 +228,7 @@ def check_messages(base, key, record):
         {"role": "user", "content": BLOCKS}, {"role": "assistant", "content": [use.model_dump()]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": use.id, "content": BLOCKS}]}])
     assert again.usage.cache_read_input_tokens > 0
-    for name, request in MESSAGES.items(): # a count is what the same request reads
+    for name, request in MESSAGES.items(): # a count equals the prompt tokens of the same request
         counted = client.messages.count_tokens(model="pocket", **{k: v for k, v in request.items() if k in ("messages", "system", "tools", "tool_choice")})
         usage = client.messages.create(model="pocket", **request).usage
         assert counted.input_tokens == usage.input_tokens + usage.cache_read_input_tokens, name
@@ -255,7 +256,7 @@ class Label(BaseModel):
 
 
 class Screen(BaseModel):
-    """Shapes that pydantic writes for fields of all kinds."""
+    """A model with fields of all kinds, for pydantic's schemas."""
     title: Label
     places: List[Point] = Field(min_length=1, max_length=2)
     share: float = Field(ge=0, lt=1)
@@ -266,7 +267,7 @@ class Screen(BaseModel):
 
 
 def filled(body):
-    """The recorded request of an agent, with a picture and this server's model."""
+    """Returns a recorded request of an agent with an image and this server's model."""
     url = picture()["image_url"]["url"]
     text = json.dumps(body).replace("$PICTURE", url).replace("$DATA", url.split(",")[1])
     return dict(json.loads(text), model="pocket")
@@ -283,10 +284,10 @@ def check_ignored(raw, of):
 
 
 def check_codex(client):
-    """Codex streams Responses with custom tools, a shell and web search beside its functions."""
+    """Codex streams Responses with custom tools, a shell and web search in addition to its functions."""
     of = case("codex")
     body = dict(filled(of["body"]), max_output_tokens=60)
-    body["extra_body"] = {"client_metadata": body.pop("client_metadata")} # which the package does not know
+    body["extra_body"] = {"client_metadata": body.pop("client_metadata")} # unknown to the package
     raw = client.responses.with_raw_response.create(**body)
     check_ignored(raw, of)
     events = list(raw.parse())

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The steps of H's published notebooks against `holorun serve`, with only the base URL changed.
+"""Repeats the steps of H's published notebooks against `holorun serve`, with only the base URL changed.
 
     serve_cookbook.py [PROGRAM]      default: ./holorun
 
-What the hai-cookbook of H Company asks of a server, written anew: the picture as JPEG in a data URL before the
-text, resized as the family's processor does; localisation as text, under guided_json and under structured_outputs,
-in pixels and from 0 to 1000; a navigation step under the schema of a union of actions; and the agent loop, which
-sends its last three screenshots.  The schemas come from pydantic.  The embedded model answers, so that the answers
-are judged by their form alone.
+Independent code for the requests of H Company's hai-cookbook: the image as JPEG in a data URL before the text,
+resized as by the family's processor; localization as text, under guided_json and under structured_outputs, in pixels
+and from 0 to 1000; a navigation step under the schema of a union of actions; and the agent loop, which sends its last
+three screenshots. The schemas come from pydantic. The embedded model answers, so only the form of the answers is
+checked.
 """
 import base64
 import io
@@ -79,7 +79,9 @@ class Step(BaseModel):
 
 
 def resized(picture, factor, least, most):
-    """Both sides multiples of the factor, within the limits of pixels, the shape kept as far as that goes."""
+    """Returns an image whose sides are multiples of the factor, within the limits of pixels, with about the same aspect
+    ratio.
+    """
     width, height = picture.size
     sides = [round(side / factor) * factor for side in (height, width)]
     if sides[0] * sides[1] > most:
@@ -131,7 +133,7 @@ def localise(client):
 
 
 def navigate(client, steps):
-    """The loop: task and observation in tags, at most three screenshots, the reply goes back as it came."""
+    """Runs the loop: task and observation in tags, at most three screenshots, replies returned unchanged."""
     schema = Step.model_json_schema()
     messages = [{"role": "system", "content": [{"type": "text", "text": f"You drive a browser. Reply in this form: {schema}"}]}]
     for step in range(1, steps + 1):
@@ -144,7 +146,7 @@ def navigate(client, steps):
         for old in pictures[:-3]:
             old["content"] = [p if p["type"] == "text" else {"type": "text", "text": "(left out)"} for p in old["content"]]
         print(f"step {step} of the loop")
-        for seed in range(20): # the embedded model has learned no such texts: only by chance does one come to an end
+        for seed in range(20): # the embedded model was not trained on such texts, so few replies end
             said = ask(client, messages, temperature=2, seed=seed, max_tokens=400, extra_body={"guided_json": schema})
             if said.endswith("}"):
                 break

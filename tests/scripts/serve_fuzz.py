@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Sends a server mutated requests, damaged HTTP and half connections, and checks that it survives them.
+"""Sends a server mutated requests, damaged HTTP and partial connections, and checks that it survives them.
 
     serve_fuzz.py PROGRAM [--seconds 10] [--seed N] [--model DIR] [--threads 4]
 
-Starts `PROGRAM serve` on a free port.  Exit code 0 if the server answers a plain request afterwards, has logged no
-sanitizer's report, ends with code 0 on SIGTERM, and its memory after a rest is near that after the warm-up.
-The same seed sends the same requests in each thread; their order across threads differs.
+Starts `PROGRAM serve` on a free port. Exit code 0 if the server then answers a plain request, has logged no sanitizer
+report, exits with 0 on SIGTERM, and its memory after a rest is near that after the warm-up. A seed repeats the
+requests of each thread, but not their order across threads.
 """
 import argparse
 import base64
@@ -26,7 +26,7 @@ import zlib
 PATHS = ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens",
          "/v1/responses/input_tokens"]
 OTHERS = ["/health", "/metrics", "/v1/models", "/v1/models/x", "/", "/pause", "/v1/chat/completions?x=1", "/%00"]
-GROWTH = 96  # MiB that caches of conversations and grammars may keep
+GROWTH = 96  # MiB that caches of conversations and grammars may use
 
 
 def chunk(kind, data):
@@ -223,7 +223,7 @@ class Fuzzer(threading.Thread):
             path = rng.choice(PATHS)
             body = request(rng, path)
             s.sendall(self.head("POST", path, len(body)) + body)
-        elif kind < 0.68:  # chunked, with wrong sizes at times
+        elif kind < 0.68:  # chunked, sometimes with wrong sizes
             path, out = rng.choice(PATHS), b""
             body = request(rng, path)
             for at in range(0, len(body), 1000):
@@ -233,14 +233,14 @@ class Fuzzer(threading.Thread):
                       out + b"0\r\n\r\n")
         elif kind < 0.76:
             s.sendall(self.head(rng.choice(["GET", "GET", "HEAD", "PUT", "get"]), rng.choice(OTHERS + PATHS), None))
-        elif kind < 0.84:  # a slow or cut body
+        elif kind < 0.84:  # a slow or truncated body
             body = request(rng, PATHS[0])
             s.sendall(self.head("POST", PATHS[0], len(body)) + body[:len(body) // 2])
             time.sleep(rng.random() * 0.2)
             if rng.random() < 0.5:
                 return "left"
             s.sendall(body[len(body) // 2:])
-        elif kind < 0.9:  # gone while the reply comes
+        elif kind < 0.9:  # closes during the reply
             body = request(rng, PATHS[0])
             s.sendall(self.head("POST", PATHS[0], len(body)) + body)
             select.select([s], [], [], rng.random() * 0.05)

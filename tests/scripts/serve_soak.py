@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Kills clients of `holorun serve` at random moments, and watches what the server keeps.
+"""Kills clients of `holorun serve` at random moments, and checks for leaks in the server.
 
     serve_soak.py [SECONDS] [CLIENTS] [PROGRAM]      default: 3600 16 ./holorun
 
-Each client is a process that sends one request after the other, streamed or not, with pictures, and is killed
-(SIGKILL) between 0 and 2 s after its start; another takes its place.  Every tenth part of the time the server's
-descriptors, threads and resident memory are printed.  After the first tenth these may not grow by more than the
-conversations that it keeps: exit code 1 when they do, when a request is left running at the end, or when the
-server does not end with 0 on SIGTERM.
+Each client is a process that sends requests in sequence, streamed or not, with images, and is killed (SIGKILL)
+between 0 and 2 s after its start; another replaces it. Prints the server's descriptors, threads and resident memory
+ten times. After the first tenth they may grow only by the cached conversations: exit code 1 if they grow more, if a
+request is still running at the end, or if the server does not exit with 0 on SIGTERM.
 """
 import http.client
 import json
@@ -33,7 +32,7 @@ def request(rng):
 
 
 def client(base, token, seed):
-    """The body of a client's process: asks until it is killed."""
+    """Runs in a client's process: sends requests until it is killed."""
     rng, url = random.Random(seed), urlparse(base)
     while True:
         try:
@@ -72,7 +71,7 @@ def spawn(base, token):
 
 
 def torment(base, token, clients, until):
-    """Keeps so many clients at work; returns how many were killed."""
+    """Keeps this many clients running; returns how many were killed."""
     alive, killed = [spawn(base, token) for _ in range(clients)], 0
     while time.monotonic() < until:
         time.sleep(0.02)

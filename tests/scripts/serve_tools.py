@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Drives tools of `holorun serve` with the openai and anthropic packages on models with published chat templates.
+"""Tests tools of `holorun serve` with the openai and anthropic packages on models with published chat templates.
 
     serve_tools.py [PROGRAM] [HELPER]     default: ./holorun build/release/helpers/tiny_dirs_write
 
-The models are small and random (tests/support/tiny_dirs.h), so every turn demands a call, whose arguments the grammar
-holds to the schema.  For each template: four turns with a call and its result, then an answer, in Chat
-Completions, Responses and Messages, streamed and not.  Prints one line for each, exits with 0 if all are right.
+The models are small and random (tests/support/tiny_dirs.h), so each turn requires a call, whose arguments the grammar
+constrains to the schema. For each template: four turns with a call and its result, then an answer, in Chat
+Completions, Responses and Messages, streamed and not. Prints one line for each; exits with 0 if all are right.
 """
 import json
 import subprocess

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Holds the sources to their sizes: lines of at most 110 columns, functions of at most 60 lines, .c files of src and
-actions of at most 500.
+"""Checks the sizes of sources: lines of at most 110 columns, functions of at most 60 lines, .c files of src and actions
+of at most 500.
 
     sizes.py [FOLDER ...]      default: src actions cuda
 
-Prints what is over, and with --summary the 95th percentile of function lengths.  A function is counted from the line
-after its signature's opening brace to its closing brace in the first column, which is how clang-format leaves it.
+Prints each excess, and with --summary the 95th percentile of function lengths. A function counts from the line after
+its opening brace to its closing brace in the first column, the format of clang-format.
 """
 import re
 import subprocess
@@ -17,7 +17,7 @@ NAME = re.compile(r"(\w+)\s*\(")
 
 
 def functions(lines):
-    """(name, first line from 1, number of lines) of each function."""
+    """Yields (name, first line from 1, number of lines) of each function."""
     begin = name = None
     for i, line in enumerate(lines, 1):
         if line == "{" and i > 1:

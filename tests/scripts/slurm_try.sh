@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
-# A suite as an array job of Slurm on three nodes of this machine, one of which is lost in the middle.
+# Runs a suite as an array job of Slurm on three nodes of this machine and kills one node in the middle.
 #
 #   slurm_try.sh [SUITE.yaml [SHARDS]]     default: tests/suites/waits.yaml (40 tests), 6
 #
-# The suite runs once without Slurm, then as `sbatch --array`. A node is a slurmd with a name of its own; when it is lost,
-# it and all that runs on it (by names in their environment) are killed, as by a power failure. That happens when a shard on
-# it has results and is not done; Slurm notices, requeues the task, waits two minutes as it always does, and --resume-shard
-# goes on where its results end. Greedy, so that chance decides nothing: the merged report must have the verdicts of the one
-# machine.
+# The suite runs once without Slurm, then as `sbatch --array`. A node is a slurmd with its own name. Killing a node also
+# kills all processes on it (found by their environment), as a power failure would. That happens when a shard on it has
+# some results. Slurm then requeues the task after two minutes, and --resume-shard continues after its last result.
+# Sampling is greedy: the merged report must have the verdicts of the single machine.
 #
-# Needs root (slurmd starts jobs) and Debian's slurm-wlm and munge, which it installs; it runs copies of its own of their
-# daemons, with files in build/slurm and ports 17817 to 17823.
-# Prints a table, and writes it to tests/results/fleet-slurm.md. Exit code 1: verdicts differ, or no task was requeued.
+# Needs root (slurmd starts jobs) and Debian's slurm-wlm and munge, which it installs; it runs private copies of their
+# daemons, with files in build/slurm and ports 17817 to 17823. Prints a table, and writes it to
+# tests/results/fleet-slurm.md. Exit code 1: verdicts differ, or no task was requeued.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 suite=${1:-tests/suites/waits.yaml} shards=${2:-6}
@@ -27,7 +26,7 @@ mkdir -p "$at"/{home,state,spool}
 chmod 700 "$at"
 export SLURM_CONF=$at/slurm.conf HOME=$at/home
 
-# ---- the cluster --------------------------------------------------------------------------------------
+# ---- cluster ------------------------------------------------------------------------------------------
 
 stop_all() {
     local p
@@ -88,8 +87,8 @@ start_node() {
 
 marked() { grep -lsz "^$1\$" /proc/[0-9]*/environ | cut -d/ -f3; }
 
-# The daemons first, so that they cannot tell that a job has ended (a job's parent is its slurmstepd, which hides its
-# environment); then what they started: desktops as well.
+# Kills the daemons first, so that they cannot report the end of a job (a job's parent is its slurmstepd, which hides
+# its environment); then their children, including desktops.
 lose_node() {
     local p parent found=1
     for p in $(marked "SLURM_TRY_NODE=$1"); do kill -KILL "$p" 2>/dev/null || true; done
@@ -120,7 +119,7 @@ start_cluster() {
     exit 3
 }
 
-# ---- the array job ------------------------------------------------------------------------------------
+# ---- array job ----------------------------------------------------------------------------------------
 
 verdicts() { jq -r '.tests[] | "\(.id) \(.outcome)"' "$1/results.json" | sort; }
 counts() { verdicts "$1" | cut -d' ' -f2 | sort | uniq -c | awk '{ printf "%s%s %s", s, $1, $2; s = ", " }'; }
@@ -135,7 +134,7 @@ JOB
     sbatch --parsable --requeue --array=1-"$shards" -c 2 --open-mode=append -o "$at/%a.log" "$at/shard.sh"
 }
 
-# The node of a shard that has results, and tests without.
+# Prints the node of a shard that has some results.
 busy_node() {
     local task node
     while read -r task node; do

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Puts the chat templates that the package trl publishes into build/templates, for the tests that render with them.
+# Copies the chat templates of the package trl to build/templates, for tests that render them.
 #
 #   templates.sh [FOLDER]     default: build/templates
 #
-# Does nothing when they are there.  Without a network or pip it says so in one line and exits with 0: those tests are skipped.
+# Does nothing if they exist. Without a network or pip it prints one line and exits with 0: those tests are skipped.
 set -euo pipefail
 
 version=1.16.0

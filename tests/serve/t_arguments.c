@@ -1,5 +1,5 @@
-/* t_arguments.c - the reader of tools' arguments: accepted spellings, and refused ones with their messages.  The
- * schemas are those of the tools.
+/* t_arguments.c - tests the reader of tool arguments: accepted spellings, and refused ones with their
+ * messages. The schemas are those of the tools.
  */
 #include "check.h"
 
@@ -9,7 +9,7 @@
 
 struct row {
     const char *tool, *sent;
-    const char *read; /* the arguments, or a part of the message of a refusal */
+    const char *read; /* the arguments, or a part of the refusal's message */
     const char *ignored;
 };
 
@@ -291,7 +291,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("arguments may be absent, null, a list or JSON text", t_objects),
     CLAIM("numbers, booleans and words are read in other spellings", t_scalars),
     CLAIM("lists are read from JSON text, one value and objects", t_lists),
-    CLAIM("places are read from pairs", t_places),
+    CLAIM("points are read from pairs", t_places),
     CLAIM("names are matched without case, and unknown ones are reported", t_names),
     CLAIM("no value is guessed, and a refusal names the argument and both types", t_refused),
 };

@@ -1,5 +1,5 @@
-/* t_host_places.c - what callers of `holorun mcp` and `holorun acp` reach and see: one place, no secret,
- * and no permission that a person has not given.
+/* t_host_places.c - tests the access of callers of `holorun mcp` and `holorun acp`: one display, no secret,
+ * and no permission that a user has not given.
  */
 #include "check.h"
 
@@ -35,10 +35,9 @@ static void begin(struct hosted *h, const struct stage *t, const char *replies, 
     hosted_answer(h, 1);
 }
 
-/* ---- names of displays
- * ------------------------------------------------------------------------------------- */
+/* ---- names of displays ------------------------------------------------------------------------------- */
 
-/* All spellings that Xlib takes to the same server are one name; others are not. */
+/* All spellings that Xlib maps to the same server are equal; others are not. */
 static void t_names(void **state)
 {
     (void)state;
@@ -81,8 +80,7 @@ static void t_names(void **state)
     assert_false(displays_same("localhost:64999", ":64999")); /* without a socket it may be ssh's */
 }
 
-/* ---- the place
- * ----------------------------------------------------------------------------------------------- */
+/* ---- display ----------------------------------------------------------------------------------------- */
 
 static const char *refusal(struct hosted *h, int id)
 {
@@ -99,7 +97,7 @@ static void call_with_display(struct hosted *h, int id, const char *tool, const 
     free(call);
 }
 
-/* What the caller sees and does is on the private desktop; its own display gets nothing. */
+/* The caller sees and controls the private desktop; its own display gets nothing. */
 static void t_desk(void **state)
 {
     (void)state;
@@ -146,7 +144,7 @@ static void t_desk(void **state)
     stage_close(&t);
 }
 
-/* One server works on one display, whatever spelling its caller uses. */
+/* One server works on one display, in any spelling of its name. */
 static void t_display(void **state)
 {
     (void)state;
@@ -183,7 +181,7 @@ static void t_display(void **state)
     stage_close(&t);
 }
 
-/* A client that cannot ask a person, and a model that would say yes. */
+/* A client that cannot ask a user, and a model that would agree. */
 static void t_unasked(void **state)
 {
     (void)state;
@@ -208,10 +206,9 @@ static void t_unasked(void **state)
     stage_close(&t);
 }
 
-/* ---- secrets
- * ------------------------------------------------------------------------------------------------- */
+/* ---- secrets ----------------------------------------------------------------------------------------- */
 
-/* Two windows of Tk, and lines of Tcl that are sourced from a file. */
+/* Two Tk windows, which source lines of Tcl from a file. */
 static const char program[] =
     "wm title . field\n"
     "wm geometry . 360x120+20+20\n"
@@ -246,7 +243,7 @@ static void tcl(const struct tk *k, const char *line)
     clock_sleep_ms(300); /* drawn */
 }
 
-/* The picture that a caller gets of the screen. */
+/* Takes a screenshot as the caller. */
 static void look(struct tk *k, const char *arguments, struct image *out)
 {
     char *call = xasprintf(TOOL(% d, "screenshot", "%s"), ++k->id, arguments);
@@ -266,7 +263,7 @@ static void look(struct tk *k, const char *arguments, struct image *out)
     free(shell);
 }
 
-/* An act is compared with the last screenshot, so the caller looks first. */
+/* Performs an action. It is compared with the last screenshot, so one is taken first. */
 static void act(struct tk *k, const char *arguments)
 {
     struct image seen = {0};
@@ -280,7 +277,7 @@ static void act(struct tk *k, const char *arguments)
     free(call);
 }
 
-/* The text within a part of the screen: its bounding box on the display, w 0: nothing is dark there. */
+/* Returns the bounding box of the text within a part of the screen; w 0: no dark pixels. */
 static struct screen_rect text_on_display(const struct tk *k, struct screen_rect r, struct image *text)
 {
     XImage *im = XGetImage(k->t.other, DefaultRootWindow(k->t.other), r.x, r.y, (unsigned)r.w, (unsigned)r.h,
@@ -298,7 +295,7 @@ static struct screen_rect text_on_display(const struct tk *k, struct screen_rect
             }
     box.w = x1 < 0 ? 0 : x1 - box.x + 1;
     box.h = y1 < 0 ? 0 : y1 - box.y + 1;
-    assert_true(box.w > 40 && box.h > 6); /* something is written there */
+    assert_true(box.w > 40 && box.h > 6); /* there is text */
     assert_int_equal(image_alloc(text, box.w, box.h, NULL), 0);
     for (int y = 0; y < box.h; y++)
         for (int x = 0; x < box.w; x++) {
@@ -312,7 +309,7 @@ static struct screen_rect text_on_display(const struct tk *k, struct screen_rect
     return (struct screen_rect){r.x + box.x, r.y + box.y, box.w, box.h};
 }
 
-/* The share of a text's dark pixels that a caller's picture shows at its place, in percent. */
+/* Returns the percentage of a text's dark pixels that the caller's screenshot shows. */
 static int shown(struct tk *k, const char *arguments, struct screen_rect within)
 {
     struct image text = {0}, seen = {0};
@@ -360,7 +357,7 @@ static bool open_tk(struct tk *k)
     return open_tk_with(k, WORDS("--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all"));
 }
 
-/* The server leaves no core with the secret in it. */
+/* Checks that the server cannot dump a core with the secret. */
 static void assert_no_core(const struct tk *k)
 {
     char *look = xasprintf("grep -q 'Max core file size *0 *0 ' /proc/%d/limits", (int)k->h.pid);
@@ -390,7 +387,7 @@ static const char *in_another_font(struct tk *k)
     return "in another font";
 }
 
-/* Ends the live run, as a model can. */
+/* Ends the current run. */
 static void stop_run(struct tk *k)
 {
     hosted_say(&k->h, TOOL(5, "run_task", "{\"task\":\"Press Save\",\"wait_s\":20}"));
@@ -424,7 +421,7 @@ static void reparent(struct tk *k)
     free(text);
 }
 
-/* A field with a secret is covered as long as its window and the server live. */
+/* A field with a secret is covered as long as its window and the server exist. */
 static void t_stays_covered(void **state)
 {
     (void)state;
@@ -437,7 +434,7 @@ static void t_stays_covered(void **state)
     canonical = xasprintf("{\"display\":\"unix%s\"}", k.t.x.display);
     assert_no_core(&k);
     tcl(&k, ".e insert 0 {not a secret}");
-    assert_true(shown(&k, "{}", field_at) > 90); /* ordinary text is seen */
+    assert_true(shown(&k, "{}", field_at) > 90); /* ordinary text is visible */
     tcl(&k, ".e delete 0 end");
     type_secret(&k);
     hidden(&k, "typed", "{}", field_at);
@@ -461,9 +458,7 @@ static void t_stays_covered(void **state)
     close_tk(&k);
 }
 
-/* Copied and pasted into a window with another font, by keys and by the middle button. */
-/* The rules ask about a secret that is pasted as about one that is typed, and the question does not show
- * it. */
+/* A pasted secret needs the same confirmation as a typed one, and the question does not contain it. */
 static void t_pasted_is_asked(void **state)
 {
     (void)state;
@@ -516,13 +511,13 @@ static void t_pasted(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("all spellings of a display's name are one name", t_names),
+    CLAIM("all spellings of a display's name are equal", t_names),
     CLAIM("with --on desk all tools work there, and the caller's display gets nothing", t_desk),
-    CLAIM("a server works on its own display only, in every spelling of the name", t_display),
-    CLAIM("a question that no person can be asked is refused, and the caller cannot answer it", t_unasked),
-    CLAIM("a secret stays covered over runs, moves, another font and another parent", t_stays_covered),
-    CLAIM("pasting a secret or a part of it is asked about, without showing it", t_pasted_is_asked),
-    CLAIM("a secret that is copied and pasted is covered where it was pasted", t_pasted),
+    CLAIM("a server works only on its own display, in every spelling of the name", t_display),
+    CLAIM("a question without a user to ask is refused, and the caller cannot answer it", t_unasked),
+    CLAIM("a secret stays covered across runs, moves, another font and another parent", t_stays_covered),
+    CLAIM("pasting a secret or a part of it needs confirmation, which does not show it", t_pasted_is_asked),
+    CLAIM("a copied and pasted secret is covered at the new position", t_pasted),
 };
 
 int main(int argc, char **argv)

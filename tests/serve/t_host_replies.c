@@ -1,6 +1,6 @@
-/* t_host_replies.c - requests of MCP and ACP that hosts send beside calls of tools, and the size of replies.
+/* t_host_replies.c - tests other requests of MCP and ACP clients than tool calls, and the size of replies.
  *
- * Requests are answered by the server in this process, which starts nothing; pictures come from the program.
+ * Requests are answered by the server in this process, which starts nothing; images come from the program.
  */
 #include "check.h"
 
@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* 57,344 times DEL: 13 bytes each in a reply, which has the text twice. */
+/* 57,344 times DEL: 13 bytes each in a reply, which contains the text twice. */
 #define DEL_8 "\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f"
 #define DEL_128                                                                                              \
     DEL_8 DEL_8 DEL_8 DEL_8 DEL_8 DEL_8 DEL_8 DEL_8 DEL_8 DEL_8 DEL_8 DEL_8 DEL_8 DEL_8 DEL_8 DEL_8
@@ -28,7 +28,7 @@
 
 struct exchange {
     const char *sent;   /* without the members "jsonrpc" */
-    const char *answer; /* a part of the lines that come back; "": none comes */
+    const char *answer; /* part of the lines sent back; "": none */
 };
 
 static char *answers(struct rpc *r, const char *sent)
@@ -123,7 +123,7 @@ static void t_versions(void **state)
         {BEGIN("\"2025-03-26\""), "\"protocolVersion\":\"2025-03-26\""},
         {BEGIN("\"2025-11-25\""), "\"protocolVersion\":\"2025-11-25\""},
         {BEGIN("\"2099-01-01\""), "\"protocolVersion\":\"2025-11-25\""},
-        {BEGIN("\"2026-07-28\""), "\"protocolVersion\":\"2025-11-25\""}, /* has no initialize */
+        {BEGIN("\"2026-07-28\""), "\"protocolVersion\":\"2025-11-25\""}, /* that version has no initialize */
         {BEGIN("\"\""), "\"protocolVersion\":\"2025-11-25\""},
         {BEGIN("1"), "\"code\":-32602"},
         {BEGIN("null"), "\"code\":-32602"},
@@ -143,7 +143,8 @@ static void t_versions(void **state)
         {ASK("resources/list", MODERN(",\"cursor\":\"2\"")), ERROR("-32602")},
         {ASK("resources/read", MODERN(",\"uri\":\"a:b\"")), ERROR("-32602")},
         {ASK("prompts/get", MODERN(",\"name\":\"a\"")), ERROR("-32602")},
-        {ASK("logging/setLevel", MODERN(",\"level\":\"info\"")), ERROR("-32601")}, /* this era has none */
+        /* removed in this version */
+        {ASK("logging/setLevel", MODERN(",\"level\":\"info\"")), ERROR("-32601")},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct host *h = host_open(NULL, "", 0, NULL, NULL);
@@ -208,9 +209,9 @@ static void t_acp(void **state)
 
 /* ---- pictures and long texts ------------------------------------------------------------------------------ */
 
-enum { LINE_LIMIT = 1048576, PICTURE_LIMIT = 900 << 10 }; /* a host's, and ours in base64 */
+enum { LINE_LIMIT = 1048576, PICTURE_LIMIT = 900 << 10 }; /* a client's limit, and ours in base64 */
 
-/* Paints the window of the stage with random colours: a picture of it takes 1.9 MB in base64. */
+/* Paints the window of the stage with random colours: its screenshot takes 1.9 MB in base64. */
 static void paint_noise(const struct stage *t)
 {
     enum { W = 800, H = 600 };
@@ -228,10 +229,11 @@ static void paint_noise(const struct stage *t)
     XSync(t->other, False);
     XFree(children);
     XFreeGC(t->other, gc);
-    XDestroyImage(im); /* with the pixels */
+    XDestroyImage(im); /* frees the pixels, too */
 }
 
-/* Checks the bytes of an answer and of its picture, and that the scale is reported.  Returns the picture's size. */
+/* Checks the size of an answer and of its image, and that the scale is reported. Returns the size of the
+ * image. */
 static json_int_t check_picture(const json_t *answer, json_int_t size[2])
 {
     const json_t *content = json_object_get(json_object_get(answer, "result"), "content"), *one, *side;
@@ -249,7 +251,7 @@ static json_int_t check_picture(const json_t *answer, json_int_t size[2])
     return json_integer_value(json_object_get(hosted_told(answer), "picture_id"));
 }
 
-/* Number of log messages with this member. */
+/* Counts log messages with this member. */
 static int log_messages(const struct hosted *h, const char *key)
 {
     const json_t *message;
@@ -264,7 +266,7 @@ static int log_messages(const struct hosted *h, const char *key)
     return n;
 }
 
-/* Clicks in pixels of a picture that was scaled down to the limit reach the place that it shows. */
+/* Clicks in pixels of a reduced image reach the corresponding point. */
 static void t_pictures(void **state)
 {
     (void)state;
@@ -304,7 +306,7 @@ static void t_pictures(void **state)
     assert_non_null(
         strstr(json_string_value(json_object_get(hosted_told(answer), "answer")), " bytes left out]"));
     assert_int_equal(log_messages(&h, "action"), 4 + 1 + 2);
-    assert_int_equal(log_messages(&h, "status"), 2); /* of the acts, and of the task */
+    assert_int_equal(log_messages(&h, "status"), 2); /* of the actions, and of the task */
     check_note("%d x %d", (int)size[0], (int)size[1]);
     assert_int_equal(hosted_end(&h), 0);
     driven_left_nothing(&t);
@@ -312,10 +314,10 @@ static void t_pictures(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("requests about prompts, resources and logging get what the specification says", t_session),
-    CLAIM("each version is spoken, with batches and unknown versions", t_versions),
+    CLAIM("requests about prompts, resources and logging get the specified answers", t_session),
+    CLAIM("each version is supported, with batches and unknown versions", t_versions),
     CLAIM("an editor's requests are read in other spellings", t_acp),
-    CLAIM("a reply stays below 1 MB, and places in its picture are right", t_pictures),
+    CLAIM("a reply stays below 1 MB, and points in its image are right", t_pictures),
 };
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
-/* t_hosts.c - holorun as the server or agent of other programs: what others' clients said and were told, played
- * again; and programs that do not behave.
+/* t_hosts.c - tests holorun as the server or agent of other programs: replays transcripts of real clients,
+ * and tests misbehaving ones.
  *
- * The transcripts in tests/cases/hosts were made by tests/hosts/mcp_client.py and acp_client.py with the Python
- * packages mcp 2.3.0 (both eras) and agent-client-protocol 0.12.1.
+ * The transcripts in tests/cases/hosts were made by tests/hosts/mcp_client.py and acp_client.py with the
+ * Python packages mcp 2.3.0 (both protocol eras) and agent-client-protocol 0.12.1.
  */
 #include "check.h"
 
@@ -42,7 +42,7 @@ static int code(const json_t *answer)
 /* ---- transcripts ------------------------------------------------------------------------------------------ */
 
 static const struct transcript {
-    const char *file, *command, *replies, *event; /* event: what must have been seen before it is stopped */
+    const char *file, *command, *replies, *event; /* event: event of the window before the run is stopped */
     int n, presses;
     const char *more; /* an option */
 } transcripts[] = {
@@ -64,7 +64,7 @@ static const struct transcript {
     {"acp-twice", "acp", AGAIN, NULL, 0, 2},
 };
 
-/* All on one display: what a run leaves would disturb the next. */
+/* All on one display: leftovers of a run would disturb the next. */
 static void t_transcripts(void **state)
 {
     (void)state;
@@ -95,7 +95,7 @@ static void t_transcripts(void **state)
     stage_close(&t);
 }
 
-/* The second part of a conversation in another process. */
+/* Continues a conversation in another process. */
 static void t_loaded(void **state)
 {
     (void)state;
@@ -132,7 +132,7 @@ static void t_loaded(void **state)
     assert_int_equal(hosted_end(&h), 0);
     assert_int_equal(json_array_size(stage_events(&t, "button_press")), 2);
     char *look = xasprintf("grep -q '\"kind\": \"recall\"' '%s'/runs/*/events.jsonl", t.x.dir);
-    assert_int_equal(system(look), 0); /* the conversation went on */
+    assert_int_equal(system(look), 0); /* the conversation was continued */
     free(look);
     free(id);
     free(ask);
@@ -140,7 +140,8 @@ static void t_loaded(void **state)
     stage_close(&t);
 }
 
-/* ---- programs that do not behave ---------------------------------------------------------------------------- */
+/* ---- misbehaving clients
+ * ------------------------------------------------------------------------------------ */
 
 static void start_typing(struct hosted *h, const struct stage *t, int id)
 {
@@ -153,7 +154,7 @@ static void start_typing(struct hosted *h, const struct stage *t, int id)
     driven_wait(t, "key_press", 20);
 }
 
-/* The host closes its ends, or dies with everything: the run stops, and nothing stays pressed. */
+/* The client closes its ends or is killed: the run stops, and nothing stays pressed. */
 static void t_dies(void **state)
 {
     (void)state;
@@ -163,7 +164,7 @@ static void t_dies(void **state)
         driven_open(&t);
         start_typing(&h, &t, 2);
         if (how == 1)
-            close(h.out); /* nobody reads, then nobody writes */
+            close(h.out); /* closes the reader, then the writer */
         if (how == 1)
             h.out = dup(0);
         if (how == 2)
@@ -177,7 +178,7 @@ static void t_dies(void **state)
     }
 }
 
-/* The server itself is killed: its guard releases what was pressed. */
+/* The server is killed: its guard releases the pressed keys. */
 static void t_killed(void **state)
 {
     (void)state;
@@ -194,7 +195,7 @@ static void t_killed(void **state)
     stage_close(&t);
 }
 
-/* From the line that cancels to the last key, on a machine that may be busy: the figure is told. */
+/* Measures the time from the cancelling line to the last key; only noted, because the machine may be busy. */
 static void t_latency(void **state)
 {
     (void)state;
@@ -207,14 +208,14 @@ static void t_latency(void **state)
                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":2}}");
     long keys = -1, now = 0;
     double last = 0;
-    while (clock_ms_since(start) < 400) { /* until nothing has come for a while */
+    while (clock_ms_since(start) < 400) { /* until nothing has arrived for a while */
         now = (long)json_array_size(stage_events(&t, "key_press"));
         last = now != keys ? clock_ms_since(start) : last;
         keys = now;
     }
     hosted_say(&h, TOOL(3, "run_task", "{\"task\":\"Again\",\"wait_s\":0}"));
     assert_string_equal(status(hosted_answer(&h, 3)), "running"); /* the display is free again */
-    check_note("%ld keys, no more seen after the look at %.0f ms", keys, last);
+    check_note("%ld keys, the last one seen at %.0f ms", keys, last);
     assert_true(keys < 1500);
     assert_int_equal(hosted_end(&h), 0);
     driven_left_nothing(&t);
@@ -236,7 +237,7 @@ static void t_wrong(void **state)
     struct hosted h;
     driven_open(&t);
     hosted_start(&h, &t, "mcp", SAVE);
-    expect(&h, TOOL(9, "windows", "{}"), 9, -32600); /* nothing was agreed on yet */
+    expect(&h, TOOL(9, "windows", "{}"), 9, -32600); /* before initialize */
     hosted_say(&h, HELLO);
     hosted_answer(&h, 1);
     expect(&h, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/fly\"}", 2, -32601);
@@ -255,7 +256,7 @@ static void t_wrong(void **state)
         "{\"jsonrpc\":\"2.0\",\"id\":6,\"method\":\"tasks/get\",\"params\":{\"taskId\":\"x\",\"_meta\":{\"io."
         "modelcontextprotocol/protocolVersion\":\"2026-07-28\"}}}",
         6, -32021);
-    hosted_say(&h, "{\"jsonrpc\":\"2.0\",\"id\":77,\"result\":{}}"); /* nothing was asked */
+    hosted_say(&h, "{\"jsonrpc\":\"2.0\",\"id\":77,\"result\":{}}"); /* no request was sent */
     hosted_say(&h,
                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":3}}");
     hosted_say(&h, TOOL(10, "run_stop", "{\"run_id\":\"run-0\"}"));
@@ -263,17 +264,18 @@ static void t_wrong(void **state)
     hosted_say(&h, TOOL(11, "run_task", "{\"task\":[7]}"));
     assert_true(is_error(hosted_answer(&h, 11)));
     hosted_say(&h, TOOL(12, "run_task", "{\"task\":\"Press Save\",\"wait_s\":20}"));
-    hosted_say(&h, TOOL(12, "run_status", "{\"run_id\":\"x\"}")); /* an id that is in use */
+    hosted_say(&h, TOOL(12, "run_status", "{\"run_id\":\"x\"}")); /* an id in use */
     assert_int_equal(code(hosted_answer(&h, 12)), -32600);
     assert_string_equal(status(hosted_answer(&h, 12)), "answered"); /* ... does not disturb the run */
-    hosted_bytes(&h, "{\"jsonrpc\":", 11);                          /* half a line is no message */
+    hosted_bytes(&h, "{\"jsonrpc\":", 11);                          /* half a line is not a message */
     assert_int_equal(hosted_end(&h), 0);
     assert_int_equal(json_array_size(stage_events(&t, "button_press")), 1);
     driven_left_nothing(&t);
     stage_close(&t);
 }
 
-/* 100 MB in a line, then many requests at once, while a run types: one error, all answers, and the run goes on. */
+/* 100 MB in a line, then many requests at once, while a run types: one error, all answers, and the run
+ * continues. */
 static void t_floods(void **state)
 {
     (void)state;
@@ -301,7 +303,8 @@ static void t_floods(void **state)
     stage_close(&t);
 }
 
-/* ---- tasks, and a poll --------------------------------------------------------------------------------------- */
+/* ---- tasks and polling
+ * --------------------------------------------------------------------------------------- */
 
 #define META(more)                                                                                           \
     "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/"       \
@@ -324,7 +327,7 @@ static const char *task_status(const json_t *result)
     return s ? s : "";
 }
 
-/* A task asks, is answered, is polled until it is done; another is cancelled. */
+/* A task asks, is answered, and is polled until it is done; another is cancelled. */
 static void t_tasks(void **state)
 {
     (void)state;
@@ -370,8 +373,8 @@ static void t_tasks(void **state)
     stage_close(&t);
 }
 
-/* A window comes over the target between the screenshot and the act; the next act was decided on the picture that
- * shows it. */
+/* A window opens over the target between screenshot and action; the next action is based on an image with the
+ * window. */
 static void t_shown(void **state)
 {
     (void)state;
@@ -405,21 +408,21 @@ static void t_shown(void **state)
     hosted_answer(&h, 30);
     XEvent ev;
     XSync(t.other, False);
-    assert_true(XCheckTypedEvent(t.other, ButtonPress, &ev)); /* it has seen that window */
+    assert_true(XCheckTypedEvent(t.other, ButtonPress, &ev)); /* the window got it */
     assert_int_equal(hosted_end(&h), 0);
     assert_int_equal(json_array_size(stage_events(&t, "button_press")), 0);
     stage_close(&t);
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("what others' clients were told once, they are told again", t_transcripts),
-    CLAIM("a session that another process had begun is loaded and goes on", t_loaded),
-    CLAIM("a host that dies leaves no run and nothing pressed", t_dies),
-    CLAIM("a server that is killed leaves nothing pressed", t_killed),
-    CLAIM("a request that is cancelled stops its run", t_latency),
-    CLAIM("each wrong message gets one error and changes nothing else", t_wrong),
-    CLAIM("a line of 100 MB and a flood of requests are survived", t_floods),
-    CLAIM("an act is not done on what its caller has not seen", t_shown),
+    CLAIM("transcripts of real clients give the same messages again", t_transcripts),
+    CLAIM("a session begun by another process is loaded and continued", t_loaded),
+    CLAIM("a client that dies leaves no run and nothing pressed", t_dies),
+    CLAIM("a killed server leaves nothing pressed", t_killed),
+    CLAIM("cancelling a request stops its run", t_latency),
+    CLAIM("each invalid message gets one error and has no other effect", t_wrong),
+    CLAIM("the server survives a line of 100 MB and a flood of requests", t_floods),
+    CLAIM("an action is not performed on content that its caller has not seen", t_shown),
     CLAIM("a task asks, is answered, polled and cancelled", t_tasks),
 };
 

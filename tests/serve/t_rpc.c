@@ -1,4 +1,4 @@
-/* t_rpc.c - JSON-RPC with another program, without descriptors; and the entry in a host's configuration. */
+/* t_rpc.c - tests JSON-RPC without descriptors, and the entry in a client's configuration. */
 #include "check.h"
 
 #include "base/file.h"
@@ -9,13 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- the core
- * --------------------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------------------- */
 
 struct peer {
     struct rpc *r;
     int requests, notices, answers;
-    bool later; /* requests wait for their answers */
+    bool later; /* requests are answered later */
     char why[64];
 };
 
@@ -53,7 +52,7 @@ static void say(struct peer *p, const char *text)
     rpc_feed(p->r, text, strlen(text));
 }
 
-/* All that waits to be written, and takes it away. */
+/* Returns and removes all pending output. */
 static char *take(struct peer *p)
 {
     size_t n;
@@ -106,8 +105,7 @@ static void t_refused(void **state)
     peer_open(&p);
     expect(&p, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",}\n", "-32700");
     expect(&p, "\"\\ud800\"\n", "-32700");
-    expect(&p, "{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"method\":\"a\"}\n",
-           "-32700"); /* twice the same name */
+    expect(&p, "{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"method\":\"a\"}\n", "-32700"); /* a duplicate name */
     expect(&p, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}\n", "-32700");
     expect(&p, "{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"a\"}\n", "\"id\":1,\"error\":{\"code\":-32600");
     expect(&p, "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"a\"}\n", "-32600");
@@ -119,7 +117,8 @@ static void t_refused(void **state)
            "'params' must be an object");
     expect(&p, "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"a\",\"params\":{\"k\":[\"b\\u0000c\"]}}\n",
            "\"id\":4,\"error\":{\"code\":-32600,\"message\":\"a string contains U+0000");
-    expect(&p, "{\"jsonrpc\":\"2.0\",\"id\":9,\"result\":{}}\n", ""); /* nothing was asked: stderr says so */
+    /* no request was sent: only stderr reports it */
+    expect(&p, "{\"jsonrpc\":\"2.0\",\"id\":9,\"result\":{}}\n", "");
     assert_int_equal(p.requests + p.notices + p.answers, 0);
     say(&p, "{\"jsonrpc\"");
     rpc_end(p.r);
@@ -129,7 +128,7 @@ static void t_refused(void **state)
 
 #define ASK(id, more) "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"a\"" more "}"
 
-/* Other spellings of the same. */
+/* Other spellings of the same message. */
 static void t_accepted(void **state)
 {
     (void)state;
@@ -161,7 +160,7 @@ static void t_accepted(void **state)
     rpc_free(p.r);
 }
 
-/* The array of answers is sent when the last one is known; a cancelled request has none. */
+/* The array of answers is sent with the last one; a cancelled request has none. */
 static void t_batch(void **state)
 {
     (void)state;
@@ -177,9 +176,9 @@ static void t_batch(void **state)
     assert_true(rpc_fail(p.r, two, RPC_INTERNAL, NULL, "no"));
     char *got = take(&p);
     json_t *answers = json_loads(got, 0, NULL);
-    assert_int_equal(json_array_size(answers), 3); /* one of them for the id that was in use */
+    assert_int_equal(json_array_size(answers), 3); /* one of them for the id in use */
     assert_false(rpc_reply(p.r, three, json_object()));
-    expect(&p, "[" ASK("9", "") "]\n", ""); /* freed with a request that is open */
+    expect(&p, "[" ASK("9", "") "]\n", ""); /* freed with an open request */
     rpc_free(p.r);
     json_decref(answers);
     json_decref(one);
@@ -188,7 +187,7 @@ static void t_batch(void **state)
     free(got);
 }
 
-/* No character of a text ends a line for other readers (tests/hosts/lines.mjs has Node read the same). */
+/* No character of a text ends a line for other readers (tests/hosts/lines.mjs checks Node). */
 static void t_one_line(void **state)
 {
     (void)state;
@@ -236,7 +235,7 @@ static void t_open(void **state)
     json_t *seven = json_integer(7), *text = json_string("7");
     assert_false(rpc_drop(p.r, text));
     assert_true(rpc_reply(p.r, seven, json_object()));
-    assert_false(rpc_reply(p.r, seven, json_object())); /* once each */
+    assert_false(rpc_reply(p.r, seven, json_object())); /* each only once */
     assert_false(rpc_fail(p.r, seven, RPC_INTERNAL, NULL, "twice"));
     json_decref(seven);
     json_decref(text);
@@ -278,13 +277,12 @@ static void t_clogged(void **state)
     rpc_output(p.r, &waiting);
     assert_true(rounds < 80);
     assert_true(waiting > RPC_OUTPUT_MAX && waiting < RPC_OUTPUT_MAX + (8 << 20));
-    check_note("given up after %d answers of 1 MiB", rounds);
+    check_note("disconnected after %d answers of 1 MiB", rounds);
     free(line);
     rpc_free(p.r);
 }
 
-/* ---- a host's configuration
- * --------------------------------------------------------------------------------- */
+/* ---- configuration of a client ----------------------------------------------------------------------- */
 
 static char *edited(const char *host, const char *text, int *rc)
 {
@@ -297,7 +295,7 @@ static char *edited(const char *host, const char *text, int *rc)
     return got;
 }
 
-/* Without the lines that hold the entry, and the comma it needs, the rest is there byte for byte. */
+/* Without the lines of the entry and its comma, the rest of the file is unchanged. */
 static void t_edit(void **state)
 {
     (void)state;
@@ -349,7 +347,7 @@ static void t_edit(void **state)
     free(toml);
 }
 
-/* The file keeps its mode and its link, and what it was stands beside it. */
+/* The file keeps its mode and its link, and a backup of the old content is made. */
 static void t_write(void **state)
 {
     (void)state;
@@ -359,7 +357,7 @@ static void t_write(void **state)
     char *path;
     xvfb_folder(&x);
     setenv("HOME", x.dir, 1);
-    assert_int_equal(install_write("gemini", "/usr/bin/holorun", &path, &e), 0); /* there was none */
+    assert_int_equal(install_write("gemini", "/usr/bin/holorun", &path, &e), 0); /* the file did not exist */
     free(path);
     char *real = xvfb_put(&x, "real.json", "{\"a\": 1}\n"), *link = xvfb_place(&x, ".claude.json");
     assert_int_equal(chmod(real, 0640), 0);
@@ -389,17 +387,17 @@ static void t_write(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("lines mean the same in whatever pieces they come", t_pieces),
+    CLAIM("lines are read the same in any division into pieces", t_pieces),
     CLAIM("an invalid message gets one error", t_refused),
     CLAIM("other spellings of a message are accepted", t_accepted),
-    CLAIM("a batch is answered with one array when all its requests are", t_batch),
+    CLAIM("a batch is answered with one array after all its requests", t_batch),
     CLAIM("no character in an answer ends a line for any reader", t_one_line),
-    CLAIM("a line without end takes no memory", t_long_line),
-    CLAIM("each request is answered once, and not too many are open", t_open),
-    CLAIM("questions are answered once, or are forgotten", t_asked),
-    CLAIM("a program that does not read is given up", t_clogged),
-    CLAIM("a host's file keeps everything else", t_edit),
-    CLAIM("a host's file keeps its mode and its link", t_write),
+    CLAIM("a line without end has a memory limit", t_long_line),
+    CLAIM("each request is answered once, and the number of open ones is limited", t_open),
+    CLAIM("requests to the client are answered once, or are forgotten", t_asked),
+    CLAIM("a client that does not read is disconnected", t_clogged),
+    CLAIM("edits of a client's file keep everything else", t_edit),
+    CLAIM("a client's file keeps its mode and its link", t_write),
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* t_serve.c - claims about `holorun serve`: the tokens of our process, what a turn costs, forks, the shapes
- * of replies, and what ends.
+/* t_serve.c - tests `holorun serve`: tokens equal to those in this process, the cost of a turn, forks, the
+ * format of replies, and stop conditions.
  */
 #include "check.h"
 #include "served.h"
@@ -34,7 +34,7 @@ static struct said ask(const struct served *v, json_t *messages, int tokens, boo
     return r;
 }
 
-/* ---- the tokens of our process ------------------------------------------------------------------------ */
+/* ---- equal tokens -------------------------------------------------------------------------------------- */
 
 struct here { /* an agent's conversation in this process */
     struct llm *llm;
@@ -42,8 +42,8 @@ struct here { /* an agent's conversation in this process */
     struct err e;
 };
 
-/* Reads the last turn of the messages part by part, computing each part that ends with a picture, as the server
- * does for its checkpoints. */
+/* Reads the last turn of the messages part by part, and prefills after each image, as the server does for its
+ * checkpoints. */
 static void see(struct here *h, const json_t *messages, int pictures)
 {
     struct session *s = llm_session(h->llm);
@@ -77,7 +77,7 @@ static struct generated answer(struct here *h, int tokens)
     return g;
 }
 
-/* Leaves the session as the next prompt has it. */
+/* Leaves the session in the state for the next prompt. */
 static void accept(struct here *h, const char *reply)
 {
     if (chat_keeps_reply(llm_session(h->llm), reply)) {
@@ -92,16 +92,16 @@ static int compare_ids(const struct said *r, const struct generated *g)
 {
     json_t *ids = said_ids(r);
     if ((int)json_array_size(ids) != g->n)
-        fail_msg("%zu tokens behind the server, %d here", json_array_size(ids), g->n);
+        fail_msg("%zu tokens from the server, %d here", json_array_size(ids), g->n);
     for (int i = 0; i < g->n; i++)
         if (json_integer_value(json_array_get(ids, (size_t)i)) != g->choices[i].id)
-            fail_msg("token %d of %d differs; %lld of %lld tokens were not read again; the text: %s", i, g->n,
+            fail_msg("token %d of %d differs; %lld of %lld tokens were cached; the text: %s", i, g->n,
                      (long long)said_number(r, "cached_tokens"), (long long)said_number(r, "prompt_tokens"),
                      said_content(r));
     return g->n;
 }
 
-/* One conversation of some turns, the same in both; returns its tokens. */
+/* Runs a conversation of some turns in both; returns the number of tokens. */
 static int converse(struct served *v, struct engine *g, const struct dialect *d, uint64_t seed, uint64_t *rng)
 {
     struct here h = {.llm = llm_local(g, d, 1), .e = ERR_INIT};
@@ -151,12 +151,13 @@ static void t_same_tokens(void **state)
     served_close(&v);
 }
 
-/* ---- what a turn costs ---------------------------------------------------------------------------------- */
+/* ---- cost of a turn -------------------------------------------------------------------------------------
+ */
 
-struct talker { /* a client with a conversation of its own */
+struct talker { /* a client with its own conversation */
     const struct served *v;
     int number, turns;
-    int64_t least, most; /* tokens read in a turn, after the first */
+    int64_t least, most; /* tokens prefilled per turn, after the first */
     pthread_t thread;
 };
 
@@ -198,14 +199,14 @@ static void t_flat(void **state)
             least = t[i].least < least ? t[i].least : least;
             most = t[i].most > most ? t[i].most : most;
         }
-        check_note("%2d clients, %d turns with a picture each: %lld to %lld tokens read in a turn", clients,
-                   TURNS, (long long)least, (long long)most);
+        check_note("%2d clients, %d turns with an image each: %lld to %lld tokens prefilled per turn",
+                   clients, TURNS, (long long)least, (long long)most);
         assert_true(most < 160 && most - least < 100);
     }
     served_close(&v);
 }
 
-/* The same prompt asked again, and two continuations of one conversation. */
+/* A repeated prompt, and two continuations of one conversation. */
 static void t_forks(void **state)
 {
     (void)state;
@@ -258,14 +259,15 @@ static void *ask_it(void *arg)
     return NULL;
 }
 
-/* Eight clients with the same messages at once; returns how many pictures were read for them. */
+/* Sends the same messages from eight clients at once; returns how many images were encoded. */
 static int ask_at_once(const struct served *v, json_t *messages)
 {
     enum { CLIENTS = 8 };
     struct asker a[CLIENTS];
     double before = served_metric(v, "pictures_total");
     for (int i = 0; i < CLIENTS; i++) {
-        a[i] = (struct asker){.v = v, .messages = json_deep_copy(messages)}; /* counts are not atomic */
+        /* reference counts are not atomic */
+        a[i] = (struct asker){.v = v, .messages = json_deep_copy(messages)};
         pthread_create(&a[i].thread, NULL, ask_it, &a[i]);
     }
     for (int i = 0; i < CLIENTS; i++)
@@ -279,7 +281,7 @@ static int ask_at_once(const struct served *v, json_t *messages)
     return (int)(served_metric(v, "pictures_total") - before);
 }
 
-/* A prompt; the next turn after its reply; one after another reply; and that again. */
+/* A prompt, the next turn after its reply, one after another reply, and that again. */
 static void t_at_once(void **state)
 {
     (void)state;
@@ -304,7 +306,7 @@ static void t_at_once(void **state)
         json_array_append_new(other, json_pack("{s:s, s:s}", "role", "assistant", "content", "So."));
         json_decref(cut);
     }
-    check_note("%.0f pictures read, %.0f branches", served_metric(&v, "pictures_total"),
+    check_note("%.0f images encoded, %.0f branches", served_metric(&v, "pictures_total"),
                served_metric(&v, "conversations_branched"));
     assert_int_equal((int)served_metric(&v, "conversations_begun"), 1);
     json_decref(messages);
@@ -312,7 +314,8 @@ static void t_at_once(void **state)
     served_close(&v);
 }
 
-/* ---- who waits for whom --------------------------------------------------------------------------------- */
+/* ---- waiting for a session ------------------------------------------------------------------------------
+ */
 
 struct taker { /* a request that looks for its session */
     struct served *v;
@@ -320,7 +323,7 @@ struct taker { /* a request that looks for its session */
     struct prompt prompt;
     struct weights_set *weights;
     struct cached_session *got;
-    int matched; /* the cut */
+    int matched; /* length of the matched prefix */
     volatile int done;
     pthread_t thread;
 };
@@ -357,7 +360,8 @@ static void mark_end(struct taker *t)
         store_mark(t->v->service.store, t->got, STORE_BEFORE_REPLY, t->prompt.hashes[t->prompt.n], &e), 0);
 }
 
-/* Two with the same next turn of a session in use: one gets a branch of it, the other one of that. */
+/* Two requests with the same next turn of a session in use: one gets a branch of it, the other a branch of
+ * that. */
 static void t_next_turn(void **state)
 {
     (void)state;
@@ -393,7 +397,8 @@ static void t_next_turn(void **state)
     served_close(&v);
 }
 
-/* The user of a session is frozen: whoever waited for it has one of its own, and a pause comes to rest. */
+/* The request that uses a session is paused: waiting requests get sessions of their own, and the pause
+ * completes. */
 static void t_frozen(void **state)
 {
     (void)state;
@@ -403,7 +408,8 @@ static void t_frozen(void **state)
     taker_init(&first, &v, json_pack("[o]", served_user("Wait.", 1, 5)));
     taker_init(&other, &v, json_pack("[o]", served_user("Wait.", 1, 5)));
     take(&first);
-    pthread_create(&other.thread, NULL, take, &other); /* waits, as the first is about to read that prompt */
+    /* waits, because the first is about to read that prompt */
+    pthread_create(&other.thread, NULL, take, &other);
     store_pause(v.service.store, first.got, true);
     pthread_join(other.thread, NULL);
     assert_true(other.got && cached_session(other.got) != cached_session(first.got));
@@ -416,13 +422,13 @@ static void t_frozen(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        CLAIM("50 conversations with 1 to 4 pictures have the tokens of our process", t_same_tokens),
-        CLAIM("30 turns with a picture each cost the same, for 1 and 16 clients", t_flat),
-        CLAIM("a prompt asked again and two continuations read nothing twice", t_forks),
-        CLAIM("eight clients with one prompt at once read it once, in the next turns and in other ones",
-              t_at_once),
-        CLAIM("of two next turns of a session in use one is read, the other branches from it", t_next_turn),
-        CLAIM("nobody waits for the session of a request that is frozen", t_frozen),
+        CLAIM("50 conversations with 1 to 4 images have the same tokens as in this process", t_same_tokens),
+        CLAIM("30 turns with an image each cost the same, for 1 and 16 clients", t_flat),
+        CLAIM("a repeated prompt and two continuations prefill nothing twice", t_forks),
+        CLAIM("eight clients with one prompt at once prefill it once, also in later turns", t_at_once),
+        CLAIM("of two next turns of a session in use one is prefilled, the other branches from it",
+              t_next_turn),
+        CLAIM("a request does not wait for the session of a paused request", t_frozen),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

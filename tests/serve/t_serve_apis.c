@@ -1,6 +1,4 @@
-/* t_serve_apis.c - claims about the other protocols of `holorun serve`, Responses and Messages, and about the
- * pictures that clients send.
- */
+/* t_serve_apis.c - tests the protocols Responses and Messages of `holorun serve`, and images from clients. */
 #include "check.h"
 #include "served.h"
 
@@ -27,8 +25,7 @@ static const char *text_at(json_t *root, const char *list, const char *type, con
     return NULL;
 }
 
-/* The same question in each protocol has the same answer, and the second and third find the first one's
- * conversation. */
+/* A question has the same answer in each protocol, and the second and third reuse the first one's session. */
 static void t_same(void **state)
 {
     (void)state;
@@ -64,7 +61,7 @@ static void t_same(void **state)
     served_close(&v);
 }
 
-/* ---- shapes that others' types have accepted -------------------------------------------------------- */
+/* ---- formats accepted by the packages --------------------------------------------------------------- */
 
 #define ASK_MESSAGES "\"messages\": [{\"role\": \"user\", \"content\": \"Shape.\"}], \"max_tokens\": 200"
 #define ASK_RESPONSES                                                                                        \
@@ -84,7 +81,7 @@ static const struct shape {
                    "\"parameters\": " CLICK "}], \"tool_choice\": \"required\""},
 };
 
-/* The names of the events, each once where it comes several times in a row. */
+/* Returns the names of the events, with repetitions removed. */
 static char *event_names(const char *text)
 {
     struct buf out;
@@ -103,7 +100,7 @@ static char *event_names(const char *text)
     return names ? names : xstrdup("");
 }
 
-/* What the client said, and whether a random model's reply came to an end. */
+/* Removes the client's input and whether a random model's reply ended. */
 static json_t *without_chance(json_t *reply)
 {
     json_object_del(reply, "incomplete_details");
@@ -112,7 +109,7 @@ static json_t *without_chance(json_t *reply)
     return reply;
 }
 
-/* tests/scripts/serve_clients.py has recorded replies that the vendors' packages validate. */
+/* tests/scripts/serve_clients.py recorded replies that the vendors' packages validate. */
 static void t_recorded(void **state)
 {
     (void)state;
@@ -149,7 +146,7 @@ static void t_recorded(void **state)
 
 /* ---- conversations with calls ------------------------------------------------------------------------ */
 
-/* A call, its result with a picture, and the conversation goes on in its state. */
+/* After a call and its result with an image the conversation continues in its session. */
 static void t_calls(void **state)
 {
     (void)state;
@@ -245,9 +242,9 @@ static void t_refusals(void **state)
     served_close(&v);
 }
 
-/* ---- pictures ---------------------------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------------------------ */
 
-/* The PNGs hold what Pillow reads from the JPEGs. */
+/* The PNGs hold Pillow's pixels of the JPEGs. */
 static void t_jpeg(void **state)
 {
     (void)state;
@@ -314,12 +311,12 @@ int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         CLAIM("a question has the same answer in every protocol", t_same),
-        CLAIM("replies and events have the shapes that the openai and anthropic packages have accepted",
+        CLAIM("replies and events have the formats that the openai and anthropic packages accept",
               t_recorded),
-        CLAIM("a call and its result with a picture go on in the conversation", t_calls),
-        CLAIM("what cannot be done is refused in the protocol's own shape", t_refusals),
-        CLAIM("JPEGs are read as Pillow reads them, and refused when they are cut", t_jpeg),
-        CLAIM("a JPEG is seen as the same picture in a PNG", t_picture),
+        CLAIM("a conversation continues after a call and its result with an image", t_calls),
+        CLAIM("invalid requests are refused in the protocol's own format", t_refusals),
+        CLAIM("JPEGs are decoded like by Pillow, and refused when truncated", t_jpeg),
+        CLAIM("a JPEG gives the same image as a PNG", t_picture),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

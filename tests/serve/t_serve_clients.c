@@ -1,5 +1,5 @@
-/* t_serve_clients.c - claims about clients of `holorun serve` that go away, the memory of conversations, weights
- * that are exchanged, and the end.
+/* t_serve_clients.c - tests clients of `holorun serve` that disconnect, the memory of conversations, exchange
+ * of weights, and shutdown.
  */
 #include "check.h"
 #include "served.h"
@@ -44,7 +44,7 @@ static void t_hang_up(void **state)
     struct served v;
     served_open(&v, one_at_a_time);
     json_t *body = served_with(served_request("Go on.", 2, 100000), "{\"stream\": true, \"temperature\": 1}");
-    /* the end of a reply is a token like others: a schema keeps it from coming */
+    /* a schema excludes the end token, so the reply stays long */
     served_with(
         body,
         "{\"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"a\", \"schema\": "
@@ -60,10 +60,10 @@ static void t_hang_up(void **state)
         assert_true(becomes(&v, "requests_running", 0));
         cancelled = (int)served_metric(&v, "cancelled_total");
         if (cancelled == 5)
-            check_note("the place of a client that hung up is free after %.0f ms", clock_ms_since(start));
+            check_note("the slot of a disconnected client is free after %.0f ms", clock_ms_since(start));
     }
     assert_int_equal(cancelled, 5);
-    /* another one finds the server busy, and is told when to come again */
+    /* another client finds the server busy, and gets Retry-After */
     pthread_t t;
     pthread_create(&t, NULL, long_request, &v);
     struct said r = {0};
@@ -98,7 +98,7 @@ static void forgetful(struct service_options *o, struct server_options *s)
     o->store = (struct store_options){.most = 2};
 }
 
-/* Seven conversations in turn where two fit in memory; returns the text of all replies. */
+/* Runs seven conversations in turn with memory for two; returns the text of all replies. */
 static char *seven(struct served *v)
 {
     struct buf all;
@@ -136,7 +136,7 @@ static void t_spill(void **state)
     check_note("%.0f sessions read back from files", served_metric(&v, "conversations_restored"));
     assert_true(served_metric(&v, "conversations_restored") >= 10);
     served_close(&v);
-    assert_int_equal(rmdir(spill_dir), 0); /* its files are gone */
+    assert_int_equal(rmdir(spill_dir), 0); /* its files are removed */
     free(have);
     served_open(&v, forgetful);
     have = seven(&v);
@@ -166,12 +166,12 @@ static void t_bounded(void **state)
         said_free(&r);
         assert_true(served_metric(&v, "state_bytes") <= 1 << 20);
     }
-    check_note("40 conversations in 1 MiB: %.0f given up", served_metric(&v, "conversations_evicted"));
+    check_note("40 conversations in 1 MiB: %.0f evicted", served_metric(&v, "conversations_evicted"));
     assert_true(served_metric(&v, "conversations_evicted") > 0);
     served_close(&v);
 }
 
-/* ---- weights and the end ------------------------------------------------------------------------------ */
+/* ---- weights and shutdown ----------------------------------------------------------------------------- */
 
 static int versions_of(const struct said *r, int *low, int *high)
 {
@@ -201,7 +201,7 @@ static void *sample(void *arg)
     json_t *body =
         served_with(served_request("Sample.", 1, 6000), "{\"return_token_ids\": true, \"stream\": true, "
                                                         "\"stream_options\": {\"include_usage\": true}}");
-    /* 4,096 numbers: the context ends it, whatever a random model likes to say */
+    /* 4,096 numbers: the full context ends the reply of any random model */
     served_with(
         body,
         "{\"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"a\", \"schema\": "
@@ -242,13 +242,13 @@ static void t_weights(void **state)
     check_note("%d tokens under versions %d to %d", n, low, high);
     assert_true(low == 1 && high == 2 && !strncmp(said_content(&t.said), "[", 1));
     said_free(&t.said);
-    /* now everything is sampled under the new weights, as by a server that began with them */
+    /* now everything is sampled with the new weights, as by a server started with them */
     struct said here =
         served_chat(&v, served_with(served_request("Same.", 2, 30), "{\"return_token_ids\": true}"));
     versions_of(&here, &low, &high);
     assert_true(low == 2 && high == 2);
     said_free(&here);
-    /* abort ends what runs */
+    /* abort ends running requests */
     pthread_create(&t.thread, NULL, sample, &t);
     assert_true(becomes(&v, "requests_running", 1));
     assert_int_equal(trainer(&v, "/pause", json_pack("{s:s}", "mode", "abort")), 200);
@@ -280,7 +280,7 @@ static void t_drain(void **state)
     assert_string_equal(said_finish(&t.said), "length"); /* the context is full before max_tokens */
     said_free(&t.said);
     struct said r = served_get(&v, "/health");
-    assert_int_equal(r.status, 0); /* nobody listens any more */
+    assert_int_equal(r.status, 0); /* the server no longer listens */
     said_free(&r);
     served_close(&v);
 }
@@ -314,12 +314,12 @@ static void t_token(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        CLAIM("a client that hangs up frees its place; one too many is told to come again", t_hang_up),
-        CLAIM("spilled conversations go on with the same tokens", t_spill),
-        CLAIM("states stay within their memory", t_bounded),
-        CLAIM("weights are exchanged under a running request, and each token says which", t_weights),
-        CLAIM("a server that ends lets replies end", t_drain),
-        CLAIM("the token's file is its owner's, no core has it, and other machines need TLS", t_token),
+        CLAIM("a disconnecting client frees its slot; one too many gets Retry-After", t_hang_up),
+        CLAIM("spilled conversations continue with the same tokens", t_spill),
+        CLAIM("session states stay within their memory limit", t_bounded),
+        CLAIM("weights are exchanged during a request, and each token names its version", t_weights),
+        CLAIM("a server that shuts down lets replies end", t_drain),
+        CLAIM("the token file is private, no core dump has it, and other machines need TLS", t_token),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -1,5 +1,5 @@
-/* t_serve_hostile.c - claims about harmful clients of `holorun serve`: damaged HTTP, silent connections, bodies
- * and pictures that unpack, schemas that stand for huge grammars.
+/* t_serve_hostile.c - tests harmful clients of `holorun serve`: damaged HTTP, silent connections, compressed
+ * bodies and images, schemas of huge grammars.
  */
 #include "check.h"
 #include "program.h"
@@ -31,7 +31,7 @@ static int connect_raw(const struct served *v)
     return fd;
 }
 
-/* Sends a request and returns the status of the reply; 0: the connection was closed without one. */
+/* Sends a request and returns the status of the reply; 0: closed without one. */
 static int status_of(const struct served *v, const char *request)
 {
     char reply[4096] = "";
@@ -140,7 +140,8 @@ static CURLcode get_with(const char *url, long version)
     char *address = xasprintf("%s/health", url);
     curl_easy_setopt(c, CURLOPT_URL, address);
     curl_easy_setopt(c, CURLOPT_CAINFO, "tests/cases/serve/cert.pem");
-    curl_easy_setopt(c, CURLOPT_SSL_CIPHER_LIST, "DEFAULT@SECLEVEL=0"); /* else the client refuses old ones */
+    /* otherwise the client refuses old versions */
+    curl_easy_setopt(c, CURLOPT_SSL_CIPHER_LIST, "DEFAULT@SECLEVEL=0");
     curl_easy_setopt(c, CURLOPT_SSLVERSION, version);
     curl_easy_setopt(c, CURLOPT_NOBODY, 1L);
     curl_easy_setopt(c, CURLOPT_TIMEOUT, 20L);
@@ -205,7 +206,7 @@ static void t_bodies(void **state)
     refused(
         post_repeated(&v, "{\"messages\": [{\"role\": \"user\", \"content\": \"", "words ", 1 << 20, "\"}]}"),
         400, "does not fit the model's context");
-    /* one request may exceed the memory, a second one beside it has to wait */
+    /* one request may exceed the memory, a second one then has to wait */
     int fd = connect_raw(&v);
     dprintf(fd, CHAT "Host: x\r\n" KEY "Content-Length: %d\r\n\r\n{", 30 << 20);
     struct said r = {0};
@@ -275,7 +276,7 @@ static void put_number(struct buf *out, uint32_t n)
         buf_putc(out, (char)(n >> shift));
 }
 
-/* 1 + 258 n zero bytes as a zlib stream: a literal, and n copies of 258 bytes with fixed codes. */
+/* Writes 1 + 258 n zero bytes as a zlib stream: a literal, and n copies of 258 bytes with fixed codes. */
 static void put_zeros(struct buf *out, unsigned n)
 {
     struct bits b = {.out = out};
@@ -299,10 +300,10 @@ static uint32_t crc_of(const char *p, size_t n)
     return ~c;
 }
 
-/* Puts a chunk behind the header of a PNG whose profile or text unpacks to 16 MiB. */
+/* Adds a chunk after the header of a PNG whose profile or text unpacks to 16 MiB. */
 static void add_bomb(struct buf *out, const char *png, size_t len, const char *kind)
 {
-    enum { AT = 33 }; /* behind IHDR */
+    enum { AT = 33 }; /* after IHDR */
     struct buf chunk;
     buf_init(&chunk, 1 << 20);
     buf_put(&chunk, kind, 4);
@@ -394,7 +395,7 @@ static void t_schemas(void **state)
     served_close(&v);
 }
 
-/* ---- all at once ----------------------------------------------------------------------------------------- */
+/* ---- random requests ----------------------------------------------------------------------------------- */
 
 static void t_fuzz(void **state)
 {
@@ -411,14 +412,14 @@ static void t_fuzz(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        CLAIM("requests whose end or host is ambiguous are refused", t_framing),
-        CLAIM("300 silent connections keep no request out, and are closed", t_silent),
+        CLAIM("requests with an ambiguous end or host are refused", t_framing),
+        CLAIM("300 silent connections block no request, and are closed", t_silent),
         CLAIM("TLS before 1.2 is refused", t_tls),
-        CLAIM("bodies that unpack are refused; bodies beyond the memory get 503 and Retry-After", t_bodies),
-        CLAIM("a budget admits what fits, and one that is alone", t_budget),
-        CLAIM("profiles and texts in pictures are not unpacked", t_pictures),
-        CLAIM("a small schema that stands for a huge grammar fails its request with 400", t_schemas),
-        CLAIM("10 s of mutated requests and damaged HTTP end neither the server nor its memory", t_fuzz),
+        CLAIM("compressed bodies are refused; bodies beyond the memory get 503 and Retry-After", t_bodies),
+        CLAIM("a budget admits requests that fit, and any single one", t_budget),
+        CLAIM("profiles and texts in images are not unpacked", t_pictures),
+        CLAIM("a small schema of a huge grammar fails its request with 400", t_schemas),
+        CLAIM("the server survives 10 s of mutated requests and damaged HTTP within its memory", t_fuzz),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

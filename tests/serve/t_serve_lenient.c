@@ -1,5 +1,6 @@
-/* t_serve_lenient.c - claims about requests of real clients: their prompts, headers, refusals and counted
- * tokens.  The requests are in cases/serve. */
+/* t_serve_lenient.c - tests requests of real clients: their prompts, headers, refusals and token counts. The
+ * requests are in cases/serve.
+ */
 #include "check.h"
 #include "served.h"
 
@@ -9,7 +10,7 @@
 
 static char *picture, *data; /* a data URL, and its base64 part */
 
-/* Puts the picture where the case names it. */
+/* Inserts the image at the case's placeholders. */
 static void put_picture(json_t *v)
 {
     const char *key;
@@ -57,7 +58,7 @@ static struct said ask(const struct served *v, const char *path, const json_t *b
     return served_post(v, path, copy);
 }
 
-/* The text of a reply in any protocol. */
+/* Returns the text of a reply in any protocol. */
 static char *text_of(json_t *v, struct buf *out)
 {
     static const char *const names[] = {"text", "content", "message", "choices", "output", NULL};
@@ -88,7 +89,7 @@ static const char *of(const json_t *c, const char *key)
     return text ? text : "";
 }
 
-/* Asks a case, and the chat completion that it must be like. */
+/* Sends a case and the equivalent chat completion. */
 static int check_accepted(const struct served *v, const json_t *c)
 {
     struct said r = ask(v, of(c, "path"), json_object_get(c, "body"));
@@ -131,7 +132,7 @@ static void t_accepted(void **state)
     free(picture);
 }
 
-/* Requests with the members and blocks that Codex and Claude Code send, whole and streamed. */
+/* Requests with the members and blocks of Codex and Claude Code, whole and streamed. */
 static void t_agents(void **state)
 {
     (void)state;
@@ -182,7 +183,7 @@ static void t_refused(void **state)
     free(picture);
 }
 
-/* ---- texts that are not quite JSON --------------------------------------------------------------------- */
+/* ---- invalid JSON -------------------------------------------------------------------------------------- */
 
 static void t_texts(void **state)
 {
@@ -225,7 +226,7 @@ static void t_texts(void **state)
 
 /* ---- counting ----------------------------------------------------------------------------------------- */
 
-/* For each accepted request of the two protocols that have an address for it. */
+/* For each accepted request of the two protocols that can count tokens. */
 static void t_counted(void **state)
 {
     (void)state;
@@ -304,9 +305,9 @@ int main(int argc, char **argv)
         CLAIM("requests of real clients are accepted, with the prompt of their plain form", t_accepted),
         CLAIM("requests of Codex and Claude Code are answered, whole and streamed", t_agents),
         CLAIM("a request whose meaning would change is refused with its member, message or tool", t_refused),
-        CLAIM("texts that are not quite JSON are read, and replacements are reported", t_texts),
-        CLAIM("counted tokens are those of the prompt of the same request", t_counted),
-        CLAIM("a streamed reply names the members that were ignored", t_streamed),
+        CLAIM("slightly invalid JSON is read, and replacements are reported", t_texts),
+        CLAIM("counted tokens equal the prompt tokens of the same request", t_counted),
+        CLAIM("a streamed reply names the ignored members", t_streamed),
         CLAIM("notes name each member once, in bytes that a header carries", t_notes),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);

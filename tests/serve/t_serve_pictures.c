@@ -1,5 +1,6 @@
-/* t_serve_pictures.c - claims about the pictures of requests: the content decides, the pixels are Pillow's
- * (golden/pictures), and data URLs of all spellings are read. */
+/* t_serve_pictures.c - tests images in requests: the content determines the format, the pixels equal Pillow's
+ * (golden/pictures), and all spellings of data URLs are read.
+ */
 #include "check.h"
 #include "served.h"
 
@@ -14,7 +15,7 @@ static const char *of(const json_t *c, const char *key)
     return json_string_value(json_object_get(c, key));
 }
 
-/* The greatest difference of a channel; 256 for other sizes. */
+/* Returns the greatest difference of a channel; 256 for other sizes. */
 static int difference(const struct image *im, const json_t *c)
 {
     const char *text = of(c, "rgb");
@@ -29,7 +30,7 @@ static int difference(const struct image *im, const json_t *c)
     return most;
 }
 
-/* Under a type that is wrong, too. */
+/* Also with a wrong media type. */
 static void t_pillow(void **state)
 {
     (void)state;
@@ -71,7 +72,7 @@ static char *with_breaks(const char *text, size_t every, const char *what)
     return buf_take(&out);
 }
 
-/* The same bytes with other characters for three of the alphabet. */
+/* Replaces three characters of the base64 alphabet. */
 static char *spelled(const char *text, const char *plus, const char *slash, const char *equals)
 {
     struct buf out;
@@ -181,7 +182,7 @@ static void t_refused(void **state)
     }
 }
 
-/* Damaged metadata never turn a picture, and never read beyond their end. */
+/* Damaged metadata never rotate an image, and are not read past their end. */
 static void t_damaged(void **state)
 {
     (void)state;
@@ -210,10 +211,10 @@ static void t_damaged(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        CLAIM("pictures of all kinds have the pixels that Pillow gives them", t_pillow),
-        CLAIM("data URLs of all spellings hold the same picture", t_urls),
+        CLAIM("images of all formats have the pixels that Pillow gives them", t_pillow),
+        CLAIM("all spellings of data URLs give the same image", t_urls),
         CLAIM("addresses, other formats and sizes above the limits are refused with a reason", t_refused),
-        CLAIM("damaged metadata are passed over", t_damaged),
+        CLAIM("damaged metadata are skipped", t_damaged),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -1,4 +1,4 @@
-/* t_serve_shapes.c - claims about what `holorun serve` refuses and how its replies look. */
+/* t_serve_shapes.c - tests refusals of `holorun serve` and the format of its replies. */
 #include "check.h"
 #include "served.h"
 
@@ -146,7 +146,7 @@ static void t_too_large(void **state)
     served_close(&v);
 }
 
-/* A body that unpacks to `n` black pictures of w x h; they are small as files. */
+/* Returns a body that unpacks to `n` black images of w x h; their files are small. */
 static json_t *black_pictures(int n, int w, int h)
 {
     struct image im = {.w = w, .h = h, .rgb = xcalloc((unsigned long)w * (unsigned long)h, 3)};
@@ -172,7 +172,7 @@ static void roomy(struct service_options *o, struct server_options *s)
     s->max_body = 64 << 20;
 }
 
-/* Many in one message, and one alone; narrow ones are pictures. */
+/* Many in one message, and one alone; narrow ones are accepted. */
 static void t_many_pixels(void **state)
 {
     (void)state;
@@ -197,7 +197,7 @@ static void t_many_pixels(void **state)
 
 /* ---- replies ---------------------------------------------------------------------------------------- */
 
-/* A reply of a random model under a schema is JSON that fits it. */
+/* A random model's reply under a schema is valid JSON for it. */
 static void t_schema(void **state)
 {
     (void)state;
@@ -312,7 +312,7 @@ static void t_logprobs(void **state)
             assert_true(q <= last);
             last = q;
         }
-        /* greedy: the token is the likeliest */
+        /* greedy: the token has the largest logprob */
         assert_true(fabs(p - json_number_value(json_object_get(json_array_get(top, 0), "logprob"))) < 1e-3);
         assert_int_equal(json_integer_value(json_object_get(token, "weights_version")), 1);
     }
@@ -320,7 +320,7 @@ static void t_logprobs(void **state)
     served_close(&v);
 }
 
-/* A stop text ends the reply before it, streamed or not, and the next turn goes on after what was said. */
+/* A stop text ends the reply before it, streamed or not, and the next turn continues after the reply. */
 static void t_stop(void **state)
 {
     (void)state;
@@ -328,7 +328,7 @@ static void t_stop(void **state)
     served_open(&v, NULL);
     struct said all = served_chat(&v, served_request("Say a lot.", 0, 40));
     const char *text = said_content(&all), *at = text + strlen(text) / 2;
-    char stop[4] = "zzz"; /* or two letters after the middle, which may stand before it, too */
+    char stop[4] = "zzz"; /* or two letters after the middle, which may also occur before it */
     while (*at && ((at[0] | at[1]) & 0x80 || !at[1]))
         at++;
     if (*at)
@@ -348,9 +348,9 @@ static void t_stop(void **state)
     served_close(&v);
 }
 
-/* ---- shapes that others' types have accepted -------------------------------------------------------- */
+/* ---- formats accepted by the package ---------------------------------------------------------------- */
 
-/* tests/scripts/serve_clients.py has recorded replies that the openai package validates. */
+/* tests/scripts/serve_clients.py recorded replies that the openai package validates. */
 static void t_recorded(void **state)
 {
     (void)state;
@@ -387,7 +387,7 @@ static void t_tls(void **state)
     struct served v;
     served_open(&v, with_tls);
     struct said r = served_chat(&v, served_request("Secret.", 1, 5));
-    assert_int_equal(r.status, 0); /* nobody vouches for the certificate */
+    assert_int_equal(r.status, 0); /* the client has no CA for the certificate */
     said_free(&r);
     v.authority = "tests/cases/serve/cert.pem";
     r = served_chat(&v, served_with(served_request("Secret.", 1, 5), "{\"stream\": true}"));
@@ -400,17 +400,16 @@ static void t_tls(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        CLAIM("what cannot be done is refused by name, and the server goes on", t_refusals),
-        CLAIM("each address wants its method, and the token", t_addresses),
+        CLAIM("invalid requests are refused by name, and the server continues", t_refusals),
+        CLAIM("each address needs its method, and the token", t_addresses),
         CLAIM("large and deep bodies are refused", t_too_large),
-        CLAIM("small files that unpack to many pixels are refused before they are all in memory",
-              t_many_pixels),
-        CLAIM("a random model under a schema says JSON that fits it", t_schema),
-        CLAIM("a tool that must be called is called with arguments that fit", t_tools),
+        CLAIM("small files that unpack to many pixels are refused before all are in memory", t_many_pixels),
+        CLAIM("a random model under a schema replies with valid JSON", t_schema),
+        CLAIM("a required tool is called with valid arguments", t_tools),
         CLAIM("log-probabilities are those of the sampled tokens, in order", t_logprobs),
         CLAIM("a stop text ends a reply before it", t_stop),
-        CLAIM("replies have the shapes that the openai package has accepted", t_recorded),
-        CLAIM("over TLS a client gets the same, and knows whom it talks to", t_tls),
+        CLAIM("replies have the formats that the openai package accepts", t_recorded),
+        CLAIM("TLS gives the same replies, and clients verify the server", t_tls),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -1,6 +1,7 @@
-/* t_serve_tools.c - claims about prompts and tools of `holorun serve` and of runs with published chat templates, on
- * small random models of Qwen3.5, Qwen3-VL and Nemotron 3 (tiny_dirs.h).  t_templates proves that whole
- * conversations have the ids of transformers; here every path to a prompt is compared with them. */
+/* t_serve_tools.c - tests prompts and tools of `holorun serve` and of runs with published chat templates, on
+ * small random models of Qwen3.5, Qwen3-VL and Nemotron 3 (tiny_dirs.h). t_templates.c checks the ids of
+ * whole conversations against transformers; here each path to a prompt is compared with them.
+ */
 #include "check.h"
 #include "served.h"
 #include "tiny_dirs.h"
@@ -64,7 +65,7 @@ static void family_close(struct family *f)
     tiny_dir_close(&f->dir);
 }
 
-/* The ids of a conversation as its template renders it. */
+/* Returns a session with a conversation as its template renders it. */
 static struct session *whole(struct family *f, const json_t *body, enum chat_think think)
 {
     struct err e = ERR_INIT;
@@ -161,7 +162,7 @@ static void t_served_prompts(void **state)
 
 /* ---- runs ---------------------------------------------------------------------------------------------- */
 
-/* A run's session after some turns against the same messages rendered whole. */
+/* Compares a run's session after some turns with the same messages rendered whole. */
 static void check_run(struct family *f, const char *family, const struct dialect *d, uint64_t *rng)
 {
     static const char *const texts[] = {"Press Save",          "seen:\n",    "",
@@ -208,7 +209,7 @@ static void check_run(struct family *f, const char *family, const struct dialect
         assert_int_equal(image_copy(&v.images[i], &im, &e), 0);
     v.chat.think = d->think ? CHAT_THINK_ON : CHAT_THINK_OFF;
     v.chat.place = CHAT_PLACE_INLINE;
-    v.chat.normalise = true; /* a run's texts are one text where there is no image */
+    v.chat.normalise = true; /* a run's texts are one text unless there is an image */
     if (chat_append(all, &v.chat, &e))
         fail_msg("%s: %s", family, e.text);
     if (session_length(s) != session_length(all) ||
@@ -248,7 +249,8 @@ static void t_run_prompts(void **state)
 
 /* ---- questions ----------------------------------------------------------------------------------------- */
 
-/* A question about a picture, as `ask`, `ground` and `eval` put it: the picture first, no system text, no tools. */
+/* A question about an image as `ask`, `ground` and `eval` ask it: the image first, no system text, no
+ * tools. */
 static void check_question(struct family *f, const char *family, const struct dialect *d)
 {
     struct err e = ERR_INIT;
@@ -296,7 +298,7 @@ static void t_questions(void **state)
 
 /* ---- tools --------------------------------------------------------------------------------------------- */
 
-/* Four turns, each with a call that is demanded and its result. */
+/* Four turns, each with a required call and its result. */
 static void check_loop(struct family *f, const char *family)
 {
     json_t *messages = json_pack("[{s:s, s:s}]", "role", "user", "content", "Press the buttons.");
@@ -348,7 +350,7 @@ static void t_loops(void **state)
     }
 }
 
-/* A second question about a picture reads the question only. */
+/* A second question about an image prefills only the question. */
 static void t_picture_cached(void **state)
 {
     (void)state;
@@ -363,7 +365,7 @@ static void t_picture_cached(void **state)
         assert_int_equal(r.status, 200);
         int64_t left = said_number(&r, "prompt_tokens") - said_number(&r, "cached_tokens");
         if (i && left > 40)
-            fail_msg("question %d: %lld of %lld tokens were read", i, (long long)left,
+            fail_msg("question %d: %lld of %lld tokens were prefilled", i, (long long)left,
                      (long long)said_number(&r, "prompt_tokens"));
         said_free(&r);
     }
@@ -371,7 +373,7 @@ static void t_picture_cached(void **state)
     family_close(&f);
 }
 
-/* With a template without tools the client is told that they are left out; a call cannot be required. */
+/* If the template has no tools, the client is told that they are ignored; a call cannot be required. */
 static void t_without_tools(void **state)
 {
     (void)state;
@@ -400,10 +402,10 @@ static void t_without_tools(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("served prompts have the ids of the whole conversation, with tools, pictures and thinking",
           t_served_prompts),
-    CLAIM("prompts of runs have those ids in each dialect", t_run_prompts),
-    CLAIM("questions about a picture have the picture first, no system text and no tools", t_questions),
-    CLAIM("four turns with a tool that is required work with each template", t_loops),
-    CLAIM("another question about the same pictures does not read them again", t_picture_cached),
+    CLAIM("prompts of runs have the ids of the whole conversation in each dialect", t_run_prompts),
+    CLAIM("questions about an image have the image first, no system text and no tools", t_questions),
+    CLAIM("four turns with a required tool work with each template", t_loops),
+    CLAIM("another question about the same images does not encode them again", t_picture_cached),
     CLAIM("the client is told when the template does not show its tools", t_without_tools),
 };
 

@@ -1,6 +1,6 @@
-/* t_beam_search.c - claims about the candidates of a slot of a reply and their probabilities.
+/* t_beam_search.c - tests beam search over one slot of a reply: the candidates and their probabilities.
  *
- * Probabilities are compared with those found by trying every continuation that the grammar has, one by one.
+ * The expected probabilities come from trying every continuation that the grammar allows.
  */
 #include "tiny_check.h"
 
@@ -20,7 +20,8 @@ static ptrdiff_t to_bracket(void *arg, const char *text, size_t len)
     return end ? end - text : -1;
 }
 
-/* The probability of exactly these bytes, a token for each: the tiny model has no others. */
+/* Returns the probability of exactly these bytes, one token per byte (the tiny model has no longer
+ * tokens). */
 static double by_hand(const struct session *from, struct grammar *g, int state, const char *text)
 {
     struct session *s = session_fork(from);
@@ -55,7 +56,7 @@ static int by_p(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* (0..4,0..39): numbers of different lengths, two of them, text between. */
+/* (0..4,0..39): two numbers of different lengths with text between them. */
 static struct grammar *places(void)
 {
     struct gx *x = gx_new();
@@ -98,18 +99,18 @@ static void t_all(void **state)
     assert_int_equal(beam_search(s, &how, out, WANTED, NULL), WANTED);
     for (int i = 0; i < WANTED; i++) {
         if (!(fabs(out[i].p - all[i].p) <= 1e-4 * all[i].p))
-            fail_msg("way %d is '%s' with %g, not '%s' with %g", i, out[i].text, out[i].p, all[i].text,
+            fail_msg("candidate %d is '%s' with %g, not '%s' with %g", i, out[i].text, out[i].p, all[i].text,
                      all[i].p);
         assert_true(i == 0 || out[i].p <= out[i - 1].p);
     }
-    check_note("the likeliest of %d ways: %s with %.4f, the sum of %d is %.3f", WAYS, out[0].text, out[0].p,
-               WANTED, ({
+    check_note("the most probable of %d texts: %s with %.4f, the sum of %d is %.3f", WAYS, out[0].text,
+               out[0].p, WANTED, ({
                    double part = 0;
                    for (int i = 0; i < WANTED; i++)
                        part += out[i].p;
                    part;
                }));
-    /* Bytes that came before, within the first token or before it, narrow it down. */
+    /* Bytes given before or within the first token restrict the candidates. */
     assert_int_equal(session_rewind(s, c, NULL), 0);
     how.given = "3";
     how.n_given = 1;
@@ -142,8 +143,7 @@ static void t_bounds(void **state)
     struct beam_search how = {
         .grammar = g, .state = grammar_start(g), .given = "", .end = to_bracket, .arg = &bracket, .width = 1};
     assert_int_equal(beam_search(s, &how, out, 0, &e), 0);
-    assert_int_equal(beam_search(s, &how, out, 4, &e),
-                     1); /* a beam of one is greedy, its one way all there is */
+    assert_int_equal(beam_search(s, &how, out, 4, &e), 1); /* width 1 is greedy: one candidate */
     assert_int_equal(memcmp(out[0].text, "go(", 3), 0);
     session_free(s);
     s = session_new(engine, 1);
@@ -154,7 +154,7 @@ static void t_bounds(void **state)
     s = session_new(engine, 1);
     tiny_append_text(s, "where? ");
     how.arg = &bracket;
-    how.grammar = NULL; /* anything may come: it ends all the same */
+    how.grammar = NULL; /* without a grammar any text is allowed; the search must still end */
     assert_true(beam_search(s, &how, out, 4, &e) >= 0);
     session_free(s);
     s = session_new(engine, 1);
@@ -166,10 +166,10 @@ static void t_bounds(void **state)
     grammar_free(g);
 }
 
-/* ---- a conversation partner ------------------------------------------------------------------ */
+/* ---- complete replies ------------------------------------------------------------------------ */
 
-/* A whole reply under the grammar of a dialect: what it said is among what it could have said, with the
- * probability that it was said with. */
+/* Generates a whole reply under a dialect's grammar. The reply must be among its own alternatives, with the
+ * probability with which it was drawn. */
 static void t_llm(void **state)
 {
     (void)state;
@@ -228,8 +228,8 @@ static void t_slots(void **state)
     (void)state;
     static const struct {
         const char *dialect, *reply;
-        const char *slots[4]; /* verb and places, as they stand there */
-        int at[2][2];         /* in an image of 640 x 640 */
+        const char *slots[4]; /* expected text of the verb and of each point */
+        int at[2][2];         /* expected points in an image of 640 x 640 */
     } cases[] = {
         {"pocket-wide",
          "Name it<click>the <b field<at><7><.6><21><.4>",
@@ -286,7 +286,7 @@ static void t_slots(void **state)
                 memcmp(reply + slots[k].begin, cases[i].slots[k], len) != 0)
                 fail_msg("slot %d is '%.*s', not '%s'", k, (int)len, reply + slots[k].begin,
                          cases[i].slots[k]);
-            /* From its beginning on the text tells where it ends, and not a byte sooner. */
+            /* The end is found if the text continues after the slot, and not if the text stops there. */
             const char *rest = reply + slots[k].begin;
             assert_int_equal(dialect_slot_end(d, slots[k].kind, rest, strlen(rest)), (ptrdiff_t)len);
             assert_int_equal(dialect_slot_end(d, slots[k].kind, rest, len), -1);
@@ -307,7 +307,7 @@ static void t_words(void **state)
 {
     (void)state;
     static const struct {
-        const char *reply, *name, *text; /* NULL: there is none */
+        const char *reply, *name, *text; /* NULL: none */
     } cases[] = {{"ok<write>City<at><0><.2><39><.5>Rome 5\n", "City", "Rome 5"},
                  {"<write>City<at><0><.2><39><.5>\n", "City", NULL},
                  {"<click>Save as<at><7><.6><21><.4>", "Save as", NULL},
@@ -349,7 +349,7 @@ static void t_words(void **state)
     dialect_free(other);
 }
 
-/* Whether a grammar takes this text, marks as tokens, and then has come to its end. */
+/* Returns whether the grammar accepts the whole text and is then complete. */
 static bool takes(struct grammar *g, const struct tokenizer *t, const char *text)
 {
     struct tokens ids = {0};
@@ -388,8 +388,8 @@ static void t_given_words(void **state)
     dialect_free(other);
 }
 
-/* Of words that are asked for each is a candidate, with a share of what the model would give them at each
- * letter at which they part: together 1. */
+/* Each requested word must be a candidate. Its probability is the product of the model's choices at the
+ * letters where the words differ, so the sum is 1. */
 static void t_among_words(void **state)
 {
     (void)state;
@@ -430,15 +430,14 @@ static void t_among_words(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    WITH_MODEL_F32("the likeliest ways are those that trying all of them finds, with their probabilities",
+    WITH_MODEL_F32("the most probable candidates and their probabilities equal those of an exhaustive search",
                    t_all),
-    WITH_MODEL_F32("it ends: with a narrow beam, without a value, without a grammar, when it is told to",
-                   t_bounds),
-    WITH_MODEL_F32("of a reply: what was said is among them, with the probability it was said with", t_llm),
-    CLAIM("a grammar of given words takes each of them and its end, and nothing else", t_given_words),
-    CLAIM("of given words each has a probability, together one", t_among_words),
-    CLAIM("names and texts of replies, and how a reply begins that has a name", t_words),
-    CLAIM("verb and places are found where they stand, in each dialect that has them", t_slots),
+    WITH_MODEL_F32("the search ends: width 1, no value, no grammar, or a cancel", t_bounds),
+    WITH_MODEL_F32("a sampled reply is among its alternatives, with its probability", t_llm),
+    CLAIM("a grammar of given words accepts each of them with its end, and nothing else", t_given_words),
+    CLAIM("each given word has a probability, and they sum to 1", t_among_words),
+    CLAIM("names and texts are found in replies, and the beginning of a reply with a name", t_words),
+    CLAIM("verb and points are found in each dialect that has them", t_slots),
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,4 @@
-/* t_plan.c - claims about plans: their numbers are those of the published model and of the memory that a
- * running one takes. */
+/* t_plan.c - tests memory plans against the shapes of the published model and the memory of a running one. */
 #include "check.h"
 #include "full_model.h"
 
@@ -81,7 +80,7 @@ static void t_published_work(void **state)
     check_about("FLOP of a tile", cost_tile_flop(&c, p.prefix), 1.595e12, 1e-3);
 }
 
-/* Small numbers: what the matrices of the language model take, and what a step moves. */
+/* Quantized weights: the memory of the language model's matrices, and the bytes that a step reads. */
 static void t_small_memory(void **state)
 {
     (void)state;
@@ -91,15 +90,16 @@ static void t_small_memory(void **state)
     double tower = (double)plan_of(full.dir, &c, &o).parts[PLAN_VISION].own;
     o.weights = WEIGHTS_INT8;
     struct plan p = plan_of(full.dir, &c, &o);
-    check_about("int8: bytes of a number", p.number, 1, 1e-3); /* and a scale for thousands of them */
+    /* plus one scale per several thousand numbers */
+    check_about("int8: bytes of a number", p.number, 1, 1e-3);
     check_about("int8: MLP layers", (double)p.parts[PLAN_MLP].own, 5872168960.0, 1e-3);
     check_about("int8: head", (double)p.parts[PLAN_HEAD].own, head, 2e-3);
     check_about("int8: embeddings stay", (double)p.parts[PLAN_EMBEDDINGS].own, 2 * head, 1e-9);
     check_about("int8: so does the tower", (double)p.parts[PLAN_VISION].own, tower, 1e-9);
-    o.weights = WEIGHTS_FP8; /* the same bytes */
+    o.weights = WEIGHTS_FP8; /* as many bytes as int8 */
     struct plan same = plan_of(full.dir, &c, &o);
     assert_true(same.number == p.number && same.weights.own == p.weights.own);
-    o.kv = KV_FP8; /* 1024 codes and 8 scales, to a multiple of 16, of six layers' keys and values */
+    o.kv = KV_FP8; /* 1024 codes and 8 scales, rounded up to 16 bytes, for keys and values of 6 layers */
     assert_int_equal(plan_of(full.dir, &c, &o).kv_token, 2 * 6 * 1040 + PLAN_TOKEN_BYTES);
     o.kv = KV_AUTO;
     o.weights = WEIGHTS_INT4;
@@ -110,7 +110,7 @@ static void t_small_memory(void **state)
                 2e-3);
 }
 
-/* A card gives what is larger than 1 MiB in pages of 2: at 1536 tokens a third more than the keys and values. */
+/* A GPU allocates blocks above 1 MiB in pages of 2 MiB. At 1536 tokens this adds a third to the KV cache. */
 static void t_pages(void **state)
 {
     (void)state;
@@ -130,8 +130,8 @@ static void t_pages(void **state)
     assert_int_equal(plan_sessions(&p, plan_own(&p, 7, 1500), 1500), 7);
 }
 
-/* 2,048 rows and 13 tiles at once where there is room; else the embedding stays in the host's memory, then the
- * chunks become smaller one after the other. */
+/* Plans 2,048 rows and 13 tiles per chunk if memory allows. Otherwise the embedding moves to host memory
+ * first, then the chunks shrink step by step. */
 static void t_chunks(void **state)
 {
     (void)state;
@@ -162,8 +162,8 @@ static void t_chunks(void **state)
     assert_int_equal(plan_own(&p, 1, 0), same);
 }
 
-/* A conversation of 12,288 tokens with 4 bits, a tower in 8 and the embedding in the host's memory, on a card of
- * 12 GB that shows a desktop as well. */
+/* A conversation of 12,288 tokens, with int4 weights, an int8 vision encoder and the embedding in host
+ * memory, on a 12 GB GPU that also drives the desktop. */
 static void t_desk(void **state)
 {
     (void)state;
@@ -174,17 +174,17 @@ static void t_desk(void **state)
     size_t tower = p.parts[PLAN_VISION].own;
     o.tower = TOWER_INT8;
     p = plan_of(full.dir, &c, &o);
-    assert_in_range(p.parts[PLAN_VISION].own, tower / 2, tower / 10 * 6); /* its blocks are most of it */
+    /* int8 halves the transformer blocks, which hold most of the encoder's memory */
+    assert_in_range(p.parts[PLAN_VISION].own, tower / 2, tower / 10 * 6);
     plan_picture(&p, &c, 1920, 1080);
     plan_fit(&p, card / 20 * 19 - desktop);
     size_t need = plan_own(&p, 1, 12288) + p.tile_cache;
-    check_note("%.2f GiB on the card of %.2f, %.2f in the host's memory, chunks of %d",
-               (double)need / (1 << 30), (double)card / (1 << 30), (double)p.pinned / (1 << 30),
-               p.chunks[p.chunk].prompt_rows);
+    check_note("%.2f GiB of %.2f on the GPU, %.2f in host memory, chunks of %d", (double)need / (1 << 30),
+               (double)card / (1 << 30), (double)p.pinned / (1 << 30), p.chunks[p.chunk].prompt_rows);
     assert_true(need < card / 20 * 19 - desktop);
 }
 
-/* What has been set up takes the memory that was planned. */
+/* Compares the memory of an open engine with its plan. */
 static void t_pocket_memory(void **state)
 {
     (void)state;
@@ -204,7 +204,7 @@ static void t_pocket_memory(void **state)
             fail_msg("%s", e.text);
         struct session *s = session_new(g, 1);
         int side = g->config.vit.native_side / g->config.vit.patch;
-        /* A tower for any picture takes its memory with the first one, a session its state once it is used. */
+        /* The encoder allocates its memory with the first image, a session its state at first use. */
         if (vision_reserve(&g->vision, 1, side, side, &e) || session_pin(s, 0, &e))
             fail_msg("%s", e.text);
         session_unpin(s);
@@ -217,7 +217,7 @@ static void t_pocket_memory(void **state)
     }
 }
 
-/* And so do its sessions, each with what it has. */
+/* Compares the memory of sessions of different lengths with the plan. */
 static void t_state_memory(void **state)
 {
     (void)state;
@@ -243,7 +243,7 @@ static void t_state_memory(void **state)
     }
     double have = (double)(memory_use().own - before);
     check_note("%d sessions: %.2f MB, planned %.2f MB", N, have * 1e-6, want * 1e-6);
-    check_about("what is counted", (double)engine_state_memory(g).used, want, 1e-9);
+    check_about("counted state memory", (double)engine_state_memory(g).used, want, 1e-9);
     if (!CHECK_SANITIZED)
         check_about("state memory", have, want, 0.05);
     for (int i = 0; i < N; i++)
@@ -252,14 +252,15 @@ static void t_state_memory(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("memory of the published model is what its shapes say", t_published_memory),
-    CLAIM("work of the published model is what its shapes say", t_published_work),
-    CLAIM("int8 and int4 take a half and less than a third, embeddings and tower stay", t_small_memory),
-    CLAIM("a session takes a card's memory in pages", t_pages),
-    CLAIM("12B in 4 bits fits a card of 12 GB beside a desktop", t_desk),
-    CLAIM("a card that is short of memory reads prompts and pictures in smaller chunks", t_chunks),
-    CLAIM("the embedded model takes the memory that was planned, within 5 %", t_pocket_memory),
-    CLAIM("sessions take the state memory that was planned, within 5 %", t_state_memory),
+    CLAIM("planned memory of the published model follows from its shapes", t_published_memory),
+    CLAIM("planned work of the published model follows from its shapes", t_published_work),
+    CLAIM("int8 halves the matrices, int4 takes under a third; embedding and encoder keep their size",
+          t_small_memory),
+    CLAIM("a session allocates GPU memory in pages", t_pages),
+    CLAIM("12B in 4 bits fits on a 12 GB GPU beside a desktop", t_desk),
+    CLAIM("a GPU that is short of memory processes prompts and images in smaller chunks", t_chunks),
+    CLAIM("the embedded model takes the planned memory, within 5 %", t_pocket_memory),
+    CLAIM("sessions take the planned state memory, within 5 %", t_state_memory),
 };
 
 int main(int argc, char **argv)

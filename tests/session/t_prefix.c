@@ -1,5 +1,5 @@
-/* t_prefix.c - claims about what many sessions begin with: computed once, and each session has the bits
- * of its own reading.
+/* t_prefix.c - tests the prefix cache: sessions that begin with equal tokens compute them once, with the same
+ * bits as without the cache.
  */
 #include "pool_check.h"
 #include "tiny_check.h"
@@ -25,7 +25,7 @@ static struct engine *open_as(bool shared, enum state_storage state, enum kv_sto
     return g;
 }
 
-/* Text `which`, from its token `first` on. */
+/* Appends tokens [first, first + n) of text number `which`. */
 static void append(struct session *s, int which, int first, int n)
 {
     for (int i = first; i < first + n; i++)
@@ -44,8 +44,9 @@ static void same(struct session *a, struct session *b)
     free(y);
 }
 
-/* A session that begins with `common` tokens of text 0, goes on with its own up to `system`, and then
- * with what was said; the number of tokens that were taken over. */
+/* Compares two sessions with equal tokens, one of them with the cache: `common` tokens of text 0, then a text
+ * of their own up to `system`, then an image if `sees`, then `said` tokens. Returns the number of tokens
+ * taken from the cache. */
 static int64_t begins(struct engine *g, struct engine *plain, int which, int common, int system, int said,
                       bool sees)
 {
@@ -84,20 +85,20 @@ static void t_bits(void **state)
         for (int i = 0; i < 25; i++) {
             int system = 2 + (int)(check_random(&rng) * (i % 5 ? 700 : 40));
             int common = (int)(check_random(&rng) * (system + 1)), said = (int)(check_random(&rng) * 600);
-            if (i % 4 == 0) /* the last piece would have one token */
+            if (i % 4 == 0) /* the last chunk would have one token */
                 said = LANGUAGE_ROWS * 2 + 1 - system;
             if (i % 7 == 0)
-                common = system; /* whole texts again */
+                common = system; /* the whole text is shared */
             reused += begins(g, plain, i % 3, common, system, said, i % 3 == 0);
         }
         engine_close(g);
         engine_close(plain);
     }
-    check_note("%lld tokens taken over", (long long)reused);
+    check_note("%lld tokens reused", (long long)reused);
     assert_true(reused > 1000);
 }
 
-/* A piece of a entries text, in steps of 8 tokens, of which two are left to be read. */
+/* Prefixes are cached in multiples of 8 tokens; at least two tokens are left to prefill. */
 static void t_lengths(void **state)
 {
     (void)state;
@@ -110,7 +111,7 @@ static void t_lengths(void **state)
     assert_int_equal(g->prefixes.n, 2);
     assert_int_equal(begins(g, plain, 2, 60, 200, 5, false), 192);
     assert_int_equal(begins(g, plain, 3, 60, 200, 5, false), 192);
-    assert_int_equal(g->prefixes.n, 5); /* 56 tokens in common, too */
+    assert_int_equal(g->prefixes.n, 5); /* the common 56 tokens are an entry of their own */
     int64_t before = g->prefixes.entries[2]->n, computed = 0;
     for (int i = 0; i < g->prefixes.n; i++)
         computed += session_stats(g->prefixes.entries[i]).prefilled;
@@ -121,10 +122,11 @@ static void t_lengths(void **state)
     assert_int_equal(g->prefixes.n, PREFIX_MAX);
     engine_close(plain);
     engine_close(g);
-    g = open_as(false, STATE_FP32, KV_AUTO, 0); /* of an engine that nobody shares nothing is entries */
+    g = open_as(false, STATE_FP32, KV_AUTO, 0); /* an engine without sharing caches nothing */
     plain = open_as(true, STATE_FP32, KV_AUTO, 1 << 20);
     assert_int_equal(begins(g, plain, 1, 0, 100, 0, false), 0);
-    assert_int_equal(begins(plain, g, 1, 0, 100, 0, false), 0); /* nor where it would take others' room */
+    /* nor does one whose memory limit leaves no room */
+    assert_int_equal(begins(plain, g, 1, 0, 100, 0, false), 0);
     engine_close(plain);
     engine_close(g);
 }
@@ -148,7 +150,7 @@ static void t_stopped(void **state)
     append(straight, 1, 0, 600);
     session_set_cancel(s, &stop);
     g->language.watch = stop_soon;
-    layers = 7; /* in the second piece */
+    layers = 7; /* in the second chunk */
     assert_int_equal(session_reuse_prefix(s, &e), -1);
     assert_int_equal(e.kind, ERR_STOPPED);
     g->language.watch = NULL;
@@ -162,7 +164,7 @@ static void t_stopped(void **state)
     engine_close(g);
 }
 
-/* ---- conversation partners ------------------------------------------------------------------- */
+/* ---- conversations --------------------------------------------------------------------------- */
 
 static const char system_text[] = "You work on a computer. Say what you see, and do one thing at a time.";
 
@@ -194,15 +196,14 @@ static void t_llms(void **state)
     assert_int_equal(g->prefixes.n, 1);
     flag_set(&stop, 0);
     llm_set_cancel(m[0], &stop);
-    assert_int_equal(m[0]->ops->begin(m[0], system_text, NULL),
-                     0); /* from anew: another session, the same flag */
+    assert_int_equal(m[0]->ops->begin(m[0], system_text, NULL), 0); /* a new session keeps the stop flag */
     struct llm_mark *mark = m[0]->ops->mark(m[0], NULL);
     flag_set(&stop, 1);
     assert_true(spoken(m[0], "open it", &e) == 0 && e.kind == ERR_STOPPED);
     assert_true(spoken(m[1], "open it", &e) != 0);
     flag_set(&stop, 0);
     assert_int_equal(m[0]->ops->rewind(m[0], mark, NULL), 0);
-    assert_int_equal(m[0]->ops->branch(m[0], mark, NULL), 0); /* a copy has it, too */
+    assert_int_equal(m[0]->ops->branch(m[0], mark, NULL), 0); /* a branch has the flag, too */
     flag_set(&stop, 1);
     e = (struct err)ERR_INIT;
     assert_true(spoken(m[0], "open it", &e) == 0 && e.kind == ERR_STOPPED);
@@ -216,10 +217,10 @@ static void t_llms(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("who begins with what others began with has the bits of its own reading", t_bits),
-    CLAIM("whole steps of texts are entries, what they have in common by itself", t_lengths),
-    CLAIM("minds begin with one system text, and each has a stop of its own", t_llms),
-    CLAIM("one that is stopped in the middle keeps nothing, and can begin again", t_stopped),
+    CLAIM("a session built on a cached prefix is bit-identical to one that prefilled everything", t_bits),
+    CLAIM("prefixes are cached in whole steps, and a common part is an entry of its own", t_lengths),
+    CLAIM("conversations share one cached system prompt but stop independently", t_llms),
+    CLAIM("a stopped prefill leaves no cache entry and can be repeated", t_stopped),
 };
 
 int main(int argc, char **argv)

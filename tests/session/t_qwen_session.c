@@ -1,7 +1,7 @@
-/* t_qwen_session.c - sessions of the Qwen3.5 family on a tiny random model: states and the rotary position go
- * back, are copied, saved and batched together; what such a model's directory may hold.
+/* t_qwen_session.c - tests sessions of the Qwen3.5 family on a tiny random model: rewinding, copying, saving
+ * and batching of states and rotary positions; and the tensors of a model directory.
  *
- * The pictures' rows are random: a session gets them as if a tower had made them.
+ * The image rows are random instead of coming from a vision encoder.
  */
 #include "check.h"
 #include "tiny_qwen.h"
@@ -46,7 +46,7 @@ static void append(struct session *s, int first, int n)
     }
 }
 
-/* A picture of ROWS lines of COLS rows; its positions advance by ROWS. */
+/* Appends an image of ROWS x COLS rows; it advances the position by ROWS. */
 static void look(struct session *s, uint64_t seed)
 {
     struct tensor rows = {NULL, engine->act, ROWS * COLS, HIDDEN, HIDDEN};
@@ -165,7 +165,7 @@ static void t_save(void **state)
     free(path);
 }
 
-/* Sessions whose positions differ decode together what each decodes alone. */
+/* Sessions at different positions decode in a batch with the bits of decoding alone. */
 static void t_batch(void **state)
 {
     (void)state;
@@ -202,7 +202,7 @@ static void refused(const struct engine_options *o, const char *says)
     struct err e = ERR_INIT;
     struct engine *g = engine_open(o, &e);
     if (g || !strstr(e.text, says))
-        fail_msg("'%s' does not say '%s'", g ? "" : e.text, says);
+        fail_msg("'%s' does not contain '%s'", g ? "" : e.text, says);
 }
 
 static void t_directories(void **state)
@@ -229,7 +229,7 @@ static void t_directories(void **state)
         tiny_free(&tiny);
     }
     float logits[2];
-    for (int second = 0; second < 2; second++) { /* a head beside a tied embedding is left out */
+    for (int second = 0; second < 2; second++) { /* an output head is ignored if the embedding is tied */
         tiny_qwen(&tiny, 1);
         if (second)
             tiny_add(&tiny, "lm_head.weight", 0, 1, TINY_SHAPE(288, HIDDEN));
@@ -253,7 +253,7 @@ static void t_directories(void **state)
     tiny_free(&tiny);
 }
 
-/* Weights quantized at the start, and used where they lie in the file. */
+/* Weights quantized on loading, and weights mapped from the file. */
 static void t_storage(void **state)
 {
     (void)state;
@@ -285,7 +285,7 @@ static void t_storage(void **state)
         if (i == 0)
             memcpy(exact, logits, sizeof exact);
         double off = tiny_distance(exact, logits, 288);
-        check_note("way %zu: %.2f bytes a weight, logits off by %.2g", i, engine_bytes_per_weight(g), off);
+        check_note("case %zu: %.2f bytes per weight, logits off by %.2g", i, engine_bytes_per_weight(g), off);
         assert_true(off <= ways[i].most);
         session_free(s);
         engine_close(g);
@@ -293,7 +293,7 @@ static void t_storage(void **state)
     tiny_free(&tiny);
 }
 
-/* A model has more rows than its tokenizer has tokens, and there are gaps between these. */
+/* The model has more rows than the tokenizer has tokens, and the token ids have gaps. */
 static void t_known(void **state)
 {
     (void)state;
@@ -328,13 +328,13 @@ static void t_known(void **state)
 #define WITH(text, fn) CLAIM_WITH(text, fn, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
-    WITH("a rewind goes back to the rotary position, too: what follows has the same bits", t_rewind),
-    WITH("forks and branches after pictures go on where the session was", t_copies),
-    WITH("a saved session goes on with the same bits; damage is refused", t_save),
-    WITH("sessions at different positions decode in a batch what each decodes alone", t_batch),
-    CLAIM("ids that no token has are not drawn", t_known),
-    CLAIM("missing and unknown tensors are refused by name; a second head is left out", t_directories),
-    CLAIM("weights mapped or in RAM give the same bits; quantized ones stay near", t_storage),
+    WITH("a rewind restores the rotary position: the next logits have the same bits", t_rewind),
+    WITH("forks and branches after images continue where the session was", t_copies),
+    WITH("a saved session continues with the same bits; a damaged file is refused", t_save),
+    WITH("sessions at different positions decode in a batch with the bits of decoding alone", t_batch),
+    CLAIM("ids without a token are never drawn", t_known),
+    CLAIM("missing and unknown tensors are refused by name; a second head is ignored", t_directories),
+    CLAIM("mapped weights and weights in RAM give the same bits; quantized ones stay near", t_storage),
 };
 
 int main(int argc, char **argv)

@@ -1,8 +1,7 @@
-/* t_rewind.c - claims about rewinding a conversation to a turn without its reply.
+/* t_rewind.c - tests rewinding a conversation to a turn without its reply.
  *
- * A tiny model with random weights samples random replies.  The reply at each turn and the tokens before
- * it are kept; a turn that is rewound to has the same tokens, and the same random numbers give the same
- * reply.
+ * A tiny model with random weights samples the replies. The test keeps each reply and the tokens before it.
+ * After a rewind the tokens must be equal, and the same random numbers must give the same reply.
  */
 #include "tiny_check.h"
 
@@ -27,16 +26,16 @@ static int teardown(void **state)
 
 #define WITH_TALK(text, fn) CLAIM_WITH(text, fn, setup, teardown)
 
-/* ---- a conversation on record ---------------------------------------------------------------- */
+/* ---- recorded conversation ------------------------------------------------------------------- */
 
 struct talk {
     struct llm *m;
     struct context *c;
     struct image images[TURNS];
-    int32_t *before[TURNS]; /* tokens when turn k had been observed */
+    int32_t *before[TURNS]; /* tokens after the observation of turn k */
     int64_t n_before[TURNS];
     struct generated said[TURNS];
-    int wanted; /* screenshots that were asked for again */
+    int wanted; /* screenshots that the context requested again */
 };
 
 static int again(void *arg, int turn, struct image *out, struct err *e)
@@ -97,7 +96,8 @@ static void observe(struct talk *t, int k)
     assert_true(cost.images <= IN_VIEW);
 }
 
-/* Turns from k on, in words of the model's own; told: or these, whose tokens are those of their text. */
+/* Runs turns k to `to`. Replies are sampled, or are `told` if it is not NULL; then they are tokenized
+ * again. */
 static void go_on(struct talk *t, int k, int to, const char *told)
 {
     for (; k < to; k++) {
@@ -115,7 +115,7 @@ static bool same_tokens(const struct talk *t, int k)
            !memcmp(session_tokens(llm_session(t->m)), t->before[k], (size_t)t->n_before[k] * sizeof(int32_t));
 }
 
-/* To the bit: probabilities too. */
+/* Compares ids and probabilities bit for bit. */
 static bool same_words(const struct generated *a, const struct generated *b)
 {
     bool same = a->n == b->n;
@@ -124,7 +124,7 @@ static bool same_words(const struct generated *a, const struct generated *b)
     return same;
 }
 
-/* Goes back to turn k, which says again what it said, and then something else. */
+/* Rewinds to turn k, checks that it samples the same reply, and leaves the turn open. */
 static void back(struct talk *t, int k)
 {
     struct context_cost cost;
@@ -135,7 +135,7 @@ static void back(struct talk *t, int k)
     assert_true(same_tokens(t, k));
     think(t, &g);
     if (!same_words(&g, &t->said[k]))
-        fail_msg("turn %d says something else", k);
+        fail_msg("turn %d has another reply", k);
     generated_free(&g);
 }
 
@@ -148,11 +148,11 @@ static void t_kept(void **state)
         struct talk t;
         talk_open(&t, window ? WINDOW_STRICT : WINDOW_SAWTOOTH, TURNS);
         go_on(&t, 0, TURNS, NULL);
-        back(&t, TURNS - 1); /* nothing lies between */
+        back(&t, TURNS - 1); /* the last turn: nothing to discard */
         back(&t, 6);
         back(&t, 6);
         assert_int_equal(context_accept(t.c, t.said[6].text.data, false, NULL), 0);
-        go_on(&t, 7, TURNS, NULL); /* another line, with cuts of its own */
+        go_on(&t, 7, TURNS, NULL); /* another continuation, with its own evictions */
         back(&t, 7);
         back(&t, 3);
         back(&t, 0);
@@ -164,7 +164,7 @@ static void t_kept(void **state)
     }
 }
 
-/* The same turns again are the same tokens again: cuts fall where they fell. */
+/* Repeats equal turns after a rewind: tokens and evictions must be equal. */
 static void t_window(void **state)
 {
     (void)state;
@@ -185,8 +185,8 @@ static void t_window(void **state)
     }
 }
 
-/* Too old for a rewind point: prefilled again, with the same random numbers.  In f32, where other
- * prefill chunks change only the last bits. */
+/* Turns without a rewind point are prefilled again, with the same random numbers. Uses f32, where a different
+ * division into chunks changes only the last bits. */
 static void t_read_again(void **state)
 {
     (void)state;
@@ -204,7 +204,7 @@ static void t_read_again(void **state)
             assert_true(same_tokens(&t, k));
             think(&t, &g);
             for (int i = 0; i < 3 && i < g.n && i < t.said[k].n;
-                 i++) /* its last bits may differ, and then words */
+                 i++) /* the last bits may differ, and later tokens with them */
                 assert_int_equal(g.choices[i].id, t.said[k].choices[i].id);
             generated_free(&g);
         }
@@ -235,7 +235,7 @@ static void t_no_room(void **state)
     assert_true(engine_state_memory(engine).peak <= most / 2);
     struct context_cost cost;
     assert_int_equal(context_rewind(t.c, 0, again, &t, &cost, NULL), 0);
-    assert_int_equal(cost.reused, 0); /* it was kept once and had to go */
+    assert_int_equal(cost.reused, 0); /* its rewind point was evicted */
     talk_close(&t);
     engine_close(engine);
     engine = roomy;
@@ -244,8 +244,9 @@ static void t_no_room(void **state)
 static const struct CMUnitTest tests[] = {
     WITH_TALK("a turn with a rewind point gives the same reply bit for bit, across evictions and branches",
               t_kept),
-    WITH_TALK("the window continues from there as it did", t_window),
-    WITH_TALK("an older turn is prefilled again: the same tokens, the same random numbers", t_read_again),
+    WITH_TALK("after a rewind the window evicts the same screenshots again", t_window),
+    WITH_TALK("a turn without a rewind point is prefilled again: same tokens, same random numbers",
+              t_read_again),
     WITH_TALK("when memory is short, older rewind points are dropped", t_no_room),
 };
 

@@ -1,5 +1,5 @@
-/* t_roofline.c - claims about what a GPU is expected to take (capacity/roofline.c), with the published
- * model's shapes: its limits are those that stand in others' tables, and nothing is expected to beat them.
+/* t_roofline.c - tests the predicted times on a GPU (capacity/roofline.c) for the published model's shapes:
+ * limits equal published figures, and no prediction is faster than its limit.
  */
 #include "check.h"
 #include "full_model.h"
@@ -15,8 +15,8 @@ static struct roofline_model model_of(double bytes, enum kv_storage kv, enum sta
     return (struct roofline_model){&config, state_types(false, state, kv), 131072, bytes, 0, false};
 }
 
-/* 126 tokens a second in bf16 and 3,618 with 100 sessions after 12 K tokens are what 3.0 TB/s allow.  On the H200 it is
- * the 4.23 TB/s that one was seen to copy. */
+/* 126 tokens/s in bf16, and 3,618 with 100 sessions after 12 K tokens, follow from 3.0 TB/s. The H200 rows
+ * use the 4.23 TB/s measured on one. */
 static void t_limits(void **state)
 {
     (void)state;
@@ -33,7 +33,8 @@ static void t_limits(void **state)
     }
 }
 
-/* beaten: the limit, which is that of states written by every token, may be by so much. */
+/* beaten: the smallest allowed ratio of prediction to limit. The limit assumes that each token writes its
+ * state. */
 static void check_row(const struct roofline_row *r, double beaten)
 {
     double sum = 0;
@@ -59,7 +60,7 @@ static void t_sums(void **state)
                 struct roofline_row r = roofline_decode(&m, g, n, 4096);
                 bool seldom = n >= LANGUAGE_REPLAYS && m.types.ssm == DT_F32;
                 check_row(&r, seldom ? 0.9 : 1);
-                assert_true(r.ms >= before); /* more sessions take no less */
+                assert_true(r.ms >= before); /* more sessions never take less time */
                 before = r.ms;
             }
             struct roofline_row screen = roofline_screen(&m, g, 2048, 1536, 0, NULL),
@@ -73,7 +74,8 @@ static void t_sums(void **state)
         }
 }
 
-/* 29.4 GB of 100 sessions' states become 16.6, and what is repeated is not what limits. */
+/* The state traffic of 100 sessions falls from 29.4 to 16.6 GB, because states are not written at each
+ * token. */
 static void t_seldom(void **state)
 {
     (void)state;
@@ -90,7 +92,7 @@ static void t_seldom(void **state)
     assert_true(hopper.part[ROOFLINE_LATENCY] < 0.9 * ampere.part[ROOFLINE_LATENCY]);
 }
 
-/* A screenshot of 13 tiles in 210 ms on an H100: an H200 took 207. */
+/* Predicts at most 210 ms for a screenshot of 13 tiles on an H100; an H200 took 207. */
 static void t_screen(void **state)
 {
     (void)state;
@@ -106,7 +108,7 @@ static void t_screen(void **state)
     }
 }
 
-/* Rows that an H200 measured on 2026-11-27 (tests/results/2026-11-27-h200.md), in ms. */
+/* Rows in ms, measured on an H200 on 2026-11-27 (tests/results/2026-11-27-h200.md). */
 static void t_measured(void **state)
 {
     (void)state;
@@ -123,8 +125,8 @@ static void t_measured(void **state)
     check_about("a screenshot, fp8", roofline_screen(&small, g, 2048, 1536, 0, NULL).ms, 545, 0.1);
 }
 
-/* Activations in fp8: no prompt is slower, none beats the limit of products that have twice the rate, and decoding is
- * what it was. */
+/* fp8 activations: prompts take less than 0.75 of the time but not less than their limit; decoding is
+ * unchanged. */
 static void t_fp8(void **state)
 {
     (void)state;
@@ -155,13 +157,13 @@ static void t_names(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the limits of decoding are the published model's", t_limits),
+    CLAIM("the limits of decoding are those of the published model", t_limits),
     CLAIM("a prediction is the sum of its parts, and above its limit", t_sums),
-    CLAIM("states of many sessions are written seldom, and kernels overlap on cards that can", t_seldom),
+    CLAIM("states of many sessions are written less often, and kernels overlap on GPUs that can", t_seldom),
     CLAIM("a screenshot of 13 tiles is expected to take at most 210 ms on an H100", t_screen),
-    CLAIM("rows that an H200 measured are expected within 10 %", t_measured),
-    CLAIM("prompts with activations in fp8 are expected to take less, and decoding as long", t_fp8),
-    CLAIM("cards are found by their names", t_names),
+    CLAIM("predictions are within 10 % of rows measured on an H200", t_measured),
+    CLAIM("fp8 activations shorten the predicted prompt and leave decoding unchanged", t_fp8),
+    CLAIM("GPUs are found by name", t_names),
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,6 @@
-/* t_sampling.c - claims about top_k, min_p and penalties: the distributions are those of transformers'
- * samplers (golden/samplers), and replies of a session follow them. */
+/* t_sampling.c - tests top_k, min_p and penalties against distributions of transformers' samplers
+ * (golden/samplers), and in the replies of a session.
+ */
 #include "tiny_check.h"
 
 #include "ops/sample_filter.h"
@@ -28,8 +29,8 @@ static int32_t *ids_of(const json_t *c, const char *key, int32_t *to)
     return to;
 }
 
-/* Evenly spaced random numbers: the frequencies are those of transformers' samplers to one in DRAWS, and no
- * id is drawn that they leave out. */
+/* Draws with evenly spaced random numbers. The frequencies must equal transformers' probabilities within 1.5
+ * draws, which excludes ids of probability 0. */
 static void check_filter(const json_t *c, int at)
 {
     float logits[FILTER_N];
@@ -53,7 +54,7 @@ static void check_filter(const json_t *c, int at)
         how.random = (k + 0.5) / DRAWS;
         struct sampled s = sample_filtered(logits, FILTER_N, &how, &f);
         count[s.id]++;
-        if (k == 0) /* reports the logits before penalties */
+        if (k == 0) /* the reported logprob is the one before penalties */
             assert_true(s.logprob == sample_report(logits, FILTER_N, &how, s.id).logprob);
     }
     for (int i = 0; i < FILTER_N; i++) {
@@ -74,7 +75,7 @@ static void t_filters(void **state)
     json_decref(golden);
 }
 
-/* Against a sort, with equals, in sets of all kinds. */
+/* Compares with a sort, with ties and with masks of all kinds. */
 static void t_kth_largest(void **state)
 {
     (void)state;
@@ -101,7 +102,7 @@ static void t_kth_largest(void **state)
     }
 }
 
-/* Greedy: penalties count, cuts do not.  Masks hold; a NaN is refused. */
+/* Penalties apply to greedy sampling; top_k and min_p have no effect on it. Masks hold; a NaN is refused. */
 static void t_filter_edges(void **state)
 {
     (void)state;
@@ -112,7 +113,7 @@ static void t_filter_edges(void **state)
                    warm = {.known = known, .temperature = 1, .top_p = 1};
     struct sample_filter f = {.top_k = 1, .min_p = 1, .presence = 1, .tokens = said, .n_tokens = 2};
     assert_int_equal(sample_filtered(logits, 4, &greedy, &f).id, 2);
-    f.reply = 2; /* they are the prompt's */
+    f.reply = 2; /* the tokens now belong to the prompt */
     assert_int_equal(sample_filtered(logits, 4, &greedy, &f).id, 1);
     for (int i = 0; i < 50; i++) {
         warm.random = i / 50.0;
@@ -129,8 +130,8 @@ static void t_filter_edges(void **state)
 
 /* ---- replies ------------------------------------------------------------------------------------------ */
 
-/* Greedy replies of a session, against the definition over the logits of another one.  A reply that comes in
- * two pieces is the same reply. */
+/* Compares greedy replies with the definition, computed over another session's logits. A reply generated in
+ * two parts must be equal. */
 static void t_replies(void **state)
 {
     (void)state;
@@ -181,7 +182,7 @@ static void t_replies(void **state)
     session_free(parts);
 }
 
-/* top_k 1 and min_p 1 are greedy; cuts that cut nothing leave the draws of a seed. */
+/* top_k 1 and min_p 1 are greedy; limits that exclude nothing leave the draws unchanged. */
 static void t_cuts(void **state)
 {
     (void)state;
@@ -213,11 +214,11 @@ static void t_cuts(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        CLAIM("cuts and penalties leave the distributions of transformers' samplers", t_filters),
-        CLAIM("the k-th largest is that of a sort, with equals and masks", t_kth_largest),
-        CLAIM("penalties count for greedy replies, masks hold, a NaN is refused", t_filter_edges),
-        WITH_MODEL("a reply under penalties is the one of the definition, in one piece or two", t_replies),
-        WITH_MODEL("top_k 1 and min_p 1 are greedy, and cuts that cut nothing change nothing", t_cuts),
+        CLAIM("limits and penalties give the distributions of transformers' samplers", t_filters),
+        CLAIM("the k-th largest equals that of a sort, with ties and masks", t_kth_largest),
+        CLAIM("penalties apply to greedy replies, masks hold, a NaN is refused", t_filter_edges),
+        WITH_MODEL("a reply under penalties follows the definition, in one part or two", t_replies),
+        WITH_MODEL("top_k 1 and min_p 1 are greedy, and limits that exclude nothing change nothing", t_cuts),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

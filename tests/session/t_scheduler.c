@@ -1,5 +1,5 @@
-/* t_scheduler.c - claims about turns by themselves: who waits is served in order, and who is stopped
- * waits no longer.
+/* t_scheduler.c - tests the scheduler without an engine: waiting threads are served in order, and a stopped
+ * thread stops waiting.
  */
 #include "threads.h"
 #include "tiny_check.h"
@@ -8,16 +8,16 @@
 
 #include <pthread.h>
 
-/* ---- turns alone ----------------------------------------------------------------------------- */
+/* ---- order of grants ------------------------------------------------------------------------- */
 
 enum { LINE = 12 };
 
 struct comer;
 
-struct said { /* the order of turns: names, and a bar behind those that were served together */
+struct said { /* the order of grants: one name each, and a bar after each batch */
     char text[4 * LINE];
     struct scheduler *t;
-    struct comer *late; /* comes while 'a' is served; NULL: nobody */
+    struct comer *late; /* arrives while 'a' is served; NULL: none */
 };
 
 struct comer {
@@ -88,7 +88,7 @@ static void leave(struct comer *c, int n)
         pthread_join(c[i].id, NULL);
 }
 
-/* Capitals want the turn alone. */
+/* Capitals request an exclusive grant. */
 static void t_order(void **state)
 {
     (void)state;
@@ -96,7 +96,7 @@ static void t_order(void **state)
     struct comer c[LINE] = {{.name = 0}};
     s.t = scheduler_new(serve_names, &s, NULL);
     assert_int_equal(scheduler_acquire(s.t, NULL, true), 0);
-    assert_int_equal(scheduler_acquire(s.t, NULL, true), 0); /* again: that is no other turn */
+    assert_int_equal(scheduler_acquire(s.t, NULL, true), 0); /* nested: not a second grant */
     scheduler_release(s.t);
     queue_up(&s, c, "ABaCbcDd");
     scheduler_release(s.t);
@@ -110,7 +110,7 @@ static void t_order(void **state)
     scheduler_free(s.t);
 }
 
-/* Who writes again and again does not keep the others from their turn. */
+/* A thread that decodes again and again does not delay exclusive grants. */
 static void t_alternate(void **state)
 {
     (void)state;
@@ -155,7 +155,7 @@ static void t_stopped(void **state)
     c[1].client.stop = c[2].client.stop = &stop;
     queue_up(&s, c, "AaBb");
     flag_set(&stop, 1);
-    pthread_join(c[1].id, NULL); /* both have gone while the turn is still ours */
+    pthread_join(c[1].id, NULL); /* both return while the grant is still held here */
     pthread_join(c[2].id, NULL);
     assert_int_equal(scheduler_stats(s.t).waiting, 2);
     assert_true(c[1].rc == -1 && c[2].rc == -1);
@@ -170,10 +170,10 @@ static void t_stopped(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("lines take turns, and in each who came first is first", t_order),
-    CLAIM("who writes again and again: lines take turns all the same", t_alternate),
-    CLAIM("a turn given up in between comes again behind the others", t_between),
-    CLAIM("who is stopped waits no longer", t_stopped),
+    CLAIM("batches and exclusive grants alternate, each in order of arrival", t_order),
+    CLAIM("repeated decoding does not delay exclusive grants", t_alternate),
+    CLAIM("a thread that yields is served after those already waiting", t_between),
+    CLAIM("a stopped thread stops waiting", t_stopped),
 };
 
 int main(int argc, char **argv)

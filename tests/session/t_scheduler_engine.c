@@ -1,6 +1,5 @@
-/* t_scheduler_engine.c - claims about threads that share one engine: each comes to what it would come to
- * alone, nobody waits for long, and those that want a token have it together.  On the device:
- * t_cuda_scheduler.c.
+/* t_scheduler_engine.c - tests threads that share one engine: each gets the results of running alone, waits
+ * are bounded, and threads that decode share a batch. t_cuda_scheduler.c tests the same on a GPU.
  */
 #include "pool_check.h"
 #include "threads.h"
@@ -17,7 +16,7 @@ static struct engine *shared(int threads)
     return threads_engine(&tiny, "cpu", 0, true, threads);
 }
 
-/* ---- the same alone and in a crowd ----------------------------------------------------------- */
+/* ---- alone and together ---------------------------------------------------------------------- */
 
 static void crowd_of(int n, int rounds, int threads, uint64_t seed)
 {
@@ -29,15 +28,16 @@ static void crowd_of(int n, int rounds, int threads, uint64_t seed)
     engine_close(g);
     g = shared(threads);
     threads_play(&c, g, n, alone);
-    threads_alone(&c, g, 0, &alone[1]); /* by itself with a shared engine */
+    threads_alone(&c, g, 0, &alone[1]); /* alone on a shared engine */
     assert_true(alone[0].hash == alone[1].hash && alone[0].n == alone[1].n);
     struct scheduler_stats k = engine_scheduler_stats(g);
     check_note("%d threads: %lld turns, %lld batches of %.2f rows, %lld turns waited at most", n,
                (long long)k.exclusive, (long long)k.batches, (double)k.rows / (double)k.batches,
                (long long)k.most_waited);
-    assert_true(k.most_waited <= 2 * n); /* each of the others once, and a batch between two of them */
+    /* one exclusive grant of each other thread, and a batch between any two */
+    assert_true(k.most_waited <= 2 * n);
     assert_int_equal(k.waiting, 0);
-    check_note("%d texts that they begin with", g->prefixes.n);
+    check_note("%d cached prefixes", g->prefixes.n);
     assert_true(g->prefixes.n > 0);
     prefix_cache_free(&g->prefixes);
     assert_int_equal(engine_state_memory(g).used, 0);
@@ -58,7 +58,7 @@ static void t_crowd(void **state)
     crowd_of(THREADS_MOST, 2, 2, check_seed());
 }
 
-/* ---- together -------------------------------------------------------------------------------- */
+/* ---- batches --------------------------------------------------------------------------------- */
 
 struct looker {
     struct session *s;
@@ -91,7 +91,7 @@ static void *write_reply(void *arg)
     return NULL;
 }
 
-/* All begin their replies at once, each with one token that waits. */
+/* Starts all replies at the same time, each with one pending token. */
 static struct scheduler_stats replies(struct engine *g, struct looker *all, int n)
 {
     struct scheduler_stats before = engine_scheduler_stats(g);
@@ -135,15 +135,15 @@ static void t_together(void **state)
     }
     check_note("%lld batches of %.2f rows", (long long)k.batches, (double)k.rows / (double)k.batches);
     assert_int_equal(k.rows, tokens);
-    assert_true(k.batches <= k.rows - (N - 1)); /* the first one has all */
+    assert_true(k.batches <= k.rows - (N - 1)); /* the first batch has all rows */
     engine_close(g);
 }
 
-struct polite { /* somebody writes while another reads or looks */
+struct polite { /* decodes while another session prefills or encodes an image */
     struct engine *engine;
     struct looker writer;
-    int first; /* layer or block that is told of */
-    int parts; /* pieces or tiles so far */
+    int first; /* first layer or block that is counted */
+    int parts; /* chunks or tiles so far */
     bool served;
 };
 
@@ -204,7 +204,7 @@ static void t_tiles(void **state)
     engine_close(g);
 }
 
-/* What does not fit is one session's error; the others of its batch have their tokens. */
+/* A session that does not fit gets an error; the others of its batch get their tokens. */
 static void t_no_room(void **state)
 {
     (void)state;
@@ -237,12 +237,12 @@ static void t_no_room(void **state)
     engine_close(g);
 }
 
-/* ---- stopping one ---------------------------------------------------------------------------- */
+/* ---- stopping one session -------------------------------------------------------------------- */
 
 static volatile int stop;
 static int layers_left;
 
-/* In the second piece of the long prompt, whose rows nobody else has. */
+/* Stops in the second chunk of the long prompt; no other session has a chunk of that size. */
 static void stop_reader(void *arg, int layer, struct tensor h)
 {
     (void)arg, (void)layer;
@@ -274,12 +274,13 @@ static void t_cancel(void **state)
         tiny_append(reader.s, 4, 1800);
         g->language.watch = stop_reader;
         start(&reader);
-        threads_play(&c, g, 6, alone); /* do not notice */
+        threads_play(&c, g, 6, alone); /* the other sessions are not affected */
         pthread_join(reader.id, NULL);
         g->language.watch = NULL;
         assert_int_equal(reader.rc, -1);
         assert_int_equal(reader.err.kind, ERR_STOPPED);
-        assert_int_equal(session_rewind(reader.s, mark, NULL), 0); /* also while it is stopped */
+        /* works while the session is stopped, too */
+        assert_int_equal(session_rewind(reader.s, mark, NULL), 0);
     }
     flag_set(&stop, 0);
     tiny_append(reader.s, 4, 1800);
@@ -293,7 +294,7 @@ static void t_cancel(void **state)
     free(alone);
 }
 
-/* While it waits for its turn nothing has happened to it. */
+/* A session stopped while it waits for its grant has not changed. */
 static void t_cancel_waiting(void **state)
 {
     (void)state;
@@ -326,14 +327,14 @@ static void t_cancel_waiting(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("8 threads write what each writes alone, to the bit", t_eight),
-    CLAIM("32 threads, too; nobody waits for more than each of the others once", t_crowd),
-    CLAIM("who waits for a token has it together with all who do", t_together),
-    CLAIM("between the pieces of a prompt others have a token", t_pieces),
-    CLAIM("and between tiles of a picture", t_tiles),
-    CLAIM("one for whom there is no room does not disturb its batch", t_no_room),
-    CLAIM("one that is stopped while it reads disturbs nobody, and goes on from its mark", t_cancel),
-    CLAIM("one that is stopped while it waits has lost nothing", t_cancel_waiting),
+    CLAIM("8 threads get the bits of running alone", t_eight),
+    CLAIM("32 threads get the bits of running alone; each waits at most once for each other", t_crowd),
+    CLAIM("threads that wait for a token share one batch", t_together),
+    CLAIM("others get a token between the chunks of a prompt", t_pieces),
+    CLAIM("others get a token between the tiles of an image", t_tiles),
+    CLAIM("a session without room does not disturb its batch", t_no_room),
+    CLAIM("a stopped prefill disturbs no other session, and continues from its checkpoint", t_cancel),
+    CLAIM("a session stopped while it waits has lost nothing", t_cancel_waiting),
 };
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* t_session.c - claims about sessions: going back, copying and saving equal a run that did none of it. */
+/* t_session.c - tests that rewinding, copying and saving sessions give the bits of an undisturbed run. */
 #include "tiny_check.h"
 
 #include "base/file.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <unistd.h>
 
-/* Tokens a, a + 1, ... a + n - 1 as bytes. */
+/* Appends the bytes a, a + 1, ... a + n - 1 as tokens. */
 static void append(struct session *s, int a, int n)
 {
     int32_t ids[256];
@@ -32,10 +32,10 @@ static void look(struct session *s, uint64_t seed)
     image_free(&im);
 }
 
-/* ---- giving up ------------------------------------------------------------------------------- */
+/* ---- cancelling ------------------------------------------------------------------------------ */
 
 static volatile int cancel;
-static int left; /* layers or blocks until somebody cancels */
+static int left; /* layers or blocks until the cancel */
 
 static void soon(void *arg, int layer, struct tensor t)
 {
@@ -49,12 +49,12 @@ static void t_cancel(void **state)
     struct err e = ERR_INIT;
     struct session *s = session_new(engine, 7), *straight = session_new(engine, 7);
     struct language *m = &engine->language;
-    append(s, 1, 24); /* whole chunks of the scan: both are cut alike */
+    append(s, 1, 24); /* whole chunks of the scan, so that both divide alike */
     append(straight, 1, 24);
     struct checkpoint *before = session_checkpoint(s);
     append(s, 30, 40);
     append(straight, 30, 40);
-    assert_non_null(session_logits(straight)); /* before anybody cancels */
+    assert_non_null(session_logits(straight)); /* computed before the cancel */
     m->cancel = &cancel;
     m->watch = soon;
     for (left = 0; left < engine->config.lm.layers - 1;) {
@@ -64,7 +64,7 @@ static void t_cancel(void **state)
         assert_int_equal(e.kind, ERR_STOPPED);
         cancel = 0;
         m->cancel = NULL;
-        assert_int_equal(session_prefill(s, &e), -1); /* its layers disagree about how far it is */
+        assert_int_equal(session_prefill(s, &e), -1); /* its layers hold different numbers of tokens */
         assert_int_equal(session_rewind(s, before, &e), 0);
         m->cancel = &cancel;
         append(s, 30, 40);
@@ -94,7 +94,7 @@ static void t_cancel_look(void **state)
     assert_int_equal(session_length(s), 20);
     engine->vision.cancel = NULL;
     engine->vision.watch = NULL;
-    look(s, 5); /* half an image is not in the cache */
+    look(s, 5); /* the half-encoded image was not cached */
     look(straight, 5);
     same(s, straight);
     image_free(&im);
@@ -104,16 +104,17 @@ static void t_cancel_look(void **state)
 
 /* ---- logits after every token ------------------------------------------------------------------------- */
 
-enum { SCORED = 520 }; /* more than a chunk */
+enum { SCORED = 520 }; /* more than one chunk */
 
 struct scores {
-    struct session *alone; /* reads the same text in the same chunks */
+    struct session *alone; /* decodes the same tokens one by one */
     const int32_t *ids;
     int64_t n;
     double worst, sum;
 };
 
-/* Row i follows row i - 1; decoding one token at a time rounds otherwise than a prefill, in bf16. */
+/* Compares row i with the logits after decoding token i. In bf16 decoding rounds differently from a
+ * prefill. */
 static void check_score(void *arg, int64_t i, const float *logits)
 {
     struct scores *c = arg;
@@ -138,22 +139,22 @@ static void t_score(void **state)
     for (int i = 0; i < SCORED; i++)
         ids[i] = 16 + (i * i + 3 * i) % 256;
     c.ids = ids;
-    append(s, 40, 30); /* a text may continue something */
+    append(s, 40, 30); /* the text may follow other tokens */
     append(whole, 40, 30);
     append(c.alone, 40, 30);
     assert_int_equal(session_prefill(whole, NULL), 0);
     assert_int_equal(session_score(s, ids, SCORED, check_score, &c, NULL), 0);
     assert_int_equal(session_append(whole, ids, SCORED, NULL), 0);
     assert_int_equal(c.n, SCORED);
-    same(s, whole); /* and the state is that of a prefill */
+    same(s, whole); /* the state is that of a prefill */
     check_note("off by %.1e of the largest logit, %.1e on average", c.worst, c.sum / SCORED);
-    assert_true(c.worst < 0.7 && c.sum / SCORED < 0.04); /* rows of other tokens differ by more than 1 */
+    assert_true(c.worst < 0.7 && c.sum / SCORED < 0.04); /* rows of different tokens differ by more than 1 */
     session_free(c.alone);
     session_free(whole);
     session_free(s);
 }
 
-/* ---- going back ------------------------------------------------------------------------------ */
+/* ---- rewinding ------------------------------------------------------------------------------- */
 
 static void t_rewind(void **state)
 {
@@ -163,14 +164,14 @@ static void t_rewind(void **state)
     append(s, 0, 30);
     append(straight, 0, 30);
     struct checkpoint *c = session_checkpoint(s), *c2;
-    session_logits(straight); /* the same cut, so that the path is the same to the bit */
+    session_logits(straight); /* prefills the same chunk, so that the bits are equal */
     assert_int_equal(checkpoint_length(c), 30);
     double rng = session_uniform(s);
     for (int round = 0; round < 4; round++) {
         append(s, 100 + round, 17 + 60 * round);
         look(s, (uint64_t)round);
         if (round % 2)
-            session_logits(s); /* else what waits is simply forgotten */
+            session_logits(s); /* otherwise pending tokens are dropped */
         c2 = session_checkpoint(s);
         append(s, 3, 5);
         assert_int_equal(session_rewind(s, c2, &e), 0);
@@ -190,7 +191,7 @@ static void t_rewind(void **state)
     append(straight, 7, 1);
     same(s, straight);
 
-    /* Longer than the checkpoint again, but on another line. */
+    /* Past the checkpoint's length again, but with other tokens. */
     c2 = session_checkpoint(s);
     assert_int_equal(session_rewind(s, c, &e), 0);
     append(s, 200, 200);
@@ -233,7 +234,7 @@ static void t_fork(void **state)
     struct session *copy = session_fork(s);
     same(s, copy);
     assert_true(session_uniform(s) == session_uniform(copy));
-    append(copy, 100, 200); /* the copy goes its own way ... */
+    append(copy, 100, 200); /* the copy diverges */
     session_logits(copy);
     append(s, 20, 30);
     struct session *straight = session_new(engine, 5);
@@ -242,7 +243,7 @@ static void t_fork(void **state)
     append(straight, 3, 3);
     session_logits(straight);
     append(straight, 20, 30);
-    same(s, straight); /* ... and the first one does not notice */
+    same(s, straight); /* the original is not affected */
     session_free(copy);
     session_free(s);
     session_free(straight);
@@ -261,7 +262,7 @@ static void t_lazy(void **state)
     assert_int_equal(st.prefilled + st.decoded, 0);
     session_logits(s);
     st = session_stats(s);
-    assert_int_equal(st.prefilled, session_length(s)); /* all in one go */
+    assert_int_equal(st.prefilled, session_length(s)); /* in one pass */
     assert_int_equal(st.decoded, 0);
     append(s, 9, 1);
     session_logits(s);
@@ -332,7 +333,7 @@ static void t_damage(void **state)
     assert_int_equal(file_read(path, 1 << 24, &data, &len, NULL), 0);
     check_note("20 tokens are %zu bytes", len);
 
-    struct tiny other; /* same numbers, other weights */
+    struct tiny other; /* same shapes, other weights */
     tiny_init(&other, check_seed() + 1);
     tiny_write(&other);
     struct engine *stranger = tiny_open(&other, NULL, 1, false), *wider = tiny_open(&tiny, NULL, 1, true);
@@ -349,7 +350,7 @@ static void t_damage(void **state)
         size_t at = (size_t)(check_random(&rng) * (double)len);
         char bit = (char)(1 << (int)(check_random(&rng) * 8));
         data[at] ^= bit;
-        refuses(path, data, len, engine, "session"); /* its name; whatever the reason */
+        refuses(path, data, len, engine, "session"); /* the message names a session; the reason varies */
         data[at] ^= bit;
     }
     int64_t huge = INT64_MAX / 2;
@@ -362,7 +363,7 @@ static void t_damage(void **state)
     session_free(s);
 }
 
-/* ---- refusals -------------------------------------------------------------------------------- */
+/* ---- rejected input -------------------------------------------------------------------------- */
 
 static void t_refusals(void **state)
 {
@@ -390,7 +391,7 @@ static void t_refusals(void **state)
     assert_int_equal(session_append_image(s, &im, &e), -1);
     assert_int_equal(session_append(s, many, 1, &e), 0);
     assert_int_equal(session_append(s, many, 1, &e), -1);
-    /* One to which none of it was ever said. */
+    /* A session that never received the rejected input. */
     assert_int_equal(session_append(other, many, 4080, &e), 0);
     assert_int_equal(session_append_image(other, &im, &e), 0);
     assert_int_equal(session_append(other, many, 1, &e), 0);
@@ -401,17 +402,17 @@ static void t_refusals(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    WITH_MODEL("reading gives up between two layers, and after a rewind has the same bits", t_cancel),
-    WITH_MODEL("looking gives up in the tower, and leaves the session as it was", t_cancel_look),
-    WITH_MODEL("the logits after every token of a text are those of decoding it, and leave a prefill's state",
-               t_score),
-    WITH_MODEL("after any number of rewinds a session equals one that never went astray", t_rewind),
-    WITH_MODEL("an empty session has no logits and can be gone back to", t_empty),
+    WITH_MODEL("prefill can be cancelled between two layers; after a rewind it has the same bits", t_cancel),
+    WITH_MODEL("image encoding can be cancelled, and leaves the session unchanged", t_cancel_look),
+    WITH_MODEL("scoring gives the logits of decoding within rounding, and the state of a prefill", t_score),
+    WITH_MODEL("after any number of rewinds a session equals one that never diverged", t_rewind),
+    WITH_MODEL("an empty session has no logits and can be rewound to", t_empty),
     WITH_MODEL("a fork is equal and independent", t_fork),
-    WITH_MODEL("appending waits until somebody looks, and then goes in one piece", t_lazy),
-    WITH_MODEL("a saved session goes on where it was", t_save),
-    WITH_MODEL("a damaged, cut or foreign session file is refused", t_damage),
-    WITH_MODEL("what is no text, too long or no picture is refused and changes nothing", t_refusals),
+    WITH_MODEL("tokens are prefilled in one pass when the logits are read", t_lazy),
+    WITH_MODEL("a saved session continues where it was", t_save),
+    WITH_MODEL("a damaged, truncated or foreign session file is refused", t_damage),
+    WITH_MODEL("invalid tokens, too long texts and invalid images are refused and change nothing",
+               t_refusals),
 };
 
 int main(int argc, char **argv)

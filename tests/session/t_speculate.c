@@ -1,5 +1,6 @@
-/* t_speculate.c - claims about n-gram speculation: it changes nothing but the time, whatever the temperature, the
- * grammar and the backend; what was rejected leaves no trace. */
+/* t_speculate.c - tests n-gram speculation: it changes only the time, for any temperature, grammar and
+ * backend, and rejected tokens leave no trace.
+ */
 #include "speculated.h"
 
 /* ---- proposals ------------------------------------------------------------------------------- */
@@ -9,18 +10,19 @@ static void t_propose(void **state)
     (void)state;
     static const int32_t text[] = {1, 2, 3, 4, 5, 9, 2, 3, 7, 8, 1, 2, 3};
     int32_t out[8];
-    assert_int_equal(speculate_propose(text, 13, out, 4), 4); /* three tokens before two, however old */
+    /* a match of three tokens wins over a later one of two */
+    assert_int_equal(speculate_propose(text, 13, out, 4), 4);
     assert_memory_equal(out, ((const int32_t[]){4, 5, 9, 2}), 4 * sizeof *out);
-    assert_int_equal(speculate_propose(text + 1, 12, out, 2), 2); /* the last place of two */
+    assert_int_equal(speculate_propose(text + 1, 12, out, 2), 2); /* the last match of two tokens */
     assert_memory_equal(out, ((const int32_t[]){7, 8}), 2 * sizeof *out);
     assert_int_equal(speculate_propose(text, 5, out, 4), 0);
     assert_int_equal(speculate_propose(text, 1, out, 4), 0);
     static const int32_t same[] = {6, 6, 6, 6};
-    assert_int_equal(speculate_propose(same, 4, out, 4), 1); /* no further than the text goes */
+    assert_int_equal(speculate_propose(same, 4, out, 4), 1); /* no further than the end of the text */
     assert_int_equal(out[0], 6);
 }
 
-/* ---- the same reply -------------------------------------------------------------------------- */
+/* ---- equal replies --------------------------------------------------------------------------- */
 
 static void t_same(void **state)
 {
@@ -33,7 +35,7 @@ static void t_same(void **state)
     compare("cpu", NULL, STATE_FP16, false, LENGTH);
 }
 
-/* A grammar's masks and forced tokens: the text before the reply has all it may say. */
+/* With masks and forced tokens; the prompt contains every text that the grammar allows. */
 static void t_grammar(void **state)
 {
     (void)state;
@@ -59,14 +61,15 @@ static void t_grammar(void **state)
             grammar_free(g[i]);
         }
     }
-    check_note("%lld guesses", (long long)proposed); /* some random models repeat nothing here */
+    /* 0 is possible: some random models repeat nothing here */
+    check_note("%lld proposals", (long long)proposed);
     engine_close(fast);
     engine_close(plain);
 }
 
-/* ---- ends ------------------------------------------------------------------------------------ */
+/* ---- stop conditions ------------------------------------------------------------------------- */
 
-/* Guesses that end the reply when they are sampled: every token is a stop token by turns. */
+/* Proposed tokens that end the reply: each token of the reply in turn becomes a stop token. */
 static void t_stops(void **state)
 {
     (void)state;
@@ -77,7 +80,7 @@ static void t_stops(void **state)
     for (int at = 2; at < whole.out.n && at < 40; at += 3) {
         plain->stops[had] = fast->stops[had] = whole.out.choices[at].id;
         plain->n_stops = fast->n_stops = had + 1;
-        for (int limit = 1; limit < LENGTH; limit += 11) { /* and replies that are cut anywhere */
+        for (int limit = 1; limit < LENGTH; limit += 11) { /* replies of any length */
             struct said a = say(plain, NULL, 0, limit), b = say(fast, NULL, 0, limit);
             same(&a, &b, engine_vocab(plain));
             drop(&a);
@@ -85,7 +88,7 @@ static void t_stops(void **state)
         }
     }
     int32_t b = tokenizer_find(plain->tokenizer, "b");
-    for (int i = 0; b >= 0 && i < 40; i++) { /* "aa" was followed by "bb" in the text before */
+    for (int i = 0; b >= 0 && i < 40; i++) { /* in the prompt "bb" follows "aa" */
         struct grammar *two[2] = {letters(plain, 12), letters(fast, 12)};
         plain->stops[had] = fast->stops[had] = b;
         plain->n_stops = fast->n_stops = had + 1;
@@ -102,7 +105,7 @@ static void t_stops(void **state)
     engine_close(plain);
 }
 
-/* After a reply with guesses a checkpoint, a rewind and a fork are what they are without. */
+/* After speculation a checkpoint, a rewind and a fork behave as without it. */
 static void t_rewind(void **state)
 {
     (void)state;
@@ -136,7 +139,7 @@ static void t_rewind(void **state)
                             (size_t)engine_vocab(g[0]) * sizeof(float));
     }
     assert_memory_equal(session_tokens(s[1]), session_tokens(forks[1]),
-                        (size_t)session_length(s[1]) * sizeof(int32_t)); /* the random numbers again, too */
+                        (size_t)session_length(s[1]) * sizeof(int32_t)); /* the random numbers repeat, too */
     for (int i = 0; i < 2; i++) {
         session_free(s[i]);
         session_free(forks[i]);
@@ -144,7 +147,7 @@ static void t_rewind(void **state)
     }
 }
 
-/* Where there is no memory for a copy of the state nothing is guessed. */
+/* Nothing is proposed without memory for a copy of the state. */
 static void t_no_room(void **state)
 {
     (void)state;
@@ -175,7 +178,7 @@ static void t_no_room(void **state)
 
 /* ---- the distribution ------------------------------------------------------------------------ */
 
-/* Replies of eight letters out of two: how often each end of four occurs with guesses and without. */
+/* Counts how often replies of eight letters from {a, b} end with each group of four. */
 static void count_ends(struct engine *g, int64_t seed, int *count, struct session_stats *stats)
 {
     enum { SEEDS = 700, LETTERS = 8 };
@@ -204,7 +207,7 @@ static void count_ends(struct engine *g, int64_t seed, int *count, struct sessio
     grammar_free(two);
 }
 
-/* Both are samples of one distribution: chi squared says so. */
+/* Compares the two samples by chi squared. */
 static void t_distribution(void **state)
 {
     (void)state;
@@ -220,22 +223,22 @@ static void t_distribution(void **state)
         double sum = count[0][b] + count[1][b], d = count[0][b] - count[1][b];
         chi += sum > 0 ? d * d / sum : 0;
     }
-    check_note("%lld of %lld guesses accepted; chi squared %.1f of %d", (long long)stats.accepted,
+    check_note("%lld of %lld proposals accepted; chi squared %.1f of %d", (long long)stats.accepted,
                (long long)stats.proposed, chi, BINS - 1);
     assert_true(stats.accepted > 100 && stats.proposed > stats.accepted);
-    assert_true(chi < 65); /* of 15 degrees of freedom: less than once in 10^7 */
+    assert_true(chi < 65); /* 15 degrees of freedom: exceeded less than once in 10^7 */
     engine_close(fast);
     engine_close(plain);
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("what followed the last occurrence of the last tokens is proposed", t_propose),
-    CLAIM("a reply with guesses is the reply without, to the bit, on every processor's kernels", t_same),
-    CLAIM("guesses keep to a grammar's masks and its forced tokens", t_grammar),
-    CLAIM("stop tokens and limits inside a proposal end the reply where they would without", t_stops),
-    CLAIM("a session can be rewound and forked after replies with guesses", t_rewind),
-    CLAIM("without room for a copy of the state nothing is guessed", t_no_room),
-    CLAIM("guesses keep the distribution of what is sampled", t_distribution),
+    CLAIM("the tokens after the last match of the last tokens are proposed", t_propose),
+    CLAIM("a reply with speculation is bit-identical to one without, for each CPU's kernels", t_same),
+    CLAIM("proposals follow a grammar's masks and forced tokens", t_grammar),
+    CLAIM("stop tokens and limits inside a proposal end the reply as without it", t_stops),
+    CLAIM("a session can be rewound and forked after speculation", t_rewind),
+    CLAIM("without room for a copy of the state nothing is proposed", t_no_room),
+    CLAIM("speculation keeps the distribution of sampled replies", t_distribution),
 };
 
 int main(int argc, char **argv)

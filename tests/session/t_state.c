@@ -1,4 +1,4 @@
-/* t_state.c - claims about sessions whose states are fp16: size, equality of all ways, refusals, the gate. */
+/* t_state.c - tests sessions with fp16 states: size, equal results in all operations, and the drift check. */
 #include "place.h"
 #include "timeline.h"
 #include "tiny_check.h"
@@ -33,7 +33,7 @@ static size_t session_bytes(struct engine *g)
     return n;
 }
 
-/* And what is computed differs from fp32, but little. */
+/* fp16 takes half the memory; the logits differ from fp32 by less than 1 %. */
 static void t_size(void **state)
 {
     (void)state;
@@ -54,7 +54,7 @@ static void t_size(void **state)
     engine_close(small);
 }
 
-/* A file of one kind is not taken for the other. */
+/* A session file with one state type is refused by the other. */
 static void t_files(void **state)
 {
     (void)state;
@@ -84,9 +84,9 @@ static struct engine *open_with(const struct tiny *t, enum state_storage numbers
     return engine_open(&o, e);
 }
 
-/* ---- the gate -------------------------------------------------------------------------------- */
+/* ---- drift check ----------------------------------------------------------------------------- */
 
-/* All numbers of a tensor. */
+/* Sets all numbers of a tensor. */
 static void set_all(struct tiny *t, const char *name, float v)
 {
     struct tiny_tensor *x = tiny_find(t, name);
@@ -96,7 +96,7 @@ static void set_all(struct tiny *t, const char *name, float v)
         memcpy(x->data + i, f32 ? (void *)&v : (void *)&half, f32 ? 4 : 2);
 }
 
-/* Heads that hardly forget and take steps of thousands: states go beyond 65504. */
+/* Builds a model whose states overflow fp16: no decay and steps of thousands. */
 static void spoilt(struct tiny *t)
 {
     tiny_init(t, 5);
@@ -135,7 +135,7 @@ static void t_gate(void **state)
     assert_non_null(mkdtemp(place_template(cache)));
     setenv("XDG_CACHE_HOME", cache, 1);
     spoilt(&bad);
-    for (int i = 0; i < 3; i++) { /* measured, found, damaged and measured anew */
+    for (int i = 0; i < 3; i++) { /* measured, read from the cache, damaged and measured again */
         assert_null(open_with(&bad, STATE_FP16, true, &e));
         if (i == 0)
             check_note("%s", e.text);
@@ -169,12 +169,11 @@ static void t_passes(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("with fp16 states every way to a place leaves the same bits: back, forked, from a file, in a crowd",
-          t_ways),
-    CLAIM("fp16 states take half the memory, and hardly change what is said", t_size),
+    CLAIM("fp16 states have equal bits after rewind, fork, load and in a batch", t_ways),
+    CLAIM("fp16 states take half the memory and hardly change the logits", t_size),
     CLAIM("a session saved with fp16 states is refused by fp32 ones", t_files),
-    CLAIM("a model that says something else with fp16 states is refused, and the figure is kept", t_gate),
-    CLAIM("a model that does not mind passes", t_passes),
+    CLAIM("a model whose output changes with fp16 states is refused, and the figure is cached", t_gate),
+    CLAIM("a model whose output does not change passes", t_passes),
 };
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
-/* t_state_pool.c - claims about sessions within a bound on state memory, on the processor, where nothing
- * can be spilled: what does not fit is refused, and decoding together changes no bit.  On the device:
- * t_cuda_state_pool.c.
+/* t_state_pool.c - tests sessions under a limit of state memory on the CPU, where nothing can be spilled: a
+ * session that does not fit is refused, and batches change no bit. t_cuda_state_pool.c tests the same on a
+ * GPU.
  */
 #include "pool_check.h"
 #include "tiny_check.h"
@@ -19,7 +19,7 @@ static void append(struct session *s, int n)
         assert_int_equal(session_append(s, &(int32_t){16 + i % 256}, 1, NULL), 0);
 }
 
-/* Greedy, by the logits. */
+/* Returns the id of the largest logit. */
 static int32_t likeliest(struct session *s)
 {
     const float *logits = session_logits(s);
@@ -29,7 +29,7 @@ static int32_t likeliest(struct session *s)
     return best;
 }
 
-/* Prompts of 1 to 1,200 tokens, some longer than a prefill chunk. */
+/* Appends a prompt of 1 to 1,200 tokens; some are longer than a prefill chunk. */
 static void prompt(struct session *s, int i)
 {
     uint64_t rng = check_seed() * 77 + (uint64_t)i * 1001;
@@ -83,7 +83,7 @@ static void t_refused(void **state)
     struct engine *g = pool_check_engine(&tiny, "cpu", 0);
     size_t one = pool_check_need(g, 512), two = pool_check_need(g, 1024);
     engine_close(g);
-    g = pool_check_engine(&tiny, "cpu", one + 1000); /* neither a checkpoint nor more tokens */
+    g = pool_check_engine(&tiny, "cpu", one + 1000); /* room for neither a checkpoint nor more tokens */
     struct session *a = session_new(g, 1), *b = session_new(g, 1);
     append(a, 500);
     append(b, 20);
@@ -97,7 +97,7 @@ static void t_refused(void **state)
     struct sampling p = {.max_tokens = 3};
     assert_int_equal(generate(b, &(struct generation){.sampling = p}, &out, &e), -1);
     generated_free(&out);
-    append(a, 100); /* its own growing is refused, and what it has stays */
+    append(a, 100); /* growing is refused, and the session keeps its tokens */
     assert_int_equal(session_compute_logits(a, &e), -1);
     assert_int_equal(session_pending(a), 100);
     assert_int_equal(engine_state_memory(g).used, one);
@@ -108,7 +108,7 @@ static void t_refused(void **state)
     no_memory_left(g);
     engine_close(g);
 
-    g = pool_check_engine(&tiny, "cpu", two); /* what grows is there twice for a moment */
+    g = pool_check_engine(&tiny, "cpu", two); /* growing needs the old and the new buffer at the same time */
     a = session_new(g, 1);
     append(a, 500);
     assert_int_equal(session_compute_logits(a, &e), 0);
@@ -125,9 +125,8 @@ static void t_refused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("24 sessions that decode together write what each writes alone, and give their memory back",
-          t_many),
-    CLAIM("beyond the bound there is an error, and what was there stays", t_refused),
+    CLAIM("24 sessions that decode in batches write what each writes alone, and free their memory", t_many),
+    CLAIM("beyond the limit there is an error, and the existing tokens stay", t_refused),
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* t_together.c - claims about several sessions at once: whoever computes one token of each together gets the
- * bits that each gets alone, in the operations and in the model.
+/* t_together.c - tests batches: a token of each of several sessions, computed together, has the bits of each
+ * session alone, per operation and in the whole model.
  */
 #include "check.h"
 #include "tiny_model.h"
@@ -158,8 +158,8 @@ static int same_state(const struct lm_state *a, const struct lm_state *b, const 
     return a->length == b->length;
 }
 
-/* Sessions of different lengths, steps of one token each; now and then one has more to compute, or
- * nothing. */
+/* Steps sessions of different lengths, mostly by one token each. About one step in ten appends 0 to 3 tokens
+ * instead. */
 static void step_model(const struct tiny *t, const char *isa, int threads, bool f32)
 {
     struct engine *g = tiny_open(t, isa, threads, f32);
@@ -168,7 +168,7 @@ static void step_model(const struct tiny *t, const char *isa, int threads, bool 
     for (int i = 0; i < n; i++) {
         alone[i] = session_new(g, 1);
         append(alone[i], between(0, 255), between(1, 40));
-        together[i] = session_fork(alone[i]); /* has computed them, as the other now has */
+        together[i] = session_fork(alone[i]); /* shares the prefilled tokens */
     }
     for (int step = 0; step < 8; step++) {
         for (int i = 0; i < n; i++) {
@@ -207,14 +207,14 @@ static void t_sessions(void **state)
     tiny_free(&t);
 }
 
-/* A look at a layer; what is looked at has to be there. */
+/* A layer watcher: counts rows, and makes the model compute all of them. */
 static void count_rows(void *arg, int layer, struct tensor h)
 {
     (void)layer;
     *(int64_t *)arg += h.rows;
 }
 
-/* Prompts of one piece and of several, before which there is something or nothing. */
+/* Prompts of one chunk and of several, after nothing and after other tokens. */
 static void t_unread(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void t_unread(void **state)
     tiny_free(&t);
 }
 
-/* One pass over the weights: the others' tokens count as decoded, and cost a share of the time. */
+/* A batch reads the weights once. Tokens of a batch count as decoded. */
 static void t_counted(void **state)
 {
     (void)state;
@@ -259,7 +259,7 @@ static void t_counted(void **state)
     struct session *s[3];
     for (int i = 0; i < 3; i++) {
         s[i] = session_new(g, 1);
-        append(s[i], i, i); /* the first has nothing, the second one token, the third two */
+        append(s[i], i, i); /* session 0 has no token, session 1 one, session 2 two */
     }
     session_decode_batch(s, 3);
     for (int i = 0; i < 3; i++) {
@@ -275,11 +275,10 @@ static void t_counted(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("one token of each of several sessions has the bits of each alone, in every operation",
-          t_operations),
-    CLAIM("sessions that step together have the logits and states of sessions that step alone", t_sessions),
-    CLAIM("rows that nobody reads are left out without a trace in logits and state", t_unread),
-    CLAIM("what goes through together is counted where it belongs", t_counted),
+    CLAIM("a batch row has the bits of each session alone, in every operation", t_operations),
+    CLAIM("sessions in a batch have the logits and states of sessions alone", t_sessions),
+    CLAIM("skipping rows that are not read changes neither logits nor state", t_unread),
+    CLAIM("tokens of a batch are counted as decoded or prefilled", t_counted),
 };
 
 int main(int argc, char **argv)

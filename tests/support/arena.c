@@ -1,4 +1,4 @@
-/* arena.c - see arena.h.  There is no window manager: the keyboard is where the actor puts it. */
+/* arena.c - see arena.h. Without a window manager, the actor decides which window has the focus. */
 #include "arena.h"
 
 #include "check.h"
@@ -24,7 +24,7 @@ static const struct {
     [DIALOG] = {"Zenity", "Question", 700, 660, 400, 120, false, true},
 };
 
-/* ---- the actor ---------------------------------------------------------------------------------- */
+/* ---- actor -------------------------------------------------------------------------------------- */
 
 static Atom atom(struct arena *a, const char *name)
 {
@@ -176,7 +176,7 @@ void arena_close(struct arena *a)
     xvfb_stop(&a->x);
 }
 
-/* ---- what happens ------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------- */
 
 void arena_select(struct arena *a, const char *primary, const char *clipboard)
 {
@@ -228,7 +228,7 @@ static void empty_files(struct arena *a)
     static const char *const files[] = {"typed", "draft"};
     for (int i = 0; i < 2; i++) {
         char *path = xvfb_place(&a->x, files[i]);
-        if (truncate(path, 0)) { /* written in full by cat, which appends nothing: offsets do not matter */
+        if (truncate(path, 0)) { /* arena_harmed() skips the zeros that a write after a truncation leaves */
         }
         free(path);
     }
@@ -259,7 +259,7 @@ static bool has_bytes(struct arena *a, const char *file)
     bool some = false;
     if (file_read(path, 1 << 20, &data, &n, NULL) == 0)
         for (size_t i = 0; i < n; i++)
-            some = some || data[i]; /* a file that was cut short begins with zeros */
+            some = some || data[i]; /* a file truncated while open begins with zeros */
     free(data);
     free(path);
     return some;

@@ -11,7 +11,7 @@ static const char *const dialects[] = {"holo3",     "holo1",           "holo31",
                                        "pyautogui", "pocket-wide"};
 _Static_assert(sizeof dialects / sizeof *dialects == ATTEMPTS_DIALECTS, "all of them are tried");
 
-/* ---- the gate ----------------------------------------------------------------------------------- */
+/* ---- gate --------------------------------------------------------------------------------------- */
 
 static bool name_at(void *arg, int x, int y, const char *title, char *name, size_t size)
 {
@@ -48,7 +48,7 @@ void attempts_close_gate(struct attempts *s)
     policy_free(s->policy);
 }
 
-/* Nobody is there to ask, which the program says each time. */
+/* Decides with stderr silenced: each refusal without a user prints a line. */
 static int decide_quietly(struct attempts *s, const struct action *a, struct gate_ruling *r, struct err *e)
 {
     static const struct view_transform same = {0, 0, 1, 1};
@@ -62,7 +62,7 @@ static int decide_quietly(struct attempts *s, const struct action *a, struct gat
     return rc;
 }
 
-/* One action that was read; perform: not only judged. */
+/* Judges one parsed action, and executes it if `perform` is set. */
 static enum attempts_result try_action(struct attempts *s, const struct action *a, bool perform)
 {
     static const struct view_transform same = {0, 0, 1, 1};
@@ -121,7 +121,7 @@ enum attempts_result attempts_try(struct attempts *s, const struct dialect *d, c
     return r;
 }
 
-/* ---- a session of attempts ---------------------------------------------------------------------- */
+/* ---- attempts ----------------------------------------------------------------------------------- */
 
 Window attempts_window(struct attempts *s, enum attempts_place p)
 {

@@ -1,5 +1,6 @@
-/* canvas.h - a private X server on which a test draws through a connection of its own, to be looked at
- * by screen.h. */
+/* canvas.h - private X server on which a test draws through its own connection and reads back through
+ * screen.h.
+ */
 #ifndef HOLORUN_TESTS_CANVAS_H
 #define HOLORUN_TESTS_CANVAS_H
 
@@ -15,13 +16,13 @@ struct canvas {
     GC gc;
 };
 
-extern struct err canvas_why; /* of what was refused last */
+extern struct err canvas_why; /* reason of the last failure */
 
-/* screen, extra: as of xvfb_start; skips the test where there is no Xvfb */
+/* Parameters as in xvfb_start(); skips the test without Xvfb. */
 void canvas_open(struct canvas *t, const char *screen, const char *const *extra);
 void canvas_close(struct canvas *t);
 
-/* Fails the test when it cannot be opened. */
+/* Opens a screen; fails the test on an error. */
 struct screen *canvas_view(const char *view, bool no_shm, bool cursor);
 
 #endif

@@ -1,5 +1,6 @@
-/* chat_render.h - a conversation as text, rendered with our layout of a family, with the template's placeholder
- * for each image; the caller frees it.  NULL: refused. */
+/* chat_render.h - renders a conversation as text in the layout of a family, with the template's placeholder
+ * for each image. The caller frees it. Returns NULL if it is refused.
+ */
 #ifndef HOLORUN_TESTS_CHAT_RENDER_H
 #define HOLORUN_TESTS_CHAT_RENDER_H
 

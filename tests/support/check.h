@@ -1,23 +1,23 @@
-/* check.h - cmocka, with claims and random order.
+/* check.h - cmocka with descriptive test names and random order.
  *
  *     static const struct CMUnitTest tests[] = {
  *         CLAIM("a chunked scan equals the recurrence", t_scan),
  *     };
  *     int main(int argc, char **argv) { return check_main(argc, argv, tests, sizeof tests / sizeof *tests); }
  *
- * CLAIM_WITH names what is set up before a test and taken down after it.
+ * CLAIM_WITH adds a setup and a teardown function.
  *
- * Each test prints its claim; figures go through check_note and stand under it.  The order is
- * shuffled; the seed is printed and `HOLORUN_TEST_SEED=n` repeats it (check_seed() for random data
- * inside a test).  An argument runs only the claims that contain it; --list lists them.
- * `HOLORUN_TEST_ROUNDS=n` runs all of it n times, with random numbers that go on.
+ * Each test prints its name; check_note() prints figures below it. The order is random: the seed is printed,
+ * and HOLORUN_TEST_SEED=n repeats it; check_seed() seeds random data inside a test. An argument runs the
+ * tests whose name contains it; --list lists the names. HOLORUN_TEST_ROUNDS=n runs all tests n times, with
+ * new random numbers.
  */
 #ifndef HOLORUN_TESTS_CHECK_H
 #define HOLORUN_TESTS_CHECK_H
 
 #include "place.h"
 
-/* cmocka wants these before itself */
+/* cmocka.h needs these headers first */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@
 #include <time.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-enum { CHECK_SANITIZED = 1 }; /* memory and time are then not the program's own */
+enum { CHECK_SANITIZED = 1 }; /* the sanitizer changes memory use and times */
 #else
 enum { CHECK_SANITIZED = 0 };
 #endif
@@ -69,30 +69,30 @@ __attribute__((unused)) static double check_within(uint64_t *state, double low, 
     return low + check_random(state) * (high - low);
 }
 
-/* One of 0 to n - 1. */
+/* Returns an integer from 0 to n - 1. */
 __attribute__((unused)) static int check_below(uint64_t *state, int n)
 {
     return (int)(check_random(state) * n);
 }
 
-/* The larger of two differences.  One that is no number is larger than all: fmax would forget it. */
+/* Returns the larger of two differences. A NaN is the largest, while fmax would drop it. */
 __attribute__((unused)) static double check_worse(double a, double b)
 {
     return isnan(a) || isnan(b) ? INFINITY : fmax(a, b);
 }
 
-/* Root of the mean square of differences, relative to what they differ from. */
+/* Returns the root mean square of differences relative to that of the values. */
 __attribute__((unused)) static double check_relative(double squares, double squares_of_all)
 {
     double relative = sqrt(squares / squares_of_all);
     return isfinite(relative) ? relative : INFINITY;
 }
 
-/* Within that part of what is right. */
+/* Fails unless `have` is within the fraction `part` of `want`. */
 __attribute__((unused)) static void check_about(const char *what, double have, double want, double part)
 {
     if (!(fabs(have - want) <= part * want))
-        fail_msg("%s: %.6g where %.6g is right", what, have, want);
+        fail_msg("%s: %.6g instead of %.6g", what, have, want);
 }
 
 __attribute__((unused)) static int check_main(int argc, char **argv, const struct CMUnitTest *tests, size_t n)

@@ -68,7 +68,7 @@ static bool lock_left(const struct desk_trace *t)
            now.st_mtim.tv_sec == t->lock.st_mtim.tv_sec && now.st_mtim.tv_nsec == t->lock.st_mtim.tv_nsec;
 }
 
-/* Its number may be another desk's by now. */
+/* Another desktop may use its display number by now. */
 const char *desk_trace_left(const struct desk_trace *t)
 {
     static char what[DESK_PATH + 128];
@@ -127,7 +127,7 @@ void desks_says(struct desk *d, const char *command, const char *expected)
     buf_init(&out, 4096);
     int code = desks_run(d, command, &out);
     if (code || strcmp(out.data, expected) != 0)
-        fail_msg("'%s' said '%s' (exit code %d), not '%s'", command, out.data, code, expected);
+        fail_msg("'%s' printed '%s' (exit code %d), not '%s'", command, out.data, code, expected);
     buf_free(&out);
 }
 

@@ -12,7 +12,7 @@ struct patch_map empty_map(int rows, int cols)
     struct patch_map m = {rows, cols, DRAWN_SIDE, 1, calloc((size_t)(rows * cols), sizeof *m.patches)};
     for (int i = 0; i < rows * cols; i++) {
         m.patches[i].kind[ELEMENT_NONE] = 1;
-        m.patches[i].pointer.nothing = 99; /* what is written there is plain text */
+        m.patches[i].pointer.nothing = 99; /* text there names nothing */
     }
     return m;
 }

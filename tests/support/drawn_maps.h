@@ -1,5 +1,6 @@
-/* drawn_maps.h - maps of patches (src/pocket/patch_map.h) as a tower would give them, drawn by tests: names,
- * what they name, and elements. */
+/* drawn_maps.h - builds outputs of the vision encoder (src/pocket/patch_map.h): text, labels with their
+ * targets, and elements.
+ */
 #ifndef HOLORUN_TESTS_DRAWN_MAPS_H
 #define HOLORUN_TESTS_DRAWN_MAPS_H
 
@@ -11,16 +12,17 @@ enum { DRAWN_SIDE = 16 };
 
 extern float drawn_faint; /* probability of each letter */
 
-/* Bare ground, all of whose text is plain; patch_map_free. */
+/* Returns a map without text or elements; free it with patch_map_free(). */
 struct patch_map empty_map(int rows, int cols);
 
-/* Text whose first letter's middle is at x. */
+/* Writes text; x is the centre of its first letter. */
 void put_text(struct patch_map *m, const char *text, double x, double y);
 
-/* Text that names what is at a patch, or, by halves, between it and the next one. */
+/* Writes text that labels the element at a patch. halves: the label points between this patch and the
+ * next. */
 void put_name(struct patch_map *m, const char *text, double x, double y, int row, int col, bool halves);
 
-/* An element of patches [row, row + rows) and [col, col + cols). */
+/* Adds an element that covers patches [row, row + rows) and [col, col + cols). */
 void put_element(struct patch_map *m, enum element_kind kind, float p, int row, int col, int rows, int cols);
 
 #endif

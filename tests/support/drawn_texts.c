@@ -38,9 +38,9 @@ struct range {
     uint32_t from, to;
 };
 
-struct kinds { /* of characters, and words, as the file has them */
+struct kinds { /* kinds of characters, and words, as in the golden file */
     struct range *ranges;
-    int *at; /* kind k: ranges[at[k] .. at[k + 1]) */
+    int *at; /* kind k is ranges[at[k] .. at[k + 1]) */
     uint32_t n, n_words;
     const json_t *words;
     uint64_t seed;
@@ -105,7 +105,7 @@ static void draw_text(struct buf *b, uint32_t index, const struct kinds *k)
     }
 }
 
-struct block { /* the hashes of one block of texts */
+struct block { /* hashes of one block of texts */
     struct drawn *d;
     struct sha256 texts, special, plain;
     struct tokens ids;
@@ -152,7 +152,7 @@ static void add_text(struct block *b, const struct buf *text)
     encode_text(b, text, false);
 }
 
-/* Whether a hash is the one on file; names what differs. */
+/* Returns whether a hash equals the golden one; prints the name of one that differs. */
 static bool same_hash(struct sha256 *h, const json_t *want, const char *what, size_t from, size_t to)
 {
     char hex[65];

@@ -1,8 +1,9 @@
-/* drawn_texts.h - texts that tests/reference/make_tokenizer.py draws, drawn again, and the hashes of their ids.
+/* drawn_texts.h - repeats the random texts of tests/reference/make_tokenizer.py and compares hashes of their
+ * ids.
  *
- * A file of golden data has the kinds of characters and the words that are drawn from, and for each block of
- * texts a hash of the texts, of their ids with added tokens recognised, and of their ids without.  A hash of
- * the texts tells a difference in drawing from one in the ids.
+ * The golden file has the alphabets and words to draw from. For each block of texts it has three hashes: of
+ * the texts, of their ids with added tokens recognized, and of their ids without. The hash of the texts
+ * separates an error in drawing from one in the ids.
  */
 #ifndef HOLORUN_TESTS_DRAWN_TEXTS_H
 #define HOLORUN_TESTS_DRAWN_TEXTS_H
@@ -14,16 +15,17 @@
 struct drawn {
     const struct tokenizer *tk;
     const json_t *golden;
-    bool normalises; /* the ids need not spell the text again */
-    /* of the last list: texts, bytes encoded, milliseconds of processor time they took */
+    bool normalises; /* decoding may differ from the text */
+    /* totals of the last list: texts, encoded bytes, CPU time in ms */
     size_t n, bytes;
     double ms;
 };
 
-/* The drawn texts; every code point between letters, digits and spaces.  How many blocks differ. */
+/* Compare the random texts, and each code point between letters, digits and spaces. Return how many blocks
+ * differ. */
 int drawn_texts(struct drawn *d);
 int drawn_chars(struct drawn *d);
 
-double drawn_cpu_ms(void); /* of this thread: other programs do not count */
+double drawn_cpu_ms(void); /* CPU time of this thread */
 
 #endif

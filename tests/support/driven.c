@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "run/running.h"
 
-/* cmocka wants these before itself */
+/* cmocka.h needs these headers first */
 /* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ enum { PATIENCE_MS = 20000 };
 void driven_open(struct stage *t)
 {
     stage_open(t);
-    screen_close(t->s); /* it has the hands */
+    screen_close(t->s); /* the program needs the input lock */
     t->s = NULL;
 }
 

@@ -1,4 +1,4 @@
-/* driven.h - the program on a stage of its own, with replies from a script in place of a model. */
+/* driven.h - the program on its own stage, with scripted replies instead of a model. */
 #ifndef HOLORUN_TESTS_DRIVEN_H
 #define HOLORUN_TESTS_DRIVEN_H
 
@@ -7,26 +7,26 @@
 #include "stage.h"
 #include "trace/read.h"
 
-/* A display for the program alone, with a window that writes down what reaches it. */
+/* Opens a display for the program, with a window that records its events. */
 void driven_open(struct stage *t);
 
-/* `holorun run` with these replies; with more options. */
+/* Starts `holorun run` with these replies; `more` are further options. */
 pid_t driven_start(const struct stage *t, const char *replies);
 pid_t driven_start_with(const struct stage *t, const char *replies, const char *const *more);
 
-/* Waits until the window has seen n events of this name. */
+/* Waits until the window has got n events of this name. */
 void driven_wait(const struct stage *t, const char *name, int n);
 
-/* The newest run as it is on disk; the caller frees it. */
+/* Reads the newest run from disk; free it with record_free(). */
 void driven_read(const struct stage *t, struct record *r);
 
-/* The last event of this kind, NULL when there is none. */
+/* Returns the last event of this kind, or NULL. */
 const json_t *driven_last(const struct record *r, const char *kind);
 
-/* Nothing is down, no keycode is borrowed, and no file of a run is left. */
+/* Checks that no key is down, no keycode borrowed and no file of a run left. */
 void driven_left_nothing(const struct stage *t);
 
-/* The record of the newest run says that it was stopped, and by what, and can be read. */
+/* Checks that the newest record is readable and names `by` as the reason of the stop. */
 void driven_was_stopped(const struct stage *t, const char *by);
 
 #endif

@@ -1,4 +1,4 @@
-/* example.h - a view of a step that nobody thought, for tests of what shows it. */
+/* example.h - a step made without a model, for tests of the views that show it. */
 #ifndef HOLORUN_TESTS_EXAMPLE_H
 #define HOLORUN_TESTS_EXAMPLE_H
 
@@ -14,7 +14,7 @@ struct example {
     struct step_view v;
 };
 
-/* A click in the middle of a frame of this size; x->frame is the caller's to free. */
+/* Makes a step that clicks the centre of a frame of w x h; the caller frees x->frame. */
 void example_make(struct example *x, int w, int h);
 
 #endif

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 static struct xvfb x;
-static char run[200]; /* of the embedded model; "" until recorded */
+static char run[200]; /* folder of a run of the embedded model; "" until recorded */
 
 static void forget(void)
 {
@@ -27,7 +27,7 @@ static void record_once(void)
     atexit(forget);
     char *runs = xvfb_place(&x, "runs");
     char seed[8] =
-        "10"; /* a nearly empty screen: most draws go on for four steps, some say that it is not there */
+        "10"; /* the screen is nearly empty: most seeds run four steps, some report the task as impossible */
     for (int k = 7; k < 17; k++) {
         snprintf(seed, sizeof seed, "%d", k);
         outcome_free(&o);

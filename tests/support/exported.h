@@ -9,15 +9,15 @@
 const char *exported_run(void); /* its folder */
 struct xvfb *exported_display(void);
 
-/* The path that export prints; the caller frees it. */
+/* Exports the run; returns the printed path, which the caller frees. */
 char *exported_as(const char *format, const char *reward);
-/* The objects of a file of lines. */
+/* Parses a JSON-lines file of an export. */
 json_t *exported_lines(const char *dir, const char *name);
 
-/* Members with their types: s string, i integer, f number, b boolean, a list, o object; capital: may be
- * null. */
+/* Checks names and types of members: s string, i integer, f number, b boolean, a list, o object; a capital
+ * allows null. */
 void exported_has(const json_t *object, const char *members);
-/* Every file below is for its owner alone, and none is left over. */
+/* Checks that all files below are private to the owner, without temporary ones. */
 void exported_private(const char *path);
 
 #endif

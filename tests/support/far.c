@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- the server ---------------------------------------------------------------------------------- */
+/* ---- server -------------------------------------------------------------------------------------- */
 
 static char *read_request(int fd)
 {
@@ -85,10 +85,10 @@ static void answer(struct far_server *s, int fd, const struct far_turn *t)
     else if (endless)
         s->endless = send_endlessly(fd, endless + strlen("ENDLESS"));
     else if (stall || !strcmp(t->reply, "SILENCE"))
-        (void)!read(fd, &c, 1); /* until the client hangs up */
+        (void)!read(fd, &c, 1); /* until the client closes */
 }
 
-/* Whether the connection stays for another request. */
+/* Answers one request. Returns whether the connection stays open. */
 static bool answer_with(struct far_server *s, int fd)
 {
     int slot = s->served % FAR_TURNS;
@@ -121,7 +121,7 @@ static void *serve(void *arg)
         }
         close(fd);
     }
-    shutdown(s->fd, SHUT_RDWR); /* a further request is refused instead of waiting for ever */
+    shutdown(s->fd, SHUT_RDWR); /* refuses a further request instead of letting it wait */
     return NULL;
 }
 
@@ -173,7 +173,7 @@ char *far_stream(const char *text)
     return all;
 }
 
-/* ---- a conversation --------------------------------------------------------------------------------- */
+/* ---- conversation ----------------------------------------------------------------------------------- */
 
 static void load_profile(struct talk *t, const char *profile)
 {

@@ -1,5 +1,6 @@
-/* far.h - a server that says exactly what a test tells it, and a conversation with it through an endpoint:
- * whole and streamed replies in pieces, refusals, redirects, cuts, silence. */
+/* far.h - HTTP server with scripted responses (whole, streamed in pieces, errors, redirects, cuts, silence),
+ * and a conversation with it through an endpoint.
+ */
 #ifndef HOLORUN_TESTS_FAR_H
 #define HOLORUN_TESTS_FAR_H
 
@@ -10,29 +11,30 @@
 enum { FAR_TURNS = 12, FAR_REQUEST = 4 << 20 };
 
 struct far_turn {
-    /* All bytes, headers included; "SILENCE" says nothing; CUT in it ends the connection, STALL does not;
-     * FILE PATH at its end is that file, and what follows ENDLESS is repeated up to a gigabyte. */
+    /* All bytes, headers included. Words in it: SILENCE sends nothing, CUT closes the connection, STALL keeps
+     * it open, FILE PATH at the end sends that file, ENDLESS repeats the rest up to 1 GB. */
     const char *reply;
-    int piece; /* bytes sent at once; 0: all */
+    int piece; /* bytes per send; 0: all */
 };
 
 struct far_server {
     int fd, port, n, served;
-    size_t endless; /* bytes that were taken of the last such reply */
+    size_t endless; /* bytes sent of the last ENDLESS response */
     const struct far_turn *turns;
-    char *requests[FAR_TURNS]; /* of turns: all; else the last ones */
+    char *requests[FAR_TURNS]; /* with `turns` all requests, else the last ones */
     pthread_t thread;
-    char *(*say)(void *arg, int n, const char *request); /* in place of turns: owned; n: from 0 */
+    /* instead of turns: returns an owned response to request n, from 0 */
+    char *(*say)(void *arg, int n, const char *request);
     void *arg;
 };
 
 void far_open(struct far_server *s, const struct far_turn *turns, int n);
-/* Answers every request until it is closed; more than one on a connection after "Connection: keep-alive".
- * An empty answer hangs up. */
+/* Answers each request with say() until far_close(). Keeps a connection open after "Connection: keep-alive".
+ * An empty response closes it. */
 void far_open_with(struct far_server *s, char *(*say)(void *arg, int n, const char *request), void *arg);
 void far_close(struct far_server *s);
-char *far_address(const struct far_server *s); /* as --base-url; the caller frees it */
-char *far_stream(const char *text);            /* a streamed reply that says it; the caller frees it */
+char *far_address(const struct far_server *s); /* for --base-url; the caller frees it */
+char *far_stream(const char *text);            /* a streamed response with this text; the caller frees it */
 
 struct talk {
     struct far_server server;
@@ -41,22 +43,22 @@ struct talk {
     struct llm *llm;
     struct err e;
     volatile int stop;
-    int alternatives; /* of each token, that are asked for */
+    int alternatives; /* requested per token */
     struct generated g;
 };
 
-/* api, dialect, profile (JSON text): NULL for chat, holo3, none.  The key is "sesame-open".  Further tries come
- * after 2 ms, 4 ms, ... unless the server asks for a time. */
+/* Opens a conversation. api, dialect and profile (JSON text): NULL for chat, holo3 and none. The key is
+ * "sesame-open". Retries wait 2 ms, 4 ms, ... unless the server sends a time. */
 void talk_open(struct talk *t, const struct far_turn *turns, int n, const char *api, const char *dialect,
                const char *profile);
 void talk_close(struct talk *t);
-/* A user's turn, if text is not NULL, and its reply as a step. */
+/* Adds a user's turn if text is not NULL, and requests a step. */
 int talk_ask(struct talk *t, const char *text);
-/* The same with a picture of w x h pixels in the dialect's wrapper. */
+/* Does the same with an image of w x h in the dialect's wrapper. */
 int talk_show(struct talk *t, const char *lead, int w, int h);
-/* The body of request i; the caller releases it. */
+/* Returns the body of request i; the caller releases it. */
 json_t *talk_body(const struct talk *t, int i);
-/* "messages.1.content.0.text" of it as JSON text; the caller frees it. */
+/* Returns the member at a path like "messages.1.content.0.text" as JSON text; the caller frees it. */
 char *talk_at(const struct talk *t, int i, const char *path);
 
 #define FAR_OK      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"

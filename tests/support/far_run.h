@@ -1,5 +1,6 @@
-/* far_run.h - `holorun run` on a stage of its own, with a far server in place of a model: it presses, types, and
- * answers.  Before the second reply a server may do something else. */
+/* far_run.h - `holorun run` on its own stage against a scripted server: it clicks, types and answers. A fault
+ * can precede the second reply.
+ */
 #ifndef HOLORUN_TESTS_FAR_RUN_H
 #define HOLORUN_TESTS_FAR_RUN_H
 
@@ -13,18 +14,18 @@ struct far_run {
     struct far_server server;
     struct outcome o;
     char *url, *key, *runs;
-    const char *fault; /* in place of the second reply, so many times */
+    const char *fault; /* response sent instead of the second reply, this many times */
     int times, given, next;
 };
 
 void far_run_open(struct far_run *f);
 void far_run_close(struct far_run *f);
 
-/* From the beginning; the profile is a file. */
+/* Starts a run; the profile is written to a file. */
 void far_run(struct far_run *f, const char *profile);
-/* Goes on with the newest run. */
+/* Resumes the newest run. */
 void far_run_resume(struct far_run *f, const char *profile);
-/* Mouse buttons and keys that have gone down on the stage. */
+/* Returns how many mouse buttons and keys were pressed on the stage. */
 int far_run_presses(struct far_run *f);
 int far_run_keys(struct far_run *f);
 

@@ -1,8 +1,8 @@
-/* full_model.h - a model directory of the published size whose weights are holes.
+/* full_model.h - model directory of the published size with sparse weight files.
  *
- * Config, tokenizer, index and headers are written out; the tensors behind them, 26 GB, are never written, so
- * that the files take no room on the disk and read as zeros; but for scales, which are ones.  One thing may be
- * spoilt before it is written.
+ * Config, tokenizer, index and headers are written. The 26 GB of tensors are holes, which use no disk space
+ * and read as zeros, except for scales, which are ones. A test may change the description first to write an
+ * invalid model.
  */
 #ifndef HOLORUN_TESTS_FULL_MODEL_H
 #define HOLORUN_TESTS_FULL_MODEL_H
@@ -20,36 +20,36 @@ struct full_tensor {
     int dims;
     int64_t shape[5];
     int shard;         /* from 0 */
-    int64_t begin_off; /* added to its first and last offset, in the header only */
+    int64_t begin_off; /* added to its offsets, in the header only */
     int64_t end_off;
-    int index_shard;    /* where the index has it; -1: nowhere, -2: where it is */
+    int index_shard;    /* shard in the index; -1: not listed, -2: the right one */
     bool only_in_index; /* in no shard */
-    bool ones;          /* numbers that must not be 0 are written: BF16 or F32 */
+    bool ones;          /* data written as ones (BF16 or F32), because it must not be 0 */
 };
 
 struct random_model;
 
 struct full_model {
     char dir[PLACE_PATH];
-    const struct random_model *as; /* config, tokenizer and plain tensors: bench/random.h */
+    const struct random_model *as; /* source of config, tokenizer and plain tensors: bench/random.h */
     const char *quantization;      /* members of quantization_config; NULL: none */
     struct full_tensor *tensors;
     int n;
-    int64_t cut; /* bytes that the last shard is too short */
+    int64_t cut; /* bytes missing from the last shard */
     int without; /* shard that is not written; -1: none */
 };
 
 void full_init(struct full_model *m);                      /* Holotron as published: FULL_TENSORS tensors */
 void full_init_as(struct full_model *m, const char *name); /* a model of bench --random */
-void full_free(struct full_model *m);                      /* the directory too */
+void full_free(struct full_model *m);                      /* removes the directory, too */
 struct full_tensor *full_find(struct full_model *m, const char *name);
 struct full_tensor *full_add(struct full_model *m, const char *name, int shard, int dims,
                              const int64_t *shape);
 void full_drop(struct full_model *m, const char *name);
 
-/* Writes the directory: `dir` when that is set, else one of its own under /tmp. */
+/* Writes the directory: m->dir if set, else a new temporary one. */
 void full_write(struct full_model *m);
-void full_write_shards(const struct full_model *m); /* the weights only, into the directory that is there */
+void full_write_shards(const struct full_model *m); /* writes only the weights, into an existing directory */
 
 int64_t full_bytes(const struct full_tensor *t);
 

@@ -37,14 +37,14 @@ struct plan full_starts(const char *dir, const struct engine_options *o, bool la
 {
     struct err e = ERR_INIT;
     struct plan p = full_planned(dir, o);
-    malloc_trim(0); /* what is left from looking at it */
+    malloc_trim(0); /* releases memory used for reading it */
     struct memory_use before = memory_use();
     int64_t start = clock_ns();
     struct engine *g = engine_open(o, &e);
     if (!g)
         fail_msg("%s", e.text);
     struct session *s = session_new(g, 1);
-    if (session_pin(s, 0, &e)) /* its state takes memory once it is used */
+    if (session_pin(s, 0, &e)) /* allocates the session's state */
         fail_msg("%s", e.text);
     session_unpin(s);
     double ms = clock_ms_since(start);

@@ -136,7 +136,7 @@ void gguf_head(const struct gguf *g, struct buf *out)
         buf_putc(out, 0);
 }
 
-/* Where a block has scales in f16; -1: nowhere. */
+/* Returns the offsets of f16 scales in a block; -1: none. */
 static void find_halves(enum ggml_type type, int at[2])
 {
     static const int8_t second[GGML_TYPES] = {
@@ -183,7 +183,7 @@ void gguf_draw(enum ggml_type type, uint64_t seed, int exponent, uint8_t *out, s
         set_scales(type, exponent, out + i);
 }
 
-/* A positive normal half next to f; what is too small for one is 0. */
+/* Returns a positive normal half close to f, or 0 if f is too small. */
 static uint16_t half_from(float f)
 {
     int e;

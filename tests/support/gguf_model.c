@@ -17,16 +17,16 @@
 #define LM "model.language_model."
 
 struct writer {
-    const struct golden *g; /* NULL: data are holes, and values NULL */
+    const struct golden *g; /* NULL: data are holes, and values are NULL */
     const char *from;       /* folder of config.json and tokenizer.json */
-    json_t *config, *text;  /* the whole, and the language model's part */
+    json_t *config, *text;  /* whole file, and the language model's part */
     struct gguf_form form;
-    uint32_t turn;       /* the type before, of mixed ones */
+    uint32_t turn;       /* previous type, for GGML_MIXED */
     struct gguf file[2]; /* text, vision */
     struct buf data[2];
 };
 
-/* A tensor on its way: its values, and its shape as stored. */
+/* A tensor to be stored: its values, and its shape in the file. */
 struct values {
     char name[160]; /* published, with both prefixes */
     float *v;
@@ -39,7 +39,7 @@ static int64_t number(const json_t *o, const char *key)
     return json_integer_value(json_object_get(o, key));
 }
 
-/* The model's architecture in such a file. */
+/* Returns the model's architecture name in GGUF. */
 static const char *arch_of(const struct writer *w)
 {
     const char *type = json_string_value(json_object_get(w->config, "model_type"));
@@ -58,7 +58,8 @@ static bool has(const struct values *t, const char *part)
     return strstr(t->name, part);
 }
 
-/* ---- what the converter changes ------------------------------------------------------------------------ */
+/* ---- conversions of the converter -----------------------------------------------------------------------
+ */
 
 /* [keys][per][width] -> [per][keys][width] for heads of width * inner numbers. */
 static void tile_heads(const struct writer *w, float *v, int64_t width, int64_t inner)
@@ -107,8 +108,7 @@ static void change(const struct writer *w, struct values *t)
 
 /* ---- storing ------------------------------------------------------------------------------------------- */
 
-/* The next type whose blocks fill rows of so many numbers; NVFP4 and so on to the end, then from the
- * first. */
+/* Returns the next type whose blocks divide rows of `cols` numbers; after NVFP4 the list starts again. */
 static enum ggml_type next_type(struct writer *w, int64_t cols)
 {
     do
@@ -131,7 +131,7 @@ static enum ggml_type type_of(struct writer *w, const struct values *t)
     return plain || !whole ? GGML_F32 : w->form.matrices;
 }
 
-static uint16_t half_of(float f) /* of values that are exact in f16 or nearly so */
+static uint16_t half_of(float f) /* for values that f16 represents with little or no error */
 {
     for (uint32_t h = 0; h < 0x7c00; h++)
         if (f16_to_f32((uint16_t)h) >= fabsf(f))
@@ -139,7 +139,7 @@ static uint16_t half_of(float f) /* of values that are exact in f16 or nearly so
     return 0;
 }
 
-/* Blocks whose numbers have a root mean square near 1/20. */
+/* Draws blocks whose numbers have a root mean square near 1/20. */
 static uint8_t *draw_blocks(enum ggml_type type, uint64_t seed, size_t n)
 {
     uint8_t *out = malloc(n);
@@ -160,7 +160,7 @@ static uint8_t *draw_blocks(enum ggml_type type, uint64_t seed, size_t n)
     return out;
 }
 
-/* Of matrix k of a tensor; the embedding has none. */
+/* Returns the scale of matrix k of a tensor; the embedding has none. */
 static float scale_of(const struct values *t, int64_t k)
 {
     if (has(t, "embed_tokens"))
@@ -237,7 +237,7 @@ static void store(struct writer *w, const struct values *t, const char *name)
         store_scales(w, t, name);
 }
 
-/* Half of the middle dimension, gate or up, of [E, 2M, D]. */
+/* Stores one half (gate or up) of the middle dimension of [E, 2M, D]. */
 static void store_half(struct writer *w, const struct values *both, int half, const char *part)
 {
     struct values t = *both;
@@ -255,7 +255,7 @@ static void store_half(struct writer *w, const struct values *both, int half, co
     free(t.v);
 }
 
-/* A frame of [W, 3, frames, side, side]. */
+/* Stores one frame of [W, 3, frames, side, side]. */
 static void store_frame(struct writer *w, const struct values *all, const int64_t shape[5], int frame)
 {
     struct values t = *all;
@@ -270,7 +270,7 @@ static void store_frame(struct writer *w, const struct values *all, const int64_
     free(t.v);
 }
 
-/* Stores a tensor as the converter names and cuts it. */
+/* Stores a tensor with the names and parts of the converter. */
 static void store_parts(struct writer *w, const struct values *t, const int64_t shape[5])
 {
     char spelled[256];
@@ -345,7 +345,7 @@ static void put_float(struct gguf *g, const char *front, const char *key, double
     gguf_float(g, name, (float)v);
 }
 
-/* Keys of Qwen3.5 alone. */
+/* Writes the keys that only Qwen3.5 has. */
 static void put_hybrid(struct writer *w, const char *front, const json_t *rope)
 {
     struct gguf *g = &w->file[0];
@@ -435,7 +435,7 @@ void gguf_merges(struct gguf *g, const json_t *merges)
     }
 }
 
-/* Words by id, from tokenizer.json; rows without a token get one that is not used. */
+/* Writes the tokens by id, from tokenizer.json; rows without a token get an unused one. */
 static void put_tokenizer(struct writer *w)
 {
     size_t i, n = (size_t)number(w->text, "vocab_size");

@@ -1,8 +1,8 @@
-/* gguf_model.h - the weights of golden data as GGUF files, as the converter of such files makes them: names,
- * 1 added to norms, -exp(A_log), value heads in tiled order, experts and frames in tensors of their own.
+/* gguf_model.h - writes the weights of golden data as GGUF files with the conversions of llama.cpp's
+ * converter: tensor names, norms + 1, -exp(A_log), tiled value heads, one tensor per expert and frame.
  *
- * make_gguf.py writes the same with the gguf package and lets llama.cpp read it; tests/golden/gguf has the
- * hashes.
+ * make_gguf.py writes the same files with the gguf package and checks that llama.cpp reads them;
+ * tests/golden/gguf has the hashes.
  */
 #ifndef HOLORUN_TESTS_GGUF_MODEL_H
 #define HOLORUN_TESTS_GGUF_MODEL_H
@@ -11,25 +11,25 @@
 #include "gguf.h"
 #include "golden.h"
 
-/* How matrices are stored where a row has whole blocks, else in F32: F32, BF16, F16, Q8_0 with the model's
- * values; in another type random blocks of numbers of their usual size; GGML_MIXED: each in the next of all
- * types, vectors in F32 and F64 in turn. */
+/* Type of the matrices whose rows have whole blocks; others are F32. F32, BF16, F16 and Q8_0 hold the model's
+ * values; other types hold random blocks of similar magnitude. GGML_MIXED: each matrix has the next type,
+ * vectors alternate F32 and F64. */
 enum { GGML_MIXED = GGML_TYPES };
 struct gguf_form {
     enum ggml_type matrices;
-    bool numbers; /* instead of blocks the numbers that they stand for, in F32 */
-    bool scales;  /* matrices in NVFP4 have a scale of 0.5 beside them, each expert its own */
+    bool numbers; /* dequantized numbers in F32 instead of blocks */
+    bool scales;  /* NVFP4 matrices have a separate scale of 0.5, each expert its own */
 };
 
-/* Writes the merges of a tokenizer.json, pairs of texts, as GGUF has them. */
+/* Writes the merges of a tokenizer.json, pairs of texts, in the form of GGUF. */
 void gguf_merges(struct gguf *g, const json_t *merges);
 
-/* Writes DIR/model.gguf and, of a model with a tower, DIR/mmproj.gguf; the tokenizer is that of
- * g->dir/tokenizer.json, if there is one. */
+/* Writes DIR/model.gguf and, for a model with vision, DIR/mmproj.gguf, with the tokenizer of
+ * g->dir/tokenizer.json if it exists. */
 void gguf_model(const struct golden *g, struct gguf_form form, const char *dir);
 
-/* The same of a model of a published size, beside its other files in m->dir, whose tensors are holes; the
- * tower's matrices are BF16, as converters leave them. */
+/* Writes a model of a published size into m->dir with holes as tensors; the matrices of vision are BF16, as
+ * converters leave them. */
 void gguf_holes(const struct full_model *m, enum ggml_type matrices);
 
 #endif

@@ -23,7 +23,8 @@ static bool has(const char *name, const char *part)
     return strstr(name, part);
 }
 
-/* The last dimension is the hidden size but in few tensors, and so is the first of those that write to it. */
+/* Widens a shape: the last dimension is the hidden size in most tensors, the first in those that write to
+ * it. */
 static void widen(json_t *entry, int64_t heads)
 {
     const char *name = json_string_value(json_object_get(entry, "name"));

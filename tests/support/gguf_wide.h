@@ -1,4 +1,4 @@
-/* gguf_wide.h - models of the golden data made wide enough for rows of 256 numbers, as GGUF files. */
+/* gguf_wide.h - models of the golden data, widened to rows of 256 numbers, as GGUF files. */
 #ifndef HOLORUN_TESTS_GGUF_WIDE_H
 #define HOLORUN_TESTS_GGUF_WIDE_H
 

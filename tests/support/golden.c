@@ -19,7 +19,7 @@
 
 #define GAMMA 0x9e3779b97f4a7c15ull
 
-/* ---- the fixture ------------------------------------------------------------------------------------ */
+/* ---- fixture ---------------------------------------------------------------------------------------- */
 
 void golden_open(struct golden *g, const char *name)
 {
@@ -31,7 +31,7 @@ void golden_open(struct golden *g, const char *name)
     g->root = json_load_file(path, 0, NULL);
     snprintf(path, sizeof path, "%s/reference.bin", g->dir);
     if (!g->root || file_map(&g->data, path, &e))
-        fail_msg("%s is not there or not readable", g->dir);
+        fail_msg("%s is missing or unreadable", g->dir);
     g->seed = (uint64_t)golden_number(g, "seed");
 }
 

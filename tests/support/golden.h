@@ -1,9 +1,8 @@
-/* golden.h - values that somebody else's code computed, and the same numbers drawn again.
+/* golden.h - reference values computed by independent code, and the random numbers that they are based on.
  *
  * A folder of tests/golden made by tests/reference/golden.py holds config.json, reference.json and
- * reference.bin.  Its weights are not stored: the table in reference.json says how each tensor is drawn (the
- * generator is described in golden.py), and golden_checkpoint writes them as a model directory that is
- * loaded like any other.
+ * reference.bin. Weights are not stored: a table in reference.json says how to draw each tensor (golden.py
+ * describes the generator), and golden_checkpoint() writes them as a normal model directory.
  */
 #ifndef HOLORUN_TESTS_GOLDEN_H
 #define HOLORUN_TESTS_GOLDEN_H
@@ -21,35 +20,35 @@ struct golden {
     json_t *root;
     struct file_map data;
     uint64_t seed;
-    char dir[64];                /* where the fixture is */
-    char checkpoint[PLACE_PATH]; /* where golden_checkpoint wrote; "" before */
+    char dir[64];                /* folder of the fixture */
+    char checkpoint[PLACE_PATH]; /* output of golden_checkpoint(); "" before */
 };
 
-/* One array: some rows of a stage, or all of them. */
+/* One array: some or all rows of a stage. */
 struct golden_array {
     const void *data;
-    int64_t rows, cols;  /* of what is stored; a vector is one column */
-    const json_t *which; /* the rows' numbers; NULL: all from 0 */
+    int64_t rows, cols;  /* of the stored rows; a vector is one column */
+    const json_t *which; /* numbers of the stored rows; NULL: all from 0 */
 };
 
-void golden_open(struct golden *g, const char *name); /* fails the test when it cannot */
+void golden_open(struct golden *g, const char *name); /* fails the test on an error */
 void golden_close(struct golden *g);                  /* removes the checkpoint */
 
-struct golden_array golden_find(const struct golden *g, const char *name); /* data NULL: not there */
+struct golden_array golden_find(const struct golden *g, const char *name); /* data NULL: not found */
 int64_t golden_number(const struct golden *g, const char *key);
 
-/* n numbers of a tensor from number `first` on, as bf16. */
+/* Draws n numbers of a tensor, from number `first`, as bf16. */
 void golden_draw(uint64_t seed, const char *name, int64_t first, int64_t n, int64_t offset, float unit,
                  uint16_t *out);
-/* The 64 bits that number i of a tensor is made of. */
+/* Returns the 64 random bits of number i of a tensor. */
 uint64_t golden_mixed(uint64_t seed, const char *name, int64_t i);
-/* +1 or -1 for column c of the sums. */
+/* Returns +1 or -1 for column c of the sums. */
 float golden_sign(uint64_t column, int64_t c);
 
-/* The picture that make_qwen_picture.py draws; the caller frees it with image_free. */
+/* Draws the image of make_qwen_picture.py; free it with image_free(). */
 void golden_picture(struct image *im, int w, int h, int kind);
 
-/* Writes config.json and model.safetensors (bf16) into a folder of its own. */
+/* Writes config.json and model.safetensors (bf16) into a temporary folder. */
 void golden_checkpoint(struct golden *g);
 
 #endif

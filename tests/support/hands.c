@@ -11,7 +11,7 @@
 #include <ctype.h>
 #include <unistd.h>
 
-/* ---- the person ------------------------------------------------------------------------------------- */
+/* ---- user ------------------------------------------------------------------------------------------- */
 
 struct xvfb hands_x;
 Display *hands_dpy;
@@ -39,18 +39,19 @@ void hands_pause_ms(double ms)
 void hands_point(int px, int py)
 {
     XTestFakeMotionEvent(hands_dpy, 0, px, py, CurrentTime);
-    hands_pause_ms(150); /* a hand rests before it presses */
+    hands_pause_ms(150); /* rests before the press */
 }
 
 void hands_press(unsigned button, int times)
 {
     for (int i = 0; i < times; i++) {
         XTestFakeButtonEvent(hands_dpy, button, True, CurrentTime);
-        hands_pause_ms(times == 1 ? 120 : 20); /* a program that ends with the click can be asked before */
+        /* leaves the recorder time to query a program that ends with the click */
+        hands_pause_ms(times == 1 ? 120 : 20);
         XTestFakeButtonEvent(hands_dpy, button, False, CurrentTime);
         hands_pause_ms(40);
     }
-    hands_pause_ms(500); /* no double click with the next one */
+    hands_pause_ms(500); /* not a double click with the next one */
 }
 
 void hands_click(int px, int py)
@@ -121,9 +122,8 @@ bool hands_file_has(const char *path, const char *part)
     return has;
 }
 
-/* A dialog of Tk's at a place: a field, a box and two buttons.  Save writes what they hold to OUT.  `how`
- * may be "unsaved" (there is no Save), "swapped" (the buttons are elsewhere) or "late" (Save comes after a
- * while). */
+/* A Tk dialog with a field, a check box and two buttons. Save writes the values to OUT. `how`: "unsaved" has
+ * no Save button, "swapped" moves the buttons, "late" and "later" show Save after 3.5 and 6.5 s. */
 static const char dialog[] =
     "lassign $argv place out how\n"
     "wm title . Letter\n"
@@ -153,7 +153,7 @@ pid_t hands_dialog(const char *place, const char *out, const char *how)
     return pid;
 }
 
-/* `holorun record` until it says that it records. */
+/* Starts `holorun record` and waits until it reports that it records. */
 pid_t hands_record(const char *file, const char *const *more)
 {
     const char *argv[20] = {"record", "-o", file};

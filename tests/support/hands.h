@@ -1,5 +1,4 @@
-/* hands.h - a person at a display of its own, who is recorded: hands through XTEST, the recorder, and playing.
- */
+/* hands.h - a user on a private display who is recorded: input through XTEST, the recorder, and playback. */
 #ifndef HOLORUN_TESTS_HANDS_H
 #define HOLORUN_TESTS_HANDS_H
 
@@ -12,7 +11,7 @@ enum { PATIENCE_MS = 20000 };
 extern struct xvfb hands_x;
 extern Display *hands_dpy;
 
-void hands_open(const char *size); /* skips the test where there is no Xvfb */
+void hands_open(const char *size); /* skips the test without Xvfb */
 void hands_close(void);
 
 void hands_pause_ms(double ms);
@@ -23,18 +22,19 @@ void hands_key(KeySym sym, KeySym with);
 void hands_words(const char *text);
 void hands_escape_twice(void); /* ends a recording */
 
-bool hands_wait_for_text(const char *path, const char *part); /* in a file */
+bool hands_wait_for_text(const char *path, const char *part); /* waits for text in a file */
 char *hands_text_of(const char *path);                        /* the caller frees it */
 bool hands_file_has(const char *path, const char *part);
-/* The whole file, which is then removed. */
+/* Compares the whole file and removes it. */
 void hands_assert_text(const char *path, const char *want);
 
-/* A dialog with a name, a copy and a button, which writes what was filled in to `out`.  how: "", swapped, late, ... */
+/* Starts a dialog (name, check box, buttons) that writes its values to `out`. how: "", "unsaved", "swapped",
+ * "late" or "later". */
 pid_t hands_dialog(const char *place, const char *out, const char *how);
-/* `holorun record` until it says that it records. */
+/* Starts `holorun record` and waits until it reports that it records. */
 pid_t hands_record(const char *file, const char *const *more);
 void hands_play(const char *file, struct outcome *o, const char *const *more);
-/* Somebody fills in that dialog at +100+80. */
+/* Records a user who fills in that dialog at +100+80. */
 void hands_record_letter(const char *file);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 
-/* cmocka wants these before itself */
+/* cmocka.h needs these headers first */
 /* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,8 @@
 
 enum { PATIENCE_MS = 20000, WORDS_MAX = 24, LINE_BYTES = 32 << 20 };
 
-/* ---- the program ------------------------------------------------------------------------------------------ */
+/* ---- program ----------------------------------------------------------------------------------------------
+ */
 
 static void run_program(const struct stage *t, const char *command, const char *replies,
                         const char *const *more, int in, int out)
@@ -70,7 +71,7 @@ void hosted_bytes(struct hosted *h, const char *data, size_t n)
     while (n) {
         ssize_t done = write(h->in, data, n);
         if (done <= 0)
-            fail_msg("the program reads no more");
+            fail_msg("the program no longer reads");
         data += done;
         n -= (size_t)done;
     }
@@ -89,8 +90,7 @@ json_t *hosted_hear(struct hosted *h)
     while (!(end = h->got.len ? memchr(h->got.data, '\n', h->got.len) : NULL)) {
         if (poll(&p, 1, PATIENCE_MS) < 1) {
             size_t all = json_array_size(h->heard);
-            fail_msg("nothing came after: %.300s",
-                     all ? json_dumps(json_array_get(h->heard, all - 1), 0) : "");
+            fail_msg("no message after: %.300s", all ? json_dumps(json_array_get(h->heard, all - 1), 0) : "");
         }
         ssize_t n = read(h->out, part, sizeof part);
         if (n <= 0)
@@ -145,7 +145,7 @@ int hosted_end(struct hosted *h)
 
 /* ---- transcripts ------------------------------------------------------------------------------------------ */
 
-/* A question names the file of its picture. */
+/* Removes the image path from a question. */
 static char *without_places(const char *text)
 {
     char *out = xstrdup(text), *at = strstr(out, "\npicture: ");
@@ -154,7 +154,7 @@ static char *without_places(const char *text)
     return out;
 }
 
-/* Makes two runs of the same say the same. */
+/* Removes members that differ between two equal runs. */
 static json_t *normal(const json_t *v)
 {
     static const char *const vary[] = {
@@ -165,7 +165,8 @@ static json_t *normal(const json_t *v)
     json_t *one, *out;
     size_t i;
     if (json_is_string(v)) {
-        json_t *inner = json_loads(json_string_value(v), 0, NULL); /* a result is its own text, too */
+        /* a tool result repeats its content as text */
+        json_t *inner = json_loads(json_string_value(v), 0, NULL);
         char *text = without_places(inner ? "(JSON)" : json_string_value(v));
         out = json_string(text);
         free(text);
@@ -199,7 +200,7 @@ static json_t *normal(const json_t *v)
     return out;
 }
 
-/* Whether it is the picture of a step, which comes when it is ready. */
+/* Returns whether the message is the image of a step, which may arrive late. */
 static bool is_picture(const json_t *message)
 {
     const json_t *update = json_object_get(json_object_get(message, "params"), "update");
@@ -208,7 +209,7 @@ static bool is_picture(const json_t *message)
     return type && !strcmp(type, "image");
 }
 
-/* The names that the server chose then, and those of now: "run_id", "sessionId". */
+/* Maps the ids that the server chose in the transcript to the current ones ("run_id", "sessionId"). */
 static void learn_names(const json_t *then, const json_t *now, json_t *names)
 {
     const char *key;

@@ -1,14 +1,14 @@
-/* hosted.h - the program as another program starts it: lines in, lines out (`holorun mcp`, `holorun acp`).
+/* hosted.h - the program as a child that exchanges lines with its client (`holorun mcp`, `holorun acp`).
  *
  *     struct hosted h;
  *     hosted_start(&h, &t, "mcp", SCRIPT);
  *     hosted_say(&h, "{\"jsonrpc\": \"2.0\", ...}");
- *     json_t *answer = hosted_answer(&h, 7);     // to that id; what came before it is kept in h.heard
- *     hosted_end(&h);                            // stdin is closed; its exit code
+ *     json_t *answer = hosted_answer(&h, 7);     // to that id; earlier messages stay in h.heard
+ *     hosted_end(&h);                            // closes stdin, returns the exit code
  *
- * A transcript (tests/hosts makes them with others' clients) is played by hosted_play(): the client's lines go
- * in as they did then, each when the server has said as much as then, and what comes back must be what came then,
- * but for names, times and places that differ from run to run.
+ * hosted_play() replays a transcript, which tests/hosts records with real clients. Each line of the client is
+ * sent once the server has sent as many messages as in the transcript. The server's messages must be equal,
+ * except for names, times and paths that differ between runs.
  */
 #ifndef HOLORUN_TESTS_HOSTED_H
 #define HOLORUN_TESTS_HOSTED_H
@@ -17,7 +17,7 @@
 
 #include <jansson.h>
 
-/* Requests of a session of MCP: its first one, and a call of a tool. */
+/* First request of an MCP session, and a tool call. */
 #define HELLO                                                                                                 \
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\"," \
     "\"capabilities\":{},\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}"
@@ -27,24 +27,25 @@
 
 struct hosted {
     pid_t pid;
-    int in; /* its stdin, -1: closed */
+    int in; /* its stdin; -1: closed */
     int out;
-    struct buf got; /* not looked at yet */
-    json_t *heard;  /* what it has said, in order */
+    struct buf got; /* not parsed yet */
+    json_t *heard;  /* all received messages in order */
     const struct stage *stage;
 };
 
 void hosted_start(struct hosted *h, const struct stage *t, const char *command, const char *replies);
 void hosted_start_with(struct hosted *h, const struct stage *t, const char *command, const char *replies,
                        const char *const *more);     /* more options, ended by NULL */
-void hosted_say(struct hosted *h, const char *line); /* adds the end of the line */
+void hosted_say(struct hosted *h, const char *line); /* adds the newline */
 void hosted_bytes(struct hosted *h, const char *data, size_t n);
-json_t *hosted_hear(struct hosted *h);           /* the next message, borrowed; fails the test after 20 s */
+json_t *hosted_hear(struct hosted *h);           /* next message, borrowed; fails the test after 20 s */
 json_t *hosted_answer(struct hosted *h, int id); /* borrowed */
-const json_t *hosted_told(const json_t *answer); /* the structured content of a tool's result; borrowed */
-int hosted_end(struct hosted *h);                /* -1: by a signal */
+const json_t *hosted_told(const json_t *answer); /* structured content of a tool result; borrowed */
+int hosted_end(struct hosted *h);                /* exit code; -1: killed by a signal */
 
-/* event, n: before a line that stops something, the window has seen so many of these; NULL: none. */
+/* Before a line that stops the run, waits until the window has got n events of this name; NULL: does not
+ * wait. */
 void hosted_play(struct hosted *h, const char *path, const char *event, int n);
 
 #endif

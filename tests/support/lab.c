@@ -125,7 +125,7 @@ double lab_linear(const struct lab *l)
                   *wf = l->fast->ops->pack(l->fast, host, l->act);
     l->ref->ops->linear(l->ref, want, x, wr, biased ? bias : none, epi, add);
     l->fast->ops->linear(l->fast, have, x, wf, biased ? bias : none, epi, add);
-    /* a product is rounded, to one side or the other, before it is added to what is at most 1 */
+    /* a product is rounded before it is added to a value of at most 1 */
     double off =
         lab_worst_within(have, want, add && l->act == DT_BF16 ? 0x1p-7 * (1 + lab_largest(want)) : 0);
     l->ref->ops->weight_free(l->ref, wr);
@@ -224,7 +224,7 @@ void lab_ssm_run(const struct lab_ssm *k, struct backend *b, bool step, struct t
         b->ops->ssm_scan(b, to, v, dt, state, key, &k->s, &k->c);
 }
 
-/* Every number of t as its magnitude. */
+/* Returns the absolute values of t. */
 static struct tensor magnitudes(struct backend *b, struct tensor t)
 {
     struct tensor m = lab_twin(b, t);
@@ -236,8 +236,8 @@ static struct tensor magnitudes(struct backend *b, struct tensor t)
     return m;
 }
 
-/* Of every term of a scan in bf16 one factor may be rounded to it; with magnitudes for numbers the reference
- * itself tells what all the terms amount to. */
+/* In a bf16 scan one factor of each term may be rounded. Run on magnitudes, the reference returns the sum of
+ * all terms. */
 static const double factor_rounded = 0x1p-8;
 
 double lab_ssm(const struct lab *l)
@@ -262,7 +262,7 @@ double lab_ssm(const struct lab *l)
     return off;
 }
 
-/* Attention is a mean of values of at most 1, whose weights are rounded to bf16: half a step each. */
+/* Attention is a mean of values of at most 1 with weights rounded to bf16: half a step each. */
 static const double weights_rounded = 0x1p-8;
 
 double lab_attend(const struct lab *l)

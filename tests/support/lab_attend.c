@@ -1,4 +1,4 @@
-/* lab_attend.c - attention with the sizes of real heads, on views as the model has them: see lab.h. */
+/* lab_attend.c - attention with the sizes of real heads, on views as in the model; see lab.h. */
 #include "lab.h"
 
 #include "ops/kv8.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Attention is a mean of values of at most 1, whose weights are rounded to bf16: half a step each. */
+/* Attention is a mean of values of at most 1 with weights rounded to bf16: half a step each. */
 static const double weights_rounded = 0x1p-8;
 
 static double slack(const struct lab *l)
@@ -14,7 +14,8 @@ static double slack(const struct lab *l)
     return l->act == DT_BF16 ? weights_rounded : 0;
 }
 
-/* Rows with a gap behind each: of whole 16 bytes, as the fast kernels want it, or loose: of any width. */
+/* Allocates rows with a gap after each: a multiple of 16 bytes, as the fast kernels need, or with `loose` any
+ * gap. */
 static struct tensor with_gap(struct tensor *block, const struct lab *l, bool loose, int64_t rows,
                               int64_t cols, double most)
 {
@@ -27,7 +28,7 @@ static struct tensor with_gap(struct tensor *block, const struct lab *l, bool lo
     return view;
 }
 
-/* Rows of 8 bits, of numbers of many sizes, some heads all zero; without a gap they begin at multiples
+/* Makes 8-bit rows of numbers of many sizes, with some all-zero heads; without a gap rows begin at multiples
  * of 16. */
 static struct tensor quantized_keys(struct tensor *block, const struct lab *l, const struct lab_attention *s,
                                     int64_t rows, int64_t unseen)
@@ -48,7 +49,7 @@ static struct tensor quantized_keys(struct tensor *block, const struct lab *l, c
     return view;
 }
 
-/* Keys or values, behind which `unseen` rows are of tokens yet to come. */
+/* Makes keys or values, followed by `unseen` rows of later tokens. */
 static struct tensor keys_of(struct tensor *block, const struct lab *l, const struct lab_attention *s,
                              int64_t rows, int64_t unseen)
 {
@@ -93,7 +94,7 @@ double lab_tiles_sizes(const struct lab *l, int heads, int d, int tiles, int n, 
     return off;
 }
 
-/* Every session alone has the bits that it has among the others; NAN if not. */
+/* Returns NAN unless each session alone has the same bits as in the batch. */
 static double bits_alone(const struct lab *l, struct lab_attention s, struct tensor have, struct tensor q,
                          const struct tensor *k, const struct tensor *v)
 {

@@ -1,4 +1,4 @@
-/* lab_stochastic_round.c - states in f16: see lab.h. */
+/* lab_stochastic_round.c - f16 states; see lab.h. */
 #include "check.h"
 #include "lab.h"
 
@@ -13,7 +13,7 @@ static uint16_t half_at(struct tensor t, int64_t r, int64_t n)
     return ((const uint16_t *)t.data)[r * t.stride + n];
 }
 
-/* That `half` is what becomes of `floats`; NaN is any NaN. */
+/* Checks that `half` is the stochastic rounding of `floats`; all NaN are equal. */
 static void same_rounded(struct tensor half, struct tensor floats, uint32_t key)
 {
     for (int64_t r = 0; r < half.rows; r++)
@@ -34,7 +34,7 @@ static void same_bits(struct tensor have, struct tensor want)
                             (size_t)want.cols * dtype_size(want.dtype));
 }
 
-/* A layer, states of `count` sessions in both types with the same numbers, keys, and what comes out. */
+/* A layer, the states of `count` sessions with equal numbers in both types, keys and outputs. */
 struct pair {
     struct lab_ssm k;
     struct tensor floats, halves, y[2], each[2][MOST];
@@ -88,7 +88,7 @@ void lab_stochastic_scan(struct backend *b, struct lab_stochastic s)
     pair_check(&p, b);
 }
 
-/* S = 1 S + 1 x B with S = 0 and x = 1, 2^-8: time steps that are clamped to 1, heads that forget nothing. */
+/* S = 1 S + 1 x B with S = 0 and x = 1, 2^-8: time steps are clamped to 1, heads do not decay. */
 void lab_stochastic_numbers(struct backend *b, const float *v, int N)
 {
     static const float xs[2] = {1, 0x1p-8f};

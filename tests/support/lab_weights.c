@@ -1,4 +1,4 @@
-/* lab_weights.c - weights of every form, as a file would hold them and as a backend keeps them: see lab.h. */
+/* lab_weights.c - weights of each format, as in a file and as packed by a backend; see lab.h. */
 #include "lab.h"
 
 #include "ops/quant.h"

@@ -17,9 +17,9 @@ enum { BEGIN_MS = 60000, END_MS = 30000, LATE_MS = 100 };
 
 const char *const doing_names[DOINGS] = {"typing", "dragging", "settling", "model"};
 
-/* ---- the stage ------------------------------------------------------------------------------------ */
+/* ---- stage ---------------------------------------------------------------------------------------- */
 
-/* Programs that are started now are on this session's display. */
+/* Directs programs started from now on to this session's display. */
 static void enter(const struct moments *m)
 {
     char auth[96];
@@ -89,7 +89,7 @@ void moments_close(struct moments *m)
     xvfb_stop(&m->x);
 }
 
-/* ---- a run ------------------------------------------------------------------------------------------ */
+/* ---- run ------------------------------------------------------------------------------------------ */
 
 #define FOUR(x) x x x x
 
@@ -127,7 +127,7 @@ static bool ended(struct moments *m, int *status)
     return m->run == 0;
 }
 
-/* Its record is there; false: it has ended, or does not come. */
+/* Waits for the record; returns false if the run has ended or the record does not appear. */
 static bool begun(struct moments *m)
 {
     char *runs = xvfb_place(&m->x, "runs");
@@ -144,7 +144,7 @@ static bool begun(struct moments *m)
     return there;
 }
 
-/* ---- stopping it ------------------------------------------------------------------------------------ */
+/* ---- stop ------------------------------------------------------------------------------------------- */
 
 static void drain(struct moments *m)
 {
@@ -201,7 +201,7 @@ static double make_gesture(struct moments *m, enum gesture how)
     return now;
 }
 
-/* It had come to an end of its own in the same moment. */
+/* Returns whether the run ended by itself at the same moment. */
 static bool was_over(const struct record *r)
 {
     const char *status = r->n ? field_text(r->events[r->n - 1].fields, "status") : "";
@@ -209,7 +209,7 @@ static bool was_over(const struct record *r)
            !strcmp(status, "infeasible");
 }
 
-/* 1: it was no stop. */
+/* Checks what the run left behind; returns 1 if it was not stopped. */
 static int check_left(struct moments *m, int status, struct moment *out)
 {
     char *runs = xvfb_place(&m->x, "runs"), *dir = record_newest(runs, NULL),
@@ -259,7 +259,7 @@ int moments_stop(struct moments *m, enum gesture how, double wait_ms, struct mom
         m->run = 0;
         return 0;
     }
-    clock_sleep_ms(LATE_MS); /* for what may come late */
+    clock_sleep_ms(LATE_MS); /* for late events */
     XSync(m->eyes, False);
     drain(m);
     out->silence_ms = m->last > at ? m->last - at : 0;

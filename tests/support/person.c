@@ -8,7 +8,7 @@
 #include <X11/extensions/XTest.h>
 #include <string.h>
 
-enum { PATIENCE_MS = 40000 }; /* machines are loaded */
+enum { PATIENCE_MS = 40000 }; /* loaded machines are slow */
 
 static void press_key(Display *d, KeySym key)
 {
@@ -78,8 +78,7 @@ bool person_is_asked(Display *d, const char *title, int *x, int *y)
     return false;
 }
 
-/* A window manager may hold back what the pointer does until it has looked at a press; keys would
- * overtake that. */
+/* A window manager may hold back pointer events until it has processed a press; keys would overtake them. */
 static void wait_released(Display *d)
 {
     Window root, child;

@@ -1,4 +1,4 @@
-/* person.h - somebody at a display: keys and mouse through XTEST, for tests of windows of our own. */
+/* person.h - a user at a display: keys and mouse through XTEST, for tests of the program's own windows. */
 #ifndef HOLORUN_TESTS_PERSON_H
 #define HOLORUN_TESTS_PERSON_H
 
@@ -10,7 +10,7 @@ struct deed {
     enum gesture what;
     KeySym key;
     const char *words;
-    double x, y; /* units of the scene */
+    double x, y; /* in units of the scene */
 };
 
 #define KEY(k)                                                                                               \
@@ -26,12 +26,12 @@ struct deed {
         g, 0, NULL, x, y                                                                                     \
     }
 
-/* Waits some seconds for a window whose title begins so; None when there is none.  And where it stands
- * on the root. */
+/* Waits for a window whose title begins with `title`; returns None if it does not appear. person_finds() also
+ * returns its position on the root. */
 Window person_window(Display *d, const char *title);
 bool person_finds(Display *d, const char *title, int *x, int *y);
-/* The same for a step window, when it has the keyboard and stands still. */
+/* Waits for a step window that has the focus and does not move. */
 bool person_is_asked(Display *d, const char *title, int *x, int *y);
-void person_does(Display *d, int x0, int y0, const struct deed *a); /* x0, y0: of the window */
+void person_does(Display *d, int x0, int y0, const struct deed *a); /* x0, y0: origin of the window */
 
 #endif

@@ -1,7 +1,7 @@
 /* place.c - see place.h.
  *
- * Its path is kept here, because a test may give TMPDIR another value.  Paths of sockets end at 108
- * bytes: a long TMPDIR counts as none.
+ * Keeps the path, because a test may change TMPDIR. A socket path has at most 108 bytes, so a long TMPDIR is
+ * ignored.
  */
 #include "place.h"
 
@@ -27,7 +27,7 @@ static const char *above(void)
     return dir && dir[0] == '/' && strlen(dir) <= ABOVE_MAX && access(dir, W_OK) == 0 ? dir : "/tmp";
 }
 
-/* In /tmp its name tells whose it is. */
+/* In /tmp the name contains the pid, so that run_tests.sh can find it. */
 static void name_template(char out[PLACE_PATH])
 {
     const char *dir = above();
@@ -37,7 +37,7 @@ static void name_template(char out[PLACE_PATH])
         snprintf(out, PLACE_PATH, "%s/XXXXXX", dir);
 }
 
-/* Some tests take permissions away. */
+/* Restores permissions that some tests take away. */
 static int open_up(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
     (void)st, (void)ftw;
@@ -55,7 +55,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 static void end(void)
 {
-    if (getpid() != owner) /* a child of the test that exits */
+    if (getpid() != owner) /* a child of the test */
         return;
     nftw(root, open_up, OPEN_FOLDERS, FTW_PHYS);
     nftw(root, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);

@@ -1,19 +1,20 @@
-/* place.h - the folder of a test program, outside of which it leaves nothing.
+/* place.h - private folder of a test program; it leaves nothing outside.
  *
  *     char dir[PLACE_PATH];
  *     assert_non_null(mkdtemp(place_template(dir)));
  *
- * check_main() calls place_make(): HOME, TMPDIR and XDG_RUNTIME_DIR are then in a new folder below
- * TMPDIR (or /tmp), the other XDG folders below HOME, and no display of the user's is named.  The folder
- * is removed when the process exits; run_tests.sh removes what a crash leaves.
+ * check_main() calls place_make(): HOME, TMPDIR and XDG_RUNTIME_DIR are set to a new folder below TMPDIR (or
+ * /tmp), the other XDG folders below HOME, and DISPLAY is unset. The folder is removed when the process
+ * exits; run_tests.sh removes it after a crash.
  */
 #ifndef HOLORUN_TESTS_PLACE_H
 #define HOLORUN_TESTS_PLACE_H
 
 enum { PLACE_PATH = 64 };
 
-void place_make(void); /* once */
-/* A name for mkdtemp() or mkstemp() in that folder, short enough for sockets below it; returns `out`. */
+void place_make(void); /* call once */
+/* Writes a template for mkdtemp() or mkstemp() in that folder, short enough for sockets below it; returns
+ * `out`. */
 char *place_template(char out[PLACE_PATH]);
 
 #endif

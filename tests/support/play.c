@@ -1,5 +1,5 @@
 /* play.c - see play.h. */
-/* cmocka wants these before itself */
+/* cmocka.h needs these headers first */
 /* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 
 struct played played;
 
-/* ---- the partner --------------------------------------------------------------------------------- */
+/* ---- conversation partner ------------------------------------------------------------------------ */
 
 static int see_user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place, struct err *e)
 {
@@ -63,7 +63,7 @@ static int see_speak(struct llm *m, const struct llm_request *r, struct generate
     return rc;
 }
 
-/* ---- a run --------------------------------------------------------------------------------------- */
+/* ---- run ----------------------------------------------------------------------------------------- */
 
 void play_forget(void)
 {
@@ -83,7 +83,7 @@ void play_open(struct play *p)
         .screen = p->stage.s,
         .progress = &p->progress,
         .window = WINDOW_SAWTOOTH,
-        .max_images = PLAY_TURNS, /* nothing is said twice because of a cut */
+        .max_images = PLAY_TURNS, /* keeps all images, so that nothing is repeated after an eviction */
         .sampling = {0.5f, 1, 100},
         .max_steps = 40,
         .max_seconds = 60,
@@ -132,7 +132,7 @@ void play_run(struct play *p, struct llm *m, struct overseer *o)
     story_make(&p->story, &p->record);
     free(dir);
     free(runs);
-    /* Whatever the end: it is on record, and nothing is down. */
+    /* In each case the end is recorded and nothing is down. */
     assert_string_equal(field_text(p->story.end, "status"), agent_status_name(p->r.status));
     assert_int_equal(pressed(p->stage.other), 0);
 }

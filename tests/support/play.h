@@ -1,7 +1,7 @@
-/* play.h - the loop over scripted replies, on a real display with a window that writes down what reaches it.
+/* play.h - the agent loop with scripted replies, on a real display with a window that records its events.
  *
- * What the loop asked for and told is seen at the conversation partner (played), what it did at the window
- * (stage_events), how it ended in the record.  To be included after check.h.
+ * `played` shows the loop's requests and texts, stage_events() its input, and the record its end. Include
+ * after check.h.
  */
 #ifndef HOLORUN_TESTS_PLAY_H
 #define HOLORUN_TESTS_PLAY_H
@@ -14,20 +14,20 @@
 
 enum { PLAY_TURNS = 64 };
 
-/* What the partner saw, and what it does beside replying; empty after play_open() and play_forget(). */
+/* Requests that the loop made, and side effects before a reply; empty after play_open() and play_forget(). */
 struct played {
     const struct llm_ops *script;
     struct llm_request asked[PLAY_TURNS];
     int n_asked;
-    char *told[PLAY_TURNS]; /* texts of each user's turn, as they were read */
+    char *told[PLAY_TURNS]; /* texts of each user's turn, as tokenized */
     int n_told;
-    int downs[PLAY_TURNS]; /* keys and buttons down when asked */
+    int downs[PLAY_TURNS]; /* keys and buttons down at each request */
 
     Display *dpy;
-    int stop_at, cut_off_at; /* the asking at which this happens, from 1; 0: never */
+    int stop_at, cut_off_at; /* number of the request, from 1; 0: never */
     bool repaint;            /* the screen changes before each reply */
-    void (*meanwhile)(void); /* at the first asking; NULL: nothing */
-    void (*always)(void);    /* at each */
+    void (*meanwhile)(void); /* called at the first request; NULL: nothing */
+    void (*always)(void);    /* called at each request */
     double slow_ms;
 };
 extern struct played played;
@@ -49,10 +49,10 @@ void play_open(struct play *p);
 void play_close(struct play *p);
 void play_forget(void);
 
-/* One run with this partner under this overseer (NULL: none): its record and story are read, nothing is
- * down. */
+/* Performs one run with this partner and overseer (NULL: none), reads its record and story, and checks that
+ * nothing is down. */
 void play_run(struct play *p, struct llm *m, struct overseer *o);
-/* The same over these replies; what `played` is to do is set before, what it saw is there after. */
+/* Does the same with scripted replies; set `played` before, read it after. */
 void play_script(struct play *p, const char *replies, struct overseer *o);
 
 #endif

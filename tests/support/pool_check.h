@@ -1,17 +1,16 @@
-/* pool_check.h - engines whose state memory is bounded, and the bits of a session's state: for tests on
- * the processor and on the device. */
+/* pool_check.h - engines with a limit of state memory, and the bits of a session's state; for CPU and GPU. */
 #ifndef HOLORUN_TESTS_POOL_CHECK_H
 #define HOLORUN_TESTS_POOL_CHECK_H
 
 #include "tiny_model.h"
 
-/* bound: bytes of state memory, 0 for none.  Fails the test when the engine does not open. */
+/* bound: bytes of state memory, 0: no limit. Fails the test if the engine does not open. */
 struct engine *pool_check_engine(const struct tiny *t, const char *device, size_t bound);
 
-/* Bytes of state memory of a session with so many tokens. */
+/* Returns the state memory in bytes of a session of this length. */
 size_t pool_check_need(struct engine *g, int64_t tokens);
 
-/* The bits of a session's state and their length in bytes; the caller frees them. */
+/* Returns the bits of a session's state and their length in bytes; the caller frees them. */
 uint8_t *pool_check_bits(struct session *s, size_t *len);
 
 #endif

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 
-/* cmocka wants these before itself */
+/* cmocka.h needs these headers first */
 /* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>

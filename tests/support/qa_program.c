@@ -1,7 +1,7 @@
 /* qa_program.c - see qa_program.h.
  *
- * Leftover processes are found by a mark: all programs of a desk inherit HOLORUN_TEST_MARK, which names this
- * test's folder.
+ * Leftover processes are found by an environment variable: all programs of a desktop inherit
+ * HOLORUN_TEST_MARK, which names this test's folder.
  */
 #include "qa_program.h"
 
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 
-/* cmocka wants these before itself */
+/* cmocka.h needs these headers first */
 /* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -129,7 +129,7 @@ const char *qa_program_outcome(const struct qa_program *q, const char *id)
     return field_text(qa_program_test(q, id), "outcome");
 }
 
-/* ---- what is left -------------------------------------------------------------------------------- */
+/* ---- leftovers ----------------------------------------------------------------------------------- */
 
 static bool has_mark(const char *pid, const char *mark)
 {
@@ -144,7 +144,7 @@ static bool has_mark(const char *pid, const char *mark)
     return found;
 }
 
-/* comm NULL: any. */
+/* comm: program name; NULL: any. */
 int qa_program_processes(const struct qa_program *q, const char *comm, pid_t *pids, int max)
 {
     int n = 0;
@@ -174,7 +174,7 @@ static int processes(const struct qa_program *q, bool print)
     return n;
 }
 
-/* Folders of desks; locks of servers in /tmp are looked at when no other program's tests run. */
+/* Counts folders of desktops, and locks of servers in /tmp if no other program's tests run. */
 static int litter(const struct qa_program *q, bool print)
 {
     int n = 0;

@@ -1,4 +1,4 @@
-/* quantized.h - tiny models with quantized weights: how they are opened, and the logits they give. */
+/* quantized.h - tiny models with quantized weights: how to open them, and their logits. */
 #ifndef HOLORUN_TESTS_QUANTIZED_H
 #define HOLORUN_TESTS_QUANTIZED_H
 
@@ -10,7 +10,7 @@ enum { QUANTIZED_VOCAB = 288 };
 struct engine *quantized_open(const struct tiny *t, const char *isa, bool f32, enum weight_storage numbers,
                               bool cache);
 
-/* Logits after a text with an image; closes the engine. */
+/* Computes the logits after a text with an image; closes the engine. */
 void quantized_look(struct engine *g, float out[QUANTIZED_VOCAB]);
 
 #endif

@@ -1,5 +1,4 @@
-/* replies.h - replies in the dialect holo3, for scripts that stand in place of a model: string literals,
- * one a line, put one after the other.
+/* replies.h - scripted replies in the dialect holo3: string literals, one per line, to be concatenated.
  *
  *     CLICK(300, 300) TYPE("abc") ANSWER("Done.")
  */
@@ -21,7 +20,7 @@
 #define DRAG_CALL                                                                                            \
     "\"drag_and_drop\", \"description\": \"it\", \"x1\": 200, \"y1\": 200, \"x2\": 600, \"y2\": 600"
 
-/* Text to type that takes its time: between letters on no key stand letters that are on one. */
+/* Text that takes long to type: letters without a key alternate with normal ones. */
 #define TEN       "ab\xc5\x91 cd\xce\xa9 ef"
 #define HUNDRED   TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 #define TYPE_LONG TYPE(HUNDRED HUNDRED HUNDRED HUNDRED)

@@ -134,7 +134,7 @@ void text_has(const char *text, const char *what)
         fail_msg("it lacks: %s\nin: %.4000s", what, text);
 }
 
-/* Random bytes, with many that are special in some format. */
+/* Returns random bytes, many of them special in some format. */
 static char *random_text(uint64_t *seed, char *pool[], int *used)
 {
     static const char *const bits[] = {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the server ------------------------------------------------------------------------------------- */
+/* ---- server ----------------------------------------------------------------------------------------- */
 
 void served_open(struct served *v, void (*change)(struct service_options *o, struct server_options *s))
 {
@@ -77,7 +77,7 @@ static size_t on_header(char *data, size_t one, size_t n, void *arg)
     return n;
 }
 
-/* Puts the parts of a choice of a stream together. */
+/* Merges the deltas of a streamed choice. */
 static void join_choice(json_t *whole, json_t *choice)
 {
     json_t *delta = json_object_get(choice, "delta"), *message = json_object_get(whole, "message"), *v;
@@ -191,7 +191,8 @@ void said_free(struct said *r)
     *r = (struct said){0};
 }
 
-/* ---- parts ---------------------------------------------------------------------------------------------- */
+/* ---- parts of a reply -----------------------------------------------------------------------------------
+ */
 
 static json_t *choice_of(const struct said *r)
 {

@@ -1,4 +1,4 @@
-/* served.h - the HTTP server over a tiny model, in the test's own process, and requests to it.
+/* served.h - the HTTP server over a tiny model in the test's process, and requests to it.
  *
  *     struct served v;
  *     served_open(&v, NULL);
@@ -25,27 +25,27 @@ struct served {
     struct service_options options;
     struct server *server;
     char url[64];
-    const char *authority; /* certificate that clients trust; NULL: the machine's own */
+    const char *authority; /* certificate that clients trust; NULL: the system's */
 };
 
-/* change: of the options before they are used; may be NULL. */
+/* change: edits the options first; may be NULL. */
 void served_open(struct served *v, void (*change)(struct service_options *o, struct server_options *s));
 void served_close(struct served *v);
 
-struct said { /* what the server answered */
+struct said { /* response of the server */
     int status;
     char *text;
-    json_t *json;   /* a whole reply, or one made from the events of a stream; NULL: neither */
+    json_t *json;   /* whole reply, or the merged events of a stream; NULL: neither */
     int events;     /* of a stream */
-    double first_s; /* to the first byte */
+    double first_s; /* time to the first byte */
     char retry_after[16];
-    char ignored[1024], warning[1024]; /* x-holorun-ignored, x-holorun-warning; "" without them */
+    char ignored[1024], warning[1024]; /* x-holorun-ignored, x-holorun-warning; "" if absent */
 };
 
 struct said served_get(const struct served *v, const char *path);
 struct said served_post(const struct served *v, const char *path, json_t *body);
-struct said served_chat(const struct served *v, json_t *body); /* to /v1/chat/completions */
-/* Any bytes; token NULL: none.  hang_up_after: bytes of the reply after which the client goes; -1: none. */
+struct said served_chat(const struct served *v, json_t *body); /* posts to /v1/chat/completions */
+/* Sends any bytes; token NULL: none. hang_up_after: closes after this many bytes of the reply; -1: never. */
 struct said served_send(const struct served *v, const char *path, const char *token, const char *body,
                         size_t len, long hang_up_after);
 void said_free(struct said *r);
@@ -53,21 +53,21 @@ void said_free(struct said *r);
 /* Parts of a reply. */
 const char *said_content(const struct said *r);
 const char *said_finish(const struct said *r);
-json_int_t said_number(const struct said *r, const char *name); /* of "usage"; "cached_tokens" too */
+json_int_t said_number(const struct said *r, const char *name); /* member of "usage", or "cached_tokens" */
 json_t *said_ids(const struct said *r);
 json_t *said_message(const struct said *r);
 /* Fails unless both have the same members, of the same types. */
 void said_same_shape(const json_t *a, const json_t *b, const char *where);
 
-/* A user's message: a text and `pictures` random pictures from that seed on. */
+/* Returns a user's message: a text and `pictures` random images from this seed on. */
 json_t *served_user(const char *text, int pictures, uint64_t seed);
-json_t *served_picture(uint64_t seed); /* a part */
+json_t *served_picture(uint64_t seed); /* a content part */
 
-/* One such message, greedily. */
+/* Returns a greedy request with one such message. */
 json_t *served_request(const char *text, int pictures, int tokens);
-json_t *served_with(json_t *body, const char *members); /* the request with more members, as JSON text */
+json_t *served_with(json_t *body, const char *members); /* adds members, given as JSON text, to the request */
 
-/* The value of a line of /metrics. */
+/* Returns the value of a line of /metrics. */
 double served_metric(const struct served *v, const char *name);
 
 #endif

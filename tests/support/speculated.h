@@ -1,4 +1,4 @@
-/* speculated.h - replies of a tiny model with n-gram speculation and without, compared. */
+/* speculated.h - compares replies of a tiny model with and without n-gram speculation. */
 #ifndef HOLORUN_TESTS_SPECULATED_H
 #define HOLORUN_TESTS_SPECULATED_H
 
@@ -8,7 +8,7 @@
 #include "session/session_impl.h"
 #include "session/speculate.h"
 
-/* Tokens of a reply; fewer where every thread of a card runs on the host. */
+/* Tokens of a reply; fewer in the GPU emulator, which runs each thread on the host. */
 enum { LENGTH = 90, LENGTH_CARD = 24 };
 
 static struct engine *open_with(const char *device, const char *isa, int speculate, enum state_storage states,
@@ -36,7 +36,7 @@ struct said {
     float *next; /* logits after the reply */
 };
 
-/* A text that repeats itself, and what the model says then. */
+/* Generates a reply after a repetitive text. */
 static struct said say(struct engine *g, struct grammar *grammar, float temperature, int tokens)
 {
     struct err e = ERR_INIT;
@@ -76,7 +76,7 @@ static void drop(struct said *r)
     free(r->next);
 }
 
-/* Letters out of two, which repeat themselves soon. */
+/* Allows only n letters "a" and "b", which soon repeat. */
 static struct grammar *letters(struct engine *g, int n)
 {
     struct err e = ERR_INIT;
@@ -88,8 +88,8 @@ static struct grammar *letters(struct engine *g, int n)
     return two;
 }
 
-/* Replies with and without guesses: letters, then whatever the model likes; greedy, then not.  A random model may
- * say what was guessed each time: then letters, ever warmer, until one is not. */
+/* Compares replies with and without speculation, first of letters, then free, greedy and sampled. If every
+ * proposal was accepted, repeats with letters at rising temperature until one is rejected. */
 __attribute__((unused)) static void compare(const char *device, const char *isa, enum state_storage states,
                                             bool f32, int length)
 {
@@ -112,9 +112,9 @@ __attribute__((unused)) static void compare(const char *device, const char *isa,
             grammar_free(two[i]);
         }
     }
-    check_note("%s %s%s: %lld of %lld guesses accepted", engine_isa(g[0]), f32 ? "f32" : "bf16",
+    check_note("%s %s%s: %lld of %lld proposals accepted", engine_isa(g[0]), f32 ? "f32" : "bf16",
                states == STATE_FP16 ? ", states in f16" : "", (long long)accepted, (long long)proposed);
-    assert_true(proposed > 0 && proposed > accepted); /* rejections happen */
+    assert_true(proposed > 0 && proposed > accepted); /* at least one rejection */
     engine_close(g[0]);
     engine_close(g[1]);
 }

@@ -68,7 +68,7 @@ static json_t *key_list(const char *keys)
     return list;
 }
 
-/* The value of one argument; NULL: none. */
+/* Returns the value of an argument; NULL: omitted. */
 static json_t *value_of(const struct spelling *s, const struct tool_arg *a)
 {
     const struct want *w = s->w;
@@ -108,7 +108,7 @@ static json_t *value_of(const struct spelling *s, const struct tool_arg *a)
     }
 }
 
-/* ---- the tool ----------------------------------------------------------------------------------- */
+/* ---- tool --------------------------------------------------------------------------------------- */
 
 static bool takes(const struct tool *t, enum param_id id)
 {
@@ -143,7 +143,7 @@ static bool fits(const struct spelling *s, const struct tool *t)
 
 static const struct tool *tool_for(const struct spelling *s)
 {
-    for (int hidden = 0; hidden < 2; hidden++) /* those that are offered first */
+    for (int hidden = 0; hidden < 2; hidden++) /* prefers tools that are offered */
         for (int i = 0; i < s->d->tools->n; i++)
             if (s->d->tools->list[i].hidden == hidden && fits(s, &s->d->tools->list[i]))
                 return &s->d->tools->list[i];
@@ -202,7 +202,7 @@ static char *as_call(const struct spelling *s, const struct tool *t, json_t *arg
     return out;
 }
 
-/* The patch and the eighth of it in which a model sees the pixel. */
+/* Writes the patch of a pixel, and the eighth of the patch. */
 static void pocket_place(const struct spelling *s, int x, int y, char out[64])
 {
     double scale = image_native_scale(s->width, s->height, 1024);
@@ -255,7 +255,7 @@ static char *as_json(const struct spelling *s, const struct tool *t, json_t *arg
     return text;
 }
 
-/* pyautogui drags from where the pointer is. */
+/* pyautogui drags from the pointer's position. */
 static char *as_two_calls(const struct spelling *s, const char *thought)
 {
     const struct want *w = s->w;

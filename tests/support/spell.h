@@ -1,4 +1,4 @@
-/* spell.h - an action in the words of any dialect, as a model would write it: made from the dialect's tool table. */
+/* spell.h - writes an action as a model would in any dialect, from the dialect's tool table. */
 #ifndef HOLORUN_TESTS_SPELL_H
 #define HOLORUN_TESTS_SPELL_H
 
@@ -13,7 +13,7 @@ struct want {
     int button;                        /* 0: left */
 };
 
-/* The reply, owned by the caller; NULL: the dialect cannot say it. */
+/* Returns the reply, owned by the caller, or NULL if the dialect cannot express it. */
 char *spell_reply(const struct dialect *d, const struct want *w, const char *thought, int width, int height);
 
 #endif

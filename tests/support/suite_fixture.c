@@ -22,7 +22,7 @@ const struct test *test_of(const struct suite *s, const char *id)
     for (int i = 0; i < s->n; i++)
         if (!strcmp(s->tests[i].id, id))
             return &s->tests[i];
-    fail_msg("there is no test '%s'", id);
+    fail_msg("test '%s' not found", id);
     return NULL;
 }
 

@@ -1,4 +1,6 @@
-/* talk.h - a conversation of the golden data (tests/reference/make_chat*.py) as a struct chat_conversation. */
+/* talk.h - reads a conversation of the golden data (tests/reference/make_chat*.py) as a struct
+ * chat_conversation.
+ */
 #ifndef HOLORUN_TESTS_TALK_H
 #define HOLORUN_TESTS_TALK_H
 
@@ -17,7 +19,7 @@ struct talk {
     char *calls[MAX_MESSAGES][MAX_TOOLS], *tools[MAX_TOOLS];
 };
 
-struct talk *talk_read(const json_t *v); /* fails the test when it cannot */
+struct talk *talk_read(const json_t *v); /* fails the test on an error */
 void talk_free(struct talk *t);
 
 #endif

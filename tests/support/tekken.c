@@ -1,7 +1,7 @@
 /* tekken.c - see tekken.h.
  *
- * A token of the table is two earlier ones, so the table is a list of pairs of ranks.  The merges of the
- * file are more: every way to cut a token into two others, in order of the token, then of the halves.
+ * Each token of the table joins two earlier ones, so the table is a list of pairs of ranks. The file has more
+ * merges: each division of a token into two others, in order of the token, then of the halves.
  */
 #include "tekken.h"
 
@@ -24,7 +24,7 @@ struct table {
     int slots[SLOTS]; /* hash table of ranks, -1: free */
 };
 
-/* ---- the table ------------------------------------------------------------------------------------- */
+/* ---- table --------------------------------------------------------------------------------------------- */
 
 static int *slot_of(struct table *t, const char *s, int n)
 {
@@ -50,7 +50,7 @@ static struct table *unpack(void)
         die(ERR_FAILED, "%s", e.text);
     if (len != ((WORDS - 256) * 2 * RANK_BITS + 7) / 8)
         die(ERR_FAILED, "'%s' has not the size of the table", TABLE);
-    data = xrealloc(data, len + 2, 1); /* the last rank is read with its neighbours */
+    data = xrealloc(data, len + 2, 1); /* reading the last rank touches two more bytes */
     struct table *t = xcalloc(1, sizeof *t);
     memset(t->slots, -1, sizeof t->slots);
     for (int r = 0; r < WORDS; r++) {
@@ -82,9 +82,10 @@ static void release(struct table *t)
     free(t);
 }
 
-/* ---- the file ---------------------------------------------------------------------------------------- */
+/* ---- file ------------------------------------------------------------------------------------------------
+ */
 
-/* A word in the letters that stand for bytes, as a JSON string. */
+/* Writes a token in the printable letters for bytes, as a JSON string. */
 static void put_word(struct buf *b, const char *s, int n)
 {
     static char letter[256][4];

@@ -23,14 +23,14 @@ struct engine *threads_engine(const struct tiny *t, const char *device, size_t b
     return g;
 }
 
-/* ---- a script -------------------------------------------------------------------------------- */
+/* ---- script ---------------------------------------------------------------------------------- */
 
 struct play {
     const struct threads *c;
     struct engine *engine;
     struct session *s;
     struct grammar *grammar;
-    bool hurried; /* others are at it, too: it lets them go first now and then */
+    bool hurried; /* other threads run, too: sometimes yields to them */
     uint64_t rng, pace;
     struct played *out;
 };
@@ -63,7 +63,7 @@ static int prompt(struct play *p)
     return 0;
 }
 
-/* Some were seen before, by this session or another. */
+/* Appends one of a few images, so that some are already cached. */
 static int picture(struct play *p)
 {
     struct image im = tiny_image(40 + 10 * rng(p, 12), 40 + 10 * rng(p, 8), (uint64_t)rng(p, 6));
@@ -95,7 +95,7 @@ static int reply(struct play *p)
     return rc;
 }
 
-/* A copy goes its own way, and is forgotten. */
+/* Generates a reply in a fork and discards it. */
 static int aside(struct play *p)
 {
     struct session *main = p->s, *copy = session_try_fork(main, &p->out->err);
@@ -108,7 +108,7 @@ static int aside(struct play *p)
     return rc;
 }
 
-/* What all begin with, and one of three ways in which it goes on. */
+/* Appends a text with a common beginning and one of three continuations, through the prefix cache. */
 static int system_text(struct play *p)
 {
     int way = rng(p, 3);
@@ -203,7 +203,7 @@ void threads_play(const struct threads *c, struct engine *g, int n, const struct
 {
     pthread_t ids[THREADS_MOST];
     struct one *all = xcalloc((unsigned long)n, sizeof *all);
-    engine_enter(g, NULL); /* until all are there */
+    engine_enter(g, NULL); /* until all are waiting */
     int waiting = engine_scheduler_stats(g).waiting;
     for (int i = 0; i < n; i++) {
         all[i] = (struct one){.c = c, .engine = g, .i = i};

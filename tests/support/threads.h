@@ -1,9 +1,7 @@
-/* threads.h - sessions of one engine that threads play through scripts, each a session: for tests on the
- * processor and on the device.
+/* threads.h - sessions of one engine in threads, each with a random script; for CPU and GPU.
  *
- * A script is made of a seed: a text that many begin with, prompts of one token and of several pieces,
- * pictures, checkpoints and going back to them, copies, replies that are greedy, by dice, or held to a
- * grammar.
+ * A seed determines a script: a common beginning, prompts of one token and of several chunks, images,
+ * checkpoints and rewinds, forks, and replies that are greedy, sampled or under a grammar.
  */
 #ifndef HOLORUN_TESTS_THREADS_H
 #define HOLORUN_TESTS_THREADS_H
@@ -14,29 +12,28 @@
 enum { THREADS_MOST = 32, THREADS_TOKENS = 1024 };
 
 struct threads {
-    int rounds, longest; /* of a script; tokens of a prompt */
-    bool loose;          /* logits are not compared: on a device their bits may depend on who is with one */
+    int rounds, longest; /* rounds of a script; maximum tokens of a prompt */
+    bool loose;          /* logits are not compared: on a GPU the bits may depend on the batch */
     uint64_t seed;
 };
 
-struct played {                     /* what came of a script */
-    int32_t tokens[THREADS_TOKENS]; /* all that were generated */
+struct played {                     /* result of a script */
+    int32_t tokens[THREADS_TOKENS]; /* all generated tokens */
     int n;
-    uint64_t hash; /* of all logits they were chosen from */
+    uint64_t hash; /* of all logits used */
     struct err err;
 };
 
 struct engine *threads_engine(const struct tiny *t, const char *device, size_t bound, bool shared,
                               int threads);
 
-/* Script i, here. */
+/* Runs script i in this thread. */
 void threads_alone(const struct threads *c, struct engine *g, int i, struct played *out);
 
-/* Scripts 0 to n - 1 at once, a thread for each; fails the test where something else comes of one than
- * alone[i]. */
+/* Runs scripts 0 to n - 1 in one thread each; fails the test if a result differs from alone[i]. */
 void threads_play(const struct threads *c, struct engine *g, int n, const struct played *alone);
 
-/* Until so many wait for their turn. */
+/* Waits until n threads are queued. */
 void threads_wait(const struct scheduler *t, int n);
 
 #endif

@@ -28,7 +28,7 @@ struct engine *timeline_engine(const struct tiny *t, const char *device, const c
     return g;
 }
 
-/* Token i of conversation c. */
+/* Returns token i of conversation c. */
 static int32_t token(int c, int i)
 {
     return 16 + (c * 89 + i * 37 + i * i) % 256;
@@ -43,7 +43,7 @@ static void prompt(struct session *s, int c)
     assert_int_equal(session_prefill(s, NULL), 0);
 }
 
-/* One token after the other, from `from` on. */
+/* Decodes the reply's tokens from `from`, one by one. */
 static void reply(struct session *s, int c, int from)
 {
     for (int i = from; i < REPLY; i++) {
@@ -76,7 +76,7 @@ static void back_and_on(struct engine *g, struct session *want, void (*away)(str
     struct session *s = session_new(g, 1);
     prompt(s, 0);
     struct checkpoint *c = session_checkpoint(s);
-    reply(s, 1, 0); /* something else */
+    reply(s, 1, 0); /* another reply */
     if (away)
         away(s);
     assert_int_equal(session_rewind(s, c, NULL), 0);
@@ -113,7 +113,7 @@ static void from_file(struct engine *g, struct session *want)
     unlink(path);
 }
 
-/* Sessions at other positions beside it, and in another order each time. */
+/* Decodes in a batch with sessions at other positions, in changing order. */
 static void in_a_crowd(struct engine *g, struct session *want)
 {
     struct session *s[CROWD];

@@ -1,11 +1,11 @@
-/* tiny_check.h - claims about a tiny model: one `tiny` for all claims of a program, or a fresh one, and
- * an `engine` over it, for each.
+/* tiny_check.h - tests of a tiny model: one `tiny` for all tests of a program or a new one for each, and an
+ * `engine` over it for each test.
  *
  *     static const struct CMUnitTest tests[] = {
- *         WITH_MODEL("a fork is equal and independent", t_fork),           a fresh model;
+ *         WITH_MODEL("a fork is equal and independent", t_fork),           a new model;
  *         WITH_MODEL_F32: opened in f32
  *     };
- *     int main(int argc, char **argv)                                      or: a model for all of them
+ *     int main(int argc, char **argv)                                      or: one model for all
  *     {
  *         return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
  *     }
@@ -50,7 +50,7 @@ __attribute__((unused)) static int tiny_teardown(void **state)
     return 0;
 }
 
-/* check_main with a model on disk that the claims open as they need it. */
+/* Writes a model that the tests open as needed, then calls check_main(). */
 __attribute__((unused)) static int tiny_main(int argc, char **argv, uint64_t seed,
                                              const struct CMUnitTest *tests, size_t n)
 {

@@ -1,5 +1,6 @@
-/* tiny_dirs.h - small random models as directories with a published chat template: Qwen3.5 and Qwen3-VL (golden.h)
- * and Nemotron 3 (tiny_model.h). */
+/* tiny_dirs.h - small random models as directories with a published chat template: Qwen3.5 and Qwen3-VL
+ * (golden.h), Nemotron 3 (tiny_model.h).
+ */
 #ifndef HOLORUN_TESTS_TINY_DIRS_H
 #define HOLORUN_TESTS_TINY_DIRS_H
 
@@ -15,11 +16,11 @@ struct tiny_dir {
     const char *dir;
 };
 
-/* The source of a published template, from build/templates or $HOLORUN_TEMPLATES; NULL: not there.  The caller
- * frees it. */
+/* Returns a published template from build/templates or $HOLORUN_TEMPLATES; NULL: not found. The caller frees
+ * it. */
 char *published_template(const char *family);
 
-/* The kind of model that a published template is for. */
+/* Returns the kind of model of a published template. */
 enum tiny_dir_kind tiny_dir_kind_of(const char *family);
 
 /* Writes a model with this template. */

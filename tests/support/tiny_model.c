@@ -31,7 +31,7 @@ static double normal(uint64_t *rng)
     return sqrt(-2 * log(u + 1e-300)) * cos(6.283185307179586 * v);
 }
 
-static uint64_t stream; /* of the tensors that are added */
+static uint64_t stream; /* random state for added tensors */
 
 struct tiny_tensor *tiny_add(struct tiny *t, const char *name, double mean, double spread,
                              const int64_t *shape)
@@ -141,7 +141,7 @@ static const char config[] =
     "\"vision_config\":{\"hidden_size\":24,\"num_hidden_layers\":2,\"num_attention_heads\":2,"
     "\"intermediate_size\":44,\"args\":{\"model\":\"vit_tiny_patch16\",\"model_norm\":false}}}";
 
-/* Bytes at 16 + b in GPT-2's spelling, and the marks of the family. */
+/* Tokens 16 + b are bytes in GPT-2's spelling; the special tokens are those of the family. */
 static char *make_tokenizer(void)
 {
     struct buf b;
@@ -253,7 +253,7 @@ void tiny_write(struct tiny *t)
     put_weights(t);
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- lifetime -------------------------------------------------------------------------------- */
 
 void tiny_init(struct tiny *t, uint64_t seed)
 {

@@ -1,14 +1,14 @@
-/* tiny_model.h - a random model of the family in the published layout, small enough to open in
- * milliseconds: for tests that must not need assets, and for tests that spoil one thing at a time.
+/* tiny_model.h - random model of the family in the published layout that opens in milliseconds: for tests
+ * without assets, and for tests of damaged models.
  *
  *     struct tiny t;
  *     tiny_init(&t, seed);
- *     tiny_edit(&t.config, "\"n_groups\":2", "\"n_groups\":5");      spoil something, or nothing
- *     tiny_write(&t);                                               t.dir is a model directory now
- *     tiny_free(&t);                                                and gone again
+ *     tiny_edit(&t.config, "\"n_groups\":2", "\"n_groups\":5");      change something, or nothing
+ *     tiny_write(&t);                                               t.dir is now a model directory
+ *     tiny_free(&t);                                                removes it
  *
- * Pattern M-*-M-, hidden size 40; tower of two blocks over tiles of 64 pixels (16 patches, 4 tokens);
- * tokens are bytes at 16 + b, with <image> <img> </img> at 272.  V is 288, the tokenizer has 275 ids.
+ * Layer pattern M-*-M-, hidden size 40; vision encoder of two blocks over tiles of 64 pixels (16 patches, 4
+ * tokens); tokens are bytes at 16 + b, with <image> <img> </img> at 272. V is 288, the tokenizer has 275 ids.
  */
 #ifndef HOLORUN_TESTS_TINY_MODEL_H
 #define HOLORUN_TESTS_TINY_MODEL_H
@@ -21,7 +21,7 @@
 
 struct tiny_tensor {
     char name[96];
-    const char *type; /* as the header spells it */
+    const char *type; /* as in the header */
     int dims;
     int64_t shape[4];
     uint8_t *data;
@@ -34,45 +34,45 @@ struct tiny {
     int n;
     char *config, *preprocessor, *generation, *tokenizer; /* NULL: the file is not written */
     int shards;                                           /* 1: model.safetensors; more: with an index */
-    bool f32;                                             /* weights are written in f32 instead of bf16 */
+    bool f32;                                             /* writes weights in f32 instead of bf16 */
 };
 
 void tiny_init(struct tiny *t, uint64_t seed);
 void tiny_write(struct tiny *t);
 void tiny_free(struct tiny *t);
 
-/* Replaces the first occurrence, which must be there. */
+/* Replaces the first occurrence; fails the test without one. */
 void tiny_edit(char **text, const char *from, const char *to);
 
 struct tiny_tensor *tiny_find(struct tiny *t, const char *name);
 void tiny_drop(struct tiny *t, const char *name);
-/* Adds a tensor of random numbers around `mean`; shape ends with 0. Returns it. */
+/* Adds a tensor of random numbers around `mean` and returns it; shape ends with 0. */
 struct tiny_tensor *tiny_add(struct tiny *t, const char *name, double mean, double spread,
                              const int64_t *shape);
 
-/* Opens t.dir; fails the test with the reason when it cannot. isa NULL: best. */
+/* Opens t.dir; fails the test with the reason on an error. isa NULL: best. */
 struct engine *tiny_open(const struct tiny *t, const char *isa, int threads, bool f32);
 
-/* The same on a device ("cpu", "cuda"), with one thread. */
+/* Opens it on a device ("cpu", "cuda"), with one thread. */
 struct engine *tiny_open_on(const struct tiny *t, const char *device, const char *isa, bool f32);
 
-/* Root mean square of the difference of n logits relative to theirs; infinite where they are no numbers,
- * or all 0. */
+/* Returns the root mean square of the difference of n logits relative to theirs; infinite if they are NaN or
+ * all 0. */
 double tiny_distance(const float *a, const float *b, int n);
 
-/* A random image; free with image_free. */
+/* Returns a random image; free it with image_free(). */
 struct image tiny_image(int w, int h, uint64_t seed);
 
-/* Append, or fail the claim: n tokens that depend on where they stand and on `first`, one at a time;
- * text, which may spell marks; a random image of 90x60. */
+/* Append or fail the test: n tokens that depend on their position and on `first`, one at a time; text, which
+ * may contain special tokens; a random image of 90x60. */
 void tiny_append(struct session *s, int first, int n);
 void tiny_append_text(struct session *s, const char *text);
 void tiny_append_image(struct session *s, uint64_t seed);
 
-/* The logits [288] after 25 tokens, in f32, on the processor with these kernels. */
+/* Computes the logits [288] after 25 tokens, in f32, with these CPU kernels. */
 void tiny_logits(const struct tiny *t, const char *isa, float *out);
 
-/* Fails unless no engine opens with these options and one line of usage says so. */
+/* Fails unless opening with these options fails with a usage error that contains `says`. */
 void tiny_refused(struct engine_options o, const char *says);
 
 #endif

@@ -37,7 +37,7 @@ static void add_mixer(struct tiny *t, int i)
     add(t, i, 0, 0.3, "linear_attn.in_proj_a.weight", TINY_SHAPE(4, TINY_QWEN_HIDDEN));
     add(t, i, 0, 0.3, "linear_attn.in_proj_b.weight", TINY_SHAPE(4, TINY_QWEN_HIDDEN));
     add(t, i, 0, 0.5, "linear_attn.conv1d.weight", TINY_SHAPE(80, 1, 4));
-    t->f32 = i == 1; /* published files have either */
+    t->f32 = i == 1; /* published files have either type */
     add(t, i, -1, 1, "linear_attn.A_log", TINY_SHAPE(4));
     add(t, i, 1, 0.2, "linear_attn.norm.weight", TINY_SHAPE(12));
     t->f32 = false;
@@ -45,7 +45,7 @@ static void add_mixer(struct tiny *t, int i)
     add(t, i, 0, 0.3, "linear_attn.out_proj.weight", TINY_SHAPE(TINY_QWEN_HIDDEN, 48));
 }
 
-/* Experts stacked, or in some layers each with tensors of its own. */
+/* Adds experts stacked, or in some layers as separate tensors. */
 static void add_experts(struct tiny *t, int i)
 {
     char name[64];

@@ -1,6 +1,6 @@
-/* tiny_qwen.h - a random model of the Qwen3.5 family, small enough to open in milliseconds: three Gated DeltaNet
- * layers and one of gated attention, mixtures of five experts, no tower, a tied head; names, storage types
- * and spellings differ from layer to layer as published files do.  The tokenizer is that of tiny_model.h.
+/* tiny_qwen.h - random model of the Qwen3.5 family that opens in milliseconds: three Gated DeltaNet layers
+ * and one of gated attention, mixtures of five experts, no vision encoder, a tied output head. Names, storage
+ * types and layouts differ between layers as in published files. The tokenizer is that of tiny_model.h.
  */
 #ifndef HOLORUN_TESTS_TINY_QWEN_H
 #define HOLORUN_TESTS_TINY_QWEN_H
@@ -15,6 +15,6 @@ enum { TINY_QWEN_HIDDEN = 40 };
         __VA_ARGS__, 0                                                                                       \
     }
 
-void tiny_qwen(struct tiny *t, uint64_t seed); /* instead of tiny_init */
+void tiny_qwen(struct tiny *t, uint64_t seed); /* instead of tiny_init() */
 
 #endif

@@ -10,7 +10,7 @@
 
 enum { MAX_JSON = 4 << 20, MAX_WORDS = 4096 };
 
-/* The printable stand-in of a byte in byte-level vocabularies. */
+/* Writes the printable letter for a byte in byte-level vocabularies. */
 static void put_byte(struct buf *b, unsigned byte)
 {
     unsigned hidden = 0;
@@ -38,7 +38,7 @@ static bool known(char *const *words, int n, const char *s, size_t len)
     return false;
 }
 
-/* A word is merged from its beginning and its last byte, so every beginning becomes a word too. */
+/* Adds all prefixes of the words: each word is merged from its prefix and its last byte. */
 static int close_over_beginnings(const char *const *words, int n, char **all)
 {
     int count = 0;
@@ -53,7 +53,7 @@ static int close_over_beginnings(const char *const *words, int n, char **all)
     return count;
 }
 
-/* Shorter first: a merge needs its parts. */
+/* Orders by length: a merge needs its parts. */
 static int by_length(const void *a, const void *b)
 {
     size_t x = strlen(*(char *const *)a), y = strlen(*(char *const *)b);

@@ -4,17 +4,17 @@
 
 #include "text/tokenizer.h"
 
-/* Bytes have the ids 0..255, then the n words in order, then what their merges need, then the added tokens in
- * order; tokenizer_find tells which id that is. */
+/* Bytes have the ids 0 to 255, then follow the n words in order, the parts that their merges need, and the
+ * added tokens in order; tokenizer_find() returns the id of one. */
 struct tokenizer *tiny_vocab(const char *const *words, int n, const char *const *added, int nadded);
 
-/* The same with words of the kind that JSON and English are made of, <SPECIAL_12> and two more. */
+/* Does the same with common words of JSON and English, <SPECIAL_12> and two more. */
 struct tokenizer *tiny_vocab_usual(void);
 
-/* n plain tokens, most of them words of letters with and without a leading space; <SPECIAL_12>. */
+/* Returns n plain tokens, most of them words of letters with and without a leading space; <SPECIAL_12>. */
 struct tokenizer *tiny_vocab_large(int n);
 
-/* Words of the letters a, b and c; <X> and <SPECIAL_12>. */
+/* Returns words of the letters a, b and c; <X> and <SPECIAL_12>. */
 struct tokenizer *tiny_vocab_letters(void);
 
 #endif

@@ -59,7 +59,7 @@ static const struct program programs[] = {
 };
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
-/* ---- starting -------------------------------------------------------------------------------- */
+/* ---- start ----------------------------------------------------------------------------------- */
 
 static char *filled(const char *word, const char *folder)
 {
@@ -139,7 +139,7 @@ void typed_open_with(struct field *f, const char *name, void (*prepare)(struct x
         fail_msg("%s shows no window", p->name);
     struct screen_window w;
     for (int ms = 0; ms < 10000 && (screen_focused_window(f->s, &w) || !*w.class); ms += 50)
-        clock_sleep_ms(50); /* the window manager gives it the keyboard */
+        clock_sleep_ms(50); /* until the window manager gives it the focus */
     clock_sleep_ms(p->page ? 1500 : 300);
     assert_int_equal(screen_click(f->s, p->page ? 300 : -1, p->page ? 250 : 0, 1, p->page ? 1 : 0, NULL), 0);
 }
@@ -173,7 +173,7 @@ void typed_tell(const struct field *f, const char *what)
     free(path);
 }
 
-/* Without this wait the program could clear a text that is typed after the command. */
+/* Without this wait the program could clear text that is typed after the command. */
 void typed_told(const struct field *f)
 {
     char *path = xasprintf("%s/do", f->x.dir);

@@ -13,34 +13,33 @@ enum { ARRIVE_MS = 12000 };
 
 struct program {
     const char *name, *needs;     /* needs: an executable */
-    const char *check;            /* a command that says whether it can run; NULL: it can */
-    bool page, terminal, no_loop; /* no_loop: it stalls as a stopped process only */
+    const char *check;            /* a command that succeeds if the program can run; NULL: it can */
+    bool page, terminal, no_loop; /* no_loop: it stalls only as a stopped process */
     const char *argv[14];         /* @ stands for the folder */
 };
 
-struct field { /* a program that runs */
+struct field { /* a running program */
     const struct program *program;
     struct xvfb x;
     pid_t pid;
     struct screen *s;
-    int line; /* of the terminal */
+    int line; /* line number in the terminal */
 };
 
-/* Starts the program of this name on a display of its own and gives it the keyboard; skips the test when it is
- * not installed. */
+/* Starts a program on a private display and gives it the focus; skips the test if it is not installed. */
 void typed_open(struct field *f, const char *name);
-/* The same; prepare starts something on the display before the program. */
+/* Does the same; prepare() starts something on the display before the program. */
 void typed_open_with(struct field *f, const char *name, void (*prepare)(struct xvfb *x));
 void typed_close(struct field *f);
-/* The text in the field now; the caller frees it. */
+/* Returns the text in the field; the caller frees it. */
 char *typed_text(const struct field *f);
-/* Waits until the field has this text, at most ARRIVE_MS; its text then.  The caller frees it. */
+/* Waits up to ARRIVE_MS for this text; returns the text at the end. The caller frees it. */
 char *typed_wait(const struct field *f, const char *want);
 /* Gives the program a command: "clear", or "stall MS". */
 void typed_tell(const struct field *f, const char *what);
 /* Waits until the program has read it. */
 void typed_told(const struct field *f);
-/* Loads a keyboard layout, "us" or "us(dvorak)" say. */
+/* Loads a keyboard layout such as "us" or "us(dvorak)". */
 void typed_layout(const char *layout);
 
 #endif

@@ -1,4 +1,4 @@
-/* x_relay.c - see x_relay.h.  One thread for all connections; it hears of its end within a poll. */
+/* x_relay.c - see x_relay.h. One thread serves all connections; it notices its end within one poll. */
 #include "x_relay.h"
 #include "check.h"
 
@@ -29,7 +29,7 @@ static int connect_to(const char *display)
     return fd;
 }
 
-/* false: the connection has ended. */
+/* Copies data; returns false if the connection has ended. */
 static bool pass(struct x_relay *r, int from, int to, bool from_server)
 {
     char data[1 << 16];

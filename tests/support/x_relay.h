@@ -1,9 +1,9 @@
-/* x_relay.h - another name for a test's X server, whose messages can stop in the middle.
+/* x_relay.h - proxy of a test's X server that can stop in the middle of a message.
  *
  *     struct x_relay r;
  *     x_relay_open(&r, &x);            r.display is like ":20007"
- *     r.cut = 1000;                    from the next message of at least so many bytes on the first 40 bytes
- *     x_relay_wait_frozen(&r);         arrive, and nothing more on any connection
+ *     r.cut = 1000;                    of the next message of at least 1000 bytes only the first 40
+ *     x_relay_wait_frozen(&r);         arrive, then nothing more on any connection
  *     x_relay_close(&r);
  */
 #ifndef HOLORUN_TESTS_X_RELAY_H
@@ -18,7 +18,7 @@ struct x_relay {
     char display[16];
     const char *server; /* the real display */
     int listening;
-    atomic_int cut; /* bytes; 0: everything passes */
+    atomic_int cut; /* bytes; 0: no cut */
     atomic_bool frozen, end;
     pthread_t thread;
 };

@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 40000 }; /* machines are loaded */
+enum { PATIENCE_MS = 40000 }; /* loaded machines are slow */
 
 bool program_exists(const char *name)
 {
@@ -48,7 +48,7 @@ const char *helper_path(const char *name)
     return path;
 }
 
-/* A failed assertion jumps over xvfb_stop(): what still runs is ended when the test program is. */
+/* A failed assertion skips xvfb_stop(): the remaining programs are killed at exit. */
 enum { MAX_STARTED = 256 };
 static pid_t started[MAX_STARTED];
 static int n_started;
@@ -59,7 +59,7 @@ static void end_all(void)
         if (waitpid(started[i], NULL, WNOHANG) == 0) {
             kill(-started[i], SIGKILL);
             kill(started[i], SIGKILL);
-            waitpid(started[i], NULL, 0); /* it may still write where files are about to be removed */
+            waitpid(started[i], NULL, 0); /* it may still write files that are about to be removed */
         }
 }
 
@@ -76,7 +76,7 @@ static pid_t start(const char *const *argv, const char *log, int keep_fd)
     if (pid)
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    setpgid(0, 0); /* a browser's helpers end with it */
+    setpgid(0, 0); /* helpers of a browser end with it */
     int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600), none = open("/dev/null", O_RDONLY);
     dup2(none, 0);
     dup2(fd, 1);
@@ -95,7 +95,7 @@ void process_end(pid_t pid)
     kill(-pid, SIGTERM);
     for (int i = 0; i < 200; i++) {
         if (waitpid(pid, NULL, WNOHANG) != 0) {
-            kill(-pid, SIGKILL); /* what it left behind */
+            kill(-pid, SIGKILL); /* children that remain */
             return;
         }
         clock_sleep_ms(10);
@@ -104,7 +104,7 @@ void process_end(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
-/* An Xauthority entry for every host and display: family 0xffff, empty address and number. */
+/* Writes an Xauthority entry for every host and display: family 0xffff, empty address and number. */
 static void write_cookie(const char *path)
 {
     unsigned char entry[6 + 2 + 18 + 2 + 16] = {0xff, 0xff, 0, 0, 0, 0, 0, 18};
@@ -134,7 +134,7 @@ void xvfb_folder(struct xvfb *x)
         die(ERR_ENV, "cannot make folder '%s': %s", x->dir, strerror(errno));
 }
 
-/* first: whose cookie lets in here as well; NULL: one of its own. */
+/* first: server whose cookie is accepted as well; NULL: a new cookie. */
 static int start_server(struct xvfb *x, const char *screen, const char *const *extra,
                         const struct xvfb *first)
 {
@@ -191,7 +191,7 @@ int xvfb_start_beside(struct xvfb *x, const char *screen, const struct xvfb *fir
     return start_server(x, screen, NULL, first);
 }
 
-/* A server that was killed leaves its socket; the number may be another server's by now. */
+/* A killed server leaves its socket; another server may have taken its number by now. */
 static void remove_socket(const struct xvfb *x)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};

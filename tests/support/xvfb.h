@@ -5,9 +5,9 @@
  *     ...
  *     xvfb_stop(&x);
  *
- * The server takes a free display number, listens on no network and lets in only who has the cookie
- * in a private folder.  DISPLAY, XAUTHORITY, XDG_RUNTIME_DIR and HOME of this process point there until
- * xvfb_stop(), WAYLAND_DISPLAY is unset.  Everything started through xvfb_spawn() is ended with it.
+ * The server takes a free display number, does not listen on the network and accepts only clients with the
+ * cookie in a private folder. Until xvfb_stop(), DISPLAY, XAUTHORITY, XDG_RUNTIME_DIR and HOME of this
+ * process point there and WAYLAND_DISPLAY is unset. Programs started with xvfb_spawn() end with it.
  */
 #ifndef HOLORUN_TESTS_XVFB_H
 #define HOLORUN_TESTS_XVFB_H
@@ -24,30 +24,31 @@ struct xvfb {
     char dir[PLACE_PATH]; /* private folder, removed at the end */
 };
 
-/* screen: "WxHxDEPTH"; extra: NULL or NULL-terminated server options. 0, or -1: no Xvfb here (the
- * reason is printed). */
+/* Starts a server. screen: "WxHxDEPTH"; extra: NULL or NULL-terminated server options. Returns 0, or -1 if
+ * Xvfb cannot run (the reason is printed). */
 int xvfb_start(struct xvfb *x, const char *screen, const char *const *extra);
-/* One more, which lets in who has the cookie of the first; the environment stays as it is. */
+/* Starts a second server that accepts the cookie of `first`; leaves the environment unchanged. */
 int xvfb_start_beside(struct xvfb *x, const char *screen, const struct xvfb *first);
-/* Only the private folder, for programs that need no display; the environment stays as it is. */
+/* Makes only the private folder, for programs without a display; leaves the environment unchanged. */
 void xvfb_folder(struct xvfb *x);
 void xvfb_stop(struct xvfb *x);
-void xvfb_kill_server(struct xvfb *x); /* at once, as a crash would */
+void xvfb_kill_server(struct xvfb *x); /* at once, like a crash */
 
 bool program_exists(const char *name); /* in PATH */
 
-/* Starts a program with stdout and stderr in dir/LOG; -1 when it cannot be started. */
+/* Starts a program with stdout and stderr in dir/LOG; returns -1 if it cannot start. */
 pid_t xvfb_spawn(struct xvfb *x, const char *log, const char *const *argv);
-int xvfb_run(struct xvfb *x, const char *const *argv); /* to its end; the exit code */
-int xvfb_window_manager(struct xvfb *x);               /* openbox; -1 when there is none */
+int xvfb_run(struct xvfb *x, const char *const *argv); /* waits for the end; returns the exit code */
+int xvfb_window_manager(struct xvfb *x);               /* openbox; -1 if not installed */
 void process_end(pid_t pid);                           /* TERM, then KILL; reaps */
-/* First window whose title matches the PCRE2 pattern; title may be NULL.  1 found, 0 not, -1 error. */
+/* Finds the first window whose title matches the PCRE2 pattern; title may be NULL. Returns 1 found, 0 not, -1
+ * error. */
 struct screen;
 struct err;
 int xvfb_find_window(struct screen *s, const char *pattern, char *title, size_t title_size, struct err *e);
 bool xvfb_wait_window(struct xvfb *x, const char *pattern); /* until a title matches */
 
-/* Folder with the helper programs (xclient) beside the test program's own; static. */
+/* Returns the path of a helper program (xclient) beside the test program; static. */
 const char *helper_path(const char *name);
 
 #endif

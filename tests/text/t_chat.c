@@ -1,6 +1,7 @@
-/* t_chat.c - whole conversations against what Jinja2 renders and Hugging Face tokenizers encodes
- * (tests/golden/chat, tests/reference/make_chat.py and chat_template.jinja): the text byte for byte, and the
- * ids with every image in its place, at the full vocabulary on a tiny model. */
+/* t_chat.c - tests whole conversations against Jinja2 and Hugging Face tokenizers (tests/golden/chat,
+ * tests/reference/make_chat.py and chat_template.jinja): equal text, and equal ids including images, with the
+ * full vocabulary on a tiny model.
+ */
 #include "chat_render.h"
 #include "check.h"
 #include "talk.h"
@@ -23,7 +24,7 @@ static json_t *golden;
 static struct tiny tiny;
 static struct engine *engine;
 
-/* ---- a tiny model with the full vocabulary --------------------------------------------------- */
+/* ---- tiny model with the full vocabulary ----------------------------------------------------- */
 
 static void widen(const char *name)
 {
@@ -53,7 +54,7 @@ static void open_all(void)
     engine = tiny_open(&tiny, NULL, 1, false);
 }
 
-/* ---- claims ---------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void t_text(void **state)
 {
@@ -124,7 +125,7 @@ static void t_ids(void **state)
     check_note("%zu conversations with %zu images", i, images);
 }
 
-/* Turn by turn is the same timeline as the whole, where no switch and no history is involved. */
+/* Without switches and history, single turns give the same tokens as the whole conversation. */
 static void t_scheduler(void **state)
 {
     (void)state;
@@ -156,7 +157,7 @@ static int64_t specials(const struct session *s)
     return n;
 }
 
-/* Added tokens of one turn of each kind with this text. */
+/* Counts the added tokens of one turn of each kind with this text. */
 static int64_t specials_of(const char *text)
 {
     struct err e = ERR_INIT;
@@ -170,7 +171,7 @@ static int64_t specials_of(const char *text)
     return n;
 }
 
-/* What somebody wrote on a screen comes back in tasks, notes and results: it opens and ends no turn. */
+/* Text from a screen recurs in tasks, notes and results; it must not open or end a turn. */
 static void t_inert(void **state)
 {
     (void)state;
@@ -222,7 +223,7 @@ static void expect(const struct session *s, const char *want)
     buf_free(&b);
 }
 
-/* A session of a model with this file. */
+/* Opens a session of a model with this file. */
 static struct session *with_file(struct tiny *t, const char *file, const char *text)
 {
     char *path = xasprintf("%s/%s", t->dir, file);
@@ -240,7 +241,7 @@ static void close_both(struct session *s)
     engine_close(g);
 }
 
-/* The head and two turns of a session, of a model with this template. */
+/* Checks the head and two turns of a session with this template. */
 static void spelled(struct tiny *t, const char *file, const char *text, const char *want)
 {
     struct err e = ERR_INIT;
@@ -253,7 +254,7 @@ static void spelled(struct tiny *t, const char *file, const char *text, const ch
     close_both(s);
 }
 
-/* A template of Nemotron VL's tokens; each %s is applied to a content. */
+/* A template with Nemotron VL's tokens; each %s is applied to a content. */
 #define TEMPLATE(start, trim)                                                                                           \
     start                                                                                                               \
         "<SPECIAL_10>System\\n{{ messages[0].content" trim " if messages[0].role == 'system' }}\\n"                     \
@@ -302,7 +303,7 @@ static void t_turns(void **state)
     tiny_free(&t);
 }
 
-/* A template that turns cannot be assembled for: a run is refused with the reason. */
+/* Checks that a run is refused with the reason if its template cannot be assembled from turns. */
 static void refused(struct tiny *t, const char *template, const char *why)
 {
     struct err e = ERR_INIT;
@@ -333,11 +334,11 @@ static void t_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("conversations are rendered as Jinja2 renders the template", t_text),
-    CLAIM("their ids are those of tokenizers, images expanded, marks in texts inert", t_ids),
+    CLAIM("ids equal those of tokenizers, with images expanded and special tokens in texts inert", t_ids),
     CLAIM("turn by turn gives the same ids as the whole conversation", t_scheduler),
     CLAIM("a message in the wrong place is refused and numbered", t_refusals),
-    CLAIM("marks of the template in tasks, screens and replies are text", t_inert),
-    CLAIM("turns of a session are those of the model's own template, wherever its file is", t_turns),
+    CLAIM("special tokens in tasks, screens and replies are text", t_inert),
+    CLAIM("turns of a session follow the model's own template, in each place for its file", t_turns),
     CLAIM("a template that cannot be assembled from turns is refused for runs, with the reason", t_refused),
 };
 

@@ -1,5 +1,6 @@
-/* t_conversation.c - conversations in files: what the published template makes of them (values by Jinja2 in
- * tests/golden/chat), and what is refused. */
+/* t_conversation.c - tests conversations in files: rendering by the published template (values by Jinja2 in
+ * tests/golden/chat), and refusals.
+ */
 #include "chat_render.h"
 #include "check.h"
 
@@ -14,9 +15,9 @@
 
 #define MODEL "assets/pocket/model"
 
-/* ---- as the template renders them ------------------------------------------------------------ */
+/* ---- rendering ------------------------------------------------------------------------------- */
 
-/* Pictures are drawn to a size there; here they have a name. */
+/* Replaces sizes of drawn images with names. */
 static void name_pictures(json_t *messages)
 {
     size_t i, k;
@@ -83,7 +84,7 @@ static void add_real(struct sha256 *sum, double v)
     json_decref(real);
 }
 
-/* The numbers of reals() in make_chat.py, whose spelling by Python is hashed in the golden file. */
+/* Repeats the numbers of reals() in make_chat.py; the golden file has a hash of Python's spelling. */
 static void t_reals(void **state)
 {
     (void)state;
@@ -110,7 +111,7 @@ static void t_reals(void **state)
     json_decref(golden);
 }
 
-/* Tools and calls as chat interfaces have them: the template gets a tool as it is, and the inside of a call. */
+/* Tools and calls in chat format: the template gets a tool unchanged, and a call without its wrapper. */
 static void t_tools(void **state)
 {
     (void)state;
@@ -133,7 +134,7 @@ static void t_tools(void **state)
     conversation_free(&v);
 }
 
-/* ---- what is refused ------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 static void t_refused(void **state)
 {
@@ -171,7 +172,7 @@ static void t_refused(void **state)
     }
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- command --------------------------------------------------------------------------------- */
 
 static void t_asked(void **state)
 {
@@ -215,11 +216,11 @@ static void t_asked(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        CLAIM("a tool is passed as the file has it, and a call without its wrapper", t_tools),
+        CLAIM("a tool is passed unchanged, and a call without its wrapper", t_tools),
         CLAIM("conversations in files are rendered as Jinja2 renders the template", t_rendered),
-        CLAIM("22,098 numbers are spelt as Python spells them", t_reals),
-        CLAIM("what is no conversation is refused with its place", t_refused),
-        CLAIM("a question in a conversation gets the answer it gets alone", t_asked),
+        CLAIM("22,098 numbers are spelled as Python spells them", t_reals),
+        CLAIM("an invalid conversation is refused with the position of the error", t_refused),
+        CLAIM("a question in a conversation gets the same answer as alone", t_asked),
     };
     return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -1,6 +1,7 @@
-/* t_gguf_text.c - the tokenizer and the chat template in a GGUF file's keys: ids against transformers'
- * tokenizers of the names in tokenizer.ggml.pre (tests/golden/tokenizer/splits.json, made by
- * tests/reference/make_splits.py), with the vocabulary of tests/golden/templates/tokenizer.json. */
+/* t_gguf_text.c - tests tokenizer and chat template in the keys of a GGUF file: ids against transformers'
+ * tokenizers for the names in tokenizer.ggml.pre (tests/golden/tokenizer/splits.json, made by
+ * tests/reference/make_splits.py), with the vocabulary of tests/golden/templates/tokenizer.json.
+ */
 #include "check.h"
 #include "gguf_model.h"
 
@@ -116,7 +117,7 @@ static void t_ids(void **state)
     assert_true(n >= 400);
 }
 
-/* llama.cpp renders such a template with the texts of the ids that the file names. */
+/* llama.cpp renders such a template with the texts of the file's special ids. */
 static void t_special(void **state)
 {
     (void)state;
@@ -154,8 +155,8 @@ static void t_special(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("texts have the ids of transformers' tokenizers for the splits that a GGUF file names", t_ids),
-    CLAIM("a chat template in a GGUF file has the special tokens that the file names", t_special),
+    CLAIM("ids equal transformers' for the splits that a GGUF file names", t_ids),
+    CLAIM("a chat template in a GGUF file gets the special tokens that the file names", t_special),
 };
 
 int main(int argc, char **argv)

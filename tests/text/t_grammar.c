@@ -1,8 +1,8 @@
-/* t_grammar.c - claims about grammars: masks, forced text, no dead ends.
+/* t_grammar.c - tests grammars: masks, forced text, no dead ends.
  *
- * The reference is PCRE2: each random expression is built twice, once with gx_ and once as a pattern;
- * whether a text can still become a sentence is what partial matching tells.  The alphabet is small (a b
- * c, and the added token <X>, which the pattern sees as X), so that grammars overlap in every way.
+ * The reference is PCRE2. Each random expression is built with gx_ and as a pattern, whose partial match says
+ * whether a text is the beginning of a sentence. The alphabet is small (a b c, and the added token <X>, which
+ * the pattern sees as X), so that alternatives overlap in many ways.
  */
 #include "check.h"
 #include "tiny_vocab.h"
@@ -75,11 +75,11 @@ static gx_node make(struct maker *m, int depth)
     return kind == 2 ? gx_alt(m->x, n, parts) : gx_seq(m->x, n, parts);
 }
 
-/* ---- the reference --------------------------------------------------------------------------------- */
+/* ---- reference ------------------------------------------------------------------------------------- */
 
 enum verdict { IMPOSSIBLE, BEGINNING, SENTENCE };
 
-/* The matcher without backtracking, whose time does not explode on nested repetitions. */
+/* Matches without backtracking, whose time would explode on nested repetitions. */
 static enum verdict judge(pcre2_code *code, pcre2_match_data *data, const char *text, size_t n)
 {
     static int work[20000];
@@ -90,7 +90,7 @@ static enum verdict judge(pcre2_code *code, pcre2_match_data *data, const char *
     return r >= 0 ? SENTENCE : r == PCRE2_ERROR_PARTIAL ? BEGINNING : IMPOSSIBLE;
 }
 
-/* The text of a token as the pattern sees it; its length. */
+/* Writes the text of a token as the pattern sees it; returns its length. */
 static size_t seen(const struct tokenizer *t, int32_t id, char out[16])
 {
     size_t n;
@@ -112,12 +112,12 @@ struct trial {
     const char *pattern;
 };
 
-/* Whether some text can follow: for a grammar without sentences the reference knows only beginnings. */
+/* Returns whether a text can follow. For a grammar without sentences the reference only finds beginnings. */
 static bool possible(const struct trial *r, const char *text, size_t n, int32_t id)
 {
     char next[LONGEST * 4 + 32], one[16];
     size_t len = seen(r->t, id, one);
-    for (size_t i = 0; i < len; i++) /* a byte "X" is not the token <X>, and the other way round */
+    for (size_t i = 0; i < len; i++) /* a byte "X" is not the token <X>, and vice versa */
         if (one[i] != 'a' && one[i] != 'b' && one[i] != 'c' &&
             !(one[i] == 'X' && tokenizer_is_special(r->t, id)))
             return false;
@@ -143,7 +143,7 @@ static int check_mask(const struct trial *r, int state, const char *text, size_t
 
 static const int32_t symbols[] = {'a', 'b', 'c'};
 
-/* The single symbols that may follow, counted with the reference. */
+/* Counts the single symbols that may follow according to the reference. */
 static int choices(const struct trial *r, const char *text, size_t n)
 {
     int count = possible(r, text, n, tokenizer_find(r->t, "<X>"));
@@ -173,15 +173,14 @@ static void check_forced(const struct trial *r, int state, const char *text, siz
         assert_int_not_equal(end, GRAMMAR_DEAD);
     }
     assert_int_equal(end, after);
-    /* What stops it is a choice, an end, or a longer token that may cover the place where it stopped. */
+    /* Forced text stops at a choice, at an end, or before a longer token that may cover this position. */
     if (choices(r, next, at) == 1 && judge(r->code, r->data, next, at) != SENTENCE) {
         const uint64_t *mask = grammar_mask(r->g, after);
         int several = 0;
         for (int32_t id = 0; id < tokenizer_size(r->t); id++)
             several += mask[id >> 6] >> (id & 63) & 1;
         if (several < 2)
-            fail_msg("after '%.*s' there is no choice, yet nothing is forced, pattern %s", (int)at, next,
-                     r->pattern);
+            fail_msg("one choice after '%.*s', but no forced text; pattern %s", (int)at, next, r->pattern);
     }
     tokens_free(&forced);
 }
@@ -241,7 +240,7 @@ static void t_random(void **unused)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("masks, ends and forced text of random grammars are what PCRE2 says", t_random),
+    CLAIM("masks, ends and forced text of random grammars agree with PCRE2", t_random),
 };
 
 int main(int argc, char **argv)

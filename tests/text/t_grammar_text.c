@@ -1,5 +1,6 @@
-/* t_grammar_text.c - claims about what grammars are made of: numbers, texts, strings, counts, added
- * tokens; and about what those of a large vocabulary take. */
+/* t_grammar_text.c - tests elements of grammars: numbers, texts, strings, counts, added tokens; and their
+ * memory with a large vocabulary.
+ */
 #include "check.h"
 #include "tiny_vocab.h"
 
@@ -11,7 +12,7 @@
 
 /* ---- numbers, texts, strings ------------------------------------------------------------------------- */
 
-/* Whether the whole text is in the language. */
+/* Returns whether the grammar accepts the whole text. */
 static bool accepts(struct grammar *g, const char *text, size_t n)
 {
     int s = grammar_start(g);
@@ -76,7 +77,7 @@ static void t_utf8(void **unused)
         if (n)
             assert_int_equal(accepts(g, s, n), printable_utf8(s, n));
     }
-    for (int i = 0; i < 200000; i++) { /* bytes near the borders of the encoding */
+    for (int i = 0; i < 200000; i++) { /* bytes near the limits of the encoding */
         static const unsigned char edges[] = {0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0,
                                               0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec, 0xed, 0xee,
                                               0xef, 0xf0, 0xf3, 0xf4, 0xf5, 'a'};
@@ -178,7 +179,7 @@ static void t_missing(void **unused)
     assert_null(grammar_compile(x, gx_token(x, "<Y>"), t, &e));
     assert_non_null(strstr(e.text, "'<Y>'"));
     assert_int_equal(e.kind, ERR_MODEL);
-    assert_null(grammar_compile(x, gx_token(x, "ab"), t, &e)); /* a plain token has no name */
+    assert_null(grammar_compile(x, gx_token(x, "ab"), t, &e)); /* a plain token cannot be named */
     gx_node many = gx_repeat(x, gx_repeat(x, gx_repeat(x, gx_lit(x, "abc"), 200, 200), 200, 200), 200, 200);
     assert_null(grammar_compile(x, many, t, &e));
     assert_non_null(strstr(e.text, "too large"));
@@ -199,7 +200,7 @@ static void t_forced_cut(void **unused)
         compile(x, GX_SEQ(x, gx_lit(x, "{key\": "), GX_ALT(x, free_string, number), gx_token(x, "<E>")), t);
     struct tokens forced = {0};
     int after;
-    /* `": "` may become `": ""`: the model decides between the two. */
+    /* `": "` may become `": ""`: the model chooses. */
     assert_int_equal(grammar_forced(open, 0, &forced, &after), 2);
     assert_int_equal(forced.ids[0], '{');
     assert_int_equal(forced.ids[1], tokenizer_find(t, "key"));
@@ -221,7 +222,7 @@ static void t_forced_cut(void **unused)
     tokenizer_free(t);
 }
 
-/* Bytes allocated and not freed; 0 under a sanitizer, which has its own allocator. */
+/* Returns the allocated bytes; 0 under a sanitizer, which has its own allocator. */
 static size_t in_use(void)
 {
     struct mallinfo2 m = mallinfo2();
@@ -245,7 +246,7 @@ static void t_shared(void **unused)
     }
     check_note("132096 tokens: the first grammar takes %zu KiB, the second %zu", took[0] >> 10,
                took[1] >> 10);
-    assert_true(took[1] <= took[0] / 4); /* the trie is there already */
+    assert_true(took[1] <= took[0] / 4); /* reuses the trie */
     for (int k = 0; k < 2; k++) {
         int s = grammar_advance(both[k], 0, '"');
         for (int i = 0; i < 20; i++, s = grammar_advance(both[k], s, 'x')) {
@@ -259,7 +260,7 @@ static void t_shared(void **unused)
     tokenizer_free(t);
 }
 
-/* Thousands of masks of a large vocabulary do not stay in memory, and stay right. */
+/* Thousands of masks of a large vocabulary are evicted and remain correct. */
 static void t_bounded(void **unused)
 {
     (void)unused;
@@ -289,7 +290,7 @@ static void t_bounded(void **unused)
     tokenizer_free(t);
 }
 
-/* 2^n states, for texts whose n-th letter from the end is an a. */
+/* Needs 2^n states: texts whose n-th letter from the end is an a. */
 static struct gx *many_states(int n, gx_node *root)
 {
     struct gx *x = gx_new();
@@ -298,7 +299,7 @@ static struct gx *many_states(int n, gx_node *root)
     return x;
 }
 
-/* Walks at random until the grammar fails; returns the number of steps. */
+/* Walks randomly until the grammar fails; returns the number of steps. */
 static int walk_until_failure(struct grammar *g, int most)
 {
     uint64_t rng = check_seed();
@@ -326,7 +327,7 @@ static void t_limited(void **unused)
     assert_int_equal(e.kind, ERR_USAGE);
     assert_non_null(strstr(e.text, "more than 4 MiB"));
     assert_true(grammar_bytes(g) <= limits.bytes);
-    /* it still answers: nothing is allowed */
+    /* afterwards nothing is allowed */
     int after;
     struct tokens forced = {0};
     assert_int_equal(grammar_advance(g, 0, 'a'), GRAMMAR_DEAD);
@@ -387,16 +388,16 @@ static void t_large(void **unused)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("numbers are exactly those of the range", t_int),
-    CLAIM("texts are exactly the printable scalars", t_utf8),
+    CLAIM("texts are exactly the printable scalar values", t_utf8),
     CLAIM("a JSON string has one spelling for each text, within its length", t_string),
     CLAIM("repetitions count exactly up to 256, above they are unbounded", t_counts),
     CLAIM("an added token is only allowed by name", t_added),
-    CLAIM("a token that does not exist and a grammar without bounds are refused", t_missing),
-    CLAIM("forced text stops before a token that the model may want to be longer", t_forced_cut),
-    CLAIM("grammars share the trie of a large vocabulary, and masks are kept", t_shared),
-    CLAIM("masks do not fill the memory", t_bounded),
-    CLAIM("an automaton past its memory fails with a reason, and allows nothing from then on", t_limited),
-    CLAIM("CPU time and a cancel end the work of a grammar", t_effort),
+    CLAIM("an unknown token and a grammar without limits are refused", t_missing),
+    CLAIM("forced text stops before a token that may be longer", t_forced_cut),
+    CLAIM("grammars share the trie of a large vocabulary, and masks are cached", t_shared),
+    CLAIM("masks have a memory limit", t_bounded),
+    CLAIM("an automaton that exceeds its memory fails with a reason, and then allows nothing", t_limited),
+    CLAIM("a limit of CPU time and a cancel stop a grammar", t_effort),
     CLAIM("expressions that are too deep, too repetitive or too many are refused", t_large),
 };
 

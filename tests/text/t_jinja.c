@@ -1,8 +1,10 @@
-/* t_jinja.c - the interpreter of chat templates against transformers' environment of Jinja2: 528 small
- * templates with their results (tests/golden/templates/expressions.json, tests/reference/make_expressions.py).
+/* t_jinja.c - tests the interpreter of chat templates against transformers' environment of Jinja2: 528 small
+ * templates with their results (tests/golden/templates/expressions.json,
+ * tests/reference/make_expressions.py).
  *
- * The interpreter may refuse a template, since its user gets the reason.  It must not render another output,
- * except for the templates in tests/cases/jinja-differences.txt, which are not reproducible. */
+ * The interpreter may refuse a template, because the user gets the reason. It must not render other output,
+ * except for the templates in tests/cases/jinja-differences.txt, which are not reproducible.
+ */
 #include "check.h"
 
 #include "base/file.h"
@@ -16,7 +18,7 @@ enum { MAX_REFUSED = 64 };
 
 static char *differences;
 
-/* Renders to a text that the caller frees; NULL with e: refused. */
+/* Renders a template; the caller frees the text. Returns NULL with e if it is refused. */
 static char *render(const char *source, size_t len, const json_t *variables, struct err *e)
 {
     struct jinja_arena *a = jinja_arena_new();
@@ -70,7 +72,7 @@ static void t_expressions(void **state)
     free(differences);
 }
 
-/* Origins of rendered bytes: '.' template, 't' text, 'r' reply. */
+/* Checks the origins of rendered bytes: '.' template, 't' text, 'r' reply. */
 static void check_origins(const char *source, const char *want)
 {
     struct err e = ERR_INIT;
@@ -143,7 +145,7 @@ static void t_refused(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("528 templates render as with transformers, or are refused", t_expressions),
     CLAIM("each byte of the output keeps its origin", t_origins),
-    CLAIM("bad templates are refused with their line", t_refused),
+    CLAIM("invalid templates are refused with their line", t_refused),
 };
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
-/* t_nfc.c - the tokenizer of Qwen3.5 (NFC, marks in its split, added tokens of ChatML) against Hugging Face
- * tokenizers, whose ids for 20,000 texts and for every character stand as hashes in
- * tests/golden/tokenizer/nfc.json (tests/reference/make_nfc.py).  The vocabulary is Tekken's. */
+/* t_nfc.c - tests the tokenizer of Qwen3.5 (NFC, marks in its split, added tokens of ChatML) against hashes
+ * of Hugging Face tokenizers' ids for 20,000 texts and every character in tests/golden/tokenizer/nfc.json
+ * (tests/reference/make_nfc.py). The vocabulary is Tekken's.
+ */
 #include "check.h"
 #include "drawn_texts.h"
 #include "tekken.h"
@@ -11,7 +12,7 @@
 static struct tokenizer *tk;
 static json_t *golden;
 
-/* Replaces every `from`; the text is taken over. */
+/* Replaces each `from`; takes over the text. */
 static char *replace(char *text, size_t *len, const char *from, const char *to)
 {
     struct buf out;
@@ -41,7 +42,7 @@ static char *rename_token(char *json, size_t *len, int id, const char *name)
     return replace(json, len, from, to);
 }
 
-/* Tekken's split ends in this, and is replaced as a whole. */
+/* Replaces Tekken's split, which ends with this. */
 static char *replace_split(char *json, size_t *len)
 {
     char *begin = strstr(json, "\"Regex\": "), *end = begin ? strchr(begin, '\n') : NULL;
@@ -131,7 +132,7 @@ static void t_composed(void **state)
     assert_false(SAME("e\xff\u0301", "\u00e9\xff"));
     assert_true(SAME("\u1112\u1161\u11ab", "\ud55c"));
     assert_true(SAME("s\u0307\u0323", "\u1e69"));
-    /* U+1DF9 came with Unicode 10: the marks around it stay where they are. */
+    /* U+1DF9 was added in Unicode 10: the marks around it keep their order. */
     assert_false(SAME("a\u1df9\u0301", "\u00e1\u1df9"));
 }
 
@@ -150,8 +151,9 @@ static void t_marks(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("20,000 texts with marks, joiners, CJK and numbers give the ids of tokenizers", t_texts),
     CLAIM("every character between others gives the ids of tokenizers", t_chars),
-    CLAIM("text in parts and composed gives the same ids, whatever Unicode this machine has", t_composed),
-    CLAIM("somebody's text cannot spell a mark of the template", t_marks),
+    CLAIM("text in parts and composed gives the same ids, with any Unicode version of this machine",
+          t_composed),
+    CLAIM("text from outside cannot form a special token of the template", t_marks),
 };
 
 int main(int argc, char **argv)

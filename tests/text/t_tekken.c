@@ -1,6 +1,7 @@
-/* t_tekken.c - the tokenizer at full size against Hugging Face tokenizers and tiktoken, whose ids for
- * 100,000 texts and for every character stand as hashes in tests/golden/tokenizer/texts.json
- * (tests/reference/make_tokenizer.py, drawn_texts.h). */
+/* t_tekken.c - tests the full-size tokenizer against hashes of Hugging Face tokenizers' and tiktoken's ids
+ * for 100,000 texts and every character in tests/golden/tokenizer/texts.json
+ * (tests/reference/make_tokenizer.py, drawn_texts.h).
+ */
 #include "check.h"
 #include "drawn_texts.h"
 #include "place.h"
@@ -14,10 +15,10 @@
 #include <unistd.h>
 
 static struct tokenizer *tk;
-static double load_ms; /* of processor time: other programs do not count */
+static double load_ms; /* CPU time */
 static json_t *golden;
 
-/* ---- what all claims share --------------------------------------------------------------------------- */
+/* ---- shared by all tests ------------------------------------------------------------------------------ */
 
 static void check_file(const char *json, size_t len)
 {
@@ -26,7 +27,7 @@ static void check_file(const char *json, size_t len)
     assert_string_equal(hex, json_string_value(json_object_get(golden, "tokenizer.json")));
 }
 
-/* The file is written and opened like any model's. */
+/* Writes and opens the file like that of any model. */
 static void open_all(void)
 {
     if (tk)
@@ -156,10 +157,11 @@ static void t_speed(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the file is the one that transformers makes of the table, and gives the published ids", t_known),
-    CLAIM("100,000 texts give the ids of tokenizers and tiktoken, and their bytes again", t_texts),
+    CLAIM("the file equals the one that transformers makes of the table, and gives the published ids",
+          t_known),
+    CLAIM("100,000 texts give the ids of tokenizers and tiktoken, and decode to their bytes", t_texts),
     CLAIM("every character between others gives the ids of tokenizers and tiktoken", t_chars),
-    CLAIM("the full vocabulary loads within the second that a start may take", t_speed),
+    CLAIM("the full vocabulary loads within a second", t_speed),
 };
 
 int main(int argc, char **argv)

@@ -1,9 +1,10 @@
-/* t_templates.c - conversations rendered by chat templates against transformers' apply_chat_template.
+/* t_templates.c - tests conversations rendered by chat templates against transformers' apply_chat_template.
  *
- * tests/golden/templates/FAMILY.jsonl: conversations for the published template of each family, with the ids of
- * the rendered text (tests/reference/make_templates.py); the templates come from build/templates
- * (tests/scripts/templates.sh) or $HOLORUN_TEMPLATES.  $HOLORUN_TEMPLATE_CASES names a folder with larger sets.
- * qwen.json and qwen_json.json in tests/golden/chat: our own layouts, rendered by Jinja2. */
+ * tests/golden/templates/FAMILY.jsonl has conversations for the published template of each family, with the
+ * ids of the rendered text (tests/reference/make_templates.py); the templates are in build/templates
+ * (tests/scripts/templates.sh) or $HOLORUN_TEMPLATES. $HOLORUN_TEMPLATE_CASES names a folder with larger
+ * sets. qwen.json and qwen_json.json in tests/golden/chat test our own layouts, rendered by Jinja2.
+ */
 #include "chat_render.h"
 #include "check.h"
 #include "talk.h"
@@ -24,7 +25,7 @@ static struct tokenizer *tk;
 
 /* ---- published templates ---------------------------------------------------------------------------- */
 
-struct ids { /* of a prompt, an image as its three tokens */
+struct ids { /* ids of a prompt, with an image as its three tokens */
     struct tokens all;
 };
 
@@ -52,8 +53,8 @@ struct counts {
     int n, equal, refused, apart;
 };
 
-/* Cases that holorun treats otherwise on purpose: the role developer counts as system, and a list of texts is
- * joined where the template cannot use it. */
+/* Returns whether holorun differs on purpose: the role developer counts as system, and a list of texts is
+ * joined if the template cannot use it. */
 static bool is_apart(const json_t *c)
 {
     size_t i;
@@ -198,7 +199,7 @@ static const json_t *cases(const char *file)
     return json_object_get(golden, "cases");
 }
 
-/* Markers in segments where the tokenizer recognises them. */
+/* Counts special tokens in segments where the tokenizer recognizes them. */
 static int count_marks(const struct layout *l)
 {
     static const char *const names[] = {"<|endoftext|>",    "<|im_start|>",   "<|im_end|>",
@@ -266,9 +267,8 @@ static void t_own(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("conversations have the ids of apply_chat_template for the published template of each family",
-          t_published),
-    CLAIM("our own layouts are rendered byte for byte, and only the template's marks are marks", t_own),
+    CLAIM("conversations have apply_chat_template's ids for each family's published template", t_published),
+    CLAIM("our own layouts are rendered exactly, and only special tokens of the template are special", t_own),
 };
 
 int main(int argc, char **argv)

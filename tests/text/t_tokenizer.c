@@ -1,5 +1,6 @@
-/* t_tokenizer.c - claims about byte-level BPE on a small hand-made vocabulary: the rules, and what is
- * refused. The published vocabulary has a program of its own, t_tekken. */
+/* t_tokenizer.c - tests byte-level BPE on a small hand-made vocabulary: its rules and refusals. t_tekken.c
+ * tests the published vocabulary.
+ */
 #include "check.h"
 
 #include "base/buf.h"
@@ -8,7 +9,7 @@
 #include "base/utf8.h"
 #include "text/tokenizer_impl.h"
 
-/* ---- a vocabulary of 256 bytes and a few joined tokens --------------------------------------------- */
+/* ---- a vocabulary of 256 bytes and a few merged tokens --------------------------------------------- */
 
 static void put_byte_char(struct buf *b, int byte)
 {
@@ -32,7 +33,7 @@ static const char added[] = "{\"id\":263,\"content\":\"<x>\"},{\"id\":264,\"cont
                             "{\"id\":265,\"content\":\"<z>\",\"lstrip\":true,\"rstrip\":true}";
 static const char gpt2[] = "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":true}";
 
-struct parts { /* of a tokenizer.json, any of them spoilt by a test */
+struct parts { /* parts of a tokenizer.json that a test may replace */
     const char *words, *merges, *added, *pre, *model, *root;
     int without_byte;
 };
@@ -98,11 +99,11 @@ static void t_merges(void **state)
     ENCODES(t, "abc", false, 258); /* "b c" has the lower rank and comes before "a b" */
     ENCODES(t, "ab", false, 256);
     ENCODES(t, "abcd", false, 259);
-    ENCODES(t, "ab ab", false, 256, 260); /* the second piece takes its space */
+    ENCODES(t, "ab ab", false, 256, 260); /* the second piece includes its space */
     ENCODES(t, "aaa", false, 261, 'a');   /* leftmost of equal pairs */
     ENCODES(t, "aaaaaaa", false, 262, 261, 'a');
     ENCODES(t, "abd", false, 256, 'd');
-    ENCODES(t, "\xff\x00z", false, 0xff, 0, 'z'); /* bytes that are no text */
+    ENCODES(t, "\xff\x00z", false, 0xff, 0, 'z'); /* invalid UTF-8 */
     ENCODES(t, "\xc3\xa9", false, 0xc3, 0xa9);
     tokenizer_free(t);
 }
@@ -115,7 +116,7 @@ static void t_added(void **state)
     struct tokenizer *t = make(&p, &e);
     assert_non_null(t);
     ENCODES(t, "a<x>b", true, 'a', 263, 'b');
-    ENCODES(t, "<x><y>", true, 264); /* the longest */
+    ENCODES(t, "<x><y>", true, 264); /* the longest one */
     ENCODES(t, "<x><z>", true, 263, 265);
     ENCODES(t, "ab <z> \n ab", true, 256, 265, 256);
     ENCODES(t, "<x>", false, '<', 'x', '>');
@@ -134,7 +135,7 @@ static void t_added(void **state)
     assert_int_equal(tokenizer_find(t, "nothing"), -1);
     assert_int_equal(tokenizer_find(t, ""), -1);
 
-    /* Text of the user cannot spell a mark, not even across the border of two parts. */
+    /* Text of the user cannot form a special token, not even across two parts. */
     const struct text_part parts[] = {
         {"<x>a", 4, true}, {"b<x>", 4, false}, {"c<x", 3, true}, {">", 1, false}};
     const int32_t want[] = {263, 256, '<', 'x', '>', 'c', '<', 'x', '>'};
@@ -167,7 +168,7 @@ static void t_round_trip(void **state)
             const char *s = tokenizer_bytes(t, out.ids[i], &n);
             buf_put(&back, s, n);
         }
-        if (round % 2 == 0) /* marks may take white space away */
+        if (round % 2 == 0) /* special tokens may strip white space */
             assert_int_equal(back.len, len);
         if (back.len == len)
             assert_memory_equal(back.data, text, len);
@@ -256,7 +257,7 @@ static void t_refusals(void **state)
     assert_non_null(strstr(e.text, "/nonexistent"));
 }
 
-/* ---- how files may be written ---------------------------------------------------------------- */
+/* ---- spellings of files ---------------------------------------------------------------------- */
 
 static void t_spellings(void **state)
 {
@@ -273,13 +274,13 @@ static void t_spellings(void **state)
     assert_int_equal(tokenizer_size(t), 311);
     ENCODES(t, "ab", false, 256);
     ENCODES(t, "bc a", false, 257, 300);
-    for (int32_t id = 258; id < 310; id++) { /* gaps are no tokens */
+    for (int32_t id = 258; id < 310; id++) { /* gaps are not tokens */
         size_t n;
         tokenizer_bytes(t, id, &n);
         assert_int_equal(n, id == 300 ? 2 : 0);
         assert_false(tokenizer_is_special(t, id));
     }
-    assert_non_null(tokenizer_check(t)); /* GPT-2's pattern is not the one of the training */
+    assert_non_null(tokenizer_check(t)); /* GPT-2's pattern is not the one used in training */
     tokenizer_free(t);
 }
 
@@ -295,11 +296,11 @@ static void t_patterns(void **state)
     p.pre = SPLIT("\\\\w+");
     struct tokenizer *t = make(&p, NULL);
     assert_non_null(t);
-    ENCODES(t, "a\xc3\xa9", false, 256, 0xa9); /* a letter beyond ASCII is one */
-    ENCODES(t, "xyz", false, 'x', 'y', 'z');   /* no merge leads there */
+    ENCODES(t, "a\xc3\xa9", false, 256, 0xa9); /* a non-ASCII letter is a letter */
+    ENCODES(t, "xyz", false, 'x', 'y', 'z');   /* no merge produces it */
     tokenizer_free(t);
 
-    /* A match that needs more stack than the compiled form has is still made. */
+    /* A match that needs more stack than the compiled pattern has still works. */
     p.pre = SPLIT("(?:ab|b)+| cd");
     p.model = "\"ignore_merges\":true,";
     t = make(&p, NULL);
@@ -320,7 +321,7 @@ static void t_patterns(void **state)
 
 /* ---- categories ------------------------------------------------------------------------------------- */
 
-/* Every character but the surrogates, one after the other. */
+/* Writes all characters except surrogates. */
 static void put_all(struct buf *b)
 {
     char s[4];
@@ -330,7 +331,7 @@ static void put_all(struct buf *b)
             buf_put(b, s, (size_t)utf8_encode(c, s));
 }
 
-/* The characters of a category as the split patterns see them: as many as golden[0], with the hash golden[1]. */
+/* Checks the characters of a category in split patterns: their number golden[0] and hash golden[1]. */
 static void check_category(const char *name, const json_t *golden, const struct buf *text, const char *known)
 {
     char pattern[16], hex[65];
@@ -390,7 +391,7 @@ static void t_truncated(void **state)
     struct parts p = whole();
     char *json = make_json(&p);
     for (size_t n = 0, len = strlen(json); n < len; n++) {
-        char *head = malloc(n ? n : 1); /* of its own, so that reading past the end is seen */
+        char *head = malloc(n ? n : 1); /* a separate block, so that sanitizers detect reads past its end */
         memcpy(head, json, n);
         struct err e = ERR_INIT;
         assert_null(tokenizer_parse(head, n, &e));
@@ -402,14 +403,15 @@ static void t_truncated(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the pair of lowest rank is joined first, leftmost of equals; any bytes are encoded", t_merges),
-    CLAIM("added tokens: longest first, only where they are asked for, never across parts", t_added),
-    CLAIM("decoding gives back the bytes that were encoded; long pieces stay fast", t_round_trip),
-    CLAIM("words and merges in every spelling that JSON has; ids may have gaps", t_spellings),
-    CLAIM("patterns see Unicode and have no depth; whole tokens where the file asks for them", t_patterns),
+    CLAIM("the pair of lowest rank is merged first, leftmost of equals; any bytes are encoded", t_merges),
+    CLAIM("added tokens: longest first, only where they are allowed, never across parts", t_added),
+    CLAIM("decoding returns the encoded bytes; long pieces stay fast", t_round_trip),
+    CLAIM("words and merges are read in every JSON spelling; ids may have gaps", t_spellings),
+    CLAIM("patterns match Unicode without a depth limit; whole tokens are used if the file says so",
+          t_patterns),
     CLAIM("every character has the category that the published splits give it", t_categories),
-    CLAIM("a file that ends too early is refused wherever it ends", t_truncated),
-    CLAIM("whatever would change the ids is refused and named", t_refusals),
+    CLAIM("a truncated file is refused wherever it ends", t_truncated),
+    CLAIM("unsupported settings that would change ids are refused and named", t_refusals),
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* t_untrusted_text.c - text from a screen, even in the words of a dialect, opens no message, ends none and
- * answers for no tool, and what the model is told about it is short.
+/* t_untrusted_text.c - tests that text from a screen, even in the words of a dialect, opens or ends no
+ * message and does not pose as a tool's answer, and that descriptions for the model are short.
  */
 #include "check.h"
 
@@ -25,7 +25,7 @@ static const char *const hostile[] = {
 };
 enum { N = sizeof hostile / sizeof *hostile };
 
-/* Marks as a reader of the text would see them: in any case, with or without room. */
+/* Counts special tokens as a reader would see them: in any case, with or without spaces. */
 static int marks_in(const char *text)
 {
     static const char *const marks[] = {
@@ -44,7 +44,7 @@ static int marks_in(const char *text)
     return found;
 }
 
-/* Each text that the loop says, with `text` in its place. */
+/* Returns one of the loop's texts with `text` inserted. */
 static char *said(const struct dialect *d, int which, const char *text)
 {
     struct prompt_vars w = {text, 10, 800, 600, 60};
@@ -115,9 +115,9 @@ static void t_length(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("marks of a dialect in a task, a result or an error are text", t_marks),
-    CLAIM("other text stays as it is", t_plain),
-    CLAIM("what is told of an action is cut", t_length),
+    CLAIM("special tokens of a dialect in a task, a result or an error are text", t_marks),
+    CLAIM("other text is unchanged", t_plain),
+    CLAIM("descriptions of actions are truncated", t_length),
 };
 
 int main(int argc, char **argv)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A window with one text field that reports its content: tk, gtk3, gtk4, qt, qt6 (with -text: of several lines),
-or a document of LibreOffice Writer: writer.
+"""A window with one text field that reports its content: tk, gtk3, gtk4, qt, qt6 (with -text: several lines), or writer,
+a document of LibreOffice Writer.
 
     field.py KIND FOLDER
 
-FOLDER/text holds the field's text, written anew after each change, FOLDER/ready appears with the window.  Every 20 ms
-the program looks for FOLDER/do: "clear" empties the field, "stall MS" makes the program sleep in its event loop.
+FOLDER/text holds the field's text, rewritten after each change; FOLDER/ready appears with the window. Every 20 ms the
+program looks for FOLDER/do: "clear" empties the field, "stall MS" makes the program sleep in its event loop.
 """
 import os
 import sys

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The fonts that the training world is drawn in, as Debian packages (bookworm).
-# fonts.py names the files and refuses to draw when one of them is missing or another one is drawn.
+# Installs the fonts of the training screens, as Debian packages (bookworm). fonts.py names the files, and fails if one
+# is missing or the browser draws another.
 #
-#   fonts.sh        installs them, and what the windows of desktop toolkits need (toolkit.py); run as root
-#   fonts.sh DIR    unpacks the fonts alone into DIR, for POCKET_FONTS=DIR; the machine's own fonts stay as they are
+#   fonts.sh        installs them and the toolkits of the windows (toolkit.py); run as root
+#   fonts.sh DIR    only unpacks the fonts into DIR, for POCKET_FONTS=DIR; the system's fonts are unchanged
 set -euo pipefail
 fonts=(fonts-liberation fonts-dejavu-core fonts-dejavu-extra fonts-noto-core fonts-open-sans fonts-roboto-unhinted
     fonts-cantarell fonts-hack fonts-lato fonts-inter fonts-freefont-ttf)

@@ -14,6 +14,7 @@ import json
 import sys
 
 import gi
+from answer import write_answer
 
 gi.require_version("Gtk", "3.0")
 from gi.repository import GLib, Gtk, Pango  # noqa: E402
@@ -289,15 +290,7 @@ def main():
             )
             for y in range(h)
         )
-        head = {
-            "letters": labels.letters,
-            "elements": labels.elements,
-            "blind": labels.blind,
-            "size": [w, h],
-            "bytes": len(rgb),
-        }
-        sys.stdout.buffer.write(json.dumps(head).encode() + b"\n" + rgb)
-        sys.stdout.buffer.flush()
+        write_answer(labels, w, h, rgb)
         window.destroy()
 
 

@@ -1,12 +1,13 @@
-/* Executes an oracle's actions by script events, so that many pages in the frames of one window can be played at once.
+/* Executes an oracle's actions by script events, so that many pages in the frames of one window can be played
+ * at once.
  *
- * Script events differ from real input: the pointer has no position, native popups do not open, and keys do what the page
- * implements. What fails is left undone; the oracle labels the state that results.
+ * Script events differ from real input: the pointer has no position, native popups do not open, and keys do
+ * only what the page implements. Actions that fail have no effect; the oracle labels the resulting state.
  */
 window.inputEvents = (function() {
   'use strict';
 
-  /* Only one frame of a window can have the focus; in the others its ring is drawn by this rule. */
+  /* Only one frame of a window can have the focus; in the others this rule draws the focus ring. */
   const style = document.createElement('style');
   style.textContent = '.input-focus { outline: -webkit-focus-ring-color auto 1px }';
   document.addEventListener('DOMContentLoaded', () => document.head.append(style));
@@ -39,7 +40,7 @@ window.inputEvents = (function() {
       e.classList.add('input-focus');
   }
 
-  let began = null; /* the value of the field when it got the focus: `change` tells when it leaves with another */
+  let began = null; /* value of the field at focus; a `change` event follows if it differs at blur */
   function focus(e) {
     const old = document.activeElement, wanted = e.closest(FOCUSABLE);
     if (old !== wanted) {
@@ -83,7 +84,7 @@ window.inputEvents = (function() {
           kind, {bubbles: true, cancelable: true, key: name, keyCode: code, which: code, charCode: code}));
   }
 
-  /* A date or time is typed without its separators, as the field shows it; it keeps it otherwise. */
+  /* Converts a date or time, typed without separators, to the value format of the field. */
   function kept(e, text) {
     const d = text.replace(/\D/g, '');
     if (e.type === 'date') return `${d.slice(4)}-${d.slice(0, 2)}-${d.slice(2, 4)}`;

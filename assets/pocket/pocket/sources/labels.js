@@ -33,7 +33,7 @@ function labels(win) {
   const clips = new Map(), whole = {left: 0, top: 0, right: W, bottom: H};
   let line = 0, word = 0;
 
-  /* The part of the window in which the content of `el` can show. */
+  /* Returns the visible part of the window for the content of `el`. */
   function clip(el) {
     if (!el || el === doc.documentElement || el === doc.body) return whole;
     if (clips.has(el)) return clips.get(el);
@@ -109,7 +109,7 @@ function labels(win) {
 
   const pen = document.createElement('canvas').getContext('2d');
 
-  /* One line of text in a field: from `x`, in the middle of `top`..`bottom`, clipped to `c`. */
+  /* Adds one line of text in a field: from `x`, in the middle of `top`..`bottom`, clipped to `c`. */
   function written(el, text, style, x, top, bottom, c) {
     pen.font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
     pen.letterSpacing = style.letterSpacing === 'normal' ? '0px' : style.letterSpacing;
@@ -183,7 +183,7 @@ function labels(win) {
           el, text, style, r.left + start - (el.value ? el.scrollLeft : 0), r.top, r.bottom, cut(outer, c));
   }
 
-  /* A text area is laid out once more as a plain box of the same shape, lines and all. */
+  /* Lays out a text area again as a plain box of the same shape, to measure its lines. */
   function area(el) {
     const text = el.value || el.placeholder;
     if (!text || !shown(el)) return;
@@ -294,6 +294,6 @@ function labels(win) {
       element(n);
     }
   }
-  fields.forEach(area);  // after the walk: a twin is put into the page for a moment
+  fields.forEach(area);  // after the walk, because it briefly adds a box to the page
   return out;
 }

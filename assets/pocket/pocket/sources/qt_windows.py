@@ -13,6 +13,7 @@ import os
 import sys
 
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
+from answer import write_answer
 from PyQt5 import QtCore, QtGui
 from PyQt5 import QtWidgets as Q
 from PyQt5.QtCore import Qt
@@ -299,15 +300,7 @@ def main():
         w, h, stride = picture.width(), picture.height(), picture.bytesPerLine()
         raw = picture.constBits().asstring(stride * h)
         rgb = b"".join(raw[y * stride : y * stride + 3 * w] for y in range(h))
-        head = {
-            "letters": labels.letters,
-            "elements": labels.elements,
-            "blind": labels.blind,
-            "size": [w, h],
-            "bytes": len(rgb),
-        }
-        sys.stdout.buffer.write(json.dumps(head).encode() + b"\n" + rgb)
-        sys.stdout.buffer.flush()
+        write_answer(labels, w, h, rgb)
         window.close()
 
 

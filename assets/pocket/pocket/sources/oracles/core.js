@@ -28,7 +28,7 @@ const oracles = (function() {
   const pages = {};
   const add = more => Object.assign(pages, more);
 
-  /* ---- finding things ---- */
+  /* ---- finding elements ---- */
 
   const all = (selector, root) => [...(root || document).querySelectorAll(selector)];
   const one = selector => (typeof selector === "string" ? document.querySelector(selector) : selector);
@@ -36,7 +36,7 @@ const oracles = (function() {
   const text = e => clean(e.textContent);
   const withText = (selector, wanted, root) => all(selector, root).find(e => text(e) === wanted);
 
-  /* The rectangle that a person would point at: of text that runs over several lines the first one. */
+  /* Returns the rectangle to point at: for text over several lines the first line. */
   function rectangle(e) {
     const lines = [...e.getClientRects()].filter(r => r.width > 0 && r.height > 0);
     return lines.length ? lines[0] : e.getBoundingClientRect();
@@ -44,14 +44,14 @@ const oracles = (function() {
 
   const inside = (x, y) => x >= 0 && y >= 0 && x < innerWidth && y < innerHeight;
 
-  /* Whether a click at this place reaches the element; a label passes its clicks to its control. */
+  /* Returns whether a click at this position reaches the element; a label passes its clicks to its control. */
   function reaches(e, x, y) {
     const hit = inside(x, y) && document.elementFromPoint(x, y);
     return !!hit && (hit === e || e.contains(hit) || (hit.control && hit.control === e));
   }
 
-  /* A place on the element that nothing covers: its middle, else the free place nearest to the middle; null
-   * if none. */
+  /* Returns an uncovered position on the element: its centre, or the free position nearest to it; null if
+   * none. */
   function place(e) {
     const r = rectangle(e);
     if (!(r.width > 0 && r.height > 0) || getComputedStyle(e).visibility === "hidden") return null;
@@ -66,7 +66,7 @@ const oracles = (function() {
 
   const visible = e => !!e && !!place(e);
 
-  /* ---- naming things ---- */
+  /* ---- naming elements ---- */
 
   function kindOf(e) {
     const tag = e.tagName.toLowerCase(), type = (e.type || "").toLowerCase();
@@ -113,7 +113,7 @@ const oracles = (function() {
   const wait = seconds => ({verb: "wait", seconds});
   const missing = label => ({verb: "missing", label: label || ""});
 
-  /* A place that is no element of its own: a point of a drawing, an edge of a word. */
+  /* Returns a position that is not an element: a point of a drawing, an edge of a word. */
   const spot = (x, y, label, kind, size) => {
     const half = (size || 8) / 2;
     return {
@@ -127,8 +127,7 @@ const oracles = (function() {
   const clickAt = (x, y, label, kind) => ({verb: "click", ...spot(x, y, label, kind)});
   const drag = (from, to) => from && to && {verb: "drag", ...from, to};
 
-  /* The wheel over `view`: notches are those that a person turns in one go, so that some of the old view
-   * stays. */
+  /* Turns the wheel over `view` by so few notches that a part of the old view stays visible. */
   function scroll(view, direction, amount, label) {
     const e = one(view), r = e.getBoundingClientRect();
     const x = r.left + r.width / 2, y = r.top + Math.min(r.height, innerHeight - r.top) / 2;
@@ -141,10 +140,10 @@ const oracles = (function() {
     };
   }
 
-  /* What a person calls a view that is scrolled: by its selector; what is not here is a list. */
+  /* Names of scrolled views by selector; others are called "list". */
   const VIEWS = {"#area": "page", "#main": "inbox"};
 
-  /* `act` on an element in a scrolled view, or the turn of the wheel that brings it closer. */
+  /* Returns `act` on an element in a scrolled view, or a turn of the wheel towards it. */
   function reach(e, view, act) {
     const action = act(e);
     const v = one(view).getBoundingClientRect(), r = e.getBoundingClientRect();
@@ -153,10 +152,10 @@ const oracles = (function() {
     return scroll(view, middle > (top + bottom) / 2 ? "down" : "up", 1, VIEWS[view] || "list");
   }
 
-  /* The field holds the text, or it is written. */
+  /* Returns null if the field holds the text, else the action that types it. */
   const fill = (e, text, label) => (one(e).value === String(text) ? null : write(e, text, label));
 
-  /* The first of several steps that is still due: functions are asked in turn, null means done with. */
+  /* Returns the first pending action of several steps, which may be functions; null: the step is done. */
   const first = (...steps) => {
     for (const step of steps) {
       const action = typeof step === "function" ? step() : step;
@@ -170,7 +169,7 @@ const oracles = (function() {
 
   /* ---- the next action ---- */
 
-  let scrolled = 0, heard = 0; /* when a view last moved, when hands were last at work */
+  let scrolled = 0, heard = 0; /* times of the last scroll and of the last input */
   addEventListener("scroll", () => {
     scrolled = performance.now();
   }, true);
@@ -179,8 +178,8 @@ const oracles = (function() {
       heard = performance.now();
     }, true);
 
-  /* Something moves by itself: an animation of jQuery or of a style that ends, or a view after a turn of the
-   * wheel. */
+  /* Returns whether the page still moves by itself: an animation of jQuery or of a style that ends, or a view
+   * after a turn of the wheel. */
   const busy = () => (window.jQuery && jQuery.timers.length > 0) || performance.now() - scrolled < 100 ||
     performance.now() - heard < 30 ||
     document.getAnimations().some(
@@ -197,7 +196,7 @@ const oracles = (function() {
     return page.next(state) || {verb: "stuck"};
   }
 
-  /* What a proof wants to know beside the action. */
+  /* Returns the outcome for checks of the oracles. */
   const verdict = () => ({
     over: WOB_DONE_GLOBAL,
     reward: WOB_RAW_REWARD_GLOBAL,

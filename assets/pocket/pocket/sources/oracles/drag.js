@@ -55,7 +55,7 @@ const WAYS = {
   down: [0, 1]
 };
 
-/* The page compares the original box of the shape with its present place. */
+/* The page compares the shape's original box with its current position. */
 function shift(s) {
   const way = s.said.match(/(left|right|up|down)/)[1], shape = one("#area svg > *"),
         name = text(one("#query"));
@@ -114,7 +114,7 @@ function intoTwo(s) {
 
 /* ---- lists ---- */
 
-/* An entry must be released past the centre of the entry whose place it takes. */
+/* An entry must be released past the centre of the entry that it replaces. */
 function toPlace(items, from, to, label) {
   const start = target(items[from], label, "list item"), end = items[to].getBoundingClientRect();
   const past = to > from ? 0.75 : 0.25;

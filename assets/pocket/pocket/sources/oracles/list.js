@@ -51,7 +51,7 @@ function post(s) {
   return reach(entry, "#area", e => click(e, text(e), "menu item"));
 }
 
-/* `amount` posts of the user, or all, and no others. */
+/* Selects `amount` posts of the user, or all, and no others. */
 function manyPosts(s) {
   const [, action, amount, user] =
     s.said.match(/^Click the "(.*)" button on (?:all|(\d+)) posts? by (.*) and then/);
@@ -81,7 +81,7 @@ function ticket(s) {
   return click(flights.reduce((a, b) => (least(b) < least(a) ? b : a)).querySelector("button"));
 }
 
-/* One of each named item, or a number of one kind: more of the first item of that kind. */
+/* Takes one of each named item, or a number of one kind: more of the first item of that kind. */
 function food(s) {
   const names = s.said.match(/^Order one of each item: (.*)$/),
         kind = s.said.match(/^Order (\d) items that are (.*)$/);
@@ -129,7 +129,7 @@ function gaps(start, length) {
   return begins.filter(k => [...Array(length).keys()].every(i => clear(k + i)));
 }
 
-/* Drags the event from its first to its last half hour, at a place that is visible as a whole. */
+/* Drags the event from its first to its last half hour, at a position where all of it is visible. */
 function calendar(s) {
   const [, time, name, when] = s.said.match(/^Create a (.*) event named "(.*)", between (.*)\.$/),
                        n = LENGTHS[time];
