@@ -43,8 +43,8 @@ ACTION(ACT_DRAG, run_drag, describe_plain, tell_target, python_drag,
        .name = "drag", .help = "Press the left button at one place, move to another, release",
        .words = {"drag", "dragged"},
        .classes = PRESSES | ACTION_CHANGES | ACTION_DRAGS | ACTION_RECORDED,
-       PARAMS(NEED(ELEMENT), NEED(X), NEED(Y), NEED(X2), NEED(Y2), MAY(POINT), MAY(POINT2), MAY(PATH), MAY(HOLD),
-              OR(BUTTON, "\"left\"")))
+       PARAMS(NEED(ELEMENT), NEED(X), NEED(Y), NEED(X2), NEED(Y2), MAY(POINT), MAY(POINT2), MAY(PATH),
+              MAY(HOLD), OR(BUTTON, "\"left\"")))
 
 ACTION(ACT_SCROLL, run_scroll, describe_scroll, tell_scroll, python_scroll,
        .name = "scroll", .help = "Turn the mouse wheel over an element",

@@ -65,7 +65,7 @@ static enum edit edit_by_key(const struct policy_subject *s, uint32_t key)
     return odd || (key == XK_Insert && !shift) ? EDIT_CHANGES : EDIT_NONE;
 }
 
-/* Returns whether the action drops what it drags: all of a drag, or the release at its end. */
+/* Returns whether the action is a whole drag, or the release that ends one. */
 static bool drags(const struct policy_subject *s)
 {
     return action_is(s->action->kind, ACTION_DRAGS) ||
