@@ -10,8 +10,8 @@
 const char *action_fault_name(enum action_fault f)
 {
     static const char *const names[] = {
-        "OK",      "E_PARSE", "E_NO_ACTION", "E_SCHEMA", "E_UNSUPPORTED",     "E_RANGE",
-        "E_KEY",   "E_TEXT",  "E_DENIED",    "E_ZONE",   "E_CONFIRM_REFUSED", "E_GRAB",
+        "OK",      "E_PARSE", "E_NO_ACTION", "E_SCHEMA", "E_UNSUPPORTED",
+        "E_RANGE", "E_KEY",   "E_TEXT",      "E_DENIED", "E_CONFIRM_REFUSED",
         "E_FOCUS", "E_X11",   "E_BUDGET",    "E_STOPPED"}; /* in the order of the enum */
     return f >= FAULT_NONE && f <= FAULT_STOPPED ? names[f] : "E_UNKNOWN";
 }

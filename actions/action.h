@@ -34,9 +34,7 @@ enum action_fault {
     FAULT_KEY,
     FAULT_TEXT,
     FAULT_DENIED,
-    FAULT_ZONE,
     FAULT_REFUSED,
-    FAULT_GRAB,
     FAULT_FOCUS,
     FAULT_X11,
     FAULT_BUDGET,
@@ -163,9 +161,6 @@ bool action_ends_run(enum action_kind k);         /* ANSWER, INFEASIBLE, ASK */
 void action_plain_keys(struct action *a);
 
 /* ---- addresses (address.c) ----------------------------------------------------------------------- */
-
-/* Returns whether text contains neither a line end nor another control character. */
-bool action_one_line(const char *text);
 
 struct action_address { /* a text for an address bar */
     char typed[8192];   /* the text that is typed, without surrounding spaces */

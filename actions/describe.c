@@ -21,7 +21,7 @@ static const struct {
 } buttons[] = {{1, "left"}, {2, "middle"}, {3, "right"}, {8, "back"}, {9, "forward"}};
 enum { NBUTTONS = sizeof buttons / sizeof *buttons };
 
-static const char *button_name(int number)
+const char *action_button_name(int number)
 {
     for (int i = 0; i < NBUTTONS; i++)
         if (buttons[i].number == number)
@@ -104,7 +104,7 @@ static void describe_button(struct buf *out, const struct action *a)
 {
     put_kind(out, a);
     if (a->button != 1)
-        buf_printf(out, " %s", button_name(a->button));
+        buf_printf(out, " %s", action_button_name(a->button));
     put_rest(out, a);
 }
 
@@ -124,7 +124,7 @@ static void describe_click(struct buf *out, const struct action *a)
         buf_putc(out, '+');
     }
     if (a->button != 1)
-        buf_printf(out, "%s-", button_name(a->button));
+        buf_printf(out, "%s-", action_button_name(a->button));
     buf_printf(out, "%sclick", times[a->count & 3]);
     put_target(out, a, " ");
 }
@@ -209,7 +209,7 @@ void action_to_json(const struct action *a, struct buf *out)
         buf_putc(out, ']');
     }
     if (action_takes(a->kind, P_BUTTON))
-        buf_put_member(out, "button", button_name(a->button));
+        buf_put_member(out, "button", action_button_name(a->button));
     if (action_takes(a->kind, P_COUNT) || action_takes(a->kind, P_REPEAT))
         buf_printf(out, ", \"count\": %d", a->count);
     if (a->nkeys)

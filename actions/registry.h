@@ -88,6 +88,8 @@ struct action_entry { /* the data of a row of kinds.h */
 
 /* Appends the X names of keys (describe.c). */
 void action_put_keys(struct buf *out, const uint32_t *keys, int n, const char *between);
+/* Returns the name of a mouse button, such as "left". */
+const char *action_button_name(int number);
 
 const struct action_entry *registry_entry(enum action_kind k);
 enum action_kind registry_kind(const char *name); /* ACT_NONE if unknown */

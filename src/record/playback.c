@@ -57,13 +57,6 @@ static void put_keys(struct buf *b, const char *name, const uint32_t *keys, int 
     buf_free(&json);
 }
 
-static const char *button_name(int button)
-{
-    static const char *const names[] = {
-        [1] = "left", [2] = "middle", [3] = "right", [8] = "back", [9] = "forward"};
-    return button > 0 && button <= 9 && names[button] ? names[button] : "left";
-}
-
 static void put_element(struct buf *b, const struct recording_target *t)
 {
     if (!*t->name)
@@ -110,7 +103,7 @@ static void put_arguments(struct buf *b, const struct recording_step *s, struct 
         return;
     }
     if (action_is(a->kind, ACTION_DRAGS)) {
-        buf_printf(b, "\"button\": \"%s\"", button_name(a->button));
+        buf_printf(b, "\"button\": \"%s\"", action_button_name(a->button));
         put_path(b, a, from, to);
     } else {
         buf_printf(b, "\"x\": %d, \"y\": %d", from.x, from.y);
@@ -123,7 +116,7 @@ static void put_arguments(struct buf *b, const struct recording_step *s, struct 
                                : "left",
                    abs(a->dy ? a->dy : a->dx));
     if (action_is(a->kind, ACTION_CLICKS))
-        buf_printf(b, ", \"button\": \"%s\", \"count\": %d", button_name(a->button), a->count);
+        buf_printf(b, ", \"button\": \"%s\", \"count\": %d", action_button_name(a->button), a->count);
     put_element(b, &s->target);
     put_keys(b, "hold", a->hold, a->nhold);
 }
