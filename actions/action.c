@@ -1,5 +1,5 @@
 /* action.c - names of faults, freeing, and the number of characters that an action types. */
-#include "actions/action.h"
+#include "actions/registry.h"
 
 #include "base/utf8.h"
 
@@ -10,8 +10,8 @@
 const char *action_fault_name(enum action_fault f)
 {
     static const char *const names[] = {
-        "OK",      "E_PARSE", "E_NO_ACTION", "E_SCHEMA", "E_UNSUPPORTED",     "E_RANGE",
-        "E_KEY",   "E_TEXT",  "E_DENIED",    "E_ZONE",   "E_CONFIRM_REFUSED", "E_GRAB",
+        "OK",      "E_PARSE", "E_NO_ACTION", "E_SCHEMA", "E_UNSUPPORTED",
+        "E_RANGE", "E_KEY",   "E_TEXT",      "E_DENIED", "E_CONFIRM_REFUSED",
         "E_FOCUS", "E_X11",   "E_BUDGET",    "E_STOPPED"}; /* in the order of the enum */
     return f >= FAULT_NONE && f <= FAULT_STOPPED ? names[f] : "E_UNKNOWN";
 }
@@ -62,23 +62,9 @@ static int characters_of_keys(const struct action *a)
 
 int action_characters(const struct action *a)
 {
-    switch (a->kind) {
-    case ACT_TYPE:
-    case ACT_GOTO:
-        return a->text ? (int)utf8_count(a->text, strlen(a->text)) : 0;
-    case ACT_KEY:
-        return characters_of_keys(a) * (a->count ? a->count : 1);
-    case ACT_KEYDOWN:
-    case ACT_HOLDTAP:
-        return characters_of_keys(a);
-    default:
+    if (!action_is(a->kind, ACTION_CHARACTERS))
         return 0;
-    }
-}
-
-int action_shortcut(enum action_kind k, uint32_t keys[2])
-{
-    keys[0] = k == ACT_GOTO ? XK_Control_L : k == ACT_REFRESH ? XK_F5 : XK_Alt_L;
-    keys[1] = k == ACT_GOTO ? XK_l : k == ACT_BACK ? XK_Left : XK_Right;
-    return k == ACT_REFRESH ? 1 : k == ACT_GOTO || k == ACT_BACK || k == ACT_FORWARD ? 2 : 0;
+    if (!action_is(a->kind, ACTION_NAMED_KEYS))
+        return a->text ? (int)utf8_count(a->text, strlen(a->text)) : 0;
+    return characters_of_keys(a) * (action_takes(a->kind, P_REPEAT) && a->count ? a->count : 1);
 }

@@ -1,8 +1,8 @@
 /* action.h - the agent's actions as data.
  *
- * Each action has one entry in the registry (registry.c): name, parameters, help.  The tool list in the
- * prompt, the grammar of replies and the parser are generated from that table, so they cannot disagree;
- * exec.c performs each kind.
+ * Each action has one row in the table of actions (kinds.h): name, parameters, classes, functions.  The tool
+ * list in the prompt, the grammar of replies and the parser are generated from that table, so they cannot
+ * disagree; screen/exec.c performs each kind.
  *
  *     model text --action_parse--> struct step --gate--> action_execute --> X events
  *
@@ -18,30 +18,8 @@
 #include <stdint.h>
 
 enum action_kind {
-    ACT_NONE,
-    ACT_MOVE,
-    ACT_CLICK,
-    ACT_MDOWN,
-    ACT_MUP,
-    ACT_DRAG,
-    ACT_SCROLL,
-    ACT_TYPE,
-    ACT_KEY,
-    ACT_KEYDOWN,
-    ACT_KEYUP,
-    ACT_HOLDTAP,
-    ACT_WAIT,
-    ACT_OBSERVE,
-    ACT_ZOOM,
-    ACT_PLAN,
-    ACT_GOTO,
-    ACT_BACK,
-    ACT_FORWARD,
-    ACT_REFRESH,
-    ACT_RESTART,
-    ACT_ASK,
-    ACT_ANSWER,
-    ACT_INFEASIBLE,
+#define ACTION(kind, ...) kind,
+#include "actions/kinds.h"
     ACT_COUNT
 };
 
@@ -56,9 +34,7 @@ enum action_fault {
     FAULT_KEY,
     FAULT_TEXT,
     FAULT_DENIED,
-    FAULT_ZONE,
     FAULT_REFUSED,
-    FAULT_GRAB,
     FAULT_FOCUS,
     FAULT_X11,
     FAULT_BUDGET,
@@ -150,15 +126,27 @@ int action_from_json(const char *json, size_t len, struct action *out, struct er
 
 /* Number of characters that it types, by its text, its address or its keys. */
 int action_characters(const struct action *a);
-/* The effects of a kind of action, as bits: each entry of the registry states them. */
+/* The effects of a kind of action, as bits: each row of kinds.h states them. */
 enum action_class {
-    ACTION_TOUCHES = 1 << 4,     /* sends input */
-    ACTION_LOOKS = 1 << 5,       /* changes nothing: allowed with --observe-only */
-    ACTION_CHANGES = 1 << 6,     /* changes the screen, as expected */
-    ACTION_BUTTON = 1 << 7,      /* presses or releases a mouse button */
-    ACTION_KEYBOARD = 1 << 8,    /* presses keys, fixed or named ones */
-    ACTION_CHARACTERS = 1 << 9,  /* the keys may be characters for the focused window */
-    ACTION_NAMED_KEYS = 1 << 10, /* each key is named */
+    ACTION_ENDS_RUN = 1 << 0,
+    ACTION_NEEDS_POINT = 1 << 1, /* a call without a place is refused */
+    ACTION_TOUCHES = 1 << 2,     /* sends input */
+    ACTION_LOOKS = 1 << 3,       /* changes nothing: allowed with --observe-only */
+    ACTION_CHANGES = 1 << 4,     /* changes the screen, as expected */
+    ACTION_POINTER = 1 << 5,     /* acts at its place; without one where the pointer is */
+    ACTION_BUTTON = 1 << 6,      /* presses or releases a mouse button */
+    ACTION_CLICKS = 1 << 7,      /* presses and releases a button at one place */
+    ACTION_DRAGS = 1 << 8,       /* ends at a second place */
+    ACTION_CARRIES = 1 << 9,     /* while a button is down, it is the rest of a drag */
+    ACTION_FOCUS = 1 << 10,      /* its keys go to the focused window */
+    ACTION_KEYBOARD = 1 << 11,   /* presses keys, fixed or named ones */
+    ACTION_CHARACTERS = 1 << 12, /* the keys may be characters for the focused window */
+    ACTION_NAMED_KEYS = 1 << 13, /* each key is named */
+    ACTION_TYPES = 1 << 14,      /* types its text into a field, the focused one or one at its place */
+    ACTION_ADDRESS = 1 << 15,    /* its text is an address for a browser */
+    ACTION_HOLDS = 1 << 16,      /* leaves keys or a button pressed */
+    ACTION_RELEASES = 1 << 17,   /* releases keys or a button that an earlier action pressed */
+    ACTION_RECORDED = 1 << 18,   /* a recording may contain it (src/record) */
 };
 bool action_is(enum action_kind k, unsigned classes); /* returns whether k has all of these classes */
 
@@ -173,9 +161,6 @@ bool action_ends_run(enum action_kind k);         /* ANSWER, INFEASIBLE, ASK */
 void action_plain_keys(struct action *a);
 
 /* ---- addresses (address.c) ----------------------------------------------------------------------- */
-
-/* Returns whether text contains neither a line end nor another control character. */
-bool action_one_line(const char *text);
 
 struct action_address { /* a text for an address bar */
     char typed[8192];   /* the text that is typed, without surrounding spaces */
@@ -192,26 +177,5 @@ bool action_is_code(const char *text);
 /* Returns whether an address bar would open a page of the browser itself or a local file ("about:config",
  * "view-source:...", "file:..."), except empty pages ("about:blank"). */
 bool action_is_internal(const char *text);
-
-/* ---- execution (exec.c) ------------------------------------------------------------------------- */
-
-struct screen;
-struct exec_result {
-    int events;
-    double ms;
-    /* static text about the part of a performed action that could not be confirmed; or NULL */
-    const char *unsure;
-};
-
-struct view_transform { /* root pixel = o + image pixel * s */
-    double ox, oy, sx, sy;
-};
-/* Performs one action.  The stop flag is checked before every event (FAULT_STOPPED); on any failure all keys
- * and buttons that this action holds are released.  Returns FAULT_NONE or a fault with e. */
-enum action_fault action_execute(struct screen *s, const struct action *a, const struct view_transform *p,
-                                 struct exec_result *r, struct err *e);
-
-/* Computes the root pixel of a pixel of the image; the screen clamps points outside the root window. */
-void action_root_point(const struct view_transform *p, int32_t x, int32_t y, int *root_x, int *root_y);
 
 #endif

@@ -25,7 +25,8 @@ static size_t scheme_of(const char *s)
     return port ? 0 : n;
 }
 
-bool action_one_line(const char *text)
+/* Returns whether text contains neither a line end nor another control character. */
+static bool one_line(const char *text)
 {
     uint32_t c;
     for (size_t n = strlen(text); n;) {
@@ -97,7 +98,7 @@ int action_address(const char *text, struct action_address *out, struct err *e)
     if (n >= sizeof out->typed)
         return err_set(e, ERR_USAGE, "an address of more than %zu bytes", sizeof out->typed - 1);
     memcpy(out->typed, text, n);
-    if (!action_one_line(out->typed))
+    if (!one_line(out->typed))
         return err_set(e, ERR_USAGE, "an address is one line, without control characters");
     out->clear = read_host(out->typed, out->host);
     return 0;

@@ -164,7 +164,7 @@ static enum action_fault finish(struct binding *c)
         return f;
     struct action_address address;
     struct err why = ERR_INIT;
-    if (a->kind == ACT_GOTO && a->text && action_address(a->text, &address, &why))
+    if (action_is(a->kind, ACTION_ADDRESS) && a->text && action_address(a->text, &address, &why))
         return parse_fault(c->p, FAULT_TEXT, "tool '%s': %s", c->tool->name, why.text);
     if (!a->text && action_ends_run(a->kind)) /* Fara writes its findings before it ends */
         a->text = xstrdup(a->kind == ACT_ANSWER && c->p->out->thought ? c->p->out->thought : "");
@@ -174,15 +174,15 @@ static enum action_fault finish(struct binding *c)
     a->wordless = !text || !text->required;
     if (a->kind == ACT_ANSWER && (c->failure || (a->text && strstr(a->text, "[TASK=INFEASIBLE]"))))
         a->kind = ACT_INFEASIBLE;
-    if ((registry_entry(a->kind)->flags & ENTRY_NEEDS_POINT) && a->x == ACTION_ABSENT)
+    if (action_is(a->kind, ACTION_NEEDS_POINT) && a->x == ACTION_ABSENT)
         return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' needs a place", c->tool->name);
-    if (a->kind == ACT_DRAG && a->x2 == ACTION_ABSENT)
+    if (action_is(a->kind, ACTION_DRAGS) && a->x2 == ACTION_ABSENT)
         return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' needs a place to end at", c->tool->name);
-    if ((a->kind == ACT_KEY || a->kind == ACT_KEYDOWN || a->kind == ACT_KEYUP) && !a->nkeys)
+    if (action_takes(a->kind, P_KEY) && !a->nkeys)
         return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' needs a key", c->tool->name);
-    if (a->kind == ACT_KEY)
+    if (action_takes(a->kind, P_REPEAT))
         return count_repeats(c);
-    return a->kind == ACT_HOLDTAP && a->nkeys == a->nhold ? expand_hold(c) : FAULT_NONE;
+    return action_takes(a->kind, P_TAP) && a->nkeys == a->nhold ? expand_hold(c) : FAULT_NONE;
 }
 
 static const struct tool_arg *find_arg(const struct tool *t, const char *key, bool *alias)

@@ -240,7 +240,7 @@ static enum action_fault read_keys(struct binding *c, const struct tool_arg *arg
     const char *shown = json_is_string(v) ? json_string_value(v) : arg->name;
     if (all.n > 1 && (list || arg->id == P_TAP))
         merge(&all, arg->id == P_TAP);
-    if (all.n > 1 && (c->a->kind != ACT_KEY || *n))
+    if (all.n > 1 && (!action_takes(c->a->kind, P_REPEAT) || *n))
         return parse_fault(c->p, FAULT_SCHEMA, "'%.60s' has %d chords, and one was expected", shown, all.n);
     for (int i = 0; i < all.n; i++)
         if (all.chords[i].n > max - *n)
@@ -259,7 +259,7 @@ static enum action_fault read_keys(struct binding *c, const struct tool_arg *arg
 static enum action_fault read_hold(struct binding *c, const struct tool_arg *arg, json_t *v)
 {
     struct action *a = c->a;
-    if (a->kind != ACT_HOLDTAP)
+    if (!action_takes(a->kind, P_TAP))
         return read_keys(c, arg, v, a->hold, ACTION_MAX_HOLD, &a->nhold);
     uint32_t held[ACTION_MAX_HOLD];
     int n = 0;
@@ -399,7 +399,7 @@ enum action_fault bind_arg(struct binding *c, const struct tool_arg *arg, json_t
     case PARAM_REGION:
         return read_region(c, arg, v);
     case PARAM_KEY:
-        return read_keys(c, arg, v, a->keys, a->kind == ACT_KEY ? 5 : 1, &a->nkeys);
+        return read_keys(c, arg, v, a->keys, action_takes(a->kind, P_KEYS) ? 5 : 1, &a->nkeys);
     case PARAM_KEYS:
         if (arg->id == P_HOLD)
             return read_hold(c, arg, v);

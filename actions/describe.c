@@ -21,7 +21,7 @@ static const struct {
 } buttons[] = {{1, "left"}, {2, "middle"}, {3, "right"}, {8, "back"}, {9, "forward"}};
 enum { NBUTTONS = sizeof buttons / sizeof *buttons };
 
-static const char *button_name(int number)
+const char *action_button_name(int number)
 {
     for (int i = 0; i < NBUTTONS; i++)
         if (buttons[i].number == number)
@@ -72,7 +72,51 @@ static void put_target(struct buf *out, const struct action *a, const char *befo
         buf_printf(out, " at %d,%d", a->x, a->y);
 }
 
-static void put_click(struct buf *out, const struct action *a)
+/* Appends the name of the kind as words: "key down". */
+static void put_kind(struct buf *out, const struct action *a)
+{
+    for (const char *s = action_kind_name(a->kind); *s; s++)
+        buf_putc(out, *s == '_' ? ' ' : *s);
+}
+
+/* Appends the places and the text that the action has. */
+static void put_rest(struct buf *out, const struct action *a)
+{
+    put_target(out, a, " ");
+    if (a->x2 != ACTION_ABSENT)
+        buf_printf(out, " to %d,%d", a->x2, a->y2);
+    if (a->text) {
+        buf_putc(out, ' ');
+        put_quoted(out, a->text);
+    }
+}
+
+/* The column `describe` of kinds.h. */
+typedef void describe_fn(struct buf *out, const struct action *a);
+
+static void describe_plain(struct buf *out, const struct action *a)
+{
+    put_kind(out, a);
+    put_rest(out, a);
+}
+
+static void describe_button(struct buf *out, const struct action *a)
+{
+    put_kind(out, a);
+    if (a->button != 1)
+        buf_printf(out, " %s", action_button_name(a->button));
+    put_rest(out, a);
+}
+
+static void describe_keys(struct buf *out, const struct action *a)
+{
+    put_kind(out, a);
+    buf_putc(out, ' ');
+    action_put_keys(out, a->keys, a->nkeys, "+");
+    put_rest(out, a);
+}
+
+static void describe_click(struct buf *out, const struct action *a)
 {
     static const char *const times[] = {"", "", "double-", "triple-"};
     if (a->nhold) {
@@ -80,12 +124,12 @@ static void put_click(struct buf *out, const struct action *a)
         buf_putc(out, '+');
     }
     if (a->button != 1)
-        buf_printf(out, "%s-", button_name(a->button));
+        buf_printf(out, "%s-", action_button_name(a->button));
     buf_printf(out, "%sclick", times[a->count & 3]);
     put_target(out, a, " ");
 }
 
-static void put_type(struct buf *out, const struct action *a)
+static void describe_type(struct buf *out, const struct action *a)
 {
     buf_puts(out, a->overwrite ? "write " : a->at_end ? "append " : "type ");
     put_quoted(out, a->text ? a->text : "");
@@ -94,7 +138,7 @@ static void put_type(struct buf *out, const struct action *a)
         buf_puts(out, " and press Enter");
 }
 
-static void put_scroll(struct buf *out, const struct action *a)
+static void describe_scroll(struct buf *out, const struct action *a)
 {
     buf_puts(out, "scroll");
     if (a->dy)
@@ -104,51 +148,34 @@ static void put_scroll(struct buf *out, const struct action *a)
     put_target(out, a, " in ");
 }
 
+static void describe_chord(struct buf *out, const struct action *a)
+{
+    buf_puts(out, "press ");
+    action_put_keys(out, a->keys, a->nkeys, "+");
+    if (a->count > 1)
+        buf_printf(out, " %d times", a->count);
+}
+
+static void describe_holdtap(struct buf *out, const struct action *a)
+{
+    buf_puts(out, "hold ");
+    action_put_keys(out, a->keys, a->nhold, "+");
+    buf_puts(out, ", tap ");
+    action_put_keys(out, a->keys + a->nhold, a->nkeys - a->nhold, ", ");
+}
+
+static void describe_wait(struct buf *out, const struct action *a)
+{
+    buf_printf(out, "wait %g s", a->ms / 1000.0);
+}
+
 void action_describe(const struct action *a, struct buf *out)
 {
-    switch (a->kind) {
-    case ACT_CLICK:
-        put_click(out, a);
-        return;
-    case ACT_TYPE:
-        put_type(out, a);
-        return;
-    case ACT_SCROLL:
-        put_scroll(out, a);
-        return;
-    case ACT_KEY:
-        buf_puts(out, "press ");
-        action_put_keys(out, a->keys, a->nkeys, "+");
-        if (a->count > 1)
-            buf_printf(out, " %d times", a->count);
-        return;
-    case ACT_HOLDTAP:
-        buf_puts(out, "hold ");
-        action_put_keys(out, a->keys, a->nhold, "+");
-        buf_puts(out, ", tap ");
-        action_put_keys(out, a->keys + a->nhold, a->nkeys - a->nhold, ", ");
-        return;
-    case ACT_WAIT:
-        buf_printf(out, "wait %g s", a->ms / 1000.0);
-        return;
-    default:
-        break;
-    }
-    for (const char *s = action_kind_name(a->kind); *s; s++)
-        buf_putc(out, *s == '_' ? ' ' : *s);
-    if ((a->kind == ACT_MDOWN || a->kind == ACT_MUP) && a->button != 1)
-        buf_printf(out, " %s", button_name(a->button));
-    if (a->kind == ACT_KEYDOWN || a->kind == ACT_KEYUP) {
-        buf_putc(out, ' ');
-        action_put_keys(out, a->keys, a->nkeys, "+");
-    }
-    put_target(out, a, " ");
-    if (a->x2 != ACTION_ABSENT)
-        buf_printf(out, " to %d,%d", a->x2, a->y2);
-    if (a->text) {
-        buf_putc(out, ' ');
-        put_quoted(out, a->text);
-    }
+#define ACTION(kind, execute, describe, ...) [kind] = describe,
+    static describe_fn *const describers[ACT_COUNT] = {
+#include "actions/kinds.h"
+    };
+    describers[a->kind](out, a);
 }
 
 /* ---- for the trace ---------------------------------------------------------------------------- */
@@ -166,7 +193,6 @@ static void put_keys_member(struct buf *out, const char *key, const uint32_t *ke
 
 void action_to_json(const struct action *a, struct buf *out)
 {
-    bool button = a->kind == ACT_CLICK || a->kind == ACT_MDOWN || a->kind == ACT_MUP || a->kind == ACT_DRAG;
     buf_printf(out, "{\"kind\": \"%s\"", action_kind_name(a->kind));
     if (a->x != ACTION_ABSENT)
         buf_printf(out, ", \"x\": %d, \"y\": %d", a->x, a->y);
@@ -182,21 +208,21 @@ void action_to_json(const struct action *a, struct buf *out)
             buf_printf(out, "%s[%d, %d]", i ? ", " : "", a->path[i].x, a->path[i].y);
         buf_putc(out, ']');
     }
-    if (button)
-        buf_put_member(out, "button", button_name(a->button));
-    if (a->kind == ACT_CLICK || a->kind == ACT_KEY)
+    if (action_takes(a->kind, P_BUTTON))
+        buf_put_member(out, "button", action_button_name(a->button));
+    if (action_takes(a->kind, P_COUNT) || action_takes(a->kind, P_REPEAT))
         buf_printf(out, ", \"count\": %d", a->count);
     if (a->nkeys)
         put_keys_member(out, "keys", a->keys, a->nkeys);
-    if (a->kind == ACT_HOLDTAP)
+    if (action_takes(a->kind, P_TAP))
         buf_printf(out, ", \"nhold\": %d", a->nhold);
     else if (a->nhold)
         put_keys_member(out, "hold", a->hold, a->nhold);
-    if (a->kind == ACT_SCROLL)
+    if (action_takes(a->kind, P_DIRECTION))
         buf_printf(out, ", \"dx\": %d, \"dy\": %d", a->dx, a->dy);
     if (a->text)
         buf_put_member(out, "text", a->text);
-    if (a->kind == ACT_TYPE)
+    if (action_takes(a->kind, P_OVERWRITE))
         buf_printf(out, ", \"press_enter\": %s, \"overwrite\": %s", a->press_enter ? "true" : "false",
                    a->overwrite ? "true" : "false");
     if (a->at_end)
@@ -324,7 +350,7 @@ static const char *read_action(json_t *root, struct action *a)
     action_plain_keys(a);
     get_texts(root, a);
     struct action_address address;
-    if (a->kind == ACT_GOTO && a->text && action_address(a->text, &address, NULL))
+    if (action_is(a->kind, ACTION_ADDRESS) && a->text && action_address(a->text, &address, NULL))
         return "text";
     return NULL;
 }

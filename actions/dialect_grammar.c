@@ -165,7 +165,7 @@ static gx_node goals(struct gx *x, int max)
 
 int grammar_chord_length(const struct tool *t)
 {
-    return t->kind == ACT_KEYDOWN || t->kind == ACT_KEYUP ? 1 : 4;
+    return action_takes(t->kind, P_KEYS) ? 4 : 1;
 }
 
 gx_node grammar_json_value(const struct grammar_builder *l, const struct tool *t, const struct tool_arg *a)
@@ -200,7 +200,8 @@ gx_node grammar_json_value(const struct grammar_builder *l, const struct tool *t
     case PARAM_ANY:
         break;
     }
-    return t->kind == ACT_GOTO ? json_line(x, a->min, a->max) : gx_json_string(x, a->min, a->max);
+    return action_is(t->kind, ACTION_ADDRESS) ? json_line(x, a->min, a->max)
+                                              : gx_json_string(x, a->min, a->max);
 }
 
 static gx_node call_value(const struct grammar_builder *l, const struct tool *t, const struct tool_arg *a)
@@ -219,7 +220,7 @@ static gx_node call_value(const struct grammar_builder *l, const struct tool *t,
             return listed(x, in_quotes(x, "'", key_name(x)), ", ", a->min, a->max);
         return in_quotes(x, "'", grammar_chord(x, " ", a->max > 4 ? 4 : a->max));
     case PARAM_STRING:
-        return quoted(l, a->min, a->max, t->kind == ACT_GOTO);
+        return quoted(l, a->min, a->max, action_is(t->kind, ACTION_ADDRESS));
     default:
         return grammar_json_value(l, t, a);
     }

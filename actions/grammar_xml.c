@@ -49,7 +49,7 @@ static gx_node xml_value(const struct grammar_builder *l, const struct tool *t, 
         return grammar_chord(x, "+", grammar_chord_length(t));
     case PARAM_STRING:
     case PARAM_ANY:
-        return plain_text(x, a->min, a->max, t->kind == ACT_GOTO);
+        return plain_text(x, a->min, a->max, action_is(t->kind, ACTION_ADDRESS));
     default:
         return grammar_json_value(l, t, a);
     }

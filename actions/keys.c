@@ -71,6 +71,9 @@ static bool fold(const char *name, size_t len, char out[MAX_NAME + 1])
     return true;
 }
 
+/* Returns the keysym of one name; 0: unknown. */
+static uint32_t key_named(const char *name, size_t len, bool cmd_is_ctrl);
+
 /* Returns whether the text before the first "-" or space makes this a chord: "alt-left", "control l",
  * "C-r". */
 static bool begins_chord(const char *name, size_t len, bool cmd_is_ctrl)
@@ -78,10 +81,10 @@ static bool begins_chord(const char *name, size_t len, bool cmd_is_ctrl)
     size_t n = 0;
     while (n < len && name[n] != '-' && name[n] != ' ')
         n++;
-    return n < len && (n < 2 || keys_is_modifier(keys_named(name, n, cmd_is_ctrl)));
+    return n < len && (n < 2 || keys_is_modifier(key_named(name, n, cmd_is_ctrl)));
 }
 
-uint32_t keys_named(const char *name, size_t len, bool cmd_is_ctrl)
+static uint32_t key_named(const char *name, size_t len, bool cmd_is_ctrl)
 {
     char key[MAX_NAME + 1], exact[MAX_NAME + 1];
     uint32_t cp;
@@ -241,7 +244,7 @@ static enum action_fault parse_bracketed(struct reader *r, const char *s, size_t
 
 static enum action_fault parse_part(struct reader *r, const char *s, size_t n, bool angle)
 {
-    uint32_t k = keys_named(s, n, r->cmd_is_ctrl);
+    uint32_t k = key_named(s, n, r->cmd_is_ctrl);
     if (k)
         return add_key(r, &r->part, k);
     const char *close =
@@ -263,7 +266,7 @@ static enum action_fault parse_part(struct reader *r, const char *s, size_t n, b
     while (at + 1 < n && s[at] != '-' && s[at] != ',')
         at++;
     if (at + 1 < n)
-        k = at == 1 && s[at] == '-' ? letter_modifier(*s, angle) : keys_named(s, at, r->cmd_is_ctrl);
+        k = at == 1 && s[at] == '-' ? letter_modifier(*s, angle) : key_named(s, at, r->cmd_is_ctrl);
     if (!k || !keys_is_modifier(k))
         return unknown(s, n, r->e);
     enum action_fault f = add_key(r, &r->part, k);
@@ -327,7 +330,7 @@ static size_t part_length(const struct reader *r, const char *s, const char *end
     size_t n = word_length(s, end);
     const char *plus = n > 2 ? memrchr(s + 1, '+', n - 2) : NULL, *name = plus ? plus + 1 : s;
     const char *next = text_skip_space(s + n, end), *stop = next + word_length(next, end);
-    return stop > next && keys_named(name, (size_t)(stop - name), r->cmd_is_ctrl) ? (size_t)(stop - s) : n;
+    return stop > next && key_named(name, (size_t)(stop - name), r->cmd_is_ctrl) ? (size_t)(stop - s) : n;
 }
 
 static enum action_fault parse_words(struct reader *r, const char *s, const char *end)
@@ -354,7 +357,7 @@ enum action_fault keys_parse(const char *text, size_t len, bool cmd_is_ctrl, str
 {
     char copy[KEYS_MAX_TEXT + 1] = {0};
     struct reader r = {.text = text, .len = len, .cmd_is_ctrl = cmd_is_ctrl, .out = out, .e = e};
-    uint32_t whole = keys_named(text, len, cmd_is_ctrl);
+    uint32_t whole = key_named(text, len, cmd_is_ctrl);
     out->n = 0;
     if (whole) {
         out->chords[out->n++] = (struct key_chord){{whole}, 1};

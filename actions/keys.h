@@ -36,9 +36,6 @@ struct key_sequence {
 enum action_fault keys_parse(const char *text, size_t len, bool cmd_is_ctrl, struct key_sequence *out,
                              struct err *e);
 
-/* Returns the keysym of one name; 0: unknown. */
-uint32_t keys_named(const char *name, size_t len, bool cmd_is_ctrl);
-
 bool keys_is_modifier(uint32_t keysym);
 
 #endif

@@ -1,9 +1,10 @@
-/* registry.c - the table of actions.
+/* registry.c - the parameters, and the data of the table of actions (kinds.h).
  *
- * A parameter has the same meaning in every entry, so parameters are listed once; an entry lists its
+ * A parameter has the same meaning for every kind, so parameters are listed once; a row of kinds.h lists its
  * parameters, marks the required ones, and gives the defaults of the others. */
 #include "actions/registry.h"
 
+#include <X11/keysym.h>
 #include <string.h>
 
 static const struct param params[P_COUNT_OF_PARAMS] = {
@@ -42,65 +43,24 @@ static const struct param params[P_COUNT_OF_PARAMS] = {
     [P_STATUS] = {"status", PARAM_ENUM, 0, 0, "success|failure", "Whether the task was done"},
 };
 
+enum { /* classes that are used together */
+       MOVES = ACTION_TOUCHES | ACTION_LOOKS | ACTION_POINTER,
+       PRESSES = ACTION_TOUCHES | ACTION_POINTER | ACTION_BUTTON,
+       CHORD = ACTION_TOUCHES | ACTION_FOCUS | ACTION_KEYBOARD | ACTION_CHANGES,
+       KEYS = ACTION_TOUCHES | ACTION_FOCUS | ACTION_KEYBOARD | ACTION_CHARACTERS | ACTION_NAMED_KEYS,
+};
+
 /* clang-format off */
 #define NEED(p) {P_##p, true, NULL}
 #define MAY(p) {P_##p, false, NULL}
 #define OR(p, json) {P_##p, false, json}
-#define ENTRY(kind, name, flags, help, ...)                                                                  \
-    [kind] = {name, help, flags, sizeof((struct param_use[]){__VA_ARGS__}) / sizeof(struct param_use),       \
-              {__VA_ARGS__}}
-#define BARE(kind, name, flags, help) [kind] = {name, help, flags, 0, {{P_ELEMENT, false, NULL}}}
+#define PARAMS(...)                                                                                          \
+    .nuses = sizeof((struct param_use[]){__VA_ARGS__}) / sizeof(struct param_use), .uses = {__VA_ARGS__}
+#define ACTION(kind, execute, describe, tell, python, ...) [kind] = {__VA_ARGS__},
 /* clang-format on */
 
-enum { /* classes that are used together */
-       MOVES = ACTION_TOUCHES | ACTION_LOOKS,
-       SCROLLS = MOVES | ACTION_CHANGES,
-       PRESSES = ACTION_TOUCHES | ACTION_BUTTON,
-       CLICKS = PRESSES | ACTION_CHANGES,
-       CHORD = ACTION_TOUCHES | ACTION_KEYBOARD | ACTION_CHANGES,
-       WRITES = CHORD | ACTION_CHARACTERS,
-       KEYS = ACTION_TOUCHES | ACTION_KEYBOARD | ACTION_CHARACTERS | ACTION_NAMED_KEYS,
-};
-
 static const struct action_entry entries[ACT_COUNT] = {
-    BARE(ACT_NONE, "none", 0, "Nothing"),
-    ENTRY(ACT_MOVE, "move", ENTRY_NEEDS_POINT | MOVES, "Move the pointer to an element without clicking",
-          NEED(ELEMENT), NEED(X), NEED(Y), MAY(POINT)),
-    ENTRY(ACT_CLICK, "click", CLICKS, "Click an element", NEED(ELEMENT), NEED(X), NEED(Y), MAY(POINT),
-          OR(BUTTON, "\"left\""), OR(COUNT, "1"), MAY(HOLD)),
-    ENTRY(ACT_MDOWN, "mouse_down", PRESSES, "Press a mouse button where the pointer is and keep it down",
-          OR(BUTTON, "\"left\""), MAY(X), MAY(Y), MAY(POINT), MAY(ELEMENT)),
-    ENTRY(ACT_MUP, "mouse_up", PRESSES, "Release a mouse button where the pointer is", OR(BUTTON, "\"left\""),
-          MAY(X), MAY(Y), MAY(POINT), MAY(ELEMENT)),
-    ENTRY(ACT_DRAG, "drag", CLICKS, "Press the left button at one place, move to another, release",
-          NEED(ELEMENT), NEED(X), NEED(Y), NEED(X2), NEED(Y2), MAY(POINT), MAY(POINT2), MAY(PATH), MAY(HOLD),
-          OR(BUTTON, "\"left\"")),
-    ENTRY(ACT_SCROLL, "scroll", SCROLLS, "Turn the mouse wheel over an element", NEED(ELEMENT), NEED(X),
-          NEED(Y), MAY(POINT), NEED(DIRECTION), OR(AMOUNT, "5"), MAY(DISTANCE), MAY(SCROLL_X), MAY(SCROLL_Y),
-          MAY(SCROLL_UP), MAY(HOLD)),
-    ENTRY(ACT_TYPE, "type", WRITES, "Type text where the keyboard focus is", NEED(TEXT),
-          OR(PRESS_ENTER, "false"), OR(OVERWRITE, "false"), MAY(AT_END), MAY(ELEMENT), MAY(X), MAY(Y),
-          MAY(POINT)),
-    ENTRY(ACT_KEY, "key", KEYS | ACTION_CHANGES, "Press keys together and release them", NEED(KEYS), MAY(KEY),
-          OR(REPEAT, "1")),
-    ENTRY(ACT_KEYDOWN, "key_down", KEYS, "Press a key and keep it down", NEED(KEY)),
-    ENTRY(ACT_KEYUP, "key_up", ACTION_TOUCHES, "Release a key that is down", NEED(KEY)),
-    ENTRY(ACT_HOLDTAP, "hold_and_tap", KEYS | ACTION_CHANGES, "Hold keys down, tap others, release",
-          NEED(HOLD), NEED(TAP), MAY(SECONDS)),
-    ENTRY(ACT_WAIT, "wait", ACTION_LOOKS, "Wait, for example while something loads", OR(SECONDS, "2")),
-    BARE(ACT_OBSERVE, "observe", ACTION_LOOKS, "Look at the screen again"),
-    ENTRY(ACT_ZOOM, "zoom", ACTION_LOOKS, "Look at a part of the screen", NEED(REGION)),
-    ENTRY(ACT_PLAN, "plan", ACTION_LOOKS, "Write down the plan, or update it", NEED(GOALS)),
-    ENTRY(ACT_GOTO, "goto", WRITES, "Open an address in the browser", NEED(TEXT)),
-    BARE(ACT_BACK, "back", CHORD, "Go back one page in the browser"),
-    BARE(ACT_FORWARD, "forward", CHORD, "Go forward one page in the browser"),
-    BARE(ACT_REFRESH, "refresh", CHORD, "Load the page again"),
-    BARE(ACT_RESTART, "restart", ACTION_TOUCHES, "Start over from where the task began"),
-    ENTRY(ACT_ASK, "ask", ENTRY_ENDS_RUN, "End the task because a person has to help", MAY(TEXT)),
-    ENTRY(ACT_ANSWER, "answer", ENTRY_ENDS_RUN | ACTION_LOOKS, "End the task and say what was done or found",
-          NEED(TEXT), MAY(STATUS)),
-    ENTRY(ACT_INFEASIBLE, "infeasible", ENTRY_ENDS_RUN | ACTION_LOOKS,
-          "End the task because it cannot be done", MAY(TEXT)),
+#include "actions/kinds.h"
 };
 
 const struct action_entry *registry_entry(enum action_kind k)
@@ -148,10 +108,21 @@ const char *action_kind_name(enum action_kind k)
 
 bool action_ends_run(enum action_kind k)
 {
-    return registry_entry(k)->flags & ENTRY_ENDS_RUN;
+    return action_is(k, ACTION_ENDS_RUN);
 }
 
 bool action_is(enum action_kind k, unsigned classes)
 {
-    return (registry_entry(k)->flags & classes) == classes;
+    return (registry_entry(k)->classes & classes) == classes;
+}
+
+bool action_takes(enum action_kind k, enum param_id id)
+{
+    return registry_param_use(k, id) != NULL;
+}
+
+int action_shortcut(enum action_kind k, uint32_t keys[2])
+{
+    memcpy(keys, registry_entry(k)->shortcut, 2 * sizeof *keys);
+    return (keys[0] != 0) + (keys[1] != 0);
 }

@@ -1,4 +1,4 @@
-/* registry.h - one entry per kind of action: name, parameters, help.
+/* registry.h - the data of the table of actions (kinds.h): name, parameters, help, classes.
  *
  * A dialect maps these entries to the tool and argument names of its family (tools.h).  The JSON schema, the
  * tool list in the prompt, the grammar and the argument parser are generated from both. */
@@ -72,18 +72,24 @@ struct param_use { /* use of a parameter in an entry */
     const char *fallback; /* JSON text of the default; NULL: none */
 };
 
-enum { ENTRY_ENDS_RUN = 1, ENTRY_NEEDS_POINT = 2, ENTRY_MAX_USES = 11 };
+enum { ENTRY_MAX_USES = 11 };
 
-struct action_entry {
+struct action_entry { /* the data of a row of kinds.h */
     const char *name; /* such as "click" */
-    const char *help;
-    unsigned flags; /* ENTRY_* and enum action_class */
+    const char *help; /* one sentence for the schema */
+    /* what action_tell() says before and after the action, {"drag", "dragged"}; NULL: the name */
+    const char *words[2];
+    unsigned classes;     /* enum action_class */
+    uint32_t shortcut[2]; /* action_shortcut(); 0: none */
+    const char *result;   /* tool output of the performed action; NULL: "" */
     int nuses;
     struct param_use uses[ENTRY_MAX_USES];
 };
 
 /* Appends the X names of keys (describe.c). */
 void action_put_keys(struct buf *out, const uint32_t *keys, int n, const char *between);
+/* Returns the name of a mouse button, such as "left". */
+const char *action_button_name(int number);
 
 const struct action_entry *registry_entry(enum action_kind k);
 enum action_kind registry_kind(const char *name); /* ACT_NONE if unknown */
@@ -91,5 +97,6 @@ const struct param *registry_param(enum param_id id);
 int registry_param_id(const char *name); /* -1 if unknown */
 /* Returns the use of a parameter; NULL: the kind does not have it. */
 const struct param_use *registry_param_use(enum action_kind k, enum param_id id);
+bool action_takes(enum action_kind k, enum param_id id); /* returns whether the kind has the parameter */
 
 #endif

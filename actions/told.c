@@ -26,8 +26,30 @@ static void put_target(struct buf *out, const struct action *a, const char *befo
         buf_printf(out, " at %d,%d", a->x, a->y);
 }
 
+/* The column `tell` of kinds.h.  word: the entry's for now or the past, else the name of the kind. */
+typedef void tell_fn(const struct action *a, const char *word, bool past, struct buf *out);
+
+static void tell_words(const struct action *a, const char *word, bool past, struct buf *out)
+{
+    (void)a;
+    (void)past;
+    buf_puts(out, word);
+}
+
+static void tell_target(const struct action *a, const char *word, bool past, struct buf *out)
+{
+    tell_words(a, word, past, out);
+    put_target(out, a, " ");
+}
+
+static void tell_scroll(const struct action *a, const char *word, bool past, struct buf *out)
+{
+    tell_words(a, word, past, out);
+    put_target(out, a, " in ");
+}
+
 /* Appends a click; a plain click on a named element is described as pressing it. */
-static void tell_click(const struct action *a, bool past, struct buf *out)
+static void tell_click(const struct action *a, const char *word, bool past, struct buf *out)
 {
     static const char *const times[] = {"", "", "double-", "triple-"};
     const char *button = a->button == 3 ? "right-" : a->button == 2 ? "middle-" : "";
@@ -35,60 +57,41 @@ static void tell_click(const struct action *a, bool past, struct buf *out)
     if (plain && past)
         buf_puts(out, "pressed");
     else
-        buf_printf(out, "%s%sclick%s", button, times[a->count & 3], past ? "ed" : "");
+        buf_printf(out, "%s%s%s%s", button, times[a->count & 3], word, past ? "ed" : "");
     put_target(out, a, " ");
 }
 
-static void tell_keys(const struct action *a, bool past, struct buf *out)
+static void tell_keys(const struct action *a, const char *word, bool past, struct buf *out)
 {
-    buf_puts(out, past ? "pressed " : "press ");
+    tell_words(a, word, past, out);
     action_put_keys(out, a->keys, a->nkeys, "+");
-    if (a->count > 1)
+    if (action_takes(a->kind, P_REPEAT) && a->count > 1)
         buf_printf(out, " %d times", a->count);
 }
 
-static void tell_type(const struct action *a, bool past, struct buf *out)
+static void tell_type(const struct action *a, const char *word, bool past, struct buf *out)
 {
     if (a->secret)
-        buf_puts(out, past ? "typed a secret" : "type a secret");
+        buf_printf(out, "%sa secret", word);
     else
-        put_name(out, past ? "typed " : "type ", a->text ? a->text : "");
+        put_name(out, word, a->text ? a->text : "");
     put_target(out, a, " into ");
     if (a->press_enter)
         buf_puts(out, past ? " and pressed Enter" : " and press Enter");
 }
 
+static void tell_address(const struct action *a, const char *word, bool past, struct buf *out)
+{
+    (void)past;
+    put_name(out, word, a->text ? a->text : "");
+}
+
 void action_tell(const struct action *a, bool past, struct buf *out)
 {
-    static const char *const words[ACT_COUNT][2] = {
-        [ACT_MOVE] = {"move the pointer to", "moved the pointer to"},
-        [ACT_MDOWN] = {"hold a mouse button down", "held a mouse button down"},
-        [ACT_MUP] = {"release a mouse button", "released a mouse button"},
-        [ACT_DRAG] = {"drag", "dragged"},
-        [ACT_SCROLL] = {"scroll", "scrolled"},
-        [ACT_KEYDOWN] = {"hold down ", "held down "},
-        [ACT_KEYUP] = {"release ", "released "},
-        [ACT_HOLDTAP] = {"press ", "pressed "},
-        [ACT_GOTO] = {"open ", "opened "},
-        [ACT_BACK] = {"go back", "went back"},
-        [ACT_FORWARD] = {"go forward", "went forward"},
-        [ACT_REFRESH] = {"load the page again", "loaded the page again"},
+#define ACTION(kind, execute, describe, tell, ...) [kind] = tell,
+    static tell_fn *const tellers[ACT_COUNT] = {
+#include "actions/kinds.h"
     };
-    const char *word = words[a->kind][past] ? words[a->kind][past] : action_kind_name(a->kind);
-    if (a->kind == ACT_CLICK)
-        tell_click(a, past, out);
-    else if (a->kind == ACT_KEY)
-        tell_keys(a, past, out);
-    else if (a->kind == ACT_TYPE)
-        tell_type(a, past, out);
-    else if (a->kind == ACT_GOTO)
-        put_name(out, word, a->text ? a->text : "");
-    else
-        buf_puts(out, word);
-    if (a->kind == ACT_KEYDOWN || a->kind == ACT_KEYUP || a->kind == ACT_HOLDTAP)
-        action_put_keys(out, a->keys, a->nkeys, "+");
-    if (a->kind == ACT_MOVE || a->kind == ACT_DRAG)
-        put_target(out, a, " ");
-    if (a->kind == ACT_SCROLL)
-        put_target(out, a, " in ");
+    const char *word = registry_entry(a->kind)->words[past];
+    tellers[a->kind](a, word ? word : action_kind_name(a->kind), past, out);
 }

@@ -3,6 +3,7 @@
  * Each action is printed, recorded and synced to disk before it is performed. Mistakes of the model go into
  * the outcome, which the next prompt reports; a lost display or a full disk ends the run.
  */
+#include "actions/registry.h"
 #include "agent/private.h"
 #include "agent/record.h"
 #include "screen/observed.h"
@@ -15,9 +16,10 @@
  * effect. */
 static const char *result_of(const struct action *action)
 {
+    const char *result = registry_entry(action->kind)->result;
     if (action->kind == ACT_PLAN)
         return action->text ? action->text : "";
-    return action->kind == ACT_WAIT ? "Waited." : "";
+    return result ? result : "";
 }
 
 int agent_place(const struct agent *a, struct view_transform *out, struct err *e)
@@ -175,7 +177,8 @@ static int perform(struct agent *a, int index, struct err *e)
         return -1;
     if (stale)
         return 0;
-    if (o->gate && !o->dry_run && (fault == FAULT_NONE || action->kind == ACT_KEYDOWN))
+    if (o->gate && !o->dry_run &&
+        (fault == FAULT_NONE || action_is(action->kind, ACTION_HOLDS | ACTION_FOCUS)))
         gate_action_done(o->gate, action);
     if (fault != FAULT_NONE && (why.kind == ERR_STOPPED || why.kind == ERR_ENV)) {
         *e = why; /* stopped, or the display is lost */

@@ -103,7 +103,7 @@ static bool only_typed(const struct deeds *d, int step)
         const struct deed *x = &d->list[i];
         if (x->step != step)
             continue;
-        if (x->kind != ACT_TYPE || x->opens)
+        if (!action_is(x->kind, ACTION_TYPES) || x->opens)
             return false;
         n++;
     }

@@ -18,7 +18,8 @@ enum { PLACE_TOKENS = 128 };
 
 static bool names_a_place(const struct action *action)
 {
-    return (action->kind == ACT_CLICK || action->kind == ACT_TYPE) && *action->element;
+    return (action_is(action->kind, ACTION_CLICKS) || action_is(action->kind, ACTION_TYPES)) &&
+           *action->element;
 }
 
 static int ask_localizer(struct agent *a, const char *element, struct generated *g, struct err *e)

@@ -15,10 +15,9 @@
 #ifndef HOLORUN_AGENT_OVERSEER_H
 #define HOLORUN_AGENT_OVERSEER_H
 
-#include "actions/action.h"
 #include "actions/slots.h"
 #include "base/image.h"
-#include "screen/screen.h"
+#include "screen/exec.h"
 #include "session/generate.h"
 #include "trace/story.h"
 

@@ -8,6 +8,7 @@
 #include "agent/context.h"
 #include "agent/deeds.h"
 #include "llm/prompt.h"
+#include "screen/exec.h"
 
 enum { AGENT_TEXT_MAX = 4 << 20 };
 

@@ -7,6 +7,7 @@
  * tracked. */
 #include "gate/gate_impl.h"
 
+#include "actions/registry.h"
 #include "base/clock.h"
 
 #include <X11/XF86keysym.h>
@@ -64,15 +65,22 @@ static enum edit edit_by_key(const struct policy_subject *s, uint32_t key)
     return odd || (key == XK_Insert && !shift) ? EDIT_CHANGES : EDIT_NONE;
 }
 
+/* Returns whether the action is a whole drag, or the release that ends one. */
+static bool drags(const struct policy_subject *s)
+{
+    return action_is(s->action->kind, ACTION_DRAGS) ||
+           (action_is(s->action->kind, ACTION_BUTTON) && s->drags);
+}
+
 enum edit edit_of(const struct policy_subject *s)
 {
     const struct action *a = s->action;
     enum edit edit = EDIT_NONE;
     if (edit_enters_bar(s))
         return EDIT_SELECTS;
-    if (a->kind == ACT_CLICK)
+    if (action_is(a->kind, ACTION_CLICKS))
         return a->count >= 3 ? EDIT_SELECTS : a->count == 2 || a->nhold ? EDIT_CHANGES : EDIT_NONE;
-    if (a->kind == ACT_DRAG || (a->kind == ACT_MUP && s->drags))
+    if (drags(s))
         return EDIT_CHANGES;
     bool command =
         subject_has_key(s, XK_Control_L) || subject_has_key(s, XK_Alt_L) || subject_has_key(s, XK_Super_L);
@@ -81,7 +89,7 @@ enum edit edit_of(const struct policy_subject *s)
         if (is_modifier(key))
             continue;
         enum edit one = command ? edit_by_command(s, key) : edit_by_key(s, key);
-        if (a->kind == ACT_KEYDOWN && one == EDIT_NONE) /* the key may repeat */
+        if (action_is(a->kind, ACTION_HOLDS) && one == EDIT_NONE) /* the key may repeat */
             one = EDIT_MOVES;
         edit = one > edit ? one : edit;
     }
@@ -102,7 +110,7 @@ bool edit_opens_launcher(const struct policy_subject *s)
 {
     const struct action *a = s->action;
     bool control = subject_has_key(s, XK_Control_L), alt = subject_has_key(s, XK_Alt_L);
-    if (!action_is(a->kind, ACTION_NAMED_KEYS) && a->kind != ACT_KEYUP)
+    if (!action_is(a->kind, ACTION_NAMED_KEYS) && !action_is(a->kind, ACTION_RELEASES | ACTION_FOCUS))
         return false;
     return subject_has_key(s, XK_Super_L) ||
            (alt && !control &&
@@ -119,7 +127,8 @@ bool edit_opens_menu(const struct action *a)
     for (int i = 0; named && i < a->nkeys; i++)
         if (a->keys[i] == XK_Menu || a->keys[i] == XK_F10)
             return true;
-    return (a->kind == ACT_CLICK || a->kind == ACT_MDOWN) && a->button == 3;
+    return a->button == 3 &&
+           (action_is(a->kind, ACTION_CLICKS) || action_is(a->kind, ACTION_BUTTON | ACTION_HOLDS));
 }
 
 /* ---- possible content of a field --------------------------------------------------------------------- */
@@ -228,7 +237,8 @@ static void leave_field(struct written *w)
 static void note_place(struct written *w, const struct policy_subject *s, enum edit edit)
 {
     const struct action *a = s->action;
-    bool placed = action_is(a->kind, ACTION_BUTTON) || (a->kind == ACT_TYPE && a->x != ACTION_ABSENT);
+    bool placed =
+        action_is(a->kind, ACTION_BUTTON) || (action_is(a->kind, ACTION_TYPES) && a->x != ACTION_ABSENT);
     if (placed && a->button != 3)
         w->in_bar = points_at_bar(s);
     else if (edit_enters_bar(s))
@@ -241,7 +251,7 @@ static void note_edit(struct written *w, const struct policy_subject *s)
 {
     const struct action *a = s->action;
     enum edit edit = edit_of(s);
-    if (a->kind == ACT_CLICK && a->button != 3 && edit == EDIT_NONE)
+    if (action_is(a->kind, ACTION_CLICKS) && a->button != 3 && edit == EDIT_NONE)
         leave_field(w);
     note_place(w, s, edit);
     w->last = edit == EDIT_NONE || edit == EDIT_MOVES ? w->last : 0;
@@ -279,7 +289,7 @@ static void note_edit(struct written *w, const struct policy_subject *s)
 
 static bool leaves_by_tab(const struct written *w, const struct action *a)
 {
-    return a->kind == ACT_KEY && a->nkeys == 1 && policy_key(a->keys[0]) == XK_Tab && !w->bar;
+    return action_takes(a->kind, P_REPEAT) && a->nkeys == 1 && policy_key(a->keys[0]) == XK_Tab && !w->bar;
 }
 
 const struct written *gate_written(const struct gate *g, unsigned long window)
@@ -322,8 +332,8 @@ void gate_note_edit(struct gate *g, const struct action *a, unsigned long window
         return;
     struct written *w = written_in(g, window);
     const struct policy_writing *writing = &g->subject.s.writing;
-    bool replaces = a->kind == ACT_TYPE && a->overwrite;
-    if (a->kind == ACT_GOTO)
+    bool replaces = action_is(a->kind, ACTION_TYPES) && a->overwrite;
+    if (action_is(a->kind, ACTION_ADDRESS))
         *w = (struct written){.window = window};
     if (leaves_by_tab(w, a)) {
         bool unknown = w->unknown;
@@ -333,7 +343,7 @@ void gate_note_edit(struct gate *g, const struct action *a, unsigned long window
         w->left = true;
         return;
     }
-    if (a->kind == ACT_TYPE && a->x != ACTION_ABSENT) {
+    if (action_is(a->kind, ACTION_TYPES) && a->x != ACTION_ABSENT) {
         leave_field(w);
         note_place(w, &g->subject.s, EDIT_NONE);
     }
@@ -356,7 +366,7 @@ void gate_note_edit(struct gate *g, const struct action *a, unsigned long window
     w->unknown = w->unknown || pastes_too_early(g);
     if (!writing->any || action_is(a->kind, ACTION_NAMED_KEYS))
         note_edit(w, &g->subject.s);
-    if (a->kind == ACT_TYPE && a->press_enter)
+    if (action_is(a->kind, ACTION_TYPES) && a->press_enter)
         w->text[0] = 0;
 }
 
@@ -370,12 +380,13 @@ static enum opening opening_of(const struct gate *g)
     const struct policy_subject *s = &g->subject.s;
     const struct action *a = s->action;
     const char *text = a->text ? a->text : "";
-    if (a->kind == ACT_TYPE && (a->press_enter || strpbrk(text, "\r\n")))
+    if (action_is(a->kind, ACTION_TYPES) && (a->press_enter || strpbrk(text, "\r\n")))
         return strcspn(text, "\r\n") ? OPENS_AFTER_TEXT : OPENS_BY_ENTER;
     if (action_is(a->kind, ACTION_NAMED_KEYS) && edit_of(s) == EDIT_COMMITS)
         return OPENS_BY_ENTER;
     const struct written *w = gate_written(g, s->n_targets ? s->targets[0].window.id : 0);
-    bool click = (a->kind == ACT_CLICK || a->kind == ACT_MUP) && a->button != 3;
+    bool click = (action_is(a->kind, ACTION_CLICKS) || action_is(a->kind, ACTION_BUTTON | ACTION_RELEASES)) &&
+                 a->button != 3;
     return click && (w->unknown || could_be_code(w)) ? OPENS_BY_CLICK : OPENS_NOTHING;
 }
 
@@ -401,8 +412,7 @@ static void infer_address(struct gate *g, enum opening how, unsigned long window
 static bool drops_on_bar(const struct policy_subject *s)
 {
     const struct policy_target *t = &s->targets[0];
-    bool drag = s->action->kind == ACT_DRAG || (s->action->kind == ACT_MUP && s->drags);
-    if (!drag || s->n_corners < 2)
+    if (!drags(s) || s->n_corners < 2)
         return false;
     int from = s->corners[1] - t->window.rect.y, to = s->corners[2 * s->n_corners - 1] - t->window.rect.y;
     return from >= BAR_H && to >= 0 && to < BAR_H;

@@ -18,6 +18,7 @@
 #include "gate/confirm.h"
 #include "gate/policy.h"
 #include "gate/zone.h"
+#include "screen/exec.h"
 
 struct gate;
 struct redact; /* redact.h */

@@ -5,6 +5,7 @@
  * actions. */
 #include "gate/policy_impl.h"
 
+#include "actions/registry.h"
 #include "base/utf8.h"
 
 #include <X11/Xlib.h>
@@ -135,30 +136,19 @@ void chords_of(const struct policy_subject *s, bool (*visit)(void *arg, const st
     struct walk w = {.visit = visit, .arg = arg};
     for (int i = 0; i < s->n_held; i++)
         chord_add(&w.held, s->held[i]);
-    for (int i = 0; a->kind != ACT_HOLDTAP && i < a->nhold; i++)
+    for (int i = 0; !action_takes(a->kind, P_TAP) && i < a->nhold; i++)
         chord_add(&w.held, a->hold[i]);
-    switch (a->kind) {
-    /* all keys as one chord, although they are tapped separately: stricter than necessary */
-    case ACT_KEY:
-    case ACT_KEYDOWN:
-    case ACT_HOLDTAP:
+    int n = action_shortcut(a->kind, shortcut);
+    if (action_is(a->kind, ACTION_NAMED_KEYS)) {
+        /* all keys as one chord, although they are tapped separately: stricter than necessary */
         visit_with(&w, a->keys, a->nkeys);
-        break;
-    case ACT_TYPE:
+    } else if (action_is(a->kind, ACTION_TYPES)) {
         visit_type(&w, a);
-        break;
-    case ACT_GOTO:
-    case ACT_BACK:
-    case ACT_FORWARD:
-    case ACT_REFRESH:
-        visit_with(&w, shortcut, action_shortcut(a->kind, shortcut));
-        if (a->kind != ACT_GOTO)
-            break;
+    } else if (n || a->nhold) {
+        visit_with(&w, shortcut, n);
+    }
+    if (action_is(a->kind, ACTION_ADDRESS)) {
         visit_text(&w, a->text ? a->text : "");
         visit_one(&w, XK_Return);
-        break;
-    default:
-        if (a->nhold)
-            visit_with(&w, NULL, 0);
     }
 }

@@ -354,7 +354,8 @@ static bool unclear_matches(const struct rule_match *q, const char *text)
     bool names_host = false;
     for (int i = 0; i < q->r->hosts.n; i++)
         names_host = names_host || q->r->hosts.at[i][strlen(q->r->hosts.at[i]) - 1] != ':';
-    return q->doubt && (q->s->action->kind == ACT_GOTO || (names_host && *text && !strchr(text, ' ')));
+    return q->doubt &&
+           (action_is(q->s->action->kind, ACTION_ADDRESS) || (names_host && *text && !strchr(text, ' ')));
 }
 
 static bool opens_host(const struct rule_match *q, const char *text)
@@ -374,7 +375,7 @@ static bool opens_host(const struct rule_match *q, const char *text)
 static bool hosts_match(const struct rule_match *q)
 {
     const struct policy_address *bar = &q->s->address;
-    bool named = q->s->action->kind == ACT_GOTO, code = has_host(q->r, "code:");
+    bool named = action_is(q->s->action->kind, ACTION_ADDRESS), code = has_host(q->r, "code:");
     if (!q->r->hosts.n)
         return true;
     if (bar->goes && !bar->known && has_host(q->r, "unknown:"))
@@ -413,14 +414,31 @@ static bool match_spent(const struct rule_match *q)
     return !q->r->n_after;
 }
 
+/* Returns the kind, and the one whose rules apply to all actions of its class. */
+static uint32_t own_kinds(enum action_kind k)
+{
+    static const struct {
+        enum action_class of;
+        enum action_kind kind;
+    } ruled[] = {{ACTION_CLICKS, ACT_CLICK},
+                 {ACTION_DRAGS, ACT_DRAG},
+                 {ACTION_TYPES, ACT_TYPE},
+                 {ACTION_ADDRESS, ACT_GOTO}};
+    uint32_t own = 1u << k;
+    _Static_assert(ACT_COUNT <= 32, "a rule has a bit for each kind");
+    for (size_t i = 0; i < sizeof ruled / sizeof *ruled; i++)
+        own |= action_is(k, ruled[i].of) ? 1u << ruled[i].kind : 0;
+    return own;
+}
+
 /* Computes the kinds that an action counts as: its own, writing, the rest of a drag, and for rules about
  * elements a click by key. */
 static bool kinds_match(struct rule_match *q)
 {
-    uint32_t own = 1u << q->s->action->kind;
+    uint32_t own = own_kinds(q->s->action->kind);
     uint32_t as = own | (q->s->writing.any || q->s->address.goes ? 1u << ACT_TYPE : 0) |
                   (q->s->drags ? 1u << ACT_DRAG : 0);
-    q->only_writing = q->r->kinds && !(q->r->kinds & (as & ~(1u << ACT_TYPE))) && own != 1u << ACT_TYPE;
+    q->only_writing = q->r->kinds && !(q->r->kinds & (as & ~(1u << ACT_TYPE))) && !(own & 1u << ACT_TYPE);
     q->only_pressing = q->s->press && q->doubt && (q->r->regex[RULE_ELEMENT] || q->r->regex[RULE_DIALOG]) &&
                        q->r->kinds & 1u << ACT_CLICK && !(q->r->kinds & as);
     if (q->only_pressing)

@@ -71,39 +71,15 @@ void subject_build(struct subject *out, const struct action *a, const struct vie
     struct builder m = {out, p, root};
     *out = (struct subject){.s = {.action = a, .root_w = root->w, .root_h = root->h}};
     out->s.corners = out->corners;
-    switch (a->kind) {
-    case ACT_DRAG:
+    bool placed = action_is(a->kind, ACTION_TYPES) && a->x != ACTION_ABSENT;
+    if (action_is(a->kind, ACTION_DRAGS))
         add_drag(&m, a);
-        break;
-    case ACT_MOVE:
-    case ACT_MUP:
+    else if (action_is(a->kind, ACTION_POINTER) || placed)
         add_place(&m, a->x, a->y);
-        add_rest_of_drag(&m);
-        break;
-    case ACT_CLICK:
-    case ACT_MDOWN:
-    case ACT_SCROLL:
-        add_place(&m, a->x, a->y);
-        break;
-    case ACT_TYPE:
-        if (a->x != ACTION_ABSENT) {
-            add_place(&m, a->x, a->y);
-            break;
-        }
-        __attribute__((fallthrough));
-    case ACT_KEY:
-    case ACT_KEYDOWN:
-    case ACT_KEYUP:
-    case ACT_HOLDTAP:
-    case ACT_GOTO:
-    case ACT_BACK:
-    case ACT_FORWARD:
-    case ACT_REFRESH:
+    else if (action_is(a->kind, ACTION_FOCUS))
         out->s.n_targets = 1; /* the focused window */
-        break;
-    default:
-        break;
-    }
+    if (action_is(a->kind, ACTION_CARRIES))
+        add_rest_of_drag(&m);
     writing_begin(&out->s, out->typed);
 }
 
@@ -121,14 +97,16 @@ bool subject_has_key(const struct policy_subject *s, uint32_t key)
 
 void subject_update_held(const struct action *a, uint32_t held[POLICY_MAX_KEYS], int *n)
 {
-    for (int i = 0; i < a->nkeys && (a->kind == ACT_KEYDOWN || a->kind == ACT_KEYUP); i++) {
+    bool down = action_is(a->kind, ACTION_HOLDS | ACTION_FOCUS);
+    bool up = action_is(a->kind, ACTION_RELEASES | ACTION_FOCUS);
+    for (int i = 0; i < a->nkeys && (down || up); i++) {
         uint32_t k = policy_key(a->keys[i]);
         int at = 0;
         while (at < *n && held[at] != k)
             at++;
-        if (a->kind == ACT_KEYDOWN && at == *n && *n < POLICY_MAX_KEYS)
+        if (down && at == *n && *n < POLICY_MAX_KEYS)
             held[(*n)++] = k;
-        else if (a->kind == ACT_KEYUP && at < *n)
+        else if (up && at < *n)
             memmove(held + at, held + at + 1, (size_t)(--*n - at) * sizeof *held);
     }
 }

@@ -5,6 +5,7 @@
 #define HOLORUN_GATE_SUBJECT_H
 
 #include "gate/policy.h"
+#include "screen/exec.h"
 
 enum { SUBJECT_CORNERS = ACTION_MAX_PATH };
 

@@ -44,7 +44,8 @@ static void add_receivers(struct gate *g, const struct action *a)
     for (int i = 0; i < n; i++)
         if (policy_is_launcher(g->o.policy, found[i].class))
             add_target(s, &found[i]);
-    if (a->kind == ACT_CLICK && s->writing.any && screen_focused_window(g->screen, &found[0]) == 0)
+    if (action_is(a->kind, ACTION_CLICKS) && s->writing.any &&
+        screen_focused_window(g->screen, &found[0]) == 0)
         add_target(s, &found[0]);
 }
 
@@ -129,7 +130,7 @@ static void remember_before(struct gate *g, const struct action *a)
     struct policy_subject *s = &g->subject.s;
     struct policy_writing *w = &s->writing;
     const struct written *before = gate_written(g, s->n_targets ? s->targets[0].window.id : 0);
-    bool replaced = a->kind == ACT_TYPE && a->overwrite;
+    bool replaced = action_is(a->kind, ACTION_TYPES) && a->overwrite;
     if (!w->any || replaced)
         return;
     w->before = before->text;
@@ -143,14 +144,15 @@ void gate_note_written(struct gate *g, const struct action *a)
     unsigned long window = s->n_targets ? s->targets[0].window.id : 0;
     for (int i = 0; i < s->n_targets; i++)
         window = s->targets[i].writes ? s->targets[i].window.id : window;
-    if (a->kind == ACT_MDOWN) {
+    if (action_is(a->kind, ACTION_BUTTON | ACTION_HOLDS)) {
         g->buttons |= 1u << (a->button & 31);
         g->pressed_in = s->n_targets ? s->targets[0].window.id : 0;
     }
-    if (a->kind == ACT_MUP)
+    if (action_is(a->kind, ACTION_BUTTON | ACTION_RELEASES))
         g->buttons &= ~(1u << (a->button & 31));
     gate_note_edit(g, a, window);
-    bool ends = a->kind == ACT_CLICK || writing_press(s) == PRESS_ENTER || subject_has_key(s, XK_Escape);
+    bool ends =
+        action_is(a->kind, ACTION_CLICKS) || writing_press(s) == PRESS_ENTER || subject_has_key(s, XK_Escape);
     g->in_menu = edit_opens_menu(a) || (g->in_menu && !ends);
     g->in_launcher = edit_opens_launcher(s) || (g->in_launcher && !ends);
 }
@@ -173,7 +175,7 @@ int gate_look(struct gate *g, const struct action *a, const struct view_transfor
     s->pressed_in = s->drags ? g->pressed_in : 0;
     memcpy(s->held, g->held, sizeof s->held);
     s->n_held = g->n_held;
-    if (a->kind == ACT_TYPE && a->text)
+    if (action_is(a->kind, ACTION_TYPES) && a->text)
         s->n_secrets = secrets_find_names(g->o.secrets, a->text, g->named);
     s->secrets = g->named;
     s->new_goal = a->kind == ACT_PLAN && a->text && g->goals && goals_has_new(g->goals, a->text);
@@ -184,7 +186,7 @@ int gate_look(struct gate *g, const struct action *a, const struct view_transfor
     s->keyboard = g->screen;
     if (look_up_windows(g, e))
         return -1;
-    if (action_is(a->kind, ACTION_BUTTON) || a->kind == ACT_TYPE)
+    if (action_is(a->kind, ACTION_BUTTON) || action_is(a->kind, ACTION_TYPES))
         look_up_names(g);
     /* A click precedes text typed at a position: gate_execute checks again after the click. */
     s->press = s->n_targets && !s->targets[0].placed ? writing_press(s) : PRESS_NOTHING;

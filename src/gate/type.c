@@ -313,7 +313,8 @@ enum action_fault gate_execute(struct gate *g, const struct action *a, const str
     struct err own = ERR_INIT;
     struct typing t = {.g = g, .a = a, .transform = transform, .r = r, .e = e ? e : &own};
     *r = (struct exec_result){0};
-    t.secret = a->kind == ACT_TYPE && a->text && secrets_find_names(g->o.secrets, a->text, names);
+    t.secret =
+        action_is(a->kind, ACTION_TYPES) && a->text && secrets_find_names(g->o.secrets, a->text, names);
     if (t.secret)
         return type_secret(&t);
     if (pastes_secret(g))
@@ -324,5 +325,5 @@ enum action_fault gate_execute(struct gate *g, const struct action *a, const str
         redact_seal(g->redact);
     if (!action_is(a->kind, ACTION_KEYBOARD))
         return execute_part(&t, a);
-    return a->kind == ACT_TYPE ? type_in_parts(&t) : press(&t, a);
+    return action_is(a->kind, ACTION_TYPES) ? type_in_parts(&t) : press(&t, a);
 }

@@ -4,6 +4,7 @@
  * these; the gate reads the selections, and this file determines which of them are used. */
 #include "gate/subject.h"
 
+#include "actions/registry.h"
 #include "base/utf8.h"
 
 #include <X11/keysym.h>
@@ -51,7 +52,7 @@ static uint32_t shifted_us(uint32_t key)
 static void put_characters(const struct policy_subject *s, char *out)
 {
     const struct action *a = s->action;
-    int times = a->kind == ACT_KEY && a->count > 1 ? a->count : 1;
+    int times = action_takes(a->kind, P_REPEAT) && a->count > 1 ? a->count : 1;
     bool shift = subject_has_key(s, XK_Shift_L);
     for (int k = 0; k < times; k++)
         for (int i = 0; i < a->nkeys; i++) {
@@ -75,7 +76,7 @@ enum policy_press writing_press(const struct policy_subject *s)
 {
     const struct action *a = s->action;
     enum policy_press press = PRESS_NOTHING;
-    if (a->kind == ACT_TYPE) {
+    if (action_is(a->kind, ACTION_TYPES)) {
         const char *text = a->text ? a->text : "";
         return a->press_enter || strpbrk(text, "\n\r") ? PRESS_ENTER
                : s->in_menu && *text                   ? PRESS_MNEMONIC
@@ -102,9 +103,9 @@ enum policy_press writing_press(const struct policy_subject *s)
  * selects. */
 static bool drops(const struct policy_subject *s)
 {
-    if (s->action->kind == ACT_DRAG)
+    if (action_is(s->action->kind, ACTION_DRAGS))
         return s->n_targets == 2 && s->targets[0].window.id != s->targets[1].window.id;
-    return s->action->kind == ACT_MUP && s->drags && s->n_targets &&
+    return action_is(s->action->kind, ACTION_BUTTON) && s->drags && s->n_targets &&
            (!s->pressed_in || s->pressed_in != s->targets[0].window.id);
 }
 
@@ -117,7 +118,7 @@ static bool pastes_by_name(const struct policy_subject *s)
         "lim inn",    "beillesztés", "lipește",  "tempel", "επικόλληση", "粘贴",  "貼上",    "貼り付け",
         "ペースト",   "붙여넣기",    "لصق",      "הדבק",   "चिपका"};
     const struct action *a = s->action;
-    bool pointer = a->kind == ACT_CLICK || a->kind == ACT_MDOWN || a->kind == ACT_MUP;
+    bool pointer = action_is(a->kind, ACTION_BUTTON) && !action_is(a->kind, ACTION_DRAGS);
     const struct policy_target *t = s->n_targets ? &s->targets[0] : NULL;
     const char *name = !t ? "" : pointer ? t->name : s->press && s->press != PRESS_MNEMONIC ? t->presses : "";
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -150,7 +151,7 @@ void writing_begin(struct policy_subject *s, char *typed)
     typed[0] = 0;
     if (!s->n_targets)
         return;
-    if (a->kind == ACT_TYPE) { /* Shift or AltGr that is down changes the characters */
+    if (action_is(a->kind, ACTION_TYPES)) { /* Shift or AltGr that is down changes the characters */
         *w = (struct policy_writing){.any = true, .text = a->text ? a->text : "", .before = ""};
         w->known = !subject_has_key(s, XK_Shift_L) && !subject_has_key(s, XK_Alt_L);
     } else if (writing_sources(s)) {

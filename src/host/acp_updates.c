@@ -4,6 +4,7 @@
  *     plan ─► plan      question ─► session/request_permission     answer ─► agent_message_chunk */
 #include "host/acp_impl.h"
 
+#include "actions/registry.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "host/private.h"
@@ -74,7 +75,7 @@ static void begin_call(struct acp *a, struct acp_session *s, const json_t *event
         show_plan(a, s, text_in(action, "text"));
         return;
     }
-    if (!strcmp(kind, "answer") || !strcmp(kind, "infeasible") || !strcmp(kind, "ask"))
+    if (action_ends_run(registry_kind(kind)))
         return;
     call_name(s, ++s->calls, name);
     s->called = true;

@@ -72,7 +72,8 @@ static int correct_place(struct pocket *x, struct assist_step *s, int index, str
 
 int pocket_correct_action(struct assist *x, struct assist_step *s, int index, struct action *a, struct err *e)
 {
-    bool placed = (a->kind == ACT_CLICK || a->kind == ACT_TYPE) && *a->element && a->x != ACTION_ABSENT;
+    bool placed = (action_is(a->kind, ACTION_CLICKS) || action_is(a->kind, ACTION_TYPES)) && *a->element &&
+                  a->x != ACTION_ABSENT;
     if (correct_text(s, index, a, e))
         return -1;
     return placed ? correct_place((struct pocket *)x, s, index, a, e) : 0;

@@ -1,6 +1,7 @@
 /* playback.c - chooses the reply for each step of a recording; see playback.h. */
 #include "record/playback.h"
 
+#include "actions/registry.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "llm/llm_counted.h"
@@ -56,13 +57,6 @@ static void put_keys(struct buf *b, const char *name, const uint32_t *keys, int 
     buf_free(&json);
 }
 
-static const char *button_name(int button)
-{
-    static const char *const names[] = {
-        [1] = "left", [2] = "middle", [3] = "right", [8] = "back", [9] = "forward"};
-    return button > 0 && button <= 9 && names[button] ? names[button] : "left";
-}
-
 static void put_element(struct buf *b, const struct recording_target *t)
 {
     if (!*t->name)
@@ -97,34 +91,32 @@ static void put_path(struct buf *b, const struct action *a, struct place from, s
 static void put_arguments(struct buf *b, const struct recording_step *s, struct place from, struct place to)
 {
     const struct action *a = &s->action;
-    switch (a->kind) {
-    case ACT_TYPE:
+    if (action_is(a->kind, ACTION_TYPES)) {
         buf_puts(b, "\"text\": ");
         buf_put_json(b, a->text, strlen(a->text));
         buf_printf(b, ", \"press_enter\": %s", a->press_enter ? "true" : "false");
         return;
-    case ACT_KEY:
+    }
+    if (action_is(a->kind, ACTION_NAMED_KEYS)) {
         buf_printf(b, "\"repeat\": %d", a->count);
         put_keys(b, "keys", a->keys, a->nkeys);
         return;
-    case ACT_DRAG:
-        buf_printf(b, "\"button\": \"%s\"", button_name(a->button));
+    }
+    if (action_is(a->kind, ACTION_DRAGS)) {
+        buf_printf(b, "\"button\": \"%s\"", action_button_name(a->button));
         put_path(b, a, from, to);
-        break;
-    case ACT_SCROLL:
-        buf_printf(b, "\"x\": %d, \"y\": %d, \"direction\": \"%s\", \"amount\": %d", from.x, from.y,
+    } else {
+        buf_printf(b, "\"x\": %d, \"y\": %d", from.x, from.y);
+    }
+    if (action_takes(a->kind, P_DIRECTION))
+        buf_printf(b, ", \"direction\": \"%s\", \"amount\": %d",
                    a->dy > 0   ? "down"
                    : a->dy < 0 ? "up"
                    : a->dx > 0 ? "right"
                                : "left",
                    abs(a->dy ? a->dy : a->dx));
-        break;
-    default:
-        buf_printf(b, "\"x\": %d, \"y\": %d", from.x, from.y);
-        if (a->kind == ACT_CLICK)
-            buf_printf(b, ", \"button\": \"%s\", \"count\": %d", button_name(a->button), a->count);
-        break;
-    }
+    if (action_is(a->kind, ACTION_CLICKS))
+        buf_printf(b, ", \"button\": \"%s\", \"count\": %d", action_button_name(a->button), a->count);
     put_element(b, &s->target);
     put_keys(b, "hold", a->hold, a->nhold);
 }

@@ -83,7 +83,7 @@ static void replace_text(struct action *a, char *text)
 static bool edits(const struct action *a)
 {
     static const uint32_t keys[] = {XK_BackSpace, XK_Delete, XK_Left, XK_Right, XK_Home, XK_End};
-    for (size_t i = 0; a->kind == ACT_KEY && i < sizeof keys / sizeof *keys; i++)
+    for (size_t i = 0; action_is(a->kind, ACTION_NAMED_KEYS) && i < sizeof keys / sizeof *keys; i++)
         if (a->keys[0] == keys[i])
             return true;
     return false;
@@ -96,9 +96,9 @@ static bool hide_secret(struct recorder *r, struct item *q)
     struct element field;
     struct action *a = &q->step.action;
     bool before = r->in_field;
-    if (a->kind == ACT_TYPE && r->o->secrets)
+    if (action_is(a->kind, ACTION_TYPES) && r->o->secrets)
         replace_text(a, secrets_mask(r->o->secrets, a->text));
-    bool hidden = a->kind == ACT_TYPE &&
+    bool hidden = action_is(a->kind, ACTION_TYPES) &&
                   (q->hidden || elements_password_between(r->elements, q->from, q->until, &field));
     r->in_field = hidden ? !a->press_enter : before && edits(a);
     if (hidden && before)
@@ -183,7 +183,8 @@ static int write_queue(struct recorder *r, bool all, struct err *e)
     int rc = 0, done = 0;
     while (done < r->n_queue && rc == 0) {
         struct item *q = &r->queue[done];
-        if (!all && q->step.action.kind == ACT_TYPE && r->elements && clock_ms_since(q->done) < FOCUS_MS)
+        if (!all && action_is(q->step.action.kind, ACTION_TYPES) && r->elements &&
+            clock_ms_since(q->done) < FOCUS_MS)
             break;
         rc = write_step(r, q, e);
         if (q->step.action.text)
@@ -233,8 +234,7 @@ static void on_typing(void *arg, const struct input *at)
 /* Fills the members of a step that its action does not contain: target or focused window. */
 static void describe_step(struct recorder *r, struct recording_step *s)
 {
-    bool pointed = s->action.kind != ACT_TYPE && s->action.kind != ACT_KEY;
-    if (pointed) {
+    if (action_is(s->action.kind, ACTION_POINTER)) {
         s->has_target = true;
         s->target = r->target;
         r->target = (struct recording_target){0};
@@ -243,7 +243,7 @@ static void describe_step(struct recorder *r, struct recording_step *s)
         snprintf(s->class, sizeof s->class, "%s", r->focus.class);
         snprintf(s->title, sizeof s->title, "%.*s", (int)sizeof s->title - 1, r->focus.title);
     }
-    if (s->action.kind == ACT_DRAG) {
+    if (action_is(s->action.kind, ACTION_DRAGS)) {
         s->has_to = true;
         recorder_look_back(r, s->action.x2, s->action.y2, &s->to);
     }
@@ -265,7 +265,7 @@ static void on_done(void *arg, struct gesture *g)
 {
     struct recorder *r = arg;
     struct item q = {.from = ns_of(r, g->from), .until = clock_ns(), .done = clock_ns(), .wait = r->late};
-    q.hidden = g->action.kind == ACT_TYPE && r->hidden;
+    q.hidden = action_is(g->action.kind, ACTION_TYPES) && r->hidden;
     q.step.action = g->action;
     q.step.pause = r->last_end ? fmax(0, (double)(q.from - r->last_end) / 1e9) : 0;
     describe_step(r, &q.step);
@@ -275,7 +275,7 @@ static void on_done(void *arg, struct gesture *g)
     if ((double)(q.until - q.from) / 1e6 < FOCUS_MS && !elements_focus_since(r->elements, r->last_end))
         q.until += FOCUS_MS * INT64_C(1000000);
     r->last_end = ns_of(r, g->to);
-    if (q.step.action.kind == ACT_TYPE && r->redact &&
+    if (action_is(q.step.action.kind, ACTION_TYPES) && r->redact &&
         secrets_contained_in(r->o->secrets, q.step.action.text)) {
         redact_after(r->redact, r->o->screen, &r->focus, -1, -1, NULL);
         redact_seal(r->redact);

@@ -5,6 +5,7 @@
  */
 #include "record/recording.h"
 
+#include "actions/registry.h"
 #include "base/file.h"
 #include "base/secret.h"
 #include "base/utf8.h"
@@ -174,12 +175,6 @@ static int get_target(struct reader *p, json_t *from, struct recording_target *t
     return 0;
 }
 
-static bool is_recorded(enum action_kind k)
-{
-    return k == ACT_MOVE || k == ACT_CLICK || k == ACT_DRAG || k == ACT_SCROLL || k == ACT_TYPE ||
-           k == ACT_KEY;
-}
-
 static int get_action(const struct reader *p, json_t *from, struct action *a)
 {
     struct err why = ERR_INIT;
@@ -188,13 +183,14 @@ static int get_action(const struct reader *p, json_t *from, struct action *a)
     free(json);
     if (rc)
         return err_set(p->e, ERR_USAGE, "%s:%d: %s", p->name, p->line, why.text);
-    if (!is_recorded(a->kind))
+    if (!action_is(a->kind, ACTION_RECORDED))
         return refuse(p, "a recorded action is move, click, drag, scroll, type or key");
-    if ((a->kind == ACT_TYPE && !a->text) || (a->kind == ACT_KEY && !a->nkeys))
+    if ((action_is(a->kind, ACTION_TYPES) && !a->text) ||
+        (action_is(a->kind, ACTION_NAMED_KEYS) && !a->nkeys))
         return refuse(p, "nothing to type");
-    if (a->kind == ACT_SCROLL && !a->dx == !a->dy)
+    if (action_takes(a->kind, P_DIRECTION) && !a->dx == !a->dy)
         return refuse(p, "a scroll goes one way: 'dx' or 'dy'");
-    if (a->kind == ACT_CLICK && a->count > 3)
+    if (action_is(a->kind, ACTION_CLICKS) && a->count > 3)
         return refuse(p, "a click has a 'count' of at most 3");
     return 0;
 }
@@ -203,7 +199,7 @@ static int get_action(const struct reader *p, json_t *from, struct action *a)
 static int place_action(const struct reader *p, struct recording_step *s)
 {
     struct action *a = &s->action;
-    bool pointed = a->kind != ACT_TYPE && a->kind != ACT_KEY, drag = a->kind == ACT_DRAG;
+    bool pointed = action_is(a->kind, ACTION_POINTER), drag = action_is(a->kind, ACTION_DRAGS);
     if (pointed && !s->has_target)
         return refuse(p, "this action needs a 'target'");
     if (drag && !s->has_to)

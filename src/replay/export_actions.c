@@ -1,6 +1,7 @@
-/* export_actions.c - converts actions to pyautogui calls and to UI-TARS syntax. */
+/* export_actions.c - converts actions to pyautogui calls: the column `python` of the table of actions. */
 #include "replay/export.h"
 
+#include "actions/registry.h"
 #include "base/buf.h"
 
 #include <ctype.h>
@@ -10,7 +11,7 @@
 enum { WORDS_MAX = 1 << 20 };
 
 /* Returns the pyautogui name of an X keysym. */
-static const char *python_key(const char *x, char out[32])
+static const char *key_name(const char *x, char out[32])
 {
     /* clang-format off */
     static const char *const known[][2] = {
@@ -44,7 +45,7 @@ static void put_keys(struct buf *b, const json_t *keys, size_t from, size_t to)
         char name[32];
         const char *x = json_string_value(json_array_get(keys, i));
         buf_puts(b, i > from ? ", " : "");
-        put_literal(b, python_key(x ? x : "", name));
+        put_literal(b, key_name(x ? x : "", name));
     }
 }
 
@@ -74,21 +75,36 @@ static void put_button(struct buf *b, const json_t *a, const char *call)
     buf_puts(b, ")");
 }
 
-static void put_click(struct buf *b, const json_t *a)
+static void python_click(struct buf *b, const json_t *a)
 {
     static const char *const calls[] = {"click", "click", "doubleClick", "tripleClick"};
     int64_t count = field_int(a, "count");
     put_button(b, a, calls[count >= 1 && count <= 3 ? count : 1]);
 }
 
-static void put_drag(struct buf *b, const json_t *a)
+static void python_button_down(struct buf *b, const json_t *a)
+{
+    put_button(b, a, "mouseDown");
+}
+
+static void python_button_up(struct buf *b, const json_t *a)
+{
+    put_button(b, a, "mouseUp");
+}
+
+static void python_move(struct buf *b, const json_t *a)
+{
+    buf_printf(b, "pyautogui.moveTo(%d, %d)", (int)field_int(a, "x"), (int)field_int(a, "y"));
+}
+
+static void python_drag(struct buf *b, const json_t *a)
 {
     put_xy(b, a, "pyautogui.moveTo(%d, %d); ");
     buf_printf(b, "pyautogui.dragTo(%d, %d, duration=%g, button=\"left\")", (int)field_int(a, "x2"),
                (int)field_int(a, "y2"), field_int(a, "ms") > 0 ? (double)field_int(a, "ms") / 1000 : 0.5);
 }
 
-static void put_scroll(struct buf *b, const json_t *a)
+static void python_scroll(struct buf *b, const json_t *a)
 {
     int dy = (int)field_int(a, "dy"), dx = (int)field_int(a, "dx");
     put_xy(b, a, "pyautogui.moveTo(%d, %d); ");
@@ -98,7 +114,7 @@ static void put_scroll(struct buf *b, const json_t *a)
         buf_printf(b, "pyautogui.hscroll(%d)", dx);
 }
 
-static void put_type(struct buf *b, const json_t *a)
+static void python_type(struct buf *b, const json_t *a)
 {
     put_xy(b, a, "pyautogui.click(x=%d, y=%d); ");
     if (field_bool(a, "overwrite"))
@@ -110,7 +126,7 @@ static void put_type(struct buf *b, const json_t *a)
     buf_puts(b, field_bool(a, "press_enter") ? "); pyautogui.press(\"enter\")" : ")");
 }
 
-static void put_key(struct buf *b, const json_t *a)
+static void python_key(struct buf *b, const json_t *a)
 {
     const json_t *keys = json_object_get(a, "keys");
     size_t n = json_array_size(keys);
@@ -122,7 +138,17 @@ static void put_key(struct buf *b, const json_t *a)
     }
 }
 
-static void put_holdtap(struct buf *b, const json_t *a)
+static void python_key_down(struct buf *b, const json_t *a)
+{
+    put_each(b, "keyDown", json_object_get(a, "keys"), 0, 1, "");
+}
+
+static void python_key_up(struct buf *b, const json_t *a)
+{
+    put_each(b, "keyUp", json_object_get(a, "keys"), 0, 1, "");
+}
+
+static void python_holdtap(struct buf *b, const json_t *a)
 {
     const json_t *keys = json_object_get(a, "keys");
     size_t n = json_array_size(keys), held = (size_t)field_int(a, "nhold");
@@ -132,58 +158,66 @@ static void put_holdtap(struct buf *b, const json_t *a)
     put_each(b, "keyUp", keys, 0, 1, "");
 }
 
-static void put_goto(struct buf *b, const json_t *a)
+/* Appends the chord of the kind, such as pyautogui.hotkey("alt", "left"). */
+static void python_shortcut(struct buf *b, const json_t *a)
 {
-    buf_puts(b, "pyautogui.hotkey(\"ctrl\", \"l\"); pyautogui.write(");
+    uint32_t keys[2];
+    int n = action_shortcut(registry_kind(field_text(a, "kind")), keys);
+    buf_printf(b, "pyautogui.%s(", n == 1 ? "press" : "hotkey");
+    for (int i = 0; i < n; i++) {
+        struct buf name;
+        char known[32];
+        buf_init(&name, sizeof known);
+        action_put_keys(&name, &keys[i], 1, "");
+        buf_puts(b, i ? ", " : "");
+        put_literal(b, key_name(name.data, known));
+        buf_free(&name);
+    }
+    buf_puts(b, ")");
+}
+
+static void python_goto(struct buf *b, const json_t *a)
+{
+    python_shortcut(b, a);
+    buf_puts(b, "; pyautogui.write(");
     put_literal(b, field_text(a, "text"));
     buf_puts(b, "); pyautogui.press(\"enter\")");
 }
 
-static void put_other(struct buf *b, const char *kind, const json_t *a)
+static void python_sleep(struct buf *b, const json_t *a)
 {
-    static const char *const known[][2] = {{"back", "pyautogui.hotkey(\"alt\", \"left\")"},
-                                           {"forward", "pyautogui.hotkey(\"alt\", \"right\")"},
-                                           {"refresh", "pyautogui.press(\"f5\")"},
-                                           {"answer", "DONE"},
-                                           {"infeasible", "FAIL"}};
-    const char *code = "WAIT";
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        code = strcmp(known[i][0], kind) ? code : known[i][1];
-    if (!strcmp(kind, "move"))
-        buf_printf(b, "pyautogui.moveTo(%d, %d)", (int)field_int(a, "x"), (int)field_int(a, "y"));
-    else if (!strcmp(kind, "goto"))
-        put_goto(b, a);
-    else
-        buf_puts(b, code);
+    buf_printf(b, "time.sleep(%g)", (double)field_int(a, "ms") / 1000);
+}
+
+static void python_wait(struct buf *b, const json_t *a)
+{
+    (void)a;
+    buf_puts(b, "WAIT");
+}
+
+static void python_done(struct buf *b, const json_t *a)
+{
+    (void)a;
+    buf_puts(b, "DONE");
+}
+
+static void python_fail(struct buf *b, const json_t *a)
+{
+    (void)a;
+    buf_puts(b, "FAIL");
 }
 
 char *export_python(const json_t *a)
 {
-    const char *kind = field_text(a, "kind");
-    const json_t *keys = json_object_get(a, "keys"), *hold = json_object_get(a, "hold");
+#define ACTION(kind, execute, describe, tell, python, ...) [kind] = python,
+    static void (*const exporters[ACT_COUNT])(struct buf *, const json_t *) = {
+#include "actions/kinds.h"
+    };
+    const json_t *hold = json_object_get(a, "hold");
     struct buf b;
     buf_init(&b, WORDS_MAX);
     put_each(&b, "keyDown", hold, 0, json_array_size(hold), "; ");
-    if (!strcmp(kind, "click"))
-        put_click(&b, a);
-    else if (!strcmp(kind, "drag"))
-        put_drag(&b, a);
-    else if (!strcmp(kind, "scroll"))
-        put_scroll(&b, a);
-    else if (!strcmp(kind, "type"))
-        put_type(&b, a);
-    else if (!strcmp(kind, "key"))
-        put_key(&b, a);
-    else if (!strcmp(kind, "hold_and_tap"))
-        put_holdtap(&b, a);
-    else if (!strcmp(kind, "mouse_down") || !strcmp(kind, "mouse_up"))
-        put_button(&b, a, kind[6] == 'd' ? "mouseDown" : "mouseUp");
-    else if (!strcmp(kind, "key_down") || !strcmp(kind, "key_up"))
-        put_each(&b, kind[4] == 'd' ? "keyDown" : "keyUp", keys, 0, 1, "");
-    else if (!strcmp(kind, "wait"))
-        buf_printf(&b, "time.sleep(%g)", (double)field_int(a, "ms") / 1000);
-    else
-        put_other(&b, kind, a);
+    exporters[registry_kind(field_text(a, "kind"))](&b, a);
     for (size_t i = 0; i < json_array_size(hold); i++) {
         buf_puts(&b, "; ");
         put_each(&b, "keyUp", hold, i, i + 1, "");

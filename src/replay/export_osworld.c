@@ -1,6 +1,7 @@
 /* export_osworld.c - exports a run in OSWorld's format: traj.jsonl and screenshots. */
 #include "replay/export.h"
 
+#include "actions/registry.h"
 #include "base/file.h"
 
 #include <stdio.h>
@@ -31,8 +32,8 @@ static int put_action(const struct export_options *o, const struct story *s, int
 {
     const struct story_step *step = &s->steps[i];
     const json_t *action = step->actions[k].action;
-    const char *kind = field_text(action, "kind");
-    bool over = !strcmp(kind, "answer") || !strcmp(kind, "infeasible");
+    /* not ASK: OSWorld knows only DONE and FAIL */
+    bool over = action_is(registry_kind(field_text(action, "kind")), ACTION_ENDS_RUN | ACTION_LOOKS);
     bool done = over || (i + 1 == s->n && k + 1 == step->nactions);
     char when[16], name[64];
     int frame = frame_after(s, i, over);

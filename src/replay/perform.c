@@ -1,8 +1,10 @@
 /* perform.c - repeats the actions of a recorded run, without a model. */
 #include "replay/perform.h"
 
+#include "actions/registry.h"
 #include "agent/record.h"
 #include "base/clock.h"
+#include "screen/exec.h"
 #include "screen/observed.h"
 #include "trace/index.h"
 
@@ -116,7 +118,8 @@ static int execute(struct performing *p, int number, int index, const struct act
     if (!p->o->dry_run)
         fault = p->o->gate ? gate_execute(p->o->gate, a, &p->place, &done, &why)
                            : action_execute(p->o->screen, a, &p->place, &done, &why);
-    if (p->o->gate && !p->o->dry_run && (fault == FAULT_NONE || a->kind == ACT_KEYDOWN))
+    if (p->o->gate && !p->o->dry_run &&
+        (fault == FAULT_NONE || action_is(a->kind, ACTION_HOLDS | ACTION_FOCUS)))
         gate_action_done(p->o->gate, a);
     trace_begin(t, number, "exec");
     trace_int(t, "index", index);
@@ -169,7 +172,7 @@ static int step_that_types(const struct perform_options *o, const struct story *
     for (int i = 0; i < s->n && !step; i++)
         for (int k = 0; k < s->steps[i].nactions && is_wanted(o, &s->steps[i]); k++) {
             const struct story_action *a = &s->steps[i].actions[k];
-            if (!*a->failure && !strcmp(field_text(a->action, "kind"), "type") &&
+            if (!*a->failure && action_is(registry_kind(field_text(a->action, "kind")), ACTION_TYPES) &&
                 strstr(field_text(a->action, "text"), braced))
                 step = s->steps[i].number;
         }

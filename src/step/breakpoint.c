@@ -1,6 +1,7 @@
 /* breakpoint.c - parses breakpoints and evaluates their conditions; see private.h. */
 #include "step/private.h"
 
+#include "actions/registry.h"
 #include "base/regex.h"
 #include "gate/subject.h"
 
@@ -37,14 +38,6 @@ struct breakpoint { /* hit if all its clauses hold */
     int n;
 };
 
-static enum action_kind find_kind(const char *name)
-{
-    for (int k = ACT_NONE + 1; k < ACT_COUNT; k++)
-        if (!strcmp(action_kind_name((enum action_kind)k), name))
-            return (enum action_kind)k;
-    return ACT_NONE;
-}
-
 static int read_value(const char *spec, struct clause *c, const char *value, struct err *e)
 {
     char *end = NULL;
@@ -56,7 +49,7 @@ static int read_value(const char *spec, struct clause *c, const char *value, str
                            spec);
         return 0;
     case WHEN_KIND:
-        c->kind = find_kind(value);
+        c->kind = registry_kind(value);
         if (c->kind == ACT_NONE)
             return err_set(e, ERR_USAGE,
                            "breakpoint '%s': unknown action '%s'; examples: click, type, key, answer", spec,

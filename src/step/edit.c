@@ -1,6 +1,7 @@
 /* edit.c - changes the actions of the shown step; see private.h. */
 #include "step/private.h"
 
+#include "actions/registry.h"
 #include "base/utf8.h"
 
 #include <jansson.h>
@@ -58,8 +59,7 @@ static int check_places(const struct action *a, const struct image *frame, struc
 
 static bool has_text(enum action_kind k)
 {
-    return k == ACT_TYPE || k == ACT_ANSWER || k == ACT_INFEASIBLE || k == ACT_GOTO || k == ACT_ASK ||
-           k == ACT_PLAN;
+    return action_takes(k, P_TEXT) || action_takes(k, P_GOALS);
 }
 
 /* Checks a text like the parsers of replies: no control characters except tab and newline. */
@@ -81,10 +81,8 @@ static int check_action(struct action *a, const struct image *frame, struct err 
 {
     if (has_text(a->kind) && !a->text)
         a->text = xstrdup("");
-    bool needs_place = a->kind == ACT_DRAG && !a->npath && a->x2 == ACTION_ABSENT;
-    bool needs_keys =
-        (a->kind == ACT_KEY || a->kind == ACT_KEYDOWN || a->kind == ACT_KEYUP || a->kind == ACT_HOLDTAP) &&
-        a->nkeys == 0;
+    bool needs_place = action_is(a->kind, ACTION_DRAGS) && !a->npath && a->x2 == ACTION_ABSENT;
+    bool needs_keys = (action_takes(a->kind, P_KEY) || action_takes(a->kind, P_TAP)) && a->nkeys == 0;
     if (needs_place)
         return err_set(e, ERR_USAGE, "a drag needs x2 and y2");
     if (needs_keys)

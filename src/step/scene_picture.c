@@ -6,6 +6,8 @@
  * which enlarges the target, is next to the screenshot if there is space, otherwise in the panel. */
 #include "step/scene.h"
 
+#include "actions/registry.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,7 +92,7 @@ static void draw_mark(const struct scene *s, const struct step_view *v, struct m
         paint_ring(p, x2, y2, RING, ink);
         take_place(m, around(x2, y2, reach));
     }
-    if (a->kind == ACT_SCROLL)
+    if (action_takes(a->kind, P_DIRECTION))
         paint_arrow(p, x, y, x + (a->dx > 0) * 48 - (a->dx < 0) * 48, y + (a->dy > 0) * 48 - (a->dy < 0) * 48,
                     ink);
     paint_ring(p, x, y, RING, ink);

@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include "example.h"
+#include "screen/exec.h"
 #include "stage.h"
 #include "step/scene.h"
 

@@ -8,6 +8,7 @@
 #include "driven.h"
 
 #include "base/clock.h"
+#include "screen/exec.h"
 
 #include <pthread.h>
 

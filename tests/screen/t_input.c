@@ -8,6 +8,7 @@
 #include "stage.h"
 
 #include "base/clock.h"
+#include "screen/exec.h"
 
 #include <pthread.h>
 

@@ -9,9 +9,9 @@
 #include "check.h"
 #include "typed_field.h"
 
-#include "actions/action.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "screen/exec.h"
 
 #include <X11/keysym.h>
 #include <ctype.h>

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "screen/exec.h"
 #include "screen/xtrap.h"
 
 #include <fcntl.h>

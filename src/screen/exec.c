@@ -1,14 +1,13 @@
-/* exec.c - performs one action on the screen.
+/* exec.c - performs one action on the screen: the column `execute` of the table of actions (actions/kinds.h).
  *
  * For all kinds of action, image pixels are converted to root pixels here (struct view_transform).  Actions
  * without their own X event (go to an address, go back) are short key sequences.  An action releases all keys
  * and buttons that it has pressed, also on failure; only MDOWN and KEYDOWN leave one pressed for later steps.
  *
- * ZOOM and RESTART are not supported, and no built-in dialect offers them; OBSERVE, PLAN and the kinds that
- * end the run send no events. */
-#include "actions/action.h"
+ * ZOOM and RESTART are not supported, and no built-in dialect offers them. */
+#include "screen/exec.h"
+
 #include "base/clock.h"
-#include "screen/screen.h"
 
 #include <X11/keysym.h>
 #include <math.h>
@@ -82,19 +81,35 @@ static int button_of(const struct action *a)
     return a->button ? a->button : 1;
 }
 
-static int run_click(const struct execution *r)
+static int run_nothing(struct execution *r)
+{
+    (void)r;
+    return 0;
+}
+
+static int run_move(struct execution *r)
+{
+    return move_to_target(r);
+}
+
+static int run_button_down(struct execution *r)
+{
+    return move_to_target(r) ? -1 : screen_button(r->s, button_of(r->a), true, r->e);
+}
+
+static int run_button_up(struct execution *r)
+{
+    return move_to_target(r) ? -1 : screen_button(r->s, button_of(r->a), false, r->e);
+}
+
+static int click(const struct execution *r)
 {
     if (move_to_target(r))
         return -1;
     return screen_click(r->s, -1, -1, button_of(r->a), r->a->count ? r->a->count : 1, r->e);
 }
 
-static int run_button(const struct execution *r, bool down)
-{
-    return move_to_target(r) ? -1 : screen_button(r->s, button_of(r->a), down, r->e);
-}
-
-static int run_drag(const struct execution *r)
+static int drag(const struct execution *r)
 {
     const struct action *a = r->a;
     int xy[2 * ACTION_MAX_PATH], n = 0;
@@ -114,7 +129,7 @@ static int run_drag(const struct execution *r)
     return screen_drag(r->s, xy, n, button_of(a), (int)(a->ms < 10000 ? a->ms : 10000), r->e);
 }
 
-static int run_scroll(const struct execution *r)
+static int scroll(const struct execution *r)
 {
     return move_to_target(r) ? -1 : screen_scroll(r->s, r->a->dx, r->a->dy, r->e);
 }
@@ -124,7 +139,7 @@ static int chord(const struct execution *r, const uint32_t *keys, int n)
     return screen_chord(r->s, keys, n, r->e);
 }
 
-static int run_key(const struct execution *r)
+static int run_key(struct execution *r)
 {
     int count = r->a->count ? r->a->count : 1;
     for (int i = 0; i < count; i++)
@@ -133,12 +148,22 @@ static int run_key(const struct execution *r)
     return 0;
 }
 
-static int run_keys(const struct execution *r, bool down)
+static int each_key(const struct execution *r, bool down)
 {
     for (int i = 0; i < r->a->nkeys; i++)
         if (screen_key(r->s, r->a->keys[i], down, r->e))
             return -1;
     return 0;
+}
+
+static int run_keys_down(struct execution *r)
+{
+    return each_key(r, true);
+}
+
+static int run_keys_up(struct execution *r)
+{
+    return each_key(r, false);
 }
 
 static int press_all(const struct execution *r, const uint32_t *keys, int n, int *pressed)
@@ -157,7 +182,7 @@ static int release_all(const struct execution *r, const uint32_t *keys, int pres
     return rc;
 }
 
-static int run_holdtap(const struct execution *r)
+static int run_holdtap(struct execution *r)
 {
     const uint32_t *keys = r->a->keys;
     int held = r->a->nhold < r->a->nkeys ? r->a->nhold : r->a->nkeys, pressed;
@@ -204,14 +229,19 @@ static int run_type(struct execution *r)
     return type_text(r);
 }
 
-static int run_shortcut(const struct execution *r)
+static int run_wait(struct execution *r)
+{
+    return screen_wait(r->s, r->a->ms, r->e);
+}
+
+static int run_shortcut(struct execution *r)
 {
     uint32_t keys[2];
     int n = action_shortcut(r->a->kind, keys);
     return chord(r, keys, n);
 }
 
-static int run_goto(const struct execution *r)
+static int run_goto(struct execution *r)
 {
     static const uint32_t enter = XK_Return;
     struct action_address address;
@@ -235,53 +265,36 @@ static int run_held(const struct execution *r, int (*verb)(const struct executio
     return release_all(r, r->a->hold, pressed, rc);
 }
 
+static int run_click(struct execution *r)
+{
+    return run_held(r, click);
+}
+
+static int run_drag(struct execution *r)
+{
+    return run_held(r, drag);
+}
+
+static int run_scroll(struct execution *r)
+{
+    return run_held(r, scroll);
+}
+
 /* ---- dispatch --------------------------------------------------------------------------------- */
 
-static int perform(struct execution *r)
-{
-    switch (r->a->kind) {
-    case ACT_MOVE:
-        return move_to_target(r);
-    case ACT_CLICK:
-        return run_held(r, run_click);
-    case ACT_MDOWN:
-        return run_button(r, true);
-    case ACT_MUP:
-        return run_button(r, false);
-    case ACT_DRAG:
-        return run_held(r, run_drag);
-    case ACT_SCROLL:
-        return run_held(r, run_scroll);
-    case ACT_TYPE:
-        return run_type(r);
-    case ACT_KEY:
-        return run_key(r);
-    case ACT_KEYDOWN:
-        return run_keys(r, true);
-    case ACT_KEYUP:
-        return run_keys(r, false);
-    case ACT_HOLDTAP:
-        return run_holdtap(r);
-    case ACT_WAIT:
-        return screen_wait(r->s, r->a->ms, r->e);
-    case ACT_GOTO:
-        return run_goto(r);
-    case ACT_BACK:
-    case ACT_FORWARD:
-    case ACT_REFRESH:
-        return run_shortcut(r);
-    default:
-        return 0;
-    }
-}
+#define ACTION(kind, execute, ...) [kind] = execute,
+static int (*const executors[ACT_COUNT])(struct execution *) = {
+#include "actions/kinds.h"
+};
 
 static enum action_fault check_targets(const struct execution *r)
 {
     const struct action *a = r->a;
     enum action_fault f = has_point(a) ? check_visible(r, a->x, a->y) : FAULT_NONE;
-    if (!f && a->kind == ACT_DRAG && a->x2 != ACTION_ABSENT && a->y2 != ACTION_ABSENT)
+    bool drags = action_is(a->kind, ACTION_DRAGS);
+    if (!f && drags && a->x2 != ACTION_ABSENT && a->y2 != ACTION_ABSENT)
         f = check_visible(r, a->x2, a->y2);
-    for (int i = 0; !f && a->kind == ACT_DRAG && a->path && i < a->npath; i++)
+    for (int i = 0; !f && drags && a->path && i < a->npath; i++)
         f = check_visible(r, a->path[i].x, a->path[i].y);
     return f;
 }
@@ -291,7 +304,8 @@ static enum action_fault fault_of(const struct err *e, enum action_kind kind)
     if (e->kind == ERR_STOPPED || e->kind == ERR_TIME)
         return FAULT_STOPPED;
     if (e->kind == ERR_USAGE)
-        return kind == ACT_TYPE || kind == ACT_GOTO ? FAULT_TEXT : FAULT_KEY;
+        return action_is(kind, ACTION_CHARACTERS) && !action_is(kind, ACTION_NAMED_KEYS) ? FAULT_TEXT
+                                                                                         : FAULT_KEY;
     return FAULT_X11;
 }
 
@@ -304,11 +318,11 @@ enum action_fault action_execute(struct screen *s, const struct action *a, const
     enum action_fault fault = FAULT_NONE;
 
     screen_set_acting(s, true);
-    if (a->kind == ACT_NONE || a->kind == ACT_ZOOM || a->kind == ACT_RESTART) {
+    if (!executors[a->kind]) {
         err_set(r.e, ERR_FAILED, "'%s' is not something that can be done on the screen",
                 action_kind_name(a->kind));
         fault = FAULT_UNSUPPORTED;
-    } else if ((fault = check_targets(&r)) == FAULT_NONE && perform(&r)) {
+    } else if ((fault = check_targets(&r)) == FAULT_NONE && executors[a->kind](&r)) {
         fault = fault_of(r.e, a->kind);
     }
     if (fault == FAULT_STOPPED)
