@@ -40,9 +40,8 @@ enum {
     SHOT_MS = 60,       /* between screenshots while the user works */
     IDLE_SHOT_MS = 300, /* between screenshots otherwise */
     IDLE_MS = 5000,
-    ANSWER_MS = 120, /* longest wait for an element's name at a press */
-    FOCUS_MS = 350,  /* longest delay of a program's focus report */
-    LATE_MS = 500,   /* a screen change this long after an action needs a wait */
+    FOCUS_MS = 350, /* longest delay of a program's focus report */
+    LATE_MS = 500,  /* a screen change this long after an action needs a wait */
     LONG_PAUSE_MS = 2000,
 };
 
@@ -93,13 +92,12 @@ static bool edits(const struct action *a)
  * whole value. */
 static bool hide_secret(struct recorder *r, struct item *q)
 {
-    struct element field;
     struct action *a = &q->step.action;
     bool before = r->in_field;
     if (a->kind == ACT_TYPE && r->o->secrets)
         replace_text(a, secrets_mask(r->o->secrets, a->text));
-    bool hidden = a->kind == ACT_TYPE &&
-                  (q->hidden || elements_password_between(r->elements, q->from, q->until, &field));
+    bool hidden =
+        a->kind == ACT_TYPE && (q->hidden || elements_password_between(r->elements, q->from, q->until));
     r->in_field = hidden ? !a->press_enter : before && edits(a);
     if (hidden && before)
         replace_text(a, xstrdup(""));
@@ -401,7 +399,7 @@ int recorder_run(const struct recorder_options *o, struct recorder_result *resul
         r->salt = (uint64_t)clock_ns();
     r->last_input = r->moved = clock_ns();
     r->gestures = gestures_new(&sink);
-    r->elements = o->elements ? elements_open() : NULL;
+    r->elements = o->elements ? elements_open(screen_name(o->screen)) : NULL;
     r->redact = o->secrets ? redact_new() : NULL;
     int rc = (r->listen = listen_open(screen_name(o->screen), e)) ? open_part(r, e) : -1;
     if (rc == 0 && (rc = recorder_shoot(r, e)) == 0) {
