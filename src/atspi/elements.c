@@ -172,6 +172,7 @@ int snapshot_read(json_t *line, struct snapshot *out)
     *out = (struct snapshot){.memory = line,
                              .end = (enum snapshot_end)json_integer_value(json_object_get(line, "end")),
                              .hit = (int)json_integer_value(json_object_get(line, "hit")),
+                             .window = (unsigned long)json_integer_value(json_object_get(line, "window")),
                              .calls = (int)json_integer_value(json_object_get(line, "calls")),
                              .nodes = (int)json_integer_value(json_object_get(line, "nodes")),
                              .ms = json_number_value(json_object_get(line, "ms"))};

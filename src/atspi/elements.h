@@ -52,10 +52,10 @@ struct snapshot { /* visible elements in reading order: parents first, siblings 
     struct element *e;
     int n;
     enum snapshot_end end;
-    int hit;          /* element at the point of the scope, as the program says; -1: none */
-    int calls, nodes; /* calls made and objects read */
-    double ms;        /* time of reading */
-    char error[200];  /* why no program can be read; "": none */
+    int hit;              /* element at the point of the scope, as the program says; -1: none */
+    unsigned long window; /* X window there; 0: unknown */
+    int calls, nodes;     /* calls made and objects read */
+    double ms;            /* time of reading */
     void *memory;
 };
 

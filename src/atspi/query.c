@@ -111,20 +111,26 @@ void snapshot_label(struct snapshot *s)
 
 /* ---- at a point -------------------------------------------------------------------------------------- */
 
-int snapshot_at(const struct snapshot *s, int x, int y)
+/* Finds the innermost element at a point; of several the smallest. only: in the X window at the point. */
+static int innermost(const struct snapshot *s, int x, int y, bool only)
 {
     int best = -1;
     for (int i = 0; i < s->n; i++) {
-        const struct element *e = &s->e[i];
-        if (e->trust == PLACE_NONE || !screen_rect_contains(e->rect, x, y))
+        const struct element *e = &s->e[i], *b = best >= 0 ? &s->e[best] : NULL;
+        if (e->trust == PLACE_NONE || !screen_rect_contains(e->rect, x, y) ||
+            (only && e->window != s->window))
             continue;
-        const struct element *b = best >= 0 ? &s->e[best] : NULL;
-        bool popup = b && e->window != b->window; /* windows that are listed later lie above */
-        if (!b || popup || contains(s, best, i) ||
-            (double)e->rect.w * e->rect.h <= (double)b->rect.w * b->rect.h)
+        if (!b || contains(s, best, i) || (double)e->rect.w * e->rect.h <= (double)b->rect.w * b->rect.h)
             best = i;
     }
     return best;
+}
+
+int snapshot_at(const struct snapshot *s, int x, int y)
+{
+    int at = s->window ? innermost(s, x, y, true) : -1;
+    /* GTK 3 reports the items of a menu below the menu bar, but they are in a window of their own. */
+    return at >= 0 && s->e[at].parent >= 0 ? at : innermost(s, x, y, false);
 }
 
 void elements_ask_at(struct elements *x, int px, int py)

@@ -2,9 +2,9 @@
  * changes.
  *
  * A question is a line {"id", "window", "x", "y", "all", "ms"}, an answer a line {"id", "end", "hit",
- * "calls", "nodes", "ms", "young", "elements": [[...], ...]}. {"focus": true} arrives unrequested whenever
- * the keyboard focus moves to another element, false if typed text is not shown there. {"error"} says why
- * nothing can be read. */
+ * "window", "calls", "nodes", "ms", "young", "elements": [[...], ...]}. {"focus": true} arrives unrequested
+ * whenever the keyboard focus moves to another element, false if typed text is not shown there. {"error"}
+ * says why nothing can be read. */
 #include "atspi/answer_impl.h"
 
 #include "base/buf.h"
@@ -199,21 +199,21 @@ static void listen_to_focus(void)
 
 /* ---- questions --------------------------------------------------------------------------------------- */
 
-/* Returns the process whose program a question is about; 0: unknown. */
-static int pid_meant(const char *title, bool at_point, int x, int y)
+/* Returns the window that a question is about, NULL: none. */
+static const struct xwindow *window_meant(const char *title, bool at_point, int x, int y)
 {
     const struct xwindow *found = NULL;
     for (int i = 0; i < child.n_windows; i++) {
         const struct xwindow *w = &child.windows[i];
         if (at_point && screen_rect_contains(w->frame, x, y))
-            return w->pid;
+            return w;
         if (!at_point && *title && !strcmp(w->title, title) && (!found || w->active))
             found = w;
     }
     for (int i = 0; i < child.n_windows && !found; i++)
         if (child.windows[i].active)
             found = &child.windows[i];
-    return found ? found->pid : 0;
+    return found;
 }
 
 struct reading {
@@ -262,16 +262,18 @@ static void answer(const char *text, size_t len)
     q.ms = json_number_value(json_object_get(line, "ms"));
     child.n_windows = child.x ? xdisplay_windows(child.x, child.windows) : 0;
     list_programs();
-    int pid = pid_meant(window ? window : "", at_point, x, y);
+    const struct xwindow *meant = window_meant(window ? window : "", at_point, x, y);
+    int pid = meant ? meant->pid : 0;
     all = all || !pid; /* the window names no process of this machine */
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < child.n_programs; i++)
             if ((pid && child.programs[i].pid == pid) ? pass == 0 : pass == 1 && all)
                 read_program(&q, &child.programs[i], at_point, x, y);
     bool young = pid && q.end == SNAPSHOT_NOTHING && is_young(pid);
-    say(json_pack("{s:O, s:i, s:i, s:i, s:i, s:f, s:b, s:o}", "id", json_object_get(line, "id"), "end",
-                  (int)q.end, "hit", q.hit, "calls", q.calls, "nodes", q.nodes, "ms", clock_ms_since(q.start),
-                  "young", young, "elements", q.elements));
+    say(json_pack("{s:O, s:i, s:i, s:I, s:i, s:i, s:f, s:b, s:o}", "id", json_object_get(line, "id"), "end",
+                  (int)q.end, "hit", q.hit, "window", (json_int_t)(at_point && meant ? meant->id : 0),
+                  "calls", q.calls, "nodes", q.nodes, "ms", clock_ms_since(q.start), "young", young,
+                  "elements", q.elements));
     json_decref(line);
 }
 
@@ -329,7 +331,8 @@ static void report_first_focus(void)
     json_t *one;
     child.n_windows = child.x ? xdisplay_windows(child.x, child.windows) : 0;
     list_programs();
-    int pid = pid_meant("", false, 0, 0);
+    const struct xwindow *active = window_meant("", false, 0, 0);
+    int pid = active ? active->pid : 0;
     for (int k = 0; k < child.n_programs; k++)
         if (!pid || child.programs[k].pid == pid)
             read_program(&q, &child.programs[k], false, 0, 0);
