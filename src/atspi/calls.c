@@ -107,7 +107,12 @@ static void finish(struct reader *r, struct slot *s, DBusMessage *reply)
     struct slot done = *s;
     s->serial = 0;
     r->in_flight--;
-    r->program->overdue = reply ? 0 : r->program->overdue + 1;
+    struct node *n = &r->nodes[s->node];
+    if (reply)
+        r->program->overdue = 0;
+    else if (!n->late) /* further calls about the same node are late for the same reason */
+        r->program->overdue++;
+    n->late = n->late || !reply;
     reader_take(r, &done, reply);
 }
 

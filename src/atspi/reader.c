@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_BYTES = 256, GRID_COLUMNS = 4, PATH_BYTES = 512 };
+enum { NAME_BYTES = 256, EAGER = 12, GRID_COLUMNS = 4, PATH_BYTES = 512 };
 
 struct known {
     uint32_t ref, read; /* read: number of the read in which it was last found */
@@ -102,10 +102,10 @@ static bool is_window(const struct node *n)
 
 /* ---- the calls about a node -------------------------------------------------------------------------- */
 
-static void ask_about(struct reader *r, int i)
+static void ask_first(struct reader *r, int i)
 {
     static const enum call calls[] = {CALL_ROLE, CALL_NAME, CALL_COUNT, CALL_RECT};
-    r->nodes[i].shown = true;
+    r->nodes[i].asked = true;
     r->nodes[i].missing = 4;
     for (size_t k = 0; k < 4; k++)
         reader_push(r, i, calls[k], 0, 0);
@@ -193,6 +193,16 @@ static void described(struct reader *r, int i)
     ask_children(r, i);
 }
 
+/* Reads the rest of a node that shows. */
+static void show(struct reader *r, int i)
+{
+    r->nodes[i].shown = true;
+    if (!r->nodes[i].asked)
+        ask_first(r, i);
+    else if (!r->nodes[i].missing)
+        described(r, i);
+}
+
 /* ---- replies ----------------------------------------------------------------------------------------- */
 
 /* Reads a state set of two words. */
@@ -215,7 +225,7 @@ static void window_seen(struct reader *r, int window)
     r->by_visible = true;
     for (int i = 0; i < r->n; i++)
         if (r->nodes[i].parent == window && state_in(r->nodes[i].states, STATE_VISIBLE))
-            ask_about(r, i);
+            show(r, i);
 }
 
 static void take_state(struct reader *r, int i, DBusMessage *reply)
@@ -227,7 +237,7 @@ static void take_state(struct reader *r, int i, DBusMessage *reply)
     int up = n->parent;
     bool in_window = up > 0 && is_window(&r->nodes[up]);
     if (shows)
-        ask_about(r, i);
+        show(r, i);
     if (in_window) {
         r->nodes[up].unseen--;
         r->nodes[up].any_shown |= shows;
@@ -275,6 +285,8 @@ static void add_child(struct reader *r, int i, const char *bus, const char *path
         return;
     r->nodes[i].unseen++;
     reader_push(r, child, CALL_STATE, 0, 0);
+    if (r->nodes[i].children <= EAGER) /* most of few siblings show: saves a round trip */
+        ask_first(r, child);
 }
 
 static void take_children(struct reader *r, int i, DBusMessage *reply)
@@ -366,7 +378,7 @@ static void take_first(struct reader *r, const struct slot *s, DBusMessage *repl
     } else if (s->call == CALL_COUNT) {
         n->children = v > 0 ? (int)v : 0;
     }
-    if (--n->missing == 0)
+    if (--n->missing == 0 && n->shown)
         described(r, s->node);
 }
 

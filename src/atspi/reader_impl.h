@@ -4,11 +4,11 @@
  *     place.c    corrects rectangles                         serve.c   the child process: questions and
  *     answers
  *
- * A node whose state shows it is asked for role, name, number of children and rectangle at once; these four
- * replies decide on its children and its text. GetChildren is never called on a node with more than
- * READ_CHILDREN children: LibreOffice Calc has 10^9 and hangs. Its rows are found by hit tests on a grid.
- * GetItems, GetMatches, GetActions and methods that change something are never called, and password fields
- * are asked for nothing but role, name, number of children and rectangle. */
+ * A node whose state shows it, or which has few siblings, is asked for role, name, number of children and
+ * rectangle at once; these four replies decide on its children and its text. GetChildren is never called on
+ * a node with more than READ_CHILDREN children: LibreOffice Calc has 10^9 and hangs. Its rows are found by
+ * hit tests on a grid. GetItems, GetMatches, GetActions and methods that change something are never called,
+ * and password fields are asked for nothing but role, name, number of children and rectangle. */
 #ifndef HOLORUN_ATSPI_READER_IMPL_H
 #define HOLORUN_ATSPI_READER_IMPL_H
 
@@ -53,7 +53,7 @@ struct program { /* a connection to the bus */
     char path[128]; /* of its root */
     char toolkit[32];
     int pid;              /* 0: unknown */
-    int overdue;          /* calls in a row */
+    int overdue;          /* nodes in a row */
     int64_t silent_until; /* clock_ns() */
     bool read_before;
 };
@@ -64,13 +64,13 @@ struct node {
     uint64_t states;
     struct screen_rect rect, told; /* told: by the program, before place.c */
     enum place_trust trust;
-    int parent, depth;                      /* parent -1: the root of the program, which is not an element */
-    int order;                              /* among its siblings */
-    int children;                           /* as the program counts them */
-    int missing;                            /* replies of the first four that have not arrived */
-    int unseen;                             /* children of a window whose state has not arrived */
-    bool shown, placed, any_shown, sampled; /* sampled: its children were found by hit tests */
-    uint32_t window;                        /* X window of a toplevel; 0: none */
+    int parent, depth; /* parent -1: the root of the program, which is not an element */
+    int order;         /* among its siblings */
+    int children;      /* as the program counts them */
+    int missing;       /* replies of the first four that have not arrived */
+    int unseen;        /* children of a window whose state has not arrived */
+    bool asked, late, shown, placed, any_shown, sampled; /* sampled: its children were found by hit tests */
+    uint32_t window;                                     /* X window of a toplevel; 0: none */
 };
 
 struct slot {        /* a call in flight */

@@ -250,6 +250,16 @@ static void read_program(struct reading *q, struct program *p, bool at_point, in
     q->end = more ? end : q->end;
 }
 
+/* Reads the known programs of a process. Returns whether they describe something; else the list of programs
+ * may be old. */
+static bool read_pid(struct reading *q, int pid, bool at_point, int x, int y)
+{
+    for (int i = 0; pid && i < child.n_programs; i++)
+        if (child.programs[i].pid == pid)
+            read_program(q, &child.programs[i], at_point, x, y);
+    return q->end != SNAPSHOT_NOTHING;
+}
+
 static void answer(const char *text, size_t len)
 {
     json_t *line = json_loadb(text, len, 0, NULL);
@@ -261,14 +271,16 @@ static void answer(const char *text, size_t len)
     struct reading q = {.elements = json_array(), .end = SNAPSHOT_NOTHING, .hit = -1, .start = clock_ns()};
     q.ms = json_number_value(json_object_get(line, "ms"));
     child.n_windows = child.x ? xdisplay_windows(child.x, child.windows) : 0;
-    list_programs();
     const struct xwindow *meant = window_meant(window ? window : "", at_point, x, y);
     int pid = meant ? meant->pid : 0;
     all = all || !pid; /* the window names no process of this machine */
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < child.n_programs; i++)
-            if ((pid && child.programs[i].pid == pid) ? pass == 0 : pass == 1 && all)
-                read_program(&q, &child.programs[i], at_point, x, y);
+    if (all || !read_pid(&q, pid, at_point, x, y)) {
+        list_programs();
+        read_pid(&q, pid, at_point, x, y);
+    }
+    for (int i = 0; all && i < child.n_programs; i++)
+        if (!pid || child.programs[i].pid != pid)
+            read_program(&q, &child.programs[i], at_point, x, y);
     bool young = pid && q.end == SNAPSHOT_NOTHING && is_young(pid);
     say(json_pack("{s:O, s:i, s:i, s:I, s:i, s:i, s:f, s:b, s:o}", "id", json_object_get(line, "id"), "end",
                   (int)q.end, "hit", q.hit, "window", (json_int_t)(at_point && meant ? meant->id : 0),

@@ -93,26 +93,44 @@ void xdisplay_bus(struct xdisplay *x, char *out, size_t size)
 
 /* ---- windows ---------------------------------------------------------------------------------------- */
 
-/* Finds the window with a process id in w or below. */
-static xcb_window_t client_of(struct xdisplay *x, xcb_window_t w, int depth, int *budget, uint32_t *pid)
+/* Finds a window with a process id below w. Asks about all children at once, because each round trip takes
+ * milliseconds on a loaded machine. */
+static xcb_window_t client_below(struct xdisplay *x, xcb_window_t w, int depth, int *budget, uint32_t *pid)
 {
-    xcb_query_tree_cookie_t asked = xcb_query_tree(x->c, w);
-    *pid = read_number(x, ask_property(x, w, x->atoms[PID], 4));
-    xcb_query_tree_reply_t *r = xcb_query_tree_reply(x->c, asked, NULL);
-    xcb_window_t found = *pid ? w : 0;
-    for (int i = r ? xcb_query_tree_children_length(r) : 0; i-- > 0 && !found && depth < FRAME_DEPTH;)
-        if (--*budget > 0)
-            found = client_of(x, xcb_query_tree_children(r)[i], depth + 1, budget, pid);
+    xcb_get_property_cookie_t asked[INSIDE_WINDOWS];
+    xcb_query_tree_reply_t *r = xcb_query_tree_reply(x->c, xcb_query_tree(x->c, w), NULL);
+    int n = r ? xcb_query_tree_children_length(r) : 0;
+    const xcb_window_t *children = n ? xcb_query_tree_children(r) : NULL;
+    xcb_window_t found = 0;
+    n = n < *budget ? n : *budget;
+    *budget -= n;
+    for (int i = 0; i < n; i++)
+        asked[i] = ask_property(x, children[i], x->atoms[PID], 4);
+    for (int i = 0; i < n; i++) { /* all replies must be read; the topmost window is the last */
+        uint32_t one = read_number(x, asked[i]);
+        found = one ? children[i] : found;
+        *pid = one ? one : *pid;
+    }
+    for (int i = n - 1; i >= 0 && !found && depth < FRAME_DEPTH; i--)
+        found = client_below(x, children[i], depth + 1, budget, pid);
     free(r);
     return found;
 }
 
-static bool read_rect(struct xdisplay *x, xcb_window_t w, struct screen_rect *out)
+struct rect_asked {
+    xcb_get_geometry_cookie_t size;
+    xcb_translate_coordinates_cookie_t origin;
+};
+
+static struct rect_asked ask_rect(struct xdisplay *x, xcb_window_t w)
 {
-    xcb_get_geometry_cookie_t size = xcb_get_geometry(x->c, w);
-    xcb_translate_coordinates_cookie_t origin = xcb_translate_coordinates(x->c, w, x->root, 0, 0);
-    xcb_get_geometry_reply_t *g = xcb_get_geometry_reply(x->c, size, NULL);
-    xcb_translate_coordinates_reply_t *t = xcb_translate_coordinates_reply(x->c, origin, NULL);
+    return (struct rect_asked){xcb_get_geometry(x->c, w), xcb_translate_coordinates(x->c, w, x->root, 0, 0)};
+}
+
+static bool read_rect(struct xdisplay *x, struct rect_asked asked, struct screen_rect *out)
+{
+    xcb_get_geometry_reply_t *g = xcb_get_geometry_reply(x->c, asked.size, NULL);
+    xcb_translate_coordinates_reply_t *t = xcb_translate_coordinates_reply(x->c, asked.origin, NULL);
     bool known = g && t;
     if (known)
         *out = (struct screen_rect){t->dst_x, t->dst_y, g->width, g->height};
@@ -121,30 +139,25 @@ static bool read_rect(struct xdisplay *x, xcb_window_t w, struct screen_rect *ou
     return known;
 }
 
-/* Describes the program's window in a child of the root. Returns false if it shows none. */
-static bool describe(struct xdisplay *x, xcb_window_t top, struct xwindow *out)
+/* Describes the program's window in a visible child of the root. Returns false if it shows none. */
+static bool describe(struct xdisplay *x, xcb_window_t top, bool popup, uint32_t pid, struct xwindow *out)
 {
     int budget = INSIDE_WINDOWS;
-    uint32_t pid = 0;
-    xcb_get_window_attributes_reply_t *a =
-        xcb_get_window_attributes_reply(x->c, xcb_get_window_attributes(x->c, top), NULL);
-    bool shows = a && a->map_state == XCB_MAP_STATE_VIEWABLE && a->_class == XCB_WINDOW_CLASS_INPUT_OUTPUT;
-    bool popup = a && a->override_redirect;
-    free(a);
-    *out = (struct xwindow){.popup = popup};
-    if (!shows)
-        return false;
-    xcb_window_t w = client_of(x, top, 0, &budget, &pid);
-    out->id = w ? w : top;
-    out->pid = (int)pid;
-    out->popup = popup && out->id == top; /* a window manager's frame bypasses it, too */
-    if (!read_rect(x, out->id, &out->rect) || !read_rect(x, top, &out->frame))
-        return false;
-    read_text(x, ask_property(x, out->id, x->atoms[TITLE], sizeof out->title), out->title, sizeof out->title);
+    xcb_window_t w = pid ? top : client_below(x, top, 0, &budget, &pid);
+    w = w ? w : top;
+    *out =
+        (struct xwindow){.id = w, .pid = (int)pid, .popup = popup && w == top}; /* frames are popups, too */
+    struct rect_asked rect = ask_rect(x, w), frame = ask_rect(x, top);
+    xcb_get_property_cookie_t title = ask_property(x, w, x->atoms[TITLE], sizeof out->title),
+                              older = ask_property(x, w, XCB_ATOM_WM_NAME, sizeof out->title);
+    char latin[sizeof out->title];
+    bool known = read_rect(x, rect, &out->rect);
+    known = read_rect(x, frame, &out->frame) && known;
+    read_text(x, title, out->title, sizeof out->title);
+    read_text(x, older, latin, sizeof latin);
     if (!*out->title)
-        read_text(x, ask_property(x, out->id, XCB_ATOM_WM_NAME, sizeof out->title), out->title,
-                  sizeof out->title);
-    return out->rect.x + out->rect.w > 0 && out->rect.y + out->rect.h > 0;
+        memcpy(out->title, latin, sizeof latin);
+    return known && out->rect.x + out->rect.w > 0 && out->rect.y + out->rect.h > 0;
 }
 
 /* Marks the window that the window manager calls active; without one, the window with the input focus, else
@@ -170,8 +183,24 @@ int xdisplay_windows(struct xdisplay *x, struct xwindow out[XWINDOWS_MAX])
 {
     xcb_query_tree_reply_t *r = xcb_query_tree_reply(x->c, xcb_query_tree(x->c, x->root), NULL);
     int all = r ? xcb_query_tree_children_length(r) : 0, n = 0;
-    for (int i = all - 1; i >= 0 && i >= all - ROOT_WINDOWS && n < XWINDOWS_MAX; i--)
-        n += describe(x, xcb_query_tree_children(r)[i], &out[n]);
+    const xcb_window_t *tops = all ? xcb_query_tree_children(r) : NULL;
+    int first = all > ROOT_WINDOWS ? all - ROOT_WINDOWS : 0;
+    xcb_get_window_attributes_cookie_t *asked = xcalloc((unsigned long)all + 1, sizeof *asked);
+    xcb_get_property_cookie_t *pids = xcalloc((unsigned long)all + 1, sizeof *pids);
+    for (int i = all - 1; i >= first; i--) {
+        asked[i] = xcb_get_window_attributes(x->c, tops[i]);
+        pids[i] = ask_property(x, tops[i], x->atoms[PID], 4);
+    }
+    for (int i = all - 1; i >= first; i--) {
+        xcb_get_window_attributes_reply_t *a = xcb_get_window_attributes_reply(x->c, asked[i], NULL);
+        uint32_t pid = read_number(x, pids[i]);
+        if (a && a->map_state == XCB_MAP_STATE_VIEWABLE && a->_class == XCB_WINDOW_CLASS_INPUT_OUTPUT &&
+            n < XWINDOWS_MAX)
+            n += describe(x, tops[i], a->override_redirect, pid, &out[n]);
+        free(a);
+    }
+    free(asked);
+    free(pids);
     free(r);
     mark_active(x, out, n);
     return n;

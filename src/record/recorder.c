@@ -36,7 +36,7 @@
 
 enum {
     TICK_MS = 20,
-    REST_MS = 40,       /* without motion for this time, the pointer has stopped */
+    REST_MS = 25,       /* without motion for this time, the pointer has stopped */
     SHOT_MS = 60,       /* between screenshots while the user works */
     IDLE_SHOT_MS = 300, /* between screenshots otherwise */
     IDLE_MS = 5000,
