@@ -10,7 +10,7 @@ B      := build/$(if $(ASAN),asan,release)
 
 # Libraries without which nothing is built, as pkg-config names them (libxdo has no such name).
 REQUIRED := x11 x11-xcb xau xcb xtst xext xfixes xdamage xrandr xi jansson libpcre2-8 spng libjpeg libxxhash libmd \
-            yaml-0.1 glib-2.0 gobject-2.0 libcurl
+            yaml-0.1 glib-2.0 dbus-1 libcurl
 # Features that are left out where their libraries are missing, and with WITHOUT="window serve view".  Their names and
 # packages for messages are in src/base/feature.c.
 FEATURES      := window serve view

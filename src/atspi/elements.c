@@ -1,12 +1,8 @@
-/* elements.c - the client side of elements.h: sends questions to the child process and reads its answers.
- *
- * A question is a line {"id", "ask": "at" | "find" | "pressed" | "field" | "dialog", ...}, an answer a line
- * {"id", "elements": [...], "known"}. A line {"focus": {...}} arrives unrequested whenever the keyboard
- * focus moves to another element.
- */
-#include "atspi/elements.h"
+/* elements.c - the client side of elements.h: sends questions to the child process and reads its answers
+ * (serve.c describes both). */
+#include "atspi/elements_impl.h"
 
-#include "base/buf.h"
+#include "atspi/roles.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/utf8.h"
@@ -20,46 +16,40 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STARTS = 3, LINE_MAX_BYTES = 64 << 10, NEAR = 3, OVERDUE_MS = 3000, FOCUS_KEPT = 8 };
+enum {
+    STARTS = 3,
+    LINE_MAX_BYTES = 16 << 20,
+    OVERDUE_MS = 2000,
+    FOCUS_KEPT = 8,
+    AGAIN_MS = 300,
+    DEPTH_MAX = 64
+};
 
 struct focus {
-    struct element element;
+    bool password;
     int64_t from; /* clock_ns() */
 };
 
 struct elements {
+    char *display; /* NULL: $DISPLAY */
     pid_t child;
     int fd; /* -1: no child */
     int starts;
     struct buf in;
+    char *question; /* the newest, and its scope without a title */
+    struct elements_scope scope;
     long id, answered; /* ids of the newest question and of the newest answer */
+    double ms;         /* limit of the newest question */
     int64_t asked;     /* clock_ns() of the oldest open question; 0: none */
-    int px, py;
-    struct element found[ELEMENTS_MATCHES];
-    int n_found;
-    bool known;                 /* the answer is valid */
-    struct element_field field; /* from the newest answer */
-    char dialog[512];
+    bool young;        /* a program that describes nothing yet may still do so */
+    struct snapshot snapshot;
+    char error[200];
     struct focus focus[FOCUS_KEPT]; /* the newest first */
     int n_focus;
 };
-
-/* Returns whether libatspi can be expected to find a bus; without one it would start its own. */
-static bool bus_expected(void)
-{
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
-    struct stat st;
-    if (getenv("AT_SPI_BUS_ADDRESS") || getenv("DBUS_SESSION_BUS_ADDRESS"))
-        return true;
-    char *path = runtime ? xasprintf("%s/bus", runtime) : NULL;
-    bool there = path && stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
-    free(path);
-    return there;
-}
 
 static void end_child(struct elements *x)
 {
@@ -89,7 +79,7 @@ static bool start_child(struct elements *x)
         if (getppid() != parent)
             _exit(0);
         prctl(PR_SET_NAME, "holorun-names");
-        elements_serve(pair[1], pair[1]);
+        elements_serve(pair[1], x->display);
     }
     close(pair[1]);
     if (x->child < 0) {
@@ -101,11 +91,13 @@ static bool start_child(struct elements *x)
     return true;
 }
 
-struct elements *elements_open(void)
+struct elements *elements_open(const char *display)
 {
-    if (!bus_expected())
+    const char *wanted = getenv("HOLORUN_ELEMENTS");
+    if (wanted && !strcmp(wanted, "no"))
         return NULL;
     struct elements *x = xcalloc(1, sizeof *x);
+    x->display = display ? xstrdup(display) : NULL;
     x->fd = -1;
     buf_init(&x->in, LINE_MAX_BYTES);
     start_child(x);
@@ -117,7 +109,10 @@ void elements_close(struct elements *x)
     if (!x)
         return;
     end_child(x);
+    snapshot_free(&x->snapshot);
     buf_free(&x->in);
+    free(x->question);
+    free(x->display);
     free(x);
 }
 
@@ -126,58 +121,92 @@ int elements_fd(const struct elements *x)
     return x ? x->fd : -1;
 }
 
-/* ---- answers ---------------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------------------------- */
 
-static void copy_text(const char *from, char *to, size_t size)
+void snapshot_free(struct snapshot *s)
 {
-    size_t n = from ? strlen(from) : 0;
-    n = n < size ? n : size - 1;
-    n = utf8_valid_prefix(from ? from : "", n);
-    memcpy(to, from ? from : "", n);
-    to[n] = 0;
-    for (char *c = to; *c; c++)
-        *c = (unsigned char)*c < ' ' || *c == 127 ? ' ' : *c;
+    free(s->e);
+    json_decref(s->memory);
+    *s = (struct snapshot){.hit = -1};
 }
 
-static struct element element_of(json_t *from)
+static const char *text_at(const json_t *one, size_t i)
 {
-    struct element one = {0};
-    json_t *rect = json_object_get(from, "rect");
-    copy_text(json_string_value(json_object_get(from, "name")), one.name, sizeof one.name);
-    copy_text(json_string_value(json_object_get(from, "role")), one.role, sizeof one.role);
-    int *const to[] = {&one.rect.x, &one.rect.y, &one.rect.w, &one.rect.h};
-    for (size_t i = 0; i < 4; i++)
-        *to[i] = (int)json_integer_value(json_array_get(rect, i));
-    one.password = !strcmp(one.role, "password text");
-    return one;
+    const char *text = json_string_value(json_array_get(one, i));
+    return text ? text : "";
 }
 
-/* Reads an answer about texts; its only member differs from that of an element. */
-static void read_text(struct elements *x, json_t *one)
+static int int_at(const json_t *one, size_t i)
 {
-    struct element_field *f = &x->field;
-    *f = (struct element_field){.in_page = json_is_true(json_object_get(one, "page")),
-                                .tools = json_is_true(json_object_get(one, "tools")),
-                                .editable = json_is_true(json_object_get(one, "editable"))};
-    copy_text(json_string_value(json_object_get(one, "text")), f->text, sizeof f->text);
-    copy_text(json_string_value(one), x->dialog, sizeof x->dialog);
+    json_int_t v = json_integer_value(json_array_get(one, i));
+    return v < -1000000 ? -1000000 : v > 1000000000 ? 1000000000 : (int)v;
+}
+
+/* Reads one element. Returns -1 if its parent does not come before it. */
+static int read_element(const json_t *one, struct snapshot *s)
+{
+    struct element *e = &s->e[s->n];
+    *e = (struct element){.ref = (uint32_t)json_integer_value(json_array_get(one, 0)),
+                          .role = text_at(one, 1),
+                          .name = text_at(one, 2),
+                          .value = text_at(one, 3),
+                          .label = "",
+                          .states = (uint64_t)json_integer_value(json_array_get(one, 4)),
+                          .rect = {int_at(one, 5), int_at(one, 6), int_at(one, 7), int_at(one, 8)},
+                          .trust = (enum place_trust)int_at(one, 9),
+                          .parent = int_at(one, 10),
+                          .children = int_at(one, 11),
+                          .window = (unsigned long)json_integer_value(json_array_get(one, 12))};
+    if (e->parent < -1 || e->parent >= s->n || e->trust > PLACE_NONE || e->rect.w < 0 || e->rect.h < 0)
+        return -1;
+    e->depth = e->parent < 0 ? 0 : s->e[e->parent].depth + 1;
+    s->n++;
+    return e->depth > DEPTH_MAX ? -1 : 0;
+}
+
+int snapshot_read(json_t *line, struct snapshot *out)
+{
+    json_t *list = json_object_get(line, "elements"), *one;
+    size_t i;
+    int rc = json_is_array(list) ? 0 : -1;
+    *out = (struct snapshot){.memory = line,
+                             .end = (enum snapshot_end)json_integer_value(json_object_get(line, "end")),
+                             .hit = (int)json_integer_value(json_object_get(line, "hit")),
+                             .window = (unsigned long)json_integer_value(json_object_get(line, "window")),
+                             .calls = (int)json_integer_value(json_object_get(line, "calls")),
+                             .nodes = (int)json_integer_value(json_object_get(line, "nodes")),
+                             .ms = json_number_value(json_object_get(line, "ms"))};
+    out->e = xcalloc(json_array_size(list) + 1, sizeof *out->e);
+    json_array_foreach(list, i, one) rc = rc || read_element(one, out) ? -1 : 0;
+    rc = out->hit < -1 || out->hit >= out->n || out->end > SNAPSHOT_SILENT ? -1 : rc;
+    if (rc)
+        snapshot_free(out);
+    else
+        snapshot_label(out);
+    return rc;
+}
+
+static void note_focus(struct elements *x, bool password)
+{
+    memmove(x->focus + 1, x->focus, (FOCUS_KEPT - 1) * sizeof *x->focus);
+    x->focus[0] = (struct focus){password, clock_ns()};
+    x->n_focus += x->n_focus < FOCUS_KEPT;
 }
 
 static void read_line(struct elements *x, const char *text, size_t len)
 {
-    json_t *line = json_loadb(text, len, 0, NULL), *focus = json_object_get(line, "focus"), *one;
-    size_t i;
-    if (focus) {
-        memmove(x->focus + 1, x->focus, (FOCUS_KEPT - 1) * sizeof *x->focus);
-        x->focus[0] = (struct focus){element_of(focus), clock_ns()};
-        x->n_focus += x->n_focus < FOCUS_KEPT;
-    } else if (json_integer_value(json_object_get(line, "id")) == x->id) {
-        x->n_found = 0;
-        read_text(x, json_array_get(json_object_get(line, "elements"), 0));
-        json_array_foreach(json_object_get(line, "elements"), i, one) if (x->n_found < ELEMENTS_MATCHES)
-            x->found[x->n_found++] = element_of(one);
-        x->known = json_is_true(json_object_get(line, "known"));
-        x->answered = x->id;
+    json_t *line = json_loadb(text, len, 0, NULL), *focus = json_object_get(line, "focus");
+    const char *error = json_string_value(json_object_get(line, "error"));
+    if (error)
+        snprintf(x->error, sizeof x->error, "%s", error);
+    if (focus)
+        note_focus(x, json_is_false(focus));
+    if (json_is_integer(json_object_get(line, "id")) &&
+        json_integer_value(json_object_get(line, "id")) == x->id) {
+        snapshot_free(&x->snapshot);
+        if (snapshot_read(json_incref(line), &x->snapshot) == 0)
+            x->answered = x->id;
+        x->young = json_is_true(json_object_get(line, "young"));
         x->asked = 0;
     }
     json_decref(line);
@@ -204,12 +233,53 @@ void elements_pump(struct elements *x)
             x->in.len -= used;
         }
     }
-    if (x && x->asked && clock_ms_since(x->asked) > OVERDUE_MS)
+    if (x && x->asked && clock_ms_since(x->asked) > x->ms + OVERDUE_MS)
         end_child(x);
 }
 
-/* Waits until the newest question is answered. Returns false if not within ms. */
-static bool await(struct elements *x, double ms)
+/* ---- questions --------------------------------------------------------------------------------------- */
+
+static bool send_question(struct elements *x)
+{
+    if (!start_child(x))
+        return false;
+    char *line = xasprintf("{\"id\": %ld, %s\n", ++x->id, x->question);
+    size_t len = strlen(line);
+    bool sent = send(x->fd, line, len, MSG_NOSIGNAL) == (ssize_t)len;
+    free(line);
+    if (!sent)
+        end_child(x);
+    else
+        x->asked = x->asked ? x->asked : clock_ns();
+    return sent;
+}
+
+bool elements_ask(struct elements *x, const struct elements_scope *s, double ms)
+{
+    elements_pump(x);
+    json_t *q = json_pack("{s:s, s:b, s:f}", "window", s->window ? s->window : "", "all", s->all, "ms", ms);
+    if (q && s->at_point) {
+        json_object_set_new(q, "x", json_integer(s->x));
+        json_object_set_new(q, "y", json_integer(s->y));
+    }
+    char *text = q ? json_line(q, JSON_COMPACT) : NULL;
+    json_decref(q);
+    free(x->question);
+    x->question = text ? xstrdup(text + 1) : NULL;
+    x->ms = ms;
+    x->scope = *s;
+    x->scope.window = NULL;
+    free(text);
+    return x->question && send_question(x);
+}
+
+const struct elements_scope *elements_question(const struct elements *x)
+{
+    return x && x->question ? &x->scope : NULL;
+}
+
+/* Waits for an answer to the newest question. */
+static bool answered(struct elements *x, double ms)
 {
     int64_t start = clock_ns();
     elements_pump(x);
@@ -224,115 +294,44 @@ static bool await(struct elements *x, double ms)
     return x->answered == x->id;
 }
 
-/* ---- questions -------------------------------------------------------------------------------------- */
-
-static bool ask(struct elements *x, json_t *question)
+/* A program that has just started is asked again until it describes something. */
+const struct snapshot *elements_await(struct elements *x, double ms)
 {
-    json_object_set_new(question, "id", json_integer(++x->id));
-    char *text = start_child(x) ? json_line(question, JSON_COMPACT) : NULL;
-    json_decref(question);
-    if (!text)
-        return false;
-    char *line = xasprintf("%s\n", text);
-    size_t len = strlen(line);
-    bool sent = send(x->fd, line, len, MSG_NOSIGNAL) == (ssize_t)len;
-    free(line);
-    free(text);
-    if (!sent)
-        end_child(x);
-    else
-        x->asked = x->asked ? x->asked : clock_ns();
-    return sent;
+    int64_t start = clock_ns();
+    bool got = answered(x, ms);
+    while (got && x->young && !x->snapshot.n && clock_ms_since(start) + 2 * AGAIN_MS < ms) {
+        clock_sleep_ms(AGAIN_MS);
+        got = send_question(x) && answered(x, ms - clock_ms_since(start));
+    }
+    return got ? &x->snapshot : NULL;
 }
 
-void elements_ask_at(struct elements *x, int px, int py, const char *window)
+int elements_snapshot(struct elements *x, const struct elements_scope *s, double ms,
+                      const struct snapshot **out, struct err *e)
 {
     if (!x)
-        return;
-    elements_pump(x);
-    x->px = px;
-    x->py = py;
-    x->n_found = 0;
-    ask(x, json_pack("{s:s, s:i, s:i, s:s}", "ask", "at", "x", px, "y", py, "window", window));
-}
-
-bool elements_answer_at(struct elements *x, int px, int py, double ms, struct element *out)
-{
-    *out = (struct element){0};
-    if (!x || abs(px - x->px) > NEAR || abs(py - x->py) > NEAR || !await(x, ms) || !x->n_found)
-        return false;
-    *out = x->found[0];
-    return *out->role != 0;
-}
-
-int elements_find(struct elements *x, const char *name, const char *role, const char *window, double ms,
-                  struct element out[ELEMENTS_MATCHES])
-{
-    if (!x || !ask(x, json_pack("{s:s, s:s, s:s, s:s}", "ask", "find", "name", name, "role", role, "window",
-                                window)))
+        return err_set(e, ERR_ENV, "elements are switched off by HOLORUN_ELEMENTS=no");
+    *out = elements_ask(x, s, ms) ? elements_await(x, ms + OVERDUE_MS) : NULL;
+    if (*out)
         return 0;
-    if (!await(x, ms))
-        return 0;
-    memcpy(out, x->found, sizeof x->found);
-    return x->n_found;
+    if (*x->error)
+        return err_set(e, ERR_ENV, "%s", x->error);
+    return err_set(e, ERR_TIME, "no answer from the accessibility bus within %.0f ms", ms);
 }
 
-bool elements_pressed(struct elements *x, bool enter, const char *window, double ms, struct element *out)
-{
-    *out = (struct element){0};
-    if (!x)
-        return false;
-    x->n_found = 0;
-    x->px = x->py = -1 - NEAR;
-    if (!ask(x, json_pack("{s:s, s:b, s:s}", "ask", "pressed", "enter", enter, "window", window)) ||
-        !await(x, ms) || !x->known)
-        return false;
-    if (x->n_found)
-        *out = x->found[0];
-    return true;
-}
-
-bool elements_field(struct elements *x, const char *window, double ms, struct element_field *out)
-{
-    *out = (struct element_field){.in_page = false};
-    if (!x)
-        return false;
-    x->px = x->py = -1 - NEAR;
-    if (!ask(x, json_pack("{s:s, s:s}", "ask", "field", "window", window)) || !await(x, ms) || !x->known)
-        return false;
-    *out = x->field;
-    return true;
-}
-
-int elements_dialog(struct elements *x, int px, int py, const char *window, double ms, char *text,
-                    size_t size)
-{
-    text[0] = 0;
-    if (!x)
-        return 0;
-    x->px = x->py = -1 - NEAR;
-    if (!ask(x, json_pack("{s:s, s:i, s:i, s:s}", "ask", "dialog", "x", px, "y", py, "window", window)))
-        return 0;
-    if (!await(x, ms))
-        return -1;
-    if (x->known)
-        copy_text(x->dialog, text, size);
-    return x->known;
-}
+/* ---- focus ------------------------------------------------------------------------------------------- */
 
 bool elements_focus_since(const struct elements *x, int64_t since)
 {
     return x && x->n_focus && x->focus[0].from >= since;
 }
 
-bool elements_password_between(const struct elements *x, int64_t since, int64_t until, struct element *out)
+bool elements_password_between(const struct elements *x, int64_t since, int64_t until)
 {
     for (int i = 0; x && i < x->n_focus; i++) {
         const struct focus *f = &x->focus[i];
-        if (f->from <= until && f->element.password) {
-            *out = f->element;
+        if (f->from <= until && f->password)
             return true;
-        }
         if (f->from <= since) /* the element that had the keyboard then */
             return false;
     }

@@ -1,14 +1,25 @@
-/* elements_impl.h - functions of the child of elements.c that read texts. Private to atspi/. */
+/* elements_impl.h - the parts of elements.c that query.c and the fuzz target use. Private to atspi/. */
 #ifndef HOLORUN_ATSPI_ELEMENTS_IMPL_H
 #define HOLORUN_ATSPI_ELEMENTS_IMPL_H
 
-#include "atspi/atspi.h"
+#include "atspi/elements.h"
 
 #include <jansson.h>
 
-/* Returns {"page", "tools", "editable", "text"} of an element (struct element_field). */
-json_t *elements_read_field(const struct atspi *spi, void *object);
-/* Returns the text of the dialog around an element as a string, "" without a dialog. */
-json_t *elements_read_dialog(const struct atspi *spi, void *object);
+enum { ELEMENTS_ASK_MS = 1500 }; /* limit of reading for a question that is not waited for */
+
+/* Sends a question about a scope. Returns whether it was sent. */
+bool elements_ask(struct elements *x, const struct elements_scope *s, double ms);
+/* Returns the scope of the newest question without its title, NULL: none. */
+const struct elements_scope *elements_question(const struct elements *x);
+/* Waits until the newest question is answered. Returns NULL if not within ms. */
+const struct snapshot *elements_await(struct elements *x, double ms);
+/* Reads a snapshot from an answer, of which it takes the reference. Returns -1 if it is malformed; free it
+ * with snapshot_free(). */
+int snapshot_read(json_t *answer, struct snapshot *out);
+void snapshot_free(struct snapshot *s);
+void snapshot_label(struct snapshot *s); /* Sets the labels of elements without a name. */
+/* Returns the innermost element at a point, -1: none. Elements of the X window at the point come first. */
+int snapshot_at(const struct snapshot *s, int x, int y);
 
 #endif

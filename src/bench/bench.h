@@ -90,6 +90,9 @@ int bench_model(const struct bench *k, struct err *e);
 /* Compares options of rounding on the text of a file: section drift with --text.  Returns -1 with e. */
 int bench_rounding(const struct bench *k, struct err *e);
 
+/* Measures reading the elements of the visible windows of $DISPLAY (elements.c). Returns -1 with e. */
+int bench_elements(const struct bench *k, struct err *e);
+
 /* Measures the number of agents that an endpoint supports (endpoint.c).  Returns -1 with e. */
 struct endpoint_options;
 int bench_endpoint(const struct bench *k, const struct endpoint_options *o, struct err *e);

@@ -141,6 +141,12 @@
     {"cursor", 0, OPTION_FLAG, offsetof(T, cursor), NULL, 0, 0, NULL,                                        \
      "show the pointer in screenshots", NULL}
 
+/* bool elements; */
+#define ELEMENTS_OPTION(T)                                                                                   \
+    {"elements", 0, OPTION_FLAG, offsetof(T, elements), NULL, 0, 0, "yes",                                   \
+     "let programs describe their elements (AT-SPI) and read their names for rules; without, a private "     \
+     "desktop has no session bus", NULL, .show = OPTION_MORE}
+
 /* const char *dialect; */
 #define DIALECT_OPTION(T)                                                                                    \
     {"dialect", 0, OPTION_TEXT, offsetof(T, dialect), "NAME", 0, 4096, NULL,                                 \

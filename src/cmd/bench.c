@@ -18,7 +18,8 @@ static const struct option_spec options[] = {
      NULL},
     {"section", 's', OPTION_TEXT, offsetof(struct bench, section), "NAME", 0, 32, "all",
      "peak, kernels, vision, prefill, decode, concurrency, session, step, drift or all; not in all: fleet "
-     "(one machine with 100 sessions), threads (a session per thread), and for comparisons peers, "
+     "(one machine with 100 sessions), threads (a session per thread), elements (reading the elements of "
+     "visible windows: time, and tokens of their text), and for comparisons peers, "
      "peers-prompt, peers-decode or peers-tile",
      NULL},
     {"repeat", 'r', OPTION_INT, offsetof(struct bench, repeat), "N", 1, 1000, "5",
@@ -68,7 +69,7 @@ const struct command bench_command = {
 static int check(const struct bench *k, int n, struct err *e)
 {
     static const char names[] = "all|peak|kernels|vision|prefill|decode|concurrency|session|step|drift|fleet|"
-                                "threads|peers|peers-prompt|peers-decode|peers-tile";
+                                "threads|elements|peers|peers-prompt|peers-decode|peers-tile";
     if (n == 0 && options_choice_index(names, k->section) < 0)
         return err_set(e, ERR_USAGE, "there is no section '%s', but %s", k->section, names);
     if (n == 0 && (k->text != NULL) > !strcmp(k->section, "drift"))
@@ -104,6 +105,8 @@ int cmd_bench(int argc, char **argv)
         const struct endpoint_options far = ENDPOINT_AT(k);
         return bench_endpoint(&k, &far, &e) ? options_failed(&e) : 0;
     }
+    if (!strcmp(k.section, "elements"))
+        return bench_elements(&k, &e) ? options_failed(&e) : 0;
     if (k.text)
         return bench_rounding(&k, &e) ? options_failed(&e) : 0;
     k.pool = pool_new(k.threads);

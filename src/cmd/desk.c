@@ -15,7 +15,7 @@ enum { LOOK_MS = 500 };
 
 struct settings {
     const char *size, *home, *view, *password_file;
-    bool json;
+    bool json, elements;
 };
 
 #define AT(member) offsetof(struct settings, member)
@@ -32,6 +32,7 @@ static const struct option_spec options[] = {
      NULL},
     {"password-file", 0, OPTION_TEXT, AT(password_file), "FILE", 0, 4096, NULL,
      "viewers must give the first line of this file, which nobody else may read; a port needs one", NULL},
+    ELEMENTS_OPTION(struct settings),
     JSON_OPTION(struct settings),
     {0},
 };
@@ -116,6 +117,7 @@ static int run(const struct settings *s, char *const *program, int n, const sigs
     const struct on_desk_options o = {.size = s->size,
                                       .start = start,
                                       .home = s->home,
+                                      .no_elements = !s->elements,
                                       .viewed = s->view,
                                       .password_file = s->password_file};
     struct on_desk *d = on_desk_open(&o, e);

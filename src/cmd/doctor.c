@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/image.h"
 #include "checkpoint/find.h"
+#include "desk/desk.h"
 #include "eval/calibrate.h"
 #include "model/config.h"
 #include "ops/ops.h"
@@ -65,7 +66,7 @@ const struct command doctor_command = {
 enum status { OK, WARNING, FAILED };
 static const char *const status_names[] = {"ok", "warning", "failed"};
 
-enum { MAX_FINDINGS = 32, MAX_NAMES = 16, SLOW_CAPTURE_MS = 50, CAPTURES = 5, NAMES_AT = 200 };
+enum { MAX_FINDINGS = 32, MAX_NAMES = 16, SLOW_CAPTURE_MS = 50, CAPTURES = 5 };
 
 struct finding {
     const char *name;
@@ -268,20 +269,27 @@ static void check_gpus(struct report *r)
 static void check_names(struct report *r)
 {
     enum { ANSWER_MS = 1500 };
-    struct element found;
-    struct elements *x = elements_open();
-    elements_ask_at(x, NAMES_AT, NAMES_AT, "");
-    bool answered = elements_answer_at(x, NAMES_AT, NAMES_AT, ANSWER_MS, &found);
-    if (!x)
-        add(r, "names of elements", WARNING, xstrdup("no accessibility bus (AT-SPI)"),
+    static const char *const service = "/usr/share/dbus-1/services/org.a11y.Bus.service";
+    struct err e = ERR_INIT;
+    const struct snapshot *s;
+    struct elements *x = elements_open(NULL);
+    if (elements_snapshot(x, &(struct elements_scope){.all = true}, ANSWER_MS, &s, &e))
+        add(r, "names of elements", WARNING, xstrdup(e.text),
             "rules by element see only what the model says, and not what Enter and space press; at-spi2-core "
             "lets programs name their elements");
     else
         add(r, "names of elements", OK,
-            answered ? xasprintf("programs name them (AT-SPI): '%.60s', %.40s", found.name, found.role)
-                     : xstrdup("there is an accessibility bus (AT-SPI); no program named the one at 200,200"),
+            s->n ? xasprintf("programs on this display describe %d elements (AT-SPI)", s->n)
+                 : xstrdup("an accessibility bus (AT-SPI) is running; no program describes its elements"),
             NULL);
     elements_close(x);
+    bool daemon = desk_bus_installed();
+    add(r, "names on private desktops", daemon && file_exists(service) ? OK : WARNING,
+        xstrdup(!daemon                ? "dbus-daemon is missing"
+                : file_exists(service) ? "each desktop starts its own accessibility bus"
+                                       : "at-spi-bus-launcher is missing"),
+        "programs on private desktops do not describe their elements; on Debian install dbus-daemon and "
+        "at-spi2-core");
 }
 
 static void check_folders(struct report *r)

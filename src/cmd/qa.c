@@ -43,8 +43,7 @@ static const struct option_spec options[] = {
      "worker threads: tests that run at the same time, each on its own desktop, all with one model",
      "HOLORUN_JOBS"},
     {"only", 0, OPTION_LIST, AT(only), "ID|tag:NAME", 0, 512, NULL,
-     "only tests with this id, in which * and ? match anything, or this tag; may be given several times",
-     NULL},
+     "only tests with this id, in which * and ? match anything, or this tag; may be repeated", NULL},
     {"shard", 0, OPTION_TEXT, AT(shard), "I/N|auto", 0, 32, NULL,
      "only the I-th of N shards; a test's id decides its shard; auto, or auto/N: as the variables of Slurm, "
      "Kubernetes, GitLab, Buildkite, CircleCI or Azure say; qa merge makes one report of all",
@@ -103,6 +102,7 @@ static const struct option_spec options[] = {
      "how to confirm actions that the rules ask a person about (see run); default: yes on private "
      "desktops, ask a person on an existing display; never: refuse",
      NULL},
+    ELEMENTS_OPTION(struct run_settings),
     HIDE_OPTION(struct run_settings, ""),
     STEP_OPTION(struct run_settings, "; one test at a time"),
     {"ui-display", 0, OPTION_TEXT, RUN(ui_display), ":N", 0, 256, NULL,

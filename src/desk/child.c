@@ -2,7 +2,8 @@
  *
  * The program gets its own session without a terminal, an empty stdin, default signals and no other
  * descriptor of this process.  It is killed when its supervisor dies, even by SIGKILL.  Variables of the
- * user's session (buses, Wayland, session manager) are removed from its environment. */
+ * user's session (buses, Wayland, session manager) are removed from its environment, and those of the desk's
+ * own session bus are added. */
 #include "desk/private.h"
 
 #include <errno.h>
@@ -16,18 +17,23 @@
 
 extern char **environ;
 
-bool child_installed(const char *program)
+bool child_find(const char *program, char file[CHILD_FILE])
 {
     const char *at = getenv("PATH");
     for (at = at ? at : "/usr/local/bin:/usr/bin:/bin"; *at;) {
-        char file[4096];
         int n = (int)strcspn(at, ":");
-        snprintf(file, sizeof file, "%.*s/%s", n, at, program);
+        snprintf(file, CHILD_FILE, "%.*s/%s", n, at, program);
         if (n && access(file, X_OK) == 0)
             return true;
         at += at[n] ? n + 1 : n;
     }
     return false;
+}
+
+bool child_installed(const char *program)
+{
+    char file[CHILD_FILE];
+    return child_find(program, file);
 }
 
 static void put_path(const char *name, const char *folder, const char *below)
@@ -67,10 +73,28 @@ static void private_environment(const struct child_context *p)
     setenv("XDG_SESSION_TYPE", "x11", 1);
 }
 
+/* Lets programs describe their elements on the session bus of the desk. */
+static void bus_environment(const struct child_context *p)
+{
+    static const char *const ones[] = {"QT_LINUX_ACCESSIBILITY_ALWAYS_ON", "GNOME_ACCESSIBILITY",
+                                       "ACCESSIBILITY_ENABLED"};
+    setenv("DBUS_SESSION_BUS_ADDRESS", p->bus, 1);
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
+        setenv(ones[i], "1", 1);
+    setenv("GTK_A11Y", "atspi", 1);
+    unsetenv("NO_AT_BRIDGE");
+    const char *path = getenv("PATH");
+    char folders[DESK_PATH + 4096];
+    if (path && snprintf(folders, sizeof folders, "%s/bin:%s", p->dir, path) < (int)sizeof folders)
+        setenv("PATH", folders, 1);
+}
+
 static void environment(const struct child_context *p, const struct child_options *h)
 {
     if (p->own)
         private_environment(p);
+    if (*p->bus)
+        bus_environment(p);
     if (!getenv("LC_ALL") && !getenv("LC_CTYPE") && !getenv("LANG"))
         setenv("LANG", "C.UTF-8", 1);
     if (*p->display)

@@ -189,7 +189,8 @@ static int request_open(struct desk *d, const struct desk_options *o, struct err
         return -1;
     d->own = m->flags & OPEN_OWN;
     m->flags |= (o->wm ? OPEN_WM : 0) | (o->home && d->own ? OPEN_HOME : 0) |
-                (o->home_kept && d->own ? OPEN_KEPT : 0) | (o->dir ? OPEN_DIR : 0);
+                (o->home_kept && d->own ? OPEN_KEPT : 0) | (o->dir ? OPEN_DIR : 0) |
+                (o->no_elements ? OPEN_NO_BUS : 0);
     m->seconds = o->seconds > 0 ? o->seconds : DEFAULT_SECONDS;
     if (getrandom(m->cookie, sizeof m->cookie, 0) != sizeof m->cookie)
         return err_set(e, ERR_ENV, "no random bytes for a cookie: %s", strerror(errno));

@@ -1,10 +1,10 @@
 /* desk.h - private desktops for a test, a run, or kept by `holorun desk`: X server, window manager, home
  * directory, environment, programs.
  *
- * Each desk is an Xvfb on a free display number, with its own cookie and without TCP, a window manager, a
- * fresh HOME and the programs started on it.  All of it belongs to a supervisor, one small process per desk
- * and the subreaper of its programs.  When the desk is closed or this process dies, the supervisor kills the
- * programs and removes socket, lock, cookies and files.
+ * Each desk is an Xvfb on a free display number, with its own cookie and without TCP, a session bus with an
+ * accessibility bus, a window manager, a fresh HOME and the programs started on it.  All of it belongs to a
+ * supervisor, one small process per desk and the subreaper of its programs.  When the desk is closed or this
+ * process dies, the supervisor kills the programs and removes socket, lock, cookies and files.
  *
  *     desks_begin(&e)                          before there are threads
  *     d = desk_open(&options, &e)              from any thread
@@ -46,8 +46,13 @@ struct desk_options {
     const char *home_kept;
     const char *dir;        /* working directory of commands; NULL: that of this process */
     const char *const *env; /* additional variables "NAME=value", NULL-terminated; NULL: none */
-    double seconds;         /* timeout for the start of server and window manager in seconds; 0: 20 */
+    /* starts no session bus, so that programs do not describe their elements (AT-SPI) */
+    bool no_elements;
+    double seconds; /* timeout for the start of server and window manager in seconds; 0: 20 */
 };
+
+/* Returns whether dbus-daemon is installed, without which private desktops have no session bus. */
+bool desk_bus_installed(void);
 
 /* Opens a desk.  Returns NULL with ERR_ENV and the reason (no Xvfb, no free display, no memory, disk full,
  * the server's message, home_kept in use by another desk), or with ERR_USAGE for an invalid display; then

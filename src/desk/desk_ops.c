@@ -253,7 +253,8 @@ int desk_processes(struct desk *d, const char *pattern, struct err *e)
     int n = procs_below(d->pids[0], &list), count = 0;
     for (int i = 0; i < n; i++) {
         char text[COMMAND_LINE];
-        bool ours = list[i].zombie || list[i].pid == d->pids[1] || list[i].pid == d->pids[2];
+        bool ours = list[i].zombie || list[i].pid == d->pids[1] || list[i].pid == d->pids[2] ||
+                    procs_is_service(list[i].pid);
         size_t len = ours ? 0 : command_line(list[i].pid, text);
         if (len && regex_find(re, text, len) == 1)
             count++;

@@ -1,4 +1,4 @@
-/* desk_start.c - starts a desk, in its supervisor: directories, server, window manager. */
+/* desk_start.c - starts a desk, in its supervisor: directories, server, buses, window manager. */
 #include "desk/private.h"
 
 #include "base/clock.h"
@@ -51,7 +51,7 @@ static int make_folders(struct supervisor *k, const char *home, bool kept, struc
     if (failed)
         return -1;
     if (log_open(&k->server_log, k->context.dir, "server.log") ||
-        log_open(&k->wm_log, k->context.dir, "wm.log") ||
+        log_open(&k->bus_log, k->context.dir, "bus.log") || log_open(&k->wm_log, k->context.dir, "wm.log") ||
         log_open(&k->programs_log, k->context.dir, "programs.log"))
         return err_set(e, ERR_ENV, "cannot write into '%s': %s", k->context.dir, strerror(errno));
     if (home && kept)
@@ -60,26 +60,24 @@ static int make_folders(struct supervisor *k, const char *home, bool kept, struc
     return home ? folder_copy(home, k->context.home, e) : 0;
 }
 
-/* Waits until the server is ready.  Xvfb writes its display number and a newline to `ready`, and exits if
- * nobody reads it.  Returns -1 with e. */
-static int wait_for_server(struct supervisor *k, int ready, int64_t deadline, struct err *e)
+int supervisor_wait_line(struct supervisor *k, const struct process *p, int ready, int64_t deadline,
+                         const char *what, const char *log, struct err *e)
 {
     for (;;) {
         double left = (double)(deadline - clock_ns()) / 1e6;
-        char text[32];
-        int what = supervisor_wait(k, ready, false, left > 0 ? (int)left + 1 : 0);
-        ssize_t n = what & SUPERVISOR_EXTRA ? read(ready, text, sizeof text) : -1;
-        if (what & SUPERVISOR_GONE)
+        char text[512];
+        int events = supervisor_wait(k, ready, false, left > 0 ? (int)left + 1 : 0);
+        ssize_t n = events & SUPERVISOR_EXTRA ? read(ready, text, sizeof text) : -1;
+        if (events & SUPERVISOR_GONE)
             supervisor_end(k);
         if (n > 0 && text[n - 1] == '\n')
             return 0;
-        if (k->server.ended || n == 0) {
+        if (p->ended || n == 0) {
             supervisor_drain(k);
-            return err_set(e, ERR_ENV, "the X server has not started: %s",
-                           supervisor_how_ended(k, &k->server, "server.log"));
+            return err_set(e, ERR_ENV, "the %s has not started: %s", what, supervisor_how_ended(k, p, log));
         }
         if (left <= 0)
-            return err_set(e, ERR_TIME, "the X server is not ready in time");
+            return err_set(e, ERR_TIME, "the %s is not ready in time", what);
     }
 }
 
@@ -104,8 +102,8 @@ static int start_server(struct supervisor *k, const struct msg *o, int64_t deadl
     if (rc)
         err_set(e, ERR_ENV, "cannot start an X server: %s", strerror(errno));
     close(ready[1]);
-    if (rc == 0)
-        rc = wait_for_server(k, ready[0], deadline, e);
+    if (rc == 0) /* Xvfb writes its display number and exits if nobody reads it */
+        rc = supervisor_wait_line(k, &k->server, ready[0], deadline, "X server", "server.log", e);
     close(ready[0]);
     return rc;
 }
@@ -128,8 +126,11 @@ static int open_display(struct supervisor *k, const struct msg *o, struct err *e
         e->kind = ERR_NONE;
         if (auth_write(auth, k->number, o->cookie, e))
             return -1;
-        if (start_server(k, o, deadline, e) == 0)
+        if (start_server(k, o, deadline, e) == 0) {
+            if (!(o->flags & OPEN_NO_BUS))
+                supervisor_start_bus(k, deadline);
             return 0;
+        }
         if (!k->server.ended || clock_ns() > deadline)
             return -1;
         server_release(k->number);

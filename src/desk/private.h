@@ -5,6 +5,7 @@
  *     zygote            zygote.c   forks supervisors
  *     supervisor        supervisor.c  owns one desk     desk_start.c  ... its start
  *                       server.c   display numbers, locks   child.c   starts a program
+ *                       desk_bus.c session and accessibility bus
  *                       stream.c   output of programs       procs.c   process trees, killing them
  *     all               folder.c   copies, removes, sweeps
  *
@@ -51,7 +52,15 @@ enum msg_kind {
     MSG_STATE_REPLY, /* number: enum desk_state; text: one line */
     MSG_FAILED,      /* number: enum err_kind; text: one line */
 };
-enum { OPEN_OWN = 1, OPEN_WM = 2, OPEN_HOME = 4, OPEN_DIR = 8, OPEN_NO_GLX = 16, OPEN_KEPT = 32 };
+enum {
+    OPEN_OWN = 1,
+    OPEN_WM = 2,
+    OPEN_HOME = 4,
+    OPEN_DIR = 8,
+    OPEN_NO_GLX = 16,
+    OPEN_KEPT = 32,
+    OPEN_NO_BUS = 64
+};
 
 struct msg {
     int kind, seq, number, detail, flags, size[2];
@@ -80,6 +89,8 @@ struct proc {
 /* Lists all processes, or the descendants of `root`.  Returns their number; the caller frees *list. */
 int procs_all(struct proc **list);
 int procs_below(pid_t root, struct proc **list);
+/* Returns whether a process belongs to the buses of a desk or is a service that programs activate there. */
+bool procs_is_service(pid_t pid);
 int procs_children(pid_t **list); /* children of this process */
 /* Sends SIGKILL to all children of this process except `spare`, and to the orphans it adopts, until none is
  * left or `ms` milliseconds have passed.  Returns true if none is left. */
@@ -151,6 +162,7 @@ struct child_context { /* the same for all programs of a desk */
     bool own;          /* private server and HOME */
     const char *dir, *work_dir;
     char display[32], home[DESK_HOME];
+    char bus[DESK_PATH];       /* address of the session bus; "": none */
     char mark[DESK_PATH + 32]; /* "HOLORUN_DESK=..." */
     const struct msg *env;     /* the desk's variables, starting at env_at */
     size_t env_at;
@@ -166,6 +178,9 @@ struct child_options {
     const char *mark; /* one additional variable; or NULL */
 };
 pid_t child_start(const struct child_context *p, const struct child_options *h);
+/* Finds a program in PATH.  Returns false if it is not there. */
+enum { CHILD_FILE = 4096 };
+bool child_find(const char *program, char file[CHILD_FILE]);
 bool child_installed(const char *program);
 
 /* ---- supervisor.c, zygote.c ------------------------------------------------------------------------ */
@@ -192,9 +207,9 @@ struct process {
 struct supervisor {
     const struct zygote_args *zygote_args;
     struct child_context context;
-    struct log server_log, wm_log, programs_log;
+    struct log server_log, bus_log, wm_log, programs_log;
     struct stream streams[STREAMS];
-    struct process server, wm, programs[PROGRAMS];
+    struct process server, bus, wake, wm, programs[PROGRAMS]; /* wake: sets up the bus */
     int n_programs, desk, number, signals;
     struct {
         struct process p;
@@ -218,6 +233,12 @@ void supervisor_drain(struct supervisor *k);
 const char *supervisor_how_ended(const struct supervisor *k, const struct process *p, const char *log);
 _Noreturn void supervisor_end(struct supervisor *k);
 
+/* Waits until a process writes a line to `ready`.  Returns -1 with e, also if it ends or the time is over. */
+int supervisor_wait_line(struct supervisor *k, const struct process *p, int ready, int64_t deadline,
+                         const char *what, const char *log, struct err *e);
+/* desk_bus.c: starts the buses of a private display.  Failures are noted in bus.log: programs then do not
+ * describe their elements. */
+void supervisor_start_bus(struct supervisor *k, int64_t deadline);
 /* desk_start.c: starts the desk.  o: the MSG_OPEN, which must stay valid.  Returns -1 with e. */
 int supervisor_open(struct supervisor *k, const struct msg *o, struct err *e);
 

@@ -89,6 +89,23 @@ int procs_below(pid_t root, struct proc **list)
     return n;
 }
 
+bool procs_is_service(pid_t pid)
+{
+    static const char *const names[] = {"dbus-daemon",     "at-spi",          "dconf-service",  "gvfs",
+                                        "xdg-desktop-por", "xdg-document-po", "xdg-permission-"};
+    char path[64], name[32] = "";
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, name, sizeof name - 1) < 1)
+        name[0] = 0;
+    if (fd >= 0)
+        close(fd);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(name, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
 /* Reads /proc/self/task/TID/children; without that file, filters the list of all processes. */
 int procs_children(pid_t **list)
 {

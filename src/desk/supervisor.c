@@ -93,6 +93,8 @@ static void reap(struct supervisor *k)
         ;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
         note_end(&k->server, pid, status);
+        note_end(&k->bus, pid, status);
+        note_end(&k->wake, pid, status);
         note_end(&k->wm, pid, status);
         note_end(&k->run.p, pid, status);
         for (int i = 0; i < k->n_programs; i++)
@@ -167,7 +169,7 @@ static void terminate_children(struct supervisor *k, bool server_too)
         pid_t *list;
         int n = procs_children(&list), left = 0;
         for (int i = 0; i < n; i++) {
-            bool ours = list[i] == k->server.pid || list[i] == k->wm.pid;
+            bool ours = list[i] == k->server.pid || list[i] == k->wm.pid || list[i] == k->bus.pid;
             if (ours && !server_too)
                 continue;
             left++;
@@ -185,10 +187,10 @@ static void terminate_children(struct supervisor *k, bool server_too)
 
 _Noreturn void supervisor_end(struct supervisor *k)
 {
-    const pid_t spare[] = {k->server.pid, k->wm.pid}; /* programs end before their display */
-    setpriority(PRIO_PROCESS, 0, -20);                /* if permitted: many supervisors may end at once */
+    const pid_t spare[] = {k->server.pid, k->wm.pid, k->bus.pid}; /* programs end before their display */
+    setpriority(PRIO_PROCESS, 0, -20); /* if permitted: many supervisors may end at once */
     terminate_children(k, false);
-    procs_kill_children(spare, 2, KILL_MS);
+    procs_kill_children(spare, 3, KILL_MS);
     terminate_children(k, true);
     bool all = procs_kill_children(NULL, 0, KILL_MS);
     if (k->number >= 0)
@@ -285,7 +287,7 @@ static void end_command(struct supervisor *k, enum err_kind why)
     command_done(k, why);
 }
 
-/* Returns whether processes other than server and window manager run. */
+/* Returns whether processes other than server, window manager and services of the buses run. */
 static bool programs_live(const struct supervisor *k)
 {
     struct proc *list;
@@ -294,7 +296,7 @@ static bool programs_live(const struct supervisor *k)
     for (int i = 0; i < n && !some; i++) {
         pid_t pid = list[i].pid, parent = list[i].parent;
         some = !list[i].zombie && pid != k->server.pid && pid != k->wm.pid && parent != k->server.pid &&
-               parent != k->wm.pid;
+               parent != k->wm.pid && !procs_is_service(pid);
     }
     free(list);
     return some;

@@ -58,6 +58,7 @@ struct policy_target {
     bool writes;                 /* the action writes into this window */
     bool shell;                  /* its process has a shell: it is a terminal, whatever its class */
     char name[256];              /* accessible name (AT-SPI) of the element at x, y; "": unknown */
+    char other[256];             /* element there by the program's hit test, if it is another one; "": none */
     char dialog[512];            /* text of the dialog around the element (AT-SPI); "": none */
     bool silent;                 /* the program did not report the dialog in time */
     bool presses_known;

@@ -253,7 +253,7 @@ static bool element_matches(const struct rule_match *q)
         return !all;
     for (int i = 0; i < q->s->n_targets; i++) {
         const struct policy_target *t = &q->s->targets[i];
-        if (*t->name && name_matches(q, t->name) != all)
+        if ((*t->name && name_matches(q, t->name) != all) || (*t->other && name_matches(q, t->other) != all))
             return !all;
     }
     return !all && !*element && q->s->thought ? regex_matches(q, r, q->s->thought) : all;

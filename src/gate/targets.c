@@ -66,8 +66,9 @@ static void look_up_names(struct gate *g)
     struct policy_subject *s = &g->subject.s;
     for (int i = 0; g->o.name_at && i < s->n_targets; i++) {
         struct policy_target *t = &s->targets[i];
-        if (t->placed && !g->o.name_at(g->o.name_arg, t->x, t->y, t->window.title, t->name, sizeof t->name))
-            t->name[0] = 0;
+        if (t->placed &&
+            !g->o.name_at(g->o.name_arg, t->x, t->y, t->window.title, t->name, t->other, sizeof t->name))
+            t->name[0] = t->other[0] = 0;
     }
 }
 
@@ -220,7 +221,7 @@ bool gate_allows_window(struct gate *g, const struct action *a, const struct scr
     struct policy_address address = g->subject.s.address;
     int n = g->subject.s.n_targets;
     t->window = *w;
-    t->name[0] = 0;
+    t->name[0] = t->other[0] = 0;
     t->shell = screen_has_shell(w);
     t->writes = g->subject.s.writing.any;
     if ((g->subject.s.press = writing_press(&g->subject.s)))

@@ -171,7 +171,7 @@ static bool patient(const struct playback *p, const struct recording_step *s)
 static struct elements *elements_of(struct playback *p)
 {
     if (!p->elements_tried)
-        p->elements = elements_open();
+        p->elements = elements_open(screen_name(p->screen));
     p->elements_tried = true;
     return p->elements;
 }

@@ -36,13 +36,12 @@
 
 enum {
     TICK_MS = 20,
-    REST_MS = 40,       /* without motion for this time, the pointer has stopped */
+    REST_MS = 25,       /* without motion for this time, the pointer has stopped */
     SHOT_MS = 60,       /* between screenshots while the user works */
     IDLE_SHOT_MS = 300, /* between screenshots otherwise */
     IDLE_MS = 5000,
-    ANSWER_MS = 120, /* longest wait for an element's name at a press */
-    FOCUS_MS = 350,  /* longest delay of a program's focus report */
-    LATE_MS = 500,   /* a screen change this long after an action needs a wait */
+    FOCUS_MS = 350, /* longest delay of a program's focus report */
+    LATE_MS = 500,  /* a screen change this long after an action needs a wait */
     LONG_PAUSE_MS = 2000,
 };
 
@@ -93,13 +92,12 @@ static bool edits(const struct action *a)
  * whole value. */
 static bool hide_secret(struct recorder *r, struct item *q)
 {
-    struct element field;
     struct action *a = &q->step.action;
     bool before = r->in_field;
     if (action_is(a->kind, ACTION_TYPES) && r->o->secrets)
         replace_text(a, secrets_mask(r->o->secrets, a->text));
     bool hidden = action_is(a->kind, ACTION_TYPES) &&
-                  (q->hidden || elements_password_between(r->elements, q->from, q->until, &field));
+                  (q->hidden || elements_password_between(r->elements, q->from, q->until));
     r->in_field = hidden ? !a->press_enter : before && edits(a);
     if (hidden && before)
         replace_text(a, xstrdup(""));
@@ -401,7 +399,7 @@ int recorder_run(const struct recorder_options *o, struct recorder_result *resul
         r->salt = (uint64_t)clock_ns();
     r->last_input = r->moved = clock_ns();
     r->gestures = gestures_new(&sink);
-    r->elements = o->elements ? elements_open() : NULL;
+    r->elements = o->elements ? elements_open(screen_name(o->screen)) : NULL;
     r->redact = o->secrets ? redact_new() : NULL;
     int rc = (r->listen = listen_open(screen_name(o->screen), e)) ? open_part(r, e) : -1;
     if (rc == 0 && (rc = recorder_shoot(r, e)) == 0) {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    ANSWER_MS = 120, /* longest wait for an element's name at a press */
+    ANSWER_MS = 300, /* longest wait for an element's name at a press */
     UNDER_PX = 3,    /* maximum distance to the point of the last request */
     AWAY_PX = 60,    /* a pointer farther away does not change a target's appearance */
     FRESH_MS = 40,   /* a screenshot younger than this need not be repeated */
@@ -63,7 +63,7 @@ void recorder_ask(struct recorder *r, int x, int y)
     screen_window_at(r->o->screen, x, y, &r->under);
     r->ux = x;
     r->uy = y;
-    elements_ask_at(r->elements, x, y, r->under.title);
+    elements_ask_at(r->elements, x, y);
 }
 
 static void set_window(struct recording_target *t, const struct screen_window *w, struct screen_rect root)
@@ -76,14 +76,14 @@ static void set_window(struct recording_target *t, const struct screen_window *w
 
 static void set_element(struct recorder *r, struct recording_target *t)
 {
-    struct element el;
-    if (!elements_answer_at(r->elements, t->x, t->y, ANSWER_MS, &el))
+    struct element el, other;
+    if (!elements_answer_at(r->elements, t->x, t->y, ANSWER_MS, &el, &other))
         return;
     bool inside = t->x >= el.rect.x && t->x < el.rect.x + el.rect.w && t->y >= el.rect.y &&
                   t->y < el.rect.y + el.rect.h;
     if (!inside || el.rect.w < 1 || el.rect.h < 1)
         return;
-    memcpy(t->name, el.name, sizeof t->name);
+    snprintf(t->name, sizeof t->name, "%s", el.name);
     snprintf(t->role, sizeof t->role, "%s", el.role);
     t->fx = (t->x - el.rect.x + 0.5) / el.rect.w;
     t->fy = (t->y - el.rect.y + 0.5) / el.rect.h;

@@ -123,7 +123,7 @@ static enum target_way by_name(struct search *q, struct target_found *out)
     for (int i = 0; i < q->named; i++)
         if (q->named == 1 || screen_rect_contains(list[i].rect, q->ex, q->ey))
             one = i;
-    if (one < 0 || list[one].rect.w < 1 || list[one].rect.h < 1)
+    if (one < 0 || list[one].trust >= PLACE_DOUBTFUL)
         return TARGET_NONE;
     struct screen_rect r = list[one].rect, view = {q->x0, q->y0, q->im->w, q->im->h};
     int x = r.x + (int)fmin(t->fx * r.w, r.w - 1), y = r.y + (int)fmin(t->fy * r.h, r.h - 1);

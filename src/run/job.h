@@ -34,7 +34,7 @@ struct run_settings {
     int speculate;
     const char *policy, *confirm;
     double confirm_timeout;
-    bool observe_only, redact_frames;
+    bool observe_only, redact_frames, elements;
     int validator, max_validations;
     bool localizer;
     const char *secrets[OPTION_LIST_MAX + 1];

@@ -56,7 +56,8 @@ static int open_all(struct on_desk *d, const struct on_desk_options *o, struct e
 {
     char *display = xasprintf("xvfb:%s", o->size ? o->size : ON_DESK_SIZE);
     char *home = o->home ? home_folder(o->home, e) : NULL;
-    const struct desk_options options = {.display = display, .home_kept = home};
+    const struct desk_options options = {
+        .display = display, .home_kept = home, .no_elements = o->no_elements};
     int rc = o->home && !home ? -1 : desks_begin(e);
     if (rc == 0)
         rc = (d->desk = desk_open(&options, e)) && show(d, o, e) == 0 ? 0 : -1;

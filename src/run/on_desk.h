@@ -13,6 +13,7 @@ struct on_desk_options {
     const char *password_file;
     /* directory that is HOME on the desk and is kept, created if missing; NULL: a fresh one */
     const char *home;
+    bool no_elements; /* without session bus and accessibility bus */
 };
 #define ON_DESK_SIZE "1280x800"
 

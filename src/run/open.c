@@ -78,29 +78,36 @@ static bool is_browser(const char *title)
     return false;
 }
 
+static void put_name(const struct element *e, char *out, size_t size)
+{
+    const char *name = *e->name ? e->name : e->label;
+    snprintf(out, size, "%.200s%s", name, element_is_password(e) ? " password" : "");
+    out[utf8_valid_prefix(out, strlen(out))] = 0;
+}
+
 /* Asks the program for its name of the element at a point, for rules about elements.  A browser builds its
  * tree after the first question, and reports at most the page until then.  Returns false
  * without an answer. */
-static bool name_at(void *arg, int x, int y, const char *title, char *name, size_t size)
+static bool name_at(void *arg, int x, int y, const char *title, char *name, char *other, size_t size)
 {
     struct job *j = arg;
-    struct element found;
+    struct element found, hit;
     int64_t start = clock_ns();
     double ms = j->named ? NAME_MS : FIRST_NAME_MS;
     bool answered, waits = !j->browser_named && is_browser(title);
-    elements_ask_at(j->elements, x, y, title);
-    answered = elements_answer_at(j->elements, x, y, ms, &found);
+    elements_ask_at(j->elements, x, y);
+    answered = elements_answer_at(j->elements, x, y, ms, &found, &hit);
     while (j->elements && waits && (!answered || holds_others(found.role)) &&
            clock_ms_since(start) < FIRST_NAME_MS && screen_wait(j->screen, ASK_AGAIN_MS, NULL) == 0) {
-        elements_ask_at(j->elements, x, y, title);
-        answered = elements_answer_at(j->elements, x, y, NAME_MS, &found);
+        elements_ask_at(j->elements, x, y);
+        answered = elements_answer_at(j->elements, x, y, NAME_MS, &found, &hit);
     }
     j->browser_named = j->browser_named || waits;
     if (!answered)
         return false;
     j->named = true;
-    snprintf(name, size, "%.200s%s", found.name, found.password ? " password" : "");
-    name[utf8_valid_prefix(name, strlen(name))] = 0;
+    put_name(&found, name, size);
+    put_name(&hit, other, size);
     return true;
 }
 
@@ -138,18 +145,18 @@ static int dialog(void *arg, int x, int y, const char *title, char *text, size_t
 }
 
 /* Returns whether the run is the only one of its process, or has a host.  One of several runs prints no
- * general warnings and gets no process for names of elements. */
+ * general warnings. */
 static bool is_alone(const struct job *j)
 {
     return !j->among || j->host;
 }
 
-/* Starts asking programs for names, if the display is that of the user's session: only its programs
- * answer. */
+/* Starts the reader of the display's accessibility bus.  One of several runs on the user's own display does
+ * without: there may be hundreds of them. */
 static void open_elements(struct job *j)
 {
-    if (is_alone(j) && displays_same(j->s.display, NULL))
-        j->elements = elements_open();
+    if (j->s.elements && (is_alone(j) || !displays_same(j->s.display, NULL)))
+        j->elements = elements_open(j->s.display);
 }
 
 static int open_gate(struct job *j, struct err *e)

@@ -13,6 +13,7 @@ static int open_desk(struct run_settings *s, struct on_desk **desk, struct err *
 {
     struct on_desk_options o = {.start = s->start,
                                 .home = s->home,
+                                .no_elements = !s->elements,
                                 .window_s = WINDOW_S,
                                 .viewed = s->desk_view,
                                 .password_file = s->password_file};

@@ -59,6 +59,7 @@ const struct option_spec job_options[] = {
      "ask once more for an answer when a budget is used up; it is shown, but does not count", NULL,
      .show = OPTION_MORE},
     RULES_OPTIONS(struct run_settings),
+    ELEMENTS_OPTION(struct run_settings),
     {"dry-run", 0, OPTION_FLAG, AT(dry_run), .help = "decide and record, but press nothing"},
     {"observe-only", 0, OPTION_FLAG, AT(observe_only),
      .help = "allow only moving the pointer, scrolling, waiting, looking, planning and answering"},

@@ -395,6 +395,29 @@ static void t_menus(void **state)
     policy_free(p);
 }
 
+/* Where the list of elements and the program's hit test disagree, each name can lead to a question. */
+static void t_two_names(void **state)
+{
+    (void)state;
+    static const struct {
+        enum policy_verdict verdict;
+        const char *name, *other;
+    } cases[] = {
+        {A, "Bold", ""}, {A, "Bold", "Italic"}, {C, "Delete all", "Bold"}, {C, "Bold", "Delete all"}};
+    struct policy *p = policy_builtin();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct subject *s = calloc(1, sizeof *s);
+        struct action a = {.kind = ACT_CLICK, .x = 1, .y = 2, .button = 1, .count = 1};
+        subject_build(s, &a, &same, &root);
+        struct policy_target *t = &s->s.targets[0];
+        snprintf(t->name, sizeof t->name, "%s", cases[i].name);
+        snprintf(t->other, sizeof t->other, "%s", cases[i].other);
+        assert_int_equal(policy_judge(p, &s->s).verdict, cases[i].verdict);
+        free(s);
+    }
+    policy_free(p);
+}
+
 /* A button that agrees is judged by its dialog's title and text; labels as GTK translates them. */
 static void t_dialogs(void **state)
 {
@@ -737,6 +760,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a chord cannot be put together over several actions", t_held),
     CLAIM("zones hold at their borders, for what is clamped, and for both ends of a drag", t_zones),
     CLAIM("in doubt a rule forbids rather than allows", t_doubt),
+    CLAIM("rules apply to the name by places and to that of the program's hit test", t_two_names),
     CLAIM("a rule can wait until a run has used up so much", t_after),
     CLAIM("the first rule decides, the built-in ones come last", t_order),
     CLAIM("the user's own file counts when there is one", t_config),

@@ -22,8 +22,12 @@ static void t_place(void **state)
     setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere", 1);
     desks_ready();
     static const char *const env[] = {"COLOR=green blue", NULL};
-    struct desk *d = desks_open(&(struct desk_options){
-        .display = "xvfb:800x500", .wm = "", .dir = "/usr", .env = env, .seconds = DESKS_PATIENCE});
+    struct desk *d = desks_open(&(struct desk_options){.display = "xvfb:800x500",
+                                                       .wm = "",
+                                                       .dir = "/usr",
+                                                       .env = env,
+                                                       .no_elements = true,
+                                                       .seconds = DESKS_PATIENCE});
     struct err e = ERR_INIT;
     struct screen *s = screen_open(&(struct screen_options){.display = desk_display(d)}, &e);
     assert_non_null(s);

@@ -13,11 +13,12 @@ _Static_assert(sizeof dialects / sizeof *dialects == ATTEMPTS_DIALECTS, "all of 
 
 /* ---- gate --------------------------------------------------------------------------------------- */
 
-static bool name_at(void *arg, int x, int y, const char *title, char *name, size_t size)
+static bool name_at(void *arg, int x, int y, const char *title, char *name, char *other, size_t size)
 {
     struct attempts *s = arg;
     (void)x, (void)y, (void)title;
     snprintf(name, size, "%s", s->named ? s->named : "");
+    other[0] = 0;
     return s->named != NULL;
 }
 

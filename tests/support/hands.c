@@ -39,7 +39,7 @@ void hands_pause_ms(double ms)
 void hands_point(int px, int py)
 {
     XTestFakeMotionEvent(hands_dpy, 0, px, py, CurrentTime);
-    hands_pause_ms(150); /* rests before the press */
+    hands_pause_ms(300); /* rests before the press, while the elements are read */
 }
 
 void hands_press(unsigned button, int times)

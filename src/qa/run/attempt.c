@@ -27,7 +27,6 @@ struct attempt_state {
     bool job_begun, ended; /* ended: the agent finished without being stopped */
     char *runs, *fake;     /* owned paths, borrowed by job.s */
     char *said;            /* the model's own words, if the answer is worded differently */
-    char *bus, *bus_env;   /* address of the session bus of the desktop; NULL: none */
     char *pictures;        /* directory; created for the first image */
     uint64_t seed_offset;
     struct image frames[MAX_FRAMES];
@@ -109,54 +108,23 @@ static int wait_until(const struct attempt_state *s, struct err *e)
     return rc;
 }
 
-static bool checks_elements(const struct test *t)
+static bool uses_elements(const struct attempt_state *s)
 {
-    bool any = false;
-    for (int i = 0; i < t->n_checks; i++)
-        any |= t->checks[i].kind == CHECK_ELEMENT;
-    for (int i = 0; i < t->n_waits; i++)
-        any |= t->waits[i].kind == CHECK_ELEMENT;
-    return any;
-}
-
-/* Fills the environment of a test. A private desktop gets a session bus if a check reads elements, because
- * programs publish them there. The suite's own variables come last, so they override those of holorun. */
-static void fill_env(struct attempt_state *s, const char *env[SUITE_MOST_ENV + 3])
-{
-    const struct test *t = s->test;
-    int n = 0;
-    if (test_owns_desktop(t) && checks_elements(t)) {
-        s->bus = xasprintf("unix:abstract=/tmp/holorun-bus-%016llx", (unsigned long long)file_salt());
-        env[n++] = s->bus_env = xasprintf("DBUS_SESSION_BUS_ADDRESS=%s", s->bus);
-        env[n++] = "QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1";
-    }
-    for (int i = 0; i < SUITE_MOST_ENV && t->env[i]; i++)
-        env[n++] = t->env[i];
-    env[n] = NULL;
-}
-
-static int start_bus(const struct attempt_state *s, struct err *e)
-{
-    char *command =
-        s->bus ? xasprintf("exec dbus-daemon --session --fork --nopidfile --address='%s'", s->bus) : NULL;
-    int rc = command ? desk_run_all(s->desk, (const char *const[]){command, NULL},
-                                    "the session bus for checks of elements", COMMAND_SECONDS,
-                                    screen_stop_flag(NULL), NULL, e)
-                     : 0;
-    free(command);
-    return rc;
+    return s->test->elements && s->run->settings->elements;
 }
 
 static int open_desk(struct attempt_state *s, struct err *e)
 {
     const struct test *t = s->test;
-    const char *env[SUITE_MOST_ENV + 3];
-    fill_env(s, env);
-    const struct desk_options o = {
-        .display = t->display, .wm = t->wm, .home = t->home, .dir = t->dir, .env = env};
+    const struct desk_options o = {.display = t->display,
+                                   .wm = t->wm,
+                                   .home = t->home,
+                                   .dir = t->dir,
+                                   .env = t->env,
+                                   .no_elements = !uses_elements(s)};
     struct buf said;
     buf_init(&said, LOG_BYTES);
-    int rc = (s->desk = desk_open(&o, e)) && start_bus(s, e) == 0
+    int rc = (s->desk = desk_open(&o, e))
                  ? desk_run_all(s->desk, t->setup, "setup", COMMAND_SECONDS, screen_stop_flag(NULL), &said, e)
                  : -1;
     if (rc)
@@ -198,6 +166,7 @@ static void fill_settings(struct attempt_state *s)
         r->max_steps = t->steps;
     if (t->timeout > 0)
         r->max_time = t->timeout;
+    r->elements = uses_elements(s);
     if (t->policy)
         r->policy = t->policy;
     if (t->validator)
@@ -375,8 +344,6 @@ static void tear_down(struct attempt_state *s)
     free(s->runs);
     free(s->fake);
     free(s->said);
-    free(s->bus);
-    free(s->bus_env);
     free(s->pictures);
 }
 

@@ -82,6 +82,7 @@ static void test_begin(struct suite_reader *r, struct test *t)
                        .setup = none,
                        .teardown = none,
                        .start_timeout = 30,
+                       .elements = true,
                        .retries = -1,
                        .selected = true};
     r->t = t;

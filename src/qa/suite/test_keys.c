@@ -269,6 +269,7 @@ static const struct key keys[] = {
     {"display", SUITE | TEST, read_display, AT(display), 0, 0},
     {"wm", SUITE | TEST, read_wm, AT(wm), 0, 0},
     {"home", SUITE | TEST, read_path, AT(home), 0, 0},
+    {"elements", SUITE | TEST, key_bool, AT(elements), 0, 0},
     {"env", SUITE | TEST | ADDS, read_env, 0, 0, 0},
     {"setup", TEST | OWN, read_commands, AT(setup), 0, 0},
     {"teardown", TEST | OWN, read_commands, AT(teardown), 0, 0},

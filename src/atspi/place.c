@@ -1,0 +1,140 @@
+/* place.c - corrects the rectangles that programs report, by their X windows.
+ *
+ *   scale    GTK 3 and Qt report logical pixels when they draw with a scale: a window is smaller than its X
+ *   window
+ *   origin   GTK 4 reports places relative to the window, which is then at 0,0
+ *   bridge   LibreOffice reports a pane that is as large as its parent but elsewhere: its menu bar is
+ *   missing in the
+ *            places of all elements below, except those of the menu bar itself and of embedded widgets of
+ *            GTK 3
+ *
+ * An element whose middle is outside its parent is doubtful (menu items of Swing), unless it is in a menu, a
+ * list or a popup, which are windows of their own. */
+#include "atspi/reader_impl.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BRIDGE_DEPTH = 3, BRIDGE_MAX = 100, SLACK = 2 };
+
+struct shift {
+    double scale;
+    int x, y;   /* of the window */
+    int bx, by; /* of the bridge */
+};
+
+static bool alike(int a, int b)
+{
+    return abs(a - b) <= SLACK;
+}
+
+static bool same_size(struct screen_rect a, struct screen_rect b)
+{
+    return alike(a.w, b.w) && alike(a.h, b.h);
+}
+
+/* Returns the factor, a multiple of a quarter from 1.25 to 3, by which a window is larger than its program
+ * says; 1: none. The program may count the frame of the window manager. */
+static double scale_of(struct screen_rect told, const struct xwindow *w)
+{
+    double s = told.w > 0 ? round(4.0 * w->rect.w / told.w) / 4 : 1;
+    if (s < 1.25 || s > 3)
+        return 1;
+    bool wide = fabs(s * told.w - w->rect.w) <= 2 * SLACK || fabs(s * told.w - w->frame.w) <= 2 * SLACK;
+    bool high = fabs(s * told.h - w->rect.h) <= 2 * SLACK || fabs(s * told.h - w->frame.h) <= 2 * SLACK;
+    return wide && high ? s : 1;
+}
+
+/* Returns the X window of a window of the program: by title, then by size, then the only one. */
+static const struct xwindow *window_of(const struct node *n, int pid, const struct xwindow *list, int count)
+{
+    const struct xwindow *sized = NULL, *only = NULL;
+    int own = 0;
+    for (int i = 0; i < count; i++) {
+        if (!pid || list[i].pid != pid)
+            continue;
+        bool size = same_size(list[i].rect, n->told) || same_size(list[i].frame, n->told);
+        if (!list[i].popup && n->name && *n->name && !strcmp(list[i].title, n->name))
+            return &list[i];
+        sized = size && !sized ? &list[i] : sized;
+        own += !list[i].popup;
+        only = list[i].popup ? only : &list[i];
+    }
+    return sized ? sized : own == 1 ? only : NULL;
+}
+
+static struct shift shift_of(const struct node *n, const struct xwindow *w)
+{
+    struct shift s = {.scale = 1};
+    if (!w || !n->placed)
+        return s;
+    s.scale = scale_of(n->told, w);
+    bool framed = w->frame.x == 0 && w->frame.y == 0 && same_size(w->frame, n->told);
+    if (s.scale == 1 && n->told.x == 0 && n->told.y == 0 && same_size(n->told, w->rect) && !framed) {
+        s.x = w->rect.x;
+        s.y = w->rect.y;
+    }
+    return s;
+}
+
+/* Adds the shift of a pane as large as its parent. It ends at a menu bar, and at widgets of GTK 3 inside the
+ * pane, which are as large as their parent but differ from it by just that shift. */
+static void bridge(struct shift *s, const struct node *n, const struct node *up)
+{
+    int dx = up->told.x - n->told.x, dy = up->told.y - n->told.y;
+    bool moved = n->placed && up->placed && same_size(n->told, up->told) && (dx || dy);
+    if (n->role == ROLE_MENU_BAR || (moved && (s->bx || s->by) && dx == -s->bx && dy == -s->by)) {
+        s->bx = s->by = 0;
+    } else if (moved && n->depth <= BRIDGE_DEPTH && abs(dx) <= BRIDGE_MAX && abs(dy) <= BRIDGE_MAX) {
+        s->bx = dx;
+        s->by = dy;
+    }
+}
+
+static bool in_popup(const struct node *n, int pid, const struct xwindow *list, int count)
+{
+    int x = n->rect.x + n->rect.w / 2, y = n->rect.y + n->rect.h / 2;
+    for (int i = 0; i < count; i++)
+        if (list[i].popup && list[i].pid == pid && screen_rect_contains(list[i].rect, x, y))
+            return true;
+    return false;
+}
+
+static bool is_doubtful(const struct node *n, const struct node *up, bool java)
+{
+    int x = n->rect.x + n->rect.w / 2, y = n->rect.y + n->rect.h / 2;
+    bool own_window = !java && (up->role == ROLE_MENU || up->role == ROLE_COMBO_BOX);
+    return up->parent >= 0 && up->placed && !own_window && !screen_rect_contains(up->rect, x, y);
+}
+
+void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const struct xwindow *windows,
+                 int n_windows)
+{
+    struct shift *shifts = xcalloc((unsigned long)n + 1, sizeof *shifts);
+    bool java = strstr(toolkit, "J2SE") || strstr(toolkit, "java") || strstr(toolkit, "Java");
+    for (int i = 0; i < n; i++) { /* parents come before their children */
+        struct node *e = &nodes[i];
+        struct shift *s = &shifts[i];
+        const struct node *up = e->parent >= 0 ? &nodes[e->parent] : NULL;
+        *s = up ? shifts[e->parent] : (struct shift){.scale = 1};
+        if (up && up->parent < 0) {
+            const struct xwindow *w = window_of(e, pid, windows, n_windows);
+            *s = shift_of(e, w);
+            e->window = w ? w->id : 0;
+        } else if (up) {
+            e->window = up->window;
+            bridge(s, e, up);
+        }
+        e->rect = (struct screen_rect){(int)lround(e->told.x * s->scale) + s->x + s->bx,
+                                       (int)lround(e->told.y * s->scale) + s->y + s->by,
+                                       (int)lround(e->told.w * s->scale), (int)lround(e->told.h * s->scale)};
+        bool shifted = s->scale > 1 || s->x || s->y || s->bx || s->by;
+        e->trust = !e->placed ? PLACE_NONE : shifted ? PLACE_SHIFTED : PLACE_SURE;
+        if (!e->placed)
+            e->rect = (struct screen_rect){0};
+        if (e->placed && up && is_doubtful(e, up, java) && (java || !in_popup(e, pid, windows, n_windows)))
+            e->trust = PLACE_DOUBTFUL;
+    }
+    free(shifts);
+}

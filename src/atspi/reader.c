@@ -1,0 +1,425 @@
+/* reader.c - builds the tree of one program from replies; see reader_impl.h. */
+#include "atspi/reader_impl.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_BYTES = 256, EAGER = 12, GRID_COLUMNS = 4, PATH_BYTES = 512 };
+
+struct known {
+    uint32_t ref, read; /* read: number of the read in which it was last found */
+};
+
+/* ---- nodes ------------------------------------------------------------------------------------------ */
+
+/* Returns the number of an object, which it keeps for the life of the child, or 0 if this read has it
+ * already: trees of programs may have cycles. */
+static uint32_t number_of(struct reader *r, const char *bus, const char *path)
+{
+    char key[64 + PATH_BYTES + 2];
+    if (snprintf(key, sizeof key, "%s %s", bus, path) >= (int)sizeof key)
+        return 0;
+    struct known *k = g_hash_table_lookup(r->known, key);
+    if (!k) {
+        k = xcalloc(1, sizeof *k);
+        k->ref = ++r->refs;
+        g_hash_table_insert(r->known, xstrdup(key), k);
+    }
+    if (k->read == r->read)
+        return 0;
+    k->read = r->read;
+    return k->ref;
+}
+
+/* Returns the index of the new node, or -1 if it is known, invalid or one too many. */
+static int add_node(struct reader *r, int parent, const char *bus, const char *path, int order)
+{
+    if (r->n >= READ_NODES || (parent >= 0 && r->nodes[parent].depth >= READ_DEPTH)) {
+        r->cut = true;
+        return -1;
+    }
+    uint32_t ref = dbus_validate_bus_name(bus, NULL) && strlen(bus) < 64 ? number_of(r, bus, path) : 0;
+    if (!ref)
+        return -1;
+    if (r->n == r->cap) {
+        r->cap = r->cap ? 2 * r->cap : 256;
+        r->nodes = xrealloc(r->nodes, (unsigned long)r->cap, sizeof *r->nodes);
+    }
+    r->nodes[r->n] = (struct node){.bus = xstrdup(bus),
+                                   .path = xstrdup(path),
+                                   .ref = ref,
+                                   .parent = parent,
+                                   .order = order,
+                                   .depth = parent < 0 ? -1 : r->nodes[parent].depth + 1,
+                                   .role = ROLE_UNKNOWN};
+    return r->n++;
+}
+
+void reader_begin(struct reader *r, struct program *p, int x, int y)
+{
+    r->program = p;
+    r->read++;
+    r->first = r->queued = 0;
+    r->in_flight = r->calls = 0;
+    r->by_visible = r->cut = false;
+    r->hit = -1;
+    r->x = x;
+    r->y = y;
+    memset(r->slots, 0, sizeof r->slots);
+    int root = add_node(r, -1, p->bus, p->path, 0);
+    if (root < 0)
+        return;
+    r->nodes[root].shown = true;
+    r->nodes[root].missing = 1;
+    reader_push(r, root, CALL_COUNT, 0, 0);
+    if (!*p->toolkit)
+        reader_push(r, root, CALL_TOOLKIT, 0, 0);
+}
+
+void reader_end(struct reader *r)
+{
+    for (int i = 0; i < r->n; i++) {
+        free(r->nodes[i].bus);
+        free(r->nodes[i].path);
+        free(r->nodes[i].name);
+        free(r->nodes[i].value);
+    }
+    free(r->nodes);
+    free(r->queue);
+    r->nodes = NULL;
+    r->queue = NULL;
+    r->n = r->cap = 0;
+    r->first = r->queued = r->queue_cap = 0;
+}
+
+/* Returns whether the node is a window: a child of its program. */
+static bool is_window(const struct node *n)
+{
+    return n->parent == 0;
+}
+
+/* ---- the calls about a node -------------------------------------------------------------------------- */
+
+static void ask_first(struct reader *r, int i)
+{
+    static const enum call calls[] = {CALL_ROLE, CALL_NAME, CALL_COUNT, CALL_RECT};
+    r->nodes[i].asked = true;
+    r->nodes[i].missing = 4;
+    for (size_t k = 0; k < 4; k++)
+        reader_push(r, i, calls[k], 0, 0);
+}
+
+static bool has_text(const struct node *n)
+{
+    static const uint32_t named[] = {ROLE_LABEL,     ROLE_STATIC,  ROLE_LIST_ITEM, ROLE_TABLE_CELL,
+                                     ROLE_PARAGRAPH, ROLE_HEADING, ROLE_SECTION,   ROLE_BLOCK_QUOTE,
+                                     ROLE_CAPTION,   ROLE_COMMENT};
+    if (state_in(n->states, STATE_FOCUSED) || state_in(n->states, STATE_EDITABLE) || n->role == ROLE_ENTRY ||
+        n->role == ROLE_TEXT || n->role == ROLE_SPIN_BUTTON)
+        return true;
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        if (n->role == named[i])
+            return !n->name || !*n->name;
+    return false;
+}
+
+static bool has_number(const struct node *n)
+{
+    return n->role == ROLE_SLIDER || n->role == ROLE_PROGRESS_BAR || n->role == ROLE_LEVEL_BAR ||
+           n->role == ROLE_DIAL;
+}
+
+static bool overlap(struct screen_rect a, struct screen_rect b)
+{
+    struct screen_rect both = screen_rect_intersect(a, b);
+    return both.w > 0 && both.h > 0;
+}
+
+/* Asks for the elements at the points of a grid, since the node has too many children to list them. */
+static void ask_grid(struct reader *r, int i)
+{
+    struct screen_rect t = r->nodes[i].told;
+    int rows = READ_HITS / GRID_COLUMNS;
+    r->nodes[i].sampled = true;
+    for (int row = 0; row < rows && r->nodes[i].placed; row++)
+        for (int column = 0; column < GRID_COLUMNS; column++)
+            reader_push(r, i, CALL_HIT, t.x + t.w * (2 * column + 1) / (2 * GRID_COLUMNS),
+                        t.y + t.h * (2 * row + 1) / (2 * rows));
+}
+
+static void ask_children(struct reader *r, int i)
+{
+    const struct node *n = &r->nodes[i];
+    if (n->children > READ_CHILDREN)
+        ask_grid(r, i);
+    else if (n->children > 0)
+        reader_push(r, i, CALL_CHILDREN, 0, 0);
+}
+
+/* Names of classes, which GTK 4 gives to widgets without a label. */
+static bool is_class_name(const char *name)
+{
+    if (strncmp(name, "Gtk", 3) != 0 || !isupper((unsigned char)name[3]))
+        return false;
+    for (name += 3; isalnum((unsigned char)*name) || *name == '_';)
+        name++;
+    return !*name;
+}
+
+/* Continues with text and children when role, name, number of children and rectangle have arrived. */
+static void described(struct reader *r, int i)
+{
+    struct node *n = &r->nodes[i];
+    const struct node *up = n->parent >= 0 ? &r->nodes[n->parent] : NULL;
+    if (r->by_visible && up && up->parent >= 0 && up->placed && (!n->placed || !overlap(n->told, up->told))) {
+        n->shown = false;
+        return;
+    }
+    if (r->by_visible && n->name && is_class_name(n->name))
+        n->name[0] = 0;
+    if (n->role == ROLE_PASSWORD)
+        return;
+    bool hit = r->x >= 0 && up && is_window(n) && n->placed && screen_rect_contains(n->told, r->x, r->y);
+    if (hit)
+        reader_push(r, i, CALL_POINT, r->x, r->y);
+    if (has_text(n))
+        reader_push(r, i, CALL_LENGTH, 0, 0);
+    else if (has_number(n))
+        reader_push(r, i, CALL_NUMBER, 0, 0);
+    if (n->role == ROLE_DOCUMENT_WEB || n->role == ROLE_DOCUMENT_FRAME)
+        reader_push(r, i, CALL_ADDRESS, 0, 0);
+    ask_children(r, i);
+}
+
+/* Reads the rest of a node that shows. */
+static void show(struct reader *r, int i)
+{
+    r->nodes[i].shown = true;
+    if (!r->nodes[i].asked)
+        ask_first(r, i);
+    else if (!r->nodes[i].missing)
+        described(r, i);
+}
+
+/* ---- replies ----------------------------------------------------------------------------------------- */
+
+/* Reads a state set of two words. */
+static uint64_t states_of(DBusMessage *reply)
+{
+    const dbus_uint32_t *words = NULL;
+    int n = 0;
+    if (!reply || dbus_message_get_type(reply) != DBUS_MESSAGE_TYPE_METHOD_RETURN ||
+        !dbus_message_get_args(reply, NULL, DBUS_TYPE_ARRAY, DBUS_TYPE_UINT32, &words, &n, DBUS_TYPE_INVALID))
+        return 0;
+    return (n > 0 ? words[0] : 0) | (n > 1 ? (uint64_t)words[1] << 32 : 0);
+}
+
+/* GTK 4.8 sets SHOWING on windows only: if no child of a window shows, those that are VISIBLE count. */
+static void window_seen(struct reader *r, int window)
+{
+    const struct node *w = &r->nodes[window];
+    if (w->unseen || w->any_shown)
+        return;
+    r->by_visible = true;
+    for (int i = 0; i < r->n; i++)
+        if (r->nodes[i].parent == window && state_in(r->nodes[i].states, STATE_VISIBLE))
+            show(r, i);
+}
+
+static void take_state(struct reader *r, int i, DBusMessage *reply)
+{
+    struct node *n = &r->nodes[i];
+    n->states = states_of(reply);
+    bool shows = state_in(n->states, STATE_SHOWING) ||
+                 (r->by_visible && n->depth > 0 && state_in(n->states, STATE_VISIBLE));
+    int up = n->parent;
+    bool in_window = up > 0 && is_window(&r->nodes[up]);
+    if (shows)
+        show(r, i);
+    if (in_window) {
+        r->nodes[up].unseen--;
+        r->nodes[up].any_shown |= shows;
+        window_seen(r, up);
+    }
+}
+
+static void take_rect(struct node *n, DBusMessage *reply)
+{
+    dbus_int32_t v[4] = {0};
+    DBusMessageIter at, in;
+    if (!reply || dbus_message_get_type(reply) != DBUS_MESSAGE_TYPE_METHOD_RETURN ||
+        !dbus_message_iter_init(reply, &at) || dbus_message_iter_get_arg_type(&at) != DBUS_TYPE_STRUCT)
+        return;
+    dbus_message_iter_recurse(&at, &in);
+    for (int i = 0; i < 4 && dbus_message_iter_get_arg_type(&in) == DBUS_TYPE_INT32;
+         i++, dbus_message_iter_next(&in))
+        dbus_message_iter_get_basic(&in, &v[i]);
+    for (int i = 0; i < 4; i++) /* places far outside any screen would overflow sums */
+        v[i] = v[i] < -100000 ? -100000 : v[i] > 100000 ? 100000 : v[i];
+    n->told = (struct screen_rect){v[0], v[1], v[2], v[3]};
+    n->placed = v[2] > 0 && v[3] > 0;
+}
+
+/* Reads a reference (so) at an iterator. */
+static bool read_reference(DBusMessageIter *at, const char **bus, const char **path)
+{
+    DBusMessageIter in;
+    if (dbus_message_iter_get_arg_type(at) != DBUS_TYPE_STRUCT)
+        return false;
+    dbus_message_iter_recurse(at, &in);
+    if (dbus_message_iter_get_arg_type(&in) != DBUS_TYPE_STRING)
+        return false;
+    dbus_message_iter_get_basic(&in, bus);
+    if (!dbus_message_iter_next(&in) || dbus_message_iter_get_arg_type(&in) != DBUS_TYPE_OBJECT_PATH)
+        return false;
+    dbus_message_iter_get_basic(&in, path);
+    return strcmp(*path, "/org/a11y/atspi/null") != 0;
+}
+
+static void add_child(struct reader *r, int i, const char *bus, const char *path, int order)
+{
+    int child = add_node(r, i, bus, path, order);
+    if (child < 0)
+        return;
+    r->nodes[i].unseen++;
+    reader_push(r, child, CALL_STATE, 0, 0);
+    if (r->nodes[i].children <= EAGER) /* most of few siblings show: saves a round trip */
+        ask_first(r, child);
+}
+
+static void take_children(struct reader *r, int i, DBusMessage *reply)
+{
+    DBusMessageIter at, in;
+    const char *bus, *path;
+    if (!reply || !dbus_message_iter_init(reply, &at) ||
+        dbus_message_iter_get_arg_type(&at) != DBUS_TYPE_ARRAY)
+        return;
+    dbus_message_iter_recurse(&at, &in);
+    for (int k = 0; k < READ_CHILDREN && dbus_message_iter_get_arg_type(&in) != DBUS_TYPE_INVALID; k++) {
+        if (read_reference(&in, &bus, &path))
+            add_child(r, i, bus, path, k);
+        dbus_message_iter_next(&in);
+    }
+}
+
+static int node_at(const struct reader *r, const char *bus, const char *path)
+{
+    for (int i = 0; i < r->n; i++)
+        if (!strcmp(r->nodes[i].path, path) && !strcmp(r->nodes[i].bus, bus))
+            return i;
+    return -1;
+}
+
+/* Descends with hit tests to the innermost element at the point. Elements that the tree lacks end the
+ * search. */
+static void take_point(struct reader *r, const struct slot *s, DBusMessage *reply)
+{
+    DBusMessageIter at;
+    const char *bus, *path;
+    if (!reply || !dbus_message_iter_init(reply, &at) || !read_reference(&at, &bus, &path))
+        return;
+    int found = node_at(r, bus, path);
+    if (found < 0 || found == s->node || r->nodes[found].depth <= r->nodes[s->node].depth)
+        return;
+    r->hit = found;
+    reader_push(r, found, CALL_POINT, s->x, s->y);
+}
+
+static void take_hit(struct reader *r, const struct slot *s, DBusMessage *reply)
+{
+    DBusMessageIter at;
+    const char *bus, *path;
+    if (reply && dbus_message_iter_init(reply, &at) && read_reference(&at, &bus, &path) &&
+        strcmp(path, r->nodes[s->node].path) != 0)
+        add_child(r, s->node, bus, path, s->y * 10000 + s->x);
+}
+
+static void take_text(struct node *n, DBusMessage *reply)
+{
+    char text[4 * READ_FIELD + 1];
+    bus_text(reply, text, sizeof text);
+    free(n->value);
+    n->value = *text ? xstrdup(text) : NULL;
+}
+
+static void take_number(struct node *n, DBusMessage *reply)
+{
+    DBusMessageIter at, in;
+    double v;
+    char text[32];
+    if (!reply || !dbus_message_iter_init(reply, &at) ||
+        dbus_message_iter_get_arg_type(&at) != DBUS_TYPE_VARIANT)
+        return;
+    dbus_message_iter_recurse(&at, &in);
+    if (dbus_message_iter_get_arg_type(&in) != DBUS_TYPE_DOUBLE)
+        return;
+    dbus_message_iter_get_basic(&in, &v);
+    snprintf(text, sizeof text, "%.6g", v);
+    free(n->value);
+    n->value = xstrdup(text);
+}
+
+/* Handles the reply to one of the first four calls. */
+static void take_first(struct reader *r, const struct slot *s, DBusMessage *reply)
+{
+    struct node *n = &r->nodes[s->node];
+    char name[NAME_BYTES];
+    dbus_int64_t v = 0;
+    if (s->call == CALL_NAME) {
+        bus_text(reply, name, sizeof name);
+        free(n->name);
+        n->name = xstrdup(name);
+    } else if (s->call == CALL_RECT) {
+        take_rect(n, reply);
+    } else if (bus_integer(reply, &v) && s->call == CALL_ROLE) {
+        n->role = v >= 0 && v < 1000 ? (uint32_t)v : ROLE_UNKNOWN;
+    } else if (s->call == CALL_COUNT) {
+        n->children = v > 0 ? (int)v : 0;
+    }
+    if (--n->missing == 0 && n->shown)
+        described(r, s->node);
+}
+
+void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply)
+{
+    struct node *n = &r->nodes[s->node];
+    dbus_int64_t length = 0;
+    switch (s->call) {
+    case CALL_STATE:
+        take_state(r, s->node, reply);
+        break;
+    case CALL_ROLE:
+    case CALL_NAME:
+    case CALL_COUNT:
+    case CALL_RECT:
+        take_first(r, s, reply);
+        break;
+    case CALL_CHILDREN:
+        take_children(r, s->node, reply);
+        break;
+    case CALL_HIT:
+        take_hit(r, s, reply);
+        break;
+    case CALL_POINT:
+        take_point(r, s, reply);
+        break;
+    case CALL_LENGTH: {
+        int most = state_in(n->states, STATE_FOCUSED) ? READ_FIELD : READ_TEXT;
+        if (bus_integer(reply, &length) && length > 0)
+            reader_push(r, s->node, CALL_TEXT, length < most ? (int)length : most, 0);
+        break;
+    }
+    case CALL_TEXT:
+    case CALL_ADDRESS:
+        take_text(n, reply);
+        break;
+    case CALL_NUMBER:
+        take_number(n, reply);
+        break;
+    case CALL_TOOLKIT:
+        bus_text(reply, r->program->toolkit, sizeof r->program->toolkit);
+        break;
+    }
+}

@@ -1,0 +1,375 @@
+/* t_elements.c - reading trees that lie, are endless or silent, from a program of the test on a private bus.
+ * */
+#include "check.h"
+#include "fake_tree.h"
+#include "xvfb.h"
+
+#include "atspi/bus.h"
+#include "atspi/elements.h"
+#include "atspi/roles.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <signal.h>
+
+enum { PATIENCE_MS = 20000, READ_MS = 3000 };
+#define BIT(state) (1ULL << (state))
+#define SHOWN      (BIT(STATE_SHOWING) | BIT(STATE_VISIBLE) | BIT(STATE_SENSITIVE) | BIT(STATE_ENABLED))
+enum { FRAME = 23, PANEL = 39, BUTTON = 43, TABLE = 55 };
+
+static struct xvfb server;
+
+/* Starts a server with a session bus and an accessibility bus; skips without them. */
+static void open_bus(void)
+{
+    size_t n = 0;
+    char *address = NULL;
+    struct err e = ERR_INIT;
+    if (!program_exists("dbus-daemon") || !file_exists("/usr/libexec/at-spi-bus-launcher") ||
+        xvfb_start(&server, "800x600x24", NULL))
+        skip();
+    char *log = xasprintf("%s/bus.log", server.dir);
+    xvfb_spawn(&server, "bus.log",
+               (const char *const[]){"dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address",
+                                     NULL});
+    for (int ms = 0; ms < PATIENCE_MS && !n; ms += 20, clock_sleep_ms(20)) {
+        free(address);
+        address = NULL;
+        n = file_read(log, 4096, &address, &n, NULL) || !strchr(address, '\n') ? 0 : n;
+    }
+    assert_true(n > 0);
+    address[strcspn(address, "\n")] = 0;
+    setenv("DBUS_SESSION_BUS_ADDRESS", address, 1);
+    if (bus_wake(address, PATIENCE_MS, &e))
+        fail_msg("%s", e.text);
+    free(address);
+    free(log);
+}
+
+static void close_bus(void)
+{
+    unsetenv("DBUS_SESSION_BUS_ADDRESS");
+    xvfb_stop(&server);
+}
+
+static const struct snapshot *read_all(struct elements *x, double ms)
+{
+    struct err e = ERR_INIT;
+    const struct snapshot *s;
+    if (elements_snapshot(x, &(struct elements_scope){.all = true}, ms, &s, &e))
+        fail_msg("%s", e.text);
+    return s;
+}
+
+static const struct element *named(const struct snapshot *s, const char *name)
+{
+    for (int i = 0; i < s->n; i++)
+        if (!strcmp(s->e[i].name, name))
+            return &s->e[i];
+    return NULL;
+}
+
+static void stop(struct fake_tree *t)
+{
+    char what[4096];
+    if (fake_tree_stop(t, what, sizeof what))
+        fail_msg("a call that must not be made: %s", what);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+static void t_form(void **state)
+{
+    static const struct fake_node nodes[] = {
+        {1, 0, FRAME, "Form", NULL, SHOWN | BIT(STATE_ACTIVE), 10, 20, 400, 300},
+        {2, 1, ROLE_LABEL, "Name", NULL, SHOWN, 20, 40, 60, 20},
+        {3, 1, ROLE_ENTRY, "", "Ana", SHOWN | BIT(STATE_EDITABLE) | BIT(STATE_FOCUSED), 100, 40, 200, 20},
+        {4, 1, ROLE_PASSWORD, "Code", "hunter2", SHOWN | BIT(STATE_EDITABLE), 100, 80, 200, 20},
+        {5, 1, BUTTON, "OK", NULL, SHOWN | BIT(STATE_IS_DEFAULT), 300, 280, 80, 30},
+        {6, 1, BUTTON, "Hidden", NULL, BIT(STATE_VISIBLE), 100, 280, 80, 30},
+        {7, 1, BUTTON, "Can\tcel\xe2\x80\xae \xef\xbf\xbc", NULL, SHOWN, 200, 282, 80, 30},
+    };
+    struct fake_tree t;
+    struct buf text;
+    (void)state;
+    open_bus();
+    assert_int_equal(fake_tree_start(&t, "fake", nodes, 7), 0);
+    struct elements *x = elements_open(NULL);
+    const struct snapshot *s = read_all(x, READ_MS);
+    assert_int_equal(s->end, SNAPSHOT_WHOLE);
+    assert_int_equal(s->n, 6);
+    assert_null(named(s, "Hidden"));
+    assert_string_equal(named(s, "OK")->role, "push button"); /* of any version of at-spi2-core */
+    assert_non_null(named(s, "Can cel "));
+    buf_init(&text, 1 << 16);
+    elements_text(s, false, &text);
+    uint32_t ref[4] = {s->e[2].ref, s->e[3].ref, s->e[4].ref, s->e[5].ref};
+    char *expected = xasprintf("window \"Form\" 400x300 active\n  e%u field \"Name\" = \"Ana\" focused\n"
+                               "  e%u password \"Code\"\n  e%u button \"Can cel \"\n  e%u button \"OK\"\n",
+                               ref[0], ref[1], ref[2], ref[3]);
+    assert_string_equal(text.data, expected);
+    free(expected);
+    buf_free(&text);
+    uint32_t ok = named(s, "OK")->ref;
+    assert_int_equal(named(read_all(x, READ_MS), "OK")->ref, ok);
+    struct element found, list[ELEMENTS_MATCHES];
+    struct element_field field;
+    char dialog[512];
+    assert_true(elements_pressed(x, true, "Form", READ_MS, &found));
+    assert_string_equal(found.name, "OK");
+    assert_true(elements_field(x, "Form", READ_MS, &field));
+    assert_true(field.editable && !field.in_page && !strcmp(field.text, "Ana"));
+    assert_int_equal(elements_find(x, "OK", "button", "Form", READ_MS, list),
+                     1); /* the newer name of the role */
+    assert_int_equal(elements_find(x, "OK", "push button", "Form", READ_MS, list), 1);
+    assert_int_equal(elements_dialog(x, 310, 290, "Form", READ_MS, dialog, sizeof dialog), 1);
+    assert_string_equal(dialog, "Name\nForm");
+    elements_close(x);
+    stop(&t);
+    close_bus();
+}
+
+static void t_point(void **state)
+{
+    static const struct fake_node nodes[] = {
+        {1, 0, FRAME, "W", NULL, SHOWN, 0, 0, 400, 300},
+        {2, 1, PANEL, "P", NULL, SHOWN, 0, 0, 400, 100},
+        {3, 2, BUTTON, "One", NULL, SHOWN, 10, 10, 80, 30},
+        {4, 2, BUTTON, "Two", NULL, SHOWN, 110, 10, 80, 30},
+        {5, 1, BUTTON, "Three", NULL, SHOWN, 10, 200, 80, 30},
+    };
+    struct fake_tree t;
+    struct element found, other;
+    (void)state;
+    open_bus();
+    assert_int_equal(fake_tree_start(&t, "fake", nodes, 5), 0);
+    struct elements *x = elements_open(NULL);
+    elements_ask_at(x, 120, 20);
+    assert_false(elements_answer_at(x, 10, 20, READ_MS, &found, &other)); /* of another place */
+    elements_ask_at(x, 120, 20);
+    assert_true(elements_answer_at(x, 121, 20, READ_MS, &found, &other));
+    assert_string_equal(found.name, "Two");
+    assert_string_equal(other.name, "");
+    elements_close(x);
+    stop(&t);
+    close_bus();
+}
+
+/* ---- trees that lie ---------------------------------------------------------------------------------- */
+
+static void t_huge(void **state)
+{
+    static const struct fake_node nodes[] = {
+        {1, 0, FRAME, "Sheet", NULL, SHOWN, 0, 0, 400, 400},
+        {2, 1, TABLE, "Cells", NULL, SHOWN | BIT(STATE_MANAGES_DESCENDANTS), 0, 0, 400, 360, FAKE_CELLS},
+        {3, 1, BUTTON, "After", NULL, SHOWN, 0, 370, 80, 30},
+        {4, 1, PANEL, "Crowd", NULL, SHOWN, 100, 370, 80, 30, 201},
+    };
+    struct fake_tree t;
+    (void)state;
+    open_bus();
+    assert_int_equal(fake_tree_start(&t, "fake", nodes, 4), 0);
+    struct elements *x = elements_open(NULL);
+    const struct snapshot *s = read_all(x, READ_MS);
+    assert_int_equal(s->end, SNAPSHOT_WHOLE);
+    assert_non_null(named(s, "After"));
+    assert_non_null(named(s, "Cell 0"));
+    assert_non_null(named(s, "Cell 17"));
+    assert_int_equal(named(s, "Cells")->children, FAKE_CELLS);
+    check_note("%d elements by %d calls in %.1f ms", s->n, s->calls, s->ms);
+    elements_close(x);
+    stop(&t); /* GetChildren was not called on more than 200 */
+    close_bus();
+}
+
+static void t_cycle(void **state)
+{
+    static const struct fake_node nodes[] = {
+        {1, 0, FRAME, "W", NULL, SHOWN, 0, 0, 400, 300},
+        {2, 1, PANEL, "P", NULL, SHOWN, 0, 0, 400, 100, 0, 1},
+        {3, 2, PANEL, "Q", NULL, SHOWN, 0, 0, 400, 100, 0, 3},
+    };
+    static struct fake_node deep[101], wide[4600];
+    struct fake_tree t;
+    (void)state;
+    open_bus();
+    assert_int_equal(fake_tree_start(&t, "fake", nodes, 3), 0);
+    struct elements *x = elements_open(NULL);
+    const struct snapshot *s = read_all(x, READ_MS);
+    assert_int_equal(s->end, SNAPSHOT_WHOLE);
+    assert_int_equal(s->n, 3);
+    stop(&t);
+    for (int i = 0; i < 101; i++) /* a chain that is deeper than the limit of 40 */
+        deep[i] = (struct fake_node){i + 1, i, i ? PANEL : FRAME, "D", NULL, SHOWN, 0, 0, 400, 300};
+    assert_int_equal(fake_tree_start(&t, "fake", deep, 101), 0);
+    s = read_all(x, READ_MS);
+    assert_int_equal(s->end, SNAPSHOT_CUT);
+    assert_true(s->n > 30 && s->n <= 41);
+    stop(&t);
+    for (int i = 0; i < 4600; i++) /* more elements than the limit of 4,000 */
+        wide[i] = (struct fake_node){i + 1, i / 100, i ? PANEL : FRAME, "X", NULL, SHOWN, 0, 0, 400, 300};
+    assert_int_equal(fake_tree_start(&t, "fake", wide, 4600), 0);
+    s = read_all(x, 2 * PATIENCE_MS);
+    assert_int_equal(s->end, SNAPSHOT_CUT);
+    assert_true(s->n <= 4000);
+    check_note("%d elements of 4600", s->n);
+    elements_close(x);
+    stop(&t);
+    close_bus();
+}
+
+static void t_long(void **state)
+{
+    static char name[1 << 20];
+    static struct fake_node nodes[] = {
+        {1, 0, FRAME, "W", NULL, SHOWN, 0, 0, 400, 300},
+        {2, 1, BUTTON, name, NULL, SHOWN, 2000000000, -2000000000, 2000000000, 2000000000},
+        {3, 1, ROLE_TEXT, "T", name, SHOWN, 0, 0, 10, 10},
+    };
+    struct fake_tree t;
+    (void)state;
+    memset(name, 'n', sizeof name - 1);
+    open_bus();
+    assert_int_equal(fake_tree_start(&t, "fake", nodes, 3), 0);
+    struct elements *x = elements_open(NULL);
+    const struct snapshot *s = read_all(x, READ_MS);
+    assert_int_equal(s->end, SNAPSHOT_WHOLE);
+    assert_int_equal(s->n, 3);
+    for (int i = 0; i < s->n; i++)
+        assert_true(strlen(s->e[i].name) < 256 && strlen(s->e[i].value) <= 16000);
+    elements_close(x);
+    stop(&t);
+    close_bus();
+}
+
+/* ---- programs that do not answer --------------------------------------------------------------------- */
+
+static void t_silent(void **state)
+{
+    static const struct fake_node nodes[] = {
+        {1, 0, FRAME, "W", NULL, SHOWN, 0, 0, 400, 300},
+        {2, 1, BUTTON, "One", NULL, SHOWN, 0, 0, 80, 30},
+        {3, 1, BUTTON, "Never", NULL, SHOWN, 100, 0, 80, 30, 0, 0, 1},
+        {4, 1, BUTTON, "Two", NULL, SHOWN, 200, 0, 80, 30},
+    };
+    struct fake_tree t;
+    (void)state;
+    open_bus();
+    assert_int_equal(fake_tree_start(&t, "fake", nodes, 4), 0);
+    struct elements *x = elements_open(NULL);
+    const struct snapshot *s = read_all(x, READ_MS); /* one overdue call does not make a program silent */
+    assert_non_null(named(s, "One"));
+    assert_non_null(named(s, "Two"));
+    assert_true(s->ms >= 390 && s->ms < READ_MS);
+    kill(t.pid, SIGSTOP);
+    s = read_all(x, 250);
+    assert_int_equal(s->end, SNAPSHOT_SILENT);
+    check_note("stopped: %.0f ms", s->ms);
+    s = read_all(x, 250); /* it is not asked again for 5 s */
+    assert_int_equal(s->end, SNAPSHOT_SILENT);
+    assert_true(s->ms < 200);
+    check_note("then: %.1f ms, %d calls", s->ms, s->calls);
+    assert_int_equal(s->calls, 0);
+    elements_close(x);
+    stop(&t);
+    close_bus();
+}
+
+static void t_no_bus(void **state)
+{
+    struct err e = ERR_INIT;
+    const struct snapshot *s;
+    (void)state;
+    if (xvfb_start(&server, "640x480x24", NULL))
+        skip();
+    setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent", 1);
+    struct elements *x = elements_open(NULL);
+    assert_int_equal(elements_snapshot(x, &(struct elements_scope){.all = true}, READ_MS, &s, &e), -1);
+    assert_int_equal(e.kind, ERR_ENV);
+    assert_non_null(strstr(e.text, "bus"));
+    elements_close(x);
+    setenv("HOLORUN_ELEMENTS", "no", 1);
+    assert_null(elements_open(NULL));
+    unsetenv("HOLORUN_ELEMENTS");
+    close_bus();
+}
+
+/* ---- places ------------------------------------------------------------------------------------------ */
+
+/* GTK 4.8: SHOWING on the window only; class names; a page that is not inside its parent. */
+static void t_visible(void **state)
+{
+    static const struct fake_node nodes[] = {
+        {1, 0, FRAME, "W", NULL, SHOWN, 0, 0, 400, 300},
+        {2, 1, PANEL, "", NULL, BIT(STATE_VISIBLE), 0, 0, 400, 300},
+        {3, 2, BUTTON, "Save", NULL, BIT(STATE_VISIBLE), 10, 10, 80, 30},
+        {4, 2, ROLE_COMBO_BOX, "GtkDropDown", NULL, BIT(STATE_VISIBLE), 100, 10, 80, 30},
+        {5, 2, BUTTON, "Other page", NULL, BIT(STATE_VISIBLE), 500, 10, 80, 30},
+        {6, 2, BUTTON, "No size", NULL, BIT(STATE_VISIBLE), 10, 10, 0, 0},
+    };
+    struct fake_tree t;
+    (void)state;
+    open_bus();
+    assert_int_equal(fake_tree_start(&t, "GTK", nodes, 6), 0);
+    struct elements *x = elements_open(NULL);
+    const struct snapshot *s = read_all(x, READ_MS);
+    assert_non_null(named(s, "Save"));
+    assert_null(named(s, "GtkDropDown"));
+    assert_null(named(s, "Other page"));
+    assert_null(named(s, "No size"));
+    assert_int_equal(s->n, 4);
+    elements_close(x);
+    stop(&t);
+    close_bus();
+}
+
+/* LibreOffice: a pane as large as the window but 27 px too high; only the menu bar is right. */
+static void t_bridge(void **state)
+{
+    static const struct fake_node nodes[] = {
+        {1, 0, FRAME, "W", NULL, SHOWN, 0, 0, 400, 300},
+        {2, 1, PANEL, "", NULL, SHOWN, 0, -27, 400, 300},
+        {3, 2, ROLE_MENU_BAR, "", NULL, SHOWN, 0, 0, 400, 27},
+        {4, 3, ROLE_MENU, "File", NULL, SHOWN, 0, 0, 40, 27},
+        {5, 2, BUTTON, "Bold", NULL, SHOWN, 100, 79, 30, 30},
+        {6, 2, PANEL, "Swing", NULL, SHOWN, 0, 200, 100, 30},
+        {7, 6, BUTTON, "Outside", NULL, SHOWN, 200, 250, 30, 30},
+        {8, 2, PANEL, "", NULL, SHOWN, 10, 100, 90, 30},
+        {9, 8, PANEL, "", NULL, SHOWN, 10, 127, 90, 31},
+        {10, 9, ROLE_TEXT, "Font", NULL, SHOWN, 12, 127, 80, 30},
+    };
+    struct fake_tree t;
+    (void)state;
+    open_bus();
+    assert_int_equal(fake_tree_start(&t, "VCL", nodes, 10), 0);
+    struct elements *x = elements_open(NULL);
+    const struct snapshot *s = read_all(x, READ_MS);
+    assert_int_equal(named(s, "File")->rect.y, 0);
+    assert_int_equal(named(s, "File")->trust, PLACE_SURE);
+    assert_int_equal(named(s, "Bold")->rect.y, 106);
+    assert_int_equal(named(s, "Bold")->trust, PLACE_SHIFTED);
+    assert_int_equal(named(s, "Font")->rect.y, 127); /* a widget of GTK 3 */
+    assert_int_equal(named(s, "Outside")->trust, PLACE_DOUBTFUL);
+    elements_close(x);
+    stop(&t);
+    close_bus();
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a form is read with values but without its password, hidden parts and control characters", t_form),
+    CLAIM("the innermost element at a point is named", t_point),
+    CLAIM("a table with 10^9 children is read by hit tests, and what follows it as well", t_huge),
+    CLAIM("cycles end, and depth and number of elements are limited", t_cycle),
+    CLAIM("a name of a megabyte is cut, and places that overflow are harmless", t_long),
+    CLAIM("an element that never answers delays, a stopped program is not asked again for 5 s", t_silent),
+    CLAIM("without a bus the reason is given, and HOLORUN_ELEMENTS=no starts nothing", t_no_bus),
+    CLAIM("where only windows show, visible parts with a size inside their parents count", t_visible),
+    CLAIM("a pane that is off by the menu bar shifts its elements, one outside its parent is doubtful",
+          t_bridge),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,227 @@
+/* t_elements_live.c - elements of real programs on private desktops: GTK 3 (zenity, yad) and Qt 5 (PyQt5). */
+#include "check.h"
+#include "desks.h"
+#include "xvfb.h"
+
+#include "atspi/elements.h"
+#include "atspi/roles.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+enum { READ_MS = 5000, PATIENCE_MS = 30000 };
+#define PYTHON "/usr/bin/python3"
+#define SCREEN "xvfb:800x600,noglx"
+
+static const char qt_form[] =
+    "from PyQt5.QtWidgets import *\n"
+    "a = QApplication([])\nw = QWidget()\nw.setWindowTitle('Qt form')\nv = QVBoxLayout(w)\n"
+    "e = QLineEdit('Ana'); e.setAccessibleName('Name'); v.addWidget(e)\n"
+    "p = QLineEdit('hunter2'); p.setEchoMode(QLineEdit.Password); p.setAccessibleName('Code'); v.addWidget(p)\n"
+    "c = QCheckBox('Window seat'); v.addWidget(c)\n"
+    "b = QPushButton('Save file'); v.addWidget(b)\n"
+    "b.clicked.connect(lambda: open('pressed', 'w').close())\nw.show()\na.exec_()\n";
+
+static struct desk *open_desk(void)
+{
+    if (!program_exists("dbus-daemon") || !file_exists("/usr/libexec/at-spi-bus-launcher"))
+        skip();
+    desks_ready();
+    return desks_open(&(struct desk_options){.display = SCREEN, .seconds = DESKS_PATIENCE});
+}
+
+static void start(struct desk *d, const char *command, const char *window)
+{
+    struct err e = ERR_INIT;
+    if (desk_start(d, command, &e) || desk_wait_window(d, window, DESKS_PATIENCE, NULL, &e))
+        fail_msg("%s", e.text);
+}
+
+/* Reads the program of a window until it has an element of this name. */
+static const struct snapshot *read_until(struct elements *x, const char *window, const char *name)
+{
+    const struct elements_scope scope = {.window = window};
+    struct err e = ERR_INIT;
+    const struct snapshot *s = NULL;
+    for (int64_t begin = clock_ns(); clock_ms_since(begin) < PATIENCE_MS; clock_sleep_ms(100)) {
+        if (elements_snapshot(x, &scope, READ_MS, &s, &e))
+            fail_msg("%s", e.text);
+        for (int i = 0; i < s->n; i++)
+            if (!strcmp(s->e[i].name, name))
+                return s;
+    }
+    fail_msg("no element '%s'", name);
+    return s;
+}
+
+static const struct element *named(const struct snapshot *s, const char *name)
+{
+    for (int i = 0; i < s->n; i++)
+        if (!strcmp(s->e[i].name, name))
+            return &s->e[i];
+    fail_msg("no element '%s' among %d", name, s->n);
+    return NULL;
+}
+
+static const struct element *of_role(const struct snapshot *s, const char *role)
+{
+    for (int i = 0; i < s->n; i++)
+        if (!strcmp(s->e[i].role, role))
+            return &s->e[i];
+    fail_msg("no element of role '%s' among %d", role, s->n);
+    return NULL;
+}
+
+static void click(struct desk *d, struct screen_rect r)
+{
+    struct err e = ERR_INIT;
+    struct screen *s = screen_open(&(struct screen_options){.display = desk_display(d)}, &e);
+    assert_non_null(s);
+    if (screen_acquire_input(s, &e) || screen_click(s, r.x + r.w / 2, r.y + r.h / 2, 1, 1, &e))
+        fail_msg("%s", e.text);
+    screen_close(s);
+}
+
+static void wait_for(struct desk *d, const char *command)
+{
+    int64_t begin = clock_ns();
+    while (desks_run(d, command, NULL) != 0 && clock_ms_since(begin) < PATIENCE_MS)
+        clock_sleep_ms(50);
+    assert_int_equal(desks_run(d, command, NULL), 0);
+}
+
+static void note(const struct snapshot *s, const char *program)
+{
+    check_note("%s: %d of %d elements show, %d calls, %.1f ms", program, s->n, s->nodes, s->calls, s->ms);
+}
+
+/* ---- programs ---------------------------------------------------------------------------------------- */
+
+static void t_gtk(void **state)
+{
+    (void)state;
+    if (!program_exists("zenity"))
+        skip();
+    struct desk *d = open_desk();
+    start(
+        d,
+        "zenity --forms --title='Sign in' --text=Who --add-entry=Name --add-password=Code >~/out; echo $? >~/code",
+        "^Sign in$");
+    struct elements *x = elements_open(desk_display(d));
+    const struct snapshot *s = read_until(x, "Sign in", "OK");
+    s = read_until(x, "Sign in", "OK");
+    note(s, "zenity");
+    assert_int_equal(s->end, SNAPSHOT_WHOLE);
+    assert_string_equal(of_role(s, "password text")->label, "Code");
+    assert_string_equal(of_role(s, "password text")->value, "");
+    assert_string_equal(of_role(s, "text")->label, "Name");
+    assert_string_equal(named(s, "OK")->role, "push button");
+    assert_int_equal(named(s, "OK")->trust, PLACE_SURE);
+    click(d, named(s, "OK")->rect);
+    wait_for(d, "grep -qx 0 ~/code");
+    elements_close(x);
+    desk_close(d);
+    desks_end();
+}
+
+static void t_qt(void **state)
+{
+    (void)state;
+    if (!file_exists(PYTHON)) /* another python3 in PATH lacks Debian's packages */
+        skip();
+    struct desk *d = open_desk();
+    if (desks_run(d, PYTHON " -c 'import PyQt5.QtWidgets'", NULL) != 0) {
+        check_note("python3-pyqt5 is missing");
+        desk_close(d);
+        desks_end();
+        skip();
+    }
+    char *file = xasprintf("%s/form.py", desk_home(d));
+    assert_int_equal(file_write(file, qt_form, sizeof qt_form - 1, NULL), 0);
+    start(d, "cd && exec " PYTHON " form.py", "^Qt form$");
+    struct elements *x = elements_open(desk_display(d));
+    const struct snapshot *s = read_until(x, "Qt form", "Save file");
+    s = read_until(x, "Qt form", "Save file");
+    note(s, "Qt 5");
+    assert_string_equal(named(s, "Name")->value, "Ana");
+    assert_string_equal(named(s, "Code")->role, "password text");
+    assert_string_equal(named(s, "Code")->value, "");
+    assert_string_equal(named(s, "Window seat")->role, "check box");
+    click(d, named(s, "Window seat")->rect);
+    clock_sleep_ms(300);
+    s = read_until(x, "Qt form", "Save file");
+    assert_true(state_in(named(s, "Window seat")->states, STATE_CHECKED));
+    click(d, named(s, "Save file")->rect);
+    wait_for(d, "test -e ~/pressed");
+    elements_close(x);
+    desk_close(d);
+    desks_end();
+    free(file);
+}
+
+/* Stopping one program must not delay reading another. */
+static void t_stopped(void **state)
+{
+    (void)state;
+    if (!program_exists("zenity"))
+        skip();
+    struct desk *d = open_desk();
+    start(d, "echo $$ >~/pid; exec zenity --info --title=Stopped --text=One", "^Stopped$");
+    start(d, "zenity --info --title=Other --text=Two", "^Other$");
+    struct elements *x = elements_open(desk_display(d));
+    read_until(x, "Stopped", "Stopped");
+    read_until(x, "Other", "Other");
+    assert_int_equal(desks_run(d, "kill -STOP $(cat ~/pid)", NULL), 0);
+    const struct snapshot *s = read_until(x, "Other", "Other");
+    note(s, "beside a stopped program");
+    assert_int_equal(s->end, SNAPSHOT_WHOLE);
+    assert_true(s->ms < 400); /* no call to the stopped program was waited for */
+    assert_int_equal(desks_run(d, "kill -CONT $(cat ~/pid)", NULL), 0);
+    elements_close(x);
+    desk_close(d);
+    desks_end();
+}
+
+/* ---- the bus ----------------------------------------------------------------------------------------- */
+
+static void t_bus(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    const struct snapshot *s;
+    struct desk *d = open_desk();
+    desks_says(d, "stat -c %a \"$XDG_RUNTIME_DIR\"; test -S \"$XDG_RUNTIME_DIR/bus\" && echo socket",
+               "700\nsocket\n");
+    desks_says(
+        d,
+        "printf %s \"$QT_LINUX_ACCESSIBILITY_ALWAYS_ON$GNOME_ACCESSIBILITY$ACCESSIBILITY_ENABLED$GTK_A11Y\"",
+        "111atspi");
+    struct desk_trace t = desk_trace_of(d);
+    desk_close(d);
+    desks_gone(&t);
+    d = desks_open(&(struct desk_options){.display = SCREEN, .no_elements = true, .seconds = DESKS_PATIENCE});
+    desks_says(d, "printf %s \"$DBUS_SESSION_BUS_ADDRESS$GTK_A11Y\"", "");
+    unsetenv("DBUS_SESSION_BUS_ADDRESS");
+    setenv("XDG_RUNTIME_DIR", "/nonexistent", 1);
+    struct elements *x = elements_open(desk_display(d));
+    assert_int_equal(elements_snapshot(x, &(struct elements_scope){.all = true}, READ_MS, &s, &e), -1);
+    check_note("%s", e.text);
+    elements_close(x);
+    desk_close(d);
+    desks_end();
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a form of GTK 3 is read without its password, and its button is where it says", t_gtk),
+    CLAIM("a form of Qt 5 is read, and its check box and button are where it says", t_qt),
+    CLAIM("a stopped program costs nothing when another one is read", t_stopped),
+    CLAIM("a desktop has a bus of its own in its run directory, or none", t_bus),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
