@@ -21,7 +21,7 @@
     ROW(qwen25, "qwen25.json") ROW(qwen25_text, "qwen25.txt")                                          \
     ROW(fara, "fara.json") ROW(uitars15, "uitars15.json") ROW(uitars15_text, "uitars15.txt")           \
     ROW(gemini, "gemini.json") ROW(gemini_text, "gemini.txt")                                          \
-    ROW(uitars, "uitars.json") ROW(uitars_text, "uitars.txt")
+    ROW(plain, "plain.json") ROW(uitars, "uitars.json") ROW(uitars_text, "uitars.txt")
 #define EMBED_PROMPT(symbol, file) EMBED(prompt_##symbol, "prompts/" file);
 #define ENTRY(symbol, file) {file, prompt_##symbol, prompt_##symbol##_end},
 /* clang-format on */

@@ -47,9 +47,36 @@ static char *ends_text(void)
     return buf_take(&b);
 }
 
+static char *sentences_text(void)
+{
+    return xstrdup(
+        "  press Save                        also: click, tap, push\n"
+        "  double-click report.txt           right-click Trash\n"
+        "  press Delete in the row of Invoice 7\n"
+        "  tick Gift wrapping                untick Newsletter\n"
+        "  choose Large in Size              select Dark\n"
+        "  enter \"Ana Lima\" into Name        set Quantity to 3; fill City with Rome\n"
+        "  open menu File > Save As          open the Edit menu\n"
+        "  go to tab Advanced                close the window\n"
+        "  press ctrl+s                      press the Tab key 3 times\n"
+        "  scroll to Terms                   wait for Order received\n"
+        "  check that Save is shown          is gone, ticked, unticked, enabled, disabled\n"
+        "  check that Total equals \"12\"     contains \"1\"\n"
+        "\n"
+        "Separate steps with \"then\", \"and\", commas, semicolons, full stops or line breaks. Quote\n"
+        "a name or text that contains one of these, or a word such as \"in\", \"into\" or \"or\":\n"
+        "\"...\" or '...'; inside, \\\" is a quotation mark. A sentence with \"not\", \"if\", \"or\", \"all\",\n"
+        "or with any word that these rules do not cover, is left to a model.\n"
+        "\n"
+        "An element is found by its name in the program's description of its window (AT-SPI),\n"
+        "without regard to case, \"...\" and colons, or by the label beside it. A name that is missing\n"
+        "or that several elements have ends the run with exit code 1, and nothing is guessed.\n");
+}
+
 const struct topic topics[] = {
     {"dialects", "reply formats (--dialect) and the models that they suit", dialects_text},
     {"providers", "services and local servers (--provider) and what each sets", providers_text},
+    {"sentences", "tasks that need no model (--plain)", sentences_text},
     {"exit", "how a run can end: status, exit code, meaning", ends_text},
     {0},
 };

@@ -14,11 +14,14 @@
 
 #include "agent/agent.h"
 #include "cli/options.h"
+#include "plain/plain.h"
 #include "replay/interrupted.h"
 #include "session/session.h"
 #include "step/step.h"
 
 enum { JOB_TASK_MAX = 64 << 10 }; /* maximum size of a task in bytes */
+
+enum job_plain { JOB_PLAIN_AUTO, JOB_PLAIN_ONLY, JOB_PLAIN_NO };
 
 struct run_settings {
     const char *model, *device, *isa, *display, *view, *ui_display, *dialect, *fake, *runs;
@@ -35,6 +38,7 @@ struct run_settings {
     const char *policy, *confirm;
     double confirm_timeout;
     bool observe_only, redact_frames, elements;
+    int plain; /* enum job_plain */
     int validator, max_validations;
     bool localizer;
     const char *secrets[OPTION_LIST_MAX + 1];
@@ -77,10 +81,11 @@ struct job {
     int argc;
     char **argv; /* as given, for the record */
     char *task;
-    struct running_own *told; /* entry in the registry of runs; NULL: not registered */
-    bool warm_up, began;      /* began: the run has a record */
-    bool playback;            /* a recording (record/playback.h) replaces the model */
-    bool unseen;              /* the display is not visible to the user: no step window opens on it */
+    struct running_own *told;  /* entry in the registry of runs; NULL: not registered */
+    bool warm_up, began;       /* began: the run has a record */
+    bool playback;             /* a recording (record/playback.h) replaces the model */
+    struct plain_steps *plain; /* steps that replace the model; NULL: none */
+    bool unseen;               /* the display is not visible to the user: no step window opens on it */
     /* one of several runs of this process, which has its own entry in the registry */
     bool among;
     const struct job_host *host; /* borrowed; NULL: started by a user at a terminal, or by a suite */
@@ -128,6 +133,14 @@ void job_unset(struct run_settings *s);
 int job_read_task(struct job *j, const char *word, struct err *e);
 /* Fills settings that were not given from the dialect, which must be open; run.json contains the result. */
 void job_resolve(struct job *j);
+
+/* ---- open_plain.c ---------------------------------------------------------------------------- */
+
+/* Sets j->plain and the dialect if the task is performed without a model.  Returns -1 with e if --plain only
+ * cannot be followed. */
+int job_open_plain(struct job *j, struct err *e);
+struct llm *job_plain_llm(struct job *j); /* takes the steps */
+void job_plain_free(struct job *j);
 
 /* ---- open.c ---------------------------------------------------------------------------------- */
 

@@ -274,8 +274,10 @@ int job_model_replace(struct job_model *m, const struct run_settings *s, const c
 static int open_dialect(struct job *j, struct err *e)
 {
     bool decided = j->host && j->host->decide;
-    bool lacking = !decided && !j->s.fake && !j->model->dir && !j->model->endpoint;
-    if (open_playback(j, e) || (lacking && job_model_find(&j->own, &j->s, e)) ||
+    if (open_playback(j, e) || job_open_plain(j, e))
+        return -1;
+    bool lacking = !decided && !j->s.fake && !j->plain && !j->model->dir && !j->model->endpoint;
+    if ((lacking && job_model_find(&j->own, &j->s, e)) ||
         (lacking && ENDPOINT_GIVEN(j->s) && job_model_open(&j->own, &j->s, screen_stop_flag(NULL), false, e)))
         return -1;
     if (j->s.dialect)
@@ -330,6 +332,8 @@ static int open_llm(struct job *j, struct err *e)
     bool open = j->model->engine || j->model->endpoint;
     if (j->host && j->host->decide)
         j->llm = j->host->decide(j->host->arg);
+    else if (j->plain)
+        j->llm = job_plain_llm(j);
     else if (j->playback)
         j->llm = playback_open(j->s.fake, j->screen, j->secrets, e);
     else if (j->s.fake)
@@ -450,6 +454,7 @@ void job_close(struct job *j)
     running_leave(j->told);
     if (trace_close(j->trace, &e))
         warn("%s", e.text);
+    job_plain_free(j);
     assist_free(j->assist);
     llm_free(j->localizer);
     llm_free(j->llm);

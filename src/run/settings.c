@@ -60,6 +60,10 @@ const struct option_spec job_options[] = {
      .show = OPTION_MORE},
     RULES_OPTIONS(struct run_settings),
     ELEMENTS_OPTION(struct run_settings),
+    {"plain", 0, OPTION_CHOICE, AT(plain), "auto|only|no", 0, 0, "auto",
+     "perform a task that consists of plain steps, as 'choose Large in Size, then press Save', on named "
+     "elements without a model (holorun help sentences); auto: where the embedded model would be used",
+     NULL},
     {"dry-run", 0, OPTION_FLAG, AT(dry_run), .help = "decide and record, but press nothing"},
     {"observe-only", 0, OPTION_FLAG, AT(observe_only),
      .help = "allow only moving the pointer, scrolling, waiting, looking, planning and answering"},

@@ -1,0 +1,241 @@
+/* player.c - plain steps as a model: one reply for each screenshot. */
+#include "plain/player_impl.h"
+
+#include "base/clock.h"
+#include "screen/observed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ELEMENTS_TEXT_MAX = 1 << 18, AGAIN_MS = 150 };
+
+static struct player *player_of(const struct llm *m)
+{
+    return (struct player *)(uintptr_t)m;
+}
+
+/* ---- what changed -------------------------------------------------------------------------------------- */
+
+static char *elements_now(struct player *p)
+{
+    struct buf b;
+    if (!p->now)
+        return NULL;
+    buf_init(&b, ELEMENTS_TEXT_MAX);
+    buf_puts(&b, "");
+    elements_text(p->now, false, &b);
+    return buf_take(&b);
+}
+
+static size_t line_length(const char *text)
+{
+    return strcspn(text, "\n");
+}
+
+/* Returns the first line of a that b lacks, NULL: none.  Lines are compared without indentation. */
+static const char *new_line(const char *a, const char *b, size_t *n)
+{
+    for (const char *at = a; *at; at += line_length(at) + (at[line_length(at)] != 0)) {
+        const char *line = at + strspn(at, " ");
+        *n = line_length(line);
+        char *copy = xstrdup(line);
+        copy[*n] = 0;
+        bool found = strstr(b, copy) != NULL;
+        free(copy);
+        if (!found && *n)
+            return line;
+    }
+    return NULL;
+}
+
+/* Describes the effect of the last step: which line of the elements is new, or gone. */
+static void describe_effect(struct player *p, const char *after, char *out, size_t size)
+{
+    size_t n = 0;
+    const char *line = p->before && after ? new_line(after, p->before, &n) : NULL;
+    if (line) {
+        snprintf(out, size, "; now %.*s", (int)(n < 120 ? n : 120), line);
+        return;
+    }
+    line = p->before && after ? new_line(p->before, after, &n) : NULL;
+    if (line)
+        snprintf(out, size, "; gone: %.*s", (int)(n < 120 ? n : 120), line);
+    else
+        snprintf(out, size, "%s", p->before && after ? "; no element changed" : "");
+}
+
+static void finish_step(struct player *p)
+{
+    struct buf text;
+    char effect[160] = "";
+    char *after = elements_now(p);
+    buf_init(&text, PLAYER_REPLY_MAX);
+    plain_print(&p->steps.s[p->at], &text);
+    if (p->phase)
+        describe_effect(p, after, effect, sizeof effect);
+    snprintf(p->done, sizeof p->done, "%.90s%s", text.data, effect);
+    buf_free(&text);
+    free(after);
+    free(p->before);
+    p->before = NULL;
+    p->at++;
+    p->phase = 0;
+    p->since = 0;
+}
+
+/* ---- replies ------------------------------------------------------------------------------------------- */
+
+static void reply_failed(const struct player *p, struct buf *b, const char *why)
+{
+    struct buf text;
+    buf_init(&text, PLAYER_REPLY_MAX);
+    buf_printf(&text, "step %d of %d cannot be performed: ", p->at + 1, p->steps.n);
+    plain_print(&p->steps.s[p->at], &text);
+    buf_printf(&text, ": %s", why);
+    player_call(b, "infeasible", "text", text.data);
+    buf_free(&text);
+}
+
+static void reply_done(const struct player *p, struct buf *b)
+{
+    char text[400];
+    snprintf(text, sizeof text, "performed %d of %d steps; the last: %s", p->at, p->steps.n, p->done);
+    player_call(b, "answer", "text", text);
+}
+
+static void look(struct player *p)
+{
+    struct err e = ERR_INIT;
+    struct elements_scope scope = {0};
+    p->now = NULL;
+    if (!p->elements)
+        snprintf(p->unread, sizeof p->unread, "this run reads no elements (--no-elements, or no bus)");
+    else if (elements_snapshot(p->elements, &scope, PLAYER_READ_MS, &p->now, &e) < 0) {
+        p->now = NULL;
+        snprintf(p->unread, sizeof p->unread, "%.190s", e.text);
+    }
+}
+
+static void next_reply(struct player *p, enum dialect_goal goal, struct buf *b)
+{
+    char why[ERR_TEXT] = "";
+    if (goal != GOAL_STEP && goal != GOAL_ANSWER) {
+        player_call(b, "infeasible", "text", "plain steps answer no questions");
+        return;
+    }
+    bool again = *p->failed && strstr(p->failed, OBSERVED_NOTHING);
+    if (*p->failed && !again && p->at < p->steps.n) {
+        reply_failed(p, b, p->failed);
+        return;
+    }
+    p->phase -= again && p->phase > 0; /* the screen had changed: looks again */
+    while (goal == GOAL_STEP && p->at < p->steps.n) {
+        look(p);
+        char *before = elements_now(p);
+        enum player_next next = player_step(p, b, why, sizeof why);
+        if (next == NEXT_ACTION && !p->phase) {
+            free(p->before);
+            p->before = before;
+            before = NULL;
+        }
+        free(before);
+        if (next == NEXT_ACTION) {
+            p->phase++;
+            p->acted = true;
+            p->since = 0;
+            return;
+        }
+        if (next == NEXT_WAIT) {
+            buf_printf(
+                b,
+                "waits: %s\n<tool_call>{\"name\": \"wait\", \"arguments\": {\"seconds\": 0.3}}</tool_call>",
+                why);
+            return;
+        }
+        if (next == NEXT_FAILED) {
+            reply_failed(p, b, why);
+            return;
+        }
+        finish_step(p);
+    }
+    reply_done(p, b);
+}
+
+/* ---- the interface of llm.h ---------------------------------------------------------------------------- */
+
+/* Keeps the reason if the last action failed. */
+static int player_user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place,
+                       struct err *e)
+{
+    static const char mark[] = "FAILED ";
+    struct player *p = player_of(m);
+    (void)place;
+    (void)e;
+    llm_counted_add(&p->c, parts, n);
+    for (int i = 0; i < n; i++) {
+        if (!parts[i].image)
+            continue;
+        const char *failed = i ? strstr(parts[0].text, mark) : NULL;
+        snprintf(p->failed, sizeof p->failed, "%.*s",
+                 failed ? (int)strcspn(failed, "\n") - (int)sizeof mark + 1 : 0,
+                 failed ? failed + sizeof mark - 1 : "");
+        p->seen = true;
+    }
+    return 0;
+}
+
+static int player_speak(struct llm *m, const struct llm_request *r, struct generated *out, struct err *e)
+{
+    struct player *p = player_of(m);
+    int64_t start = clock_ns();
+    *out = (struct generated){.finish = FINISH_STOP};
+    buf_init(&out->text, PLAYER_REPLY_MAX);
+    if (!p->seen)
+        return err_set(e, ERR_FAILED, "plain steps can only be performed on a screen");
+    next_reply(p, r->goal, &out->text);
+    out->n = 1;
+    p->c.stats.decoded++;
+    p->c.length += (int64_t)out->text.len;
+    if (r->on_text)
+        r->on_text(r->arg, out->text.data, out->text.len);
+    out->ms = clock_ms_since(start);
+    return 0;
+}
+
+static void player_free(struct llm *m)
+{
+    struct player *p = player_of(m);
+    plain_free(&p->steps);
+    free(p->before);
+    free(p);
+}
+
+bool player_can_begin(const struct plain_steps *steps, struct elements *elements, double ms)
+{
+    struct player p = {.steps = *steps, .elements = elements};
+    int64_t start = clock_ns();
+    while (true) {
+        look(&p);
+        bool found = player_finds(&p);
+        if (found || clock_ms_since(start) >= ms)
+            return found;
+        clock_sleep_ms(AGAIN_MS);
+    }
+}
+
+struct llm *player_open(struct plain_steps steps, struct screen *screen, struct elements *elements)
+{
+    static const struct llm_ops ops = {
+        .user = player_user,
+        .speak = player_speak,
+        LLM_COUNTED_OPS,
+        .free = player_free,
+    };
+    struct player *p = xcalloc(1, sizeof *p);
+    p->c.base.ops = &ops;
+    p->steps = steps;
+    p->screen = screen;
+    p->elements = elements;
+    return &p->c.base;
+}

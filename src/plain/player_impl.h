@@ -1,0 +1,55 @@
+/* player_impl.h - shared by the files of the player. */
+#ifndef HOLORUN_PLAIN_PLAYER_IMPL_H
+#define HOLORUN_PLAIN_PLAYER_IMPL_H
+
+#include "llm/llm_counted.h"
+#include "plain/player.h"
+#include "plain/resolve.h"
+
+enum {
+    PLAYER_REPLY_MAX = 1 << 20,
+    PLAYER_READ_MS = 1000,     /* of one snapshot */
+    PLAYER_PATIENCE_MS = 4000, /* for a name to appear; longer for the first step: programs start */
+    PLAYER_START_MS = 10000,
+    PLAYER_WAIT_MS = 30000, /* of a step that waits */
+    PLAYER_EFFECT_MS = 1500,
+    PLAYER_SCROLLS = 30,
+};
+
+struct player {
+    struct llm_counted c;
+    struct plain_steps steps;
+    struct screen *screen;
+    struct elements *elements;
+    const struct snapshot *now; /* borrowed from elements, of this reply; NULL: nothing could be read */
+    char unread[200];           /* why */
+    int at;                     /* index of the current step */
+    int phase;                  /* actions of the step that were performed */
+    int64_t since;              /* start of waiting in this phase; 0: not started */
+    char *before;               /* text of the elements before the last action; NULL: none */
+    bool acted;                 /* a step has been performed */
+    bool seen;                  /* a screenshot has arrived */
+    char failed[ERR_TEXT];      /* why the last action was not performed; "": it was */
+    char done[256];             /* the last performed step, and its effect, for the answer */
+};
+
+/* What a step does next. */
+enum player_next {
+    NEXT_ACTION, /* b has a reply with an action */
+    NEXT_STEP,   /* the step is complete */
+    NEXT_WAIT,   /* why has the reason */
+    NEXT_FAILED, /* why has the reason */
+};
+
+/* Performs the current step: looks at the snapshot and appends the reply to b. */
+enum player_next player_step(struct player *p, struct buf *b, char *why, size_t size);
+
+/* Returns whether the current step's first element is on the screen, or it needs none. */
+bool player_finds(struct player *p);
+
+/* Append replies. */
+void player_click(struct player *p, const struct element *e, const char *button, int count, struct buf *b);
+void player_keys(const char *keys, int times, struct buf *b);
+void player_call(struct buf *b, const char *tool, const char *key, const char *text);
+
+#endif

@@ -1,0 +1,100 @@
+/* print.c - plain steps as sentences. */
+#include "plain/private.h"
+
+#include <string.h>
+
+/* Appends a quoted text. */
+static void put_quoted(const char *text, struct buf *out)
+{
+    buf_putc(out, '"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            buf_putc(out, '\\');
+        buf_putc(out, *text);
+    }
+    buf_putc(out, '"');
+}
+
+/* Appends a name, and its role if it was given. */
+static void put_name(const char *name, const char *role, struct buf *out)
+{
+    buf_putc(out, ' ');
+    put_quoted(name, out);
+    if (role)
+        buf_printf(out, " %s", role);
+}
+
+static void print_state(const struct plain_step *s, struct buf *out)
+{
+    static const char *const words[PLAIN_STATES] = {
+        [PLAIN_SHOWN] = "is shown",       [PLAIN_GONE] = "is gone",       [PLAIN_TICKED] = "is ticked",
+        [PLAIN_UNTICKED] = "is unticked", [PLAIN_ENABLED] = "is enabled", [PLAIN_DISABLED] = "is disabled",
+        [PLAIN_EQUALS] = "equals ",       [PLAIN_CONTAINS] = "contains ",
+    };
+    put_name(s->what, s->role, out);
+    buf_printf(out, " %s", words[s->state]);
+    if (s->value)
+        put_quoted(s->value, out);
+}
+
+static void print_menu(const struct plain_step *s, struct buf *out)
+{
+    buf_puts(out, "open menu");
+    for (int i = 0; i < s->levels; i++) {
+        buf_puts(out, i ? " >" : "");
+        put_name(s->path[i], NULL, out);
+    }
+}
+
+void plain_print(const struct plain_step *s, struct buf *out)
+{
+    static const char *const verbs[PLAIN_VERBS] = {
+        [PLAIN_PRESS] = "press",
+        [PLAIN_DOUBLE_CLICK] = "double-click",
+        [PLAIN_RIGHT_CLICK] = "right-click",
+        [PLAIN_TICK] = "tick",
+        [PLAIN_UNTICK] = "untick",
+        [PLAIN_CHOOSE] = "choose",
+        [PLAIN_TAB] = "go to tab",
+        [PLAIN_SCROLL] = "scroll to",
+    };
+    switch (s->verb) {
+    case PLAIN_ENTER:
+        buf_puts(out, "enter ");
+        put_quoted(s->value, out);
+        if (s->what) {
+            buf_puts(out, " into");
+            put_name(s->what, s->role, out);
+        }
+        break;
+    case PLAIN_MENU:
+        print_menu(s, out);
+        break;
+    case PLAIN_CLOSE:
+        buf_puts(out, "close the window");
+        break;
+    case PLAIN_KEYS:
+        buf_printf(out, "press key %s", s->what);
+        if (s->times > 1)
+            buf_printf(out, " %d times", s->times);
+        break;
+    case PLAIN_WAIT:
+        buf_puts(out, "wait until");
+        print_state(s, out);
+        break;
+    case PLAIN_CHECK:
+        buf_puts(out, "check that");
+        print_state(s, out);
+        break;
+    default:
+        buf_puts(out, verbs[s->verb]);
+        if (s->maybe_key)
+            buf_printf(out, " %s", s->what);
+        else
+            put_name(s->what, s->role, out);
+        if (s->in) {
+            buf_puts(out, s->verb == PLAIN_CHOOSE ? " in" : " in the row of");
+            put_name(s->in, NULL, out);
+        }
+    }
+}

@@ -1,0 +1,315 @@
+/* resolve.c - compares names in a sentence with those of visible elements. */
+#include "plain/resolve.h"
+
+#include "atspi/roles.h"
+#include "base/utf8.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wctype.h>
+
+enum {
+    NAME_MAX_BYTES = 512,
+    EXACT = 100,
+    BY_LABEL = 90,
+    BY_VALUE = 80,
+    BY_START = 60,
+    PREFERRED = 5,
+    ACTIVE = 2,
+    LABEL_ABOVE = 40, /* px */
+    LABEL_BESIDE = 300,
+};
+
+/* ---- names --------------------------------------------------------------------------------------------- */
+
+/* Removes a key combination after the name of a menu item: "Save As...   Ctrl+S". */
+static size_t without_keys(const char *name, size_t n)
+{
+    const char *gap = strchr(name, '\t');
+    if (gap)
+        return (size_t)(gap - name);
+    gap = strstr(name, "  ");
+    return gap && strchr(gap, '+') ? (size_t)(gap - name) : n;
+}
+
+/* Writes the normal form of a name: lower case, single spaces, "and" for "&", without mnemonic marks and the
+ * punctuation around it. */
+static void normalize(const char *name, char out[NAME_MAX_BYTES])
+{
+    size_t n = without_keys(name, strlen(name)), used = 0, len;
+    uint32_t cp;
+    for (size_t i = 0; i < n && used + 8 < NAME_MAX_BYTES; i += len) {
+        int got = utf8_decode(name + i, n - i, &cp);
+        len = got > 0 ? (size_t)got : 1;
+        bool space = got <= 0 || cp <= ' ' || cp == 0xa0 || cp == 0xfffc || cp == 0xfffd || cp == 0x2026;
+        if (cp == '_' && i + 1 < n && isalnum((unsigned char)name[i + 1]) && (i == 0 || name[i - 1] == ' '))
+            continue; /* mnemonic mark */
+        if (cp == '&' && (i == 0 || name[i - 1] != ' ') && isalnum((unsigned char)name[i + 1]) &&
+            (i == 0 || !isalnum((unsigned char)name[i - 1])))
+            continue;
+        if (space) {
+            if (used && out[used - 1] != ' ')
+                out[used++] = ' ';
+        } else if (cp == '&') {
+            memcpy(out + used, "and", 3);
+            used += 3;
+        } else if (cp == 0x2019) {
+            out[used++] = '\'';
+        } else {
+            used += (size_t)utf8_encode(
+                cp < 128 ? (uint32_t)tolower((int)cp) : (uint32_t)towlower((wint_t)cp), out + used);
+        }
+    }
+    while (used && strchr(" .:*", out[used - 1]))
+        used--;
+    out[used] = 0;
+}
+
+bool resolve_same(const char *a, const char *b)
+{
+    char x[NAME_MAX_BYTES], y[NAME_MAX_BYTES];
+    normalize(a, x);
+    normalize(b, y);
+    return (*x && !strcmp(x, y)) || !strcmp(a, b);
+}
+
+const char *resolve_name(const struct element *e)
+{
+    return *e->name ? e->name : *e->label ? e->label : e->value;
+}
+
+/* Returns whether one name begins with another and continues with another word. */
+static bool begins_with(const char *name, const char *with)
+{
+    char x[NAME_MAX_BYTES], y[NAME_MAX_BYTES];
+    normalize(name, x);
+    normalize(with, y);
+    size_t n = strlen(y);
+    return n > 2 && !strncmp(x, y, n) && strchr(" ,:;(-", x[n]);
+}
+
+/* ---- roles --------------------------------------------------------------------------------------------- */
+
+#define END NULL
+static const char *const buttons[] = {"push button",     "toggle button",   "link",     "menu item",
+                                      "check menu item", "radio menu item", "page tab", "push button menu",
+                                      "check box",       "radio button",    "switch",   END};
+static const char *const rows[] = {"list item", "table cell", "tree item", "icon",
+                                   "table row", "option",     END};
+static const char *const others[] = {"menu",
+                                     "combo box",
+                                     "column header",
+                                     "table column header",
+                                     "entry",
+                                     "text",
+                                     "spin button",
+                                     "password text",
+                                     "slider",
+                                     "canvas",
+                                     END};
+static const char *const ticks[] = {"check box",       "radio button",    "switch", "toggle button",
+                                    "check menu item", "radio menu item", END};
+static const char *const cells[] = {"table cell", "list item", "tree item", END};
+static const char *const lists[] = {"combo box",  "list", "list box", "push button menu", "table", "tree",
+                                    "tree table", "menu", "panel",    "grouping",         END};
+static const char *const fields[] = {"entry",
+                                     "text",
+                                     "password text",
+                                     "spin button",
+                                     "autocomplete",
+                                     "date editor",
+                                     "combo box",
+                                     "terminal",
+                                     "paragraph",
+                                     "document text",
+                                     END};
+static const char *const tabs[] = {"page tab", END};
+static const char *const menus[] = {
+    "menu", "menu item", "check menu item", "radio menu item", "push button menu", END};
+static const char *const options[] = {
+    "list item",       "menu item",  "option",    "radio button", "check menu item",
+    "radio menu item", "table cell", "tree item", "check box",    END};
+
+/* Returns how well a role suits a use: 2: preferred, 1: possible, 0: not. */
+static int suits(const struct element *e, enum resolve_for use)
+{
+    switch (use) {
+    case RESOLVE_PRESS:
+        return text_listed(buttons, e->role) ? 2 : text_listed(rows, e->role) || text_listed(others, e->role);
+    case RESOLVE_TICK:
+        return text_listed(ticks, e->role) ? 2 : text_listed(cells, e->role);
+    case RESOLVE_OPTION:
+        return text_listed(options, e->role) ? 2 : 0;
+    case RESOLVE_LIST:
+        return !strcmp(e->role, "combo box") ? 2 : text_listed(lists, e->role);
+    case RESOLVE_FIELD:
+        return text_listed(fields, e->role) ? 2 : 0;
+    case RESOLVE_TAB:
+        return text_listed(tabs, e->role) ? 2 : !strcmp(e->role, "radio button");
+    case RESOLVE_MENU:
+        return text_listed(menus, e->role)
+                   ? 2
+                   : !strcmp(e->role, "push button") || !strcmp(e->role, "toggle button");
+    default:
+        return text_listed(buttons, e->role) || text_listed(fields, e->role) ? 2 : 1;
+    }
+}
+
+/* ---- candidates ---------------------------------------------------------------------------------------- */
+
+static bool is_below(const struct snapshot *s, const struct element *e, const struct element *top)
+{
+    int i = (int)(e - s->e);
+    while (i >= 0 && &s->e[i] != top)
+        i = s->e[i].parent;
+    return i >= 0;
+}
+
+static bool in_active_window(const struct snapshot *s, const struct element *e)
+{
+    while (e->parent >= 0)
+        e = &s->e[e->parent];
+    return state_in(e->states, STATE_ACTIVE);
+}
+
+/* Returns whether an element of this name is in the same row: its middle is as high. */
+static bool in_row(const struct snapshot *s, const struct element *e, const char *row)
+{
+    for (int i = 0; i < s->n; i++) {
+        const struct element *r = &s->e[i];
+        int middle = r->rect.y + r->rect.h / 2;
+        if (r != e && r->window == e->window && r->rect.h > 0 && middle >= e->rect.y &&
+            middle < e->rect.y + e->rect.h &&
+            (resolve_same(resolve_name(r), row) || begins_with(resolve_name(r), row)))
+            return true;
+    }
+    return false;
+}
+
+static int score(const struct snapshot *s, const struct resolve_query *q, const struct element *e)
+{
+    int role = suits(e, q->use), by = 0;
+    bool text = q->use == RESOLVE_ANY || q->use == RESOLVE_OPTION || text_listed(rows, e->role);
+    if (!role || e->trust == PLACE_NONE || e->rect.w <= 0 || e->rect.h <= 0 || e->parent < 0)
+        return 0;
+    if (q->below && (e == q->below || !is_below(s, e, q->below)))
+        return 0;
+    if (*e->name && resolve_same(e->name, q->name))
+        by = EXACT;
+    else if (*e->label && resolve_same(e->label, q->name))
+        by = BY_LABEL;
+    else if (*e->value && text && resolve_same(e->value, q->name))
+        by = BY_VALUE;
+    else if (text && begins_with(resolve_name(e), q->name))
+        by = BY_START;
+    if (!by || (q->row && !in_row(s, e, q->row)))
+        return 0;
+    return by + (role == 2 ? PREFERRED : 0) + (in_active_window(s, e) ? ACTIVE : 0);
+}
+
+/* Returns whether an element repeats another one at the same place: a cell and the label in it. */
+static bool is_repeated(const struct element *a, const struct element *b)
+{
+    int x = a->rect.x + a->rect.w / 2, y = a->rect.y + a->rect.h / 2;
+    return x >= b->rect.x && x < b->rect.x + b->rect.w && y >= b->rect.y && y < b->rect.y + b->rect.h;
+}
+
+/* Returns the distance of an element from the label on its left or above it, -1: it is elsewhere. */
+static int from_label(const struct element *label, const struct element *e)
+{
+    struct screen_rect l = label->rect, r = e->rect;
+    int middle = l.y + l.h / 2, gap = r.x - l.x - l.w, below = r.y - l.y - l.h;
+    if (label->window != e->window)
+        return -1;
+    if (middle >= r.y && middle < r.y + r.h && gap >= -2 && gap < LABEL_BESIDE)
+        return gap > 0 ? gap : 0;
+    return below >= -2 && below < LABEL_ABOVE && l.x < r.x + r.w && r.x < l.x + l.w ? LABEL_ABOVE + below
+                                                                                    : -1;
+}
+
+/* Finds the field or list beside a text of that name: toolkits name some lists by their choice. */
+static const struct element *beside_label(const struct snapshot *s, const struct resolve_query *q)
+{
+    static const char *const texts[] = {"label", "static", "caption", "heading", NULL};
+    const struct element *found = NULL;
+    int nearest = INT_MAX;
+    for (int i = 0; i < s->n; i++) {
+        const struct element *label = &s->e[i];
+        if (!text_listed(texts, label->role) || !resolve_same(resolve_name(label), q->name))
+            continue;
+        for (int k = 0; k < s->n; k++) {
+            int far = suits(&s->e[k], q->use) == 2 ? from_label(label, &s->e[k]) : -1;
+            if (far >= 0 && far < nearest && s->e[k].trust != PLACE_NONE && s->e[k].rect.w > 0) {
+                nearest = far;
+                found = &s->e[k];
+            }
+        }
+    }
+    return found;
+}
+
+const struct element *resolve_box(const struct snapshot *s, const struct element *e)
+{
+    for (int i = 0; i < s->n; i++) {
+        const struct element *box = &s->e[i];
+        int middle = box->rect.y + box->rect.h / 2;
+        if (box != e && box->parent == e->parent && !*box->name && !*box->value && box->rect.w > 0 &&
+            text_listed(cells, box->role) && middle >= e->rect.y && middle < e->rect.y + e->rect.h)
+            return box;
+    }
+    return NULL;
+}
+
+int resolve(const struct snapshot *s, const struct resolve_query *q, const struct element **out, int max)
+{
+    int best = 0, n = 0;
+    for (int i = 0; i < s->n; i++) {
+        const struct element *e = &s->e[i];
+        int points = score(s, q, e);
+        if (!points || points < best)
+            continue;
+        if (points > best)
+            n = 0;
+        best = points;
+        bool again = n && is_repeated(e, out[n - 1]);
+        if (!again && n < max)
+            out[n++] = e;
+    }
+    if (!n && max && (q->use == RESOLVE_LIST || q->use == RESOLVE_FIELD) && (out[0] = beside_label(s, q)))
+        n = 1;
+    return n;
+}
+
+/* ---- messages ------------------------------------------------------------------------------------------ */
+
+/* Returns the share of the words of a in b, from 0 to 100, by their first letters. */
+static int alike(const char *a, const char *b)
+{
+    char x[NAME_MAX_BYTES], y[NAME_MAX_BYTES];
+    int words = 0, found = 0;
+    char *rest = NULL;
+    normalize(a, x);
+    normalize(b, y);
+    for (char *w = strtok_r(x, " ", &rest); w; w = strtok_r(NULL, " ", &rest), words++) {
+        size_t n = strlen(w);
+        w[n > 4 ? 4 : n] = 0;
+        found += strstr(y, w) != NULL;
+    }
+    return words ? 100 * found / words : 0;
+}
+
+void resolve_nearest(const struct snapshot *s, const struct resolve_query *q, struct buf *out)
+{
+    int shown = 0;
+    for (int least = 100; least > 0 && shown < RESOLVE_NEAREST; least -= 34)
+        for (int i = 0; i < s->n && shown < RESOLVE_NEAREST; i++) {
+            const struct element *e = &s->e[i];
+            int share = alike(q->name, resolve_name(e));
+            if (!suits(e, q->use) || e->parent < 0 || share < least - 33 || share > least || !share)
+                continue;
+            buf_printf(out, "%s%s \"%.60s\"", shown ? ", " : "; nearest: ", e->role, resolve_name(e));
+            shown++;
+        }
+}

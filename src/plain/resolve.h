@@ -1,0 +1,46 @@
+/* resolve.h - finds the element that a name in a sentence means. */
+#ifndef HOLORUN_PLAIN_RESOLVE_H
+#define HOLORUN_PLAIN_RESOLVE_H
+
+#include "atspi/elements.h"
+
+/* What is to be done with the element: decides which roles are considered. */
+enum resolve_for {
+    RESOLVE_PRESS,
+    RESOLVE_TICK,
+    RESOLVE_OPTION,
+    RESOLVE_LIST,
+    RESOLVE_FIELD,
+    RESOLVE_TAB,
+    RESOLVE_MENU,
+    RESOLVE_ANY, /* also text */
+};
+
+struct resolve_query {
+    const char *name;
+    enum resolve_for use;
+    const char *row;             /* text of the row that holds it; NULL: any */
+    const struct element *below; /* only elements below it in the tree; NULL: all */
+};
+
+enum { RESOLVE_NEAREST = 3 };
+
+/* Writes the elements that fit equally well to out[max] and returns their number: 0: none, 1: found, more:
+ * the name is ambiguous.  Names are compared without case, mnemonic marks, ellipsis, trailing colon and key
+ * combination, and "&" equals "and".  Elements in the active window come before others, exact names before
+ * labels, and buttons and links before other roles. */
+int resolve(const struct snapshot *s, const struct resolve_query *q, const struct element **out, int max);
+
+/* Appends the names of the visible elements that are most alike to a message: '; nearest: button "Save"'. */
+void resolve_nearest(const struct snapshot *s, const struct resolve_query *q, struct buf *out);
+
+/* Returns whether two names are the same after normalizing. */
+bool resolve_same(const char *a, const char *b);
+
+/* Returns the check box in the row of a table cell: the unnamed cell of the row; NULL: none. */
+const struct element *resolve_box(const struct snapshot *s, const struct element *e);
+
+/* Returns the text by which people know an element: its name, else its label, else its value. */
+const char *resolve_name(const struct element *e);
+
+#endif

@@ -1,0 +1,435 @@
+/* step.c - one step of a sentence: the first rule that covers all words is taken. */
+#include "plain/private.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Words that turn a sentence into something that these rules do not express. */
+#define LOGIC                                                                                                \
+    "not|never|don't|if|unless|or|except|without|otherwise|until|when|while|any|both|either|neither|but|"    \
+    "instead|whether"
+#define COUNTS "all|every|each|everything|anything|something|nothing|everyone|several|some"
+#define WHICH                                                                                                \
+    "first|second|third|fourth|fifth|last|next|previous|other|another|it|them|this|that|these|those|here|"   \
+    "there|cheapest|best|largest|smallest|biggest|newest|oldest|latest|fastest|lowest|highest|most|least"
+
+static int not_understood(struct err *why, const char *what, struct span s)
+{
+    char *text = words_text(s);
+    err_set(why, ERR_USAGE, "%s: '%.80s'", what, text);
+    free(text);
+    return -1;
+}
+
+/* Checks that a name without quotes names one thing.  Capital letters make a word part of a name: "Select
+ * All". */
+static int check_name(struct span s, struct err *why)
+{
+    if (!s.n || (s.n == 1 && words_article(s, 0)))
+        return err_set(why, ERR_USAGE, "a name is missing");
+    for (int i = 0; i < s.n; i++) {
+        bool lower = !isupper((unsigned char)s.w[i].text[0]);
+        if (lower && words_is(s, i, LOGIC "|" COUNTS))
+            return not_understood(why, "leaves open which element is meant; quote a name that has this word",
+                                  words_part(s, i, i + 1));
+        if (lower && i == 0 && words_is(s, i, WHICH))
+            return not_understood(why, "does not name an element", s);
+        if (lower && words_is(s, i, "into"))
+            return not_understood(why, "'into' is unexpected", s);
+    }
+    return 0;
+}
+
+/* Sets what, role and whole from a name that may end with the word for its role. */
+static int take_name(struct span s, const char *roles, struct plain_step *out, struct err *why)
+{
+    s = words_bare(s);
+    if (check_name(s, why) < 0)
+        return -1;
+    int n = s.n;
+    if (n > 2 && words_is(s, n - 2, "check|radio|list|text|menu|tool|combo|push|search|input") &&
+        words_is(s, n - 1, "box|button|item|field|entry") && words_is(s, n - 1, roles))
+        n -= 2;
+    else if (n > 1 && words_is(s, n - 1, roles))
+        n--;
+    bool led = n == s.n && n > 1 && words_is(s, 0, roles); /* "the button Save" */
+    out->what = words_text(led ? words_part(s, 1, n) : words_part(s, 0, n));
+    out->whole = words_text(s);
+    out->role = n < s.n ? words_text(words_part(s, n, s.n)) : led ? xstrdup(s.w[0].text) : NULL;
+    return 0;
+}
+
+/* Returns the only word of s among `any` (-1: none, -2: several). */
+static int only(struct span s, const char *any)
+{
+    int at = -1;
+    for (int i = 0; i < s.n; i++)
+        if (words_is(s, i, any)) {
+            if (at >= 0)
+                return -2;
+            at = i;
+        }
+    return at;
+}
+
+static char *bare_text(struct span s)
+{
+    return words_text(words_bare(s));
+}
+
+#define VERBS                                                                                                \
+    "press|click|tap|push|hit|tick|untick|check|uncheck|choose|select|pick|enter|type|write|fill|set|open|"  \
+    "close|go|switch|scroll|wait|verify"
+#define PRESSED "button|link|icon|item|entry|file|folder|element|option|label|cell|heading"
+#define TICKED  "box|checkbox|button|switch|option|item|toggle"
+#define FILLED  "field|box|entry|area|input|textbox|cell|bar"
+#define CHOSEN  "list|box|field|combobox|dropdown|menu|selector|button|group|option|item"
+
+/* "press Save", "press ctrl+s", "press Open in the row of Invoice 7". */
+static int press(struct span s, enum plain_verb verb, struct plain_step *out, struct err *why)
+{
+    out->verb = verb;
+    for (int i = 1; i + 3 < s.n; i++) {
+        int of = words_is(s, i + 1, "the") ? i + 3 : i + 2;
+        if (words_is(s, i, "in|of") && words_is(s, of - 1, "row|line") && words_is(s, of, "of|with|for") &&
+            of + 1 < s.n) {
+            if (check_name(words_bare(words_part(s, of + 1, s.n)), why) < 0)
+                return -1;
+            out->in = bare_text(words_part(s, of + 1, s.n));
+            s = words_part(s, 0, i);
+            break;
+        }
+    }
+    return take_name(s, PRESSED, out, why);
+}
+
+/* "press ctrl+s", "press the Enter key twice".  Returns 0 when these are not keys. */
+static int press_keys(struct span s, struct plain_step *out, struct err *why)
+{
+    s = words_bare(s);
+    int times = 1, n = s.n;
+    if (n > 1 && words_is(s, n - 1, "once|twice")) {
+        times = words_is(s, n - 1, "twice") ? 2 : 1;
+        n--;
+    } else if (n > 2 && words_is(s, n - 1, "times")) {
+        times = atoi(s.w[n - 2].text);
+        n -= 2;
+    }
+    bool named = n > 1 && (words_is(s, 0, "key|keys") || words_is(s, n - 1, "key|keys"));
+    struct span key = named && words_is(s, 0, "key|keys") ? words_part(s, 1, n) : words_part(s, 0, n - named);
+    for (int i = 0; i < key.n; i++)
+        if (key.w[i].quoted)
+            return 0;
+    char *text = words_text(key), *keys = plain_keys(text);
+    if (keys && (times < 1 || times > PLAIN_TIMES_MAX)) {
+        free(text);
+        free(keys);
+        return err_set(why, ERR_USAGE, "a key is pressed once to %d times", PLAIN_TIMES_MAX);
+    }
+    bool alone = keys && !strchr(keys, '+') && !named && n == s.n;
+    if (keys && alone) {
+        *out =
+            (struct plain_step){.verb = PLAIN_PRESS, .what = text, .whole = xstrdup(text), .maybe_key = true};
+        free(keys);
+        return 1;
+    }
+    free(text);
+    if (!keys)
+        return 0;
+    *out = (struct plain_step){.verb = PLAIN_KEYS, .what = keys, .times = times};
+    return 1;
+}
+
+/* "File > Save As", also without spaces.  Returns 0 when there is no ">" outside of quotes. */
+static int read_path(struct span s, struct plain_step *out, struct err *why)
+{
+    struct buf level;
+    int marks = 0, status = 0;
+    buf_init(&level, PLAIN_TEXT_MAX);
+    buf_puts(&level, "");
+    for (int i = 0; i <= s.n && status == 0; i++) {
+        const char *at = i < s.n ? s.w[i].text : ">";
+        bool quoted = i < s.n && s.w[i].quoted, mark = i == s.n;
+        if (level.len && !quoted && *at != '>')
+            buf_putc(&level, ' ');
+        else if (level.len && quoted)
+            buf_putc(&level, ' ');
+        while (*at) {
+            mark = *at == '>' && !quoted;
+            if (!mark) {
+                buf_putc(&level, *at++);
+                continue;
+            }
+            marks += i < s.n;
+            at++;
+            while (level.len && level.data[level.len - 1] == ' ')
+                level.data[--level.len] = 0;
+            if (!level.len || out->levels == PLAIN_PATH_MAX)
+                status = not_understood(why, "a level of the menu is missing, or there are too many", s);
+            else
+                out->path[out->levels++] = xstrdup(level.data);
+            buf_clear(&level);
+            if (status)
+                break;
+        }
+    }
+    buf_free(&level);
+    return status < 0 ? -1 : marks > 0;
+}
+
+/* "open menu File > Save As", "open the Edit menu", "choose File > Save". */
+static int menu(struct span s, bool named, struct plain_step *out, struct err *why)
+{
+    s = words_bare(s);
+    if (s.n > 1 && words_is(s, 0, "menu|menus")) {
+        s = words_part(s, 1, s.n);
+        named = true;
+    } else if (s.n > 1 && words_is(s, s.n - 1, "menu")) {
+        s = words_part(s, 0, s.n - 1);
+        named = true;
+    }
+    out->verb = PLAIN_MENU;
+    int marks = read_path(s, out, why);
+    if (marks < 0 || (!marks && !named))
+        return marks < 0 ? -1 : not_understood(why, "no rule covers", s);
+    return marks ? 0 : check_name(s, why);
+}
+
+/* "choose Large in Size", "choose Large". */
+static int choose(struct span s, struct plain_step *out, struct err *why)
+{
+    int at = only(s, "from|in|for|under");
+    for (int i = 0; i < s.n; i++)
+        if (!s.w[i].quoted && strchr(s.w[i].text, '>'))
+            return menu(s, true, out, why);
+    out->verb = PLAIN_CHOOSE;
+    if (at == -2)
+        return not_understood(why, "two words could begin the name of the list; quote the names", s);
+    if (at <= 0 || at == s.n - 1)
+        return take_name(s, CHOSEN, out, why);
+    struct plain_step list = {0};
+    int status = take_name(words_part(s, at + 1, s.n), CHOSEN, &list, why);
+    if (status == 0)
+        status = take_name(words_part(s, 0, at), "option|item|entry", out, why);
+    free(out->whole);
+    out->whole = bare_text(s);
+    out->in = list.what;
+    list.what = NULL;
+    plain_step_free(&list);
+    return status;
+}
+
+/* text, field of "enter TEXT into FIELD", "fill FIELD with TEXT", "set FIELD to TEXT". */
+static int enter(struct span text, struct span field, struct plain_step *out, struct err *why)
+{
+    out->verb = PLAIN_ENTER;
+    if (!text.n)
+        return err_set(why, ERR_USAGE, "the text to enter is missing");
+    for (int i = 0; i + 1 < text.n; i++)
+        if (words_is(text, i, "and") && words_is(text, i + 1, VERBS))
+            return not_understood(why, "could be text or another step; quote the text", text);
+    if (text.n > 1 && !field.n)
+        return not_understood(why, "text without a field needs quotes", text);
+    if (!(text.n == 1 && text.w[0].quoted) && check_name(text, why) < 0)
+        return -1;
+    if (field.n && take_name(field, FILLED, out, why) < 0)
+        return -1;
+    out->value = words_text(text);
+    return 0;
+}
+
+static int enter_into(struct span s, struct plain_step *out, struct err *why)
+{
+    int at = only(s, "into");
+    if (at == -1)
+        at = only(s, "in");
+    if (s.n > 1 && words_is(s, 0, "text") && s.w[1].quoted)
+        return enter_into(words_part(s, 1, s.n), out, why);
+    if (at == -2)
+        return not_understood(why, "two words could begin the name of the field; quote the text", s);
+    if (at < 0)
+        return enter(s, (struct span){s.w, 0}, out, why);
+    return enter(words_part(s, 0, at), words_part(s, at + 1, s.n), out, why);
+}
+
+static int fill(struct span s, const char *joint, struct plain_step *out, struct err *why)
+{
+    int at = only(s, joint);
+    if (at <= 0)
+        return not_understood(
+            why, at == -2 ? "several words could begin the text; quote it" : "no text is given for", s);
+    return enter(words_part(s, at + 1, s.n), words_part(s, 0, at), out, why);
+}
+
+/* "go to tab Advanced", "go to the Advanced tab". */
+static int tab(struct span s, struct plain_step *out, struct err *why)
+{
+    s = words_bare(s);
+    out->verb = PLAIN_TAB;
+    if (s.n > 1 && words_is(s, 0, "tab"))
+        return take_name(words_part(s, 1, s.n), "", out, why);
+    if (s.n > 1 && words_is(s, s.n - 1, "tab|page"))
+        return take_name(words_part(s, 0, s.n - 1), "", out, why);
+    return not_understood(why, "no rule covers", s);
+}
+
+struct ending {
+    const char *first, *second, *third; /* alternatives of the last words; NULL: any number before */
+    enum plain_state state;
+};
+
+/* Parses the condition of a check or wait: "NAME is shown", "NAME equals TEXT". */
+static int condition(struct span s, struct plain_step *out, struct err *why)
+{
+    static const struct ending endings[] = {
+        {"is|are", "not", "shown|visible|there|present|displayed|open", PLAIN_GONE},
+        {"is|are", "not", "ticked|checked|selected|on", PLAIN_UNTICKED},
+        {"is|are", "not", "enabled|active|available", PLAIN_DISABLED},
+        {"is|are", NULL, "shown|visible|there|present|displayed|open", PLAIN_SHOWN},
+        {"is|are", NULL, "gone|hidden|closed|absent", PLAIN_GONE},
+        {"is|are", NULL, "ticked|checked|selected|on", PLAIN_TICKED},
+        {"is|are", NULL, "unticked|unchecked|off", PLAIN_UNTICKED},
+        {"is|are", NULL, "enabled|active|available", PLAIN_ENABLED},
+        {"is|are", NULL, "disabled|inactive|unavailable|greyed", PLAIN_DISABLED},
+        {NULL, NULL, "appears|opens|exists|shows", PLAIN_SHOWN},
+        {NULL, NULL, "disappears|closes|vanishes", PLAIN_GONE},
+    };
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const struct ending *e = &endings[i];
+        int words = 1 + (e->first != NULL) + (e->second != NULL), n = s.n - words;
+        if (n >= 1 && words_is(s, s.n - 1, e->third) && (!e->second || words_is(s, s.n - 2, e->second)) &&
+            (!e->first || words_is(s, n, e->first))) {
+            out->state = e->state;
+            return take_name(words_part(s, 0, n), PRESSED "|" TICKED "|" FILLED "|window|dialog", out, why);
+        }
+    }
+    int at = only(s, "equals|contains|is|shows|says|reads");
+    if (at <= 0 || at == s.n - 1)
+        return not_understood(why, "no rule covers", s);
+    out->state = words_is(s, at, "contains|shows|says|reads") ? PLAIN_CONTAINS : PLAIN_EQUALS;
+    struct span value = words_part(s, at + 1, s.n);
+    if (!(value.n == 1 && value.w[0].quoted) && check_name(value, why) < 0)
+        return -1;
+    if (take_name(words_part(s, 0, at), PRESSED "|" FILLED "|value|text", out, why) < 0)
+        return -1;
+    out->value = words_text(value);
+    return 0;
+}
+
+static int wait_for(struct span s, struct plain_step *out, struct err *why)
+{
+    out->verb = PLAIN_WAIT;
+    out->state = PLAIN_SHOWN;
+    if (words_is(s, 0, "for") && s.n > 1) {
+        struct span name = words_part(s, 1, s.n);
+        for (int i = 1; i < name.n; i++)
+            if (words_is(name, i, "to") && i + 1 < name.n)
+                return not_understood(why, "no rule covers", s);
+        return take_name(name, PRESSED "|window|dialog|message", out, why);
+    }
+    if (words_is(s, 0, "until|till") && s.n > 1)
+        return condition(words_part(s, 1, s.n), out, why);
+    return not_understood(why, "no rule covers", s);
+}
+
+static int check(struct span s, struct plain_step *out, struct err *why)
+{
+    out->verb = PLAIN_CHECK;
+    return condition(words_part(s, 1, s.n), out, why);
+}
+
+static int close_window(struct span s, struct plain_step *out, struct err *why)
+{
+    s = words_is(s, 0, "the|this") ? words_part(s, 1, s.n) : s;
+    out->verb = PLAIN_CLOSE;
+    if (s.n == 1 && words_is(s, 0, "window|dialog"))
+        return 0;
+    return not_understood(why, "no rule covers", s);
+}
+
+static int scroll_to(struct span s, struct plain_step *out, struct err *why)
+{
+    int at = words_is(s, 0, "down|up") ? 1 : 0;
+    out->verb = PLAIN_SCROLL;
+    if (!words_is(s, at, "to"))
+        return not_understood(why, "no rule covers", s);
+    return take_name(words_part(s, at + 1, s.n), PRESSED "|" FILLED, out, why);
+}
+
+/* Reads the steps that begin with "open", "go" or "switch". */
+static int open_or_go(struct span s, struct plain_step *out, struct err *why)
+{
+    bool go = words_is(s, 0, "go|switch|change");
+    struct span rest = words_part(s, go && words_is(s, 1, "to") ? 2 : 1, s.n);
+    struct span bare = words_bare(rest);
+    if (words_is(bare, 0, "tab") || words_is(bare, bare.n - 1, "tab"))
+        return tab(rest, out, why);
+    return go ? not_understood(why, "no rule covers", s) : menu(rest, false, out, why);
+}
+
+static int parse_verb(struct span s, struct plain_step *out, struct err *why)
+{
+    int one = words_is(s, 1, "on") ? 2 : 1, two = words_is(s, 2, "on") ? 3 : 2;
+    if (words_is(s, 0, "double-click|doubleclick|right-click|rightclick"))
+        return press(words_part(s, one, s.n),
+                     words_is(s, 0, "double-click|doubleclick") ? PLAIN_DOUBLE_CLICK : PLAIN_RIGHT_CLICK, out,
+                     why);
+    if (words_is(s, 0, "double|right") && words_is(s, 1, "click"))
+        return press(words_part(s, two, s.n),
+                     words_is(s, 0, "double") ? PLAIN_DOUBLE_CLICK : PLAIN_RIGHT_CLICK, out, why);
+    int keys = words_is(s, 0, "press|hit|push") ? press_keys(words_part(s, 1, s.n), out, why) : 0;
+    if (keys)
+        return keys < 0 ? -1 : 0;
+    if (words_is(s, 0, "press|click|hit|push|tap"))
+        return press(words_part(s, one, s.n), PLAIN_PRESS, out, why);
+    if (words_is(s, 0, "check|verify|make|ensure") && (words_is(s, 1, "that") || words_is(s, 1, "sure")))
+        return check(words_part(s, words_is(s, 1, "sure") && words_is(s, 2, "that") ? 2 : 1, s.n), out, why);
+    if (words_is(s, 0, "tick|check|untick|uncheck")) {
+        out->verb = words_is(s, 0, "tick|check") ? PLAIN_TICK : PLAIN_UNTICK;
+        return take_name(words_part(s, 1, s.n), TICKED, out, why);
+    }
+    struct span rest = words_part(s, 1, s.n);
+    if (words_is(s, 0, "choose|select|pick"))
+        return choose(rest, out, why);
+    if (words_is(s, 0, "enter|type|write"))
+        return enter_into(rest, out, why);
+    if (words_is(s, 0, "fill"))
+        return fill(words_is(s, 1, "in|out") ? words_part(s, 2, s.n) : rest, "with", out, why);
+    if (words_is(s, 0, "set"))
+        return fill(rest, "to", out, why);
+    if (words_is(s, 0, "open|go|switch|change"))
+        return open_or_go(s, out, why);
+    if (words_is(s, 0, "close"))
+        return close_window(rest, out, why);
+    if (words_is(s, 0, "scroll"))
+        return scroll_to(rest, out, why);
+    if (words_is(s, 0, "wait"))
+        return wait_for(rest, out, why);
+    return not_understood(why, "no rule covers", s);
+}
+
+int plain_parse_step(struct span s, struct plain_step *out, struct err *why)
+{
+    *out = (struct plain_step){0};
+    if (words_is(s, 0, "please|now|next"))
+        s = words_part(s, 1, s.n);
+    if (s.n < 2)
+        return not_understood(why, "no rule covers", s);
+    int status = parse_verb(s, out, why);
+    if (status < 0)
+        plain_step_free(out);
+    return status;
+}
+
+void plain_step_free(struct plain_step *s)
+{
+    free(s->what);
+    free(s->role);
+    free(s->whole);
+    free(s->in);
+    free(s->value);
+    for (int i = 0; i < s->levels; i++)
+        free(s->path[i]);
+    *s = (struct plain_step){0};
+}

@@ -1,0 +1,140 @@
+/* t_plain_resolve.c - which element a name means, in snapshots as programs describe them. */
+#include "check.h"
+
+#include "atspi/roles.h"
+#include "plain/resolve.h"
+
+#include <string.h>
+
+#define ON (1ULL << STATE_SHOWING | 1ULL << STATE_SENSITIVE)
+#define AT(x, y)                                                                                             \
+    {                                                                                                        \
+        x, y, 80, 20                                                                                         \
+    }
+
+/* Two windows; the second is not active. */
+static struct element elements[] = {
+    {.ref = 1,
+     .role = "frame",
+     .name = "Order",
+     .states = ON | 1ULL << STATE_ACTIVE,
+     .rect = {0, 0, 400, 400},
+     .parent = -1},
+    {.ref = 2, .role = "push button", .name = "_Save", .states = ON, .rect = AT(10, 10), .parent = 0},
+    {.ref = 3, .role = "push button", .name = "Save As...", .states = ON, .rect = AT(110, 10), .parent = 0},
+    {.ref = 4, .role = "label", .name = "Colour:", .states = ON, .rect = AT(10, 50), .parent = 0},
+    {.ref = 5, .role = "combo box", .name = "Red", .states = ON, .rect = AT(110, 50), .parent = 0},
+    {.ref = 6,
+     .role = "entry",
+     .name = "",
+     .label = "Full name",
+     .states = ON,
+     .rect = AT(110, 80),
+     .parent = 0},
+    {.ref = 7,
+     .role = "menu item",
+     .name = "Find & Replace   Ctrl+H",
+     .states = ON,
+     .rect = AT(10, 110),
+     .parent = 0},
+    {.ref = 8, .role = "table", .name = "", .states = ON, .rect = {0, 150, 400, 100}, .parent = 0},
+    {.ref = 9, .role = "table cell", .name = "", .states = ON, .rect = {0, 150, 20, 20}, .parent = 7},
+    {.ref = 10, .role = "table cell", .name = "Pear", .states = ON, .rect = {20, 150, 300, 20}, .parent = 7},
+    {.ref = 11, .role = "table cell", .name = "", .states = ON, .rect = {0, 170, 20, 20}, .parent = 7},
+    {.ref = 12, .role = "table cell", .name = "Plum", .states = ON, .rect = {20, 170, 300, 20}, .parent = 7},
+    {.ref = 13, .role = "push button", .name = "Open", .states = ON, .rect = {330, 150, 60, 20}, .parent = 7},
+    {.ref = 14, .role = "push button", .name = "Open", .states = ON, .rect = {330, 170, 60, 20}, .parent = 7},
+    {.ref = 15, .role = "push button", .name = "Hidden", .states = ON, .trust = PLACE_NONE, .parent = 0},
+    {.ref = 16, .role = "label", .name = "Save", .states = ON, .rect = AT(10, 300), .parent = 0},
+    {.ref = 17, .role = "frame", .name = "Other", .states = ON, .rect = {500, 0, 200, 200}, .parent = -1},
+    {.ref = 18, .role = "push button", .name = "Save", .states = ON, .rect = AT(510, 10), .parent = 16},
+    {.ref = 19, .role = "push button", .name = "Help", .states = ON, .rect = AT(510, 40), .parent = 16},
+};
+enum { N = sizeof elements / sizeof *elements };
+
+static void complete(void)
+{
+    for (int i = 0; i < N; i++) {
+        struct element *e = &elements[i];
+        e->name = e->name ? e->name : "";
+        e->label = e->label ? e->label : "";
+        e->value = e->value ? e->value : "";
+        e->window = i < 16 ? 1 : 2;
+        e->depth = e->parent < 0 ? 0 : elements[e->parent].depth + 1;
+    }
+}
+
+/* Returns the ref of the only match, 0: none, minus the number of several. */
+static int ref_of(const char *name, enum resolve_for use, const char *row)
+{
+    const struct snapshot s = {.e = elements, .n = N};
+    const struct element *found[8];
+    int n = resolve(&s, &(struct resolve_query){name, use, row, NULL}, found, 8);
+    return n == 1 ? (int)found[0]->ref : -n;
+}
+
+static void t_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        enum resolve_for use;
+        const char *row;
+        int ref;
+    } cases[] = {
+        {"Save", RESOLVE_PRESS, NULL, 2}, /* not the label, nor the window behind */
+        {"save as", RESOLVE_PRESS, NULL, 3},
+        {"Save As…", RESOLVE_PRESS, NULL, 3},
+        {"Sav", RESOLVE_PRESS, NULL, 0},
+        {"Help", RESOLVE_PRESS, NULL, 19},
+        {"Colour", RESOLVE_LIST, NULL, 5},
+        {"Full Name", RESOLVE_FIELD, NULL, 6},
+        {"Find and Replace", RESOLVE_PRESS, NULL, 7},
+        {"Find & Replace", RESOLVE_MENU, NULL, 7},
+        {"Open", RESOLVE_PRESS, NULL, -2},
+        {"Open", RESOLVE_PRESS, "Plum", 14},
+        {"Open", RESOLVE_PRESS, "Apple", 0},
+        {"Hidden", RESOLVE_PRESS, NULL, 0},
+        {"Pear", RESOLVE_OPTION, NULL, 10},
+        {"Save", RESOLVE_FIELD, NULL, 0},
+        {"", RESOLVE_PRESS, NULL, 0},
+    };
+    complete();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int ref = ref_of(cases[i].name, cases[i].use, cases[i].row);
+        if (ref != cases[i].ref)
+            fail_msg("'%s' is e%d, expected e%d", cases[i].name, ref, cases[i].ref);
+    }
+}
+
+static void t_box(void **state)
+{
+    (void)state;
+    const struct snapshot s = {.e = elements, .n = N};
+    complete();
+    assert_int_equal(resolve_box(&s, &elements[11])->ref, 11);
+    assert_null(resolve_box(&s, &elements[1]));
+}
+
+static void t_nearest(void **state)
+{
+    (void)state;
+    const struct snapshot s = {.e = elements, .n = N};
+    struct buf b;
+    complete();
+    buf_init(&b, 1000);
+    resolve_nearest(&s, &(struct resolve_query){"Save as PDF", RESOLVE_PRESS, NULL, NULL}, &b);
+    assert_non_null(strstr(b.data, "Save As..."));
+    buf_free(&b);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a name means the element that people would take, or none", t_names),
+    CLAIM("the check box of a table row is its unnamed cell", t_box),
+    CLAIM("a missing name is answered with the nearest ones", t_nearest),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
