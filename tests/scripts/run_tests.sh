@@ -3,7 +3,7 @@
 #
 #   run_tests.sh DIR [NAME ...]        DIR holds the built t_* programs; NAMEs narrow the choice
 #
-#   HOLORUN_TEST_JOBS=4         programs at a time (three more than there are cores: tests wait half of their time)
+#   HOLORUN_TEST_JOBS=8         programs at a time (default: twice the cores and 4, since most tests wait more than they compute)
 #   HOLORUN_TEST_SEED=1         repeats an order
 #   HOLORUN_TEST_TIMEOUT=600    seconds for each program
 #   HOLORUN_TEST_NOT_BUILT=''   programs that this build lacks, each counted as skipped
@@ -14,7 +14,7 @@
 set -uo pipefail
 
 # These compare times with limits: they run when all others have ended, one after the other.
-alone="t_bench t_disturbed t_input t_moments t_observed t_settle t_stop"
+alone="t_bench t_disturbed t_observed_cost"
 # These take longest, and start first.
 long="t_agent t_cuda_bench t_cuda_sample t_cuda_model t_displays t_guard t_layers t_limits t_qa t_qa_chaos
       t_disturbed t_overwrite t_programs t_record t_record_keys t_redact t_step_window t_sticky t_typing t_window"
@@ -24,7 +24,7 @@ shift
 seed=${HOLORUN_TEST_SEED:-$(date +%s)}
 export HOLORUN_TEST_SEED=$seed
 limit=${HOLORUN_TEST_TIMEOUT:-600}
-jobs=${HOLORUN_TEST_JOBS:-$(($(nproc) + 3))}
+jobs=${HOLORUN_TEST_JOBS:-$((2 * $(nproc) + 4))}
 patience=100 # tenths of a second in which what a test has started may come to its end
 # Of a build with sanitizers: what libraries never free is not ours.  Programs that tests start inherit it.
 export LSAN_OPTIONS="suppressions=$(cd "$(dirname "$0")/.." && pwd)/lsan.supp:print_suppressions=0${LSAN_OPTIONS:+:$LSAN_OPTIONS}"
