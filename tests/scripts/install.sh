@@ -15,7 +15,7 @@ required="gcc make pkg-config libc6-dev libx11-dev libx11-xcb-dev libxau-dev lib
           libglib2.0-dev libcurl4-openssl-dev"
 build="$required libsdl2-dev libpango1.0-dev libmicrohttpd-dev libvncserver-dev"
 demo="xvfb openbox chromium chromium-sandbox fonts-dejavu-core x11-utils xauth"
-test="tk at-spi2-core dbus-daemon g++ libcmocka-dev libfreetype-dev jq xterm zenity xclip libatspi2.0-0 fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji procps x11-xserver-utils
+test="tk at-spi2-core dbus-daemon g++ libcmocka-dev libfreetype-dev jq xterm zenity xclip fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji procps x11-xserver-utils
       libxml2-utils fish zsh python3 python3-pip"
 typing="python3-tk python3-gi gir1.2-gtk-3.0 gir1.2-gtk-4.0 python3-pyqt5 openjdk-17-jre openjdk-17-jdk-headless firefox-esr"
 qa="zenity yad xterm x11-apps l3afpad jq python3 python3-pip libfreetype-dev fontconfig fonts-liberation python3-gi gir1.2-gtk-3.0
