@@ -16,8 +16,9 @@ set -uo pipefail
 # These compare times with limits: they run when all others have ended, one after the other.
 alone="t_bench t_disturbed t_observed_cost"
 # These take longest, and start first.
-long="t_agent t_cuda_bench t_cuda_sample t_cuda_model t_displays t_guard t_layers t_limits t_qa t_qa_chaos
-      t_disturbed t_overwrite t_programs t_record t_record_keys t_redact t_step_window t_sticky t_typing t_window"
+long="t_agent t_calibrate t_cuda_bench t_cuda_faults t_cuda_gguf t_cuda_kv8 t_cuda_model t_cuda_sample t_displays t_eval_program
+      t_gate_run t_guard t_input t_layers t_limits t_observed t_overwrite t_programs t_qa t_qa_chaos t_record t_record_keys t_redact
+      t_step_window t_sticky t_stop t_typing t_window"
 
 dir=$1
 shift
