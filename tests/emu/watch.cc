@@ -9,6 +9,7 @@
 #include "cuda_runtime.h"
 #include "emu.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -34,7 +35,6 @@ struct cell {
 
 struct global_cell {
     uint32_t writer, reader; /* launch and block: their number since the beginning, from 1 */
-    uint32_t told;           /* announcements of the writer before it wrote */
 };
 enum : uint32_t { BY_ATOMIC = 0x80000000u };
 
@@ -149,8 +149,14 @@ const watched_chunk *find_piece(const char *at)
     if (!piece_at(at, p))
         return nullptr;
     if (!*p->shadow)
-        *p->shadow = calloc(p->bytes + 1, sizeof(global_cell));
+        *p->shadow = calloc(p->bytes + 1, sizeof(global_cell) + sizeof(uint32_t));
     return p;
+}
+
+/* Announcements of the writer of each byte before it wrote: behind the cells, since few accesses need them. */
+uint32_t *told_of(const watched_chunk *p)
+{
+    return reinterpret_cast<uint32_t *>(static_cast<global_cell *>(*p->shadow) + p->bytes + 1);
 }
 
 /* Whether what block `other` did is done for this one. */
@@ -173,6 +179,30 @@ bool other_block(uint32_t who)
     return who >= grid.first && who != grid.block && who < grid.first + grid.blocks;
 }
 
+/* Fails for accesses that conflict with those of another block, and notes this one. */
+void global_byte(global_cell *c, const watched_chunk *p, const char *at, access how, const said *mine)
+{
+    uint32_t writer = c->writer & ~BY_ATOMIC;
+    if (watched.early && (how != READ || (writer >= grid.synced && writer >= grid.before && writer != 0)))
+        tell(how == READ ? "reads what the kernel before may still write" : "writes before it has waited", at,
+             writer, "block");
+    bool both = how == ATOMIC && c->writer & BY_ATOMIC;
+    if (!both && other_block(writer) && !announced(writer, told_of(p)[at - p->at]))
+        tell(how == READ ? "reads memory that another block of the launch writes"
+                         : "writes memory that another block of the launch writes, too",
+             at, writer - grid.first, "block");
+    if (how != READ && c->reader >= grid.first && c->reader != grid.block &&
+        (c->reader == grid.first + grid.blocks ? !mine->heard
+                                               : other_block(c->reader) && !announced(c->reader)))
+        tell("writes memory that another block of the launch reads", at, c->reader - grid.first, "block");
+    if (how != READ)
+        c->writer = grid.block | (how == ATOMIC ? (uint32_t)BY_ATOMIC : 0);
+    else if (c->reader < grid.first || c->reader == grid.block)
+        c->reader = grid.block;
+    else
+        c->reader = grid.first + grid.blocks; /* several */
+}
+
 void global_access(const char *at, size_t bytes, access how)
 {
     const watched_chunk *p = find_piece(at);
@@ -190,29 +220,17 @@ void global_access(const char *at, size_t bytes, access how)
     else if (how != READ)
         mine->wrote = grid.clock;
     global_cell *cells = static_cast<global_cell *>(*p->shadow) + (at - p->at);
+    const uint32_t first = grid.first, block = grid.block, several = first + grid.blocks;
     for (size_t i = 0; i < bytes; i++) {
         global_cell *c = &cells[i];
-        uint32_t writer = c->writer & ~BY_ATOMIC;
-        if (watched.early && (how != READ || (writer >= grid.synced && writer >= grid.before && writer != 0)))
-            tell(how == READ ? "reads what the kernel before may still write" : "writes before it has waited",
-                 at + i, writer, "block");
-        bool both = how == ATOMIC && c->writer & BY_ATOMIC;
-        if (!both && other_block(writer) && !announced(writer, c->told))
-            tell(how == READ ? "reads memory that another block of the launch writes"
-                             : "writes memory that another block of the launch writes, too",
-                 at + i, writer - grid.first, "block");
-        if (how != READ && c->reader >= grid.first && c->reader != grid.block &&
-            (c->reader == grid.first + grid.blocks ? !mine->heard
-                                                   : other_block(c->reader) && !announced(c->reader)))
-            tell("writes memory that another block of the launch reads", at + i, c->reader - grid.first,
-                 "block");
-        if (how != READ)
-            c->writer = grid.block | (how == ATOMIC ? (uint32_t)BY_ATOMIC : 0), c->told = told;
-        else if (c->reader < grid.first || c->reader == grid.block)
-            c->reader = grid.block;
+        if (how == READ && !watched.early &&
+            c->writer < first) /* most accesses: no block of this launch wrote */
+            c->reader = c->reader < first || c->reader == block ? block : several;
         else
-            c->reader = grid.first + grid.blocks; /* several */
+            global_byte(c, p, at + i, how, mine);
     }
+    if (how != READ)
+        std::fill_n(told_of(p) + (at - p->at), bytes, told);
 }
 
 /* The bounds of the shared library that holds the kernels: their constants are between them. */
@@ -220,15 +238,25 @@ extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start, _end;
 
 } // namespace
 
-void watch(const void *where, size_t bytes, access how)
+__attribute__((noinline)) static void watch_memory(const char *at, size_t bytes, access how)
 {
-    const char *at = static_cast<const char *>(where);
-    if (!watched.inside || (size_t)(at - watched.stack) < watched.stack_bytes)
-        return;
     if (at >= room.at && at < room.at + room.bytes)
         shared_access(at, bytes, how);
     else if ((size_t)(at - grid.args) >= grid.arg_bytes && !(at >= &__ehdr_start && at < &_end))
         global_access(at, bytes, how);
+}
+
+/* Most accesses are to the thread's own stack: these return before anything is saved. */
+static inline __attribute__((always_inline)) void watch_access(const void *where, size_t bytes, access how)
+{
+    const char *at = static_cast<const char *>(where);
+    if (watched.inside && (size_t)(at - watched.stack) >= watched.stack_bytes)
+        watch_memory(at, bytes, how);
+}
+
+void watch(const void *where, size_t bytes, access how)
+{
+    watch_access(where, bytes, how);
 }
 
 void watch_aligned(const void *at, size_t multiple)
@@ -305,19 +333,19 @@ extern "C" {
 #define TELL(n)                                                                                              \
     void __tsan_read##n(void *p)                                                                             \
     {                                                                                                        \
-        emu::watch(p, n, emu::READ);                                                                         \
+        emu::watch_access(p, n, emu::READ);                                                                  \
     }                                                                                                        \
     void __tsan_write##n(void *p)                                                                            \
     {                                                                                                        \
-        emu::watch(p, n, emu::WRITE);                                                                        \
+        emu::watch_access(p, n, emu::WRITE);                                                                 \
     }                                                                                                        \
     void __tsan_unaligned_read##n(void *p)                                                                   \
     {                                                                                                        \
-        emu::watch(p, n, emu::READ);                                                                         \
+        emu::watch_access(p, n, emu::READ);                                                                  \
     }                                                                                                        \
     void __tsan_unaligned_write##n(void *p)                                                                  \
     {                                                                                                        \
-        emu::watch(p, n, emu::WRITE);                                                                        \
+        emu::watch_access(p, n, emu::WRITE);                                                                 \
     }
 TELL(1)
 TELL(2)
@@ -327,12 +355,12 @@ TELL(16)
 
 void __tsan_read_range(void *p, unsigned long n)
 {
-    emu::watch(p, n, emu::READ);
+    emu::watch_access(p, n, emu::READ);
 }
 
 void __tsan_write_range(void *p, unsigned long n)
 {
-    emu::watch(p, n, emu::WRITE);
+    emu::watch_access(p, n, emu::WRITE);
 }
 
 void __tsan_vptr_update(void **, void *)

@@ -6,7 +6,7 @@ mapfile -t sources < <(ls src/*.c src/*/*.c src/qa/*/*.c actions/*.c tests/*/*.c
 mapfile -t headers < <(ls src/*/*.h src/qa/*/*.h actions/*.h tests/*/*.h 2>/dev/null)
 mapfile -t kernels < <(ls cuda/*.cu cuda/*.cuh cuda/*.[ch] tests/emu/*.cc tests/emu/*.h)
 mapfile -t product < <(ls src/*.c src/*/*.c src/qa/*/*.c actions/*.c)
-bad=0
+bad=0 cores=$(nproc)
 
 echo "rooms: no cycle between folders, no private header used from another one"
 python3 tests/scripts/rooms.py || bad=1
@@ -26,28 +26,29 @@ else
 fi
 
 echo "clang-format: ${#sources[@]} sources, ${#headers[@]} headers, ${#kernels[@]} files of kernels"
-clang-format --dry-run --Werror "${sources[@]}" "${headers[@]}" "${kernels[@]}" || bad=1
+printf '%s\n' "${sources[@]}" "${headers[@]}" "${kernels[@]}" | xargs -P"$cores" -n 60 clang-format --dry-run --Werror || bad=1
 
 echo "compiler: no warnings"
-make --no-print-directory -s -j2 WERROR=1 all tests >/dev/null || bad=1
+make --no-print-directory -s -j"$cores" WERROR=1 all tests >/dev/null || bad=1
 
 echo "cppcheck: ${#product[@]} sources"
-cppcheck -q -j2 --std=c11 --enable=warning,portability,performance --inline-suppr --error-exitcode=1 --suppress=missingInclude \
+cppcheck -q -j"$cores" --std=c11 --enable=warning,portability,performance --inline-suppr --error-exitcode=1 --suppress=missingInclude \
     --suppress=missingIncludeSystem --suppress=unknownMacro --suppress=internalAstError:src/ops/* -D_GNU_SOURCE -D__x86_64__ -Isrc -I. "${product[@]}" || bad=1
 
 echo "clang-tidy: ${#product[@]} sources"
 headers_of_libraries=$(pkg-config --cflags sdl2 pangocairo)
+# The analyzer takes 19/20 of the time. It follows 40,000 states of a function instead of 225,000, which takes a quarter.
 tidy() {
-    local isa=()
+    local isa=() fewer_paths=(-Xclang -analyzer-config -Xclang max-nodes=40000)
     case $1 in
     *avx2*) isa=(-mavx2 -mfma -mf16c) ;;
     *avx512*) isa=(-mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mfma) ;;
     esac
-    clang-tidy --quiet "$1" -- -std=gnu11 -D_GNU_SOURCE -Isrc -I. $headers_of_libraries "${isa[@]}" 2>/dev/null
+    clang-tidy --quiet "$1" -- "${fewer_paths[@]}" -std=gnu11 -D_GNU_SOURCE -Isrc -I. $headers_of_libraries "${isa[@]}" 2>/dev/null
 }
 export -f tidy
 export headers_of_libraries
-printf '%s\n' "${product[@]}" | xargs -P2 -I{} bash -c 'tidy {}' || bad=1
+printf '%s\n' "${product[@]}" | xargs -P"$cores" -I{} bash -c 'tidy {}' || bad=1
 disassembler() { command -v nvcc && command -v cuobjdump && command -v nvdisasm; }
 if ls build/cuda/*.o >/dev/null 2>&1 && disassembler >/dev/null; then
     echo "kernels: registers, spills and the order of loads, beside tests/results/kernels-sm90.tsv"

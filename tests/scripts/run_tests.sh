@@ -3,7 +3,7 @@
 #
 #   run_tests.sh DIR [NAME ...]        DIR holds the built t_* programs; NAMEs select some of them
 #
-#   HOLORUN_TEST_JOBS=4         parallel programs (three more than cores: tests wait half of their time)
+#   HOLORUN_TEST_JOBS=8         programs at a time (default: twice the cores and 4, since most tests wait more than they compute)
 #   HOLORUN_TEST_SEED=1         repeats an order
 #   HOLORUN_TEST_TIMEOUT=600    seconds for each program
 #   HOLORUN_TEST_NOT_BUILT=''   programs that this build lacks, each counted as skipped
@@ -13,20 +13,21 @@
 # a run that leaves a file in a shared place; each is named. TMPDIR is a private folder of the program.
 set -uo pipefail
 
-# These compare times with limits: they run one by one after all others.
-alone="t_bench t_disturbed t_input t_moments t_observed t_settle t_stop"
+# These compare times with limits: they run when all others have ended, one after the other.
+alone="t_bench t_disturbed t_observed_cost"
 # These take longest, and start first.
-long="t_agent t_cuda_bench t_cuda_sample t_cuda_model t_displays t_guard t_layers t_limits t_qa t_qa_chaos
-      t_disturbed t_overwrite t_programs t_record t_record_keys t_redact t_step_window t_sticky t_typing t_window"
+long="t_agent t_calibrate t_cuda_bench t_cuda_faults t_cuda_gguf t_cuda_kv8 t_cuda_model t_cuda_sample t_displays t_eval_program
+      t_gate_run t_guard t_input t_layers t_limits t_observed t_overwrite t_programs t_qa t_qa_chaos t_record t_record_keys t_redact
+      t_step_window t_sticky t_stop t_typing t_window"
 
 dir=$1
 shift
 seed=${HOLORUN_TEST_SEED:-$(date +%s)}
 export HOLORUN_TEST_SEED=$seed
 limit=${HOLORUN_TEST_TIMEOUT:-600}
-jobs=${HOLORUN_TEST_JOBS:-$(($(nproc) + 3))}
-patience=100 # tenths of a second until remaining processes count as left behind
-# Suppresses leaks of libraries in builds with sanitizers. Programs that tests start inherit it.
+jobs=${HOLORUN_TEST_JOBS:-$((2 * $(nproc) + 4))}
+patience=100 # tenths of a second in which what a test has started may come to its end
+# Of a build with sanitizers: what libraries never free is not ours.  Programs that tests start inherit it.
 export LSAN_OPTIONS="suppressions=$(cd "$(dirname "$0")/.." && pwd)/lsan.supp:print_suppressions=0${LSAN_OPTIONS:+:$LSAN_OPTIONS}"
 passed=0 failed=0 skipped=0 count=0
 room=/tmp/holorun.$$ # short, because socket paths begin with it; contains the pid
