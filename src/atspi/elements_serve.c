@@ -353,7 +353,6 @@ static void say(json_t *line)
 
 static void on_focus(struct atspi_event *v, void *arg)
 {
-    (void)arg;
     if (v->detail1 && v->source) {
         atspi_drop(last_focus);
         last_focus = g_object_ref(v->source);

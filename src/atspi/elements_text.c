@@ -5,8 +5,6 @@
  */
 #include "atspi/elements_impl.h"
 
-#include "base/json.h"
-
 #include <string.h>
 
 enum {

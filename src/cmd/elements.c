@@ -7,7 +7,6 @@
 #include "cmd/commands.h"
 
 #include "atspi/atspi.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/utf8.h"
