@@ -15,13 +15,11 @@ enum { MAX_TEXT = 1 << 16 };
 
 static bool has_tool(const void *arg, const char *name)
 {
-    (void)arg;
     return !strcmp(name, "click") || !strcmp(name, "write") || !strcmp(name, "done");
 }
 
 static bool has_parameter(const void *arg, const char *tool, const char *name)
 {
-    (void)arg;
     return !strcmp(tool, "click") ? !strcmp(name, "x") || !strcmp(name, "y")
                                   : !strcmp(name, "content") || !strcmp(name, "enter");
 }
@@ -29,7 +27,6 @@ static bool has_parameter(const void *arg, const char *tool, const char *name)
 static const char *nth_parameter(const void *arg, const char *tool, int i)
 {
     static const char *const click[] = {"x", "y"};
-    (void)arg;
     return strcmp(tool, "click") != 0 || i > 1 ? NULL : click[i];
 }
 
@@ -90,7 +87,6 @@ static void check_examples(const struct example *examples, size_t n, const struc
 
 static void t_xml(void **state)
 {
-    (void)state;
     static const struct example examples[] = {
         {XML(X Y), CLICK, NULL},
         {"First.\n\n" XML(X Y) "\nThen.", CLICK, "First.\n\n\nThen."},
@@ -157,7 +153,6 @@ static void t_xml(void **state)
 /* Markup within a line, or of tools that do not exist, is text where the call is well formed. */
 static void t_text(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "a </parameter> b",
         "use <parameter=x> and <function=click> here",
@@ -188,7 +183,6 @@ static void t_text(void **state)
 
 static void t_json(void **state)
 {
-    (void)state;
 #define JSON_CALL "{\"name\": \"click\", \"arguments\": {\"x\": 1, \"y\": 2}}"
 #define READ      "click{\"x\":1,\"y\":2}"
     static const struct example examples[] = {
@@ -254,7 +248,6 @@ static void t_json(void **state)
 
 static void t_python(void **state)
 {
-    (void)state;
     static const struct example examples[] = {
         {"[click(x=1, y=2)]", READ, NULL},
         {"[click(x=1, y=2), done()]", READ " | done{}", NULL},
@@ -277,7 +270,6 @@ static void t_python(void **state)
 
 static void t_unknown(void **state)
 {
-    (void)state;
     static const struct example examples[] = {
         {XML(X Y), CLICK, NULL},
         {XML("<parameter=x>\n1\n" Y), CLICK " *", NULL},
@@ -294,7 +286,6 @@ static void t_unknown(void **state)
 
 static void t_types(void **state)
 {
-    (void)state;
     static const char reply[] =
         "<tool_call>\n<function=f>\n<parameter=n>\n42\n</parameter>\n<parameter=s>\n42\n"
         "</parameter>\n<parameter=b>\nTrue\n</parameter>\n<parameter=o>\n{\"a\": [1]}\n"
@@ -318,7 +309,6 @@ static void t_types(void **state)
 
 static void t_markup(void **state)
 {
-    (void)state;
     static const char *const marked[] = {
         "a <tool_call> b", "</tool_call>", "<TOOLCALL>",       "</parameter>",    "<parameter=x>",
         "<function=f>",    "</function>",  "<invoke name=",    "</invoke>",       "<|im_end|>",
@@ -339,7 +329,6 @@ static void t_markup(void **state)
 
 static void t_stream(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         size_t safe;
@@ -352,7 +341,6 @@ static void t_stream(void **state)
 /* Repeated beginnings of calls, a megabyte of each, take less than two seconds together. */
 static void t_time(void **state)
 {
-    (void)state;
     static const char *const units[] = {
         "<tool_call>",   "</parameter>x", "<function=click>", "{\"a\":", "[", "<parameter=x>",
         "</function>\n", "click(",        "{\"name\": \"",    "```",     "<", "[TOOL_CALLS]"};
@@ -386,7 +374,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the time grows with the text", t_time),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

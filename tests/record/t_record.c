@@ -20,7 +20,6 @@
 
 static void t_dialog(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "letter"), *file = xvfb_place(&hands_x, "letter.jsonl");
     pid_t wish = hands_dialog("+100+80", out, "");
@@ -79,6 +78,14 @@ static pid_t start_form(const char *log)
     return pid;
 }
 
+static void open_with_bus(void)
+{
+    hands_open("800x600x24");
+    if (xvfb_window_manager(&hands_x))
+        skip();
+    start_bus();
+}
+
 static struct screen_rect rect_of(const char *class)
 {
     const struct screen_options o = {.display = hands_x.display};
@@ -92,11 +99,7 @@ static struct screen_rect rect_of(const char *class)
 
 static void t_password_field(void **state)
 {
-    (void)state;
-    hands_open("800x600x24");
-    if (xvfb_window_manager(&hands_x))
-        skip();
-    start_bus();
+    open_with_bus();
     char *file = xvfb_place(&hands_x, "form.jsonl"), *first = xvfb_place(&hands_x, "first"),
          *again = xvfb_place(&hands_x, "again");
     struct outcome o = {0};
@@ -142,11 +145,7 @@ static void t_password_field(void **state)
 /* Faster than the program can tell where the keyboard is: rather a name too many than a password. */
 static void t_too_fast(void **state)
 {
-    (void)state;
-    hands_open("800x600x24");
-    if (xvfb_window_manager(&hands_x))
-        skip();
-    start_bus();
+    open_with_bus();
     char *file = xvfb_place(&hands_x, "form.jsonl");
     struct outcome o = {0};
     pid_t form = start_form("form"), pid = hands_record(file, WORDS(NULL));
@@ -170,7 +169,6 @@ static void t_too_fast(void **state)
 
 static void t_vanished(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "letter"), *file = xvfb_place(&hands_x, "letter.jsonl");
     struct outcome o = {0};
@@ -199,7 +197,6 @@ static void t_vanished(void **state)
 /* The person waited for what came late; played back, it comes later still. */
 static void t_wait(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "letter"), *file = xvfb_place(&hands_x, "letter.jsonl");
     struct outcome o = {0};
@@ -234,7 +231,6 @@ static const char second[] =
 /* A window that comes between two steps is waited for, however late it comes. */
 static void t_window(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "letter"), *went = xvfb_place(&hands_x, "went");
     char *file = xvfb_place(&hands_x, "letter.jsonl"), *script = xvfb_put(&hands_x, "second.tcl", second);
@@ -274,11 +270,7 @@ static void t_window(void **state)
 /* A program that answers nobody: its names are not to be had, and nothing waits for it. */
 static void t_frozen(void **state)
 {
-    (void)state;
-    hands_open("800x600x24");
-    if (xvfb_window_manager(&hands_x))
-        skip();
-    start_bus();
+    open_with_bus();
     char *file = xvfb_place(&hands_x, "form.jsonl");
     struct outcome o = {0};
     pid_t form = start_form("form"), pid = hands_record(file, WORDS(NULL));
@@ -319,7 +311,6 @@ static void wait_for_lines(const char *path, int n)
 
 static void t_killed(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "letter"), *file = xvfb_place(&hands_x, "letter.jsonl"),
          *part = xvfb_place(&hands_x, "letter.jsonl.part");
@@ -361,7 +352,6 @@ static void replace(char **text, const char *what, const char *by)
 /* A suite with its recording; the program's arguments and a check are filled in, as the file says. */
 static void t_suite(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "letter"), *suite = xvfb_place(&hands_x, "letter.yaml"),
          *results = xvfb_place(&hands_x, "results");
@@ -409,7 +399,6 @@ static void t_suite(void **state)
 /* holorun stop ends it; an existing file stays; without a display it says so. */
 static void t_ends(void **state)
 {
-    (void)state;
     hands_open("640x480x24");
     char *file = xvfb_place(&hands_x, "a.jsonl");
     struct outcome o = {0}, stopped = {0};
@@ -438,20 +427,17 @@ static void t_ends(void **state)
     hands_close();
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("a dialog that a person filled in is filled in again, also when it has moved", t_dialog),
-        CLAIM("what is typed into a password field is not recorded, and comes from a secret",
-              t_password_field),
-        CLAIM("a password that is typed too fast to be told from a name is not recorded", t_too_fast),
-        CLAIM("a target that is gone is not clicked, and the run says which step it was", t_vanished),
-        CLAIM("what a person waited for is waited for, as long as it takes", t_wait),
-        CLAIM("a window that came between two steps is waited for", t_window),
-        CLAIM("a program that hangs does not hang the recorder", t_frozen),
-        CLAIM("a recorder that is killed leaves what it has, and that can be played", t_killed),
-        CLAIM("record --test writes a suite that qa plays, without a model", t_suite),
-        CLAIM("holorun stop ends a recording; no file is overwritten; mistakes are one line", t_ends),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("a dialog that a person filled in is filled in again, also when it has moved", t_dialog),
+    CLAIM("what is typed into a password field is not recorded, and comes from a secret", t_password_field),
+    CLAIM("a password that is typed too fast to be told from a name is not recorded", t_too_fast),
+    CLAIM("a target that is gone is not clicked, and the run says which step it was", t_vanished),
+    CLAIM("what a person waited for is waited for, as long as it takes", t_wait),
+    CLAIM("a window that came between two steps is waited for", t_window),
+    CLAIM("a program that hangs does not hang the recorder", t_frozen),
+    CLAIM("a recorder that is killed leaves what it has, and that can be played", t_killed),
+    CLAIM("record --test writes a suite that qa plays, without a model", t_suite),
+    CLAIM("holorun stop ends a recording; no file is overwritten; mistakes are one line", t_ends),
+};
+
+CHECK_MAIN()

@@ -11,7 +11,6 @@
 #include <X11/extensions/XTest.h>
 #include <X11/keysym.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,7 +55,6 @@ static void drag(int fx, int fy, int tx, int ty)
 
 static void t_mouse(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "panel"), *file = xvfb_place(&hands_x, "panel.jsonl"), *want, *got;
     struct outcome o = {0};
@@ -98,7 +96,6 @@ static void t_mouse(void **state)
 /* Nothing to see: only the place in its window is left. */
 static void t_plain(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "plain"), *file = xvfb_place(&hands_x, "plain.jsonl");
     char *script = xvfb_put(&hands_x, "plain.tcl",
@@ -149,7 +146,6 @@ static pid_t start_terminal(const char *place, const char *out)
 
 static void t_terminal(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "notes"), *file = xvfb_place(&hands_x, "notes.jsonl");
     struct outcome o = {0};
@@ -197,7 +193,6 @@ static void t_terminal(void **state)
 /* The pointer stays over a terminal of another title, which has the keyboard. */
 static void t_other_title(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "notes"), *file = xvfb_place(&hands_x, "notes.jsonl"),
          *wrong = xvfb_place(&hands_x, "letters");
@@ -236,7 +231,6 @@ static void t_other_title(void **state)
 /* A prompt of a terminal that does not show what is typed, twice, with two values. */
 static void t_prompt(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     if (!program_exists("xterm"))
         skip();
@@ -290,7 +284,6 @@ static void t_prompt(void **state)
 }
 static void t_compose(void **state)
 {
-    (void)state;
     hands_open("640x480x24");
     if (!program_exists("setxkbmap") || xvfb_run(&hands_x, WORDS("setxkbmap", "-layout", "us", "-variant",
                                                                  "intl", "-option", "compose:menu")))
@@ -310,15 +303,13 @@ static void t_compose(void **state)
     hands_close();
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("drags, double clicks, wheels and held keys do the same in a window that has moved", t_mouse),
-        CLAIM("a place in a window that shows nothing is found by where it is in the window", t_plain),
-        CLAIM("texts, keys and a secret go into a terminal again, also when it has moved", t_terminal),
-        CLAIM("nothing is typed into another window of the same class", t_other_title),
-        CLAIM("what a terminal does not show is not recorded", t_prompt),
-        CLAIM("dead keys and Compose are recorded as the characters they give", t_compose),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("drags, double clicks, wheels and held keys do the same in a window that has moved", t_mouse),
+    CLAIM("a place in a window that shows nothing is found by where it is in the window", t_plain),
+    CLAIM("texts, keys and a secret go into a terminal again, also when it has moved", t_terminal),
+    CLAIM("nothing is typed into another window of the same class", t_other_title),
+    CLAIM("what a terminal does not show is not recorded", t_prompt),
+    CLAIM("dead keys and Compose are recorded as the characters they give", t_compose),
+};
+
+CHECK_MAIN()

@@ -19,14 +19,11 @@ struct notes { /* what came out, as a person would say it */
 
 static void on_pointed(void *arg, const struct input *at)
 {
-    (void)at;
     ((struct notes *)arg)->pointed++;
 }
 
 static void on_typing(void *arg, const struct input *at)
 {
-    (void)arg;
-    (void)at;
 }
 
 static void on_done(void *arg, struct gesture *g)
@@ -91,7 +88,6 @@ static void expect_gestures(const char *script, bool escapes, const char *want)
 
 static void t_gestures(void **state)
 {
-    (void)state;
     static const struct {
         const char *script, *want;
     } cases[] = {
@@ -131,7 +127,6 @@ static void t_gestures(void **state)
 
 static void t_long_gestures(void **state)
 {
-    (void)state;
     struct notes n = {.pointed = 0};
     const struct gesture_sink sink = {&n, on_pointed, on_typing, on_done};
     struct gestures *g = gestures_new(&sink);
@@ -195,7 +190,6 @@ static void paint_icon(struct image *im, int x, int y, uint64_t seed, unsigned t
 
 static void t_pictures(void **state)
 {
-    (void)state;
     uint64_t seed = check_seed();
     enum { ROUNDS = 60 };
     int found = 0, tinted = 0, ghosts = 0;
@@ -243,7 +237,6 @@ static void paint_line(struct image *im, int x, int y, int w, int h)
 /* A field with its text cursor, without it, with it elsewhere; and with another letter. */
 static void t_caret(void **state)
 {
-    (void)state;
     static const struct {
         const char *what;
         int x, y, w, h; /* that is black on the screen only */
@@ -281,7 +274,6 @@ static void t_caret(void **state)
 /* A button whose word is gone, another word, a button that is greyed out: not the same. */
 static void t_not_alike(void **state)
 {
-    (void)state;
     struct image im = {0}, button = {0};
     struct picture_match m[PICTURE_MATCHES];
     assert_int_equal(image_alloc(&im, 640, 480, NULL), 0);
@@ -319,7 +311,6 @@ static struct recording *parse(const char *text, struct err *e)
 
 static void t_file(void **state)
 {
-    (void)state;
     struct recording_step s = {.pause = 1.5, .has_target = true, .class = "Editor"};
     struct err e = ERR_INIT;
     struct buf text;
@@ -383,7 +374,6 @@ static void t_file(void **state)
 /* A small file may hold pictures of one colour that need much memory. */
 static void t_many_pictures(void **state)
 {
-    (void)state;
     enum { SIDE = RECORDING_SIDE, MOST = RECORDING_PIXELS / (SIDE * SIDE) };
     struct recording_step s = {.has_target = true};
     struct err e = ERR_INIT;
@@ -408,7 +398,6 @@ static void t_many_pictures(void **state)
 
 static void t_bad_files(void **state)
 {
-    (void)state;
 #define CLICK "{\"action\": {\"kind\": \"click\"}, "
 #define HEAD  "{\"holorun_recording\": 1, \"screen\": [800, 600]}\n"
     static const struct {
@@ -456,17 +445,15 @@ static void t_bad_files(void **state)
     recording_free(r);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("single events become the gestures that a person would name", t_gestures),
-        CLAIM("long drags, texts and scrolls stay within their bounds", t_long_gestures),
-        CLAIM("a picture is found where it is now, and nowhere when it is gone", t_pictures),
-        CLAIM("a text cursor that comes, goes or moves does not matter, other changes do", t_caret),
-        CLAIM("an empty, another and a greyed out button are not the recorded one", t_not_alike),
-        CLAIM("a recording is read as it was written, and up to where its writer was killed", t_file),
-        CLAIM("the bounds of all pictures of a file are kept", t_many_pictures),
-        CLAIM("a wrong recording is refused with line and reason", t_bad_files),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("single events become the gestures that a person would name", t_gestures),
+    CLAIM("long drags, texts and scrolls stay within their bounds", t_long_gestures),
+    CLAIM("a picture is found where it is now, and nowhere when it is gone", t_pictures),
+    CLAIM("a text cursor that comes, goes or moves does not matter, other changes do", t_caret),
+    CLAIM("an empty, another and a greyed out button are not the recorded one", t_not_alike),
+    CLAIM("a recording is read as it was written, and up to where its writer was killed", t_file),
+    CLAIM("the bounds of all pictures of a file are kept", t_many_pictures),
+    CLAIM("a wrong recording is refused with line and reason", t_bad_files),
+};
+
+CHECK_MAIN()

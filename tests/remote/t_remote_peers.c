@@ -60,7 +60,6 @@ static void end_peer(struct peer *p)
  * off within a text, which the server calls an error inside of a stream that began well: it is asked for again. */
 static void t_llama(void **state)
 {
-    (void)state;
     struct peer p;
     play_peer(&p, "llama");
     assert_int_equal(p.o.code, ERR_ENV);
@@ -75,7 +74,6 @@ static void t_llama(void **state)
 /* It takes a schema and ignores it: no reply is an answer, each is asked for again, until the record ends. */
 static void t_transformers(void **state)
 {
-    (void)state;
     struct peer p;
     play_peer(&p, "transformers");
     assert_int_equal(p.o.code, ERR_ENV);
@@ -86,13 +84,11 @@ static void t_transformers(void **state)
     end_peer(&p);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM(
-            "llama.cpp's server: an answer in the form of the schema is read, one that is cut off is asked for again",
-            t_llama),
-        CLAIM("transformers serve: noise is no answer, and is asked for again", t_transformers),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM(
+        "llama.cpp's server: an answer in the form of the schema is read, one that is cut off is asked for again",
+        t_llama),
+    CLAIM("transformers serve: noise is no answer, and is asked for again", t_transformers),
+};
+
+CHECK_MAIN()

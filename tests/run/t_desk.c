@@ -16,7 +16,6 @@
 
 static void t_place(void **state)
 {
-    (void)state;
     setenv("WAYLAND_DISPLAY", "wayland-7", 1);
     setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere", 1);
     desks_ready();
@@ -51,7 +50,6 @@ static void t_place(void **state)
 /* A folder as HOME stays with what programs wrote, and is of one desk at a time, even if that one is killed. */
 static void t_kept_home(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     char *home = xstrdup("/tmp/holorun-t-home-XXXXXX");
     assert_non_null(mkdtemp(home));
@@ -83,7 +81,6 @@ static void t_kept_home(void **state)
 /* The option makes the folder, and names the fault of one that cannot be used. */
 static void t_home_option(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome o = {0};
     struct stat st;
@@ -119,7 +116,6 @@ static void *cancel_soon(void *arg)
 
 static void t_commands(void **state)
 {
-    (void)state;
     desks_ready();
     struct desk *d = desks_open_bare();
     struct err e = ERR_INIT;
@@ -163,7 +159,6 @@ static void t_commands(void **state)
 
 static void t_windows(void **state)
 {
-    (void)state;
     desks_ready();
     struct desk *d = desks_open(&(struct desk_options){.display = DESKS_SCREEN, .seconds = DESKS_PATIENCE});
     struct err e = ERR_INIT;
@@ -220,7 +215,6 @@ static const char NASTY[] =
 
 static void t_nothing_left(void **state)
 {
-    (void)state;
     desks_ready();
     struct err e = ERR_INIT;
     struct desk *d = desks_open(&(struct desk_options){.display = DESKS_SCREEN, .seconds = DESKS_PATIENCE});
@@ -252,7 +246,6 @@ static void kill_part(struct desk *d, const char *name)
 
 static void t_parts(void **state)
 {
-    (void)state;
     if (!program_exists("openbox"))
         skip();
     desks_ready();
@@ -304,7 +297,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a desk tells which part of it has died", t_parts),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

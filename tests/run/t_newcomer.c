@@ -35,7 +35,6 @@ static void pretend_pulled(const char *cache, const char *repo)
 
 static void t_better(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     driven_open(&t);
@@ -67,7 +66,6 @@ static void t_better(void **state)
 
 static void t_questions(void **state)
 {
-    (void)state;
     char *text;
     size_t len;
     int n = 0;
@@ -85,7 +83,6 @@ static void t_questions(void **state)
 /* The command in the message is the one that answers. */
 static void t_asked(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     driven_open(&t);
@@ -110,7 +107,6 @@ static void t_asked(void **state)
 /* Real runs on forms: the program types the value, the embedded model finds the field. */
 static void t_secret(void **state)
 {
-    (void)state;
     static const struct {
         const char *task, *page, *title;
     } cases[] = {
@@ -147,7 +143,6 @@ static void t_secret(void **state)
 
 static void t_large(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     static const char *const sizes[] = {"1600x900x24", "1000x700x24"};
@@ -172,7 +167,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a picture larger than the model reads gets a warning with the remedy", t_large),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -109,7 +109,6 @@ static void verify(struct work *w, const char *runs, const char *dir)
 
 static void t_windows(void **state)
 {
-    (void)state;
     struct work w;
     work_open(&w);
     RUN(w, "--window", "sawtooth");
@@ -121,7 +120,6 @@ static void t_windows(void **state)
 
 static void t_stepped(void **state)
 {
-    (void)state;
     struct work w;
     work_open(&w);
     char *commands = xvfb_put(&w.x, "commands", "fork 3\ntake 2\nrun\nrun\nrewind 1\nrun\nrun\nrun\n");
@@ -135,7 +133,6 @@ static void t_stepped(void **state)
 
 static void t_resumed(void **state)
 {
-    (void)state;
     struct work w;
     work_open(&w);
     for (int seed = 1; w.o.code != ERR_STEPS && seed < 30; seed++) {
@@ -152,7 +149,6 @@ static void t_resumed(void **state)
 /* Sessions of a batch compute what each computes alone. */
 static void t_suite(void **state)
 {
-    (void)state;
     struct qa_program q;
     struct work w = {0};
     qa_program_open(&q);
@@ -184,7 +180,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("of a suite with four jobs each run alone has the same tokens", t_suite),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

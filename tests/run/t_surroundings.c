@@ -74,7 +74,6 @@ static void expect(const struct xvfb *x, const char *format, int code, const cha
 
 static void t_pipes(void **state)
 {
-    (void)state;
     static const struct {
         const char *line;
         int code;
@@ -105,7 +104,6 @@ static void t_pipes(void **state)
 
 static void t_written_pipes(void **state)
 {
-    (void)state;
     struct xvfb x;
     open_place(&x);
     expect(&x, "'%s' policy <(echo 'rules: [{deny: mine, keys: ctrl+q}]')", 0, "mine");
@@ -118,7 +116,6 @@ static void t_written_pipes(void **state)
 
 static void t_closed(void **state)
 {
-    (void)state;
     struct xvfb x;
     open_place(&x);
     expect(&x, "'%s' version >&-", ERR_ENV, "cannot write to stdout");
@@ -134,7 +131,6 @@ static void t_closed(void **state)
 
 static void t_home(void **state)
 {
-    (void)state;
     struct xvfb x;
     open_place(&x);
     expect(&x, "env -u XDG_STATE_HOME HOME=foo '%s' report", ERR_ENV, "HOME is 'foo'");
@@ -145,7 +141,6 @@ static void t_home(void **state)
 
 static void t_hardened(void **state)
 {
-    (void)state;
     struct xvfb x;
     if (CHECK_SANITIZED || !program_exists("readelf"))
         skip();
@@ -171,7 +166,6 @@ static bool has_in_environment(pid_t pid, const char *text)
 
 static void t_guard(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     driven_open(&t);
@@ -197,15 +191,13 @@ static void t_guard(void **state)
     stage_close(&t);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("a pipe in place of a file is refused by name within seconds, by every command", t_pipes),
-        CLAIM("a pipe that somebody writes to is read to its end, a late one and stdin too", t_written_pipes),
-        CLAIM("closed descriptors 0 to 2: the answer is told to be lost, and all else goes on", t_closed),
-        CLAIM("the program has full RELRO, a stack that is no code, stack protector and FORTIFY", t_hardened),
-        CLAIM("the guard of a run has no secret in its environment", t_guard),
-        CLAIM("a HOME that is no whole path is named as it is", t_home),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("a pipe in place of a file is refused by name within seconds, by every command", t_pipes),
+    CLAIM("a pipe that somebody writes to is read to its end, a late one and stdin too", t_written_pipes),
+    CLAIM("closed descriptors 0 to 2: the answer is told to be lost, and all else goes on", t_closed),
+    CLAIM("the program has full RELRO, a stack that is no code, stack protector and FORTIFY", t_hardened),
+    CLAIM("the guard of a run has no secret in its environment", t_guard),
+    CLAIM("a HOME that is no whole path is named as it is", t_home),
+};
+
+CHECK_MAIN()

@@ -46,7 +46,6 @@ static void expect(struct screen *s, bool anew, int x, int y, int w, int h)
 
 static void t_active(void **state)
 {
-    (void)state;
     struct canvas t;
     canvas_open(&t, "800x600x24", NULL);
     Window a = make_window(&t, 100, 50, 300, 200, 0xff0000, false),
@@ -93,7 +92,6 @@ enum { PAINTED = 0x808080 };
 /* A blue desktop, a green window beside the red one that is active, a menu over its corner. */
 static void t_padding(void **state)
 {
-    (void)state;
     struct canvas t;
     struct image im = {0};
     canvas_open(&t, "800x600x24", NULL);
@@ -133,7 +131,6 @@ static void t_padding(void **state)
 /* The window ends above the last rows of the picture, whose number is a multiple of 32. */
 static void t_outside(void **state)
 {
-    (void)state;
     struct stage t;
     struct record r;
     struct outcome o = {0};
@@ -164,7 +161,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the active window is the view, with its menus; it is followed, and picked anew", t_active),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -11,7 +11,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 struct busy {
     struct stage t;
@@ -106,7 +105,6 @@ static bool seen(struct busy *b, const char *seconds, const struct settle *p, st
 
 static void t_waits(void **state)
 {
-    (void)state;
     struct busy b = {0};
     struct settled out;
     open_field(&b);
@@ -118,7 +116,6 @@ static void t_waits(void **state)
 
 static void t_bounded(void **state)
 {
-    (void)state;
     struct busy b = {0};
     struct settled out;
     open_field(&b);
@@ -131,7 +128,6 @@ static void t_bounded(void **state)
 /* A program that is stopped, or gone, does not wait for a processor. */
 static void t_gone(void **state)
 {
-    (void)state;
     struct busy b = {0};
     struct settled out;
     const struct settle patient = {150, 300, 60000};
@@ -160,7 +156,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a program that is stopped or gone is not waited for", t_gone),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

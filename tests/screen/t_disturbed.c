@@ -86,7 +86,6 @@ static void expect_button(json_t *ev, size_t i, const char *name, int button, in
 
 static void t_drag(void **state)
 {
-    (void)state;
     static const int path[] = {100, 100, 300, 300};
     struct stage t;
     stage_open(&t);
@@ -136,7 +135,6 @@ static void *restless_thread(void *arg)
 
 static void t_restless(void **state)
 {
-    (void)state;
     static const int path[] = {100, 100, 300, 300};
     struct stage t;
     stage_open(&t);
@@ -156,7 +154,6 @@ static void t_restless(void **state)
 
 static void t_click(void **state)
 {
-    (void)state;
     static const struct view_transform plain = {0, 0, 1, 1};
     struct stage t;
     stage_open(&t);
@@ -185,7 +182,6 @@ static void t_click(void **state)
 
 static void t_across_actions(void **state)
 {
-    (void)state;
     static const enum action_kind next[] = {ACT_MUP, ACT_MOVE, ACT_CLICK};
     static const struct view_transform plain = {0, 0, 1, 1};
     struct stage t;
@@ -215,7 +211,6 @@ static void t_across_actions(void **state)
 
 static void t_button(void **state)
 {
-    (void)state;
     static const int path[] = {100, 100, 300, 300};
     struct stage t;
     stage_open(&t);
@@ -252,7 +247,6 @@ static void t_button(void **state)
 
 static void t_button_across_actions(void **state)
 {
-    (void)state;
     static const enum action_kind next[] = {ACT_MOVE, ACT_CLICK, ACT_MDOWN, ACT_TYPE};
     static const struct view_transform plain = {0, 0, 1, 1};
     char text[] = "a";
@@ -284,7 +278,6 @@ static void t_button_across_actions(void **state)
 
 static void t_button_during(void **state)
 {
-    (void)state;
     static const int path[] = {100, 100, 300, 300};
     struct stage t;
     stage_open(&t);
@@ -335,7 +328,6 @@ static void hand_does(const struct stage *t, XDevice *person, int what)
 
 static void t_pause(void **state)
 {
-    (void)state;
     static const char *const what[] = {"keyboard", "pointer", "pointer"};
     static const char *const replies[] = {CLICK(500, 500) TYPE_LONG CLICK(400, 400) ANSWER("Done."),
                                           CLICK(500, 500) CTRL_DRAG CLICK(400, 400) ANSWER("Done."),
@@ -379,18 +371,15 @@ static void t_pause(void **state)
 /* None of our own events counts as a person's. */
 static void t_nobody(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     struct record r;
     driven_open(&t);
-    pid_t pid = driven_start_with(
-        &t,
-        CLICK(500, 500) SHIFT_DOWN TYPE(TEN TEN) CTRL_DRAG STEP(
-            "\"scroll_desktop\", \"element\": \"it\", \"x\": 400, \"y\": 400, \"direction\": \"down\"")
-            ANSWER("Done."),
-        WORDS("--pause-on-human"));
-    program_finish(&t.x, pid, &o);
+    driven_run(&t,
+               CLICK(500, 500) SHIFT_DOWN TYPE(TEN TEN) CTRL_DRAG STEP(
+                   "\"scroll_desktop\", \"element\": \"it\", \"x\": 400, \"y\": 400, \"direction\": \"down\"")
+                   ANSWER("Done."),
+               WORDS("--pause-on-human"), &o);
     assert_int_equal(o.code, 0);
     driven_read(&t, &r);
     assert_int_equal(count_events(&r, "human"), 0);
@@ -404,7 +393,6 @@ static void t_nobody(void **state)
 
 static void t_corner(void **state)
 {
-    (void)state;
     struct stage t;
     stage_open(&t);
     screen_close(t.s);
@@ -442,7 +430,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a person who rests the pointer in the corner stops the run, the agent does not", t_corner),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -244,7 +244,6 @@ static void window_goes(void)
 
 static void t_windows(void **state)
 {
-    (void)state;
     open_app();
     interfere("a dialog over the target", other_comes, CLICK_SAVE ANSWER("Done."), "window",
               "another window ('Chat') is at the target now; nothing was pressed");
@@ -257,7 +256,6 @@ static void t_windows(void **state)
 
 static void t_pixels(void **state)
 {
-    (void)state;
     open_app();
     interfere("buttons that swap", buttons_swap, CLICK_SAVE ANSWER("Done."), "pixels",
               "shows something else");
@@ -271,7 +269,6 @@ static void t_pixels(void **state)
 
 static void t_keys(void **state)
 {
-    (void)state;
     open_app();
     interfere("a focus that goes", focus_goes, TYPE("secret words") ANSWER("Done."), "focus",
               "another window ('Chat') has the keyboard now");
@@ -322,7 +319,6 @@ static void popup_comes(void)
 
 static void t_popups(void **state)
 {
-    (void)state;
     int stopped = 0, done = 0, wrong = 0;
     uint64_t seed = check_seed();
     open_app();
@@ -503,7 +499,6 @@ static void stops_with(void *(*thing)(void *), const char *reply)
 
 static void t_changing(void **state)
 {
-    (void)state;
     open_app();
     stops_with(relabel, CLICK_SAVE ANSWER("Done."));
     stops_with(sort_rows, CLICK_ROW ANSWER("Done."));
@@ -529,7 +524,6 @@ static void tooltip_comes(void)
 
 static void t_tolerated(void **state)
 {
-    (void)state;
     open_app();
     quiet_with("a caret in the target", SAVE_X + 60, SAVE_Y + 4, 2, 16, 250);
     quiet_with("a spinner beside the target", SAVE_X + 70, SAVE_Y + 2, 24, 24, 50);
@@ -568,7 +562,6 @@ static void window_moves_on(void)
 
 static void t_endless(void **state)
 {
-    (void)state;
     open_app();
     reset();
     played.always = restless;
@@ -606,7 +599,6 @@ static void workspace_changes(void)
 
 static void t_workspace(void **state)
 {
-    (void)state;
     open_app();
     XUnmapWindow(app.dpy, app.main);
     if (xvfb_window_manager(&app.p.stage.x)) {
@@ -679,7 +671,6 @@ static double added(double *with, double *without, double share)
 
 static void t_cost(void **state)
 {
-    (void)state;
     struct stage t;
     struct costs with, without;
     stage_open_sized(&t, "1920x1080x24");
@@ -695,18 +686,16 @@ static void t_cost(void **state)
     stage_close(&t);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("no click reaches a window that came, went or moved while the model thought", t_windows),
-        CLAIM("no click reaches a button that changes when hovered, or a list that sorts itself", t_changing),
-        CLAIM("no click reaches a button that was swapped, a scrolled row, or a rearranged window", t_pixels),
-        CLAIM("no key reaches a window that took the keyboard while the model thought", t_keys),
-        CLAIM("no click reaches a popup of 50 ms", t_popups),
-        CLAIM("no click or key reaches another workspace", t_workspace),
-        CLAIM("carets, spinners, highlights and tooltips stop no click", t_tolerated),
-        CLAIM("a screen that never rests does not count as an error, and ends the run", t_endless),
-        CLAIM("a check takes less than 3 ms", t_cost),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("no click reaches a window that came, went or moved while the model thought", t_windows),
+    CLAIM("no click reaches a button that changes when hovered, or a list that sorts itself", t_changing),
+    CLAIM("no click reaches a button that was swapped, a scrolled row, or a rearranged window", t_pixels),
+    CLAIM("no key reaches a window that took the keyboard while the model thought", t_keys),
+    CLAIM("no click reaches a popup of 50 ms", t_popups),
+    CLAIM("no click or key reaches another workspace", t_workspace),
+    CLAIM("carets, spinners, highlights and tooltips stop no click", t_tolerated),
+    CLAIM("a screen that never rests does not count as an error, and ends the run", t_endless),
+    CLAIM("a check takes less than 3 ms", t_cost),
+};
+
+CHECK_MAIN()

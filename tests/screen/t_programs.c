@@ -235,7 +235,6 @@ static void type_into(const char *name)
 #define INTO(fn, name)                                                                                       \
     static void fn(void **state)                                                                             \
     {                                                                                                        \
-        (void)state;                                                                                         \
         type_into(name);                                                                                     \
     }
 INTO(t_tk, "Tk")
@@ -258,7 +257,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the same in xterm", t_xterm),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

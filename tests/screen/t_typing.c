@@ -167,7 +167,6 @@ static struct screen *start_xterm(struct xvfb *x, char *path, size_t size)
 
 static void t_xterm(void **state)
 {
-    (void)state;
     struct xvfb x;
     uint64_t seed = check_seed();
     int right = 0, n = runs();
@@ -234,7 +233,6 @@ static void fill_free_keycodes(Display *dpy)
 
 static void t_paste(void **state)
 {
-    (void)state;
     struct xvfb x;
     char got[4096], path[160];
     struct screen *s = start_xterm(&x, path, sizeof path);
@@ -281,7 +279,6 @@ static void t_paste(void **state)
 
 static void t_gtk(void **state)
 {
-    (void)state;
     struct xvfb x;
     uint64_t seed = check_seed();
     int right = 0, n = runs();
@@ -351,7 +348,6 @@ static void assert_unsure(const char *case_name, const char *said, const char *w
 
 static void t_nobody(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct screen_window term;
     char got[512], path[160];
@@ -423,7 +419,6 @@ static void read_page(struct screen *s, const char *want, char *got, size_t size
 
 static void t_chromium(void **state)
 {
-    (void)state;
     struct xvfb x;
     uint64_t seed = check_seed();
     int right = 0, n = runs();
@@ -478,7 +473,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("Chromium receives them as typed", t_chromium),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -66,7 +66,6 @@ static void exchange(struct rpc *r, const struct exchange *rows, size_t n)
 
 static void t_session(void **state)
 {
-    (void)state;
     static const struct exchange rows[] = {
         {ASK("ping", "{}"), RESULT("{}")},
         {ASK("prompts/list", "{}"), ERROR("-32600")}, /* before initialize */
@@ -117,7 +116,6 @@ static void t_session(void **state)
 
 static void t_versions(void **state)
 {
-    (void)state;
     static const struct exchange rows[] = {
         {BEGIN("\"2024-11-05\""), "\"protocolVersion\":\"2024-11-05\""},
         {BEGIN("\"2025-03-26\""), "\"protocolVersion\":\"2025-03-26\""},
@@ -159,7 +157,6 @@ static void t_versions(void **state)
 
 static void t_acp(void **state)
 {
-    (void)state;
     static const struct exchange rows[] = {
         {ASK("initialize", "{\"protocolVersion\":\"1\",\"clientCapabilities\":null}"),
          RESULT("{\"protocolVersion\":1,")},
@@ -267,7 +264,6 @@ static int log_messages(const struct hosted *h, const char *key)
 /* Clicks in pixels of a picture that was scaled down to the limit reach the place that it shows. */
 static void t_pictures(void **state)
 {
-    (void)state;
     struct stage t;
     struct hosted h;
     json_int_t size[2], later[2];
@@ -318,7 +314,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a reply stays below 1 MB, and places in its picture are right", t_pictures),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

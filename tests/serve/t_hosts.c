@@ -22,18 +22,6 @@
 #define PLAIN      FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY
 #define FIFTY      "ab cd ef gh ab cd ef gh ab cd ef gh ab cd ef gh ab cd ef gh "
 
-static const char *status(const json_t *answer)
-{
-    const char *text = json_string_value(json_object_get(hosted_told(answer), "status"));
-    return text ? text : "";
-}
-
-static bool is_error(const json_t *answer)
-{
-    const json_t *error = json_object_get(json_object_get(answer, "result"), "isError");
-    return json_is_true(error);
-}
-
 static int code(const json_t *answer)
 {
     return (int)json_integer_value(json_object_get(json_object_get(answer, "error"), "code"));
@@ -67,7 +55,6 @@ static const struct transcript {
 /* All on one display: what a run leaves would disturb the next. */
 static void t_transcripts(void **state)
 {
-    (void)state;
     struct stage t;
     int keys = 0;
     driven_open(&t);
@@ -98,7 +85,6 @@ static void t_transcripts(void **state)
 /* The second part of a conversation in another process. */
 static void t_loaded(void **state)
 {
-    (void)state;
     struct stage t;
     struct hosted h;
     driven_open(&t);
@@ -156,7 +142,6 @@ static void start_typing(struct hosted *h, const struct stage *t, int id)
 /* The host closes its ends, or dies with everything: the run stops, and nothing stays pressed. */
 static void t_dies(void **state)
 {
-    (void)state;
     for (int how = 0; how < 3; how++) {
         struct stage t;
         struct hosted h;
@@ -180,7 +165,6 @@ static void t_dies(void **state)
 /* The server itself is killed: its guard releases what was pressed. */
 static void t_killed(void **state)
 {
-    (void)state;
     struct stage t;
     struct hosted h;
     driven_open(&t);
@@ -197,7 +181,6 @@ static void t_killed(void **state)
 /* From the line that cancels to the last key, on a machine that may be busy: the figure is told. */
 static void t_latency(void **state)
 {
-    (void)state;
     struct stage t;
     struct hosted h;
     driven_open(&t);
@@ -213,7 +196,7 @@ static void t_latency(void **state)
         keys = now;
     }
     hosted_say(&h, TOOL(3, "run_task", "{\"task\":\"Again\",\"wait_s\":0}"));
-    assert_string_equal(status(hosted_answer(&h, 3)), "running"); /* the display is free again */
+    assert_string_equal(hosted_status(hosted_answer(&h, 3)), "running"); /* the display is free again */
     check_note("%ld keys, no more seen after the look at %.0f ms", keys, last);
     assert_true(keys < 1500);
     assert_int_equal(hosted_end(&h), 0);
@@ -231,7 +214,6 @@ static void expect(struct hosted *h, const char *line, int id, int error)
 
 static void t_wrong(void **state)
 {
-    (void)state;
     struct stage t;
     struct hosted h;
     driven_open(&t);
@@ -259,14 +241,14 @@ static void t_wrong(void **state)
     hosted_say(&h,
                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":3}}");
     hosted_say(&h, TOOL(10, "run_stop", "{\"run_id\":\"run-0\"}"));
-    assert_true(is_error(hosted_answer(&h, 10)));
+    assert_true(hosted_is_error(hosted_answer(&h, 10)));
     hosted_say(&h, TOOL(11, "run_task", "{\"task\":[7]}"));
-    assert_true(is_error(hosted_answer(&h, 11)));
+    assert_true(hosted_is_error(hosted_answer(&h, 11)));
     hosted_say(&h, TOOL(12, "run_task", "{\"task\":\"Press Save\",\"wait_s\":20}"));
     hosted_say(&h, TOOL(12, "run_status", "{\"run_id\":\"x\"}")); /* an id that is in use */
     assert_int_equal(code(hosted_answer(&h, 12)), -32600);
-    assert_string_equal(status(hosted_answer(&h, 12)), "answered"); /* ... does not disturb the run */
-    hosted_bytes(&h, "{\"jsonrpc\":", 11);                          /* half a line is no message */
+    assert_string_equal(hosted_status(hosted_answer(&h, 12)), "answered"); /* ... does not disturb the run */
+    hosted_bytes(&h, "{\"jsonrpc\":", 11);                                 /* half a line is no message */
     assert_int_equal(hosted_end(&h), 0);
     assert_int_equal(json_array_size(stage_events(&t, "button_press")), 1);
     driven_left_nothing(&t);
@@ -276,7 +258,6 @@ static void t_wrong(void **state)
 /* 100 MB in a line, then many requests at once, while a run types: one error, all answers, and the run goes on. */
 static void t_floods(void **state)
 {
-    (void)state;
     enum { MEGABYTES = 100, PINGS = 200 };
     struct stage t;
     struct hosted h;
@@ -327,7 +308,6 @@ static const char *task_status(const json_t *result)
 /* A task asks, is answered, is polled until it is done; another is cancelled. */
 static void t_tasks(void **state)
 {
-    (void)state;
     struct stage t;
     struct hosted h;
     int id = 10, polls = 0;
@@ -374,7 +354,6 @@ static void t_tasks(void **state)
  * shows it. */
 static void t_shown(void **state)
 {
-    (void)state;
     struct stage t;
     struct hosted h;
     driven_open(&t);
@@ -423,7 +402,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a task asks, is answered, polled and cancelled", t_tasks),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

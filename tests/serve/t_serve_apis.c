@@ -31,7 +31,6 @@ static const char *text_at(json_t *root, const char *list, const char *type, con
  * conversation. */
 static void t_same(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, NULL);
     struct said chat = send(&v, "/v1/chat/completions",
@@ -115,7 +114,6 @@ static json_t *without_chance(json_t *reply)
 /* tests/scripts/serve_clients.py has recorded replies that the vendors' packages validate. */
 static void t_recorded(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, NULL);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -152,7 +150,6 @@ static void t_recorded(void **state)
 /* A call, its result with a picture, and the conversation goes on in its state. */
 static void t_calls(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, NULL);
     json_t *picture = served_picture(3);
@@ -210,7 +207,6 @@ static void t_calls(void **state)
 
 static void t_refusals(void **state)
 {
-    (void)state;
     static const struct {
         const char *path, *body, *says;
         int status;
@@ -250,7 +246,6 @@ static void t_refusals(void **state)
 /* The PNGs hold what Pillow reads from the JPEGs. */
 static void t_jpeg(void **state)
 {
-    (void)state;
     static const char *const names[] = {"colour", "progressive", "grey"};
     for (size_t i = 0; i < 3; i++) {
         char *jpeg = xasprintf("tests/cases/serve/%s.jpg", names[i]),
@@ -295,7 +290,6 @@ static struct said show(const struct served *v, const char *name, const char *ty
 
 static void t_picture(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, NULL);
     struct said jpeg = show(&v, "grey.jpg", "jpeg"), png = show(&v, "grey.png", "png"),
@@ -310,16 +304,14 @@ static void t_picture(void **state)
     served_close(&v);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("a question has the same answer in every protocol", t_same),
-        CLAIM("replies and events have the shapes that the openai and anthropic packages have accepted",
-              t_recorded),
-        CLAIM("a call and its result with a picture go on in the conversation", t_calls),
-        CLAIM("what cannot be done is refused in the protocol's own shape", t_refusals),
-        CLAIM("JPEGs are read as Pillow reads them, and refused when they are cut", t_jpeg),
-        CLAIM("a JPEG is seen as the same picture in a PNG", t_picture),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("a question has the same answer in every protocol", t_same),
+    CLAIM("replies and events have the shapes that the openai and anthropic packages have accepted",
+          t_recorded),
+    CLAIM("a call and its result with a picture go on in the conversation", t_calls),
+    CLAIM("what cannot be done is refused in the protocol's own shape", t_refusals),
+    CLAIM("JPEGs are read as Pillow reads them, and refused when they are cut", t_jpeg),
+    CLAIM("a JPEG is seen as the same picture in a PNG", t_picture),
+};
+
+CHECK_MAIN()

@@ -38,7 +38,6 @@ static bool accepts(struct grammar *g, const char *text)
 
 static void t_texts(void **state)
 {
-    (void)state;
     json_t *golden = json_load_file("tests/golden/schemas/schemas.json", 0, NULL), *c, *text;
     size_t i, k;
     int told = 0, wrong = 0;
@@ -66,7 +65,6 @@ static void t_texts(void **state)
 
 static void t_noted(void **state)
 {
-    (void)state;
     json_t *golden = json_load_file("tests/golden/schemas/schemas.json", 0, NULL), *c;
     size_t i;
     json_array_foreach(json_object_get(golden, "cases"), i, c)
@@ -118,7 +116,6 @@ static bool walk(struct grammar *g, struct buf *out, uint64_t *rng)
 /* All are JSON; HOLORUN_SCHEMA_TEXTS=FILE writes them for make_schemas.py --check. */
 static void t_walks(void **state)
 {
-    (void)state;
     json_t *golden = json_load_file("tests/golden/schemas/schemas.json", 0, NULL), *c;
     const char *path = getenv("HOLORUN_SCHEMA_TEXTS");
     FILE *to = path ? fopen(path, "w") : NULL;
@@ -156,7 +153,6 @@ static void t_walks(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *schema, *says;
     } cases[] = {
@@ -227,7 +223,6 @@ static char *repeated(const char *begin, const char *part, int n, const char *en
 
 static void t_bombs(void **state)
 {
-    (void)state;
     struct err e = tried(xstrdup("{\"type\": \"string\", \"pattern\": "
                                  "\"^(((((((()){256}){256}){256}){256}){256}){256}){256}$\"}"));
     assert_non_null(strstr(e.text, "too many repetitions"));
@@ -256,7 +251,6 @@ static void t_bombs(void **state)
 /* One property tells the objects apart; the list is compared once, not each with each. */
 static void t_exclusive(void **state)
 {
-    (void)state;
     static const struct {
         const char *schema;
         bool noted;
@@ -286,15 +280,13 @@ static void t_exclusive(void **state)
     }
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_MODEL("schemas of pydantic and zod accept the texts that fit and no others", t_texts),
-        CLAIM("keywords that are not enforced are named", t_noted),
-        WITH_MODEL("texts of a schema's grammar are JSON", t_walks),
-        CLAIM("schemas without a meaning are refused with the place", t_refused),
-        CLAIM("oneOf is noted unless types, values or one property tell the schemas apart", t_exclusive),
-        WITH_MODEL("a small schema that stands for a huge grammar is refused within 5 s", t_bombs),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    WITH_MODEL("schemas of pydantic and zod accept the texts that fit and no others", t_texts),
+    CLAIM("keywords that are not enforced are named", t_noted),
+    WITH_MODEL("texts of a schema's grammar are JSON", t_walks),
+    CLAIM("schemas without a meaning are refused with the place", t_refused),
+    CLAIM("oneOf is noted unless types, values or one property tell the schemas apart", t_exclusive),
+    WITH_MODEL("a small schema that stands for a huge grammar is refused within 5 s", t_bombs),
+};
+
+CHECK_MAIN()

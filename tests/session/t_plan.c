@@ -31,7 +31,6 @@ static struct plan plan_of(const char *dir, struct model_config *c, const struct
 
 static void t_published_memory(void **state)
 {
-    (void)state;
     struct model_config c;
     struct engine_options o = {.weights_in = WEIGHTS_IN_RAM};
     struct plan p = plan_of(full.dir, &c, &o);
@@ -58,7 +57,6 @@ static void t_published_memory(void **state)
 
 static void t_published_work(void **state)
 {
-    (void)state;
     struct model_config c;
     struct engine_options o = {.weights_in = WEIGHTS_IN_MMAP};
     struct plan p = plan_of(full.dir, &c, &o);
@@ -84,7 +82,6 @@ static void t_published_work(void **state)
 /* Small numbers: what the matrices of the language model take, and what a step moves. */
 static void t_small_memory(void **state)
 {
-    (void)state;
     struct model_config c;
     double layers = 10965483520.0, head = 676331520.0;
     struct engine_options o = {.weights_in = WEIGHTS_IN_RAM, .weights = WEIGHTS_BF16};
@@ -113,7 +110,6 @@ static void t_small_memory(void **state)
 /* A card gives what is larger than 1 MiB in pages of 2: at 1536 tokens a third more than the keys and values. */
 static void t_pages(void **state)
 {
-    (void)state;
     struct model_config c;
     struct engine_options o = {.weights_in = WEIGHTS_IN_RAM, .device = "cuda"};
     struct plan p = plan_of(full.dir, &c, &o);
@@ -134,7 +130,6 @@ static void t_pages(void **state)
  * chunks become smaller one after the other. */
 static void t_chunks(void **state)
 {
-    (void)state;
     struct model_config c;
     struct engine_options o = {.weights_in = WEIGHTS_IN_RAM, .device = "cuda"};
     struct plan p = plan_of(full.dir, &c, &o);
@@ -166,7 +161,6 @@ static void t_chunks(void **state)
  * 12 GB that shows a desktop as well. */
 static void t_desk(void **state)
 {
-    (void)state;
     struct model_config c;
     const size_t card = (size_t)roofline_card("rtx3060")->memory, desktop = (size_t)1 << 30;
     struct engine_options o = {.weights_in = WEIGHTS_IN_RAM, .device = "cuda", .weights = WEIGHTS_INT4};
@@ -187,7 +181,6 @@ static void t_desk(void **state)
 /* What has been set up takes the memory that was planned. */
 static void t_pocket_memory(void **state)
 {
-    (void)state;
     static const enum weights_in holds[] = {WEIGHTS_IN_RAM, WEIGHTS_IN_MMAP, WEIGHTS_IN_RAM, WEIGHTS_IN_RAM};
     static const enum weight_storage numbers[] = {WEIGHTS_AUTO, WEIGHTS_AUTO, WEIGHTS_INT8, WEIGHTS_INT4};
     static const char *const names[] = {"packed", "mapped", "int8", "int4"};
@@ -220,7 +213,6 @@ static void t_pocket_memory(void **state)
 /* And so do its sessions, each with what it has. */
 static void t_state_memory(void **state)
 {
-    (void)state;
     enum { N = 6 };
     static const int tokens[N] = {1, 700, 2048, 3000, 4100, 8000};
     struct model_config c;
@@ -262,12 +254,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("sessions take the state memory that was planned, within 5 %", t_state_memory),
 };
 
-int main(int argc, char **argv)
-{
-    place_make();
-    full_init(&full);
-    full_write(&full);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    full_free(&full);
-    return rc;
-}
+CHECK_MAIN_WITH(full_begin(&full), full_free(&full))

@@ -65,7 +65,6 @@ static void check_filter(const json_t *c, int at)
 
 static void t_filters(void **state)
 {
-    (void)state;
     json_t *golden = json_load_file("tests/golden/samplers/samplers.json", 0, NULL), *c;
     size_t i;
     assert_non_null(golden);
@@ -77,7 +76,6 @@ static void t_filters(void **state)
 /* Against a sort, with equals, in sets of all kinds. */
 static void t_kth_largest(void **state)
 {
-    (void)state;
     enum { MOST = 300 };
     uint64_t rng = check_seed(), known[5], allowed[5];
     float logits[MOST];
@@ -104,7 +102,6 @@ static void t_kth_largest(void **state)
 /* Greedy: penalties count, cuts do not.  Masks hold; a NaN is refused. */
 static void t_filter_edges(void **state)
 {
-    (void)state;
     float logits[4] = {1, 3, 2.5f, -1};
     uint64_t known[1] = {15}, some[1] = {9};
     const int32_t said[] = {1, 1};
@@ -133,7 +130,6 @@ static void t_filter_edges(void **state)
  * two pieces is the same reply. */
 static void t_replies(void **state)
 {
-    (void)state;
     const float presence = 2, frequency = 0.25f;
     struct sampling p = {
         .top_p = 1, .max_tokens = 40, .presence_penalty = presence, .frequency_penalty = frequency};
@@ -184,7 +180,6 @@ static void t_replies(void **state)
 /* top_k 1 and min_p 1 are greedy; cuts that cut nothing leave the draws of a seed. */
 static void t_cuts(void **state)
 {
-    (void)state;
     struct sampling ways[] = {
         {.top_p = 1, .max_tokens = 30},
         {.temperature = 1.5f, .top_p = 1, .max_tokens = 30, .top_k = 1},
@@ -210,14 +205,12 @@ static void t_cuts(void **state)
         generated_free(&out[i]);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("cuts and penalties leave the distributions of transformers' samplers", t_filters),
-        CLAIM("the k-th largest is that of a sort, with equals and masks", t_kth_largest),
-        CLAIM("penalties count for greedy replies, masks hold, a NaN is refused", t_filter_edges),
-        WITH_MODEL("a reply under penalties is the one of the definition, in one piece or two", t_replies),
-        WITH_MODEL("top_k 1 and min_p 1 are greedy, and cuts that cut nothing change nothing", t_cuts),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("cuts and penalties leave the distributions of transformers' samplers", t_filters),
+    CLAIM("the k-th largest is that of a sort, with equals and masks", t_kth_largest),
+    CLAIM("penalties count for greedy replies, masks hold, a NaN is refused", t_filter_edges),
+    WITH_MODEL("a reply under penalties is the one of the definition, in one piece or two", t_replies),
+    WITH_MODEL("top_k 1 and min_p 1 are greedy, and cuts that cut nothing change nothing", t_cuts),
+};
+
+CHECK_MAIN()

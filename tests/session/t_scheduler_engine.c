@@ -47,14 +47,12 @@ static void crowd_of(int n, int rounds, int threads, uint64_t seed)
 
 static void t_eight(void **state)
 {
-    (void)state;
     for (uint64_t i = 0; i < 3; i++)
         crowd_of(8, 4, 1 + (int)i, check_seed() + i);
 }
 
 static void t_crowd(void **state)
 {
-    (void)state;
     crowd_of(THREADS_MOST, 2, 2, check_seed());
 }
 
@@ -109,7 +107,6 @@ static struct scheduler_stats replies(struct engine *g, struct looker *all, int 
 
 static void t_together(void **state)
 {
-    (void)state;
     enum { N = 16 };
     struct engine *g = shared(2);
     struct looker all[N] = {{.rc = 0}}, alone[N] = {{.rc = 0}};
@@ -171,7 +168,6 @@ static struct polite polite(struct engine *g, int first)
 
 static void t_pieces(void **state)
 {
-    (void)state;
     struct engine *g = shared(1);
     struct polite p = polite(g, 0);
     struct session *s = session_new(g, 1);
@@ -188,7 +184,6 @@ static void t_pieces(void **state)
 
 static void t_tiles(void **state)
 {
-    (void)state;
     struct engine *g = shared(1);
     struct polite p = polite(g, -1);
     struct session *s = session_new(g, 1);
@@ -207,7 +202,6 @@ static void t_tiles(void **state)
 /* What does not fit is one session's error; the others of its batch have their tokens. */
 static void t_no_room(void **state)
 {
-    (void)state;
     struct engine *g = threads_engine(&tiny, "cpu", 0, false, 1);
     size_t bound = 2 * pool_check_need(g, 512) + 1000;
     engine_close(g);
@@ -245,14 +239,12 @@ static int layers_left;
 /* In the second piece of the long prompt, whose rows nobody else has. */
 static void stop_reader(void *arg, int layer, struct tensor h)
 {
-    (void)arg, (void)layer;
     if (h.rows == LANGUAGE_ROWS && layers_left-- == 0)
         flag_set(&stop, 1);
 }
 
 static void t_cancel(void **state)
 {
-    (void)state;
     struct threads c = {.rounds = 3, .longest = 60, .seed = check_seed()};
     struct played *alone = xcalloc(THREADS_MOST, sizeof *alone);
     struct engine *g = shared(1);
@@ -296,7 +288,6 @@ static void t_cancel(void **state)
 /* While it waits for its turn nothing has happened to it. */
 static void t_cancel_waiting(void **state)
 {
-    (void)state;
     for (int prompt = 1; prompt < 100; prompt += 50) {
         struct engine *g = shared(1);
         struct looker l = {.s = session_new(g, 1)};
@@ -336,7 +327,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("one that is stopped while it waits has lost nothing", t_cancel_waiting),
 };
 
-int main(int argc, char **argv)
-{
-    return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(check_seed())

@@ -5,7 +5,6 @@
 #include "session/session_impl.h"
 
 #include <math.h>
-#include <unistd.h>
 
 /* Tokens a, a + 1, ... a + n - 1 as bytes. */
 static void append(struct session *s, int a, int n)
@@ -39,13 +38,11 @@ static int left; /* layers or blocks until somebody cancels */
 
 static void soon(void *arg, int layer, struct tensor t)
 {
-    (void)arg, (void)layer, (void)t;
     cancel = left-- <= 0;
 }
 
 static void t_cancel(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct session *s = session_new(engine, 7), *straight = session_new(engine, 7);
     struct language *m = &engine->language;
@@ -80,7 +77,6 @@ static void t_cancel(void **state)
 
 static void t_cancel_look(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct session *s = session_new(engine, 7), *straight = session_new(engine, 7);
     struct image im = tiny_image(90, 60, 5);
@@ -131,7 +127,6 @@ static void check_score(void *arg, int64_t i, const float *logits)
 
 static void t_score(void **state)
 {
-    (void)state;
     struct session *s = session_new(engine, 1), *whole = session_new(engine, 1);
     struct scores c = {.alone = session_new(engine, 1)};
     int32_t ids[SCORED];
@@ -157,7 +152,6 @@ static void t_score(void **state)
 
 static void t_rewind(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct session *s = session_new(engine, 5), *straight = session_new(engine, 5);
     append(s, 0, 30);
@@ -205,7 +199,6 @@ static void t_rewind(void **state)
 
 static void t_empty(void **state)
 {
-    (void)state;
     struct session *s = session_new(engine, 1), *fresh = session_new(engine, 1);
     struct checkpoint *c = session_checkpoint(s);
     assert_null(session_logits(s));
@@ -225,7 +218,6 @@ static void t_empty(void **state)
 
 static void t_fork(void **state)
 {
-    (void)state;
     struct session *s = session_new(engine, 5);
     append(s, 0, 20);
     look(s, 1);
@@ -250,7 +242,6 @@ static void t_fork(void **state)
 
 static void t_lazy(void **state)
 {
-    (void)state;
     struct session *s = session_new(engine, 1), *once = session_new(engine, 1);
     append(s, 0, 10);
     look(s, 4);
@@ -283,7 +274,6 @@ static void t_lazy(void **state)
 
 static void t_save(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     char *path = xasprintf("%s/session", tiny.dir);
     static const int lengths[] = {0, 1, 2, 700};
@@ -323,7 +313,6 @@ static void refuses(const char *path, const char *data, size_t len, struct engin
 
 static void t_damage(void **state)
 {
-    (void)state;
     char *path = xasprintf("%s/session", tiny.dir), *data;
     size_t len;
     struct session *s = session_new(engine, 11);
@@ -366,7 +355,6 @@ static void t_damage(void **state)
 
 static void t_refusals(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct session *s = session_new(engine, 1), *other = session_new(engine, 1);
     append(s, 0, 9);
@@ -414,7 +402,4 @@ static const struct CMUnitTest tests[] = {
     WITH_MODEL("what is no text, too long or no picture is refused and changes nothing", t_refusals),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -6,7 +6,6 @@
 
 static void t_propose(void **state)
 {
-    (void)state;
     static const int32_t text[] = {1, 2, 3, 4, 5, 9, 2, 3, 7, 8, 1, 2, 3};
     int32_t out[8];
     assert_int_equal(speculate_propose(text, 13, out, 4), 4); /* three tokens before two, however old */
@@ -24,7 +23,6 @@ static void t_propose(void **state)
 
 static void t_same(void **state)
 {
-    (void)state;
     const char *names[8];
     int n = backend_cpu_list(names, 8);
     for (int i = 0; i < n; i++)
@@ -36,7 +34,6 @@ static void t_same(void **state)
 /* A grammar's masks and forced tokens: the text before the reply has all it may say. */
 static void t_grammar(void **state)
 {
-    (void)state;
     struct engine *plain = open_with("cpu", NULL, 0, STATE_FP32, false),
                   *fast = open_with("cpu", NULL, 6, STATE_FP32, false);
     int64_t proposed = 0;
@@ -69,7 +66,6 @@ static void t_grammar(void **state)
 /* Guesses that end the reply when they are sampled: every token is a stop token by turns. */
 static void t_stops(void **state)
 {
-    (void)state;
     struct engine *plain = open_with("cpu", NULL, 0, STATE_FP32, false),
                   *fast = open_with("cpu", NULL, 8, STATE_FP32, false);
     struct said whole = say(plain, NULL, 0, LENGTH);
@@ -105,7 +101,6 @@ static void t_stops(void **state)
 /* After a reply with guesses a checkpoint, a rewind and a fork are what they are without. */
 static void t_rewind(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct session *s[2], *forks[2];
     struct engine *g[2];
@@ -147,7 +142,6 @@ static void t_rewind(void **state)
 /* Where there is no memory for a copy of the state nothing is guessed. */
 static void t_no_room(void **state)
 {
-    (void)state;
     struct engine *plain = open_with("cpu", NULL, 0, STATE_FP32, false),
                   *fast = open_with("cpu", NULL, 6, STATE_FP32, false);
     struct said a = say(plain, NULL, 0, LENGTH);
@@ -207,7 +201,6 @@ static void count_ends(struct engine *g, int64_t seed, int *count, struct sessio
 /* Both are samples of one distribution: chi squared says so. */
 static void t_distribution(void **state)
 {
-    (void)state;
     enum { BINS = 16 };
     struct engine *plain = open_with("cpu", NULL, 0, STATE_FP32, false),
                   *fast = open_with("cpu", NULL, 5, STATE_FP32, false);
@@ -238,7 +231,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("guesses keep the distribution of what is sampled", t_distribution),
 };
 
-int main(int argc, char **argv)
-{
-    return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(check_seed())

@@ -42,7 +42,9 @@ void hosted_bytes(struct hosted *h, const char *data, size_t n);
 json_t *hosted_hear(struct hosted *h);           /* the next message, borrowed; fails the test after 20 s */
 json_t *hosted_answer(struct hosted *h, int id); /* borrowed */
 const json_t *hosted_told(const json_t *answer); /* the structured content of a tool's result; borrowed */
-int hosted_end(struct hosted *h);                /* -1: by a signal */
+const char *hosted_status(const json_t *answer); /* "status" in it, or "" */
+bool hosted_is_error(const json_t *answer);
+int hosted_end(struct hosted *h); /* -1: by a signal */
 
 /* event, n: before a line that stops something, the window has seen so many of these; NULL: none. */
 void hosted_play(struct hosted *h, const char *path, const char *event, int n);

@@ -15,5 +15,6 @@ enum { PLACE_PATH = 64 };
 void place_make(void); /* once */
 /* A name for mkdtemp() or mkstemp() in that folder, short enough for sockets below it; returns `out`. */
 char *place_template(char out[PLACE_PATH]);
+int place_remove(const char *dir); /* with all that it contains; 0, or an error of nftw() */
 
 #endif

@@ -33,7 +33,6 @@ void fixture_random(int rounds, void (*look)(const struct fixture *m));
 /* Writes a report into the folder, checks that it is 0600, and returns its text; the caller frees it. */
 char *fixture_report(const struct fixture *m, const char *name, enum report which);
 
-int text_count(const char *text, const char *what);
 void text_has(const char *text, const char *what); /* or the test fails */
 
 #endif

@@ -34,7 +34,6 @@ static void name_pictures(json_t *messages)
 
 static void t_rendered(void **state)
 {
-    (void)state;
     json_t *golden = json_load_file("tests/golden/chat/chat.json", 0, NULL), *c;
     assert_non_null(golden);
     size_t i;
@@ -86,7 +85,6 @@ static void add_real(struct sha256 *sum, double v)
 /* The numbers of reals() in make_chat.py, whose spelling by Python is hashed in the golden file. */
 static void t_reals(void **state)
 {
-    (void)state;
     json_t *golden = json_load_file("tests/golden/chat/chat.json", 0, NULL);
     uint64_t rng = 11;
     struct sha256 sum;
@@ -113,7 +111,6 @@ static void t_reals(void **state)
 /* Tools and calls as chat interfaces have them: the template gets a tool as it is, and the inside of a call. */
 static void t_tools(void **state)
 {
-    (void)state;
     static const char text[] =
         "{\"messages\": [{\"role\": \"user\", \"content\": \"go\"}, {\"role\": \"assistant\", "
         "\"tool_calls\": "
@@ -137,7 +134,6 @@ static void t_tools(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *why;
     } cases[] = {
@@ -175,7 +171,6 @@ static void t_refused(void **state)
 
 static void t_asked(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome one = {0}, whole = {0};
     xvfb_folder(&x);
@@ -212,14 +207,12 @@ static void t_asked(void **state)
     assert_int_equal(rmdir(x.dir), 0);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("a tool is passed as the file has it, and a call without its wrapper", t_tools),
-        CLAIM("conversations in files are rendered as Jinja2 renders the template", t_rendered),
-        CLAIM("22,098 numbers are spelt as Python spells them", t_reals),
-        CLAIM("what is no conversation is refused with its place", t_refused),
-        CLAIM("a question in a conversation gets the answer it gets alone", t_asked),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("a tool is passed as the file has it, and a call without its wrapper", t_tools),
+    CLAIM("conversations in files are rendered as Jinja2 renders the template", t_rendered),
+    CLAIM("22,098 numbers are spelt as Python spells them", t_reals),
+    CLAIM("what is no conversation is refused with its place", t_refused),
+    CLAIM("a question in a conversation gets the answer it gets alone", t_asked),
+};
+
+CHECK_MAIN()

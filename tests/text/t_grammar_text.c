@@ -32,7 +32,6 @@ static struct grammar *compile(struct gx *x, gx_node root, const struct tokenize
 
 static void t_int(void **unused)
 {
-    (void)unused;
     uint64_t seed = check_seed();
     struct tokenizer *t = tiny_vocab_letters();
     for (int i = 0; i < 60; i++) {
@@ -65,7 +64,6 @@ static bool printable_utf8(const char *s, size_t n)
 
 static void t_utf8(void **unused)
 {
-    (void)unused;
     uint64_t seed = check_seed();
     struct tokenizer *t = tiny_vocab_letters();
     struct gx *x = gx_new();
@@ -92,7 +90,6 @@ static void t_utf8(void **unused)
 
 static void t_string(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *text;
         bool good;
@@ -124,7 +121,6 @@ static void t_string(void **unused)
 
 static void t_counts(void **unused)
 {
-    (void)unused;
     struct tokenizer *t = tiny_vocab_letters();
     char text[1000];
     memset(text, 'a', sizeof text);
@@ -147,7 +143,6 @@ static void t_counts(void **unused)
 
 static void t_added(void **unused)
 {
-    (void)unused;
     struct tokenizer *t = tiny_vocab_letters();
     struct gx *x = gx_new();
     struct grammar *g =
@@ -171,7 +166,6 @@ static void t_added(void **unused)
 
 static void t_missing(void **unused)
 {
-    (void)unused;
     struct err e = ERR_INIT;
     struct tokenizer *t = tiny_vocab_letters();
     struct gx *x = gx_new();
@@ -188,7 +182,6 @@ static void t_missing(void **unused)
 
 static void t_forced_cut(void **unused)
 {
-    (void)unused;
     static const char *const words[] = {"\": ", "\": \"", "key"};
     static const char *const added[] = {"<E>"};
     struct tokenizer *t = tiny_vocab(words, 3, added, 1);
@@ -230,7 +223,6 @@ static size_t in_use(void)
 
 static void t_shared(void **unused)
 {
-    (void)unused;
     struct tokenizer *t = tiny_vocab_large(132096);
     struct gx *x = gx_new();
     struct err e = ERR_INIT;
@@ -262,7 +254,6 @@ static void t_shared(void **unused)
 /* Thousands of masks of a large vocabulary do not stay in memory, and stay right. */
 static void t_bounded(void **unused)
 {
-    (void)unused;
     struct tokenizer *t = tiny_vocab_large(132096);
     struct gx *x = gx_new();
     gx_node parts[20];
@@ -312,7 +303,6 @@ static int walk_until_failure(struct grammar *g, int most)
 
 static void t_limited(void **unused)
 {
-    (void)unused;
     struct tokenizer *t = tiny_vocab_letters();
     struct err e = ERR_INIT;
     gx_node root;
@@ -340,7 +330,6 @@ static void t_limited(void **unused)
 
 static void t_effort(void **unused)
 {
-    (void)unused;
     struct tokenizer *t = tiny_vocab_letters();
     struct err e = ERR_INIT;
     gx_node root;
@@ -363,7 +352,6 @@ static void t_effort(void **unused)
 
 static void t_large(void **unused)
 {
-    (void)unused;
     struct tokenizer *t = tiny_vocab_letters();
     struct err e = ERR_INIT;
     struct gx *x = gx_new();
@@ -400,7 +388,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("expressions that are too deep, too repetitive or too many are refused", t_large),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

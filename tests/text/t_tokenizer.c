@@ -89,7 +89,6 @@ static void encodes(const struct tokenizer *t, const char *text, size_t len, boo
 
 static void t_merges(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct parts p = whole();
     struct tokenizer *t = make(&p, &e);
@@ -109,7 +108,6 @@ static void t_merges(void **state)
 
 static void t_added(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct parts p = whole();
     struct tokenizer *t = make(&p, &e);
@@ -148,7 +146,6 @@ static void t_added(void **state)
 
 static void t_round_trip(void **state)
 {
-    (void)state;
     struct parts p = whole();
     struct tokenizer *t = make(&p, NULL);
     uint64_t rng = check_seed();
@@ -202,7 +199,6 @@ static void refuses(struct parts p, const char *naming)
 
 static void t_refusals(void **state)
 {
-    (void)state;
     struct parts p = whole();
 #define SPOILT(member, value, naming) (p = whole(), p.member = (value), refuses(p, naming))
     SPOILT(without_byte, 200, "byte 0xc8 has no token");
@@ -260,7 +256,6 @@ static void t_refusals(void **state)
 
 static void t_spellings(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct parts p = whole();
     p.words = " \"\\u0061b\" : 256 ,\n\t\"b\\u0063\":257,\"\\u0120a\":300,\"\\ud83d\\ude42\":310";
@@ -287,7 +282,6 @@ static void t_spellings(void **state)
 
 static void t_patterns(void **state)
 {
-    (void)state;
     struct parts p = whole();
     p.words = "\"a\xc3\x83\":256,\"b\xc4\xa0\":257,\"xyz\":258";
     p.merges = "\"a \xc3\x83\",\"b \xc4\xa0\"";
@@ -362,7 +356,6 @@ static void check_category(const char *name, const json_t *golden, const struct 
 
 static void t_categories(void **state)
 {
-    (void)state;
     json_t *golden = json_load_file("tests/golden/tokenizer/categories.json", 0, NULL), *v;
     struct buf text, room;
     const char *name, *known;
@@ -386,7 +379,6 @@ static void t_categories(void **state)
 
 static void t_truncated(void **state)
 {
-    (void)state;
     struct parts p = whole();
     char *json = make_json(&p);
     for (size_t n = 0, len = strlen(json); n < len; n++) {
@@ -412,7 +404,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("whatever would change the ids is refused and named", t_refusals),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()
