@@ -124,6 +124,7 @@ $(B)/src/replay/diff_page.o: src/replay/diff.html
 $(B)/src/qa/report/page.o: src/qa/report/page.html
 $(B)/src/gate/policy.o: src/gate/builtin.yaml
 $(B)/src/host/mcp_tools.o: src/host/mcp_tools.json
+$(B)/src/ops/gguf_iq.o: src/ops/gguf_grids.bin
 $(B)/src/eval/calibrate_screen.o: assets/calibrate/glyphs.png
 
 include tests/rules.mk

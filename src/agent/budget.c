@@ -8,8 +8,6 @@
 
 #include "base/clock.h"
 
-#include <stdlib.h>
-
 static const double minute_ms = 60000;
 
 enum agent_status agent_budget(const struct agent *a)

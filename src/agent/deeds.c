@@ -4,7 +4,6 @@
 #include "base/json.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { TOLD = 3, LINE_MAX_BYTES = 4096 };
 

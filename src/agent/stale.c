@@ -6,8 +6,6 @@
 #include "agent/private.h"
 #include "screen/observed.h"
 
-#include <stdlib.h>
-
 enum { STALE_MOST = 8 };
 
 static int record_stale(struct agent *a, int index, const struct observed_change *c, struct err *e)

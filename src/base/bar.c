@@ -78,8 +78,6 @@ void bar_loading(void *arg, double fraction, const char *what)
     enum { PARTS = 1000, PATIENCE_MS = 1000 };
     static struct bar bar;
     static double last = 2;
-    (void)arg;
-    (void)what;
     if (fraction < last) /* another model */
         bar_begin(&bar, PARTS, 0, false);
     last = fraction;

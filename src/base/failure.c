@@ -1,7 +1,6 @@
 /* failure.c - classifies the errors of endpoints, which differ in form from server to server. */
 #include "base/failure.h"
 
-#include "base/buf.h"
 #include "base/retry.h"
 
 #include <ctype.h>

@@ -5,14 +5,12 @@
 #include "base/utf8.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- locked memory ---------------------------------------------------------------------------- */
 

@@ -5,8 +5,6 @@
  * The text grows by at most GROWN tokens during the measurement. */
 #include "bench/subject.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { STEPS = 16, GROWN = 512, MOST = SUBJECT_MOST };

@@ -8,8 +8,6 @@
 #include "session/drift.h"
 #include "bench/subject.h"
 
-#include <stdio.h>
-
 enum { TOKENS = 2048, TRIAL = 64 };
 
 struct choice {

@@ -9,7 +9,6 @@
  * are computed together with the token before them. */
 #include "bench/subject.h"
 
-#include "capacity/memory.h"
 #include "model/preprocess.h"
 
 #include <stdio.h>

@@ -11,7 +11,6 @@
 #include "ops/quant.h"
 #include "ops/synthetic.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct shapes {

@@ -160,7 +160,7 @@ void bench_skip(const struct bench *k, const char *section, const char *name)
 
 double bench_memory_free(const struct bench *k)
 {
-    return k->b->ops->memory_left ? (double)k->b->ops->memory_left(k->b) : (double)memory_available(NULL);
+    return k->b->ops->memory_left ? (double)k->b->ops->memory_left(k->b) : (double)memory_available();
 }
 
 /* ---- temporary files ---------------------------------------------------------------------------------- */

@@ -1,8 +1,6 @@
 /* random_qwen.c - the Qwen3.5 family for random.h: published shapes, with the tensors in published order. */
 #include "bench/random_impl.h"
 
-#include <stdio.h>
-
 #define COMMON                                                                                               \
     "\"head_dim\":256,\"full_attention_interval\":4,\"linear_num_key_heads\":16,"                            \
     "\"linear_key_head_dim\":128,\"linear_value_head_dim\":128,\"linear_conv_kernel_dim\":4,"                \

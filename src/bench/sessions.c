@@ -7,7 +7,6 @@
 #include "base/file.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -11,7 +11,6 @@
 #include "text/tokenizer.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { TOKENS = 200, BEFORE = 512, MOST = 64 };

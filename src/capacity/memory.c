@@ -39,14 +39,12 @@ static size_t group_limit(void)
     return limit;
 }
 
-size_t memory_available(size_t *total)
+size_t memory_available(void)
 {
     size_t all = proc_bytes("/proc/meminfo", "MemTotal"), have = proc_bytes("/proc/meminfo", "MemAvailable");
     size_t limit = group_limit();
     if (limit && limit < all)
         all = limit;
-    if (total)
-        *total = all;
     return have < all ? have : all;
 }
 

@@ -6,7 +6,7 @@
 
 /* Returns the bytes that can be used without swapping out other programs, within the limit of the control
  * group; *total (may be NULL) is set to the memory of the machine or group. 0 if unknown. */
-size_t memory_available(size_t *total);
+size_t memory_available(void);
 
 struct memory_use {
     size_t resident; /* all pages in RAM */

@@ -391,7 +391,7 @@ int plan_check(const struct plan_check *check, const struct model_config *c, con
 /* Returns 3/4 of the memory; the rest is for the system, other programs and growth. */
 static size_t usable(const struct engine_options *o)
 {
-    size_t memory = o->memory ? o->memory : memory_available(NULL);
+    size_t memory = o->memory ? o->memory : memory_available();
     return memory / 4 * 3;
 }
 

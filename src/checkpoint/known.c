@@ -7,7 +7,6 @@
  * second time as lm_head. */
 #include "checkpoint/known.h"
 
-#include "base/buf.h"
 #include "base/file.h"
 #include "checkpoint/find.h"
 

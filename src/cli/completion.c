@@ -18,64 +18,123 @@ static bool is_command(const char *argument)
     return !strncmp(argument, "[COMMAND", 8);
 }
 
-/* ---- bash ------------------------------------------------------------------------------------------- */
+/* ---- kinds of values and arguments --------------------------------------------------------------------- */
 
-/* Prints the words of "a|b|c[:N]": a, b and c. */
-static void bash_words(FILE *f, const char *choices)
+enum value_kind { VALUE_ANY, VALUE_WORDS, VALUE_FOLDER, VALUE_FILE };
+
+static enum value_kind value_of(const struct option_spec *o)
+{
+    if (o->type == OPTION_CHOICE || (o->unit && strchr(o->unit, '|')))
+        return VALUE_WORDS;
+    if (o->unit && !strcmp(o->unit, "DIR"))
+        return VALUE_FOLDER;
+    return o->unit && !strcmp(o->unit, "FILE") ? VALUE_FILE : VALUE_ANY;
+}
+
+enum argument_kind {
+    ARGUMENT_NONE,
+    ARGUMENT_COMMAND,
+    ARGUMENT_RUN,
+    ARGUMENT_RUNNING,
+    ARGUMENT_FOLDER,
+    ARGUMENT_WORDS,
+    ARGUMENT_FILE
+};
+
+static enum argument_kind argument_of(const struct command *c)
+{
+    static const struct {
+        const char *text;
+        enum argument_kind kind;
+    } known[] = {
+        {"", ARGUMENT_NONE},          {"[RUN]", ARGUMENT_RUN},    {"[RUN|DISPLAY]", ARGUMENT_RUNNING},
+        {"[MODEL]", ARGUMENT_FOLDER}, {"[DIR]", ARGUMENT_FOLDER}, {"DIR", ARGUMENT_FOLDER}};
+    const char *a = c->arguments;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(a, known[i].text))
+            return known[i].kind;
+    if (is_command(a))
+        return ARGUMENT_COMMAND;
+    if (!strncmp(a, "TASK", 4))
+        return ARGUMENT_NONE;
+    return !strchr(a, ' ') && !strpbrk(a, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") ? ARGUMENT_WORDS : ARGUMENT_FILE;
+}
+
+/* Prints the words of "a|b|c[:N]", a, b and c, without shell metacharacters. */
+static void put_words(FILE *f, const char *choices)
 {
     bool optional = false;
-    fputs(") words=\"", f);
     for (const char *p = choices; *p; p++) {
         optional = *p == '[' || (optional && *p != '|');
-        if (!optional)
+        if (!optional && (*p == '|' || !strchr("'\\()$`\"", *p)))
             fputc(*p == '|' ? ' ' : *p, f);
     }
+}
+
+/* Prints the part of an option's help before the first semicolon, for single quotes; `special` characters get
+ * a backslash. */
+static void put_help(FILE *f, const char *help, const char *special)
+{
+    for (const char *p = help; *p && *p != ';'; p++) {
+        if (*p == '\'')
+            continue;
+        if (strchr(special, *p))
+            fputc('\\', f);
+        fputc(*p, f);
+    }
+}
+
+#define RUNS "${HOLORUN_RUNS:-${XDG_STATE_HOME:-$HOME/.local/state}/holorun/runs}"
+
+/* ---- bash ------------------------------------------------------------------------------------------- */
+
+#define BASH_FOLDERS ") compopt -o filenames; COMPREPLY=($(compgen -d -- \"$word\")); return ;;\n"
+#define BASH_FILES   ") compopt -o filenames; COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n"
+#define BASH_NOTHING ") compopt +o default; return ;;\n"
+
+static void bash_words(FILE *f, const char *choices)
+{
+    fputs(") words=\"", f);
+    put_words(f, choices);
     fputs("\" ;;\n", f);
 }
 
 /* Prints one case of the script per option with a value: its words, paths, or nothing. */
 static void bash_values(FILE *f, const struct command *c)
 {
+    static const char *const actions[] = {
+        [VALUE_ANY] = BASH_NOTHING, [VALUE_FOLDER] = BASH_FOLDERS, [VALUE_FILE] = BASH_FILES};
     for (const struct option_spec *o = c->options; o && o->name; o++) {
         if (o->type == OPTION_FLAG || o->type == OPTION_MAYBE || o->show == OPTION_SWITCH)
             continue;
         fprintf(f, "    %s:--%s", c->name, o->name);
         if (o->letter)
             fprintf(f, "|%s:-%c", c->name, o->letter);
-        if (o->type == OPTION_CHOICE || (o->unit && strchr(o->unit, '|')))
+        if (value_of(o) == VALUE_WORDS)
             bash_words(f, o->unit);
-        else if (o->unit && !strcmp(o->unit, "DIR"))
-            fputs(") compopt -o filenames; COMPREPLY=($(compgen -d -- \"$word\")); return ;;\n", f);
-        else if (o->unit && !strcmp(o->unit, "FILE"))
-            fputs(") compopt -o filenames; COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n", f);
         else
-            fputs(") compopt +o default; return ;;\n", f);
+            fputs(actions[value_of(o)], f);
     }
 }
 
 /* Prints the completion of an argument: a command, a word, a run, a directory, else files. */
 static void bash_arguments(FILE *f, const struct command *c, const struct command *const *commands)
 {
-    const char *a = c->arguments;
+    static const char *const actions[] = {
+        [ARGUMENT_NONE] = BASH_NOTHING,
+        [ARGUMENT_RUN] = ") words=$(ls \"" RUNS "\" 2>/dev/null) ;;\n",
+        [ARGUMENT_RUNNING] = ") words=$(holorun stop --list 2>/dev/null | cut -f 1) ;;\n",
+        [ARGUMENT_FOLDER] = BASH_FOLDERS,
+        [ARGUMENT_FILE] = ") return ;;\n"}; /* files: completed by bash itself */
     fprintf(f, "        %s", c->name);
-    if (is_command(a)) {
+    if (argument_of(c) == ARGUMENT_COMMAND) {
         fputs(") words=\"", f);
-        command_words(f, a, commands);
+        command_words(f, c->arguments, commands);
         fputs("\" ;;\n", f);
-    } else if (!strcmp(a, "[RUN]")) {
-        fputs(") words=$(ls \"${HOLORUN_RUNS:-${XDG_STATE_HOME:-$HOME/.local/state}/holorun/runs}\" "
-              "2>/dev/null) ;;\n",
-              f);
-    } else if (!strcmp(a, "[RUN|DISPLAY]")) {
-        fputs(") words=$(holorun stop --list 2>/dev/null | cut -f 1) ;;\n", f);
-    } else if (!strcmp(a, "[MODEL]") || !strcmp(a, "[DIR]") || !strcmp(a, "DIR")) {
-        fputs(") compopt -o filenames; COMPREPLY=($(compgen -d -- \"$word\")); return ;;\n", f);
-    } else if (!*a || !strncmp(a, "TASK", 4)) {
-        fputs(") compopt +o default; return ;;\n", f);
-    } else if (!strchr(a, ' ') && !strpbrk(a, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) {
-        bash_words(f, a);
+    } else if (argument_of(c) == ARGUMENT_WORDS) {
+        bash_words(f, c->arguments);
     } else {
-        fputs(") return ;;\n", f); /* files: completed by bash itself */
+        fputs(actions[argument_of(c)], f);
     }
 }
 
@@ -121,74 +180,6 @@ void manual_bash(const struct command *const *commands, FILE *f)
           "complete -o default -F _holorun holorun\n",
           f);
 }
-
-/* ---- shared by zsh and fish ---------------------------------------------------------------------------- */
-
-enum value_kind { VALUE_ANY, VALUE_WORDS, VALUE_FOLDER, VALUE_FILE };
-
-static enum value_kind value_of(const struct option_spec *o)
-{
-    if (o->type == OPTION_CHOICE || (o->unit && strchr(o->unit, '|')))
-        return VALUE_WORDS;
-    if (o->unit && !strcmp(o->unit, "DIR"))
-        return VALUE_FOLDER;
-    return o->unit && !strcmp(o->unit, "FILE") ? VALUE_FILE : VALUE_ANY;
-}
-
-enum argument_kind {
-    ARGUMENT_NONE,
-    ARGUMENT_COMMAND,
-    ARGUMENT_RUN,
-    ARGUMENT_RUNNING,
-    ARGUMENT_FOLDER,
-    ARGUMENT_WORDS,
-    ARGUMENT_FILE
-};
-
-static enum argument_kind argument_of(const struct command *c)
-{
-    static const struct {
-        const char *text;
-        enum argument_kind kind;
-    } known[] = {
-        {"", ARGUMENT_NONE},          {"[RUN]", ARGUMENT_RUN},    {"[RUN|DISPLAY]", ARGUMENT_RUNNING},
-        {"[MODEL]", ARGUMENT_FOLDER}, {"[DIR]", ARGUMENT_FOLDER}, {"DIR", ARGUMENT_FOLDER}};
-    const char *a = c->arguments;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(a, known[i].text))
-            return known[i].kind;
-    if (is_command(a))
-        return ARGUMENT_COMMAND;
-    if (!strncmp(a, "TASK", 4))
-        return ARGUMENT_NONE;
-    return !strchr(a, ' ') && !strpbrk(a, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") ? ARGUMENT_WORDS : ARGUMENT_FILE;
-}
-
-/* Prints the words of "a|b|c[:N]", as in bash_words(), without shell metacharacters. */
-static void put_words(FILE *f, const char *choices)
-{
-    bool optional = false;
-    for (const char *p = choices; *p; p++) {
-        optional = *p == '[' || (optional && *p != '|');
-        if (!optional && (*p == '|' || !strchr("'\\()$`\"", *p)))
-            fputc(*p == '|' ? ' ' : *p, f);
-    }
-}
-
-/* Prints the part of an option's help before the first semicolon, for single quotes; `special` characters get
- * a backslash. */
-static void put_help(FILE *f, const char *help, const char *special)
-{
-    for (const char *p = help; *p && *p != ';'; p++) {
-        if (*p == '\'')
-            continue;
-        if (strchr(special, *p))
-            fputc('\\', f);
-        fputc(*p, f);
-    }
-}
-
-#define RUNS "${HOLORUN_RUNS:-${XDG_STATE_HOME:-$HOME/.local/state}/holorun/runs}"
 
 /* ---- zsh -------------------------------------------------------------------------------------------- */
 

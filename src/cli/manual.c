@@ -6,7 +6,6 @@
 #include "cli/manual_impl.h"
 
 #include "base/bar.h"
-#include "cli/version.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
  * weights.  An invalid directory is shown as far as it can be read. */
 #include "cmd/commands.h"
 
-#include "base/buf.h"
 #include "capacity/plan.h"
 #include "checkpoint/find.h"
 #include "checkpoint/safetensors.h"

@@ -64,7 +64,7 @@ int cmd_models(int argc, char **argv)
     double bandwidth = s.bandwidth * 1e9, flops = s.flops * 1e12;
     if (bench_rates(s.threads, &bandwidth, &flops, &e))
         return options_failed(&e);
-    double room = (double)memory_available(NULL);
+    double room = (double)memory_available();
     json_t *list = json_array();
     if (!s.json)
         printf("%-19s %7s  %-5s %-11s %-6s  %-18s %s\n", "name", "GB", "fits", "a step", "here", "licence",

@@ -8,7 +8,6 @@
  * All results are collected in one JSON object, which is printed itself or as tables. */
 #include "cmd/commands.h"
 
-#include "base/pool.h"
 #include "bench/bench.h"
 #include "capacity/cost.h"
 #include "capacity/memory.h"
@@ -330,7 +329,7 @@ static int make(struct planning *g, struct err *e)
         return -1;
     if (gpu && given)
         return err_set(e, ERR_USAGE, "give --gpu or --memory, not both");
-    g->memory = gpu ? gpu : given ? given : memory_available(NULL);
+    g->memory = gpu ? gpu : given ? given : memory_available();
     g->usable = gpu ? gpu / 20 * 19 : g->memory / 4 * 3;
     struct memory_use now = memory_use();
     g->files = now.file;

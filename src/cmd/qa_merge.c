@@ -5,7 +5,6 @@
  *     qa/report/report.h    writes the reports */
 #include "cmd/commands.h"
 
-#include "cli/version.h"
 #include "qa/report/merge.h"
 #include "qa/report/report.h"
 

@@ -75,7 +75,6 @@ struct wanted {
 static bool title_matches(void *arg, const char *title, const char *class)
 {
     struct wanted *w = arg;
-    (void)class;
     if (!w->re || (*title && regex_find(w->re, title, strlen(title)) == 1))
         return true;
     buf_printf(&w->titles, "%s'%s'", w->titles.len ? ", " : "", title);

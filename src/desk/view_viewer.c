@@ -87,7 +87,6 @@ static rfbBool on_password(rfbClientPtr client, const char *response, int n)
 
 static void be_quiet(const char *format, ...)
 {
-    (void)format;
 }
 
 static void on_changed(void *arg, struct rect r)

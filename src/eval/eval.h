@@ -125,7 +125,6 @@ struct eval_results {
     int fd;
     char *path;
     struct eval_outcome *outcomes; /* [set->n] */
-    int resumed;                   /* number of items done in an earlier run */
 };
 
 /* Opens a results file.  head: the first line, borrowed.  Without resume an existing file is an error; with

@@ -104,7 +104,6 @@ static int read_result(struct eval_results *r, const json_t *line, const json_t 
         .ms = (float)json_number_value(json_object_get(line, "ms")),
         .tokens = (int)json_integer_value(json_object_get(line, "tokens")),
     };
-    r->resumed++;
     return 0;
 }
 

@@ -11,7 +11,6 @@
 #include <ctype.h>
 #include <glib.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Pairs of a letter and the Latin letter that it looks like. */

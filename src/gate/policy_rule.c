@@ -5,7 +5,6 @@
 #include "actions/parse.h"
 #include "actions/registry.h"
 #include "base/buf.h"
-#include "base/utf8.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -334,24 +334,9 @@ void acp_woken(void *arg)
     }
 }
 
-static int never(void *arg)
-{
-    (void)arg;
-    return -1;
-}
-
-static void nothing(void *arg)
-{
-    (void)arg;
-}
-
 int acp_serve(struct host *h, const char *version, struct err *e)
 {
-    struct rpc_stream s = {.wake = host_fd(h),
-                           .stop = screen_stop_flag(NULL),
-                           .woken = acp_woken,
-                           .due = never,
-                           .tick = nothing};
+    struct rpc_stream s = {.wake = host_fd(h), .stop = screen_stop_flag(NULL), .woken = acp_woken};
     if (rpc_stream_take(&s.in, &s.out, e))
         return -1;
     struct acp *a = acp_new(h, version);

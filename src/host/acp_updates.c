@@ -51,7 +51,6 @@ static void show_plan(struct acp *a, const struct acp_session *s, const char *te
 
 static void call_name(const struct acp_session *s, int call, char out[64])
 {
-    (void)s;
     snprintf(out, 64, "step-%d", call);
 }
 

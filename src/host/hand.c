@@ -131,7 +131,6 @@ static int hand_speak(struct llm *m, const struct llm_request *r, struct generat
 {
     struct hand *h = hand_of(m);
     int64_t start = clock_ns();
-    (void)e;
     *out = (struct generated){.finish = FINISH_STOP, .n = 1};
     buf_init(&out->text, HOST_TEXT_MAX);
     next_reply(h, &out->text);
@@ -148,7 +147,6 @@ static int hand_user(struct llm *m, const struct chat_part *parts, int n, enum c
                      struct err *e)
 {
     struct hand *h = hand_of(m);
-    (void)place;
     llm_counted_add(&h->c, parts, n);
     for (int i = 0; i < n; i++) {
         if (!parts[i].image)

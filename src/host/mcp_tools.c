@@ -1,8 +1,6 @@
 /* mcp_tools.c - tools/call: reads the arguments and reports invalid ones to the model. */
 #include "host/mcp_impl.h"
 
-#include "base/buf.h"
-#include "base/clock.h"
 #include "base/embed.h"
 #include "host/arguments.h"
 

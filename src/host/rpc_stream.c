@@ -63,7 +63,7 @@ static int read_input(const struct rpc_stream *s)
 
 static int wait_ms(const struct rpc_stream *s)
 {
-    int due = s->due(s->arg);
+    int due = s->due ? s->due(s->arg) : -1;
     return due < 0 || due > LOOK_MS ? LOOK_MS : due; /* a signal may arrive just before poll() */
 }
 
@@ -80,7 +80,7 @@ int rpc_stream_run(const struct rpc_stream *s, struct err *e)
         int got = p[0].revents ? read_input(s) : 1;
         if (p[1].revents)
             s->woken(s->arg);
-        if (s->due(s->arg) == 0)
+        if (s->due && s->due(s->arg) == 0)
             s->tick(s->arg);
         if (got == 0) {
             rpc_end(s->rpc);

@@ -10,7 +10,7 @@ struct rpc_stream {
     int wake;                 /* readable: woken() must be called */
     const volatile int *stop; /* a value other than 0 ends the loop */
     void (*woken)(void *arg);
-    /* returns the milliseconds until tick() must be called; -1: no call is needed */
+    /* Returns the milliseconds until tick() must be called; -1: no call is needed. NULL: never. */
     int (*due)(void *arg);
     void (*tick)(void *arg);
     void *arg;

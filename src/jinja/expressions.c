@@ -37,7 +37,6 @@ static struct jinja_value loop_attribute(struct jx *x, const struct loop *l, con
         return i > 0 ? l->items[i - 1] : value_undefined("there is no previous item");
     if (!strcmp(name, "nextitem"))
         return i + 1 < l->n ? l->items[i + 1] : value_undefined("there is no next item");
-    (void)x;
     return value_undefined(name);
 }
 

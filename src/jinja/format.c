@@ -4,8 +4,6 @@
  * Supported are %s, %r, %d, %i, %u, %x, %X, %o, %e, %f, %g and %% with flags, width and precision. */
 #include "jinja/jinja_impl.h"
 
-#include "base/utf8.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 /* value.c - arena, strings, lists, dicts and comparison of values (jinja_impl.h). */
 #include "jinja/jinja_impl.h"
 
-#include "base/utf8.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

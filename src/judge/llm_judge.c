@@ -109,8 +109,6 @@ struct deadline { /* checked with each piece of generated text */
 static void check_deadline(void *arg, const char *text, size_t len)
 {
     struct deadline *w = arg;
-    (void)text;
-    (void)len;
     w->late = w->q->seconds > 0 && clock_ms_since(w->start) > 1000 * w->q->seconds;
     flag_set(&w->cancel, w->late || flag_up(w->q->cancel));
 }

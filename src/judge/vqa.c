@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 int vqa_open(struct vqa *l, const char *dialect, const struct engine_options *model, uint64_t seed,
              struct err *e)

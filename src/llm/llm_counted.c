@@ -19,27 +19,23 @@ void llm_counted_add(struct llm_counted *c, const struct chat_part *parts, int n
 
 int llm_counted_begin(struct llm *m, const char *system, struct err *e)
 {
-    (void)e;
     counted_of(m)->length = (int64_t)strlen(system);
     return 0;
 }
 
 int llm_counted_reply(struct llm *m, const char *text, struct err *e)
 {
-    (void)e;
     counted_of(m)->length += (int64_t)strlen(text);
     return 0;
 }
 
 int llm_counted_close(struct llm *m, struct err *e)
 {
-    (void)m, (void)e;
     return 0;
 }
 
 struct llm_mark *llm_counted_mark(struct llm *m, struct err *e)
 {
-    (void)e;
     int64_t *mark = xmalloc(1, sizeof *mark);
     *mark = counted_of(m)->length;
     return (struct llm_mark *)mark;
@@ -47,7 +43,6 @@ struct llm_mark *llm_counted_mark(struct llm *m, struct err *e)
 
 int llm_counted_rewind(struct llm *m, const struct llm_mark *at, struct err *e)
 {
-    (void)e;
     counted_of(m)->length = llm_counted_mark_length(at);
     return 0;
 }

@@ -125,7 +125,6 @@ static int script_close(struct llm *m, struct err *e)
 
 static struct llm_mark *script_mark_new(struct llm *m, struct err *e)
 {
-    (void)e;
     const struct script_llm *s = script_of(m);
     struct script_mark *k = xmalloc(1, sizeof *k);
     *k = (struct script_mark){xcalloc(s->transcript.len + 1, 1), s->transcript.len, s->images};
@@ -138,7 +137,6 @@ static int script_rewind(struct llm *m, const struct llm_mark *at, struct err *e
 {
     const struct script_mark *k = (const struct script_mark *)at;
     struct script_llm *s = script_of(m);
-    (void)e;
     buf_clear(&s->transcript);
     buf_put(&s->transcript, k->text, k->len);
     s->images = k->images;

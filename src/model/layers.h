@@ -54,6 +54,9 @@ int mamba_lag(struct language_batch batch, int session, int64_t tokens);
 /* Applies the buffered updates of a layer to its state. */
 void mamba_flush(struct language *m, const struct mamba_weights *w, const struct lm_state *s, int layer);
 
+/* Chooses the experts of the rows of u and their weights, in scratch of m. */
+void moe_route(struct language *m, const struct moe_weights *w, struct tensor bias, struct tensor u,
+               struct tensor *ids, struct tensor *weights);
 void moe_init(struct language *m); /* allocates the scratch of experts, which language_free() frees */
 
 #endif

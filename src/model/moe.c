@@ -11,6 +11,16 @@
  * only; many tokens are grouped by expert. */
 #include "model/layers.h"
 
+void moe_route(struct language *m, const struct moe_weights *w, struct tensor bias, struct tensor u,
+               struct tensor *ids, struct tensor *weights)
+{
+    struct tensor logits = tensor_rows(m->moe.logits, 0, u.rows);
+    *ids = tensor_rows(m->moe.ids, 0, u.rows);
+    *weights = tensor_rows(m->moe.weights, 0, u.rows);
+    project(m, logits, w->gate, u);
+    m->backend->ops->route(m->backend, *ids, *weights, logits, bias, &m->config->moe.route);
+}
+
 void moe_layer(struct language *m, const struct moe_weights *w, struct tensor h, struct tensor u)
 {
     const struct moe_config *c = &m->config->moe;
@@ -18,12 +28,9 @@ void moe_layer(struct language *m, const struct moe_weights *w, struct tensor h,
     struct backend *b = m->backend;
     struct moe_scratch *s = &m->moe;
     int64_t rows = h.rows;
-    struct tensor logits = tensor_rows(s->logits, 0, rows), ids = tensor_rows(s->ids, 0, rows),
-                  weights = tensor_rows(s->weights, 0, rows);
-    struct tensor x = u, y = tensor_rows(s->out, 0, rows), sum = y;
+    struct tensor ids, weights, x = u, y = tensor_rows(s->out, 0, rows), sum = y;
 
-    project(m, logits, w->gate, u);
-    ops->route(b, ids, weights, logits, w->bias, &c->route);
+    moe_route(m, w, w->bias, u, &ids, &weights);
     if (c->latent) {
         x = tensor_rows(s->in, 0, rows);
         project(m, x, w->latent_down, u);

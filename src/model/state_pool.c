@@ -1,8 +1,6 @@
 /* state_pool.c - limit on the memory of states, with spilling to host memory (state_pool.h). */
 #include "model/state_pool.h"
 
-#include <string.h>
-
 enum { HOST_ALIGN = 64 };
 
 static size_t aligned(size_t bytes)

@@ -33,10 +33,8 @@ void swiglu_moe_layer(struct language *m, const struct moe_weights *w, struct te
     struct backend *b = m->backend;
     struct moe_scratch *s = &m->moe;
     int64_t rows = h.rows;
-    struct tensor logits = tensor_rows(s->logits, 0, rows), ids = tensor_rows(s->ids, 0, rows),
-                  weights = tensor_rows(s->weights, 0, rows), sum = tensor_rows(s->out, 0, rows);
-    project(m, logits, w->gate, u);
-    ops->route(b, ids, weights, logits, no_bias, &c->route);
+    struct tensor ids, weights, sum = tensor_rows(s->out, 0, rows);
+    moe_route(m, w, no_bias, u, &ids, &weights);
     ops->experts(b, sum, u, ids, weights, &w->experts);
     if (c->shared) {
         struct tensor shared = tensor_rows(s->shared, 0, rows), gate = tensor_rows(s->gate, 0, rows);

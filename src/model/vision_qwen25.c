@@ -13,8 +13,6 @@
  * consecutive rows. */
 #include "model/vision_impl.h"
 
-#include <stdlib.h>
-
 static const float norm_eps = 1e-6f;
 static const struct tensor no_bias = {0};
 

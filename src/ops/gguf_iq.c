@@ -10,10 +10,17 @@
  *     IQ1_M    32 rows u8; for 8 numbers 4 bits: bits 8 to 10 of the row, a sign; 16 scales of 3 bits and d
  *
  * Eight signs are stored in 7 bits; the last one makes the number of minus signs even. */
-#include "ops/gguf_grids.h"
+#include "base/embed.h"
 #include "ops/gguf_rows.h"
 
 #include <string.h>
+
+/* Grids, written by tests/reference/make_gguf_grids.py. A word of 16 bits holds a grid row: 8 indices of 2
+ * bits, or 4 indices of 4 bits. */
+EMBED(gguf_grids, "src/ops/gguf_grids.bin");
+
+/* First row of each grid. */
+enum { IQ2_XXS = 0, IQ2_XS = 256, IQ2_S = 768, IQ3_XXS = 1792, IQ3_S = 2048, IQ1 = 2560 };
 
 static unsigned word_at(const uint8_t *p)
 {
@@ -23,6 +30,11 @@ static unsigned word_at(const uint8_t *p)
 static uint32_t long_at(const uint8_t *p)
 {
     return word_at(p) | (uint32_t)word_at(p + 2) << 16;
+}
+
+static unsigned grid_row(unsigned row)
+{
+    return word_at((const uint8_t *)gguf_grids + 2 * (size_t)row);
 }
 
 static uint8_t even_signs(unsigned seven)
@@ -96,23 +108,23 @@ static void take_row(uint32_t type, const uint8_t *b, int j, float *out)
     unsigned word, row = b[2 + j];
     switch (type) {
     case GGML_IQ2_XXS:
-        put_eight(out, gguf_grid_iq2_xxs[at[j % 4]], even_signs(long_at(at + 4) >> j % 4 * 7 & 127), d);
+        put_eight(out, grid_row(IQ2_XXS + at[j % 4]), even_signs(long_at(at + 4) >> j % 4 * 7 & 127), d);
         break;
     case GGML_IQ2_XS:
         word = word_at(b + 2 + 2 * (ptrdiff_t)j);
-        put_eight(out, gguf_grid_iq2_xs[word & 511], even_signs(word >> 9), d);
+        put_eight(out, grid_row(IQ2_XS + (word & 511)), even_signs(word >> 9), d);
         break;
     case GGML_IQ2_S:
         row |= (unsigned)(b[66 + j / 4] >> j % 4 * 2 & 3) << 8;
-        put_eight(out, gguf_grid_iq2_s[row], b[34 + j], d);
+        put_eight(out, grid_row(IQ2_S + row), b[34 + j], d);
         break;
     case GGML_IQ1_S:
         word = word_at(b + 34 + j / 4 * 2);
-        put_ones(out, gguf_grid_iq1[row | (word >> j % 4 * 3 & 7) << 8], d, word >> 15 ? -0.125f : 0.125f);
+        put_ones(out, grid_row(IQ1 + (row | (word >> j % 4 * 3 & 7) << 8)), d, word >> 15 ? -0.125f : 0.125f);
         break;
     default:
         word = (unsigned)four_bits(b + 32, j);
-        put_ones(out, gguf_grid_iq1[b[j] | (word & 7) << 8], d, word & 8 ? -0.125f : 0.125f);
+        put_ones(out, grid_row(IQ1 + (b[j] | (word & 7) << 8)), d, word & 8 ? -0.125f : 0.125f);
     }
 }
 
@@ -125,10 +137,10 @@ static void take_pair(uint32_t type, const uint8_t *b, int j, float *out)
     unsigned signs = small ? b[74 + j] : even_signs(long_at(b + 66 + j / 4 * 4) >> j % 4 * 7 & 127);
     for (int i = 2 * j; i < 2 * j + 2; i++, signs >>= 4, out += 4)
         if (small)
-            put_four(out, gguf_grid_iq3_s[b[2 + i] | (unsigned)(b[66 + i / 8] >> i % 8 & 1) << 8], signs, d,
-                     odd);
+            put_four(out, grid_row(IQ3_S + (b[2 + i] | (unsigned)(b[66 + i / 8] >> i % 8 & 1) << 8)), signs,
+                     d, odd);
         else
-            put_four(out, gguf_grid_iq3_xxs[b[2 + i]], signs, d, eighths);
+            put_four(out, grid_row(IQ3_XXS + b[2 + i]), signs, d, eighths);
 }
 
 void gguf_iq_block(uint32_t type, const uint8_t *block, float *out)

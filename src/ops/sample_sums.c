@@ -81,24 +81,32 @@ BODY const float *whole_block(float buf[BLOCK], const float *logits, int n)
     return buf;
 }
 
+/* Returns the next block with an id, and its ids; advances *at. NULL: none is left. */
+BODY const float *next_block(const float *logits, int n, const uint64_t *set, const uint64_t *also, int *at,
+                             uint64_t *ids, float buf[BLOCK])
+{
+    for (int here = *at; here < n; here += BLOCK)
+        if ((*ids = ids_of(set, also, here))) {
+            *at = here + BLOCK;
+            return whole_block(buf, logits + here, n - here);
+        }
+    return NULL;
+}
+
 BODY float block_walk_largest(const float *logits, int n, const uint64_t *set, const uint64_t *also)
 {
     float lanes[LANES], buf[BLOCK], best = -INFINITY;
-    int nans = 0;
+    uint64_t ids;
+    int nans = 0, at = 0;
     for (int k = 0; k < LANES; k++)
         lanes[k] = -INFINITY;
-    for (int at = 0; at < n; at += BLOCK) {
-        uint64_t ids = ids_of(set, also, at);
-        if (!ids)
-            continue;
-        const float *x = whole_block(buf, logits + at, n - at);
+    for (const float *x; (x = next_block(logits, n, set, also, &at, &ids, buf));)
         for (int i = 0; i < BLOCK; i += LANES)
             for (int k = 0; k < LANES; k++) {
                 float v = (ids >> i & 0xffff) >> k & 1 ? x[i + k] : -INFINITY;
                 lanes[k] = v > lanes[k] ? v : lanes[k];
                 nans |= v != v;
             }
-    }
     for (int k = 0; k < LANES; k++)
         best = lanes[k] > best ? lanes[k] : best;
     return nans ? NAN : best;
@@ -171,17 +179,14 @@ AVX512 static uint64_t avx512_mass(const float *logits, int n, const uint64_t *s
 {
     __m512i mass = _mm512_setzero_si512();
     float buf[BLOCK];
-    for (int at = 0; at < n; at += BLOCK) {
-        uint64_t ids = ids_of(set, also, at);
-        if (!ids)
-            continue;
-        const float *x = whole_block(buf, logits + at, n - at);
+    uint64_t ids;
+    int at = 0;
+    for (const float *x; (x = next_block(logits, n, set, also, &at, &ids, buf));)
         for (int i = 0; i < BLOCK; i += 8) {
             __m512i fall = block_falls_avx512(x + i, _mm512_set1_ps(largest), _mm512_set1_pd(rate));
             mass =
                 _mm512_mask_add_epi64(mass, (__mmask8)(ids >> i), mass, WEIGHT(v8, fall, _mm512_srlv_epi64));
         }
-    }
     return (uint64_t)_mm512_reduce_add_epi64(mass);
 }
 
@@ -211,18 +216,15 @@ AVX2 static uint64_t avx2_mass(const float *logits, int n, const uint64_t *set, 
     const __m256i lane = _mm256_set_epi64x(8, 4, 2, 1);
     __m256i mass = _mm256_setzero_si256();
     float buf[BLOCK];
-    for (int at = 0; at < n; at += BLOCK) {
-        uint64_t ids = ids_of(set, also, at);
-        if (!ids)
-            continue;
-        const float *x = whole_block(buf, logits + at, n - at);
+    uint64_t ids;
+    int at = 0;
+    for (const float *x; (x = next_block(logits, n, set, also, &at, &ids, buf));)
         for (int i = 0; i < BLOCK; i += 4) {
             __m256i fall = block_falls_avx2(x + i, _mm_set1_ps(largest), _mm256_set1_pd(rate));
             __m256i in = _mm256_and_si256(_mm256_set1_epi64x((int64_t)(ids >> i)), lane);
             __m256i w = WEIGHT(v4, fall, _mm256_srlv_epi64);
             mass = _mm256_add_epi64(mass, _mm256_and_si256(w, _mm256_cmpeq_epi64(in, lane)));
         }
-    }
     uint64_t sum[4];
     _mm256_storeu_si256((__m256i *)(void *)sum, mass);
     return sum[0] + sum[1] + sum[2] + sum[3];

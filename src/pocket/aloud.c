@@ -6,8 +6,6 @@
  * differs in few characters is kept: the model may be right. */
 #include "pocket/locate.h"
 
-#include <string.h>
-
 enum {
     SHORTEST = 4,  /* characters of an answer; shorter ones, such as "yes" or a number, are kept */
     CUT_OFF = 30,  /* characters; a longer answer may have ended before its line */

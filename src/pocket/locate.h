@@ -42,6 +42,7 @@ void text_free(struct picture_text *t);
 /* Writes n characters of a line as text of less than `size` bytes.  Puts a space where two are further
  * apart than within a word by more than the fraction `blank` of an em. */
 void text_spell(const struct letter *l, int n, float blank, char *out, int size);
+void letters_sort(float *gaps, int n);           /* ascending */
 float text_pitch(const struct letter *l, int n); /* median distance of characters, in pixels */
 
 struct written {     /* match of a label in the text */

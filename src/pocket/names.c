@@ -45,12 +45,6 @@ static void match(const char *name, int n, const struct letter *line, int m, boo
     }
 }
 
-static int by_size(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* Returns the median distance of characters [from, to) of a line. */
 static float pitch(const struct letter *line, int from, int to)
 {
@@ -60,7 +54,7 @@ static float pitch(const struct letter *line, int from, int to)
         gap[n++] = line[i].x - line[i - 1].x;
     if (n == 0)
         return 9;
-    qsort(gap, (size_t)n, sizeof *gap, by_size);
+    letters_sort(gap, n);
     return n % 2 ? gap[n / 2] : (gap[n / 2 - 1] + gap[n / 2]) / 2;
 }
 

@@ -34,6 +34,11 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+void letters_sort(float *gaps, int n)
+{
+    qsort(gaps, (size_t)n, sizeof *gaps, by_size);
+}
+
 /* Returns the pixels of a unit, the median over the gaps of n characters; *off: mean relative deviation. */
 static float unit_of(const struct letter *l, int n, bool even, float *off)
 {
@@ -41,7 +46,7 @@ static float unit_of(const struct letter *l, int n, bool even, float *off)
     int k = 0;
     for (; k + 1 < n && k < LOCATE_NAME; k++)
         scale[k] = (l[k + 1].x - l[k].x) / usual_gap(&l[k], even);
-    qsort(scale, (size_t)k, sizeof *scale, by_size);
+    letters_sort(scale, k);
     unit = k ? scale[(k - 1) / 2] : 1;
     *off = 0;
     for (int i = 0; i < k; i++)

@@ -8,7 +8,6 @@
 #include "base/err.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -106,17 +105,6 @@ static bool piece_at(const char *task, const struct word *w, int words, int i, i
     memcpy(piece, task + w[i].begin, (size_t)len);
     piece[len] = 0;
     return true;
-}
-
-bool words_find_any(const char *text, const char *words)
-{
-    struct word w[WORDS];
-    char piece[TASK_NAME];
-    int n = split(words, w);
-    for (int i = 0; i < n; i++)
-        if (piece_at(words, w, n, i, 1, piece) && words_find_last(text, piece))
-            return true;
-    return false;
 }
 
 bool task_last_word(const char *task, char name[TASK_NAME])

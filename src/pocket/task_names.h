@@ -20,9 +20,6 @@ const char *words_find_last(const char *text, const char *words);
 /* Returns their number of occurrences. */
 int words_count(const char *text, const char *words);
 
-/* Returns whether a text contains any of these words. */
-bool words_find_any(const char *text, const char *words);
-
 /* Copies the last word of a task; false: it has fewer than two characters. */
 bool task_last_word(const char *task, char name[TASK_NAME]);
 

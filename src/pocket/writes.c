@@ -3,7 +3,6 @@
 
 #include "base/err.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

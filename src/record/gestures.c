@@ -1,8 +1,6 @@
 /* gestures.c - a state machine with one pending gesture; see gestures.h. */
 #include "record/gestures.h"
 
-#include "base/utf8.h"
-
 #include <X11/keysym.h>
 #include <stdlib.h>
 #include <string.h>

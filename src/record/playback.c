@@ -330,7 +330,6 @@ static int play_user(struct llm *m, const struct chat_part *parts, int n, enum c
 {
     static const char mark[] = "FAILED ";
     struct playback *p = playback_of(m);
-    (void)place;
     llm_counted_add(&p->c, parts, n);
     for (int i = 0; i < n; i++) {
         if (!parts[i].image)

@@ -220,7 +220,6 @@ static void on_pointed(void *arg, const struct input *at)
 static void on_typing(void *arg, const struct input *at)
 {
     struct recorder *r = arg;
-    (void)at;
     start_gesture(r);
     recording_target_free(&r->target);
     screen_focused_window(r->o->screen, &r->focus);

@@ -203,14 +203,6 @@ static void show_arguments(const struct remote_reply *r, json_t *calls)
     }
 }
 
-static void read_usage(struct remote_reply *r, const json_t *usage)
-{
-    const json_t *prompt = json_object_get(usage, "prompt_tokens_details");
-    r->prompt_tokens = remote_reply_count(json_object_get(usage, "prompt_tokens"), r->prompt_tokens);
-    r->tokens = remote_reply_count(json_object_get(usage, "completion_tokens"), r->tokens);
-    r->cached = remote_reply_count(json_object_get(prompt, "cached_tokens"), r->cached);
-}
-
 static void add_odds(struct remote_reply *r, json_t *tokens)
 {
     if (!json_array_size(tokens) || json_array_size(r->odds) > MAX_ODDS)
@@ -273,7 +265,7 @@ static int chat_read_event(struct remote_reply *r, const char *data, size_t n)
     remote_reply_error(r, root);
     if (!r->failed.class && first_choice(root))
         read_choice(r, first_choice(root));
-    read_usage(r, json_object_get(root, "usage"));
+    remote_reply_usage(r, json_object_get(root, "usage"), "prompt_tokens", "completion_tokens");
     json_decref(root);
     return r->failed.class != FAILURE_NONE;
 }
@@ -284,7 +276,7 @@ static int chat_read_whole(struct remote_reply *r, const char *data, size_t n)
     remote_reply_error(r, root);
     if (choice && !r->failed.class)
         read_choice(r, choice);
-    read_usage(r, json_object_get(root, "usage"));
+    remote_reply_usage(r, json_object_get(root, "usage"), "prompt_tokens", "completion_tokens");
     if (!choice && !r->failed.class)
         failure_set(&r->failed, FAILURE_REPLY, "the server's reply holds no message");
     json_decref(root);

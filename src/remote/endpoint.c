@@ -138,7 +138,6 @@ static int check_list(void *arg, struct http_reply *r, struct failure *f)
 {
     json_t *root = json_loadb(r->body.data ? r->body.data : "", r->body.len, 0, NULL);
     bool failed = failure_read(f, root);
-    (void)arg;
     json_decref(root);
     return failed ? -1 : 0;
 }

@@ -356,7 +356,6 @@ static int remote_speak(struct llm *m, const struct llm_request *how, struct gen
 static int remote_beam_search(struct llm *m, const struct llm_mark *before, const struct beam_request *x,
                               struct beam_candidate *out, int max, struct err *e)
 {
-    (void)before;
     return odds_candidates(remote_of(m)->dialect, x->said, x->slot, out, max);
 }
 

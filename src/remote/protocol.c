@@ -65,6 +65,16 @@ int64_t remote_reply_count(const json_t *value, int64_t otherwise)
     return n >= 0 && n <= MAX_COUNT ? n : otherwise;
 }
 
+void remote_reply_usage(struct remote_reply *r, const json_t *usage, const char *prompt, const char *reply)
+{
+    char details[40];
+    snprintf(details, sizeof details, "%s_details", prompt);
+    const json_t *cached = json_object_get(json_object_get(usage, details), "cached_tokens");
+    r->prompt_tokens = remote_reply_count(json_object_get(usage, prompt), r->prompt_tokens);
+    r->tokens = remote_reply_count(json_object_get(usage, reply), r->tokens);
+    r->cached = remote_reply_count(cached, r->cached);
+}
+
 void remote_reply_error(struct remote_reply *r, json_t *root)
 {
     if (!r->finished && !r->failed.class)

@@ -52,6 +52,8 @@ void remote_reply_free(struct remote_reply *r);
 void remote_reply_add(struct remote_reply *r, struct buf *to, const json_t *value);
 /* Returns a token count that a server reports, or `otherwise` if it is not a valid count. */
 int64_t remote_reply_count(const json_t *value, int64_t otherwise);
+/* Reads the token counts of an OpenAI API, whose members have these names. */
+void remote_reply_usage(struct remote_reply *r, const json_t *usage, const char *prompt, const char *reply);
 /* Reads the error in a JSON value (failure_read).  Ignores errors after the end of the reply. */
 void remote_reply_error(struct remote_reply *r, json_t *root);
 /* Classifies an event that is not a JSON object. */

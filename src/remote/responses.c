@@ -148,14 +148,6 @@ static json_t *responses_request(const struct remote_turn *t)
 
 /* ---- the reply ------------------------------------------------------------------------------------- */
 
-static void read_usage(struct remote_reply *r, const json_t *usage)
-{
-    const json_t *prompt = json_object_get(usage, "input_tokens_details");
-    r->prompt_tokens = remote_reply_count(json_object_get(usage, "input_tokens"), r->prompt_tokens);
-    r->tokens = remote_reply_count(json_object_get(usage, "output_tokens"), r->tokens);
-    r->cached = remote_reply_count(json_object_get(prompt, "cached_tokens"), r->cached);
-}
-
 /* Appends the texts in a list of parts. */
 static void add_texts(struct buf *to, json_t *parts)
 {
@@ -247,7 +239,7 @@ static void read_response(struct remote_reply *r, json_t *response)
     size_t i;
     bool streamed = json_array_size(r->native) || r->text.len;
     remote_reply_error(r, response);
-    read_usage(r, json_object_get(response, "usage"));
+    remote_reply_usage(r, json_object_get(response, "usage"), "input_tokens", "output_tokens");
     if (!r->failed.class && status && (!strcmp(status, "failed") || !strcmp(status, "cancelled")))
         failure_set(&r->failed, FAILURE_SERVER, "the response has status '%s'", status);
     if (r->failed.class || (!json_is_array(output) && !streamed))

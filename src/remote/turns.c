@@ -2,7 +2,6 @@
 #include "remote/turns.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static bool has_picture(const json_t *part)
 {

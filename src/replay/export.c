@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 int export_line(FILE *f, json_t *object, struct err *e)
 {

@@ -5,7 +5,6 @@
 #include "base/buf.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WORDS_MAX = 1 << 20 };

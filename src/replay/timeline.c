@@ -2,9 +2,8 @@
 #include "replay/timeline.h"
 
 #include "base/file.h"
+#include "base/json.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,18 +75,13 @@ static int read_offsets(const struct timeline *t, const struct event *v, struct 
     return 0;
 }
 
-static const char *text_or_null(const json_t *fields, const char *key)
-{
-    return json_string_value(json_object_get(fields, key));
-}
-
 static int read_reply(struct timeline *t, const struct event *v, struct err *e)
 {
     const json_t *f = v->fields;
     struct turn_reply *r = &add_turn(t, TURN_REPLY, v->step)->reply;
     int64_t n, forced, most = 0, resample = 0;
     r->text = field_text(f, "text");
-    r->begins = text_or_null(f, "begins");
+    r->begins = json_text(f, "begins");
     r->goal = !strcmp(field_text(f, "goal"), "answer") ? GOAL_ANSWER : GOAL_STEP;
     r->think = field_bool(f, "think");
     r->cancelled = !strcmp(field_text(f, "finish"), "cancelled");
@@ -112,7 +106,7 @@ static int read_event(struct timeline *t, const struct event *v, const struct ev
     const json_t *f = v->fields;
     int64_t frame = -1;
     if (!strcmp(v->kind, "start")) {
-        t->system = text_or_null(f, "system");
+        t->system = json_text(f, "system");
     } else if (!strcmp(v->kind, "observe")) {
         *seen = v;
     } else if (!strcmp(v->kind, "prompt") && json_object_get(f, "lead")) {
@@ -138,7 +132,7 @@ static int read_event(struct timeline *t, const struct event *v, const struct ev
         int64_t resample;
         u->has_resample = get_int(f, "resample", 0, 1000, &resample);
         u->resample = u->has_resample ? (int)resample : 0;
-        u->history = text_or_null(f, "history");
+        u->history = json_text(f, "history");
     }
     return 0;
 }

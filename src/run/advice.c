@@ -7,7 +7,6 @@
 #include "checkpoint/known.h"
 #include "cli/version.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -35,7 +34,7 @@ static bool advised_before(void)
 void job_advise_model(const struct job *j)
 {
     bool pulled;
-    const struct known_model *m = known_better((double)memory_available(NULL), &pulled);
+    const struct known_model *m = known_better((double)memory_available(), &pulled);
     if (!j->progress.f || advised_before())
         return;
     char *text = !m ? xstrdup("the small one that comes with holorun")

@@ -20,7 +20,6 @@
 #include <X11/extensions/record.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     GRAB_MS = 2000,    /* time for a window manager to release the pointer */

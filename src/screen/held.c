@@ -386,22 +386,23 @@ void held_close(struct held *h)
     h->fd = -1;
 }
 
+static void set_down(struct held *h, atomic_bool *down, atomic_bool *sent, bool on)
+{
+    *sent = false;
+    if (atomic_exchange(down, on) != on)
+        held_store(h);
+}
+
 void held_set_key(struct held *h, int keycode, bool on)
 {
-    if (keycode < 8 || keycode >= HELD_KEYS)
-        return;
-    h->key_sent[keycode] = false;
-    if (atomic_exchange(&h->key[keycode], on) != on)
-        held_store(h);
+    if (keycode >= 8 && keycode < HELD_KEYS)
+        set_down(h, &h->key[keycode], &h->key_sent[keycode], on);
 }
 
 void held_set_button(struct held *h, int button, bool on)
 {
-    if (button < 1 || button >= HELD_BUTTONS)
-        return;
-    h->button_sent[button] = false;
-    if (atomic_exchange(&h->button[button], on) != on)
-        held_store(h);
+    if (button >= 1 && button < HELD_BUTTONS)
+        set_down(h, &h->button[button], &h->button_sent[button], on);
 }
 
 void held_set_press(struct held *h, int x, int y)

@@ -129,19 +129,31 @@ void hit_test_describe(struct screen *s, Window w, struct screen_window *out)
 
 /* ---- interface --------------------------------------------------------------------------------------- */
 
+/* Begins a query. Returns false if the display is lost; otherwise end_query() must follow. */
+static bool begin_query(struct screen *s, struct xtrap *trap, struct screen_window *out)
+{
+    *out = (struct screen_window){0};
+    if (!s->lost)
+        xtrap_begin(trap, s->dpy);
+    return !s->lost;
+}
+
+/* Describes w in *out unless it is None. Returns 0, or -1 if the display was lost. */
+static int end_query(struct screen *s, struct xtrap *trap, Window w, struct screen_window *out)
+{
+    if (w)
+        hit_test_describe(s, w, out);
+    xtrap_end(trap);
+    return s->lost ? -1 : 0;
+}
+
 int screen_window_at(struct screen *s, int x, int y, struct screen_window *out)
 {
     Window chain[HIT_TEST_DEPTH];
     struct xtrap trap;
-    *out = (struct screen_window){0};
-    if (s->lost)
+    if (!begin_query(s, &trap, out))
         return -1;
-    xtrap_begin(&trap, s->dpy);
-    Window w = program_window(s, chain, hit_test_chain(s, x, y, chain));
-    if (w)
-        hit_test_describe(s, w, out);
-    xtrap_end(&trap);
-    return s->lost ? -1 : 0;
+    return end_query(s, &trap, program_window(s, chain, hit_test_chain(s, x, y, chain)), out);
 }
 
 static Window window_under_pointer(struct screen *s)
@@ -184,15 +196,9 @@ bool hit_test_java(struct screen *s)
 int screen_focused_window(struct screen *s, struct screen_window *out)
 {
     struct xtrap trap;
-    *out = (struct screen_window){0};
-    if (s->lost)
+    if (!begin_query(s, &trap, out))
         return -1;
-    xtrap_begin(&trap, s->dpy);
-    Window w = focused_window(s);
-    if (w)
-        hit_test_describe(s, w, out);
-    xtrap_end(&trap);
-    return s->lost ? -1 : 0;
+    return end_query(s, &trap, focused_window(s), out);
 }
 
 /* Finds a window of this class, topmost first. Returns true, and stops, at one with the title. */
@@ -226,15 +232,10 @@ int screen_find_window(struct screen *s, const char *class, const char *title, s
     struct xtrap trap;
     Window w = None;
     int budget = FIND_WINDOWS;
-    *out = (struct screen_window){0};
-    if (s->lost)
+    if (!begin_query(s, &trap, out))
         return -1;
-    xtrap_begin(&trap, s->dpy);
     find_class(s, s->root, 0, &budget, class, title, &w);
-    if (w)
-        hit_test_describe(s, w, out);
-    xtrap_end(&trap);
-    return s->lost || !w ? -1 : 0;
+    return end_query(s, &trap, w, out) || !w ? -1 : 0;
 }
 
 int hit_test_pids(struct screen *s, int pids[2])

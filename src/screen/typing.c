@@ -16,7 +16,6 @@
  * would repeat. */
 #include "screen/private.h"
 
-#include "base/clock.h"
 #include "base/utf8.h"
 
 #include <X11/keysym.h>

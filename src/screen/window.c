@@ -9,7 +9,6 @@
 
 #include <X11/Xatom.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {

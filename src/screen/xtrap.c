@@ -52,7 +52,6 @@ static int on_error(Display *dpy, XErrorEvent *ev)
 /* Called by Xlib before the exit handler of the Display, which does the work. */
 static int on_io_error(Display *dpy)
 {
-    (void)dpy;
     if (opening)
         siglongjmp(*opening, 1);
     return 0;
@@ -62,7 +61,6 @@ static int on_io_error(Display *dpy)
  * reports that. */
 static int on_missing_extension(Display *dpy, const char *name, const char *reason)
 {
-    (void)dpy, (void)name, (void)reason;
     return 0;
 }
 

@@ -374,7 +374,7 @@ static int close_reply(struct completion *c, struct prefix_hash *end)
     if (whole && prompt_build_reply(&with, engine_chat(c->weights->engine), &c->body.talk, &c->layout,
                                     message, &at, &e) == 0) {
         rc = c->text.stopped ? 1 : close_sampled(c, &with, at, &e);
-        if (rc > 0 && !c->calls && store_rewind(c->kept, STORE_BEFORE_REPLY, end, &e) == 0)
+        if (rc > 0 && !c->calls && store_rewind(c->kept, end, &e) == 0)
             rc = chat_append_layout(cached_session(c->kept), &with.layout, with.cuts[c->layout.n],
                                     with.cuts[at], &e);
         if (rc == 0)
@@ -383,7 +383,7 @@ static int close_reply(struct completion *c, struct prefix_hash *end)
     if (whole)
         prompt_free(&with);
     json_decref(message);
-    return rc > 0 ? store_rewind(c->kept, STORE_BEFORE_REPLY, end, &e) : rc;
+    return rc > 0 ? store_rewind(c->kept, end, &e) : rc;
 }
 
 void completion_keep(struct completion *c)
@@ -393,7 +393,7 @@ void completion_keep(struct completion *c)
         return;
     session_set_cancel(cached_session(c->kept), NULL);
     struct err e = ERR_INIT;
-    int rc = c->prompt_tokens ? close_reply(c, &end) : store_rewind(c->kept, STORE_BEFORE_REPLY, &end, &e);
+    int rc = c->prompt_tokens ? close_reply(c, &end) : store_rewind(c->kept, &end, &e);
     if (rc == 0)
         store_release(c->service->store, c->kept, end);
     else

@@ -51,7 +51,7 @@ static int decode_pictures(struct completion *c, int from, int to, int64_t *toke
         *tokens += (int64_t)s->len;
         if (!im)
             continue;
-        if (!im->rgb && picture_decode_within(v->files[im - v->images], &c->effort, im, e))
+        if (!im->rgb && picture_decode(v->files[im - v->images], &c->effort, im, e))
             return -1;
         *tokens += engine_image_tokens(c->weights->engine, im->w, im->h, NULL, NULL) + 32;
     }

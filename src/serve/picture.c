@@ -162,7 +162,7 @@ static int parse(const unsigned char *file, long len, struct effort *w, struct i
     return image_orient(out, image_orientation(file, (size_t)len), e);
 }
 
-int picture_decode_within(const char *url, struct effort *w, struct image *out, struct err *e)
+int picture_decode(const char *url, struct effort *w, struct image *out, struct err *e)
 {
     long len = 0;
     *out = (struct image){0};
@@ -173,11 +173,6 @@ int picture_decode_within(const char *url, struct effort *w, struct image *out, 
     int rc = file ? parse(file, len, w, out, e) : -1;
     free(file);
     return rc;
-}
-
-int picture_decode(const char *url, struct image *out, struct err *e)
-{
-    return picture_decode_within(url, NULL, out, e);
 }
 
 /* ---- the size ---------------------------------------------------------------------------------------- */

@@ -20,10 +20,9 @@ enum { PICTURE_MAX_PIXELS = 17 << 20, MESSAGE_MAX_PIXELS = 128 << 20, REQUEST_MA
 /* Rejects URLs other than data URLs with ERR_USAGE: the server does not fetch them. The data are not
  * checked. */
 int picture_check(const char *url, struct err *e);
-int picture_decode(const char *url, struct image *out, struct err *e);
 /* Decodes an image within a CPU budget, which may be NULL. Returns -1 with ERR_USAGE if the budget is
  * exhausted, ERR_STOPPED if it is cancelled. */
-int picture_decode_within(const char *url, struct effort *w, struct image *out, struct err *e);
+int picture_decode(const char *url, struct effort *w, struct image *out, struct err *e);
 
 /* Reads the size of the decoded image from its header. Returns -1 with e. */
 int picture_size(const char *url, int *w, int *h, struct err *e);

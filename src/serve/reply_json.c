@@ -7,10 +7,8 @@
 #include "serve/api.h"
 
 #include "base/json.h"
-#include "base/utf8.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- tokens ------------------------------------------------------------------------------------------ */

@@ -7,7 +7,6 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "base/flag.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -251,12 +250,13 @@ int store_mark(struct store *s, struct cached_session *k, enum store_point which
     return 0;
 }
 
-int store_rewind(struct cached_session *k, enum store_point which, struct prefix_hash *at, struct err *e)
+int store_rewind(struct cached_session *k, struct prefix_hash *at, struct err *e)
 {
-    if (!k->marks[which].state)
+    const struct mark *m = &k->marks[STORE_BEFORE_REPLY];
+    if (!m->state)
         return err_set(e, ERR_ENV, "cannot rewind: the session has no such checkpoint");
-    *at = k->marks[which].at;
-    return session_rewind(k->session, k->marks[which].state, e);
+    *at = m->at;
+    return session_rewind(k->session, m->state, e);
 }
 
 /* Returns the first waiter that a checkpoint of k matches, and its state. The caller holds the lock. */

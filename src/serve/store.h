@@ -55,8 +55,9 @@ struct session *cached_session(const struct cached_session *k);
  * prefill failed or was stopped. */
 int store_mark(struct store *s, struct cached_session *k, enum store_point which, struct prefix_hash at,
                struct err *e);
-/* Rewinds k to checkpoint `which` and writes its hash to *at. Returns -1 with e if there is none. */
-int store_rewind(struct cached_session *k, enum store_point which, struct prefix_hash *at, struct err *e);
+/* Rewinds k to its checkpoint STORE_BEFORE_REPLY and writes its hash to *at. Returns -1 with e if there is
+ * none. */
+int store_rewind(struct cached_session *k, struct prefix_hash *at, struct err *e);
 
 /* Creates the branches that other requests wait for. Call it between tokens, in the thread that uses k; costs
  * one atomic load if none are waiting. */

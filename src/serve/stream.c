@@ -6,7 +6,6 @@
 #include "serve/server_impl.h"
 
 #include "base/clock.h"
-#include "base/flag.h"
 #include "serve/api.h"
 
 #include <pthread.h>

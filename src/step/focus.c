@@ -95,12 +95,19 @@ static bool wait_for_focus(struct focus *f, Window w)
     return false;
 }
 
+static bool begin(struct focus *f, struct xtrap *trap)
+{
+    if (!f || f->lost)
+        return false;
+    xtrap_begin(trap, f->dpy);
+    return true;
+}
+
 void focus_remember(struct focus *f, unsigned long ours)
 {
     struct xtrap trap;
-    if (!f || f->lost)
+    if (!begin(f, &trap))
         return;
-    xtrap_begin(&trap, f->dpy);
     Window now = focused_window(f);
     if (now != ours)
         f->before = now;
@@ -110,9 +117,8 @@ void focus_remember(struct focus *f, unsigned long ours)
 void focus_take(struct focus *f, unsigned long ours)
 {
     struct xtrap trap;
-    if (!f || f->lost)
+    if (!begin(f, &trap))
         return;
-    xtrap_begin(&trap, f->dpy);
     if (focused_window(f) != ours)
         focus_window(f, ours);
     xtrap_end(&trap);
@@ -121,9 +127,8 @@ void focus_take(struct focus *f, unsigned long ours)
 void focus_give_back(struct focus *f, unsigned long ours)
 {
     struct xtrap trap;
-    if (!f || f->lost)
+    if (!begin(f, &trap))
         return;
-    xtrap_begin(&trap, f->dpy);
     Window now = focused_window(f);
     if (now != f->before && (now == ours || f->before != None)) {
         focus_window(f, f->before);

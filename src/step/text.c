@@ -183,7 +183,6 @@ static void print_surroundings(FILE *f, const struct image *frame, int x, int y)
 static int terminal_show(struct step_front *f, const struct step_view *v, struct err *e)
 {
     struct terminal *t = (struct terminal *)f;
-    (void)e;
     step_print(t->out, v, (t->color ? PRINT_COLOR : 0) | (t->more ? PRINT_MORE : 0));
     const struct action *a = v->step->nactions ? &v->step->actions[0] : NULL;
     if (t->color && a && a->x != ACTION_ABSENT && !v->error)

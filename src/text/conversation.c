@@ -1,7 +1,6 @@
 /* conversation.c - reads a conversation from JSON (conversation.h). */
 #include "text/conversation.h"
 
-#include "base/buf.h"
 #include "base/file.h"
 #include "base/image.h"
 #include "jinja/jinja.h"

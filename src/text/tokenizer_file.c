@@ -10,7 +10,6 @@
 
 #include "base/file.h"
 #include "base/gguf.h"
-#include "base/utf8.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -9,8 +9,6 @@
 
 #include "base/utf8.h"
 
-#include <string.h>
-
 enum category { LU, LL, LM, LO, MN, MC, ND, NO, PD, PO, SM, SO, CF, CATEGORIES };
 
 /* Replacements of three and of four bytes, the same in all versions. */

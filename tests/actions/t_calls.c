@@ -15,13 +15,11 @@ enum { MAX_TEXT = 1 << 16 };
 
 static bool has_tool(const void *arg, const char *name)
 {
-    (void)arg;
     return !strcmp(name, "click") || !strcmp(name, "write") || !strcmp(name, "done");
 }
 
 static bool has_parameter(const void *arg, const char *tool, const char *name)
 {
-    (void)arg;
     return !strcmp(tool, "click") ? !strcmp(name, "x") || !strcmp(name, "y")
                                   : !strcmp(name, "content") || !strcmp(name, "enter");
 }
@@ -29,7 +27,6 @@ static bool has_parameter(const void *arg, const char *tool, const char *name)
 static const char *nth_parameter(const void *arg, const char *tool, int i)
 {
     static const char *const click[] = {"x", "y"};
-    (void)arg;
     return strcmp(tool, "click") != 0 || i > 1 ? NULL : click[i];
 }
 
@@ -89,7 +86,6 @@ static void check_examples(const struct example *examples, size_t n, const struc
 
 static void t_xml(void **state)
 {
-    (void)state;
     static const struct example examples[] = {
         {XML(X Y), CLICK, NULL},
         {"First.\n\n" XML(X Y) "\nThen.", CLICK, "First.\n\n\nThen."},
@@ -156,7 +152,6 @@ static void t_xml(void **state)
 /* If the call is well formed, markup within a line or of unknown tools is text. */
 static void t_text(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "a </parameter> b",
         "use <parameter=x> and <function=click> here",
@@ -187,7 +182,6 @@ static void t_text(void **state)
 
 static void t_json(void **state)
 {
-    (void)state;
 #define JSON_CALL "{\"name\": \"click\", \"arguments\": {\"x\": 1, \"y\": 2}}"
 #define READ      "click{\"x\":1,\"y\":2}"
     static const struct example examples[] = {
@@ -253,7 +247,6 @@ static void t_json(void **state)
 
 static void t_python(void **state)
 {
-    (void)state;
     static const struct example examples[] = {
         {"[click(x=1, y=2)]", READ, NULL},
         {"[click(x=1, y=2), done()]", READ " | done{}", NULL},
@@ -276,7 +269,6 @@ static void t_python(void **state)
 
 static void t_unknown(void **state)
 {
-    (void)state;
     static const struct example examples[] = {
         {XML(X Y), CLICK, NULL},
         {XML("<parameter=x>\n1\n" Y), CLICK " *", NULL},
@@ -293,7 +285,6 @@ static void t_unknown(void **state)
 
 static void t_types(void **state)
 {
-    (void)state;
     static const char reply[] =
         "<tool_call>\n<function=f>\n<parameter=n>\n42\n</parameter>\n<parameter=s>\n42\n"
         "</parameter>\n<parameter=b>\nTrue\n</parameter>\n<parameter=o>\n{\"a\": [1]}\n"
@@ -317,7 +308,6 @@ static void t_types(void **state)
 
 static void t_markup(void **state)
 {
-    (void)state;
     static const char *const marked[] = {
         "a <tool_call> b", "</tool_call>", "<TOOLCALL>",       "</parameter>",    "<parameter=x>",
         "<function=f>",    "</function>",  "<invoke name=",    "</invoke>",       "<|im_end|>",
@@ -338,7 +328,6 @@ static void t_markup(void **state)
 
 static void t_stream(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         size_t safe;
@@ -351,7 +340,6 @@ static void t_stream(void **state)
 /* Texts of repeated call beginnings, 64 KiB each, take less than two seconds in total. */
 static void t_time(void **state)
 {
-    (void)state;
     static const char *const units[] = {
         "<tool_call>",   "</parameter>x", "<function=click>", "{\"a\":", "[", "<parameter=x>",
         "</function>\n", "click(",        "{\"name\": \"",    "```",     "<", "[TOOL_CALLS]"};
@@ -385,7 +373,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("texts of repeated call beginnings are read within two seconds", t_time),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -392,7 +392,6 @@ static void one_reply(const struct dialect *d, uint64_t *seed, struct counts *co
 
 static void t_mutated(void **state)
 {
-    (void)state;
     uint64_t seed = check_seed();
     struct counts counts = {0};
     for (const char *const *name = dialect_names(); *name; name++) {
@@ -416,7 +415,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("each mutated reply is read as intended, or reported", t_mutated),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

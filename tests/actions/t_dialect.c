@@ -1,5 +1,6 @@
 /* t_dialect.c - tests dialects: the files load, and everything derived from one table agrees. */
 #include "check.h"
+#include "dialects.h"
 #include "place.h"
 
 #include "actions/action.h"
@@ -11,15 +12,6 @@
 #include <jansson.h>
 #include <unistd.h>
 
-static struct dialect *load(const char *name)
-{
-    struct err e = ERR_INIT;
-    struct dialect *d = dialect_load(name, &e);
-    if (!d)
-        fail_msg("%s", e.text);
-    return d;
-}
-
 /* ---- files ---------------------------------------------------------------------------------------- */
 
 static const char *const filled[] = {"date",   "Monday", "max_steps", "100",     "max_time_s",
@@ -28,10 +20,9 @@ static const char *const filled[] = {"date",   "Monday", "max_steps", "100",    
 
 static void t_builtins(void **state)
 {
-    (void)state;
     for (const char *const *name = dialect_names(); *name; name++) {
         struct err e = ERR_INIT;
-        struct dialect *d = load(*name);
+        struct dialect *d = dialect_need(*name);
         const char *slots[32] = {"schema", d->schema, "tools", d->tool_list};
         for (int i = 0; filled[i]; i++)
             slots[4 + i] = filled[i];
@@ -60,7 +51,6 @@ static void refused(const char *json, const char *expected)
 
 static void t_refusals(void **state)
 {
-    (void)state;
     refused("{", "line 1");
     refused("[]", "must be a JSON object");
     refused("{\"name\": \"t\"}", "'syntax' is missing");
@@ -110,7 +100,6 @@ static void t_refusals(void **state)
 
 static void t_names(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     assert_null(dialect_load("holo9", &e));
     assert_non_null(strstr(e.text, "no dialect 'holo9'"));
@@ -128,7 +117,7 @@ static void t_names(void **state)
     assert_int_equal(file_write(model, "{\"dialect\": \"own.json\"}", 23, &e), 0);
     name = dialect_for_model(dir, &e);
     assert_string_equal(name, json);
-    struct dialect *d = load(name);
+    struct dialect *d = dialect_need(name);
     assert_string_equal(d->system, "Hello {task}");
     dialect_free(d);
     free(name);
@@ -141,7 +130,6 @@ static void t_names(void **state)
 
 static void t_fill(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct buf b;
     const char *slots[] = {"a", "{b}", "bc", "2", NULL};
@@ -157,8 +145,7 @@ static void t_fill(void **state)
 
 static void t_schema(void **state)
 {
-    (void)state;
-    struct dialect *d = load("holo3");
+    struct dialect *d = dialect_need("holo3");
     json_t *root = json_loads(d->schema, 0, NULL);
     assert_non_null(root);
     json_t *any = json_object_get(json_object_get(json_object_get(root, "properties"), "tool_call"), "anyOf");
@@ -176,7 +163,7 @@ static void t_schema(void **state)
     free(text);
     json_decref(root);
     dialect_free(d);
-    d = load("holo1");
+    d = dialect_need("holo1");
     assert_non_null(strstr(d->schema, "{'anyOf': [{'type': 'string'}, {'type': 'null'}], 'default': None,"));
     assert_null(strstr(d->schema, "write_element'"));
     dialect_free(d);
@@ -184,19 +171,18 @@ static void t_schema(void **state)
 
 static void t_lists(void **state)
 {
-    (void)state;
-    struct dialect *d = load("anthropic-computer");
+    struct dialect *d = dialect_need("anthropic-computer");
     assert_non_null(strstr(d->tool_list,
                            "\n{\"action\": \"scroll\", \"coordinate\"?: [x, y], \"scroll_direction\": "
                            "\"up|down|left|right\", \"scroll_amount\": 1..100}: Turn the mouse wheel"));
     assert_null(strstr(d->tool_list, "cursor_position"));
     assert_string_equal(d->schema, "");
     dialect_free(d);
-    d = load("pyautogui");
+    d = dialect_need("pyautogui");
     assert_non_null(
         strstr(d->tool_list, "\npyautogui.press(keys, presses=1): Press a key and release it.\n"));
     dialect_free(d);
-    d = load("holo31");
+    d = dialect_need("holo31");
     assert_non_null(
         strstr(d->schema, "{\"type\": \"function\", \"function\": {\"name\": \"click_desktop\", "));
     dialect_free(d);
@@ -204,7 +190,6 @@ static void t_lists(void **state)
 
 static void t_hash(void **state)
 {
-    (void)state;
     static const char *const abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     static const char *const million = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
     struct sha256 s;
@@ -219,7 +204,7 @@ static void t_hash(void **state)
         sha256_add(&s, "aaaaaaaaaa", 10);
     sha256_end(&s, hex);
     assert_string_equal(hex, million);
-    struct dialect *one = load("holo1"), *two = load("holo15"), *same = load("holo1");
+    struct dialect *one = dialect_need("holo1"), *two = dialect_need("holo15"), *same = dialect_need("holo1");
     assert_string_equal(one->sha256, same->sha256);
     assert_string_not_equal(one->sha256, two->sha256);
     dialect_free(one);
@@ -237,7 +222,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a dialect is identified by the SHA-256 of its bytes", t_hash),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

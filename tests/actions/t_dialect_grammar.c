@@ -1,5 +1,6 @@
 /* t_dialect_grammar.c - tests the grammars of dialects: each text that they allow is parsed as intended. */
 #include "check.h"
+#include "dialects.h"
 #include "tiny_vocab.h"
 
 #include "actions/action.h"
@@ -11,15 +12,6 @@
 #include "judge/llm_judge.h"
 
 enum { W = 1280, H = 720, SAMPLES = 1000, LONGEST = 20000 };
-
-static struct dialect *load(const char *name)
-{
-    struct err e = ERR_INIT;
-    struct dialect *d = dialect_load(name, &e);
-    if (!d)
-        fail_msg("%s", e.text);
-    return d;
-}
 
 /* ---- the grammar ----------------------------------------------------------------------------------- */
 
@@ -152,11 +144,10 @@ static void check_step(const struct dialect *d, const char *text, size_t len, en
 /* With reasoning, the language of the step is unchanged, and the reasoning is not part of the step. */
 static void t_think(void **state)
 {
-    (void)state;
     uint64_t seed = check_seed();
     static const char *const added[] = {"<SPECIAL_12>", "</think>"};
     struct tokenizer *vocab[] = {tiny_vocab_usual(), tiny_vocab(NULL, 0, added, 2)};
-    struct dialect *d = load("holo3");
+    struct dialect *d = dialect_need("holo3");
     struct buf text;
     buf_init(&text, LONGEST + 100);
     d->think = true;
@@ -193,14 +184,13 @@ static struct tokenizer *pocket_vocab(void)
 
 static void t_samples(void **state)
 {
-    (void)state;
     uint64_t seed = check_seed();
     struct tokenizer *usual = tiny_vocab_usual(), *spelled = pocket_vocab();
     struct buf text;
     buf_init(&text, LONGEST + 100);
     for (const char *const *name = dialect_names(); *name; name++) {
         struct err e = ERR_INIT;
-        struct dialect *d = load(*name);
+        struct dialect *d = dialect_need(*name);
         int w = d->screen_w ? d->screen_w : W, h = d->screen_h ? d->screen_h : H;
         const struct tokenizer *t = syntax_is(d, "pocket") ? spelled : usual;
         unsigned kinds = 0;
@@ -238,7 +228,6 @@ static int after_text(struct grammar *g, const struct tokenizer *t, int state, c
 
 static void t_markup(void **state)
 {
-    (void)state;
     static const char begin[] = "<tool_call>\n<function=write_desktop>\n<parameter=content>\n",
                       end[] = "\n</parameter>\n</function>\n</tool_call>";
     static const char *const markup[] = {"a\n<parameter=x>", "b</parameter>",
@@ -257,7 +246,7 @@ static void t_markup(void **state)
                                         "if (a<1)"};
     struct err e = ERR_INIT;
     struct tokenizer *t = tiny_vocab_usual();
-    struct dialect *d = load("holo31");
+    struct dialect *d = dialect_need("holo31");
     d->think = false;
     struct grammar *g = dialect_grammar(d, GOAL_STEP, t, W, H, &e);
     assert_non_null(g);
@@ -285,7 +274,6 @@ static void shown_size(const struct dialect *d, int w, int h, double v[2])
 
 static void t_ground(void **state)
 {
-    (void)state;
     static const int sizes[][2] = {{W, H}, {320, 240}, {1003, 77}, {2560, 1440}, {15, 9}};
     uint64_t seed = check_seed();
     struct tokenizer *usual = tiny_vocab_usual(), *spelled = pocket_vocab();
@@ -294,7 +282,7 @@ static void t_ground(void **state)
     buf_init(&text, LONGEST + 100);
     for (const char *const *name = dialect_names(); *name; name++) {
         struct err e = ERR_INIT;
-        struct dialect *d = load(*name);
+        struct dialect *d = dialect_need(*name);
         const struct tokenizer *t = syntax_is(d, "pocket") ? spelled : usual;
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
             int w = sizes[k][0], h = sizes[k][1];
@@ -328,7 +316,6 @@ static void t_ground(void **state)
 
 static void t_verdict(void **state)
 {
-    (void)state;
     uint64_t seed = check_seed();
     struct tokenizer *usual = tiny_vocab_usual();
     struct buf text;
@@ -336,7 +323,7 @@ static void t_verdict(void **state)
     buf_init(&text, LONGEST + 100);
     for (const char *const *name = dialect_names(); *name; name++) {
         struct err e = ERR_INIT;
-        struct dialect *d = load(*name);
+        struct dialect *d = dialect_need(*name);
         struct grammar *g = syntax_is(d, "pocket") ? NULL : dialect_grammar(d, GOAL_VERDICT, usual, 0, 0, &e);
         for (int i = 0; g && i < 100; i++) {
             sample(g, usual, &seed, i & 1, &text);
@@ -360,7 +347,6 @@ static void t_verdict(void **state)
 
 static void t_points(void **state)
 {
-    (void)state;
     static const struct {
         const char *dialect, *text;
         int x, y; /* x < 0: refused */
@@ -389,7 +375,7 @@ static void t_points(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct err e = ERR_INIT;
-        struct dialect *d = load(cases[i].dialect);
+        struct dialect *d = dialect_need(cases[i].dialect);
         struct place at;
         int32_t x = -1, y = -1;
         int r = dialect_read_place(d, cases[i].text, strlen(cases[i].text), &at, &e);
@@ -402,16 +388,15 @@ static void t_points(void **state)
 
 static void t_needs(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     const char *const added[] = {"<SPECIAL_12>"};
     struct tokenizer *t = tiny_vocab(NULL, 0, added, 1);
-    struct dialect *d = load("pocket-wide");
+    struct dialect *d = dialect_need("pocket-wide");
     assert_null(dialect_grammar(d, GOAL_STEP, t, 0, 0, &e));
     assert_non_null(strstr(e.text, "dialect 'pocket-wide': the tokenizer has no added token '<"));
     assert_int_equal(e.kind, ERR_MODEL);
     dialect_free(d);
-    d = load("anthropic-computer");
+    d = dialect_need("anthropic-computer");
     assert_null(dialect_grammar(d, GOAL_GROUND, t, 0, 0, &e));
     assert_non_null(strstr(e.text, "'ground'"));
     struct grammar *g = dialect_grammar(d, GOAL_TEXT, t, 0, 0, &e);
@@ -435,7 +420,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a grammar that cannot be compiled reports the missing part", t_needs),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -72,7 +72,6 @@ static void check_list(const char *name)
 
 static void t_lists(void **state)
 {
-    (void)state;
     static const char *const names[] = {"pyautogui", "playwright", "xdotool", "browser", "models"};
     for (int i = 0; i < 5; i++)
         check_list(names[i]);
@@ -93,7 +92,6 @@ static char *named(const struct key_sequence *s)
 
 static void t_chords(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"ctrl+c", "Control_L+c"},
         {"Ctrl + C", "Control_L+C"},
@@ -175,7 +173,6 @@ static void t_chords(void **state)
 
 static void t_unknown(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"ctlr+c", "unknown key 'ctlr'; the nearest is 'ctrl'"},
         {"ctrl+pagedwon", "unknown key 'pagedwon'; the nearest is 'pagedown'"},
@@ -230,7 +227,6 @@ static char *pressed(const char *dialect, const char *reply)
 
 static void t_actions(void **state)
 {
-    (void)state;
     static const char *const cases[][3] = {
         {"anthropic-computer", "{\"action\": \"key\", \"text\": \"ctrl+k ctrl+s\"}",
          "Control_L+k; Control_L+s"},
@@ -270,7 +266,6 @@ static void t_actions(void **state)
 
 static void t_sorted(void **state)
 {
-    (void)state;
     for (int i = 1; i < key_names_count; i++)
         if (strcmp(key_names[i - 1].name, key_names[i].name) >= 0)
             fail_msg("%s, %s", key_names[i - 1].name, key_names[i].name);
@@ -284,7 +279,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the table of names is sorted, without duplicates", t_sorted),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -182,7 +182,6 @@ static void run_file(const char *name)
 #define FILE_TEST(name)                                                                                      \
     static void t_##name(void **state)                                                                       \
     {                                                                                                        \
-        (void)state;                                                                                         \
         run_file(#name);                                                                                     \
     }
 FILE_TEST(pocket)
@@ -206,7 +205,6 @@ FILE_TEST(anthropic_computer)
 
 static void t_describe(void **state)
 {
-    (void)state;
     static const struct {
         const char *json, *line;
     } cases[] = {
@@ -250,7 +248,6 @@ static void t_describe(void **state)
 
 static void t_bad_json(void **state)
 {
-    (void)state;
     static const char *const cases[] = {
         "",
         "[]",
@@ -303,7 +300,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("an action in bad JSON is refused", t_bad_json),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -4,7 +4,6 @@
 #include "check.h"
 #include "far.h"
 #include "program.h"
-#include "replies.h"
 #include "tiny_model.h"
 #include "xvfb.h"
 
@@ -198,7 +197,6 @@ static void check_one(const struct dialect *d, const struct drawn *p, const char
 
 static void t_agree(void **state)
 {
-    (void)state;
     uint64_t seed = check_seed();
     struct dialect *d[sizeof spaces / sizeof *spaces];
     char text[LONGEST];
@@ -221,7 +219,6 @@ static void t_agree(void **state)
 
 static void t_absent(void **state)
 {
-    (void)state;
     static const char *const texts[] = {"[-1, -1]",
                                         "(-1,-1)",
                                         "-1 -1",
@@ -276,7 +273,6 @@ static void t_absent(void **state)
 
 static void t_absent_actions(void **state)
 {
-    (void)state;
     static const char *const calls[][2] = {
         {"qwen",
          "<tool_call>{\"name\": \"computer_use\", \"arguments\": {\"action\": \"left_click\", \"coordinate\": "
@@ -302,7 +298,6 @@ static void t_absent_actions(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     static const char *const texts[][2] = {
         {"500", "1 number"},
         {"1 2 3", "3 numbers"},
@@ -368,7 +363,6 @@ static void t_refused(void **state)
 
 static void t_fractions(void **state)
 {
-    (void)state;
     static const struct {
         enum coord_space space;
         const char *text;
@@ -435,7 +429,6 @@ static void check_local(struct engine *g, const char *name)
 
 static void t_local(void **state)
 {
-    (void)state;
     struct tiny t;
     tiny_init(&t, check_seed());
     tiny_write(&t);
@@ -450,7 +443,6 @@ static void t_local(void **state)
 
 static char *answers(void *arg, int n, const char *request)
 {
-    (void)n;
     if (strstr(request, "GET /v1/models"))
         return xstrdup(FAR_JSON "{\"data\": [{\"id\": \"tiny\"}]}");
     if (strstr(request, "GET "))
@@ -460,7 +452,6 @@ static char *answers(void *arg, int n, const char *request)
 
 static void t_program(void **state)
 {
-    (void)state;
     static const struct {
         const char *reply, *out, *hits;
         int code;
@@ -518,7 +509,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the program prints the centre of a box, and 'not there' for an absent element", t_program),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -113,7 +113,6 @@ static int check_file(const char *name, int *all)
 
 static void t_read_as_stated(void **state)
 {
-    (void)state;
     int distinct = 0, all = 0;
     for (const char *const *name = dialect_names(); *name; name++)
         distinct += check_file(*name, &all);
@@ -125,7 +124,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("real replies are read as stated in their text, or refused", t_read_as_stated),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -8,10 +8,7 @@
 #include "person.h"
 #include "play.h"
 
-#include "base/clock.h"
-
 #include <math.h>
-#include <signal.h>
 
 #define BAD_KEY STEP("\"hotkey_desktop\", \"keys\": [\"hyperspace\"]")
 
@@ -75,7 +72,6 @@ static void asked_at(int i, double temperature, int resample)
 
 static void t_unreadable(void **state)
 {
-    (void)state;
     struct play p;
     open_play(&p);
     play(&p, "nonsense one\n{\"thought\": \"nonsense two\"\n{\"thought\": \"nonsense three\"}\n" CLICK(
@@ -108,7 +104,6 @@ static void t_unreadable(void **state)
 
 static void t_cut_off(void **state)
 {
-    (void)state;
     struct play p;
     open_play(&p);
     played.cut_off_at = 1; /* even a reply that reads well: its end is missing */
@@ -123,7 +118,6 @@ static void t_cut_off(void **state)
 
 static void t_reasoning(void **state)
 {
-    (void)state;
     struct play p;
     open_play(&p);
     p.dialect->think = true;
@@ -141,7 +135,6 @@ static void t_reasoning(void **state)
 
 static void t_told(void **state)
 {
-    (void)state;
     struct play p;
     stage_still = true;
     open_play(&p);
@@ -179,7 +172,6 @@ static void t_told(void **state)
 /* The second action of a reply does not happen, and the model reads that. */
 static void t_dropped(void **state)
 {
-    (void)state;
     struct play p;
     open_play(&p);
     use_dialect(&p, dialect_load("uitars", NULL));
@@ -195,7 +187,6 @@ static void t_dropped(void **state)
 /* The window of the test publishes no selection, so its field cannot be read back. */
 static void t_unsure(void **state)
 {
-    (void)state;
     struct play p;
     open_play(&p);
     play(&p, STEP("\"write_desktop\", \"content\": \"ab\", \"overwrite\": true")
@@ -217,7 +208,6 @@ static void t_unsure(void **state)
 /* Markup of a call in a text does not reach the window. */
 static void t_markup(void **state)
 {
-    (void)state;
     struct play p;
     open_play(&p);
     play(&p, TYPE("ab\\n</parameter>\\n<parameter=x>\\n1") ANSWER("Done."));
@@ -234,7 +224,6 @@ static void t_markup(void **state)
 
 static void t_many_mistakes(void **state)
 {
-    (void)state;
     struct play p;
     open_play(&p);
     play(&p, BAD_KEY BAD_KEY BAD_KEY BAD_KEY CLICK(500, 500) BAD_KEY BAD_KEY BAD_KEY BAD_KEY ANSWER("Done."));
@@ -248,7 +237,6 @@ static void t_many_mistakes(void **state)
 
 static void t_batch(void **state)
 {
-    (void)state;
     static const char batching[] =
         "{\"name\": \"t\", \"syntax\": \"function\", \"coords\": \"px\", \"system\": \"\", \"max_images\": "
         "1, "
@@ -280,7 +268,6 @@ static void t_batch(void **state)
 
 static void t_loop(void **state)
 {
-    (void)state;
     struct play p;
     stage_still = true;
     open_play(&p);
@@ -326,7 +313,6 @@ static void t_loop(void **state)
 
 static void t_steps(void **state)
 {
-    (void)state;
     struct play p;
     open_play(&p);
     p.o.max_steps = 2;
@@ -366,7 +352,6 @@ static void t_steps(void **state)
 
 static void t_tokens(void **state)
 {
-    (void)state;
     struct play p;
     open_play(&p);
     p.o.max_tokens = (int64_t)strlen(CLICK(500, 500)); /* a token is a byte here: two steps are beyond it */
@@ -380,7 +365,6 @@ static void t_tokens(void **state)
 
 static void t_time(void **state)
 {
-    (void)state;
     struct play p;
     open_play(&p);
     p.o.max_seconds = 0.5;
@@ -434,7 +418,6 @@ static bool in_time(struct play *p, const char *reply, int presses)
 
 static void t_time_within(void **state)
 {
-    (void)state;
     static const char *const replies[] = {
         SHIFT_DOWN TYPE(THOUSAND) CLICK(500, 500),
         STEP(
@@ -469,7 +452,6 @@ static void t_time_within(void **state)
 
 static void t_dry_run(void **state)
 {
-    (void)state;
     struct play p;
     open_play(&p);
     p.o.dry_run = true;
@@ -487,7 +469,6 @@ static void t_dry_run(void **state)
 
 static void t_infeasible(void **state)
 {
-    (void)state;
     struct play p;
     open_play(&p);
     play(&p, ANSWER("There is no such flight. [TASK=INFEASIBLE]"));
@@ -508,7 +489,6 @@ static void t_infeasible(void **state)
 
 static void t_stopped(void **state)
 {
-    (void)state;
     struct play p;
     open_play(&p);
     played.stop_at = 2;
@@ -522,7 +502,6 @@ static void t_stopped(void **state)
 
 static void t_held(void **state)
 {
-    (void)state;
     struct play p;
     open_play(&p);
     played.repaint = true;
@@ -567,7 +546,6 @@ static void resize_window(void)
 
 static void t_view(void **state)
 {
-    (void)state;
     struct play p;
     open_play(&p);
     look_at_window(&p);
@@ -615,7 +593,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a held key spans steps, ten at most, and none outlasts the run", t_held),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

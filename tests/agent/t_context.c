@@ -14,14 +14,12 @@ static struct dialect *dialect;
 
 static int setup(void **state)
 {
-    (void)state;
     dialect = dialect_load("holo3", NULL);
     return dialect ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     dialect_free(dialect);
     return 0;
 }
@@ -71,14 +69,6 @@ static void say(struct llm *m, const struct story *s, int turns, int first)
     }
 }
 
-static int count(const char *text, const char *what)
-{
-    int n = 0;
-    for (const char *p = text; (p = strstr(p, what)); p += strlen(what))
-        n++;
-    return n;
-}
-
 /* The first turn in view after turn k, by the two rules. */
 static int first_in_view(enum window_policy window, int max_images, int k)
 {
@@ -108,8 +98,8 @@ static void check_turn(struct llm *m, const struct story *s, enum window_policy 
     say(fresh, s, s->n, first);
     const char *view = llm_script_transcript(m);
     assert_string_equal(view, llm_script_transcript(fresh));
-    assert_int_equal(count(view, "[image "), k - first + 1);
-    assert_int_equal(count(view, dialect->image_placeholder), first);
+    assert_int_equal(check_count(view, "[image "), k - first + 1);
+    assert_int_equal(check_count(view, dialect->image_placeholder), first);
     assert_int_equal(cost->images, k - first + 1);
     assert_true(cost->images <= max_images);
     assert_int_equal(cost->cut, first != before);
@@ -161,14 +151,12 @@ static void run_window(enum window_policy window, int max_images)
 
 static void t_sawtooth(void **state)
 {
-    (void)state;
     for (int n = 1; n <= 4; n++)
         run_window(WINDOW_SAWTOOTH, n);
 }
 
 static void t_strict(void **state)
 {
-    (void)state;
     for (int n = 1; n <= 4; n++)
         run_window(WINDOW_STRICT, n);
 }
@@ -177,7 +165,6 @@ static void t_strict(void **state)
 
 static void t_attempts(void **state)
 {
-    (void)state;
     static const char replies[] = "no step\nstill none\nthoughts</think>a step\nnext\n";
     struct llm *m = llm_script(replies, sizeof replies - 1);
     struct context *c = context_new(m, dialect, WINDOW_SAWTOOTH, 2, 0, system_text, NULL);
@@ -282,7 +269,6 @@ static void run_model(struct engine *engine, enum window_policy window, bool as_
 
 static void t_model(void **state)
 {
-    (void)state;
     struct tiny tiny;
     tiny_init(&tiny, check_seed());
     tiny_write(&tiny);
@@ -302,7 +288,4 @@ static const struct CMUnitTest tests[] = {
                  t_model),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -10,7 +10,6 @@ static const char flight[] =
 
 static void t_slip(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {{"Paulcheak", "Paulchea"},
                                            {"Rendkteak", "Rendketeak"},
                                            {"Rnedketeak", "Rendketeak"},
@@ -27,7 +26,6 @@ static void t_slip(void **state)
 
 static void t_cut(void **state)
 {
-    (void)state;
     static const char *const cases[][3] = {
         {"Type notes.txt into Name", "notes", "notes.txt"},
         {"Save the file as \"my notes.txt\".", "my notes", "my notes.txt"},
@@ -52,7 +50,6 @@ static void t_cut(void **state)
 
 static void t_meant(void **state)
 {
-    (void)state;
     static const char *const cases[] = {"Paulchea",         "PAULCHEA",
                                         "Rendketeak to",    "Pauls",
                                         "13:05:00",         "9 April 2",
@@ -67,7 +64,6 @@ static void t_meant(void **state)
 /* A task means the value of a secret, or a thing of the same name. */
 static void t_stand_ins(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"type the password into the Password field", "type Melbourne into the Password field"},
         {"Type {{PASSWORD}} into Password", "Type Melbourne into Password"},
@@ -104,7 +100,6 @@ static void t_stand_ins(void **state)
 /* Typed texts get the names of the secrets again; names of elements stay. */
 static void t_resolved(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct secrets *s = secrets_new();
     struct stand_ins x;
@@ -133,7 +128,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("what the task says, other numbers, other case, short and other texts stay as they are", t_meant),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -18,7 +18,6 @@ static struct dialect *dialect(const char *name)
 
 static void t_read(void **state)
 {
-    (void)state;
     static const struct {
         const char *reply;
         enum llm_verdict is;
@@ -69,7 +68,6 @@ static const char yes[] = "{\"reason\": \"Seen.\", \"verdict\": \"YES\"}";
 
 static void t_told(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct dialect *d = dialect("holo3");
     struct llm *m = llm_script(yes, strlen(yes));
@@ -121,7 +119,6 @@ static int say_yes(struct assist *x, const struct assist_question *q, enum assis
                    struct err *e)
 {
     struct generated g = {0};
-    (void)x;
     *out = ASSIST_YES;
     int rc = q->ask(q->arg, q->text, &g, reason, e);
     generated_free(&g);
@@ -131,7 +128,6 @@ static int say_yes(struct assist *x, const struct assist_question *q, enum assis
 
 static void t_question_first(void **state)
 {
-    (void)state;
     static const struct assist_ops ops = {.judge = say_yes};
     struct err e = ERR_INIT;
     struct assist assist = {&ops};
@@ -171,7 +167,6 @@ static struct llm *next_partner(void *arg, struct err *e)
 
 static void t_llm_judge(void **state)
 {
-    (void)state;
     struct script script = {(const char *const[]){yes, "NO", "what?", "</think>UNKNOWN", NULL}, 0};
     struct dialect *d = dialect("holo3");
     struct judge_model model = {.dialect = d, .partner = next_partner, .arg = &script};
@@ -195,7 +190,6 @@ static void t_llm_judge(void **state)
 /* A model that was never trained to judge: its reply has the right form and is reproducible. */
 static void t_model(void **state)
 {
-    (void)state;
     struct tiny tiny;
     tiny_init(&tiny, check_seed());
     tiny_write(&tiny);
@@ -237,7 +231,6 @@ static void t_model(void **state)
  * reads goes before what the embedded model says. */
 static void t_embedded(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *shows;
         enum answer answer;
@@ -278,7 +271,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a model's verdict has the right form, is reproducible, and respects its time limit", t_model),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -35,7 +35,6 @@ static bool within(struct at at, double x, double y, double by)
 
 static void t_decode(void **state)
 {
-    (void)state;
     json_t *root = json_load_file(GOLDEN, 0, NULL), *claim, *letter;
     assert_non_null(root);
     struct patch_map m = empty_map((int)json_integer_value(json_object_get(root, "rows")),
@@ -73,7 +72,6 @@ static void t_decode(void **state)
 
 static void t_names(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         int times;
@@ -102,7 +100,6 @@ static void t_names(void **state)
 
 static void t_twin(void **state)
 {
-    (void)state;
     for (int said = 0; said < 2; said++) {
         struct patch_map m = empty_map(10, 40);
         put_name(&m, "Zeario", 60, 40, 2, 5, false);
@@ -123,7 +120,6 @@ static struct patch_map stack_of_ticks(void)
 
 static void t_tick(void **state)
 {
-    (void)state;
     struct patch_map m = stack_of_ticks();
     struct at at = found(&m, LOCATE_CLICK, "Xrjob", 15, 70);
     assert_true(at.moved && within(at, 32, 56, 1)); /* between the middles of two patches */
@@ -135,7 +131,6 @@ static void t_tick(void **state)
 
 static void t_stays(void **state)
 {
-    (void)state;
     struct patch_map m = stack_of_ticks();
     put_element(&m, ELEMENT_BUTTON, 0.9f, 8, 20, 2, 6);
     struct patch_map again = stack_of_ticks();
@@ -151,7 +146,6 @@ static void t_stays(void **state)
 /* What a page says is to be done, and what was typed, names nothing. */
 static void t_plain(void **state)
 {
-    (void)state;
     struct patch_map m = empty_map(16, 40);
     put_text(&m, "Click the textbox", 20, 20);
     put_element(&m, ELEMENT_SHAPE, 0.9f, 10, 10, 3, 3);
@@ -170,7 +164,6 @@ static void t_plain(void **state)
 /* Of two things of one name the nearer, unless it is far less sure. */
 static void t_nearer(void **state)
 {
-    (void)state;
     for (int doubt = 0; doubt <= 20; doubt += 20) { /* then it is plain text as likely as not */
         struct patch_map m = empty_map(16, 40);
         put_name(&m, "Edit", 400, 40, 2, 30, false);
@@ -198,7 +191,6 @@ static bool says_otherwise(const char *on_it, const char *elsewhere, enum elemen
 
 static void t_otherwise(void **state)
 {
-    (void)state;
     assert_true(says_otherwise("Delete", "Sure?", ELEMENT_BUTTON, "OK"));
     assert_true(says_otherwise("Delete", "Sure?", ELEMENT_BUTTON, "Save as"));
     assert_false(
@@ -220,7 +212,6 @@ static void t_otherwise(void **state)
 
 static void t_field(void **state)
 {
-    (void)state;
     static const struct {
         int row, col; /* of the field that City names */
         double x, y;  /* said */
@@ -242,7 +233,6 @@ static void t_field(void **state)
 /* The pointer is not sure in which of two places, and one is surely a field. */
 static void t_field_kind(void **state)
 {
-    (void)state;
     for (int twice = 0; twice < 2; twice++) {
         struct patch_map m = empty_map(12, 40);
         put_name(&m, "City", 40, 40, 2, 20, false);
@@ -259,7 +249,6 @@ static void t_field_kind(void **state)
 /* The name of a field in a heading too, and a field far before its name: what the model points at counts. */
 static void t_field_meant(void **state)
 {
-    (void)state;
     for (int far = 0; far < 2; far++) {
         struct patch_map m = empty_map(12, 40);
         put_name(&m, "To", 300, 20, 1, 10, false);
@@ -274,7 +263,6 @@ static void t_field_meant(void **state)
  * name that is not written stays. */
 static void t_field_unknown(void **state)
 {
-    (void)state;
     struct patch_map m = empty_map(12, 40);
     put_name(&m, "City", 40, 40, 2, 20, false);
     assert_true(within(found(&m, LOCATE_TYPE, "City", 50, 44), 328, 40, 1));
@@ -316,7 +304,6 @@ static struct patch_map two_columns(void)
 
 static void t_labels(void **state)
 {
-    (void)state;
     char labels[8][LOCATE_NAME];
     struct patch_map m = two_columns();
     struct picture_text t = text_read(&m);
@@ -337,7 +324,6 @@ static void t_labels(void **state)
 /* In a type of different widths a blank is narrower than some letters. */
 static void t_blanks(void **state)
 {
-    (void)state;
     static const struct {
         const char *c;
         double x;
@@ -359,7 +345,6 @@ static void t_blanks(void **state)
 
 static void t_misspelt(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         bool misspelt, faint;
@@ -391,7 +376,6 @@ static struct picture_text some_lines(struct patch_map *m)
 
 static void t_aloud(void **state)
 {
-    (void)state;
     static const struct {
         const char *said, *read; /* NULL: none is near */
     } cases[] = {{"Please tick Onyr and Embers of", "Please tick Onyx and Amber"},
@@ -420,7 +404,6 @@ static void t_aloud(void **state)
 
 static void t_absent(void **state)
 {
-    (void)state;
     static const struct {
         const char *question;
         bool absent;
@@ -476,7 +459,4 @@ static const struct CMUnitTest tests[] = {
           t_field_unknown),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -38,7 +38,6 @@ static void told(int turn, const char *what)
 
 static void t_run_stop(void **state)
 {
-    (void)state;
     struct play p;
     stepped_open(&p);
     stepped(&p, NULL, "# a comment\n\nrun\n  stop   enough of it\n",
@@ -64,7 +63,6 @@ static void t_run_stop(void **state)
 
 static void t_edit(void **state)
 {
-    (void)state;
     struct play p;
     stepped_open(&p);
     stepped(
@@ -101,7 +99,6 @@ static void t_edit(void **state)
 
 static void t_wrong(void **state)
 {
-    (void)state;
     static const struct {
         const char *commands, *why;
     } cases[] = {
@@ -143,7 +140,6 @@ static void t_wrong(void **state)
 
 static void t_veto(void **state)
 {
-    (void)state;
     struct play p;
     stepped_open(&p);
     stepped(&p, NULL, "veto that is the wrong button\nveto\nrun\nrun\n",
@@ -178,7 +174,6 @@ static void t_veto(void **state)
 
 static void t_again(void **state)
 {
-    (void)state;
     struct play p;
     stepped_open(&p);
     stepped(&p, NULL, "again\nagain\nrun\nrun\n",
@@ -195,7 +190,6 @@ static void t_again(void **state)
 
 static void t_fork(void **state)
 {
-    (void)state;
     struct play p;
     stepped_open(&p);
     stepped(&p, NULL, "fork 3\ntake 2\nrun\nfork 1\nrun\nrun\n",
@@ -220,7 +214,6 @@ static void t_fork(void **state)
 
 static void t_rewind(void **state)
 {
-    (void)state;
     struct play p;
     stepped_open(&p);
     p.o.max_images = 2;
@@ -273,7 +266,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("gone back to, a step is decided again on its own screen; what came after is forgotten", t_rewind),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -17,7 +17,6 @@ enum { PATIENCE_MS = 8000 };
 
 static void t_program(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     driven_open(&t);
@@ -66,7 +65,6 @@ static void wait_for(int fd, struct buf *said, const char *what)
 
 static void t_terminal(void **state)
 {
-    (void)state;
     struct stage t;
     driven_open(&t);
     char *replies = xvfb_put(&t.x, "replies", CLICK(500, 500) EVIL ANSWER("Done."));
@@ -151,7 +149,6 @@ static int stepped_at_terminal(const struct stage *t, const char *end, size_t n,
 
 static void t_quit(void **state)
 {
-    (void)state;
     static const char *const ends[] = {"quit\n", "q\n", "exit\n", "stop\n", "\4"}; /* the last: Ctrl-D */
     struct stage t;
     driven_open(&t);
@@ -166,7 +163,6 @@ static void t_quit(void **state)
 
 static void t_private(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     driven_open(&t);
@@ -189,7 +185,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a terminal has the same verbs, and what the model writes does not steer it", t_terminal),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -60,7 +60,6 @@ static void check_labels(char *text)
 
 static void t_script(void **state)
 {
-    (void)state;
     struct play p;
     char *text = NULL;
     size_t len;
@@ -79,7 +78,6 @@ static void t_script(void **state)
 
 static void t_terminal(void **state)
 {
-    (void)state;
     static const char commands[] = "veto no\nveto no\nveto no\nstop\n";
     struct play p;
     char *text = NULL;
@@ -139,7 +137,6 @@ static bool drawn_as(const struct step_view *v, const char *label)
 static int show_window(struct step_front *f, const struct step_view *v, struct err *e)
 {
     struct drawn *d = (struct drawn *)f;
-    (void)e;
     if (d->n < STEPS) {
         d->as_labelled[d->n] = drawn_as(v, labels[d->n]);
         d->differs[d->n] = !drawn_as(v, NULL);
@@ -152,20 +149,16 @@ static int ask_window(struct step_front *f, const struct step_view *v, struct st
                       struct err *e)
 {
     const struct drawn *d = (const struct drawn *)f;
-    (void)v;
-    (void)e;
     *out = (struct step_command){.verb = d->n < STEPS ? STEP_VETO : STEP_STOP};
     return 0;
 }
 
 static void close_window(struct step_front *f)
 {
-    (void)f;
 }
 
 static void t_window(void **state)
 {
-    (void)state;
     struct play p;
     struct drawn d = {
         .base = {
@@ -183,7 +176,6 @@ static void t_window(void **state)
 
 static void t_break_irreversible(void **state)
 {
-    (void)state;
     static const char *const breaks[] = {"irreversible", NULL};
     struct play p;
     open_with_rules(&p);
@@ -206,7 +198,4 @@ static const struct CMUnitTest tests[] = {
           t_break_irreversible),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -25,7 +25,6 @@ static int stopped_before(struct play *p, const char *spec, const char *replies)
 
 static void t_breakpoints(void **state)
 {
-    (void)state;
     static const char replies[] = CLICK(500, 500) CLICK_ON("the Delete button", 900, 900) TYPE("secret plan")
         CLICK(300, 300) ANSWER("All good.");
     struct play p;
@@ -55,7 +54,6 @@ static void t_breakpoints(void **state)
 /* "and", "until", and a breakpoint that is off. */
 static void t_conditions(void **state)
 {
-    (void)state;
     static const char replies[] = CLICK(500, 500) CLICK_ON("the Pay and go button", 900, 900)
         CLICK_ON("the Pay button", 300, 300) TYPE("pay later") CLICK(310, 310) ANSWER("All good.");
     struct play p;
@@ -86,7 +84,6 @@ static void t_conditions(void **state)
 
 static void t_specs(void **state)
 {
-    (void)state;
     static const char *const bad[] = {"",
                                       "step",
                                       "step 0",
@@ -128,7 +125,6 @@ struct witness { /* a front end that runs everything and writes down where it sa
 static int witness_show(struct step_front *f, const struct step_view *v, struct err *e)
 {
     struct witness *w = (struct witness *)f;
-    (void)e;
     if (v->step->nactions && step_target(v, 0, false, &w->x[w->n % 64], &w->y[w->n % 64]))
         w->n++;
     assert_true(v->p->frame->w > 0 && *v->why);
@@ -142,7 +138,6 @@ static int witness_show(struct step_front *f, const struct step_view *v, struct 
 static int witness_ask(struct step_front *f, const struct step_view *v, struct step_command *c, struct err *e)
 {
     const struct witness *w = (const struct witness *)f;
-    (void)e;
     bool back = v->p->number == w->rewind_at;
     *c = (struct step_command){.verb = back ? STEP_REWIND : STEP_RUN, .n = 1};
     return 0;
@@ -150,7 +145,6 @@ static int witness_ask(struct step_front *f, const struct step_view *v, struct s
 
 static void t_marker(void **state)
 {
-    (void)state;
     enum { CLICKS = 11 }; /* after twelve without effect a run ends */
     struct play p;
     uint64_t rng = check_seed();
@@ -197,7 +191,6 @@ static void t_marker(void **state)
 
 static void t_recorded(void **state)
 {
-    (void)state;
     struct play p;
     stepped_open(&p);
     struct witness w = {.base = {.name = "witness", .show = witness_show, .ask = witness_ask},
@@ -231,7 +224,6 @@ static void same_reply(const struct play *p, int a, int b, bool same)
 
 static void t_rng(void **state)
 {
-    (void)state;
     struct engine_options eo = {.dir = POCKET, .device = "cpu", .threads = 1};
     struct engine *engine = engine_open(&eo, NULL);
     if (!engine)
@@ -274,21 +266,27 @@ static void t_rng(void **state)
     engine_close(engine);
 }
 
+/* Opens a run with the model that comes with the program; skips the test without it. */
+static struct engine *pocket_open(struct play *p)
+{
+    struct engine_options o = {.dir = POCKET, .device = "cpu", .threads = 1};
+    struct engine *engine = engine_open(&o, NULL);
+    if (!engine)
+        skip();
+    stepped_open(p);
+    dialect_free(p->dialect);
+    p->o.dialect = p->dialect = dialect_load("pocket-wide", NULL);
+    p->o.window = WINDOW_STRICT;
+    p->o.max_images = 1;
+    p->o.sampling = (struct sampling){0, 1, 60};
+    return engine;
+}
+
 /* How sure the model was: of what it said each token has a probability, and the least of them counts. */
 static void t_confidence(void **state)
 {
-    (void)state;
-    struct engine_options eo = {.dir = POCKET, .device = "cpu", .threads = 1};
-    struct engine *engine = engine_open(&eo, NULL);
-    if (!engine)
-        skip();
     struct play p;
-    stepped_open(&p);
-    dialect_free(p.dialect);
-    p.o.dialect = p.dialect = dialect_load("pocket-wide", NULL);
-    p.o.window = WINDOW_STRICT;
-    p.o.max_images = 1;
-    p.o.sampling = (struct sampling){0, 1, 60};
+    struct engine *engine = pocket_open(&p);
     p.o.max_steps = 3;
     p.o.dry_run = true;
     for (int sure = 0; sure < 2; sure++) {
@@ -317,8 +315,6 @@ static void t_confidence(void **state)
 /* Of earlier steps: what was chosen, how probable it was, and the candidates of those that were asked about. */
 static int odds_show(struct step_front *f, const struct step_view *v, struct err *e)
 {
-    (void)f;
-    (void)e;
     for (int i = 0; i < v->p->n_history; i++) {
         const struct history_step *h = &v->p->history[i];
         const struct step_odds *o = i < v->n_odds ? &v->odds[i] : NULL;
@@ -337,26 +333,14 @@ static int odds_show(struct step_front *f, const struct step_view *v, struct err
 
 static int odds_ask(struct step_front *f, const struct step_view *v, struct step_command *c, struct err *e)
 {
-    (void)f;
-    (void)e;
     *c = (struct step_command){.verb = v->p->number == 3 ? STEP_STOP : STEP_VETO};
     return 0;
 }
 
 static void t_odds(void **state)
 {
-    (void)state;
-    struct engine_options eo = {.dir = POCKET, .device = "cpu", .threads = 1};
-    struct engine *engine = engine_open(&eo, NULL);
-    if (!engine)
-        skip();
     struct play p;
-    stepped_open(&p);
-    dialect_free(p.dialect);
-    p.o.dialect = p.dialect = dialect_load("pocket-wide", NULL);
-    p.o.window = WINDOW_STRICT;
-    p.o.max_images = 1;
-    p.o.sampling = (struct sampling){0, 1, 60};
+    struct engine *engine = pocket_open(&p);
     p.o.dry_run = true;
     struct step_front f = {.name = "odds", .beam_search = 8, .show = odds_show, .ask = odds_ask};
     struct stepper *s = stepper_new(&f, NULL, NULL);
@@ -383,7 +367,4 @@ static const struct CMUnitTest tests[] = {
           t_confidence),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

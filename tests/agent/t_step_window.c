@@ -133,7 +133,6 @@ static bool said(const struct show *s, const char *key, const char *text)
 
 static void t_verbs(void **state)
 {
-    (void)state;
     struct show s;
     show_open(&s, CLICK(500, 500) TYPE("no") CLICK(250, 250) CLICK(600, 600) CLICK(300, 300) CLICK(700, 700)
                       ANSWER("Done."));
@@ -165,7 +164,6 @@ static void t_verbs(void **state)
 
 static void t_fork(void **state)
 {
-    (void)state;
     struct show s;
     show_open(&s, CLICK(500, 500) CLICK(250, 250) CLICK(600, 600) CLICK(300, 300) ANSWER("Done."));
     AT_STEP(&s, 1, KEY('f'), KEY(XK_BackSpace), TEXT("2"), KEY(XK_Return));
@@ -197,7 +195,6 @@ static void over_frame(struct show *s, double fx, double fy, struct deed *d)
 
 static void t_mouse(void **state)
 {
-    (void)state;
     struct show s;
     struct deed drag[] = {AT(G_PRESS, 0, 0), AT(G_MOVE, 0, 0), AT(G_RELEASE, 0, 0)}, aim = AT(G_AIM, 0, 0);
     show_open(&s, CLICK(500, 500) CLICK(250, 250) ANSWER("Done."));
@@ -226,7 +223,6 @@ static void t_mouse(void **state)
 /* "Send" is a word that a rule asks about; nobody is there to ask but who looks at the step. */
 static void t_seen(void **state)
 {
-    (void)state;
     struct show s;
     show_open(&s, CLICK_ON("Send", 500, 500) CLICK_ON("Send", 250, 250) ANSWER("Done."));
     AT_STEP(&s, 1, KEY(XK_Return));
@@ -243,7 +239,6 @@ static void t_seen(void **state)
  * typed, an "s" too, is for that one. */
 static void t_beside(void **state)
 {
-    (void)state;
     struct show s;
     char typed[16] = "";
     show_open_beside(&s, CLICK(500, 500) TYPE("as is") ANSWER("Done."));
@@ -261,7 +256,6 @@ static void t_beside(void **state)
 /* A person who presses Enter for each step presses it once more, and once again when the outcome was read. */
 static void t_last(void **state)
 {
-    (void)state;
     struct show s;
     struct deed enter = KEY(XK_Return);
     int x, y;
@@ -287,7 +281,6 @@ static void t_last(void **state)
 
 static void t_nowhere(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     driven_open(&t);
@@ -310,7 +303,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("of several replies the one that is taken in the window happens", t_fork),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -160,7 +160,6 @@ static int verdicts_on_record(const struct play *p, const char *verdict)
 
 static void t_sent_back(void **state)
 {
-    (void)state;
     struct play p;
     play_open(&p, 2);
     play(&p, CLICK(100, 100) ANSWER("Saved </observation> it.") CLICK(300, 300) ANSWER("Saved."),
@@ -193,7 +192,6 @@ static void t_sent_back(void **state)
 
 static void t_unvalidated(void **state)
 {
-    (void)state;
     struct play p;
     play_open(&p, 1);
     play(&p, ANSWER("One.") ANSWER("Two.") ANSWER("Three.") ANSWER("Never."),
@@ -208,7 +206,6 @@ static void t_unvalidated(void **state)
 /* What is no claim of success, or comes when nothing can be done any more, is not looked at. */
 static void t_not_asked(void **state)
 {
-    (void)state;
     struct play p;
     play_open(&p, 1);
     p.o.max_steps = 1;
@@ -232,7 +229,6 @@ static void t_not_asked(void **state)
 /* The whole program: whoever speaks has the script's next reply. */
 static void t_program(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     struct record r;
@@ -260,7 +256,6 @@ static void t_program(void **state)
 /* The place of an element comes from somebody else, who is shown the screen and the element alone. */
 static void t_localizer(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     struct record r;
@@ -312,7 +307,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("run --validator asks the same model, or script, and its exit code tells", t_program),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -123,7 +123,6 @@ static void keys_give_commands(bool wm)
 /* The letters of the terminal are those of the window. */
 static void t_letters(void **state)
 {
-    (void)state;
     static const struct {
         char letter;
         const char *words; /* NULL: it is a command by itself */
@@ -152,13 +151,11 @@ static void t_letters(void **state)
 
 static void t_keys(void **state)
 {
-    (void)state;
     keys_give_commands(true);
 }
 
 static void t_keys_without_manager(void **state)
 {
-    (void)state;
     keys_give_commands(false);
 }
 
@@ -184,7 +181,6 @@ static struct box button_of(const struct scene *s, char wanted)
 
 static void t_mouse(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct example ex;
     struct step_command c;
@@ -223,7 +219,6 @@ static void t_mouse(void **state)
 
 static void t_stop(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct example ex;
     struct step_front *f = open_on(&x, "1400x900x24", nothing, true);
@@ -269,7 +264,6 @@ static struct image captured(const char *view)
 /* The whole display is captured: the window has to go whenever it does not ask. */
 static void t_hides(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct example ex;
     struct screen_rect all = {0, 0, 1000, 700};
@@ -292,7 +286,6 @@ static void t_hides(void **state)
 /* Only the left part is captured: it stands beside that, all the time. */
 static void t_beside(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct example ex;
     struct screen_rect left = {0, 0, 600, 900};
@@ -311,7 +304,6 @@ static void t_beside(void **state)
 
 static void t_no_display(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct window_options o = {.display = ":4999", .captured = ":4999"};
     assert_null(step_window(&o, &e));
@@ -323,7 +315,6 @@ static void t_no_display(void **state)
 
 static void t_anything(void **state)
 {
-    (void)state;
     struct example ex;
     uint64_t random = check_seed();
     static const char *const words[] = {"a", "é", "語", "🙂", "\t", "12", "\xff\xfe", "kind click", "\n"};
@@ -372,7 +363,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("nothing that is typed, pressed or turned breaks the scene", t_anything),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

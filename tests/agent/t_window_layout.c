@@ -306,7 +306,6 @@ static void check_page(const struct scene *s, const struct paint_log *log, const
 
 static void t_apart(void **state)
 {
-    (void)state;
     static const int sizes[][2] = {{640, 400},  {641, 1200},  {899, 599}, {900, 600},
                                    {1024, 768}, {1920, 1080}, {2000, 400}};
     enum { FIXED = sizeof sizes / sizeof *sizes, CASES = 14 };
@@ -339,7 +338,6 @@ static void t_apart(void **state)
 
 static void t_pictures(void **state)
 {
-    (void)state;
     static const int sizes[][2] = {{640, 400}, {1024, 768}, {1920, 1080}};
     const char *folder = getenv("HOLORUN_TEST_PICTURES");
     struct paint_log log;
@@ -389,7 +387,6 @@ static const struct painted *row_with(const struct paint_log *log, const char *t
 
 static void t_digits(void **state)
 {
-    (void)state;
     struct full f;
     struct scene s;
     struct paint_log log;
@@ -437,7 +434,6 @@ static bool does_something(struct full *f, int key)
 
 static void t_help(void **state)
 {
-    (void)state;
     struct full f;
     struct scene s;
     struct paint_log log;
@@ -506,7 +502,6 @@ static struct step_command click_hit(struct full *f, struct scene *s, enum hit_k
 
 static void t_breakpoints(void **state)
 {
-    (void)state;
     struct full f;
     struct scene s;
     struct paint_log log;
@@ -556,7 +551,6 @@ static void t_breakpoints(void **state)
 
 static void t_past(void **state)
 {
-    (void)state;
     static const char *const shown[] = {"STEP 12",
                                         "Add to basket",
                                         "basket is still empty",
@@ -616,7 +610,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("an earlier step shows its action, odds, before and after; keys are about that step", t_past),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

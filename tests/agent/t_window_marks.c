@@ -42,9 +42,18 @@ static void decoded(const struct scene *s, const struct example *x, double *rx, 
     *ry = x->p.place.oy + ((my - l.frame.y) / l.fit - 0.5) * x->p.place.sy;
 }
 
+static void expect_presses(struct stage *t, int (*want)[2], size_t n)
+{
+    json_t *seen = stage_events(t, "button_press");
+    assert_int_equal(json_array_size(seen), n);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(field(seen, i, "x"), want[i][0]);
+        assert_int_equal(field(seen, i, "y"), want[i][1]);
+    }
+}
+
 static void t_marks(void **state)
 {
-    (void)state;
     enum { CASES = 200 };
     struct stage t;
     struct scene s;
@@ -69,12 +78,7 @@ static void t_marks(void **state)
         scene_free(&s);
         image_free(&x.frame);
     }
-    json_t *seen = stage_events(&t, "button_press");
-    assert_int_equal(json_array_size(seen), CASES);
-    for (size_t i = 0; i < CASES; i++) {
-        assert_int_equal(field(seen, i, "x"), want[i][0]);
-        assert_int_equal(field(seen, i, "y"), want[i][1]);
-    }
+    expect_presses(&t, want, CASES);
     check_note("%d clicks, each received where its mark stood", CASES);
     stage_close(&t);
 }
@@ -127,7 +131,6 @@ static void add_monitor(struct stage *t, const char *name, int x, int y, int w, 
 
 static void t_real_views(void **state)
 {
-    (void)state;
     enum { CASES = 40 };
     struct stage t;
     uint64_t random = check_seed();
@@ -168,12 +171,7 @@ static void t_real_views(void **state)
         image_free(&im);
         image_free(&x.frame);
     }
-    json_t *seen = stage_events(&t, "button_press");
-    assert_int_equal(json_array_size(seen), CASES);
-    for (size_t i = 0; i < CASES; i++) {
-        assert_int_equal(field(seen, i, "x"), want[i][0]);
-        assert_int_equal(field(seen, i, "y"), want[i][1]);
-    }
+    expect_presses(&t, want, CASES);
     check_note("%d views of a display with two monitors, %d of them windows over an edge", CASES, beyond);
     stage_close(&t);
 }
@@ -183,7 +181,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("so it does on monitors and in windows that hang over an edge", t_real_views),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

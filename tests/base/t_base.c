@@ -26,7 +26,6 @@ enum { SMALL = 16 };
 
 static void t_err(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     assert_int_equal(err_set(&e, ERR_MODEL, "tensor '%s' is\nmissing", "a\tb"), -1);
     assert_int_equal(e.kind, ERR_MODEL);
@@ -45,7 +44,6 @@ static void t_err(void **state)
 
 static void t_buf(void **state)
 {
-    (void)state;
     struct buf b;
     buf_init(&b, 100);
     for (int i = 0; i < 10; i++)
@@ -64,7 +62,6 @@ static void t_buf(void **state)
 
 static void t_utf8(void **state)
 {
-    (void)state;
     for (uint32_t cp = 0; cp <= 0x110000; cp++) {
         char s[4];
         int n = utf8_encode(cp, s);
@@ -125,7 +122,6 @@ static void result(char *out, size_t size, int fd, int from, const char *text)
 
 static void t_terminal(void **state)
 {
-    (void)state;
     static const char hostile[] = "done\033]52;c;cm0=\a\033[2J \xc2\x9b"
                                   "31m\x9b \xe2\x80\xaegpj\r\tna\xc3\xafve\nyes";
     static const char clean[] = "done?]52;c;cm0=??[2J ?31m? ?gpj?\tna\xc3\xafve\nyes\n";
@@ -159,7 +155,6 @@ struct count {
 
 static void count_range(void *arg, int64_t begin, int64_t end, int thread)
 {
-    (void)thread;
     struct count *c = arg;
     for (int64_t i = begin; i < end; i++)
         __atomic_fetch_add(&c->hits[i], 1, __ATOMIC_RELAXED);
@@ -167,7 +162,6 @@ static void count_range(void *arg, int64_t begin, int64_t end, int thread)
 
 static void t_pool(void **state)
 {
-    (void)state;
     for (int threads = 1; threads <= 5; threads++) {
         struct pool *p = pool_new(threads);
         assert_int_equal(pool_threads(p), threads);
@@ -198,7 +192,6 @@ static void random_image(struct image *im, int w, int h)
 
 static void t_png(void **state)
 {
-    (void)state;
     char dir[PLACE_PATH];
     assert_non_null(mkdtemp(place_template(dir)));
     char *path = xasprintf("%s/a.png", dir);
@@ -234,7 +227,6 @@ static void t_png(void **state)
 
 static void t_tiles(void **state)
 {
-    (void)state;
     struct image a, b;
     random_image(&a, 100, 70); /* 4 x 3 tiles, the last ones cut */
     assert_int_equal(image_copy(&b, &a, NULL), 0);
@@ -251,7 +243,6 @@ static void t_tiles(void **state)
 
 static void t_file(void **state)
 {
-    (void)state;
     char dir[PLACE_PATH];
     assert_non_null(mkdtemp(place_template(dir)));
     struct err e = ERR_INIT;
@@ -304,7 +295,6 @@ static ino_t number_of(const char *path)
 /* Another user of a shared folder has made files under names that a writer could use, and keeps them open. */
 static void t_temporary(void **state)
 {
-    (void)state;
     char dir[PLACE_PATH], *taken;
     struct err e = ERR_INIT;
     assert_non_null(mkdtemp(place_template(dir)));
@@ -336,7 +326,6 @@ static void t_temporary(void **state)
 /* Folders that others may enter, own or have put in the way are not used for locks and tokens. */
 static void t_runtime(void **state)
 {
-    (void)state;
     static const char *const cases[] = {
         "chmod 755 .",
         "chmod 777 .",
@@ -377,7 +366,6 @@ static void t_runtime(void **state)
 
 static void t_hidden(void **state)
 {
-    (void)state;
     static const char *const rows[][2] = {
         {"a\u202enp.exe", "a<U+202E>np.exe"},
         {"\x1b[2J", "<U+001B>[2J"},
@@ -412,7 +400,6 @@ static void t_hidden(void **state)
 
 static void t_clock(void **state)
 {
-    (void)state;
     char utc[20], iso[28];
     clock_utc(utc);
     clock_iso(iso);
@@ -425,7 +412,6 @@ static void t_clock(void **state)
 
 static void t_regex(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     assert_null(regex_new("(abc", false, &e));
     assert_int_equal(e.kind, ERR_USAGE);
@@ -465,7 +451,6 @@ static void *churn(void *arg)
 
 static void t_large_blocks(void **state)
 {
-    (void)state;
     char *small[2 * SMALL];
     pthread_t threads[2];
     if (!memory_heap()) /* another malloc, as a sanitizer's */
@@ -500,7 +485,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("clocks have their fixed formats and sleep long enough", t_clock),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

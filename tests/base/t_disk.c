@@ -170,7 +170,6 @@ static void check_kept(const char *dir, const struct kept *k)
 
 static void t_record(void **state)
 {
-    (void)state;
     struct xvfb x = {0};
     int n = 1, told = 1;
     xvfb_folder(&x);
@@ -210,7 +209,6 @@ static bool small_disk(const char *at, int kib)
 /* stdio drops what it could not write, so that the close itself finds nothing to fail at. */
 static void t_stream(void **state)
 {
-    (void)state;
     struct xvfb x = {0};
     struct file_stream s;
     struct err e = ERR_INIT;
@@ -273,7 +271,6 @@ static void suite_within(struct qa_program *q, const char *out, int kib)
 
 static void t_suite(void **state)
 {
-    (void)state;
     struct qa_program q;
     uint64_t random = check_seed() * 2654435761u + 1;
     qa_program_open(&q);
@@ -297,7 +294,4 @@ static const struct CMUnitTest tests[] = {
           t_suite),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -42,7 +42,6 @@ static void one_piece(const char *text, size_t n)
 /* Every character up to U+2100 and some above, in a value and in a key, through both writers. */
 static void t_characters(void **state)
 {
-    (void)state;
     struct buf all, line;
     buf_init(&all, 1 << 20);
     buf_init(&line, 1 << 20);
@@ -74,7 +73,6 @@ static void t_characters(void **state)
 
 static void t_invalid(void **state)
 {
-    (void)state;
     static const char *const texts[][2] = {
         {"plain", "\"plain\""},
         {"a\xff"
@@ -156,14 +154,12 @@ static int read_by_all(const char *path)
 /* Titles, typed texts, thoughts and answers in the record and in --json. */
 static void t_run(void **state)
 {
-    (void)state;
     struct stage t;
     struct record r;
     struct outcome o = {0};
     driven_open(&t);
     set_title(&t, "a" BREAKS);
-    pid_t pid = driven_start_with(&t, CLICK_ON("a" BREAKS, 300, 300) ANSWER("a" BREAKS), WORDS("--json"));
-    program_finish(&t.x, pid, &o);
+    driven_run(&t, CLICK_ON("a" BREAKS, 300, 300) ANSWER("a" BREAKS), WORDS("--json"), &o);
     assert_int_equal(o.code, 0);
     one_piece(o.out, strlen(o.out));
     assert_non_null(strstr(o.out, "a" ESCAPED));
@@ -185,7 +181,6 @@ static void t_run(void **state)
 /* A host in JavaScript, as most are. */
 static void t_node(void **state)
 {
-    (void)state;
     struct stage t;
     int code;
     driven_open(&t);
@@ -212,7 +207,6 @@ static void t_node(void **state)
 /* Suites: --list, --check and the feed. */
 static void t_suite(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome o = {0};
     xvfb_folder(&x);
@@ -256,7 +250,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the lists and answers of a suite have one line", t_suite),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -105,7 +105,6 @@ static void check_row(const json_t *row, const char *section)
 
 static void t_sections(void **state)
 {
-    (void)state;
     static const char *const names[] = {SECTIONS};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         json_t *rows = rows_of(names[i]), *row;
@@ -164,7 +163,6 @@ static double by_decoding(void)
 
 static void t_rounding(void **state)
 {
-    (void)state;
     json_t *rows = rounding("0", "2"), *again = rounding("1", "1");
     assert_int_equal(json_array_size(rows), 4); /* each option, window by window */
     assert_int_equal(json_array_size(again), 2);
@@ -187,7 +185,6 @@ static void t_rounding(void **state)
 
 static void t_rounding_refusals(void **state)
 {
-    (void)state;
     static const struct {
         const char *words[5], *says;
     } cases[] = {
@@ -213,7 +210,6 @@ static void t_rounding_refusals(void **state)
 
 static void t_step_adds_up(void **state)
 {
-    (void)state;
     json_t *rows = rows_of("step");
     size_t last = json_array_size(rows) - 1;
     double parts = 0, whole = number(json_array_get(rows, last), "median_ms");
@@ -246,7 +242,6 @@ static double shortest(const char *section, const char *name, double before)
  * program may take the processor while one of the three is timed, but not each time. */
 static void t_computed(void **state)
 {
-    (void)state;
     double back = INFINITY, many = INFINITY, one = INFINITY;
     bool computed = false;
     for (int i = 0; i < 10 && !computed; i++) {
@@ -271,7 +266,6 @@ static int lines(const char *text)
 
 static void t_table(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome o = {0};
     open_place(&x);
@@ -297,7 +291,6 @@ static void refused(const struct xvfb *x, int code, const char *what, const char
 
 static void t_refused(void **state)
 {
-    (void)state;
     struct xvfb x;
     open_place(&x);
     refused(&x, ERR_USAGE, "no section 'nope'", WORDS("bench", "--section", "nope"));
@@ -312,7 +305,6 @@ static void t_refused(void **state)
 /* Interrupted while the model that it has made lies there. */
 static void t_interrupted(void **state)
 {
-    (void)state;
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     for (int i = 0; i < 3; i++) {
         struct xvfb x;
@@ -348,9 +340,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("an unknown section, argument, instruction set or model is refused with its name", t_refused),
 };
 
-int main(int argc, char **argv)
-{
-    int failed = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    json_decref(known);
-    return failed;
-}
+CHECK_MAIN_WITH(, json_decref(known))

@@ -61,7 +61,6 @@ static int parse(struct settings *s, struct err *e, const char *line)
 
 static void t_defaults(void **state)
 {
-    (void)state;
     struct settings s;
     struct err e;
     assert_int_equal(parse(&s, &e, "word"), 1);
@@ -71,7 +70,6 @@ static void t_defaults(void **state)
 
 static void t_spellings(void **state)
 {
-    (void)state;
     struct settings s;
     struct err e;
     const char *line =
@@ -89,7 +87,6 @@ static void t_spellings(void **state)
 
 static void t_refusals(void **state)
 {
-    (void)state;
     static const struct {
         const char *line, *says;
     } cases[] = {
@@ -125,7 +122,6 @@ static void t_refusals(void **state)
 /* Names that do not exist and their suggestions; NULL: no candidate is close. */
 static void t_suggested(void **state)
 {
-    (void)state;
     static const char *const names[] = {"cert",        "listen", "max-time", "retries", "timeout_s",
                                         "temperature", "run",    "on",       "start",   "output"};
     static const char *const cases[][2] = {
@@ -143,7 +139,6 @@ static void t_suggested(void **state)
 
 static void t_variable(void **state)
 {
-    (void)state;
     struct settings s;
     struct err e;
     setenv("HOLORUN_T_NAME", "env", 1);
@@ -159,7 +154,6 @@ static void t_variable(void **state)
 
 static void t_json(void **state)
 {
-    (void)state;
     struct settings s;
     struct err e;
     assert_int_equal(parse(&s, &e, "--name a\"b -j"), 0);
@@ -195,7 +189,6 @@ static char *written(void (*page)(const struct command *const *, FILE *))
 
 static void t_documents(void **state)
 {
-    (void)state;
     char *help = written(NULL), *man = written(manual_page), *bash = written(manual_bash), roff[64];
     for (const struct option_spec *o = table; o->name; o++) {
         assert_non_null(strstr(help, o->name));
@@ -232,7 +225,6 @@ static size_t widest(const char *text)
 /* With a terminal of so many columns as stdout. */
 static void t_width(void **state)
 {
-    (void)state;
     static const struct {
         unsigned short columns;
         size_t most;
@@ -278,7 +270,6 @@ static void offers(const char *script, const char *line, const char *want)
 
 static void t_completion(void **state)
 {
-    (void)state;
     char dir[PLACE_PATH];
     assert_non_null(mkdtemp(place_template(dir)));
     char *bash = written(manual_bash), *script = xasprintf("%s/script", dir),
@@ -340,7 +331,6 @@ static char *help_of(bool all)
 
 static void t_levels(void **state)
 {
-    (void)state;
     char *help = help_of(false), *all = help_of(true);
     assert_non_null(strstr(help, "\nmodel:\n"));
     assert_true(strstr(help, "--common") < strstr(help, "\nrecord:\n"));
@@ -376,7 +366,6 @@ static int parse_levels(struct levels *l, const char *word, struct err *e)
 
 static void t_switches(void **state)
 {
-    (void)state;
     struct levels l;
     struct err e;
     assert_int_equal(parse_levels(&l, "--isa=ref", &e), -1);
@@ -423,7 +412,6 @@ static int parse_many(struct many *m, const char *line, struct err *e)
 
 static void t_many(void **state)
 {
-    (void)state;
     struct many m;
     struct err e;
     assert_int_equal(parse_many(&m, "probe --show word --stop one -stwo --stop=three", &e), 1);
@@ -450,7 +438,6 @@ static void t_many(void **state)
 /* A record without "rounded_matrices" comes from a version in which auto meant bf16. */
 static void t_recorded_activations(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"{\"settings\": {\"activations\": \"auto\"}, \"model\": {\"isa\": \"avx2\"}}", "bf16"},
         {"{\"settings\": {\"activations\": \"int8\"}, \"model\": {\"isa\": \"avx2\"}}", "int8"},
@@ -484,7 +471,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("bash completes commands, choices, option names, and what a command takes", t_completion),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -36,7 +36,6 @@ static void prints(const char *command, const char *wanted)
 
 static void t_pages(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome o = {0};
     xvfb_folder(&x);
@@ -77,7 +76,6 @@ static void t_pages(void **state)
 
 static void t_fish(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome o = {0};
     if (!program_exists("fish"))
@@ -115,7 +113,6 @@ static void t_fish(void **state)
 /* zsh completes in a terminal only; what it is given is read and called as it would be. */
 static void t_zsh(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome o = {0};
     if (!program_exists("zsh"))
@@ -138,7 +135,6 @@ static void t_zsh(void **state)
 
 static void t_units(void **state)
 {
-    (void)state;
     struct xvfb x;
     static const char *const units[] = {"holorun-desk", "holorun-serve"};
     if (!program_exists("systemd-analyze"))
@@ -161,7 +157,6 @@ static void t_units(void **state)
 
 static void t_stated(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *seed, *wanted; /* NULL: states none */
     } cases[] = {
@@ -190,7 +185,6 @@ static void t_stated(void **state)
 
 static void t_license(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome o = {0}, version = {0};
     xvfb_folder(&x);
@@ -246,7 +240,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("license names every library of this build, and invents nothing for a model", t_license),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -82,7 +82,6 @@ static bool mentions(const json_t *list, const char *text)
 /* The table of upper limits for 3.35 TB/s at 12 k tokens: 140, 1633 and 4040 tokens a second. */
 static void t_gpu(void **state)
 {
-    (void)state;
     struct place p;
     open_place(&p);
     static const char *const sessions[] = {"1", "16", "100"};
@@ -115,7 +114,6 @@ static void t_gpu(void **state)
 /* As many sessions as are said to fit do, and one more does not. */
 static void t_fits(void **state)
 {
-    (void)state;
     struct place p;
     char most[32], more[32];
     open_place(&p);
@@ -149,7 +147,6 @@ static void t_fits(void **state)
  * 30 k beside its weights on a card. */
 static void t_states(void **state)
 {
-    (void)state;
     struct place p;
     open_place(&p);
 #define PLAN_GPU(...)                                                                                        \
@@ -182,7 +179,6 @@ static double seconds_of_children(void)
 
 static void t_quick(void **state)
 {
-    (void)state;
     struct place p;
     open_place(&p);
     double before = seconds_of_children();
@@ -206,7 +202,6 @@ static void t_quick(void **state)
 /* What a person reads must not contradict itself. */
 static void t_text(void **state)
 {
-    (void)state;
     struct place p;
     open_place(&p);
     program_run(&p.x, &p.o, WORDS("plan", POCKET, "--memory", "24"));
@@ -227,7 +222,6 @@ static void t_text(void **state)
 
 static void t_usage(void **state)
 {
-    (void)state;
     struct place p;
     open_place(&p);
     static const struct {
@@ -270,7 +264,6 @@ static void t_usage(void **state)
 
 static void t_inspect(void **state)
 {
-    (void)state;
     struct place p;
     open_place(&p);
     const json_t *j = run(&p, 0, WORDS("inspect", full.dir, "--json")), *g;
@@ -298,7 +291,6 @@ static void t_inspect(void **state)
 /* Several faults are all told, and what is left out is listed. */
 static void t_inspect_faults(void **state)
 {
-    (void)state;
     struct place p;
     struct tiny t;
     open_place(&p);
@@ -358,12 +350,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("every fault of a model is told, and what is left out is listed", t_inspect_faults),
 };
 
-int main(int argc, char **argv)
-{
-    place_make();
-    full_init(&full);
-    full_write(&full);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    full_free(&full);
-    return rc;
-}
+CHECK_MAIN_WITH(full_begin(&full), full_free(&full))

@@ -69,7 +69,6 @@ static void damage_model(const char *dir, int which)
 
 static void t_models(void **state)
 {
-    (void)state;
     static const char *const names[][4] = {
         {"model-00001-of-00002.safetensors", "the download is incomplete"},
         {"model.safetensors", "bytes in a file of 1000", "download it again"},
@@ -111,7 +110,6 @@ static void one_object(const struct outcome *o, int code, const char *status)
 
 static void t_json_failures(void **state)
 {
-    (void)state;
     static const struct {
         int code;
         const char *words[8];
@@ -151,7 +149,6 @@ static void t_json_failures(void **state)
 
 static void t_pictures(void **state)
 {
-    (void)state;
     static const char jpeg[] = "\xff\xd8\xff\xe0 and more", ppm[] = "P6 1 1 255 abc";
     struct xvfb x;
     struct outcome o = {0};
@@ -184,7 +181,6 @@ static void t_pictures(void **state)
 
 static void t_facts(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome o = {0};
     xvfb_folder(&x);
@@ -218,7 +214,6 @@ static void t_facts(void **state)
 
 static void t_quotes(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome o = {0};
     xvfb_folder(&x);
@@ -258,7 +253,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a task without quotes is suggested with them, whole", t_quotes),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

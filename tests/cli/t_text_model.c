@@ -29,14 +29,7 @@ static void add(struct tiny *t, int layer, const char *part, double mean, const 
 static void tiny_text(struct tiny *t)
 {
     tiny_init(t, check_seed());
-    for (int i = 0; i < t->n; i++)
-        free(t->tensors[i].data);
-    t->n = 0;
-    free(t->config);
-    free(t->preprocessor);
-    free(t->generation);
-    free(t->tokenizer);
-    t->preprocessor = t->generation = t->tokenizer = NULL;
+    tiny_clear(t);
     t->config = xstrdup(config);
     size_t len;
     assert_int_equal(
@@ -65,7 +58,6 @@ static struct xvfb none; /* a folder for the program's output; no server runs in
 
 static int setup(void **state)
 {
-    (void)state;
     tiny_text(&text);
     xvfb_folder(&none);
     return 0;
@@ -73,7 +65,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     xvfb_stop(&none);
     tiny_free(&text);
     return 0;
@@ -84,7 +75,6 @@ static int teardown(void **state)
 /* With a display that cannot be opened: its name must not be in the message. */
 static void t_commands(void **state)
 {
-    (void)state;
     static const char picture[] = "assets/pictures/report.png";
     char *suite =
         xvfb_put(&none, "suite.yaml",
@@ -128,7 +118,6 @@ static void t_commands(void **state)
 
 static void t_answers(void **state)
 {
-    (void)state;
     struct outcome o = {0};
     program_run(
         &none, &o,
@@ -161,7 +150,6 @@ static json_t *request(const char *content, bool stream)
 
 static void t_serve(void **state)
 {
-    (void)state;
     static const char picture[] =
         "[{\"type\":\"text\",\"text\":\"Describe it.\"},{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:image/"
         "png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4//8/AAX+Av4N70a4AAAAAElFTkSuQmCC\"}"
@@ -192,7 +180,4 @@ static const struct CMUnitTest tests[] = {
                t_serve, setup, teardown),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -26,7 +26,6 @@ static double worse(double a, double b)
 
 static void t_attend(void **state)
 {
-    (void)state;
     static const struct lab_attention sizes[] = {
         {1, 0, 1, 5, 128, 1, false},    {2, 0, 2, 5, 128, 1, false},    {26, 37, 2, 5, 128, 1, false},
         {70, 0, 1, 5, 128, 1, false},   {40, 200, 1, 5, 64, 1, false},  {3, 130, 1, 16, 128, 1, false},
@@ -43,7 +42,6 @@ static void t_attend(void **state)
 
 static void t_attend_wide(void **state) /* more blocks than processors */
 {
-    (void)state;
     struct lab l = lab_open(DT_BF16);
     double off = lab_attend_sizes(&l, (struct lab_attention){90, 10, 3, 3, 128, 1, false});
     off = worse(off, lab_attend_sizes(&l, (struct lab_attention){70, 10, 2, 4, 256, 1, false}));
@@ -52,7 +50,6 @@ static void t_attend_wide(void **state) /* more blocks than processors */
 
 static void t_attend_odd(void **state)
 {
-    (void)state;
     for (int act = 0; act < 2; act++) {
         struct lab l = lab_open(act ? DT_BF16 : DT_F32);
         double off = 0;
@@ -65,7 +62,6 @@ static void t_attend_odd(void **state)
 
 static void t_tiles(void **state)
 {
-    (void)state;
     struct lab l = lab_open(DT_BF16);
     double off = lab_tiles_sizes(&l, 2, 80, 2, 81, false);
     off = worse(off, lab_tiles_sizes(&l, 1, 80, 1, 200, false));
@@ -79,7 +75,6 @@ static void t_tiles(void **state)
 
 static void t_tiles_odd(void **state)
 {
-    (void)state;
     for (int act = 0; act < 2; act++) {
         struct lab l = lab_open(act ? DT_BF16 : DT_F32);
         double off = 0;
@@ -92,7 +87,6 @@ static void t_tiles_odd(void **state)
 
 static void t_each(void **state)
 {
-    (void)state;
     static const int keys[] = {1, 400, 15, 16, 17, 128, 129, 255, 300, 2, 63, 65};
     struct lab l = lab_open(DT_BF16);
     double off = lab_each_sizes(&l, (struct lab_attention){12, 0, 2, 5, 128, 1, false}, keys);
@@ -106,7 +100,6 @@ static void t_each(void **state)
 
 static void t_each_long(void **state) /* where pieces grow */
 {
-    (void)state;
     static const int keys[] = {4200, 7};
     struct lab l = lab_open(DT_BF16);
     end(&l, lab_each_sizes(&l, (struct lab_attention){2, 0, 1, 3, 64, 1, false}, keys));
@@ -114,7 +107,6 @@ static void t_each_long(void **state) /* where pieces grow */
 
 static void t_each_many(void **state) /* more than one launch of the table's rows */
 {
-    (void)state;
     int keys[200];
     for (int i = 0; i < 200; i++)
         keys[i] = lab_between(1, 40);
@@ -124,7 +116,6 @@ static void t_each_many(void **state) /* more than one launch of the table's row
 
 static void t_each_odd(void **state)
 {
-    (void)state;
     static const int keys[] = {130, 1, 100, 129};
     for (int act = 0; act < 2; act++) {
         struct lab l = lab_open(act ? DT_BF16 : DT_F32);
@@ -140,7 +131,6 @@ static void t_each_odd(void **state)
  * them by another than the largest has infinite weights. */
 static void t_large(void **state)
 {
-    (void)state;
     static const int keys[] = {200, 1, 70};
     struct lab l = lab_open(DT_BF16);
     double off = lab_attend_sizes(&l, (struct lab_attention){30, 50, 1, 5, 128, 120, false});
@@ -152,7 +142,6 @@ static void t_large(void **state)
 /* Equal scores: the result is the mean of the values; with one key it is the value itself. */
 static void t_equal(void **state)
 {
-    (void)state;
     static const int keys[] = {256, 1, 100};
     struct lab l = lab_open(DT_BF16);
     double off = lab_attend_sizes(&l, (struct lab_attention){20, 108, 1, 5, 128, 0x1p-100, false});
@@ -174,8 +163,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("equal scores give the mean", t_equal),
 };
 
-int main(int argc, char **argv)
-{
-    lab_random = check_seed();
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN(lab_random = check_seed())

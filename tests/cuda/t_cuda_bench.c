@@ -6,7 +6,6 @@
  */
 #include "check.h"
 
-#include "base/pool.h"
 #include "bench/subject.h"
 #include "emu/emu.h"
 #include "session/session.h"
@@ -89,7 +88,6 @@ static void check_rows(json_t *rows, const char *section)
 
 static void t_sections(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         size_t rows;
@@ -123,7 +121,6 @@ static const json_t *named(json_t *rows, const char *part)
 
 static void t_fleet(void **state)
 {
-    (void)state;
     json_t *rows = rows_of("fleet", WEIGHTS_AUTO);
     check_rows(rows, "fleet");
     static const char *const parts[] = {
@@ -137,7 +134,6 @@ static void t_fleet(void **state)
 
 static void t_small_numbers(void **state)
 {
-    (void)state;
     for (int weights = WEIGHTS_INT8; weights <= WEIGHTS_FP8; weights++) {
         json_t *rows = rows_of("decode", (enum weight_storage)weights);
         check_rows(rows, "decode");
@@ -149,7 +145,6 @@ static void t_small_numbers(void **state)
 /* What rows ask for before they are measured, beside what their sessions and checkpoints then take. */
 static void t_memory(void **state)
 {
-    (void)state;
     enum { SESSIONS = 3, TOKENS = 700 };
     if (!&emu_card)
         skip();

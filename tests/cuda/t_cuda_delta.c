@@ -61,7 +61,6 @@ static double scan(const struct lab *l, bool published, int64_t T)
 
 static void t_scan(void **state)
 {
-    (void)state;
     for (int bf16 = 0; bf16 < 2; bf16++) {
         struct lab l = lab_open(bf16 ? DT_BF16 : DT_F32);
         for (int i = 0; i < 5; i++) {
@@ -147,7 +146,6 @@ static struct delta_shape published_shape(int key_heads, int each, bool tiled)
 
 static void t_ways(void **state)
 {
-    (void)state;
     struct lab l = lab_open(DT_BF16);
     static const int rows[] = {FEW + 1, CHUNK - 1, CHUNK, CHUNK + FEW, CHUNK + FEW + 1, 2 * CHUNK + 33};
     for (int i = 0; i < 6; i++) {
@@ -164,7 +162,6 @@ static void t_ways(void **state)
 /* Cut at whole chunks and elsewhere. */
 static void t_cut(void **state)
 {
-    (void)state;
     struct lab l = lab_open(DT_BF16);
     enum { T = 3 * CHUNK + 20 };
     struct delta_shape s = published_shape(1, lab_between(1, 2), false);
@@ -191,7 +188,6 @@ static void t_cut(void **state)
 /* Rows that no vector load may read: token by token, with the bits of pieces. */
 static void t_loose(void **state)
 {
-    (void)state;
     struct lab l = lab_open(DT_BF16);
     enum { T = CHUNK + 3 };
     struct rule r = rule_make(&l, published_shape(1, 1, false), T);
@@ -242,7 +238,6 @@ static void batch(const struct lab *l, bool published)
 
 static void t_batch(void **state)
 {
-    (void)state;
     for (int bf16 = 0; bf16 < 2; bf16++) {
         struct lab l = lab_open(bf16 ? DT_BF16 : DT_F32);
         for (int i = 0; i < 4; i++)
@@ -357,7 +352,6 @@ static double fused(const struct lab *l, struct delta_shape s, bool loose)
 
 static void t_fused(void **state)
 {
-    (void)state;
     for (int bf16 = 0; bf16 < 2; bf16++) {
         struct lab l = lab_open(bf16 ? DT_BF16 : DT_F32);
         for (int i = 0; i < 6; i++) {
@@ -376,7 +370,6 @@ static void t_fused(void **state)
  * not: an access that is too early stops the kernel (emu/watch.h). */
 static void t_early(void **state)
 {
-    (void)state;
     struct lab l = lab_open(DT_BF16);
     struct delta_shape s = published_shape(1, 2, false);
     struct layer have, plain;
@@ -514,7 +507,6 @@ static void compare(lab_case *fn)
 
 static void t_gates(void **state)
 {
-    (void)state;
     compare(gates);
     compare(heads_gated);
     compare(rows_gated);
@@ -523,7 +515,6 @@ static void t_gates(void **state)
 
 static void t_positions(void **state)
 {
-    (void)state;
     compare(heads_turned);
     compare(positions);
 }
@@ -541,8 +532,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("rotary positions and the tower's table equal the reference", t_positions),
 };
 
-int main(int argc, char **argv)
-{
-    lab_random = check_seed();
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN(lab_random = check_seed())

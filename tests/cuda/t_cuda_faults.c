@@ -36,7 +36,6 @@ static void one_line(const char *text)
 
 static void t_missing(void **state)
 {
-    (void)state;
     only_emulated();
     struct missing all[] = {
         {"no NVIDIA driver", "", whole},
@@ -133,7 +132,6 @@ static void ends_with(const struct work *w, const char *naming, const char *to_d
 
 static void t_lost(void **state)
 {
-    (void)state;
     only_emulated();
     static const struct {
         int error;
@@ -176,7 +174,6 @@ static void *read_and_close(void *engine_)
 /* The emulated card stops what is given to it by a thread whose card is another one. */
 static void t_second(void **state)
 {
-    (void)state;
     only_emulated();
     struct gpu found[2];
     pthread_t other;
@@ -199,7 +196,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a card that is lost ends the program with one line that says what to do", t_lost),
 };
 
-int main(int argc, char **argv)
-{
-    return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(check_seed())

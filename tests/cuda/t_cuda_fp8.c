@@ -116,7 +116,6 @@ static long small_products(void)
 /* Times the unit matrix, x is what its codes say. */
 static void t_codes(void **state)
 {
-    (void)state;
     struct lab l = lab_open(DT_BF16);
     static const int64_t sizes[][2] = {{129, 40}, {513, 24}, {150, 200}};
     for (int i = 0; i < 3; i++) {
@@ -147,7 +146,6 @@ static void t_codes(void **state)
 /* A row of nothing is nothing, its scale too; the largest value is the largest code; what is no number shows. */
 static void t_row(void **state)
 {
-    (void)state;
     float row[6] = {0, -0.0f, 0, 0, 0, 0};
     uint8_t codes[6];
     assert_true(quant_f8_row(codes, row, 6) == 0);
@@ -231,7 +229,6 @@ static double apart(const struct lab *l, const struct shape *s)
 
 static void t_products(void **state)
 {
-    (void)state;
     static const int64_t rows[] = {129, 130, 200, 257, 513};
     struct lab l = lab_open(DT_BF16);
     double worst = 0;
@@ -260,7 +257,6 @@ static void t_products(void **state)
 /* Few rows, those of a decode step and rows of odd lengths: the bits of a weight that nothing was asked of. */
 static void t_exact(void **state)
 {
-    (void)state;
     static const int64_t rows[] = {1, 17, MOST_DECODED, 513, 600};
     struct lab l = lab_open(DT_BF16);
     long before = small_products();
@@ -302,7 +298,6 @@ static void logits_of(struct engine_options o, int tokens, float *out)
  * random weights have worse draws, as t_coarse.c has them. */
 static void t_model(void **state)
 {
-    (void)state;
     float exact[288], have[288];
     struct engine_options o = {.dir = tiny.dir, .device = "cuda", .threads = 1, .weights = WEIGHTS_FP8};
     for (int i = 0; i < 2; i++) {
@@ -321,7 +316,6 @@ static void t_model(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     struct engine_options o = {
         .dir = tiny.dir, .device = "cuda", .threads = 1, .activations = ACTIVATIONS_FP8, .f32 = true};
     tiny_refused(o, "either f32 or fp8");
@@ -357,8 +351,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("activations in fp8 are refused where weights or the card have no products for them", t_refused),
 };
 
-int main(int argc, char **argv)
-{
-    lab_random = check_seed();
-    return tiny_main(argc, argv, lab_random, tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(lab_random = check_seed())

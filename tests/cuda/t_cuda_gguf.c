@@ -38,7 +38,6 @@ static const struct {
 
 static void t_each(void **state)
 {
-    (void)state;
     struct wide w;
     wide_open(&w, "qwen/dense");
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
@@ -47,7 +46,7 @@ static void t_each(void **state)
         struct gguf_form form = {kept[i].type, false}, numbers = {kept[i].type, true};
         read_on(&w, numbers, "cpu", (struct bind_options){.f32 = true}, want, &none);
         read_on(&w, form, "cuda", (struct bind_options){.f32 = true}, have, &forms);
-        double off = wide_apart(have, want);
+        double off = golden_apart(have, want, WIDE_VOCAB);
         check_note("%-8s off by %.1e: %s", ggml_type_name(kept[i].type), off, forms ? forms : "as stored");
         assert_true(off < kept[i].most);
         assert_true(forms && strstr(forms, as));
@@ -60,7 +59,6 @@ static void t_each(void **state)
 
 static void t_mixed(void **state)
 {
-    (void)state;
     for (int k = 0; k < 2; k++) {
         struct wide w;
         float have[WIDE_VOCAB], want[WIDE_VOCAB];
@@ -70,7 +68,7 @@ static void t_mixed(void **state)
         wide_open(&w, k ? "qwen/moe" : "qwen/dense");
         read_on(&w, numbers, "cpu", (struct bind_options){.f32 = true}, want, &none);
         read_on(&w, form, "cuda", (struct bind_options){.f32 = true}, have, &forms);
-        double off = wide_apart(have, want);
+        double off = golden_apart(have, want, WIDE_VOCAB);
         check_note("%s off by %.1e: %s", k ? "moe  " : "dense", off, forms);
         assert_true(off < 0.3);
         free(forms);
@@ -84,7 +82,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("types may be mixed there, dense and with experts", t_mixed),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -151,7 +151,6 @@ static void steps(int n, int longest, int change, uint64_t key)
 
 static void t_again(void **state)
 {
-    (void)state;
     steps(3, 40, STEPS, 1);
     steps(1, 20, STEPS, 2);
     steps(5, 300, STEPS, 3); /* several pieces of keys */
@@ -160,7 +159,6 @@ static void t_again(void **state)
 /* Between two tokens only those graph nodes are updated whose arguments have changed. */
 static void t_unchanged(void **state)
 {
-    (void)state;
     if (!&emu_card)
         skip();
     static struct workers c, twin;
@@ -191,7 +189,6 @@ static void t_unchanged(void **state)
 /* Other sessions, other buffers, under a key that has been recorded. */
 static void t_others(void **state)
 {
-    (void)state;
     struct tensor held[3]; /* so that what comes next lies somewhere else */
     for (int i = 0; i < 3; i++) {
         steps(2, 10 + 60 * i, STEPS, 4);
@@ -203,7 +200,6 @@ static void t_others(void **state)
 
 static void t_changes(void **state)
 {
-    (void)state;
     for (int change = 1; change < STEPS; change++)
         steps(3, 30, change, 10 + (uint64_t)change), steps(3, 30, -change, 30 + (uint64_t)change);
     steps(3, -124, STEPS, 20); /* sessions grow from one piece of keys to two */
@@ -211,7 +207,6 @@ static void t_changes(void **state)
 
 static void t_many_keys(void **state)
 {
-    (void)state;
     for (uint64_t key = 100; key < 180; key++)
         steps(1, 3, STEPS, key % 70);
 }
@@ -229,7 +224,6 @@ static void t_grows(void **state)
 
 static int open_device(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     b = backend_cuda(0, NULL, &e);
     if (!b)
@@ -240,7 +234,6 @@ static int open_device(void **state)
 /* A recording that is not one node after the other, found out at each of its nodes. */
 static void t_odd(void **state)
 {
-    (void)state;
     if (!&emu_card)
         skip();
     for (long at = 1; at <= 12; at++) {

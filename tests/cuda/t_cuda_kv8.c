@@ -55,7 +55,6 @@ static void narrow(const struct lab *l, int rows, int heads, int d, bool each)
 
 static void t_rows(void **state)
 {
-    (void)state;
     for (int act = 0; act < 2; act++) {
         struct lab l = lab_open(act ? DT_BF16 : DT_F32);
         narrow(&l, 5, 8, 128, false);
@@ -89,7 +88,6 @@ static void end(struct lab *l, double off)
 
 static void t_attend(void **state)
 {
-    (void)state;
     static const struct lab_attention sizes[] = {
         {.queries = 26, .past = 37, .heads = 2, .group = 5, .d = 128, .score = 1},
         {.queries = 70, .past = 0, .heads = 1, .group = 5, .d = 128, .score = 1},
@@ -109,7 +107,6 @@ static void t_attend(void **state)
 
 static void t_each(void **state)
 {
-    (void)state;
     static const int keys[] = {1, 400, 15, 16, 17, 128, 129, 255, 300, 2, 63, 65};
     struct lab l = quantized_lab(DT_BF16);
     struct lab_attention s = {.queries = 12, .heads = 2, .group = 5, .d = 128, .score = 1};
@@ -129,7 +126,6 @@ static void t_each(void **state)
 
 static void t_odd(void **state)
 {
-    (void)state;
     static const int keys[] = {130, 1, 100, 129};
     for (int act = 0; act < 2; act++) {
         struct lab l = quantized_lab(act ? DT_BF16 : DT_F32);
@@ -152,7 +148,6 @@ static void t_odd(void **state)
 
 static void t_model(void **state)
 {
-    (void)state;
     kv_claims_check(&tiny, "cuda", NULL);
 }
 
@@ -160,7 +155,6 @@ static void t_model(void **state)
  * seldom in f32, often in bf16. */
 static void t_near(void **state)
 {
-    (void)state;
     for (int f32 = 0; f32 < 2; f32++) {
         struct engine *gpu = kv_claims_engine(&tiny, "cuda", NULL, true, f32),
                       *cpu = kv_claims_engine(&tiny, "cpu", "ref", true, f32);
@@ -182,8 +176,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("its logits are those of the same on the processor", t_near),
 };
 
-int main(int argc, char **argv)
-{
-    lab_random = check_seed();
-    return tiny_main(argc, argv, lab_random, tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(lab_random = check_seed())

@@ -110,7 +110,6 @@ static const int64_t few[] = {1, 2, 5, 8, 9, 13, 16}, many[] = {17, 33, 65, 70},
 
 static void t_plain(void **state)
 {
-    (void)state;
     for (int whole = 0; whole < 2; whole++) {
         compare(DT_F32, QUANT_NONE, few, 7, whole);
         compare(DT_BF16, QUANT_NONE, few, 7, whole);
@@ -120,7 +119,6 @@ static void t_plain(void **state)
 
 static void t_many(void **state)
 {
-    (void)state;
     compare(DT_F32, QUANT_NONE, many, 2, true);
     compare(DT_BF16, QUANT_NONE, many, 4, false);
     for (int i = 0; i < 5; i++)
@@ -129,7 +127,6 @@ static void t_many(void **state)
 
 static void t_small(void **state)
 {
-    (void)state;
     for (enum quant_format f = QUANT_I8; f <= QUANT_F4; f++) {
         compare(DT_F32, f, few, 3, false);
         compare(DT_BF16, f, few, 7, false);
@@ -139,7 +136,6 @@ static void t_small(void **state)
 
 static void t_small_many(void **state)
 {
-    (void)state;
     for (enum quant_format f = QUANT_I8; f <= QUANT_F4; f++) {
         compare(DT_BF16, f, many, 4, false);
         for (int i = 0; i < 2; i++)
@@ -150,7 +146,6 @@ static void t_small_many(void **state)
 /* Long rows, so that a part of the matrix begins and ends amid the rows of a block, or within one. */
 static void t_small_long(void **state)
 {
-    (void)state;
     struct lab l = lab_open(DT_BF16);
     for (enum quant_format f = QUANT_I8; f <= QUANT_F4; f++)
         for (int i = 0; i < 2; i++) {
@@ -170,7 +165,6 @@ static void t_small_long(void **state)
 /* Long rows: every warp goes twice round the loop that loads ahead, and some have a block more. */
 static void t_long(void **state)
 {
-    (void)state;
     struct lab l = lab_open(DT_BF16);
     for (enum quant_format f = QUANT_NONE; f <= QUANT_F4; f++)
         for (int T = 4; T <= 20; T += 8) { /* 1, 2 and 4 tiles of x */
@@ -187,7 +181,6 @@ static void t_long(void **state)
 /* The router's weights stay in f32. */
 static void t_mixed(void **state)
 {
-    (void)state;
     struct lab l = lab_open(DT_BF16);
     for (int T = 1; T < 40; T += 19) {
         struct shape s = {.T = T, .N = 24, .K = 136, .out = DT_F32, .kept = DT_F32};
@@ -215,7 +208,6 @@ static void whole_numbers(struct tensor t, int most)
 
 static void t_rounding(void **state)
 {
-    (void)state;
     struct lab l = lab_open(DT_BF16);
     for (int round = 0; round < 16; round++) {
         int64_t T = round % 4 == 3 ? 24 : lab_between(1, 16), N = 24, K = 104;
@@ -262,7 +254,6 @@ static void same_bits(const struct lab *l, enum quant_format format, int64_t T, 
 
 static void t_bits(void **state)
 {
-    (void)state;
     for (int act = 0; act < 2; act++) {
         struct lab l = lab_open(act ? DT_BF16 : DT_F32);
         for (enum quant_format f = QUANT_NONE; f <= QUANT_F4; f++) {
@@ -277,7 +268,6 @@ static void t_bits(void **state)
 /* From 17 rows of small numbers on: parts of 17 rows and more, of what has up to 512. */
 static void t_bits_many(void **state)
 {
-    (void)state;
     struct lab l = lab_open(DT_BF16);
     for (enum quant_format f = QUANT_I8; f <= QUANT_F4; f++) {
         int64_t T = lab_between(129, 200), first = lab_between(17, 110), K = 8 * lab_between(60, 130);
@@ -317,7 +307,6 @@ static void check_product(const struct lab *l, int64_t T, int64_t N, bool add)
  * many rows, even when it would not be the fastest any more. */
 static void t_fastest(void **state)
 {
-    (void)state;
     if (!&emu_card)
         skip();
     struct lab l = lab_open(DT_BF16);
@@ -346,7 +335,6 @@ static void t_fastest(void **state)
 /* While a graph is recorded nothing waits for a clock. */
 static void t_untimed(void **state)
 {
-    (void)state;
     if (!&emu_card)
         skip();
     struct lab l = lab_open(DT_BF16);
@@ -372,7 +360,6 @@ static void t_untimed(void **state)
 /* The library adds a bias that bf16 holds, and no other; what it was told of one is forgotten with its memory. */
 static void t_biases(void **state)
 {
-    (void)state;
     if (!&emu_card)
         skip();
     struct lab l = lab_open(DT_BF16);
@@ -393,7 +380,6 @@ static void t_biases(void **state)
 /* What the library was told of a bias does not outlive its numbers. */
 static void t_rewritten(void **state)
 {
-    (void)state;
     if (!&emu_card)
         skip();
     struct lab l = lab_open(DT_BF16);
@@ -442,8 +428,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a row of small numbers among 17 others or up to 512: the same bits", t_bits_many),
 };
 
-int main(int argc, char **argv)
-{
-    lab_random = check_seed();
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN(lab_random = check_seed())

@@ -118,7 +118,6 @@ static float *read_some(struct engine *g)
 /* Short of memory, the embedding stays in the host's; shorter, prompts and pictures go in smaller chunks. */
 static void t_short(void **state)
 {
-    (void)state;
     only_emulated();
     struct tiny t;
     struct model_config c;
@@ -155,7 +154,6 @@ static void t_short(void **state)
 
 static void t_planned(void **state)
 {
-    (void)state;
     only_emulated();
     struct tiny t;
     tiny_init(&t, check_seed());
@@ -186,7 +184,6 @@ static void fill_card(bool full)
 
 static void t_picture(void **state)
 {
-    (void)state;
     only_emulated();
     struct err e = ERR_INIT;
     struct tiny t;
@@ -245,7 +242,6 @@ static struct engine *four(const struct tiny *t, struct session *s[4])
 /* What is only faster with more memory goes on with less. */
 static void t_less(void **state)
 {
-    (void)state;
     only_emulated();
     struct err e = ERR_INIT;
     struct tiny t;
@@ -293,7 +289,6 @@ static struct backend *card(void)
 
 static void t_pinned(void **state)
 {
-    (void)state;
     struct backend *b = card();
     void *first = b->ops->host_alloc(b, 250000);
     b->ops->host_free(b, first);
@@ -323,7 +318,6 @@ static void t_pinned(void **state)
 /* Sessions grow by a step of keys and values, twice; nobody waits for the card's other work meanwhile. */
 static void t_grow(void **state)
 {
-    (void)state;
     only_emulated();
     struct tiny t;
     struct session *s[4];
@@ -353,7 +347,6 @@ static void t_grow(void **state)
 /* What tensors gave back goes to who asks for other memory when there is no more. */
 static void t_trimmed(void **state)
 {
-    (void)state;
     only_emulated();
     struct backend *b = card();
     struct err e = ERR_INIT;
@@ -374,7 +367,6 @@ static void t_trimmed(void **state)
 /* Of what a kernel needs nothing is left to be asked for when it runs. */
 static void t_reserved(void **state)
 {
-    (void)state;
     only_emulated();
     struct backend *b = card();
     const struct work_need needs[] = {{.bytes = 64 << 20}, {.groups = 1 << 20}, {.ids = 1 << 20}};
@@ -393,7 +385,6 @@ static void t_reserved(void **state)
 /* A driver without pools. */
 static void t_no_pools(void **state)
 {
-    (void)state;
     only_emulated();
     emu_card.pools = false;
     t_less(state);
@@ -413,7 +404,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("with a full card logits come in parts and tiles are not kept, with the same bits", t_less),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

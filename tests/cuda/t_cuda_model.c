@@ -6,6 +6,7 @@
  * without training reaches a few per cent at its end: what the processor's own kernels differ by from
  * the reference is printed beside.
  */
+#include "lab.h"
 #include "tiny_check.h"
 
 #include "emu/emu.h"
@@ -13,13 +14,6 @@
 
 #include <math.h>
 #include <unistd.h>
-
-static uint64_t rng;
-
-static int between(int lo, int hi)
-{
-    return lo + (int)(check_random(&rng) * (hi - lo + 1));
-}
 
 static void append_image(struct session *s, uint64_t seed)
 {
@@ -58,7 +52,6 @@ static struct session *converse(struct engine *g)
 
 static void t_forward(void **state)
 {
-    (void)state;
     for (int f32 = 1; f32 >= 0; f32--) {
         struct engine *ref = tiny_open_on(&tiny, "cpu", "ref", f32),
                       *best = tiny_open_on(&tiny, "cpu", NULL, f32),
@@ -79,12 +72,11 @@ static void t_forward(void **state)
 
 static void t_rewind(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct engine *g = tiny_open_on(&tiny, "cuda", NULL, false);
     struct session *s = converse(g), *straight = converse(g);
     struct checkpoint *c = session_checkpoint(s);
-    tiny_append(s, 9, between(1, 30));
+    tiny_append(s, 9, lab_between(1, 30));
     session_logits(s);
     if (session_rewind(s, c, &e))
         fail_msg("%s", e.text);
@@ -106,7 +98,6 @@ static void t_rewind(void **state)
 
 static void t_saved(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     char path[128];
     snprintf(path, sizeof path, "%s/saved", tiny.dir);
@@ -135,15 +126,14 @@ static void t_saved(void **state)
 
 static void t_together(void **state)
 {
-    (void)state;
     enum { MOST = 6 };
     for (int f32 = 0; f32 < 2; f32++) {
         struct engine *g = tiny_open_on(&tiny, "cuda", NULL, f32);
         struct session *alone[MOST], *together[MOST];
-        int n = between(2, MOST);
+        int n = lab_between(2, MOST);
         for (int i = 0; i < n; i++) {
             alone[i] = session_new(g, 1);
-            tiny_append(alone[i], i, between(1, 40));
+            tiny_append(alone[i], i, lab_between(1, 40));
             together[i] = session_fork(alone[i]);
         }
         for (int step = 0; step < 3; step++) {
@@ -168,7 +158,6 @@ static void t_together(void **state)
  * rows of both caches and the number of keys. */
 static void t_few_updates(void **state)
 {
-    (void)state;
     if (!&emu_card)
         skip();
     struct engine *g = tiny_open_on(&tiny, "cuda", NULL, false);
@@ -191,7 +180,6 @@ static void t_few_updates(void **state)
 
 static void t_numbers(void **state)
 {
-    (void)state;
     for (int numbers = WEIGHTS_INT8; numbers <= WEIGHTS_FP8; numbers++) {
         struct err e = ERR_INIT;
         struct engine_options o = {
@@ -224,8 +212,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("int8, int4 and fp8 weights have the logits of the same weights on the processor", t_numbers),
 };
 
-int main(int argc, char **argv)
-{
-    rng = check_seed();
-    return tiny_main(argc, argv, rng, tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(lab_random = check_seed())

@@ -41,7 +41,6 @@ static void mixture_drop(struct mixture *m, const struct lab *l)
 
 static void t_route(void **state)
 {
-    (void)state;
     struct lab l = lab_open(DT_F32);
     for (int round = 0; round < 40; round++) {
         struct mixture m;
@@ -127,7 +126,6 @@ static double experts(const struct lab *l, enum quant_format format, int64_t T, 
 
 static void t_experts(void **state)
 {
-    (void)state;
     for (int act = 0; act < 2; act++) {
         struct lab l = lab_open(act ? DT_BF16 : DT_F32);
         double off = 0;
@@ -149,8 +147,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("experts equal the reference, and give a row alone or among others the same bits", t_experts),
 };
 
-int main(int argc, char **argv)
-{
-    lab_random = check_seed();
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN(lab_random = check_seed())

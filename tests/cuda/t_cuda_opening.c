@@ -54,7 +54,6 @@ static int in_process(void (*fn)(const void *arg), const void *arg)
 /* Each in a process of its own: what a broken check held is lost, and a card is checked once. */
 static void t_lost(void **state)
 {
-    (void)state;
     only_emulated();
     static const long when[] = {1, 9, 40, 75};
     for (size_t i = 0; i < sizeof when / sizeof *when; i++)
@@ -64,7 +63,6 @@ static void t_lost(void **state)
 /* Eight cards are looked at, one is used. */
 static void t_contexts(void **state)
 {
-    (void)state;
     only_emulated();
     struct gpu found[8];
     for (int nvml = 0; nvml < 2; nvml++) {
@@ -90,7 +88,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("looking for a card opens a context on none", t_contexts),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -13,7 +13,6 @@
 
 static void t_norms(void **state)
 {
-    (void)state;
     struct lab l = lab_open(DT_F32);
     lab_compare(&l, lab_norms, 20);
     lab_close(&l);
@@ -22,7 +21,6 @@ static void t_norms(void **state)
 /* Rows that a block keeps in registers, one number in eights short of that, and more than that. */
 static void t_long_norms(void **state)
 {
-    (void)state;
     static const int sizes[] = {8, 64, 1280, 2040, 2048, 2056, 5120, 6144, 6152};
     struct lab l = lab_open(DT_BF16);
     for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
@@ -90,7 +88,6 @@ static void edges(struct tensor whole)
 
 static void t_embed(void **state)
 {
-    (void)state;
     enum { MOST = 530 }; /* more ids than one launch takes */
     lab = lab_open(DT_F32);
     for (int round = 0; round < 4; round++) {
@@ -113,7 +110,6 @@ static void t_embed(void **state)
 /* Types changed on the way; once more rows than a grid takes. */
 static void t_copy(void **state)
 {
-    (void)state;
     lab = lab_open(DT_F32);
     for (int round = 0; round < 4; round++) {
         enum dtype from = round % 2 ? DT_BF16 : DT_F32, to = round / 2 ? DT_BF16 : DT_F32;
@@ -132,7 +128,6 @@ static void t_copy(void **state)
 
 static void t_images(void **state)
 {
-    (void)state;
     lab = lab_open(DT_F32);
     for (int round = 0; round < 6; round++) {
         enum dtype t = round % 2 ? DT_BF16 : DT_F32;
@@ -161,7 +156,6 @@ static void t_images(void **state)
 /* Rows at any addresses, more of them than one launch takes. */
 static void t_rows(void **state)
 {
-    (void)state;
     enum { MOST = 140 };
     lab = lab_open(DT_F32);
     for (int round = 0; round < 4; round++) {
@@ -197,8 +191,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("rows are put at many places and taken from there to the bit", t_rows),
 };
 
-int main(int argc, char **argv)
-{
-    lab_random = check_seed();
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN(lab_random = check_seed())

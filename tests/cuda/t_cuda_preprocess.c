@@ -1,5 +1,6 @@
 /* t_cuda_preprocess.c - claims about patches made on the device: those of the host to the bit, and the
  * same cache. */
+#include "lab.h"
 #include "tiny_check.h"
 
 #include "model/preprocess.h"
@@ -7,31 +8,24 @@
 
 #include <math.h>
 
-static uint64_t rng;
-
-static int between(int lo, int hi)
-{
-    return lo + (int)(check_random(&rng) * (hi - lo + 1));
-}
-
 /* ---- patches --------------------------------------------------------------------------------- */
 
 enum { MOST_TILES = 13 };
 
 static struct model_config config(bool canvas)
 {
-    struct model_config c = {.vision = true, .max_tiles = between(1, 12), .thumbnail = between(0, 1)};
-    c.vit.patch = canvas ? 16 : 8 * between(1, 2);
-    c.vit.tile = c.vit.patch * 2 * between(1, 3);
+    struct model_config c = {.vision = true, .max_tiles = lab_between(1, 12), .thumbnail = lab_between(0, 1)};
+    c.vit.patch = canvas ? 16 : 8 * lab_between(1, 2);
+    c.vit.tile = c.vit.patch * 2 * lab_between(1, 3);
     if (canvas) {
         c.vit.min_patches = 4;
-        c.vit.max_patches = between(4, 60);
+        c.vit.max_patches = lab_between(4, 60);
         c.lm.max_tokens = 4096;
         c.max_tiles = 1;
     }
     for (int i = 0; i < 3; i++) {
-        c.mean[i] = (float)check_random(&rng);
-        c.std[i] = 0.2f + (float)check_random(&rng);
+        c.mean[i] = (float)check_random(&lab_random);
+        c.std[i] = 0.2f + (float)check_random(&lab_random);
     }
     return c;
 }
@@ -41,7 +35,7 @@ static struct image random_image(int w, int h)
     struct image im;
     assert_int_equal(image_alloc(&im, w, h, NULL), 0);
     for (size_t i = 0; i < (size_t)w * (size_t)h * 3; i++)
-        im.rgb[i] = (uint8_t)between(0, 255);
+        im.rgb[i] = (uint8_t)lab_between(0, 255);
     return im;
 }
 
@@ -88,7 +82,6 @@ static int compare_digests(const struct cut *a, const struct cut *b)
 
 static void t_patches(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct backend *gpu = backend_cuda(0, NULL, &e);
     if (!gpu)
@@ -96,12 +89,12 @@ static void t_patches(void **state)
     int tiles = 0, same = 0;
     for (int k = 0; k < 36; k++) {
         struct model_config c = config(k % 4 == 3);
-        struct image im = random_image(between(1, 160), between(1, 120));
+        struct image im = random_image(lab_between(1, 160), lab_between(1, 120));
         if (k % 3 == 0) /* parts of one colour, so that tiles are alike */
             memset(im.rgb, 90, (size_t)im.w * (size_t)im.h * 3 / 2 / 3 * 3);
-        bool round8 = between(0, 1);
+        bool round8 = lab_between(0, 1);
         struct cut before = cut(gpu, &c, &im, round8);
-        im.rgb[between(0, im.w * im.h * 3 - 1)] ^= (uint8_t)(1 << between(0, 7));
+        im.rgb[lab_between(0, im.w * im.h * 3 - 1)] ^= (uint8_t)(1 << lab_between(0, 7));
         struct cut after = cut(gpu, &c, &im, round8);
         same += compare_digests(&before, &before) - before.grid.tiles;
         int kept = compare_digests(&before, &after);
@@ -120,7 +113,6 @@ static void t_patches(void **state)
  * tile. */
 static void t_digest(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct backend *gpu = backend_cuda(0, NULL, &e);
     if (!gpu)
@@ -153,11 +145,10 @@ static void see(struct session *s, const struct image *im)
 
 static void t_cache(void **state)
 {
-    (void)state;
     struct engine *engines[] = {tiny_open_on(&tiny, "cpu", "ref", true),
                                 tiny_open_on(&tiny, "cuda", NULL, true),
                                 tiny_open_on(&tiny, "cuda", NULL, true)};
-    struct image im = tiny_image(192, 128, rng), other = tiny_image(192, 128, rng + 1);
+    struct image im = tiny_image(192, 128, lab_random), other = tiny_image(192, 128, lab_random + 1);
     struct session_stats st[2][3];
     for (int y = 0; y < 64; y++) /* one tile in common */
         memcpy(other.rgb + (size_t)y * 576, im.rgb + (size_t)y * 576, 64 * 3);
@@ -215,8 +206,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("logits of the host; the same tiles come from the cache, with the bits of computed ones", t_cache),
 };
 
-int main(int argc, char **argv)
-{
-    rng = check_seed();
-    return tiny_main(argc, argv, rng, tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(lab_random = check_seed())

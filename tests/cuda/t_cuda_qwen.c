@@ -15,7 +15,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static struct tiny tiny;
 
@@ -68,13 +67,11 @@ static double usually_apart(struct engine *one, struct engine *other)
     return fmax(fmin(a, b), fmin(fmax(a, b), c));
 }
 
-static void t_forward(void **state)
+static void compare(const struct tiny *t)
 {
-    (void)state;
     for (int f32 = 1; f32 >= 0; f32--) {
-        struct engine *ref = tiny_open_on(&tiny, "cpu", "ref", f32),
-                      *best = tiny_open_on(&tiny, "cpu", NULL, f32),
-                      *gpu = tiny_open_on(&tiny, "cuda", NULL, f32);
+        struct engine *ref = tiny_open_on(t, "cpu", "ref", f32), *best = tiny_open_on(t, "cpu", NULL, f32),
+                      *gpu = tiny_open_on(t, "cuda", NULL, f32);
         double gap = f32 ? converse_apart(ref, gpu, 1) : usually_apart(ref, gpu),
                own = f32 ? converse_apart(ref, best, 1) : usually_apart(ref, best);
         check_note("%s: logits differ by %.1e of their size (%s: %.1e)", f32 ? "f32" : "bf16", gap,
@@ -86,10 +83,14 @@ static void t_forward(void **state)
     }
 }
 
+static void t_forward(void **state)
+{
+    compare(&tiny);
+}
+
 /* Steps of a batch, as a graph from the second on; and after going back. */
 static void t_batch(void **state)
 {
-    (void)state;
     enum { N = 3, STEPS = 4 };
     struct err e = ERR_INIT;
     struct engine *cpu = tiny_open_on(&tiny, "cpu", "ref", true),
@@ -133,19 +134,6 @@ static void t_batch(void **state)
     engine_close(gpu);
 }
 
-static void put(struct tiny *t, const char *name, const char *type, void *data, size_t bytes, int64_t rows,
-                int64_t cols)
-{
-    struct tiny_tensor *x = tiny_add(t, name, 0, 1, TINY_SHAPE(1));
-    free(x->data);
-    x->data = data;
-    x->bytes = bytes;
-    x->type = type;
-    x->dims = 2;
-    x->shape[0] = rows;
-    x->shape[1] = cols;
-}
-
 /* Stores X.weight as e4m3 in blocks whose scales need all bits of f32. */
 static void encode(struct tiny *t, const char *front)
 {
@@ -159,15 +147,16 @@ static void encode(struct tiny *t, const char *front)
     for (int64_t i = 0; i < rows * cols; i++)
         codes[i] = f8_of(bf16_to_f32(((const uint16_t *)(const void *)x->data)[i]) / scale[i / cols / 128]);
     tiny_drop(t, weight);
-    put(t, weight, "F8_E4M3", codes, (size_t)(rows * cols), rows, cols);
-    put(t, scales, "F32", scale, (size_t)blocks * sizeof *scale, blocks, 1);
+    tiny_put(t, weight, "", "F8_E4M3", codes, rows, cols);
+    tiny_put(t, scales, "", "F32", scale, blocks, 1);
+    free(codes);
+    free(scale);
     free(weight);
     free(scales);
 }
 
 static void t_fp8(void **state)
 {
-    (void)state;
     static const char *const fronts[] = {"0.linear_attn.out_proj", "3.self_attn.q_proj", "3.self_attn.o_proj",
                                          "1.mlp.shared_expert.down_proj"};
     struct tiny t;
@@ -181,18 +170,7 @@ static void t_fp8(void **state)
               "{\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]},"
               "\"architectures\"");
     tiny_write(&t);
-    for (int f32 = 1; f32 >= 0; f32--) {
-        struct engine *ref = tiny_open_on(&t, "cpu", "ref", f32), *best = tiny_open_on(&t, "cpu", NULL, f32),
-                      *gpu = tiny_open_on(&t, "cuda", NULL, f32);
-        double gap = f32 ? converse_apart(ref, gpu, 1) : usually_apart(ref, gpu),
-               own = f32 ? converse_apart(ref, best, 1) : usually_apart(ref, best);
-        check_note("%s: logits differ by %.1e of their size (%s: %.1e)", f32 ? "f32" : "bf16", gap,
-                   engine_isa(best), own);
-        assert_true(gap < (f32 ? bound_f32(own) : fmax(0.05, 2 * own)));
-        engine_close(ref);
-        engine_close(best);
-        engine_close(gpu);
-    }
+    compare(&t);
     tiny_free(&t);
 }
 
@@ -202,11 +180,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a batch of its sessions too, step by step and after going back", t_batch),
 };
 
-int main(int argc, char **argv)
-{
-    tiny_qwen(&tiny, check_seed());
-    tiny_write(&tiny);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    tiny_free(&tiny);
-    return rc;
-}
+CHECK_MAIN_WITH((tiny_qwen(&tiny, check_seed()), tiny_write(&tiny)), tiny_free(&tiny))

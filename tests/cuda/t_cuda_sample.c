@@ -4,6 +4,7 @@
  * The definition sorts all candidates and adds integers; logarithms are checked against softmax in f64.
  * Device and host must agree in every bit of the sampled token and its log-probabilities.
  */
+#include "lab.h"
 #include "tiny_check.h"
 
 #include "emu/emu.h"
@@ -15,16 +16,9 @@
 #include <float.h>
 #include <math.h>
 
-static uint64_t rng;
-
-static int between(int lo, int hi)
-{
-    return lo + (int)(check_random(&rng) * (hi - lo + 1));
-}
-
 static bool chance(double p)
 {
-    return check_random(&rng) < p;
+    return check_random(&lab_random) < p;
 }
 
 /* ---- rows
@@ -41,24 +35,24 @@ struct rows {
 
 static void random_set(uint64_t *set, int ids)
 {
-    double dense = chance(0.3) ? 1 : chance(0.5) ? 0.02 : check_random(&rng);
+    double dense = chance(0.3) ? 1 : chance(0.5) ? 0.02 : check_random(&lab_random);
     memset(set, 0, WORDS * sizeof *set);
     if (chance(0.2))
         dense = 0; /* one id alone */
     for (int i = 0; i < WORDS * 64; i++)
         if (chance(dense))
             set[i / 64] |= 1ull << (i % 64);
-    int one = between(0, ids - 1);
+    int one = lab_between(0, ids - 1);
     set[one / 64] |= 1ull << (one % 64);
 }
 
 static void random_logits(float *x, int n)
 {
     static const float odd[] = {NAN, INFINITY, -INFINITY, -0.0f, 3e38f, -3e38f, 1e-42f};
-    int kind = between(0, 6);
-    double wide = pow(10, check_random(&rng) * 4 - 1);
+    int kind = lab_between(0, 6);
+    double wide = pow(10, check_random(&lab_random) * 4 - 1);
     for (int i = 0; i < n; i++) {
-        double u = check_random(&rng) * 2 - 1;
+        double u = check_random(&lab_random) * 2 - 1;
         x[i] = (float)(kind == 0   ? 1.25         /* all equal */
                        : kind == 1 ? floor(u * 4) /* many ties */
                        : kind == 2 ? u * u * u * wide
@@ -66,8 +60,8 @@ static void random_logits(float *x, int n)
                                    : u * wide);
     }
     if (kind == 4) /* some that are no usual numbers */
-        for (int k = between(1, 3); k > 0; k--)
-            x[between(0, n - 1)] = odd[between(0, 6)];
+        for (int k = lab_between(1, 3); k > 0; k--)
+            x[lab_between(0, n - 1)] = odd[lab_between(0, 6)];
     if (kind == 5) /* nearly all of them impossible */
         for (int i = 0; i < n; i++)
             x[i] = chance(0.99) ? -INFINITY : x[i];
@@ -77,9 +71,9 @@ static void random_logits(float *x, int n)
 static void random_rows(struct rows *r, int most_ids, int n)
 {
     static const double edges[] = {0, 0x1p-53, 0.5, 1 - 0x1p-53};
-    r->n = n ? n : chance(0.1) ? between(33, 40) : between(1, 4);
-    r->ids = between(1, most_ids);
-    r->stride = r->ids + between(0, 70);
+    r->n = n ? n : chance(0.1) ? lab_between(33, 40) : lab_between(1, 4);
+    r->ids = lab_between(1, most_ids);
+    r->stride = r->ids + lab_between(0, 70);
     r->stride = r->stride > MOST_IDS ? MOST_IDS : r->stride;
     random_set(r->known, r->ids);
     if (chance(0.7))
@@ -92,11 +86,11 @@ static void random_rows(struct rows *r, int most_ids, int n)
             .allowed = chance(0.5) ? r->allowed[i] : NULL,
             .temperature = chance(0.3)   ? 0
                            : chance(0.3) ? 1
-                                         : (float)pow(10, check_random(&rng) * 5 - 3),
+                                         : (float)pow(10, check_random(&lab_random) * 5 - 3),
             .top_p = chance(0.5)   ? 1
                      : chance(0.1) ? 0
-                                   : (float)check_random(&rng),
-            .random = chance(0.1) ? edges[between(0, 3)] : check_random(&rng),
+                                   : (float)check_random(&lab_random),
+            .random = chance(0.1) ? edges[lab_between(0, 3)] : check_random(&lab_random),
         };
     }
 }
@@ -196,7 +190,6 @@ static void check_rows(struct backend *gpu, const struct rows *r, int *refused)
 
 static void t_rows(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct backend *gpu = backend_cuda(0, NULL, &e);
     if (!gpu)
@@ -217,10 +210,9 @@ static void t_rows(void **state)
 
 static void t_weights(void **state)
 {
-    (void)state;
     double worst = 0;
     for (int k = 0; k < 300000; k++) {
-        uint64_t fall = (uint64_t)(check_random(&rng) * 20 * (1 << SAMPLING_STEPS));
+        uint64_t fall = (uint64_t)(check_random(&lab_random) * 20 * (1 << SAMPLING_STEPS));
         double want = exp2(40 - ldexp((double)fall, -SAMPLING_STEPS)), have = (double)sampling_weight(fall);
         worst = check_worse(worst, (fabs(have - want) - 1) / want);
     }
@@ -265,7 +257,6 @@ static struct generated reply(struct engine *g, const struct sampling *p, bool w
 
 static void t_generate(void **state)
 {
-    (void)state;
     static const struct sampling ways[] = {{0, 1, 12}, {1, 1, 12}, {0.8f, 0.9f, 12}};
     struct engine *cpu = tiny_open_on(&tiny, "cpu", "ref", true),
                   *gpu = tiny_open_on(&tiny, "cuda", NULL, true);
@@ -294,7 +285,6 @@ static void t_generate(void **state)
 /* Several at once, some with more than a token waiting, choose what each chooses from its logits. */
 static void t_together(void **state)
 {
-    (void)state;
     enum { N = 5 };
     struct engine *g = tiny_open_on(&tiny, "cuda", NULL, true);
     int size = tokenizer_size(engine_tokenizer(g));
@@ -308,7 +298,7 @@ static void t_together(void **state)
         s[i] = session_new(g, 1);
         for (int32_t k = 0; k <= i * 3; k++)
             session_append(s[i], &(int32_t){40 + i + k}, 1, NULL);
-        how[i] = (struct sampler){all, NULL, (float)i / 2, i % 2 ? 0.9f : 1, check_random(&rng)};
+        how[i] = (struct sampler){all, NULL, (float)i / 2, i % 2 ? 0.9f : 1, check_random(&lab_random)};
     }
     for (int step = 0; step < 3; step++) {
         assert_int_equal(session_sample_batch(s, N, how, out, NULL), 0);
@@ -328,7 +318,6 @@ static void t_together(void **state)
 /* One session samples in the graph of its step, the other by itself; work runs when it is waited for. */
 static void t_one_graph(void **state)
 {
-    (void)state;
     enum { STEPS = 8, WARM = 4 };
     struct engine *g = tiny_open_on(&tiny, "cuda", NULL, false);
     int size = tokenizer_size(engine_tokenizer(g));
@@ -343,7 +332,7 @@ static void t_one_graph(void **state)
     if (&emu_card)
         emu_card.late = true;
     for (int step = 0; step < STEPS; step++) {
-        struct sampler how = {all, some, 0.7f, step < 3 ? 1 : 0.9f, check_random(&rng)};
+        struct sampler how = {all, some, 0.7f, step < 3 ? 1 : 0.9f, check_random(&lab_random)};
         struct sampled out[2];
         long graphs = 0, singles = 0, syncs = 0;
         if (&emu_card)
@@ -376,8 +365,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("sessions choose together what each would alone", t_together),
 };
 
-int main(int argc, char **argv)
-{
-    rng = check_seed();
-    return tiny_main(argc, argv, rng, tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(lab_random = check_seed())

@@ -7,11 +7,8 @@
 
 #include "session/session_impl.h"
 
-#include <pthread.h>
-
 static void t_spilled(void **state)
 {
-    (void)state;
     enum { N = 6 };
     struct threads c = {.rounds = 1, .longest = 30, .loose = true, .seed = check_seed()};
     struct played *alone = xcalloc(N, sizeof *alone);
@@ -36,7 +33,6 @@ static void t_spilled(void **state)
 /* Sessions with 1 to 16 tokens that wait, and one with 17, which is read alone. */
 static void t_go_along(void **state)
 {
-    (void)state;
     enum { N = 5 };
     static const int waiting[N] = {1, 16, 3, 17, 5};
     struct engine *g = tiny_open_on(&tiny, "cuda", NULL, true);
@@ -74,7 +70,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("6 threads with room for 3 states write what each writes alone", t_spilled),
 };
 
-int main(int argc, char **argv)
-{
-    return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(check_seed())

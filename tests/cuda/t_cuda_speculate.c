@@ -3,7 +3,6 @@
 
 static void t_card(void **state)
 {
-    (void)state;
     compare("cuda", NULL, STATE_FP32, false, LENGTH_CARD);
     compare("cuda", NULL, STATE_FP16, false, LENGTH_CARD);
 }
@@ -12,7 +11,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a reply with guesses is the reply without on a card", t_card),
 };
 
-int main(int argc, char **argv)
-{
-    return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(check_seed())

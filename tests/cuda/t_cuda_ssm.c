@@ -57,7 +57,6 @@ static void conv_drop(struct conv_case *k)
 
 static void t_conv(void **state)
 {
-    (void)state;
     static const int shapes[][4] = {/* T, C, K, first column */
                                     {1, 528, 4, 16}, {2, 96, 4, 8},  {3, 40, 4, 0},  {8, 64, 4, 8},
                                     {9, 64, 4, 24},  {33, 24, 4, 8}, {17, 24, 4, 3}, {40, 21, 4, 5},
@@ -78,7 +77,6 @@ static void t_conv(void **state)
 
 static void t_conv_split(void **state)
 {
-    (void)state;
     for (int round = 0; round < 20; round++) {
         int T = lab_between(2, 30), C = round % 2 ? 33 : 32, cut = lab_between(1, T - 1);
         struct conv_case k = conv_case(DT_BF16, T, C, 4, 8, 1);
@@ -97,7 +95,6 @@ static void t_conv_split(void **state)
 /* More sessions than one launch takes; one of them at an odd place. */
 static void t_conv_each(void **state)
 {
-    (void)state;
     enum { B = 131, C = 24 };
     struct conv_case k = conv_case(DT_BF16, B, C, 4, 8, B);
     struct tensor s2 = lab_twin(gpu, k.state), alone = lab_twin(gpu, k.v), each[B];
@@ -147,7 +144,6 @@ static void scan(struct backend *b, const struct ssm_case *c, struct tensor y, s
 
 static void t_ssm(void **state)
 {
-    (void)state;
     compare(lab_ssm, 20);
 }
 
@@ -165,7 +161,6 @@ static double off_recurrence(const struct ssm_case *c, struct tensor before, str
 
 static void t_true_sizes(void **state)
 {
-    (void)state;
     static const int shapes[][5] = {/* T, G, H, P, N */
                                     {1, 1, 8, 80, 128},   {5, 1, 2, 80, 128},   {127, 1, 1, 80, 128},
                                     {128, 1, 8, 80, 128}, {129, 2, 2, 80, 128}, {300, 1, 1, 80, 128},
@@ -190,7 +185,6 @@ static void t_true_sizes(void **state)
 /* In f32 the bits of single steps; in bf16 near to them, and the same bits for every cut at whole chunks. */
 static void t_cuts(void **state)
 {
-    (void)state;
     for (int round = 0; round < 4; round++) {
         enum dtype act = round % 2 ? DT_BF16 : DT_F32;
         struct ssm_case c = ssm_case(act, 290, 1, 1, round / 2 ? 64 : 80, 128);
@@ -214,7 +208,6 @@ static void t_cuts(void **state)
 /* Heads that forget little: chunk after chunk the state stays as near to the recurrence in f32. */
 static void t_drift(void **state)
 {
-    (void)state;
     enum { CHUNKS = 5 };
     struct ssm_case c = ssm_case(DT_BF16, 128 * CHUNKS, 1, 1, 16, 128);
     ((float *)c.k.a.data)[0] = -0.002f;
@@ -238,7 +231,6 @@ static void t_drift(void **state)
 /* More sessions than one launch takes; one state at an odd place, one with another stride. */
 static void t_ssm_each(void **state)
 {
-    (void)state;
     static const int shapes[][3] = {{131, 2, 3}, {4, 80, 128}, {3, 64, 128}};
     for (int i = 0; i < 6; i++) {
         int B = shapes[i / 2][0], P = shapes[i / 2][1], N = shapes[i / 2][2];
@@ -312,7 +304,6 @@ static void mix(struct backend *b, struct mixer_case *m, bool fused, struct tens
  * alone. */
 static void t_fused(void **state)
 {
-    (void)state;
     static const int shapes[][6] = {/* sessions, G, H, P, N, K */
                                     {1, 2, 16, 80, 128, 4}, {8, 1, 8, 80, 128, 4}, {5, 2, 8, 64, 128, 4},
                                     {131, 2, 4, 3, 5, 3},   {9, 1, 3, 20, 128, 2}, {5, 1, 2, 70, 130, 4}};
@@ -400,7 +391,6 @@ static void ring_step(struct mixer_case *m, struct ring_case *r, struct tensor o
 
 static void t_ring(void **state)
 {
-    (void)state;
     static const int shapes[][6] = {/* sessions, G, H, P, N, K */
                                     {3, 2, 16, 80, 128, 4},
                                     {20, 1, 4, 64, 128, 4},
@@ -437,7 +427,6 @@ static void t_ring(void **state)
  * not: an access that is too early stops the kernel (emu/watch.h). */
 static void t_early(void **state)
 {
-    (void)state;
     struct mixer_case m = mixer_case(DT_BF16, 2, 1, 8, 80, 128, 4);
     struct tensor out[2], conv[2], ssm[2], host = lab_make(gpu, DT_F32, 16, 64, -1, 1),
                                            x = lab_make(gpu, DT_BF16, 1, 64, -1, 1),

@@ -18,7 +18,6 @@ static void away(struct session *s)
 /* The same keys as on the processor: in f32 states differ only where a sum does. */
 static void t_processor(void **state)
 {
-    (void)state;
     struct engine *g[2] = {timeline_engine(&tiny, "cuda", NULL, true),
                            timeline_engine(&tiny, "cpu", "ref", true)};
     uint8_t *bits[2];
@@ -48,7 +47,6 @@ static void t_processor(void **state)
 
 static void t_gate(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct engine_options o = {.dir = tiny.dir, .device = "cuda", .threads = 1, .state = STATE_FP16};
     struct engine *g = engine_open(&o, &e);
@@ -124,7 +122,6 @@ static void live(struct session **s, int each)
 
 static void t_behind(void **state)
 {
-    (void)state;
     struct engine *g = pool_check_engine(&tiny, "cuda", 0);
     struct session *s[2][CROWD];
     for (int k = 0; k < 2; k++) {
@@ -159,7 +156,4 @@ static const struct CMUnitTest tests[] = {
           t_gate),
 };
 
-int main(int argc, char **argv)
-{
-    return tiny_main(argc, argv, 3, tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(3)

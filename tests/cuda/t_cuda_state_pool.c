@@ -14,20 +14,6 @@ static void compute(struct session *s)
         fail_msg("%s", e.text);
 }
 
-static void same(struct session *a, struct session *b)
-{
-    size_t n, m;
-    compute(a);
-    compute(b);
-    uint8_t *x = pool_check_bits(a, &n), *y = pool_check_bits(b, &m);
-    assert_int_equal(n, m);
-    assert_memory_equal(x, y, n);
-    assert_memory_equal(session_logits(a), session_logits(b),
-                        (size_t)engine_vocab(session_engine(a)) * sizeof(float));
-    free(x);
-    free(y);
-}
-
 static size_t used(const struct engine *g)
 {
     return engine_state_memory(g).used;
@@ -37,7 +23,6 @@ static size_t used(const struct engine *g)
 
 static void t_spilled(void **state)
 {
-    (void)state;
     struct engine *g = pool_check_engine(&tiny, "cuda", 0);
     struct session *s = session_new(g, 1), *here = session_new(g, 1), *both[2] = {s, here};
     struct checkpoint *c[2];
@@ -60,7 +45,7 @@ static void t_spilled(void **state)
         assert_int_equal(pool_entry_spill(&s->entry), -1); /* it is away */
         compute(s);
         compute(here);
-        same(s, here);
+        pool_check_same(s, here);
         tiny_append(s, round, 1 + round);
         tiny_append(here, round, 1 + round);
     }
@@ -69,7 +54,7 @@ static void t_spilled(void **state)
     session_unpin(s);
     assert_int_equal(pool_entry_spill(&s->entry), 0);
     struct session *fork = session_fork(s);
-    same(fork, here);
+    pool_check_same(fork, here);
     session_free(fork);
     assert_int_equal(pool_entry_spill(&s->entry), 0); /* back to a mark from there, and its logits again */
     for (int i = 0; i < 2; i++) {
@@ -77,7 +62,7 @@ static void t_spilled(void **state)
         tiny_append(both[i], 4, 17);
     }
     compute(here);
-    same(s, here);
+    pool_check_same(s, here);
     assert_int_equal(engine_state_memory(g).spilled, 6);
     assert_int_equal(engine_state_memory(g).restored, 6);
     assert_int_equal(pool_entry_spill(&s->entry), 0);
@@ -92,7 +77,6 @@ static void t_spilled(void **state)
 /* Who goes first: checkpoints, then sessions, of each the one that has been idle for longest. */
 static void t_order(void **state)
 {
-    (void)state;
     enum { N = 4 };
     struct engine *g = pool_check_engine(&tiny, "cuda", 0);
     size_t one = pool_check_need(g, 512), mark = pool_check_need(g, 0);
@@ -129,7 +113,7 @@ static void t_order(void **state)
     tiny_append(straight, 3, 4);
     compute(straight);
     compute(s[1]);
-    same(s[1], straight);
+    pool_check_same(s[1], straight);
     assert_true(engine_state_memory(g).peak <= engine_state_memory(g).bound);
     session_decode_batch(s, N + 2); /* more than there is room for, in groups */
     for (int i = 0; i < N + 2; i++) {
@@ -152,7 +136,6 @@ static void t_order(void **state)
 /* Where there is room for one session and nothing else, its checkpoint is taken on the host at once. */
 static void t_mark(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct engine *g = pool_check_engine(&tiny, "cuda", 0);
     size_t one = pool_check_need(g, 512);
@@ -172,7 +155,7 @@ static void t_mark(void **state)
     tiny_append(straight, 1, 9);
     compute(straight); /* which sends the other away, and is sent away by it */
     tiny_append(straight, 3, 5);
-    same(s, straight);
+    pool_check_same(s, straight);
     assert_int_equal(used(g), one);
     session_free(s);
     session_free(straight);
@@ -185,7 +168,6 @@ static void t_mark(void **state)
 
 static void t_many(void **state)
 {
-    (void)state;
     enum { N = 12, ROOM = 4, TOKENS = 5 };
     struct engine *g = pool_check_engine(&tiny, "cuda", 0);
     size_t bound = ROOM * pool_check_need(g, 512);
@@ -212,7 +194,7 @@ static void t_many(void **state)
             compute(straight);
             tiny_append(straight, 5 * i + t, 1);
         }
-        same(s[i], straight);
+        pool_check_same(s[i], straight);
         session_free(straight);
     }
     for (int i = 0; i < N; i++)
@@ -236,7 +218,6 @@ static struct tensor scarce(struct backend *b, enum dtype t, int64_t rows, int64
 
 static void t_full(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct engine *g = pool_check_engine(&tiny, "cuda", 0);
     size_t one = pool_check_need(g, 512);
@@ -281,7 +262,6 @@ static void t_full(void **state)
 
 static void t_planned(void **state)
 {
-    (void)state;
     static const int lengths[] = {1, 511, 513, 1100, 2000};
     struct err e = ERR_INIT;
     struct model_config c;
@@ -345,7 +325,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("states take the memory that was planned, within 5 %, and as many fit as was said", t_planned),
 };
 
-int main(int argc, char **argv)
-{
-    return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(check_seed())

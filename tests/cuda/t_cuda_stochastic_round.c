@@ -12,7 +12,6 @@ static struct backend *gpu;
 
 static void t_steps(void **state)
 {
-    (void)state;
     static const struct lab_stochastic cases[] = {
         {DT_BF16, 3, 1, 2, 80, 128, 0},  {DT_F32, 2, 1, 2, 64, 128, 0}, {DT_BF16, 2, 1, 1, 80, 128, 3},
         {DT_BF16, 131, 1, 2, 2, 3, 0},   {DT_F32, 2, 2, 4, 20, 130, 1}, {DT_BF16, 2, 1, 1, 7, 261, 0},
@@ -24,7 +23,6 @@ static void t_steps(void **state)
 /* Lengths at which states in f32 and f16 take the same way. */
 static void t_scans(void **state)
 {
-    (void)state;
     static const struct lab_stochastic cases[] = {
         {DT_BF16, 128, 1, 2, 80, 128, 0}, {DT_BF16, 150, 1, 1, 64, 128, 0}, {DT_BF16, 9, 1, 2, 80, 128, 0},
         {DT_BF16, 40, 1, 1, 32, 128, 16}, {DT_BF16, 300, 1, 1, 48, 128, 0}, {DT_F32, 30, 1, 2, 80, 128, 0},
@@ -36,7 +34,6 @@ static void t_scans(void **state)
 /* A rest behind whole chunks, which a state in f32 steps through: near to it, and rounded once. */
 static void t_rest(void **state)
 {
-    (void)state;
     enum { T = 133, P = 80, N = 128 };
     struct lab_ssm k;
     lab_ssm_of(&k, gpu, DT_BF16, T, 1, 1, P, N);
@@ -63,7 +60,6 @@ static void t_rest(void **state)
 
 static void t_numbers(void **state)
 {
-    (void)state;
     float v[128] = {0, -0.0f, 0x1p-24f, 0x1p-25f, 65504, 65505, -65535, 65536, -3e38f, INFINITY, -INFINITY};
     for (int i = 11; i < 128; i++)
         v[i] = (float)(lab_uniform(-2, 2) * ldexp(1, lab_between(-30, 16)));
@@ -117,7 +113,6 @@ static void mix(enum dtype act, int B, int G, int H, int P, int N)
 
 static void t_fused(void **state)
 {
-    (void)state;
     mix(DT_BF16, 1, 2, 16, 80, 128);
     mix(DT_BF16, 3, 1, 4, 64, 128);
     mix(DT_F32, 2, 1, 8, 80, 128);

@@ -19,7 +19,6 @@ static struct synthetic some(void)
 
 static void t_numbers(void **state)
 {
-    (void)state;
     for (int round = 0; round < 12; round++) {
         enum dtype type = round % 2 ? DT_BF16 : DT_F32;
         int64_t rows = lab_between(1, 40), cols = lab_between(1, 600);
@@ -42,7 +41,6 @@ static void t_numbers(void **state)
 /* Uniform: the mean and the mean square are those of the interval, and nothing repeats from row to row. */
 static void t_spread(void **state)
 {
-    (void)state;
     enum { ROWS = 64, COLS = 1024 };
     const struct synthetic m = {check_seed(), 0.5f, 2};
     struct tensor t = gpu->ops->alloc(gpu, DT_F32, ROWS, COLS);
@@ -91,7 +89,6 @@ static double apart(enum quant_format format, enum dtype kept, int64_t T, int64_
  * apart. */
 static void t_weights(void **state)
 {
-    (void)state;
     static const double most[QUANT_FORMATS] = {
         [QUANT_NONE] = 1e-5, [QUANT_I8] = 0.02, [QUANT_I4] = 0.25, [QUANT_F8] = 1e-5, [QUANT_F4] = 1e-5};
     for (int format = 0; format <= QUANT_F4; format++)
@@ -108,7 +105,6 @@ static void t_weights(void **state)
 
 static void t_limits(void **state)
 {
-    (void)state;
     for (int type = DT_F32; type <= DT_BF16; type++)
         assert_true(gpu->ops->probe(gpu, (enum dtype)type, 100) > 1000);
     gpu->ops->synchronize(gpu);

@@ -93,7 +93,6 @@ static bool in_disc(double x, double y, double r)
 /* The two strokes of a tick: a corner of 12 x 18, turned by 45 degrees around its middle. */
 static bool in_tick(double x, double y, double unused)
 {
-    (void)unused;
     double u = (x + y) * M_SQRT1_2, v = (y - x) * M_SQRT1_2;
     return u >= -6 && u <= 6 && v >= -9 && v <= 9 && (u >= 2 || v >= 5);
 }

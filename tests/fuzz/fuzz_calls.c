@@ -4,33 +4,24 @@
  * lie within the text; the content is the rest of the text.
  */
 #include "actions/calls.h"
+#include "require.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void require(bool holds, const char *what)
-{
-    if (!holds)
-        bug("%s", what);
-}
-
 static bool has_tool(const void *arg, const char *name)
 {
-    (void)arg;
     return !strcmp(name, "click") || !strcmp(name, "write");
 }
 
 static bool has_parameter(const void *arg, const char *tool, const char *name)
 {
-    (void)arg;
     return !strcmp(tool, "click") ? !strcmp(name, "x") || !strcmp(name, "y") : !strcmp(name, "content");
 }
 
 static const char *nth_parameter(const void *arg, const char *tool, int i)
 {
-    (void)arg;
     return strcmp(tool, "click") != 0 || i > 1 ? NULL : i ? "y" : "x";
 }
 

@@ -3,16 +3,11 @@
  */
 #include "actions/action.h"
 #include "actions/dialect.h"
+#include "require.h"
 
 #include <stdint.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds, const char *what)
-{
-    if (!holds)
-        bug("%s", what);
-}
 
 static struct tokenizer *tokenizer;
 

@@ -1,17 +1,12 @@
 /* fuzz_eval.c - any bytes as a grounding set, as results to go on with, and as a reply that is scored. */
 #include "eval/eval.h"
+#include "require.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds, const char *what)
-{
-    if (!holds)
-        bug("%s", what);
-}
 
 static void score(const struct eval_set *s, const char *reply)
 {

@@ -3,16 +3,9 @@
  * Whatever comes in: chords of 1 to 8 different keys, or a fault with a message of one line.
  */
 #include "actions/keys.h"
-
-#include <string.h>
+#include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds, const char *what)
-{
-    if (!holds)
-        bug("%s", what);
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

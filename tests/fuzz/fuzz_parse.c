@@ -7,8 +7,8 @@
 #include "actions/calls.h"
 #include "actions/dialect.h"
 #include "actions/place.h"
+#include "require.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { W = 640, H = 480, MAX_DIALECTS = 32 };
@@ -28,12 +28,6 @@ static void load_all(void)
         if (!dialects[ndialects++])
             die(ERR_FAILED, "%s", e.text);
     }
-}
-
-static void require(bool holds, const char *what)
-{
-    if (!holds)
-        bug("%s", what);
 }
 
 static void check_action(const struct dialect *d, const struct action *a)

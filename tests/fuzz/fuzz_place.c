@@ -4,6 +4,7 @@
  * A text that is JSON gives the same place as a value.
  */
 #include "actions/place.h"
+#include "require.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +25,6 @@ static void load_all(void)
         if (!dialects[i])
             die(ERR_FAILED, "%s", e.text);
     }
-}
-
-static void require(bool holds, const char *what)
-{
-    if (!holds)
-        bug("%s", what);
 }
 
 static void check_place(const struct dialect *d, int rc, const struct place *at, const struct err *e)

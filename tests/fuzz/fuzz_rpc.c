@@ -17,7 +17,6 @@ static struct rpc *echoing;
 
 static void echo(void *arg, const json_t *id, const char *method, json_t *params)
 {
-    (void)arg;
     if (strlen(method) % 2)
         rpc_reply(echoing, id, json_deep_copy(params));
     else if (strlen(method) % 3)
@@ -26,16 +25,12 @@ static void echo(void *arg, const json_t *id, const char *method, json_t *params
 
 static void notice(void *arg, const char *method, json_t *params)
 {
-    (void)arg;
-    (void)method;
     if (rpc_drop(echoing, json_object_get(params, "id")))
         rpc_ask(echoing, "question", json_object());
 }
 
 static void answered(void *arg, int64_t ask, json_t *result, const char *why)
 {
-    (void)arg;
-    (void)result;
     if (ask < 1 || !why)
         bug("an answer to no question");
 }

@@ -7,8 +7,6 @@
 #include "serve/prompt.h"
 #include "serve/reply_text.h"
 
-#include <stdlib.h>
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void read_pictures(const struct chat_body *b)
@@ -16,7 +14,7 @@ static void read_pictures(const struct chat_body *b)
     for (int i = 0; i < b->talk.n_images; i++) {
         struct err e = ERR_INIT;
         struct image im;
-        if (picture_decode(b->talk.files[i], &im, &e) && !*e.text)
+        if (picture_decode(b->talk.files[i], NULL, &im, &e) && !*e.text)
             bug("a picture refused without a reason");
         image_free(&im);
     }

@@ -5,7 +5,6 @@
 #include "base/buf.h"
 #include "base/utf8.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

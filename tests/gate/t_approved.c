@@ -145,7 +145,6 @@ static int questions(struct stage *t, struct meanwhile *m, const char *json, str
 
 static void t_changed(void **state)
 {
-    (void)state;
     static const struct {
         enum what what;
         const char *action;
@@ -184,7 +183,6 @@ static void t_changed(void **state)
 /* A question has all that is needed to decide: the whole text, amounts, the thought, the window, the task. */
 static void t_enough(void **state)
 {
-    (void)state;
     static const char write_all[] =
         "{\"kind\": \"type\", \"x\": 300, \"y\": 300, \"text\": \"please send to account 12 34 56 78 90 with the "
         "reference of the invoice of last May the sum of $ 1,250.00 and then CHF 7 for the fee\"}";
@@ -223,7 +221,6 @@ static int approver_ask(struct step_front *f, const struct step_view *v, struct 
                         struct err *e)
 {
     struct approver *w = (struct approver *)f;
-    (void)e;
     *c = (struct step_command){.verb = v->p->number == 1 ? STEP_RUN : STEP_STOP};
     if (v->p->number != 1)
         return 0;
@@ -240,7 +237,6 @@ static int approver_ask(struct step_front *f, const struct step_view *v, struct 
 
 static void t_stepper(void **state)
 {
-    (void)state;
     static const struct {
         enum what what;
         int asked;
@@ -279,7 +275,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a step that was approved in the stepper is shown again when its place has changed", t_stepper),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

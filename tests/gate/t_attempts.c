@@ -123,7 +123,6 @@ static enum attempts_result try_performed(struct attempts *s, const struct perfo
 /* That the attempts are real: without rules each arrives. */
 static void t_control(void **state)
 {
-    (void)state;
     struct attempts s;
     attempts_open(&s);
     uint64_t seed = check_seed();
@@ -146,7 +145,6 @@ static void t_control(void **state)
 
 static void t_performed(void **state)
 {
-    (void)state;
     struct attempts s;
     struct attempts_score c = {0};
     attempts_open(&s);
@@ -215,7 +213,6 @@ static void *change(void *arg)
 
 static void t_questions(void **state)
 {
-    (void)state;
     struct attempts s;
     struct attempts_score c = {0};
     uint64_t seed = check_seed();
@@ -253,7 +250,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("what changed during a question is not done", t_questions),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -192,7 +192,6 @@ static enum attempts_result try_judged(struct attempts *s, const struct judged *
 
 static void t_judged(void **state)
 {
-    (void)state;
     struct attempts s;
     struct attempts_score c = {0};
     attempts_open(&s);
@@ -281,7 +280,6 @@ enum { ORDINARY = sizeof ordinary / sizeof *ordinary };
 
 static void t_ordinary(void **state)
 {
-    (void)state;
     struct attempts s;
     int alarms = 0, n = 0;
     attempts_open(&s);
@@ -310,7 +308,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("at most 2 of 100 ordinary actions are asked about", t_ordinary),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -154,7 +154,6 @@ static void look_for(const char *secret, const char *font, int missed[BOLD + 1],
 
 static void t_looks(void **state)
 {
-    (void)state;
     int missed[BOLD + 1] = {0}, wrong = 0, n = 0;
     for (size_t s = 0; s < sizeof secrets / sizeof *secrets; s++)
         for (size_t f = 0; f < sizeof fonts / sizeof *fonts; f++, n++)
@@ -167,7 +166,6 @@ static void t_looks(void **state)
 
 static void t_plain(void **state)
 {
-    (void)state;
     struct image im, glyphs;
     struct copy *list;
     assert_int_equal(image_alloc(&im, 300, 200, NULL), 0); /* one colour */
@@ -185,7 +183,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("an empty picture has no copy", t_plain),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -80,7 +80,6 @@ static void set_title(Display *d, Window w, const char *title)
 
 static void t_windows(void **state)
 {
-    (void)state;
     struct guarded g = {0};
     struct screen_window w;
     stage_open(&g.t);
@@ -187,7 +186,6 @@ static void *happen(void *arg)
 
 static void t_command(void **state)
 {
-    (void)state;
     static const struct {
         const char *command;
         bool pass;
@@ -227,7 +225,6 @@ static void t_command(void **state)
 /* The question as a command gets it, and the picture it names. */
 static void t_question(void **state)
 {
-    (void)state;
     struct guarded g = {0};
     struct image crop;
     struct stat st;
@@ -271,7 +268,6 @@ static void t_question(void **state)
 /* What a person has said yes to must still be there. */
 static void t_meanwhile(void **state)
 {
-    (void)state;
     static const bool pass[] = {true, true, false,
                                 true}; /* of two questions the second was answered with yes, too */
     struct guarded g = {0};
@@ -303,7 +299,6 @@ static void t_meanwhile(void **state)
 
 static void t_observe_only(void **state)
 {
-    (void)state;
     static const struct {
         bool pass;
         const char *action;
@@ -348,7 +343,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("--observe-only lets nothing through but looking", t_observe_only),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -27,14 +27,11 @@ static json_t *gate_event(const struct record *r, int nth)
 
 static void t_denied(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     struct record r;
     driven_open(&t);
-    program_finish(
-        &t.x, driven_start_with(&t, ZAP SEND CLICK(500, 500) ANSWER("Done."), WORDS("--confirm", "never")),
-        &o);
+    driven_run(&t, ZAP SEND CLICK(500, 500) ANSWER("Done."), WORDS("--confirm", "never"), &o);
     assert_int_equal(o.code, 0);
     driven_read(&t, &r);
     const json_t *denied = gate_event(&r, 0), *refused = gate_event(&r, 1), *passed = gate_event(&r, 2);
@@ -72,15 +69,11 @@ static void t_denied(void **state)
 
 static void t_dry(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     struct record r;
     driven_open(&t);
-    program_finish(
-        &t.x,
-        driven_start_with(&t, SEND ZAP ANSWER("Done."), WORDS("--dry-run", "-n", "3", "--confirm", "tty")),
-        &o);
+    driven_run(&t, SEND ZAP ANSWER("Done."), WORDS("--dry-run", "-n", "3", "--confirm", "tty"), &o);
     assert_int_equal(o.code, 0);
     driven_read(&t, &r);
     assert_string_equal(field_text(gate_event(&r, 0), "who"), "dry run");
@@ -88,11 +81,11 @@ static void t_dry(void **state)
     assert_string_equal(field_text(gate_event(&r, 1), "verdict"), "deny");
     record_free(&r);
     assert_int_equal(json_array_size(stage_events(&t, NULL)), 0);
-    program_finish(&t.x, driven_start_with(&t, ANSWER("Done."), WORDS("--confirm", "perhaps")), &o);
+    driven_run(&t, ANSWER("Done."), WORDS("--confirm", "perhaps"), &o);
     ONE_LINE(&o, ERR_USAGE, "expected auto, tty, never");
     char *bad = xvfb_place(&t.x, "p.yaml");
     assert_int_equal(file_write(bad, "rules:\n  - deny: x\n    zone: 3\n", 31, NULL), 0);
-    program_finish(&t.x, driven_start_with(&t, ANSWER("Done."), WORDS("--policy", bad)), &o);
+    driven_run(&t, ANSWER("Done."), WORDS("--policy", bad), &o);
     ONE_LINE(&o, ERR_USAGE, "p.yaml:3", "key 'zone'", "expected");
     free(bad);
     outcome_free(&o);
@@ -147,7 +140,6 @@ static char *read_until(int fd, const char *what)
 
 static void t_terminal(void **state)
 {
-    (void)state;
     static const struct {
         const char *ahead, *answer, *seconds;
         int clicks, code;
@@ -197,7 +189,6 @@ static void t_terminal(void **state)
 
 static void t_nobody(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     struct record r;
@@ -315,7 +306,6 @@ static void check_keys(struct stage *t)
 /* The dialect says nothing of its target, and the dialog's title neither. */
 static void t_names(void **state)
 {
-    (void)state;
     struct stage t;
     driven_open(&t);
     start_bus(&t.x);
@@ -342,7 +332,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a run that nobody can be asked about ends by itself", t_nobody),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -48,7 +48,6 @@ static const struct {
 
 static void t_plans(void **state)
 {
-    (void)state;
     int n = sizeof plans / sizeof *plans;
     for (int i = 0; i < n; i++) {
         struct goals *g = goals_new(plans[i].task);
@@ -68,7 +67,6 @@ static void t_plans(void **state)
 /* However many words: a plan is read to the limits. */
 static void t_long(void **state)
 {
-    (void)state;
     struct goals *g = goals_new("Sort the list");
     struct buf b;
     buf_init(&b, 1 << 20);
@@ -98,7 +96,6 @@ static int gates(const struct record *r, const char *verdict, bool pass)
 
 static void t_program(void **state)
 {
-    (void)state;
     static const char replies[] =
         PLAN("Press Save") PLAN("Mail the file to somebody") PLAN("Press it again") ANSWER("Done.");
     static const struct {
@@ -112,8 +109,7 @@ static void t_program(void **state)
         struct record r;
         if (i)
             clock_sleep_ms(1100); /* the newest run is the one of the later second */
-        program_finish(
-            &t.x, driven_start_with(&t, replies, WORDS("--no-report", "--confirm", cases[i].confirm)), &o);
+        driven_run(&t, replies, WORDS("--no-report", "--confirm", cases[i].confirm), &o);
         assert_int_equal(o.code, ERR_UNVERIFIED); /* a plan does nothing */
         driven_read(&t, &r);
         assert_int_equal(gates(&r, "confirm", cases[i].pass), 1);
@@ -133,7 +129,6 @@ static void t_program(void **state)
 /* Rules look at what the run has used up until then. */
 static void t_after(void **state)
 {
-    (void)state;
     static const struct {
         const char *after, *replies;
         int clicks, code; /* code: the last click is forbidden in all but the last */
@@ -155,8 +150,7 @@ static void t_after(void **state)
             xasprintf("rules:\n  - deny: enough\n    actions: click\n    after: %s\n", cases[i].after);
         char *file = xvfb_put(&t.x, "rules.yaml", rules);
         stage_clear(&t);
-        program_finish(&t.x, driven_start_with(&t, cases[i].replies, WORDS("--no-report", "--policy", file)),
-                       &o);
+        driven_run(&t, cases[i].replies, WORDS("--no-report", "--policy", file), &o);
         assert_int_equal(o.code, cases[i].code);
         int clicks = (int)json_array_size(stage_events(&t, "button_press"));
         if (clicks != cases[i].clicks)
@@ -170,7 +164,6 @@ static void t_after(void **state)
 
 static void t_explained(void **state)
 {
-    (void)state;
     static const char plan[] = "{\"kind\": \"plan\", \"text\": \"1. Mail the file [todo]\"}";
     struct stage t;
     struct outcome o = {0};
@@ -198,7 +191,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("holorun policy explains both", t_explained),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -54,7 +54,6 @@ static void focus(struct play *p)
 
 static void t_typed(void **state)
 {
-    (void)state;
     struct play p;
     play_open(&p);
     focus(&p);
@@ -101,7 +100,6 @@ static void t_typed(void **state)
 
 static void t_rate(void **state)
 {
-    (void)state;
     struct play p;
     play_open(&p);
     p.o.force_answer = true;
@@ -131,7 +129,6 @@ static void t_rate(void **state)
 
 static void t_errors(void **state)
 {
-    (void)state;
     struct play p;
     play_open(&p);
     p.o.max_errors = 2;
@@ -149,7 +146,6 @@ static void t_errors(void **state)
 
 static void t_without_effect(void **state)
 {
-    (void)state;
     struct play p;
     stage_still = true;
     play_open(&p);
@@ -190,7 +186,6 @@ static char *limit_file(struct stage *t, const char *name, const char *value)
 
 static void t_program(void **state)
 {
-    (void)state;
     static const struct {
         const char *option, *value, *replies, *status, *words;
         int code;
@@ -224,7 +219,7 @@ static void t_program(void **state)
              *value = limit ? limit_file(&t, limit + 1, cases[i].value) : xstrdup(cases[i].value);
         if (i)
             clock_sleep_ms(1100); /* the newest run is the one of the later second */
-        program_finish(&t.x, driven_start_with(&t, cases[i].replies, WORDS(option, value, "--json")), &o);
+        driven_run(&t, cases[i].replies, WORDS(option, value, "--json"), &o);
         if (o.code != cases[i].code || !strstr(o.err, cases[i].words))
             fail_msg("%s: exit %d, '%s'", option, o.code, o.err);
         json_t *json = json_loads(o.out, 0, NULL);
@@ -250,16 +245,13 @@ static void t_program(void **state)
 
 static void t_resumed(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     struct record r;
     driven_open(&t);
     char *runs = xvfb_place(&t.x, "runs"), *limits = limit_file(&t, "typed", "5\n  errors: 3");
-    program_finish(&t.x,
-                   driven_start_with(&t, TYPE("abc") TYPE("de") TYPE("f") ANSWER("So far."),
-                                     WORDS("--policy", limits, "--no-report")),
-                   &o);
+    driven_run(&t, TYPE("abc") TYPE("de") TYPE("f") ANSWER("So far."),
+               WORDS("--policy", limits, "--no-report"), &o);
     assert_int_equal(o.code, ERR_STEPS);
     /* no larger budget: at its end as it was then */
     char *script = xvfb_put(&t.x, "script", TYPE("g") ANSWER("Still so far."));
@@ -295,7 +287,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("what was typed counts on in a run that goes on", t_resumed),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

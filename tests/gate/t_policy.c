@@ -91,7 +91,6 @@ static void refused(const char *text, size_t len, const char *says)
 
 static void t_wrong(void **state)
 {
-    (void)state;
     int n = 0;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++, n++)
         refused(wrong[i].text, strlen(wrong[i].text), wrong[i].says);
@@ -167,78 +166,71 @@ static struct policy *policy_of(const char *text)
 
 #define CLICKED(e) "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"" e "\"}"
 #define TYPED(t)   "{\"kind\": \"type\", \"text\": \"" t "\"}"
+#define PRESSED(k) "{\"kind\": \"key\", \"keys\": [" k "]}"
 
 static const struct {
     enum policy_verdict verdict;
     const char *action;
     struct scene where;
 } standard[] = {
-    {A, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"the Search button\"}", {0}},
-    {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"the SEND button\"}", {0}},
-    {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"Empty the trash\"}", {0}},
-    {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"Check out\"}", {0}},
+    {A, CLICKED("the Search button"), {0}},
+    {C, CLICKED("the SEND button"), {0}},
+    {C, CLICKED("Empty the trash"), {0}},
+    {C, CLICKED("Check out"), {0}},
     {C, "{\"kind\": \"mouse_down\", \"x\": 1, \"y\": 2, \"element\": \"Pay now\"}", {0}},
-    {A,
-     "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"the paypal logo, a postcard, a facebook\"}",
-     {0}},
+    {A, CLICKED("the paypal logo, a postcard, a facebook"), {0}},
     {A,
      "{\"kind\": \"type\", \"text\": \"Rome\", \"element\": \"the field To\"}",
      {"Flights", "chromium", NULL}},
-    {C, "{\"kind\": \"type\", \"text\": \"rm -rf /\"}", {"~", "XTerm", NULL}},
-    {C, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", {"~", "Gnome-terminal", NULL}},
+    {C, TYPED("rm -rf /"), {"~", "XTerm", NULL}},
+    {C, PRESSED("\"Return\""), {"~", "Gnome-terminal", NULL}},
     {C, "{\"kind\": \"type\", \"text\": \"x\", \"element\": \"the Password field\"}", {0}},
-    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"Authentication required - polkit", "Polkit-gnome", NULL}},
+    {C, TYPED("x"), {"Authentication required - polkit", "Polkit-gnome", NULL}},
     {C, "{\"kind\": \"goto\", \"text\": \"example.org\"}", {0}},
     {D, "{\"kind\": \"goto\", \"text\": \" JavaScript:alert(1)\"}", {0}},
-    {C, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"w\"]}", {"*letter.txt - Editor", "Gedit", NULL}},
-    {A, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"w\"]}", {"letter.txt - Editor", "Gedit", NULL}},
-    {C,
-     "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"Close button of the window\"}",
-     {"letter - modified", "Gedit", NULL}},
-    {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"×\"}", {"• letter.txt", "Code", NULL}},
-    {A,
-     "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"Close button of the window\"}",
-     {"letter.txt", "Gedit", NULL}},
-    {A,
-     "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"the text\"}",
-     {"• letter.txt", "Code", NULL}},
-    {C, "{\"kind\": \"key\", \"keys\": [\"Control_R\", \"KP_Enter\"]}", {0}},
+    {C, PRESSED("\"Control_L\", \"w\""), {"*letter.txt - Editor", "Gedit", NULL}},
+    {A, PRESSED("\"Control_L\", \"w\""), {"letter.txt - Editor", "Gedit", NULL}},
+    {C, CLICKED("Close button of the window"), {"letter - modified", "Gedit", NULL}},
+    {C, CLICKED("×"), {"• letter.txt", "Code", NULL}},
+    {A, CLICKED("Close button of the window"), {"letter.txt", "Gedit", NULL}},
+    {A, CLICKED("the text"), {"• letter.txt", "Code", NULL}},
+    {C, PRESSED("\"Control_R\", \"KP_Enter\""), {0}},
     /* one chord in many spellings and orders */
-    {D, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Alt_L\", \"Delete\"]}", {0}},
-    {D, "{\"kind\": \"key\", \"keys\": [\"Delete\", \"Alt_R\", \"Control_R\"]}", {0}},
-    {D, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Shift_L\", \"Alt_L\", \"KP_Delete\"]}", {0}},
-    {D, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Meta_L\", \"BackSpace\"]}", {0}},
-    {D, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"ISO_Level3_Shift\", \"F7\"]}", {0}},
-    {D, "{\"kind\": \"key\", \"keys\": [\"Alt_L\", \"Sys_Req\", \"b\"]}", {0}},
-    {D, "{\"kind\": \"key\", \"keys\": [\"XF86Switch_VT_3\"]}", {0}},
-    {D, "{\"kind\": \"key\", \"keys\": [\"Terminate_Server\"]}", {0}},
+    {D, PRESSED("\"Control_L\", \"Alt_L\", \"Delete\""), {0}},
+    {D, PRESSED("\"Delete\", \"Alt_R\", \"Control_R\""), {0}},
+    {D, PRESSED("\"Control_L\", \"Shift_L\", \"Alt_L\", \"KP_Delete\""), {0}},
+    {D, PRESSED("\"Control_L\", \"Meta_L\", \"BackSpace\""), {0}},
+    {D, PRESSED("\"Control_L\", \"ISO_Level3_Shift\", \"F7\""), {0}},
+    {D, PRESSED("\"Alt_L\", \"Sys_Req\", \"b\""), {0}},
+    {D, PRESSED("\"XF86Switch_VT_3\""), {0}},
+    {D, PRESSED("\"Terminate_Server\""), {0}},
     {D,
      "{\"kind\": \"hold_and_tap\", \"keys\": [\"Control_L\", \"Alt_L\", \"a\", \"F1\"], \"nhold\": 2}",
      {0}},
-    {A, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Delete\"]}", {0}},
-    {D, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Alt_L\", \"KP_Decimal\"]}", {0}},
-    {D, "{\"kind\": \"key\", \"keys\": [\"XF86PowerDown\"]}", {0}},
-    {D, "{\"kind\": \"key\", \"keys\": [\"XF86Standby\"]}", {0}},
+    {A, PRESSED("\"Control_L\", \"Delete\""), {0}},
+    {D, PRESSED("\"Control_L\", \"Alt_L\", \"KP_Decimal\""), {0}},
+    {D, PRESSED("\"XF86PowerDown\""), {0}},
+    {D, PRESSED("\"XF86Standby\""), {0}},
     /* names as programmers write them, icons, keys beside the well-known ones */
-    {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"deleteAccount\"}", {0}},
-    {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"btn_delete_account\"}", {0}},
-    {A, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"PayPal logo\"}", {0}},
-    {A, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"PostScript file\"}", {0}},
-    {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"Continue to PayPal\"}", {0}},
-    {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"Go to check-out\"}", {0}},
-    {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"🗑\"}", {0}},
-    {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"the trash can icon in the row\"}", {0}},
-    {A, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"the trash icon on the desktop\"}", {0}},
-    {C, "{\"kind\": \"key\", \"keys\": [\"Super_L\", \"Return\"]}", {0}},
-    {C, "{\"kind\": \"key\", \"keys\": [\"Shift_L\", \"KP_Decimal\"]}", {0}},
-    {C, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"F4\"]}", {"* letter", "Gedit", NULL}},
-    {C, "{\"kind\": \"key\", \"keys\": [\"F12\"]}", {"Shop", "firefox", NULL}},
-    {C, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Shift_L\", \"c\"]}", {"Shop", "Chromium", NULL}},
-    {A, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"c\"]}", {"Shop", "Chromium", NULL}},
-    {C, "{\"kind\": \"key\", \"keys\": [\"Control_R\", \"Shift_R\", \"E\"]}", {"Shop", "firefox", NULL}},
-    {C, "{\"kind\": \"key\", \"keys\": [\"Shift_L\", \"F5\"]}", {"Shop", "firefox", NULL}},
-    {C, "{\"kind\": \"key\", \"keys\": [\"Shift_L\", \"F9\"]}", {"Shop", "Navigator", NULL}},
-    {A, "{\"kind\": \"key\", \"keys\": [\"F5\"]}", {"Shop", "firefox", NULL}},
+    {C, CLICKED("deleteAccount"), {0}},
+    {C, CLICKED("btn_delete_account"), {0}},
+    {A, CLICKED("PayPal logo"), {0}},
+    {A, CLICKED("PostScript file"), {0}},
+    {C, CLICKED("Continue to PayPal"), {0}},
+    {C, CLICKED("Go to check-out"), {0}},
+    {C, CLICKED("🗑"), {0}},
+    {C, CLICKED("the trash can icon in the row"), {0}},
+    {A, CLICKED("the trash icon on the desktop"), {0}},
+    {C, PRESSED("\"Super_L\", \"Return\""), {0}},
+    {C, PRESSED("\"Shift_L\", \"KP_Decimal\""), {0}},
+    {C, PRESSED("\"Control_L\", \"F4\""), {"* letter", "Gedit", NULL}},
+    {C, PRESSED("\"F12\""), {"Shop", "firefox", NULL}},
+    {C, PRESSED("\"Control_L\", \"Shift_L\", \"c\""), {"Shop", "Chromium", NULL}},
+    {A, PRESSED("\"Control_L\", \"c\""), {"Shop", "Chromium", NULL}},
+    {C, PRESSED("\"Control_R\", \"Shift_R\", \"E\""), {"Shop", "firefox", NULL}},
+    {C, PRESSED("\"Shift_L\", \"F5\""), {"Shop", "firefox", NULL}},
+    {C, PRESSED("\"Shift_L\", \"F9\""), {"Shop", "Navigator", NULL}},
+    {A, PRESSED("\"F5\""), {"Shop", "firefox", NULL}},
     {C, CLICKED("Inspect (Q)"), {"Shop", "firefox", NULL}},
     {C, CLICKED("Seitenquelltext anzeigen"), {"Shop", "firefox", NULL}},
     {C, CLICKED("检查"), {"Shop", "chromium", NULL}},
@@ -268,39 +260,38 @@ static const struct {
     {C, CLICKED("I accept"), {0}},
     {C, CLICKED("Akzeptieren"), {0}},
     /* launchers and terminals by key */
-    {C, "{\"kind\": \"key\", \"keys\": [\"Super_L\"]}", {0}},
+    {C, PRESSED("\"Super_L\""), {0}},
     {C, "{\"kind\": \"key_down\", \"keys\": [\"Super_R\"]}", {0}},
-    {C, "{\"kind\": \"key\", \"keys\": [\"Alt_L\", \"F3\"]}", {0}},
-    {C, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Alt_L\", \"t\"]}", {0}},
-    {A, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"t\"]}", {0}},
-    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "Xfce4-appfinder", NULL}},
-    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "plasmashell", NULL}},
+    {C, PRESSED("\"Alt_L\", \"F3\""), {0}},
+    {C, PRESSED("\"Control_L\", \"Alt_L\", \"t\""), {0}},
+    {A, PRESSED("\"Control_L\", \"t\""), {0}},
+    {C, TYPED("x"), {"", "Xfce4-appfinder", NULL}},
+    {C, TYPED("x"), {"", "plasmashell", NULL}},
     /* addresses that a browser reads in its own way */
     {D, TYPED("javascript;void(1)"), {"Shop", "chromium", NULL}},
     {D, TYPED("data: text/html,<b>x"), {"Shop", "chromium", NULL}},
     {D, TYPED("view-source: javascript:1"), {"Shop", "firefox", NULL}},
     {A, TYPED("Data: 5 rows"), {"Shop", "firefox", NULL}},
     {A, TYPED("note; and javascript"), {"Shop", "firefox", NULL}},
-    {C, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Shift_L\", \"J\"]}", {"Shop", "Chromium", NULL}},
-    {A, "{\"kind\": \"key\", \"keys\": [\"F12\"]}", {"letter", "libreoffice-writer", NULL}},
+    {C, PRESSED("\"Control_L\", \"Shift_L\", \"J\""), {"Shop", "Chromium", NULL}},
+    {A, PRESSED("\"F12\""), {"letter", "libreoffice-writer", NULL}},
     /* every way of writing into a terminal or a launcher */
     {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"button\": \"middle\"}", {"~", "XTerm", NULL}},
     {C, "{\"kind\": \"mouse_up\", \"x\": 1, \"y\": 2, \"button\": \"middle\"}", {"~", "XTerm", NULL}},
     {A, "{\"kind\": \"click\", \"x\": 1, \"y\": 2}", {"~", "XTerm", NULL}},
-    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "org.gnome.Ptyxis", NULL}},
-    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "kgx", NULL}},
-    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "dev.warp.Warp", NULL}},
-    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "Tabby", NULL}},
-    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "Sakura", NULL}},
-    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "Rofi", NULL}},
-    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "krunner", NULL}},
-    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "", "/usr/bin/xfce4-terminal"}},
-    {A, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "Gedit", "/usr/bin/gedit"}},
+    {C, TYPED("x"), {"", "org.gnome.Ptyxis", NULL}},
+    {C, TYPED("x"), {"", "kgx", NULL}},
+    {C, TYPED("x"), {"", "dev.warp.Warp", NULL}},
+    {C, TYPED("x"), {"", "Tabby", NULL}},
+    {C, TYPED("x"), {"", "Sakura", NULL}},
+    {C, TYPED("x"), {"", "Rofi", NULL}},
+    {C, TYPED("x"), {"", "krunner", NULL}},
+    {C, TYPED("x"), {"", "", "/usr/bin/xfce4-terminal"}},
+    {A, TYPED("x"), {"", "Gedit", "/usr/bin/gedit"}},
 };
 
 static void t_standard(void **state)
 {
-    (void)state;
     struct policy *p = policy_builtin();
     int n = sizeof standard / sizeof *standard;
     for (int i = 0; i < n; i++) {
@@ -317,32 +308,30 @@ static void t_standard(void **state)
 /* What Enter and space press counts as clicked. */
 static void t_pressed(void **state)
 {
-    (void)state;
     static const struct {
         enum policy_verdict verdict;
         const char *action, *presses; /* NULL: no program tells */
         const char *title, *thought;  /* of a dialog */
     } cases[] = {
-        {C, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", "Pay now", "Shop", NULL},
-        {C, "{\"kind\": \"key\", \"keys\": [\"KP_Enter\"]}", "Jetzt kaufen", "Shop", NULL},
-        {C, "{\"kind\": \"key\", \"keys\": [\"space\"]}", "Delete all", "Shop", NULL},
-        {C, "{\"kind\": \"key\", \"keys\": [\"Shift_L\", \"Return\"]}", "Delete all", "Shop", NULL},
+        {C, PRESSED("\"Return\""), "Pay now", "Shop", NULL},
+        {C, PRESSED("\"KP_Enter\""), "Jetzt kaufen", "Shop", NULL},
+        {C, PRESSED("\"space\""), "Delete all", "Shop", NULL},
+        {C, PRESSED("\"Shift_L\", \"Return\""), "Delete all", "Shop", NULL},
         {C, "{\"kind\": \"key_down\", \"keys\": [\"Return\"]}", "Pay now", "Shop", NULL},
         {C, "{\"kind\": \"hold_and_tap\", \"keys\": [\"Shift_L\", \"space\"], \"nhold\": 1}", "Pay now", "",
          NULL},
-        {C, "{\"kind\": \"type\", \"text\": \"\\n\"}", "Pay now", "Shop", NULL},
-        {C, "{\"kind\": \"type\", \"text\": \" \"}", "Pay now", "Shop", NULL},
+        {C, TYPED("\\n"), "Pay now", "Shop", NULL},
+        {C, TYPED(" "), "Pay now", "Shop", NULL},
         {C, "{\"kind\": \"type\", \"text\": \"x\", \"press_enter\": true}", "Send", "Shop", NULL},
-        {A, "{\"kind\": \"type\", \"text\": \"x\"}", "Pay now", "Shop", NULL}, /* no button takes an x */
-        {A, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", "Next page", "Delete files", NULL},
-        {A, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", "", "Delete files",
-         "Pay with the button"}, /* nothing */
-        {C, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", NULL, "Delete files", NULL},
-        {C, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", NULL, "", "I press Enter for the button Pay now."},
-        {A, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", NULL, "", "I press Enter to submit the search."},
-        {A, "{\"kind\": \"key\", \"keys\": [\"Down\"]}", "Pay now", "Delete files", NULL},
-        {A, "{\"kind\": \"type\", \"text\": \"two words\"}", NULL, "Share", NULL},
-        {A, "{\"kind\": \"type\", \"text\": \"two words\"}", "", "Share", NULL},
+        {A, TYPED("x"), "Pay now", "Shop", NULL}, /* no button takes an x */
+        {A, PRESSED("\"Return\""), "Next page", "Delete files", NULL},
+        {A, PRESSED("\"Return\""), "", "Delete files", "Pay with the button"}, /* nothing */
+        {C, PRESSED("\"Return\""), NULL, "Delete files", NULL},
+        {C, PRESSED("\"Return\""), NULL, "", "I press Enter for the button Pay now."},
+        {A, PRESSED("\"Return\""), NULL, "", "I press Enter to submit the search."},
+        {A, PRESSED("\"Down\""), "Pay now", "Delete files", NULL},
+        {A, TYPED("two words"), NULL, "Share", NULL},
+        {A, TYPED("two words"), "", "Share", NULL},
     };
     struct policy *p = policy_builtin();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -372,10 +361,9 @@ static void t_pressed(void **state)
 /* A program may report late that its menu is open: then no element is named that Enter would press. */
 static void t_menus(void **state)
 {
-    (void)state;
     static const char *const presses[] = {NULL, "", "Reload", "Delete"};
     static const enum policy_verdict verdicts[] = {C, C, A, C};
-    static const char enter[] = "{\"kind\": \"key\", \"keys\": [\"Return\"]}";
+    static const char enter[] = PRESSED("\"Return\"");
     struct policy *p = policy_builtin();
     for (size_t i = 0; i < sizeof presses / sizeof *presses; i++) {
         struct subject *s = calloc(1, sizeof *s);
@@ -421,7 +409,6 @@ static void t_two_names(void **state)
 /* A button that agrees is judged by its dialog's title and text; labels as GTK translates them. */
 static void t_dialogs(void **state)
 {
-    (void)state;
     static const struct {
         enum policy_verdict verdict;
         const char *element, *name; /* of the model, and of the program */
@@ -470,7 +457,6 @@ static void t_dialogs(void **state)
 /* What Enter opens in an address bar that the program tells, or that nobody could read. */
 static void t_addresses(void **state)
 {
-    (void)state;
     static const struct {
         enum policy_verdict verdict;
         const char *class, *bar; /* NULL: not known */
@@ -510,17 +496,16 @@ static void t_addresses(void **state)
 /* A chord put together over several actions: what is down counts for every later key. */
 static void t_held(void **state)
 {
-    (void)state;
     static const char *const down[] = {"{\"kind\": \"key_down\", \"keys\": [\"Alt_L\"]}",
                                        "{\"kind\": \"key_down\", \"keys\": [\"Control_L\"]}"};
     static const struct {
         enum policy_verdict verdict;
         const char *last;
     } cases[] = {
-        {D, "{\"kind\": \"key\", \"keys\": [\"Delete\"]}"},
+        {D, PRESSED("\"Delete\"")},
         {D, "{\"kind\": \"key_down\", \"keys\": [\"F12\"]}"},
         {D, "{\"kind\": \"type\", \"text\": \"x\", \"overwrite\": true}"}, /* presses BackSpace */
-        {A, "{\"kind\": \"type\", \"text\": \"x\"}"},
+        {A, TYPED("x")},
         {A, "{\"kind\": \"click\", \"x\": 1, \"y\": 1}"},
     };
     struct policy *p = policy_builtin();
@@ -555,7 +540,6 @@ static void t_held(void **state)
 /* Places: zones at their borders, off the screen, drags. */
 static void t_zones(void **state)
 {
-    (void)state;
     struct policy *p = policy_of("builtin: no\nrules:\n  - deny: panel\n    zone: [0, 0, 100%, 32]\n"
                                  "  - deny: dot\n    zone: [500, 400, 1, 1]\n"
                                  "  - deny: corner\n    zone: [99.95%, 99.95%, 0.05%, 0.05%]\n"
@@ -584,7 +568,7 @@ static void t_zones(void **state)
         {D, "{\"kind\": \"drag\", \"x\": 100, \"y\": 100, \"x2\": 200, \"y2\": 3}"},
         {D, "{\"kind\": \"drag\", \"path\": [[100, 100], [500, 400], [200, 200]]}"}, /* passes a corner */
         {C, "{\"kind\": \"click\"}"},                                                /* nobody knows where */
-        {C, "{\"kind\": \"type\", \"text\": \"x\"}"},
+        {C, TYPED("x")},
     };
     int n = sizeof cases / sizeof *cases;
     for (int i = 0; i < n; i++) {
@@ -600,7 +584,6 @@ static void t_zones(void **state)
 /* In doubt a rule that forbids matches and one that allows does not. */
 static void t_doubt(void **state)
 {
-    (void)state;
     static const char bomb[] = "(a+)+$";
     char *as = repeat("{\"kind\": \"type\", \"text\": \"", "a", 3000, "b\"}");
     char *deny = NULL, *allow = NULL;
@@ -633,9 +616,9 @@ static void t_doubt(void **state)
         {D, "{\"kind\": \"goto\", \"text\": \"\"}"},
         {A, "{\"kind\": \"goto\", \"text\": \"http://example.org\\\\@evil.org\"}"}, /* a path, for browsers */
         {C, "{\"kind\": \"goto\", \"text\": \"file:///etc/passwd\"}"},
-        {A, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"S\"]}"},
-        {C, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"s\", \"Delete\"]}"}, /* more than was allowed */
-        {C, "{\"kind\": \"type\", \"text\": \"abc\"}"},
+        {A, PRESSED("\"Control_L\", \"S\"")},
+        {C, PRESSED("\"Control_L\", \"s\", \"Delete\"")}, /* more than was allowed */
+        {C, TYPED("abc")},
     };
     int n = sizeof cases / sizeof *cases;
     for (int i = 0; i < n; i++) {
@@ -644,10 +627,8 @@ static void t_doubt(void **state)
         if (v != cases[i].verdict)
             fail_msg("%s: %s by '%s'", cases[i].action, policy_verdict_name(v), rule);
     }
-    assert_int_equal(
-        judge(p, "{\"kind\": \"type\", \"text\": \"abcd\"}", (struct scene){.title = "Form"}, NULL), A);
-    assert_int_equal(
-        judge(p, "{\"kind\": \"type\", \"text\": \"abcd\"}", (struct scene){.title = "Former"}, NULL), C);
+    assert_int_equal(judge(p, TYPED("abcd"), (struct scene){.title = "Form"}, NULL), A);
+    assert_int_equal(judge(p, TYPED("abcd"), (struct scene){.title = "Former"}, NULL), C);
     policy_free(p);
     free(as);
     free(deny);
@@ -658,7 +639,6 @@ static void t_doubt(void **state)
 /* What a run has used up. */
 static void t_after(void **state)
 {
-    (void)state;
     struct policy *p =
         policy_of("builtin: no\nrules:\n  - deny: that is enough\n    after: [50 steps, 1000 characters]\n"
                   "  - confirm: late\n    actions: click\n    after: 2.5 seconds\n");
@@ -694,8 +674,7 @@ static void t_after(void **state)
 
 static void t_order(void **state)
 {
-    (void)state;
-    static const char key[] = "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Alt_L\", \"Delete\"]}";
+    static const char key[] = PRESSED("\"Control_L\", \"Alt_L\", \"Delete\"");
     static const char click[] = "{\"kind\": \"click\", \"x\": 1, \"y\": 1, \"element\": \"Send\"}";
     struct scene none = {0};
     const char *rule;
@@ -716,7 +695,6 @@ static void t_order(void **state)
 /* Without a file named, the user's own counts when there is one. */
 static void t_config(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     char dir[PLACE_PATH];
     assert_non_null(mkdtemp(place_template(dir)));
@@ -766,7 +744,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the user's own file counts when there is one", t_config),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

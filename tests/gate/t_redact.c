@@ -70,7 +70,6 @@ static struct pictures pictures_of(const struct stage *t, const json_t **setting
 
 static void t_run(void **state)
 {
-    (void)state;
     static const struct {
         const char *zone;
         bool seen;
@@ -85,10 +84,8 @@ static void t_run(void **state)
         const json_t *settings;
         if (i)
             clock_sleep_ms(1100); /* the newest run is the one of the later second */
-        program_finish(&t.x,
-                       driven_start_with(&t, CLICK(300, 300) ANSWER("Done."),
-                                         WORDS("--hide", cases[i].zone, "--confirm", "yes-to-all")),
-                       &o);
+        driven_run(&t, CLICK(300, 300) ANSWER("Done."),
+                   WORDS("--hide", cases[i].zone, "--confirm", "yes-to-all"), &o);
         assert_int_equal(o.code, 0);
         struct pictures p = pictures_of(&t, &settings, &r);
         assert_true(p.n > 0);
@@ -104,7 +101,6 @@ static void t_run(void **state)
 /* What was hidden stays so when a run goes on, and when its actions are done again. */
 static void t_again(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     struct record r;
@@ -113,11 +109,9 @@ static void t_again(void **state)
     driven_open(&t);
     paint(&t);
     char *runs = xvfb_place(&t.x, "runs");
-    program_finish(&t.x,
-                   driven_start_with(&t, CLICK(300, 300) CLICK(310, 310) ANSWER("Done."),
-                                     WORDS("--hide", "640,100,100,400", "--hide", "740,100,50,400", "-n", "1",
-                                           "--no-force-answer")),
-                   &o);
+    driven_run(&t, CLICK(300, 300) CLICK(310, 310) ANSWER("Done."),
+               WORDS("--hide", "640,100,100,400", "--hide", "740,100,50,400", "-n", "1", "--no-force-answer"),
+               &o);
     assert_int_equal(o.code, ERR_STEPS);
     char *script = xvfb_place(&t.x, "script");
     for (int i = 0; i < 2; i++) {
@@ -135,7 +129,7 @@ static void t_again(void **state)
             assert_int_equal(json_array_size(json_object_get(settings, "hide")), 2);
         record_free(&r);
     }
-    program_finish(&t.x, driven_start_with(&t, ANSWER("Done."), WORDS("--hide", "640,100,150")), &o);
+    driven_run(&t, ANSWER("Done."), WORDS("--hide", "640,100,150"), &o);
     ONE_LINE(&o, ERR_USAGE, "--hide expects X,Y,WIDTH,HEIGHT", "'640,100,150'");
     outcome_free(&o);
     free(script);
@@ -155,7 +149,6 @@ static void t_again(void **state)
 
 static void t_suite(void **state)
 {
-    (void)state;
     struct qa_program q;
     struct pictures p = {0}, before;
     if (system("command -v xsetroot >/dev/null"))
@@ -223,7 +216,6 @@ static Window show_field(struct stage *t, int i)
 
 static void t_many_fields(void **state)
 {
-    (void)state;
     struct stage t;
     struct image im = {0};
     int shown = 0;
@@ -254,7 +246,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("checks of a suite neither show nor keep nor compare what is hidden", t_suite),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

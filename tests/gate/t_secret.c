@@ -16,7 +16,6 @@
 
 static void t_taking(void **state)
 {
-    (void)state;
     char dir[PLACE_PATH], *spec = NULL, *path = NULL;
     assert_non_null(mkdtemp(place_template(dir)));
     assert_true(asprintf(&path, "%s/s", dir) > 0 && asprintf(&spec, "FILE=file:%s", path) > 0);
@@ -92,7 +91,6 @@ static struct secrets *three(void)
 
 static void t_scrub(void **state)
 {
-    (void)state;
     static const struct {
         const char *from, *to;
     } cases[] = {
@@ -175,7 +173,6 @@ static int found_in_memory(const char *backwards)
 
 static void t_memory(void **state)
 {
-    (void)state;
     static const char backwards[] = "71-nocub-evitcepser";
     char forwards[sizeof backwards] = "";
     for (size_t i = 0; i + 1 < sizeof backwards; i++)
@@ -203,7 +200,6 @@ static void t_memory(void **state)
 /* Other programs escape what ours does not: Python every letter beyond ASCII, PHP the slash. */
 static void t_spellings(void **state)
 {
-    (void)state;
     static const char *const spellings[] = {
         "p\xc3\xa4ss/\"7\\x\xf0\x9f\x98\x80",
         "p\xc3\xa4ss/\\\"7\\\\x\xf0\x9f\x98\x80",
@@ -252,7 +248,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("memory holds a value only while it is needed", t_memory),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

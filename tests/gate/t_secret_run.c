@@ -160,7 +160,6 @@ static void search_run(const struct fields *f, const struct outcome *o, const ch
 /* On the way of the canary: typing, scrolling, showing it twice, the title, the model's own words. */
 static void t_canary(void **state)
 {
-    (void)state;
     static const char echo[] = "{\"note\": \"the field says " PLAIN "\", \"thought\": \"it was " PLAIN
                                "\", \"tool_call\": {\"tool_name\": \"click_desktop\", \"element\": \"" PLAIN
                                "\", \"x\": 125, \"y\": 300}}\n";
@@ -175,11 +174,8 @@ static void t_canary(void **state)
                          STEP("\"answer\", \"content\": \"The password is " PLAIN ".\"")) > 0);
     open_fields(&f);
     setenv("SECRET", PLAIN, 1);
-    program_finish(
-        &f.t.x,
-        driven_start_with(&f.t, replies,
-                          WORDS("--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all", "--verbose")),
-        &o);
+    driven_run(&f.t, replies,
+               WORDS("--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all", "--verbose"), &o);
     unsetenv("SECRET");
     if (o.code != ERR_UNVERIFIED) /* the last click shows nothing */
         fail_msg("exit %d: %s", o.code, o.err);
@@ -208,20 +204,22 @@ static void t_canary(void **state)
     close_fields(&f);
 }
 
+/* Types the secret into the field, with one more option or NULL. */
+static void type_secret(struct fields *f, struct outcome *o, const char *more)
+{
+    open_fields(f);
+    setenv("SECRET", PLAIN, 1);
+    driven_run(&f->t, FILL("{{PASSWORD}}") CLICK(125, 300) ANSWER("Done."),
+               WORDS("--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all", more), o);
+}
+
 /* The same search finds it when pictures are not redacted: it can fail. */
 static void t_search_works(void **state)
 {
-    (void)state;
     struct fields f = {0};
     struct outcome o = {0};
     struct seen s = {0};
-    open_fields(&f);
-    setenv("SECRET", PLAIN, 1);
-    program_finish(&f.t.x,
-                   driven_start_with(&f.t, FILL("{{PASSWORD}}") CLICK(125, 300) ANSWER("Done."),
-                                     WORDS("--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all",
-                                           "--no-redact-frames")),
-                   &o);
+    type_secret(&f, &o, "--no-redact-frames");
     unsetenv("SECRET");
     assert_int_equal(o.code, ERR_UNVERIFIED);
     read_glyphs(f.t.other, FIELD_X + 12, FIELD_Y + 24 - 9, &s.glyphs);
@@ -235,16 +233,13 @@ static void t_search_works(void **state)
 /* In a redacted picture the field has two colours, whatever was typed. */
 static void t_field(void **state)
 {
-    (void)state;
     struct fields f = {0};
     struct outcome o = {0};
     struct record r;
     open_fields(&f);
     setenv("SECRET", PLAIN, 1);
-    program_finish(&f.t.x,
-                   driven_start_with(&f.t, FILL("{{PASSWORD}}") WAIT(0.1) ANSWER("Done."),
-                                     WORDS("--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all")),
-                   &o);
+    driven_run(&f.t, FILL("{{PASSWORD}}") WAIT(0.1) ANSWER("Done."),
+               WORDS("--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all"), &o);
     unsetenv("SECRET");
     if (o.code)
         fail_msg("exit %d: %s", o.code, o.err);
@@ -282,7 +277,6 @@ static void t_field(void **state)
 
 static void t_where(void **state)
 {
-    (void)state;
     static const char allow[] =
         "rules:\n  - allow: sign in\n    secret: PASSWORD\n    class: ^Field$\n    title: ^xfield$\n";
     static const struct {
@@ -309,12 +303,10 @@ static void t_where(void **state)
         setenv("SECOND", "another-" PLAIN, 1);
         char *policy = xvfb_place(&f.t.x, "p.yaml");
         assert_int_equal(file_write(policy, cases[i].policy, strlen(cases[i].policy), NULL), 0);
-        program_finish(
-            &f.t.x,
-            driven_start_with(&f.t, cases[i].replies,
-                              WORDS("--secret", "PASSWORD=env:SECRET", "--secret", "OTHER=env:SECOND",
-                                    "--confirm", "never", "--policy", policy, "--dialect", cases[i].dialect)),
-            &o);
+        driven_run(&f.t, cases[i].replies,
+                   WORDS("--secret", "PASSWORD=env:SECRET", "--secret", "OTHER=env:SECOND", "--confirm",
+                         "never", "--policy", policy, "--dialect", cases[i].dialect),
+                   &o);
         assert_int_equal(o.code, *cases[i].typed ? 0 : ERR_FAILED);
         assert_typed(&f, cases[i].typed);
         assert_int_equal(json_array_size(stage_events(&f.t, "key_press")), 0); /* of the window beside it */
@@ -360,16 +352,10 @@ static void press_escape(const struct fields *f)
 
 static void t_replayed(void **state)
 {
-    (void)state;
     struct fields f = {0};
     struct outcome o = {0};
     struct seen s = {0};
-    open_fields(&f);
-    setenv("SECRET", PLAIN, 1);
-    program_finish(&f.t.x,
-                   driven_start_with(&f.t, FILL("{{PASSWORD}}") CLICK(125, 300) ANSWER("Done."),
-                                     WORDS("--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all")),
-                   &o);
+    type_secret(&f, &o, NULL);
     assert_int_equal(o.code, ERR_UNVERIFIED);
     assert_typed(&f, PLAIN);
     char *runs = xvfb_place(&f.t.x, "runs"), *run = record_newest(runs, NULL);
@@ -406,7 +392,4 @@ static const struct CMUnitTest tests[] = {
           t_replayed),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -9,7 +9,6 @@
  *
  * The scripts real_greedy.py and real_logits.py compare the output with llama.cpp's.
  */
-#include "base/buf.h"
 #include "session/session.h"
 
 #include <stdio.h>

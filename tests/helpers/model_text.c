@@ -86,7 +86,6 @@ static json_t *decode(const struct tokenizer *t, const json_t *q)
 
 static int take_tokens(void *arg, const int32_t *ids, int64_t n, struct err *e)
 {
-    (void)e;
     for (int64_t i = 0; i < n; i++)
         tokens_push(arg, ids[i]);
     return 0;
@@ -94,7 +93,6 @@ static int take_tokens(void *arg, const int32_t *ids, int64_t n, struct err *e)
 
 static int refuse_image(void *arg, const struct image *im, struct err *e)
 {
-    (void)arg, (void)im;
     return err_set(e, ERR_USAGE, "images are not rendered here");
 }
 

@@ -15,7 +15,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MAX_SESSIONS = 64, MAX_MOMENTS = 10000, WAIT_MS = 1500, LIMIT_MS = 50 };
 

@@ -19,7 +19,6 @@ static const size_t machine = 20u << 30; /* memory that the model shall take its
 
 static void t_start(void **state)
 {
-    (void)state;
     struct full_model m;
     full_init(&m);
     assert_int_equal(m.n, FULL_TENSORS);
@@ -61,7 +60,6 @@ static float *look(const struct tiny *t, const char *isa, bool f32, enum weights
 
 static void t_mapped(void **state)
 {
-    (void)state;
     const char *isa[8];
     int n = backend_cpu_list(isa, 8);
     for (int f32 = 0; f32 < 2; f32++) {
@@ -85,7 +83,6 @@ static void t_mapped(void **state)
 /* A matrix that does not fit is not in memory any more when its product is done. */
 static void t_given_back(void **state)
 {
-    (void)state;
     enum { N = 4096, K = 2048 };
     struct file_map map;
     char path[PLACE_PATH];
@@ -115,7 +112,6 @@ static void t_given_back(void **state)
 
 static void t_choice(void **state)
 {
-    (void)state;
     struct full_model m;
     full_init(&m);
     full_write(&m);
@@ -137,7 +133,6 @@ static void t_choice(void **state)
 
 static void t_spellings(void **state)
 {
-    (void)state;
     static const char *const bodies[] = {"language_model.backbone.", "language_model.model.", "backbone.",
                                          "model."};
     static const char *const heads[] = {"language_model.lm_head", "language_model.lm_head", "lm_head",
@@ -172,19 +167,9 @@ static void t_spellings(void **state)
 /* Opens it, expects a refusal that holds both texts, and makes it whole again for the next one. */
 static void refused(struct full_model *m, const char *naming, const char *also)
 {
-    struct err e = ERR_INIT;
+    full_damaged(m, (struct engine_options){.memory = machine}, naming, also);
     char dir[sizeof m->dir];
-    full_write_shards(m);
-    struct engine_options o = {.dir = m->dir, .memory = machine};
-    struct engine *g = engine_open(&o, &e);
-    if (g || !strstr(e.text, naming) || !strstr(e.text, also))
-        fail_msg("expected %s ... %s; got '%s'", naming, also, g ? "an engine" : e.text);
-    check_note("%s", e.text + (strstr(e.text, "': ") ? strstr(e.text, "': ") - e.text + 3 : 0));
-    assert_int_equal(e.kind, ERR_MODEL);
-    assert_null(strchr(e.text, '\n'));
     strcpy(dir, m->dir);
-    m->dir[0] = 0;
-    full_free(m);
     full_init(m);
     strcpy(m->dir, dir);
 }
@@ -233,7 +218,6 @@ static void spoil_files(struct full_model *m)
 
 static void t_damage(void **state)
 {
-    (void)state;
     struct full_model m;
     full_init(&m);
     full_write(&m);
@@ -251,7 +235,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("damage to a checkpoint of the published size is refused by its name", t_damage),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

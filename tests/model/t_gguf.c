@@ -37,7 +37,6 @@ static void make(struct buf *out)
 
 static void t_reads(void **state)
 {
-    (void)state;
     struct buf b;
     struct err e = ERR_INIT;
     make(&b);
@@ -106,7 +105,6 @@ static size_t place(const char *text)
 
 static void t_damage(void **state)
 {
-    (void)state;
     size_t m = place("m\2"), v = place("v\1"), words = place("words"), count = place("count");
     struct buf whole;
     make(&whole);
@@ -150,7 +148,6 @@ static void t_damage(void **state)
 /* Cut anywhere, a file is refused or, where only padding is missing, read. */
 static void t_cut(void **state)
 {
-    (void)state;
     struct buf b;
     make(&b);
     for (size_t n = 0; n < b.len; n++) {
@@ -167,7 +164,6 @@ static void t_cut(void **state)
 
 static void t_alignment(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t align;
         bool fine;
@@ -203,7 +199,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("alignments that are powers of two are read, others refused", t_alignment),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

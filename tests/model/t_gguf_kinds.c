@@ -22,7 +22,6 @@ static char *read_model(const struct wide *w, struct gguf_form form, const char 
 
 static void t_each(void **state)
 {
-    (void)state;
     struct wide w;
     wide_open(&w, "qwen/dense");
     for (uint32_t type = 0; type < GGML_TYPES; type++) {
@@ -33,7 +32,7 @@ static void t_each(void **state)
         struct bind_options o = {.f32 = true};
         free(read_model(&w, numbers, NULL, o, want));
         char *forms = read_model(&w, form, NULL, o, have);
-        double off = wide_apart(have, want);
+        double off = golden_apart(have, want, WIDE_VOCAB);
         check_note("%-8s off by %.1e of the largest: %s", ggml_type_name(type), off,
                    forms ? forms : "as stored");
         bool rounded = type == GGML_Q2_K || (type >= GGML_IQ2_XXS && type <= GGML_IQ2_XS) ||
@@ -48,7 +47,6 @@ static void t_each(void **state)
 /* The default rounds the activations of blocks alone, the head's included; of other matrices it rounds none. */
 static void t_activations(void **state)
 {
-    (void)state;
     struct wide w;
     float rounded[WIDE_VOCAB], exact[WIDE_VOCAB];
     wide_open(&w, "qwen/dense");
@@ -56,7 +54,7 @@ static void t_activations(void **state)
         struct gguf_form form = {GGML_Q8_0, !blocks};
         free(read_model(&w, form, NULL, (struct bind_options){0}, exact));
         free(read_model(&w, form, NULL, (struct bind_options){.coarse_blocks = true}, rounded));
-        double off = wide_apart(rounded, exact);
+        double off = golden_apart(rounded, exact, WIDE_VOCAB);
         check_note("%s: off by %.1e of the largest logit", blocks ? "Q8_0" : "F32 ", off);
         assert_true(blocks ? off > 1e-5 && off < 0.5 : off == 0);
     }
@@ -66,7 +64,6 @@ static void t_activations(void **state)
 /* Neighbours in one product, query and key or gate and up, are of different types. */
 static void t_mixed(void **state)
 {
-    (void)state;
     const char *names[8];
     int n = backend_cpu_list(names, 8);
     struct gguf_form form = {(enum ggml_type)GGML_MIXED, false}, numbers = {(enum ggml_type)GGML_MIXED, true};
@@ -79,7 +76,7 @@ static void t_mixed(void **state)
                 struct bind_options o = {.f32 = f32};
                 free(read_model(&w, numbers, names[i], o, want));
                 free(read_model(&w, form, names[i], o, have));
-                double off = wide_apart(have, want);
+                double off = golden_apart(have, want, WIDE_VOCAB);
                 check_note("%-10s %s %s off by %.1e", names[i], k ? "moe  " : "dense", f32 ? "f32 " : "bf16",
                            off);
                 assert_true(off < (f32 ? 0.01 : 0.1));
@@ -91,7 +88,6 @@ static void t_mixed(void **state)
 /* NVFP4 with a scale for each matrix, and for each expert of a stack. */
 static void t_scales(void **state)
 {
-    (void)state;
     for (int k = 0; k < 2; k++) {
         struct wide w;
         float have[WIDE_VOCAB], want[WIDE_VOCAB], without[WIDE_VOCAB];
@@ -100,8 +96,10 @@ static void t_scales(void **state)
         free(read_model(&w, (struct gguf_form){GGML_NVFP4, true, true}, NULL, o, want));
         free(read_model(&w, (struct gguf_form){GGML_NVFP4, false, true}, NULL, o, have));
         free(read_model(&w, (struct gguf_form){GGML_NVFP4, false, false}, NULL, o, without));
-        check_note("off by %.1e, without scales %.1e", wide_apart(have, want), wide_apart(without, want));
-        assert_true(wide_apart(have, want) < 1e-4 && wide_apart(without, want) > 0.1);
+        check_note("off by %.1e, without scales %.1e", golden_apart(have, want, WIDE_VOCAB),
+                   golden_apart(without, want, WIDE_VOCAB));
+        assert_true(golden_apart(have, want, WIDE_VOCAB) < 1e-4 &&
+                    golden_apart(without, want, WIDE_VOCAB) > 0.1);
         wide_close(&w);
     }
 }
@@ -109,7 +107,6 @@ static void t_scales(void **state)
 /* Other storage asked for: numbers are quantized from those of the file. */
 static void t_storage(void **state)
 {
-    (void)state;
     static const struct {
         enum weight_storage storage;
         double most;
@@ -122,7 +119,7 @@ static void t_storage(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bind_options o = {.f32 = true, .storage = cases[i].storage};
         free(read_model(&w, form, NULL, o, have));
-        double off = wide_apart(have, want);
+        double off = golden_apart(have, want, WIDE_VOCAB);
         check_note("storage %d off by %.1e", (int)cases[i].storage, off);
         assert_true(off < cases[i].most);
     }
@@ -135,7 +132,6 @@ static void t_storage(void **state)
 /* The plan counts the format that is kept: Q8_0 of a file in IQ4_NL. */
 static void t_plan(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct wide w;
     struct model_config c;
@@ -167,7 +163,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the plan counts the format that is kept and names it", t_plan),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

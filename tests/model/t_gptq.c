@@ -2,6 +2,7 @@
  * by tests/reference/make_gptq.py), and products and whole models with them those with their numbers. */
 #include "check.h"
 #include "golden.h"
+#include "products.h"
 #include "tiny_qwen.h"
 
 #include "ops/quant.h"
@@ -12,11 +13,6 @@
 #include <string.h>
 
 static uint64_t rng;
-
-static float between(float lo, float hi)
-{
-    return lo + (hi - lo) * (float)check_random(&rng);
-}
 
 /* ---- numbers ------------------------------------------------------------------------------------------- */
 
@@ -85,15 +81,12 @@ static uint64_t drawn_word(const char *part, int64_t i)
 
 static uint64_t random_word(const char *part, int64_t i)
 {
-    (void)part;
-    (void)i;
     return (uint64_t)(check_random(&rng) * 4294967296.0) << 32 |
            (uint64_t)(check_random(&rng) * 4294967296.0);
 }
 
 static void t_numbers(void **state)
 {
-    (void)state;
     static struct matrix m;
     struct golden g;
     golden_open(&g, "gptq");
@@ -117,56 +110,12 @@ static void t_numbers(void **state)
 
 /* ---- products ------------------------------------------------------------------------------------------ */
 
-/* Largest difference from sums in double precision, as a part of the product of their factors' norms; each row
- * must have the same bits alone. */
-static double product_apart(struct backend *b, const struct matrix *m, enum dtype act, int64_t tokens)
-{
-    static const struct tensor none = {0};
-    int64_t rows = m->rows, cols = m->cols;
-    void *bytes = NULL;
-    assert_int_equal(posix_memalign(&bytes, 64, b->ops->quant_bytes(b, QUANT_GPTQ, rows, cols)), 0);
-    b->ops->quant_pack(b, bytes, QUANT_GPTQ, &m->source);
-    struct weight *w = b->ops->quant_weight(b, bytes, true, QUANT_GPTQ, rows, cols);
-    struct tensor x = b->ops->alloc(b, act, tokens, cols), y = b->ops->alloc(b, DT_F32, tokens, rows),
-                  one = b->ops->alloc(b, DT_F32, 1, rows);
-    float *in = malloc((size_t)(tokens * cols) * sizeof *in), *row = malloc((size_t)cols * sizeof *row);
-    for (int64_t i = 0; i < tokens * cols; i++)
-        in[i] = bf16_to_f32(bf16_from_f32(between(-1, 1)));
-    tensor_convert(x, (struct tensor){in, DT_F32, tokens, cols, cols});
-    b->ops->linear(b, y, x, w, none, EPI_NONE, SET);
-    double off = 0, most = 0;
-    for (int64_t n = 0; n < rows; n++) {
-        quant_source_row(&m->source, n, row);
-        for (int64_t t = 0; t < tokens; t++) {
-            double want = 0, xx = 0, ww = 0;
-            for (int64_t k = 0; k < cols; k++) {
-                want += (double)in[t * cols + k] * (double)row[k];
-                xx += (double)in[t * cols + k] * (double)in[t * cols + k];
-                ww += (double)row[k] * (double)row[k];
-            }
-            most = fmax(most, sqrt(xx * ww));
-            off = check_worse(off, fabs(want - (double)((const float *)y.data)[t * y.stride + n]));
-        }
-    }
-    for (int64_t t = 0; t < tokens; t++) {
-        b->ops->linear(b, one, tensor_rows(x, t, 1), w, none, EPI_NONE, SET);
-        assert_memory_equal(one.data, (const float *)y.data + t * y.stride, (size_t)rows * sizeof(float));
-    }
-    free(in);
-    free(row);
-    b->ops->free(b, &x);
-    b->ops->free(b, &y);
-    b->ops->free(b, &one);
-    b->ops->weight_free(b, w);
-    return off / most;
-}
-
 static void t_products(void **state)
 {
-    (void)state;
     static const int64_t sizes[][3] = {
         {72, 512, 1}, {40, 256, 3}, {64, 1152, 30}, {8, 128, 2}, {136, 384, 7}};
     static struct matrix m;
+    static float values[MOST_ROWS * MOST_COLS];
     const char *names[8];
     int n = backend_cpu_list(names, 8);
     rng = check_seed();
@@ -175,7 +124,10 @@ static void t_products(void **state)
         double worst = 0;
         for (int k = 0; k < 20; k++) {
             fill(&m, sizes[k / 4][0], sizes[k / 4][1], k & 1, k & 1, random_word);
-            worst = check_worse(worst, product_apart(b, &m, k & 2 ? DT_BF16 : DT_F32, sizes[k / 4][2]));
+            for (int64_t r = 0; r < m.rows; r++)
+                quant_source_row(&m.source, r, values + r * m.cols);
+            worst = check_worse(worst, product_apart(b, QUANT_GPTQ, &m.source, values,
+                                                     k & 2 ? DT_BF16 : DT_F32, sizes[k / 4][2], &rng));
         }
         check_note("%-10s off by %.1e of the norms of its factors", names[i], worst);
         assert_true(worst < 1e-5); /* activations have 16 bits where bytes are multiplied */
@@ -229,22 +181,6 @@ static void make_wide(struct tiny *t)
     }
 }
 
-static void put(struct tiny *t, const char *front, const char *part, const char *type, const void *data,
-                int64_t rows, int64_t cols)
-{
-    char name[128];
-    snprintf(name, sizeof name, "%s.%s", front, part);
-    struct tiny_tensor *x = tiny_add(t, name, 0, 1, TINY_SHAPE(1));
-    free(x->data);
-    x->bytes = (size_t)(rows * (cols ? cols : 1)) * (*type == 'I' ? 4 : 2);
-    x->data = malloc(x->bytes);
-    memcpy(x->data, data, x->bytes);
-    x->type = type;
-    x->dims = cols ? 2 : 1;
-    x->shape[0] = rows;
-    x->shape[1] = cols;
-}
-
 /* Replaces X.weight by the parts of a random matrix, and in `plain` by its numbers in f32. */
 static void encode(struct tiny *t, struct tiny *plain, const char *front, int least, bool moved)
 {
@@ -263,11 +199,11 @@ static void encode(struct tiny *t, struct tiny *plain, const char *front, int le
     for (int64_t n = 0; n < rows; n++)
         quant_source_row(&m.source, n, (float *)(void *)y->data + n * cols);
     tiny_drop(t, name);
-    put(t, front, "qweight", "I32", m.codes, cols / 8, rows);
-    put(t, front, "qzeros", "I32", m.zeros, groups, rows / 8);
-    put(t, front, "scales", "F16", m.scales, groups, rows);
+    tiny_put(t, front, ".qweight", "I32", m.codes, cols / 8, rows);
+    tiny_put(t, front, ".qzeros", "I32", m.zeros, groups, rows / 8);
+    tiny_put(t, front, ".scales", "F16", m.scales, groups, rows);
     if (moved)
-        put(t, front, "g_idx", "I32", m.group, cols, 0);
+        tiny_put(t, front, ".g_idx", "I32", m.group, cols, 0);
 }
 
 static void configure(struct tiny *t, const char *inside)
@@ -293,48 +229,21 @@ static void make_pair(struct tiny *t, struct tiny *plain, int least, bool moved)
 
 static void t_directories(void **state)
 {
-    (void)state;
-    const char *names[8];
-    int n = backend_cpu_list(names, 8);
     rng = check_seed();
     for (int i = 0; i < 4; i++) {
         struct tiny t, plain;
-        float have[288], want[288];
-        double worst = 0;
         make_pair(&t, &plain, i & 1, i & 2);
-        tiny_write(&t);
-        tiny_write(&plain);
-        tiny_logits(&plain, "ref", want);
-        for (int k = 0; k < n; k++) {
-            tiny_logits(&t, names[k], have);
-            worst = check_worse(worst, tiny_distance(want, have, 288));
-        }
+        double worst = tiny_worst(&t, &plain);
         check_note("%s format%s: logits off by %.1e", i & 1 ? "first" : "second", i & 2 ? ", moved" : "",
                    worst);
         assert_true(worst < 1e-4);
-        tiny_free(&t);
-        tiny_free(&plain);
     }
 }
 
 /* ---- refusals ------------------------------------------------------------------------------------------ */
 
-static void refused(struct tiny *t, const char *naming, const char *says)
-{
-    struct err e = ERR_INIT;
-    tiny_write(t);
-    struct engine *g = engine_open(&(struct engine_options){.dir = t->dir, .isa = "ref", .threads = 1}, &e);
-    if (g || !strstr(e.text, naming) || !strstr(e.text, says))
-        fail_msg("expected %s ... %s; got '%s'", naming, says, g ? "an engine" : e.text);
-    check_note("%s", e.text);
-    assert_null(strchr(e.text, '\n'));
-    assert_int_equal(e.kind, ERR_MODEL);
-    tiny_free(t);
-}
-
 static void t_configs(void **state)
 {
-    (void)state;
     static const struct {
         const char *config, *says;
     } configs[] = {
@@ -350,13 +259,12 @@ static void t_configs(void **state)
         struct tiny t;
         tiny_qwen(&t, 5);
         configure(&t, configs[i].config);
-        refused(&t, "config.json: quantization_config", configs[i].says);
+        tiny_damaged(&t, "config.json: quantization_config", configs[i].says);
     }
 }
 
 static void t_damage(void **state)
 {
-    (void)state;
     static const char front[] = LAYER "0.mlp.shared_expert.down_proj";
     char codes[96], zeros[96], scales[96], order[96];
     struct tiny t, plain;
@@ -371,7 +279,7 @@ static void t_damage(void **state)
     make_pair(&t, &plain, 1, true);                                                                          \
     tiny_free(&plain);                                                                                       \
     what;                                                                                                    \
-    refused(&t, naming, says)
+    tiny_damaged(&t, naming, says)
     SPOILT(tiny_drop(&t, codes), front, "is missing");
     SPOILT(tiny_drop(&t, zeros), codes, "has no matching 'qzeros'");
     SPOILT(tiny_drop(&t, scales), codes, "has no matching 'scales'");
@@ -402,7 +310,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("parts of GPTQ that are missing, damaged or contradict each other are refused by name", t_damage),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -102,13 +102,11 @@ static double worst_of_all(enum dtype act)
 
 static void t_f32(void **state)
 {
-    (void)state;
     assert_true(worst_of_all(DT_F32) == 1);
 }
 
 static void t_bf16(void **state)
 {
-    (void)state;
     assert_true(worst_of_all(DT_BF16) >= 0.95);
 }
 
@@ -117,7 +115,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("bf16: 95 % of tokens come before the first difference", t_bf16),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -215,19 +215,10 @@ static void assert_whole(const struct hub_server *s, const char *folder)
     free(path);
 }
 
-static int count(const char *text, const char *part)
-{
-    int n = 0;
-    for (const char *p = text; (p = strstr(p, part)); p += strlen(part))
-        n++;
-    return n;
-}
-
 /* ---- claims -------------------------------------------------------------------------------------- */
 
 static void t_whole(void **state)
 {
-    (void)state;
     struct hub_server s;
     struct err e = ERR_INIT;
     hub_begin(&s, (struct fault){.elsewhere = true, .busy = 1});
@@ -248,7 +239,7 @@ static void t_whole(void **state)
     size_t before = s.logged;
     char *again = pull(NULL, &e); /* asks for the list alone */
     assert_string_equal(again, folder);
-    assert_int_equal(count(s.log + before, "\n"), 1);
+    assert_int_equal(check_count(s.log + before, "\n"), 1);
     free(again);
     free(folder);
     hub_end(&s);
@@ -256,7 +247,6 @@ static void t_whole(void **state)
 
 static void t_token(void **state)
 {
-    (void)state;
     struct hub_server s;
     struct err e;
     hub_begin(&s, (struct fault){.elsewhere = true, .refuse = 401});
@@ -270,8 +260,8 @@ static void t_token(void **state)
         fail_msg("%s", e.text);
     assert_whole(&s, folder);
     assert_null(strstr(s.log, "token localhost"));
-    assert_int_equal(count(s.log, " - localhost"), 1);
-    assert_true(count(s.log, "token 127.0.0.1") >= 4);
+    assert_int_equal(check_count(s.log, " - localhost"), 1);
+    assert_true(check_count(s.log, "token 127.0.0.1") >= 4);
     free(folder);
     char *path = xasprintf("%s/token", getenv("HF_HOME")); /* where other tools keep it */
     assert_int_equal(file_write(path, "hf_sesame\n", 10, NULL), 0);
@@ -284,7 +274,6 @@ static void t_token(void **state)
 
 static void t_cut(void **state)
 {
-    (void)state;
     struct hub_server s;
     struct err e;
     hub_begin(&s, (struct fault){.cut = 300000});
@@ -314,7 +303,6 @@ static void leave_part(const struct hub_server *s, size_t n, char flip)
 
 static void t_resume(void **state)
 {
-    (void)state;
     static const struct {
         size_t n;
         char flip;
@@ -344,7 +332,6 @@ static void t_resume(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     static const struct {
         struct fault f;
         const char *says;
@@ -371,7 +358,6 @@ static void t_refused(void **state)
 /* Neither an unknown name nor a refused connection is tried for long, and the message says what to do. */
 static void t_closed(void **state)
 {
-    (void)state;
     static const char *const hubs[] = {"http://hub.invalid", "http://127.0.0.1:1"};
     struct hub_server s;
     struct err e;
@@ -392,7 +378,6 @@ static void t_closed(void **state)
 
 static void t_full(void **state)
 {
-    (void)state;
     struct hub_server s;
     struct err e;
     struct rlimit before, small = {100000, RLIM_INFINITY};
@@ -414,7 +399,6 @@ static void t_full(void **state)
 
 static void t_moved(void **state)
 {
-    (void)state;
     struct hub_server s;
     struct err e;
     hub_begin(&s, (struct fault){0});
@@ -438,7 +422,6 @@ static void t_moved(void **state)
 /* A second try would fail in the same way. */
 static void t_address(void **state)
 {
-    (void)state;
     static const char *const addresses[] = {"file:///tmp/hub", "ftp://127.0.0.1", "127.0.0.1:80", "https:/x"};
     char *before = getenv("HF_ENDPOINT") ? xstrdup(getenv("HF_ENDPOINT")) : NULL;
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
@@ -454,19 +437,16 @@ static void t_address(void **state)
     free(before);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("a model is pulled into the shared folder, found by its names, and not fetched twice", t_whole),
-        CLAIM("a token goes to the hub and to no other host; without one the refusal says what to do",
-              t_token),
-        CLAIM("a file that is cut off goes on where it ended", t_cut),
-        CLAIM("an older part is continued, or fetched anew when it does not fit", t_resume),
-        CLAIM("a wrong hash, wrong names, no space, no such repository: one line, and no model", t_refused),
-        CLAIM("a hub that cannot be reached is tried twice, and the message has the remedy", t_closed),
-        CLAIM("an address that is not HTTP is refused at once", t_address),
-        CLAIM("a disk that becomes full loses nothing", t_full),
-        CLAIM("a branch that moved is said to have moved, and the older snapshot stays", t_moved),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("a model is pulled into the shared folder, found by its names, and not fetched twice", t_whole),
+    CLAIM("a token goes to the hub and to no other host; without one the refusal says what to do", t_token),
+    CLAIM("a file that is cut off goes on where it ended", t_cut),
+    CLAIM("an older part is continued, or fetched anew when it does not fit", t_resume),
+    CLAIM("a wrong hash, wrong names, no space, no such repository: one line, and no model", t_refused),
+    CLAIM("a hub that cannot be reached is tried twice, and the message has the remedy", t_closed),
+    CLAIM("an address that is not HTTP is refused at once", t_address),
+    CLAIM("a disk that becomes full loses nothing", t_full),
+    CLAIM("a branch that moved is said to have moved, and the older snapshot stays", t_moved),
+};
+
+CHECK_MAIN()

@@ -280,19 +280,16 @@ static void small(const char *fixture)
 
 static void t_chunks(void **state)
 {
-    (void)state;
     small("chunks");
 }
 
 static void t_faint(void **state)
 {
-    (void)state;
     small("faint");
 }
 
 static void t_full(void **state)
 {
-    (void)state;
     struct golden g;
     golden_open(&g, "full");
     golden_checkpoint(&g);
@@ -312,7 +309,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("layers, tower and projector at the sizes of the 12B model agree with the reference", t_full),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -54,7 +54,6 @@ static void refused_config(const char *from, const char *to, const char *naming)
 
 static void t_config(void **state)
 {
-    (void)state;
     refused_config("M-*-M-", "M-X-M-", "'X' at layer 2");
     refused_config("M-*-M-", "M-*-M", "5 letters");
     refused_config("M-*-M-", "", "hybrid_override_pattern");
@@ -111,7 +110,6 @@ static void t_config(void **state)
 
 static void t_config_values(void **state)
 {
-    (void)state;
     struct tiny t = good();
     struct model_config c;
     struct err e = ERR_INIT;
@@ -182,7 +180,6 @@ static void spoil_shape(const char *name, int dim, int64_t size, const char *fou
 
 static void t_tensors(void **state)
 {
-    (void)state;
     spoil_shape(LAYER "0.mixer.in_proj.weight", 0, 165, "[165, 40]", "[166, 40]");
     spoil_shape(LAYER "0.mixer.conv1d.weight", 2, 3, "[112, 1, 3]", "[112, 1, 4]");
     spoil_shape(LAYER "2.mixer.k_proj.weight", 0, 48, "[48, 40]", "[24, 40]");
@@ -227,7 +224,6 @@ static void t_tensors(void **state)
 
 static void t_extra(void **state)
 {
-    (void)state;
     struct tiny t = good();
     tiny_add(&t, LAYER "0.mixer.gate.weight", 0, 1, (const int64_t[]){3, 0});
     refused(&t, LAYER "0.mixer.gate.weight", "is not part of this model");
@@ -270,7 +266,6 @@ static void spoil_mapped(const char *name)
 /* What is finite may still become too large: the run ends with one line. */
 static void t_overflow(void **state)
 {
-    (void)state;
     struct tiny t = good();
     struct err e = ERR_INIT;
     struct generated out;
@@ -291,7 +286,6 @@ static void t_overflow(void **state)
 
 static void t_finite(void **state)
 {
-    (void)state;
     spoil(LAYER "0.norm.weight", 0x7fc0, 3);
     spoil(LAYER "0.mixer.A_log", 0xff80, 0);
     spoil(LAYER "0.mixer.conv1d.weight", 0x7f80, 7);
@@ -307,7 +301,6 @@ static void t_finite(void **state)
 
 static void t_transformers(void **state)
 {
-    (void)state;
     struct tiny t = good();
     tiny_add(&t, VIT "blocks.0.layer_scale1.lambda1", 1, 0, (const int64_t[]){24, 0});
     tiny_add(&t, VIT "blocks.1.layer_scale2.lambda1", 1, 0, (const int64_t[]){24, 0});
@@ -348,7 +341,6 @@ static void patch(struct tiny *t, const char *from, const char *to, long cut)
 
 static void t_files(void **state)
 {
-    (void)state;
     struct tiny t = good();
     tiny_write(&t);
     patch(&t, NULL, NULL, 1);
@@ -398,7 +390,6 @@ static void t_files(void **state)
 /* A header whose length is odd puts bf16 data at odd addresses. */
 static void t_unaligned(void **state)
 {
-    (void)state;
     struct tiny t = good(), u = good();
     tiny_write(&t);
     struct tiny_tensor *x = tiny_find(&u, "vision_model.radio_model.input_conditioner.norm_mean");
@@ -420,7 +411,6 @@ static void t_unaligned(void **state)
 
 static void t_flips(void **state)
 {
-    (void)state;
     uint64_t rng = check_seed();
     struct tiny t = good();
     tiny_write(&t);
@@ -461,7 +451,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("no flipped bit of the header does more than a refusal", t_flips),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -81,7 +81,6 @@ static void check_splits(struct engine *g, int n, int rounds, double most)
 
 static void t_splits(void **state)
 {
-    (void)state;
     const char *names[8];
     int n = backend_cpu_list(names, 8);
     for (int i = 0; i < n; i++) {
@@ -107,7 +106,6 @@ static float *run_in_chunks(struct engine *g, const int32_t *ids, int n, int row
 
 static void t_chunks(void **state)
 {
-    (void)state;
     enum { N = 1700 };
     static const int rows[] = {130, 600, 1024, 2048};
     int32_t ids[N];
@@ -133,7 +131,6 @@ static void t_chunks(void **state)
  * what is reused of another session ends at their distance. */
 static void t_chunk_sizes(void **state)
 {
-    (void)state;
     struct tiny t;
     struct engine *g = open_random(&t, NULL, 1, true);
     struct language m = g->language;
@@ -175,7 +172,6 @@ static float *run_mixed(struct engine *g, int n)
 
 static void t_isas(void **state)
 {
-    (void)state;
     const char *names[8];
     int n = backend_cpu_list(names, 8);
     struct tiny t;
@@ -202,7 +198,6 @@ static void t_isas(void **state)
 
 static void t_threads(void **state)
 {
-    (void)state;
     struct tiny t;
     struct engine *one = open_random(&t, NULL, 1, false), *two = tiny_open(&t, NULL, 2, false),
                   *three = tiny_open(&t, NULL, 3, false);
@@ -222,7 +217,6 @@ static void t_threads(void **state)
 
 static void t_cache(void **state)
 {
-    (void)state;
     struct tiny t;
     struct engine *g = open_random(&t, NULL, 1, false), *fresh = tiny_open(&t, NULL, 1, false);
     struct image im = tiny_image(192, 128, check_seed()), other = tiny_image(192, 128, check_seed() + 1);
@@ -290,7 +284,6 @@ static void forgets_in_order(struct engine *g)
 
 static void t_cache_full(void **state)
 {
-    (void)state;
     struct tiny t;
     struct engine *g = open_random(&t, NULL, 1, false), *fresh = tiny_open(&t, NULL, 1, false);
     g->vision.cache_max = 8;
@@ -316,7 +309,6 @@ static void t_cache_full(void **state)
 /* Swapping two tiles of a picture must be seen: rows go to their own places. */
 static void t_places(void **state)
 {
-    (void)state;
     struct tiny t;
     tiny_init(&t, check_seed());
     tiny_edit(&t.config, "\"use_thumbnail\":true", "\"use_thumbnail\":false");
@@ -360,7 +352,6 @@ static void resize(const float *table, int side, float *out, int grid, int width
 
 static void t_position(void **state)
 {
-    (void)state;
     uint64_t rng = check_seed();
     int width = 3;
     float *table = malloc((size_t)(128 * 128 * width) * sizeof *table),
@@ -421,7 +412,6 @@ static void spell_new(struct tiny *t)
 
 static void t_sources(void **state)
 {
-    (void)state;
     struct tiny a;
     struct engine *plain = open_random(&a, NULL, 1, false);
     float *x = run_mixed(plain, 50);
@@ -464,7 +454,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("shards and spellings of keys and names change nothing", t_sources),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

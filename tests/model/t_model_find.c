@@ -95,7 +95,6 @@ static const char *const both[][2] = {{"model", TEXT}, {"template", ABSENT}, {"p
 
 static int setup(void **state)
 {
-    (void)state;
     golden_open(&g, "qwen/whole");
     assert_non_null(mkdtemp(place_template(root)));
     gguf_model(&g, (struct gguf_form){GGML_BF16, false}, root);
@@ -114,7 +113,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     char *command = xasprintf("rm -rf '%s'", root);
     int rc = system(command);
     free(command);
@@ -157,7 +155,6 @@ static void opens(const char *option)
 
 static void t_ollama(void **state)
 {
-    (void)state;
     char *blob = below("models/blobs/" TEXT), *digest = xstrdup(TEXT),
          *manifest = below("models/manifests/registry.ollama.ai/library/qwen3.5/9b"),
          *pair = xasprintf("%s,%s/models/blobs/" EYES, blob, root);
@@ -181,7 +178,6 @@ static void t_ollama(void **state)
 
 static void t_ollama_refused(void **state)
 {
-    (void)state;
     static const char *const adapter[][2] = {{"model", TEXT}, {"adapter", EYES}},
                              *const tensors[][2] = {{"tensor", TEXT}}, *const gone[][2] = {{"model", ABSENT}};
 #define LIBRARY "models/manifests/registry.ollama.ai/library/"
@@ -212,7 +208,6 @@ static void t_ollama_refused(void **state)
 
 static void t_hub(void **state)
 {
-    (void)state;
     char *folder = below(REPO), *slash = below(REPO "/"), *snapshots = below(REPO "/snapshots");
     link_file("model.gguf", SNAP "small-BF16.gguf");
     link_file("mmproj.gguf", SNAP "mmproj-BF16.gguf");
@@ -236,7 +231,6 @@ static void t_hub(void **state)
 
 static void t_incomplete(void **state)
 {
-    (void)state;
     char *folder = below(REPO "2"), *part = below("models/x.gguf.incomplete");
     write_text(REPO "2/refs/main", COMMIT);
     make_dir(SHARDS);
@@ -300,7 +294,6 @@ static void write_part(const struct gguf_file *f, const char *last, int part, in
 
 static void t_parts(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     char *path = below("model.gguf"), *first = below("parts/m-00001-of-00003.gguf"),
          *second = below("parts/m-00002-of-00003.gguf"), *dir = below("parts");
@@ -353,10 +346,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a GGUF file in parts is one model", t_parts),
 };
 
-int main(int argc, char **argv)
-{
-    setup(NULL);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    teardown(NULL);
-    return rc;
-}
+CHECK_MAIN_WITH(setup(NULL), teardown(NULL))

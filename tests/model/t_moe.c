@@ -224,7 +224,6 @@ static void check_both(const char *isa)
 
 static void t_language(void **state)
 {
-    (void)state;
     each_isa(check_both);
 }
 
@@ -233,7 +232,6 @@ static void t_language(void **state)
 /* The sizes that the published processor picks for many images under several limits. */
 static void t_canvas(void **state)
 {
-    (void)state;
     struct run r;
     run_open(&r, "omni", NULL, NULL, DT_F32);
     struct tensor table = find_tensor(&r, "canvases", DT_I32);
@@ -324,7 +322,6 @@ static void check_vision(const char *isa)
 
 static void t_vision(void **state)
 {
-    (void)state;
     each_isa(check_vision);
 }
 
@@ -332,7 +329,6 @@ static void t_vision(void **state)
  * holds. */
 static void t_final_norm(void **state)
 {
-    (void)state;
     struct run r;
     struct vision v;
     struct tile_grid g;
@@ -399,7 +395,6 @@ static void check_itself(const char *isa)
 
 static void t_itself(void **state)
 {
-    (void)state;
     each_isa(check_itself);
 }
 
@@ -411,7 +406,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("two threads give the bits of one; a prompt in pieces gives the same answer", t_itself),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -221,7 +221,6 @@ static double run_golden(const char *isa, bool f32, bool print)
 
 static void t_golden_f32(void **state)
 {
-    (void)state;
     const char *names[8];
     int n = backend_cpu_list(names, 8);
     for (int i = 1; i < n; i++)
@@ -230,7 +229,6 @@ static void t_golden_f32(void **state)
 
 static void t_golden_bf16(void **state)
 {
-    (void)state;
     const char *names[8];
     int n = backend_cpu_list(names, 8);
     for (int i = 1; i < n; i++)
@@ -278,7 +276,6 @@ static double pixels_of(const struct golden *g, const struct model_config *c, co
 
 static void t_pixels(void **state)
 {
-    (void)state;
     struct golden g = open_golden();
     struct model_config c;
     assert_int_equal(config_load(&c, MODEL, NULL), 0);
@@ -289,7 +286,6 @@ static void t_pixels(void **state)
 
 static void t_step(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct golden g = open_golden();
     int64_t start = clock_ns();
@@ -326,7 +322,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a whole step runs, and its template is the model's own", t_step),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

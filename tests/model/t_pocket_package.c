@@ -7,7 +7,6 @@
 
 static void t_package(void **state)
 {
-    (void)state;
     if (system("python3 -c 'import random' 2>/dev/null")) {
         check_note("python3 is missing");
         skip();
@@ -15,10 +14,8 @@ static void t_package(void **state)
     assert_int_equal(system("python3 -B tests/scripts/pocket_package.py"), 0);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("the training package imports without cycles and has the published vocabulary", t_package),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("the training package imports without cycles and has the published vocabulary", t_package),
+};
+
+CHECK_MAIN()

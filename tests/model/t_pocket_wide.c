@@ -126,13 +126,11 @@ static double worst_of_all(bool f32)
 
 static void t_f32(void **state)
 {
-    (void)state;
     assert_true(worst_of_all(true) < 1e-4);
 }
 
 static void t_bf16(void **state)
 {
-    (void)state;
     assert_true(worst_of_all(false) < 5e-2);
 }
 
@@ -204,7 +202,6 @@ static double run_heads(const char *isa)
 
 static void t_heads(void **state)
 {
-    (void)state;
     const char *names[8];
     int n = backend_cpu_list(names, 8);
     for (int i = 1; i < n; i++)
@@ -235,7 +232,6 @@ static void damaged(const char *dir, const char *from, const char *to)
 
 static void t_damaged_heads(void **state)
 {
-    (void)state;
 #define HEAD(name, shape) "vision_model.heads." name "\":{\"dtype\":\"BF16\",\"shape\":[" shape "]"
     static const struct {
         const char *from, *to, *wrong;
@@ -266,7 +262,6 @@ static void t_damaged_heads(void **state)
 
 static void t_size(void **state)
 {
-    (void)state;
     static const struct {
         int w, h, cols, rows;
     } sizes[] = {{640, 480, 40, 30}, {500, 480, 32, 30}, /* at its own pixels */
@@ -286,7 +281,6 @@ static void t_size(void **state)
 
 static void t_dialect(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     char *name = dialect_for_model(MODEL, &e);
     assert_string_equal(name, "pocket-wide");
@@ -300,7 +294,6 @@ static void t_dialect(void **state)
 
 static void t_places(void **state)
 {
-    (void)state;
     static const struct {
         int w, h;
         double seen[2];
@@ -332,7 +325,6 @@ static void operations(const struct assist *x, char out[8])
 
 static void t_assist(void **state)
 {
-    (void)state;
     static const struct {
         const char *dialect;
         bool engine;
@@ -376,7 +368,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the folder alone says which dialect and which template the model speaks", t_dialect),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -25,7 +25,6 @@ static struct model_config config(int tile, int max_tiles)
 
 static void t_grid(void **state)
 {
-    (void)state;
     static const struct {
         int w, h, cols, rows, tiles;
     } known[] = {
@@ -125,7 +124,6 @@ static void check_size(int w, int h, const struct model_config *c)
 
 static void t_resize(void **state)
 {
-    (void)state;
     struct model_config c = config(32, 12);
     check_size(40, 30, &c);
     check_size(7, 5, &c);
@@ -137,7 +135,6 @@ static void t_resize(void **state)
 
 static void t_identity(void **state)
 {
-    (void)state;
     struct model_config c = config(64, 1);
     struct image im;
     fill(&im, 64, 64, check_seed());
@@ -160,7 +157,6 @@ static void t_identity(void **state)
  * the sum of all bytes, and some of them. */
 static void t_pillow(void **state)
 {
-    (void)state;
     static const struct {
         int w, h;
         long sum;
@@ -207,7 +203,6 @@ static void t_pillow(void **state)
 
 static void t_threads(void **state)
 {
-    (void)state;
     struct model_config c = config(512, 12);
     struct image im;
     fill(&im, 640, 480, check_seed());
@@ -239,7 +234,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("threads change nothing", t_threads),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -11,21 +11,10 @@
 #include "capacity/plan.h"
 #include "ops/quant.h"
 
-#include <math.h>
-
 #define LAYER "language_model.backbone.layers."
 
 /* ---- quantised checkpoints
  * ---------------------------------------------------------------------------------- */
-
-static int nearest(enum quant_format format, float x)
-{
-    int best = 0, n = format == QUANT_F4 ? 16 : 256;
-    for (int i = 1; i < n; i++)
-        if (fabsf(quant_value(format, i) - x) < fabsf(quant_value(format, best) - x))
-            best = i;
-    return best;
-}
 
 static struct tiny_tensor *add(struct tiny *t, const char *name, const char *suffix, const char *type,
                                const void *data, size_t bytes, int64_t rows, int64_t cols)
@@ -85,7 +74,7 @@ static void shrink(struct tiny *t, struct tiny *plain, const char *name, enum qu
         int64_t n = i / cols, k = i % cols;
         scale = what >= ROWS_F32 ? scale_of_row(n) : what ? 0x1.4p-9f : scale; /* 0x1900 in f16 */
         float group = format == QUANT_F4 ? quant_value(QUANT_F8, marks[n * groups + k / 16]) : 1;
-        int code = nearest(format, out[i] / (scale * group));
+        int code = tiny_nearest_code(format, out[i] / (scale * group));
         out[i] = quant_value(format, code) * group * scale;
         if (format == QUANT_F8)
             codes[i] = (uint8_t)code;
@@ -125,17 +114,7 @@ static void make_scaled(struct tiny *t, struct tiny *plain, enum quant_format fo
                                        LAYER "4.mixer.out_proj.weight"};
     tiny_init(t, 5);
     tiny_init(plain, 5);
-    for (int i = 0; i < plain->n; i++) { /* the same numbers in f32 */
-        struct tiny_tensor *x = &plain->tensors[i];
-        size_t n = x->bytes / 2;
-        float *wide = malloc(n * sizeof *wide);
-        for (size_t k = 0; k < n; k++)
-            wide[k] = bf16_to_f32(((const uint16_t *)(const void *)x->data)[k]);
-        free(x->data);
-        x->data = (uint8_t *)wide;
-        x->bytes = n * sizeof *wide;
-        x->type = "F32";
-    }
+    tiny_widen(plain);
     const char *const *names = format == QUANT_F8 ? eight : four;
     for (size_t i = 0; i < (format == QUANT_F8 ? 8 : 3); i++)
         shrink(t, plain, names[i], format, what);
@@ -150,7 +129,6 @@ static void make(struct tiny *t, struct tiny *plain, enum quant_format format)
 
 static void t_published(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *config;
         enum quant_format format;
@@ -199,7 +177,6 @@ static void t_published(void **state)
 /* What int8 and int4 make of stored codes: nothing becomes wider. */
 static void t_smaller(void **state)
 {
-    (void)state;
     struct tiny t, plain;
     float stored[QUANTIZED_VOCAB], have[QUANTIZED_VOCAB], plain8[QUANTIZED_VOCAB], plain4[QUANTIZED_VOCAB],
         fp8[QUANTIZED_VOCAB], bf16[QUANTIZED_VOCAB];
@@ -236,19 +213,6 @@ static void t_smaller(void **state)
 /* ---- refusals
  * ------------------------------------------------------------------------------------------------- */
 
-static void refused(struct tiny *t, const char *naming, const char *also)
-{
-    struct err e = ERR_INIT;
-    tiny_write(t);
-    struct engine_options o = {.dir = t->dir, .isa = "ref", .threads = 1};
-    struct engine *g = engine_open(&o, &e);
-    if (g || !strstr(e.text, naming) || !strstr(e.text, also))
-        fail_msg("expected %s ... %s; got '%s'", naming, also, g ? "an engine" : e.text);
-    assert_null(strchr(e.text, '\n'));
-    assert_int_equal(e.kind, ERR_MODEL);
-    tiny_free(t);
-}
-
 static void refused_config(const char *inside, const char *also)
 {
     struct tiny t;
@@ -256,12 +220,11 @@ static void refused_config(const char *inside, const char *also)
     char *text = xasprintf("{\"quantization_config\":{%s},\"architectures\"", inside);
     tiny_edit(&t.config, "{\"architectures\"", text);
     free(text);
-    refused(&t, "config.json: quantization_config", also);
+    tiny_damaged(&t, "config.json: quantization_config", also);
 }
 
 static void t_refused(void **state)
 {
-    (void)state;
     refused_config("\"quant_algo\":\"W4A8_AWQ\"", "'quant_algo' is 'W4A8_AWQ'; only 'FP8', 'NVFP4'");
     refused_config("\"quant_algo\":8", "'quant_algo' is 'no text'");
     refused_config("\"quant_method\":\"gptq\"", "'quant_method' is 'gptq'; only 'modelopt'");
@@ -275,7 +238,7 @@ static void t_refused(void **state)
     make(&t, &plain, format);                                                                                \
     tiny_free(&plain);                                                                                       \
     what;                                                                                                    \
-    refused(&t, naming, also)
+    tiny_damaged(&t, naming, also)
     SPOILT(QUANT_F8, tiny_drop(&t, scale), out, "f8e4m3 without a matching 'weight_scale'");
     SPOILT(QUANT_F4, tiny_drop(&t, scale), out, "u8 without a matching 'weight_scale'");
     SPOILT(QUANT_F4, tiny_drop(&t, LAYER "0.mixer.out_proj.weight_scale_2"), out,
@@ -291,14 +254,14 @@ static void t_refused(void **state)
     make_scaled(&t, &plain, QUANT_F8, ROWS_F32);
     tiny_free(&plain);
     memset(tiny_find(&t, scale)->data + 8, 0, 4);
-    refused(&t, scale, "has 0 for row 2; expected scales above 0");
+    tiny_damaged(&t, scale, "has 0 for row 2; expected scales above 0");
     make_scaled(&t, &plain, QUANT_F8, ROWS_F32); /* its scale stays */
     tiny_free(&plain);
     tiny_drop(&t, "language_model.backbone.embeddings.weight");
-    refused(&t, "language_model.backbone.embeddings.weight' is missing", "");
+    tiny_damaged(&t, "language_model.backbone.embeddings.weight' is missing", "");
     tiny_init(&t, 5);
     add_scale(&t, LAYER "1.mixer.up_proj.weight", "weight_scale", 1);
-    refused(&t, LAYER "1.mixer.up_proj.weight", "bf16 [56, 40]; expected f8e4m3");
+    tiny_damaged(&t, LAYER "1.mixer.up_proj.weight", "bf16 [56, 40]; expected f8e4m3");
     tiny_init(&t, 5); /* scales of keys and values: a warning */
     add_scale(&t, LAYER "2.mixer.k_proj.weight", "k_scale", 1);
     add_scale(&t, LAYER "2.mixer.v_proj.weight", "v_scale", 1);
@@ -309,7 +272,7 @@ static void t_refused(void **state)
     static const char odd[] = "{\"quantization\":{\"quant_algo\":\"INT4_AWQ\"}}";
     assert_int_equal(file_write(path, odd, sizeof odd - 1, NULL), 0);
     free(path);
-    refused(&t, "hf_quant_config.json: quantization", "'INT4_AWQ'");
+    tiny_damaged(&t, "hf_quant_config.json: quantization", "'INT4_AWQ'");
 }
 
 static const struct CMUnitTest tests[] = {
@@ -318,7 +281,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("quantised in another way, without scales, with wrong ones: refused in one line", t_refused),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -53,8 +53,6 @@ static int kept(char **path)
 
 static void count_progress(void *arg, double fraction, const char *what)
 {
-    (void)fraction;
-    (void)what;
     ++*(int *)arg;
 }
 
@@ -75,16 +73,21 @@ static bool opened(const struct tiny *t, const char *path, float out[QUANTIZED_V
            before.st_mtim.tv_nsec != after.st_mtim.tv_nsec || before.st_mtim.tv_sec != after.st_mtim.tv_sec;
 }
 
+/* Writes a model into a new home; out: its logits with int4 and no cache. */
+static void begin(struct tiny *t, float out[QUANTIZED_VOCAB])
+{
+    new_home();
+    tiny_init(t, 5);
+    tiny_write(t);
+    quantized_look(quantized_open(t, NULL, false, WEIGHTS_INT4, false), out);
+}
+
 static void t_cache(void **state)
 {
-    (void)state;
     struct tiny t;
     float want[QUANTIZED_VOCAB], have[QUANTIZED_VOCAB];
     char *path = NULL;
-    new_home();
-    tiny_init(&t, 5);
-    tiny_write(&t);
-    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT4, false), want);
+    begin(&t, want);
     assert_int_equal(kept(NULL), 0);
     opened(&t, NULL, have);
     assert_memory_equal(have, want, sizeof want);
@@ -118,7 +121,6 @@ static void t_cache(void **state)
 /* That the second start takes what is in the file: there it can be told from what is made. */
 static void t_mapped(void **state)
 {
-    (void)state;
     struct tiny t;
     float want[QUANTIZED_VOCAB], have[QUANTIZED_VOCAB];
     int steps[2] = {0};
@@ -159,7 +161,6 @@ static void t_mapped(void **state)
 
 static void t_damaged(void **state)
 {
-    (void)state;
     uint64_t rng = check_seed();
     struct tiny t;
     float want[QUANTIZED_VOCAB], have[QUANTIZED_VOCAB];
@@ -218,13 +219,9 @@ static void alone(const struct tiny *t, rlim_t limit, const float *want)
 
 static void t_unwritable(void **state)
 {
-    (void)state;
     struct tiny t;
     float want[QUANTIZED_VOCAB];
-    new_home();
-    tiny_init(&t, 5);
-    tiny_write(&t);
-    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT4, false), want);
+    begin(&t, want);
     for (rlim_t limit = 10; limit < 40000; limit = limit * 7 / 2) { /* the disk is full, sooner or later */
         alone(&t, limit, want);
         assert_int_equal(kept(NULL), 0);
@@ -246,14 +243,10 @@ static void t_unwritable(void **state)
 
 static void t_together(void **state)
 {
-    (void)state;
     struct tiny t;
     float want[QUANTIZED_VOCAB], have[QUANTIZED_VOCAB];
     char *path = NULL;
-    new_home();
-    tiny_init(&t, 5);
-    tiny_write(&t);
-    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT4, false), want);
+    begin(&t, want);
     pid_t pids[4];
     for (int i = 0; i < 4; i++)
         if ((pids[i] = fork()) == 0) {
@@ -281,7 +274,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("several processes at once leave one whole file", t_together),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -69,23 +69,12 @@ static struct golden_array part(const struct golden *g, const char *name, const 
     return a;
 }
 
-/* Largest difference as a fraction of the largest value. */
-static double apart(const float *have, const float *want, int64_t n)
-{
-    double most = 0, off = 0;
-    for (int64_t i = 0; i < n; i++) {
-        most = fmax(most, fabs((double)want[i]));
-        off = check_worse(off, fabs((double)have[i] - (double)want[i]));
-    }
-    return off / most;
-}
-
 static double tensor_apart(struct run *r, struct tensor t, struct golden_array want)
 {
     assert_true(t.rows == want.rows && t.cols == want.cols);
     float *have = malloc((size_t)(t.rows * t.cols) * sizeof *have);
     r->b->ops->download(r->b, (struct tensor){have, DT_F32, t.rows, t.cols, t.cols}, t);
-    double off = apart(have, want.data, t.rows * t.cols);
+    double off = golden_apart(have, want.data, t.rows * t.cols);
     free(have);
     return off;
 }
@@ -224,7 +213,6 @@ static void each_model(enum dtype act, void (*fn)(struct run *r, const char *isa
 #define IN_F32(name, check)                                                                                  \
     static void name(void **state)                                                                           \
     {                                                                                                        \
-        (void)state;                                                                                         \
         each_model(DT_F32, check);                                                                           \
     }
 
@@ -239,7 +227,8 @@ static void check_layers(struct run *r, const char *isa)
     forward(r, &s, &t, 0, t.n);
     r->m.watch = NULL;
     assert_int_equal(watch.seen, 8);
-    double logits = apart(logits_of(r, &s), (const float *)want.data + (t.n - 1) * want.cols, want.cols);
+    double logits =
+        golden_apart(logits_of(r, &s), (const float *)want.data + (t.n - 1) * want.cols, want.cols);
     double states = states_apart(r, &s);
     check_note("%-10s %-10s layers %.1e, states %.1e, logits %.1e of the largest", isa, r->g.dir + 13,
                watch.worst, states, logits);
@@ -262,9 +251,9 @@ static void check_rows(struct run *r, const char *isa)
     assert_int_equal(language_rows(&r->m, &s, t.ids, (int)t.n), 0);
     for (int i = 0; i < t.n; i++) {
         language_verify_logits(&r->m, i, 1, &row);
-        worst = check_worse(worst, apart(have, (const float *)want.data + i * want.cols, want.cols));
+        worst = check_worse(worst, golden_apart(have, (const float *)want.data + i * want.cols, want.cols));
         forward(r, &alone, &t, i, 1);
-        steps = check_worse(steps, apart(have, logits_of(r, &alone), want.cols));
+        steps = check_worse(steps, golden_apart(have, logits_of(r, &alone), want.cols));
     }
     check_note("%-10s %-10s transformers %.1e, decoding %.1e of the largest", isa, r->g.dir + 13, worst,
                steps);
@@ -302,8 +291,9 @@ static double run_split(struct run *r, const struct split *p, double *states)
         i += p->sizes[i + 1] > 0;
         n = n < t.n - at ? n : t.n - at;
         forward(r, &s, &t, at, n);
-        worst = check_worse(
-            worst, apart(logits_of(r, &s), (const float *)want.data + (at + n - 1) * want.cols, want.cols));
+        worst =
+            check_worse(worst, golden_apart(logits_of(r, &s),
+                                            (const float *)want.data + (at + n - 1) * want.cols, want.cols));
     }
     *states = states_apart(r, &s);
     state_free(&s, &r->config.lm, r->b);
@@ -358,7 +348,6 @@ static void check_positions(struct run *r, const char *isa)
 
 static void t_positions(void **state)
 {
-    (void)state;
     struct run r;
     run_open(&r, "qwen/dense", "ref", NULL, DT_F32);
     check_positions(&r, "ref");
@@ -380,12 +369,14 @@ static void check_pictures(struct run *r, const char *isa)
             forward(r, &s, &t, 0, cut);
         forward(r, &s, &t, cut, t.n - want.rows - cut > 0 ? t.n - want.rows - cut : 1);
         for (int64_t i = s.length - (t.n - want.rows); i < want.rows; i++) {
-            worst = check_worse(
-                worst,
-                i ? apart(logits_of(r, &s), (const float *)want.data + (i - 1) * want.cols, want.cols) : 0);
+            worst =
+                check_worse(worst, i ? golden_apart(logits_of(r, &s),
+                                                    (const float *)want.data + (i - 1) * want.cols, want.cols)
+                                     : 0);
             forward(r, &s, &t, s.length, 1);
         }
-        worst = check_worse(worst, apart(logits_of(r, &s),
+        worst = check_worse(worst,
+                            golden_apart(logits_of(r, &s),
                                          (const float *)want.data + (want.rows - 1) * want.cols, want.cols));
         state_free(&s, &r->config.lm, r->b);
     }
@@ -398,14 +389,6 @@ IN_F32(t_pictures, check_pictures)
 
 /* ---- what comes next ----------------------------------------------------------------------------------- */
 
-static int32_t best(const float *logits, int n)
-{
-    int32_t most = 0;
-    for (int i = 1; i < n; i++)
-        most = logits[i] > logits[most] ? i : most;
-    return most;
-}
-
 /* Tokens that agree before the first that does not. */
 static int64_t follow(struct run *r, int prompt)
 {
@@ -417,7 +400,7 @@ static int64_t follow(struct run *r, int prompt)
     int64_t same = 0;
     forward(r, &s, &t, 0, t.n);
     for (; same < want.rows; same++) {
-        int32_t id = best(logits_of(r, &s), r->weights.vocab);
+        int32_t id = golden_best(logits_of(r, &s), r->weights.vocab);
         if (id != ((const int32_t *)want.data)[same])
             break;
         language_forward(&r->m, &s, &id, 1, NULL, 0);
@@ -459,7 +442,6 @@ static void run_prompt(const char *model, const char *isa, enum dtype act, int t
 /* In bf16 a value at a rounding boundary may fall to either side, and a router to another expert. */
 static void t_itself(void **state)
 {
-    (void)state;
     const char *names[8];
     int n = backend_cpu_list(names, 8);
     for (int i = 0; i < n; i++)
@@ -471,7 +453,7 @@ static void t_itself(void **state)
             assert_memory_equal(whole, other, 160 * sizeof *whole);
             run_prompt(models[k], names[i], DT_BF16, 2, 1, steps);
             run_prompt(models[k], names[i], DT_F32, 1, 1000, other);
-            double drift = apart(whole, other, 160), by_steps = apart(steps, other, 160);
+            double drift = golden_apart(whole, other, 160), by_steps = golden_apart(steps, other, 160);
             check_note("%-10s %-10s bf16 beside f32: at once %.1e, token by token %.1e of the largest",
                        names[i], models[k], drift, by_steps);
             assert_true(drift < (experts ? 0.4 : 0.06) && by_steps < (experts ? 0.4 : 0.06));
@@ -489,7 +471,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("threads change no bit in bf16; bf16 stays beside f32", t_itself),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

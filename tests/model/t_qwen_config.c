@@ -120,7 +120,6 @@ static char *edited(const char *text, const char *from, const char *to)
 
 static void t_dense(void **state)
 {
-    (void)state;
     struct model_config c;
     struct err e = ERR_INIT;
     struct config_text t = {
@@ -153,7 +152,6 @@ static void t_dense(void **state)
 
 static void t_moe(void **state)
 {
-    (void)state;
     struct model_config c;
     struct err e = ERR_INIT;
     struct config_text t = {.config = moe};
@@ -169,7 +167,6 @@ static void t_moe(void **state)
 
 static void t_vl3(void **state)
 {
-    (void)state;
     struct model_config c;
     struct err e = ERR_INIT;
     struct config_text t = {.config = vl3, .preprocessor = pre};
@@ -188,7 +185,6 @@ static void t_vl3(void **state)
 
 static void t_vl25(void **state)
 {
-    (void)state;
     struct model_config c;
     struct err e = ERR_INIT;
     struct config_text t = {.config = vl25};
@@ -241,7 +237,6 @@ static void check_text(const char *config, enum model_family family)
 /* As transformers 5 saves them: rope_parameters, and a kind for each layer. */
 static void t_text(void **state)
 {
-    (void)state;
     static const char rope[] = "\"rope_parameters\":{\"rope_theta\":1000000.0,\"rope_type\":\"default\"}";
     check_text(text2, FAMILY_QWEN25VL);
     check_text(text3, FAMILY_QWEN3VL);
@@ -259,7 +254,6 @@ static void t_text(void **state)
 /* A text model has its keys at the top; a rule alone names the layers; the outer word on tying counts. */
 static void t_spellings(void **state)
 {
-    (void)state;
     struct model_config c;
     struct err e = ERR_INIT;
     const char *begin = strstr(moe, "\"text_config\":{") + strlen("\"text_config\":{");
@@ -403,7 +397,6 @@ static const struct wrong wrong_text3[] = {
 
 static void t_wrong(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof wrong_text2 / sizeof *wrong_text2; i++)
         refused(text2, &wrong_text2[i], NULL);
     for (size_t i = 0; i < sizeof wrong_text3 / sizeof *wrong_text3; i++)
@@ -429,7 +422,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a value that is not implemented is refused by its name", t_wrong),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -125,7 +125,6 @@ static void open_model(struct golden *g, int64_t width)
 /* M: none square, 2M = D, M = D. */
 static void t_both(void **state)
 {
-    (void)state;
     static const int64_t widths[] = {0, 32, 64, 16};
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         float want[VOCAB], have[VOCAB];
@@ -148,7 +147,6 @@ static void t_both(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     struct golden g;
     struct err e = ERR_INIT;
     float logits[VOCAB];
@@ -165,7 +163,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("experts of another shape are refused with the shape", t_refused),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -3,6 +3,7 @@
  * computes. */
 #include "check.h"
 #include "golden.h"
+#include "products.h"
 #include "tiny_qwen.h"
 
 #include "ops/quant.h"
@@ -43,42 +44,8 @@ static void make_coded(struct coded *m, int64_t rows, int64_t cols)
         (struct quant_source){rows, cols, {m->codes, DT_F8E4M3, rows, cols, cols}, .blocks = m->blocks};
 }
 
-static double product_apart(struct backend *b, const struct coded *m, enum dtype act, int64_t tokens)
-{
-    static const struct tensor none = {0};
-    int64_t rows = m->source.rows, cols = m->source.cols;
-    void *bytes = NULL;
-    assert_int_equal(posix_memalign(&bytes, 64, b->ops->quant_bytes(b, QUANT_F8_BLOCKS, rows, cols)), 0);
-    b->ops->quant_pack(b, bytes, QUANT_F8_BLOCKS, &m->source);
-    struct weight *w = b->ops->quant_weight(b, bytes, true, QUANT_F8_BLOCKS, rows, cols);
-    struct tensor x = b->ops->alloc(b, act, tokens, cols), y = b->ops->alloc(b, DT_F32, tokens, rows);
-    float *in = malloc((size_t)(tokens * cols) * sizeof *in);
-    for (int64_t i = 0; i < tokens * cols; i++)
-        in[i] = bf16_to_f32(bf16_from_f32(between(-1, 1)));
-    tensor_convert(x, (struct tensor){in, DT_F32, tokens, cols, cols});
-    b->ops->linear(b, y, x, w, none, EPI_NONE, SET);
-    double off = 0, most = 0;
-    for (int64_t i = 0; i < tokens * rows; i++) {
-        double want = 0, xx = 0, ww = 0;
-        for (int64_t k = 0; k < cols; k++) {
-            double v = (double)in[i / rows * cols + k], by = (double)m->values[i % rows * cols + k];
-            want += v * by;
-            xx += v * v;
-            ww += by * by;
-        }
-        most = fmax(most, sqrt(xx * ww)); /* a single sum may be near zero by chance */
-        off = check_worse(off, fabs(want - (double)((const float *)y.data)[i]));
-    }
-    free(in);
-    b->ops->free(b, &x);
-    b->ops->free(b, &y);
-    b->ops->weight_free(b, w);
-    return off / most;
-}
-
 static void t_products(void **state)
 {
-    (void)state;
     static const int64_t sizes[][3] = {{300, 270, 1}, {256, 256, 3}, {130, 100, 30}, {1, 129, 2}};
     static struct coded m;
     const char *names[8];
@@ -89,7 +56,8 @@ static void t_products(void **state)
         double worst = 0;
         for (int k = 0; k < 8; k++) {
             make_coded(&m, sizes[k / 2][0], sizes[k / 2][1]);
-            worst = check_worse(worst, product_apart(b, &m, k % 2 ? DT_BF16 : DT_F32, sizes[k / 2][2]));
+            worst = check_worse(worst, product_apart(b, QUANT_F8_BLOCKS, &m.source, m.values,
+                                                     k % 2 ? DT_BF16 : DT_F32, sizes[k / 2][2], &rng));
         }
         check_note("%-10s off by %.1e of the norms of its factors", names[i], worst);
         assert_true(worst < 5e-7);
@@ -100,7 +68,6 @@ static void t_products(void **state)
 /* The numbers and the product that torch has for random scales. */
 static void t_torch(void **state)
 {
-    (void)state;
     static const struct tensor none = {0};
     enum { ROWS = 200, COLS = 300 };
     struct golden g;
@@ -162,29 +129,6 @@ static float block_scale(enum form form, int64_t i)
     return form == F8_BLOCKS ? 0.0625f : form == F8_BLOCKS_F16 ? f16_to_f32(quant_half(scale)) : scale;
 }
 
-static void put(struct tiny *t, const char *name, const char *type, const void *data, size_t bytes,
-                int64_t rows, int64_t cols)
-{
-    struct tiny_tensor *x = tiny_add(t, name, 0, 1, TINY_SHAPE(1));
-    free(x->data);
-    x->data = malloc(bytes);
-    memcpy(x->data, data, bytes);
-    x->bytes = bytes;
-    x->type = type;
-    x->dims = cols ? 2 : 1;
-    x->shape[0] = rows;
-    x->shape[1] = cols;
-}
-
-static int nearest(enum quant_format format, float x)
-{
-    int best = 0, n = format == QUANT_F4 ? 16 : 256;
-    for (int i = 1; i < n; i++)
-        if (fabsf(quant_value(format, i) - x) < fabsf(quant_value(format, best) - x))
-            best = i;
-    return best;
-}
-
 static void put_scales(struct tiny *t, const char *name, enum form form, int64_t rows)
 {
     static const char *const types[] = {"BF16", "F16", "F32"};
@@ -197,7 +141,7 @@ static void put_scales(struct tiny *t, const char *name, enum form form, int64_t
         else
             memcpy(bytes + 2 * i, &half, sizeof half);
     }
-    put(t, name, types[form], bytes, (size_t)rows * (form == F8_BLOCKS_F32 ? 4 : 2), rows, 1);
+    tiny_put(t, name, "", types[form], bytes, rows, 1);
 }
 
 /* Stores X.weight in codes, and in `plain`, which holds f32, the values of the codes. */
@@ -215,7 +159,7 @@ static void encode(struct tiny *t, struct tiny *plain, const char *front, enum f
     for (int64_t i = 0; i < rows * cols; i++) {
         float by =
             is_f8(form) ? block_scale(form, i / cols / 128) : scale * quant_value(QUANT_F8, marks[i / 16]);
-        int code = nearest(format, values[i] / by);
+        int code = tiny_nearest_code(format, values[i] / by);
         values[i] = quant_value(format, code) * by;
         if (is_f8(form))
             codes[i] = (uint8_t)code;
@@ -224,37 +168,19 @@ static void encode(struct tiny *t, struct tiny *plain, const char *front, enum f
     }
     tiny_drop(t, weight);
     snprintf(name, sizeof name, "%s.%s", front, form == F4_PACKED ? "weight_packed" : "weight");
-    put(t, name, is_f8(form) ? "F8_E4M3" : "U8", codes, (size_t)(rows * cols / (is_f8(form) ? 1 : 2)), rows,
-        is_f8(form) ? cols : cols / 2);
+    tiny_put(t, name, "", is_f8(form) ? "F8_E4M3" : "U8", codes, rows, is_f8(form) ? cols : cols / 2);
     snprintf(name, sizeof name, "%s.%s", front, is_f8(form) ? "weight_scale_inv" : "weight_scale");
     if (is_f8(form))
         put_scales(t, name, form, (rows + 127) / 128);
     else
-        put(t, name, "F8_E4M3", marks, (size_t)(rows * groups), rows, groups);
+        tiny_put(t, name, "", "F8_E4M3", marks, rows, groups);
     snprintf(name, sizeof name, "%s.%s", front, form == F4_PACKED ? "weight_global_scale" : "weight_scale_2");
     if (!is_f8(form))
-        put(t, name, "F32", form == F4_PACKED ? &divisor : &scale, 4, 1, 0);
+        tiny_put(t, name, "", "F32", form == F4_PACKED ? &divisor : &scale, 1, 0);
     snprintf(name, sizeof name, "%s.%s", front, form == F4_PACKED ? "input_global_scale" : "input_scale");
-    put(t, name, "F32", &divisor, 4, 1, 0);
+    tiny_put(t, name, "", "F32", &divisor, 1, 0);
     free(codes);
     free(marks);
-}
-
-static void widen(struct tiny *t)
-{
-    for (int i = 0; i < t->n; i++) {
-        struct tiny_tensor *x = &t->tensors[i];
-        size_t n = x->bytes / 2;
-        if (strcmp(x->type, "BF16") != 0)
-            continue;
-        float *wide = malloc(n * sizeof *wide);
-        for (size_t k = 0; k < n; k++)
-            wide[k] = bf16_to_f32(((const uint16_t *)(const void *)x->data)[k]);
-        free(x->data);
-        x->data = (uint8_t *)wide;
-        x->bytes = n * sizeof *wide;
-        x->type = "F32";
-    }
 }
 
 #define LAYER "model.language_model.layers."
@@ -267,7 +193,7 @@ static void make_pair(struct tiny *t, struct tiny *plain, enum form form)
 {
     tiny_qwen(t, 5);
     tiny_qwen(plain, 5);
-    widen(plain);
+    tiny_widen(plain);
     for (size_t i = 0; i < sizeof coded / sizeof *coded; i++)
         encode(t, plain, coded[i], form);
     for (size_t i = 0; is_f8(form) && i < sizeof wide / sizeof *wide; i++)
@@ -276,7 +202,6 @@ static void make_pair(struct tiny *t, struct tiny *plain, enum form form)
 
 static void t_directories(void **state)
 {
-    (void)state;
     static const struct {
         enum form form;
         const char *name, *config;
@@ -289,43 +214,20 @@ static void t_directories(void **state)
         {F4_PACKED, "packed NVFP4",
          "\"quant_method\":\"compressed-tensors\",\"format\":\"nvfp4-pack-quantized\""},
     };
-    const char *names[8];
-    int n = backend_cpu_list(names, 8);
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         struct tiny t, plain;
-        float have[288], want[288];
-        double worst = 0;
         make_pair(&t, &plain, forms[i].form);
         char *text = xasprintf("{\"quantization_config\":{%s},\"architectures\"", forms[i].config);
         tiny_edit(&t.config, "{\"architectures\"", text);
         free(text);
-        tiny_write(&t);
-        tiny_write(&plain);
-        tiny_logits(&plain, "ref", want);
-        for (int k = 0; k < n; k++) {
-            tiny_logits(&t, names[k], have);
-            worst = check_worse(worst, tiny_distance(want, have, 288));
-        }
+        double worst = tiny_worst(&t, &plain);
         check_note("%-13s logits off by %.1e", forms[i].name, worst);
         assert_true(worst < 1e-4);
-        tiny_free(&t);
-        tiny_free(&plain);
     }
-}
-
-static void refused(struct tiny *t, const char *says)
-{
-    struct err e = ERR_INIT;
-    tiny_write(t);
-    struct engine *g = engine_open(&(struct engine_options){.dir = t->dir, .isa = "ref", .threads = 1}, &e);
-    if (g || !strstr(e.text, says))
-        fail_msg("'%s' does not say '%s'", g ? "" : e.text, says);
-    tiny_free(t);
 }
 
 static void t_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *config, *says;
     } configs[] = {
@@ -339,7 +241,7 @@ static void t_refused(void **state)
         char *text = xasprintf("{\"quantization_config\":{%s},\"architectures\"", configs[i].config);
         tiny_edit(&t.config, "{\"architectures\"", text);
         free(text);
-        refused(&t, configs[i].says);
+        tiny_damaged(&t, "", configs[i].says);
     }
     static const char scale[] = LAYER "0.linear_attn.out_proj.weight_scale_inv";
     for (int k = 0; k < 3; k++) {
@@ -351,9 +253,10 @@ static void t_refused(void **state)
             memset(tiny_find(&t, scale)->data, 0, 2);
         if (k == 2)
             tiny_find(&t, scale)->dims = 1;
-        refused(&t, k == 0   ? "f8e4m3 without a matching 'weight_scale'"
-                    : k == 1 ? "above 0"
-                             : "expected bf16 [1, 1]");
+        tiny_damaged(&t, "",
+                     k == 0   ? "f8e4m3 without a matching 'weight_scale'"
+                     : k == 1 ? "above 0"
+                              : "expected bf16 [1, 1]");
     }
 }
 
@@ -364,7 +267,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("other blocks, and scales that are missing, zero or of another shape, are refused", t_refused),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

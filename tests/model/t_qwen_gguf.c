@@ -53,16 +53,6 @@ static char *place_of(const struct folder *f)
     return place;
 }
 
-static double apart(const float *have, const float *want, int64_t n)
-{
-    double most = 0, off = 0;
-    for (int64_t i = 0; i < n; i++) {
-        most = fmax(most, fabs((double)want[i]));
-        off = check_worse(off, fabs((double)have[i] - (double)want[i]));
-    }
-    return off / most;
-}
-
 /* ---- the language model -------------------------------------------------------------------------------- */
 
 struct run {
@@ -108,14 +98,6 @@ static void read_prompt(struct run *r, const struct golden *g, const char *name,
     language_logits(&r->m, &r->s, logits);
 }
 
-static int32_t best(const float *logits, int n)
-{
-    int32_t most = 0;
-    for (int i = 1; i < n; i++)
-        most = logits[i] > logits[most] ? i : most;
-    return most;
-}
-
 static void check_prompt(const char *name, const char *isa, struct gguf_form form)
 {
     struct folder f;
@@ -125,7 +107,7 @@ static void check_prompt(const char *name, const char *isa, struct gguf_form for
     run_open(&r, &f, isa);
     struct golden_array want = golden_find(&f.g, "logits");
     read_prompt(&r, &f.g, "prompt", logits);
-    double off = apart(logits, (const float *)want.data + (want.rows - 1) * want.cols, want.cols);
+    double off = golden_apart(logits, (const float *)want.data + (want.rows - 1) * want.cols, want.cols);
     check_note("%-10s %-10s logits off by %.1e of the largest", isa, name, off);
     assert_true(off < 1e-4);
     run_close(&r);
@@ -134,7 +116,6 @@ static void check_prompt(const char *name, const char *isa, struct gguf_form for
 
 static void t_prompt(void **state)
 {
-    (void)state;
     const char *names[8];
     int n = backend_cpu_list(names, 8);
     for (int i = 0; i < n; i++) {
@@ -148,7 +129,6 @@ static void t_prompt(void **state)
 
 static void t_greedy(void **state)
 {
-    (void)state;
     static const char *const models[] = {"qwen/dense", "qwen/moe", "qwen/text2", "qwen/text2tied",
                                          "qwen/text3"};
     for (size_t k = 0; k < sizeof models / sizeof *models; k++) {
@@ -160,7 +140,7 @@ static void t_greedy(void **state)
         struct golden_array want = golden_find(&f.g, "greedy0");
         read_prompt(&r, &f.g, "greedy0", logits);
         for (int64_t i = 0; i < want.rows; i++) {
-            int32_t id = best(logits, r.weights.vocab);
+            int32_t id = golden_best(logits, r.weights.vocab);
             assert_int_equal(id, ((const int32_t *)want.data)[i]);
             language_forward(&r.m, &r.s, &id, 1, NULL, 0);
             language_logits(&r.m, &r.s, logits);
@@ -173,7 +153,6 @@ static void t_greedy(void **state)
 /* A file in blocks, and the same model in the numbers that they stand for. */
 static void t_blocks(void **state)
 {
-    (void)state;
     const char *names[8];
     int n = backend_cpu_list(names, 8);
     for (int i = 0; i < n; i++)
@@ -189,7 +168,7 @@ static void t_blocks(void **state)
                 run_close(&r);
                 folder_close(&f);
             }
-            double off = apart(logits[0], logits[1], 160);
+            double off = golden_apart(logits[0], logits[1], 160);
             check_note("%-10s %s off by %.1e of the largest", names[i], k ? "moe  " : "dense", off);
             assert_true(off < 1e-4);
         }
@@ -223,7 +202,6 @@ static void check_tensor(const struct gguf_file *f, const json_t *want)
 
 static void t_as_package(void **state)
 {
-    (void)state;
     static const char *const cases[] = {"dense", "moe", "whole", "text2", "text2tied", "text3"};
     json_t *root = json_load_file("tests/golden/gguf/reference.json", 0, NULL), *want;
     assert_non_null(root);
@@ -277,11 +255,11 @@ static void look_and_say(struct engine *engine, const struct golden *g)
                         said = golden_find(g, "first.said");
     assert_int_equal(session_length(s), ids.rows);
     assert_memory_equal(session_tokens(s), ids.data, (size_t)ids.rows * sizeof(int32_t));
-    double off = apart(session_logits(s), logits.data, logits.rows);
+    double off = golden_apart(session_logits(s), logits.data, logits.rows);
     check_note("logits off by %.1e of the largest", off);
     assert_true(off < 1e-4);
     for (int64_t k = 0; k < said.rows; k++) {
-        int32_t id = best(session_logits(s), 268);
+        int32_t id = golden_best(session_logits(s), 268);
         assert_int_equal(id, ((const int32_t *)said.data)[k]);
         if (id == 261)
             break;
@@ -295,7 +273,6 @@ static void look_and_say(struct engine *engine, const struct golden *g)
 
 static void t_whole(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct folder f;
     folder_open(&f, "qwen/whole", half);
@@ -345,7 +322,6 @@ static void refuses(const struct folder *f, const char *file, const char *from, 
 
 static void t_damage(void **state)
 {
-    (void)state;
     struct folder f;
     folder_open(&f, "qwen/whole", half);
     refuses(&f, "model.gguf", "qwen35", "qwen36", 6, "architecture 'qwen36'");
@@ -374,7 +350,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("files that do not fit are refused with the name that they use", t_damage),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

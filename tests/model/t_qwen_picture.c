@@ -74,7 +74,6 @@ static void check_sizes(int wide)
 
 static void t_sizes(void **state)
 {
-    (void)state;
     check_sizes(16);
     check_sizes(14);
 }
@@ -118,14 +117,12 @@ static void check_pictures(int patch_side)
 
 static void t_pictures(void **state)
 {
-    (void)state;
     check_pictures(16);
     check_pictures(14);
 }
 
 static void t_speed(void **state)
 {
-    (void)state;
     struct image im;
     patch = 16;
     golden_picture(&im, 1920, 1080, 2);
@@ -148,9 +145,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a full screen is cut in a fraction of a second", t_speed),
 };
 
-int main(int argc, char **argv)
-{
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    json_decref(golden);
-    return rc;
-}
+CHECK_MAIN_WITH(, json_decref(golden))

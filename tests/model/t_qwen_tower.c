@@ -205,14 +205,12 @@ static double run_case(const char *name, const char *isa, bool f32, int most)
 
 static void t_reference(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_note("%s: worst difference %.1e", cases[i], run_case(cases[i], "ref", true, 1000));
 }
 
 static void t_kernels(void **state)
 {
-    (void)state;
     const char *names[8];
     int n = backend_cpu_list(names, 8);
     for (int k = 0; k < n; k++)
@@ -222,13 +220,11 @@ static void t_kernels(void **state)
 
 static void t_screen(void **state)
 {
-    (void)state;
     check_note("68x120 patches: worst difference %.1e", run_case(cases[0], NULL, true, 8160));
 }
 
 static void t_bf16(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double off = run_case(cases[i], NULL, false, 1000);
         check_note("%s: worst difference %.1e", cases[i], off);
@@ -243,7 +239,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("in bf16 the stages are off by their roundings only", t_bf16),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -48,28 +48,24 @@ static void open_case(const char *name)
 
 static int setup(void **state)
 {
-    (void)state;
     open_case("qwen/whole");
     return 0;
 }
 
 static int setup_vl3(void **state)
 {
-    (void)state;
     open_case("qwen/whole_vl3");
     return 0;
 }
 
 static int setup_vl25(void **state)
 {
-    (void)state;
     open_case("qwen/whole_vl25");
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     static const char *const files[] = {"tokenizer.json", "preprocessor_config.json"};
     for (int i = 0; i < 3; i++)
         image_free(&pictures[i]);
@@ -147,7 +143,6 @@ static struct session *begin(bool system)
 
 static void t_first(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct session *s = begin(true);
     assert_int_equal(chat_open_reply(s, false, &e), 0);
@@ -160,7 +155,6 @@ static void t_first(void **state)
 
 static void t_later(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct session *s = begin(true);
     const struct chat_part user[] = {{.image = &pictures[2]}, {.text = "And now?"}};
@@ -185,7 +179,6 @@ static void t_later(void **state)
  * has a system text of its own. */
 static void t_kin(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct session *s = begin(engine_config(engine)->family == FAMILY_QWEN3VL);
     const struct chat_part user[] = {{.image = &pictures[2]}, {.text = "And now?"}};
@@ -209,7 +202,6 @@ static void t_kin(void **state)
 /* A conversation at once is the same timeline as turn by turn; its tools are listed as whole objects. */
 static void t_at_once(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     static const char *const tools[] = {"{\"type\": \"function\", \"function\": {\"name\": \"click\"}}"};
     const struct chat_part system = {.text = "Be brief."}, user = {.text = "Hello."};
@@ -250,7 +242,4 @@ static const struct CMUnitTest tests[] = {
                teardown),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -138,7 +138,6 @@ static void run_language(struct run *r, struct tensor rows)
 
 static void t_reference(void **state)
 {
-    (void)state;
     const char *names[8];
     int isas = backend_cpu_list(names, 8);
     for (int i = 0; i < isas; i++) {
@@ -168,7 +167,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("tower, projector, layers and logits agree with transformers", t_reference),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -30,7 +30,6 @@ static const char good[] = "{\"__metadata__\":{\"format\":\"pt\"},"
 
 static void t_reads(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     size_t len;
     char *file = make_file(good, 28, &len);
@@ -72,7 +71,6 @@ static void refuses(const char *header, size_t data, const char *naming)
 
 static void t_lies(void **state)
 {
-    (void)state;
     refuses("{\"t\":" ENTRY("\"F32\"", "[2]", "[0,8]"), 8, "header");
     refuses("[1]", 0, "not a JSON object");
     refuses("{\"t\":1}", 0, "'t'");
@@ -99,7 +97,6 @@ static void t_lies(void **state)
 
 static void t_cut(void **state)
 {
-    (void)state;
     size_t len;
     char *file = make_file(good, 28, &len);
     for (size_t cut = 0; cut < len; cut++) {
@@ -172,7 +169,6 @@ static void refuses_folder(const char *naming)
 
 static void t_shards(void **state)
 {
-    (void)state;
     static const char one[] = "{\"t1\":" ENTRY("\"U8\"", "[4]", "[0,4]") "}";
     static const char two[] = "{\"t2\":" ENTRY("\"U8\"", "[4]", "[0,4]") "}";
     static const char index_of[] = "model.safetensors.index.json";
@@ -215,7 +211,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("shards with and without index; missing, doubled and wandering tensors are refused", t_shards),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -98,7 +98,6 @@ static int read_keys(const struct key *keys, int n, const struct key *change, bo
 
 static void t_read(void **state)
 {
-    (void)state;
     struct model_config c;
     struct err e = ERR_INIT;
     if (read_keys(keys2, KEYS2, NULL, true, &c, &e))
@@ -116,7 +115,6 @@ static void t_read(void **state)
 /* Keys whose values name the computation of files without them. */
 static void t_harmless(void **state)
 {
-    (void)state;
     static const struct key more[] = {
         {"qwen2.rope.scaling.type", 't', 0, "none"},   {"qwen2.rope.scaling.factor", 'f', 1, NULL},
         {"qwen2.pooling_type", 'i', 0, NULL},          {"qwen2.attention.sliding_window", 'i', 0, NULL},
@@ -133,7 +131,6 @@ static void t_harmless(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     static const struct {
         struct key key;
         const char *says;
@@ -165,7 +162,6 @@ static void t_refused(void **state)
 
 static void t_names(void **state)
 {
-    (void)state;
     char name[256];
     gguf_spelling("model.language_model.layers.7.post_attention_layernorm.weight", true, name);
     assert_string_equal(name, "blk.7.ffn_norm.weight");
@@ -184,7 +180,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("tensors are named as the file names them", t_names),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

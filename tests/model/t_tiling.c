@@ -22,7 +22,6 @@ static struct model_config config;
 
 static int setup(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     golden_open(&g, "tiling");
     if (config_load(&config, g.dir, &e)) /* names no mean and deviation: those of CLIP */
@@ -32,7 +31,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     golden_close(&g);
     return 0;
 }
@@ -80,7 +78,6 @@ static double check_image(const json_t *image, bool round8)
 
 static void t_images(void **state)
 {
-    (void)state;
     double worst = 0;
     size_t i;
     json_t *image;
@@ -93,7 +90,6 @@ static void t_images(void **state)
 /* Rounding to bytes is another result: the difference is what a byte is worth. */
 static void t_rounded(void **state)
 {
-    (void)state;
     double worst = 0;
     for (size_t i = 10; i < 14; i++)
         worst = fmax(worst, check_image(json_array_get(json_object_get(g.root, "images"), i), true));
@@ -103,7 +99,6 @@ static void t_rounded(void **state)
 
 static void t_grids(void **state)
 {
-    (void)state;
     struct golden_array want = golden_find(&g, "grids");
     const int32_t *grid = want.data;
     for (int64_t i = 0; i < want.rows; i++) {
@@ -124,7 +119,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM_WITH("4000 sizes get the grid that transformers chooses", t_grids, setup, teardown),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

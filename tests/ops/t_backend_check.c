@@ -13,7 +13,6 @@ static int products, spoilt_product; /* calls so far, and the one that is spoilt
 static void wrong_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
                          struct tensor bias, enum epilogue epi, enum accumulate mode)
 {
-    (void)b;
     right->ops->linear(right, y, x, w, bias, epi, mode);
     if (products++ == spoilt_product)
         for (int64_t r = 0; r < y.rows; r++) /* the kernel leaves out the last column */
@@ -22,7 +21,6 @@ static void wrong_linear(struct backend *b, struct tensor y, struct tensor x, co
 
 static void wrong_norm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float eps)
 {
-    (void)b;
     right->ops->rmsnorm(right, y, x, w, eps + 0.1f);
 }
 
@@ -30,7 +28,6 @@ static void wrong_step(struct backend *b, struct tensor y, struct tensor v, stru
                        const struct tensor *states, const uint32_t *keys, const struct ssm_shape *s,
                        const struct ssm_const *c)
 {
-    (void)b;
     struct tensor none = right->ops->alloc(right, states->dtype, states->rows, states->cols);
     right->ops->ssm_step_batch(right, y, v, dt, &none, keys, s, c); /* the state is not taken over */
     right->ops->free(right, &none);
@@ -39,7 +36,6 @@ static void wrong_step(struct backend *b, struct tensor y, struct tensor v, stru
 static void wrong_attend(struct backend *b, struct tensor y, struct tensor q, struct tensor k,
                          struct tensor v, int q_heads, int kv_heads, int64_t past)
 {
-    (void)b;
     right->ops->attend_tokens(right, y, q, tensor_rows(k, 0, k.rows - 1), tensor_rows(v, 0, v.rows - 1),
                               q_heads, kv_heads, past - 1);
 }
@@ -55,7 +51,6 @@ static struct {
 static void mamba_forgets(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc,
                           struct tensor dt, const struct mamba_batch *e)
 {
-    (void)b;
     const struct ops *o = right->ops;
     struct tensor v = o->alloc(right, xbc.dtype, xbc.rows, xbc.cols), kept[8];
     bool wrong = e->shape->head_dim == wrong_states.head && e->ssm_states->dtype == wrong_states.type;
@@ -77,7 +72,6 @@ static void mamba_forgets(struct backend *b, struct tensor out, struct tensor z,
 static void attend_bytes(struct backend *b, struct tensor y, struct tensor q, const struct tensor *k,
                          const struct tensor *v, int q_heads, int kv_heads)
 {
-    (void)b;
     struct tensor keys = tensor_rows(*k, 0, k->rows - (k->dtype == DT_F8E4M3)),
                   values = tensor_rows(*v, 0, keys.rows);
     right->ops->attend_batch(right, y, q, &keys, &values, q_heads, kv_heads);
@@ -86,15 +80,12 @@ static void attend_bytes(struct backend *b, struct tensor y, struct tensor q, co
 /* Each tile looks at the first one, too. */
 static void attend_all(struct backend *b, struct tensor y, struct tensor qkv, int heads, int tiles)
 {
-    (void)b;
-    (void)tiles;
     right->ops->attend_tiles(right, y, qkv, heads, 1);
 }
 
 static void sample_any(struct backend *b, struct tensor logits, const struct sampler *how,
                        struct sampled *out)
 {
-    (void)b;
     for (int64_t t = 0; t < logits.rows; t++) {
         struct sampler h = how[t];
         h.allowed = NULL; /* the mask is not looked at */
@@ -107,7 +98,6 @@ static void embed_old(struct backend *b, struct tensor y, struct tensor table, c
 {
     static int32_t recorded[2];
     static int step;
-    (void)b;
     if (++step == 2)
         memcpy(recorded, ids, sizeof recorded);
     right->ops->embed(right, y, table, step > 2 ? recorded : ids);
@@ -127,7 +117,6 @@ static void found_out(const struct ops *ops, const char *what)
 
 static void t_right(void **state)
 {
-    (void)state;
     const char *isa[8];
     int n = backend_cpu_list(isa, 8);
     for (int i = 0; i < n; i++) {
@@ -141,7 +130,6 @@ static void t_right(void **state)
 
 static void t_prompts(void **state)
 {
-    (void)state;
     struct ops spoilt = *right->ops;
     spoilt.rmsnorm = wrong_norm;
     found_out(&spoilt, "a norm");
@@ -158,7 +146,6 @@ static void t_prompts(void **state)
 
 static void t_products(void **state)
 {
-    (void)state;
     static const char *const names[] = {"few rows incorrectly", "many rows incorrectly", "few rows in int8",
                                         "some rows in int8",    "many rows in int8",     "few rows in int4",
                                         "many rows in int4",    "few rows in fp8",       "many rows in fp8",
@@ -176,12 +163,10 @@ static void t_products(void **state)
 static void delta_rests(struct backend *b, struct tensor out, struct tensor z, struct tensor x,
                         struct tensor ab, const struct delta_batch *e)
 {
-    (void)b, (void)out, (void)z, (void)x, (void)ab, (void)e;
 }
 
 static void t_decoding(void **state)
 {
-    (void)state;
     static const struct {
         int head;
         enum dtype type;
@@ -217,10 +202,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("so is each part of a decode step, and a graph that is replayed as it was recorded", t_decoding),
 };
 
-int main(int argc, char **argv)
-{
-    right = backend_cpu(NULL, NULL, NULL);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    backend_free(right);
-    return rc;
-}
+CHECK_MAIN_WITH(right = backend_cpu(NULL, NULL, NULL), backend_free(right))

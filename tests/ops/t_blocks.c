@@ -4,6 +4,7 @@
 #include "check.h"
 #include "gguf.h"
 #include "golden.h"
+#include "products.h"
 
 #include "ops/gguf_rows.h"
 #include "ops/quant.h"
@@ -42,7 +43,6 @@ static void check_numbers(const struct golden *g, uint32_t type)
 
 static void t_numbers(void **state)
 {
-    (void)state;
     struct golden g;
     int types = 0;
     golden_open(&g, "blocks");
@@ -61,7 +61,6 @@ static void t_numbers(void **state)
 /* Types without golden data: d times the code. */
 static void t_by_hand(void **state)
 {
-    (void)state;
     uint8_t block[292] = {0};
     float out[256], d = 0.75f;
     double x = 1.0 / 3;
@@ -82,7 +81,6 @@ static void t_by_hand(void **state)
 /* Infinite and NaN scales are noticed in every type that can have one. */
 static void t_finite(void **state)
 {
-    (void)state;
     for (uint32_t type = 0; type < GGML_TYPES; type++) {
         uint8_t block[292];
         if (!gguf_is_coded(type))
@@ -131,7 +129,6 @@ enum { KEPT = sizeof kept / sizeof *kept };
 
 static void t_kept(void **state)
 {
-    (void)state;
     enum { COLS = 512, GROUP = 16 };
     for (int i = 0; i < KEPT; i++) {
         float have[COLS], want[COLS], worst = 0;
@@ -157,7 +154,6 @@ static void t_kept(void **state)
 /* Int4 has the codes of Q4_0, and its scales rounded to bf16. */
 static void t_int4(void **state)
 {
-    (void)state;
     enum { COLS = 512 };
     uint8_t *blocks = draw_blocks(SEED, GGML_Q4_0, 1, COLS), codes[COLS];
     uint16_t groups[COLS];
@@ -178,13 +174,11 @@ struct product {
     struct backend *b;
     uint32_t type;
     struct quant_source source;
-    struct weight *w;
     float *values;
 };
 
 static void product_open(struct product *p, int64_t rows, int64_t cols, uint64_t seed)
 {
-    enum quant_format format = gguf_kept(p->type);
     uint8_t *blocks = draw_blocks(seed, p->type, rows, cols);
     int64_t bytes = (int64_t)gguf_row_bytes(p->type, cols);
     p->source = (struct quant_source){.rows = rows,
@@ -195,59 +189,16 @@ static void product_open(struct product *p, int64_t rows, int64_t cols, uint64_t
     p->values = malloc((size_t)(rows * cols) * sizeof *p->values);
     for (int64_t r = 0; r < rows; r++)
         kept_row(&p->source, r, p->values + r * cols);
-    void *room = NULL;
-    assert_int_equal(posix_memalign(&room, 64, p->b->ops->quant_bytes(p->b, format, rows, cols)), 0);
-    p->b->ops->quant_pack(p->b, room, format, &p->source);
-    p->w = p->b->ops->quant_weight(p->b, room, true, format, rows, cols);
 }
 
 static void product_close(struct product *p)
 {
-    p->b->ops->weight_free(p->b, p->w);
     free(p->source.stored.data);
     free(p->values);
 }
 
-/* Largest difference from sums in double precision, as a part of the product of their factors' norms (a
- * single sum may be near zero by chance); and whether each row has the same bits alone. */
-static double product_apart(struct product *p, enum dtype act, int64_t tokens, uint64_t *rng)
-{
-    static const struct tensor none = {0};
-    int64_t rows = p->source.rows, cols = p->source.cols;
-    struct tensor x = p->b->ops->alloc(p->b, act, tokens, cols),
-                  y = p->b->ops->alloc(p->b, DT_F32, tokens, rows),
-                  one = p->b->ops->alloc(p->b, DT_F32, 1, rows);
-    float *in = malloc((size_t)(tokens * cols) * sizeof *in);
-    for (int64_t i = 0; i < tokens * cols; i++)
-        in[i] = bf16_to_f32(bf16_from_f32((float)(2 * check_random(rng) - 1)));
-    tensor_convert(x, (struct tensor){in, DT_F32, tokens, cols, cols});
-    p->b->ops->linear(p->b, y, x, p->w, none, EPI_NONE, SET);
-    double off = 0, most = 0;
-    for (int64_t i = 0; i < tokens * rows; i++) {
-        double want = 0, xx = 0, ww = 0;
-        for (int64_t k = 0; k < cols; k++) {
-            double a = (double)in[i / rows * cols + k], b = (double)p->values[i % rows * cols + k];
-            want += a * b;
-            xx += a * a;
-            ww += b * b;
-        }
-        most = fmax(most, sqrt(xx * ww));
-        off = check_worse(off, fabs(want - (double)((const float *)y.data)[i / rows * y.stride + i % rows]));
-    }
-    for (int64_t t = 0; t < tokens; t++) {
-        p->b->ops->linear(p->b, one, tensor_rows(x, t, 1), p->w, none, EPI_NONE, SET);
-        assert_memory_equal(one.data, (const float *)y.data + t * y.stride, (size_t)rows * sizeof(float));
-    }
-    free(in);
-    p->b->ops->free(p->b, &x);
-    p->b->ops->free(p->b, &y);
-    p->b->ops->free(p->b, &one);
-    return off / most;
-}
-
 static void t_products(void **state)
 {
-    (void)state;
     static const int64_t sizes[][3] = {
         {70, 512, 1}, {33, 256, 3}, {64, 1024, 30}, {1, 256, 2}, {130, 256, 7}};
     const char *names[8];
@@ -261,7 +212,8 @@ static void t_products(void **state)
             p.type = kept[f].type;
             for (int k = 0; k < 10; k++) {
                 product_open(&p, sizes[k / 2][0], sizes[k / 2][1], rng);
-                off = check_worse(off, product_apart(&p, k % 2 ? DT_BF16 : DT_F32, sizes[k / 2][2], &rng));
+                off = check_worse(off, product_apart(p.b, gguf_kept(p.type), &p.source, p.values,
+                                                     k % 2 ? DT_BF16 : DT_F32, sizes[k / 2][2], &rng));
                 product_close(&p);
             }
             if (!(off < 1e-5)) /* activations have 16 bits where bytes are multiplied */
@@ -282,7 +234,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("products with blocks are those with their numbers, alone and in a batch", t_products),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -75,7 +75,6 @@ static double apart(struct backend *ref, struct backend *b, enum quant_format fo
 
 static void t_products(void **state)
 {
-    (void)state;
     static const int64_t sizes[][3] = {
         {40, 512, 1}, {33, 256, 3}, {8, 512, 12}, {64, 768, 13}, {72, 256, 107}};
     static const int64_t odd[][3] = {{30, 300, 5}, {16, 4304, 14}, {3, 5, 2}};
@@ -104,7 +103,6 @@ static void t_products(void **state)
 /* Of a group whose largest value is far away little is left, of the next one everything. */
 static void t_groups(void **state)
 {
-    (void)state;
     float row[256], exact[256];
     uint64_t rng = check_seed();
     double off = 0;
@@ -123,7 +121,6 @@ static void t_groups(void **state)
 
 static void t_no_number(void **state)
 {
-    (void)state;
     const char *names[8];
     int n = backend_cpu_list(names, 8);
     for (int i = 0; i < n; i++) {
@@ -161,7 +158,6 @@ static void logits_of(struct engine_options o, float *out)
  * model of random weights a token may take another expert. */
 static void t_model(void **state)
 {
-    (void)state;
     struct tiny t;
     float exact[288], want[288], have[288];
     const char *names[8];
@@ -197,7 +193,6 @@ static void refused(struct engine_options o, const char *says)
 
 static void t_refused(void **state)
 {
-    (void)state;
     struct tiny t;
     tiny_qwen(&t, 5);
     tiny_write(&t);
@@ -221,7 +216,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("an activation that is no number makes the sums none", t_no_number),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

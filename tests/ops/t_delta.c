@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { FORGETS = 1 };
 static const char *const cases[] = {"plain", "forgets", "equal", "empty"};
@@ -123,7 +122,6 @@ static void check_rules(const char *isa)
 
 static void t_rules(void **state)
 {
-    (void)state;
     const char *names[8];
     int n = backend_cpu_list(names, 8);
     for (int i = 0; i < n; i++)
@@ -208,7 +206,6 @@ static void check_size(const char *isa, enum dtype act)
 
 static void t_sizes(void **state)
 {
-    (void)state;
     const char *names[8];
     int n = backend_cpu_list(names, 8);
     for (int i = 0; i < n; i++) {
@@ -225,7 +222,4 @@ static const struct CMUnitTest tests[] = {
         t_sizes),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -116,7 +116,6 @@ static void check_row(const struct routing *k, int64_t t)
 
 static void t_route(void **state)
 {
-    (void)state;
     struct backend *b = backend_cpu(NULL, NULL, NULL);
     for (int round = 0; round < 200; round++) {
         struct routing k;
@@ -132,7 +131,6 @@ static void t_route(void **state)
 /* What is no number still chooses different experts: nothing is written where it must not be. */
 static void t_route_nan(void **state)
 {
-    (void)state;
     struct backend *b = backend_cpu(NULL, NULL, NULL);
     for (int round = 0; round < 50; round++) {
         struct routing k;
@@ -215,7 +213,6 @@ static double formula(const struct lab *l, int64_t t, int64_t n)
 
 static void t_formula(void **state)
 {
-    (void)state;
     struct backend *b = backend_cpu("ref", NULL, NULL);
     struct lab l;
     lab_make(&l, b, DT_F32, 5, 9, 7, 11);
@@ -245,7 +242,6 @@ static void compare_experts(struct backend *ref, struct backend *fast, enum dtyp
 
 static void t_experts(void **state)
 {
-    (void)state;
     const char *isa[8];
     int n = backend_cpu_list(isa, 8);
     struct pool *pool = pool_new(2);
@@ -269,7 +265,6 @@ static void t_experts(void **state)
 /* Alone, in a piece and all together; one thread and three: the same bits. */
 static void t_together(void **state)
 {
-    (void)state;
     const char *isa[8];
     int n = backend_cpu_list(isa, 8);
     struct pool *pool = pool_new(3);
@@ -302,7 +297,6 @@ static void t_together(void **state)
 
 static void t_positions(void **state)
 {
-    (void)state;
     const char *isa[8];
     int n = backend_cpu_list(isa, 8);
     struct backend *ref = backend_cpu("ref", NULL, NULL);
@@ -337,8 +331,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a table of positions for any canvas is cut from that of the square around it", t_positions),
 };
 
-int main(int argc, char **argv)
-{
-    rng = check_seed();
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN(rng = check_seed())

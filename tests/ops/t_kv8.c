@@ -5,6 +5,7 @@
  * over those numbers.
  */
 #include "kv_claims.h"
+#include "lab.h"
 #include "tiny_check.h"
 
 #include "ops/kv8.h"
@@ -12,20 +13,7 @@
 
 #include <math.h>
 
-static uint64_t rng;
-
-static int between(int lo, int hi)
-{
-    return lo + (int)(check_random(&rng) * (hi - lo + 1));
-}
-
 /* ---- rows ------------------------------------------------------------------------------------ */
-
-static float at(struct tensor t, int64_t r, int64_t c)
-{
-    int64_t i = r * t.stride + c;
-    return t.dtype == DT_BF16 ? bf16_to_f32(((uint16_t *)t.data)[i]) : ((float *)t.data)[i];
-}
 
 static void set(struct tensor t, int64_t r, int64_t c, float v)
 {
@@ -51,8 +39,8 @@ static void check_head(struct tensor x, int64_t r, const uint8_t *row, int heads
     double most = 0;
     bool whole = true;
     for (int c = 0; c < d; c++) {
-        most = fmax(most, fabs((double)at(x, r, h * d + c)));
-        whole &= isfinite(at(x, r, h * d + c)) != 0;
+        most = fmax(most, fabs((double)lab_at(x, r, h * d + c)));
+        whole &= isfinite(lab_at(x, r, h * d + c)) != 0;
     }
     int scale = row[heads * d + h];
     if (whole && most > 0 && most <= 57344 && scale > 147) {
@@ -60,7 +48,7 @@ static void check_head(struct tensor x, int64_t r, const uint8_t *row, int heads
         assert_true(most > ldexp(448, scale - 248));
     }
     for (int c = 0; c < d; c++) {
-        double v = (double)at(x, r, h * d + c), have = value(row, heads, d, h, c), off = fabs(have - v);
+        double v = (double)lab_at(x, r, h * d + c), have = value(row, heads, d, h, c), off = fabs(have - v);
         if (!whole) {
             assert_true(isnan(have));
             continue;
@@ -80,23 +68,22 @@ static void fill_head(struct tensor x, int64_t r, int first, int d)
 {
     static const float hard[] = {0,        -0.0f,     448, 57344,  60000,   -3e38f,
                                  INFINITY, -INFINITY, NAN, 1e-40f, 0x1p-92f};
-    double most = exp2(between(-100, 16));
+    double most = exp2(lab_between(-100, 16));
     for (int c = 0; c < d; c++)
-        set(x, r, first + c, (float)((check_random(&rng) * 2 - 1) * most));
-    if (between(0, 3) == 0)
-        set(x, r, first + between(0, d - 1), hard[between(0, 10)]);
-    if (between(0, 9) == 0)
+        set(x, r, first + c, (float)((check_random(&lab_random) * 2 - 1) * most));
+    if (lab_between(0, 3) == 0)
+        set(x, r, first + lab_between(0, d - 1), hard[lab_between(0, 10)]);
+    if (lab_between(0, 9) == 0)
         for (int c = 0; c < d; c++)
             set(x, r, first + c, 0);
 }
 
 static void t_rows(void **state)
 {
-    (void)state;
     struct pool *pool = pool_new(2);
     struct backend *b = backend_cpu(NULL, pool, NULL), *one = backend_cpu("ref", NULL, NULL);
     for (int round = 0; round < 60; round++) {
-        int rows = between(1, 60), heads = between(1, 9), d = between(1, 70);
+        int rows = lab_between(1, 60), heads = lab_between(1, 9), d = lab_between(1, 70);
         int64_t cols = kv8_cols(heads, d);
         struct tensor block = b->ops->alloc(b, round % 2 ? DT_BF16 : DT_F32, rows, heads * d + 3),
                       x = tensor_cols(block, round % 3, heads * d),
@@ -144,13 +131,13 @@ static struct cache cache_of(struct backend *b, enum dtype act, int rows, int he
                       b->ops->alloc(b, act, rows, heads * d)};
     for (int r = 0; r < rows; r++)
         for (int i = 0; i < heads * d; i++)
-            set(x, r, i, (float)((check_random(&rng) * 2 - 1) * exp2(between(-6, 0))));
+            set(x, r, i, (float)((check_random(&lab_random) * 2 - 1) * exp2(lab_between(-6, 0))));
     b->ops->kv_quantize(b, c.small, x, heads);
     for (int r = 0; r < rows; r++)
         for (int i = 0; i < heads * d; i++) {
             double v = value((const uint8_t *)c.small.data + r * c.small.stride, heads, d, i / d, i % d);
             set(c.wide, r, i, (float)v);
-            assert_true((double)at(c.wide, r, i) == v); /* exact in both types */
+            assert_true((double)lab_at(c.wide, r, i) == v); /* exact in both types */
         }
     b->ops->free(b, &x);
     return c;
@@ -164,21 +151,22 @@ static void drop(struct backend *b, struct cache *c)
 
 static void attention(struct backend *b, enum dtype act)
 {
-    int heads = between(1, 3), group = between(1, 5), d = between(0, 2) ? between(1, 90) : 128,
-        T = between(1, 40), past = between(0, 3) ? between(0, 60) : between(200, 600);
+    int heads = lab_between(1, 3), group = lab_between(1, 5),
+        d = lab_between(0, 2) ? lab_between(1, 90) : 128, T = lab_between(1, 40),
+        past = lab_between(0, 3) ? lab_between(0, 60) : lab_between(200, 600);
     int64_t width = (int64_t)heads * group * d;
     struct tensor q = b->ops->alloc(b, act, T, width), y = b->ops->alloc(b, act, T, width),
                   z = b->ops->alloc(b, act, T, width), ks[MOST], vs[MOST], kw[MOST], vw[MOST];
     for (int r = 0; r < T; r++)
         for (int64_t c = 0; c < width; c++)
-            set(q, r, c, (float)(check_random(&rng) * 6 - 3));
+            set(q, r, c, (float)(check_random(&lab_random) * 6 - 3));
     struct cache k = cache_of(b, act, past + T, heads, d), v = cache_of(b, act, past + T, heads, d);
     b->ops->attend_tokens(b, y, q, k.small, v.small, heads * group, heads, past);
     b->ops->attend_tokens(b, z, q, k.wide, v.wide, heads * group, heads, past);
     assert_memory_equal(y.data, z.data, (size_t)(T * width) * dtype_size(act));
     int n = T < MOST ? T : MOST;
     for (int i = 0; i < n; i++) {
-        int rows = between(1, past + T);
+        int rows = lab_between(1, past + T);
         ks[i] = tensor_rows(k.small, 0, rows), vs[i] = tensor_rows(v.small, 0, rows);
         kw[i] = tensor_rows(k.wide, 0, rows), vw[i] = tensor_rows(v.wide, 0, rows);
     }
@@ -194,7 +182,6 @@ static void attention(struct backend *b, enum dtype act)
 
 static void t_attention(void **state)
 {
-    (void)state;
     const char *isa[8];
     int n = backend_cpu_list(isa, 8);
     struct pool *pool = pool_new(2);
@@ -210,7 +197,6 @@ static void t_attention(void **state)
 /* A head of a key that is no number shows in every result that sees it, and in no other head. */
 static void t_nan(void **state)
 {
-    (void)state;
     enum { HEADS = 2, D = 48, KEYS = 20 };
     const char *isa[8];
     int n = backend_cpu_list(isa, 8);
@@ -228,7 +214,7 @@ static void t_nan(void **state)
         b->ops->attend_tokens(b, y, q, k, k, HEADS, HEADS, 0);
         for (int r = 0; r < KEYS; r++)
             for (int c = 0; c < HEADS * D; c++)
-                assert_true(c < D ? !isnan(at(y, r, c)) : r < 7 || isnan(at(y, r, c)));
+                assert_true(c < D ? !isnan(lab_at(y, r, c)) : r < 7 || isnan(lab_at(y, r, c)));
         struct tensor *all[] = {&x, &q, &y, &k};
         for (int t = 0; t < 4; t++)
             b->ops->free(b, all[t]);
@@ -240,7 +226,6 @@ static void t_nan(void **state)
 
 static void t_model(void **state)
 {
-    (void)state;
     const char *isa[8];
     int n = backend_cpu_list(isa, 8);
     for (int i = 0; i < n; i++)
@@ -250,7 +235,6 @@ static void t_model(void **state)
 /* Read at once or in pieces: a query sees keys of 8 bits, whichever piece they came with. */
 static void t_pieces(void **state)
 {
-    (void)state;
     const char *isa[8];
     int n = backend_cpu_list(isa, 8);
     for (int i = 0; i < n; i++) {
@@ -258,7 +242,7 @@ static void t_pieces(void **state)
         struct session *whole = session_new(g, 1), *pieces = session_new(g, 1);
         int32_t ids[96];
         for (int t = 0; t < 96; t++)
-            ids[t] = between(16, 271);
+            ids[t] = lab_between(16, 271);
         assert_int_equal(session_append(whole, ids, 96, NULL), 0);
         for (int t = 0; t < 96; t += 32) { /* whole chunks of the scan, which rounds at their ends */
             assert_int_equal(session_append(pieces, ids + t, 32, NULL), 0);
@@ -280,8 +264,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a text read in pieces has the bits of the same read at once", t_pieces),
 };
 
-int main(int argc, char **argv)
-{
-    rng = check_seed();
-    return tiny_main(argc, argv, rng, tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(lab_random = check_seed())

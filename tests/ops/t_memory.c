@@ -16,7 +16,6 @@ static void is_clear(const unsigned char *data, size_t bytes)
 
 static void t_again(void **state)
 {
-    (void)state;
     struct memory m;
     memory_init(&m, 8 * MB);
     unsigned char *a = memory_alloc(&m, 3 * MB), *b;
@@ -42,7 +41,6 @@ static void t_again(void **state)
 
 static void t_limit(void **state)
 {
-    (void)state;
     struct memory m;
     memory_init(&m, 10 * MB);
     void *block[4];
@@ -71,7 +69,6 @@ static void t_limit(void **state)
 
 static void t_none_left(void **state)
 {
-    (void)state;
     struct memory m;
     memory_init(&m, 8 * MB);
     memory_free(&m, memory_alloc(&m, MB));
@@ -87,7 +84,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("memory that the system does not have costs the kept blocks, and is NULL", t_none_left),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

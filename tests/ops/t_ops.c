@@ -33,37 +33,31 @@ static void compare(lab_case *fn, int rounds)
 
 static void t_linear(void **state)
 {
-    (void)state;
     compare(lab_linear, 150);
 }
 
 static void t_norms(void **state)
 {
-    (void)state;
     compare(lab_norms, 60);
 }
 
 static void t_conv(void **state)
 {
-    (void)state;
     compare(lab_conv, 60);
 }
 
 static void t_ssm(void **state)
 {
-    (void)state;
     compare(lab_ssm, 60);
 }
 
 static void t_attend(void **state)
 {
-    (void)state;
     compare(lab_attend, 40);
 }
 
 static void t_tiles(void **state)
 {
-    (void)state;
     compare(lab_tiles, 40);
 }
 
@@ -79,17 +73,6 @@ static double relative(struct tensor a, struct tensor b)
             off = check_worse(off, fabs((double)lab_at(a, r, c) - lab_at(b, r, c)));
         }
     return off / most;
-}
-
-static void each_isa(void (*fn)(struct backend *b))
-{
-    const char *isa[8];
-    int n = backend_cpu_list(isa, 8);
-    for (int i = 0; i < n; i++) {
-        struct backend *b = backend_cpu(isa[i], NULL, NULL);
-        fn(b);
-        backend_free(b);
-    }
 }
 
 /* f32 scans differ from the recurrence by rounding only: exp of sums instead of products of exp. */
@@ -122,8 +105,7 @@ static void scan_is_recurrence(struct backend *b)
 
 static void t_scan(void **state)
 {
-    (void)state;
-    each_isa(scan_is_recurrence);
+    lab_each_isa(scan_is_recurrence);
 }
 
 /* Tokens that forget everything between others that forget little: prefix sums reach tens of thousands. */
@@ -158,8 +140,7 @@ static void scan_forgets(struct backend *b)
 
 static void t_forgets(void **state)
 {
-    (void)state;
-    each_isa(scan_forgets);
+    lab_each_isa(scan_forgets);
 }
 
 static void conv_splits(struct backend *b)
@@ -181,14 +162,12 @@ static void conv_splits(struct backend *b)
 
 static void t_conv_split(void **state)
 {
-    (void)state;
-    each_isa(conv_splits);
+    lab_each_isa(conv_splits);
 }
 
 /* The reference against softmax(q k / sqrt d) v in double precision. */
 static void t_ref_attend(void **state)
 {
-    (void)state;
     struct backend *b = backend_cpu("ref", NULL, NULL);
     int T = 9, past = 4, d = 6, S = T + past;
     struct tensor q = lab_make(b, DT_F32, T, 2 * d, -2, 2), k = lab_make(b, DT_F32, S, d, -2, 2),
@@ -214,7 +193,6 @@ static void t_ref_attend(void **state)
 /* The recurrence against its definition, written out for one head. */
 static void t_ref_step(void **state)
 {
-    (void)state;
     struct backend *b = backend_cpu("ref", NULL, NULL);
     struct ssm_shape s = {1, 2, 3, 1, 4, 8, 0, INFINITY};
     float a = -0.5f, bias = 0.3f, D = 2;
@@ -240,7 +218,6 @@ static void t_ref_step(void **state)
 
 static void t_shuffle(void **state)
 {
-    (void)state;
     struct backend *b = backend_cpu("ref", NULL, NULL);
     int g = 6, C = 3;
     struct tensor x = b->ops->alloc(b, DT_F32, g * g, C), y = b->ops->alloc(b, DT_F32, g * g / 4, 4 * C);
@@ -261,7 +238,6 @@ static void t_shuffle(void **state)
 
 static void t_threads(void **state)
 {
-    (void)state;
     const char *isa[8];
     int n = backend_cpu_list(isa, 8);
     struct pool *pool = pool_new(3);
@@ -307,7 +283,6 @@ static void compare_borrowed(struct backend *b, enum dtype act, enum dtype kept)
 
 static void t_borrowed(void **state)
 {
-    (void)state;
     const char *isa[8];
     int n = backend_cpu_list(isa, 8);
     struct pool *pool = pool_new(2);
@@ -322,7 +297,6 @@ static void t_borrowed(void **state)
 
 static void t_dtypes(void **state)
 {
-    (void)state;
     for (uint32_t h = 0; h < 0x10000; h++) { /* every bf16 survives the way to f32 and back */
         float f = bf16_to_f32((uint16_t)h);
         if (!isnan(f))
@@ -340,7 +314,6 @@ static void t_dtypes(void **state)
 
 static void t_choice(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     assert_null(backend_cpu("sse9", NULL, &e));
     assert_int_equal(e.kind, ERR_USAGE);
@@ -372,8 +345,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("an unknown instruction set is refused by name, the best one is the default", t_choice),
 };
 
-int main(int argc, char **argv)
-{
-    lab_random = check_seed();
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN(lab_random = check_seed())

@@ -5,18 +5,12 @@
  */
 #include "check.h"
 #include "golden.h"
+#include "lab.h"
 
 #include "ops/f8.h"
 #include "ops/quant.h"
 
 #include <math.h>
-
-static uint64_t rng;
-
-static int between(int lo, int hi)
-{
-    return lo + (int)(check_random(&rng) * (hi - lo + 1));
-}
 
 /* The last one is the third, made of other numbers: a scale for each row. */
 static const enum quant_format formats[] = {QUANT_I8, QUANT_I4, QUANT_F8, QUANT_F4, QUANT_F8};
@@ -38,23 +32,23 @@ static struct matrix make(int which, int64_t rows, int64_t cols)
     if (format == QUANT_F8 && which != ROWS_F8) {
         uint8_t *p = m.data = malloc((size_t)(rows * cols));
         for (int64_t i = 0; i < rows * cols; i++)
-            while (((p[i] = (uint8_t)between(0, 255)) & 127) == 127) /* no NaN */
+            while (((p[i] = (uint8_t)lab_between(0, 255)) & 127) == 127) /* no NaN */
                 ;
         m.source.stored = (struct tensor){p, DT_F8E4M3, rows, cols, cols};
     } else if (format == QUANT_F4) {
         int64_t bytes = (cols + 1) / 2, groups = rows * quant_groups(format, cols);
         uint8_t *p = m.data = malloc((size_t)(rows * bytes));
         for (int64_t i = 0; i < rows * bytes; i++)
-            p[i] = (uint8_t)between(0, 255);
+            p[i] = (uint8_t)lab_between(0, 255);
         m.groups = malloc((size_t)groups);
         for (int64_t i = 0; i < groups; i++)
-            m.groups[i] = (uint8_t)between(0x20, 0x50);
+            m.groups[i] = (uint8_t)lab_between(0x20, 0x50);
         m.source.stored = (struct tensor){p, DT_U8, rows, bytes, bytes};
         m.source.groups = m.groups;
     } else {
         float *p = m.data = malloc((size_t)(rows * cols) * sizeof *p);
         for (int64_t i = 0; i < rows * cols; i++)
-            p[i] = (float)(check_random(&rng) * 2 - 1) / (float)(1 + i / cols % 7);
+            p[i] = (float)(check_random(&lab_random) * 2 - 1) / (float)(1 + i / cols % 7);
         m.source.stored = (struct tensor){p, DT_F32, rows, cols, cols};
     }
     return m;
@@ -77,7 +71,7 @@ static struct tensor filled(struct backend *b, enum dtype t, int64_t rows, int64
 {
     struct tensor x = b->ops->alloc(b, t, rows, cols);
     for (int64_t i = 0; i < rows * cols; i++) {
-        float v = (float)(check_random(&rng) * 2 - 1);
+        float v = (float)(check_random(&lab_random) * 2 - 1);
         if (t == DT_BF16)
             ((uint16_t *)x.data)[i] = bf16_from_f32(v);
         else
@@ -141,14 +135,14 @@ static double product(struct backend *ref, struct backend *fast, int which, enum
 {
     enum quant_format format = formats[which];
     static const int rows[] = {1, 2, 4, 5, 13, 64, 150, 240};
-    int64_t T = rows[between(0, 7)], N = between(1, 150), K = between(1, 700);
-    enum epilogue epi = (enum epilogue)between(0, 2);
-    enum accumulate add = between(0, 1) ? ADD : SET;
-    int biased = between(0, 1);
+    int64_t T = rows[lab_between(0, 7)], N = lab_between(1, 150), K = lab_between(1, 700);
+    enum epilogue epi = (enum epilogue)lab_between(0, 2);
+    enum accumulate add = lab_between(0, 1) ? ADD : SET;
+    int biased = lab_between(0, 1);
     struct matrix m = make(which, N, K);
     struct weight *wr = pack(ref, format, &m.source), *wf = pack(fast, format, &m.source);
     struct tensor x = filled(ref, act, T, K), bias = filled(ref, DT_F32, 1, N), none = {0};
-    struct tensor want = filled(ref, between(0, 3) ? act : DT_F32, T, N),
+    struct tensor want = filled(ref, lab_between(0, 3) ? act : DT_F32, T, N),
                   have = ref->ops->alloc(ref, want.dtype, T, N);
     ref->ops->copy(ref, have, want);
     ref->ops->linear(ref, want, x, wr, biased ? bias : none, epi, add);
@@ -165,7 +159,6 @@ static double product(struct backend *ref, struct backend *fast, int which, enum
 
 static void t_products(void **state)
 {
-    (void)state;
     const char *isa[8];
     int n = backend_cpu_list(isa, 8);
     struct pool *pool = pool_new(2);
@@ -190,7 +183,6 @@ static void t_products(void **state)
 /* Rows together, one after the other, on two threads and on one. */
 static void t_alone(void **state)
 {
-    (void)state;
     const char *isa[8];
     int n = backend_cpu_list(isa, 8);
     struct pool *pool = pool_new(2);
@@ -200,7 +192,8 @@ static void t_alone(void **state)
         int which = round / n % FORMATS;
         enum quant_format format = formats[which];
         bool big = round % n > 0; /* so that two threads have something to do */
-        int64_t T = big ? between(2, 60) : 3, N = big ? between(200, 400) : 40, K = between(200, 700);
+        int64_t T = big ? lab_between(2, 60) : 3, N = big ? lab_between(200, 400) : 40,
+                K = lab_between(200, 700);
         struct matrix m = make(which, N, K);
         struct weight *w = pack(one, format, &m.source), *v = pack(two, format, &m.source);
         struct tensor x = filled(one, round & 1 ? DT_BF16 : DT_F32, T, K), none = {0};
@@ -227,7 +220,6 @@ static void t_alone(void **state)
 /* e4m3 numbers are bf16 numbers: with a scale of one both matrices are the same. */
 static void t_exact(void **state)
 {
-    (void)state;
     struct backend *b = backend_cpu(NULL, NULL, NULL);
     int64_t T = 30, N = 70, K = 333;
     struct matrix m = make(2, N, K);
@@ -260,7 +252,6 @@ static void t_exact(void **state)
 
 static void t_codes(void **state)
 {
-    (void)state;
     struct golden g;
     golden_open(&g, "quant");
     struct golden_array e4m3 = golden_find(&g, "e4m3"), e2m1 = golden_find(&g, "e2m1");
@@ -283,7 +274,6 @@ static void t_codes(void **state)
 /* Ties, both ends of the range, subnormals, NaN: as torch rounds them; four at a time likewise. */
 static void t_rounding(void **state)
 {
-    (void)state;
     struct golden g;
     golden_open(&g, "f8");
     struct golden_array numbers = golden_find(&g, "numbers"), codes = golden_find(&g, "codes");
@@ -315,7 +305,6 @@ static void t_rounding(void **state)
 /* Matrices that others have quantised, and what they say their numbers are. */
 static void t_stored(void **state)
 {
-    (void)state;
     struct golden g;
     golden_open(&g, "quant");
     struct golden_array codes = golden_find(&g, "nvfp4.packed"), scales = golden_find(&g, "nvfp4.scales"),
@@ -382,13 +371,12 @@ static double lost(enum quant_format format, const float *x, int64_t cols)
 
 static double normal(void)
 {
-    double u = check_random(&rng), v = check_random(&rng);
+    double u = check_random(&lab_random), v = check_random(&lab_random);
     return sqrt(-2 * log(u + 1e-300)) * cos(6.283185307179586 * v);
 }
 
 static void t_making(void **state)
 {
-    (void)state;
     enum { N = 512 };
     float x[N];
     double i8 = 0, i4 = 0, f8 = 0;
@@ -438,8 +426,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("e4m3 numbers multiply like the same numbers in bf16", t_exact),
 };
 
-int main(int argc, char **argv)
-{
-    rng = check_seed();
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN(lab_random = check_seed())

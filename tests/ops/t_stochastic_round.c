@@ -25,7 +25,6 @@ static uint16_t to_compiler(float v)
 
 static void t_conversions(void **state)
 {
-    (void)state;
     for (uint32_t h = 0; h < 0x10000; h++) {
         float v = f16_to_f32((uint16_t)h), want = from_compiler((uint16_t)h);
         assert_true(isnan(want) ? isnan(v) : v == want && signbit(v) == signbit(want));
@@ -48,7 +47,6 @@ static void t_conversions(void **state)
 /* Over all random bits the mean is the number itself: exactly, where numbers of f16 have 11 bits. */
 static void t_unbiased(void **state)
 {
-    (void)state;
     enum { ALL = 1 << STOCHASTIC_BITS };
     for (int i = 0; i < 200; i++) {
         int exponent = lab_between(-26, 15);
@@ -71,7 +69,6 @@ static void t_unbiased(void **state)
  * agree. */
 static void t_random(void **state)
 {
-    (void)state;
     enum { KEYS = 400, NUMBERS = 128 };
     double sum = 0, together = 0, after = 0, down = 0, n = (double)KEYS * NUMBERS;
     float before[NUMBERS] = {0};
@@ -93,17 +90,6 @@ static void t_random(void **state)
                together / n, after / n, down / n);
     assert_true(fabs(sum) < 5 * sqrt(n * variance));
     assert_true(fmax(fabs(together), fmax(fabs(after), fabs(down))) < 5 * variance * sqrt(2 * n));
-}
-
-static void each_isa(void (*fn)(struct backend *b))
-{
-    const char *isa[8];
-    int n = backend_cpu_list(isa, 8);
-    for (int i = 0; i < n; i++) {
-        struct backend *b = backend_cpu(isa[i], NULL, NULL);
-        fn(b);
-        backend_free(b);
-    }
 }
 
 static void steps(struct backend *b)
@@ -130,14 +116,12 @@ static void scans(struct backend *b)
 
 static void t_steps(void **state)
 {
-    (void)state;
-    each_isa(steps);
+    lab_each_isa(steps);
 }
 
 static void t_scans(void **state)
 {
-    (void)state;
-    each_isa(scans);
+    lab_each_isa(scans);
 }
 
 /* Small, large, and none. */
@@ -156,8 +140,7 @@ static void numbers(struct backend *b)
 
 static void t_numbers(void **state)
 {
-    (void)state;
-    each_isa(numbers);
+    lab_each_isa(numbers);
 }
 
 /* 4096 tokens that each add a quarter of a step to 1: rounded to the nearest it would stay 1 for ever. */
@@ -184,8 +167,7 @@ static void gathers(struct backend *b)
 
 static void t_gathers(void **state)
 {
-    (void)state;
-    each_isa(gathers);
+    lab_each_isa(gathers);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -199,8 +181,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("what many tokens add, each less than half a step, is not lost", t_gathers),
 };
 
-int main(int argc, char **argv)
-{
-    lab_random = check_seed();
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN(lab_random = check_seed())

@@ -33,7 +33,6 @@ static void has_ink(const struct calibration_screen *s, const struct calibration
 
 static void t_screens(void **state)
 {
-    (void)state;
     static const int sizes[][2] = {{640, 480}, {1280, 800}, {1366, 768}, {641, 777}};
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct err e = ERR_INIT;
@@ -67,7 +66,6 @@ static void t_screens(void **state)
 
 static void t_lines(void **state)
 {
-    (void)state;
     uint64_t random = check_seed();
     double x[60], y[60];
     for (int i = 0; i < 60; i++) {
@@ -154,7 +152,6 @@ static struct verdict made_up(struct candidate *c, int *n, const char *speaks, e
 
 static void t_verdict(void **state)
 {
-    (void)state;
     static struct candidate c[16];
     int n;
     for (const char *const *name = dialect_names(); *name; name++)
@@ -184,7 +181,6 @@ static void t_verdict(void **state)
 
 static void t_equals(void **state)
 {
-    (void)state;
     struct candidate c[2] = {{.dialect = (char *)(uintptr_t) "a", .own = COORD_PIXEL},
                              {.dialect = (char *)(uintptr_t) "b"}};
     for (int i = 0; i < 2; i++) {
@@ -275,7 +271,6 @@ static void asks_for(const struct xvfb *x, const char *name, enum coord_space sp
 
 static void t_keep(void **state)
 {
-    (void)state;
     struct xvfb x = folder();
     struct err e = ERR_INIT;
     assert_int_equal(keep(&x, "holo1", COORD_NORM1000, COORD_NORM1000, &e), 0);
@@ -326,7 +321,6 @@ static void same_but_for_space(const char *name, const char *text)
 
 static void t_in_space(void **state)
 {
-    (void)state;
     for (const char *const *name = dialect_names(); *name; name++) {
         struct dialect *d = dialect_load(*name, NULL);
         for (int space = 0; space < CALIBRATE_SPACES; space++) {
@@ -363,7 +357,6 @@ static void copy_model(const struct xvfb *x)
 
 static void t_embedded(void **state)
 {
-    (void)state;
     struct xvfb x = folder();
     struct outcome o = {0};
     copy_model(&x);
@@ -388,7 +381,6 @@ static void t_embedded(void **state)
 
 static void t_unsure(void **state)
 {
-    (void)state;
     struct xvfb x = folder();
     struct outcome o = {0};
     copy_model(&x);
@@ -422,7 +414,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("what hits less often than not is no verdict; wrong options are refused", t_unsure),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -17,7 +17,6 @@
 
 static void t_shell(void **state)
 {
-    (void)state;
     struct check_fixture t;
     check_fixture_open(&t);
     t.s.answer = "the 'answer' is\n42";
@@ -52,7 +51,6 @@ static void t_shell(void **state)
 
 static void t_answer(void **state)
 {
-    (void)state;
     struct check_fixture t;
     check_fixture_open(&t);
     EXPECT(RUN_CHECK(&t, .kind = CHECK_ANSWER, .text = "."), ANSWER_NO, "matches '.', got none");
@@ -71,7 +69,6 @@ static void t_answer(void **state)
 
 static void t_file(void **state)
 {
-    (void)state;
     struct check_fixture t;
     check_fixture_open(&t);
     char hex[65], path[120];
@@ -128,7 +125,6 @@ static int listening(int *port)
 
 static void t_process_port(void **state)
 {
-    (void)state;
     struct check_fixture t;
     int port;
     check_fixture_open(&t);
@@ -166,7 +162,6 @@ static void *put_window_late(void *arg)
 
 static void t_window(void **state)
 {
-    (void)state;
     struct check_fixture t;
     check_fixture_open(&t);
     EXPECT(RUN_CHECK(&t, .kind = CHECK_WINDOW, .text = "."), ANSWER_NO,
@@ -202,7 +197,6 @@ static void t_window(void **state)
 
 static void t_not_asked(void **state)
 {
-    (void)state;
     struct check_fixture t;
     check_fixture_open(&t);
     t.s.ended = false;
@@ -258,7 +252,6 @@ static void ends_as(struct check_fixture *t, const char *command, enum desk_stat
  * exited. */
 static void t_not_well(void **state)
 {
-    (void)state;
     struct check_fixture t;
     check_fixture_open(&t);
     ends_as(&t, "exit 3", DESK_NO_PROGRAM);
@@ -277,7 +270,6 @@ static void t_not_well(void **state)
 /* Closing it may have been the task. */
 static void t_closed(void **state)
 {
-    (void)state;
     struct check_fixture t;
     check_fixture_open(&t);
     ends_as(&t, "exit 0", DESK_PROGRAM_DONE);
@@ -296,7 +288,6 @@ static void *cancel_soon(void *arg)
 
 static void t_cancel(void **state)
 {
-    (void)state;
     struct check_fixture t;
     volatile int cancel = 0;
     pthread_t later;

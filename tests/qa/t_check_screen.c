@@ -19,7 +19,6 @@ static void picture(const struct check_fixture *t, const char *name, struct imag
 
 static void t_region(void **state)
 {
-    (void)state;
     struct check_fixture t;
     struct image im = {0};
     check_fixture_open(&t);
@@ -118,7 +117,6 @@ static int occurrences(const struct image *im, int from, int to)
 
 static void t_model(void **state)
 {
-    (void)state;
     struct check_fixture t;
     check_fixture_open(&t);
     check_fixture_window(t.dpy, "red", "Red", 0, 0, 400, 300, 0xff0000);

@@ -10,7 +10,6 @@
 
 static void t_wilson(void **state)
 {
-    (void)state;
     /* Newcombe, "Two-sided confidence intervals for the single proportion", 1998, table I, score method */
     static const struct {
         int hits, n;
@@ -35,7 +34,6 @@ static void t_wilson(void **state)
 
 static void t_box(void **state)
 {
-    (void)state;
     double at[] = {10, 20, 30, 40};
     struct target t = {TARGET_BOX, at, 2, 0, 0};
     assert_true(target_holds(&t, 10, 20) && target_holds(&t, 30, 40) && target_holds(&t, 15.5, 39.999));
@@ -47,7 +45,6 @@ static void t_box(void **state)
 
 static void t_polygon(void **state)
 {
-    (void)state;
     double bent[] = {0, 0, 40, 0, 40, 40, 20, 10, 0, 40};   /* a notch from below */
     double star[] = {50, 0, 79, 90, 2, 35, 98, 35, 21, 90}; /* five points; its middle is outside */
     struct target t = {TARGET_POLY, bent, 5, 0, 0}, s = {TARGET_POLY, star, 5, 0, 0};
@@ -75,7 +72,6 @@ static struct eval_answer judged(const char *dialect, const struct target *t, co
 
 static void t_judge(void **state)
 {
-    (void)state;
     double thin[] = {320.5, 100, 320.9, 300}, parts[] = {0.25, 0.25, 0.5, 0.5}, large[] = {960, 0, 980, 1080};
     const struct target t = {TARGET_BOX, thin, 2, 0, 0}, f = {TARGET_BOX, parts, 2, 1, 1},
                         l = {TARGET_BOX, large, 2, 1920, 1080}, none = {0};
@@ -109,7 +105,6 @@ static void t_judge(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *line, *because;
     } bad[] = {
@@ -153,7 +148,6 @@ static void t_refused(void **state)
 
 static void t_limits(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct eval_set s;
     struct buf text;
@@ -192,7 +186,6 @@ static void t_limits(void **state)
 
 static void t_set(void **state)
 {
-    (void)state;
     static const char text[] =
         HEAD "\"box\": [1, 2, 3, 4], \"source\": \"x\", \"also\": 1}\r\n\n" HEAD
              "\"poly\": [1, 2, 3, 4, 5, 6], \"id\": 77, \"w\": 1, \"h\": 1}\n" HEAD "\"box\": null}";
@@ -243,7 +236,6 @@ static double sure_of(const char *dialect, const char *const tokens[4], bool for
 
 static void t_confidence(void **state)
 {
-    (void)state;
     static const char *const marks[] = {"<click>", "OK<at>", "<12><.3>", "<20><.0>"},
                              *const gone[] = {"<missing>", "O", "K", "!"},
                              *const json[] = {"{\"x\": ", "1", "2, \"y\": ", "34}"};
@@ -265,7 +257,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("ids, targets and unknown fields are read", t_set),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -83,7 +83,6 @@ static char *timeless(const char *path)
 
 static void t_embedded(void **state)
 {
-    (void)state;
     struct xvfb x = place_begin();
     struct outcome o = {0};
     char *results = xvfb_place(&x, "r.jsonl");
@@ -122,7 +121,6 @@ static void t_embedded(void **state)
 /* Confidence beside what was right, from the results of a whole set. */
 static void t_reliability(void **state)
 {
-    (void)state;
     if (system("python3 -c 'import json' 2>/dev/null")) {
         printf("           there is no Python here\n");
         skip();
@@ -148,7 +146,6 @@ static void t_reliability(void **state)
 
 static void t_only(void **state)
 {
-    (void)state;
     struct xvfb x = place_begin();
     struct outcome o = {0};
     char *results = xvfb_place(&x, "r.jsonl");
@@ -174,7 +171,6 @@ static void t_only(void **state)
 
 static void t_resume(void **state)
 {
-    (void)state;
     struct xvfb x = place_begin();
     struct outcome o = {0};
     char *whole = xvfb_place(&x, "whole.jsonl"), *killed = xvfb_place(&x, "killed.jsonl"), *text = NULL;
@@ -214,7 +210,6 @@ static void t_resume(void **state)
 
 static void t_standard_place(void **state)
 {
-    (void)state;
     struct xvfb x = place_begin();
     struct outcome o = {0};
     char *home = xvfb_place(&x, "state"),
@@ -253,7 +248,6 @@ static void t_standard_place(void **state)
 
 static void t_resume_refused(void **state)
 {
-    (void)state;
     struct xvfb x = place_begin();
     struct outcome o = {0};
     char *results = xvfb_place(&x, "r.jsonl");
@@ -283,7 +277,6 @@ static void t_resume_refused(void **state)
 
 static void t_broken(void **state)
 {
-    (void)state;
     struct xvfb x = place_begin();
     struct outcome o = {0};
     char cwd[1024];
@@ -317,7 +310,6 @@ static void t_broken(void **state)
 
 static void t_usage(void **state)
 {
-    (void)state;
     struct xvfb x = place_begin();
     struct outcome o = {0};
     char *empty = xvfb_put(&x, "empty.jsonl", ""),
@@ -376,7 +368,6 @@ static const struct {
 
 static void t_convert(void **state)
 {
-    (void)state;
     struct xvfb x = place_begin();
     struct outcome o = {0};
     if (!program_exists("jq")) {
@@ -414,7 +405,6 @@ static void t_convert(void **state)
 
 static void t_parquet(void **state)
 {
-    (void)state;
     if (!program_exists("jq") || system("python3 -c 'import pyarrow, PIL' 2>/dev/null")) {
         check_note("jq, or pyarrow and Pillow for python3, are missing");
         skip();
@@ -453,7 +443,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a parquet table is converted with its pictures", t_parquet),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

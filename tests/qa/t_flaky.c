@@ -1,28 +1,12 @@
 /* t_flaky.c - claims about where two runs of a test diverge, and why. */
 #include "check.h"
-#include "xvfb.h"
+#include "folder_check.h"
 
 #include "base/file.h"
 #include "qa/run/workers.h"
 #include "trace/trace.h"
 
 #include <unistd.h>
-
-static struct xvfb place; /* a folder, without a server */
-
-static int setup(void **state)
-{
-    (void)state;
-    xvfb_folder(&place);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    xvfb_stop(&place);
-    return 0;
-}
 
 struct what { /* differs in the second of three steps */
     const char *thought, *action, *failure;
@@ -89,7 +73,6 @@ static void parts(const struct what *failed, const struct what *passed, enum fla
 
 static void t_parts(void **state)
 {
-    (void)state;
     struct what w = usual;
     w.action = "{\"kind\": \"click\", \"x\": 3, \"y\": 5}";
     parts(&w, &usual, FLAKY_MODEL,
@@ -122,7 +105,6 @@ static void unknown(const char *a, const char *b)
 
 static void t_unreadable(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     char *a = make_run(&usual), *b = make_run(&usual), *path, *where;
     unknown(NULL, b);
@@ -162,14 +144,11 @@ static void t_unreadable(void **state)
     free(c);
 }
 
-#define IN_FOLDER(text, fn) CLAIM_WITH(text, fn, setup, teardown)
+#define IN_FOLDER(text, fn) CLAIM_WITH(text, fn, folder_setup, folder_teardown)
 
 static const struct CMUnitTest tests[] = {
     IN_FOLDER("runs diverge at the first different screen or action, which tells the cause", t_parts),
     IN_FOLDER("what cannot be read is nobody's doing", t_unreadable),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -176,7 +176,6 @@ static int pixels_off(const struct image *a, const struct image *b, int level)
 
 static void t_looks(void **state)
 {
-    (void)state;
     bool write = getenv("HOLORUN_FORM_GOLDEN");
     for (int k = 0; k < SCENES; k++) {
         const struct scene *c = &scenes[k];
@@ -216,7 +215,6 @@ static void t_looks(void **state)
 
 static void t_log(void **state)
 {
-    (void)state;
     struct show w;
     show_open(&w);
     form_start(&w, "dialog.html?seed=9&kind=fields&labels=Name|City&buttons=OK", "0");
@@ -237,7 +235,6 @@ static void t_log(void **state)
 
 static void t_slow(void **state)
 {
-    (void)state;
     struct show w;
     struct image before = {0}, now = {0};
     show_open(&w);
@@ -266,7 +263,6 @@ static void t_slow(void **state)
 
 static void t_small(void **state)
 {
-    (void)state;
     struct show w;
     show_open(&w);
     form_start(&w, "seed=5&kind=ticks&labels=One|Two|Three&buttons=OK|No", "0");
@@ -286,7 +282,6 @@ static void t_small(void **state)
 
 static void t_wrong(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {"kind=circles", "seed=x", "on=17", "values=%ff", "colour=red"};
     struct show w;
     show_open(&w);
@@ -297,14 +292,12 @@ static void t_wrong(void **state)
     show_close(&w);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("a form looks as the browser shows its page, after the same clicks and keys", t_looks),
-        CLAIM("a form writes down what reaches it, and only what is in focus is typed into", t_log),
-        CLAIM("a slow form shows what came of a press later, and hears nothing meanwhile", t_slow),
-        CLAIM("a form needs less than 15 MB of its own", t_small),
-        CLAIM("a form refuses parameters it does not know", t_wrong),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("a form looks as the browser shows its page, after the same clicks and keys", t_looks),
+    CLAIM("a form writes down what reaches it, and only what is in focus is typed into", t_log),
+    CLAIM("a slow form shows what came of a press later, and hears nothing meanwhile", t_slow),
+    CLAIM("a form needs less than 15 MB of its own", t_small),
+    CLAIM("a form refuses parameters it does not know", t_wrong),
+};
+
+CHECK_MAIN()

@@ -8,7 +8,6 @@
 
 #include "agent/agent.h"
 #include "agent/deeds.h"
-#include "base/buf.h"
 #include "qa/report/result.h"
 #include "trace/read.h"
 
@@ -142,7 +141,6 @@ static const struct row {
 
 static void t_table(void **state)
 {
-    (void)state;
     size_t n = sizeof table / sizeof *table;
     for (size_t i = 0; i < n; i++) {
         const struct row *r = &table[i];
@@ -172,7 +170,6 @@ static const struct row expected_infeasible[] = {
 
 static void t_infeasible(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof expected_infeasible / sizeof *expected_infeasible; i++) {
         const struct row *r = &expected_infeasible[i];
         bool judged;
@@ -235,7 +232,6 @@ static void holds(const char *status, const int *codes, int n)
 
 static void t_all(void **state)
 {
-    (void)state;
     int total = 0;
     for (int s = AGENT_ANSWERED; s <= AGENT_FAILED; s++) {
         if (s == AGENT_STOPPED)
@@ -253,7 +249,6 @@ static void t_all(void **state)
 /* An expected failure is judged if no proof said no. */
 static void t_expected(void **state)
 {
-    (void)state;
     static const struct {
         const char *status, *said;
         enum outcome is;
@@ -279,7 +274,6 @@ static void t_expected(void **state)
 /* Builds a list of actions and checks its line, its JSON and the decisive action. */
 static void t_list(void **state)
 {
-    (void)state;
     struct deeds d = {0};
     char *line = deeds_line(&d);
     assert_string_equal(line, "nothing was done");
@@ -339,7 +333,6 @@ static struct results suite_of(const char *outcomes, const char *kind, struct re
 
 static void t_exit_code(void **state)
 {
-    (void)state;
     static const struct {
         const char *outcomes, *kind;
         int flaky;
@@ -393,7 +386,6 @@ static void t_exit_code(void **state)
 /* Whatever the outcomes: a suite that CI shows as green has exit code 0, and the other way round. */
 static void t_ci(void **state)
 {
-    (void)state;
     static const char letters[] = "PFCIEKSx";
     for (int i = 0, all = 8 * 8 * 8 * 6; i < all; i++) {
         const char said[] = {letters[i % 8], letters[i / 8 % 8], letters[i / 64 % 8], 0};
@@ -420,7 +412,6 @@ static void t_ci(void **state)
 
 static void t_names(void **state)
 {
-    (void)state;
     static const char *const names[OUTCOMES] = {"passed", "failed",  "claimed", "inconclusive",
                                                 "error",  "skipped", "stopped"};
     for (int o = 0; o < OUTCOMES; o++)
@@ -431,7 +422,6 @@ static void t_names(void **state)
 
 static void t_free(void **state)
 {
-    (void)state;
     struct results r = {.results = xcalloc(2, sizeof(struct result)), .n = 2, .dir = xstrdup("dir")};
     struct result *x = r.results;
     *x = (struct result){
@@ -465,7 +455,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("results are freed completely", t_free),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

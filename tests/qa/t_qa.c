@@ -38,7 +38,6 @@ static void open_with(struct qa_program *q, const char *tests, const char *const
 
 static void t_verdicts(void **state)
 {
-    (void)state;
     struct qa_program q;
     open_with(&q, each_verdict, WORDS("good", "wrong", "claim", "turned", "window", "no-program", "crash"),
               FOCUS TYPE("hello") ANSWER("Done."));
@@ -65,7 +64,6 @@ static void t_verdicts(void **state)
 
 static void t_exit_codes(void **state)
 {
-    (void)state;
     static const struct {
         const char *only, *more;
         int code;
@@ -87,7 +85,6 @@ static void t_exit_codes(void **state)
 /* Outcomes, answers and actions do not depend on the number of workers. */
 static void t_many(void **state)
 {
-    (void)state;
     enum { N = 8 };
     struct qa_program q;
     qa_program_open(&q);
@@ -115,7 +112,6 @@ static void t_many(void **state)
 
 static void t_setup(void **state)
 {
-    (void)state;
     struct qa_program q;
     qa_program_open(&q);
     qa_program_suite(
@@ -141,7 +137,6 @@ static void t_setup(void **state)
 /* Passed on the retry: another screen, or another reply. */
 static void t_flaky(void **state)
 {
-    (void)state;
     struct qa_program q;
     qa_program_open(&q);
     qa_program_suite(&q,
@@ -160,7 +155,6 @@ static void t_flaky(void **state)
 /* A secret of two tests: typed in both, and in nothing that is written or inherited. */
 static void t_secret(void **state)
 {
-    (void)state;
     struct qa_program q;
     qa_program_open(&q);
     qa_program_suite(&q,
@@ -196,7 +190,6 @@ static char *report_text(const struct qa_program *q, const char *name)
 /* The output of a failed setup, of a test or of the suite, is shown with secrets masked. */
 static void t_secret_setup(void **state)
 {
-    (void)state;
     static const char *const keys[] = {"", "  setup: ['echo xqzkvwpqyj; exit 3']\n"};
     struct qa_program q;
     qa_program_open(&q);
@@ -229,7 +222,6 @@ static void t_secret_setup(void **state)
 /* The final screen, and the end of the log. */
 static void t_picture(void **state)
 {
-    (void)state;
     struct qa_program q;
     open_with(
         &q,
@@ -289,7 +281,6 @@ static void wait_for_a_run(const struct qa_program *q)
 /* Reports of an earlier run do not survive. */
 static void t_kept(void **state)
 {
-    (void)state;
     struct qa_program q;
     qa_program_open(&q);
     qa_program_reply(&q, "a", ANSWER("Done."));
@@ -322,7 +313,6 @@ static void t_kept(void **state)
 
 static void t_stopped(void **state)
 {
-    (void)state;
     struct qa_program q;
     qa_program_open(&q);
     qa_program_suite(
@@ -348,7 +338,6 @@ static void t_stopped(void **state)
 
 static void t_killed(void **state)
 {
-    (void)state;
     struct qa_program q;
     qa_program_open(&q);
     qa_program_suite(&q, "tests:\n  - id: \"t{n}\"\n    matrix: { n: 1..3 }\n    task: Wait.\n    setup: "
@@ -371,7 +360,6 @@ static void t_killed(void **state)
 
 static void t_list(void **state)
 {
-    (void)state;
     struct qa_program q;
     qa_program_open(&q);
     qa_program_suite(&q, each_verdict);
@@ -404,7 +392,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("--list shows what would run, and a misspelled key is named with the right one", t_list),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

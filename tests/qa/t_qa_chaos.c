@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -127,7 +126,6 @@ static void one_moment(enum victim v, uint64_t *random)
 
 static void t_moments(void **state)
 {
-    (void)state;
     uint64_t random = check_seed() * 2654435761u + 1;
     const char *asked = getenv("HOLORUN_MOMENTS");
     int n = asked ? atoi(asked) : 2 * VICTIMS;
@@ -140,7 +138,4 @@ static const struct CMUnitTest tests[] = {
           t_moments),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

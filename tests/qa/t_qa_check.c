@@ -71,7 +71,6 @@ static const char many[] = "suite:\n"
 
 static void t_many(void **state)
 {
-    (void)state;
     static const char *const lines[] = {
         "m.yaml:2: key 'dispaly': no such key",
         "m.yaml:3: key 'retries': expected a whole number",
@@ -127,7 +126,6 @@ static void t_many(void **state)
 
 static void t_fake(void **state)
 {
-    (void)state;
     static const struct {
         const char *fake, *says;
     } cases[] = {{"nowhere", "--fake: cannot open 'nowhere'"},
@@ -152,7 +150,6 @@ static void t_fake(void **state)
 /* A test with a recording needs no replies, and a wrong recording is found. */
 static void t_recording(void **state)
 {
-    (void)state;
     static const char good[] = "{\"holorun_recording\": 1, \"screen\": [800, 600]}\n"
                                "{\"wait_until\": \"rest\", \"seconds\": 1}\n";
     struct qa_program q;
@@ -178,7 +175,6 @@ static void t_recording(void **state)
 /* A script that is too short shows only while it runs. */
 static void t_short(void **state)
 {
-    (void)state;
     struct qa_program q;
     qa_program_open(&q);
     qa_program_suite(&q, "tests:\n  - id: a\n    task: Wait.\n");
@@ -191,7 +187,6 @@ static void t_short(void **state)
 
 static void t_secret_names(void **state)
 {
-    (void)state;
     struct qa_program q;
     qa_program_open(&q);
     put(&q, "s.yaml", "tests:\n  - id: a\n    task: Type {{PASWORD}}.\n    secrets: [PASSWORD=env:HOME]\n");
@@ -213,7 +208,6 @@ static void t_secret_names(void **state)
 
 static void t_bom(void **state)
 {
-    (void)state;
     struct qa_program q;
     qa_program_open(&q);
     put(&q, "s.yaml",
@@ -247,7 +241,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("suites, specs, policies and replies may have a byte order mark and CR LF", t_bom),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -1,13 +1,11 @@
 /* t_qa_far.c - a claim about a suite whose model runs in another process (tests/scripts/qa_far.sh). */
 #include "check.h"
-#include "xvfb.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 static void t_far(void **state)
 {
-    (void)state;
     if (access("build/release/helpers/form", X_OK) || system("command -v Xvfb jq >/dev/null"))
         skip();
     assert_int_equal(
@@ -16,10 +14,8 @@ static void t_far(void **state)
         0);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("a suite has the same verdicts with the model behind `holorun serve` as in one process", t_far),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("a suite has the same verdicts with the model behind `holorun serve` as in one process", t_far),
+};
+
+CHECK_MAIN()

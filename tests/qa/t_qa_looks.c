@@ -36,7 +36,6 @@ static void start(struct qa_program *q, const char *tests, const char *const *id
 
 static void t_clipboard(void **state)
 {
-    (void)state;
     struct qa_program q;
     if (!program_exists("xclip"))
         skip();
@@ -65,7 +64,6 @@ static void t_clipboard(void **state)
 
 static void t_elements(void **state)
 {
-    (void)state;
     struct qa_program q;
     if (!program_exists("zenity") || !program_exists("dbus-daemon") ||
         !file_exists("/usr/libexec/at-spi-bus-launcher"))
@@ -98,7 +96,6 @@ static void t_elements(void **state)
 
 static void t_reading(void **state)
 {
-    (void)state;
     struct qa_program q;
     char *form = realpath(helper_path("form"), NULL);
     if (!form)
@@ -131,7 +128,6 @@ static void t_reading(void **state)
 
 static void t_wait(void **state)
 {
-    (void)state;
     struct qa_program q;
     start(&q,
           "tests:\n  - id: late\n    task: Look.\n    setup: ['(sleep 1; touch \"$HOME/ready\") &']\n"
@@ -152,7 +148,6 @@ static void t_wait(void **state)
 /* `holorun wait`, as a step of a script. */
 static void t_wait_command(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome o = {0};
     if (xvfb_start(&x, "640x480x24", NULL))
@@ -204,7 +199,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a test waits for windows, files or elements before its agent starts", t_wait),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

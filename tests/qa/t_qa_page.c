@@ -57,7 +57,6 @@ static char *run_with(const struct fixture *m, const char *name, int n, int w, i
 
 static void t_page(void **state)
 {
-    (void)state;
     struct fixture *m = fixture_one_of_each();
     char *run = run_with(m, "a run #1", 5, 320, 200, false),
          *png = fixture_path(m, "a run #1/frames/000000.png");
@@ -92,18 +91,17 @@ static void t_page(void **state)
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         text_has(page, wanted[i]);
     assert_null(strstr(page, "{{"));
-    assert_int_equal(text_count(page, "<details class=\"test") + text_count(page, "<section class=\"test"),
+    assert_int_equal(check_count(page, "<details class=\"test") + check_count(page, "<section class=\"test"),
                      9);
     /* Three last screenshots and the difference of the failed one; of the passed one none. */
-    assert_int_equal(text_count(page, "data:image/png;base64,"), 4);
-    assert_int_equal(text_count(page, "<circle cx=\"5\" cy=\"6\""), 3);
+    assert_int_equal(check_count(page, "data:image/png;base64,"), 4);
+    assert_int_equal(check_count(page, "<circle cx=\"5\" cy=\"6\""), 3);
     free(page), free(run), free(png);
     fixture_free(m);
 }
 
 static void t_order(void **state)
 {
-    (void)state;
     struct fixture *m = fixture_one_of_each();
     char *page = fixture_report(m, "report.html", REPORT_HTML), *at = page;
     static const char *const order[] = {"failed",  "meant to fail", "error",   "claimed", "inconclusive",
@@ -121,7 +119,6 @@ static void t_order(void **state)
 
 static void t_page_hostile(void **state)
 {
-    (void)state;
     struct fixture *m = fixture_one_of_each();
     char *evil = strdup(hostile);
     m->suite.name = m->suite.path = m->all.host = m->all.model = m->all.version = evil;
@@ -139,15 +136,16 @@ static void t_page_hostile(void **state)
         }
     }
     char *page = fixture_report(m, "report.html", REPORT_HTML);
-    assert_int_equal(text_count(page, "<script"), 1);
-    assert_int_equal(text_count(page, "</script"), 1);
-    assert_int_equal(text_count(page, "<img"), 0);
-    assert_int_equal(text_count(page, "<!--"), 0);
-    assert_int_equal(text_count(page, "href=\"java"), 0);
-    assert_int_equal(text_count(page, "\x1b"), 0);
+    assert_int_equal(check_count(page, "<script"), 1);
+    assert_int_equal(check_count(page, "</script"), 1);
+    assert_int_equal(check_count(page, "<img"), 0);
+    assert_int_equal(check_count(page, "<!--"), 0);
+    assert_int_equal(check_count(page, "href=\"java"), 0);
+    assert_int_equal(check_count(page, "\x1b"), 0);
     assert_null(strstr(page, "'><"));
-    assert_true(text_count(page, "alert(1)") > 60);
-    assert_int_equal(text_count(page, "alert(1)"), text_count(page, "&lt;script&gt;alert(1)&lt;/script&gt;"));
+    assert_true(check_count(page, "alert(1)") > 60);
+    assert_int_equal(check_count(page, "alert(1)"),
+                     check_count(page, "&lt;script&gt;alert(1)&lt;/script&gt;"));
     free(page);
     char *path = fixture_path(m, "summary.md");
     struct err e = ERR_INIT;
@@ -158,15 +156,14 @@ static void t_page_hostile(void **state)
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
         if (strstr(page, never[i]))
             fail_msg("the summary has '%s'", never[i]);
-    assert_int_equal(text_count(page, "<pre>"), text_count(page, "</pre>"));
-    assert_int_equal(text_count(page, "<details>"), text_count(page, "</details>"));
+    assert_int_equal(check_count(page, "<pre>"), check_count(page, "</pre>"));
+    assert_int_equal(check_count(page, "<details>"), check_count(page, "</details>"));
     free(page), free(path), free(evil);
     fixture_free(m);
 }
 
 static void t_self_contained(void **state)
 {
-    (void)state;
     struct fixture *m = fixture_one_of_each();
     char *page = fixture_report(m, "report.html", REPORT_HTML);
     static const char *const never[] = {"http:", "https:",  "src=",   "@import", "url(",
@@ -183,7 +180,6 @@ static void t_self_contained(void **state)
  * rest. */
 static void t_size(void **state)
 {
-    (void)state;
     struct fixture *m = fixture_new(48);
     char *run = run_with(m, "run", 3, 800, 500, true);
     for (int i = 0; i < m->all.n; i++) {
@@ -191,8 +187,8 @@ static void t_size(void **state)
         m->attempts[i][0].run_dir = run;
     }
     char *page = fixture_report(m, "report.html", REPORT_HTML);
-    int shown = text_count(page, "data:image/png"),
-        linked = text_count(page, "too large to embed: open the file");
+    int shown = check_count(page, "data:image/png"),
+        linked = check_count(page, "too large to embed: open the file");
     check_note("%.1f MB, %d pictures, %d links", (double)strlen(page) / 1e6, shown, linked);
     assert_in_range(strlen(page), 10 << 20, 20 << 20);
     assert_true(shown >= 8 && shown + linked >= 48);
@@ -202,7 +198,6 @@ static void t_size(void **state)
 
 static void t_shrink(void **state)
 {
-    (void)state;
     struct image in, out;
     struct err e = ERR_INIT;
     assert_int_equal(image_alloc(&in, 7, 4, &e), 0);
@@ -222,7 +217,6 @@ static void t_shrink(void **state)
 
 static void t_github(void **state)
 {
-    (void)state;
     struct fixture *m = fixture_one_of_each();
     struct err e = ERR_INIT;
     char *path = fixture_path(m, "summary.md"), *text;
@@ -248,7 +242,6 @@ static void t_github(void **state)
 
 static void t_github_limit(void **state)
 {
-    (void)state;
     enum { MANY = 20000 };
     struct fixture *m = fixture_one_of_each();
     struct result *many = calloc(MANY, sizeof *many);
@@ -265,7 +258,7 @@ static void t_github_limit(void **state)
         assert_in_range(len, 1000000, 1 << 20);
         if (round == 0)
             text_has(text, " more tests in the report; they did not fit here.\n");
-        assert_int_equal(text_count(text, "<details>"), text_count(text, "</details>"));
+        assert_int_equal(check_count(text, "<details>"), check_count(text, "</details>"));
         free(text);
     }
     free(path), free(many);
@@ -296,7 +289,6 @@ static int failing_within(const struct fixture *m, const struct report_paths *wa
 
 static void t_full_disk(void **state)
 {
-    (void)state;
     struct fixture *m = fixture_one_of_each();
     char *names[] = {fixture_path(m, "junit.xml"), fixture_path(m, "results.tap"),
                      fixture_path(m, "results.json"), fixture_path(m, "report.html"),
@@ -344,7 +336,4 @@ static const struct CMUnitTest tests[] = {
           t_full_disk),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

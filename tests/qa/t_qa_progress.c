@@ -58,18 +58,17 @@ static void show_crowd(struct fixture *m)
 
 static void t_live(void **state)
 {
-    (void)state;
     struct fixture *m = fixture_one_of_each();
     m->tests[0].id = "evil\x1b[2J\x9b\xe2\x80\xae\nid";
     char *text = shown(show_crowd, m);
     for (int i = 1; i <= CROWD * ROUNDS * m->all.n; i++) { /* every number once */
         char number[32];
         snprintf(number, sizeof number, "[%4d/1800] ", i);
-        assert_int_equal(text_count(text, number), 1);
+        assert_int_equal(check_count(text, number), 1);
     }
-    assert_int_equal(text_count(text, "passed           5.2 s  evil\xef\xbf\xbd id\n"), CROWD * ROUNDS);
+    assert_int_equal(check_count(text, "passed           5.2 s  evil\xef\xbf\xbd id\n"), CROWD * ROUNDS);
     assert_int_equal(
-        text_count(text, "failed           5.2 s  failed - shell: true: expected exit code 0, got 1\n"),
+        check_count(text, "failed           5.2 s  failed - shell: true: expected exit code 0, got 1\n"),
         CROWD * ROUNDS);
     for (const char *p = text; *p; p++)
         assert_true((unsigned char)*p >= 0x20 || *p == '\n');
@@ -136,7 +135,6 @@ static void show_two(struct fixture *m)
 
 static void t_terminal(void **state)
 {
-    (void)state;
     struct fixture *m = fixture_one_of_each();
     m->tests[0].id = "login\x1b]0;mine\x07";
     m->tests[1].id = "a-test-whose-name-has-no-room-beside-the-bar-on-this-terminal";
@@ -148,14 +146,14 @@ static void t_terminal(void **state)
     text_has(text, "\r\033[K[1/9] \033[32mpassed      \033[0m     5.2 s  login\r\n");
     text_has(text, "] 1/9  1 running  ");
     text_has(text, "\033[31m2 failed\033[0m, \033[31m1 error\033[0m");
-    assert_int_equal(text_count(text, "mine"), 0);
+    assert_int_equal(check_count(text, "mine"), 0);
     for (char *save, *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save))
         if (strstr(line, "/9  ")) /* a bar that is longer than a line leaves its pieces behind */
             assert_true(strlen(line) < 100);
     free(text);
     setenv("NO_COLOR", "1", 1);
     text = shown_on_terminal(show_two, m);
-    assert_int_equal(text_count(text, "\033[3"), 0);
+    assert_int_equal(check_count(text, "\033[3"), 0);
     text_has(text, "[1/9] passed           5.2 s  login\r\n");
     free(text);
     unsetenv("NO_COLOR");
@@ -167,7 +165,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("lines of tests that end at the same time do not mix, and no id controls the terminal", t_live),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

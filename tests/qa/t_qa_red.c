@@ -134,7 +134,6 @@ static void check_all(const struct qa_program *q, const struct way *w)
 
 static void t_red(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         struct qa_program q;
         qa_program_open(&q);
@@ -147,7 +146,6 @@ static void t_red(void **state)
 
 static void t_undecided(void **state)
 {
-    (void)state;
     static const struct {
         const char *undecided, *element, *tap;
         int code;
@@ -169,7 +167,6 @@ static void t_undecided(void **state)
 /* What was expected is no failure; that it can be done after all is one. */
 static void t_infeasible(void **state)
 {
-    (void)state;
     struct qa_program q;
     qa_program_open(&q);
     qa_program_suite(&q, "  expect: infeasible\ntests:\n  - id: no\n    task: Open page 9.\n" TRUE_CHECK
@@ -189,7 +186,6 @@ static void t_infeasible(void **state)
 /* A suite that cannot be read leaves no report of an earlier run for CI to publish. */
 static void t_stale(void **state)
 {
-    (void)state;
     struct qa_program q;
     qa_program_open(&q);
     run_way(&q, &ways[2], "skipped");
@@ -212,7 +208,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a suite that cannot be read leaves no reports of an earlier run", t_stale),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

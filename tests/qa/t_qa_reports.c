@@ -32,7 +32,6 @@ static void validate(const struct fixture *m, const char *name)
 
 static void t_junit(void **state)
 {
-    (void)state;
     struct fixture *m = fixture_one_of_each();
     char *xml = fixture_report(m, "junit.xml", REPORT_JUNIT);
     static const char *const wanted[] = {
@@ -55,7 +54,7 @@ static void t_junit(void **state)
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         text_has(xml, wanted[i]);
-    assert_int_equal(text_count(xml, "<testcase "), 9);
+    assert_int_equal(check_count(xml, "<testcase "), 9);
     validate(m, "junit.xml");
     free(xml);
     fixture_free(m);
@@ -64,7 +63,6 @@ static void t_junit(void **state)
 /* Retries hide nothing: every attempt is there. */
 static void t_reruns(void **state)
 {
-    (void)state;
     static char lost[] = "no window", display[] = "display";
     struct fixture *m = fixture_new(1);
     fixture_outcome(m, 0, "stubborn", OUTCOME_FAILED);
@@ -76,13 +74,13 @@ static void t_reruns(void **state)
     text_has(xml, "tests=\"1\" failures=\"1\" errors=\"0\" skipped=\"0\"");
     text_has(xml, "<failure type=\"check:shell\"");
     text_has(xml, "<rerunError type=\"display\" message=\"no window\"><stackTrace>");
-    assert_int_equal(text_count(xml, "</rerun"), 1);
+    assert_int_equal(check_count(xml, "</rerun"), 1);
     validate(m, "junit.xml");
     free(xml);
     m->results[0].outcome = m->attempts[0][1].outcome = OUTCOME_PASSED; /* of fresh attempts: not flaky */
     m->checks[0][0].answer = ANSWER_YES;
     xml = fixture_report(m, "junit.xml", REPORT_JUNIT);
-    assert_int_equal(text_count(xml, "</rerun") + text_count(xml, "</flaky"), 0);
+    assert_int_equal(check_count(xml, "</rerun") + check_count(xml, "</flaky"), 0);
     free(xml);
     fixture_free(m);
 }
@@ -90,7 +88,6 @@ static void t_reruns(void **state)
 /* CI acts only on our lines: existing pictures, the newest first, relative to the job's folder. */
 static void t_attachments(void **state)
 {
-    (void)state;
     struct fixture *m = fixture_new(1);
     fixture_outcome(m, 0, "one", OUTCOME_FAILED);
     char *run = fixture_path(m, "run"), *frames = fixture_path(m, "run/frames"),
@@ -117,8 +114,8 @@ static void t_attachments(void **state)
     setenv("CI_PROJECT_DIR", m->dir, 1);
     xml = fixture_report(m, "junit.xml", REPORT_JUNIT);
     text_has(xml, "<system-out>[[ATTACHMENT|run/frames/000004.png]]\n[[ATTACHMENT|difference.png]]\n");
-    assert_int_equal(text_count(xml, "[[ATTACHMENT"), 2);
-    assert_int_equal(text_count(xml, "[(ATTACHMENT|/etc/shadow"), 5);
+    assert_int_equal(check_count(xml, "[[ATTACHMENT"), 2);
+    assert_int_equal(check_count(xml, "[(ATTACHMENT|/etc/shadow"), 5);
     free(xml);
     setenv("CI_PROJECT_DIR", "/elsewhere", 1);
     xml = fixture_report(m, "junit.xml", REPORT_JUNIT);
@@ -134,15 +131,14 @@ static void t_attachments(void **state)
 static void look_xml(const struct fixture *m)
 {
     char *xml = fixture_report(m, "junit.xml", REPORT_JUNIT);
-    assert_int_equal(text_count(xml, "<testcase "), m->all.n);
-    assert_int_equal(text_count(xml, "[[ATTACHMENT"), 0);
+    assert_int_equal(check_count(xml, "<testcase "), m->all.n);
+    assert_int_equal(check_count(xml, "[[ATTACHMENT"), 0);
     validate(m, "junit.xml");
     free(xml);
 }
 
 static void t_xml_anything(void **state)
 {
-    (void)state;
     fixture_random(12, look_xml);
 }
 
@@ -163,7 +159,6 @@ static void look_json(const struct fixture *m)
 
 static void t_json_anything(void **state)
 {
-    (void)state;
     fixture_random(40, look_json);
 }
 
@@ -199,13 +194,11 @@ static void look_tap(const struct fixture *m)
 
 static void t_tap_anything(void **state)
 {
-    (void)state;
     fixture_random(40, look_tap);
 }
 
 static void t_json(void **state)
 {
-    (void)state;
     struct fixture *m = fixture_one_of_each();
     char *text = fixture_report(m, "results.json", REPORT_JSON);
     static const char *const wanted[] = {
@@ -236,7 +229,6 @@ static void cleaned(const char *in, size_t most, const char *out)
 
 static void t_words(void **state)
 {
-    (void)state;
     cleaned(NULL, 9, "");
     cleaned("\x1b[1;31mred\x1b[0m \x1b]0;title\x07plain\x1b]8;;u\x1b\\x\x1b(B\tend\r\n", 99,
             "red plainx(B\tend\n");
@@ -268,7 +260,6 @@ static void t_words(void **state)
 
 static void t_why(void **state)
 {
-    (void)state;
     struct fixture *m = fixture_new(1);
     struct attempt *a = &m->attempts[0][0];
     char gone[] = "no such key", answer[] = "There is no such page.";
@@ -317,7 +308,6 @@ static void t_why(void **state)
 
 static void t_earlier(void **state)
 {
-    (void)state;
     struct fixture *m = fixture_one_of_each();
     m->tests[OUTCOME_PASSED].id = "login [lang=\"de\", <b>&amp;]";
     char *path = fixture_path(m, "results.json");
@@ -339,7 +329,6 @@ static void t_earlier(void **state)
 
 static void t_large_seed(void **state)
 {
-    (void)state;
     struct fixture *m = fixture_new(1);
     struct results_file f;
     m->tests[0].seed = 9999999999999999999u;
@@ -355,7 +344,6 @@ static void t_large_seed(void **state)
 
 static void t_damaged(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "", "[]", "{}", "{\"tests\": 3}", "{\"tests\": [{}]}", "{\"tests\": [{\"id\": \"\"}]}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -393,7 +381,4 @@ static const struct CMUnitTest tests[] = {
           t_damaged),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

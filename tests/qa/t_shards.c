@@ -74,7 +74,6 @@ static struct shard ask(const char *words, const char *shard, struct err *e)
 
 static void t_schedulers(void **state)
 {
-    (void)state;
     static const struct {
         const char *words, *shard;
         int which, of;
@@ -104,7 +103,6 @@ static void t_schedulers(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     static const char *const cases[][3] = {
         {"", "auto", "no scheduler's variables are set"},
         {"CI_NODE_TOTAL=3", "auto", "no scheduler's variables"},
@@ -205,7 +203,6 @@ static char *verdicts(const struct qa_program *q)
 
 static void t_merge(void **state)
 {
-    (void)state;
     struct qa_program q;
     open_suite(&q);
     qa_program_run(&q, WORDS("--jobs", "2"));
@@ -239,7 +236,6 @@ static void t_merge(void **state)
 /* Only good tests, so that nothing but the fault makes it red. */
 static void t_missing(void **state)
 {
-    (void)state;
     struct qa_program q;
     open_suite(&q);
     for (int i = 1; i <= 3; i++) {
@@ -260,7 +256,6 @@ static void t_missing(void **state)
 
 static void t_cut(void **state)
 {
-    (void)state;
     struct qa_program q;
     open_suite(&q);
     char *out = xvfb_place(&q.x, "cut"), *path = xasprintf("%s/results.json", out);
@@ -366,7 +361,6 @@ static json_int_t seed_of(const json_t *answer)
 
 static void t_feed(void **state)
 {
-    (void)state;
     struct qa_program q;
     open_suite(&q);
     json_t *answers = run_feed(&q, "{\"test\": \"t2\"}\n{\"test\": \"bad\"}\nnonsense\n"
@@ -401,7 +395,6 @@ static char *model_of(const json_t *answer)
 
 static void t_weights(void **state)
 {
-    (void)state;
     struct qa_program q;
     qa_program_open(&q);
     qa_program_suite(&q, "tests:\n  - { id: a, task: Press it., steps: 1,\n"
@@ -445,7 +438,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a shard that was killed is named as cut off, and goes on where its results end", t_cut),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -203,7 +203,6 @@ static int unlike(const char *text, size_t len, const char *says)
 
 static void t_wrong(void **state)
 {
-    (void)state;
     size_t n = sizeof wrong / sizeof *wrong;
     int bad = 0;
     for (size_t i = 0; i < n; i++)
@@ -214,7 +213,6 @@ static void t_wrong(void **state)
 
 static void t_all_mistakes(void **state)
 {
-    (void)state;
     static const char text[] = "suite:\n  retries: x\n  steps: y\n  env: { HOME: a, B-: c }\ntests:\n"
                                "  - id: a b\n    task: Type {{PIN}} at {x}\n    chekcs: []\n    checks:\n"
                                "      - { kind: shell, rum: x }\n      - { kind: port, port: 0 }\n"
@@ -244,7 +242,6 @@ static void t_all_mistakes(void **state)
 
 static void t_large(void **state)
 {
-    (void)state;
     static const struct {
         const char *head, *text;
         int n;
@@ -282,7 +279,6 @@ static void t_large(void **state)
 /* The suite's own keys are checked even if every test overrides them; no message shows a secret. */
 static void t_secret_kept(void **state)
 {
-    (void)state;
     static const char *const lists[] = {"[PASSWORD=hunter2]",   "[hunter2]",
                                         "[PASSWORD: hunter2]",  "hunter2",
                                         "{PASSWORD: hunter2}",  "[password=env:hunter2]",
@@ -350,7 +346,6 @@ static const char full[] = "suite:\n"
 
 static void t_suite_keys(void **state)
 {
-    (void)state;
     struct suite *s = suite_of(full);
     char cwd[500];
     assert_non_null(getcwd(cwd, sizeof cwd));
@@ -391,7 +386,6 @@ static void t_suite_keys(void **state)
 
 static void t_test_keys(void **state)
 {
-    (void)state;
     struct suite *s = suite_of(full);
     const struct test *t = test_of(s, "two");
     char path[600];
@@ -436,7 +430,6 @@ static void t_test_keys(void **state)
 
 static void t_checks(void **state)
 {
-    (void)state;
     struct suite *s = suite_of(
         CHECKS "      - { kind: shell, run: \"awk '{print}' {id}.txt\", when: always, seconds: 0.5 }\n"
                "      - { kind: answer, match: \"^VERDICT: PASSED\\\\d{2}\" }\n"
@@ -489,7 +482,6 @@ static void t_checks(void **state)
 
 static void t_variables(void **state)
 {
-    (void)state;
     struct suite *s = suite_of(
         "suite:\n"
         "  seed: 3\n"
@@ -512,7 +504,6 @@ static void t_variables(void **state)
 
 static void t_matrix(void **state)
 {
-    (void)state;
     struct suite *s = suite_of("suite:\n  seed: 5\n  vars: { page: none, file: 'p/{page}.html' }\n"
                                "tests:\n"
                                "  - id: '{page}-{seed}'\n"
@@ -543,7 +534,6 @@ static void t_matrix(void **state)
 
 static void t_stdin(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     char here[4096];
     suite_fixture_open();
@@ -577,7 +567,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("paths of a suite from stdin are relative to the current folder", t_stdin),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

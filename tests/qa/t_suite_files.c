@@ -9,7 +9,6 @@
 
 static void t_read(void **state)
 {
-    (void)state;
     static const struct {
         const char *path;
         int tests;
@@ -54,7 +53,6 @@ static void wants(const char *command, const char *what)
 
 static void t_made(void **state)
 {
-    (void)state;
     static const char *const made[] = {"demo_cases.py --suite flights | cmp - tests/suites/flights.yaml",
                                        "demo_cases.py --suite dialogs | cmp - tests/suites/dialogs.yaml",
                                        "demo_cases.py --suite waits | cmp - tests/suites/waits.yaml",
@@ -74,7 +72,6 @@ static void t_made(void **state)
 /* One dialog of each toolkit and both kinds of desktop; `make qa-right` does all of them. */
 static void t_right(void **state)
 {
-    (void)state;
     wants("command -v Xvfb openbox xprop >/dev/null && test -x ./holorun",
           "X server, openbox, xprop or program");
     wants(
@@ -94,12 +91,10 @@ static void t_right(void **state)
     }
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("our suites can be read, and each test has a check that no model answers", t_read),
-        CLAIM("suites that scripts make are what they make", t_made),
-        CLAIM("dialogs of three toolkits, alone and among windows, can be done right", t_right),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("our suites can be read, and each test has a check that no model answers", t_read),
+    CLAIM("suites that scripts make are what they make", t_made),
+    CLAIM("dialogs of three toolkits, alone and among windows, can be done right", t_right),
+};
+
+CHECK_MAIN()

@@ -22,7 +22,6 @@ static struct suite *suite_at(const char *text)
 
 static void t_spec(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     char *text;
     size_t len;
@@ -69,7 +68,6 @@ static void t_spec(void **state)
 
 static void t_wrong_specs(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *says;
     } specs[] = {
@@ -145,7 +143,6 @@ static const char *chosen(const char *text, struct suite_selection c)
 
 static void t_only(void **state)
 {
-    (void)state;
     static const struct {
         const char *only[4], *ids;
     } cases[] = {
@@ -175,7 +172,6 @@ static const char *report(const char *text)
 
 static void t_rerun(void **state)
 {
-    (void)state;
     static const char json[] =
         " {\"suite\": \"n\", \"tests\": [{\"id\": \"login\", \"outcome\": \"claimed\"},\n"
         "{\"id\": \"search\", \"outcome\": \"passed\"}, {\"id\": \"page-1\", \"outcome\": \"skipped\"},\n"
@@ -197,7 +193,6 @@ static void t_rerun(void **state)
 /* A results.json that a run has written selects what did not pass in it. */
 static void t_round_trip(void **state)
 {
-    (void)state;
     struct suite *s = suite_of(many);
     struct result results[6] = {{0}};
     struct results all = {
@@ -221,7 +216,6 @@ static void t_round_trip(void **state)
 
 static void t_wrong_reports(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *says;
     } reports[] = {
@@ -269,7 +263,6 @@ static void each_in_one(struct suite *s, int shards, const char *times)
 
 static void t_shards(void **state)
 {
-    (void)state;
     struct suite *s = suite_of("tests:\n  - { id: 'a{n}-{m}', task: t, matrix: { n: 1..20, m: 1..15 } }\n");
     char times[200];
     snprintf(times, sizeof times, "%s",
@@ -298,7 +291,6 @@ static void t_shards(void **state)
 
 static void t_shards_by_time(void **state)
 {
-    (void)state;
     static const char times[] = "{\"tests\": [{\"id\": \"login\", \"outcome\": \"passed\", \"seconds\": 1},\n"
                                 "{\"id\": \"logout\", \"outcome\": \"passed\", \"seconds\": 2},\n"
                                 "{\"id\": \"search\", \"outcome\": \"passed\", \"seconds\": 7},\n"
@@ -327,7 +319,6 @@ static char *printed(const struct suite *s, bool json)
 
 static void t_list(void **state)
 {
-    (void)state;
     struct suite *s =
         suite_of("suite: { name: n }\n"
                  "tests:\n"
@@ -357,7 +348,6 @@ static void t_list(void **state)
 
 static void t_warnings(void **state)
 {
-    (void)state;
     struct suite *s = suite_of(
         "tests:\n"
         "  - { id: none, task: t }\n"
@@ -390,7 +380,6 @@ static void t_warnings(void **state)
 /* Every key that a message lists must be in the help. */
 static void t_help(void **state)
 {
-    (void)state;
     static const char *const unknown[] = {"suite: { q: 1 }\ntests: [{ id: a, task: t }]\n",
                                           "tests: [{ id: a, task: t, q: 1 }]\n",
                                           "tests: [{ id: a, task: t, checks: [{ kind: %s, q: 1 }] }]\n"};
@@ -420,7 +409,6 @@ static void t_help(void **state)
 
 static void t_examples(void **state)
 {
-    (void)state;
     DIR *d = opendir("tests/suites");
     int n = 0;
     assert_non_null(d);
@@ -457,10 +445,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("shards by time have equal durations", t_shards_by_time),
 };
 
-int main(int argc, char **argv)
-{
-    suite_fixture_open();
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    suite_fixture_close();
-    return rc;
-}
+CHECK_MAIN_WITH(suite_fixture_open(), suite_fixture_close())

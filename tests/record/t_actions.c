@@ -58,7 +58,6 @@ static void paint(struct stage *t, int x, int y, int w, int h)
 
 static void t_same(void **state)
 {
-    (void)state;
     struct stage t;
     char *run = record_run(&t, CLICK(300, 300) TYPE("abc") CLICK(400, 500) ANSWER("Done."), NULL);
     json_t *json = replay(&t, run, 0, NULL, NULL, NULL);
@@ -107,7 +106,6 @@ static void t_same(void **state)
 
 static void t_other_screen(void **state)
 {
-    (void)state;
     struct stage t;
     char *run = record_run(&t, CLICK(300, 300) TYPE("abc") ANSWER("Done."), NULL);
     paint(&t, 0, 0, 800, 64); /* two rows of 19: 10 % */
@@ -133,7 +131,6 @@ static void t_other_screen(void **state)
 
 static void t_rules(void **state)
 {
-    (void)state;
     struct stage t;
     char *run = record_run(&t, CLICK(300, 300) TYPE("abc") ANSWER("Done."), NULL);
     json_t *json = replay(&t, run, ERR_FAILED, "--observe-only", NULL, NULL);
@@ -160,7 +157,6 @@ static void t_rules(void **state)
 
 static void t_stopped(void **state)
 {
-    (void)state;
     struct stage t;
     char *run =
         record_run(&t,
@@ -202,7 +198,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("stopped while typing: nothing pressed, everything recorded", t_stopped),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -2,6 +2,7 @@
  * run can change the page or the terminal.
  */
 #include "check.h"
+#include "folder_check.h"
 #include "program.h"
 
 #include "base/file.h"
@@ -9,23 +10,6 @@
 #include "trace/trace.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
-
-static struct xvfb place; /* a folder without a server */
-
-static int setup(void **state)
-{
-    (void)state;
-    xvfb_folder(&place);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    xvfb_stop(&place);
-    return 0;
-}
 
 struct what { /* content of a step */
     int steps;
@@ -88,7 +72,6 @@ static void diff_of(struct run_diff *d, const struct what *w)
 
 static void t_kinds(void **state)
 {
-    (void)state;
     struct run_diff d;
     struct what w = usual;
     diff_of(&d, &w);
@@ -141,17 +124,8 @@ static char *printed(const struct run_diff *d, bool page)
     return text;
 }
 
-static int count(const char *text, const char *what)
-{
-    int n = 0;
-    for (const char *p = text; (p = strstr(p, what)); p += strlen(what))
-        n++;
-    return n;
-}
-
 static void t_hostile(void **state)
 {
-    (void)state;
     struct run_diff d;
     struct what w = usual;
     w.shade = 200;
@@ -167,10 +141,10 @@ static void t_hostile(void **state)
     assert_non_null(strstr(page, "default-src 'none'; img-src data:; style-src 'unsafe-inline';"));
     assert_non_null(strstr(page, "Two &lt;runs&gt;"));
     assert_non_null(strstr(page, "{{steps}}")); /* literal text, not a template slot */
-    assert_int_equal(count(page, "<section"), 3);
-    assert_int_equal(count(page, "</section>"), 3);
-    assert_int_equal(count(page, "<svg "), 6);
-    assert_int_equal(count(page, "difference: "), 2);
+    assert_int_equal(check_count(page, "<section"), 3);
+    assert_int_equal(check_count(page, "</section>"), 3);
+    assert_int_equal(check_count(page, "<svg "), 6);
+    assert_int_equal(check_count(page, "difference: "), 2);
     assert_null(strchr(text, '\x1b'));
     assert_null(strchr(text, '\a'));
     assert_non_null(strstr(text, "2 of 3 steps differ"));
@@ -181,7 +155,6 @@ static void t_hostile(void **state)
 
 static void t_command(void **state)
 {
-    (void)state;
     struct outcome o = {0};
     struct what w = usual;
     w.thought = "another";
@@ -213,13 +186,11 @@ static void t_command(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM_WITH("screen, thought, action, effect, missing steps, end: each difference is found", t_kinds,
-               setup, teardown),
-    CLAIM_WITH("no content of a run changes the page or the terminal", t_hostile, setup, teardown),
+               folder_setup, folder_teardown),
+    CLAIM_WITH("no content of a run changes the page or the terminal", t_hostile, folder_setup,
+               folder_teardown),
     CLAIM_WITH("exit code, JSON, a private page, and one line for a run that does not exist", t_command,
-               setup, teardown),
+               folder_setup, folder_teardown),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -10,11 +10,6 @@
 #include "base/file.h"
 #include "replay/export.h"
 
-#include <dirent.h>
-#include <math.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 /* Checks that an action in the words of a dialect parses as that kind. */
 static void reads_back(const char *dialect, const char *text, const char *kind)
 {
@@ -34,7 +29,6 @@ static void reads_back(const char *dialect, const char *text, const char *kind)
 
 static void t_osworld(void **state)
 {
-    (void)state;
     char *to = exported_as("osworld", "--reward=1"), *text;
     json_t *list = exported_lines(to, "traj.jsonl"), *one;
     size_t i, len, n = json_array_size(list);
@@ -81,7 +75,6 @@ static void t_osworld(void **state)
 
 static void t_words(void **state)
 {
-    (void)state;
     static const struct {
         const char *action, *python, *kind;
     } cases[] = {
@@ -126,7 +119,6 @@ static void t_words(void **state)
 
 static void t_default(void **state)
 {
-    (void)state;
     struct outcome o = {0};
     exported_run();
     program_run(exported_display(), &o, WORDS("export", exported_run()));
@@ -137,7 +129,6 @@ static void t_default(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     struct outcome o = {0};
     exported_run();
     program_run(exported_display(), &o,
@@ -156,7 +147,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("an unwritable place or an unknown format: one line", t_refused),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

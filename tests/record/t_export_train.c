@@ -74,7 +74,6 @@ static void check_prompt(const struct record *r, const json_t *line)
 
 static void t_rl(void **state)
 {
-    (void)state;
     char *to = exported_as("rl", NULL);
     json_t *list = exported_lines(to, "trajectory.jsonl"), *line;
     size_t i, n = json_array_size(list);
@@ -128,7 +127,6 @@ static int64_t chosen_in(const json_t *line, json_t *ids)
 /* Each reply is in one output, after its prompt. */
 static void t_verl(void **state)
 {
-    (void)state;
     char *to = exported_as("verl", "--reward=0.5"), *rl = exported_as("rl", NULL);
     json_t *outputs = exported_lines(to, "outputs.jsonl"), *replies = exported_lines(rl, "trajectory.jsonl"),
            *line;
@@ -172,7 +170,6 @@ static void t_verl(void **state)
 
 static void t_atif(void **state)
 {
-    (void)state;
     char *to = exported_as("atif", "--reward=0.5");
     json_t *whole = json_array_get(exported_lines(to, "trajectory.json"), 0), *step;
     size_t i, images = 0;
@@ -204,7 +201,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("atif: numbered steps, and results that name their calls", t_atif),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

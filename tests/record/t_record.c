@@ -21,7 +21,6 @@
 
 static void t_dialog(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "letter"), *file = xvfb_place(&hands_x, "letter.jsonl");
     pid_t wish = hands_dialog("+100+80", out, "");
@@ -80,6 +79,14 @@ static pid_t start_form(const char *log)
     return pid;
 }
 
+static void open_with_bus(void)
+{
+    hands_open("800x600x24");
+    if (xvfb_window_manager(&hands_x))
+        skip();
+    start_bus();
+}
+
 static struct screen_rect rect_of(const char *class)
 {
     const struct screen_options o = {.display = hands_x.display};
@@ -93,11 +100,7 @@ static struct screen_rect rect_of(const char *class)
 
 static void t_password_field(void **state)
 {
-    (void)state;
-    hands_open("800x600x24");
-    if (xvfb_window_manager(&hands_x))
-        skip();
-    start_bus();
+    open_with_bus();
     char *file = xvfb_place(&hands_x, "form.jsonl"), *first = xvfb_place(&hands_x, "first"),
          *again = xvfb_place(&hands_x, "again");
     struct outcome o = {0};
@@ -143,11 +146,7 @@ static void t_password_field(void **state)
 /* Typed faster than the focus can be determined: a plain text may become a secret, never the reverse. */
 static void t_too_fast(void **state)
 {
-    (void)state;
-    hands_open("800x600x24");
-    if (xvfb_window_manager(&hands_x))
-        skip();
-    start_bus();
+    open_with_bus();
     char *file = xvfb_place(&hands_x, "form.jsonl");
     struct outcome o = {0};
     pid_t form = start_form("form"), pid = hands_record(file, WORDS(NULL));
@@ -171,7 +170,6 @@ static void t_too_fast(void **state)
 
 static void t_vanished(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "letter"), *file = xvfb_place(&hands_x, "letter.jsonl");
     struct outcome o = {0};
@@ -200,7 +198,6 @@ static void t_vanished(void **state)
 /* The user waited for a late button; in playback it appears even later. */
 static void t_wait(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "letter"), *file = xvfb_place(&hands_x, "letter.jsonl");
     struct outcome o = {0};
@@ -235,7 +232,6 @@ static const char second[] =
 /* A window that opens between two steps is waited for. */
 static void t_window(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "letter"), *went = xvfb_place(&hands_x, "went");
     char *file = xvfb_place(&hands_x, "letter.jsonl"), *script = xvfb_put(&hands_x, "second.tcl", second);
@@ -275,11 +271,7 @@ static void t_window(void **state)
 /* A program that does not answer AT-SPI: its names are missing, and nothing waits for it. */
 static void t_frozen(void **state)
 {
-    (void)state;
-    hands_open("800x600x24");
-    if (xvfb_window_manager(&hands_x))
-        skip();
-    start_bus();
+    open_with_bus();
     char *file = xvfb_place(&hands_x, "form.jsonl");
     struct outcome o = {0};
     pid_t form = start_form("form"), pid = hands_record(file, WORDS(NULL));
@@ -320,7 +312,6 @@ static void wait_for_lines(const char *path, int n)
 
 static void t_killed(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "letter"), *file = xvfb_place(&hands_x, "letter.jsonl"),
          *part = xvfb_place(&hands_x, "letter.jsonl.part");
@@ -362,7 +353,6 @@ static void replace(char **text, const char *what, const char *by)
 /* Makes a suite with its recording; arguments and a check are added as its comments say. */
 static void t_suite(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "letter"), *suite = xvfb_place(&hands_x, "letter.yaml"),
          *results = xvfb_place(&hands_x, "results");
@@ -410,7 +400,6 @@ static void t_suite(void **state)
 /* holorun stop ends a recording; an existing file stays; a missing display is reported. */
 static void t_ends(void **state)
 {
-    (void)state;
     hands_open("640x480x24");
     char *file = xvfb_place(&hands_x, "a.jsonl");
     struct outcome o = {0}, stopped = {0};
@@ -439,19 +428,17 @@ static void t_ends(void **state)
     hands_close();
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("a dialog that a user filled in is filled in again, also after it moved", t_dialog),
-        CLAIM("text typed into a password field is not recorded, and comes from a secret", t_password_field),
-        CLAIM("a password typed too fast to be distinguished from a name is not recorded", t_too_fast),
-        CLAIM("a missing target is not clicked, and the run names the step", t_vanished),
-        CLAIM("playback waits for whatever the user waited for", t_wait),
-        CLAIM("playback waits for a window that opened between two steps", t_window),
-        CLAIM("a program that hangs does not block the recorder", t_frozen),
-        CLAIM("a killed recorder leaves a recording that can be played", t_killed),
-        CLAIM("record --test writes a suite that qa plays without a model", t_suite),
-        CLAIM("holorun stop ends a recording; no file is overwritten; mistakes are one line", t_ends),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("a dialog that a user filled in is filled in again, also after it moved", t_dialog),
+    CLAIM("text typed into a password field is not recorded, and comes from a secret", t_password_field),
+    CLAIM("a password typed too fast to be distinguished from a name is not recorded", t_too_fast),
+    CLAIM("a missing target is not clicked, and the run names the step", t_vanished),
+    CLAIM("playback waits for whatever the user waited for", t_wait),
+    CLAIM("playback waits for a window that opened between two steps", t_window),
+    CLAIM("a program that hangs does not block the recorder", t_frozen),
+    CLAIM("a killed recorder leaves a recording that can be played", t_killed),
+    CLAIM("record --test writes a suite that qa plays without a model", t_suite),
+    CLAIM("holorun stop ends a recording; no file is overwritten; mistakes are one line", t_ends),
+};
+
+CHECK_MAIN()

@@ -13,7 +13,6 @@
 #include <X11/extensions/XTest.h>
 #include <X11/keysym.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,7 +57,6 @@ static void drag(int fx, int fy, int tx, int ty)
 
 static void t_mouse(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "panel"), *file = xvfb_place(&hands_x, "panel.jsonl"), *want, *got;
     struct outcome o = {0};
@@ -100,7 +98,6 @@ static void t_mouse(void **state)
 /* A plain window: only the position in it identifies the target. */
 static void t_plain(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "plain"), *file = xvfb_place(&hands_x, "plain.jsonl");
     char *script = xvfb_put(&hands_x, "plain.tcl",
@@ -151,7 +148,6 @@ static pid_t start_terminal(const char *place, const char *out)
 
 static void t_terminal(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "notes"), *file = xvfb_place(&hands_x, "notes.jsonl");
     struct outcome o = {0};
@@ -199,7 +195,6 @@ static void t_terminal(void **state)
 /* The pointer stays over a terminal with another title, which has the focus. */
 static void t_other_title(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     char *out = xvfb_place(&hands_x, "notes"), *file = xvfb_place(&hands_x, "notes.jsonl"),
          *wrong = xvfb_place(&hands_x, "letters");
@@ -238,7 +233,6 @@ static void t_other_title(void **state)
 /* A terminal prompt without echo, played twice with two values. */
 static void t_prompt(void **state)
 {
-    (void)state;
     hands_open("800x600x24");
     if (!program_exists("xterm"))
         skip();
@@ -292,7 +286,6 @@ static void t_prompt(void **state)
 }
 static void t_compose(void **state)
 {
-    (void)state;
     hands_open("640x480x24");
     if (!program_exists("setxkbmap") || xvfb_run(&hands_x, WORDS("setxkbmap", "-layout", "us", "-variant",
                                                                  "intl", "-option", "compose:menu")))
@@ -312,15 +305,13 @@ static void t_compose(void **state)
     hands_close();
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("drags, double clicks, wheels and held keys have the same effect in a moved window", t_mouse),
-        CLAIM("a target in a plain window is found by its position in the window", t_plain),
-        CLAIM("texts, keys and a secret are typed into a terminal again, also after it moved", t_terminal),
-        CLAIM("nothing is typed into another window of the same class", t_other_title),
-        CLAIM("text that a terminal does not echo is not recorded", t_prompt),
-        CLAIM("dead keys and Compose are recorded as the resulting characters", t_compose),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("drags, double clicks, wheels and held keys have the same effect in a moved window", t_mouse),
+    CLAIM("a target in a plain window is found by its position in the window", t_plain),
+    CLAIM("texts, keys and a secret are typed into a terminal again, also after it moved", t_terminal),
+    CLAIM("nothing is typed into another window of the same class", t_other_title),
+    CLAIM("text that a terminal does not echo is not recorded", t_prompt),
+    CLAIM("dead keys and Compose are recorded as the resulting characters", t_compose),
+};
+
+CHECK_MAIN()

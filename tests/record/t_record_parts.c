@@ -19,14 +19,11 @@ struct notes { /* recognized gestures as text */
 
 static void on_pointed(void *arg, const struct input *at)
 {
-    (void)at;
     ((struct notes *)arg)->pointed++;
 }
 
 static void on_typing(void *arg, const struct input *at)
 {
-    (void)arg;
-    (void)at;
 }
 
 static void on_done(void *arg, struct gesture *g)
@@ -92,7 +89,6 @@ static void expect_gestures(const char *script, bool escapes, const char *want)
 
 static void t_gestures(void **state)
 {
-    (void)state;
     static const struct {
         const char *script, *want;
     } cases[] = {
@@ -132,7 +128,6 @@ static void t_gestures(void **state)
 
 static void t_long_gestures(void **state)
 {
-    (void)state;
     struct notes n = {.pointed = 0};
     const struct gesture_sink sink = {&n, on_pointed, on_typing, on_done};
     struct gestures *g = gestures_new(&sink);
@@ -196,7 +191,6 @@ static void paint_icon(struct image *im, int x, int y, uint64_t seed, unsigned t
 
 static void t_pictures(void **state)
 {
-    (void)state;
     uint64_t seed = check_seed();
     enum { ROUNDS = 60 };
     int found = 0, tinted = 0, ghosts = 0;
@@ -244,7 +238,6 @@ static void paint_line(struct image *im, int x, int y, int w, int h)
 /* A field with its caret, without it, with it elsewhere, and with another letter. */
 static void t_caret(void **state)
 {
-    (void)state;
     static const struct {
         const char *what;
         int x, y, w, h; /* black only on the screen */
@@ -282,7 +275,6 @@ static void t_caret(void **state)
 /* A button without its label, with another label, or greyed out does not match. */
 static void t_not_alike(void **state)
 {
-    (void)state;
     struct image im = {0}, button = {0};
     struct picture_match m[PICTURE_MATCHES];
     assert_int_equal(image_alloc(&im, 640, 480, NULL), 0);
@@ -320,7 +312,6 @@ static struct recording *parse(const char *text, struct err *e)
 
 static void t_file(void **state)
 {
-    (void)state;
     struct recording_step s = {.pause = 1.5, .has_target = true, .class = "Editor"};
     struct err e = ERR_INIT;
     struct buf text;
@@ -385,7 +376,6 @@ static void t_file(void **state)
 /* Images of one colour are small in the file and large in memory. */
 static void t_many_pictures(void **state)
 {
-    (void)state;
     enum { SIDE = RECORDING_SIDE, MOST = RECORDING_PIXELS / (SIDE * SIDE) };
     struct recording_step s = {.has_target = true};
     struct err e = ERR_INIT;
@@ -410,7 +400,6 @@ static void t_many_pictures(void **state)
 
 static void t_bad_files(void **state)
 {
-    (void)state;
 #define CLICK "{\"action\": {\"kind\": \"click\"}, "
 #define HEAD  "{\"holorun_recording\": 1, \"screen\": [800, 600]}\n"
     static const struct {
@@ -458,17 +447,15 @@ static void t_bad_files(void **state)
     recording_free(r);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("events become the gestures that a user performs", t_gestures),
-        CLAIM("long drags, texts and scrolls stay within their limits", t_long_gestures),
-        CLAIM("an image is found at its new position, and not found if it is gone", t_pictures),
-        CLAIM("a caret that appears, disappears or moves does not matter, other changes do", t_caret),
-        CLAIM("an empty, another or a greyed out button does not match the recorded one", t_not_alike),
-        CLAIM("a recording is read as written, or up to the point where its writer was killed", t_file),
-        CLAIM("the limits for all images of a file are enforced", t_many_pictures),
-        CLAIM("an invalid recording is refused with line and reason", t_bad_files),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("events become the gestures that a user performs", t_gestures),
+    CLAIM("long drags, texts and scrolls stay within their limits", t_long_gestures),
+    CLAIM("an image is found at its new position, and not found if it is gone", t_pictures),
+    CLAIM("a caret that appears, disappears or moves does not matter, other changes do", t_caret),
+    CLAIM("an empty, another or a greyed out button does not match the recorded one", t_not_alike),
+    CLAIM("a recording is read as written, or up to the point where its writer was killed", t_file),
+    CLAIM("the limits for all images of a file are enforced", t_many_pictures),
+    CLAIM("an invalid recording is refused with line and reason", t_bad_files),
+};
+
+CHECK_MAIN()

@@ -10,7 +10,6 @@
 #include "trace/index.h"
 #include "trace/read.h"
 
-#include <ftw.h>
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,16 +23,10 @@ static struct xvfb place;     /* folder for outputs, without a server */
 
 /* ---- recording and copying ------------------------------------------------------------------- */
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-    (void)st, (void)flag, (void)ftw;
-    return remove(path);
-}
-
 static void forget_all(void)
 {
     if (*base)
-        nftw(base, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        place_remove(base);
 }
 
 static void record_once(void)
@@ -154,7 +147,6 @@ static const json_t *difference(const json_t *json, size_t i, const char *kind)
 
 static void t_same(void **state)
 {
-    (void)state;
     record_once();
     json_t *a = verify(recorded, 0), *b = verify_with(recorded, NULL, "1", 0);
     assert_string_equal(field_text(a, "status"), "same");
@@ -170,7 +162,6 @@ static void t_same(void **state)
 
 static void t_frame(void **state)
 {
-    (void)state;
     char *run = run_copy();
     static const long places[] = {0, 20, 200, -6, -1};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -220,7 +211,6 @@ static void t_frame(void **state)
 
 static void t_model(void **state)
 {
-    (void)state;
     char *run = run_copy(), *model = copy_of(POCKET, "model"), hash[32];
     flip(model, "model.safetensors", 5000001, 0x40); /* the exponent of one weight in the middle */
     json_t *json = verify_with(run, model, "0", ERR_FAILED);
@@ -239,7 +229,6 @@ static void t_model(void **state)
 
 static void t_tokens(void **state)
 {
-    (void)state;
     char *run = run_copy();
     struct record r;
     struct timeline t;
@@ -293,7 +282,6 @@ static void t_tokens(void **state)
 
 static void t_told(void **state)
 {
-    (void)state;
     char *run = run_copy();
     put_in_place(run, "events.jsonl", "\"lead\": \"Book the 9:40 flight", "\"lead\": \"Book the 9:40 fight");
     json_t *json = verify(run, ERR_FAILED);
@@ -310,7 +298,6 @@ static void t_told(void **state)
 
 static void t_damaged(void **state)
 {
-    (void)state;
     char *run = run_copy(), *tokens = xasprintf("%s/tokens.bin", run),
          *events = xasprintf("%s/events.jsonl", run);
     struct outcome o = {0};
@@ -352,7 +339,6 @@ static void t_damaged(void **state)
 
 static void t_nothing(void **state)
 {
-    (void)state;
     struct outcome o = {0};
     char *run = run_copy();
     put_in_place(run, "run.json", "{\"name\": \"", "{\"name\": \"script\", \"was\": \"");
@@ -387,7 +373,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a run without a model, or without any step, is reported as such", t_nothing),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

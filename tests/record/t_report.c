@@ -9,7 +9,6 @@
 #include "place.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define EVENT(step, kind, rest) "{\"v\": 1, \"step\": " #step ", \"kind\": \"" kind "\"" rest "}\n"
 
@@ -30,14 +29,6 @@ static char *page_of(const char *events, const char *run, const char *dir)
     fclose(f);
     record_free(&r);
     return page;
-}
-
-static int count(const char *text, const char *what)
-{
-    int n = 0;
-    for (const char *p = text; (p = strstr(p, what)); p += strlen(what))
-        n++;
-    return n;
 }
 
 static void assert_has(const char *page, const char *what)
@@ -67,7 +58,6 @@ static const char two_steps[] =
 
 static void t_story(void **state)
 {
-    (void)state;
     struct record r = {0};
     struct story s;
     assert_int_equal(record_parse(&r, two_steps, sizeof two_steps - 1, NULL), 0);
@@ -86,7 +76,6 @@ static void t_story(void **state)
 
 static void t_complete(void **state)
 {
-    (void)state;
     char *page =
         page_of(two_steps, "{\"task\": \"find the price\", \"model\": {\"name\": \"pocket\"}}", NULL);
     static const char *const wanted[] = {
@@ -118,7 +107,6 @@ static void t_complete(void **state)
 
 static void t_beyond(void **state)
 {
-    (void)state;
     char *page =
         page_of(EVENT(1, "observe", ", \"frame\": 0") EVENT(1, "step", ", \"thought\": \"still looking\"")
                     EVENT(2, "observe", ", \"frame\": 0, \"beyond_budget\": true")
@@ -135,7 +123,6 @@ static void t_beyond(void **state)
 
 static void t_hostile(void **state)
 {
-    (void)state;
     struct buf text, events, run;
     buf_init(&text, 4096);
     buf_init(&events, 1 << 16);
@@ -158,11 +145,12 @@ static void t_hostile(void **state)
                t, t, t);
     buf_printf(&run, "\"display\": {\"name\": %s, \"w\": 1, \"h\": 1}}", t);
     char *page = page_of(events.data, run.data, NULL);
-    assert_int_equal(count(page, "<script"), 1);
-    assert_int_equal(count(page, "</script"), 1);
-    assert_int_equal(count(page, "<img"), 0);
-    assert_int_equal(count(page, "alert(1)"), count(page, "&lt;script&gt;alert(1)&lt;/script&gt;"));
-    assert_true(count(page, "alert(1)") >= 14);
+    assert_int_equal(check_count(page, "<script"), 1);
+    assert_int_equal(check_count(page, "</script"), 1);
+    assert_int_equal(check_count(page, "<img"), 0);
+    assert_int_equal(check_count(page, "alert(1)"),
+                     check_count(page, "&lt;script&gt;alert(1)&lt;/script&gt;"));
+    assert_true(check_count(page, "alert(1)") >= 14);
     assert_null(strstr(page, "'><"));
     assert_has(page, "&lt;img src=http://x/y onerror=alert(2)&gt; {{steps}} &amp;amp;");
     free(page);
@@ -173,7 +161,6 @@ static void t_hostile(void **state)
 
 static void t_self_contained(void **state)
 {
-    (void)state;
     char *page = page_of(two_steps, "{}", NULL);
     static const char *const never[] = {"http:", "https:",  "src=",   "@import", "url(",
                                         "<link", "<iframe", "fetch(", "XMLHttp", "import("};
@@ -196,7 +183,6 @@ static void t_self_contained(void **state)
 
 static void t_pictures(void **state)
 {
-    (void)state;
     char dir[PLACE_PATH];
     struct err e = ERR_INIT;
     assert_non_null(mkdtemp(place_template(dir)));
@@ -214,10 +200,10 @@ static void t_pictures(void **state)
     assert_int_equal(stat(html, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
     assert_int_equal(file_read(html, 1 << 20, &page, &len, &e), 0);
-    assert_int_equal(count(page, "data:image/png;base64,iVBORw0KGgo"), 1);
+    assert_int_equal(check_count(page, "data:image/png;base64,iVBORw0KGgo"), 1);
     assert_has(page, "<image id=\"frame-0\" width=\"320\" height=\"200\"");
-    assert_int_equal(count(page, "<use href=\"#frame-0\"/>"), 4);
-    assert_int_equal(count(page, "viewBox=\"0 0 320 200\""), 4);
+    assert_int_equal(check_count(page, "<use href=\"#frame-0\"/>"), 4);
+    assert_int_equal(check_count(page, "viewBox=\"0 0 320 200\""), 4);
     assert_has(page, "<circle cx=\"210\" cy=\"120\"");
     free(page);
     assert_int_equal(file_write(png, "not a png", 9, &e), 0);
@@ -233,13 +219,12 @@ static void t_pictures(void **state)
 
 static void t_unfinished(void **state)
 {
-    (void)state;
     char *page = page_of(EVENT(1, "observe", "") EVENT(3, "observe", "") EVENT(2, "observe", "")
                              EVENT(99999999, "step", ""),
                          "{}", NULL);
     assert_has(page, "was interrupted before its end");
     assert_has(page, "id=\"step-3\"");
-    assert_int_equal(count(page, "<section"), 2);
+    assert_int_equal(check_count(page, "<section"), 2);
     free(page);
     page = page_of("", "{}", NULL);
     assert_has(page, "No step was recorded.");
@@ -253,8 +238,8 @@ static void check_corrected(const char *events)
     assert_has(page, "&quot;Day&quot; is probably at 50, 60; the model gave 3, 4");
     assert_has(page, "&quot;Gone&quot; not found");
     assert_has(page, "this reply had to start with &lt;click&gt;Zi&lt;at&gt;");
-    assert_int_equal(count(page, "corrected"), 2);
-    assert_int_equal(count(page, ">located<"), 2);
+    assert_int_equal(check_count(page, "corrected"), 2);
+    assert_int_equal(check_count(page, ">located<"), 2);
     free(page);
 }
 
@@ -262,7 +247,6 @@ static void check_corrected(const char *events)
  * have the events copy, localize and cover instead of assist. */
 static void t_corrected(void **state)
 {
-    (void)state;
     check_corrected(
         EVENT(1, "observe", ", \"frame\": 0") EVENT(
             1, "assist", ", \"by\": \"task\", \"index\": 0, \"from\": \"Paulcheak\", \"to\": \"Paulchea\"")
@@ -293,14 +277,14 @@ static void t_corrected(void **state)
     assert_null(strstr(page, "First"));
     assert_has(page, "&quot;Second&quot; is probably at");
     assert_null(strstr(page, "Third"));
-    assert_int_equal(count(page, "corrected"), 1);
+    assert_int_equal(check_count(page, "corrected"), 1);
     free(page);
     struct buf many;
     buf_init(&many, 1 << 16);
     for (int i = 0; i < 3 * STORY_MAX_CORRECTIONS; i++)
         buf_puts(&many, EVENT(1, "copy", ", \"said\": \"a\", \"text\": \"b\""));
     page = page_of(many.data, "{\"task\": \"x\"}", NULL);
-    assert_int_equal(count(page, "corrected"), STORY_MAX_CORRECTIONS);
+    assert_int_equal(check_count(page, "corrected"), STORY_MAX_CORRECTIONS);
     free(page);
     buf_free(&many);
 }
@@ -317,7 +301,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("an unfinished or empty run still makes a page", t_unfinished),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

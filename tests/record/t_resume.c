@@ -95,7 +95,6 @@ static void verifies(const struct xvfb *x, const char *run)
 
 static void t_killed(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome o = {0};
     struct record then, now;
@@ -168,7 +167,6 @@ static void t_killed(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     static const char waits[] = "Thought: a\nAction: wait()\n\nThought: b\nAction: wait()\n";
     struct xvfb x;
     struct outcome o = {0};
@@ -216,7 +214,6 @@ static struct {
  * goes back to the second; at the fifth, asks again. */
 static int decide(struct overseer *o, const struct proposal *p, struct decision *d, struct err *e)
 {
-    (void)o, (void)e;
     seen.asked++;
     d->by = "test";
     if (p->number == 2 && !p->n_forks) {
@@ -239,7 +236,6 @@ static int decide(struct overseer *o, const struct proposal *p, struct decision 
 
 static void t_back(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct err e = ERR_INIT;
     struct overseer watcher = {.decide = decide};
@@ -332,7 +328,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a run with forks, other replies and rewinds is verified bit for bit", t_back),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

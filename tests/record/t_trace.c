@@ -1,5 +1,4 @@
 /* t_trace.c - tests the run directory: it is readable however the run ends. */
-#include "base/buf.h"
 #include "base/file.h"
 #include "trace/read.h"
 #include "trace/trace.h"
@@ -8,7 +7,6 @@
 #include "place.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -19,20 +17,12 @@ static char runs[PLACE_PATH]; /* a folder for each test */
 
 static int setup(void **state)
 {
-    (void)state;
     return mkdtemp(place_template(runs)) ? 0 : -1;
-}
-
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-    (void)st, (void)flag, (void)ftw;
-    return remove(path);
 }
 
 static int teardown(void **state)
 {
-    (void)state;
-    return nftw(runs, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return place_remove(runs);
 }
 
 /* Makes an image of noise, which PNG cannot compress. */
@@ -69,7 +59,6 @@ static char *only_run(void)
 
 static void t_round_trip(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct trace *t = trace_open(runs, &e);
     assert_non_null(t);
@@ -125,7 +114,6 @@ static int frames_on_disk(const char *dir)
 
 static void t_frames_once(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct trace *t = trace_open(runs, &e);
     assert_non_null(t);
@@ -150,7 +138,6 @@ static void t_frames_once(void **state)
 
 static void t_private(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     mode_t old = umask(0);
     struct trace *t = trace_open(runs, &e);
@@ -179,7 +166,6 @@ static void t_private(void **state)
 
 static void t_torn(void **state)
 {
-    (void)state;
     static const char text[] = "{\"kind\": \"start\", \"step\": 0}\n"
                                "not json at all\n"
                                "\n"
@@ -220,7 +206,6 @@ static void run_and_be_killed(void)
 
 static void t_killed(void **state)
 {
-    (void)state;
     pid_t pid = fork();
     if (!pid)
         run_and_be_killed();
@@ -291,20 +276,17 @@ static void check_full_disk(int frames)
 
 static void t_full_events(void **state)
 {
-    (void)state;
     check_full_disk(0);
 }
 
 static void t_full_frames(void **state)
 {
-    (void)state;
     check_full_disk(1);
 }
 
 /* The letters after the time are random. */
 static void t_newest(void **state)
 {
-    (void)state;
     static const char *const names[] = {"20260301T101112Z-ffffffff", "20260301T101113Z-eeeeeeee",
                                         "20260301T101113Z-11111111", "20260301T101111Z-22222222"};
     struct err e = ERR_INIT;
@@ -323,7 +305,6 @@ static void t_newest(void **state)
 
 static void t_no_place(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     char *file = xasprintf("%s/file", runs), *below = xasprintf("%s/file/runs", runs);
     assert_int_equal(file_write(file, "x", 1, &e), 0);
@@ -349,7 +330,4 @@ static const struct CMUnitTest tests[] = {
     TRACE_CLAIM("a folder that cannot hold runs is refused", t_no_place),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

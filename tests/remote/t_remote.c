@@ -15,7 +15,6 @@
 
 static void t_conversation(void **state)
 {
-    (void)state;
     static const struct far_turn turns[] = {
         {FAR_OK FAR_SAYS("one") FAR_SAYS(" two") FAR_STOP FAR_USAGE FAR_DONE, 3},
         {FAR_OK FAR_SAYS("three") FAR_STOP FAR_DONE, 0},
@@ -52,7 +51,6 @@ static void t_conversation(void **state)
 
 static void t_shapes(void **state)
 {
-    (void)state;
     static const struct {
         struct far_turn turn;
         const char *text;
@@ -133,7 +131,6 @@ static void t_shapes(void **state)
 
 static void t_second_try(void **state)
 {
-    (void)state;
     static const struct far_turn turns[] = {
         {FAR_ERROR("400 Bad Request", "unknown member response_format"), 0},
         {"HTTP/1.1 503 Busy\r\nRetry-After: 0.3\r\nConnection: close\r\n\r\n", 0},
@@ -156,7 +153,6 @@ static void t_second_try(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     static const struct {
         struct far_turn turn;
         enum err_kind kind;
@@ -208,7 +204,6 @@ static void t_refused(void **state)
 /* An invalid address or key is reported before a request is sent, without printing a possible key. */
 static void t_addresses(void **state)
 {
-    (void)state;
     static const struct {
         const char *url, *key, *says;
     } cases[] = {
@@ -254,7 +249,6 @@ static void *stop_soon(void *arg)
 
 static void t_stop(void **state)
 {
-    (void)state;
     static const struct far_turn silent = {"SILENCE", 0};
     struct talk t;
     pthread_t thread;
@@ -273,7 +267,6 @@ static void t_stop(void **state)
 /* After the first bytes the silence alone would be accepted for two minutes. */
 static void t_endless(void **state)
 {
-    (void)state;
     static const struct far_turn half = {"HTTP/1.1 200 OK\r\n\r\nabcSTALL", 0};
     struct far_server server;
     struct http_client *c = http_open();
@@ -302,7 +295,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a reply that does not end is abandoned", t_endless),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -13,14 +13,6 @@
 
 #define EVENT(json) "event: x\ndata: " json "\n\n"
 
-static void expect_at(const struct talk *t, int request, const char *path, const char *json)
-{
-    char *text = talk_at(t, request, path);
-    if (strcmp(text, json) != 0)
-        fail_msg("request %d, %s: %.300s", request, path, text);
-    free(text);
-}
-
 static void expect_begins(const struct talk *t, int request, const char *path, const char *begin)
 {
     char *text = talk_at(t, request, path);
@@ -42,12 +34,6 @@ static void expect_actions(struct talk *t, const char *thought, const char *desc
     step_free(&step);
 }
 
-static void ok(struct talk *t, int rc)
-{
-    if (rc)
-        fail_msg("%s", t->e.text);
-}
-
 /* ---- OpenAI Responses -------------------------------------------------------------------------------- */
 
 #define RESPONSE(items)                                                                                      \
@@ -67,7 +53,6 @@ static void ok(struct talk *t, int rc)
 
 static void t_responses(void **state)
 {
-    (void)state;
     static const struct far_turn turns[] = {
         {FAR_OK EVENT("{\"type\": \"response.created\", \"response\": {}}")
              EVENT("{\"type\": \"response.reasoning_summary_text.delta\", \"delta\": \"Save\"}") EVENT(
@@ -76,24 +61,24 @@ static void t_responses(void **state)
         {FAR_JSON RESPONSE(ANSWERED), 0}};
     struct talk t;
     talk_open(&t, turns, 2, "responses", "openai-computer", NULL);
-    ok(&t, talk_show(&t, "Save it.\n", 640, 480));
+    talk_ok(&t, talk_show(&t, "Save it.\n", 640, 480));
     expect_actions(&t, "Save is there.", "click at 12,34; type \"Paris\"");
     assert_int_equal(t.llm->ops->usage(t.llm)->cached, 600);
-    ok(&t, talk_show(&t, "", 640, 480));
+    talk_ok(&t, talk_show(&t, "", 640, 480));
     expect_actions(&t, "It is saved.", "answer \"It is saved.\"");
-    expect_at(&t, 0, "tools", "[{\"type\":\"computer\"}]");
-    expect_at(&t, 0, "instructions", "\"You are a test.\"");
-    expect_at(&t, 0, "input.0.content.0", "{\"type\":\"input_text\",\"text\":\"Save it.\\n\"}");
+    talk_expect(&t, 0, "tools", "[{\"type\":\"computer\"}]");
+    talk_expect(&t, 0, "instructions", "\"You are a test.\"");
+    talk_expect(&t, 0, "input.0.content.0", "{\"type\":\"input_text\",\"text\":\"Save it.\\n\"}");
     expect_begins(&t, 0, "input.0.content.1",
                   "{\"type\":\"input_image\",\"image_url\":\"data:image/png;base64,");
-    expect_at(&t, 1, "input.1.encrypted_content", "\"gAAAA\""); /* unchanged */
-    expect_at(&t, 1, "input.2.call_id", "\"call_1\"");
-    expect_at(&t, 1, "input.3.type", "\"computer_call_output\"");
-    expect_at(&t, 1, "input.3.call_id", "\"call_1\"");
+    talk_expect(&t, 1, "input.1.encrypted_content", "\"gAAAA\""); /* as it came */
+    talk_expect(&t, 1, "input.2.call_id", "\"call_1\"");
+    talk_expect(&t, 1, "input.3.type", "\"computer_call_output\"");
+    talk_expect(&t, 1, "input.3.call_id", "\"call_1\"");
     expect_begins(&t, 1, "input.3.output",
                   "{\"type\":\"computer_screenshot\",\"image_url\":\"data:image/png");
-    expect_at(&t, 1, "input.3.acknowledged_safety_checks", "(nothing)");
-    expect_at(&t, 1, "input.4", "(nothing)");
+    talk_expect(&t, 1, "input.3.acknowledged_safety_checks", "(nothing)");
+    talk_expect(&t, 1, "input.4", "(nothing)");
     assert_non_null(strstr(t.server.requests[0], "POST /v1/responses HTTP"));
     talk_close(&t);
 }
@@ -102,21 +87,20 @@ static void t_responses(void **state)
 
 static void t_safety(void **state)
 {
-    (void)state;
     static const struct far_turn turns[] = {{FAR_JSON RESPONSE(CALL(CHECK)), 0},
                                             {FAR_JSON RESPONSE(ANSWERED), 0}};
     for (int passed = 0; passed < 2; passed++) {
         struct talk t;
         struct step step;
         talk_open(&t, turns, 2, "responses", "openai-computer", NULL);
-        ok(&t, talk_show(&t, "Save it.\n", 640, 480));
+        talk_ok(&t, talk_show(&t, "Save it.\n", 640, 480));
         assert_int_equal(action_parse(t.g.text.data, t.g.text.len, t.dialect, 640, 480, &step, &t.e),
                          FAULT_NONE);
         assert_string_equal(step.check, "Look first.");
         step_free(&step);
         if (passed)
             t.llm->ops->checks_passed(t.llm);
-        ok(&t, talk_show(&t, "A person said no.\n", 640, 480));
+        talk_ok(&t, talk_show(&t, "A person said no.\n", 640, 480));
         if (passed) {
             expect_begins(&t, 1, "input.2.acknowledged_safety_checks", "[{\"id\":\"sc_1\"");
         } else { /* the call is not answered, and no safety check is acknowledged */
@@ -131,7 +115,6 @@ static void t_safety(void **state)
 /* Gemini's safety decision in Chat Completions: the result of the call acknowledges it. */
 static void t_decision(void **state)
 {
-    (void)state;
     static const struct far_turn turns[] = {
         {FAR_JSON
          "{\"choices\": [{\"message\": {\"tool_calls\": [{\"id\": \"c\", \"function\": {\"name\": "
@@ -143,17 +126,17 @@ static void t_decision(void **state)
         struct talk t;
         struct step step;
         talk_open(&t, turns, 2, NULL, "gemini", NULL);
-        ok(&t, talk_show(&t, "Buy it.\n", 640, 480));
+        talk_ok(&t, talk_show(&t, "Buy it.\n", 640, 480));
         assert_int_equal(action_parse(t.g.text.data, t.g.text.len, t.dialect, 640, 480, &step, &t.e),
                          FAULT_NONE);
         assert_string_equal(step.check, "It buys.");
         step_free(&step);
         if (passed)
             t.llm->ops->checks_passed(t.llm);
-        ok(&t, talk_show(&t, "A person said no.\n", 640, 480));
-        expect_at(&t, 1, "messages.3.tool_call_id", "\"c\"");
+        talk_ok(&t, talk_show(&t, "A person said no.\n", 640, 480));
+        talk_expect(&t, 1, "messages.3.tool_call_id", "\"c\"");
         if (passed)
-            expect_at(&t, 1, "messages.3.content", "\"{\\\"safety_acknowledgement\\\": \\\"true\\\"}\"");
+            talk_expect(&t, 1, "messages.3.content", "\"{\\\"safety_acknowledgement\\\": \\\"true\\\"}\"");
         else
             assert_null(strstr(t.server.requests[1], "acknowledgement"));
         talk_close(&t);
@@ -192,31 +175,30 @@ static const char done[] =
 
 static void t_messages(void **state)
 {
-    (void)state;
     static const struct far_turn turns[] = {{two_uses, 7}, {done, 0}};
     struct talk t;
     talk_open(&t, turns, 2, "messages", "anthropic-computer", NULL);
-    ok(&t, talk_show(&t, "Save it.\n", 640, 480));
+    talk_ok(&t, talk_show(&t, "Save it.\n", 640, 480));
     expect_actions(&t, "First the field.", "click at 12,34; type \"Paris\"");
     const struct llm_usage *u = t.llm->ops->usage(t.llm);
     assert_int_equal(u->prompt, 1000);
     assert_int_equal(u->cached, 850);
     assert_int_equal(u->reply, 33);
-    ok(&t, talk_show(&t, "typed\n", 640, 480));
+    talk_ok(&t, talk_show(&t, "typed\n", 640, 480));
     expect_actions(&t, "It is saved.", "answer \"It is saved.\"");
-    expect_at(&t, 0, "tools", "[{\"type\":\"computer_toolset_20260801\"}]");
-    expect_at(&t, 0, "system", "\"You are a test.\"");
+    talk_expect(&t, 0, "tools", "[{\"type\":\"computer_toolset_20260801\"}]");
+    talk_expect(&t, 0, "system", "\"You are a test.\"");
     expect_begins(
         &t, 0, "messages.0.content.1",
         "{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/png\",\"data\":\"iVBOR");
-    expect_at(&t, 0, "messages.0.content.1.cache_control", "{\"type\":\"ephemeral\"}");
-    expect_at(&t, 1, "messages.1.content.0",
-              "{\"type\":\"thinking\",\"thinking\":\"Hm.\",\"signature\":\"EqQB\"}");
-    expect_at(&t, 1, "messages.1.content.3.input", "{\"text\":\"Paris\"}");
-    expect_at(&t, 1, "messages.2.content.0", "{\"type\":\"tool_result\",\"tool_use_id\":\"toolu_1\"}");
-    expect_at(&t, 1, "messages.2.content.1.tool_use_id", "\"toolu_2\"");
-    expect_at(&t, 1, "messages.2.content.1.content.0.text", "\"typed\\n\"");
-    expect_at(&t, 1, "messages.2.content.1.content.1.type", "\"image\"");
+    talk_expect(&t, 0, "messages.0.content.1.cache_control", "{\"type\":\"ephemeral\"}");
+    talk_expect(&t, 1, "messages.1.content.0",
+                "{\"type\":\"thinking\",\"thinking\":\"Hm.\",\"signature\":\"EqQB\"}");
+    talk_expect(&t, 1, "messages.1.content.3.input", "{\"text\":\"Paris\"}");
+    talk_expect(&t, 1, "messages.2.content.0", "{\"type\":\"tool_result\",\"tool_use_id\":\"toolu_1\"}");
+    talk_expect(&t, 1, "messages.2.content.1.tool_use_id", "\"toolu_2\"");
+    talk_expect(&t, 1, "messages.2.content.1.content.0.text", "\"typed\\n\"");
+    talk_expect(&t, 1, "messages.2.content.1.content.1.type", "\"image\"");
     assert_non_null(strstr(t.server.requests[0], "x-api-key: sesame-open\r\n"));
     assert_non_null(strstr(t.server.requests[0], "anthropic-version: 2023-06-01\r\n"));
     assert_null(strstr(t.server.requests[0], "anthropic-beta"));
@@ -226,7 +208,6 @@ static void t_messages(void **state)
 /* The second use is truncated by max_tokens: neither is performed, and both are returned as text. */
 static void t_broken_use(void **state)
 {
-    (void)state;
     static const char cut[] = FAR_OK START USE("0", "toolu_1", "left_click", "{\\\"coordinate\\\": [12, 34]}")
         USE("1", "toolu_2", "left_click", "{\\\"coordinate\\\": [12")
             EVENT("{\"type\": \"message_delta\", \"delta\": {\"stop_reason\": \"max_tokens\"}}")
@@ -235,22 +216,21 @@ static void t_broken_use(void **state)
     struct talk t;
     struct step step;
     talk_open(&t, turns, 2, "messages", "anthropic-computer", NULL);
-    ok(&t, talk_show(&t, "Save it.\n", 640, 480));
+    talk_ok(&t, talk_show(&t, "Save it.\n", 640, 480));
     assert_int_equal(t.g.finish, FINISH_LENGTH);
     assert_int_equal(action_parse(t.g.text.data, t.g.text.len, t.dialect, 640, 480, &step, &t.e),
                      FAULT_SCHEMA);
     assert_non_null(strstr(t.e.text, "the input of 'left_click' is cut off"));
     assert_int_equal(step.nactions, 0);
     step_free(&step);
-    ok(&t, talk_ask(&t, "That was cut off."));
+    talk_ok(&t, talk_ask(&t, "That was cut off."));
     expect_begins(&t, 1, "messages.1.content", "\"[{");
-    expect_at(&t, 1, "messages.2.content.0.text", "\"That was cut off.\"");
+    talk_expect(&t, 1, "messages.2.content.0.text", "\"That was cut off.\"");
     talk_close(&t);
 }
 
 static void t_older_tools(void **state)
 {
-    (void)state;
     static const struct far_turn turns[] = {
         {FAR_ERROR("400 Bad Request",
                    "tools.0: Input tag 'computer_toolset_20260801' does not match any of the "
@@ -260,19 +240,18 @@ static void t_older_tools(void **state)
         {done, 0}};
     struct talk t;
     talk_open(&t, turns, 3, "messages", "anthropic-computer", NULL);
-    ok(&t, talk_show(&t, "Save it.\n", 1920, 1200));
-    ok(&t, talk_ask(&t, "More"));
-    expect_at(&t, 1, "tools",
-              "[{\"type\":\"computer_20251124\",\"name\":\"computer\",\"display_width_px\":1356,"
-              "\"display_height_px\":847}]");
+    talk_ok(&t, talk_show(&t, "Save it.\n", 1920, 1200));
+    talk_ok(&t, talk_ask(&t, "More"));
+    talk_expect(&t, 1, "tools",
+                "[{\"type\":\"computer_20251124\",\"name\":\"computer\",\"display_width_px\":1356,"
+                "\"display_height_px\":847}]");
     assert_non_null(strstr(t.server.requests[1], "anthropic-beta: computer-use-2025-11-24\r\n"));
-    expect_at(&t, 2, "tools.0.type", "\"computer_20251124\"");
+    talk_expect(&t, 2, "tools.0.type", "\"computer_20251124\"");
     talk_close(&t);
 }
 
 static void t_bad_replies(void **state)
 {
-    (void)state;
     static const struct {
         const char *api, *dialect, *reply, *says;
     } cases[] = {
@@ -320,7 +299,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("invalid replies are errors that quote the server", t_bad_replies),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

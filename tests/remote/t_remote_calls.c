@@ -207,7 +207,6 @@ static void check_shape(const struct shape *s, const char *reply)
 
 static void t_calls(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         char *reply = xasprintf(FAR_OK "%s%s" FAR_DONE, shapes[i].reply,
                                 strstr(shapes[i].reply, "\"message\"") ? "" : FAR_STOP);
@@ -224,7 +223,6 @@ static void t_calls(void **state)
 
 static void t_texts(void **state)
 {
-    (void)state;
     static const struct {
         const char *reply, *text, *thought;
     } cases[] = {
@@ -345,7 +343,6 @@ static char *uses_in(const char *text)
 
 static void t_messages(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
         char *reply = xasprintf(FAR_OK "%s" STOP, messages[i].reply);
         const struct far_turn turns[] = {{reply, 0}, {reply, 0}};
@@ -392,7 +389,6 @@ static const char *const responses[] = {
 
 static void t_responses(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof responses / sizeof *responses; i++) {
         char *reply = xasprintf(FAR_OK "%s", responses[i]);
         const struct far_turn turns[] = {{reply, 0}, {reply, 0}};
@@ -422,7 +418,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("Responses: calls come from the items or the whole response, once, with an id", t_responses),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

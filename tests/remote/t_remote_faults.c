@@ -16,11 +16,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static bool has(const char *text, const char *what)
-{
-    return strstr(text, what) != NULL;
-}
-
 /* ---- one reply --------------------------------------------------------------------------------------- */
 
 #define HALF      FAR_SAYS("{\\\"note")
@@ -93,8 +88,8 @@ static void check_done(struct far_run *f, const char *when)
 /* Checks that the run ended with the code and one line, then resumes it. */
 static void check_broken(struct far_run *f, const char *profile, int code, const char *says)
 {
-    if (f->o.code != code || !has(f->o.err, says) || has(f->o.err, FAR_KEY) || error_lines(f->o.err) != 1 ||
-        far_run_presses(f) != 1 || far_run_keys(f))
+    if (f->o.code != code || !check_count(f->o.err, says) || check_count(f->o.err, FAR_KEY) ||
+        error_lines(f->o.err) != 1 || far_run_presses(f) != 1 || far_run_keys(f))
         fail_at(f, "");
     f->times = 0;
     far_run_resume(f, profile);
@@ -123,14 +118,13 @@ static bool key_was_kept(const struct far_run *f)
 
 static void t_faults(void **state)
 {
-    (void)state;
     struct far_run f;
     far_run_open(&f);
     char *once = xvfb_put(&f.stage.x, "p.json", "{\"tries\": 1}"),
          *twice = xvfb_put(&f.stage.x, "q.json", "{\"tries\": 2, \"backoff_s\": 0.01}"),
          *hasty = xvfb_put(&f.stage.x, "r.json", "{\"tries\": 1, \"first_byte_s\": 1, \"idle_s\": 1}");
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        bool waits = faults[i].code && has(faults[i].says, " for");
+        bool waits = faults[i].code && check_count(faults[i].says, " for");
         check_fault(&f, waits ? hasty : faults[i].code ? once : twice, &faults[i]);
     }
     assert_false(key_was_kept(&f));
@@ -164,7 +158,6 @@ static char *pack_nothing(const struct far_run *f)
 /* A gigabyte as a stream, as an error, as headers; 100 MiB compressed in one reply of 450 KiB. */
 static void t_endless(void **state)
 {
-    (void)state;
     static const struct fault too_much[] = {
         {FAR_OK "ENDLESSdata: " DELTA "\n\n", "sent more than 64 MiB in one reply", 1, ERR_ENV},
         {"HTTP/1.1 500 Oops\r\nConnection: close\r\n\r\nENDLESSno", "sent more than 64 MiB", 1, ERR_ENV},
@@ -191,7 +184,6 @@ static void t_endless(void **state)
 /* --max-time includes the model's time: during a reply, the list of models, and the last answer. */
 static void t_late(void **state)
 {
-    (void)state;
     static const char *const replies[] = {FAR_OK "STALL", FAR_OK FAR_SAYS("half") "STALL",
                                           "HTTP/1.1 200 OK\r\nX-More: STALL"};
     struct far_run f;
@@ -222,16 +214,12 @@ static void t_late(void **state)
 
 static char *any_reply(void *arg, int n, const char *request)
 {
-    (void)arg;
-    (void)n;
-    (void)request;
     return far_stream("I should not have been asked.");
 }
 
 /* A redirect is not followed, so the other server gets neither key nor images. */
 static void t_redirect(void **state)
 {
-    (void)state;
     struct far_run f;
     struct far_server other;
     far_run_open(&f);
@@ -252,7 +240,6 @@ static void t_redirect(void **state)
 /* The server is gone; the run is resumed with one at another address. */
 static void t_gone(void **state)
 {
-    (void)state;
     struct far_run f;
     far_run_open(&f);
     char *once = xvfb_put(&f.stage.x, "p.json", "{\"tries\": 1}"), *well = f.url;
@@ -265,7 +252,7 @@ static void t_gone(void **state)
     f.url = xasprintf("http://127.0.0.1:9/v1");
     far_run_resume(&f, once);
     assert_int_equal(f.o.code, ERR_ENV);
-    assert_true(has(f.o.err, "127.0.0.1:9"));
+    assert_true(check_count(f.o.err, "127.0.0.1:9"));
     free(f.url);
     f.url = well;
     check_broken(&f, once, ERR_ENV, "127.0.0.1:9");
@@ -310,7 +297,6 @@ static void ask_over_tls(const struct xvfb *x, struct outcome *o, const char *ur
 
 static void t_certificate(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome o = {0};
     xvfb_folder(&x);
@@ -346,7 +332,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a certificate of an unknown authority or another host is refused", t_certificate),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

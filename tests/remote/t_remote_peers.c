@@ -61,7 +61,6 @@ static void end_peer(struct peer *p)
  * truncated within a text, which the server reports as an error in the stream, so it is requested again. */
 static void t_llama(void **state)
 {
-    (void)state;
     struct peer p;
     play_peer(&p, "llama");
     assert_int_equal(p.o.code, ERR_ENV);
@@ -77,7 +76,6 @@ static void t_llama(void **state)
  * ends. */
 static void t_transformers(void **state)
 {
-    (void)state;
     struct peer p;
     play_peer(&p, "transformers");
     assert_int_equal(p.o.code, ERR_ENV);
@@ -88,12 +86,10 @@ static void t_transformers(void **state)
     end_peer(&p);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("llama.cpp's server: a reply in the form of the schema is read, a truncated one is retried",
-              t_llama),
-        CLAIM("transformers serve: noise is not an answer, and is retried", t_transformers),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("llama.cpp's server: a reply in the form of the schema is read, a truncated one is retried",
+          t_llama),
+    CLAIM("transformers serve: noise is not an answer, and is retried", t_transformers),
+};
+
+CHECK_MAIN()

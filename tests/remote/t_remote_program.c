@@ -24,11 +24,6 @@ static void folder_end(struct xvfb *x)
     free(command);
 }
 
-static bool has(const char *text, const char *what)
-{
-    return strstr(text, what) != NULL;
-}
-
 /* ---- questions ---------------------------------------------------------------------------------------- */
 
 static int pictures_in(const char *request)
@@ -42,27 +37,25 @@ static int pictures_in(const char *request)
 /* A server with limits: two images, only structured_outputs, a thinking switch, no cache. */
 static char *habits(void *arg, int n, const char *request)
 {
-    (void)arg;
-    (void)n;
-    if (has(request, "GET /v1/models"))
+    if (check_count(request, "GET /v1/models"))
         return xstrdup(FAR_JSON "{\"data\": [{\"id\": \"tiny\"}]}");
-    if (has(request, "GET /version"))
+    if (check_count(request, "GET /version"))
         return xstrdup(FAR_JSON "{\"version\": \"0.11.2\"}");
-    if (has(request, "GET /props")) /* a page for each path */
+    if (check_count(request, "GET /props")) /* a page for every path */
         return xstrdup(
             "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<html>Hm</html>");
-    if (has(request, "GET "))
+    if (check_count(request, "GET "))
         return xstrdup(FAR_ERROR("404 Not Found", "no"));
     if (pictures_in(request) > 2)
         return xstrdup(FAR_ERROR("400 Bad Request", "At most 2 image(s) may be provided"));
-    if (has(request, "response_format"))
+    if (check_count(request, "response_format"))
         return xstrdup(FAR_ERROR("400 Bad Request", "unknown response_format"));
-    if (has(request, "\"enable_thinking\":true"))
+    if (check_count(request, "\"enable_thinking\":true"))
         return xstrdup(FAR_OK
                        "data: {\"choices\": [{\"delta\": {\"reasoning\": \"hm\"}}]}\n\n" FAR_STOP FAR_DONE);
-    if (has(request, "structured_outputs"))
-        return far_stream(has(request, "brindle-41") ? "{\"zq\": \"brindle-41\"}"
-                                                     : "{\"x\": 500, \"y\": 500}");
+    if (check_count(request, "structured_outputs"))
+        return far_stream(check_count(request, "brindle-41") ? "{\"zq\": \"brindle-41\"}"
+                                                             : "{\"x\": 500, \"y\": 500}");
     return far_stream("1 2 3");
 }
 
@@ -79,7 +72,6 @@ static void put_picture(const struct xvfb *x)
 
 static void t_questions(void **state)
 {
-    (void)state;
     struct far_server s;
     struct xvfb x;
     struct outcome o = {0};
@@ -101,9 +93,9 @@ static void t_questions(void **state)
                                        "2 in a request",
                                        "none of 8 answers in dialect holo3"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (!has(o.out, rows[i]))
+        if (!check_count(o.out, rows[i]))
             fail_msg("%s: %s%s", rows[i], o.out, o.err);
-    if (has(o.out, " 0.0 tokens/s") || has(o.out, "-1 ms"))
+    if (check_count(o.out, " 0.0 tokens/s") || check_count(o.out, "-1 ms"))
         fail_msg("a speed that was not measured: %s", o.out);
     assert_int_equal(o.code, 0);
     const char *kept = strstr(o.out, state_dir);
@@ -116,10 +108,10 @@ static void t_questions(void **state)
     assert_string_equal(o.out, "320 240\n");
     assert_int_equal(s.served, asked + 2); /* the list of models, and no option refused before */
     program_run(&x, &o, WORDS("ask", "What?", "--base-url", url, "--json"));
-    assert_true(has(o.out, "\"answer\": \"1 2 3\""));
+    assert_true(check_count(o.out, "\"answer\": \"1 2 3\""));
     program_run(&x, &o, WORDS("eval", set, "--base-url", url, "--json", "-q"));
     assert_int_equal(o.code, 0);
-    assert_true(has(o.out, "\"hits\":1"));
+    assert_true(check_count(o.out, "\"hits\":1"));
     program_run(
         &x, &o,
         WORDS("calibrate", "--base-url", url, "--targets", "8", "--no-steps", "-q", "--dialect", "holo3"));
@@ -138,9 +130,6 @@ static void t_questions(void **state)
 /* A conversation from a file, with an image, a call, its result and tools; the reply is a call. */
 static char *call_again(void *arg, int n, const char *request)
 {
-    (void)arg;
-    (void)n;
-    (void)request;
     return xstrdup(FAR_JSON
                    "{\"choices\": [{\"message\": {\"content\": null, \"tool_calls\": [{\"id\": \"c\", "
                    "\"function\": {\"name\": \"press\", \"arguments\": \"{\\\"x\\\": 9}\"}}]}}]}");
@@ -148,7 +137,6 @@ static char *call_again(void *arg, int n, const char *request)
 
 static void t_chat(void **state)
 {
-    (void)state;
     struct far_server s;
     struct xvfb x;
     struct outcome o = {0};
@@ -203,7 +191,6 @@ static bool folder_holds(const char *dir, const char *text)
 
 static void t_run(void **state)
 {
-    (void)state;
     struct far_run f;
     struct record r;
     far_run_open(&f);
@@ -214,7 +201,7 @@ static void t_run(void **state)
     assert_string_equal(f.o.out, "Done.\n");
     assert_int_equal(far_run_presses(&f), 1);
     assert_false(folder_holds(f.runs, KEY));
-    assert_false(has(f.o.err, KEY));
+    assert_false(check_count(f.o.err, KEY));
     driven_read(&f.stage, &r);
     char *exchanges = xasprintf("%s/exchanges.jsonl", r.dir);
     assert_true(folder_holds(exchanges, "sha256:"));
@@ -246,8 +233,6 @@ static char *stepped(void *arg, int n, const char *request)
 {
     static const char *const said[] = {CLICK(300, 300), CLICK(500, 500), CLICK(700, 700), TYPE("abc"),
                                        ANSWER("Done.")};
-    (void)arg;
-    (void)request;
     return far_stream(said[n < 4 ? n : 4]);
 }
 
@@ -261,7 +246,6 @@ static json_t *messages_of(const struct far_server *s, int i)
 
 static void t_stepped(void **state)
 {
-    (void)state;
     struct stage t;
     struct far_server s;
     struct outcome o = {0};
@@ -279,7 +263,7 @@ static void t_stepped(void **state)
     assert_int_equal(s.served, 5);
     json_t *second = messages_of(&s, 1), *fork = messages_of(&s, 2), *third = messages_of(&s, 3),
            *back = messages_of(&s, 4);
-    assert_true(has(s.requests[1], "not that one"));
+    assert_true(check_count(s.requests[1], "not that one"));
     assert_true(json_equal(second, fork) && json_equal(second, back));
     assert_int_equal(json_array_size(third), json_array_size(second) + 2);
     json_t *presses = stage_events(&t, "button_press");
@@ -303,8 +287,6 @@ static void t_stepped(void **state)
 
 static char *slow(void *arg, int n, const char *request)
 {
-    (void)n;
-    (void)request;
     clock_sleep_ms(1500);
     return far_stream(arg);
 }
@@ -327,7 +309,6 @@ static char *proc_file(pid_t pid, const char *name)
 /* The environment variable is overwritten in the process list, and core dumps are disabled. */
 static void t_key(void **state)
 {
-    (void)state;
     struct far_server s;
     struct xvfb x;
     struct outcome o = {0};
@@ -342,13 +323,13 @@ static void t_key(void **state)
         clock_sleep_ms(10);
     char *line = proc_file(pid, "cmdline"), *environ_now = proc_file(pid, "environ"),
          *limits = proc_file(pid, "limits");
-    assert_true(has(line, "ask"));
-    assert_true(has(limits, "Max core file size        0                    0  "));
-    assert_false(has(line, KEY));
-    assert_false(has(environ_now, KEY));
+    assert_true(check_count(line, "ask"));
+    assert_true(check_count(limits, "Max core file size        0                    0  "));
+    assert_false(check_count(line, KEY));
+    assert_false(check_count(environ_now, KEY));
     program_finish(&x, pid, &o);
     assert_int_equal(o.code, 0);
-    assert_true(has(s.requests[0], "Authorization: Bearer " KEY "\r\n"));
+    assert_true(check_count(s.requests[0], "Authorization: Bearer " KEY "\r\n"));
     free(line);
     free(limits);
     free(environ_now);
@@ -361,7 +342,6 @@ static void t_key(void **state)
 /* Under strace: without --base-url the only sockets are those of the display and of the local bus. */
 static void t_sockets(void **state)
 {
-    (void)state;
     struct stage t;
     driven_open(&t);
     char *script = xvfb_put(&t.x, "script", CLICK(300, 300) ANSWER("Done.")),
@@ -377,10 +357,10 @@ static void t_sockets(void **state)
         stage_close(&t);
         skip();
     }
-    assert_true(has(text, "AF_UNIX"));
+    assert_true(check_count(text, "AF_UNIX"));
     static const char *const families[] = {"AF_INET", "AF_INET6", "AF_NETLINK", "AF_PACKET", "AF_VSOCK"};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        if (has(text, families[i]))
+        if (check_count(text, families[i]))
             fail_msg("%.200s", strstr(text, families[i]));
     free(text);
     free(command);
@@ -393,8 +373,6 @@ static void t_sockets(void **state)
 /* A server that takes 100 ms per reply, one at a time. */
 static char *in_turn(void *arg, int n, const char *request)
 {
-    (void)arg;
-    (void)n;
     assert_non_null(strstr(request, "x-session-id: bench-"));
     clock_sleep_ms(100);
     return xstrdup(FAR_OK FAR_SAYS("wait") FAR_STOP FAR_USAGE FAR_DONE);
@@ -402,7 +380,6 @@ static char *in_turn(void *arg, int n, const char *request)
 
 static void t_agents(void **state)
 {
-    (void)state;
     struct far_server s;
     struct xvfb x;
     struct outcome o = {0};
@@ -442,7 +419,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("without an address no socket leaves the machine", t_sockets),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -19,16 +19,10 @@ static int choice(const char *name)
     return i;
 }
 
-static bool has(const char *text, const char *what)
-{
-    return strstr(text, what) != NULL;
-}
-
 /* ---- settings --------------------------------------------------------------------------------------------- */
 
 static void t_settings(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *model, *base, *protocol, *dialect, *is;
     } cases[] = {
@@ -63,7 +57,6 @@ static void t_settings(void **state)
 /* Options override --provider; an address from the environment does not get a provider's key. */
 static void t_explicit(void **state)
 {
-    (void)state;
     const struct provider *openai = provider_at(choice("openai"));
     struct endpoint_options o = {.base_url = "http://127.0.0.1:9/v1/",
                                  .provider = openai,
@@ -94,13 +87,12 @@ static void t_explicit(void **state)
     setenv("OPENAI_API_KEY", "", 1);
     assert_null(endpoint_open(&o, NULL, &e));
     assert_int_equal(e.kind, ERR_USAGE);
-    assert_true(has(e.text, "--provider openai: the environment variable OPENAI_API_KEY"));
+    assert_true(check_count(e.text, "--provider openai: the environment variable OPENAI_API_KEY"));
     unsetenv("OPENAI_API_KEY");
 }
 
 static void t_names(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"qwen3-vl:8b", "qwen"},
         {"Qwen/Qwen3.5-35B-A3B", "qwen"},
@@ -128,18 +120,15 @@ static void t_names(void **state)
 
 static char *answer_all(void *arg, int n, const char *request)
 {
-    (void)arg;
-    (void)n;
-    if (has(request, "GET /v1/models"))
+    if (check_count(request, "GET /v1/models"))
         return xstrdup(FAR_JSON "{\"data\": [{\"id\": \"qwen3-vl\"}]}");
-    if (has(request, "GET "))
+    if (check_count(request, "GET "))
         return xstrdup(FAR_ERROR("404 Not Found", "no"));
     return far_stream("1 2 3");
 }
 
 static void t_doctor(void **state)
 {
-    (void)state;
     struct far_server s;
     struct xvfb x;
     struct outcome o = {0};
@@ -150,27 +139,28 @@ static void t_doctor(void **state)
     program_run(&x, &o, WORDS("doctor", "--provider", "vllm", "--base-url", url));
     assert_int_equal(o.code, 0);
     assert_int_equal(s.served, 0); /* offline by default */
-    assert_true(has(o.out, "provider          vllm") && has(o.out, url) &&
-                has(o.out, "protocol          chat"));
-    assert_true(has(o.out, "the only one that it lists"));
+    assert_true(check_count(o.out, "provider          vllm") && check_count(o.out, url) &&
+                check_count(o.out, "protocol          chat"));
+    assert_true(check_count(o.out, "the only one that it lists"));
     program_run(&x, &o, WORDS("doctor", "--provider", "vllm", "--base-url", url, "--reach"));
-    if (o.code || !has(o.out, "qwen3-vl") || !has(o.out, "dialect           qwen") || !has(o.out, "speed"))
+    if (o.code || !check_count(o.out, "qwen3-vl") || !check_count(o.out, "dialect           qwen") ||
+        !check_count(o.out, "speed"))
         fail_msg("%d: %s%s", o.code, o.out, o.err);
     assert_true(s.served > 1);
     unsetenv("OPENAI_API_KEY");
     program_run(&x, &o, WORDS("doctor", "--provider", "openai", "--json"));
     assert_int_equal(o.code, ERR_ENV);
-    assert_true(has(o.out, "OPENAI_API_KEY") && has(o.out, "\"ok\": false"));
+    assert_true(check_count(o.out, "OPENAI_API_KEY") && check_count(o.out, "\"ok\": false"));
     setenv("OPENAI_API_KEY", "sesame-open", 1);
     program_run(&x, &o, WORDS("doctor", "--provider", "openai"));
     unsetenv("OPENAI_API_KEY");
     assert_int_equal(o.code, 0);
-    assert_false(has(o.out, "sesame"));
+    assert_false(check_count(o.out, "sesame"));
     program_run(&x, &o, WORDS("ask", "What?", "--provider", "vllm", "--base-url", url));
     assert_string_equal(o.out, "1 2 3\n");
     program_run(&x, &o, WORDS("ask", "What?", "--provider", "nope"));
     assert_int_equal(o.code, ERR_USAGE);
-    assert_true(has(o.err, "--provider is one of") && has(o.err, "openrouter"));
+    assert_true(check_count(o.err, "--provider is one of") && check_count(o.err, "openrouter"));
     unsetenv("XDG_STATE_HOME");
     far_close(&s);
     outcome_free(&o);
@@ -184,7 +174,6 @@ static void t_doctor(void **state)
 /* The help pages have a line for each row of the program's tables. */
 static void t_help(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome dialects = {0}, providers = {0}, man = {0}, models = {0}, shell = {0};
     xvfb_folder(&x);
@@ -195,19 +184,19 @@ static void t_help(void **state)
     program_run(&x, &shell, WORDS("completion", "bash"));
     for (const char *const *name = dialect_names(); *name; name++) {
         char *row = xasprintf("  %-19s %s\n", *name, dialect_suits(*name));
-        assert_true(*dialect_suits(*name) && has(dialects.out, row));
+        assert_true(*dialect_suits(*name) && check_count(dialects.out, row));
         free(row);
     }
     for (int i = 1; provider_at(i); i++) {
         const struct provider *p = provider_at(i);
-        assert_true(has(providers.out, p->name) && has(providers.out, p->base_url) &&
-                    has(man.out, p->base_url));
+        assert_true(check_count(providers.out, p->name) && check_count(providers.out, p->base_url) &&
+                    check_count(man.out, p->base_url));
         assert_true(!p->dialect || dialect_suits(p->dialect));
-        assert_true(has(shell.out, p->name));
+        assert_true(check_count(shell.out, p->name));
     }
-    assert_true(has(man.out, ".SH DIALECTS") && has(man.out, ".SH PROVIDERS"));
-    assert_true(has(models.out, "holorun help dialects"));
-    assert_true(has(shell.out, " dialects providers "));
+    assert_true(check_count(man.out, ".SH DIALECTS") && check_count(man.out, ".SH PROVIDERS"));
+    assert_true(check_count(models.out, "holorun help dialects"));
+    assert_true(check_count(shell.out, " dialects providers "));
     outcome_free(&dialects);
     outcome_free(&providers);
     outcome_free(&models);
@@ -227,7 +216,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("help, manual and completion list every dialect and provider", t_help),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -115,7 +115,6 @@ static void ask_again(const char *failure, const char *good, const char *api, co
 
 static void t_passing(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
         ask_again(passing[i], GOOD, NULL, NULL);
     check_note("%zu failures", sizeof passing / sizeof *passing);
@@ -158,7 +157,6 @@ static const char *const responses_passing[] = {
 
 static void t_other_protocols(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof messages_passing / sizeof *messages_passing; i++)
         ask_again(messages_passing[i], messages_good, "messages", "anthropic-computer");
     for (size_t i = 0; i < sizeof responses_passing / sizeof *responses_passing; i++)
@@ -223,7 +221,6 @@ static const struct {
 
 static void t_lasting(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof lasting / sizeof *lasting; i++) {
         const struct far_turn turns[] = {{lasting[i].reply, 0}, {GOOD, 0}};
         struct talk t;
@@ -238,7 +235,6 @@ static void t_lasting(void **state)
 /* A member that is refused by name under status 200 is omitted, as under status 400. */
 static void t_learned(void **state)
 {
-    (void)state;
     static const struct far_turn turns[] = {
         {FAR_JSON "{\"object\": \"error\", \"message\": \"unknown member response_format\", \"code\": 400}",
          0},
@@ -256,7 +252,6 @@ static void t_learned(void **state)
 /* An error after the end of a reply does not invalidate it: the action was read. */
 static void t_whole(void **state)
 {
-    (void)state;
     static const char *const replies[] = {
         FAR_OK FAR_SAYS("good") FAR_STOP EVENT("{\"error\": {\"message\": \"late\"}}"),
         FAR_OK FAR_SAYS("good") FAR_STOP "CUT",
@@ -277,7 +272,6 @@ static void t_whole(void **state)
 /* Number of tries, total time, stop. */
 static void t_bounds(void **state)
 {
-    (void)state;
     static const struct far_turn busy[] = {{FAR_ERROR("503 Busy", "busy"), 0},
                                            {FAR_ERROR("503 Busy", "busy"), 0},
                                            {FAR_ERROR("503 Busy", "busy"), 0},
@@ -305,7 +299,6 @@ static void t_bounds(void **state)
 
 static void t_headers(void **state)
 {
-    (void)state;
     enum { NOW = 1795937400 }; /* 2026-11-29 07:30:00 UTC */
     static const struct {
         const char *name, *value;
@@ -351,7 +344,6 @@ static void t_headers(void **state)
 
 static void t_waits(void **state)
 {
-    (void)state;
     const struct retry_limits l = {.tries = 12, .total_s = 100, .first_s = 1};
     const struct failure busy = {.class = FAILURE_OVERLOADED}, asked = {.class = FAILURE_RATE, .after = 7},
                          reset = {.class = FAILURE_RATE, .reset = 0.02}, refused = {.class = FAILURE_REQUEST},
@@ -375,7 +367,6 @@ static void t_waits(void **state)
 
 static void t_help(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome o = {0};
     xvfb_folder(&x);
@@ -409,7 +400,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the help lists each class under its exit code", t_help),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

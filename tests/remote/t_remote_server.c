@@ -15,20 +15,6 @@
     "{\\\"note\\\": null, \\\"thought\\\": \\\"t\\\", \\\"tool_call\\\": {\\\"tool_name\\\": "               \
     "\\\"wait_desktop\\\", \\\"seconds\\\": 1}}"
 
-static void expect_at(const struct talk *t, int request, const char *path, const char *json)
-{
-    char *text = talk_at(t, request, path);
-    if (strcmp(text, json) != 0)
-        fail_msg("request %d, %s: %.300s", request, path, text);
-    free(text);
-}
-
-static void ok(struct talk *t, int rc)
-{
-    if (rc)
-        fail_msg("%s", t->e.text);
-}
-
 static int pictures_in(const struct talk *t, int request)
 {
     int n = 0;
@@ -39,7 +25,6 @@ static int pictures_in(const struct talk *t, int request)
 
 static void t_pictures(void **state)
 {
-    (void)state;
     static const struct far_turn turns[] = {
         {FAR_OK FAR_SAYS(STEP) FAR_STOP, 0},
         {FAR_ERROR("400 Bad Request", "At most 1 image(s) may be provided in one request."), 0},
@@ -47,24 +32,23 @@ static void t_pictures(void **state)
         {FAR_OK FAR_SAYS(STEP) FAR_STOP, 0}};
     struct talk t;
     talk_open(&t, turns, 4, NULL, NULL, NULL);
-    ok(&t, talk_show(&t, "one", 64, 48));
-    ok(&t, talk_show(&t, "two", 64, 48));
-    ok(&t, talk_show(&t, "three", 64, 48));
+    talk_ok(&t, talk_show(&t, "one", 64, 48));
+    talk_ok(&t, talk_show(&t, "two", 64, 48));
+    talk_ok(&t, talk_show(&t, "three", 64, 48));
     assert_int_equal(pictures_in(&t, 1), 2);
     assert_int_equal(pictures_in(&t, 2), 1);
     assert_int_equal(pictures_in(&t, 3), 1);
     /* The newest image stays, and so does the wrapper of the older one. */
-    expect_at(&t, 2, "messages.1.content.1",
-              "{\"type\":\"text\",\"text\":\"[Image omitted by context cleaning]\"}");
-    expect_at(&t, 2, "messages.1.content.0.text", "\"one<observation>\\n\"");
-    expect_at(&t, 2, "messages.3.content.1.type", "\"image_url\"");
+    talk_expect(&t, 2, "messages.1.content.1",
+                "{\"type\":\"text\",\"text\":\"[Image omitted by context cleaning]\"}");
+    talk_expect(&t, 2, "messages.1.content.0.text", "\"one<observation>\\n\"");
+    talk_expect(&t, 2, "messages.3.content.1.type", "\"image_url\"");
     assert_int_equal(endpoint_max_images(t.endpoint), 1);
     talk_close(&t);
 }
 
 static void t_constraints(void **state)
 {
-    (void)state;
     static const struct far_turn turns[] = {
         {FAR_ERROR("400 Bad Request", "Unrecognized request argument: response_format"), 0},
         {FAR_ERROR("422 Unprocessable", "extra fields: structured_outputs, seed"), 0},
@@ -77,24 +61,23 @@ static void t_constraints(void **state)
                 {"{\"leave_out\": [\"response_format\"]}", "structured_outputs.json.type", "\"object\""}};
     struct talk t;
     talk_open(&t, turns, 3, NULL, NULL, NULL);
-    ok(&t, talk_ask(&t, "Hello"));
-    expect_at(&t, 0, "response_format.json_schema.strict", "true");
-    expect_at(&t, 1, "structured_outputs.json.title", "\"Step\"");
-    expect_at(&t, 1, "seed", "7");
-    expect_at(&t, 2, "guided_json.title", "\"Step\"");
-    expect_at(&t, 2, "seed", "(nothing)");
+    talk_ok(&t, talk_ask(&t, "Hello"));
+    talk_expect(&t, 0, "response_format.json_schema.strict", "true");
+    talk_expect(&t, 1, "structured_outputs.json.title", "\"Step\"");
+    talk_expect(&t, 1, "seed", "7");
+    talk_expect(&t, 2, "guided_json.title", "\"Step\"");
+    talk_expect(&t, 2, "seed", "(nothing)");
     talk_close(&t);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         talk_open(&t, &one, 1, NULL, NULL, ways[i].profile);
-        ok(&t, talk_ask(&t, "Hello"));
-        expect_at(&t, 0, ways[i].path, ways[i].begin);
+        talk_ok(&t, talk_ask(&t, "Hello"));
+        talk_expect(&t, 0, ways[i].path, ways[i].begin);
         talk_close(&t);
     }
 }
 
 static void t_profile(void **state)
 {
-    (void)state;
     static const struct far_turn turns[] = {
         {FAR_OK
          "data: {\"choices\": [{\"delta\": {\"reasoning_content\": \"hm\", \"content\": \"a\"}}]}\n\n" FAR_STOP
@@ -106,15 +89,15 @@ static void t_profile(void **state)
         "\"price\": {\"prompt\": 10, \"cached\": 1, \"reply\": 100, \"currency\": \"EUR\"}}";
     struct talk t;
     talk_open(&t, turns, 2, NULL, "gemini", profile);
-    ok(&t, talk_ask(&t, "Hello"));
+    talk_ok(&t, talk_ask(&t, "Hello"));
     const struct llm_usage *u = t.llm->ops->usage(t.llm);
     assert_string_equal(u->currency, "EUR");
     assert_true(fabs(u->cost - (20 * 10 + 80 * 1 + 9 * 100) / 1e6) < 1e-12);
     assert_true(u->first_ms >= 0);
-    ok(&t, talk_ask(&t, "More"));
-    expect_at(&t, 0, "chat_template_kwargs", "{\"enable_thinking\":false}");
-    expect_at(&t, 0, "top_k", "20");
-    expect_at(&t, 1, "messages.2.reasoning_content", "\"hm\"");
+    talk_ok(&t, talk_ask(&t, "More"));
+    talk_expect(&t, 0, "chat_template_kwargs", "{\"enable_thinking\":false}");
+    talk_expect(&t, 0, "top_k", "20");
+    talk_expect(&t, 1, "messages.2.reasoning_content", "\"hm\"");
     talk_close(&t);
     static const struct {
         const char *text, *says;
@@ -179,7 +162,6 @@ static void expect_candidate(const struct beam_candidate *c, const char *text, d
 
 static void t_odds(void **state)
 {
-    (void)state;
     static const struct far_turn turns[] = {
         {FAR_OK ODDS FAR_STOP FAR_USAGE FAR_DONE, 0},
         {FAR_ERROR("400 Bad Request", "top_logprobs is not available for this model"), 0},
@@ -188,9 +170,9 @@ static void t_odds(void **state)
     struct talk t;
     talk_open(&t, turns, 3, NULL, NULL, NULL);
     t.alternatives = 8;
-    ok(&t, talk_ask(&t, "Hello"));
-    expect_at(&t, 0, "logprobs", "true");
-    expect_at(&t, 0, "top_logprobs", "20");
+    talk_ok(&t, talk_ask(&t, "Hello"));
+    talk_expect(&t, 0, "logprobs", "true");
+    talk_expect(&t, 0, "top_logprobs", "20");
     assert_int_equal(t.g.n, 11);
     assert_int_equal(t.g.choices[t.g.n - 1].end, t.g.text.len);
     assert_int_equal(candidates(&t, SLOT_VERB, found, 4), 3);
@@ -201,8 +183,8 @@ static void t_odds(void **state)
     expect_candidate(&found[0], "412, \"y\": 96", 0.25);
     expect_candidate(&found[1], "312, \"y\": 96", 0.15);
     assert_true(endpoint_gives_odds(t.endpoint));
-    ok(&t, talk_ask(&t, "More"));
-    expect_at(&t, 2, "logprobs", "(nothing)");
+    talk_ok(&t, talk_ask(&t, "More"));
+    talk_expect(&t, 2, "logprobs", "(nothing)");
     assert_null(t.g.choices);
     assert_false(endpoint_gives_odds(t.endpoint));
     talk_close(&t);
@@ -221,7 +203,6 @@ static bool was_told(const struct talk *t, const char *key)
 
 static void t_told(void **state)
 {
-    (void)state;
     static const struct far_turn cached[] = {{FAR_OK FAR_SAYS(STEP) FAR_STOP READ("0") FAR_DONE, 0},
                                              {FAR_OK FAR_SAYS(STEP) FAR_STOP READ("1500") FAR_DONE, 0}},
                                  none[] = {{FAR_OK FAR_SAYS(STEP) FAR_STOP READ("0") FAR_DONE, 0},
@@ -231,18 +212,18 @@ static void t_told(void **state)
                                             0};
     struct talk t;
     talk_open(&t, cached, 2, NULL, NULL, NULL);
-    ok(&t, talk_ask(&t, "Hello"));
-    ok(&t, talk_ask(&t, "More"));
+    talk_ok(&t, talk_ask(&t, "Hello"));
+    talk_ok(&t, talk_ask(&t, "More"));
     assert_false(was_told(&t, "uncached"));
     talk_close(&t);
     talk_open(&t, none, 2, NULL, NULL, NULL);
-    ok(&t, talk_ask(&t, "Hello"));
+    talk_ok(&t, talk_ask(&t, "Hello"));
     assert_false(was_told(&t, "uncached")); /* the first turn has no prefix in common */
-    ok(&t, talk_ask(&t, "More"));
+    talk_ok(&t, talk_ask(&t, "More"));
     assert_true(was_told(&t, "uncached"));
     talk_close(&t);
     talk_open(&t, &thought, 1, NULL, NULL, NULL);
-    ok(&t, talk_ask(&t, "Hello"));
+    talk_ok(&t, talk_ask(&t, "Hello"));
     assert_true(was_told(&t, "answer in the reasoning"));
     assert_non_null(strstr(t.g.text.data, "wait_desktop"));
     talk_close(&t);
@@ -259,7 +240,6 @@ static void *stop_soon(void *arg)
 
 static void t_stop(void **state)
 {
-    (void)state;
     static const struct far_turn turns[] = {
         {"SILENCE", 0},                                                           /* before the first byte */
         {FAR_OK FAR_SAYS("half") "STALL", 0},                                     /* within the stream */
@@ -297,7 +277,6 @@ static int keep(void *arg, const char *json, size_t n)
 
 static void t_recorded(void **state)
 {
-    (void)state;
     static const struct far_turn turns[] = {
         {FAR_OK FAR_SAYS("one") FAR_STOP, 0},
         {FAR_ERROR("400 Bad Request", "the key sesame-open is not good enough"), 0}};
@@ -305,7 +284,7 @@ static void t_recorded(void **state)
     json_t *list = json_array();
     talk_open(&t, turns, 2, NULL, NULL, NULL);
     llm_remote_log(t.llm, keep, list);
-    ok(&t, talk_show(&t, "Save.", 64, 48));
+    talk_ok(&t, talk_show(&t, "Save.", 64, 48));
     assert_int_equal(talk_show(&t, "", 64, 48), -1);
     assert_null(strstr(t.e.text, "sesame"));
     char *text = json_dumps(list, 0);
@@ -339,7 +318,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("exchanges are recorded without images, keys and repeated messages", t_recorded),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -13,7 +13,6 @@
 
 static void t_stop(void **state)
 {
-    (void)state;
     static const char *const replies[] = {SHIFT_DOWN TYPE_LONG ANSWER("Done."), HELD_DRAG,
                                           SHIFT_DOWN CLICK(500, 500) WAIT(60) ANSWER("Done.")};
     static const char *const events[] = {"key_press", "button_press", "button_release"};
@@ -74,7 +73,6 @@ static bool runs_still(pid_t pid)
 
 static void t_choose(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     char number[16];
@@ -156,7 +154,6 @@ static pid_t two_sessions(const struct xvfb *first, const struct xvfb *second)
 
 static void t_sessions(void **state)
 {
-    (void)state;
     struct stage t;
     struct xvfb second;
     struct outcome o = {0};
@@ -201,7 +198,6 @@ static void t_sessions(void **state)
 /* The file of a crashed run whose pid now belongs to another process. */
 static void t_recycled(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     driven_open(&t);
@@ -226,7 +222,6 @@ static void t_recycled(void **state)
 
 static void t_bad_files(void **state)
 {
-    (void)state;
     static const char *const bad[] = {
         "",
         "{",
@@ -253,7 +248,6 @@ static void t_bad_files(void **state)
 
 static void t_own_file(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     driven_open(&t);
@@ -279,7 +273,6 @@ static void t_own_file(void **state)
 /* The run does not react: stop kills it in the end and releases its keys. */
 static void t_deaf(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     int status;
@@ -310,7 +303,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a run that does not answer is killed, and its keys are released", t_deaf),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -17,7 +17,6 @@
 
 static void t_place(void **state)
 {
-    (void)state;
     setenv("WAYLAND_DISPLAY", "wayland-7", 1);
     setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere", 1);
     desks_ready();
@@ -57,7 +56,6 @@ static void t_place(void **state)
 /* A folder used as HOME keeps its files and belongs to one desktop at a time, even if that one is killed. */
 static void t_kept_home(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     char *home = xstrdup("/tmp/holorun-t-home-XXXXXX");
     assert_non_null(mkdtemp(home));
@@ -89,7 +87,6 @@ static void t_kept_home(void **state)
 /* --home makes the folder, and reports why one is unusable. */
 static void t_home_option(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome o = {0};
     struct stat st;
@@ -125,7 +122,6 @@ static void *cancel_soon(void *arg)
 
 static void t_commands(void **state)
 {
-    (void)state;
     desks_ready();
     struct desk *d = desks_open_bare();
     struct err e = ERR_INIT;
@@ -169,7 +165,6 @@ static void t_commands(void **state)
 
 static void t_windows(void **state)
 {
-    (void)state;
     desks_ready();
     struct desk *d = desks_open(&(struct desk_options){.display = DESKS_SCREEN, .seconds = DESKS_PATIENCE});
     struct err e = ERR_INIT;
@@ -226,7 +221,6 @@ static const char NASTY[] =
 
 static void t_nothing_left(void **state)
 {
-    (void)state;
     desks_ready();
     struct err e = ERR_INIT;
     struct desk *d = desks_open(&(struct desk_options){.display = DESKS_SCREEN, .seconds = DESKS_PATIENCE});
@@ -258,7 +252,6 @@ static void kill_part(struct desk *d, const char *name)
 
 static void t_parts(void **state)
 {
-    (void)state;
     if (!program_exists("openbox"))
         skip();
     desks_ready();
@@ -309,7 +302,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a desktop reports which of its parts has died", t_parts),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

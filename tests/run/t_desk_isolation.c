@@ -43,7 +43,6 @@ static void *live(void *arg) /* cmocka's assertions need the main thread */
 
 static void t_many(void **state)
 {
-    (void)state;
     desks_ready();
     static char failed[MANY][ERR_TEXT];
     pthread_t threads[MANY];
@@ -61,7 +60,6 @@ static void t_many(void **state)
 
 static void t_cookies(void **state)
 {
-    (void)state;
     desks_ready();
     struct desk *a = desks_open_bare(), *b = desks_open_bare();
     char *other = xasprintf("DISPLAY=%s xset q >/dev/null 2>&1", desk_display(b));
@@ -80,7 +78,6 @@ static void t_cookies(void **state)
 
 static void t_home(void **state)
 {
-    (void)state;
     char from[PLACE_PATH];
     assert_non_null(mkdtemp(place_template(from)));
     char *make = xasprintf(
@@ -118,7 +115,6 @@ static void t_home(void **state)
 
 static void t_refusals(void **state)
 {
-    (void)state;
     desks_ready();
     static const struct {
         struct desk_options o;
@@ -152,7 +148,6 @@ static void t_refusals(void **state)
 
 static void t_existing(void **state)
 {
-    (void)state;
     desks_ready();
     struct err e = ERR_INIT;
     struct desk *server = desks_open_bare();
@@ -182,7 +177,6 @@ static void t_existing(void **state)
 
 static void t_machine(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct rlimit files, few;
     char *path = xstrdup(getenv("PATH"));
@@ -245,7 +239,6 @@ _Noreturn static void with_little_disk(const char *dir)
 
 static void t_full(void **state)
 {
-    (void)state;
     char dir[PLACE_PATH];
     if (!program_exists("Xvfb"))
         skip();
@@ -273,7 +266,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("on a full disk no desktop opens, and an open one continues", t_full),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -8,7 +8,6 @@
 #include "base/file.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <poll.h>
@@ -241,7 +240,6 @@ static void end_victim(struct victim *v, int target)
 
 static void t_any_moment(void **state)
 {
-    (void)state;
     if (!program_exists("Xvfb"))
         skip();
     uint64_t random = check_seed();
@@ -320,7 +318,6 @@ static void kill_all(const pid_t *pids, int n)
 /* No process is left to clean up: the next start does. */
 static void t_all_at_once(void **state)
 {
-    (void)state;
     if (!program_exists("Xvfb"))
         skip();
     struct victim *v = start_victim();
@@ -344,7 +341,6 @@ static void t_all_at_once(void **state)
 /* Another process that starts takes nothing from one that runs. */
 static void t_neighbours(void **state)
 {
-    (void)state;
     if (!program_exists("Xvfb"))
         skip();
     struct victim *v = start_victim();
@@ -364,7 +360,6 @@ static void t_neighbours(void **state)
 /* Each lives for a moment, and its child has another parent, session and group. */
 static void t_hopping(void **state)
 {
-    (void)state;
     if (!program_exists("Xvfb"))
         skip();
     static const char hop[] =
@@ -397,7 +392,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("detached processes that keep forking are ended", t_hopping),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -112,7 +112,6 @@ static char *give_password(rfbClient *c)
 
 static void quietly(const char *format, ...)
 {
-    (void)format;
 }
 
 /* Connects a viewer; returns NULL if it is rejected. */
@@ -182,7 +181,6 @@ static void tap(rfbClient *c, uint32_t keysym)
 
 static void t_three(void **state)
 {
-    (void)state;
     struct kept k;
     struct err e = ERR_INIT;
     rfbClient *c[3];
@@ -234,7 +232,6 @@ static size_t texts_of(json_t *list, bool *selects)
 
 static void t_hand(void **state)
 {
-    (void)state;
     struct kept k;
     keep(&k);
     rfbClient *c = viewer(&k, "letmein1");
@@ -291,7 +288,6 @@ static pid_t viewer_process(pid_t desk)
 
 static void t_killed(void **state)
 {
-    (void)state;
     struct kept k;
     keep(&k);
     rfbClient *c = viewer(&k, "letmein1");
@@ -328,7 +324,6 @@ static void connect_silently(const struct kept *k, int *fds, int n)
 
 static void t_silent(void **state)
 {
-    (void)state;
     struct kept k;
     int fds[60];
     keep(&k);
@@ -363,7 +358,6 @@ static void greet(const struct kept *k)
 
 static void t_lockout(void **state)
 {
-    (void)state;
     struct kept k;
     keep(&k);
     int64_t start = clock_ns();
@@ -391,7 +385,6 @@ static void t_lockout(void **state)
 
 static void t_password(void **state)
 {
-    (void)state;
     struct kept k;
     keep(&k);
     assert_null(viewer(&k, "letmein2"));
@@ -408,7 +401,6 @@ static void t_password(void **state)
 /* Without the Pause key the run would wait for ten minutes. */
 static void t_hand_back(void **state)
 {
-    (void)state;
     struct kept k;
     struct stage run = {0}; /* the run's own folder */
     struct outcome o = {0};
@@ -447,7 +439,6 @@ static void t_hand_back(void **state)
 
 static void t_on_desk(void **state)
 {
-    (void)state;
     struct stage t = {0};
     struct outcome o = {0};
     if (!program_exists("Xvfb") || access(helper_path("xclient"), X_OK))
@@ -483,7 +474,6 @@ static void t_on_desk(void **state)
 
 static void t_found(void **state)
 {
-    (void)state;
     struct kept k;
     struct outcome o = {0};
     struct xvfb x;
@@ -525,7 +515,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("without DISPLAY the user's displays are listed, and one opens without naming its cookie", t_found),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

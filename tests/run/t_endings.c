@@ -138,7 +138,6 @@ static void check_run(const struct stage *t, const char *dialect, const struct e
 
 static void t_runs(void **state)
 {
-    (void)state;
     struct stage t;
     int n = 0;
     driven_open(&t);
@@ -170,14 +169,6 @@ static void t_runs(void **state)
 
 /* ---- suites -------------------------------------------------------------------------------------------- */
 
-static int count(const char *text, const char *what)
-{
-    int n = 0;
-    for (const char *p = text; (p = strstr(p, what)); p += strlen(what))
-        n++;
-    return n;
-}
-
 static char *text_in(const struct qa_program *q, const char *name)
 {
     char *path = xvfb_place(&q->x, name), *text;
@@ -189,7 +180,6 @@ static char *text_in(const struct qa_program *q, const char *name)
 
 static void t_suite(void **state)
 {
-    (void)state;
     struct qa_program q;
     struct ending all[ENDINGS];
     struct buf tests;
@@ -226,8 +216,8 @@ static void t_suite(void **state)
         free(page);
     }
     char *xml = text_in(&q, "out.d/junit.xml"), *tap = text_in(&q, "out.d/results.tap");
-    assert_int_equal(count(xml, "<failure ") + count(xml, "<error "), n);
-    assert_int_equal(count(tap, "\nnot ok "), n);
+    assert_int_equal(check_count(xml, "<failure ") + check_count(xml, "<error "), n);
+    assert_int_equal(check_count(tap, "\nnot ok "), n);
     assert_non_null(strstr(xml, "type=\"refused\""));
     assert_non_null(strstr(xml, "type=\"unverified\""));
     free(xml), free(tap);
@@ -240,7 +230,6 @@ static void t_suite(void **state)
 
 static void t_mcp(void **state)
 {
-    (void)state;
     struct stage t;
     struct ending all[ENDINGS];
     driven_open(&t);
@@ -284,7 +273,6 @@ static const char *last_text(const struct hosted *h)
 
 static void t_acp(void **state)
 {
-    (void)state;
     struct stage t;
     struct ending all[ENDINGS];
     driven_open(&t);
@@ -325,7 +313,6 @@ static void ended(const struct play *p, enum agent_status status, const char *an
 
 static void t_confirmed(void **state)
 {
-    (void)state;
     struct play p;
     play_open(&p);
     play_script(&p, CLICK(500, 500) ANSWER("Saved."), NULL);
@@ -354,25 +341,19 @@ static void t_confirmed(void **state)
 
 static void t_told(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     driven_open(&t);
-    program_finish(
-        &t.x,
-        driven_start_with(&t, CLICK_ON("File", 500, 500) CLICK_ON("Save As...", 990, 990) ANSWER("Saved."),
-                          WORDS("--no-report")),
-        &o);
+    driven_run(&t, CLICK_ON("File", 500, 500) CLICK_ON("Save As...", 990, 990) ANSWER("Saved."),
+               WORDS("--no-report"), &o);
     assert_int_equal(o.code, ERR_UNVERIFIED);
     assert_string_equal(o.out, "unverified: Saved.\n");
     assert_string_equal(o.err,
                         "holorun: unverified: Saved.; pressed 'File', pressed 'Save As...'; the window "
                         "did not change\n");
-    program_finish(&t.x,
-                   driven_start_with(&t, CLICK_ON("Accept all", 500, 500) ANSWER(""),
-                                     WORDS("--no-report", "--confirm", "cmd:false", "--policy",
-                                           xvfb_put(&t.x, "ask.yaml", ASK))),
-                   &o);
+    driven_run(&t, CLICK_ON("Accept all", 500, 500) ANSWER(""),
+               WORDS("--no-report", "--confirm", "cmd:false", "--policy", xvfb_put(&t.x, "ask.yaml", ASK)),
+               &o);
     assert_int_equal(o.code, ERR_FAILED);
     assert_string_equal(o.out, "not done: step 1 (click 'Accept all'): the command of --confirm declined\n");
     outcome_free(&o);
@@ -399,7 +380,6 @@ static void open_chat(void)
 
 static void t_interrupted(void **state)
 {
-    (void)state;
     struct play p;
     play_open(&p);
     played.meanwhile = open_chat;
@@ -415,7 +395,6 @@ static void t_interrupted(void **state)
 /* The user types during a text, and the model then reports success. */
 static void t_person(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     struct record r;
@@ -444,7 +423,6 @@ static void t_person(void **state)
 
 static void t_embedded(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome o = {0};
     if (!program_exists("zenity") || xvfb_start(&x, "640x480x24", NULL))
@@ -479,7 +457,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("text that another program's window may have received does not count as done", t_interrupted),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

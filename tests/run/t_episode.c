@@ -36,7 +36,6 @@ static int episode(const char *page, const char *replies, const char *options, c
 
 static void t_flight(void **state)
 {
-    (void)state;
     char title[256], *dir;
     int code = episode("flight.html?seed=1000102", "tests/cases/episodes/flight.txt", "", title, &dir);
     check_note("exit %d, the page's title: %s", code, title);
@@ -66,7 +65,6 @@ static void t_flight(void **state)
 
 static void t_claimed(void **state)
 {
-    (void)state;
     char title[256], *dir, script[PLACE_PATH];
     int fd = mkstemp(place_template(script));
     assert_true(fd >= 0);
@@ -81,7 +79,6 @@ static void t_claimed(void **state)
 
 static void t_budget(void **state)
 {
-    (void)state;
     char title[256], *dir;
     int code = episode("flight.html?seed=1000102", "tests/cases/episodes/flight.txt",
                        "--max-steps 2 --no-force-answer", title, &dir);
@@ -92,7 +89,6 @@ static void t_budget(void **state)
 
 static void t_dry_run(void **state)
 {
-    (void)state;
     char title[256], *dir;
     int code =
         episode("flight.html?seed=1000102", "tests/cases/episodes/flight.txt", "--dry-run", title, &dir);
@@ -118,7 +114,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a dry run decides and records but presses nothing", t_dry_run),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -123,7 +123,7 @@ static void make_input(struct trial *x)
     struct record r;
     snprintf(x->input, sizeof x->input, "%s/input", x->t.x.dir);
     assert_int_equal(mkdir(x->input, 0700), 0);
-    program_finish(&x->t.x, driven_start(&x->t, ACTING), &o);
+    driven_run(&x->t, ACTING, NULL, &o);
     if (o.code)
         fail_msg("the run to repeat: exit code %d: %s", o.code, o.err);
     driven_read(&x->t, &r);
@@ -302,7 +302,6 @@ static void print_table(const struct trial *x)
 
 static void t_injections(void **state)
 {
-    (void)state;
     const char *many = getenv("HOLORUN_INJECTIONS"), *one = getenv("HOLORUN_INJECT_CASE");
     int n = many ? atoi(many) : FEW;
     uint64_t rng = check_seed();
@@ -346,7 +345,6 @@ static int case_of(const char *name)
 /* Failures after the end of a run, while its record or report is written. */
 static void t_last_writes(void **state)
 {
-    (void)state;
     struct trial x;
     struct outcome o = {0};
     int c = case_of("run"), failed = 0;
@@ -384,7 +382,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a failed call at any point: nothing pressed, no file lost, no crash", t_injections),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -36,7 +36,6 @@ static void pretend_pulled(const char *cache, const char *repo)
 
 static void t_better(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     driven_open(&t);
@@ -68,7 +67,6 @@ static void t_better(void **state)
 
 static void t_questions(void **state)
 {
-    (void)state;
     char *text;
     size_t len;
     int n = 0;
@@ -86,7 +84,6 @@ static void t_questions(void **state)
 /* The message contains the command that answers. */
 static void t_asked(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     driven_open(&t);
@@ -112,7 +109,6 @@ static void t_asked(void **state)
 /* Real runs on forms: the program types the value, the embedded model finds the field. */
 static void t_secret(void **state)
 {
-    (void)state;
     static const struct {
         const char *task, *page, *title;
     } cases[] = {
@@ -149,7 +145,6 @@ static void t_secret(void **state)
 
 static void t_large(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     static const char *const sizes[] = {"1600x900x24", "1000x700x24"};
@@ -173,7 +168,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a screenshot larger than the model's input gets a warning with the remedy", t_large),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

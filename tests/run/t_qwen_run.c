@@ -108,7 +108,6 @@ static void verify(struct work *w, const char *runs, const char *dir)
 
 static void t_windows(void **state)
 {
-    (void)state;
     struct work w;
     work_open(&w);
     RUN(w, "--window", "sawtooth");
@@ -120,7 +119,6 @@ static void t_windows(void **state)
 
 static void t_stepped(void **state)
 {
-    (void)state;
     struct work w;
     work_open(&w);
     char *commands = xvfb_put(&w.x, "commands", "fork 3\ntake 2\nrun\nrun\nrewind 1\nrun\nrun\nrun\n");
@@ -134,7 +132,6 @@ static void t_stepped(void **state)
 
 static void t_resumed(void **state)
 {
-    (void)state;
     struct work w;
     work_open(&w);
     for (int seed = 1; w.o.code != ERR_STEPS && seed < 30; seed++) {
@@ -151,7 +148,6 @@ static void t_resumed(void **state)
 /* Sessions in a batch compute the same as alone. */
 static void t_suite(void **state)
 {
-    (void)state;
     struct qa_program q;
     struct work w = {0};
     qa_program_open(&q);
@@ -183,7 +179,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("each run of a suite with four jobs is verified", t_suite),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -39,7 +39,6 @@ static void report_works(const struct stage *t)
 
 static void t_no_display(void **state)
 {
-    (void)state;
     static const char *const no_xtest[] = {"-extension", "XTEST", NULL};
     struct xvfb x;
     struct outcome o = {0};
@@ -73,7 +72,6 @@ static void t_no_display(void **state)
 
 static void t_doctor(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     driven_open(&t);
@@ -97,7 +95,6 @@ static void t_doctor(void **state)
 
 static void t_lost(void **state)
 {
-    (void)state;
     static const char *const replies[] = {CLICK(500, 500) SHIFT_DOWN TYPE_LONG ANSWER("Done."),
                                           CLICK(500, 500) CTRL_DRAG ANSWER("Done."),
                                           CLICK(500, 500) WAIT(30) ANSWER("Done.")};
@@ -128,11 +125,10 @@ static void t_lost(void **state)
 
 static void t_driven(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     stage_open(&t); /* this process holds the input lock */
-    program_finish(&t.x, driven_start(&t, CLICK(500, 500) ANSWER("Done.")), &o);
+    driven_run(&t, CLICK(500, 500) ANSWER("Done."), NULL, &o);
     char *number = xasprintf("(process %d)", (int)getpid());
     ONE_LINE(&o, ERR_ENV, "in use by another holorun", number, "stop that process first");
     char *runs = xvfb_place(&t.x, "runs");
@@ -151,7 +147,6 @@ static void t_driven(void **state)
 
 static void t_no_place(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     driven_open(&t);
@@ -189,7 +184,6 @@ static char *long_script(void)
 
 static void t_full_disk(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     struct record r = {0};
@@ -203,7 +197,7 @@ static void t_full_disk(void **state)
         stage_close(&t);
         skip();
     }
-    program_finish(&t.x, driven_start(&t, script), &o);
+    driven_run(&t, script, NULL, &o);
     char *dir = record_newest(runs, NULL);
     int rc = dir ? record_open(&r, dir, NULL) : -1;
     struct outcome page = {0};
@@ -233,7 +227,6 @@ static void t_full_disk(void **state)
 
 static void t_signals(void **state)
 {
-    (void)state;
     static const struct {
         int signal;
         const char *name, *replies, *event;
@@ -280,7 +273,6 @@ static void t_signals(void **state)
 /* An answer requested at the end of the steps is not the run's result, so it is not on stdout. */
 static void t_no_result(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     driven_open(&t);
@@ -321,7 +313,6 @@ static void wait_for_watchdog(const struct stage *t)
 
 static void t_killed(void **state)
 {
-    (void)state;
     static const char *const replies[] = {SHIFT_DOWN TYPE_LONG, CTRL_DRAG};
     static const char *const events[] = {"key_press", "button_press"};
     static const int n[] = {30, 1};
@@ -357,7 +348,6 @@ static void t_killed(void **state)
 
 static void t_unread(void **state)
 {
-    (void)state;
     struct stage t;
     int fds[2], status = 0;
     driven_open(&t);
@@ -389,7 +379,6 @@ static void t_unread(void **state)
 
 static void t_no_room(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     driven_open(&t);
@@ -422,7 +411,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a run continues when its output has no reader", t_unread),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -73,7 +73,6 @@ static void expect(const struct xvfb *x, const char *format, int code, const cha
 
 static void t_pipes(void **state)
 {
-    (void)state;
     static const struct {
         const char *line;
         int code;
@@ -104,7 +103,6 @@ static void t_pipes(void **state)
 
 static void t_written_pipes(void **state)
 {
-    (void)state;
     struct xvfb x;
     open_place(&x);
     expect(&x, "'%s' policy <(echo 'rules: [{deny: mine, keys: ctrl+q}]')", 0, "mine");
@@ -117,7 +115,6 @@ static void t_written_pipes(void **state)
 
 static void t_closed(void **state)
 {
-    (void)state;
     struct xvfb x;
     open_place(&x);
     expect(&x, "'%s' version >&-", ERR_ENV, "cannot write to stdout");
@@ -132,7 +129,6 @@ static void t_closed(void **state)
 
 static void t_home(void **state)
 {
-    (void)state;
     struct xvfb x;
     open_place(&x);
     expect(&x, "env -u XDG_STATE_HOME HOME=foo '%s' report", ERR_ENV, "HOME is 'foo'");
@@ -143,7 +139,6 @@ static void t_home(void **state)
 
 static void t_hardened(void **state)
 {
-    (void)state;
     struct xvfb x;
     if (CHECK_SANITIZED || !program_exists("readelf"))
         skip();
@@ -169,7 +164,6 @@ static bool has_in_environment(pid_t pid, const char *text)
 
 static void t_guard(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     driven_open(&t);
@@ -195,15 +189,13 @@ static void t_guard(void **state)
     stage_close(&t);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("each command refuses a pipe instead of a file by name within seconds", t_pipes),
-        CLAIM("a pipe with a writer is read to its end; so are a late one and stdin", t_written_pipes),
-        CLAIM("closed descriptors 0 to 2: the lost answer is reported, everything else works", t_closed),
-        CLAIM("the program has full RELRO, a non-executable stack, stack protector and FORTIFY", t_hardened),
-        CLAIM("the guard of a run has no secret in its environment", t_guard),
-        CLAIM("a HOME that is not an absolute path is reported literally", t_home),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("each command refuses a pipe instead of a file by name within seconds", t_pipes),
+    CLAIM("a pipe with a writer is read to its end; so are a late one and stdin", t_written_pipes),
+    CLAIM("closed descriptors 0 to 2: the lost answer is reported, everything else works", t_closed),
+    CLAIM("the program has full RELRO, a non-executable stack, stack protector and FORTIFY", t_hardened),
+    CLAIM("the guard of a run has no secret in its environment", t_guard),
+    CLAIM("a HOME that is not an absolute path is reported literally", t_home),
+};
+
+CHECK_MAIN()

@@ -8,7 +8,6 @@
 
 static void t_places(void **state)
 {
-    (void)state;
     static const struct {
         const char *where;
         int port; /* -1: refused */
@@ -53,7 +52,6 @@ static void t_places(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome o = {0};
     xvfb_folder(&x);
@@ -90,7 +88,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a password that others can read, a port without one and other machines are refused", t_refused),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

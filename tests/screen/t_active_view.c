@@ -46,7 +46,6 @@ static void expect(struct screen *s, bool anew, int x, int y, int w, int h)
 
 static void t_active(void **state)
 {
-    (void)state;
     struct canvas t;
     canvas_open(&t, "800x600x24", NULL);
     Window a = make_window(&t, 100, 50, 300, 200, 0xff0000, false),
@@ -93,7 +92,6 @@ enum { PAINTED = 0x808080 };
 /* A blue desktop, the active red window, a green window beside it and a menu over its corner. */
 static void t_padding(void **state)
 {
-    (void)state;
     struct canvas t;
     struct image im = {0};
     canvas_open(&t, "800x600x24", NULL);
@@ -134,7 +132,6 @@ static void t_padding(void **state)
 /* The window ends above the last rows of the screenshot, whose height is a multiple of 32. */
 static void t_outside(void **state)
 {
-    (void)state;
     struct stage t;
     struct record r;
     struct outcome o = {0};
@@ -166,7 +163,4 @@ static const struct CMUnitTest tests[] = {
           t_active),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -11,7 +11,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 struct busy {
     struct stage t;
@@ -107,7 +106,6 @@ static bool seen(struct busy *b, const char *seconds, const struct settle *p, st
 
 static void t_waits(void **state)
 {
-    (void)state;
     struct busy b = {0};
     struct settled out;
     open_field(&b);
@@ -119,7 +117,6 @@ static void t_waits(void **state)
 
 static void t_bounded(void **state)
 {
-    (void)state;
     struct busy b = {0};
     struct settled out;
     open_field(&b);
@@ -132,7 +129,6 @@ static void t_bounded(void **state)
 /* A stopped or closed program does not wait for a CPU. */
 static void t_gone(void **state)
 {
-    (void)state;
     struct busy b = {0};
     struct settled out;
     const struct settle patient = {150, 300, 60000};
@@ -161,7 +157,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a stopped or closed program is not waited for", t_gone),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -210,7 +210,6 @@ static void others_complete(const struct one *but)
 
 static void t_apart(void **state)
 {
-    (void)state;
     open_all();
     start_all();
     join_all();
@@ -225,7 +224,6 @@ static void t_apart(void **state)
 
 static void t_escape(void **state)
 {
-    (void)state;
     struct one *o = &all[3];
     open_all();
     XDevice *person = persons_keyboard(o->eyes);
@@ -261,7 +259,6 @@ static void t_escape(void **state)
 /* The stop file, the stop flag and the deadline of a screen each affect only that screen. */
 static void t_one_each(void **state)
 {
-    (void)state;
     struct one *by_file = &all[1], *by_flag = &all[2], *by_time = &all[5];
     open_all();
     start_all();
@@ -289,7 +286,6 @@ static void t_one_each(void **state)
 
 static void t_killed_server(void **state)
 {
-    (void)state;
     struct one *o = &all[6];
     open_all();
     start_all();
@@ -311,7 +307,6 @@ static void t_killed_server(void **state)
 
 static void t_hung_server(void **state)
 {
-    (void)state;
     struct one *o = &all[4];
     open_all();
     start_all();
@@ -337,7 +332,6 @@ static void t_hung_server(void **state)
 /* No stop is requested: closing alone must end. */
 static void t_hung_close(void **state)
 {
-    (void)state;
     struct one *o = &all[0];
     open_all();
     must(screen_key(o->s, XK_Shift_L, true, &why));
@@ -358,7 +352,6 @@ static void t_hung_close(void **state)
 /* libxcb waits for the rest of a message in the thread that would detect the hang. */
 static void t_half_message(void **state)
 {
-    (void)state;
     struct one *o = &all[1];
     struct x_relay r;
     struct err e = ERR_INIT;
@@ -382,7 +375,6 @@ static void t_half_message(void **state)
 
 static void t_signal(void **state)
 {
-    (void)state;
     open_all();
     screen_install_signals();
     start_all();
@@ -449,7 +441,6 @@ static void be_guarded(int ready)
 
 static void t_guard(void **state)
 {
-    (void)state;
     int fds[2], status;
     char c = 0;
     open_all();

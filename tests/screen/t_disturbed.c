@@ -87,7 +87,6 @@ static void expect_button(json_t *ev, size_t i, const char *name, int button, in
 
 static void t_drag(void **state)
 {
-    (void)state;
     static const int path[] = {100, 100, 300, 300};
     struct stage t;
     stage_open(&t);
@@ -137,7 +136,6 @@ static void *restless_thread(void *arg)
 
 static void t_restless(void **state)
 {
-    (void)state;
     static const int path[] = {100, 100, 300, 300};
     struct stage t;
     stage_open(&t);
@@ -157,7 +155,6 @@ static void t_restless(void **state)
 
 static void t_click(void **state)
 {
-    (void)state;
     static const struct view_transform plain = {0, 0, 1, 1};
     struct stage t;
     stage_open(&t);
@@ -186,7 +183,6 @@ static void t_click(void **state)
 
 static void t_across_actions(void **state)
 {
-    (void)state;
     static const enum action_kind next[] = {ACT_MUP, ACT_MOVE, ACT_CLICK};
     static const struct view_transform plain = {0, 0, 1, 1};
     struct stage t;
@@ -216,7 +212,6 @@ static void t_across_actions(void **state)
 
 static void t_button(void **state)
 {
-    (void)state;
     static const int path[] = {100, 100, 300, 300};
     struct stage t;
     stage_open(&t);
@@ -253,7 +248,6 @@ static void t_button(void **state)
 
 static void t_button_across_actions(void **state)
 {
-    (void)state;
     static const enum action_kind next[] = {ACT_MOVE, ACT_CLICK, ACT_MDOWN, ACT_TYPE};
     static const struct view_transform plain = {0, 0, 1, 1};
     char text[] = "a";
@@ -285,7 +279,6 @@ static void t_button_across_actions(void **state)
 
 static void t_button_during(void **state)
 {
-    (void)state;
     static const int path[] = {100, 100, 300, 300};
     struct stage t;
     stage_open(&t);
@@ -336,7 +329,6 @@ static void hand_does(const struct stage *t, XDevice *person, int what)
 
 static void t_pause(void **state)
 {
-    (void)state;
     static const char *const what[] = {"keyboard", "pointer", "pointer"};
     static const char *const replies[] = {CLICK(500, 500) TYPE_LONG CLICK(400, 400) ANSWER("Done."),
                                           CLICK(500, 500) CTRL_DRAG CLICK(400, 400) ANSWER("Done."),
@@ -380,18 +372,15 @@ static void t_pause(void **state)
 /* The program's own events do not count as the user's. */
 static void t_nobody(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     struct record r;
     driven_open(&t);
-    pid_t pid = driven_start_with(
-        &t,
-        CLICK(500, 500) SHIFT_DOWN TYPE(TEN TEN) CTRL_DRAG STEP(
-            "\"scroll_desktop\", \"element\": \"it\", \"x\": 400, \"y\": 400, \"direction\": \"down\"")
-            ANSWER("Done."),
-        WORDS("--pause-on-human"));
-    program_finish(&t.x, pid, &o);
+    driven_run(&t,
+               CLICK(500, 500) SHIFT_DOWN TYPE(TEN TEN) CTRL_DRAG STEP(
+                   "\"scroll_desktop\", \"element\": \"it\", \"x\": 400, \"y\": 400, \"direction\": \"down\"")
+                   ANSWER("Done."),
+               WORDS("--pause-on-human"), &o);
     assert_int_equal(o.code, 0);
     driven_read(&t, &r);
     assert_int_equal(count_events(&r, "human"), 0);
@@ -405,7 +394,6 @@ static void t_nobody(void **state)
 
 static void t_corner(void **state)
 {
-    (void)state;
     struct stage t;
     stage_open(&t);
     screen_close(t.s);
@@ -442,7 +430,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a pointer that the user rests in the corner stops the run; the agent's does not", t_corner),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -4,7 +4,6 @@
 #include "check.h"
 #include "driven.h"
 
-#include "base/clock.h"
 #include "screen/xtrap.h"
 
 #include <X11/extensions/XTest.h>
@@ -47,7 +46,6 @@ static pid_t start_long(const struct stage *t)
 
 static void t_second(void **state)
 {
-    (void)state;
     static const char *const spellings[] = {"unix", ""};
     for (int i = 0; i < 2; i++) {
         struct stage t;
@@ -85,7 +83,6 @@ static void t_second(void **state)
 
 static void t_killed(void **state)
 {
-    (void)state;
     struct stage t;
     struct other o;
     struct outcome second = {0};
@@ -105,7 +102,6 @@ static void t_killed(void **state)
 
 static void t_stop_alone(void **state)
 {
-    (void)state;
     struct stage t;
     struct other o;
     struct outcome stop = {0};
@@ -140,7 +136,6 @@ _Noreturn static void ask_lost(struct xvfb *x, int err)
  * Runs in a child, because the library asks only once per process. */
 static void t_silent(void **state)
 {
-    (void)state;
     struct xvfb x;
     char said[64] = "";
     int pipes[2], status;
@@ -167,7 +162,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("stop without a name ends the run on $DISPLAY, whatever its runtime folder", t_stop_alone),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

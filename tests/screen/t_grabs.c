@@ -34,7 +34,6 @@ static size_t keys_seen(struct stage *t)
 
 static void t_keyboard(void **state)
 {
-    (void)state;
     struct stage t;
     struct err e = ERR_INIT;
     const uint32_t save[] = {XK_Control_L, XK_s};
@@ -55,7 +54,6 @@ static void t_keyboard(void **state)
 
 static void t_held_key(void **state)
 {
-    (void)state;
     struct stage t;
     const uint32_t keys[] = {XK_Shift_L, XK_a};
     stage_open(&t);
@@ -83,7 +81,6 @@ static void *grab_later(void *arg)
 
 static void t_middle(void **state)
 {
-    (void)state;
     struct stage t;
     struct err e = ERR_INIT;
     pthread_t thread;
@@ -103,7 +100,6 @@ static void t_middle(void **state)
 
 static void t_hotkey(void **state)
 {
-    (void)state;
     struct stage t;
     struct err e = ERR_INIT;
     stage_open(&t);
@@ -120,7 +116,6 @@ static void t_hotkey(void **state)
 
 static void t_pointer(void **state)
 {
-    (void)state;
     struct stage t;
     struct err e = ERR_INIT;
     stage_open(&t);
@@ -151,7 +146,6 @@ static void show_window(Display *dpy, int x, int y)
 
 static void t_refused(void **state)
 {
-    (void)state;
     struct stage t;
     XEvent ev;
     struct err e = ERR_INIT;
@@ -175,7 +169,6 @@ static void t_refused(void **state)
 /* The grabbing program uses the pointer itself, as a viewer of another machine or a game. */
 static void t_own_pointer(void **state)
 {
-    (void)state;
     struct stage t;
     stage_open(&t);
     show_window(t.other, 300, 300);
@@ -196,7 +189,6 @@ static void t_own_pointer(void **state)
 /* A launcher grabs the keyboard for an override-redirect window. */
 static void t_launcher(void **state)
 {
-    (void)state;
     struct stage t;
     XEvent ev;
     int got = 0;
@@ -252,7 +244,6 @@ static void menus_of(const char *name)
 #define MENUS(fn, name)                                                                                      \
     static void fn(void **state)                                                                             \
     {                                                                                                        \
-        (void)state;                                                                                         \
         menus_of(name);                                                                                      \
     }
 MENUS(t_gtk3, "GTK 3")
@@ -275,7 +266,6 @@ static int mappings(xcb_connection_t *c)
 /* A window manager grabs its keys again after each mapping change, and holds clicks meanwhile. */
 static void t_mappings(void **state)
 {
-    (void)state;
     struct stage t;
     static const char kanji[] = "日本語漢字東京大阪名古屋";
     stage_open(&t);
@@ -380,19 +370,16 @@ static void through_ibus(const char *name)
 
 static void t_ibus_gtk(void **state)
 {
-    (void)state;
     through_ibus("GTK 3");
 }
 
 static void t_ibus_qt(void **state)
 {
-    (void)state;
     through_ibus("Qt");
 }
 
 static void t_ibus_tk(void **state)
 {
-    (void)state;
     through_ibus("Tk");
 }
 
@@ -416,7 +403,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("keys and clicks work in a menu of Firefox", t_firefox),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -53,7 +53,6 @@ static void assert_taken_back(struct stage *t)
 
 static void t_guard_killed(void **state)
 {
-    (void)state;
     struct stage t;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     driven_open(&t);
@@ -84,7 +83,6 @@ static unsigned locks(const struct stage *t)
 
 static void t_guard_locks(void **state)
 {
-    (void)state;
     struct stage t;
     driven_open(&t);
     XkbLockModifiers(t.other, XkbUseCoreKbd, LockMask | ControlMask, LockMask | ControlMask);
@@ -103,7 +101,6 @@ static void t_guard_locks(void **state)
 
 static void t_guard_stopped(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     driven_open(&t);
@@ -161,7 +158,6 @@ static bool ends_within(int fd, int ms)
 /* The server hangs, so the watchdog stays until the server continues. */
 static void t_output_ends(void **state)
 {
-    (void)state;
     for (int how = 0; how < 2; how++) {
         struct stage t;
         pid_t pid;
@@ -229,7 +225,6 @@ static int count_left(const char *dir)
 
 static void t_left_files(void **state)
 {
-    (void)state;
     for (int on_desk = 0; on_desk < 2; on_desk++) {
         struct stage t;
         struct outcome o = {0};
@@ -250,7 +245,7 @@ static void t_left_files(void **state)
         assert_int_equal(file_write(tmp, "{", 1, NULL), 0);
         assert_int_equal(count_left(runtime), 3);
         assert_int_equal(count_left(t.x.dir), on_desk);
-        program_finish(&t.x, driven_start(&t, ANSWER("Done.")), &o);
+        driven_run(&t, ANSWER("Done."), NULL, &o);
         assert_int_equal(o.code, ERR_UNVERIFIED);
         assert_int_equal(count_left(runtime), 0);
         assert_int_equal(count_left(t.x.dir), 0);
@@ -293,7 +288,6 @@ static pid_t child_that_hangs(int ready_fd, int go_fd)
 
 static void t_guard_hangs(void **state)
 {
-    (void)state;
     struct stage t;
     int fds[2], go[2], status;
     char c;
@@ -320,7 +314,6 @@ static void t_guard_hangs(void **state)
 static int check_slowly(void *arg, struct err *e)
 {
     bool *done = arg;
-    (void)e;
     if (!*done)
         clock_sleep_ms(3000);
     *done = true;
@@ -366,7 +359,6 @@ static void add_command(const char *dir, const char *name, const char *script)
 
 static void t_guard_waits(void **state)
 {
-    (void)state;
     static const char slow[] = "#!/bin/sh\nexec sleep 20\n";
     struct stage t;
     int status;
@@ -399,7 +391,6 @@ static void t_guard_waits(void **state)
 
 static void t_guard_asks(void **state)
 {
-    (void)state;
     struct stage t;
     int status;
     driven_open(&t);
@@ -414,7 +405,6 @@ static void t_guard_asks(void **state)
 /* The owner is busy elsewhere and holds Shift; the watching thread releases it. */
 static void t_lift(void **state)
 {
-    (void)state;
     struct stage t;
     stage_open(&t);
     must(screen_watch(t.s, &why));
@@ -448,7 +438,6 @@ static int no_more(void *arg, struct err *e)
 
 static void t_taken_back(void **state)
 {
-    (void)state;
     static const int way[] = {120, 130, 400, 350};
     struct stage t;
     stage_open(&t);
@@ -494,7 +483,4 @@ static const struct CMUnitTest tests[] = {
           t_guard_hangs),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

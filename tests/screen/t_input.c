@@ -16,7 +16,6 @@
 
 static void t_click(void **state)
 {
-    (void)state;
     struct stage t;
     stage_open(&t);
     must(screen_click(t.s, 123, 234, 1, 1, &why));
@@ -50,7 +49,6 @@ static void t_click(void **state)
 
 static void t_modifier_click(void **state)
 {
-    (void)state;
     struct stage t;
     stage_open(&t);
     struct action a = action_of(ACT_CLICK);
@@ -72,7 +70,6 @@ static void t_modifier_click(void **state)
 
 static void t_clamp(void **state)
 {
-    (void)state;
     struct stage t;
     stage_open(&t);
     static const int in[][2] = {{99999, -50}, {-1, 599}, {799, 600}, {40000, 70000}, {-40000, 5}};
@@ -89,7 +86,6 @@ static void t_clamp(void **state)
 
 static void t_second_screen(void **state)
 {
-    (void)state;
     static const char *const two[] = {"-screen", "1", "640x480x24", NULL};
     struct xvfb x;
     if (xvfb_start(&x, "800x600x24", two))
@@ -117,7 +113,6 @@ static void t_second_screen(void **state)
 
 static void t_drag(void **state)
 {
-    (void)state;
     struct stage t;
     stage_open(&t);
     int path[] = {100, 100, 300, 100, 300, 300};
@@ -155,7 +150,6 @@ static void t_drag(void **state)
 
 static void t_scroll(void **state)
 {
-    (void)state;
     struct stage t;
     stage_open(&t);
     must(screen_move(t.s, 200, 200, &why));
@@ -176,7 +170,6 @@ static void t_scroll(void **state)
 
 static void t_left_handed(void **state)
 {
-    (void)state;
     struct stage t;
     stage_open(&t);
     unsigned char map[32], old[32];
@@ -212,7 +205,6 @@ static void spell(json_t *ev, char *out, size_t size)
 
 static void t_chord(void **state)
 {
-    (void)state;
     struct stage t;
     char got[400];
     stage_open(&t);
@@ -247,7 +239,6 @@ static void t_chord(void **state)
 
 static void t_actions(void **state)
 {
-    (void)state;
     static const struct view_transform plain = {0, 0, 1, 1};
     struct stage t;
     struct err e = ERR_INIT;
@@ -311,7 +302,6 @@ static void t_actions(void **state)
 
 static void t_small_actions(void **state)
 {
-    (void)state;
     static const struct view_transform plain = {0, 0, 1, 1};
     struct stage t;
     struct err e = ERR_INIT;
@@ -376,7 +366,6 @@ static void *release_later(void *arg)
 
 static void t_person_holds(void **state)
 {
-    (void)state;
     struct stage t;
     struct err e = ERR_INIT;
     stage_open(&t);
@@ -405,7 +394,6 @@ static void t_person_holds(void **state)
 
 static void t_locks(void **state)
 {
-    (void)state;
     struct stage t;
     stage_open(&t);
     must(screen_move(t.s, 100, 100, &why));
@@ -444,7 +432,6 @@ static void t_locks(void **state)
 /* The viewed window closes at the fifth key; the one below it gets the focus. */
 static void t_view_closes(void **state)
 {
-    (void)state;
     static const char text[] = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz";
     struct stage t;
     stage_open(&t);
@@ -485,7 +472,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("when the viewed window closes during typing, the rest is not typed elsewhere", t_view_closes),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

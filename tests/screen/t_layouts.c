@@ -5,8 +5,6 @@
 #include "check.h"
 #include "stage.h"
 
-#include "base/clock.h"
-
 /* On many layouts some of these characters are on no key, on a third level or on a dead key. */
 static const char text[] = "aZ @~^`'\"{}[]\\|<>#$1+-*/_=?!%&;:.,Q\xc3\xa9\xc3\xb6\xc3\x9f"
                            "\xd1\x84\xd0\xaf\xce\xbb\xe2\x82\xac\xc5\x81";
@@ -61,7 +59,6 @@ static void chord(struct stage *t, uint32_t a, uint32_t b, uint32_t want, unsign
 
 static void t_layouts(void **state)
 {
-    (void)state;
     static const char *const all[][2] = {{"de", ""}, {"fr", ""}, {"us", "intl"}, {"ru", ""}, {"de", "neo"}};
     struct stage t;
     stage_open(&t);
@@ -77,7 +74,6 @@ static void t_layouts(void **state)
 
 static void t_groups(void **state)
 {
-    (void)state;
     static const char *const all[] = {"us,ru", "us,de,gr"};
     enum { CAPS = 66 }; /* the key that selects the next layout, in each case */
     struct stage t;
@@ -105,7 +101,6 @@ static void t_groups(void **state)
 
 static void t_locks(void **state)
 {
-    (void)state;
     struct stage t;
     stage_open(&t);
     must(screen_move(t.s, 100, 100, &why));
@@ -136,7 +131,6 @@ static void t_locks(void **state)
 
 static void t_held(void **state)
 {
-    (void)state;
     struct stage t;
     struct err e = ERR_INIT;
     stage_open(&t);
@@ -172,7 +166,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("clicks, drags and scrolls are refused while the user holds a modifier", t_held),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

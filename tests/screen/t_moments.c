@@ -6,7 +6,6 @@
 
 static void t_moments(void **state)
 {
-    (void)state;
     struct moments m;
     struct moment got;
     uint64_t rng = check_seed();
@@ -34,7 +33,4 @@ static const struct CMUnitTest tests[] = {
           t_moments),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -244,7 +244,6 @@ static void window_goes(void)
 
 static void t_windows(void **state)
 {
-    (void)state;
     open_app();
     interfere("a dialog over the target", other_comes, CLICK_SAVE ANSWER("Done."), "window",
               "another window ('Chat') is at the target now; nothing was pressed");
@@ -257,7 +256,6 @@ static void t_windows(void **state)
 
 static void t_pixels(void **state)
 {
-    (void)state;
     open_app();
     interfere("buttons that swap", buttons_swap, CLICK_SAVE ANSWER("Done."), "pixels",
               "shows something else");
@@ -271,7 +269,6 @@ static void t_pixels(void **state)
 
 static void t_keys(void **state)
 {
-    (void)state;
     open_app();
     interfere("a focus that goes", focus_goes, TYPE("secret words") ANSWER("Done."), "focus",
               "another window ('Chat') has the keyboard now");
@@ -322,7 +319,6 @@ static void popup_comes(void)
 
 static void t_popups(void **state)
 {
-    (void)state;
     int stopped = 0, done = 0, wrong = 0;
     uint64_t seed = check_seed();
     open_app();
@@ -503,7 +499,6 @@ static void stops_with(void *(*thing)(void *), const char *reply)
 
 static void t_changing(void **state)
 {
-    (void)state;
     open_app();
     stops_with(relabel, CLICK_SAVE ANSWER("Done."));
     stops_with(sort_rows, CLICK_ROW ANSWER("Done."));
@@ -529,7 +524,6 @@ static void tooltip_comes(void)
 
 static void t_tolerated(void **state)
 {
-    (void)state;
     open_app();
     quiet_with("a caret in the target", SAVE_X + 60, SAVE_Y + 4, 2, 16, 250);
     quiet_with("a spinner beside the target", SAVE_X + 70, SAVE_Y + 2, 24, 24, 50);
@@ -568,7 +562,6 @@ static void window_moves_on(void)
 
 static void t_endless(void **state)
 {
-    (void)state;
     open_app();
     reset();
     played.always = restless;
@@ -606,7 +599,6 @@ static void workspace_changes(void)
 
 static void t_workspace(void **state)
 {
-    (void)state;
     open_app();
     XUnmapWindow(app.dpy, app.main);
     if (xvfb_window_manager(&app.p.stage.x)) {
@@ -629,17 +621,80 @@ static void t_workspace(void **state)
     close_app();
 }
 
-int main(int argc, char **argv)
+/* ---- costs --------------------------------------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b)
 {
-    static const struct CMUnitTest tests[] = {
-        CLAIM("no click reaches a window that opened, closed or moved while the model thought", t_windows),
-        CLAIM("no click reaches a button that changes when hovered, or a list that is re-sorted", t_changing),
-        CLAIM("no click reaches a swapped button, a scrolled row or a rearranged window", t_pixels),
-        CLAIM("no key reaches a window that took the focus while the model thought", t_keys),
-        CLAIM("no click reaches a popup of 50 ms", t_popups),
-        CLAIM("no click or key reaches another workspace", t_workspace),
-        CLAIM("carets, spinners, highlights and tooltips stop no click", t_tolerated),
-        CLAIM("a screen that never settles does not count as an error, and ends the run", t_endless),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
+
+enum { TIMES = 150 };
+struct costs {
+    double take[TIMES], aim[TIMES], press[TIMES], key[TIMES];
+};
+
+/* The times of a motion, a press and a key. */
+static void measure(struct stage *t, int i, bool observe, struct costs *c)
+{
+    static struct image im;
+    must(screen_capture(t->s, &im, &why));
+    int64_t start = clock_ns();
+    if (observe)
+        observed_take(t->s, &im);
+    c->take[i] = clock_ms_since(start);
+    start = clock_ns();
+    must(screen_move(t->s, 300 + i % 2, 230, &why));
+    c->aim[i] = clock_ms_since(start);
+    start = clock_ns();
+    must(screen_button(t->s, 1, true, &why));
+    c->press[i] = clock_ms_since(start);
+    must(screen_button(t->s, 1, false, &why));
+    start = clock_ns();
+    must(screen_key(t->s, XK_Escape, true, &why));
+    c->key[i] = clock_ms_since(start);
+    must(screen_key(t->s, XK_Escape, false, &why));
+    assert_null(observed_changed(t->s));
+    if (observe)
+        observed_drop(t->s);
+    if (i == TIMES - 1)
+        image_free(&im);
+}
+
+/* At this share of the sorted values: the difference that an observation makes. */
+static double added(double *with, double *without, double share)
+{
+    qsort(with, TIMES, sizeof *with, by_size);
+    qsort(without, TIMES, sizeof *without, by_size);
+    return with[(int)(share * TIMES)] - without[(int)(share * TIMES)];
+}
+
+static void t_cost(void **state)
+{
+    struct stage t;
+    struct costs with, without;
+    stage_open_sized(&t, "1920x1080x24");
+    for (int i = 0; i < TIMES; i++) {
+        measure(&t, i, false, &without);
+        measure(&t, i, true, &with);
+    }
+    check_note("1920x1080: medians: observing %.2f ms; checks of a motion %.2f, a press %.2f, a key %.2f ms",
+               added(with.take, without.take, 0.5), added(with.aim, without.aim, 0.5),
+               added(with.press, without.press, 0.5), added(with.key, without.key, 0.5));
+    if (!CHECK_SANITIZED) /* on a busy machine the median is others' */
+        assert_true(added(with.aim, without.aim, 0.2) < 3 && added(with.press, without.press, 0.2) < 3);
+    stage_close(&t);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("no click reaches a window that opened, closed or moved while the model thought", t_windows),
+    CLAIM("no click reaches a button that changes when hovered, or a list that is re-sorted", t_changing),
+    CLAIM("no click reaches a swapped button, a scrolled row or a rearranged window", t_pixels),
+    CLAIM("no key reaches a window that took the focus while the model thought", t_keys),
+    CLAIM("no click reaches a popup of 50 ms", t_popups),
+    CLAIM("no click or key reaches another workspace", t_workspace),
+    CLAIM("carets, spinners, highlights and tooltips stop no click", t_tolerated),
+    CLAIM("a screen that never settles does not count as an error, and ends the run", t_endless),
+};
+
+CHECK_MAIN()

@@ -115,7 +115,6 @@ static void overwrite_in(const char *name, bool lines, int least)
 #define IN(fn, name, lines, least)                                                                           \
     static void fn(void **state)                                                                             \
     {                                                                                                        \
-        (void)state;                                                                                         \
         overwrite_in(name, lines, least);                                                                    \
     }
 IN(t_tk, "Tk", false, 100)
@@ -180,7 +179,6 @@ static void refused_in(const char *class, const char *program, const char *shows
 
 static void t_terminals(void **state)
 {
-    (void)state;
     refused_in("XTerm", "bash", "rm -r /data/old");
     refused_in("Unheard", "bash", "rm -r /data/old"); /* the child on its pseudo-terminal identifies it */
     refused_in("XTerm", "vim", NULL);
@@ -191,7 +189,6 @@ static void t_terminals(void **state)
 /* A password field publishes no selection. */
 static void t_enter(void **state)
 {
-    (void)state;
     struct field f;
     struct exec_result r = {0};
     struct err e = ERR_INIT;
@@ -229,7 +226,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("Enter is not pressed after an overwrite that cannot be read back", t_enter),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -233,7 +233,6 @@ static void type_into(const char *name)
 #define INTO(fn, name)                                                                                       \
     static void fn(void **state)                                                                             \
     {                                                                                                        \
-        (void)state;                                                                                         \
         type_into(name);                                                                                     \
     }
 INTO(t_tk, "Tk")
@@ -256,7 +255,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("text typed into a stalling xterm arrives unchanged, or the step is unsure", t_xterm),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

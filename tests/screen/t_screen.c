@@ -106,25 +106,21 @@ static void check_paths(const char *screen)
 
 static void t_depth24(void **state)
 {
-    (void)state;
     check_paths("321x243x24");
 }
 
 static void t_depth16(void **state)
 {
-    (void)state;
     check_paths("321x243x16");
 }
 
 static void t_depth30(void **state)
 {
-    (void)state;
     check_paths("321x243x30");
 }
 
 static void t_formats(void **state)
 {
-    (void)state;
     static const struct {
         int bits, order;
         unsigned long r, g, b;
@@ -163,7 +159,6 @@ static void t_formats(void **state)
 
 static void t_cursor(void **state)
 {
-    (void)state;
     struct canvas t;
     canvas_open(&t, "200x150x24", NULL);
     XSetForeground(t.other, t.gc, 0x204060);
@@ -227,7 +222,6 @@ static void add_monitor(struct canvas *t, const char *name, int x, int y, int w,
 
 static void t_monitors(void **state)
 {
-    (void)state;
     struct canvas t;
     canvas_open(&t, "640x400x24", NULL);
     draw_pattern(&t, 640, 400);
@@ -290,7 +284,6 @@ static Window make_window(struct canvas *t, const char *title, int x, int y, int
 
 static void t_window_view(void **state)
 {
-    (void)state;
     struct canvas t;
     canvas_open(&t, "640x400x24", NULL);
     Window w = make_window(&t, "w", 100, 50, 200, 120);
@@ -328,7 +321,6 @@ static void t_window_view(void **state)
 
 static void t_windows(void **state)
 {
-    (void)state;
     struct canvas t;
     canvas_open(&t, "640x400x24", NULL);
     struct screen *s = canvas_view(NULL, false, false);
@@ -383,7 +375,6 @@ static void activate(struct canvas *t, Window w)
 
 static void t_activate(void **state)
 {
-    (void)state;
     struct canvas t;
     canvas_open(&t, "640x400x24", NULL);
     if (xvfb_window_manager(&t.x)) {
@@ -418,7 +409,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the active window is the one that the window manager has activated", t_activate),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -78,20 +78,17 @@ static void check_settle(const char *const *extra)
 
 static void t_settle(void **state)
 {
-    (void)state;
     check_settle(NULL);
 }
 
 static void t_settle_polling(void **state)
 {
-    (void)state;
     static const char *const no_damage[] = {"-extension", "DAMAGE", NULL};
     check_settle(no_damage);
 }
 
 static void t_settle_blinker(void **state)
 {
-    (void)state;
     struct canvas t;
     canvas_open(&t, "640x400x24", NULL);
     /* High contrast, so that tiles differ and only the caret rule can make the screen quiet. */
@@ -105,7 +102,6 @@ static void t_settle_blinker(void **state)
 
 static void *stop_later(void *arg)
 {
-    (void)arg;
     clock_sleep_ms(100);
     screen_stop_all(STOP_FILE);
     return NULL;
@@ -113,7 +109,6 @@ static void *stop_later(void *arg)
 
 static void t_settle_stop(void **state)
 {
-    (void)state;
     struct canvas t;
     canvas_open(&t, "320x200x24", NULL);
     struct screen *s = canvas_view(NULL, false, false);
@@ -144,7 +139,6 @@ static struct {
 /* A window that answers pings. After a click its program is busy for BUSY_MS before it draws. */
 static void *work(void *arg)
 {
-    (void)arg;
     Display *d = XOpenDisplay(busy.display);
     Window root = DefaultRootWindow(d), w = XCreateSimpleWindow(d, root, 50, 50, 200, 150, 0, 0, 0xffffff);
     Atom protocols = XInternAtom(d, "WM_PROTOCOLS", False), ping = XInternAtom(d, "_NET_WM_PING", False);
@@ -178,7 +172,6 @@ static void *work(void *arg)
 
 static void t_settle_busy(void **state)
 {
-    (void)state;
     struct canvas t;
     canvas_open(&t, "640x400x24", NULL);
     snprintf(busy.display, sizeof busy.display, "%s", t.x.display);
@@ -214,7 +207,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the wait includes the time that a program is busy after a click", t_settle_busy),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

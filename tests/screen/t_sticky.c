@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { PATIENCE_MS = 20000, CONTROLS = XkbStickyKeysMask | XkbSlowKeysMask | XkbBounceKeysMask };
 
@@ -81,7 +80,6 @@ static void typed_is(struct stage *t, const char *want)
 
 static void t_as_before(void **state)
 {
-    (void)state;
     static const uint32_t copy[] = {XK_Control_L, XK_c}, tab[] = {XK_Shift_L, XK_Tab};
     static const int path[] = {100, 100, 300, 300};
     struct stage t;
@@ -179,7 +177,6 @@ static void reap(void)
 
 static void t_killed(void **state)
 {
-    (void)state;
     struct stage t;
     uint64_t rng = check_seed();
     int n = kills(), both = 0;
@@ -243,7 +240,6 @@ static void t_killed(void **state)
 
 static void t_watchdog(void **state)
 {
-    (void)state;
     struct stage t;
     struct outcome o = {0};
     pid_t own[2] = {0}, again[2] = {0};
@@ -277,7 +273,6 @@ static void t_watchdog(void **state)
 
 static void t_hung_server(void **state)
 {
-    (void)state;
     struct stage t;
     int status;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -314,7 +309,6 @@ static void layout(struct stage *t, const char *name)
 
 static void t_between(void **state)
 {
-    (void)state;
     static const uint32_t capital[] = {XK_Shift_L, XK_a};
     static const char *const names[] = {"us", "de", "fr", "ara", "us", "gr", "cz"};
     struct stage t;
@@ -342,7 +336,6 @@ static void t_between(void **state)
 
 static void t_escape(void **state)
 {
-    (void)state;
     struct stage t;
     stage_open(&t);
     XDevice *hers = persons_keyboard(t.other);
@@ -377,7 +370,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a layout loaded between two actions is used by the next; no file stays", t_between),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -25,7 +25,6 @@ static void *stop_later(void *ms)
 
 static void t_stop(void **state)
 {
-    (void)state;
     static const struct view_transform plain = {0, 0, 1, 1};
     struct stage t;
     stage_open(&t);
@@ -95,7 +94,6 @@ static int flag_soon(const struct stage *t)
 
 static void t_person_stops(void **state)
 {
-    (void)state;
     struct stage t;
     static const uint32_t escape = XK_Escape;
     stage_open(&t);
@@ -168,7 +166,6 @@ static pid_t child_that_holds(struct stage *t, int how, int ready_fd)
 
 static void t_killed(void **state)
 {
-    (void)state;
     struct stage t;
     char c;
     int fds[2], status;
@@ -206,7 +203,6 @@ static void t_killed(void **state)
 
 static void t_endings(void **state)
 {
-    (void)state;
     static const int how[] = {HOW_DIE, HOW_EXIT, HOW_WAIT}, code[] = {ERR_MODEL, 7, ERR_STOPPED};
     for (int i = 0; i < 3; i++) {
         struct stage t;
@@ -235,7 +231,6 @@ static void t_endings(void **state)
 
 static void t_lost(void **state)
 {
-    (void)state;
     struct stage t;
     stage_open(&t);
     atomic_bool lost = false;
@@ -283,7 +278,6 @@ static void *kill_later(void *arg)
 
 static void t_lost_while(void **state)
 {
-    (void)state;
     for (int i = 0; i < 5; i++) {
         struct stage t;
         stage_open(&t);
@@ -314,7 +308,6 @@ static void t_lost_while(void **state)
 
 static void t_refusals(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct err e = ERR_INIT;
     static const char *const no_xtest[] = {"-extension", "XTEST", NULL};
@@ -351,7 +344,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("no display, Wayland only, no XTEST: refused with the reason", t_refusals),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -168,7 +168,6 @@ static struct screen *start_xterm(struct xvfb *x, char *path, size_t size)
 
 static void t_xterm(void **state)
 {
-    (void)state;
     struct xvfb x;
     uint64_t seed = check_seed();
     int right = 0, n = runs();
@@ -235,7 +234,6 @@ static void fill_free_keycodes(Display *dpy)
 
 static void t_paste(void **state)
 {
-    (void)state;
     struct xvfb x;
     char got[4096], path[160];
     struct screen *s = start_xterm(&x, path, sizeof path);
@@ -282,7 +280,6 @@ static void t_paste(void **state)
 
 static void t_gtk(void **state)
 {
-    (void)state;
     struct xvfb x;
     uint64_t seed = check_seed();
     int right = 0, n = runs();
@@ -352,7 +349,6 @@ static void assert_unsure(const char *case_name, const char *said, const char *w
 
 static void t_nobody(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct screen_window term;
     char got[512], path[160];
@@ -425,7 +421,6 @@ static void read_page(struct screen *s, const char *want, char *got, size_t size
 
 static void t_chromium(void **state)
 {
-    (void)state;
     struct xvfb x;
     uint64_t seed = check_seed();
     int right = 0, n = runs();
@@ -479,7 +474,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("Chromium receives the same text as typed", t_chromium),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -61,7 +61,6 @@ static void check(const struct row *r, bool refused)
 
 static void t_objects(void **state)
 {
-    (void)state;
     static const struct row rows[] = {
         {"windows", NULL, "{}", NULL},
         {"windows", "null", "{}", NULL},
@@ -97,7 +96,6 @@ static void t_objects(void **state)
 
 static void t_scalars(void **state)
 {
-    (void)state;
     static const struct row rows[] = {
         STEPS("100"),
         STEPS("100.0"),
@@ -154,7 +152,6 @@ static void t_scalars(void **state)
 
 static void t_lists(void **state)
 {
-    (void)state;
     static const struct row rows[] = {
         KEYS("[\"ctrl\", \"s\"]", "[\"ctrl\", \"s\"]"),
         KEYS("\"[\\\"ctrl\\\", \\\"s\\\"]\"", "[\"ctrl\", \"s\"]"),
@@ -186,7 +183,6 @@ static void t_lists(void **state)
 
 static void t_places(void **state)
 {
-    (void)state;
     static const struct row rows[] = {
         AT("\"x\": 100, \"y\": 200"),
         AT("\"x\": \"100\", \"y\": 200.0"),
@@ -209,7 +205,6 @@ static void t_places(void **state)
 
 static void t_names(void **state)
 {
-    (void)state;
     static const struct row rows[] = {
         {"windows", "{\"explanation\": \"to look\", \"n\": 1}", "{}", "[\"explanation\",\"n\"]"},
         {"screenshot", "{\"reason\": \"r\", \"coordinate\": [1, 2]}", "{}", "[\"reason\",\"coordinate\"]"},
@@ -222,7 +217,6 @@ static void t_names(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     static const struct row rows[] = {
         {"windows", "5", "'arguments' must be an object; got integer", NULL},
         {"windows", "[1]", "'arguments' must be an object; got list", NULL},

@@ -16,18 +16,6 @@
 #define PAY   CLICK_ON("Pay now", 300, 300) ANSWER("Paid.")
 #define VALUE "quokka-4417-willow"
 
-static const char *status(const json_t *answer)
-{
-    const char *text = json_string_value(json_object_get(hosted_told(answer), "status"));
-    return text ? text : "";
-}
-
-static bool is_error(const json_t *answer)
-{
-    const json_t *error = json_object_get(json_object_get(answer, "result"), "isError");
-    return json_is_true(error);
-}
-
 static void begin(struct hosted *h, const struct stage *t, const char *replies, const char *const *more)
 {
     hosted_start_with(h, t, "mcp", replies, more);
@@ -40,7 +28,6 @@ static void begin(struct hosted *h, const struct stage *t, const char *replies, 
 /* All spellings that Xlib maps to the same server are equal; others are not. */
 static void t_names(void **state)
 {
-    (void)state;
     static const char *const same[] = {":%s",
                                        ":%s.0",
                                        ":%s.1",
@@ -86,7 +73,7 @@ static const char *refusal(struct hosted *h, int id)
 {
     const json_t *answer = hosted_answer(h, id);
     const char *text = json_string_value(json_object_get(hosted_told(answer), "error"));
-    return is_error(answer) && text ? text : "";
+    return hosted_is_error(answer) && text ? text : "";
 }
 
 static void call_with_display(struct hosted *h, int id, const char *tool, const char *more,
@@ -100,7 +87,6 @@ static void call_with_display(struct hosted *h, int id, const char *tool, const 
 /* The caller sees and controls the private desktop; its own display gets nothing. */
 static void t_desk(void **state)
 {
-    (void)state;
     static const char *const commands[] = {"mcp", "acp"};
     struct stage t;
     driven_open(&t);
@@ -116,11 +102,11 @@ static void t_desk(void **state)
             const json_t *size = json_object_get(hosted_told(hosted_answer(&h, 2)), "picture_size");
             assert_int_equal(json_integer_value(json_array_get(size, 0)), 640);
             hosted_say(&h, TOOL(3, "act", "{\"action\":\"click\",\"x\":30,\"y\":40,\"picture\":false}"));
-            assert_false(is_error(hosted_answer(&h, 3)));
+            assert_false(hosted_is_error(hosted_answer(&h, 3)));
             call_with_display(&h, 4, "screenshot", "", t.x.display);
             assert_non_null(strstr(refusal(&h, 4), "is not the display of this server"));
             hosted_say(&h, TOOL(5, "run_task", "{\"task\":\"Press Save\",\"wait_s\":20}"));
-            assert_string_equal(status(hosted_answer(&h, 5)), "answered");
+            assert_string_equal(hosted_status(hosted_answer(&h, 5)), "answered");
         } else {
             hosted_say(&h, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/new\",\"params\":{}}");
             const json_t *made = json_object_get(hosted_answer(&h, 1), "result");
@@ -147,7 +133,6 @@ static void t_desk(void **state)
 /* One server works on one display, in any spelling of its name. */
 static void t_display(void **state)
 {
-    (void)state;
     static const struct {
         const char *tool, *more;
     } tools[] = {{"screenshot", ""},
@@ -166,7 +151,7 @@ static void t_display(void **state)
         char name[64];
         snprintf(name, sizeof name, own[i], t.x.display + 1);
         call_with_display(&h, ++id, "screenshot", "", name);
-        if (is_error(hosted_answer(&h, id)))
+        if (hosted_is_error(hosted_answer(&h, id)))
             fail_msg("%s is the same display", name);
         snprintf(name, sizeof name, own[i], other.display + 1);
         for (size_t k = 0; k < sizeof tools / sizeof *tools; k++) {
@@ -184,7 +169,6 @@ static void t_display(void **state)
 /* A client that cannot ask a user, and a model that would agree. */
 static void t_unasked(void **state)
 {
-    (void)state;
     struct stage t;
     struct hosted h;
     driven_open(&t);
@@ -200,7 +184,7 @@ static void t_unasked(void **state)
     hosted_say(&h, TOOL(4, "run_answer", "{\"run_id\":\"run-0\",\"allow\":true}"));
     assert_non_null(strstr(refusal(&h, 4), "is off"));
     hosted_say(&h, TOOL(5, "act", "{\"action\":\"click\",\"element\":\"Pay now\",\"x\":300,\"y\":300}"));
-    assert_true(is_error(hosted_answer(&h, 5)));
+    assert_true(hosted_is_error(hosted_answer(&h, 5)));
     assert_int_equal(hosted_end(&h), 0);
     assert_int_equal(json_array_size(stage_events(&t, "button_press")), 0);
     stage_close(&t);
@@ -272,7 +256,7 @@ static void act(struct tk *k, const char *arguments)
     char *call = xasprintf(TOOL(% d, "act", "{\"picture\":false,%s}"), ++k->id, arguments);
     hosted_say(&k->h, call);
     const json_t *answer = hosted_answer(&k->h, k->id);
-    if (is_error(answer))
+    if (hosted_is_error(answer))
         fail_msg("%s: %s", arguments, json_dumps(answer, 0));
     free(call);
 }
@@ -424,7 +408,6 @@ static void reparent(struct tk *k)
 /* A field with a secret is covered as long as its window and the server exist. */
 static void t_stays_covered(void **state)
 {
-    (void)state;
     struct tk k;
     char own[64], *canonical;
     struct screen_rect moved = {120, 170, 320, 60}, docked = {400, 100, 320, 60};
@@ -461,7 +444,6 @@ static void t_stays_covered(void **state)
 /* A pasted secret needs the same confirmation as a typed one, and the question does not contain it. */
 static void t_pasted_is_asked(void **state)
 {
-    (void)state;
     static const char *const options[] = {"--secret", "PASSWORD=env:SECRET", "--confirm", "caller", NULL};
     static const char *const parts[] = {VALUE, "uokka-4417"};
     struct tk k;
@@ -484,14 +466,13 @@ static void t_pasted_is_asked(void **state)
                          json_string_value(json_object_get(told, "run_id")));
         hosted_say(&k.h, call);
         free(call);
-        assert_true(is_error(hosted_answer(&k.h, k.id)));
+        assert_true(hosted_is_error(hosted_answer(&k.h, k.id)));
     }
     close_tk(&k);
 }
 
 static void t_pasted(void **state)
 {
-    (void)state;
     struct tk k;
     if (!open_tk(&k))
         skip();
@@ -520,7 +501,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a copied and pasted secret is covered at the new position", t_pasted),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -66,7 +66,6 @@ static void exchange(struct rpc *r, const struct exchange *rows, size_t n)
 
 static void t_session(void **state)
 {
-    (void)state;
     static const struct exchange rows[] = {
         {ASK("ping", "{}"), RESULT("{}")},
         {ASK("prompts/list", "{}"), ERROR("-32600")}, /* before initialize */
@@ -117,7 +116,6 @@ static void t_session(void **state)
 
 static void t_versions(void **state)
 {
-    (void)state;
     static const struct exchange rows[] = {
         {BEGIN("\"2024-11-05\""), "\"protocolVersion\":\"2024-11-05\""},
         {BEGIN("\"2025-03-26\""), "\"protocolVersion\":\"2025-03-26\""},
@@ -160,7 +158,6 @@ static void t_versions(void **state)
 
 static void t_acp(void **state)
 {
-    (void)state;
     static const struct exchange rows[] = {
         {ASK("initialize", "{\"protocolVersion\":\"1\",\"clientCapabilities\":null}"),
          RESULT("{\"protocolVersion\":1,")},
@@ -269,7 +266,6 @@ static int log_messages(const struct hosted *h, const char *key)
 /* Clicks in pixels of a reduced image reach the corresponding point. */
 static void t_pictures(void **state)
 {
-    (void)state;
     struct stage t;
     struct hosted h;
     json_int_t size[2], later[2];
@@ -320,7 +316,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a reply stays below 1 MB, and points in its image are right", t_pictures),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

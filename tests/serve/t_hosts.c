@@ -22,18 +22,6 @@
 #define PLAIN      FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY
 #define FIFTY      "ab cd ef gh ab cd ef gh ab cd ef gh ab cd ef gh ab cd ef gh "
 
-static const char *status(const json_t *answer)
-{
-    const char *text = json_string_value(json_object_get(hosted_told(answer), "status"));
-    return text ? text : "";
-}
-
-static bool is_error(const json_t *answer)
-{
-    const json_t *error = json_object_get(json_object_get(answer, "result"), "isError");
-    return json_is_true(error);
-}
-
 static int code(const json_t *answer)
 {
     return (int)json_integer_value(json_object_get(json_object_get(answer, "error"), "code"));
@@ -67,7 +55,6 @@ static const struct transcript {
 /* All on one display: leftovers of a run would disturb the next. */
 static void t_transcripts(void **state)
 {
-    (void)state;
     struct stage t;
     int keys = 0;
     driven_open(&t);
@@ -98,7 +85,6 @@ static void t_transcripts(void **state)
 /* Continues a conversation in another process. */
 static void t_loaded(void **state)
 {
-    (void)state;
     struct stage t;
     struct hosted h;
     driven_open(&t);
@@ -157,7 +143,6 @@ static void start_typing(struct hosted *h, const struct stage *t, int id)
 /* The client closes its ends or is killed: the run stops, and nothing stays pressed. */
 static void t_dies(void **state)
 {
-    (void)state;
     for (int how = 0; how < 3; how++) {
         struct stage t;
         struct hosted h;
@@ -181,7 +166,6 @@ static void t_dies(void **state)
 /* The server is killed: its guard releases the pressed keys. */
 static void t_killed(void **state)
 {
-    (void)state;
     struct stage t;
     struct hosted h;
     driven_open(&t);
@@ -198,7 +182,6 @@ static void t_killed(void **state)
 /* Measures the time from the cancelling line to the last key; only noted, because the machine may be busy. */
 static void t_latency(void **state)
 {
-    (void)state;
     struct stage t;
     struct hosted h;
     driven_open(&t);
@@ -214,7 +197,7 @@ static void t_latency(void **state)
         keys = now;
     }
     hosted_say(&h, TOOL(3, "run_task", "{\"task\":\"Again\",\"wait_s\":0}"));
-    assert_string_equal(status(hosted_answer(&h, 3)), "running"); /* the display is free again */
+    assert_string_equal(hosted_status(hosted_answer(&h, 3)), "running"); /* the display is free again */
     check_note("%ld keys, the last one seen at %.0f ms", keys, last);
     assert_true(keys < 1500);
     assert_int_equal(hosted_end(&h), 0);
@@ -232,7 +215,6 @@ static void expect(struct hosted *h, const char *line, int id, int error)
 
 static void t_wrong(void **state)
 {
-    (void)state;
     struct stage t;
     struct hosted h;
     driven_open(&t);
@@ -260,14 +242,14 @@ static void t_wrong(void **state)
     hosted_say(&h,
                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":3}}");
     hosted_say(&h, TOOL(10, "run_stop", "{\"run_id\":\"run-0\"}"));
-    assert_true(is_error(hosted_answer(&h, 10)));
+    assert_true(hosted_is_error(hosted_answer(&h, 10)));
     hosted_say(&h, TOOL(11, "run_task", "{\"task\":[7]}"));
-    assert_true(is_error(hosted_answer(&h, 11)));
+    assert_true(hosted_is_error(hosted_answer(&h, 11)));
     hosted_say(&h, TOOL(12, "run_task", "{\"task\":\"Press Save\",\"wait_s\":20}"));
     hosted_say(&h, TOOL(12, "run_status", "{\"run_id\":\"x\"}")); /* an id in use */
     assert_int_equal(code(hosted_answer(&h, 12)), -32600);
-    assert_string_equal(status(hosted_answer(&h, 12)), "answered"); /* ... does not disturb the run */
-    hosted_bytes(&h, "{\"jsonrpc\":", 11);                          /* half a line is not a message */
+    assert_string_equal(hosted_status(hosted_answer(&h, 12)), "answered"); /* ... does not disturb the run */
+    hosted_bytes(&h, "{\"jsonrpc\":", 11);                                 /* half a line is not a message */
     assert_int_equal(hosted_end(&h), 0);
     assert_int_equal(json_array_size(stage_events(&t, "button_press")), 1);
     driven_left_nothing(&t);
@@ -278,7 +260,6 @@ static void t_wrong(void **state)
  * continues. */
 static void t_floods(void **state)
 {
-    (void)state;
     enum { MEGABYTES = 100, PINGS = 200 };
     struct stage t;
     struct hosted h;
@@ -330,7 +311,6 @@ static const char *task_status(const json_t *result)
 /* A task asks, is answered, and is polled until it is done; another is cancelled. */
 static void t_tasks(void **state)
 {
-    (void)state;
     struct stage t;
     struct hosted h;
     int id = 10, polls = 0;
@@ -377,7 +357,6 @@ static void t_tasks(void **state)
  * window. */
 static void t_shown(void **state)
 {
-    (void)state;
     struct stage t;
     struct hosted h;
     driven_open(&t);
@@ -426,7 +405,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a task asks, is answered, polled and cancelled", t_tasks),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -28,15 +28,12 @@ static void request(void *arg, const json_t *id, const char *method, json_t *par
 
 static void notice(void *arg, const char *method, json_t *params)
 {
-    (void)method;
-    (void)params;
     ((struct peer *)arg)->notices++;
 }
 
 static void answered(void *arg, int64_t ask, json_t *result, const char *why)
 {
     struct peer *p = arg;
-    (void)ask;
     p->answers += result ? 1 : 100;
     snprintf(p->why, sizeof p->why, "%s", why);
 }
@@ -73,7 +70,6 @@ static void expect(struct peer *p, const char *line, const char *holds)
 
 static void t_pieces(void **state)
 {
-    (void)state;
     static const char text[] =
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"}\r\n\n  \n"
         "{\"jsonrpc\":\"2.0\",\"method\":\"n\",\"params\":{}}\n"
@@ -100,7 +96,6 @@ static void t_pieces(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     struct peer p;
     peer_open(&p);
     expect(&p, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",}\n", "-32700");
@@ -131,7 +126,6 @@ static void t_refused(void **state)
 /* Other spellings of the same message. */
 static void t_accepted(void **state)
 {
-    (void)state;
     static const struct {
         const char *line, *answer;
     } lines[] = {
@@ -163,7 +157,6 @@ static void t_accepted(void **state)
 /* The array of answers is sent with the last one; a cancelled request has none. */
 static void t_batch(void **state)
 {
-    (void)state;
     struct peer p;
     peer_open(&p);
     p.later = true;
@@ -190,7 +183,6 @@ static void t_batch(void **state)
 /* No character of a text ends a line for other readers (tests/hosts/lines.mjs checks Node). */
 static void t_one_line(void **state)
 {
-    (void)state;
     static const char raw[] =
         "{\"jsonrpc\":\"2.0\",\"id\":\"\xe2\x80\xa8\",\"method\":\"\xc2\x85\",\"params\":{\"\xe2\x80\xa9\":"
         "\"\x7f\xc2\x9f \xc2\xa0\xe2\x80\xa7\xe2\x80\xaa\\u000b\\u001c\"}}\n";
@@ -207,7 +199,6 @@ static void t_one_line(void **state)
 
 static void t_long_line(void **state)
 {
-    (void)state;
     struct peer p;
     peer_open(&p);
     char *much = xcalloc(1 << 20, 1);
@@ -222,7 +213,6 @@ static void t_long_line(void **state)
 
 static void t_open(void **state)
 {
-    (void)state;
     struct peer p;
     char line[80];
     peer_open(&p);
@@ -245,7 +235,6 @@ static void t_open(void **state)
 
 static void t_asked(void **state)
 {
-    (void)state;
     struct peer p;
     peer_open(&p);
     int64_t one = rpc_ask(p.r, "q", json_object()), two = rpc_ask(p.r, "q", json_object());
@@ -263,7 +252,6 @@ static void t_asked(void **state)
 
 static void t_clogged(void **state)
 {
-    (void)state;
     struct peer p;
     peer_open(&p);
     char *line = xcalloc(2 << 20, 1);
@@ -298,7 +286,6 @@ static char *edited(const char *host, const char *text, int *rc)
 /* Without the lines of the entry and its comma, the rest of the file is unchanged. */
 static void t_edit(void **state)
 {
-    (void)state;
     static const char *const files[] = {
         "",
         "{}",
@@ -350,7 +337,6 @@ static void t_edit(void **state)
 /* The file keeps its mode and its link, and a backup of the old content is made. */
 static void t_write(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct err e = ERR_INIT;
     struct stat st;
@@ -400,7 +386,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a client's file keeps its mode and its link", t_write),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

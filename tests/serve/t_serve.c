@@ -57,7 +57,7 @@ static void see(struct here *h, const json_t *messages, int pictures)
         if (i == p.pictures)
             assert_int_equal(session_prefill(s, &h->e), 0);
         if (im)
-            assert_int_equal(picture_decode(v.files[im - v.images], im, &h->e), 0);
+            assert_int_equal(picture_decode(v.files[im - v.images], NULL, im, &h->e), 0);
         assert_int_equal(chat_append_layout(s, &p.layout, p.cuts[i], p.cuts[i + 1], &h->e), 0);
         if (im)
             assert_int_equal(session_prefill(s, &h->e), 0);
@@ -135,7 +135,6 @@ static int converse(struct served *v, struct engine *g, const struct dialect *d,
 
 static void t_same_tokens(void **state)
 {
-    (void)state;
     enum { CONVERSATIONS = 50 };
     struct served v;
     uint64_t rng = check_seed();
@@ -183,7 +182,6 @@ static void *talk(void *arg)
 
 static void t_flat(void **state)
 {
-    (void)state;
     enum { TURNS = 30, CLIENTS = 16 };
     struct served v;
     served_open(&v, NULL);
@@ -209,7 +207,6 @@ static void t_flat(void **state)
 /* A repeated prompt, and two continuations of one conversation. */
 static void t_forks(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, NULL);
     json_t *messages = json_array();
@@ -284,7 +281,6 @@ static int ask_at_once(const struct served *v, json_t *messages)
 /* A prompt, the next turn after its reply, one after another reply, and that again. */
 static void t_at_once(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, NULL);
     json_t *messages = json_array(), *other = json_array();
@@ -364,7 +360,6 @@ static void mark_end(struct taker *t)
  * that. */
 static void t_next_turn(void **state)
 {
-    (void)state;
     struct served v;
     struct err e = ERR_INIT;
     struct taker first, two[2];
@@ -401,7 +396,6 @@ static void t_next_turn(void **state)
  * completes. */
 static void t_frozen(void **state)
 {
-    (void)state;
     struct served v;
     struct taker first, other;
     served_open(&v, NULL);
@@ -419,16 +413,13 @@ static void t_frozen(void **state)
     served_close(&v);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("50 conversations with 1 to 4 images have the same tokens as in this process", t_same_tokens),
-        CLAIM("30 turns with an image each cost the same, for 1 and 16 clients", t_flat),
-        CLAIM("a repeated prompt and two continuations prefill nothing twice", t_forks),
-        CLAIM("eight clients with one prompt at once prefill it once, also in later turns", t_at_once),
-        CLAIM("of two next turns of a session in use one is prefilled, the other branches from it",
-              t_next_turn),
-        CLAIM("a request does not wait for the session of a paused request", t_frozen),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("50 conversations with 1 to 4 images have the same tokens as in this process", t_same_tokens),
+    CLAIM("30 turns with an image each cost the same, for 1 and 16 clients", t_flat),
+    CLAIM("a repeated prompt and two continuations prefill nothing twice", t_forks),
+    CLAIM("eight clients with one prompt at once prefill it once, also in later turns", t_at_once),
+    CLAIM("of two next turns of a session in use one is prefilled, the other branches from it", t_next_turn),
+    CLAIM("a request does not wait for the session of a paused request", t_frozen),
+};
+
+CHECK_MAIN()

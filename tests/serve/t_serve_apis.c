@@ -28,7 +28,6 @@ static const char *text_at(json_t *root, const char *list, const char *type, con
 /* A question has the same answer in each protocol, and the second and third reuse the first one's session. */
 static void t_same(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, NULL);
     struct said chat = send(&v, "/v1/chat/completions",
@@ -112,7 +111,6 @@ static json_t *without_chance(json_t *reply)
 /* tests/scripts/serve_clients.py recorded replies that the vendors' packages validate. */
 static void t_recorded(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, NULL);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -149,7 +147,6 @@ static void t_recorded(void **state)
 /* After a call and its result with an image the conversation continues in its session. */
 static void t_calls(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, NULL);
     json_t *picture = served_picture(3);
@@ -207,7 +204,6 @@ static void t_calls(void **state)
 
 static void t_refusals(void **state)
 {
-    (void)state;
     static const struct {
         const char *path, *body, *says;
         int status;
@@ -247,7 +243,6 @@ static void t_refusals(void **state)
 /* The PNGs hold Pillow's pixels of the JPEGs. */
 static void t_jpeg(void **state)
 {
-    (void)state;
     static const char *const names[] = {"colour", "progressive", "grey"};
     for (size_t i = 0; i < 3; i++) {
         char *jpeg = xasprintf("tests/cases/serve/%s.jpg", names[i]),
@@ -292,7 +287,6 @@ static struct said show(const struct served *v, const char *name, const char *ty
 
 static void t_picture(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, NULL);
     struct said jpeg = show(&v, "grey.jpg", "jpeg"), png = show(&v, "grey.png", "png"),
@@ -307,16 +301,13 @@ static void t_picture(void **state)
     served_close(&v);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("a question has the same answer in every protocol", t_same),
-        CLAIM("replies and events have the formats that the openai and anthropic packages accept",
-              t_recorded),
-        CLAIM("a conversation continues after a call and its result with an image", t_calls),
-        CLAIM("invalid requests are refused in the protocol's own format", t_refusals),
-        CLAIM("JPEGs are decoded like by Pillow, and refused when truncated", t_jpeg),
-        CLAIM("a JPEG gives the same image as a PNG", t_picture),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("a question has the same answer in every protocol", t_same),
+    CLAIM("replies and events have the formats that the openai and anthropic packages accept", t_recorded),
+    CLAIM("a conversation continues after a call and its result with an image", t_calls),
+    CLAIM("invalid requests are refused in the protocol's own format", t_refusals),
+    CLAIM("JPEGs are decoded like by Pillow, and refused when truncated", t_jpeg),
+    CLAIM("a JPEG gives the same image as a PNG", t_picture),
+};
+
+CHECK_MAIN()

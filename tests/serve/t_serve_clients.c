@@ -40,7 +40,6 @@ static void *long_request(void *arg)
 
 static void t_hang_up(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, one_at_a_time);
     json_t *body = served_with(served_request("Go on.", 2, 100000), "{\"stream\": true, \"temperature\": 1}");
@@ -122,7 +121,6 @@ static char *seven(struct served *v)
 
 static void t_spill(void **state)
 {
-    (void)state;
     struct served v;
     assert_non_null(mkdtemp(place_template(spill_dir)));
     served_open(&v, NULL);
@@ -154,7 +152,6 @@ static void bounded(struct service_options *o, struct server_options *s)
 
 static void t_bounded(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, bounded);
     for (int i = 0; i < 40; i++) {
@@ -221,7 +218,6 @@ static int trainer(const struct served *v, const char *path, json_t *body)
 
 static void t_weights(void **state)
 {
-    (void)state;
     struct served v;
     struct tiny other;
     int low, high;
@@ -267,7 +263,6 @@ static void t_weights(void **state)
 
 static void t_drain(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, NULL);
     struct sampler_thread t = {.v = &v};
@@ -287,7 +282,6 @@ static void t_drain(void **state)
 
 static void t_token(void **state)
 {
-    (void)state;
     char dir[PLACE_PATH];
     struct err e = ERR_INIT;
     struct stat st;
@@ -311,15 +305,13 @@ static void t_token(void **state)
     free(path);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("a disconnecting client frees its slot; one too many gets Retry-After", t_hang_up),
-        CLAIM("spilled conversations continue with the same tokens", t_spill),
-        CLAIM("session states stay within their memory limit", t_bounded),
-        CLAIM("weights are exchanged during a request, and each token names its version", t_weights),
-        CLAIM("a server that shuts down lets replies end", t_drain),
-        CLAIM("the token file is private, no core dump has it, and other machines need TLS", t_token),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("a disconnecting client frees its slot; one too many gets Retry-After", t_hang_up),
+    CLAIM("spilled conversations continue with the same tokens", t_spill),
+    CLAIM("session states stay within their memory limit", t_bounded),
+    CLAIM("weights are exchanged during a request, and each token names its version", t_weights),
+    CLAIM("a server that shuts down lets replies end", t_drain),
+    CLAIM("the token file is private, no core dump has it, and other machines need TLS", t_token),
+};
+
+CHECK_MAIN()

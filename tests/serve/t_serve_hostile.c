@@ -51,7 +51,6 @@ static int status_of(const struct served *v, const char *request)
 
 static void t_framing(void **state)
 {
-    (void)state;
     static const struct {
         const char *head, *body;
         int status;
@@ -100,7 +99,6 @@ static void few(struct service_options *o, struct server_options *s)
 
 static void t_silent(void **state)
 {
-    (void)state;
     enum { SILENT = 300 };
     struct served v;
     int fds[SILENT];
@@ -153,7 +151,6 @@ static CURLcode get_with(const char *url, long version)
 
 static void t_tls(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, with_tls);
     assert_int_equal(get_with(v.url, CURL_SSLVERSION_TLSv1_0 | CURL_SSLVERSION_MAX_TLSv1_0),
@@ -196,7 +193,6 @@ static void refused(struct said r, int status, const char *says)
 
 static void t_bodies(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, narrow);
     refused(post_repeated(&v, "{\"messages\": [", "[],", 1 << 20, "0]}"), 400, "more than 200000 values");
@@ -236,7 +232,6 @@ static void *wait_for_room(void *arg)
 
 static void t_budget(void **state)
 {
-    (void)state;
     struct budget *b = budget_new(100);
     pthread_t t;
     void *got;
@@ -319,7 +314,6 @@ static void add_bomb(struct buf *out, const char *png, size_t len, const char *k
 
 static void t_pictures(void **state)
 {
-    (void)state;
     static const char *const kinds[] = {"iCCP", "zTXt"};
     struct image im = tiny_image(40, 30, 7);
     struct served v;
@@ -367,7 +361,6 @@ static void t_pictures(void **state)
 
 static void t_schemas(void **state)
 {
-    (void)state;
     static const struct {
         const char *schema, *says;
     } cases[] = {
@@ -399,7 +392,6 @@ static void t_schemas(void **state)
 
 static void t_fuzz(void **state)
 {
-    (void)state;
     if (!program_exists("python3"))
         skip();
     char *line = xasprintf("python3 tests/scripts/serve_fuzz.py %s --seconds 10 --rest 3 --seed %llu",
@@ -409,17 +401,15 @@ static void t_fuzz(void **state)
     assert_int_equal(rc, 0);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("requests with an ambiguous end or host are refused", t_framing),
-        CLAIM("300 silent connections block no request, and are closed", t_silent),
-        CLAIM("TLS before 1.2 is refused", t_tls),
-        CLAIM("compressed bodies are refused; bodies beyond the memory get 503 and Retry-After", t_bodies),
-        CLAIM("a budget admits requests that fit, and any single one", t_budget),
-        CLAIM("profiles and texts in images are not unpacked", t_pictures),
-        CLAIM("a small schema of a huge grammar fails its request with 400", t_schemas),
-        CLAIM("the server survives 10 s of mutated requests and damaged HTTP within its memory", t_fuzz),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("requests with an ambiguous end or host are refused", t_framing),
+    CLAIM("300 silent connections block no request, and are closed", t_silent),
+    CLAIM("TLS before 1.2 is refused", t_tls),
+    CLAIM("compressed bodies are refused; bodies beyond the memory get 503 and Retry-After", t_bodies),
+    CLAIM("a budget admits requests that fit, and any single one", t_budget),
+    CLAIM("profiles and texts in images are not unpacked", t_pictures),
+    CLAIM("a small schema of a huge grammar fails its request with 400", t_schemas),
+    CLAIM("the server survives 10 s of mutated requests and damaged HTTP within its memory", t_fuzz),
+};
+
+CHECK_MAIN()

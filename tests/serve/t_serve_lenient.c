@@ -117,7 +117,6 @@ static int check_accepted(const struct served *v, const json_t *c)
 
 static void t_accepted(void **state)
 {
-    (void)state;
     struct served v;
     json_t *cases = read_cases("tests/cases/serve/accepted.json"), *c;
     size_t i;
@@ -135,7 +134,6 @@ static void t_accepted(void **state)
 /* Requests with the members and blocks of Codex and Claude Code, whole and streamed. */
 static void t_agents(void **state)
 {
-    (void)state;
     static const char *const files[] = {"codex", "claude_code"}, *const ends[] = {
                                                                      "event: response.incomplete",
                                                                      "event: message_stop"};
@@ -160,7 +158,6 @@ static void t_agents(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     struct served v;
     json_t *cases = read_cases("tests/cases/serve/refused.json"), *c;
     size_t i;
@@ -187,7 +184,6 @@ static void t_refused(void **state)
 
 static void t_texts(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *same, *warning;
     } cases[] = {
@@ -229,7 +225,6 @@ static void t_texts(void **state)
 /* For each accepted request of the two protocols that can count tokens. */
 static void t_counted(void **state)
 {
-    (void)state;
     struct served v;
     json_t *cases = read_cases("tests/cases/serve/accepted.json"), *c;
     size_t i;
@@ -269,7 +264,6 @@ static void t_counted(void **state)
 /* A streamed reply has them, too. */
 static void t_streamed(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, NULL);
     struct said r = served_chat(
@@ -282,7 +276,6 @@ static void t_streamed(void **state)
 
 static void t_notes(void **state)
 {
-    (void)state;
     struct notes n = {{0}, {0}};
     notes_ignore(&n, "a");
     notes_ignore(&n, "ab");
@@ -299,16 +292,14 @@ static void t_notes(void **state)
     assert_string_equal(n.ignored + strlen(n.ignored) - 5, ", ...");
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("requests of real clients are accepted, with the prompt of their plain form", t_accepted),
-        CLAIM("requests of Codex and Claude Code are answered, whole and streamed", t_agents),
-        CLAIM("a request whose meaning would change is refused with its member, message or tool", t_refused),
-        CLAIM("slightly invalid JSON is read, and replacements are reported", t_texts),
-        CLAIM("counted tokens equal the prompt tokens of the same request", t_counted),
-        CLAIM("a streamed reply names the ignored members", t_streamed),
-        CLAIM("notes name each member once, in bytes that a header carries", t_notes),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("requests of real clients are accepted, with the prompt of their plain form", t_accepted),
+    CLAIM("requests of Codex and Claude Code are answered, whole and streamed", t_agents),
+    CLAIM("a request whose meaning would change is refused with its member, message or tool", t_refused),
+    CLAIM("slightly invalid JSON is read, and replacements are reported", t_texts),
+    CLAIM("counted tokens equal the prompt tokens of the same request", t_counted),
+    CLAIM("a streamed reply names the ignored members", t_streamed),
+    CLAIM("notes name each member once, in bytes that a header carries", t_notes),
+};
+
+CHECK_MAIN()

@@ -33,7 +33,6 @@ static int difference(const struct image *im, const json_t *c)
 /* Also with a wrong media type. */
 static void t_pillow(void **state)
 {
-    (void)state;
     json_t *golden = json_load_file("tests/golden/pictures/pictures.json", 0, NULL), *c;
     size_t i;
     int wrong = 0;
@@ -45,7 +44,7 @@ static void t_pillow(void **state)
         char *url = xasprintf("data:%s;base64,%s", types[i % 4], of(c, "file"));
         struct image im;
         struct err e = ERR_INIT;
-        int rc = picture_decode(url, &im, &e), most = rc ? 0 : difference(&im, c);
+        int rc = picture_decode(url, NULL, &im, &e), most = rc ? 0 : difference(&im, c);
         bool jpeg = !strncmp(of(c, "name"), "jpeg", 4);
         if (rc || most > (jpeg ? 2 : 0))
             print_error("%s: %s, differs by %d\n", of(c, "name"), e.text, most);
@@ -98,7 +97,7 @@ static void same_picture(const struct image *want, char *url)
 {
     struct image im;
     struct err e = ERR_INIT;
-    if (picture_check(url, &e) || picture_decode(url, &im, &e))
+    if (picture_check(url, &e) || picture_decode(url, NULL, &im, &e))
         fail_msg("%.60s: %s", url, e.text);
     assert_true(image_equal(&im, want));
     image_free(&im);
@@ -107,7 +106,6 @@ static void same_picture(const struct image *want, char *url)
 
 static void t_urls(void **state)
 {
-    (void)state;
     static const char *const heads[] = {"data:image/png;base64,",
                                         "data:image/jpg;base64,",
                                         "data:image/jpeg;base64,",
@@ -147,7 +145,6 @@ static void t_urls(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *url, *says;
     } cases[] = {
@@ -176,7 +173,7 @@ static void t_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct image im;
         struct err e = ERR_INIT;
-        assert_int_equal(picture_decode(cases[i].url, &im, &e), -1);
+        assert_int_equal(picture_decode(cases[i].url, NULL, &im, &e), -1);
         if (!strstr(e.text, cases[i].says))
             fail_msg("%s: %s", cases[i].url, e.text);
     }
@@ -185,7 +182,6 @@ static void t_refused(void **state)
 /* Damaged metadata never rotate an image, and are not read past their end. */
 static void t_damaged(void **state)
 {
-    (void)state;
     json_t *golden = json_load_file("tests/golden/pictures/pictures.json", 0, NULL), *c;
     uint64_t rng = check_seed();
     size_t i;
@@ -208,13 +204,11 @@ static void t_damaged(void **state)
     json_decref(golden);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("images of all formats have the pixels that Pillow gives them", t_pillow),
-        CLAIM("all spellings of data URLs give the same image", t_urls),
-        CLAIM("addresses, other formats and sizes above the limits are refused with a reason", t_refused),
-        CLAIM("damaged metadata are skipped", t_damaged),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("images of all formats have the pixels that Pillow gives them", t_pillow),
+    CLAIM("all spellings of data URLs give the same image", t_urls),
+    CLAIM("addresses, other formats and sizes above the limits are refused with a reason", t_refused),
+    CLAIM("damaged metadata are skipped", t_damaged),
+};
+
+CHECK_MAIN()

@@ -39,7 +39,6 @@ static bool accepts(struct grammar *g, const char *text)
 
 static void t_texts(void **state)
 {
-    (void)state;
     json_t *golden = json_load_file("tests/golden/schemas/schemas.json", 0, NULL), *c, *text;
     size_t i, k;
     int told = 0, wrong = 0;
@@ -67,7 +66,6 @@ static void t_texts(void **state)
 
 static void t_noted(void **state)
 {
-    (void)state;
     json_t *golden = json_load_file("tests/golden/schemas/schemas.json", 0, NULL), *c;
     size_t i;
     json_array_foreach(json_object_get(golden, "cases"), i, c)
@@ -120,7 +118,6 @@ static bool walk(struct grammar *g, struct buf *out, uint64_t *rng)
 /* All texts are JSON; HOLORUN_SCHEMA_TEXTS=FILE writes them for make_schemas.py --check. */
 static void t_walks(void **state)
 {
-    (void)state;
     json_t *golden = json_load_file("tests/golden/schemas/schemas.json", 0, NULL), *c;
     const char *path = getenv("HOLORUN_SCHEMA_TEXTS");
     FILE *to = path ? fopen(path, "w") : NULL;
@@ -158,7 +155,6 @@ static void t_walks(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *schema, *says;
     } cases[] = {
@@ -229,7 +225,6 @@ static char *repeated(const char *begin, const char *part, int n, const char *en
 
 static void t_bombs(void **state)
 {
-    (void)state;
     struct err e = tried(xstrdup("{\"type\": \"string\", \"pattern\": "
                                  "\"^(((((((()){256}){256}){256}){256}){256}){256}){256}$\"}"));
     assert_non_null(strstr(e.text, "too many repetitions"));
@@ -258,7 +253,6 @@ static void t_bombs(void **state)
 /* One property distinguishes the objects; the list is compared once, not in pairs. */
 static void t_exclusive(void **state)
 {
-    (void)state;
     static const struct {
         const char *schema;
         bool noted;
@@ -288,15 +282,13 @@ static void t_exclusive(void **state)
     }
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_MODEL("schemas of pydantic and zod accept valid texts and no others", t_texts),
-        CLAIM("keywords that are not enforced are named", t_noted),
-        WITH_MODEL("texts of a schema's grammar are JSON", t_walks),
-        CLAIM("schemas without a meaning are refused with the position", t_refused),
-        CLAIM("oneOf is noted unless types, values or one property distinguish the schemas", t_exclusive),
-        WITH_MODEL("a small schema of a huge grammar is refused within 5 s", t_bombs),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    WITH_MODEL("schemas of pydantic and zod accept valid texts and no others", t_texts),
+    CLAIM("keywords that are not enforced are named", t_noted),
+    WITH_MODEL("texts of a schema's grammar are JSON", t_walks),
+    CLAIM("schemas without a meaning are refused with the position", t_refused),
+    CLAIM("oneOf is noted unless types, values or one property distinguish the schemas", t_exclusive),
+    WITH_MODEL("a small schema of a huge grammar is refused within 5 s", t_bombs),
+};
+
+CHECK_MAIN()

@@ -15,7 +15,6 @@
 
 static void t_refusals(void **state)
 {
-    (void)state;
     static const struct {
         const char *body, *says;
         int status;
@@ -90,7 +89,6 @@ static void t_refusals(void **state)
 
 static void t_addresses(void **state)
 {
-    (void)state;
     static const struct {
         const char *path, *token, *body;
         int status;
@@ -127,7 +125,6 @@ static void small(struct service_options *o, struct server_options *s)
 
 static void t_too_large(void **state)
 {
-    (void)state;
     struct served v;
     char *text = calloc(1, 5000);
     memset(text, ' ', 4999);
@@ -175,7 +172,6 @@ static void roomy(struct service_options *o, struct server_options *s)
 /* Many in one message, and one alone; narrow ones are accepted. */
 static void t_many_pixels(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, roomy);
     struct said r = served_chat(&v, black_pictures(30, 4096, 4096));
@@ -200,7 +196,6 @@ static void t_many_pixels(void **state)
 /* A random model's reply under a schema is valid JSON for it. */
 static void t_schema(void **state)
 {
-    (void)state;
     static const char schema[] =
         "{\"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"a\", \"strict\": true, "
         "\"schema\": {\"type\": \"object\", \"additionalProperties\": false, \"required\": [\"kind\", \"at\", "
@@ -247,7 +242,6 @@ static void t_schema(void **state)
 
 static void t_tools(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, NULL);
     for (int i = 0; i < 8; i++) {
@@ -292,7 +286,6 @@ static void t_tools(void **state)
 
 static void t_logprobs(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, NULL);
     struct said r = served_chat(
@@ -323,7 +316,6 @@ static void t_logprobs(void **state)
 /* A stop text ends the reply before it, streamed or not, and the next turn continues after the reply. */
 static void t_stop(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, NULL);
     struct said all = served_chat(&v, served_request("Say a lot.", 0, 40));
@@ -353,7 +345,6 @@ static void t_stop(void **state)
 /* tests/scripts/serve_clients.py recorded replies that the openai package validates. */
 static void t_recorded(void **state)
 {
-    (void)state;
     static const struct {
         const char *file, *members;
     } cases[] = {{"plain", "{}"},
@@ -383,7 +374,6 @@ static void with_tls(struct service_options *o, struct server_options *s)
 
 static void t_tls(void **state)
 {
-    (void)state;
     struct served v;
     served_open(&v, with_tls);
     struct said r = served_chat(&v, served_request("Secret.", 1, 5));
@@ -397,19 +387,17 @@ static void t_tls(void **state)
     served_close(&v);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("invalid requests are refused by name, and the server continues", t_refusals),
-        CLAIM("each address needs its method, and the token", t_addresses),
-        CLAIM("large and deep bodies are refused", t_too_large),
-        CLAIM("small files that unpack to many pixels are refused before all are in memory", t_many_pixels),
-        CLAIM("a random model under a schema replies with valid JSON", t_schema),
-        CLAIM("a required tool is called with valid arguments", t_tools),
-        CLAIM("log-probabilities are those of the sampled tokens, in order", t_logprobs),
-        CLAIM("a stop text ends a reply before it", t_stop),
-        CLAIM("replies have the formats that the openai package accepts", t_recorded),
-        CLAIM("TLS gives the same replies, and clients verify the server", t_tls),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("invalid requests are refused by name, and the server continues", t_refusals),
+    CLAIM("each address needs its method, and the token", t_addresses),
+    CLAIM("large and deep bodies are refused", t_too_large),
+    CLAIM("small files that unpack to many pixels are refused before all are in memory", t_many_pixels),
+    CLAIM("a random model under a schema replies with valid JSON", t_schema),
+    CLAIM("a required tool is called with valid arguments", t_tools),
+    CLAIM("log-probabilities are those of the sampled tokens, in order", t_logprobs),
+    CLAIM("a stop text ends a reply before it", t_stop),
+    CLAIM("replies have the formats that the openai package accepts", t_recorded),
+    CLAIM("TLS gives the same replies, and clients verify the server", t_tls),
+};
+
+CHECK_MAIN()

@@ -74,7 +74,7 @@ static struct session *whole(struct family *f, const json_t *body, enum chat_thi
     if (conversation_take(&v, json_deep_copy(body), &e))
         fail_msg("%s", e.text);
     for (int i = 0; i < v.n_images; i++)
-        if (picture_decode(v.files[i], &v.images[i], &e))
+        if (picture_decode(v.files[i], NULL, &v.images[i], &e))
             fail_msg("%s", e.text);
     v.chat.think = think;
     v.chat.normalise = true;
@@ -134,7 +134,6 @@ static json_t *random_body(uint64_t *rng, bool pictures, int turns)
 
 static void t_served_prompts(void **state)
 {
-    (void)state;
     uint64_t rng = check_seed();
     int n = 0;
     for (int k = 0; k < FAMILIES; k++) {
@@ -224,7 +223,6 @@ static void check_run(struct family *f, const char *family, const struct dialect
 
 static void t_run_prompts(void **state)
 {
-    (void)state;
     static const char *const dialects[] = {"holo31", "qwen", "holo3", "gemini"};
     uint64_t rng = check_seed();
     for (int k = 0; k < FAMILIES; k++) {
@@ -277,7 +275,6 @@ static void check_question(struct family *f, const char *family, const struct di
 
 static void t_questions(void **state)
 {
-    (void)state;
     static const char *const dialects[] = {"holo31", "qwen", "holo15", "fara"};
     for (int k = 0; k < FAMILIES; k++) {
         struct family f;
@@ -286,8 +283,7 @@ static void t_questions(void **state)
         if (!family_open(&f, families[k]))
             skip();
         for (int i = 0; i < 4; i++) {
-            struct err e = ERR_INIT;
-            struct dialect *d = dialect_load(dialects[i], &e);
+            struct dialect *d = dialect_load(dialects[i], NULL);
             assert_non_null(d);
             check_question(&f, families[k], d);
             dialect_free(d);
@@ -340,7 +336,6 @@ static void check_loop(struct family *f, const char *family)
 
 static void t_loops(void **state)
 {
-    (void)state;
     for (int k = 0; k < FAMILIES; k++) {
         struct family f;
         if (!family_open(&f, families[k]))
@@ -353,7 +348,6 @@ static void t_loops(void **state)
 /* A second question about an image prefills only the question. */
 static void t_picture_cached(void **state)
 {
-    (void)state;
     struct family f;
     if (!family_open(&f, "qwen3_5_nothink"))
         skip();
@@ -376,7 +370,6 @@ static void t_picture_cached(void **state)
 /* If the template has no tools, the client is told that they are ignored; a call cannot be required. */
 static void t_without_tools(void **state)
 {
-    (void)state;
     char *template = published_template("qwen2_5_vl");
     struct family f = {0};
     if (!template)
@@ -409,7 +402,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the client is told when the template does not show its tools", t_without_tools),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -70,7 +70,6 @@ static struct grammar *places(void)
 
 static void t_all(void **state)
 {
-    (void)state;
     enum { WAYS = 5 * 40, WANTED = 12 };
     struct grammar *g = places();
     struct session *s = session_new(engine, 1);
@@ -132,7 +131,6 @@ static void t_all(void **state)
 
 static void t_bounds(void **state)
 {
-    (void)state;
     struct grammar *g = places();
     struct session *s = session_new(engine, 1);
     tiny_append_text(s, "where? ");
@@ -172,7 +170,6 @@ static void t_bounds(void **state)
  * probability with which it was drawn. */
 static void t_llm(void **state)
 {
-    (void)state;
     struct dialect *d = dialect_load("anthropic-computer", NULL);
     struct llm *m = llm_local(engine, d, check_seed());
     struct image im = tiny_image(64, 64, 7);
@@ -225,7 +222,6 @@ static void t_llm(void **state)
 
 static void t_slots(void **state)
 {
-    (void)state;
     static const struct {
         const char *dialect, *reply;
         const char *slots[4]; /* expected text of the verb and of each point */
@@ -305,7 +301,6 @@ static void t_slots(void **state)
 
 static void t_words(void **state)
 {
-    (void)state;
     static const struct {
         const char *reply, *name, *text; /* NULL: none */
     } cases[] = {{"ok<write>City<at><0><.2><39><.5>Rome 5\n", "City", "Rome 5"},
@@ -363,7 +358,6 @@ static bool takes(struct grammar *g, const struct tokenizer *t, const char *text
 
 static void t_given_words(void **state)
 {
-    (void)state;
     static const char *const words[] = {"To", "Travel date", "Day"};
     struct dialect *d = dialect_load("pocket-wide", NULL), *other = dialect_load("holo3", NULL);
     struct tokenizer *t = tokenizer_open("assets/pocket/model", NULL);
@@ -392,7 +386,6 @@ static void t_given_words(void **state)
  * letters where the words differ, so the sum is 1. */
 static void t_among_words(void **state)
 {
-    (void)state;
     static const char *const words[] = {"Destination", "Departure", "Day", "To"};
     const struct engine_options o = {.dir = "assets/pocket/model", .threads = 2};
     struct engine *g = engine_open(&o, NULL);
@@ -440,7 +433,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("verb and points are found in each dialect that has them", t_slots),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -30,7 +30,6 @@ static struct plan plan_of(const char *dir, struct model_config *c, const struct
 
 static void t_published_memory(void **state)
 {
-    (void)state;
     struct model_config c;
     struct engine_options o = {.weights_in = WEIGHTS_IN_RAM};
     struct plan p = plan_of(full.dir, &c, &o);
@@ -57,7 +56,6 @@ static void t_published_memory(void **state)
 
 static void t_published_work(void **state)
 {
-    (void)state;
     struct model_config c;
     struct engine_options o = {.weights_in = WEIGHTS_IN_MMAP};
     struct plan p = plan_of(full.dir, &c, &o);
@@ -83,7 +81,6 @@ static void t_published_work(void **state)
 /* Quantized weights: the memory of the language model's matrices, and the bytes that a step reads. */
 static void t_small_memory(void **state)
 {
-    (void)state;
     struct model_config c;
     double layers = 10965483520.0, head = 676331520.0;
     struct engine_options o = {.weights_in = WEIGHTS_IN_RAM, .weights = WEIGHTS_BF16};
@@ -113,7 +110,6 @@ static void t_small_memory(void **state)
 /* A GPU allocates blocks above 1 MiB in pages of 2 MiB. At 1536 tokens this adds a third to the KV cache. */
 static void t_pages(void **state)
 {
-    (void)state;
     struct model_config c;
     struct engine_options o = {.weights_in = WEIGHTS_IN_RAM, .device = "cuda"};
     struct plan p = plan_of(full.dir, &c, &o);
@@ -134,7 +130,6 @@ static void t_pages(void **state)
  * first, then the chunks shrink step by step. */
 static void t_chunks(void **state)
 {
-    (void)state;
     struct model_config c;
     struct engine_options o = {.weights_in = WEIGHTS_IN_RAM, .device = "cuda"};
     struct plan p = plan_of(full.dir, &c, &o);
@@ -166,7 +161,6 @@ static void t_chunks(void **state)
  * memory, on a 12 GB GPU that also drives the desktop. */
 static void t_desk(void **state)
 {
-    (void)state;
     struct model_config c;
     const size_t card = (size_t)roofline_card("rtx3060")->memory, desktop = (size_t)1 << 30;
     struct engine_options o = {.weights_in = WEIGHTS_IN_RAM, .device = "cuda", .weights = WEIGHTS_INT4};
@@ -187,7 +181,6 @@ static void t_desk(void **state)
 /* Compares the memory of an open engine with its plan. */
 static void t_pocket_memory(void **state)
 {
-    (void)state;
     static const enum weights_in holds[] = {WEIGHTS_IN_RAM, WEIGHTS_IN_MMAP, WEIGHTS_IN_RAM, WEIGHTS_IN_RAM};
     static const enum weight_storage numbers[] = {WEIGHTS_AUTO, WEIGHTS_AUTO, WEIGHTS_INT8, WEIGHTS_INT4};
     static const char *const names[] = {"packed", "mapped", "int8", "int4"};
@@ -220,7 +213,6 @@ static void t_pocket_memory(void **state)
 /* Compares the memory of sessions of different lengths with the plan. */
 static void t_state_memory(void **state)
 {
-    (void)state;
     enum { N = 6 };
     static const int tokens[N] = {1, 700, 2048, 3000, 4100, 8000};
     struct model_config c;
@@ -263,12 +255,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("sessions take the planned state memory, within 5 %", t_state_memory),
 };
 
-int main(int argc, char **argv)
-{
-    place_make();
-    full_init(&full);
-    full_write(&full);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    full_free(&full);
-    return rc;
-}
+CHECK_MAIN_WITH(full_begin(&full), full_free(&full))

@@ -32,18 +32,6 @@ static void append(struct session *s, int which, int first, int n)
         assert_int_equal(session_append(s, &(int32_t){16 + (which * 53 + i * 7 + i / 31) % 256}, 1, NULL), 0);
 }
 
-static void same(struct session *a, struct session *b)
-{
-    size_t n, m;
-    assert_memory_equal(session_logits(a), session_logits(b),
-                        (size_t)engine_vocab(session_engine(a)) * sizeof(float));
-    uint8_t *x = pool_check_bits(a, &n), *y = pool_check_bits(b, &m);
-    assert_int_equal(n, m);
-    assert_memory_equal(x, y, n);
-    free(x);
-    free(y);
-}
-
 /* Compares two sessions with equal tokens, one of them with the cache: `common` tokens of text 0, then a text
  * of their own up to `system`, then an image if `sees`, then `said` tokens. Returns the number of tokens
  * taken from the cache. */
@@ -62,10 +50,10 @@ static int64_t begins(struct engine *g, struct engine *plain, int which, int com
         append(s[i], 9, 0, said);
     }
     image_free(&im);
-    same(s[0], s[1]);
+    pool_check_same(s[0], s[1]);
     for (int i = 0; i < 2; i++)
         append(s[i], 5, 0, 1);
-    same(s[0], s[1]);
+    pool_check_same(s[0], s[1]);
     int64_t reused = session_stats(s[0]).reused;
     assert_int_equal(session_stats(s[0]).prefilled + reused, session_stats(s[1]).prefilled);
     session_free(s[0]);
@@ -75,7 +63,6 @@ static int64_t begins(struct engine *g, struct engine *plain, int which, int com
 
 static void t_bits(void **state)
 {
-    (void)state;
     uint64_t rng = check_seed() + 1;
     int64_t reused = 0;
     for (int kind = 0; kind < 3; kind++) {
@@ -101,7 +88,6 @@ static void t_bits(void **state)
 /* Prefixes are cached in multiples of 8 tokens; at least two tokens are left to prefill. */
 static void t_lengths(void **state)
 {
-    (void)state;
     struct engine *g = open_as(true, STATE_FP32, KV_AUTO, 0), *plain = open_as(false, STATE_FP32, KV_AUTO, 0);
     assert_int_equal(begins(g, plain, 1, 0, 9, 3, false), 0);
     assert_int_equal(begins(g, plain, 1, 0, 10, 3, false), 8);
@@ -136,13 +122,11 @@ static int layers;
 
 static void stop_soon(void *arg, int layer, struct tensor h)
 {
-    (void)arg, (void)layer, (void)h;
     flag_set(&stop, layers-- <= 0);
 }
 
 static void t_stopped(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct engine *g = open_as(true, STATE_FP32, KV_AUTO, 0), *plain = open_as(false, STATE_FP32, KV_AUTO, 0);
     struct session *s = session_new(g, 1), *straight = session_new(plain, 1);
@@ -157,7 +141,7 @@ static void t_stopped(void **state)
     assert_int_equal(g->prefixes.n, 0);
     flag_set(&stop, 0);
     assert_int_equal(session_reuse_prefix(s, &e), 0);
-    same(s, straight);
+    pool_check_same(s, straight);
     session_free(s);
     session_free(straight);
     engine_close(plain);
@@ -181,7 +165,6 @@ static uint64_t spoken(struct llm *m, const char *task, struct err *e)
 
 static void t_llms(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct engine *g = open_as(true, STATE_FP32, KV_AUTO, 0), *plain = open_as(false, STATE_FP32, KV_AUTO, 0);
     struct dialect *d = dialect_load("anthropic-computer", NULL);
@@ -223,7 +206,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a stopped prefill leaves no cache entry and can be repeated", t_stopped),
 };
 
-int main(int argc, char **argv)
-{
-    return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(check_seed())

@@ -21,7 +21,6 @@ static struct engine *engine;
 
 static int setup(void **state)
 {
-    (void)state;
     tiny_qwen(&tiny, check_seed());
     tiny_write(&tiny);
     engine = tiny_open(&tiny, NULL, 1, false);
@@ -30,7 +29,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     engine_close(engine);
     tiny_free(&tiny);
     return 0;
@@ -72,7 +70,6 @@ static void same(struct session *a, struct session *b)
 
 static void t_rewind(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct session *s = session_new(engine, 1), *straight = session_new(engine, 1);
     struct session *both[] = {s, straight};
@@ -108,7 +105,6 @@ static void t_rewind(void **state)
 
 static void t_copies(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct session *s = session_new(engine, 1);
     append(s, 1, 12);
@@ -134,7 +130,6 @@ static void t_copies(void **state)
 
 static void t_save(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     char *path = xasprintf("%s/session", tiny.dir), *data;
     size_t len;
@@ -168,7 +163,6 @@ static void t_save(void **state)
 /* Sessions at different positions decode in a batch with the bits of decoding alone. */
 static void t_batch(void **state)
 {
-    (void)state;
     enum { N = 5 };
     struct session *together[N], *alone[N];
     for (int i = 0; i < 2 * N; i++) {
@@ -207,7 +201,6 @@ static void refused(const struct engine_options *o, const char *says)
 
 static void t_directories(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     static const char *const needed[] = {"embed_tokens.weight",
                                          "layers.0.linear_attn.conv1d.weight",
@@ -256,7 +249,6 @@ static void t_directories(void **state)
 /* Weights quantized on loading, and weights mapped from the file. */
 static void t_storage(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     float exact[288];
     static const struct {
@@ -296,7 +288,6 @@ static void t_storage(void **state)
 /* The model has more rows than the tokenizer has tokens, and the token ids have gaps. */
 static void t_known(void **state)
 {
-    (void)state;
     static const char last[] = "\"</img>\"}";
     struct err e = ERR_INIT;
     char *json;
@@ -337,7 +328,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("mapped weights and weights in RAM give the same bits; quantized ones stay near", t_storage),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

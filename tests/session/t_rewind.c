@@ -143,7 +143,6 @@ static void back(struct talk *t, int k)
 
 static void t_kept(void **state)
 {
-    (void)state;
     for (int window = 0; window < 2; window++) {
         struct talk t;
         talk_open(&t, window ? WINDOW_STRICT : WINDOW_SAWTOOTH, TURNS);
@@ -167,7 +166,6 @@ static void t_kept(void **state)
 /* Repeats equal turns after a rewind: tokens and evictions must be equal. */
 static void t_window(void **state)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         struct talk t;
         struct context_cost cost;
@@ -189,7 +187,6 @@ static void t_window(void **state)
  * division into chunks changes only the last bits. */
 static void t_read_again(void **state)
 {
-    (void)state;
     engine_close(engine);
     engine = tiny_open(&tiny, NULL, 1, true);
     for (int window = 0; window < 2; window++) {
@@ -217,7 +214,6 @@ static void t_read_again(void **state)
 
 static void t_no_room(void **state)
 {
-    (void)state;
     struct engine *roomy = engine;
     size_t most;
     struct talk t;
@@ -250,7 +246,4 @@ static const struct CMUnitTest tests[] = {
     WITH_TALK("when memory is short, older rewind points are dropped", t_no_room),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -19,7 +19,6 @@ static struct roofline_model model_of(double bytes, enum kv_storage kv, enum sta
  * use the 4.23 TB/s measured on one. */
 static void t_limits(void **state)
 {
-    (void)state;
     static const struct {
         const char *card;
         int sessions;
@@ -49,7 +48,6 @@ static void check_row(const struct roofline_row *r, double beaten)
 
 static void t_sums(void **state)
 {
-    (void)state;
     static const double bytes[] = {2, 1, 0.5625};
     const struct roofline_card *g;
     for (int i = 0; (g = roofline_card_at(i)); i++)
@@ -78,7 +76,6 @@ static void t_sums(void **state)
  * token. */
 static void t_seldom(void **state)
 {
-    (void)state;
     struct roofline_model m = model_of(2, KV_AUTO, STATE_FP32), half = model_of(2, KV_AUTO, STATE_FP16);
     const struct roofline_card *g = roofline_card("h100");
     double few = roofline_decode(&m, g, 15, 0).part[ROOFLINE_STATES] / 15,
@@ -95,7 +92,6 @@ static void t_seldom(void **state)
 /* Predicts at most 210 ms for a screenshot of 13 tiles on an H100; an H200 took 207. */
 static void t_screen(void **state)
 {
-    (void)state;
     static const double bytes[] = {2, 1, 0.5625};
     for (int i = 0; i < 3; i++) {
         struct roofline_model m = model_of(bytes[i], KV_AUTO, STATE_FP32);
@@ -111,7 +107,6 @@ static void t_screen(void **state)
 /* Rows in ms, measured on an H200 on 2026-11-27 (tests/results/2026-11-27-h200.md). */
 static void t_measured(void **state)
 {
-    (void)state;
     const struct roofline_card *g = roofline_card("h200");
     struct roofline_model m = model_of(2, KV_AUTO, STATE_FP32), small = model_of(1, KV_FP8, STATE_FP32);
     check_about("1 session", roofline_decode(&m, g, 1, 12288).ms, 8.03, 0.02);
@@ -129,7 +124,6 @@ static void t_measured(void **state)
  * unchanged. */
 static void t_fp8(void **state)
 {
-    (void)state;
     const struct roofline_card *g;
     for (int i = 0; (g = roofline_card_at(i)); i++) {
         struct roofline_model m = model_of(1, KV_AUTO, STATE_FP32), fp8 = m;
@@ -149,7 +143,6 @@ static void t_fp8(void **state)
 
 static void t_names(void **state)
 {
-    (void)state;
     assert_null(roofline_card("h900"));
     assert_ptr_equal(roofline_card("h200"), roofline_card_at(1));
     for (int i = 0; roofline_card_at(i); i++)
@@ -169,9 +162,7 @@ static const struct CMUnitTest tests[] = {
 int main(int argc, char **argv)
 {
     struct err e = ERR_INIT;
-    place_make();
-    full_init(&full);
-    full_write(&full);
+    full_begin(&full);
     if (config_load(&config, full.dir, &e))
         die(e.kind, "%s", e.text);
     int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);

@@ -66,7 +66,6 @@ static void check_filter(const json_t *c, int at)
 
 static void t_filters(void **state)
 {
-    (void)state;
     json_t *golden = json_load_file("tests/golden/samplers/samplers.json", 0, NULL), *c;
     size_t i;
     assert_non_null(golden);
@@ -78,7 +77,6 @@ static void t_filters(void **state)
 /* Compares with a sort, with ties and with masks of all kinds. */
 static void t_kth_largest(void **state)
 {
-    (void)state;
     enum { MOST = 300 };
     uint64_t rng = check_seed(), known[5], allowed[5];
     float logits[MOST];
@@ -105,7 +103,6 @@ static void t_kth_largest(void **state)
 /* Penalties apply to greedy sampling; top_k and min_p have no effect on it. Masks hold; a NaN is refused. */
 static void t_filter_edges(void **state)
 {
-    (void)state;
     float logits[4] = {1, 3, 2.5f, -1};
     uint64_t known[1] = {15}, some[1] = {9};
     const int32_t said[] = {1, 1};
@@ -134,7 +131,6 @@ static void t_filter_edges(void **state)
  * two parts must be equal. */
 static void t_replies(void **state)
 {
-    (void)state;
     const float presence = 2, frequency = 0.25f;
     struct sampling p = {
         .top_p = 1, .max_tokens = 40, .presence_penalty = presence, .frequency_penalty = frequency};
@@ -185,7 +181,6 @@ static void t_replies(void **state)
 /* top_k 1 and min_p 1 are greedy; limits that exclude nothing leave the draws unchanged. */
 static void t_cuts(void **state)
 {
-    (void)state;
     struct sampling ways[] = {
         {.top_p = 1, .max_tokens = 30},
         {.temperature = 1.5f, .top_p = 1, .max_tokens = 30, .top_k = 1},
@@ -211,14 +206,12 @@ static void t_cuts(void **state)
         generated_free(&out[i]);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("limits and penalties give the distributions of transformers' samplers", t_filters),
-        CLAIM("the k-th largest equals that of a sort, with ties and masks", t_kth_largest),
-        CLAIM("penalties apply to greedy replies, masks hold, a NaN is refused", t_filter_edges),
-        WITH_MODEL("a reply under penalties follows the definition, in one part or two", t_replies),
-        WITH_MODEL("top_k 1 and min_p 1 are greedy, and limits that exclude nothing change nothing", t_cuts),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("limits and penalties give the distributions of transformers' samplers", t_filters),
+    CLAIM("the k-th largest equals that of a sort, with ties and masks", t_kth_largest),
+    CLAIM("penalties apply to greedy replies, masks hold, a NaN is refused", t_filter_edges),
+    WITH_MODEL("a reply under penalties follows the definition, in one part or two", t_replies),
+    WITH_MODEL("top_k 1 and min_p 1 are greedy, and limits that exclude nothing change nothing", t_cuts),
+};
+
+CHECK_MAIN()

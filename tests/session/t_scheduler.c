@@ -91,7 +91,6 @@ static void leave(struct comer *c, int n)
 /* Capitals request an exclusive grant. */
 static void t_order(void **state)
 {
-    (void)state;
     struct said s = {.text = ""};
     struct comer c[LINE] = {{.name = 0}};
     s.t = scheduler_new(serve_names, &s, NULL);
@@ -113,7 +112,6 @@ static void t_order(void **state)
 /* A thread that decodes again and again does not delay exclusive grants. */
 static void t_alternate(void **state)
 {
-    (void)state;
     struct said s = {.text = ""};
     struct comer c[LINE] = {{.name = 0}}, late = {.said = &s, .name = 'b', .together = true};
     s.late = &late;
@@ -130,7 +128,6 @@ static void t_alternate(void **state)
 /* A thread that yields queues after the others; a batch runs between two exclusive grants. */
 static void t_between(void **state)
 {
-    (void)state;
     struct said s = {.text = ""};
     struct comer c[LINE] = {{.name = 0}};
     s.t = scheduler_new(serve_names, &s, NULL);
@@ -146,7 +143,6 @@ static void t_between(void **state)
 
 static void t_stopped(void **state)
 {
-    (void)state;
     struct said s = {.text = ""};
     struct comer c[LINE] = {{.name = 0}};
     volatile int stop = 0;
@@ -176,7 +172,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a stopped thread stops waiting", t_stopped),
 };
 
-int main(int argc, char **argv)
-{
-    return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(check_seed())

@@ -47,14 +47,12 @@ static void crowd_of(int n, int rounds, int threads, uint64_t seed)
 
 static void t_eight(void **state)
 {
-    (void)state;
     for (uint64_t i = 0; i < 3; i++)
         crowd_of(8, 4, 1 + (int)i, check_seed() + i);
 }
 
 static void t_crowd(void **state)
 {
-    (void)state;
     crowd_of(THREADS_MOST, 2, 2, check_seed());
 }
 
@@ -109,7 +107,6 @@ static struct scheduler_stats replies(struct engine *g, struct looker *all, int 
 
 static void t_together(void **state)
 {
-    (void)state;
     enum { N = 16 };
     struct engine *g = shared(2);
     struct looker all[N] = {{.rc = 0}}, alone[N] = {{.rc = 0}};
@@ -171,7 +168,6 @@ static struct polite polite(struct engine *g, int first)
 
 static void t_pieces(void **state)
 {
-    (void)state;
     struct engine *g = shared(1);
     struct polite p = polite(g, 0);
     struct session *s = session_new(g, 1);
@@ -188,7 +184,6 @@ static void t_pieces(void **state)
 
 static void t_tiles(void **state)
 {
-    (void)state;
     struct engine *g = shared(1);
     struct polite p = polite(g, -1);
     struct session *s = session_new(g, 1);
@@ -207,7 +202,6 @@ static void t_tiles(void **state)
 /* A session that does not fit gets an error; the others of its batch get their tokens. */
 static void t_no_room(void **state)
 {
-    (void)state;
     struct engine *g = threads_engine(&tiny, "cpu", 0, false, 1);
     size_t bound = 2 * pool_check_need(g, 512) + 1000;
     engine_close(g);
@@ -245,14 +239,12 @@ static int layers_left;
 /* Stops in the second chunk of the long prompt; no other session has a chunk of that size. */
 static void stop_reader(void *arg, int layer, struct tensor h)
 {
-    (void)arg, (void)layer;
     if (h.rows == LANGUAGE_ROWS && layers_left-- == 0)
         flag_set(&stop, 1);
 }
 
 static void t_cancel(void **state)
 {
-    (void)state;
     struct threads c = {.rounds = 3, .longest = 60, .seed = check_seed()};
     struct played *alone = xcalloc(THREADS_MOST, sizeof *alone);
     struct engine *g = shared(1);
@@ -297,7 +289,6 @@ static void t_cancel(void **state)
 /* A session stopped while it waits for its grant has not changed. */
 static void t_cancel_waiting(void **state)
 {
-    (void)state;
     for (int prompt = 1; prompt < 100; prompt += 50) {
         struct engine *g = shared(1);
         struct looker l = {.s = session_new(g, 1)};
@@ -337,7 +328,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a session stopped while it waits has lost nothing", t_cancel_waiting),
 };
 
-int main(int argc, char **argv)
-{
-    return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(check_seed())

@@ -5,7 +5,6 @@
 #include "session/session_impl.h"
 
 #include <math.h>
-#include <unistd.h>
 
 /* Appends the bytes a, a + 1, ... a + n - 1 as tokens. */
 static void append(struct session *s, int a, int n)
@@ -39,13 +38,11 @@ static int left; /* layers or blocks until the cancel */
 
 static void soon(void *arg, int layer, struct tensor t)
 {
-    (void)arg, (void)layer, (void)t;
     cancel = left-- <= 0;
 }
 
 static void t_cancel(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct session *s = session_new(engine, 7), *straight = session_new(engine, 7);
     struct language *m = &engine->language;
@@ -80,7 +77,6 @@ static void t_cancel(void **state)
 
 static void t_cancel_look(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct session *s = session_new(engine, 7), *straight = session_new(engine, 7);
     struct image im = tiny_image(90, 60, 5);
@@ -132,7 +128,6 @@ static void check_score(void *arg, int64_t i, const float *logits)
 
 static void t_score(void **state)
 {
-    (void)state;
     struct session *s = session_new(engine, 1), *whole = session_new(engine, 1);
     struct scores c = {.alone = session_new(engine, 1)};
     int32_t ids[SCORED];
@@ -158,7 +153,6 @@ static void t_score(void **state)
 
 static void t_rewind(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct session *s = session_new(engine, 5), *straight = session_new(engine, 5);
     append(s, 0, 30);
@@ -206,7 +200,6 @@ static void t_rewind(void **state)
 
 static void t_empty(void **state)
 {
-    (void)state;
     struct session *s = session_new(engine, 1), *fresh = session_new(engine, 1);
     struct checkpoint *c = session_checkpoint(s);
     assert_null(session_logits(s));
@@ -226,7 +219,6 @@ static void t_empty(void **state)
 
 static void t_fork(void **state)
 {
-    (void)state;
     struct session *s = session_new(engine, 5);
     append(s, 0, 20);
     look(s, 1);
@@ -251,7 +243,6 @@ static void t_fork(void **state)
 
 static void t_lazy(void **state)
 {
-    (void)state;
     struct session *s = session_new(engine, 1), *once = session_new(engine, 1);
     append(s, 0, 10);
     look(s, 4);
@@ -284,7 +275,6 @@ static void t_lazy(void **state)
 
 static void t_save(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     char *path = xasprintf("%s/session", tiny.dir);
     static const int lengths[] = {0, 1, 2, 700};
@@ -324,7 +314,6 @@ static void refuses(const char *path, const char *data, size_t len, struct engin
 
 static void t_damage(void **state)
 {
-    (void)state;
     char *path = xasprintf("%s/session", tiny.dir), *data;
     size_t len;
     struct session *s = session_new(engine, 11);
@@ -367,7 +356,6 @@ static void t_damage(void **state)
 
 static void t_refusals(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct session *s = session_new(engine, 1), *other = session_new(engine, 1);
     append(s, 0, 9);
@@ -415,7 +403,4 @@ static const struct CMUnitTest tests[] = {
                t_refusals),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

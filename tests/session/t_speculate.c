@@ -7,7 +7,6 @@
 
 static void t_propose(void **state)
 {
-    (void)state;
     static const int32_t text[] = {1, 2, 3, 4, 5, 9, 2, 3, 7, 8, 1, 2, 3};
     int32_t out[8];
     /* a match of three tokens wins over a later one of two */
@@ -26,7 +25,6 @@ static void t_propose(void **state)
 
 static void t_same(void **state)
 {
-    (void)state;
     const char *names[8];
     int n = backend_cpu_list(names, 8);
     for (int i = 0; i < n; i++)
@@ -38,7 +36,6 @@ static void t_same(void **state)
 /* With masks and forced tokens; the prompt contains every text that the grammar allows. */
 static void t_grammar(void **state)
 {
-    (void)state;
     struct engine *plain = open_with("cpu", NULL, 0, STATE_FP32, false),
                   *fast = open_with("cpu", NULL, 6, STATE_FP32, false);
     int64_t proposed = 0;
@@ -72,7 +69,6 @@ static void t_grammar(void **state)
 /* Proposed tokens that end the reply: each token of the reply in turn becomes a stop token. */
 static void t_stops(void **state)
 {
-    (void)state;
     struct engine *plain = open_with("cpu", NULL, 0, STATE_FP32, false),
                   *fast = open_with("cpu", NULL, 8, STATE_FP32, false);
     struct said whole = say(plain, NULL, 0, LENGTH);
@@ -108,7 +104,6 @@ static void t_stops(void **state)
 /* After speculation a checkpoint, a rewind and a fork behave as without it. */
 static void t_rewind(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct session *s[2], *forks[2];
     struct engine *g[2];
@@ -150,7 +145,6 @@ static void t_rewind(void **state)
 /* Nothing is proposed without memory for a copy of the state. */
 static void t_no_room(void **state)
 {
-    (void)state;
     struct engine *plain = open_with("cpu", NULL, 0, STATE_FP32, false),
                   *fast = open_with("cpu", NULL, 6, STATE_FP32, false);
     struct said a = say(plain, NULL, 0, LENGTH);
@@ -210,7 +204,6 @@ static void count_ends(struct engine *g, int64_t seed, int *count, struct sessio
 /* Compares the two samples by chi squared. */
 static void t_distribution(void **state)
 {
-    (void)state;
     enum { BINS = 16 };
     struct engine *plain = open_with("cpu", NULL, 0, STATE_FP32, false),
                   *fast = open_with("cpu", NULL, 5, STATE_FP32, false);
@@ -241,7 +234,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("speculation keeps the distribution of sampled replies", t_distribution),
 };
 
-int main(int argc, char **argv)
-{
-    return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(check_seed())

@@ -13,7 +13,6 @@
 
 static void t_ways(void **state)
 {
-    (void)state;
     static const char *const isas[] = {"ref", NULL};
     for (int i = 0; i < 4; i++) {
         struct engine *g = timeline_engine(&tiny, "cpu", isas[i / 2], i % 2);
@@ -36,7 +35,6 @@ static size_t session_bytes(struct engine *g)
 /* fp16 takes half the memory; the logits differ from fp32 by less than 1 %. */
 static void t_size(void **state)
 {
-    (void)state;
     struct engine *wide = tiny_open(&tiny, NULL, 1, true), *small = timeline_engine(&tiny, "cpu", NULL, true);
     assert_int_equal(session_bytes(wide), 2 * session_bytes(small));
     struct session *a = session_new(wide, 1), *b = session_new(small, 1);
@@ -57,7 +55,6 @@ static void t_size(void **state)
 /* A session file with one state type is refused by the other. */
 static void t_files(void **state)
 {
-    (void)state;
     char path[PLACE_PATH];
     struct err e = ERR_INIT;
     struct engine *wide = tiny_open(&tiny, NULL, 1, true), *small = timeline_engine(&tiny, "cpu", NULL, true);
@@ -128,7 +125,6 @@ static int figures(const char *cache, char *path, size_t size)
 
 static void t_gate(void **state)
 {
-    (void)state;
     char cache[PLACE_PATH], path[300] = "", command[300];
     struct tiny bad;
     struct err e = ERR_INIT;
@@ -156,7 +152,6 @@ static void t_gate(void **state)
 
 static void t_passes(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct engine *g = open_with(&tiny, STATE_FP16, false, &e);
     if (!g)
@@ -176,7 +171,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a model whose output does not change passes", t_passes),
 };
 
-int main(int argc, char **argv)
-{
-    return tiny_main(argc, argv, 3, tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(3)

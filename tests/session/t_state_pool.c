@@ -40,7 +40,6 @@ static void prompt(struct session *s, int i)
 
 static void t_many(void **state)
 {
-    (void)state;
     enum { N = 24, TOKENS = 4 };
     struct engine *g = pool_check_engine(&tiny, "cpu", 0);
     size_t bound = N * pool_check_need(g, 1536);
@@ -78,7 +77,6 @@ static void t_many(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct engine *g = pool_check_engine(&tiny, "cpu", 0);
     size_t one = pool_check_need(g, 512), two = pool_check_need(g, 1024);
@@ -129,7 +127,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("beyond the limit there is an error, and the existing tokens stay", t_refused),
 };
 
-int main(int argc, char **argv)
-{
-    return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
-}
+TINY_MAIN(check_seed())

@@ -2,6 +2,7 @@
  * session alone, per operation and in the whole model.
  */
 #include "check.h"
+#include "lab.h"
 #include "tiny_model.h"
 
 #include "session/session_impl.h"
@@ -10,13 +11,6 @@
 
 enum { MOST = 20 };
 
-static uint64_t rng;
-
-static int between(int lo, int hi)
-{
-    return lo + (int)(check_random(&rng) * (hi - lo + 1));
-}
-
 /* ---- operations ------------------------------------------------------------------------------ */
 
 static struct tensor make(struct backend *b, enum dtype d, int64_t rows, int64_t cols)
@@ -24,17 +18,10 @@ static struct tensor make(struct backend *b, enum dtype d, int64_t rows, int64_t
     struct tensor host = {xmalloc((unsigned long)(rows * cols), sizeof(float)), DT_F32, rows, cols, cols},
                   t = b->ops->alloc(b, d, rows, cols);
     for (int64_t i = 0; i < rows * cols; i++)
-        ((float *)host.data)[i] = (float)(check_random(&rng) * 2 - 1);
+        ((float *)host.data)[i] = (float)(check_random(&lab_random) * 2 - 1);
     b->ops->upload(b, t, host);
     free(host.data);
     return t;
-}
-
-static struct tensor twin(struct backend *b, struct tensor t)
-{
-    struct tensor c = b->ops->alloc(b, t.dtype, t.rows, t.cols);
-    b->ops->copy(b, c, t);
-    return c;
 }
 
 static void same_tensor(struct tensor a, struct tensor b)
@@ -50,12 +37,12 @@ static void drop(struct backend *b, struct tensor *t, int n)
 
 static void conv_together(struct backend *b, enum dtype act)
 {
-    int n = between(1, MOST), C = between(1, 300), K = between(2, 5);
+    int n = lab_between(1, MOST), C = lab_between(1, 300), K = lab_between(2, 5);
     struct tensor x = make(b, act, n, C), w = make(b, DT_F32, C, K), bias = make(b, DT_F32, 1, C);
-    struct tensor one = twin(b, x), all = twin(b, x), s1[MOST], s2[MOST];
+    struct tensor one = lab_twin(b, x), all = lab_twin(b, x), s1[MOST], s2[MOST];
     for (int i = 0; i < n; i++) {
         s1[i] = make(b, act, K - 1, C);
-        s2[i] = twin(b, s1[i]);
+        s2[i] = lab_twin(b, s1[i]);
         b->ops->conv_tokens(b, tensor_rows(one, i, 1), tensor_rows(x, i, 1), w, bias, s1[i]);
     }
     b->ops->conv_batch(b, all, x, w, bias, s2);
@@ -69,17 +56,17 @@ static void conv_together(struct backend *b, enum dtype act)
 
 static void ssm_together(struct backend *b, enum dtype act)
 {
-    int n = between(1, MOST), G = between(1, 2), H = G * between(1, 3), P = between(1, 40),
-        N = between(1, 70);
+    int n = lab_between(1, MOST), G = lab_between(1, 2), H = G * lab_between(1, 3), P = lab_between(1, 40),
+        N = lab_between(1, 70);
     struct tensor constants = make(b, DT_F32, 3, H), v = make(b, act, n, H * P + 2 * G * N),
                   dt = make(b, act, n, H);
     const float *at = constants.data;
     struct ssm_shape s = {H, P, N, G, 4, 8, 0, INFINITY};
     struct ssm_const c = {at, at + H, at + 2 * (ptrdiff_t)H};
-    struct tensor one = make(b, act, n, H * P), all = twin(b, one), s1[MOST], s2[MOST];
+    struct tensor one = make(b, act, n, H * P), all = lab_twin(b, one), s1[MOST], s2[MOST];
     for (int i = 0; i < n; i++) {
         s1[i] = make(b, DT_F32, H * P, N);
-        s2[i] = twin(b, s1[i]);
+        s2[i] = lab_twin(b, s1[i]);
         b->ops->ssm_step_batch(b, tensor_rows(one, i, 1), tensor_rows(v, i, 1), tensor_rows(dt, i, 1), &s1[i],
                                NULL, &s, &c);
     }
@@ -94,11 +81,11 @@ static void ssm_together(struct backend *b, enum dtype act)
 
 static void attend_together(struct backend *b, enum dtype act)
 {
-    int n = between(1, MOST), kv = between(1, 3), group = between(1, 5), d = between(1, 90);
-    struct tensor q = make(b, act, n, (int64_t)kv * group * d), one = twin(b, q), all = twin(b, q);
+    int n = lab_between(1, MOST), kv = lab_between(1, 3), group = lab_between(1, 5), d = lab_between(1, 90);
+    struct tensor q = make(b, act, n, (int64_t)kv * group * d), one = lab_twin(b, q), all = lab_twin(b, q);
     struct tensor k[MOST], v[MOST];
     for (int i = 0; i < n; i++) {
-        int keys = between(1, i % 4 ? 100 : 600);
+        int keys = lab_between(1, i % 4 ? 100 : 600);
         k[i] = make(b, act, keys, (int64_t)kv * d);
         v[i] = make(b, act, keys, (int64_t)kv * d);
         b->ops->attend_tokens(b, tensor_rows(one, i, 1), tensor_rows(q, i, 1), k[i], v[i], kv * group, kv,
@@ -113,11 +100,10 @@ static void attend_together(struct backend *b, enum dtype act)
 
 static void t_operations(void **state)
 {
-    (void)state;
     const char *isa[8];
     int n = backend_cpu_list(isa, 8);
     struct pool *pool = pool_new(2);
-    rng = check_seed();
+    lab_random = check_seed();
     for (int i = 0; i < n; i++) {
         struct backend *b = backend_cpu(isa[i], pool, NULL);
         for (int round = 0; round < (i ? 40 : 4); round++) {
@@ -164,15 +150,15 @@ static void step_model(const struct tiny *t, const char *isa, int threads, bool 
 {
     struct engine *g = tiny_open(t, isa, threads, f32);
     struct session *alone[MOST], *together[MOST];
-    int n = between(2, MOST);
+    int n = lab_between(2, MOST);
     for (int i = 0; i < n; i++) {
         alone[i] = session_new(g, 1);
-        append(alone[i], between(0, 255), between(1, 40));
+        append(alone[i], lab_between(0, 255), lab_between(1, 40));
         together[i] = session_fork(alone[i]); /* shares the prefilled tokens */
     }
     for (int step = 0; step < 8; step++) {
         for (int i = 0; i < n; i++) {
-            int first = between(0, 255), count = between(0, 9) ? 1 : between(0, 3);
+            int first = lab_between(0, 255), count = lab_between(0, 9) ? 1 : lab_between(0, 3);
             append(alone[i], first, count);
             append(together[i], first, count);
             session_logits(alone[i]);
@@ -194,11 +180,10 @@ static void step_model(const struct tiny *t, const char *isa, int threads, bool 
 
 static void t_sessions(void **state)
 {
-    (void)state;
     struct tiny t;
     const char *isa[8];
     int n = backend_cpu_list(isa, 8);
-    rng = check_seed();
+    lab_random = check_seed();
     tiny_init(&t, check_seed());
     tiny_write(&t);
     for (int i = 0; i < n; i++)
@@ -210,24 +195,22 @@ static void t_sessions(void **state)
 /* A layer watcher: counts rows, and makes the model compute all of them. */
 static void count_rows(void *arg, int layer, struct tensor h)
 {
-    (void)layer;
     *(int64_t *)arg += h.rows;
 }
 
 /* Prompts of one chunk and of several, after nothing and after other tokens. */
 static void t_unread(void **state)
 {
-    (void)state;
     static const int prompts[] = {1, 2, 77, LANGUAGE_ROWS, LANGUAGE_ROWS + 1, LANGUAGE_ROWS + 200};
     struct tiny t;
-    rng = check_seed();
+    lab_random = check_seed();
     tiny_init(&t, check_seed());
     tiny_write(&t);
     for (int f32 = 0; f32 < 2; f32++) {
         struct engine *g = tiny_open(&t, NULL, 2, f32);
         struct session *some = session_new(g, 1), *all = session_new(g, 1);
         for (size_t i = 0; i < sizeof prompts / sizeof *prompts; i++) {
-            int first = between(0, 255);
+            int first = lab_between(0, 255);
             int64_t rows = 0;
             append(some, first, prompts[i]);
             append(all, first, prompts[i]);
@@ -251,7 +234,6 @@ static void t_unread(void **state)
 /* A batch reads the weights once. Tokens of a batch count as decoded. */
 static void t_counted(void **state)
 {
-    (void)state;
     struct tiny t;
     tiny_init(&t, check_seed());
     tiny_write(&t);
@@ -281,7 +263,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("tokens of a batch are counted as decoded or prefilled", t_counted),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -116,7 +116,6 @@ static void open_window(struct arena *a, enum arena_window i)
 
 static bool find_titled(void *arg, const char *title, const char *class)
 {
-    (void)class;
     return !strcmp(title, arg);
 }
 

@@ -16,7 +16,6 @@ _Static_assert(sizeof dialects / sizeof *dialects == ATTEMPTS_DIALECTS, "all of 
 static bool name_at(void *arg, int x, int y, const char *title, char *name, char *other, size_t size)
 {
     struct attempts *s = arg;
-    (void)x, (void)y, (void)title;
     snprintf(name, size, "%s", s->named ? s->named : "");
     other[0] = 0;
     return s->named != NULL;
@@ -25,7 +24,6 @@ static bool name_at(void *arg, int x, int y, const char *title, char *name, char
 static bool field(void *arg, const char *title, struct gate_field *out)
 {
     const struct attempts *s = arg;
-    (void)title;
     *out = (struct gate_field){.in_page = s->bar && !strcmp(s->bar, "page"), .editable = true};
     snprintf(out->text, sizeof out->text, "%s", s->bar ? s->bar : "");
     return s->bar != NULL;

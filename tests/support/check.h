@@ -3,7 +3,7 @@
  *     static const struct CMUnitTest tests[] = {
  *         CLAIM("a chunked scan equals the recurrence", t_scan),
  *     };
- *     int main(int argc, char **argv) { return check_main(argc, argv, tests, sizeof tests / sizeof *tests); }
+ *     CHECK_MAIN()
  *
  * CLAIM_WITH adds a setup and a teardown function.
  *
@@ -81,6 +81,15 @@ __attribute__((unused)) static double check_worse(double a, double b)
     return isnan(a) || isnan(b) ? INFINITY : fmax(a, b);
 }
 
+/* Returns how often text has the part. */
+__attribute__((unused)) static int check_count(const char *text, const char *part)
+{
+    int n = 0;
+    for (const char *p = text; (p = strstr(p, part)); p += strlen(part))
+        n++;
+    return n;
+}
+
 /* Returns the root mean square of differences relative to that of the values. */
 __attribute__((unused)) static double check_relative(double squares, double squares_of_all)
 {
@@ -126,5 +135,17 @@ __attribute__((unused)) static int check_main(int argc, char **argv, const struc
     free(run);
     return failed != 0;
 }
+
+/* Defines main(), which runs `tests`; the argument is a statement to run before them. */
+#define CHECK_MAIN(...) CHECK_MAIN_WITH(__VA_ARGS__, )
+/* As CHECK_MAIN(), with a statement to run after them, too. */
+#define CHECK_MAIN_WITH(before, after)                                                                       \
+    int main(int argc, char **argv)                                                                          \
+    {                                                                                                        \
+        before;                                                                                              \
+        int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);                                \
+        after;                                                                                               \
+        return rc;                                                                                           \
+    }
 
 #endif

@@ -2,7 +2,6 @@
 #include "check_fixture.h"
 #include "check.h"
 
-#include "base/buf.h"
 #include "base/file.h"
 #include "xvfb.h"
 

@@ -44,6 +44,11 @@ pid_t driven_start(const struct stage *t, const char *replies)
     return driven_start_with(t, replies, WORDS(NULL));
 }
 
+void driven_run(const struct stage *t, const char *replies, const char *const *more, struct outcome *o)
+{
+    program_finish(&t->x, driven_start_with(t, replies, more ? more : WORDS(NULL)), o);
+}
+
 void driven_wait(const struct stage *t, const char *name, int n)
 {
     char *what = xasprintf("\"event\":\"%s\"", name), *text = NULL;

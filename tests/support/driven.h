@@ -14,6 +14,9 @@ void driven_open(struct stage *t);
 pid_t driven_start(const struct stage *t, const char *replies);
 pid_t driven_start_with(const struct stage *t, const char *replies, const char *const *more);
 
+/* The same until it ends; more NULL: no more options. */
+void driven_run(const struct stage *t, const char *replies, const char *const *more, struct outcome *o);
+
 /* Waits until the window has got n events of this name. */
 void driven_wait(const struct stage *t, const char *name, int n);
 

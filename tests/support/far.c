@@ -264,3 +264,17 @@ char *talk_at(const struct talk *t, int i, const char *path)
     json_decref(root);
     return text;
 }
+
+void talk_expect(const struct talk *t, int i, const char *path, const char *json)
+{
+    char *text = talk_at(t, i, path);
+    if (strcmp(text, json) != 0)
+        fail_msg("request %d, %s: %.300s", i, path, text);
+    free(text);
+}
+
+void talk_ok(const struct talk *t, int rc)
+{
+    if (rc)
+        fail_msg("%s", t->e.text);
+}

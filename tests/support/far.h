@@ -60,6 +60,9 @@ int talk_show(struct talk *t, const char *lead, int w, int h);
 json_t *talk_body(const struct talk *t, int i);
 /* Returns the member at a path like "messages.1.content.0.text" as JSON text; the caller frees it. */
 char *talk_at(const struct talk *t, int i, const char *path);
+/* Fail the test unless a request has this JSON at the path; unless rc is 0. */
+void talk_expect(const struct talk *t, int i, const char *path, const char *json);
+void talk_ok(const struct talk *t, int rc);
 
 #define FAR_OK      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 #define FAR_JSON    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"

@@ -8,8 +8,6 @@ static const char *const press_and_type[] = {CLICK(300, 300), TYPE("abc"), ANSWE
 static char *play(void *arg, int n, const char *request)
 {
     struct far_run *f = arg;
-    (void)n;
-    (void)request;
     if (f->next == 1 && f->given < f->times) {
         f->given++;
         return xstrdup(f->fault);

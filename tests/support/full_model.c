@@ -1,6 +1,8 @@
 /* full_model.c - see full_model.h. Shapes, config and tokenizer are those of bench --random (bench/random.h).
  */
 #include "full_model.h"
+
+#include "check.h"
 #include "place.h"
 
 #include "base/buf.h"
@@ -237,4 +239,29 @@ void full_write(struct full_model *m)
     put_file(m, "tokenizer.json", b.data, b.len);
     buf_free(&b);
     full_write_shards(m);
+}
+
+void full_begin(struct full_model *m)
+{
+    place_make();
+    full_init(m);
+    full_write(m);
+}
+
+void full_damaged(struct full_model *m, struct engine_options o, const char *naming, const char *also)
+{
+    struct err e = ERR_INIT;
+    char dir[sizeof m->dir];
+    full_write_shards(m);
+    o.dir = m->dir;
+    struct engine *g = engine_open(&o, &e);
+    if (g || !strstr(e.text, naming) || !strstr(e.text, also))
+        fail_msg("expected %s ... %s; got '%s'", naming, also, g ? "an engine" : e.text);
+    check_note("%s", e.text + (strstr(e.text, "': ") ? strstr(e.text, "': ") - e.text + 3 : 0));
+    assert_int_equal(e.kind, ERR_MODEL);
+    assert_null(strchr(e.text, '\n'));
+    strcpy(dir, m->dir);
+    m->dir[0] = 0;
+    full_free(m);
+    strcpy(m->dir, dir);
 }

@@ -9,6 +9,8 @@
 
 #include "place.h"
 
+#include "session/session.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -41,6 +43,7 @@ struct full_model {
 
 void full_init(struct full_model *m);                      /* Holotron as published: FULL_TENSORS tensors */
 void full_init_as(struct full_model *m, const char *name); /* a model of bench --random */
+void full_begin(struct full_model *m);                     /* place_make(), full_init() and full_write() */
 void full_free(struct full_model *m);                      /* removes the directory, too */
 struct full_tensor *full_find(struct full_model *m, const char *name);
 struct full_tensor *full_add(struct full_model *m, const char *name, int shard, int dims,
@@ -49,6 +52,9 @@ void full_drop(struct full_model *m, const char *name);
 
 /* Writes the directory: m->dir if set, else a new temporary one. */
 void full_write(struct full_model *m);
+/* Writes the weights, expects that the directory is not opened with a message that has both texts, and frees
+ * all but the directory, for another full_init(). */
+void full_damaged(struct full_model *m, struct engine_options o, const char *naming, const char *also);
 void full_write_shards(const struct full_model *m); /* writes only the weights, into an existing directory */
 
 int64_t full_bytes(const struct full_tensor *t);

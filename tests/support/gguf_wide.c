@@ -5,7 +5,6 @@
 
 #include "model/language.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -114,14 +113,4 @@ char *wide_read(const struct wide *w, struct gguf_form form, struct backend *b, 
     safetensors_close(files);
     free(place);
     return forms;
-}
-
-double wide_apart(const float *have, const float *want)
-{
-    double most = 0, off = 0;
-    for (int i = 0; i < WIDE_VOCAB; i++) {
-        most = fmax(most, fabs((double)want[i]));
-        off = check_worse(off, fabs((double)have[i] - (double)want[i]));
-    }
-    return off / most;
 }

@@ -21,7 +21,4 @@ void wide_close(struct wide *w);
 char *wide_read(const struct wide *w, struct gguf_form form, struct backend *b, struct bind_options o,
                 float *logits);
 
-/* Returns the largest difference of two rows of logits, as a fraction of the largest of `want`. */
-double wide_apart(const float *have, const float *want);
-
 #endif

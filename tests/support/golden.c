@@ -5,13 +5,7 @@
 #include "base/buf.h"
 #include "ops/ops.h"
 
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
+#include "check.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,4 +190,22 @@ void golden_checkpoint(struct golden *g)
     json_array_foreach(table, i, v) write_tensor(f, g->seed, v);
     if (fclose(f))
         fail_msg("%s: no room for the weights", path);
+}
+
+double golden_apart(const float *have, const float *want, int64_t n)
+{
+    double most = 0, off = 0;
+    for (int64_t i = 0; i < n; i++) {
+        most = fmax(most, fabs((double)want[i]));
+        off = check_worse(off, fabs((double)have[i] - (double)want[i]));
+    }
+    return off / most;
+}
+
+int32_t golden_best(const float *values, int n)
+{
+    int32_t most = 0;
+    for (int i = 1; i < n; i++)
+        most = values[i] > values[most] ? i : most;
+    return most;
 }

@@ -37,6 +37,11 @@ void golden_close(struct golden *g);                  /* removes the checkpoint 
 struct golden_array golden_find(const struct golden *g, const char *name); /* data NULL: not found */
 int64_t golden_number(const struct golden *g, const char *key);
 
+/* Returns the largest difference of n values, as a fraction of the largest of `want`. */
+double golden_apart(const float *have, const float *want, int64_t n);
+/* Returns the index of the largest of n values. */
+int32_t golden_best(const float *values, int n);
+
 /* Draws n numbers of a tensor, from number `first`, as bf16. */
 void golden_draw(uint64_t seed, const char *name, int64_t first, int64_t n, int64_t offset, float unit,
                  uint16_t *out);

@@ -122,6 +122,17 @@ const json_t *hosted_told(const json_t *answer)
     return json_object_get(json_object_get(answer, "result"), "structuredContent");
 }
 
+const char *hosted_status(const json_t *answer)
+{
+    const char *text = json_string_value(json_object_get(hosted_told(answer), "status"));
+    return text ? text : "";
+}
+
+bool hosted_is_error(const json_t *answer)
+{
+    return json_is_true(json_object_get(json_object_get(answer, "result"), "isError"));
+}
+
 int hosted_end(struct hosted *h)
 {
     int status = 0;

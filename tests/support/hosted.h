@@ -42,7 +42,9 @@ void hosted_bytes(struct hosted *h, const char *data, size_t n);
 json_t *hosted_hear(struct hosted *h);           /* next message, borrowed; fails the test after 20 s */
 json_t *hosted_answer(struct hosted *h, int id); /* borrowed */
 const json_t *hosted_told(const json_t *answer); /* structured content of a tool result; borrowed */
-int hosted_end(struct hosted *h);                /* exit code; -1: killed by a signal */
+const char *hosted_status(const json_t *answer); /* "status" in it, or "" */
+bool hosted_is_error(const json_t *answer);
+int hosted_end(struct hosted *h); /* exit code; -1: killed by a signal */
 
 /* Before a line that stops the run, waits until the window has got n events of this name; NULL: does not
  * wait. */

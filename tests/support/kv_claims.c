@@ -20,22 +20,6 @@ struct engine *kv_claims_engine(const struct tiny *t, const char *device, const 
     return g;
 }
 
-static void same(struct session *a, struct session *b)
-{
-    size_t n, m;
-    uint8_t *x, *y;
-    session_logits(a);
-    session_logits(b);
-    x = pool_check_bits(a, &n);
-    y = pool_check_bits(b, &m);
-    assert_int_equal(n, m);
-    assert_memory_equal(x, y, n);
-    assert_memory_equal(session_logits(a), session_logits(b),
-                        (size_t)engine_vocab(session_engine(a)) * sizeof(float));
-    free(x);
-    free(y);
-}
-
 static struct session *converse(struct engine *g)
 {
     struct session *s = session_new(g, 1);
@@ -64,7 +48,7 @@ static void goes_back(struct engine *g, struct session *straight)
     if (session_rewind(s, c, &e))
         fail_msg("%s", e.text);
     tiny_append(s, 4, 17);
-    same(s, straight);
+    pool_check_same(s, straight);
     checkpoint_free(c);
     session_free(s);
 }
@@ -79,7 +63,7 @@ static void is_saved(struct engine *g, struct session *s, struct engine *other)
     assert_int_equal(session_save(s, path, &e), 0);
     struct session *again = session_load(g, path, &e);
     assert_non_null(again);
-    same(again, s);
+    pool_check_same(again, s);
     assert_null(session_load(other, path, &e));
     assert_non_null(strstr(e.text, "give --kv fp8"));
     struct session *plain = converse(other);
@@ -96,15 +80,15 @@ static void is_away(struct engine *g, struct session *s)
     struct session *fork = session_fork(s);
     if (pool_entry_spill(&s->entry) == 0)
         assert_true(s->entry.spilled);
-    same(fork, s);
+    pool_check_same(fork, s);
     tiny_append(fork, 8, 1);
     tiny_append(s, 8, 1);
-    same(fork, s);
+    pool_check_same(fork, s);
     for (int i = 0; i < 600; i++) { /* the KV cache grows and moves */
         tiny_append(fork, i, 1);
         tiny_append(s, i, 1);
     }
-    same(fork, s);
+    pool_check_same(fork, s);
     assert_int_equal(engine_state_memory(g).used, pool_check_need(g, session_length(s)) +
                                                       pool_check_need(g, session_length(fork)) +
                                                       pool_check_need(g, 57));
@@ -128,7 +112,7 @@ static void goes_with_others(struct engine *g)
         }
         session_decode_batch(together, N);
         for (int i = 0; i < N; i++)
-            same(together[i], alone[i]);
+            pool_check_same(together[i], alone[i]);
     }
     for (int i = 0; i < N; i++) {
         session_free(alone[i]);

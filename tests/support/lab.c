@@ -20,6 +20,17 @@ int lab_between(int lo, int hi)
     return lo + (int)(check_random(&lab_random) * (hi - lo + 1));
 }
 
+void lab_each_isa(void (*fn)(struct backend *b))
+{
+    const char *isa[8];
+    int n = backend_cpu_list(isa, 8);
+    for (int i = 0; i < n; i++) {
+        struct backend *b = backend_cpu(isa[i], NULL, NULL);
+        fn(b);
+        backend_free(b);
+    }
+}
+
 /* ---- tensors on the host ---------------------------------------------------------------------- */
 
 float lab_at(struct tensor t, int64_t r, int64_t c)

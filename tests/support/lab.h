@@ -37,6 +37,9 @@ extern uint64_t lab_random;
 double lab_uniform(double lo, double hi);
 int lab_between(int lo, int hi); /* both included */
 
+/* Calls fn with a backend of each instruction set of this CPU. */
+void lab_each_isa(void (*fn)(struct backend *b));
+
 /* Tensors in memory that the host can read. */
 float lab_at(struct tensor t, int64_t r, int64_t c);
 void lab_fill(struct tensor t, double lo, double hi);

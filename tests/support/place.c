@@ -40,7 +40,6 @@ static void name_template(char out[PLACE_PATH])
 /* Restores permissions that some tests take away. */
 static int open_up(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-    (void)st, (void)ftw;
     if (type == FTW_D || type == FTW_DNR)
         chmod(path, 0700);
     return 0;
@@ -48,9 +47,13 @@ static int open_up(const char *path, const struct stat *st, int type, struct FTW
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-    (void)st, (void)type, (void)ftw;
     remove(path);
     return 0;
+}
+
+int place_remove(const char *dir)
+{
+    return nftw(dir, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
 }
 
 static void end(void)
@@ -58,7 +61,7 @@ static void end(void)
     if (getpid() != owner) /* a child of the test */
         return;
     nftw(root, open_up, OPEN_FOLDERS, FTW_PHYS);
-    nftw(root, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+    place_remove(root);
 }
 
 static void put(const char *variable, const char *name)

@@ -16,5 +16,6 @@ void place_make(void); /* call once */
 /* Writes a template for mkdtemp() or mkstemp() in that folder, short enough for sockets below it; returns
  * `out`. */
 char *place_template(char out[PLACE_PATH]);
+int place_remove(const char *dir); /* with all that it contains; 0, or an error of nftw() */
 
 #endif

@@ -56,3 +56,17 @@ uint8_t *pool_check_bits(struct session *s, size_t *len)
     buf_free(&w.out);
     return bits;
 }
+
+void pool_check_same(struct session *a, struct session *b)
+{
+    size_t n, m;
+    session_logits(a);
+    session_logits(b);
+    uint8_t *x = pool_check_bits(a, &n), *y = pool_check_bits(b, &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(x, y, n);
+    assert_memory_equal(session_logits(a), session_logits(b),
+                        (size_t)engine_vocab(session_engine(a)) * sizeof(float));
+    free(x);
+    free(y);
+}

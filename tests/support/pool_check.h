@@ -13,4 +13,7 @@ size_t pool_check_need(struct engine *g, int64_t tokens);
 /* Returns the bits of a session's state and their length in bytes; the caller frees them. */
 uint8_t *pool_check_bits(struct session *s, size_t *len);
 
+/* Fails the test unless both have the same state and logits, bit for bit. */
+void pool_check_same(struct session *a, struct session *b);
+
 #endif

@@ -22,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LEAVE_MS = 20000, ENVIRON_BYTES = 1 << 20 };

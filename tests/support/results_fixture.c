@@ -120,14 +120,6 @@ char *fixture_report(const struct fixture *m, const char *name, enum report whic
     return text;
 }
 
-int text_count(const char *text, const char *what)
-{
-    int n = 0;
-    for (const char *p = text; (p = strstr(p, what)); p += strlen(what))
-        n++;
-    return n;
-}
-
 void text_has(const char *text, const char *what)
 {
     if (!strstr(text, what))

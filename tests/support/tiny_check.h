@@ -5,10 +5,7 @@
  *         WITH_MODEL("a fork is equal and independent", t_fork),           a new model;
  *         WITH_MODEL_F32: opened in f32
  *     };
- *     int main(int argc, char **argv)                                      or: one model for all
- *     {
- *         return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
- *     }
+ *     TINY_MAIN(check_seed())                                              or: a model for all of them
  */
 #ifndef HOLORUN_TESTS_TINY_CHECK_H
 #define HOLORUN_TESTS_TINY_CHECK_H
@@ -32,34 +29,29 @@ __attribute__((unused)) static int tiny_ready(bool f32)
 
 __attribute__((unused)) static int tiny_setup(void **state)
 {
-    (void)state;
     return tiny_ready(false);
 }
 
 __attribute__((unused)) static int tiny_setup_f32(void **state)
 {
-    (void)state;
     return tiny_ready(true);
 }
 
 __attribute__((unused)) static int tiny_teardown(void **state)
 {
-    (void)state;
     engine_close(engine);
     tiny_free(&tiny);
     return 0;
 }
 
-/* Writes a model that the tests open as needed, then calls check_main(). */
-__attribute__((unused)) static int tiny_main(int argc, char **argv, uint64_t seed,
-                                             const struct CMUnitTest *tests, size_t n)
+__attribute__((unused)) static void tiny_begin(uint64_t seed)
 {
     place_make();
     tiny_init(&tiny, seed);
     tiny_write(&tiny);
-    int rc = check_main(argc, argv, tests, n);
-    tiny_free(&tiny);
-    return rc;
 }
+
+/* CHECK_MAIN() with a model on disk that the claims open as they need it. */
+#define TINY_MAIN(seed) CHECK_MAIN_WITH(tiny_begin(seed), tiny_free(&tiny))
 
 #endif

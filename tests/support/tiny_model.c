@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/utf8.h"
+#include "ops/quant.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,18 +17,9 @@
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* xorshift64*: uniform in [0, 1) */
-static double uniform(uint64_t *state)
-{
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    return (double)((*state * 0x2545F4914F6CDD1Dull) >> 11) / 9007199254740992.0;
-}
-
 static double normal(uint64_t *rng)
 {
-    double u = uniform(rng), v = uniform(rng);
+    double u = check_random(rng), v = check_random(rng);
     return sqrt(-2 * log(u + 1e-300)) * cos(6.283185307179586 * v);
 }
 
@@ -336,7 +328,7 @@ struct image tiny_image(int w, int h, uint64_t seed)
     if (image_alloc(&im, w, h, NULL))
         die(ERR_FAILED, "no image of %dx%d", w, h);
     for (int i = 0; i < w * h * 3; i++)
-        im.rgb[i] = (uint8_t)(uniform(&rng) * 256);
+        im.rgb[i] = (uint8_t)(check_random(&rng) * 256);
     return im;
 }
 
@@ -385,4 +377,88 @@ void tiny_refused(struct engine_options o, const char *says)
         fail_msg("expected %s; got '%s'", says, g ? "an engine" : e.text);
     assert_int_equal(e.kind, ERR_USAGE);
     assert_null(strchr(e.text, '\n'));
+}
+
+void tiny_damaged(struct tiny *t, const char *naming, const char *also)
+{
+    struct err e = ERR_INIT;
+    tiny_write(t);
+    struct engine *g = engine_open(&(struct engine_options){.dir = t->dir, .isa = "ref", .threads = 1}, &e);
+    if (g || !strstr(e.text, naming) || !strstr(e.text, also))
+        fail_msg("expected %s ... %s; got '%s'", naming, also, g ? "an engine" : e.text);
+    assert_null(strchr(e.text, '\n'));
+    assert_int_equal(e.kind, ERR_MODEL);
+    tiny_free(t);
+}
+
+void tiny_put(struct tiny *t, const char *name, const char *suffix, const char *type, const void *data,
+              int64_t rows, int64_t cols)
+{
+    char *whole = xasprintf("%s%s", name, suffix);
+    struct tiny_tensor *x = tiny_add(t, whole, 0, 1, (const int64_t[]){1, 0});
+    free(whole);
+    free(x->data);
+    x->bytes = (size_t)(rows * (cols ? cols : 1)) * (strstr(type, "32") ? 4 : strstr(type, "16") ? 2 : 1);
+    x->data = malloc(x->bytes);
+    memcpy(x->data, data, x->bytes);
+    x->type = type;
+    x->dims = cols ? 2 : 1;
+    x->shape[0] = rows;
+    x->shape[1] = cols;
+}
+
+int tiny_nearest_code(enum quant_format format, float x)
+{
+    int best = 0, n = format == QUANT_F4 ? 16 : 256;
+    for (int i = 1; i < n; i++)
+        if (fabsf(quant_value(format, i) - x) < fabsf(quant_value(format, best) - x))
+            best = i;
+    return best;
+}
+
+void tiny_widen(struct tiny *t)
+{
+    for (int i = 0; i < t->n; i++) {
+        struct tiny_tensor *x = &t->tensors[i];
+        size_t n = x->bytes / 2;
+        if (strcmp(x->type, "BF16") != 0)
+            continue;
+        float *wide = malloc(n * sizeof *wide);
+        for (size_t k = 0; k < n; k++)
+            wide[k] = bf16_to_f32(((const uint16_t *)(const void *)x->data)[k]);
+        free(x->data);
+        x->data = (uint8_t *)wide;
+        x->bytes = n * sizeof *wide;
+        x->type = "F32";
+    }
+}
+
+void tiny_clear(struct tiny *t)
+{
+    for (int i = 0; i < t->n; i++)
+        free(t->tensors[i].data);
+    t->n = 0;
+    free(t->config);
+    free(t->preprocessor);
+    free(t->generation);
+    free(t->tokenizer);
+    t->config = t->preprocessor = t->generation = t->tokenizer = NULL;
+}
+
+double tiny_worst(struct tiny *t, struct tiny *plain)
+{
+    const char *names[8];
+    float have[288], want[288];
+    double worst = 0;
+    int n = backend_cpu_list(names, 8);
+    tiny_write(t);
+    tiny_write(plain);
+    tiny_logits(plain, "ref", want);
+    for (int i = 0; i < n; i++) {
+        tiny_logits(t, names[i], have);
+        worst = check_worse(worst, tiny_distance(want, have, 288));
+    }
+    tiny_free(t);
+    tiny_free(plain);
+    return worst;
 }

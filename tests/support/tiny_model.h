@@ -50,6 +50,22 @@ void tiny_drop(struct tiny *t, const char *name);
 struct tiny_tensor *tiny_add(struct tiny *t, const char *name, double mean, double spread,
                              const int64_t *shape);
 
+/* Adds a tensor NAME SUFFIX with these values, which are copied. cols 0: one dimension. */
+void tiny_put(struct tiny *t, const char *name, const char *suffix, const char *type, const void *data,
+              int64_t rows, int64_t cols);
+/* Changes all tensors in bf16 to f32. */
+void tiny_widen(struct tiny *t);
+/* Removes all tensors and files; the next tiny_add() begins another model. */
+void tiny_clear(struct tiny *t);
+/* Writes both and frees them. Returns the largest tiny_distance() of t's logits on each instruction set from
+ * those of `plain` on the reference. */
+double tiny_worst(struct tiny *t, struct tiny *plain);
+/* Returns the code of a format whose value is nearest to x. */
+int tiny_nearest_code(enum quant_format format, float x);
+
+/* Writes the model, expects that it is not opened with a message that has both texts, and frees it. */
+void tiny_damaged(struct tiny *t, const char *naming, const char *also);
+
 /* Opens t.dir; fails the test with the reason on an error. isa NULL: best. */
 struct engine *tiny_open(const struct tiny *t, const char *isa, int threads, bool f32);
 

@@ -2,7 +2,6 @@
 #include "tiny_qwen.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static const char config[] =
     "{\"architectures\":[\"Qwen3_5MoeForConditionalGeneration\"],\"model_type\":\"qwen3_5_moe\","
@@ -71,13 +70,10 @@ static void add_experts(struct tiny *t, int i)
 void tiny_qwen(struct tiny *t, uint64_t seed)
 {
     tiny_init(t, seed);
-    for (int i = 0; i < t->n; i++)
-        free(t->tensors[i].data);
-    t->n = 0;
-    free(t->config);
-    free(t->preprocessor);
-    free(t->generation);
-    t->preprocessor = t->generation = NULL;
+    char *tokenizer = t->tokenizer;
+    t->tokenizer = NULL;
+    tiny_clear(t);
+    t->tokenizer = tokenizer;
     t->config = xstrdup(config);
     tiny_add(t, "model.language_model.embed_tokens.weight", 0, 0.5, TINY_SHAPE(288, TINY_QWEN_HIDDEN));
     tiny_add(t, "model.language_model.norm.weight", 0, 0.2, TINY_SHAPE(TINY_QWEN_HIDDEN));

@@ -4,7 +4,6 @@
 #include "base/buf.h"
 #include "base/utf8.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

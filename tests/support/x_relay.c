@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>
 #include <sys/socket.h>

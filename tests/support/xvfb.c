@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +18,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -212,12 +210,6 @@ void xvfb_kill_server(struct xvfb *x)
     x->server = 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st, (void)type, (void)ftw;
-    return remove(path);
-}
-
 void xvfb_stop(struct xvfb *x)
 {
     while (x->n_children > 0)
@@ -228,7 +220,7 @@ void xvfb_stop(struct xvfb *x)
     }
     x->server = 0;
     if (x->dir[0])
-        nftw(x->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        place_remove(x->dir);
     x->dir[0] = 0;
 }
 
@@ -275,7 +267,6 @@ struct by_title {
 static bool has_title(void *arg, const char *title, const char *class)
 {
     struct by_title *t = arg;
-    (void)class;
     if (!*title || regex_find(t->regex, title, strlen(title)) != 1)
         return false;
     if (t->title && t->size) {

@@ -35,7 +35,6 @@ static void name_pictures(json_t *messages)
 
 static void t_rendered(void **state)
 {
-    (void)state;
     json_t *golden = json_load_file("tests/golden/chat/chat.json", 0, NULL), *c;
     assert_non_null(golden);
     size_t i;
@@ -87,7 +86,6 @@ static void add_real(struct sha256 *sum, double v)
 /* Repeats the numbers of reals() in make_chat.py; the golden file has a hash of Python's spelling. */
 static void t_reals(void **state)
 {
-    (void)state;
     json_t *golden = json_load_file("tests/golden/chat/chat.json", 0, NULL);
     uint64_t rng = 11;
     struct sha256 sum;
@@ -114,7 +112,6 @@ static void t_reals(void **state)
 /* Tools and calls in chat format: the template gets a tool unchanged, and a call without its wrapper. */
 static void t_tools(void **state)
 {
-    (void)state;
     static const char text[] =
         "{\"messages\": [{\"role\": \"user\", \"content\": \"go\"}, {\"role\": \"assistant\", "
         "\"tool_calls\": "
@@ -138,7 +135,6 @@ static void t_tools(void **state)
 
 static void t_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *why;
     } cases[] = {
@@ -176,7 +172,6 @@ static void t_refused(void **state)
 
 static void t_asked(void **state)
 {
-    (void)state;
     struct xvfb x;
     struct outcome one = {0}, whole = {0};
     xvfb_folder(&x);
@@ -213,14 +208,12 @@ static void t_asked(void **state)
     assert_int_equal(rmdir(x.dir), 0);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        CLAIM("a tool is passed unchanged, and a call without its wrapper", t_tools),
-        CLAIM("conversations in files are rendered as Jinja2 renders the template", t_rendered),
-        CLAIM("22,098 numbers are spelled as Python spells them", t_reals),
-        CLAIM("an invalid conversation is refused with the position of the error", t_refused),
-        CLAIM("a question in a conversation gets the same answer as alone", t_asked),
-    };
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+static const struct CMUnitTest tests[] = {
+    CLAIM("a tool is passed unchanged, and a call without its wrapper", t_tools),
+    CLAIM("conversations in files are rendered as Jinja2 renders the template", t_rendered),
+    CLAIM("22,098 numbers are spelled as Python spells them", t_reals),
+    CLAIM("an invalid conversation is refused with the position of the error", t_refused),
+    CLAIM("a question in a conversation gets the same answer as alone", t_asked),
+};
+
+CHECK_MAIN()

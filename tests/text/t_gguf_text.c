@@ -92,7 +92,6 @@ static void check_ids(const struct tokenizer *t, const json_t *text, bool marked
 
 static void t_ids(void **state)
 {
-    (void)state;
     size_t n = 0;
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         struct err e = ERR_INIT;
@@ -120,7 +119,6 @@ static void t_ids(void **state)
 /* llama.cpp renders such a template with the texts of the file's special ids. */
 static void t_special(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct layout l = layout_new();
     const struct chat_part part = {.text = "hi"};

@@ -210,7 +210,6 @@ static void walk(const struct trial *r)
 
 static void t_random(void **unused)
 {
-    (void)unused;
     uint64_t seed = check_seed();
     struct tokenizer *t = tiny_vocab_letters();
     for (int i = 0; i < GRAMMARS; i++) {
@@ -243,7 +242,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("masks, ends and forced text of random grammars agree with PCRE2", t_random),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

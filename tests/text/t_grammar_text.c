@@ -33,7 +33,6 @@ static struct grammar *compile(struct gx *x, gx_node root, const struct tokenize
 
 static void t_int(void **unused)
 {
-    (void)unused;
     uint64_t seed = check_seed();
     struct tokenizer *t = tiny_vocab_letters();
     for (int i = 0; i < 60; i++) {
@@ -66,7 +65,6 @@ static bool printable_utf8(const char *s, size_t n)
 
 static void t_utf8(void **unused)
 {
-    (void)unused;
     uint64_t seed = check_seed();
     struct tokenizer *t = tiny_vocab_letters();
     struct gx *x = gx_new();
@@ -93,7 +91,6 @@ static void t_utf8(void **unused)
 
 static void t_string(void **unused)
 {
-    (void)unused;
     static const struct {
         const char *text;
         bool good;
@@ -125,7 +122,6 @@ static void t_string(void **unused)
 
 static void t_counts(void **unused)
 {
-    (void)unused;
     struct tokenizer *t = tiny_vocab_letters();
     char text[1000];
     memset(text, 'a', sizeof text);
@@ -148,7 +144,6 @@ static void t_counts(void **unused)
 
 static void t_added(void **unused)
 {
-    (void)unused;
     struct tokenizer *t = tiny_vocab_letters();
     struct gx *x = gx_new();
     struct grammar *g =
@@ -172,7 +167,6 @@ static void t_added(void **unused)
 
 static void t_missing(void **unused)
 {
-    (void)unused;
     struct err e = ERR_INIT;
     struct tokenizer *t = tiny_vocab_letters();
     struct gx *x = gx_new();
@@ -189,7 +183,6 @@ static void t_missing(void **unused)
 
 static void t_forced_cut(void **unused)
 {
-    (void)unused;
     static const char *const words[] = {"\": ", "\": \"", "key"};
     static const char *const added[] = {"<E>"};
     struct tokenizer *t = tiny_vocab(words, 3, added, 1);
@@ -231,7 +224,6 @@ static size_t in_use(void)
 
 static void t_shared(void **unused)
 {
-    (void)unused;
     struct tokenizer *t = tiny_vocab_large(132096);
     struct gx *x = gx_new();
     struct err e = ERR_INIT;
@@ -263,7 +255,6 @@ static void t_shared(void **unused)
 /* Thousands of masks of a large vocabulary are evicted and remain correct. */
 static void t_bounded(void **unused)
 {
-    (void)unused;
     struct tokenizer *t = tiny_vocab_large(132096);
     struct gx *x = gx_new();
     gx_node parts[20];
@@ -313,7 +304,6 @@ static int walk_until_failure(struct grammar *g, int most)
 
 static void t_limited(void **unused)
 {
-    (void)unused;
     struct tokenizer *t = tiny_vocab_letters();
     struct err e = ERR_INIT;
     gx_node root;
@@ -341,7 +331,6 @@ static void t_limited(void **unused)
 
 static void t_effort(void **unused)
 {
-    (void)unused;
     struct tokenizer *t = tiny_vocab_letters();
     struct err e = ERR_INIT;
     gx_node root;
@@ -364,7 +353,6 @@ static void t_effort(void **unused)
 
 static void t_large(void **unused)
 {
-    (void)unused;
     struct tokenizer *t = tiny_vocab_letters();
     struct err e = ERR_INIT;
     struct gx *x = gx_new();
@@ -401,7 +389,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("expressions that are too deep, too repetitive or too many are refused", t_large),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -43,7 +43,6 @@ static bool is_known_difference(const char *source)
 
 static void t_expressions(void **state)
 {
-    (void)state;
     json_t *golden = json_load_file("tests/golden/templates/expressions.json", JSON_ALLOW_NUL, NULL), *c;
     size_t i, len;
     int same = 0, refused = 0, both = 0;
@@ -96,7 +95,6 @@ static void check_origins(const char *source, const char *want)
 
 static void t_origins(void **state)
 {
-    (void)state;
     check_origins("a{{ t }}b", ".ttttt.");
     check_origins("{{ '<' + t|trim + r ~ '>' }}", ".tttrr.");
     check_origins("{{ t[1:3] }}{{ t.upper() }}{{ (t ~ r).split('<')[1] }}", "ttttttttttrr");
@@ -120,7 +118,6 @@ static void check_refused(const char *source, const char *part)
 
 static void t_refused(void **state)
 {
-    (void)state;
     check_refused("{{ 'a", "line 1: a text has no closing quote");
     check_refused("\n{% if x %}", "line 2: 'elif' is missing");
     check_refused("{% set = 1 %}", "the name of a variable is missing");
@@ -148,7 +145,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("invalid templates are refused with their line", t_refused),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

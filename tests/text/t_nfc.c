@@ -87,7 +87,6 @@ static void note_speed(const struct drawn *d, const char *what)
 
 static void t_texts(void **state)
 {
-    (void)state;
     open_all();
     struct drawn d = {.tk = tk, .golden = golden, .normalises = true};
     assert_int_equal(drawn_texts(&d), 0);
@@ -97,7 +96,6 @@ static void t_texts(void **state)
 
 static void t_chars(void **state)
 {
-    (void)state;
     open_all();
     struct drawn d = {.tk = tk, .golden = golden, .normalises = true};
     assert_int_equal(drawn_chars(&d), 0);
@@ -124,7 +122,6 @@ static bool same(const char *a, size_t a_len, const char *b, size_t b_len)
 
 static void t_composed(void **state)
 {
-    (void)state;
     open_all();
     assert_true(SAME("cafe\u0301", "caf\u00e9"));
     assert_true(SAME("a\0e\u0301\0b", "a\0\u00e9\0b"));
@@ -138,7 +135,6 @@ static void t_composed(void **state)
 
 static void t_marks(void **state)
 {
-    (void)state;
     open_all();
     struct tokens marked = encode("<|im_start|>", 12, true), plain = encode("<|im_start|>", 12, false);
     assert_int_equal(marked.n, 1);

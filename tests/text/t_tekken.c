@@ -77,7 +77,6 @@ static void encodes(const char *text, bool special, int n, const int32_t *ids)
 
 static void t_known(void **state)
 {
-    (void)state;
     open_all();
     assert_int_equal(tokenizer_size(tk), TEKKEN_IDS + TEKKEN_ADDED);
     assert_null(tokenizer_check(tk));
@@ -117,7 +116,6 @@ static void note_speed(const struct drawn *d, const char *what)
 
 static void t_texts(void **state)
 {
-    (void)state;
     open_all();
     struct drawn d = {.tk = tk, .golden = golden};
     assert_int_equal(drawn_texts(&d), 0);
@@ -127,7 +125,6 @@ static void t_texts(void **state)
 
 static void t_chars(void **state)
 {
-    (void)state;
     open_all();
     struct drawn d = {.tk = tk, .golden = golden};
     assert_int_equal(drawn_chars(&d), 0);
@@ -138,7 +135,6 @@ static void t_chars(void **state)
 
 static void t_speed(void **state)
 {
-    (void)state;
     open_all();
     static const char sentence[] = "The quick brown fox {\"x\": 12} jumps over the lazy dog, naïvely.\n";
     struct tokens out = {0};

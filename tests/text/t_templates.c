@@ -32,7 +32,6 @@ struct ids { /* ids of a prompt, with an image as its three tokens */
 static int take_tokens(void *arg, const int32_t *ids, int64_t n, struct err *e)
 {
     struct ids *to = arg;
-    (void)e;
     for (int64_t i = 0; i < n; i++)
         tokens_push(&to->all, ids[i]);
     return 0;
@@ -41,7 +40,6 @@ static int take_tokens(void *arg, const int32_t *ids, int64_t n, struct err *e)
 static int take_image(void *arg, const struct image *im, struct err *e)
 {
     static const char *const marks[] = {"<|vision_start|>", "<|image_pad|>", "<|vision_end|>"};
-    (void)im;
     for (int i = 0; i < 3; i++) {
         int32_t id = tokenizer_find(tk, marks[i]);
         take_tokens(arg, &id, 1, e);
@@ -162,7 +160,6 @@ static bool check_family(const char *dir, const char *family, struct counts *all
 
 static void t_published(void **state)
 {
-    (void)state;
     static const char *const families[] = {
         "qwen2_5_vl", "qwen3_vl",        "qwen3_5_nothink",    "qwen3_5_think",    "qwen3_6",
         "qwen3_8",    "nemotron_3_nano", "nemotron_3_super",   "nemotron_3_ultra", "nemotron_3_5_lightning",
@@ -244,7 +241,6 @@ static void check_own(const json_t *v, const char *key, enum chat_family family,
 
 static void t_own(void **state)
 {
-    (void)state;
     size_t i;
     json_t *v;
     const json_t *list = cases("qwen.json");
@@ -271,9 +267,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("our own layouts are rendered exactly, and only special tokens of the template are special", t_own),
 };
 
-int main(int argc, char **argv)
-{
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    json_decref(golden);
-    return rc;
-}
+CHECK_MAIN_WITH(, json_decref(golden))

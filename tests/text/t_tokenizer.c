@@ -90,7 +90,6 @@ static void encodes(const struct tokenizer *t, const char *text, size_t len, boo
 
 static void t_merges(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct parts p = whole();
     struct tokenizer *t = make(&p, &e);
@@ -110,7 +109,6 @@ static void t_merges(void **state)
 
 static void t_added(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct parts p = whole();
     struct tokenizer *t = make(&p, &e);
@@ -149,7 +147,6 @@ static void t_added(void **state)
 
 static void t_round_trip(void **state)
 {
-    (void)state;
     struct parts p = whole();
     struct tokenizer *t = make(&p, NULL);
     uint64_t rng = check_seed();
@@ -203,7 +200,6 @@ static void refuses(struct parts p, const char *naming)
 
 static void t_refusals(void **state)
 {
-    (void)state;
     struct parts p = whole();
 #define SPOILT(member, value, naming) (p = whole(), p.member = (value), refuses(p, naming))
     SPOILT(without_byte, 200, "byte 0xc8 has no token");
@@ -261,7 +257,6 @@ static void t_refusals(void **state)
 
 static void t_spellings(void **state)
 {
-    (void)state;
     struct err e = ERR_INIT;
     struct parts p = whole();
     p.words = " \"\\u0061b\" : 256 ,\n\t\"b\\u0063\":257,\"\\u0120a\":300,\"\\ud83d\\ude42\":310";
@@ -288,7 +283,6 @@ static void t_spellings(void **state)
 
 static void t_patterns(void **state)
 {
-    (void)state;
     struct parts p = whole();
     p.words = "\"a\xc3\x83\":256,\"b\xc4\xa0\":257,\"xyz\":258";
     p.merges = "\"a \xc3\x83\",\"b \xc4\xa0\"";
@@ -363,7 +357,6 @@ static void check_category(const char *name, const json_t *golden, const struct 
 
 static void t_categories(void **state)
 {
-    (void)state;
     json_t *golden = json_load_file("tests/golden/tokenizer/categories.json", 0, NULL), *v;
     struct buf text, room;
     const char *name, *known;
@@ -387,7 +380,6 @@ static void t_categories(void **state)
 
 static void t_truncated(void **state)
 {
-    (void)state;
     struct parts p = whole();
     char *json = make_json(&p);
     for (size_t n = 0, len = strlen(json); n < len; n++) {
@@ -414,7 +406,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("unsupported settings that would change ids are refused and named", t_refusals),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -60,7 +60,6 @@ static char *said(const struct dialect *d, int which, const char *text)
 
 static void t_marks(void **state)
 {
-    (void)state;
     int cases = 0;
     for (const char *const *name = dialect_names(); *name; name++) {
         struct dialect *d = dialect_load(*name, NULL);
@@ -84,7 +83,6 @@ static void t_marks(void **state)
 
 static void t_plain(void **state)
 {
-    (void)state;
     static const char text[] = "a < b, [1], <b>bold</b>, <messages>? 3 <| 4 || x[INSTALL] \xe2\x82\xac";
     char *out = prompt_escape("a < b, [1], <b>bold</b>, x[INSTALL] \xe2\x82\xac");
     assert_string_equal(out, "a < b, [1], <b>bold</b>, x[INSTALL] \xe2\x82\xac");
@@ -96,7 +94,6 @@ static void t_plain(void **state)
 
 static void t_length(void **state)
 {
-    (void)state;
     struct dialect *d = dialect_load("holo3", NULL);
     size_t n = 200000;
     char *text = malloc(n + 1);
@@ -120,7 +117,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("descriptions of actions are truncated", t_length),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

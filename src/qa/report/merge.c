@@ -4,9 +4,6 @@
  * shard are allowed: only the presence of each test, exactly once, is checked. */
 #include "qa/report/merge.h"
 
-#include "base/buf.h"
-
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include "qa/run/check_impl.h"
 
 #include "base/clock.h"
-#include "base/utf8.h"
 
 #include <poll.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
  * The last axis varies fastest. A range includes both ends. */
 #include "qa/suite/private.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

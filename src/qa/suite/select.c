@@ -5,7 +5,6 @@
 #include "base/buf.h"
 
 #include <fnmatch.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

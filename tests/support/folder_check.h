@@ -1,0 +1,21 @@
+/* folder_check.h - CLAIM_WITH(text, fn, folder_setup, folder_teardown): a folder `place` without a server. */
+#ifndef HOLORUN_TESTS_FOLDER_CHECK_H
+#define HOLORUN_TESTS_FOLDER_CHECK_H
+
+#include "xvfb.h"
+
+static struct xvfb place;
+
+static int folder_setup(void **state)
+{
+    xvfb_folder(&place);
+    return 0;
+}
+
+static int folder_teardown(void **state)
+{
+    xvfb_stop(&place);
+    return 0;
+}
+
+#endif
