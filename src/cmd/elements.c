@@ -35,7 +35,7 @@ static const struct option_spec options[] = {
     {"display", 'd', OPTION_TEXT, offsetof(struct settings, display), ":N", 0, 256, NULL, "X display",
      "DISPLAY"},
     {"seconds", 0, OPTION_NUMBER, offsetof(struct settings, seconds), "SECONDS", 0.1, 60, "5",
-     "time limit; what was found until then is printed", NULL},
+     "time limit; elements found by then are printed", NULL},
     JSON_OPTION(struct settings),
     {0},
 };
@@ -43,12 +43,11 @@ static const struct option_spec options[] = {
 const struct command elements_command = {
     "elements",
     "",
-    "list what programs tell screen readers about their windows",
-    "Prints the accessibility tree (AT-SPI) of the windows that show: role, name, states, content and place "
-    "of each element, indented. Tests of a suite can check them (kind: element). GTK programs tell it as "
-    "soon as there is a session bus, Qt programs with QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1, Chromium with "
-    "--force-renderer-accessibility. Contents of password fields are left out. Exit code 3: there is no "
-    "accessibility bus, or no libatspi.",
+    "print the accessibility tree (AT-SPI) of visible windows",
+    "Prints role, name, states, content and position of each element, indented. Tests of a suite can check "
+    "them (kind: element). GTK programs publish their elements if there is a session bus, Qt programs with "
+    "QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1, Chromium with --force-renderer-accessibility. Contents of password "
+    "fields are omitted. Exit code 3: no accessibility bus or no libatspi was found.",
     "holorun elements\nholorun elements --json | jq '.elements[] | select(.role == \"push button\")'\n",
     options,
     cmd_elements};
@@ -219,7 +218,7 @@ static void print_all(const struct walk *w, bool json)
     if (w->silent)
         warn("a program does not answer");
     if (w->cut)
-        warn("there is more than was told in the time, or than %d elements", ELEMENTS);
+        warn("the list is incomplete: time limit or %d elements reached", ELEMENTS);
 }
 
 int cmd_elements(int argc, char **argv)
@@ -244,8 +243,7 @@ int cmd_elements(int argc, char **argv)
         visit_all(&w);
     dup2(messages, 2);
     if (no_bus) {
-        err_set(&e, ERR_ENV,
-                "there is no accessibility bus: no session bus, or at-spi2-core is not installed");
+        err_set(&e, ERR_ENV, "accessibility bus not found: start a session bus and install at-spi2-core");
         return options_failed(&e);
     }
     print_all(&w, s.json);
