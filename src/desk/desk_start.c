@@ -22,11 +22,12 @@ static int keep_home(struct supervisor *k, const char *home, struct err *e)
         return err_set(e, ERR_ENV, "cannot use '%s' as home folder: %s", home, strerror(errno));
     if (st.st_uid != geteuid() || st.st_mode & S_IWOTH)
         return err_set(e, ERR_ENV, "cannot use '%s' as home folder: %s", home,
-                       st.st_uid != geteuid() ? "it belongs to another user" : "everybody can write to it");
+                       st.st_uid != geteuid() ? "it is owned by another user"
+                                              : "it is writable by other users");
     if (flock(fd, LOCK_EX | LOCK_NB))
-        return err_set(
-            e, ERR_ENV,
-            "'%s' is the home folder of another private desktop; end that one or name another folder", home);
+        return err_set(e, ERR_ENV,
+                       "'%s' is in use by another private desktop; end that desktop or choose another folder",
+                       home);
     snprintf(k->context.home, sizeof k->context.home, "%s", home);
     return 0;
 }
@@ -79,7 +80,7 @@ static int wait_for_server(struct supervisor *k, int ready, int64_t deadline, st
                            supervisor_how_ended(k, &k->server, "server.log"));
         }
         if (left <= 0)
-            return err_set(e, ERR_TIME, "the X server is not ready in time");
+            return err_set(e, ERR_TIME, "the X server was not ready in time");
     }
 }
 
@@ -158,9 +159,9 @@ int supervisor_open(struct supervisor *k, const struct msg *o, struct err *e)
                *dir = msg_next(o, &at);
     struct stat st;
     if (!dir)
-        return err_set(e, ERR_ENV, "no desktop was asked for");
+        return err_set(e, ERR_ENV, "the request for a desktop is empty");
     if (o->flags & OPEN_DIR && (stat(dir, &st) || !S_ISDIR(st.st_mode)))
-        return err_set(e, ERR_ENV, "'%s' is not a folder to run commands in", dir);
+        return err_set(e, ERR_ENV, "cannot run commands in '%s': not a folder", dir);
     k->context.work_dir = o->flags & OPEN_DIR ? dir : NULL;
     k->context.own = o->flags & OPEN_OWN;
     k->context.env = o;

@@ -56,7 +56,7 @@ const char *supervisor_how_ended(const struct supervisor *k, const struct proces
                                    : snprintf(text, sizeof text, "exit code %d", WEXITSTATUS(p->status));
     log_last_line(k->context.dir, log, line, sizeof line);
     if (*line)
-        snprintf(text + n, sizeof text - (size_t)n, "; it says: %s", line);
+        snprintf(text + n, sizeof text - (size_t)n, "; output: %s", line);
     return text;
 }
 

@@ -466,7 +466,7 @@ static void t_program(void **state)
         {"```json\n[{\"bbox_2d\": [400, 400, 600, 600], \"label\": \"Save\"}]\n```", "320 240\n",
          "\"hits\":1", 0},
         {"<|box_start|>(450,450),(550,550)<|box_end|>", "320 240\n", "\"hits\":1", 0},
-        {"[-1, -1]", "not there\n", "\"hits\":1", 1},
+        {"[-1, -1]", "not found\n", "\"hits\":1", 1},
         {"(100, 200, 300)", "", "\"hits\":0", 1},
     };
     struct far_server s;
@@ -513,7 +513,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("parts of the screen are read where coordinates are normalised, and refused as pixels",
           t_fractions),
     CLAIM("a local model that answers in pixels stays inside of the newest image", t_local),
-    CLAIM("the program prints the centre of a box, and 'not there' for an absent element", t_program),
+    CLAIM("the program prints the centre of a box, and 'not found' for an absent element", t_program),
 };
 
 int main(int argc, char **argv)

@@ -292,8 +292,8 @@ static void t_loop(void **state)
     for (int k = 1; k < 3; k++)
         told(k, "<tool_output tool=\"click_desktop\">\nThe screen did not change.\n</tool_output>");
     for (int k = 3; k < 5; k++)
-        told(k, "<error tool=\"click_desktop\">\nthe same action was done");
-    told(3, "3 times without any visible effect");
+        told(k, "<error tool=\"click_desktop\">\nthe same action was performed");
+    told(3, "3 times without visible effect");
     told(4, "4 times");
     for (int k = 1; k < 5; k++) /* warmer each time */
         asked_at(k, fmax(0.5, 0.3 * k), 0);

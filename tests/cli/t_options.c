@@ -94,12 +94,12 @@ static void t_refusals(void **state)
         const char *line, *says;
     } cases[] = {
         {"--steps 0", "--steps is 0, outside 1 to 100"},
-        {"--steps 2.5", "--steps wants a whole number, not '2.5'"},
-        {"-n 3x", "-n wants a whole number"},
-        {"--seconds nan", "--seconds wants a number, not 'nan'"},
-        {"--seconds 1e999", "wants a number"},
-        {"--seed -1", "--seed wants a whole number from 0"},
-        {"--window loose", "--window is one of strict|sawtooth, not 'loose'"},
+        {"--steps 2.5", "--steps must be a whole number, not '2.5'"},
+        {"-n 3x", "-n must be a whole number"},
+        {"--seconds nan", "--seconds must be a number, not 'nan'"},
+        {"--seconds 1e999", "must be a number"},
+        {"--seed -1", "--seed must be a whole number from 0"},
+        {"--window loose", "--window must be one of strict|sawtooth, not 'loose'"},
         {"--window sawtoth", "not 'sawtoth'; did you mean 'sawtooth'?"},
         {"--name 123456789", "--name is longer than 8 bytes"},
         {"word --steps", "--steps needs a value: N"},

@@ -117,7 +117,7 @@ static void t_rate(void **state)
     assert_int_equal(p.r.acted, 3);
     assert_int_equal(p.r.steps, 7); /* waiting is free */
     assert_string_equal(p.r.answer, "So far.");
-    assert_non_null(strstr(played.told[7], "E_BUDGET: not done: there were 3 actions within a minute"));
+    assert_non_null(strstr(played.told[7], "E_BUDGET: not done: 3 actions within a minute"));
 
     play_forget();
     p.o.dry_run = true; /* it presses nothing */

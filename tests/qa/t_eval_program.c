@@ -221,7 +221,7 @@ static void t_standard_place(void **state)
          *before = getenv("XDG_STATE_HOME") ? xstrdup(getenv("XDG_STATE_HOME")) : NULL;
     setenv("XDG_STATE_HOME", home, 1);
     program_run(&x, &o, WORDS("eval", POCKET, "--resume", "--json"));
-    ONE_LINE(&o, ERR_USAGE, "no results of 'eval'", "to go on with");
+    ONE_LINE(&o, ERR_USAGE, "no results of 'eval'", "to resume");
     char *paths[2];
     for (int i = 0; i < 2; i++) { /* again is no obstacle */
         if (i)

@@ -303,7 +303,7 @@ static void t_kept(void **state)
     qa_program_suite(&q, "  setup: ['touch left', 'echo Traceback; echo no database; echo; exit 9']\n  "
                          "teardown: ['rm left']\n" TWO);
     qa_program_run(&q, WORDS("--quiet"));
-    ONE_LINE(&q.o, ERR_ENV, "the suite's setup", "exit code 9", "it says: no database)");
+    ONE_LINE(&q.o, ERR_ENV, "the suite's setup", "exit code 9", "output: no database)");
     assert_string_equal(qa_program_outcome(&q, "a"), "error");
     assert_string_equal(qa_program_outcome(&q, "b"), "error");
     assert_int_equal(json_integer_value(json_object_get(q.results, "exit_code")), ERR_ENV);

@@ -152,7 +152,7 @@ static void t_doctor(void **state)
     assert_int_equal(s.served, 0); /* no connection unless told to */
     assert_true(has(o.out, "provider          vllm") && has(o.out, url) &&
                 has(o.out, "protocol          chat"));
-    assert_true(has(o.out, "the only one that it lists"));
+    assert_true(has(o.out, "the only model that the server lists"));
     program_run(&x, &o, WORDS("doctor", "--provider", "vllm", "--base-url", url, "--reach"));
     if (o.code || !has(o.out, "qwen3-vl") || !has(o.out, "dialect           qwen") || !has(o.out, "speed"))
         fail_msg("%d: %s%s", o.code, o.out, o.err);

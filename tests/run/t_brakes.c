@@ -177,7 +177,7 @@ static void t_sessions(void **state)
     assert_int_equal(field_int(run, "session"), two);
     json_decref(json);
     program_run(&t.x, &o, WORDS("stop", second.display)); /* it has gone */
-    ONE_LINE(&o, ERR_FAILED, "no run is called");
+    ONE_LINE(&o, ERR_FAILED, "not found; holorun stop");
     program_run(&t.x, &o, WORDS("stop", "--list"));
     assert_non_null(strstr(o.out, t.x.display));
     snprintf(line, sizeof line, "%d.%d", pid, one);
