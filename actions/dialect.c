@@ -252,8 +252,7 @@ static struct tools *tools_of(json_t *v, const char *name, struct err *e)
     if (json_is_array(list))
         t = tools_parse(list, name, e);
     else
-        err_set(e, ERR_USAGE,
-                "dialect '%s': key 'tools' names '%s', which is not a built-in dialect with a table", name,
+        err_set(e, ERR_USAGE, "dialect '%s': key 'tools': '%s' is not a built-in dialect with a table", name,
                 other);
     json_decref(root);
     return t;

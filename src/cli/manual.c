@@ -152,7 +152,7 @@ static void print_options(const struct command *c, bool all, FILE *f)
     }
     fputs(c->options && c->options->name ? "" : "\noptions:\n", f);
     print_option(f, 'h', "--help",
-                 left_out && !all ? "this text; --help --all shows every option" : "this text");
+                 left_out && !all ? "print this help; --help --all shows all options" : "print this help");
 }
 
 void manual_help(const struct command *c, bool all, FILE *f)

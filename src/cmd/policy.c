@@ -78,8 +78,7 @@ const struct command policy_command = {
         "case-insensitive, applied to the original text and to the text without accents and look-alike "
         "letters), terminal, browser, zone, keys, longer, host, secret, new_goal (a plan with goals that "
         "the task does not mention), after (use so far: 50 steps, 600 seconds, or tokens, actions, "
-        "characters, errors). If information is missing, a rule that denies matches and a rule that allows "
-        "does not.",
+        "characters, errors). In doubt, rules that deny or confirm match, and rules that allow do not.",
     .examples = "holorun policy\n"
                 "holorun policy --patterns\n"
                 "holorun policy mine.yaml --explain '{\"kind\": \"click\", \"x\": 3, \"y\": 5, "

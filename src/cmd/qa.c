@@ -51,9 +51,7 @@ static const struct option_spec options[] = {
     {"shard-times", 0, OPTION_TEXT, AT(shard_times), "FILE", 0, 4096, NULL,
      "with --shard: make shards of equal duration, from the times in results.json of an earlier run", NULL},
     {"resume-shard", 0, OPTION_FLAG, AT(resume_shard),
-     .help =
-         "continue a restarted job from the results in --out: tests that passed or failed there are not run "
-         "again"},
+     .help = "continue a restarted job: skip tests that passed or failed in the results in --out"},
     {"feed", 0, OPTION_FLAG, AT(feed),
      .help = "run tests on request of another program: read lines such as {\"test\": \"ID\", \"sample\": 2} "
              "from stdin and print one line of JSON for each finished test, with the folder of its results "
@@ -62,13 +60,10 @@ static const struct option_spec options[] = {
      "only tests that did not pass in an earlier run: its results.json", NULL},
     {"list", 0, OPTION_FLAG, AT(list), .help = "list the selected tests without running them"},
     {"check", 0, OPTION_FLAG, AT(check),
-     .help =
-         "print all errors in the suite, its secrets, policies, images and --fake, without running a test"},
+     .help = "print all errors in the suite, its secrets, policies, images and --fake; run no test"},
     {"fail-fast", 0, OPTION_FLAG, AT(fail_fast), .help = "start no further tests after a failure"},
     {"retries", 0, OPTION_INT, AT(retries), "N", 0, 100, "0",
-     "number of retries of a test that did not pass, unless the suite sets it; a test that passes on a "
-     "retry counts as flaky",
-     NULL},
+     "retries of a test that did not pass, unless the suite sets it; one that then passes is flaky", NULL},
     {"max-time", 0, OPTION_NUMBER, AT(max_time), "SECONDS", 0, 1e6, "0",
      "start no further tests after this time; 0: no limit", NULL},
     {"update-golden", 0, OPTION_FLAG, AT(update_golden),
@@ -80,8 +75,7 @@ static const struct option_spec options[] = {
      "not run)",
      NULL},
     {"out", 'o', OPTION_TEXT, AT(out), "DIR", 0, 4096, NULL,
-     "folder for reports, runs and images; default: a new one in the folder qa of the user's state folder",
-     NULL},
+     "folder for reports, runs and images; default: a new one in qa of the user's state folder", NULL},
     {"junit", 0, OPTION_TEXT, AT(junit), "FILE", 0, 4096, NULL, "also write JUnit XML to this file", NULL},
     {"tap", 0, OPTION_TEXT, AT(tap), "FILE", 0, 4096, NULL, "also write TAP to this file; - for stdout",
      NULL},

@@ -45,7 +45,7 @@ __attribute__((format(printf, 2, 3))) static void fail(enum err_kind kind, const
     answer(MSG_FAILED, kind, text);
 }
 
-/* such as "exit code 1; it says: cannot open display" or "signal 11, SIGSEGV" */
+/* such as "exit code 1; output: cannot open display" or "signal 11, SIGSEGV" */
 const char *supervisor_how_ended(const struct supervisor *k, const struct process *p, const char *log)
 {
     static char text[400];

@@ -59,7 +59,7 @@ const struct option_spec job_options[] = {
     {"max-tokens", 0, OPTION_INT, AT(max_tokens), "N", 0, 1e9, "0",
      "maximum number of generated tokens; 0: no limit", NULL},
     {"force-answer", 0, OPTION_FLAG, AT(force_answer), NULL, 0, 0, "yes",
-     "request a final answer when a budget is used up; it is printed, but does not change the result", NULL,
+     "request a final answer, without effect on the result, when a budget is used up", NULL,
      .show = OPTION_MORE},
     RULES_OPTIONS(struct run_settings),
     {"dry-run", 0, OPTION_FLAG, AT(dry_run), .help = "decide and record, but send no input"},

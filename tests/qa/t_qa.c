@@ -247,7 +247,7 @@ static void t_picture(void **state)
     assert_int_equal(strncmp(field_text(late, "log"), "[earlier output is left out]\na line\n", 36), 0);
     assert_non_null(strstr(field_text(late, "log"), "a line\n end\n"));
     const json_t *unset = json_array_get(json_object_get(qa_program_test(&q, "unset"), "attempts"), 0);
-    assert_non_null(strstr(field_text(unset, "error"), "exit code 3; it says: second)"));
+    assert_non_null(strstr(field_text(unset, "error"), "exit code 3; output: second)"));
     assert_string_equal(field_text(unset, "log"), "first\nsecond\n");
     struct image im = {0};
     assert_int_equal(image_read_png(&im, field_text(late, "picture"), NULL), 0);
