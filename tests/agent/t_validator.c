@@ -298,7 +298,7 @@ static void t_localizer(void **state)
     /* Not every family can be asked for one. */
     pid = driven_start_with(&t, ANSWER("Done."), WORDS("--localizer", "--dialect", "anthropic-computer"));
     program_finish(&t.x, pid, &o);
-    ONE_LINE(&o, ERR_USAGE, "--localizer", "'anthropic-computer' has no question for a place");
+    ONE_LINE(&o, ERR_USAGE, "--localizer", "'anthropic-computer' has no question for a position");
     outcome_free(&o);
     stage_close(&t);
 }

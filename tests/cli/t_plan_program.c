@@ -98,7 +98,7 @@ static void t_gpu(void **state)
     const json_t *j = run(&p, 1, WORDS("plan", full.dir, "--gpu", "24G", "--json"));
     assert_true(json_is_false(json_object_get(j, "fits")));
     assert_int_equal(number(j, NULL, "most_sessions"), 0);
-    assert_true(mentions(json_object_get(j, "notes"), "are missing"));
+    assert_true(mentions(json_object_get(j, "notes"), "more are needed"));
     assert_true(mentions(json_object_get(j, "notes"), "no session fits"));
     assert_true(mentions(json_object_get(j, "notes"), "give --bandwidth and --flops"));
     assert_null(json_object_get(j, "predictions"));

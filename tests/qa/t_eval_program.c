@@ -332,7 +332,7 @@ static void t_usage(void **state)
     program_run(&x, &o, WORDS("eval", POCKET, "-o", nowhere));
     ONE_LINE(&o, ERR_ENV, "no/such/folder");
     program_run(&x, &o, WORDS("eval", POCKET, "--dialect", "openai-computer", "-o", nowhere));
-    ONE_LINE(&o, ERR_USAGE, "openai-computer", "place");
+    ONE_LINE(&o, ERR_USAGE, "openai-computer", "position");
 
     /* the disk is full after some items: what was written stays, and the run says so */
     char *results = xvfb_place(&x, "full.jsonl");
