@@ -217,8 +217,8 @@ int desk_run_all(struct desk *d, const char *const *commands, const char *when, 
         if (rc == 0 && code) {
             size_t len;
             const char *line = text_last_line(output->data, output->len, &len);
-            rc = err_set(e, ERR_ENV, "%s '%s' has ended (exit code %d; output:%s%.*s)", when, *commands, code,
-                         len ? ": " : " nothing", (int)(len < LINE_MAX_SHOWN ? len : LINE_MAX_SHOWN), line);
+            rc = err_set(e, ERR_ENV, "%s '%s' has ended (exit code %d; output: %s%.*s)", when, *commands,
+                         code, len ? "" : "none", (int)(len < LINE_MAX_SHOWN ? len : LINE_MAX_SHOWN), line);
         }
         buf_free(&own);
     }

@@ -502,7 +502,7 @@ static void t_infeasible(void **state)
     use_dialect(&p, dialect_load("uitars", NULL)); /* it wants a person to go on */
     play(&p, "Action: call_user()\n");
     ended(&p, AGENT_INFEASIBLE, ERR_FAILED);
-    assert_string_equal(p.r.answer, "a person has to help");
+    assert_string_equal(p.r.answer, "the user has to help");
     play_close(&p);
 }
 

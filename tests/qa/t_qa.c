@@ -243,7 +243,7 @@ static void t_picture(void **state)
     assert_int_equal(q.o.code, ERR_FAILED);
     const json_t *late = json_array_get(json_object_get(qa_program_test(&q, "late"), "attempts"), 0);
     assert_non_null(strstr(field_text(late, "error"), "no window whose title matches '^other$' within 3 s"));
-    assert_non_null(strstr(field_text(late, "error"), "there is 'client'"));
+    assert_non_null(strstr(field_text(late, "error"), "open windows: 'client'"));
     assert_int_equal(strncmp(field_text(late, "log"), "[earlier output is left out]\na line\n", 36), 0);
     assert_non_null(strstr(field_text(late, "log"), "a line\n end\n"));
     const json_t *unset = json_array_get(json_object_get(qa_program_test(&q, "unset"), "attempts"), 0);

@@ -129,7 +129,7 @@ static void t_password_field(void **state)
     if (o.code)
         fail_msg("exit code %d: %s\n%s", o.code, o.out, o.err);
     assert_true(hands_wait_for_text(again, "ana|hush-hush"));
-    assert_non_null(strstr(o.out, "picture 0, name 1, pixel 0"));
+    assert_non_null(strstr(o.out, "image 0, name 1, position 0"));
     unsetenv("GTK_THEME");
     outcome_free(&o);
     free(file);

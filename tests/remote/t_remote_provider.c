@@ -170,7 +170,7 @@ static void t_doctor(void **state)
     assert_string_equal(o.out, "1 2 3\n");
     program_run(&x, &o, WORDS("ask", "What?", "--provider", "nope"));
     assert_int_equal(o.code, ERR_USAGE);
-    assert_true(has(o.err, "--provider is one of") && has(o.err, "openrouter"));
+    assert_true(has(o.err, "--provider must be one of") && has(o.err, "openrouter"));
     unsetenv("XDG_STATE_HOME");
     far_close(&s);
     outcome_free(&o);

@@ -80,7 +80,7 @@ static void t_choose(void **state)
     char number[16];
     driven_open(&t);
     program_run(&t.x, &o, WORDS("stop"));
-    ONE_LINE(&o, ERR_FAILED, "nothing is running");
+    ONE_LINE(&o, ERR_FAILED, "no active runs");
     program_run(&t.x, &o, WORDS("stop", "--all"));
     assert_int_equal(o.code, 0);
     pid_t a = sleeper(":77"), b = sleeper(":78.0"), c = sleeper("far:79");

@@ -178,7 +178,7 @@ static void t_windows(void **state)
     assert_int_equal(desk_state(d, what, sizeof what), DESK_OK);
     assert_int_equal(desk_wait_window(d, "^B", 0.2, NULL, &e), -1);
     assert_non_null(strstr(e.text, "'^B'"));
-    assert_non_null(strstr(e.text, "there is 'A form'"));
+    assert_non_null(strstr(e.text, "open windows: 'A form'"));
     volatile int cancel = 1;
     assert_int_equal(desk_wait_window(d, "^B", DESKS_PATIENCE, &cancel, &e), -1);
     assert_int_equal(e.kind, ERR_STOPPED);

@@ -156,7 +156,7 @@ static void t_large(void **state)
         screen_close(t.s);
         t.s = NULL;
         program_run(&t.x, &o, WORDS("run", "Press OK", "--dry-run", "--view", "all"));
-        bool told = strstr(o.err, "larger than the 1024 pixels a side") && strstr(o.err, "--view active");
+        bool told = strstr(o.err, "maximum of 1024 pixels per side") && strstr(o.err, "--view active");
         assert_int_equal(told, i == 0);
         stage_close(&t);
     }
