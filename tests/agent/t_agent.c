@@ -150,7 +150,7 @@ static void t_told(void **state)
     assert_string_equal(p.r.answer, "unverified: Done.");
     assert_string_equal(p.r.said, "Done.");
     assert_non_null(
-        strstr(p.r.did, "pressed 'it'; the window did not change; 4 actions in all; 4 not confirmed"));
+        strstr(p.r.did, "pressed 'it'; the window did not change; 4 actions in total; 4 not confirmed"));
     assert_int_equal(played.n_asked, 6);
     assert_string_equal(played.told[0],
                         "<message from=\"user\">\nPress Save\n</message>\n<observation>\n[image]\n"
@@ -583,7 +583,7 @@ static void t_view(void **state)
     played.meanwhile = resize_window;
     play(&p, CLICK(500, 500) CLICK(500, 500) ANSWER("Done."));
     ended(&p, AGENT_ANSWERED, 0);
-    told(1, "another size");
+    told(1, "changed its size");
     ev = stage_events(&p.stage, "button_press");
     assert_int_equal(json_array_size(ev), 1); /* not until it was looked at again */
     assert_int_equal(field(ev, 0, "x"), 150 + 200);
