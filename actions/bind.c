@@ -270,7 +270,7 @@ enum action_fault bind_call(struct parse *p, const char *tool, json_t *args, con
     struct binding c = {.p = p, .amount = 5};
     c.tool = tools_find(p->d->tools, tool, &alias);
     if (!c.tool)
-        return parse_fault(p, FAULT_UNSUPPORTED, "there is no tool '%s'", tool);
+        return parse_fault(p, FAULT_UNSUPPORTED, "unknown tool '%s'", tool);
     p->out->repairs |= alias ? REPAIR_ALIAS : 0;
     c.a = parse_add(p, c.tool->kind);
     if (!c.a)

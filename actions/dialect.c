@@ -252,7 +252,7 @@ static struct tools *tools_of(json_t *v, const char *name, struct err *e)
     if (json_is_array(list))
         t = tools_parse(list, name, e);
     else
-        err_set(e, ERR_USAGE, "dialect '%s': key 'tools' names '%s', which is no built-in with a table", name,
+        err_set(e, ERR_USAGE, "dialect '%s': key 'tools': '%s' is not a built-in dialect with a table", name,
                 other);
     json_decref(root);
     return t;
@@ -416,8 +416,8 @@ char *dialect_in_space(const char *name, enum coord_space space, struct err *e)
     size_t len;
     json_t *root = builtin_json(name);
     if (!root) {
-        err_set(e, ERR_USAGE, "'%s' is no built-in dialect: in its file, \"coords\" should be \"%s\"", name,
-                spaces[space]);
+        err_set(e, ERR_USAGE, "'%s' is not a built-in dialect: in its file, \"coords\" should be \"%s\"",
+                name, spaces[space]);
         return NULL;
     }
     const char *system = json_string_value(json_object_get(root, "system_file"));

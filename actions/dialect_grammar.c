@@ -397,7 +397,7 @@ static gx_node reply(const struct grammar_builder *l, enum dialect_goal goal, st
     if (goal == GOAL_VERDICT)
         return verdict(l->x);
     if (goal == GOAL_GROUND && !*d->ground)
-        return err_set(e, ERR_USAGE, "dialect '%s' has no question for a place (key 'ground')", d->name);
+        return err_set(e, ERR_USAGE, "dialect '%s' has no question for a position (key 'ground')", d->name);
     if (goal == GOAL_GROUND)
         return (d->syntax->ground ? d->syntax->ground : json_ground)(l);
     gx_node call = any_call(l, goal == GOAL_ANSWER);

@@ -134,7 +134,7 @@ static int check_range(const struct tool_context *p, const struct tool_arg *a)
     if (param->type == PARAM_STRING && (a->min < 0 || a->min > GX_EXACT))
         return refuse(p, "min must be from 0 to 256 for", a->name);
     if (param->type != PARAM_STRING && (a->min < least || a->max > param->max))
-        return refuse(p, "min or max is outside what can be done for", a->name);
+        return refuse(p, "min or max is outside the possible range for", a->name);
     if (param->type == PARAM_ENUM &&
         !words_of(a->values, a->id == P_BUTTON ? "left|right|middle|wheel|back|forward" : param->values))
         return refuse(p, "values that do not exist for", a->name);

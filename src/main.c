@@ -26,11 +26,10 @@ struct help_settings {
 };
 static const struct option_spec help_options[] = {
     {"man", 0, OPTION_FLAG, offsetof(struct help_settings, man),
-     .help = "print the manual page, for man -l -"},
+     .help = "print the manual page in the format of man -l -"},
     {"pages", 0, OPTION_TEXT, offsetof(struct help_settings, pages), "DIR", 0, 4096, NULL,
-     "write the manual pages of the program and of each command into this folder", NULL, .show = OPTION_MORE},
-    {"all", 'a', OPTION_FLAG, offsetof(struct help_settings, all),
-     .help = "list the options that are seldom needed, too"},
+     "write the manual pages of the program and of all commands to this folder", NULL, .show = OPTION_MORE},
+    {"all", 'a', OPTION_FLAG, offsetof(struct help_settings, all), .help = "also list rarely used options"},
     {0},
 };
 const struct command help_command = {
@@ -73,9 +72,9 @@ static void refuse_name(const char *word, bool help)
         names[n++] = t->name;
     const char *near = !strcmp(word, "merge") ? "qa merge" : nearest_word(word, names, n);
     if (near)
-        fprintf(stderr, "holorun: there is no command '%s'; did you mean '%s'?\n", word, near);
+        fprintf(stderr, "holorun: unknown command '%s'; did you mean '%s'?\n", word, near);
     else
-        fprintf(stderr, "holorun: there is no command '%s'\n", word);
+        fprintf(stderr, "holorun: unknown command '%s'\n", word);
 }
 
 /* An unknown command, or a task without quotes, which ends where options begin. */
@@ -90,7 +89,7 @@ static int refuse_words(char *const *words, int count)
     while (task < count && words[task][0] != '-')
         task++;
     char *quoted = options_quoted(words, task);
-    fprintf(stderr, "holorun: if it is a task, write: holorun run %s", quoted);
+    fprintf(stderr, "holorun: to run it as a task: holorun run %s", quoted);
     for (int i = task; i < count; i++)
         fprintf(stderr, " %s", words[i]);
     fputc('\n', stderr);
@@ -176,7 +175,7 @@ int cmd_help(int argc, char **argv)
     const struct command *c = find_command(argv[0]);
     if (!c) {
         refuse_name(argv[0], true);
-        fputs("holorun: 'holorun help' lists them all\n", stderr);
+        fputs("holorun: 'holorun help' lists all commands\n", stderr);
         return ERR_USAGE;
     }
     manual_help(c, s.all, stdout);
@@ -194,7 +193,7 @@ int cmd_completion(int argc, char **argv)
                                                                              manual_fish};
     int shell = n == 1 ? options_choice_index(shells, argv[0]) : -1;
     if (shell < 0) {
-        err_set(&e, ERR_USAGE, "completion is for one of these shells: %s", shells);
+        err_set(&e, ERR_USAGE, "completion supports these shells: %s", shells);
         return options_refuse(&completion_command, &e);
     }
     scripts[shell](commands, stdout);
@@ -249,7 +248,7 @@ void *__libc_memalign(size_t alignment, size_t size);
 static void *or_die(void *p, size_t size)
 {
     if (!p && size && size < SMALL)
-        die(ERR_ENV, "out of memory: %zu bytes asked for", size);
+        die(ERR_ENV, "out of memory: %zu bytes requested", size);
     return p;
 }
 

@@ -45,8 +45,8 @@ static int follow_view(struct agent *a, const struct action *action, bool *lost,
     a->step.place = now;
     if (*lost)
         agent_set_text(&a->outcome.result,
-                       xstrdup("the screen has another size than in the last screenshot, so nothing was "
-                               "done; look where things are now"));
+                       xstrdup("the screen has changed its size since the last screenshot, so nothing was "
+                               "done; look at the new screenshot"));
     return 0;
 }
 
@@ -207,7 +207,7 @@ static int finish(struct agent *a, const struct action *last, struct err *e)
         return rc;
     }
     if (last->kind == ACT_ASK && !*answer)
-        agent_set_text(&answer, xstrdup("a person has to help"));
+        agent_set_text(&answer, xstrdup("the user has to help"));
     a->r->answer = answer;
     a->r->status = last->kind != ACT_ANSWER ? AGENT_INFEASIBLE : AGENT_UNVALIDATED;
     bool claims = last->kind == ACT_ANSWER && accepted && a->step.budget == AGENT_RUNNING;
@@ -237,7 +237,7 @@ static int perform_all(struct agent *a, struct buf *signature, struct err *e)
 static int refuse(struct agent *a, struct err *e)
 {
     agent_set_text(&a->outcome.result,
-                   xasprintf("a person did not allow this%s%s", *a->step.veto ? ": " : "", a->step.veto));
+                   xasprintf("the user did not allow this%s%s", *a->step.veto ? ": " : "", a->step.veto));
     agent_set_text(&a->outcome.signature, NULL);
     a->outcome.failed = true;
     a->outcome.repeats = 0;
@@ -254,7 +254,7 @@ static void tell_edit(struct agent *a)
 {
     char *what = actions_describe(a->reply.step.actions, a->reply.step.nactions);
     agent_set_text(&a->outcome.result,
-                   xasprintf("A person changed this before it was done. Done was: %s.%s%s", what,
+                   xasprintf("The user changed this action. The action performed was: %s.%s%s", what,
                              *a->outcome.result ? " " : "", a->outcome.result));
     free(what);
 }

@@ -235,7 +235,7 @@ void agent_set_task(struct agent *a, const char *task)
         .lead = prompt_task(o->dialect, a->run.task), .result = xstrdup(""), .tiles = -1};
     if (unused) {
         char *text =
-            xasprintf("the task does not say where secret %s goes; write {{%s}} in it", unused, unused);
+            xasprintf("secret %s is not used in the task; write {{%s}} where it belongs", unused, unused);
         progress_trouble(o->progress, text);
         free(text);
     }

@@ -46,12 +46,13 @@ bool agent_affords(struct agent *a, const struct action *action)
         a->run.exceeded = AGENT_TYPED;
         agent_set_text(
             &a->outcome.result,
-            xasprintf("%s: not done: this run may type %lld characters; there were %lld, and %d would come",
+            xasprintf("%s: not done: this run may type %lld characters; it has typed %lld, and this action "
+                      "types %d",
                       action_fault_name(FAULT_BUDGET), (long long)o->max_typed, (long long)a->r->typed, n));
     } else if (too_fast(a)) {
         a->run.exceeded = AGENT_RATE;
         agent_set_text(&a->outcome.result,
-                       xasprintf("%s: not done: there were %d actions within a minute, more may not be",
+                       xasprintf("%s: not done: %d actions within a minute; the limit is reached",
                                  action_fault_name(FAULT_BUDGET), o->max_rate));
     }
     return a->run.exceeded == AGENT_RUNNING;

@@ -45,7 +45,8 @@ void agent_deed_ruled(struct agent *a, const struct action *action, const struct
     if (r->rule.verdict == POLICY_DENY)
         why = xasprintf("the rule \"%s\" forbids it", rule);
     else if (r->answer == CONFIRM_NOBODY)
-        why = xasprintf("the rule \"%s\" asks a person, and nobody could be asked (see --confirm)", rule);
+        why = xasprintf("the rule \"%s\" requires confirmation, and no one could be asked (see --confirm)",
+                        rule);
     else if (r->answer == CONFIRM_TIMED_OUT)
         why = xasprintf("you were asked (rule \"%s\") and did not answer in time", rule);
     else if (r->answer == CONFIRM_ALLOWED)
@@ -198,10 +199,10 @@ int agent_conclude(struct agent *a, const struct action *answer, bool validated,
     else if (blank && (asks || !answer->wordless))
         end_with(a, AGENT_UNVERIFIED,
                  xasprintf("unverified: the model gave no answer%s",
-                           asks ? "; 'holorun ask' answers questions about a picture" : ""));
+                           asks ? "; 'holorun ask' answers questions about an image" : ""));
     else if (!validated && !is_confirmed(a, last, text))
         end_with(a, AGENT_UNVERIFIED,
-                 xasprintf("unverified: %s", blank ? "the model says that it is done" : text));
+                 xasprintf("unverified: %s", blank ? "the model reports success" : text));
     else
         end_with(a, AGENT_ANSWERED, blank ? deeds_line(&a->run.deeds) : NULL);
     return 0;

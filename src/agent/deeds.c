@@ -98,7 +98,7 @@ static bool is_confirmed(const struct deed *d)
 /* Writes one action of the line; the result of the last action follows at the end of the line. */
 static void put_deed(struct buf *b, const struct deed *d, bool last)
 {
-    static const char *const short_ends[] = {[DEED_OPEN] = "not looked at",
+    static const char *const short_ends[] = {[DEED_OPEN] = "not observed",
                                              [DEED_UNCHANGED] = "no change",
                                              [DEED_REFUSED] = "refused",
                                              [DEED_FAILED] = "failed",
@@ -132,7 +132,7 @@ char *deeds_line(const struct deeds *d)
     for (int i = 0; i < d->n; i++)
         bad += !is_confirmed(&d->list[i]);
     if (d->n > TOLD)
-        buf_printf(&b, "; %d actions in all", d->n);
+        buf_printf(&b, "; %d actions in total", d->n);
     if (bad > 1)
         buf_printf(&b, "; %d not confirmed", bad);
     return buf_take(&b);
@@ -140,7 +140,7 @@ char *deeds_line(const struct deeds *d)
 
 char *deeds_json(const struct deeds *d)
 {
-    static const char *const ends[] = {[DEED_OPEN] = "not looked at",     [DEED_CHANGED] = "changed",
+    static const char *const ends[] = {[DEED_OPEN] = "not observed",      [DEED_CHANGED] = "changed",
                                        [DEED_UNCHANGED] = "no change",    [DEED_DONE] = "done",
                                        [DEED_REFUSED] = "refused",        [DEED_FAILED] = "failed",
                                        [DEED_INTERRUPTED] = "interrupted"};

@@ -99,7 +99,7 @@ static void refuse_hidden_places(struct agent *a)
             if (at[k][0] != ACTION_ABSENT && !screen_shows(a->o->screen, at[k][0], at[k][1])) {
                 a->reply.fault = FAULT_RANGE;
                 err_set(&a->reply.why, ERR_FAILED,
-                        "%d,%d is outside the window: the picture shows nothing there; nothing was done",
+                        "%d,%d is outside the window, where the screenshot shows nothing; nothing was done",
                         at[k][0], at[k][1]);
             }
     }

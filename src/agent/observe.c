@@ -25,7 +25,7 @@ static int wait_for_human(struct agent *a, struct err *e)
     if (!what)
         return 0;
     char text[128];
-    snprintf(text, sizeof text, "a person uses the %s; going on after %g s of quiet", what,
+    snprintf(text, sizeof text, "the user is using the %s; continuing after %g s without input", what,
              o->human_quiet_ms / 1000);
     progress_trouble(o->progress, text);
     int64_t start = clock_ns();
@@ -83,7 +83,7 @@ static int judge_last_step(struct agent *a, struct err *e)
     if (o->max_repeats && a->outcome.repeats >= REPEATS_TOLD && !a->outcome.failed) {
         agent_set_text(
             &a->outcome.result,
-            xasprintf("the same action was done %d times without any visible effect; try another way",
+            xasprintf("the same action was performed %d times without visible effect; try another way",
                       a->outcome.repeats));
         a->outcome.failed = true;
     }
@@ -164,11 +164,12 @@ static void tell_large(struct agent *a)
         return;
     struct screen_rect root = screen_root(a->o->screen);
     const char *remedy = im->w == root.w && im->h == root.h
-                             ? "click on the window to work on, which --view active shows alone"
+                             ? "click on the window to work on and use --view active, which shows only "
+                               "that window"
                              : "make the window smaller";
     char *text =
-        xasprintf("the picture of %dx%d is larger than the %d pixels a side that this model reads: small "
-                  "type will be misread; %s, or name another model with --model",
+        xasprintf("the screenshot of %dx%d is larger than the maximum of %d pixels per side of this model: "
+                  "small text will be misread; %s, or select another model with --model",
                   im->w, im->h, side, remedy);
     progress_trouble(a->o->progress, text);
     a->run.told_large = true;

@@ -298,7 +298,7 @@ static int fork_replies(struct review *s, int n, struct err *e)
 static int take_reply(struct review *s, int i, struct err *e)
 {
     if (i < 0 || i >= s->n)
-        return err_set(e, ERR_USAGE, "there is no reply %d to take", i);
+        return err_set(e, ERR_USAGE, "reply %d does not exist", i);
     if (i != s->taken) {
         save_reply(s);
         restore_reply(s, i);

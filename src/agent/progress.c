@@ -169,7 +169,7 @@ void progress_times(const struct progress *p, const double ms[PHASES], const str
     put_line(p, INK_SOFT, text);
     if (!t->proposed)
         return;
-    snprintf(text, sizeof text, "guesses: %d of %d accepted", t->accepted, t->proposed);
+    snprintf(text, sizeof text, "drafts: %d of %d accepted", t->accepted, t->proposed);
     put_line(p, INK_SOFT, text);
 }
 

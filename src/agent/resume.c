@@ -40,8 +40,8 @@ static int record_resume(struct agent *a, const struct resume *p, struct err *e)
 static char *first_lead(const struct agent *a, const struct resume *p, struct err *e)
 {
     static const char notice[] =
-        "The run was interrupted here and goes on now. What was being done may have been done, in part or "
-        "not at all, and the screen may have changed since.";
+        "The run was interrupted here and continues now. The action in progress may have been performed "
+        "completely, in part or not at all, and the screen may have changed since.";
     const struct dialect *d = a->o->dialect;
     if (p->task) {
         char *task = prompt_task(d, p->task), *all = xasprintf("%s%s", p->lead ? p->lead : "", task);

@@ -25,14 +25,14 @@ static int option_column(void)
 }
 
 const char manual_exit_codes[] =
-    "0 done, and confirmed by a change on the screen, a validator or the answer to a question; 1 it cannot "
-    "be done, or the last action was refused or failed; 2 wrong usage; 3 the environment failed (no display, "
-    "disk full), or the endpoint (unreachable, reply cut off, timed out, conflict, rate limited, "
+    "0 done, and confirmed by a change on the screen, a validator or the answer to a question; 1 not "
+    "possible, or the last action was refused or failed; 2 wrong usage; 3 the environment failed (no "
+    "display, disk full), or the endpoint (unreachable, reply cut off, timed out, conflict, rate limited, "
     "overloaded, server error, quota used up, key refused, not found, moved, not an endpoint); 4 the model "
-    "failed, or the endpoint (request refused, reply withheld, unusable reply); 5 inconclusive (going in "
-    "circles, interrupted by a person or another program); 6 step or token budget used up; 7 the model says "
-    "that it is done, and nothing confirms it; 124 time budget used up; 130 stopped, by a person or a "
-    "signal";
+    "failed, or the endpoint (request refused, reply withheld, unusable reply); 5 inconclusive (repeated "
+    "actions without progress, interrupted by the user or another program); 6 step or token budget used up; "
+    "7 the model reports success, but nothing confirms it; 124 time budget used up; 130 stopped by the user "
+    "or a signal";
 
 bool manual_is_layout(const char *paragraph)
 {
@@ -151,7 +151,7 @@ static void print_options(const struct command *c, bool all, FILE *f)
     }
     fputs(c->options && c->options->name ? "" : "\noptions:\n", f);
     print_option(f, 'h', "--help",
-                 left_out && !all ? "this text; --help --all shows every option" : "this text");
+                 left_out && !all ? "print this help; --help --all shows all options" : "print this help");
 }
 
 void manual_help(const struct command *c, bool all, FILE *f)
@@ -179,18 +179,17 @@ void manual_overview(const struct command *const *commands, FILE *f)
     fputs("usage: holorun COMMAND [OPTION...] [ARGUMENT...]\n"
           "       holorun \"TASK\"   the same as holorun run \"TASK\"\n\n",
           f);
-    wrapped(
-        f,
-        "Drives this X11 desktop with a vision-language model that runs inside this process: looks at the "
-        "screen, decides on one action, performs it, and looks again.",
-        0, 0);
+    wrapped(f,
+            "Operates this X11 desktop with a vision-language model that runs in this process: takes a "
+            "screenshot, decides on one action, performs it, and repeats.",
+            0, 0);
     fputs("\ncommands:\n", f);
     for (; *commands; commands++) {
         fprintf(f, "  %-12s", (*commands)->name);
         wrapped(f, (*commands)->purpose, 14, 14);
     }
     fputc('\n', f);
-    wrapped(f, "'holorun COMMAND --help' tells more about one of them.", 0, 0);
+    wrapped(f, "'holorun COMMAND --help' describes a command.", 0, 0);
     fputs("exit codes: ", f);
     wrapped(f, manual_exit_codes, 12, 12);
 }

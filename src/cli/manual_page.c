@@ -8,23 +8,40 @@
 #include <string.h>
 
 static const char environment_and_files[] =
-    ".TP\n.B XDG_STATE_HOME, XDG_CACHE_HOME, XDG_RUNTIME_DIR\nwhere the folders below are.\n"
-    ".TP\n.B NO_COLOR\nwhen it is not empty, progress has no colours.\n"
+    ".TP\n"
+    ".B XDG_STATE_HOME, XDG_CACHE_HOME, XDG_RUNTIME_DIR\n"
+    "locations of the folders below.\n"
+    ".TP\n"
+    ".B NO_COLOR\n"
+    "if not empty, progress is printed without colours.\n"
     ".SH FILES\n"
-    ".TP\n.I $XDG_STATE_HOME/holorun/runs\nrun directories (by default below ~/.local/state); each holds "
-    "run.json, events.jsonl, frames/ and report.html.\n"
-    ".TP\n.I $XDG_STATE_HOME/holorun/eval\nresults of holorun eval, one file for each time.\n"
-    ".TP\n.I $XDG_CACHE_HOME/holorun\nweights in smaller numbers, made once (by default below ~/.cache); "
-    "may be deleted.\n"
-    ".TP\n.I $XDG_RUNTIME_DIR/holorun/held\\-DISPLAY.json\nwhat is pressed on a display, "
-    "and a lock beside the server's own "
-    "(in /tmp/holorun\\-UID without a private XDG_RUNTIME_DIR).\n"
-    ".TP\n.I $XDG_RUNTIME_DIR/holorun/stop\na number of seconds since 1970 in it, later than a run began, "
-    "stops that run; nothing in it, and the time of the file counts.\n"
-    ".TP\n.I $XDG_RUNTIME_DIR/holorun/stop\\-PID\nthe same for the run of one process.\n"
-    ".TP\n.I $XDG_RUNTIME_DIR/holorun/run\\-PID.json\na run that is under way: display, run directory, "
-    "task.\n"
-    ".TP\n.I MODEL/holorun.json\ndialect and coordinates of a model, as holorun calibrate has kept them.\n";
+    ".TP\n"
+    ".I $XDG_STATE_HOME/holorun/runs\n"
+    "run directories (by default below ~/.local/state); each holds run.json, events.jsonl, frames/ and "
+    "report.html.\n"
+    ".TP\n"
+    ".I $XDG_STATE_HOME/holorun/eval\n"
+    "results of holorun eval, one file per evaluation.\n"
+    ".TP\n"
+    ".I $XDG_CACHE_HOME/holorun\n"
+    "quantized weights, created once (by default below ~/.cache); may be deleted.\n"
+    ".TP\n"
+    ".I $XDG_RUNTIME_DIR/holorun/held\\-DISPLAY.json\n"
+    "keys and buttons held on a display; also a lock, in addition to the lock in the X server (in "
+    "/tmp/holorun\\-UID without a private XDG_RUNTIME_DIR).\n"
+    ".TP\n"
+    ".I $XDG_RUNTIME_DIR/holorun/stop\n"
+    "stops all runs that started before the time in it (seconds since 1970), or, if it is empty, before its "
+    "modification time.\n"
+    ".TP\n"
+    ".I $XDG_RUNTIME_DIR/holorun/stop\\-PID\n"
+    "the same for the runs of one process.\n"
+    ".TP\n"
+    ".I $XDG_RUNTIME_DIR/holorun/run\\-PID.json\n"
+    "an active run: display, run directory, task.\n"
+    ".TP\n"
+    ".I MODEL/holorun.json\n"
+    "dialect and coordinate space of a model, written by holorun calibrate.\n";
 
 /* Prints text for roff, which interprets "." and "'" at the start of a line and "\" anywhere; "-" must not
  * become a hyphen. */
@@ -144,20 +161,27 @@ static int page_environment(const struct command *const *commands, FILE *f)
 
 void manual_page(const struct command *const *commands, FILE *f)
 {
-    fputs(
-        ".\\\" Written by 'holorun help --man' from the command tables.\n.TH HOLORUN 1 \"\" "
-        "\"holorun " HOLORUN_VERSION "\" \"User Commands\"\n.SH NAME\nholorun \\- drive an X11 desktop with "
-        "a vision\\-language model in one "
-        "process\n.SH SYNOPSIS\n.B holorun\n.RI \\(dq TASK \\(dq\n.br\n.B holorun\n.I COMMAND\n"
-        ".RI [ OPTION ...]\n.RI [ ARGUMENT ...]\n.SH DESCRIPTION\nLooks at the screen, lets the model decide "
-        "on one "
-        "action, performs it, looks again, until the model answers or a budget is used up.\nThe answer goes "
-        "to "
-        "standard output, progress to standard error, and everything seen and done into a run directory with "
-        "a "
-        "report.\nEscape twice on the display, Ctrl\\-C in the terminal or holorun stop stops a run; "
-        "whatever key or button is held is released.\n.SH COMMANDS\n",
-        f);
+    fputs(".\\\" Written by 'holorun help --man' from the command tables.\n.TH HOLORUN 1 \"\" "
+          "\"holorun " HOLORUN_VERSION "\" \"User Commands\"\n"
+          ".SH NAME\n"
+          "holorun \\- drive an X11 desktop with a vision\\-language model in one process\n"
+          ".SH SYNOPSIS\n"
+          ".B holorun\n"
+          ".RI \\(dq TASK \\(dq\n"
+          ".br\n"
+          ".B holorun\n"
+          ".I COMMAND\n"
+          ".RI [ OPTION ...]\n"
+          ".RI [ ARGUMENT ...]\n"
+          ".SH DESCRIPTION\n"
+          "Takes a screenshot, lets the model decide on one action, performs it, and repeats this until "
+          "the model answers or a budget is used up.\n"
+          "The answer goes to standard output, progress to standard error, and the record with a report "
+          "to a run directory.\n"
+          "Escape twice on the display, Ctrl\\-C in the terminal or holorun stop stops a run; all held "
+          "keys and buttons are released.\n"
+          ".SH COMMANDS\n",
+          f);
     for (const struct command *const *c = commands; *c; c++)
         page_command(f, *c);
     page_exit(f);

@@ -49,7 +49,7 @@ static int set_number(const struct option_spec *o, void *at, const char *from, c
     errno = 0;
     double v = strtod(text, &end);
     if (end == text || *end || errno || !isfinite(v) || (o->type == OPTION_INT && v != floor(v)))
-        return err_set(e, ERR_USAGE, "%s wants %s, not '%s'", from,
+        return err_set(e, ERR_USAGE, "%s must be %s, not '%s'", from,
                        o->type == OPTION_INT ? "a whole number" : "a number", text);
     if (v < o->min || v > o->max)
         return err_set(e, ERR_USAGE, "%s is %s, outside %g to %g", from, text, o->min, o->max);
@@ -66,7 +66,7 @@ static int set_seed(void *at, const char *from, const char *text, struct err *e)
     errno = 0;
     uint64_t v = strtoull(text, &end, 0);
     if (end == text || *end || errno || strchr(text, '-'))
-        return err_set(e, ERR_USAGE, "%s wants a whole number from 0, not '%s'", from, text);
+        return err_set(e, ERR_USAGE, "%s must be a whole number from 0, not '%s'", from, text);
     *(uint64_t *)at = v;
     return 0;
 }
@@ -81,7 +81,7 @@ int options_size(size_t *bytes, const char *from, const char *text, struct err *
     bool bare = unit && !*end;
     if (!unit || !(n > 0 && n < 1e6) ||
         (!bare && end[1] && strcmp(end + 1, "B") != 0 && strcmp(end + 1, "iB") != 0))
-        return err_set(e, ERR_USAGE, "%s wants a size like 24G, not '%s'", from, text);
+        return err_set(e, ERR_USAGE, "%s must be a size like 24G, not '%s'", from, text);
     for (long k = bare ? 2 : unit - units; k >= 0; k--)
         n *= 1024;
     *bytes = (size_t)n;
@@ -105,7 +105,7 @@ static int set_list(const struct option_spec *o, const char **list, const char *
     while (list[n])
         n++;
     if (n == OPTION_LIST_MAX)
-        return err_set(e, ERR_USAGE, "%s is given more than %d times", from, OPTION_LIST_MAX);
+        return err_set(e, ERR_USAGE, "%s may be given at most %d times", from, OPTION_LIST_MAX);
     return set_text(o, &list[n], from, text, e);
 }
 
@@ -123,7 +123,7 @@ static int refuse_choice(const struct option_spec *o, const char *from, const ch
         if (!*p)
             break;
     }
-    return err_set(e, ERR_USAGE, "%s is one of %s, not '%.100s'%s", from, o->unit, text,
+    return err_set(e, ERR_USAGE, "%s must be one of %s, not '%.100s'%s", from, o->unit, text,
                    name_hint(hint, text, names, n));
 }
 
@@ -163,7 +163,7 @@ int options_defaults(const struct option_spec *table, void *settings, struct err
 {
     for (const struct option_spec *o = table; o && o->name; o++) {
         if (o->standard && set_value(o, settings, o->name, o->standard, NULL))
-            bug("the default '%s' of option '%s' is refused by its own row", o->standard, o->name);
+            bug("the default '%s' of option '%s' is invalid in its own row", o->standard, o->name);
         const char *value = o->variable ? getenv(o->variable) : NULL;
         char from[64];
         snprintf(from, sizeof from, "$%s", o->variable ? o->variable : "");
@@ -182,7 +182,8 @@ static int refuse_unknown(const struct option_spec *table, const char *name, str
     names[n++] = "help";
     for (const struct option_spec *o = table; o && o->name && n < 128; o++) {
         if (o->show == OPTION_SWITCH && !strcmp(o->name, name))
-            return err_set(e, ERR_USAGE, "'%s' is a switch of the environment: set $%s", name, o->variable);
+            return err_set(e, ERR_USAGE, "'%s' can only be set by the environment variable $%s", name,
+                           o->variable);
         if (o->show != OPTION_SWITCH)
             names[n++] = o->name;
     }
@@ -248,7 +249,7 @@ static int take_long(struct walk *w, const char *word, struct err *e)
     if (o->type != OPTION_FLAG || (inside && *word == '@'))
         return take_value(w, o, from, inside, e);
     if (inside)
-        return err_set(e, ERR_USAGE, "%s takes no value; to switch it off write --no-%s", from, o->name);
+        return err_set(e, ERR_USAGE, "%s takes no value; to turn it off use --no-%s", from, o->name);
     return set_value(o, w->settings, from, no ? "no" : "yes", e);
 }
 
@@ -299,7 +300,7 @@ static int check_count(const struct command *c, char **argv, int n, struct err *
         most += *p == ' ';
     if (n <= most || !strncmp(c->arguments, "TASK", 4) || strstr(c->arguments, "..."))
         return n;
-    return err_set(e, ERR_USAGE, "'%s' is one argument too many", argv[most]);
+    return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[most]);
 }
 
 int options_parse(const struct command *c, void *settings, int argc, char **argv, struct err *e)

@@ -21,11 +21,11 @@ static char *find_below(const char *name, const char *runs, struct err *e)
         struct err none = ERR_INIT;
         char *newest = record_newest(runs, &none);
         if (file_exists(dir))
-            err_set(e, ERR_USAGE, "'%s' is no run: it has no events.jsonl", dir);
+            err_set(e, ERR_USAGE, "'%s' is not a run: events.jsonl not found", dir);
         else if (newest)
-            err_set(e, ERR_USAGE, "there is no run '%s'; the newest is '%s'", name, newest);
+            err_set(e, ERR_USAGE, "run '%s' not found; the newest is '%s'", name, newest);
         else
-            err_set(e, ERR_USAGE, "there is no run '%s', and %s", name, none.text);
+            err_set(e, ERR_USAGE, "run '%s' not found, and %s", name, none.text);
         free(newest);
         free(dir);
         dir = NULL;

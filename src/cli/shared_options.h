@@ -19,13 +19,13 @@
 /* MODEL_SETTINGS; */
 #define MODEL_OPTIONS(T)                                                                                     \
     {"model", 'm', OPTION_TEXT, offsetof(T, model), "DIR", 0, 4096, NULL,                                    \
-     "model directory (Hugging Face layout), ORG/NAME in the hub's cache, or a GGUF file: of the Qwen3.5 "   \
-     "family, whose vision encoder is a file with \"mmproj\" in its name in the same directory, or give "    \
-     "both: TEXT.gguf,VISION.gguf; of a text model, Qwen2 or Qwen3 (for ask, serve and bench, without "      \
-     "pictures); ollama:NAME:TAG or a blob of Ollama; default: the embedded model",                          \
+     "model directory (Hugging Face layout), ORG/NAME in the hub's cache, a GGUF file, ollama:NAME:TAG, "    \
+     "or a blob of Ollama. The vision encoder of a Qwen3.5 GGUF file is read from a file with \"mmproj\" "   \
+     "in its name in the same directory, or give both: TEXT.gguf,VISION.gguf. GGUF files of Qwen2 and "      \
+     "Qwen3 are text models (for ask, serve and bench, without images); default: the embedded model",        \
      "HOLORUN_MODEL", .group = "model"},                                                                     \
     {"device", 0, OPTION_TEXT, offsetof(T, device), "auto|cpu|cuda[:N]", 0, 32, "auto",                      \
-     "where to run the model; auto takes a GPU with enough free memory, else the CPU", "HOLORUN_DEVICE"},    \
+     "where to run the model; auto selects a GPU with enough free memory, else the CPU", "HOLORUN_DEVICE"},  \
     {"threads", 0, OPTION_INT, offsetof(T, threads), "N", 0, 256, "0",                                       \
      "CPU threads for the model, 0 for one per core", "HOLORUN_THREADS", .show = OPTION_MORE},               \
     WEIGHTS_OPTIONS(T),                                                                                      \
@@ -33,19 +33,19 @@
     STATE_OPTION(T),                                                                                         \
     PIXEL_OPTIONS(T),                                                                                        \
     {"state-memory", 0, OPTION_SIZE, offsetof(T, state_memory), "SIZE", 0, 0, NULL,                          \
-     "memory for the states of all sessions, as 24G; default on a GPU: what the weights leave, idle states " \
-     "are spilled to host memory", "HOLORUN_STATE_MEMORY", .show = OPTION_MORE},                             \
+     "memory for the states of all sessions, such as 24G; default on a GPU: all memory that the weights "    \
+     "leave free; idle states are spilled to host memory", "HOLORUN_STATE_MEMORY", .show = OPTION_MORE},     \
     {"speculate", 0, OPTION_INT, offsetof(T, speculate), "N", 0, 15, "0",                                    \
-     "guess up to N tokens at once from what the conversation said before (prompt lookup) and check them "   \
-     "in one pass over the weights; replies stay the same. Pays on a GPU with one session and text that "    \
-     "repeats itself; 4 to 8 are usual", "HOLORUN_SPECULATE", .show = OPTION_MORE},                          \
+     "draft up to N tokens from earlier text of the conversation (prompt lookup) and verify them in one "    \
+     "pass over the weights; replies stay the same. Faster on a GPU with one session and repetitive "        \
+     "text; typical values are 4 to 8", "HOLORUN_SPECULATE", .show = OPTION_MORE},                           \
     {"isa", 0, OPTION_TEXT, offsetof(T, isa), "ref|avx2|avx512|avx512bf16", 0, 32, NULL,                     \
-     "instruction set of the CPU kernels, \"ref\" for the plain reference; default: the best one",           \
+     "instruction set of the CPU kernels, \"ref\" for the scalar reference; default: the best available",    \
      "HOLORUN_ISA", .show = OPTION_SWITCH},                                                                  \
     {"f32", 0, OPTION_FLAG, offsetof(T, f32), NULL, 0, 0, NULL, "compute in f32 instead of bf16",            \
      "HOLORUN_F32", .show = OPTION_SWITCH},                                                                  \
     {"weight-cache", 0, OPTION_FLAG, offsetof(T, weight_cache), NULL, 0, 0, "yes",                           \
-     "keep quantized weights in a file, so that the next start maps it; \"no\" switches it off",            \
+     "cache quantized weights in a file, so that the next start maps it; \"no\" turns it off",               \
      "HOLORUN_WEIGHT_CACHE", .show = OPTION_SWITCH}
 
 #define ENDPOINT_SETTINGS                                                                                    \
@@ -55,19 +55,19 @@
 /* ENDPOINT_SETTINGS; the including file must include remote/endpoint.h. */
 #define ENDPOINT_OPTIONS(T)                                                                                  \
     {"provider", 0, OPTION_CHOICE, offsetof(T, provider), PROVIDER_CHOICES, 0, 0, "none",                    \
-     "a model of this service, or of a server on this machine, instead: sets address, key variable, "        \
-     "protocol, dialect and model; options given beside it win (see holorun help providers)", NULL},         \
+     "use a model of this service, or of a server on this machine: sets address, key variable, protocol, "   \
+     "dialect and model; other options override these settings (see holorun help providers)", NULL},         \
     {"base-url", 0, OPTION_TEXT, offsetof(T, base_url), "URL", 0, 4096, NULL,                                \
-     "a model behind this address instead, as http://127.0.0.1:8000/v1; --model is then its " \
-     "name there", "HOLORUN_BASE_URL"},                                                                      \
+     "use a model behind this address, such as http://127.0.0.1:8000/v1; --model is then its name on the "   \
+     "server", "HOLORUN_BASE_URL"},                                                                          \
     {"key", 0, OPTION_TEXT, offsetof(T, key), "env:VARIABLE|file:PATH", 0, 4096, NULL,                       \
-     "the key for that address", NULL, .show = OPTION_MORE},                                                 \
+     "API key for the server", NULL, .show = OPTION_MORE},                                                   \
     {"profile", 0, OPTION_TEXT, offsetof(T, profile), "FILE", 0, 4096, NULL,                                 \
-     "what is known of that server: how it takes a schema, how many pictures, prices, time limits (JSON); " \
-     "default: what holorun doctor --base-url found", NULL, .show = OPTION_MORE},                           \
+     "profile of the server: support of schemas, number of images, prices, time limits (JSON); default: "    \
+     "the results of holorun doctor --base-url", NULL, .show = OPTION_MORE},                                 \
     {"api", 0, OPTION_CHOICE, offsetof(T, api), "auto|chat|responses|messages", 0, 0, "auto",                \
-     "its protocol: Chat Completions, OpenAI Responses, Anthropic Messages; auto is what the profile says, " \
-     "else chat", NULL, .show = OPTION_MORE}
+     "protocol of the server: Chat Completions, OpenAI Responses, Anthropic Messages; auto: as in the "      \
+     "profile, else chat", NULL, .show = OPTION_MORE}
 
 /* Evaluates whether settings S name a model behind an endpoint. */
 #define ENDPOINT_GIVEN(S) ((S).base_url || (S).provider)
@@ -81,17 +81,18 @@
 /* int weights_in, weights, tower, kv; */
 #define WEIGHTS_OPTIONS(T)                                                                                   \
     {"weights", 0, OPTION_CHOICE, offsetof(T, weights), "auto|bf16|int8|int4|fp8", 0, 0, "auto",             \
-     "storage type of the large weight matrices; auto is the checkpoint's, the others are quantized at the " \
-     "first start", "HOLORUN_WEIGHTS"},                                                                      \
+     "storage type of the large weight matrices; auto: that of the checkpoint; other types are quantized "   \
+     "at the first start", "HOLORUN_WEIGHTS"},                                                               \
     {"tower", 0, OPTION_CHOICE, offsetof(T, tower), "auto|int8", 0, 0, "auto",                               \
-     "storage type of the vision tower; int8 halves it, for a GPU with little memory", "HOLORUN_TOWER",      \
+     "storage type of the vision encoder; int8 halves its memory, for a small GPU", "HOLORUN_TOWER",         \
      .show = OPTION_MORE},                                                                                   \
     {"kv", 0, OPTION_CHOICE, offsetof(T, kv), "auto|fp8", 0, 0, "auto",                                      \
-     "storage type of the KV cache; fp8 is a byte per value and a scale per token and head; not for models " \
-     "of Qwen2.5, whose large keys it rounds too coarsely", "HOLORUN_KV",                                    \
+     "storage type of the KV cache; fp8: one byte per value and a scale per token and head; not for "        \
+     "Qwen2.5, whose large keys lose too much precision", "HOLORUN_KV",                                      \
      .show = OPTION_MORE},                                                                                   \
     {"weights-in", 0, OPTION_CHOICE, offsetof(T, weights_in), "auto|ram|mmap", 0, 0, "auto",                 \
-     "copy the weights to memory, or mmap the files and read them in place; auto copies when they fit", \
+     "copy the weights to memory (ram), or mmap the files and read them in place; auto copies them if "      \
+     "they fit",                                                                                             \
      "HOLORUN_WEIGHTS_IN", .show = OPTION_MORE}
 
 /* int activations; */
@@ -106,19 +107,19 @@
 /* int min_pixels, max_pixels; */
 #define PIXEL_OPTIONS(T)                                                                                     \
     {"max-pixels", 0, OPTION_INT, offsetof(T, max_pixels), "N", 0, 1 << 28, "0",                             \
-     "reduce larger pictures to so many pixels, for models with a canvas of any size (Qwen3.5, Holo 3): a "  \
-     "tower's time grows with their square; 0: what the model's files say, and for a run on a processor "    \
-     "what makes a step of at most 20 seconds, but no less than 737280",                                     \
+     "scale larger images down to this number of pixels, for models that accept any image size (Qwen3.5, "   \
+     "Holo 3); the encoder's time grows with its square. 0: the limit in the model's files, and for a "      \
+     "run on a CPU the number with which a step takes at most 20 seconds, but at least 737280",              \
      "HOLORUN_MAX_PIXELS", .show = OPTION_MORE},                                                             \
     {"min-pixels", 0, OPTION_INT, offsetof(T, min_pixels), "N", 0, 1 << 28, "0",                             \
-     "enlarge smaller pictures to so many pixels, which helps reading small text. Example: 1843200",         \
+     "scale smaller images up to this number of pixels, which helps to read small text; example: 1843200",   \
      "HOLORUN_MIN_PIXELS", .show = OPTION_MORE}
 
 /* int state; */
 #define STATE_OPTION(T)                                                                                      \
     {"state", 0, OPTION_CHOICE, offsetof(T, state), "fp32|fp16", 0, 0, "fp32",                               \
-     "storage type of the recurrent state; fp16 halves it with stochastic rounding, and is refused for a "   \
-     "model that then answers differently", "HOLORUN_STATE", .show = OPTION_MORE}
+     "storage type of the recurrent state; fp16 halves it with stochastic rounding, and is refused for "     \
+     "models whose answers it would change", "HOLORUN_STATE", .show = OPTION_MORE}
 
 /* initializer of struct engine_options from settings S */
 #define MODEL_ENGINE(S)                                                                                      \
@@ -135,9 +136,9 @@
     {"display", 'd', OPTION_TEXT, offsetof(T, display), "NAME", 0, 256, NULL, "X display to work on",        \
      "DISPLAY", .group = "screen"},                                                                          \
     {"view", 'v', OPTION_TEXT, offsetof(T, view), "WHAT", 0, 256, NULL,                                      \
-     "part of the display: all, a monitor's name or number, window:ID, or active, the window that has the "  \
-     "keyboard; default: what the dialect says, else all",                                                   \
-     NULL},                 \
+     "part of the display: all, a monitor's name or number, window:ID, or active, the window with the "      \
+     "keyboard focus; default: as in the dialect, else all",                                                 \
+     NULL},                                                                                                  \
     {"cursor", 0, OPTION_FLAG, offsetof(T, cursor), NULL, 0, 0, NULL,                                        \
      "show the pointer in screenshots", NULL}
 
@@ -155,44 +156,46 @@
 /* bool localizer; int validator, max_validations; UNLESS: another source of the numbers, as ", where ...". */
 #define ASKED_ANEW_OPTIONS(T, UNLESS)                                                                        \
     {"validator", 0, OPTION_INT, offsetof(T, validator), "N", 0, 9, "0",                                     \
-     "accept an answer only when the model, in a session of its own, confirms N times in a row from the "    \
-     "last screenshots that the task is done" UNLESS "; else the agent reads its reason and goes on", NULL}, \
+     "accept an answer only if the model, in a separate session, confirms N times in a row from the last "   \
+     "screenshots that the task is done" UNLESS "; else the agent gets the reason and continues", NULL},     \
     {"max-validations", 0, OPTION_INT, offsetof(T, max_validations), "N", 1, 100, "3",                       \
      "rejected answers after which the run ends with exit code 1", NULL, .show = OPTION_MORE},               \
     {"localizer", 0, OPTION_FLAG, offsetof(T, localizer), NULL, 0, 0, NULL,                                  \
-     "find each click target with a second question about the newest screenshot alone", NULL,                \
+     "locate each click target with a second question about the newest screenshot only", NULL,               \
      .show = OPTION_MORE}
 
 /* const char *hide[OPTION_LIST_MAX + 1]; UNLESS: another source of the areas. */
 #define HIDE_OPTION(T, UNLESS)                                                                               \
     {"hide", 0, OPTION_LIST, offsetof(T, hide), "X,Y,WIDTH,HEIGHT", 0, 127, NULL,                            \
-     "part of the root window, in pixels or % of it, that is painted over in screenshots and the record, " \
-     "as 0,0,100%,32; may be repeated" UNLESS, NULL}
+     "area of the root window, in pixels or %, to mask in screenshots and the record, such as "              \
+     "0,0,100%,32; may be repeated" UNLESS, NULL}
 
 /* const char *step; */
 #define STEP_OPTION(T, MORE)                                                                                 \
     {"step", 0, OPTION_MAYBE, offsetof(T, step), "terminal|window|script:FILE", 0, 4096, NULL,               \
-     "show each step before it runs, to run, change, veto, resample or rewind it; see holorun step" MORE,    \
+     "show each step before it is performed, to run, change, veto, resample or rewind it; see holorun "      \
+     "step" MORE,                                                                                            \
      NULL, .group = "stepping"}
 
 /* const char *breaks[OPTION_LIST_MAX + 1]; */
 #define BREAK_OPTION(T)                                                                                      \
     {"break", 0, OPTION_LIST, offsetof(T, breaks), "WHEN", 0, 255, NULL,                                     \
-     "with --step, a breakpoint to run to; may be repeated: step 7, kind click, text PATTERN, "              \
-     "window PATTERN, irreversible, confidence 0.8, no-effect, X and Y", NULL}
+     "with --step: run until this breakpoint; may be repeated: step 7, kind click, text PATTERN, window "    \
+     "PATTERN, irreversible, confidence 0.8, no-effect, X and Y", NULL}
 
 /* const char *policy, *confirm; double confirm_timeout; */
 #define RULES_OPTIONS(T)                                                                                     \
     {"policy", 0, OPTION_TEXT, offsetof(T, policy), "FILE", 0, 4096, NULL,                                   \
-     "rules and limits that come before the built-in rules (see holorun policy); default: policy.yaml in "   \
-     "the user's configuration folder, if there is one", "HOLORUN_POLICY", .group = "safety"},               \
+     "rules and limits that precede the built-in rules (see holorun policy); default: policy.yaml in the "   \
+     "user's configuration folder, if it exists", "HOLORUN_POLICY", .group = "safety"},                      \
     {"confirm", 0, OPTION_TEXT, offsetof(T, confirm), "HOW", 0, 4096, "auto",                                \
-     "who is asked when a rule says confirm: tty, cmd:COMMAND (gets the question as JSON on stdin, exit "    \
-     "code 0 is yes), never (the answer is no), yes-to-all (nobody is asked), caller (with mcp, the "        \
-     "calling program may answer itself: dangerous), or auto: tty when there is a terminal, else never",     \
+     "how to confirm an action if a rule requires it: tty (ask in the terminal), cmd:COMMAND (gets the "     \
+     "question as JSON on stdin, exit code 0 means yes), never (always no), yes-to-all (always yes), "       \
+     "caller (with mcp, the calling program may answer itself: dangerous), or auto: tty if there is a "      \
+     "terminal, else never",                                                                                 \
      "HOLORUN_CONFIRM"},                                                                                     \
     {"confirm-timeout", 0, OPTION_NUMBER, offsetof(T, confirm_timeout), "SECONDS", 0.1, 86400, "60",         \
-     "no answer within this time is a no", NULL, .show = OPTION_MORE}
+     "time limit for an answer; then the answer is no", NULL, .show = OPTION_MORE}
 
 /* double settle_min, settle_quiet, settle_max, key_delay, keymap_settle; UNLESS: another source of the
  * values, as "; default: as in the run". */
@@ -200,9 +203,9 @@
     {"settle-quiet", 0, OPTION_NUMBER, offsetof(T, settle_quiet), "MS", 0, 60000, "300",                     \
      "time without changes after which the screen counts as settled" UNLESS, NULL},                          \
     {"settle-min", 0, OPTION_NUMBER, offsetof(T, settle_min), "MS", 0, 60000, "150",                         \
-     "shortest wait for the screen after an action" UNLESS, NULL, .show = OPTION_MORE},                      \
+     "minimum wait for the screen after an action" UNLESS, NULL, .show = OPTION_MORE},                       \
     {"settle-max", 0, OPTION_NUMBER, offsetof(T, settle_max), "MS", 0, 600000, "3000",                       \
-     "longest wait for the screen" UNLESS, NULL, .show = OPTION_MORE},                                       \
+     "maximum wait for the screen" UNLESS, NULL, .show = OPTION_MORE},                                       \
     {"key-delay", 0, OPTION_NUMBER, offsetof(T, key_delay), "MS", 0, 1000, "5",                              \
      "pause between typed characters" UNLESS, NULL},                                                         \
     {"keymap-settle", 0, OPTION_NUMBER, offsetof(T, keymap_settle), "MS", 0, 5000, "50",                     \
@@ -211,7 +214,7 @@
 /* const char *runs; */
 #define RUNS_OPTION(T)                                                                                       \
     {"runs", 0, OPTION_TEXT, offsetof(T, runs), "DIR", 0, 4096, NULL,                                        \
-     "folder of runs to look in; default: the user's state folder", "HOLORUN_RUNS"}
+     "folder of runs; default: in the user's state folder", "HOLORUN_RUNS"}
 
 /* bool json, quiet; */
 #define JSON_OPTION(T)  {"json", 'j', OPTION_FLAG, offsetof(T, json), .help = "one JSON object on stdout"}

@@ -6,12 +6,13 @@
 const struct command acp_command = {
     .name = "acp",
     .arguments = "",
-    .purpose = "be the agent of an editor (Agent Client Protocol)",
+    .purpose = "serve as the agent of an editor (Agent Client Protocol)",
     .details =
-        "Speaks version 1 of the Agent Client Protocol on stdin and stdout: Zed and other editors start it "
-        "and show the plan, each step with its picture, and the rules' questions as requests for permission. "
-        "Cancelling stops at once. A further prompt goes on in the same conversation; a session that is "
-        "loaded goes on from its record. The options are those of holorun run and hold for every prompt.\n\n"
+        "Speaks version 1 of the Agent Client Protocol on stdin and stdout. Zed and other editors start it "
+        "and show the plan, each step with its screenshot, and the questions of the rules as permission "
+        "requests. Cancelling a prompt stops the run at once. A further prompt continues the same "
+        "conversation; a loaded session continues from its record. The options are those of holorun run and "
+        "apply to every prompt.\n\n"
         "  ~/.config/zed/settings.json:\n"
         "      \"agent_servers\": {\n"
         "        \"holorun\": {\"command\": \"/usr/bin/holorun\", \"args\": [\"acp\"],\n"

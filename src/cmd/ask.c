@@ -43,30 +43,30 @@ static const struct option_spec options[] = {
     {"no-think", 0, OPTION_FLAG, offsetof(struct settings, no_think),
      .help = "with --chat: let the model answer without thinking first"},
     {"max-tokens", 0, OPTION_INT, offsetof(struct settings, max_tokens), "N", 1, 100000, "512",
-     "longest answer", NULL},
+     "maximum length of the answer in tokens", NULL},
     {"temperature", 't', OPTION_NUMBER, offsetof(struct settings, temperature), "T", 0, 10, "0",
      "sampling temperature, 0 for greedy", NULL},
     {"seed", 0, OPTION_SEED, offsetof(struct settings, seed), "N", 0, 0, "1", "random seed", NULL},
     {"screen", 'S', OPTION_FLAG, offsetof(struct settings, screen),
-     .help = "ask about what the display shows now: its screenshot is the last picture"},
+     .help = "add a screenshot of the display as the last image"},
     SCREEN_OPTIONS(struct settings),
     {"json", 'j', OPTION_FLAG, offsetof(struct settings, json),
-     .help = "one JSON object on stdout, with every token", .group = "output"},
+     .help = "print one JSON object on stdout, with every token", .group = "output"},
     {0},
 };
 
 const struct command ask_command = {
     "ask",
     "QUESTION [IMAGE...]",
-    "answer a question about pictures",
-    "A question without a picture is for models that know more than screens; the embedded model needs one. "
-    "Pictures are PNG files, in order, after the question; --image FILE may be written before each of "
-    "them; --screen takes a screenshot. A conversation is {\"messages\": [...], \"tools\": [...]} with the "
-    "roles system, user, assistant and tool; pictures stand in a user's content as {\"type\": \"image\", "
-    "\"image\": \"FILE\"}.",
+    "answer a question about images",
+    "Images are PNG files and follow the question, in order; --image FILE may be written before each of "
+    "them, and --screen adds a screenshot. The embedded model only answers questions about an image; other "
+    "models also answer without one. A conversation is {\"messages\": [...], \"tools\": [...]} with the "
+    "roles system, user, assistant and tool; images are parts of a user's content, written as {\"type\": "
+    "\"image\", \"image\": \"FILE\"}.",
     "holorun ask --screen \"Is there a Save button?\"\n"
     "holorun ask \"Read the line that begins with Total\" screen.png\n"
-    "holorun ask --json \"What does the line with Total say?\" --image a.png\n"
+    "holorun ask --json \"Which number is in the line with Total?\" --image a.png\n"
     "holorun ask --chat conversation.json\n",
     options,
     cmd_ask};
@@ -117,10 +117,8 @@ static int ask(struct vqa *l, const struct settings *s, const char *question, co
     struct buf text;
     int rc = 0;
     if (!n && (l->dialect->screen_w || l->dialect->coords == COORD_NATIVE))
-        return err_set(
-            e, ERR_USAGE,
-            "this model only answers questions about screens: give a picture, a PNG, after the question, "
-            "or --screen");
+        return err_set(e, ERR_USAGE,
+                       "this model needs an image: give a PNG file after the question, or --screen");
     buf_init(&text, 1 << 20);
     if (l->dialect->ask && *l->dialect->ask)
         rc = dialect_fill(l->dialect->ask, (const char *const[]){"question", question, NULL}, &text, e);
@@ -157,7 +155,7 @@ static int correct_answer(struct vqa *l, const char *question, const struct imag
 static int check_answer(const struct vqa *l, const struct settings *s, struct err *e)
 {
     if (!l->reply.text.data || answer_is_blank(l->reply.text.data))
-        return err_set(e, ERR_UNSURE, "the model said nothing");
+        return err_set(e, ERR_UNSURE, "the model returned an empty answer");
     if (l->reply.finish == FINISH_LENGTH)
         warn("the answer was cut off after %d tokens; raise --max-tokens", s->max_tokens);
     return 0;
@@ -215,18 +213,18 @@ int cmd_ask(int argc, char **argv)
         if (!is_picture(argv[i]) && !question)
             question = argv[i];
         else if (question && !is_picture(argv[i]) && access(argv[i], F_OK))
-            n = err_set(&e, ERR_USAGE, "'%s' is not a picture; put the question in quotes", argv[i]);
+            n = err_set(&e, ERR_USAGE, "'%s' is not an image file; put the question in quotes", argv[i]);
         else if (nfiles < MAX_IMAGES)
             files[nfiles++] = argv[i];
         else
-            n = err_set(&e, ERR_USAGE, "more than %d pictures", MAX_IMAGES);
+            n = err_set(&e, ERR_USAGE, "more than %d images", MAX_IMAGES);
     }
     if (n >= 0 && s.screen && nfiles == MAX_IMAGES)
-        n = err_set(&e, ERR_USAGE, "more than %d pictures", MAX_IMAGES);
+        n = err_set(&e, ERR_USAGE, "more than %d images", MAX_IMAGES);
     if (n >= 0 && s.chat && (question || nfiles || s.screen))
         n = err_set(&e, ERR_USAGE, "give a conversation or a question, not both");
     if (n >= 0 && !s.chat && (!question || !*question))
-        n = err_set(&e, ERR_USAGE, "a question is missing: put it in quotes, followed by pictures (PNG)");
+        n = err_set(&e, ERR_USAGE, "no question given: put it in quotes, followed by images (PNG)");
     if (n < 0)
         return options_refuse(&ask_command, &e);
     screen_install_signals();

@@ -17,48 +17,52 @@ static const struct option_spec options[] = {
      "qwen3.5-9b, qwen3.5-35b-a3b or tiny instead of a checkpoint",
      NULL},
     {"section", 's', OPTION_TEXT, offsetof(struct bench, section), "NAME", 0, 32, "all",
-     "peak, kernels, vision, prefill, decode, concurrency, session, step, drift or all; not in all: fleet "
-     "(one machine with 100 sessions), threads (a session per thread), elements (reading the elements of "
-     "visible windows: time, and tokens of their text), and for comparisons peers, "
-     "peers-prompt, peers-decode or peers-tile",
+     "what to measure: peak, kernels, vision, prefill, decode, concurrency, session, step, drift or all. "
+     "Not part of all: fleet (100 sessions on one machine), threads (one session per thread), elements "
+     "(reading the elements of visible windows: time, and tokens of their text), and for "
+     "comparisons with other programs peers, peers-prompt, peers-decode or peers-tile",
      NULL},
     {"repeat", 'r', OPTION_INT, offsetof(struct bench, repeat), "N", 1, 1000, "5",
-     "least number of runs per figure; 1 only checks that everything runs", NULL},
+     "minimum number of runs per figure; 1 only checks that everything works", NULL},
     {"text", 0, OPTION_TEXT, offsetof(struct bench, text), "FILE", 0, 4096, NULL,
-     "with --section drift: evaluate this text, each option beside f32 with the weights as stored: KL "
-     "divergence, equal likeliest tokens and perplexity, with 95 % intervals over windows",
+     "with --section drift: evaluate each option on this text against f32 with the stored weights: KL "
+     "divergence, agreement of the most likely token, and perplexity, with 95 % intervals over windows",
      NULL},
     {"choices", 0, OPTION_TEXT, offsetof(struct bench, choices), "LIST", 0, 1024, NULL,
-     "with --text: these options only, as stored,int4,stored+kv-fp8; an unknown name lists all", NULL},
+     "with --text: only these options, for example stored,int4,stored+kv-fp8; an unknown name lists all",
+     NULL},
     {"window", 0, OPTION_INT, offsetof(struct bench, window), "N", 2, 8192, "512",
-     "with --text: tokens in a window", NULL},
+     "with --text: tokens per window", NULL},
     {"from", 0, OPTION_INT, offsetof(struct bench, from), "N", 0, 1000000, "0",
      "with --text: the first window, to continue a measurement", NULL},
     {"windows", 0, OPTION_INT, offsetof(struct bench, windows), "N", 1, 1000000, "16",
-     "with --text: windows at most", NULL},
-    {"json", 'j', OPTION_FLAG, offsetof(struct bench, json), .help = "one JSON object a line on stdout"},
+     "with --text: maximum number of windows", NULL},
+    {"json", 'j', OPTION_FLAG, offsetof(struct bench, json),
+     .help = "print one JSON object per line on stdout"},
     ENDPOINT_OPTIONS(struct bench),
     DIALECT_OPTION(struct bench),
     {"agents", 0, OPTION_INT, offsetof(struct bench, agents), "N", 1, 1024, "64",
-     "with --base-url: the most agents at once", NULL},
+     "with --base-url: maximum number of simultaneous agents", NULL},
     {"bound", 0, OPTION_NUMBER, offsetof(struct bench, bound), "SECONDS", 0.01, 3600, "5",
-     "with --base-url: the p95 of a step that is still good", NULL},
+     "with --base-url: highest acceptable p95 of the step time", NULL},
     {"pause", 0, OPTION_NUMBER, offsetof(struct bench, pause), "SECONDS", 0, 600, "1",
-     "with --base-url: between steps, as acting and settling take", NULL},
+     "with --base-url: pause between steps, which stands for acting and settling", NULL},
     {"seconds", 0, OPTION_NUMBER, offsetof(struct bench, seconds), "SECONDS", 0.1, 86400, "30",
-     "with --base-url: for each number of agents", NULL},
+     "with --base-url: duration for each number of agents", NULL},
     {0},
 };
 
 const struct command bench_command = {
     "bench",
     "",
-    "measure speed against this machine's own limits",
-    "Times are the median and the minimum of several runs. Limits are measured first: arithmetic in "
-    "registers and reading memory; a model that fits in the caches can exceed the second.\n"
-    "step is one step of the agent without a display; every run records its settling, capture and acting.\n"
-    "--base-url: agents take steps with a model behind an address, more and more of them, until the p95 of a "
-    "step passes the bound.",
+    "measure speed and compare it with the limits of this machine",
+    "Times are the median and the minimum of several runs. The limits are measured first: the rate of "
+    "arithmetic in registers and the memory bandwidth; a model that fits in the caches can exceed the "
+    "latter.\n"
+    "The section step measures one step of the agent without a display; the record of every run has its "
+    "times for settling, capture and acting.\n"
+    "With --base-url, simulated agents take steps with a model behind an address. Their number grows until "
+    "the p95 of the step time exceeds --bound.",
     "holorun bench\nholorun bench --section decode --threads 1 --json\n"
     "holorun bench --device cuda --random holotron-12b --section fleet\n"
     "holorun bench --section drift --text README.md --windows 4\n"
@@ -71,11 +75,11 @@ static int check(const struct bench *k, int n, struct err *e)
     static const char names[] = "all|peak|kernels|vision|prefill|decode|concurrency|session|step|drift|fleet|"
                                 "threads|elements|peers|peers-prompt|peers-decode|peers-tile";
     if (n == 0 && options_choice_index(names, k->section) < 0)
-        return err_set(e, ERR_USAGE, "there is no section '%s', but %s", k->section, names);
+        return err_set(e, ERR_USAGE, "unknown section '%s': use %s", k->section, names);
     if (n == 0 && (k->text != NULL) > !strcmp(k->section, "drift"))
         return err_set(e, ERR_USAGE, "--text '%s' needs --section drift", k->text);
     if (n == 0 && k->text && k->random)
-        return err_set(e, ERR_USAGE, "--text needs trained weights: leave out --random %s", k->random);
+        return err_set(e, ERR_USAGE, "--text needs trained weights: remove --random %s", k->random);
     if (n == 0 && k->random && !random_find(k->random, e))
         return -1;
     return n;

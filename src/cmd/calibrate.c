@@ -29,19 +29,18 @@ static const struct option_spec options[] = {
     MODEL_OPTIONS(struct settings),
     ENDPOINT_OPTIONS(struct settings),
     {"dialect", 0, OPTION_TEXT, offsetof(struct settings, dialect), "NAME", 0, 4096, NULL,
-     "measure this dialect only; default: every dialect that can ask for a place", NULL},
+     "measure only this dialect; default: all dialects that can ask for a position", NULL},
     {"targets", 'n', OPTION_INT, offsetof(struct settings, targets), "N", CALIBRATE_GIVE_UP,
      CALIBRATE_MAX_TARGETS, "24", "buttons to ask for in each dialect", NULL},
     {"size", 0, OPTION_TEXT, offsetof(struct settings, size), "WxH", 0, 32, NULL,
-     "size of the screens; default: the dialect's, 640x480 where it says native, or 1280x800", NULL},
+     "size of the screens; default: that of the dialect (640x480 if it says native), else 1280x800", NULL},
     {"steps", 0, OPTION_FLAG, offsetof(struct settings, steps), NULL, 0, 0, "yes",
      "also ask for a step as in a run, with the whole system prompt", NULL},
     {"seed", 0, OPTION_SEED, offsetof(struct settings, seed), "N", 0, 0, "1", "random seed of the buttons",
      NULL},
     {"write", 'w', OPTION_FLAG, offsetof(struct settings, write),
-     .help =
-         "save the verdict in the model's directory (holorun.json), where every command reads it, or with "
-         "what is known of its server"},
+     .help = "save the result in the model's directory (holorun.json), where all commands read it, or in the "
+             "profile of its server"},
     JSON_OPTION(struct settings),
     {"quiet", 'q', OPTION_FLAG, offsetof(struct settings, quiet), .help = "no progress bar"},
     {0},
@@ -50,13 +49,13 @@ static const struct option_spec options[] = {
 const struct command calibrate_command = {
     "calibrate",
     "",
-    "find out which dialect a model speaks and what its coordinates mean",
+    "find the dialect and the coordinate space of a model",
     "Draws screens with labelled buttons, asks the model for each of them in every dialect, and counts in "
     "which coordinate space its answers hit the buttons: norm1000 (0 to 1000), norm1 (0 to 1) or px "
     "(pixels). No display is needed.\n\n"
-    "A dialect is abandoned when most of its first 8 answers are unreadable and hardly one hits. A line "
-    "fitted to the answers shows what the numbers mean even when no space fits. Exit code 5: no dialect "
-    "hits more than half of the buttons, and nothing is written.",
+    "A dialect is abandoned if most of its first 8 answers are unreadable and almost none hits. A line "
+    "fitted to the answers helps to interpret the numbers when no coordinate space fits. Exit code 5: no "
+    "dialect hits more than half of the buttons, and nothing is written.",
     "holorun calibrate --model ~/models/Holotron-12B\n"
     "holorun calibrate --model ~/models/Holotron-12B --dialect holo3 --targets 50 --write\n",
     options,
@@ -102,7 +101,9 @@ static int choose_candidates(struct calibration *k, struct err *e)
                 add_candidate(k, *name, false);
     }
     free(own);
-    return k->n ? 0 : err_set(e, ERR_USAGE, "dialect '%s' has no way to ask for a place", k->s->dialect);
+    return k->n ? 0
+                : err_set(e, ERR_USAGE, "dialect '%s' has no question for a position (key 'ground')",
+                          k->s->dialect);
 }
 
 static void on_progress(void *arg, int answers)
@@ -152,9 +153,9 @@ static void print_lines(const struct candidate *c)
     for (int axis = 0; axis < 2; axis++) {
         struct line own, l = fit_axis(c, axis, &own);
         if (l.n >= 3)
-            printf(
-                "  %s: said %s = %.5g * true %+.4g, %d of %d answers within 2 %%; %s is %.5g * true %+.4g\n",
-                c->dialect, axes[axis], l.a, l.b, l.near, l.n, dialect_space_name(c->own), own.a, own.b);
+            printf("  %s: answered %s = %.5g * true %+.4g, %d of %d answers within 2 %%; %s is %.5g * true "
+                   "%+.4g\n",
+                   c->dialect, axes[axis], l.a, l.b, l.near, l.n, dialect_space_name(c->own), own.a, own.b);
     }
 }
 
@@ -217,17 +218,18 @@ static void print_json(const struct calibration *k, const struct verdict *v)
 static void print_verdict(const struct verdict *v)
 {
     if (!v->candidate) {
-        puts("\nno answer lies on its button, in any space: the lines above tell what the numbers may mean");
+        puts("\nno answer hits its button in any coordinate space; the fitted lines above may explain the "
+             "numbers");
         return;
     }
     printf("\n%s: dialect %s, coordinates %s: %d of %d answers hit, 95 %% interval %.1f to %.1f %%\n",
            v->sure ? "verdict" : "no verdict; best", v->candidate->dialect, dialect_space_name(v->space),
            v->hits, v->asked, 100 * v->low, 100 * v->high);
     if (v->space != v->candidate->own)
-        printf("the dialect itself says %s: --write keeps a copy that says %s\n",
+        printf("the dialect specifies %s: --write saves a copy that specifies %s\n",
                dialect_space_name(v->candidate->own), dialect_space_name(v->space));
     else if (v->candidate->own_dialect)
-        puts("this is what the model's directory asks for already");
+        puts("the model's directory already specifies this");
 }
 
 static int read_size(const char *text, int *w, int *h, struct err *e)
@@ -238,7 +240,7 @@ static int read_size(const char *text, int *w, int *h, struct err *e)
         return 0;
     if (sscanf(text, "%5dx%5d%n", w, h, &end) != 2 || text[end] || *w < CALIBRATE_MIN_W ||
         *h < CALIBRATE_MIN_H || *w > 8192 || *h > 8192)
-        return err_set(e, ERR_USAGE, "--size is WxH from %dx%d to 8192x8192, not '%s'", CALIBRATE_MIN_W,
+        return err_set(e, ERR_USAGE, "--size must be WxH from %dx%d to 8192x8192, not '%s'", CALIBRATE_MIN_W,
                        CALIBRATE_MIN_H, text);
     return 0;
 }
@@ -256,7 +258,7 @@ static int keep_far(const struct endpoint *p, const struct verdict *v, struct er
     json_t *found = json_pack("{s:s}", "dialect", file ? file : v->candidate->dialect);
     rc = rc ? rc : profile_keep(path, p->base, p->model, found, e);
     if (rc == 0)
-        fprintf(stderr, "holorun: kept in '%s'\n", path);
+        fprintf(stderr, "holorun: saved in '%s'\n", path);
     json_decref(found);
     free(text);
     free(file);
@@ -285,7 +287,7 @@ static int calibrate(struct calibration *k, int w, int h, struct err *e)
         print_verdict(&v);
     }
     if (!v.sure)
-        return err_set(e, ERR_UNSURE, "no dialect hits more often than not%s",
+        return err_set(e, ERR_UNSURE, "no dialect hits more than half of the buttons%s",
                        s->write ? "; nothing was written" : "");
     if (!s->write)
         return 0;
@@ -293,7 +295,7 @@ static int calibrate(struct calibration *k, int w, int h, struct err *e)
         return keep_far(vqa_endpoint(&k->l), &v, e);
     if (calibration_save(k->l.dir, &v, e))
         return -1;
-    fprintf(stderr, "holorun: kept in '%s/holorun.json'\n", k->l.dir);
+    fprintf(stderr, "holorun: saved in '%s/holorun.json'\n", k->l.dir);
     return 0;
 }
 

@@ -23,15 +23,15 @@ struct settings {
 static const struct option_spec options[] = {
     {"size", 's', OPTION_TEXT, AT(size), "WIDTHxHEIGHT", 0, 32, ON_DESK_SIZE, "size of the desktop", NULL},
     {"home", 0, OPTION_TEXT, AT(home), "DIR", 0, 1000, NULL,
-     "home folder of programs there, made when missing; it stays, and one desktop at a time uses it; "
-     "default: an empty one that is deleted",
+     "home folder for programs on the desktop, created if missing, kept afterwards, and used by one desktop "
+     "at a time; default: a temporary one",
      NULL},
     {"view", 'v', OPTION_MAYBE, AT(view), "127.0.0.1:PORT|unix:PATH", 0, 256, NULL,
-     "let VNC viewers look at the desktop and take it over; without a place: a socket in the user's runtime "
-     "folder",
+     "let VNC viewers watch and control the desktop; without a value: a socket in the user's runtime folder",
      NULL},
     {"password-file", 0, OPTION_TEXT, AT(password_file), "FILE", 0, 4096, NULL,
-     "viewers must give the first line of this file, which nobody else may read; a port needs one", NULL},
+     "file whose first line is the password for viewers, readable only by its owner; required for a port",
+     NULL},
     ELEMENTS_OPTION(struct settings),
     JSON_OPTION(struct settings),
     {0},
@@ -40,18 +40,18 @@ static const struct option_spec options[] = {
 const struct command desk_command = {
     .name = "desk",
     .arguments = "[-- PROGRAM...]",
-    .purpose = "open a private desktop and keep it",
+    .purpose = "open a private desktop until it is stopped",
     .details =
-        "An X server of its own with a window manager and a home folder, for an agent that should not "
-        "share a person's desktop, and under Wayland, whose windows X11 input does not reach. It is there "
-        "until Ctrl-C or SIGTERM; then everything on it ends. Its display and cookie file are printed; "
-        "holorun run --display finds the cookie by itself. holorun run --on desk opens one for a single "
-        "run.\n\n"
-        "With --view, TigerVNC, Remmina or noVNC show it, up to eight at once. What a viewer does with mouse "
-        "or keys is a person's doing: a run on this desktop pauses, and goes on after 5 s of rest "
-        "(--human-quiet), or at once when the viewer presses the Pause key. Escape twice stops it. Viewers "
-        "on other machines come through ssh: ssh -L 5901:localhost:5901 HOST.\n\n"
-        "Exit status: 0 after a signal, 3 when the desktop could not be opened or its server has ended.",
+        "Starts an X server with a window manager and a home folder, for an agent that should not share the "
+        "user's desktop, or under Wayland, where X11 input does not reach the windows. The desktop stays "
+        "until Ctrl-C or SIGTERM; then all programs on it are ended. Its display and cookie file are "
+        "printed; holorun run --display finds the cookie by itself. holorun run --on desk opens a desktop "
+        "for a single run.\n\n"
+        "With --view, up to eight VNC viewers (TigerVNC, Remmina, noVNC) can watch and control the desktop. "
+        "Their input counts as the user's: a run on this desktop pauses, and continues after 5 s without "
+        "input (--human-quiet), or at once when the viewer presses the Pause key. Escape twice stops the "
+        "run. Viewers on other machines connect through ssh: ssh -L 5901:localhost:5901 HOST.\n\n"
+        "Exit status: 0 after a signal, 3 if the desktop could not be opened or its server has ended.",
     .examples = "holorun desk -- chromium https://example.org\n"
                 "holorun desk --view=127.0.0.1:5901 --password-file ~/.vnc-password\n"
                 "vncviewer localhost:1\n",

@@ -24,8 +24,8 @@ const struct command diff_command = {
     .arguments = "RUN RUN",
     .purpose = "compare two runs step by step",
     .details =
-        "Compares what each step saw, thought and did, what effect it had, and how the runs ended. Times "
-        "are shown but are not compared. Exit code 0: the same; 1: something differs.",
+        "Compares the screenshot, thought, action and effect of each step, and how the runs ended. Times "
+        "are shown but not compared. Exit code 0: the runs are the same; 1: they differ.",
     .examples = "holorun diff 20261121T054500Z-9f3c01ab 20261121T060210Z-01c2aa90\nholorun diff a/ b/ "
                 "--html both.html\n",
     .options = options,

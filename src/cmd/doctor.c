@@ -34,10 +34,10 @@ struct settings {
 static const struct option_spec options[] = {
     SCREEN_OPTIONS(struct settings),
     {"model", 'm', OPTION_TEXT, offsetof(struct settings, model), "DIR", 0, 4096, NULL,
-     "model directory to check; default: the model that comes with holorun", "HOLORUN_MODEL"},
+     "model directory to check; default: the embedded model", "HOLORUN_MODEL"},
     ENDPOINT_OPTIONS(struct settings),
     {"reach", 0, OPTION_FLAG, offsetof(struct settings, reach), NULL, 0, 0, NULL,
-     "with --provider: also ask its server, as with --base-url, which may cost tokens", NULL},
+     "with --provider: also check its server, as with --base-url; this may cost tokens", NULL},
     JSON_OPTION(struct settings),
     {0},
 };
@@ -45,18 +45,16 @@ static const struct option_spec options[] = {
 const struct command doctor_command = {
     "doctor",
     "",
-    "check display, model and CPU, and say how to fix what fails",
-    "With --base-url the server there is checked instead of this machine: how "
-    "fast it is, how it takes a schema, how many pictures, what it says of "
-    "its cache, which coordinates its model means. What was found is kept in "
-    "the user's state folder and used from then on, unless --profile is given: a "
-    "JSON object with any of api, constraint, max_images, thinking, send_reasoning, "
-    "leave_out, tries, retry_s (seconds for further tries), backoff_s (wait before the "
-    "first of them), connect_s, first_byte_s, idle_s, ca_file (who signs its "
-    "certificate), price {prompt, cached, reply, currency}, dialect, and request "
-    "(members of every request).\n\n"
-    "With --provider only its settings are checked, without a connection: address, "
-    "key variable, protocol, dialect, model. --reach checks the server, too.",
+    "check display, model and CPU, and suggest fixes",
+    "With --base-url the server at that address is checked instead of this machine: its speed, how it "
+    "accepts a schema, the number of images per request, its cache, and the coordinate space of its model. "
+    "The results are saved in the user's state folder and used from then on, unless --profile FILE is "
+    "given. A profile is a JSON object with any of api, constraint, max_images, thinking, send_reasoning, "
+    "leave_out, tries, retry_s (seconds for further tries), backoff_s (wait before the first of them), "
+    "connect_s, first_byte_s, idle_s, ca_file (certificate of its CA), price {prompt, cached, reply, "
+    "currency}, dialect, and request (members to add to every request).\n\n"
+    "With --provider only its settings are checked, without a connection: address, key variable, protocol, "
+    "dialect, model. --reach also checks the server.",
     "holorun doctor\nholorun doctor --display :1 --json\n"
     "holorun doctor --base-url http://127.0.0.1:8000/v1\n"
     "holorun doctor --provider openai\n",
@@ -72,7 +70,7 @@ struct finding {
     const char *name;
     enum status status;
     char *detail;
-    const char *mend; /* the remedy; NULL if ok, or if the detail contains it */
+    const char *remedy; /* NULL if ok, or if the detail contains it */
 };
 
 struct report {
@@ -82,16 +80,17 @@ struct report {
 };
 
 /* Adds a finding; takes ownership of detail. */
-static void add(struct report *r, const char *name, enum status status, char *detail, const char *mend)
+static void add(struct report *r, const char *name, enum status status, char *detail, const char *remedy)
 {
     if (r->n == MAX_FINDINGS)
         bug("more than %d checks", MAX_FINDINGS);
-    r->list[r->n++] = (struct finding){name, status, detail, status == OK ? NULL : mend};
+    r->list[r->n++] = (struct finding){name, status, detail, status == OK ? NULL : remedy};
 }
 
-static void fail(struct report *r, const char *name, enum err_kind kind, const char *detail, const char *mend)
+static void fail(struct report *r, const char *name, enum err_kind kind, const char *detail,
+                 const char *remedy)
 {
-    add(r, name, FAILED, xstrdup(detail), mend);
+    add(r, name, FAILED, xstrdup(detail), remedy);
     if (r->exit != ERR_ENV)
         r->exit = kind == ERR_MODEL ? ERR_MODEL : ERR_ENV;
 }
@@ -111,10 +110,11 @@ static void check_extensions(struct report *r, const char *facts)
     static const struct {
         const char *key, *loss;
     } wanted[] = {
-        {"shm", "screenshots go through the socket; run on the machine of the X server, same user and IPC "
-                "namespace"},
+        {"shm",
+         "screenshots are sent through the socket; run on the machine of the X server, same user and IPC "
+         "namespace"},
         {"xdamage",
-         "waiting for the screen compares frames ten times a second; start the X server with DAMAGE"},
+         "screen changes are found by comparing frames ten times a second; start the X server with DAMAGE"},
         {"xfixes", "the pointer cannot be drawn into screenshots; start the X server with XFIXES"},
         {"randr", "monitors cannot be told apart; start the X server with RANDR"},
         {"xinput2", "a second keyboard's layout is not noticed; start the X server with XInputExtension"},
@@ -125,7 +125,7 @@ static void check_extensions(struct report *r, const char *facts)
     }
     char *manager = fact(facts, "window manager");
     add(r, "window manager", strcmp(manager, "no") ? OK : WARNING, manager,
-        "keys go to the window under the pointer; start one, for instance openbox");
+        "without a window manager keys go to the window under the pointer; start one, for example openbox");
     char *free_codes = fact(facts, "free keycodes");
     add(r, "free keycodes", atoi(free_codes) > 0 ? OK : WARNING, free_codes,
         "characters that the keyboard layout lacks cannot be typed; free some keycodes with xmodmap");
@@ -151,14 +151,13 @@ static void check_capture(struct report *r, struct screen *s)
             return;
         }
     double ms = clock_ms_since(start) / CAPTURES;
-    char *detail =
-        xasprintf("%dx%d in %.1f ms%s", im.w, im.h, ms, uniform(&im) ? ", one colour all over" : "");
+    char *detail = xasprintf("%dx%d in %.1f ms%s", im.w, im.h, ms, uniform(&im) ? ", a single colour" : "");
     if (uniform(&im))
         add(r, "screenshot", WARNING, detail,
-            "nothing is on this screen; start the program to be used, or give --display");
+            "the screen is empty; start the program to use, or select another display with --display");
     else
         add(r, "screenshot", ms > SLOW_CAPTURE_MS ? WARNING : OK, detail,
-            "give --view with a smaller part of the screen");
+            "select a smaller part of the screen with --view");
     image_free(&im);
 }
 
@@ -168,7 +167,7 @@ static void check_pointer(struct report *r, struct screen *s)
     int x, y, there_x = 0, there_y = 0;
     struct screen_rect view = screen_view(s);
     if (screen_pointer(s, &x, &y)) {
-        fail(r, "pointer", ERR_ENV, "the pointer is not on this screen", "move it there");
+        fail(r, "pointer", ERR_ENV, "the pointer is not on this screen", "move the pointer to this screen");
         return;
     }
     int64_t start = clock_ns();
@@ -176,10 +175,10 @@ static void check_pointer(struct report *r, struct screen *s)
     int failed =
         screen_move(s, target_x, y, &e) || screen_pointer(s, &there_x, &there_y) || screen_move(s, x, y, &e);
     if (failed || there_x != target_x)
-        fail(r, "pointer", ERR_ENV, failed ? e.text : "it does not go where it is sent",
-             "let nobody else use the mouse");
+        fail(r, "pointer", ERR_ENV, failed ? e.text : "the pointer does not move to the requested position",
+             "do not move the mouse during the check");
     else
-        add(r, "pointer", OK, xasprintf("there and back in %.1f ms", clock_ms_since(start)), NULL);
+        add(r, "pointer", OK, xasprintf("moved and moved back in %.1f ms", clock_ms_since(start)), NULL);
 }
 
 static void check_display(struct report *r, const struct settings *set)
@@ -218,8 +217,8 @@ static void check_model(struct report *r, const char *option)
     bool blind = dir && config_load(&c, dir, NULL) == 0 && !c.vision;
     if (blind)
         add(r, "model", WARNING, dir,
-            "it is a text model without a vision tower: ask and serve take it without pictures; to work on a "
-            "screen, give a model with a tower ('holorun models' lists some)");
+            "this is a text model without a vision encoder: it works with ask and serve, without images; to "
+            "work on a screen, use a model with a vision encoder ('holorun models' lists some)");
     else if (dir)
         add(r, "model", OK, dir, NULL);
     else
@@ -236,7 +235,7 @@ static void check_cpu(struct report *r)
         buf_printf(&b, "%s%s", i ? " " : "", names[i]);
     bool fast = n > 0 && strcmp(names[n - 1], "ref") != 0;
     add(r, "processor", fast ? OK : WARNING, buf_take(&b),
-        "only the plain reference runs here, slowly; use a machine with AVX2 or AVX-512");
+        "only the slow reference kernels run on this CPU; use a machine with AVX2 or AVX-512");
     buf_free(&b);
 }
 
@@ -247,8 +246,8 @@ static void check_gpus(struct report *r)
     struct err e = ERR_INIT;
     int n = backend_gpu_list(found, MAX_GPUS, &e);
     if (n <= 0) {
-        add(r, "GPU", OK,
-            xasprintf("none, the model runs on the processor: %s", n < 0 ? e.text : "no device"), NULL);
+        add(r, "GPU", OK, xasprintf("none, the model runs on the CPU: %s", n < 0 ? e.text : "no device"),
+            NULL);
         return;
     }
     for (int i = 0; i < n && i < MAX_GPUS; i++) {
@@ -259,7 +258,7 @@ static void check_gpus(struct report *r)
             xasprintf("%s %s, compute capability %d.%d, %.1f of %.1f GB free%s%s", name, g->name, g->major,
                       g->minor, (double)g->free * 1e-9, (double)g->memory * 1e-9, b ? "" : ": ",
                       b ? "" : e.text),
-            "the model runs on the processor");
+            "the model runs on the CPU");
         backend_free(b);
         free(name);
     }
@@ -275,8 +274,8 @@ static void check_names(struct report *r)
     struct elements *x = elements_open(NULL);
     if (elements_snapshot(x, &(struct elements_scope){.all = true}, ANSWER_MS, &s, &e))
         add(r, "names of elements", WARNING, xstrdup(e.text),
-            "rules by element see only what the model says, and not what Enter and space press; at-spi2-core "
-            "lets programs name their elements");
+            "rules about elements see only the model's description, and not what Enter and space press; "
+            "install at-spi2-core, so that programs name their elements");
     else
         add(r, "names of elements", OK,
             s->n ? xasprintf("programs on this display describe %d elements (AT-SPI)", s->n)
@@ -305,7 +304,7 @@ static void check_folders(struct report *r)
             add(r, places[i].name, OK, dir, NULL);
         else
             fail(r, places[i].name, ERR_ENV, e.text,
-                 "give the folder back to this user, or set XDG_STATE_HOME and XDG_RUNTIME_DIR");
+                 "make this user the owner of the folder, or set XDG_STATE_HOME and XDG_RUNTIME_DIR");
     }
 }
 
@@ -321,9 +320,10 @@ static void check_coordinates(struct report *r, struct vqa *l, json_t *found)
     int rc = *l->dialect->ground ? calibration_ask(&run, c, &e) : 0;
     struct verdict v = calibration_verdict(c, 1);
     if (!*l->dialect->ground)
-        add(r, "coordinates", OK, xasprintf("dialect %s has no question for a place", c->dialect), NULL);
+        add(r, "coordinates", OK, xasprintf("dialect %s has no question for a position", c->dialect), NULL);
     else if (rc || *c->error)
-        add(r, "coordinates", WARNING, xstrdup(rc ? e.text : c->error), "ask again with holorun calibrate");
+        add(r, "coordinates", WARNING, xstrdup(rc ? e.text : c->error),
+            "measure again with holorun calibrate");
     else if (!v.candidate)
         add(r, "coordinates", WARNING,
             xasprintf("none of %d answers in dialect %s hits its button", c->counts[QUESTION_PLACE].asked,
@@ -333,7 +333,7 @@ static void check_coordinates(struct report *r, struct vqa *l, json_t *found)
         add(r, "coordinates", v.sure && v.space == c->own ? OK : WARNING,
             xasprintf("%d of %d buttons hit as %s, in dialect %s", v.hits, v.asked,
                       dialect_space_name(v.space), c->dialect),
-            "holorun calibrate --base-url URL --write tries all dialects and keeps the best");
+            "holorun calibrate --base-url URL --write tries all dialects and saves the best");
     if (v.sure && v.space == c->own)
         json_object_set_new(found, "dialect", json_string(c->dialect));
     free(c->dialect);
@@ -377,9 +377,9 @@ static void add_settings(struct report *r, const struct endpoint *p, bool listed
     add(r, "dialect", OK,
         xstrdup(listed && !p->provider->dialect ? "by the model's name" : endpoint_dialect(p)), NULL);
     if (listed && p->provider->variable)
-        add(r, "model", WARNING, xstrdup("none is named"), "name one with --model");
+        add(r, "model", WARNING, xstrdup("no model selected"), "select one with --model");
     else
-        add(r, "model", OK, xstrdup(listed ? "the only one that it lists" : p->model), NULL);
+        add(r, "model", OK, xstrdup(listed ? "the only model that the server lists" : p->model), NULL);
 }
 
 /* Checks the settings of a provider without a connection.  If a model is named, the list of models is not
@@ -448,8 +448,8 @@ static void print_text(const struct report *r)
     for (int i = 0; i < r->n; i++) {
         const struct finding *f = &r->list[i];
         printf("%-8s %-17s %s\n", status_names[f->status], f->name, f->detail);
-        if (f->mend)
-            printf("%-8s %-17s -> %s\n", "", "", f->mend);
+        if (f->remedy)
+            printf("%-8s %-17s -> %s\n", "", "", f->remedy);
     }
     puts(r->exit ? "holorun cannot run yet: fix the failed checks above" : "holorun can run here");
 }
@@ -461,7 +461,7 @@ static void print_json(const struct report *r)
         const struct finding *f = &r->list[i];
         json_t *one = json_pack("{s:s, s:s}", "name", f->name, "status", status_names[f->status]);
         json_set_text(one, "detail", f->detail);
-        json_set_text(one, "mend", f->mend);
+        json_set_text(one, "remedy", f->remedy);
         json_array_append_new(list, one);
     }
     json_object_set_new(all, "checks", list);

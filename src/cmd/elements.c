@@ -24,7 +24,7 @@ static const struct option_spec options[] = {
      "read only the program of the window with this title; default: all programs", NULL},
     {"places", 'p', OPTION_FLAG, AT(places), .help = "print the middle of each element that can be used"},
     {"seconds", 0, OPTION_NUMBER, AT(seconds), "SECONDS", 0.1, 60, "5",
-     "time limit; elements found until then are printed", NULL},
+     "time limit; elements found by then are printed", NULL},
     JSON_OPTION(struct settings),
     {0},
 };

@@ -45,7 +45,8 @@ static const struct option_spec options[] = {
      .help = "continue an interrupted evaluation: the file of --results, or the newest of this set"},
     {"free", 0, OPTION_FLAG, offsetof(struct settings, free),
      .help =
-         "generate without a grammar: shows how often the model keeps the format, and lets it answer none"},
+         "generate without a grammar: shows how often the model follows the format, and allows it to answer "
+         "that the target is absent"},
     JSON_OPTION(struct settings),
     {"quiet", 'q', OPTION_FLAG, offsetof(struct settings, quiet), .help = "no progress bar"},
     {0},
@@ -54,15 +55,15 @@ static const struct option_spec options[] = {
 const struct command eval_command = {
     "eval",
     "FILE.jsonl",
-    "score how often the model finds what it is asked for",
+    "score how often the model locates a target",
     "Each line of the file is a JSON object with image (a PNG, relative to the file), instruction, and box "
-    "[x1, y1, x2, y2] or poly [x1, y1, x2, y2, ...] in pixels, or null when the target is absent; also id, "
-    "w and h (the size that the box refers to, if not the image's), and tags, an object of texts: each "
-    "value of each tag is a group with its own score. convert.sh, in assets/eval or, installed, in "
-    "share/holorun/eval, converts public sets; reliability.py beside it shows, of results, how often "
-    "answers of each confidence were right.\n\n"
+    "[x1, y1, x2, y2] or poly [x1, y1, x2, y2, ...] in pixels, or null if the target is absent; also id, w "
+    "and h (the size that the box refers to, if not the image's), and tags, an object of texts: each value "
+    "of each tag is a group with its own score. convert.sh, in assets/eval or, installed, in "
+    "share/holorun/eval, converts public data sets; reliability.py in the same folder shows from the "
+    "results how often answers of each confidence were correct.\n\n"
     "A point on the edge of a target counts as inside. An unreadable reply counts as wrong. Unreadable "
-    "images are named, do not count, and make the exit code 3.",
+    "images are listed and not counted; the exit code is then 3.",
     "holorun eval screenspot.jsonl\nholorun eval screenspot.jsonl --only platform=web --limit 100\n"
     "holorun eval screenspot.jsonl --resume --json\n",
     options,
@@ -114,7 +115,7 @@ static int select_items(struct eval_set *set, const struct settings *s, struct e
         free(item->target.at);
     }
     set->n = n;
-    return n ? 0 : err_set(e, ERR_USAGE, "no item is in the group '%s'", s->only);
+    return n ? 0 : err_set(e, ERR_USAGE, "no item has the tag '%s'", s->only);
 }
 
 /* Warns about unknown fields, which are only copied to the results. */
@@ -126,7 +127,7 @@ static void tell_unknown(const struct eval_set *set)
     buf_init(&names, 1 << 16);
     json_object_foreach(set->unknown, key, v) buf_printf(&names, "%s%s", names.len ? ", " : "", key);
     if (names.len)
-        warn("fields without a meaning here are only copied to the results: %s", names.data);
+        warn("unknown fields are only copied to the results: %s", names.data);
     buf_free(&names);
 }
 
@@ -195,7 +196,7 @@ static int ask_item(struct evaluation *v, const struct eval_item *item, struct e
     a->ms = clock_ms_since(start);
     a->tokens = v->l.reply.n;
     if (rc && why.kind == ERR_STOPPED)
-        return err_set(e, ERR_STOPPED, "stopped; --resume goes on with '%s'", v->results.path);
+        return err_set(e, ERR_STOPPED, "stopped; --resume continues '%s'", v->results.path);
     if (rc)
         snprintf(a->error, sizeof a->error, "%s", why.text);
     return 0;
@@ -308,7 +309,7 @@ static char *results_path(const struct settings *s, const char *set, struct err 
     if (dir && dir_make(dir, e) == 0) {
         path = s->resume ? newest_results(dir, stem) : xasprintf("%s/%s-%s.jsonl", dir, stem, now);
         if (!path)
-            err_set(e, ERR_USAGE, "there are no results of '%s' in '%s' to go on with", stem, dir);
+            err_set(e, ERR_USAGE, "no results of '%s' to resume in '%s'", stem, dir);
     }
     free(stem);
     free(dir);
@@ -339,9 +340,9 @@ static void print_totals(struct evaluation *v, const struct err *e)
             fprintf(stderr, "holorun: each answer is in '%s'\n", v->results.path);
     }
     if (v->broken > NAMED)
-        warn("%d items are not counted; '%s' names them all", v->broken, v->results.path);
+        warn("%d items are not counted; '%s' lists them", v->broken, v->results.path);
     if (t.nothing && !v->s->free && !v->l.dialect->syntax->says_absent)
-        warn("in %d items there is nothing to be found, which a model can only say with --free", t.nothing);
+        warn("%d items have no target; a model can only answer so with --free", t.nothing);
     tally_free(&t);
     v->told = true;
 }
@@ -362,7 +363,8 @@ static int evaluate(struct evaluation *v, const char *file, struct err *e)
         return -1;
     v->l.free = s->free;
     if (!*v->l.dialect->ground)
-        return err_set(e, ERR_USAGE, "dialect '%s' has no way to ask for a place", v->l.dialect->name);
+        return err_set(e, ERR_USAGE, "dialect '%s' has no question for a position (key 'ground')",
+                       v->l.dialect->name);
     if (vqa_check_places(&v->l, e))
         return -1;
     json_t *head = head_of(v);
@@ -374,7 +376,7 @@ static int evaluate(struct evaluation *v, const char *file, struct err *e)
         return -1;
     rc = ask_all(v, e);
     if (rc == 0 && v->broken)
-        rc = err_set(e, ERR_ENV, "%d of %d items are not counted: their images could not be shown", v->broken,
+        rc = err_set(e, ERR_ENV, "%d of %d items are not counted: their images could not be read", v->broken,
                      v->set.n);
     print_totals(v, e);
     return rc;

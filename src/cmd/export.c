@@ -17,11 +17,11 @@ static const char *const layouts[] = {"osworld", "rl", "verl", "atif"};
 
 static const struct option_spec options[] = {
     {"format", 'f', OPTION_CHOICE, offsetof(struct settings, format), "osworld|rl|verl|atif", 0, 0, "osworld",
-     "layout to write", NULL},
+     "format to write", NULL},
     {"output", 'o', OPTION_TEXT, offsetof(struct settings, output), "FILE", 0, 4096, NULL,
      "folder to write; default: export-FORMAT in the run's folder", NULL},
     {"reward", 0, OPTION_NUMBER, offsetof(struct settings, reward), "X", -1e6, 1e6, NULL,
-     "reward of the run, for layouts that have one", NULL},
+     "reward of the run, for formats that have one", NULL},
     RUNS_OPTION(struct settings),
     {0},
 };
@@ -29,15 +29,15 @@ static const struct option_spec options[] = {
 const struct command export_command = {
     .name = "export",
     .arguments = "[RUN]",
-    .purpose = "write a run in the layout of other tools or for training",
+    .purpose = "export a run in the format of other tools or for training",
     .details =
-        "osworld: traj.jsonl with pyautogui calls and a screenshot after each. rl: for each "
-        "step the token ids of prompt and completion, log-probabilities before and after the grammar's "
-        "mask, the screenshots, and the positions of their rows among the ids. verl: the fields of its "
-        "AgentLoopOutput, an object for each part of the conversation that only grew "
-        "(assets/fleet/verl_outputs.py loads them). atif: a trajectory in the interchange format that Harbor "
-        "reads.\n\n"
-        "The screenshots are those of the run: they show whatever was on the screen. The path is printed.",
+        "osworld: traj.jsonl with pyautogui calls and a screenshot after each. rl: for each step the token "
+        "ids of prompt and completion, log-probabilities before and after the grammar's mask, the "
+        "screenshots, and the positions of their rows among the ids. verl: the fields of its "
+        "AgentLoopOutput, one object for each stretch of the conversation in which no screenshot was "
+        "dropped (assets/fleet/verl_outputs.py loads them). atif: a trajectory in the interchange format of "
+        "Harbor.\n\n"
+        "The screenshots are those of the run and show the whole screen. The path is printed.",
     .examples = "holorun export\nholorun export --format rl\n"
                 "holorun export 20261121T054500Z-9f3c01ab -f osworld -o traj --reward 1\n",
     .options = options,

@@ -1,7 +1,7 @@
 /* ground.c - `holorun ground IMAGE TARGET`: finds an element in a screenshot.
  *
  * Prints the point as "x y" in pixels of the image; --overlay writes a copy of the image with a ring at the
- * point.  If the model answers that the element is absent (place.h), prints "not there"; the exit code is
+ * point.  If the model answers that the element is absent (place.h), prints "not found"; the exit code is
  * 1. */
 #include "cmd/commands.h"
 
@@ -29,14 +29,14 @@ static const struct option_spec options[] = {
     ENDPOINT_OPTIONS(struct settings),
     DIALECT_OPTION(struct settings),
     {"overlay", 'o', OPTION_TEXT, offsetof(struct settings, overlay), "FILE", 0, 4096, NULL,
-     "write the image with a ring at the point, as PNG", NULL},
+     "write a copy of the image with a ring at the point (PNG)", NULL},
     JSON_OPTION(struct settings),
     {0},
 };
 
 const struct command ground_command = {"ground",
                                        "IMAGE TARGET",
-                                       "find something in a screenshot and print its place in pixels",
+                                       "find an element in a screenshot and print its position in pixels",
                                        NULL,
                                        "holorun ground screen.png \"Search\" --overlay where.png\n",
                                        options,
@@ -49,7 +49,7 @@ static int find_point(struct vqa *l, const struct image *im, const char *target,
     struct buf question;
     double confidence;
     if (!l->dialect->ground || !*l->dialect->ground)
-        return err_set(e, ERR_USAGE, "dialect '%s' has no question for a place (key 'ground')",
+        return err_set(e, ERR_USAGE, "dialect '%s' has no question for a position (key 'ground')",
                        l->dialect->name);
     buf_init(&question, 1 << 20);
     int rc = dialect_fill(l->dialect->ground, (const char *const[]){"target", target, NULL}, &question, e);
@@ -91,7 +91,7 @@ static void print_point(const struct settings *s, const struct vqa *l, const str
 {
     double logprob;
     if (!s->json && f->missing)
-        puts("not there");
+        puts("not found");
     else if (!s->json)
         printf("%.0f %.0f\n", f->x, f->y);
     if (!s->json)
@@ -119,12 +119,12 @@ int cmd_ground(int argc, char **argv)
     struct settings s = {0};
     int n = options_parse(&ground_command, &s, argc, argv, &e);
     if (n >= 0 && n < 2)
-        n = err_set(&e, ERR_USAGE, "ground takes an image and what to find in it");
+        n = err_set(&e, ERR_USAGE, "ground needs an image and the element to find in it");
     if (n == 2 && !*argv[1])
         n = err_set(&e, ERR_USAGE, "the target is empty");
     if (n == 2 && !file_exists(argv[0]) && file_exists(argv[1]))
         n = err_set(&e, ERR_USAGE,
-                    "there is no picture '%s'; the picture comes first, then what to find in it", argv[0]);
+                    "image '%s' not found; give the image first, then the element to find in it", argv[0]);
     if (n < 0)
         return options_refuse(&ground_command, &e);
     screen_install_signals();

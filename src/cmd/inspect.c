@@ -27,7 +27,7 @@ struct settings {
 
 static const struct option_spec options[] = {
     {"model", 'm', OPTION_TEXT, offsetof(struct settings, model), "DIR", 0, 4096, NULL,
-     "the same as the argument; default: the model that comes with holorun", "HOLORUN_MODEL"},
+     "the same as the argument; default: the embedded model", "HOLORUN_MODEL"},
     JSON_OPTION(struct settings),
     {0},
 };
@@ -35,9 +35,9 @@ static const struct option_spec options[] = {
 const struct command inspect_command = {
     "inspect",
     "[MODEL]",
-    "show a model directory: sizes, tensors, tokenizer, what would be refused",
-    "Reads headers only, no weights. In names of tensors * stands for the numbers of layers. The exit code "
-    "is 4 when the model would be refused, with every reason.",
+    "show a model directory: sizes, tensors, tokenizer, unsupported parts",
+    "Reads only headers, not weights. In tensor names * stands for the layer number. The exit code is 4 if "
+    "holorun cannot load the model; all reasons are listed.",
     "holorun inspect\nholorun inspect ~/models/Holotron-12B\nholorun inspect --json DIR | jq .refused\n",
     options,
     cmd_inspect};
@@ -319,12 +319,12 @@ static void print_text(const json_t *root)
     print_section("tokenizer", json_object_get(root, "tokenizer"));
     print_section("tensors of each type", json_object_get(root, "dtypes"));
     print_groups(json_object_get(root, "groups"));
-    print_list("ignored: of no use at run time", json_object_get(root, "ignored"));
+    print_list("ignored: not needed at run time", json_object_get(root, "ignored"));
     print_list("refused", json_object_get(root, "refused"));
     if (more)
         printf("  and %lld more\n", more);
     puts(json_is_true(json_object_get(root, "ok")) ? "\nholorun can run this model"
-                                                   : "\nholorun refuses this model: see above");
+                                                   : "\nholorun cannot run this model: see above");
 }
 
 int cmd_inspect(int argc, char **argv)

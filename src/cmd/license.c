@@ -27,12 +27,12 @@ static const struct option_spec options[] = {JSON_OPTION(struct settings), {0}};
 const struct command license_command = {
     .name = "license",
     .arguments = "[DIR]",
-    .purpose = "print what is in this program and what licence each part and each file of a model states",
+    .purpose = "print the licences of the program, its libraries and a model",
     .details =
-        "The program itself, the files that are part of it, the libraries it is linked with, and the files "
-        "of a model directory, by default those of the model that comes with holorun: README.md by its front "
-        "matter, JSON by its key license, weights by their metadata, LICENSE and NOTICE by their first line. "
-        "A file that states nothing is listed as such; what a model's page says is not known here.",
+        "Lists the program itself, the files embedded in it, the libraries it is linked with, and the files "
+        "of a model directory (default: the embedded model) with the licence that each states: README.md in "
+        "its front matter, JSON in its key license, weights in their metadata, LICENSE and NOTICE in their "
+        "first line. A file without a statement is listed as such. The web page of a model is not consulted.",
     .examples = "holorun license\nholorun license ~/models/Holo-3.1-0.8B\n",
     .options = options,
     .run = cmd_license,
@@ -69,8 +69,7 @@ static const struct part {
     {"glib-2.0", "LGPL-2.1-or-later"},
     {"libcurl", "curl"},
     {"libmicrohttpd", "LGPL-2.1-or-later"},
-    {"libvncserver",
-     "GPL-2.0-or-later: who passes on this program with it passes on the whole under the GPL"},
+    {"libvncserver", "GPL-2.0-or-later: a program distributed with it must be under the GPL as a whole"},
 };
 
 /* files that the build embeds into the program */
@@ -155,8 +154,8 @@ static void print_text(const json_t *all)
 {
     char *heading = xasprintf("model %s", json_string_value(json_object_get(all, "model")));
     printf("holorun %s: %s\n", HOLORUN_VERSION, NONE_CHOSEN);
-    print_list("in the program", json_object_get(all, "embedded"));
-    print_list("linked with it", json_object_get(all, "libraries"));
+    print_list("embedded in the program", json_object_get(all, "embedded"));
+    print_list("linked libraries", json_object_get(all, "libraries"));
     print_list(heading, json_object_get(all, "files"));
     free(heading);
 }

@@ -17,22 +17,24 @@ const struct command mcp_command = {
     .arguments = "[install HOST]",
     .purpose = "let coding agents and editors use the desktop (Model Context Protocol)",
     .details =
-        "Speaks the Model Context Protocol on stdin and stdout, in its versions from 2024-11-05 to "
-        "2026-07-28, with the tools run_task, run_status, run_answer, run_stop, screenshot, act and "
-        "windows. A host program starts it; its options are those of holorun run and hold for every run. "
-        "The model is loaded when the first task needs it. What a host does passes the same rules, limits, "
-        "lock and record as a run; when a rule asks, the host asks its user. If the "
-        "host cannot ask, the action is refused. With --confirm caller, the calling program may answer with "
-        "the tool run_answer; this is dangerous, since the model then approves its own actions. All tools "
-        "work on one place: the display or the private desktop of --on. A request "
-        "that is cancelled stops its run at once, and when the host ends, everything does.\n\n"
+        "Speaks the Model Context Protocol on stdin and stdout, versions 2024-11-05 to 2026-07-28, with the "
+        "tools run_task, run_status, run_answer, run_stop, screenshot, act and windows. A host program "
+        "starts it; the options are those of holorun run and apply to every run. The model is loaded for "
+        "the first task. Actions of the host pass the same rules, limits, lock and record as those of a "
+        "run. If a rule asks for confirmation, the host asks its user; if the host cannot ask, the action "
+        "is refused. With --confirm caller, the calling program may answer with the tool run_answer; this "
+        "is dangerous, because the model then approves its own actions. All tools work on the same display, "
+        "or on the private desktop of --on. Cancelling a request stops its run at once, and all runs end "
+        "when the host exits.\n\n"
         "Arguments are also read as JSON text (\"100\", \"[1, 2]\"), null stands for an absent optional "
-        "argument, and a place may be a pair: \"x\": [100, 200]. Unknown arguments are ignored, and the "
-        "result names them. A value of another type is refused with the type that is required. A reply has "
-        "less than 1 MB: larger pictures are scaled down (the result has the scale), longer texts cut.\n\n"
-        "holorun mcp install HOST prints what to add for HOST: claude-code, codex, cursor, claude-desktop, "
-        "copilot, opencode or gemini; with --write it adds it, keeps a copy of the file as it was beside it, "
-        "and touches nothing else. By hand (with the path that command -v holorun prints):\n\n"
+        "argument, and a position may be a pair: \"x\": [100, 200]. Unknown arguments are ignored, and the "
+        "result lists them. A value of a wrong type is refused; the error names the required type. A reply "
+        "has less than 1 MB: larger images are scaled down (the result states the scale), longer texts are "
+        "cut.\n\n"
+        "holorun mcp install HOST prints the lines to add for HOST: claude-code, codex, cursor, "
+        "claude-desktop, copilot, opencode or gemini; with --write it adds them to the host's file and "
+        "keeps a copy of the old file in the same folder. To configure a host yourself, use the path that "
+        "command -v holorun prints:\n\n"
         "  ~/.claude.json (Claude Code), ~/.cursor/mcp.json, ~/.gemini/settings.json,\n"
         "  ~/.config/Claude/claude_desktop_config.json:\n"
         "      \"mcpServers\": {\n"
@@ -45,7 +47,8 @@ const struct command mcp_command = {
         "      args = [\"mcp\"]\n\n"
         "  ~/.copilot/mcp-config.json:\n"
         "      \"mcpServers\": {\n"
-        "        \"holorun\": {\"type\": \"local\", \"command\": \"/usr/bin/holorun\", \"args\": [\"mcp\"],\n"
+        "        \"holorun\": {\"type\": \"local\", \"command\": \"/usr/bin/holorun\", \"args\": "
+        "[\"mcp\"],\n"
         "          \"tools\": [\"*\"]}\n"
         "      }\n\n"
         "  ~/.config/opencode/opencode.json:\n"
@@ -65,13 +68,13 @@ struct install_settings {
 };
 static const struct option_spec install_options[] = {
     {"write", 'w', OPTION_FLAG, offsetof(struct install_settings, write),
-     .help = "add it to the host's file, instead of printing it"},
+     .help = "add the lines to the host's file instead of printing them"},
     {0},
 };
 static const struct command install_command = {
     .name = "mcp",
     .arguments = "install HOST",
-    .purpose = "tell a host program to start holorun mcp",
+    .purpose = "configure a host program to start holorun mcp",
     .examples = "holorun mcp install codex\nholorun mcp install codex --write\n",
     .options = install_options,
     .run = cmd_mcp,
@@ -94,7 +97,8 @@ static int install(const char *host, bool write, struct err *e)
              : write  ? install_write(host, program, &path, e)
                       : install_show(host, program, &text, e);
     if (rc >= 0 && write)
-        printf("%s%s\n", path, rc ? " has it already" : " tells it to start holorun mcp; restart the host");
+        printf("%s%s\n", path,
+               rc ? " already starts holorun mcp" : " now starts holorun mcp; restart the host");
     else if (rc >= 0)
         fputs(text.data, stdout);
     buf_free(&text);
@@ -109,7 +113,7 @@ static int cmd_install(int argc, char **argv)
     struct install_settings s = {0};
     int n = options_parse(&install_command, &s, argc, argv, &e);
     if (n >= 0 && n != 2)
-        n = err_set(&e, ERR_USAGE, "mcp install takes the name of a host");
+        n = err_set(&e, ERR_USAGE, "mcp install needs the name of a host");
     if (n < 0)
         return options_refuse(&install_command, &e);
     return install(argv[1], s.write, &e);
@@ -126,14 +130,14 @@ int host_command(const struct command *c, host_serve *serve, int argc, char **ar
     if (n > 0)
         n = err_set(&e, ERR_USAGE, "%s does not know what to do with '%s'", c->name, argv[0]);
     if (n == 0 && (shell.s.step || *shell.s.breaks))
-        n = err_set(&e, ERR_USAGE, "--step and --break need a person at a run: use holorun step");
+        n = err_set(&e, ERR_USAGE, "--step and --break need a user at the terminal: use holorun step");
     if (n < 0) {
         job_close(&shell);
         return options_refuse(c, &e);
     }
     if (isatty(STDIN_FILENO))
         fprintf(stderr,
-                "holorun %s: waiting for a host's messages (JSON-RPC) on stdin, which is a terminal; "
+                "holorun %s: reading messages of a host program (JSON-RPC) from stdin, which is a terminal; "
                 "see 'holorun %s --help'; Ctrl-D ends it\n",
                 c->name, c->name);
     struct host *h = NULL;

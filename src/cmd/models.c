@@ -37,12 +37,12 @@ static const struct option_spec options[] = {
 const struct command models_command = {
     "models",
     "",
-    "list the models that 'pull' knows by name, and what fits this machine",
-    "The time of a step (a screenshot of 1920x1080 read, 100 tokens written) follows from the model's size "
-    "and this machine's rates, measured now: an upper limit of speed. 'fits' names the storage type of the "
-    "weights that this machine's free memory has room for. Text models take no steps: they answer with 'ask' "
-    "and 'serve' without pictures. 'holorun help dialects' lists which dialect suits "
-    "which model.",
+    "list the models that 'pull' knows by name, and whether they fit this machine",
+    "The time of a step (reading a screenshot of 1920x1080, writing 100 tokens) is estimated from the "
+    "model's size and the speed of this machine, measured now; it is a lower limit. 'fits' names the "
+    "storage type of the weights that fits in the free memory of this machine. Text models take no steps: "
+    "they answer with 'ask' and 'serve', without images. 'holorun help dialects' lists the dialect of each "
+    "model.",
     "holorun models\nholorun models --json | jq -r '.[] | select(.fits) | .name'\n",
     options,
     cmd_models};

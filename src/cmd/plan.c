@@ -25,21 +25,20 @@ enum { CONTEXT = 12288, CHUNK = 512, WORDS = 64 /* tokens of a step in addition 
 
 static const struct option_spec options[] = {
     {"model", 'm', OPTION_TEXT, offsetof(struct plan_settings, model), "DIR", 0, 4096, NULL,
-     "the same as the argument; default: the model that comes with holorun", "HOLORUN_MODEL"},
+     "the same as the argument; default: the embedded model", "HOLORUN_MODEL"},
     {"gpu", 0, OPTION_TEXT, offsetof(struct plan_settings, gpu_words), "CARD", 0, 32, NULL,
-     "plan for a GPU instead of this machine: its memory, as 24G, or h100, h200, a100, rtx4090, rtx5090, "
-     "rtx4070, rtx3060, with what each row of the benchmark is expected to take on it",
+     "plan for a GPU instead of this machine: its memory, such as 24G, or one of h100, h200, a100, rtx4090, "
+     "rtx5090, rtx4070, rtx3060, with the expected time of each row of the benchmark",
      NULL},
     {"memory", 0, OPTION_SIZE, offsetof(struct plan_settings, memory), "SIZE", 0, 0, NULL,
-     "plan for a machine with so much free memory, as 32G, instead of what is free now", NULL},
+     "plan for a machine with this free memory, such as 32G; default: the memory that is free now", NULL},
     {"state-memory", 0, OPTION_SIZE, offsetof(struct plan_settings, state_memory), "SIZE", 0, 0, NULL,
-     "memory for the states of sessions, as with the other commands; says how many fit",
-     "HOLORUN_STATE_MEMORY"},
+     "memory for the states of sessions, as for other commands; prints how many fit", "HOLORUN_STATE_MEMORY"},
     WEIGHTS_OPTIONS(struct plan_settings),
     ACTIVATIONS_OPTION(struct plan_settings),
     STATE_OPTION(struct plan_settings),
     {"sessions", 'n', OPTION_INT, offsetof(struct plan_settings, sessions), "N", 1, 100000, "1",
-     "sessions in memory at once", NULL},
+     "simultaneous sessions in memory", NULL},
     {"context", 'c', OPTION_INT, offsetof(struct plan_settings, context), "T", 0, 1 << 28, "0",
      "tokens per session; 0 for 12288, or the model's maximum", NULL},
     {"screen", 0, OPTION_TEXT, offsetof(struct plan_settings, screen), "WxH", 0, 32, "1920x1080",
@@ -60,13 +59,13 @@ static const struct option_spec options[] = {
 const struct command plan_command = {
     "plan",
     "[MODEL]",
-    "say what a model needs: memory by part, what fits, upper limits of speed",
-    "Reads headers only, no weights. A size is a number followed by K, M, G or T (powers of 1024); a small "
-    "number without a letter is in G. A quarter of this machine's free memory is left to the system, a "
-    "twentieth of a GPU's to its driver.\n"
-    "Limits are upper bounds: unavoidable arithmetic and memory traffic divided by the machine's peak. For "
-    "a GPU of which only the memory is given they need --bandwidth and --flops. For a card that is named, a "
-    "prediction stands beside them with the parts it is made of. The exit code is 1 when it does not fit.",
+    "estimate the memory needs of a model, what fits, and upper limits of its speed",
+    "Reads only headers, not weights. A size is a number followed by K, M, G or T (powers of 1024); a small "
+    "number without a letter is in G. A quarter of this machine's free memory is reserved for the system, a "
+    "twentieth of a GPU's for its driver.\n"
+    "Limits are upper bounds: unavoidable arithmetic and memory traffic divided by the machine's peak. If "
+    "only the memory of a GPU is given, they need --bandwidth and --flops. For a known GPU, the expected "
+    "time and its parts are printed next to each limit. The exit code is 1 if the model does not fit.",
     "holorun plan\nholorun plan ~/models/Holotron-12B --sessions 4 --context 32768\n"
     "holorun plan DIR --gpu 80G --bandwidth 3350 --flops 990 --json\n"
     "holorun plan DIR --gpu h100 --weights fp8 --activations fp8\n",
@@ -77,7 +76,7 @@ static int read_screen(const char *text, int *w, int *h, struct err *e)
 {
     char end = 0;
     if (sscanf(text, "%dx%d%c", w, h, &end) != 2 || *w < 1 || *h < 1 || *w > 1 << 16 || *h > 1 << 16)
-        return err_set(e, ERR_USAGE, "--screen wants a size like 1920x1080, not '%s'", text);
+        return err_set(e, ERR_USAGE, "--screen must be a size like 1920x1080, not '%s'", text);
     return 0;
 }
 
@@ -146,7 +145,7 @@ static void put_states(struct planning *g, size_t room)
                         json_pack("{s:I, s:I, s:I, s:I}", "fixed", p->state, "at_context", each, "bound",
                                   bound, "sessions", (json_int_t)plan_states(p, bound, g->context)));
     if (g->set->state_memory && bound > room - (room < engine ? room : engine))
-        note(g, "%.2f GiB of state memory are more than the %.2f GiB that are left beside the model",
+        note(g, "%.2f GiB of state memory exceed the %.2f GiB that the model leaves free",
              planning_gib(bound), planning_gib(room > engine ? room - engine : 0));
 }
 
@@ -169,24 +168,25 @@ static void put_fit(struct planning *g)
     put(g->root, "most_context", (size_t)tokens);
     json_object_set_new(g->root, "fits", json_boolean(fits));
     if (g->context > g->c.lm.max_tokens)
-        note(g, "%lld tokens do not fit: the model was made for %d", (long long)g->context,
+        note(g, "%lld tokens do not fit: the model's maximum is %d", (long long)g->context,
              g->c.lm.max_tokens);
     if (need > g->usable)
-        note(g, "%d session%s of %lld tokens do not fit: %.2f GiB are missing", n, n == 1 ? "" : "s",
+        note(g, "%d session%s of %lld tokens do not fit: %.2f GiB more are needed", n, n == 1 ? "" : "s",
              (long long)g->context, planning_gib(need - g->usable));
     if (g->set->gpu && plan_own(p, 0, 0) > g->usable)
-        note(g, "the weights alone need %.2f GiB of the %.2f GiB that may be used; no session fits",
+        note(g, "the weights alone need %.2f GiB of the %.2f usable GiB; no session fits",
              planning_gib(plan_own(p, 0, 0)), planning_gib(g->usable));
     /* embeddings of GGUF files are always mapped */
     bool mapped = p->weights.mapped > p->parts[PLAN_EMBEDDINGS].mapped;
     if (mapped && g->set->weights_in == WEIGHTS_IN_AUTO)
-        note(g, "the weights stay in their files: copied into memory they would not leave a quarter of it");
+        note(g, "the weights are read from their files: copies would leave less than a quarter of the memory "
+                "free");
     if (p->streamed)
         note(g,
-             "%.2f GiB of them do not fit in memory and are read from the disk again for every token and "
+             "%.2f GiB of the weights do not fit in memory and are read from disk again for every token and "
              "every %d tokens of a prompt",
              planning_gib(p->streamed), CHUNK);
-    note(g, "keys and values lie in buffers that grow by %lld tokens or a 32nd, whichever is more",
+    note(g, "the buffers of keys and values grow by %lld tokens or a 32nd, whichever is larger",
          (long long)state_capacity(0, 1));
 }
 
@@ -234,7 +234,7 @@ static void put_limits(struct planning *g)
         put_rate(o, "flop_tile", cost_tile_flop(c, g->p.prefix));
     json_object_set_new(g->root, "limits", o);
     if (!(g->bandwidth > 0 && g->flops > 0)) {
-        note(g, "no limits in time: give --bandwidth and --flops of the GPU");
+        note(g, "no limits of speed: give --bandwidth and --flops of the GPU");
         return;
     }
     put_rate(o, "bandwidth", g->bandwidth);
@@ -355,16 +355,14 @@ static int make(struct planning *g, struct err *e)
 static int check_activations(const struct plan_settings *set, struct err *e)
 {
     if (set->activations == ACTIVATIONS_INT8 && set->gpu)
-        return err_set(e, ERR_USAGE,
-                       "a GPU has no products with activations in int8: leave out --activations");
+        return err_set(e, ERR_USAGE, "int8 activations are not supported on a GPU: remove --activations");
     if (set->activations != ACTIVATIONS_FP8)
         return 0;
     if (set->weights != WEIGHTS_AUTO && set->weights != WEIGHTS_FP8)
-        return err_set(e, ERR_USAGE, "activations in fp8 need weights in fp8: --weights auto or fp8");
+        return err_set(e, ERR_USAGE, "fp8 activations need fp8 weights: use --weights auto or fp8");
     if (set->card && !(set->card->fp8 > 0))
-        return err_set(e, ERR_USAGE, "an %s has no products of fp8: leave out --activations",
-                       set->card->words);
-    return set->gpu ? 0 : err_set(e, ERR_USAGE, "activations in fp8 are for a GPU: name it with --gpu");
+        return err_set(e, ERR_USAGE, "an %s does not support fp8: remove --activations", set->card->words);
+    return set->gpu ? 0 : err_set(e, ERR_USAGE, "fp8 activations need a GPU: select one with --gpu");
 }
 
 /* Parses --gpu: the name of a GPU, or a size.  Returns -1 with e. */

@@ -39,10 +39,10 @@ static void print_states(const struct planning *g)
 {
     const json_t *o = json_object_get(g->root, "state_memory");
     char remark[96];
-    snprintf(remark, sizeof remark, "%lld session%s of %lld tokens there at once%s",
+    snprintf(remark, sizeof remark, "room for %lld session%s of %lld tokens%s",
              json_integer_value(json_object_get(o, "sessions")),
              json_integer_value(json_object_get(o, "sessions")) == 1 ? "" : "s", (long long)g->context,
-             g->set->state_memory ? "" : ", if all of it is theirs");
+             g->set->state_memory ? "" : ", if they use all of it");
     print_row("state memory", (size_t)json_integer_value(json_object_get(o, "bound")), remark);
 }
 
@@ -53,7 +53,7 @@ static void print_memory(const struct planning *g)
     printf("\nmemory, MiB\n");
     print_row("weights", p->weights.own, p->weights.mapped ? "copied" : "");
     if (p->weights.mapped) {
-        print_row("read in place and kept", p->resident, "not counted below: the system may take it back");
+        print_row("read in place and kept", p->resident, "not counted below: the system may reclaim it");
         print_row("read in place each time", p->streamed, "");
     }
     const struct plan_chunk *chunk = &p->chunks[p->chunk];
@@ -61,17 +61,17 @@ static void print_memory(const struct planning *g)
     if (chunk->prompt_rows)
         snprintf(rows, sizeof rows, "prompts in chunks of %d tokens", chunk->prompt_rows);
     if (chunk->prompt_rows && g->c.max_tiles > 1)
-        snprintf(tiles, sizeof tiles, "pictures %d tiles at once", chunk->picture_tiles);
+        snprintf(tiles, sizeof tiles, "images of %d tiles at once", chunk->picture_tiles);
     print_row("working memory of the language model", p->language, rows);
     if (g->c.vision)
-        print_row("working memory of the tower", p->vision, tiles);
+        print_row("working memory of the vision encoder", p->vision, tiles);
     if (p->pinned)
-        print_row("embedding, in the host's memory", p->pinned,
-                  "not on the card: a row a token goes through the bus");
+        print_row("embeddings, in host memory", p->pinned,
+                  "not on the GPU: it reads one row per token over the bus");
     if (p->work)
         print_row("working memory of kernels", p->work, "");
     if (p->picture)
-        print_row("a picture of the screen on its way", p->picture, "");
+        print_row("a screenshot being processed", p->picture, "");
     if (!g->set->gpu) {
         print_row("tokenizer", p->tokenizer, "");
         print_row("program", p->base, "");
@@ -79,16 +79,16 @@ static void print_memory(const struct planning *g)
     print_row("session: SSM state", p->ssm, "");
     print_row("session: convolution state", p->conv, "");
     print_row("session: last row and logits", p->session, "");
-    snprintf(remark, sizeof remark, "%.2f KiB a token", (double)(p->kv_token - PLAN_TOKEN_BYTES) / 1024);
+    snprintf(remark, sizeof remark, "%.2f KiB per token", (double)(p->kv_token - PLAN_TOKEN_BYTES) / 1024);
     print_row("session: keys and values", (p->kv_token - PLAN_TOKEN_BYTES) * (size_t)g->context, remark);
     print_row("a checkpoint of a session", p->state, "each");
     print_states(g);
     if (g->c.vision)
-        print_row("pictures seen before", p->tile_cache, "at most");
-    print_row("together at the start, one empty session", plan_own(p, 1, 0), "and the program's own files");
+        print_row("cache of earlier images", p->tile_cache, "at most");
+    print_row("total at the start, one empty session", plan_own(p, 1, 0), "and the program's files");
     snprintf(remark, sizeof remark, "%d session%s of %lld tokens", g->set->sessions,
              g->set->sessions == 1 ? "" : "s", (long long)g->context);
-    print_row("together in use", plan_own(p, g->set->sessions, g->context) + p->tile_cache, remark);
+    print_row("total in use", plan_own(p, g->set->sessions, g->context) + p->tile_cache, remark);
 }
 
 static void print_notes(const struct planning *g)
@@ -109,7 +109,7 @@ static void print_fit(const struct planning *g)
            (long long)g->context);
     if (!fits) /* print the reasons directly after the verdict */
         print_notes(g);
-    printf("  %.2f GiB needed, %.2f GiB may be used (%s %.2f GiB, of which a %s is left to %s)\n",
+    printf("  %.2f GiB needed, %.2f GiB usable (%s %.2f GiB, a %s reserved for %s)\n",
            planning_gib((size_t)json_integer_value(json_object_get(g->root, "in_use_own"))),
            planning_gib(g->usable),
            g->set->gpu      ? "the GPU has"
@@ -124,7 +124,7 @@ static void print_fit(const struct planning *g)
                (long long)g->context);
     if (tokens)
         printf("  at most %lld tokens in %s%s\n", tokens, n == 1 ? "the session" : "each session",
-               tokens == most ? ", which is what the model was made for" : "");
+               tokens == most ? ", the model's maximum" : "");
 }
 
 static double rate(const json_t *o, const char *key)
@@ -150,11 +150,10 @@ static void print_limits(const struct planning *g)
     const struct plan_settings *s = g->set;
     bool timed = rate(o, "flops") > 0;
     char what[64];
-    printf("\n%s, each session holding its %lld tokens\n", timed ? "work, and upper limits of speed" : "work",
+    printf("\n%s, for sessions of %lld tokens\n", timed ? "work, and upper limits of speed" : "work",
            (long long)g->context);
     if (timed)
-        printf("  with %.1f GB/s (%s) and %.3f TFLOP/s (%s); nothing can be faster, real runs reach a part "
-               "of it\n",
+        printf("  with %.1f GB/s (%s) and %.3f TFLOP/s (%s); real runs reach a part of these limits\n",
                g->bandwidth * 1e-9,
                s->bandwidth > 0 ? "given"
                : s->card        ? "the card's"
@@ -172,12 +171,12 @@ static void print_limits(const struct planning *g)
     }
     print_work("a token of a prompt", rate(o, "flop_prompt_token") * 1e-9, 0, rate(o, "prefill"), "tokens");
     if (rate(o, "flop_tile") > 0)
-        print_work(g->c.vit.max_patches ? "the largest picture" : "a tile of a picture",
+        print_work(g->c.vit.max_patches ? "the largest image" : "a tile of an image",
                    rate(o, "flop_tile") * 1e-9, 0, rate(o, "tiles"),
-                   g->c.vit.max_patches ? "pictures" : "tiles");
+                   g->c.vit.max_patches ? "images" : "tiles");
     if (rate(o, "steps") > 0)
-        printf("  a step of the agent: at most %.2f in a second, looking at %s (%d tile%s, %d tokens), "
-               "writing %d tokens\n",
+        printf("  steps of the agent: at most %.2f per second, reading %s (%d tile%s, %d tokens), writing "
+               "%d tokens\n",
                rate(o, "steps"), s->screen, (int)rate(o, "screen_tiles"),
                rate(o, "screen_tiles") > 1 ? "s" : "", (int)rate(o, "screen_tokens"), s->generated);
 }
@@ -192,11 +191,11 @@ static void print_predictions(const struct planning *g)
     if (!list)
         return;
     const struct roofline_card *card = g->set->card;
-    printf("\nexpected on an %s, by rates that ", card->words);
+    printf("\nexpected on an %s, from rates measured on ", card->words);
     if (card->seen)
-        printf("one reached on %s\n", card->seen);
+        printf("%s\n", card->seen);
     else
-        printf("an H200 reached: none of this kind was measured\n");
+        printf("an H200, as no such GPU was measured\n");
     json_array_foreach(list, i, row)
     {
         printf("  %-48s %10.2f ms %9.3g %s/s %4.0f %% of the limit\n",

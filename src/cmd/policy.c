@@ -21,27 +21,29 @@ struct settings {
 
 static const struct option_spec options[] = {
     {"explain", 0, OPTION_TEXT, AT(explain), "ACTION", 0, 65536, NULL,
-     "which rule decides about this action (one JSON object, as in the record of a run)", NULL},
+     "print the rule that applies to this action (a JSON object as in the record of a run)", NULL},
     {"title", 0, OPTION_TEXT, AT(title), "TEXT", 0, 500, "",
-     "with --explain: title of the window that the action goes to", NULL},
+     "with --explain: title of the window that receives the action", NULL},
     {"class", 0, OPTION_TEXT, AT(class), "TEXT", 0, 120, "", "with --explain: its window class", NULL},
     {"program", 0, OPTION_TEXT, AT(program), "FILE", 0, 250, "",
      "with --explain: the executable of its process", NULL},
     {"task", 0, OPTION_TEXT, AT(task), "TEXT", 0, 65536, "",
-     "with --explain: the task that a plan is compared with", NULL},
+     "with --explain: the task to compare a plan with", NULL},
     {"thought", 0, OPTION_TEXT, AT(thought), "TEXT", 0, 65536, "",
-     "with --explain: what the model says it does, for actions that describe no target", NULL},
+     "with --explain: the thought of the model, for actions that do not describe their target", NULL},
     {"name", 0, OPTION_TEXT, AT(name), "TEXT", 0, 250, "",
-     "with --explain: the name that the program gives the element under the pointer", NULL},
+     "with --explain: the accessible name of the element under the pointer", NULL},
     {"paste", 0, OPTION_TEXT, AT(paste), "TEXT", 0, 65536, "",
-     "with --explain: the text that the action would paste", NULL},
+     "with --explain: the text that the action pastes", NULL},
     {"spent", 0, OPTION_LIST, AT(spent), "'N COUNTER'", 0, 64, NULL,
-     "with --explain: what the run has used up, as '50 steps', for rules with after; may be repeated", NULL},
+     "with --explain: what the run has used so far, such as '50 steps', for rules with after; may be "
+     "repeated",
+     NULL},
     {"width", 0, OPTION_INT, AT(width), "PIXELS", 1, 32767, "1920",
      "with --explain: the width of the root window", NULL},
     {"height", 0, OPTION_INT, AT(height), "PIXELS", 1, 32767, "1080", "with --explain: its height", NULL},
     {"patterns", 'v', OPTION_FLAG, AT(patterns), NULL, 0, 0, NULL,
-     "print each rule with its patterns, in the order in which they are tried", NULL},
+     "print each rule with its patterns, in order of precedence", NULL},
     JSON_OPTION(struct settings),
     {0},
 };
@@ -49,21 +51,21 @@ static const struct option_spec options[] = {
 const struct command policy_command = {
     .name = "policy",
     .arguments = "[FILE]",
-    .purpose = "show and check the rules about what the agent may do",
+    .purpose = "show and check the rules for actions of the agent",
     .details =
-        "Summarizes the denied, confirmed and allowed actions: by the rules of the file "
-        "(default: policy.yaml in the user's configuration folder, if there is one) and then by the "
-        "built-in rules; --patterns prints the rules themselves. A wrong file "
-        "is refused with its line, the key and the expected value.\n\n"
-        "A rule has a verdict (deny, confirm, allow) and conditions; the first rule that matches an "
-        "action decides:\n\n"
-        "  builtin: yes              # no: leave the built-in rules out\n"
-        "  otherwise: allow          # when no rule matches\n"
+        "Summarizes the denied, confirmed and allowed actions, first by the rules of the file (default: "
+        "policy.yaml in the user's configuration folder, if it exists), then by the built-in rules; "
+        "--patterns prints the rules themselves. An error in the file is reported with its line, the key "
+        "and the expected value.\n\n"
+        "A rule has a verdict (deny, confirm, allow) and conditions; the first rule that matches an action "
+        "decides:\n\n"
+        "  builtin: yes              # no: ignore the built-in rules\n"
+        "  otherwise: allow          # if no rule matches\n"
         "  limits:                   # budgets that end a run; 0: none\n"
         "    typed: 0                # characters typed\n"
-        "    rate: 0                 # actions on the screen within a minute\n"
+        "    rate: 0                 # actions on the screen per minute\n"
         "    errors: 5               # failed or refused steps in a row\n"
-        "    repeats: 5              # of one action without a visible effect\n"
+        "    repeats: 5              # of the same action without a visible effect\n"
         "    no_effect: 12           # actions in a row without a visible effect\n"
         "    corner_stop: no         # yes: the pointer in the top left corner stops\n"
         "  rules:\n"
@@ -72,12 +74,11 @@ const struct command policy_command = {
         "    - confirm: orders\n"
         "      actions: [click, type]\n"
         "      element: buy|order\n\n"
-        "Keys of a rule: actions, element, text, title, class, program dialog, "
-        "except (regular expressions, "
-        "case-insensitive, tried on texts as they are and without accents and look-alike letters), terminal, "
-        "browser, zone, keys, longer, host, secret, new_goal (a plan with goals "
-        "that the task does not mention), after (what the run has used up: 50 steps, 600 seconds, "
-        "or tokens, actions, characters, errors). In doubt a rule denies rather than allows.",
+        "Keys of a rule: actions, element, text, title, class, program dialog, except (regular expressions, "
+        "case-insensitive, applied to the original text and to the text without accents and look-alike "
+        "letters), terminal, browser, zone, keys, longer, host, secret, new_goal (a plan with goals that "
+        "the task does not mention), after (use so far: 50 steps, 600 seconds, or tokens, actions, "
+        "characters, errors). In doubt, rules that deny or confirm match, and rules that allow do not.",
     .examples = "holorun policy\n"
                 "holorun policy --patterns\n"
                 "holorun policy mine.yaml --explain '{\"kind\": \"click\", \"x\": 3, \"y\": 5, "
@@ -110,21 +111,21 @@ static void put_dialects(struct buf *b, bool describing)
 /* Prints which information rules by element have. */
 static void print_sight(struct buf *b)
 {
-    buf_puts(b, "rules by element see what the model says about its target, in the dialects ");
+    buf_puts(b, "rules about elements see the model's description of its target in the dialects ");
     put_dialects(b, true);
     buf_puts(b, ";\n  in ");
     put_dialects(b, false);
     buf_puts(
         b,
-        ", which describe no target, the model's thought where there is one, and titles of dialogs;\n"
-        "  in all of them also the names that programs give their elements, where these answer "
+        ", which describe no target, they see the model's thought, if any, and the titles of dialogs;\n"
+        "  in all dialects they also see the accessible names of elements, if the program provides them "
         "(see holorun doctor);\n"
-        "Enter and space count as a click on the focused element, Enter in a field as one on the default "
-        "button,\n"
-        "  where programs report it; otherwise the rules see the title of a dialog and a thought that names "
-        "a button;\n"
+        "Enter and space count as a click on the focused element, Enter in a field as a click on the "
+        "default button,\n"
+        "  if the program reports it; otherwise the rules see the title of a dialog, and a thought that "
+        "mentions a button;\n"
         "  they do not see which button of a web form Enter presses; for a mnemonic like alt+p they see the "
-        "dialog's text\n");
+        "text of the dialog\n");
 }
 
 static void print_rules(const struct policy *p, bool json, bool patterns)
@@ -145,8 +146,8 @@ static void print_rules(const struct policy *p, bool json, bool patterns)
         print_sight(&b);
     } else {
         policy_print_summary(p, &b);
-        buf_puts(&b,
-                 "'holorun policy --patterns' prints each rule; --explain ACTION says which one decides.\n");
+        buf_puts(&b, "'holorun policy --patterns' prints each rule; --explain ACTION prints the one that "
+                     "applies.\n");
     }
     fputs(b.data, stdout);
     buf_free(&b);
@@ -165,7 +166,7 @@ static void print_ruling(const struct policy_ruling *r, bool json)
     } else if (r->line) {
         printf("%s: %s (%s:%d)\n", verdict, r->rule, r->file, r->line);
     } else {
-        printf("%s: no rule is about it\n", verdict);
+        printf("%s: no rule matches\n", verdict);
     }
 }
 
@@ -177,8 +178,8 @@ static int take_spent(const struct settings *s, struct policy_spent *out, struct
         if (!policy_spent_read(s->spent[i], &c, &n))
             return err_set(
                 e, ERR_USAGE,
-                "--spent wants a number of steps, seconds, tokens, actions, characters or errors, as '50 "
-                "steps'; not '%s'",
+                "--spent must be a number of steps, seconds, tokens, actions, characters or errors, such as "
+                "'50 steps'; not '%s'",
                 s->spent[i]);
         out->of[c] = n;
     }
@@ -199,7 +200,8 @@ static int explain(const struct policy *p, const struct settings *s, struct err 
     struct action a;
     if (action_from_json(s->explain, strlen(s->explain), &a, e))
         return err_set(e, ERR_USAGE,
-                       "--explain wants an action as {\"kind\": \"click\", \"x\": 3, \"y\": 5}: %s", e->text);
+                       "--explain must be an action such as {\"kind\": \"click\", \"x\": 3, \"y\": 5}: %s",
+                       e->text);
     struct subject_root root = {s->width, s->height, NULL, false};
     struct subject *subject = xcalloc(1, sizeof *subject);
     subject_build(subject, &a, &same, &root);

@@ -19,11 +19,11 @@ static const struct option_spec options[] = {
     {"revision", 'r', OPTION_TEXT, offsetof(struct settings, revision), "REV", 0, 200, "main",
      "branch, tag or commit; a commit never changes", NULL},
     {"key", 'k', OPTION_TEXT, offsetof(struct settings, key), "env:VAR|file:PATH", 0, 4096, NULL,
-     "token for models that ask for one; default: the file that other tools keep it in", NULL},
+     "token for models that require one; default: the file in which other tools keep it", NULL},
     {"include", 'i', OPTION_LIST, offsetof(struct settings, include), "PATTERN", 0, 200, NULL,
-     "files to fetch, as '*.gguf', instead of those of a model directory", NULL},
+     "files to download, such as '*.gguf', instead of those of a model directory", NULL},
     {"list", 'l', OPTION_FLAG, offsetof(struct settings, list),
-     .help = "say what would be fetched, and fetch nothing"},
+     .help = "list the files without downloading them"},
     {"quiet", 'q', OPTION_FLAG, offsetof(struct settings, quiet), .help = "no progress on stderr"},
     JSON_OPTION(struct settings),
     {0},
@@ -32,13 +32,13 @@ static const struct option_spec options[] = {
 const struct command pull_command = {
     "pull",
     "NAME",
-    "fetch a model from the model hub",
-    "NAME is one that 'holorun models' lists, or ORG/NAME. Opens connections to the hub and to the hosts "
-    "that it redirects to; only the hub gets the token. Sizes and hashes are checked, what was cut off goes "
-    "on where it ended, and the files lie where other tools for such models look for theirs ($HF_HOME, "
-    "$HF_HUB_CACHE). HF_ENDPOINT names another hub, as a mirror in a closed network; without any, copy the "
-    "files from another machine and give their folder to --model. The result is the model's folder; --model "
-    "NAME finds it.",
+    "download a model from the model hub",
+    "NAME is a name that 'holorun models' lists, or ORG/NAME. Connects to the hub and to the hosts that it "
+    "redirects to; only the hub receives the token. Sizes and hashes are verified, and an interrupted "
+    "download is resumed. The files are stored in the cache that other tools for such models use ($HF_HOME, "
+    "$HF_HUB_CACHE). HF_ENDPOINT selects another hub, such as a mirror in a closed network; without network "
+    "access, copy the files from another machine and give their folder to --model. The folder of the model "
+    "is printed; --model NAME finds it.",
     "holorun pull holo3.1-0.8b && holorun run --model holo3.1-0.8b 'Open the report.'\n"
     "holorun pull Hcompany/Holotron-12B --list\nholorun pull ORG/NAME --revision COMMIT --key file:token\n",
     options,
@@ -81,7 +81,7 @@ static void tell(const struct hub *h, const struct settings *s, const char *repo
     char all[32], missing[32];
     if (s->quiet)
         return;
-    fprintf(stderr, "holorun: %s at %.12s from %s: %d files, %s, %s to fetch\n", repo, l->commit,
+    fprintf(stderr, "holorun: %s at %.12s from %s: %d files, %s, %s to download\n", repo, l->commit,
             hub_endpoint(h), l->n, size_text(l->bytes, all), size_text(hub_missing(h), missing));
     if (hub_before(h))
         fprintf(stderr, "holorun: '%s' was %.12s until now\n", s->revision, hub_before(h));
@@ -94,7 +94,7 @@ int cmd_pull(int argc, char **argv)
     int n = options_parse(&pull_command, &s, argc, argv, &e);
     if (n >= 0 && n != 1)
         n = err_set(&e, ERR_USAGE,
-                    n ? "one model at a time" : "which model? 'holorun models' lists those that are known");
+                    n ? "pull takes one model" : "no model given; 'holorun models' lists the known models");
     if (n < 0)
         return options_refuse(&pull_command, &e);
     const struct known_model *m = known_find(argv[0]);

@@ -43,80 +43,79 @@ static const struct option_spec options[] = {
      "worker threads: tests that run at the same time, each on its own desktop, all with one model",
      "HOLORUN_JOBS"},
     {"only", 0, OPTION_LIST, AT(only), "ID|tag:NAME", 0, 512, NULL,
-     "only tests with this id, in which * and ? match anything, or this tag; may be repeated", NULL},
+     "only tests with this id (* and ? are wildcards) or this tag; may be repeated", NULL},
     {"shard", 0, OPTION_TEXT, AT(shard), "I/N|auto", 0, 32, NULL,
-     "only the I-th of N shards; a test's id decides its shard; auto, or auto/N: as the variables of Slurm, "
-     "Kubernetes, GitLab, Buildkite, CircleCI or Azure say; qa merge makes one report of all",
+     "run only shard I of N; the id of a test determines its shard; auto, or auto/N: read the variables of "
+     "Slurm, Kubernetes, GitLab, Buildkite, CircleCI or Azure; qa merge combines the results",
      NULL},
     {"shard-times", 0, OPTION_TEXT, AT(shard_times), "FILE", 0, 4096, NULL,
-     "with --shard: shards of equal duration, by the times in results.json of an earlier run", NULL},
+     "with --shard: make shards of equal duration, from the times in results.json of an earlier run", NULL},
     {"resume-shard", 0, OPTION_FLAG, AT(resume_shard),
-     .help = "go on where the results in --out end, for a job that is started again: tests that passed or "
-             "failed there keep their results"},
+     .help = "continue a restarted job: skip tests that passed or failed in the results in --out"},
     {"feed", 0, OPTION_FLAG, AT(feed),
-     .help =
-         "run what another program asks for by lines on stdin, as {\"test\": \"ID\", \"sample\": 2}; a line "
-         "of JSON on stdout tells of each that has ended and where its results are, below --out; "
-         "{\"weights\": \"DIR\"} goes on with another model directory, without a restart"},
+     .help = "run tests on request of another program: read lines such as {\"test\": \"ID\", \"sample\": 2} "
+             "from stdin and print one line of JSON for each finished test, with the folder of its results "
+             "below --out; {\"weights\": \"DIR\"} loads another model directory without a restart"},
     {"rerun-failed", 0, OPTION_TEXT, AT(rerun_failed), "FILE", 0, 4096, NULL,
      "only tests that did not pass in an earlier run: its results.json", NULL},
-    {"list", 0, OPTION_FLAG, AT(list), .help = "list the tests that would run, and run none"},
+    {"list", 0, OPTION_FLAG, AT(list), .help = "list the selected tests without running them"},
     {"check", 0, OPTION_FLAG, AT(check),
-     .help = "print all mistakes of the suite, its secrets, policies, images and --fake, and run no test"},
-    {"fail-fast", 0, OPTION_FLAG, AT(fail_fast), .help = "start no further test after one that failed"},
+     .help = "print all errors in the suite, its secrets, policies, images and --fake; run no test"},
+    {"fail-fast", 0, OPTION_FLAG, AT(fail_fast), .help = "start no further tests after a failure"},
     {"retries", 0, OPTION_INT, AT(retries), "N", 0, 100, "0",
-     "how often a test that did not pass is retried, unless the suite says; if it then passes it is flaky",
-     NULL},
+     "retries of a test that did not pass, unless the suite sets it; one that then passes is flaky", NULL},
     {"max-time", 0, OPTION_NUMBER, AT(max_time), "SECONDS", 0, 1e6, "0",
-     "start no further test after this time; 0: no limit", NULL},
+     "start no further tests after this time; 0: no limit", NULL},
     {"update-golden", 0, OPTION_FLAG, AT(update_golden),
-     .help = "write the images of region checks from the current screen instead of comparing"},
+     .help = "replace the images of region checks by the current screen instead of comparing"},
     {"accept-claims", 0, OPTION_FLAG, AT(accept_claims),
-     .help = "a test that only the agent itself says is done is skipped, not undecided"},
+     .help = "count a test that only the agent claims to be done as skipped instead of undecided"},
     {"undecided", 0, OPTION_CHOICE, AT(undecided), "error|failure|skipped", 0, 0, "error",
-     "what a test without a verdict (claimed, inconclusive, stopped or not run) is in JUnit, TAP and the "
-     "exit code",
+     "how JUnit, TAP and the exit code count a test without a verdict (claimed, inconclusive, stopped or "
+     "not run)",
      NULL},
     {"out", 'o', OPTION_TEXT, AT(out), "DIR", 0, 4096, NULL,
-     "folder for reports, runs and pictures; default: a new one in qa of the user's state folder", NULL},
-    {"junit", 0, OPTION_TEXT, AT(junit), "FILE", 0, 4096, NULL, "also write JUnit XML here", NULL},
-    {"tap", 0, OPTION_TEXT, AT(tap), "FILE", 0, 4096, NULL, "also write TAP here; - for stdout", NULL},
-    {"html", 0, OPTION_TEXT, AT(html), "FILE", 0, 4096, NULL, "also write the HTML report here", NULL},
+     "folder for reports, runs and images; default: a new one in qa of the user's state folder", NULL},
+    {"junit", 0, OPTION_TEXT, AT(junit), "FILE", 0, 4096, NULL, "also write JUnit XML to this file", NULL},
+    {"tap", 0, OPTION_TEXT, AT(tap), "FILE", 0, 4096, NULL, "also write TAP to this file; - for stdout",
+     NULL},
+    {"html", 0, OPTION_TEXT, AT(html), "FILE", 0, 4096, NULL, "also write the HTML report to this file",
+     NULL},
     {"json", 0, OPTION_FLAG, RUN(json), .help = "print the results as one JSON object on stdout"},
     QUIET_OPTION(struct run_settings),
     MODEL_OPTIONS(struct run_settings),
     ENDPOINT_OPTIONS(struct run_settings),
     DIALECT_OPTION(struct run_settings),
     {"max-steps", 'n', OPTION_INT, RUN(max_steps), "N", 1, 100000, NULL,
-     "steps of an agent, unless the suite says; default 100", NULL},
+     "maximum steps of a test, unless the suite sets it; default: 100", NULL},
     {"temperature", 't', OPTION_NUMBER, RUN(temperature), "T", 0, 10, NULL,
      "sampling temperature, 0 for greedy; default: the dialect's", NULL},
-    ASKED_ANEW_OPTIONS(struct run_settings, ", unless the suite says how often"),
+    ASKED_ANEW_OPTIONS(struct run_settings, ", unless the suite sets this"),
     {"attempts", 0, OPTION_INT, AT(attempts), "N", 1, 100, "1",
-     "how often a task is tried from the start, each time on a fresh desktop, until it passes, unless the "
-     "suite says; the last attempt counts, the report has all",
+     "maximum attempts of a task, each from the start on a new desktop, until one passes, unless the suite "
+     "sets it; the last attempt counts, the report shows all",
      NULL},
     {"policy", 0, OPTION_TEXT, RUN(policy), "FILE", 0, 4096, NULL,
-     "file of rules for actions, unless the suite says", "HOLORUN_POLICY"},
+     "file of rules for actions, unless the suite sets it", "HOLORUN_POLICY"},
     {"confirm", 0, OPTION_TEXT, AT(confirm), "HOW", 0, 4096, NULL,
-     "how to confirm actions that the rules ask a person about (see run); default: yes on private "
-     "desktops, ask a person on an existing display; never: refuse",
+     "how actions are confirmed if a rule requires it (see run); default: yes on private desktops, ask the "
+     "user on an existing display; never: refuse",
      NULL},
     ELEMENTS_OPTION(struct run_settings),
     HIDE_OPTION(struct run_settings, ""),
-    STEP_OPTION(struct run_settings, "; one test at a time"),
+    STEP_OPTION(struct run_settings, "; runs one test at a time"),
     {"ui-display", 0, OPTION_TEXT, RUN(ui_display), ":N", 0, 256, NULL,
-     "with --step=window: the display of its window; default: your own", "DISPLAY"},
+     "with --step=window: display for the step window; default: $DISPLAY", "DISPLAY"},
     BREAK_OPTION(struct run_settings),
     {"fake", 0, OPTION_TEXT, RUN(fake), "FILE|DIR", 0, 4096, NULL,
-     "replies or a recording from a file, or for each test from DIR/ID.txt, instead of a model", NULL},
+     "instead of a model, use replies or a recording from a file, or from DIR/ID.txt for each test", NULL},
     {0},
 };
 
 const struct command qa_command = {
     .name = "qa",
     .arguments = "SUITE.yaml|-",
-    .purpose = "run a suite of tests written in plain words",
+    .purpose = "run a suite of tests written in plain English",
     .details = suite_keys_help,
     .examples = "holorun qa suite.yaml --jobs 4\n"
                 "holorun qa suite.yaml --jobs 8 --base-url http://127.0.0.1:8717/v1 --key file:token\n"
@@ -156,7 +155,7 @@ static int select_tests(struct qa *q, struct err *e)
         return -1;
     const struct shard *shard = &q->suite->shard;
     if (shard->from && !s->run.quiet)
-        fprintf(stderr, "%-12s %d of %d, by the variables of %s\n", "shard", shard->which, shard->of,
+        fprintf(stderr, "%-12s %d of %d, from the variables of %s\n", "shard", shard->which, shard->of,
                 shard->from);
     return 0;
 }
@@ -230,8 +229,8 @@ static void warn_of_screen_sizes(const struct qa *q)
         n++;
     }
     if (odd)
-        warn("this model was trained on screens of %dx%d, and %d test%s another size ('%s': %s): expect "
-             "mistakes, or set display: xvfb:%dx%d",
+        warn("this model was trained on screens of %dx%d, but %d test%s another size ('%s': %s): expect "
+             "errors, or set display: xvfb:%dx%d",
              d->screen_w, d->screen_h, n, n == 1 ? " has" : "s have", odd->id, odd->display, d->screen_w,
              d->screen_h);
 }
@@ -257,7 +256,7 @@ static int resume(struct qa *q, struct err *e)
 {
     int kept = q->earlier.json ? results_resume(&q->results, &q->earlier, e) : 0;
     if (kept > 0 && !q->s.run.quiet)
-        fprintf(stderr, "%-12s %d of %d tests have their results\n", "resumed", kept, q->results.n);
+        fprintf(stderr, "%-12s %d of %d tests have results\n", "resumed", kept, q->results.n);
     return kept < 0 ? -1 : q->results.n - kept;
 }
 
@@ -411,7 +410,7 @@ static int work(struct qa *q, struct err *e)
     q->run.update_golden = s->update_golden;
     q->running = running_enter(0, "", q->suite->name, q->results.started, &unlisted);
     if (!q->running || running_set_dir(q->running, q->results.dir, &unlisted))
-        warn("holorun stop will not find this suite: %s", unlisted.text);
+        warn("holorun stop cannot find this suite: %s", unlisted.text);
     suite_warn(q->suite);
     warn_of_screen_sizes(q);
     q->progress = progress_begin(left, s->jobs, s->run.quiet || s->feed);
@@ -455,7 +454,7 @@ static void copy_arguments(struct suite_run *c, int argc, char **argv)
 static int read_earlier(struct qa *q, struct err *e)
 {
     if (!q->s.out)
-        return err_set(e, ERR_USAGE, "--resume-shard needs the folder of the results: --out");
+        return err_set(e, ERR_USAGE, "--resume-shard needs --out, the folder of the results");
     char *path = xasprintf("%s/results.json", q->s.out);
     int rc = file_exists(path) ? results_file_read(path, &q->earlier, e) : 0;
     free(path);
@@ -476,7 +475,8 @@ int cmd_qa(int argc, char **argv)
     if (n == 0)
         n = err_set(&e, ERR_USAGE, "qa takes one suite: a file, or - for stdin");
     if (n == -1 && !strcmp(argv[0], "merge"))
-        err_set(&e, ERR_USAGE, "options of merge come after it: holorun qa merge [OPTION...] RESULTS...");
+        err_set(&e, ERR_USAGE,
+                "write the options of merge after it: holorun qa merge [OPTION...] RESULTS...");
     if (n < 0 || (q.s.resume_shard && read_earlier(&q, &e)))
         return options_refuse(&qa_command, &e);
     const struct report_paths copies = copies_of(&q.s);

@@ -18,13 +18,13 @@ struct settings {
 
 static const struct option_spec options[] = {
     {"out", 'o', OPTION_TEXT, offsetof(struct settings, out), "DIR", 0, 4096, NULL,
-     "folder for the reports; default: a new one in qa of the user's state folder", NULL},
+     "folder for the reports; default: a new one in the folder qa of the user's state folder", NULL},
     {"junit", 0, OPTION_TEXT, offsetof(struct settings, junit), "FILE", 0, 4096, NULL,
-     "also write JUnit XML here", NULL},
-    {"tap", 0, OPTION_TEXT, offsetof(struct settings, tap), "FILE", 0, 4096, NULL, "also write TAP here",
-     NULL},
+     "also write JUnit XML to this file", NULL},
+    {"tap", 0, OPTION_TEXT, offsetof(struct settings, tap), "FILE", 0, 4096, NULL,
+     "also write TAP to this file", NULL},
     {"html", 0, OPTION_TEXT, offsetof(struct settings, html), "FILE", 0, 4096, NULL,
-     "also write the HTML report here", NULL},
+     "also write the HTML report to this file", NULL},
     JSON_OPTION(struct settings),
     QUIET_OPTION(struct settings),
     {0},
@@ -33,11 +33,11 @@ static const struct option_spec options[] = {
 static const struct command merge_command = {
     "qa merge",
     "RESULTS...",
-    "make one report of the results of many shards",
-    "Takes folders of results of `holorun qa --shard`, or their results.json, and writes the reports of the "
-    "whole suite. Pictures and runs stay where they are; the page links to them. A shard that is missing, "
-    "was cut off, is there twice or is of another version of the suite is named, and makes the whole "
-    "undecided: exit code 5, or 1 if a test failed.",
+    "combine the results of several shards in one report",
+    "Takes result folders of `holorun qa --shard`, or their results.json, and writes the reports of the "
+    "whole suite. Images and runs stay in their folders; the page links to them. A shard that is missing, "
+    "incomplete, duplicate or from another version of the suite is listed and makes the result undecided: "
+    "exit code 5, or 1 if a test failed.",
     "holorun qa suite.yaml --shard auto --out results/$SLURM_ARRAY_TASK_ID\n"
     "holorun qa merge results/* --out merged\n",
     options,

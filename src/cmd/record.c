@@ -23,15 +23,14 @@ struct settings {
 
 static const struct option_spec options[] = {
     {"out", 'o', OPTION_TEXT, AT(out), "FILE", 0, 4096, NULL,
-     "file to write, which must not exist; default: recording.jsonl, with --test recording.yaml"},
+     "file to write; it must not exist; default: recording.jsonl, with --test recording.yaml"},
     {"test", 't', OPTION_FLAG, AT(test),
-     .help =
-         "write a suite for holorun qa to FILE, with its checks to fill in; the recording goes beside it"},
+     .help = "write a suite for holorun qa to FILE, to which you add checks, and the recording next to it"},
     {"display", 'd', OPTION_TEXT, AT(display), "NAME", 0, 256, NULL, "X display to record", "DISPLAY"},
     {"secret", 0, OPTION_LIST, AT(secrets), "NAME=env:VARIABLE|NAME=file:PATH", 0, 4096, NULL,
-     "a value that is written as {{NAME}} when it is typed; may be repeated", NULL},
+     "record typing of this value as {{NAME}}; may be repeated", NULL},
     {"elements", 0, OPTION_FLAG, AT(elements), NULL, 0, 0, "yes",
-     "ask programs for the names of their elements, through AT-SPI", NULL},
+     "record the names of elements, through AT-SPI", NULL},
     JSON_OPTION(struct settings),
     QUIET_OPTION(struct settings),
     {0},
@@ -40,23 +39,23 @@ static const struct option_spec options[] = {
 const struct command record_command = {
     .name = "record",
     .arguments = "",
-    .purpose = "turn what you do on a display into a script or a test",
+    .purpose = "record your actions on a display as a script or a test",
     .details =
         "Watches the display while you work and writes each click, drag, scroll, text and key as a step, "
-        "until you press Escape twice, Ctrl-C here, or holorun stop. It presses nothing itself. run --fake "
-        "FILE then does the same again, with rules, record and report as in any run.\n\n"
-        "Of each target the recording keeps a picture, the name of the element where the program tells it "
-        "(AT-SPI), and its place in its window. Played back, a target is found by its picture, in its "
-        "window or anywhere on the screen; else by its name; else by its place, if that still looks alike. "
-        "So a window or an icon may have moved. Until a target, or the window that had the keyboard, is "
-        "there, the run waits; when it does not come, the run ends with exit code 1 and says which step it "
-        "was. Where you waited for the screen, it waits until the screen rests; where a window came, until "
-        "one of its class and title is there.\n\n"
-        "What is typed into a field that the program calls a password field, or at a terminal that does not "
-        "show it, and each value of --secret, is written as {{NAME}}, which needs --secret when it is "
-        "played. Other text is written as it was typed.\n\n"
-        "The file is JSON Lines and may be edited: a line is a step. It is written as FILE.part and gets "
-        "its name at the end; a part that a killed recording left can be played.",
+        "until you press Escape twice, Ctrl-C in the terminal, or run holorun stop. It sends no input "
+        "itself. run --fake FILE repeats the recording with rules, record and report as in any run.\n\n"
+        "For each target the recording stores an image, the name of the element if the program provides it "
+        "(AT-SPI), and its position in its window. Playback searches for the image, in the window or "
+        "anywhere on the screen; else for the name; else it uses the position, if the screen still looks "
+        "alike there. So a window or an icon may have moved. The run waits until the target, or the window "
+        "that had the keyboard focus, appears; if it does not, the run ends with exit code 1 and reports "
+        "the step. Where you waited for the screen, playback waits until the screen stops changing; where a "
+        "window opened, until one of its class and title is open.\n\n"
+        "Text typed into a password field, or in a terminal that does not show it, and each value of "
+        "--secret are written as {{NAME}}, and playback needs --secret NAME. Other text is recorded as "
+        "typed.\n\n"
+        "The file is JSON Lines, one step per line, and may be edited. It is written as FILE.part and "
+        "renamed at the end; the part of a killed recording can be played.",
     .examples = "holorun record -o save.jsonl\n"
                 "holorun run --fake save.jsonl \"Save the letter\"\n"
                 "holorun record --test -o save.yaml --secret PASSWORD=env:LETTER_PASSWORD\n"
@@ -108,8 +107,7 @@ static void tell(const struct settings *s, const struct names *n, const struct r
     else
         fprintf(stderr, "holorun run --fake %s \"TASK\"\n", n->recording);
     for (int i = 0; i < r->n_hidden; i++)
-        fprintf(stderr,
-                "holorun: {{%s}} stands for a password that was typed; give it with --secret %s=...\n",
+        fprintf(stderr, "holorun: {{%s}} replaces a typed password; pass it with --secret %s=...\n",
                 r->hidden[i], r->hidden[i]);
 }
 
@@ -126,12 +124,13 @@ static int record_display(const struct settings *s, const struct names *n, struc
                                        .elements = s->elements,
                                        .quiet = s->quiet};
     if (n->suite && file_exists(n->suite))
-        return err_set(e, ERR_USAGE, "'%s' exists; give another file with -o, or remove it", n->suite);
+        return err_set(e, ERR_USAGE, "'%s' already exists; choose another file with -o, or remove it",
+                       n->suite);
     if (screen_watch(screen, e))
         return -1;
     struct running_own *told = running_enter(0, screen_name(screen), "recording", started, &unlisted);
     if (!told)
-        warn("holorun stop will not find this recording: %s", unlisted.text);
+        warn("holorun stop cannot find this recording: %s", unlisted.text);
     int rc = recorder_run(&o, &r, e);
     if (rc == 0 && n->suite)
         rc = suite_file_write(n->suite, n->recording, &r, e);
@@ -151,7 +150,7 @@ int cmd_record(int argc, char **argv)
     if (n == OPTIONS_HELP)
         return 0;
     if (n > 0)
-        n = err_set(&e, ERR_USAGE, "record takes no task; the file is given with -o");
+        n = err_set(&e, ERR_USAGE, "record takes no argument; set the file with -o");
     if (n < 0)
         return options_refuse(&record_command, &e);
     struct run_settings at = {.display = s.display};

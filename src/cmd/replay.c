@@ -26,22 +26,23 @@ static const struct option_spec options[] = {
     {"to", 0, OPTION_INT, AT(to), "K", 0, 100000, "0", "last step to perform, 0 for the last of the run",
      NULL},
     {"threshold", 0, OPTION_NUMBER, AT(threshold), "SHARE", 0, 1, "0.005",
-     "share of the screen, in tiles of 32x32 pixels, that may differ from the record before an action", NULL},
+     "fraction of the screen, in tiles of 32x32 pixels, that may differ from the record before an action",
+     NULL},
     {"speed", 0, OPTION_NUMBER, AT(speed), "X", 0, 1000, "0",
      "1 keeps the recorded pauses, 2 halves them, 0 waits only for the screen to settle", NULL},
     {"dry-run", 0, OPTION_FLAG, AT(dry_run),
-     .help = "compare the screen before each action, but press nothing"},
+     .help = "compare the screen before each action, but send no input"},
     SCREEN_OPTIONS(struct replay_settings),
     PACE_OPTIONS(struct replay_settings, "; default: as in the run"),
     {"observe-only", 0, OPTION_FLAG, AT(observe_only),
-     .help = "allow only moving the pointer, scrolling, waiting and looking"},
+     .help = "allow only pointer moves, scrolling, waiting and screenshots"},
     {"secret", 0, OPTION_LIST, AT(secrets), "NAME=env:VARIABLE|NAME=file:PATH", 0, 0, NULL,
-     "the value for {{NAME}} in a recorded text, as for run; may be repeated", NULL},
+     "value for {{NAME}} in recorded text, as for run; may be repeated", NULL},
     {"redact-frames", 0, OPTION_FLAG, AT(redact_frames), NULL, 0, 0, "yes",
-     "paint over fields that a secret was typed into; must be as in the run, or the screens differ", NULL},
+     "mask fields with typed secrets; must be as in the run, or the screens differ", NULL},
     HIDE_OPTION(struct replay_settings, "; default: as in the run"),
     RULES_OPTIONS(struct replay_settings),
-    {"report", 0, OPTION_FLAG, AT(report), NULL, 0, 0, "yes", "write report.html: both runs side by side",
+    {"report", 0, OPTION_FLAG, AT(report), NULL, 0, 0, "yes", "write report.html with both runs side by side",
      NULL},
     MODEL_OPTIONS(struct replay_settings),
     {"dialect", 0, OPTION_TEXT, AT(dialect), "NAME", 0, 4096, NULL,
@@ -57,17 +58,17 @@ const struct command replay_command = {
     .arguments = "[RUN]",
     .purpose = "repeat a recorded run and compare",
     .details =
-        "RUN is a run's folder or its name in the folder of runs; default: the newest run.\n\n"
+        "RUN is a run directory or its name in the folder of runs; default: the newest run.\n\n"
         "--verify feeds the recorded screenshots to the model again with the recorded settings and random "
-        "seeds, and compares for each reply the tokens of its prompt, its own tokens, and a hash of all "
-        "logits they were sampled from. It names a model, dialect or screenshot that has changed, and the "
-        "first token that differs. Exit code 0: the same; 1: something differs; 3, 4: it could not run.\n\n"
+        "seeds. It compares the tokens of each prompt and reply, and a hash of all logits that the reply "
+        "was sampled from, and reports a changed model, dialect or screenshot and the first different "
+        "token. Exit code 0: the same; 1: something differs; 3, 4: it could not run.\n\n"
         "Results are bit-identical on the same kind of CPU (the recorded instruction set is used if this "
         "CPU has it) for any number of threads.\n\n"
         "--actions performs the recorded actions on a display, without a model. It stops before an action "
-        "when the screen differs from the record, and shows both in the report of a run directory of its "
-        "own. The record has secrets by name only: give them again with --secret. Today's rules apply; "
-        "Escape twice, Ctrl-C and holorun stop end it.",
+        "if the screen differs from the record, and shows both in the report of its own run directory. The "
+        "record contains only the names of secrets: pass their values with --secret. The current rules "
+        "apply; Escape twice, Ctrl-C and holorun stop end it.",
     .examples = "holorun replay --verify\nholorun replay 20261121T054500Z-9f3c01ab --verify --json\n",
     .options = options,
     .run = cmd_replay,
@@ -107,7 +108,7 @@ static int open_dialect(struct job *j, struct err *e)
         name = j->s.dialect;
     if (!*name)
         return err_set(e, ERR_USAGE,
-                       "'%s' has no dialect: its run.json is missing or damaged; --dialect gives one",
+                       "'%s' has no dialect: its run.json is missing or damaged; set it with --dialect",
                        j->record.dir);
     j->dialect = j->s.dialect ? dialect_load(name, e) : recorded_dialect(&j->record, name, e);
     if (!j->dialect)
@@ -126,7 +127,7 @@ static int compare_model(struct job *j, struct err *e)
     const char *recorded = field_text(then, "hash");
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)engine_hash(j->engine));
     if (*recorded && strcmp(recorded, hash) != 0) {
-        note_of_run(j, DIFFERS_MODEL, recorded, hash, "config, tensor table or first numbers of a tensor");
+        note_of_run(j, DIFFERS_MODEL, recorded, hash, "config, tensor table or the start of a tensor");
         return 0;
     }
     uint64_t all;
@@ -177,7 +178,8 @@ static void print_outcome(const struct job *j)
     const char *isa = field_text(of_run(j, "model"), "isa");
     print_differences(j);
     if (v->n && *isa && strcmp(isa, engine_isa(j->engine)) != 0)
-        printf("the run used the kernels %s, this machine %s: bits may differ\n", isa, engine_isa(j->engine));
+        printf("the run used the kernels %s, this machine uses %s: results may differ\n", isa,
+               engine_isa(j->engine));
     printf("%s: %d step%s, %d repl%s, %lld tokens, logits of %d compared\n", v->n ? "differs" : "the same",
            v->steps, v->steps == 1 ? "" : "s", v->replies, v->replies == 1 ? "y" : "ies",
            (long long)v->tokens, v->hashed);
@@ -209,13 +211,13 @@ static int verify(struct job *j, struct err *e)
 {
     const json_t *settings = of_run(j, "settings");
     if (!strcmp(field_text(of_run(j, "model"), "name"), "script"))
-        return err_set(e, ERR_USAGE, "'%s' had a script in the model's place: there is nothing to verify",
+        return err_set(e, ERR_USAGE, "cannot verify '%s': its replies came from a file, not from a model",
                        j->record.dir);
     if (*field_text(of_run(j, "model"), "base_url"))
         return err_set(
             e, ERR_USAGE,
-            "'%.300s' had its model elsewhere, whose tokens nobody has: holorun run --base-url recorded:RUN "
-            "gives its replies again",
+            "cannot verify '%.300s': its model ran on a server, so no tokens were recorded; 'holorun run "
+            "--base-url recorded:RUN' replays the replies",
             j->record.dir);
     int64_t images = field_int(settings, "max-images");
     if (timeline_open(&j->timeline, &j->record, e) || timeline_complete(&j->timeline, e) ||
@@ -288,7 +290,7 @@ static int read_words(struct job *j, struct recorded_line *l, int argc, char **a
     const char *name;
     int n = recorded_name(&replay_command, &j->s, argc, argv, &name, e);
     if (n >= 0 && j->s.verify == j->s.actions)
-        n = err_set(e, ERR_USAGE, "replay wants either --verify or --actions");
+        n = err_set(e, ERR_USAGE, "replay needs either --verify or --actions");
     if (n >= 0 && recorded_open(&j->record, name, j->s.runs, e))
         n = -1;
     if (n < 0)

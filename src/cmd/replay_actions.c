@@ -76,7 +76,7 @@ static int open_screen(struct acting *a, struct err *e)
         return -1;
     struct err unwatched = ERR_INIT;
     if (screen_watch(a->screen, &unwatched))
-        warn("Escape twice will not stop this (%s); Ctrl-C does", unwatched.text);
+        warn("Escape twice does not stop this (%s); use Ctrl-C", unwatched.text);
     return a->s->dry_run ? 0 : screen_acquire_input(a->screen, e);
 }
 
@@ -103,10 +103,10 @@ static int open_all(struct acting *a, struct err *e)
     if (open_secrets(a, e) || open_gate(a, e) || open_screen(a, e))
         return -1;
     if (!(a->trace = trace_open(a->s->runs, e)))
-        return err_set(e, e->kind, "%s; choose another place for runs with --runs", e->text);
+        return err_set(e, e->kind, "%s; choose another folder for runs with --runs", e->text);
     a->told = running_enter(0, screen_name(a->screen), a->task, a->started, &alone);
     if (!a->told || running_set_dir(a->told, trace_dir(a->trace), &alone))
-        warn("holorun stop will not find this run: %s", alone.text);
+        warn("holorun stop cannot find this run: %s", alone.text);
     trace_scrub(a->trace, scrub, a->secrets);
     gate_begin(a->gate, a->screen, trace_dir(a->trace));
     return write_run_json(a, "running", -1, e);
@@ -121,13 +121,13 @@ static void write_report(struct acting *a)
         return;
     a->report = xasprintf("%s/report.html", trace_dir(a->trace));
     if (trace_sync(a->trace, &e) || diff_open(&d, a->record->dir, trace_dir(a->trace), &e)) {
-        warn("no report: %s", e.text);
+        warn("cannot write the report: %s", e.text);
         free(a->report);
         a->report = NULL;
         return;
     }
     if (diff_page_write(&d, "Recorded actions, performed again", a->report, &e))
-        warn("no report: %s", e.text);
+        warn("cannot write the report: %s", e.text);
     diff_free(&d);
 }
 
@@ -162,10 +162,10 @@ static void print_outcome(const struct acting *a, const struct err *e, int code)
         return;
     }
     if (r->end == PERFORMED_DIFFERS)
-        printf("differs before step %d: %.1f %% of the screen is not as recorded, at most %.1f %% may be\n",
-               r->at, r->tiles * 100, a->s->threshold * 100);
+        printf("differs before step %d: %.1f %% of the screen has changed, the limit is %.1f %%\n", r->at,
+               r->tiles * 100, a->s->threshold * 100);
     snprintf(text, sizeof text, "%d step%s, %d action%s%s", r->steps, r->steps == 1 ? "" : "s", r->actions,
-             r->actions == 1 ? "" : "s", a->s->dry_run ? ", nothing pressed" : "");
+             r->actions == 1 ? "" : "s", a->s->dry_run ? ", no input sent" : "");
     progress_head(&a->progress, "did", text);
     progress_head(&a->progress, "run", trace_dir(a->trace));
     if (a->report)

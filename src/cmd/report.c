@@ -12,7 +12,7 @@ struct report_settings {
 
 static const struct option_spec report_options[] = {
     {"output", 'o', OPTION_TEXT, offsetof(struct report_settings, output), "FILE", 0, 4096, NULL,
-     "where to write the page; default: report.html in the run's folder", NULL},
+     "file to write; default: report.html in the run's folder", NULL},
     RUNS_OPTION(struct report_settings),
     {0},
 };
@@ -20,10 +20,10 @@ static const struct option_spec report_options[] = {
 const struct command report_command = {
     .name = "report",
     .arguments = "[RUN]",
-    .purpose = "write the page of a run: every screenshot, thought, action and time in one HTML file",
+    .purpose = "write the report of a run: every screenshot, thought, action and time in one HTML file",
     .details =
-        "RUN is a run's folder or its name in the folder of runs; default: the newest run. The page needs "
-        "no other file and can be sent to somebody, but it shows the whole screen of every step. Its path "
+        "RUN is a run directory or its name in the folder of runs; default: the newest run. The page needs "
+        "no other file, so it can be sent to others, but it shows the whole screen at every step. Its path "
         "is printed.",
     .examples = "holorun report\nholorun report 20261121T054500Z-9f3c01ab -o flight.html\n",
     .options = report_options,

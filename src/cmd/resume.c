@@ -17,13 +17,13 @@ const struct command resume_command = {
     .arguments = "[RUN]",
     .purpose = "continue an interrupted run",
     .details =
-        "RUN is a run's folder or its name in the folder of runs; default: the newest run. The "
-        "conversation is fed to the model again without the old screenshots, the model is told that it was "
-        "interrupted, and the run goes on with the screen as it is now. It gets a run directory of its own "
-        "that names the old one as its parent; the old one stays as it was.\n\n"
-        "The recorded settings apply unless others are given here. Steps, tokens, time and typed "
-        "characters count on: a run that used up a budget goes on when it gets a larger one. A run that "
-        "answered is over.",
+        "RUN is a run directory or its name in the folder of runs; default: the newest run. The "
+        "conversation is fed to the model again without the old screenshots, followed by a note about the "
+        "interruption, and the run continues with the current screen. It gets its own run directory, which "
+        "refers to the old one as its parent; the old one is not changed.\n\n"
+        "The recorded settings apply unless overridden. Steps, tokens, time and typed characters continue "
+        "to count: a run that used up a budget continues with a larger one. A run that has answered cannot "
+        "be resumed.",
     .examples = "holorun resume\nholorun resume 20261121T054500Z-9f3c01ab --max-steps 200\n",
     .options = job_options,
     .run = cmd_resume,
@@ -84,7 +84,7 @@ static int same_rules(struct job *j, struct err *e)
     policy_free(now);
     return same ? 0
                 : err_set(e, ERR_USAGE,
-                          "the run used other rules ('%s'): choose with --policy which apply now",
+                          "the run used other rules ('%s'): select the rules to use with --policy",
                           field_text(then, "name"));
 }
 
@@ -97,13 +97,13 @@ static int same_llm(const struct job *j, struct err *e)
     if (*url && !ENDPOINT_GIVEN(j->s) &&
         !j->s.fake) /* a record may come from anywhere, and must not choose a server that gets a key */
         return err_set(e, ERR_USAGE,
-                       "that run asked the model at %.200s: give --base-url and --key, or --provider, again",
+                       "the model of that run was at %.200s: give --base-url and --key, or --provider, again",
                        url);
     bool other = j->s.model && strcmp(j->s.model, field_text(then, "model")) != 0;
     if (!*field_text(then, "fake") || j->s.fake || other)
         return 0;
     return err_set(e, ERR_USAGE,
-                   "the replies of that run came from a file: give the next ones with --fake, or a model "
+                   "the replies of that run came from a file: give further replies with --fake, or a model "
                    "with --model");
 }
 

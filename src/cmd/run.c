@@ -11,16 +11,16 @@ const struct command run_command = {
     .arguments = "TASK|-",
     .purpose = "work on a task until it is done",
     .details =
-        "Looks at the screen, decides on one action, performs it, and looks again, until the model answers "
-        "or a budget is used up. The model's own answer goes to stdout, progress to stderr, and everything "
+        "Takes a screenshot, decides on one action, performs it, and repeats this until the model answers "
+        "or a budget is used up. The answer of the model goes to stdout, progress to stderr, and everything "
         "to a run directory with a report. With - the task is read from stdin.\n\n"
-        "Before each action the rules decide (holorun policy prints them): they deny some keys and ask "
-        "before sending, paying, deleting, granting, typing passwords, terminals and new addresses. They "
-        "judge by the model's own words for its target, by keys, places and windows, not by what a page "
-        "means: give the agent an account and a desktop where little can go wrong.\n\n"
-        "Escape twice on the display, Ctrl-C here, or holorun stop from elsewhere ends the run at once, "
-        "even in the middle of a word, and releases every key and button. A small process beside it, "
-        "holorun-guard, releases them when the run is killed, suspended, or hangs in an action.",
+        "Every action is checked against the rules (holorun policy prints them). They deny some keys, and "
+        "require confirmation for sending, paying, deleting, granting access, typing passwords, terminals "
+        "and new addresses. They match the model's description of its target, keys, positions and windows, "
+        "but do not understand the page: use an account and a desktop where a mistake is cheap.\n\n"
+        "Escape twice on the display, Ctrl-C in the terminal, or holorun stop from elsewhere ends the run "
+        "at once, even in the middle of a word, and releases all keys and buttons. A second process, "
+        "holorun-guard, releases them if the run is killed, suspended, or hangs in an action.",
     .examples = "holorun run \"Book the 9:40 flight from Paris to Rome on 12 May for Ana Lima\"\n"
                 "holorun run --display :1 --max-steps 20 --json \"Press Save\"\n",
     .options = job_options,
@@ -32,14 +32,14 @@ const struct command step_command = {
     .arguments = "TASK|-",
     .purpose = "work on a task step by step, like a debugger",
     .details =
-        "The same as run --step: shows each step before it happens, with what the model saw, thought and "
-        "wants, how sure it was and what else it could have said. You can run the step, change it, veto it "
-        "with a reason that the model reads, sample another reply, or rewind to an earlier step, which is "
-        "decided again from its recorded state and screen. Breakpoints let it run until something "
-        "happens.\n\n"
-        "In a terminal, 'help' lists the commands, quit (or Ctrl-D) ends the run; --step=script:FILE reads "
-        "them from a file or a pipe, one a line, and stops at its end. The record and the report name the "
-        "decisions of a person. The clock of --max-time stands still while a step is shown.",
+        "The same as run --step: shows each step before it is performed, with the screenshot, the thought "
+        "and the action of the model, its confidence and the most likely alternatives. You can run the "
+        "step, change it, veto it with a reason that the model reads, sample another reply, or rewind to an "
+        "earlier step, which is decided again from its recorded state and screen. With breakpoints the run "
+        "continues until something happens.\n\n"
+        "In a terminal, 'help' lists the commands, and quit (or Ctrl-D) ends the run; --step=script:FILE "
+        "reads the commands from a file or a pipe, one per line, and stops at its end. The record and the "
+        "report mark the decisions of the user. The clock of --max-time is stopped while a step is shown.",
     .examples = "holorun step \"Press Save\"\n"
                 "holorun step --break \"kind type\" --break irreversible \"Fill in the form and send it\"\n"
                 "holorun run --step=script:commands.txt \"Press Save\"\n",

@@ -31,39 +31,42 @@ struct settings {
 static const struct option_spec options[] = {
     MODEL_OPTIONS(struct settings),
     {"dialect", 0, OPTION_TEXT, offsetof(struct settings, dialect), "NAME", 0, 4096, NULL,
-     "decides where pictures stand in a turn; default: the model's own", NULL, .show = OPTION_MORE},
+     "determines the position of images in a turn; default: the model's own", NULL, .show = OPTION_MORE},
     {"served-name", 0, OPTION_TEXT, offsetof(struct settings, name), "NAME", 0, 256, NULL,
-     "what clients call the model; default: the name of its directory", NULL},
+     "name of the model for clients; default: the name of its directory", NULL},
     {"listen", 0, OPTION_TEXT, offsetof(struct settings, listen), "ADDRESS:PORT", 0, 256, "127.0.0.1:8717",
-     "where to listen, port 0 for a free one; an address that other machines reach needs --cert", NULL,
-     .group = "network"},
+     "address to listen on, port 0 for a free one; an address that other machines can reach needs --cert",
+     NULL, .group = "network"},
     {"token-file", 0, OPTION_TEXT, offsetof(struct settings, token_file), "FILE", 0, 4096, NULL,
-     "the token that clients must send, made when there is none; default: serve.token in the user's runtime "
-     "folder",
+     "file with the token that clients must send, created if missing; default: serve.token in the user's "
+     "runtime folder",
      NULL},
     {"cert", 0, OPTION_TEXT, offsetof(struct settings, cert), "FILE", 0, 4096, NULL,
      "certificate (PEM): serve HTTPS", NULL},
     {"cert-key", 0, OPTION_TEXT, offsetof(struct settings, cert_key), "FILE", 0, 4096, NULL,
      "the certificate's private key (PEM)", NULL},
     {"insecure", 0, OPTION_FLAG, offsetof(struct settings, insecure),
-     .help = "other machines may connect without TLS: pictures and token can be read on the way"},
+     .help = "allow other machines to connect without TLS: images and token can then be read on the network"},
     {"max-body", 0, OPTION_SIZE, offsetof(struct settings, max_body), "SIZE", 0, 0, "64M",
-     "largest body of a request", NULL, .show = OPTION_MORE},
+     "maximum size of a request body", NULL, .show = OPTION_MORE},
     {"request-memory", 0, OPTION_SIZE, offsetof(struct settings, memory), "SIZE", 0, 0, "1G",
-     "memory for all requests: half for bodies (more get 503), half for decoded pictures (more wait)", NULL,
-     .show = OPTION_MORE},
+     "memory for all requests: half for bodies (further requests get 503), half for decoded images (further "
+     "requests wait)",
+     NULL, .show = OPTION_MORE},
     {"idle", 0, OPTION_NUMBER, offsetof(struct settings, idle), "SECONDS", 1, 3600, "60",
-     "a connection on which nothing moves is closed", NULL, .show = OPTION_MORE},
+     "time after which an idle connection is closed", NULL, .show = OPTION_MORE},
     {"requests", 0, OPTION_INT, offsetof(struct settings, requests), "N", 1, 4096, "64",
-     "requests at once; more are told to come again (429)", NULL, .group = "load"},
+     "maximum number of concurrent requests; further ones get HTTP 429", NULL, .group = "load"},
     {"conversations", 0, OPTION_INT, offsetof(struct settings, conversations), "N", 0, 100000, "64",
-     "idle conversations kept in memory, the least recently used go first", NULL},
+     "idle conversations kept in memory; the least recently used is evicted first", NULL},
     {"spill", 0, OPTION_TEXT, offsetof(struct settings, spill), "DIR", 0, 4096, NULL,
-     "write conversations that do not fit in memory to files here, instead of forgetting them", NULL},
+     "write conversations that do not fit in memory to files in this folder instead of discarding them",
+     NULL},
     {"drain", 0, OPTION_NUMBER, offsetof(struct settings, drain), "SECONDS", 0, 86400, "30",
-     "how long running requests may take after SIGTERM", NULL, .show = OPTION_MORE},
+     "time limit for running requests after SIGTERM", NULL, .show = OPTION_MORE},
     {"trainer", 0, OPTION_FLAG, offsetof(struct settings, trainer),
-     .help = "allow POST /pause, /update_weights and /resume: clients may load other model directories"},
+     .help = "allow POST /pause, /update_weights and /resume, with which clients can load other model "
+             "directories"},
     {0},
 };
 
@@ -71,15 +74,15 @@ const struct command serve_command = {
     "serve",
     "",
     "serve the model over HTTP, in the protocols of OpenAI and Anthropic",
-    "GET /v1/models, /health, /metrics; POST /v1/chat/completions with pictures (PNG or JPEG as data "
-    "URLs), streaming, json_schema, tools, top_k, min_p, penalties, log-probabilities and token ids; "
-    "/v1/responses and /v1/messages with functions, pictures and streaming; /v1/responses/input_tokens and "
-    "/v1/messages/count_tokens count the tokens of a prompt. Nothing is stored by an id. The "
-    "header x-holorun-ignored of a reply names members that had no effect, x-holorun-warning values that "
-    "were replaced; a member that changes the reply and is not implemented is refused. A conversation "
-    "continues in its own state: a turn with one more picture reads one more picture. Clients send the "
-    "token as Authorization: Bearer TOKEN, or as x-api-key. Exit codes: 0 after SIGTERM when every "
-    "request has ended, 130 when some were cut off.",
+    "Endpoints: GET /v1/models, /health, /metrics; POST /v1/chat/completions with images (PNG or JPEG as "
+    "data URLs), streaming, json_schema, tools, top_k, min_p, penalties, log-probabilities and token ids; "
+    "/v1/responses and /v1/messages with functions, images and streaming; /v1/responses/input_tokens and "
+    "/v1/messages/count_tokens, which count the tokens of a prompt. Responses are not stored. The response "
+    "header x-holorun-ignored lists members that had no effect, x-holorun-warning values that were "
+    "replaced; an unsupported member that would change the reply is refused. A conversation continues from "
+    "its cached state: a turn with a new image reads only that image. Clients send the token as "
+    "Authorization: Bearer TOKEN, or as x-api-key. Exit codes: 0 after SIGTERM if all requests have "
+    "finished, 130 if some were aborted.",
     "holorun serve\nholorun serve -m model --listen 0.0.0.0:8443 --cert cert.pem --cert-key key.pem\n"
     "holorun run --base-url http://127.0.0.1:8717/v1 --key file:$XDG_RUNTIME_DIR/holorun/serve.token \"Press "
     "Save\"\n",
@@ -146,11 +149,12 @@ static int serve_until_signal(struct server *v, const sigset_t *set, double drai
     pthread_t waiter;
     int number;
     sigwait(set, &number);
-    fprintf(stderr, "holorun: %s: no new requests; those that run may end\n", strsignal(number));
+    fprintf(stderr, "holorun: %s: no new requests are accepted; running ones may finish\n",
+            strsignal(number));
     bool waits = pthread_create(&waiter, NULL, await_second, &second) == 0;
     int cut = server_drain(v, drain, &second.came);
     if (cut)
-        warn("%d requests were cut off", cut);
+        warn("%d requests were aborted", cut);
     if (waits && !flag_up(&second.came))
         kill(getpid(), SIGTERM); /* blocked in every thread: the waiting thread receives it */
     if (waits)

@@ -17,7 +17,7 @@ struct settings {
 
 static const struct option_spec options[] = {
     {"all", 'a', OPTION_FLAG, AT(all), .help = "stop every run"},
-    {"list", 'l', OPTION_FLAG, AT(list), .help = "list the runs and stop nothing"},
+    {"list", 'l', OPTION_FLAG, AT(list), .help = "list the runs without stopping any"},
     JSON_OPTION(struct settings),
     {0},
 };
@@ -27,15 +27,14 @@ const struct command stop_command = {
     .arguments = "[RUN|DISPLAY]",
     .purpose = "stop a run",
     .details =
-        "Asks the run to end and waits until it has: pressed keys and buttons are released at once, the "
-        "record is closed, and the run exits with 130. A run that does not answer within two seconds is "
-        "asked again, then killed, and what it held is released.\n\n"
-        "Without an argument it stops the only run there is, else the one that drives $DISPLAY. Of "
-        "several, name one by its process id, its "
-        "display, or its run directory. A process that carries out many runs, as qa does, has a line for "
-        "itself and one for each session, numbered 4711.3: its own number ends all of it; the number or "
-        "display of a session ends that session alone.\n\n"
-        "Exit status: 0 stopped; 1 no such run; 2 several runs and none named; 3 one has not ended.",
+        "Asks the run to end and waits until it has ended. Pressed keys and buttons are released at once, "
+        "the record is closed, and the run exits with 130. A run that does not respond within two seconds "
+        "is asked again, then killed, and its pressed keys and buttons are released.\n\n"
+        "Without an argument it stops the only run, or the one that controls $DISPLAY. If there are "
+        "several, select one by its process id, its display, or its run directory. A process with several "
+        "runs, such as qa, is listed once itself and once for each session, numbered 4711.3. The number of "
+        "the process ends all its sessions; the number or display of a session ends only that session.\n\n"
+        "Exit status: 0 stopped; 1 no such run; 2 several runs and none selected; 3 a run has not ended.",
     .examples =
         "holorun stop\nholorun stop :1\nholorun stop 4711.3\nholorun stop --list\nholorun stop --all\n",
     .options = options,
@@ -79,7 +78,7 @@ static int whole(const struct running *runs, int n, struct running *out)
 static int several(int n, struct err *e)
 {
     return err_set(e, ERR_USAGE,
-                   "%d runs are under way: name one by process, display or run directory, or --all", n);
+                   "%d runs are active: select one by process, display or run directory, or use --all", n);
 }
 
 /* Finds the run that controls a display by asking its server, for another spelling of the display or a run
@@ -92,11 +91,11 @@ static int ask_server(const char *display, const struct running *runs, int n, st
     if (!display || !input_owner_find(display, &d, &here))
         return 0;
     if (!here)
-        return err_set(e, ERR_ENV, "display '%s' is driven by process %d on %.*s: stop it there", display,
+        return err_set(e, ERR_ENV, "display '%s' is controlled by process %d on %.*s: stop it there", display,
                        (int)d.pid, (int)strcspn(d.where, " "), d.where);
     *out = (struct running){.pid = d.pid, .born = d.start_ticks};
     snprintf(out->display, sizeof out->display, "%s", display);
-    snprintf(out->task, sizeof out->task, "the run that drives this display");
+    snprintf(out->task, sizeof out->task, "the run that controls this display");
     for (int i = 0; i < n; i++)
         if (runs[i].pid == d.pid && !runs[i].session)
             *out = runs[i];
@@ -114,7 +113,7 @@ static int choose(const struct running *runs, int n, const struct settings *s, c
     if (n == 0 && !name && (k = ask_server(getenv("DISPLAY"), runs, n, out, e)))
         return k;
     if (n == 0 && !name)
-        return err_set(e, ERR_FAILED, "nothing is running");
+        return err_set(e, ERR_FAILED, "no active runs");
     if (!name)
         return processes == 1 ? 1 : several(processes, e);
     for (int i = 0; i < processes && !k; i++) /* matches processes with or without their own entry */
@@ -127,9 +126,9 @@ static int choose(const struct running *runs, int n, const struct settings *s, c
     if (k == 0 && strchr(name, ':') && (k = ask_server(name, runs, n, out, e)))
         return k;
     if (k == 0)
-        return n ? err_set(e, ERR_FAILED, "no run is called '%s'; holorun stop --list names those there are",
+        return n ? err_set(e, ERR_FAILED, "run '%s' not found; holorun stop --list lists the active runs",
                            name)
-                 : err_set(e, ERR_FAILED, "nothing is running");
+                 : err_set(e, ERR_FAILED, "no active runs");
     return k == 1 ? 1 : several(k, e);
 }
 
@@ -167,10 +166,10 @@ static void print_json(const struct running *runs, const struct stopping *stoppe
 
 static void print_stopped(const struct stopping *s)
 {
-    static const char *const how[] = {[STOPPED_GONE] = "had ended by itself",
+    static const char *const how[] = {[STOPPED_GONE] = "had already ended",
                                       [STOPPED_ASKED] = "stopped",
-                                      [STOPPED_URGED] = "stopped, asked twice",
-                                      [STOPPED_KILLED] = "killed, and what it held is released",
+                                      [STOPPED_URGED] = "stopped after the second request",
+                                      [STOPPED_KILLED] = "killed; its keys and buttons are released",
                                       [STOPPED_NOT] = "has NOT ended"};
     char number[32];
     fprintf(stderr, "holorun: run %s%s%s %s after %.1f s: %s\n", number_of(&s->run, number),
@@ -229,7 +228,7 @@ int cmd_stop(int argc, char **argv)
     struct settings s = {0};
     int n = options_parse(&stop_command, &s, argc, argv, &e);
     if (n == 1 && (s.all || s.list))
-        n = err_set(&e, ERR_USAGE, "--all and --list name every run already");
+        n = err_set(&e, ERR_USAGE, "--all and --list take no run: they select every run");
     if (n < 0)
         return options_refuse(&stop_command, &e);
     return carry_out(&s, n ? argv[0] : NULL, &e);

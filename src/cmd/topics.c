@@ -29,8 +29,8 @@ static char *providers_text(void)
                    p->dialect ? p->dialect : "by the model's name");
         buf_printf(&b, "  %-11s model: %s\n", "",
                    p->model      ? p->model
-                   : p->variable ? "to be named with --model"
-                                 : "the only one that it has, else to be named with --model");
+                   : p->variable ? "set with --model"
+                                 : "the only model of the server, else set with --model");
     }
     return buf_take(&b);
 }
@@ -42,7 +42,7 @@ static char *ends_text(void)
     for (int s = AGENT_ANSWERED; s < AGENT_STATUSES; s++) {
         const struct status_row *row = status_row((enum agent_status)s);
         buf_printf(&b, "  %-12s %3d  %s%s\n", row->name, row->exit, row->meaning,
-                   s == AGENT_FAILED ? " (4 if the model did)" : "");
+                   s == AGENT_FAILED ? " (4 if the model failed)" : "");
     }
     return buf_take(&b);
 }
@@ -74,9 +74,9 @@ static char *sentences_text(void)
 }
 
 const struct topic topics[] = {
-    {"dialects", "reply formats (--dialect) and the models that they suit", dialects_text},
-    {"providers", "services and local servers (--provider) and what each sets", providers_text},
+    {"dialects", "reply formats (--dialect) and their models", dialects_text},
+    {"providers", "services and local servers (--provider) and their settings", providers_text},
     {"sentences", "tasks that need no model (--plain)", sentences_text},
-    {"exit", "how a run can end: status, exit code, meaning", ends_text},
+    {"exit", "results of a run: status, exit code, meaning", ends_text},
     {0},
 };

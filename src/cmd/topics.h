@@ -3,7 +3,7 @@
 #define HOLORUN_CMD_TOPICS_H
 
 struct topic {
-    const char *name, *title; /* such as "dialects", "reply formats and the models that they suit" */
+    const char *name, *title; /* such as "dialects", "reply formats and their models" */
     char *(*text)(void);      /* returns the lines; the caller frees them */
 };
 

@@ -17,19 +17,14 @@
 #include "build.h"
 #else
 #define HOLORUN_BUILD    ""
-#define HOLORUN_KERNELS  "not known"
-#define HOLORUN_PACKAGES "not known"
+#define HOLORUN_KERNELS  "unknown"
+#define HOLORUN_PACKAGES "unknown"
 #endif
 
 enum { MAX_NAMES = 16 };
 
-const struct command version_command = {"version",
-                                        "",
-                                        "print the version and what this program was built from and with",
-                                        NULL,
-                                        "holorun version\n",
-                                        NULL,
-                                        cmd_version};
+const struct command version_command = {
+    "version", "", "print version and build information", NULL, "holorun version\n", NULL, cmd_version};
 
 const char *version_build(void)
 {
@@ -55,7 +50,7 @@ int cmd_version(int argc, char **argv)
     printf("libraries  glibc %s, xdo %s, %s\n", gnu_get_libc_version(), xdo_version(), HOLORUN_PACKAGES);
     for (int i = 0; i < FEATURES; i++)
         if (feature_require(i, &e))
-            printf("left out   %s\n", e.text);
+            printf("missing    %s\n", e.text);
     char *dir = model_find(NULL, &e);
     printf("model      %s\n", dir ? dir : e.text);
     free(dir);

@@ -22,21 +22,21 @@ static const struct option_spec options[] = {
     {"display", 'd', OPTION_TEXT, offsetof(struct settings, display), ":N", 0, 256, NULL, "X display",
      "DISPLAY"},
     {"window", 'w', OPTION_TEXT, offsetof(struct settings, window), "REGEX", 0, 2000, NULL,
-     "a window whose title matches", NULL},
+     "wait for a window whose title matches", NULL},
     {"class", 0, OPTION_TEXT, offsetof(struct settings, class), "REGEX", 0, 2000, NULL,
-     "a window whose class matches", NULL},
+     "wait for a window whose class matches", NULL},
     {"region", 'r', OPTION_TEXT, offsetof(struct settings, region), "FILE", 0, 4096, NULL,
-     "the screen, or --area of it, looks like this PNG", NULL},
+     "wait until the screen, or --area of it, looks like this PNG", NULL},
     {"area", 0, OPTION_TEXT, offsetof(struct settings, area), "X,Y,W,H", 0, 64, NULL,
-     "with --region: the part of the screen that is compared", NULL},
+     "with --region: the part of the screen to compare", NULL},
     {"max-diff", 0, OPTION_NUMBER, offsetof(struct settings, max_diff), "FRACTION", 0, 1, "0.01",
-     "with --region: pixels that may differ", NULL},
+     "with --region: fraction of pixels that may differ", NULL},
     {"text", 't', OPTION_TEXT, offsetof(struct settings, text), "WORDS", 0, 4096, NULL,
-     "a text that the embedded model reads on the screen", NULL},
+     "wait until the embedded model reads this text on the screen", NULL},
     {"absent", 0, OPTION_FLAG, offsetof(struct settings, absent),
-     .help = "with --window or --class: until it is gone"},
+     .help = "with --window or --class: wait until no such window is open"},
     {"seconds", 's', OPTION_NUMBER, offsetof(struct settings, seconds), "SECONDS", 0, 86400, "30",
-     "how long at most", NULL},
+     "time limit", NULL},
     JSON_OPTION(struct settings),
     {0},
 };
@@ -45,10 +45,10 @@ const struct command wait_command = {
     "wait",
     "",
     "wait until a window, an image or a text is on the screen",
-    "A step between others in a script. All of what is asked for must hold, one after the other. Exit code "
-    "0: it does; 124: it did not within the time, and the message says what there is instead. The embedded "
-    "model reads its own theme well and others badly: that it has read a text shows that it is there, that "
-    "it has not shows nothing, so it cannot be asked whether a text is gone.",
+    "For use in scripts. All given conditions must hold; they are checked in sequence. Exit code 0: they "
+    "hold; 124: not within the time limit, and the message describes what was found instead. The embedded "
+    "model reads its own theme well and others badly. If it reads a text, the text is present; if it does "
+    "not, the text may be present all the same, so waiting for the absence of a text is not possible.",
     "holorun wait --window '^Dashboard' --seconds 60\nholorun wait --region logo.png --area 0,0,200,60\n"
     "holorun run 'Open the report.' && holorun wait --window Report && holorun run 'Print it.'\n",
     options,
@@ -79,9 +79,9 @@ static int fill_checks(const struct settings *s, struct check c[3], struct err *
     int n = 0, end = 0, area[4] = {0};
     if (s->area && (sscanf(s->area, "%5d,%5d,%5d,%5d%n", &area[0], &area[1], &area[2], &area[3], &end) != 4 ||
                     s->area[end] || area[0] < 0 || area[1] < 0 || area[2] < 1 || area[3] < 1))
-        return err_set(e, ERR_USAGE, "--area: expected X,Y,W,H in pixels, as 0,0,200,60");
+        return err_set(e, ERR_USAGE, "--area must be X,Y,W,H in pixels, such as 0,0,200,60");
     if (s->absent && (s->region || s->text))
-        return err_set(e, ERR_USAGE, "--absent goes with --window and --class only");
+        return err_set(e, ERR_USAGE, "--absent works only with --window and --class");
     if (s->window || s->class) {
         c[n] = base;
         c[n].kind = CHECK_WINDOW;

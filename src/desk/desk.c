@@ -171,10 +171,11 @@ static int read_display(const char *display, struct msg *m, struct err *e)
     if (sscanf(display, "xvfb:%5dx%5d%n", &w, &h, &end) != 2 || !end ||
         (display[end] && strcmp(display + end, ",noglx") != 0))
         return err_set(e, ERR_USAGE,
-                       "display '%s': expected 'xvfb:WIDTHxHEIGHT', like 'xvfb:1280x720', or ':0'", display);
+                       "display '%s': expected 'xvfb:WIDTHxHEIGHT', such as 'xvfb:1280x720', or ':0'",
+                       display);
     if (w < SMALLEST || h < SMALLEST || w > LARGEST || h > LARGEST)
-        return err_set(e, ERR_USAGE, "display '%s': width and height go from %d to %d", display, SMALLEST,
-                       LARGEST);
+        return err_set(e, ERR_USAGE, "display '%s': width and height must be from %d to %d", display,
+                       SMALLEST, LARGEST);
     m->flags = OPEN_OWN | (display[end] ? OPEN_NO_GLX : 0);
     m->size[0] = w;
     m->size[1] = h;
@@ -193,7 +194,7 @@ static int request_open(struct desk *d, const struct desk_options *o, struct err
                 (o->no_elements ? OPEN_NO_BUS : 0);
     m->seconds = o->seconds > 0 ? o->seconds : DEFAULT_SECONDS;
     if (getrandom(m->cookie, sizeof m->cookie, 0) != sizeof m->cookie)
-        return err_set(e, ERR_ENV, "no random bytes for a cookie: %s", strerror(errno));
+        return err_set(e, ERR_ENV, "cannot get random bytes for a cookie: %s", strerror(errno));
     if (o->home_kept && strlen(o->home_kept) >= DESK_HOME)
         return err_set(e, ERR_USAGE, "the home folder's path is longer than %d bytes", DESK_HOME - 1);
     const char *home = o->home_kept ? o->home_kept : o->home ? o->home : "";
@@ -201,7 +202,7 @@ static int request_open(struct desk *d, const struct desk_options *o, struct err
                 msg_put(m, home) || msg_put(m, o->dir ? o->dir : "");
     for (const char *const *v = o->env; v && *v; v++)
         full = full || msg_put(m, *v);
-    return full ? err_set(e, ERR_USAGE, "the variables of a desktop are longer than %d bytes together",
+    return full ? err_set(e, ERR_USAGE, "the variables of a desktop are longer than %d bytes in total",
                           MSG_TEXT)
                 : 0;
 }

@@ -84,9 +84,9 @@ static bool title_matches(void *arg, const char *title, const char *class)
 static int window_timeout(const struct wanted *w, const char *pattern, double seconds, struct err *e)
 {
     const char *more = w->titles.full ? " ..." : "";
-    return err_set(e, ERR_ENV, "no window%s%.200s%s within %g s; there is %s%s",
+    return err_set(e, ERR_ENV, "no window%s%.200s%s within %g s; open windows: %s%s",
                    pattern ? " whose title matches '" : "", pattern ? pattern : "", pattern ? "'" : "",
-                   seconds, w->titles.len ? w->titles.data : "none at all", more);
+                   seconds, w->titles.len ? w->titles.data : "none", more);
 }
 
 static int find_window(struct screen *s, struct wanted *w, struct err *e)
@@ -216,8 +216,8 @@ int desk_run_all(struct desk *d, const char *const *commands, const char *when, 
         if (rc == 0 && code) {
             size_t len;
             const char *line = text_last_line(output->data, output->len, &len);
-            rc = err_set(e, ERR_ENV, "%s '%s' has ended (exit code %d; it says%s%.*s)", when, *commands, code,
-                         len ? ": " : " nothing", (int)(len < LINE_MAX_SHOWN ? len : LINE_MAX_SHOWN), line);
+            rc = err_set(e, ERR_ENV, "%s '%s' has ended (exit code %d; output: %s%.*s)", when, *commands,
+                         code, len ? "" : "none", (int)(len < LINE_MAX_SHOWN ? len : LINE_MAX_SHOWN), line);
         }
         buf_free(&own);
     }

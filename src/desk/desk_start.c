@@ -22,11 +22,12 @@ static int keep_home(struct supervisor *k, const char *home, struct err *e)
         return err_set(e, ERR_ENV, "cannot use '%s' as home folder: %s", home, strerror(errno));
     if (st.st_uid != geteuid() || st.st_mode & S_IWOTH)
         return err_set(e, ERR_ENV, "cannot use '%s' as home folder: %s", home,
-                       st.st_uid != geteuid() ? "it belongs to another user" : "everybody can write to it");
+                       st.st_uid != geteuid() ? "it is owned by another user"
+                                              : "it is writable by other users");
     if (flock(fd, LOCK_EX | LOCK_NB))
-        return err_set(
-            e, ERR_ENV,
-            "'%s' is the home folder of another private desktop; end that one or name another folder", home);
+        return err_set(e, ERR_ENV,
+                       "'%s' is in use by another private desktop; end that desktop or choose another folder",
+                       home);
     snprintf(k->context.home, sizeof k->context.home, "%s", home);
     return 0;
 }
@@ -77,7 +78,7 @@ int supervisor_wait_line(struct supervisor *k, const struct process *p, int read
             return err_set(e, ERR_ENV, "the %s has not started: %s", what, supervisor_how_ended(k, p, log));
         }
         if (left <= 0)
-            return err_set(e, ERR_TIME, "the %s is not ready in time", what);
+            return err_set(e, ERR_TIME, "the %s was not ready in time", what);
     }
 }
 
@@ -159,9 +160,9 @@ int supervisor_open(struct supervisor *k, const struct msg *o, struct err *e)
                *dir = msg_next(o, &at);
     struct stat st;
     if (!dir)
-        return err_set(e, ERR_ENV, "no desktop was asked for");
+        return err_set(e, ERR_ENV, "the request for a desktop is empty");
     if (o->flags & OPEN_DIR && (stat(dir, &st) || !S_ISDIR(st.st_mode)))
-        return err_set(e, ERR_ENV, "'%s' is not a folder to run commands in", dir);
+        return err_set(e, ERR_ENV, "cannot run commands in '%s': not a folder", dir);
     k->context.work_dir = o->flags & OPEN_DIR ? dir : NULL;
     k->context.own = o->flags & OPEN_OWN;
     k->context.env = o;

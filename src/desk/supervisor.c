@@ -45,7 +45,7 @@ __attribute__((format(printf, 2, 3))) static void fail(enum err_kind kind, const
     answer(MSG_FAILED, kind, text);
 }
 
-/* such as "exit code 1; it says: cannot open display" or "signal 11, SIGSEGV" */
+/* such as "exit code 1; output: cannot open display" or "signal 11, SIGSEGV" */
 const char *supervisor_how_ended(const struct supervisor *k, const struct process *p, const char *log)
 {
     static char text[400];
@@ -56,7 +56,7 @@ const char *supervisor_how_ended(const struct supervisor *k, const struct proces
                                    : snprintf(text, sizeof text, "exit code %d", WEXITSTATUS(p->status));
     log_last_line(k->context.dir, log, line, sizeof line);
     if (*line)
-        snprintf(text + n, sizeof text - (size_t)n, "; it says: %s", line);
+        snprintf(text + n, sizeof text - (size_t)n, "; output: %s", line);
     return text;
 }
 

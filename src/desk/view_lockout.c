@@ -110,7 +110,7 @@ void lockout_report(struct lockout *l, uid_t user)
     c->reported = wrong;
     pthread_mutex_unlock(&l->lock);
     if (seconds)
-        warn("%d wrong passwords of viewers in a row: none is read for %d s", wrong, seconds);
+        warn("%d wrong passwords of viewers in a row: no more are accepted for %d s", wrong, seconds);
 }
 
 /* ---- user of a connection ------------------------------------------------------------------------------ */

@@ -74,8 +74,8 @@ static int make_image(struct picture *p, struct err *e)
                                ZPixmap, NULL, &p->segment, (unsigned)p->w, (unsigned)p->h);
     if (!p->image || p->image->bits_per_pixel != 32 || p->image->red_mask != 0xff0000 || attach(p))
         return err_set(e, ERR_ENV,
-                       "the pixels of this desktop cannot be shown: they are not of 32 bits, or "
-                       "its server has no shared memory with us");
+                       "cannot show this desktop: its pixels do not have 32 bits, or its X server has no "
+                       "shared memory with this process");
     p->pixels = xcalloc((size_t)p->h, (size_t)p->w * 4);
     return 0;
 }

@@ -33,8 +33,8 @@ int place_parse(const char *where, bool *six, int *port, struct err *e)
     if (!rest || strspn(rest, "0123456789") != strlen(rest) || sscanf(rest, "%5d%n", port, &end) != 1 ||
         rest[end] || *port > 65535)
         return err_set(e, ERR_USAGE,
-                       "viewers cannot connect to '%s': name a port of this machine, as 127.0.0.1:5901, or "
-                       "unix:PATH; viewers on other machines come through ssh -L",
+                       "viewers cannot connect to '%s': use a port of this machine, such as 127.0.0.1:5901, "
+                       "or unix:PATH; viewers on other machines connect through ssh -L",
                        where);
     return 0;
 }
@@ -70,7 +70,7 @@ static int open_path(struct place *p, const char *path, struct err *e)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     if (!*path || strlen(path) >= sizeof a.sun_path)
-        return err_set(e, ERR_USAGE, "the path of a socket has 1 to %zu bytes, not '%s'",
+        return err_set(e, ERR_USAGE, "the path of a socket must have 1 to %zu bytes, not '%s'",
                        sizeof a.sun_path - 1, path);
     snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
     snprintf(p->address, sizeof p->address, "%s", path);
@@ -124,8 +124,8 @@ int place_open(struct place *p, const char *where, bool password, struct err *e)
         return open_path(p, where + 5, e);
     if (!password)
         return err_set(e, ERR_USAGE,
-                       "viewers at '%s' need a password, since every user of this machine reaches a port: "
-                       "--password-file FILE",
+                       "viewers at '%s' need a password, because all users of this machine can connect to a "
+                       "port: set --password-file FILE",
                        where);
     return open_port(p, where, e);
 }
@@ -151,13 +151,14 @@ int password_read(const char *path, char out[PASSWORD + 1], struct err *e)
     if (stat(path, &st))
         return err_set(e, ERR_USAGE, "cannot read password file '%s': %s", path, strerror(errno));
     if (st.st_uid != getuid() || st.st_mode & 077)
-        return err_set(e, ERR_USAGE, "others may read or write password file '%s' (mode %03o): chmod 600 it",
+        return err_set(e, ERR_USAGE,
+                       "password file '%s' is accessible to other users (mode %03o): run chmod 600 on it",
                        path, (unsigned)st.st_mode & 0777);
     if (file_read(path, PASSWORD_FILE, &text, &n, e))
         return -1;
     size_t line = strcspn(text, "\r\n");
     if (line > PASSWORD)
-        warn("VNC passwords have %d characters: the rest of the one in '%s' does not count", PASSWORD, path);
+        warn("VNC passwords have %d characters: the rest of the password in '%s' is ignored", PASSWORD, path);
     snprintf(out, PASSWORD + 1, "%.*s", (int)line, text);
     explicit_bzero(text, n);
     free(text);

@@ -209,7 +209,7 @@ void viewer_serve(int fd, const char *display, const char *password, struct view
     v.user = lockout_user(fd);
     Display *dpy = xtrap_open(display, &v.lost);
     if (!dpy || picture_open(&v.picture, dpy, &e)) {
-        warn("a viewer sees nothing: %s", dpy ? e.text : "the display is gone");
+        warn("cannot show the desktop to a viewer: %s", dpy ? e.text : "the display was closed");
         return;
     }
     viewer_input_open(&v.input, dpy, &shared->down[slot]);

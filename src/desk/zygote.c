@@ -49,7 +49,7 @@ static void become_supervisor(const struct zygote *z, int fd, int n)
 static void new_supervisor(struct zygote *z, int fd, int n)
 {
     if (z->n == SUPERVISORS) {
-        refuse(fd, "there are too many");
+        refuse(fd, "too many desktops");
         return;
     }
     pid_t pid = fork();

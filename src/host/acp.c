@@ -77,7 +77,7 @@ static void new_session(struct acp *a, const json_t *id)
     char name[40];
     uint64_t salt[2];
     if (count(a) >= SESSIONS) {
-        rpc_fail(a->rpc, id, RPC_BUSY, NULL, "%d sessions are open", SESSIONS);
+        rpc_fail(a->rpc, id, RPC_BUSY, NULL, "too many sessions: %d are already open", SESSIONS);
         return;
     }
     if (getrandom(salt, sizeof salt, 0) != sizeof salt)
@@ -98,11 +98,11 @@ static void load_session(struct acp *a, const json_t *id, const json_t *params)
     const char *name = json_string_value(json_object_get(params, "sessionId"));
     struct err e = ERR_INIT;
     if (find(a, params)) {
-        rpc_fail(a->rpc, id, RPC_PARAMS, NULL, "this session is open already");
+        rpc_fail(a->rpc, id, RPC_PARAMS, NULL, "the session is already open");
         return;
     }
     if (!is_session(name) || count(a) >= SESSIONS) {
-        rpc_fail(a->rpc, id, RPC_PARAMS, NULL, "there is no such session");
+        rpc_fail(a->rpc, id, RPC_PARAMS, NULL, "session not found");
         return;
     }
     struct acp_session *s = add_session(a, name);
@@ -205,8 +205,8 @@ static void take_prompt(struct acp *a, const json_t *id, const json_t *params)
     char *task = s && !s->prompt ? read_prompt(json_object_get(params, "prompt")) : NULL;
     if (!task) {
         rpc_fail(a->rpc, id, RPC_PARAMS, NULL, "%s",
-                 !s          ? "'sessionId' names no open session"
-                 : s->prompt ? "the session's previous prompt has not ended"
+                 !s          ? "'sessionId' does not name an open session"
+                 : s->prompt ? "the previous prompt of the session has not finished"
                              : "'prompt' must be a list of content blocks with text, of at most 64 KiB");
         return;
     }
@@ -289,7 +289,7 @@ static void take_answer(void *arg, int64_t ask, json_t *result, const char *why)
             continue;
         s->ask = 0;
         if (!result)
-            warn("the other program could not ask: %s", why);
+            warn("the client could not ask its user: %s", why);
         if (s->work && s->question)
             host_answer(s->work, s->question, option && !strcmp(option, "allow"));
     }

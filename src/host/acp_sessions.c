@@ -63,7 +63,7 @@ int acp_recall(struct acp *a, struct acp_session *s, struct err *e)
     char *path = path_of(s, e), *text = NULL, *save;
     size_t len;
     int rc = path && file_exists(path) ? file_read(path, FILE_MAX, &text, &len, e)
-                                       : err_set(e, ERR_USAGE, "there is no such session");
+                                       : err_set(e, ERR_USAGE, "session not found");
     free(path);
     if (rc)
         return -1;
@@ -77,5 +77,5 @@ int acp_recall(struct acp *a, struct acp_session *s, struct err *e)
         s->dir = xstrdup(dir);
     }
     free(text);
-    return s->dir ? 0 : err_set(e, ERR_USAGE, "the records of this session are gone");
+    return s->dir ? 0 : err_set(e, ERR_USAGE, "the records of the session no longer exist");
 }

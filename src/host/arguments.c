@@ -319,7 +319,7 @@ static int set(json_t *out, const struct argument *a, const json_t *v)
     if (absent)
         return 0;
     if (json_object_get(out, a->name))
-        return err_set(a->e, ERR_USAGE, "argument '%s' was sent twice, in different ways", a->name);
+        return err_set(a->e, ERR_USAGE, "argument '%s' was sent twice with different values", a->name);
     json_t *read = is_list ? read_list(a, v) : read_scalar(a, v);
     return read ? json_object_set_new(out, a->name, read) : -1;
 }

@@ -123,8 +123,8 @@ static void next_reply(struct hand *h, struct buf *out)
         refuse(h->work, &why);
     }
     buf_clear(out);
-    buf_puts(out,
-             "<tool_call>{\"name\": \"answer\", \"arguments\": {\"text\": \"no further act\"}}</tool_call>");
+    buf_puts(out, "<tool_call>{\"name\": \"answer\", \"arguments\": {\"text\": \"no further "
+                  "action\"}}</tool_call>");
 }
 
 static int hand_speak(struct llm *m, const struct llm_request *r, struct generated *out, struct err *e)

@@ -186,9 +186,9 @@ int host_check_display(const struct host *h, const char *display, struct err *e)
         return 0;
     return err_set(
         e, ERR_USAGE,
-        "argument 'display': '%.60s' is not the display of this server (%s); leave it out, or start "
-        "another server with --display",
-        display, *host_display(h) ? host_display(h) : "none is set");
+        "argument 'display': '%.60s' is not the display of this server (%s); omit it, or start another "
+        "server with --display",
+        display, *host_display(h) ? host_display(h) : "not set");
 }
 
 bool host_caller_answers(const struct host *h)
@@ -218,11 +218,11 @@ struct work *host_start(struct host *h, const struct work_order *o, struct err *
     for (const struct work *w = h->works; w; w = w->next)
         n++;
     if (!h->settings) {
-        err_set(e, ERR_USAGE, "nothing is started here");
+        err_set(e, ERR_USAGE, "this server does not start runs");
         return NULL;
     }
     if (n >= HOST_WORKS) {
-        err_set(e, ERR_ENV, "%d runs are under way; wait for one of them, or stop it", n);
+        err_set(e, ERR_ENV, "%d runs are active; wait for one to end, or stop it", n);
         return NULL;
     }
     struct work *w = xcalloc(1, sizeof *w);

@@ -51,7 +51,7 @@ static const struct target *find(const char *host, struct err *e)
     buf_init(&all, 1 << 10);
     for (int i = 0; i < TARGETS; i++)
         buf_printf(&all, "%s%s", i ? ", " : "", targets[i].name);
-    err_set(e, ERR_USAGE, "'%s' is no host that is known: %s", host, all.data);
+    err_set(e, ERR_USAGE, "unknown host '%s': use %s", host, all.data);
     buf_free(&all);
     return NULL;
 }
@@ -147,7 +147,7 @@ int install_show(const char *host, const char *program, struct buf *out, struct 
         buf_puts(out, "\n  }\n");
     }
     if (!strcmp(t->name, "claude-code"))
-        buf_printf(out, "\nor, which does the same: claude mcp add --scope user holorun -- '%s' mcp\n",
+        buf_printf(out, "\nor, with the same effect: claude mcp add --scope user holorun -- '%s' mcp\n",
                    program);
     free(path);
     json_decref(entry);
@@ -227,16 +227,17 @@ static int edit_json(const struct target *t, const json_t *entry, const char *te
     json_t *was = json_loadb(len ? text : "{}", len ? len : 2, JSON_REJECT_DUPLICATES, &why);
     if (!json_is_object(was)) {
         json_decref(was);
-        return err_set(e, ERR_USAGE, "line %d: %s: add it by hand", why.line, was ? "no object" : why.text);
+        return err_set(e, ERR_USAGE, "line %d: %s: add the entry yourself", why.line,
+                       was ? "not an object" : why.text);
     }
     json_t *servers = json_object_get(was, t->key), *old = json_object_get(servers, "holorun"), *is = NULL;
     int rc = -1;
     if (servers && !json_is_object(servers)) {
-        err_set(e, ERR_USAGE, "'%s' is no object", t->key);
+        err_set(e, ERR_USAGE, "'%s' is not an object", t->key);
     } else if (old) {
         rc = json_equal(old, entry)
                  ? 1
-                 : err_set(e, ERR_USAGE, "'%s' has another 'holorun' already: change it by hand", t->key);
+                 : err_set(e, ERR_USAGE, "'%s' already has another 'holorun': edit it yourself", t->key);
     } else {
         put_in(t, entry, len ? text : "{}\n", len ? len : 3, out);
         is = json_loadb(out->data, out->len, JSON_REJECT_DUPLICATES, NULL);
@@ -245,7 +246,7 @@ static int edit_json(const struct target *t, const json_t *entry, const char *te
         json_object_set(servers, "holorun", (json_t *)(uintptr_t)entry);
         rc = is && !out->full && json_equal(is, was)
                  ? 0
-                 : err_set(e, ERR_USAGE, "no place for it: add it by hand");
+                 : err_set(e, ERR_USAGE, "cannot insert the entry: add it yourself");
     }
     json_decref(is);
     json_decref(was);
@@ -267,7 +268,7 @@ static int edit_toml(const json_t *entry, const char *text, size_t len, struct b
     }
     buf_free(&mine);
     if (other)
-        return err_set(e, ERR_USAGE, "it has another [mcp_servers.holorun] already: change it by hand");
+        return err_set(e, ERR_USAGE, "the file already has another [mcp_servers.holorun]: edit it yourself");
     return same ? 1 : out->full ? err_set(e, ERR_USAGE, "the file is too large") : 0;
 }
 
@@ -307,7 +308,7 @@ static int keep_and_write(const char *path, const char *old, size_t len, const s
     if (rc == 0)
         rc = file_write(path, now->data, now->len, e);
     if (rc == 0 && there && chmod(path, st.st_mode & 07777))
-        rc = err_set(e, ERR_ENV, "'%s' is written, but its mode could not be kept", path);
+        rc = err_set(e, ERR_ENV, "'%s' was written, but its mode could not be preserved", path);
     free(kept);
     free(folder);
     return rc;

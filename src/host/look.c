@@ -147,7 +147,7 @@ static json_t *look_at_screen(const struct work *w, struct err *e)
                           w->region.y, "w", im.w, "h", im.h, "display", screen_name(p.screen));
         json_object_set_new(event, "window", shown(w, title));
     } else if (!e->kind) {
-        err_set(e, ERR_ENV, "out of memory for the picture");
+        err_set(e, ERR_ENV, "out of memory for the image");
     }
     image_free(&im);
     close_place(&p);
@@ -203,7 +203,7 @@ static json_t *look_at_file(const struct work *w, struct err *e)
     json_t *picture = image_read_png(&im, w->path, e) ? NULL : look_picture(&im, w->max_side);
     image_free(&im);
     if (!picture && !e->kind)
-        err_set(e, ERR_ENV, "out of memory for the picture");
+        err_set(e, ERR_ENV, "out of memory for the image");
     return picture ? json_pack("{s:o}", "picture", picture) : NULL;
 }
 

@@ -21,10 +21,11 @@ static const char *const versions[] = {MODERN, LAST_SESSION, "2025-06-18", "2025
 enum { FINISH_MS = 2000 };
 
 static const char instructions[] =
-    "holorun works on a Linux desktop (X11) by looking at it. Give run_task a whole task in plain words; "
-    "when it answers with status \"running\", poll run_status (wait_s up to 45) until it has ended, and "
-    "stop it with run_stop. With status \"asking\" a person has to agree before it goes on. For single "
-    "steps use screenshot and act. What is done is limited by the user's rules, and recorded.";
+    "holorun operates a Linux desktop (X11) through screenshots. Give run_task a complete task in plain "
+    "language; if it returns the status \"running\", poll run_status (wait_s up to 45) until it has ended, "
+    "or stop it with run_stop. With the status \"asking\" the user must confirm an action before the run "
+    "continues. For single steps use screenshot and act. All actions are limited by the user's rules, and "
+    "recorded.";
 
 /* ---- questions ----------------------------------------------------------------------------------------- */
 
@@ -33,12 +34,12 @@ static json_t *answer_schema(void)
 {
     return json_pack("{s:s, s:{s:{s:s, s:s, s:s, s:b}}, s:[s]}", "type", "object", "properties", "allow",
                      "type", "boolean", "title", "Allow this", "description",
-                     "Yes lets it happen once; anything else is no", "default", 0, "required", "allow");
+                     "Yes allows the action once; anything else means no", "default", 0, "required", "allow");
 }
 
 json_t *mcp_question(const struct mcp_run *r)
 {
-    char *text = xasprintf("holorun's rules ask a person before this:\n%s", r->question_text);
+    char *text = xasprintf("The rules of holorun require confirmation of this action:\n%s", r->question_text);
     json_t *params = json_pack("{s:s, s:o, s:o}", "mode", "form", "message", json_visible_string(text),
                                "requestedSchema", answer_schema());
     free(text);
@@ -115,14 +116,14 @@ static int read_client(struct mcp *m, const json_t *id, const char *method, cons
         if (m->initialized || !strcmp(method, "ping"))
             return 0;
         rpc_fail(m->rpc, id, RPC_INVALID, NULL,
-                 "first comes initialize, or a request names its protocol version in _meta");
+                 "initialize must come first, or _meta of the request must contain the protocol version");
         return -1;
     }
     const char *name = json_is_string(version) ? json_string_value(version) : "?";
     if (strcmp(name, MODERN) != 0) {
         rpc_fail(m->rpc, id, MCP_OTHER_VERSION,
                  json_pack("{s:o, s:s}", "supported", version_list(), "requested", name),
-                 "protocol version %.40s is not spoken here", name);
+                 "protocol version %.40s is not supported", name);
         return -1;
     }
     c->modern = true;
@@ -167,7 +168,7 @@ static void take_answer(void *arg, int64_t ask, json_t *result, const char *why)
             continue;
         r->ask = 0;
         if (!result)
-            warn("the other program could not ask: %s", why);
+            warn("the client could not ask its user: %s", why);
         mcp_answer(m, r, mcp_allows(result));
     }
     mcp_settle(m);

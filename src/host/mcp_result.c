@@ -66,7 +66,7 @@ static bool cut_longest(json_t *v)
         return false;
     const char *text = json_string_value(key ? json_object_get(owner, key) : json_array_get(owner, index));
     size_t left = utf8_valid_prefix(text, longest / 2);
-    char *cut = xasprintf("%.*s [%zu bytes left out]", (int)left, text, longest - left);
+    char *cut = xasprintf("%.*s [%zu bytes omitted]", (int)left, text, longest - left);
     if (key)
         json_object_set_new(owner, key, json_string(cut));
     else

@@ -176,9 +176,10 @@ static void refuse_question(struct mcp_run *r)
 {
     free(r->refused);
     r->refused =
-        xasprintf("not done, since the rules ask a person before it and this program cannot ask one "
-                  "(MCP elicitation): %s\nThe user can allow it with --policy, be asked by --confirm "
-                  "cmd:COMMAND, or let the calling program answer with --confirm caller.",
+        xasprintf("not done: the rules require confirmation, and the client cannot ask its user (MCP "
+                  "elicitation): %s\n"
+                  "The user can allow it with --policy, be asked with --confirm cmd:COMMAND, or let the "
+                  "calling program answer with --confirm caller.",
                   r->question_text);
     host_cannot_ask(r->work, r->question);
     r->question = 0;

@@ -46,12 +46,12 @@ bool mcp_tasks_request(struct mcp *m, const json_t *id, const struct mcp_client 
     if (!c->tasks) {
         rpc_fail(m->rpc, id, MCP_NEEDS_CAPABILITY,
                  json_pack("{s:{s:{s:{}}}}", "requiredCapabilities", "extensions", MCP_TASKS),
-                 "this needs the extension " MCP_TASKS);
+                 "this method needs the extension " MCP_TASKS);
         return true;
     }
     struct mcp_run *r = mcp_run_find(m, json_string_value(json_object_get(params, "taskId")));
     if (!r) {
-        rpc_fail(m->rpc, id, RPC_PARAMS, NULL, "there is no such task, or it was too long ago");
+        rpc_fail(m->rpc, id, RPC_PARAMS, NULL, "task not found or expired");
     } else if (gets) {
         get(m, id, c, r);
     } else {

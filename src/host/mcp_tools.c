@@ -53,7 +53,7 @@ static struct mcp_run *run_of(const struct request *q)
 {
     struct mcp_run *r = mcp_run_find(q->m, text_of(q, "run_id"));
     if (!r)
-        mcp_tool_error(q->m, q->id, q->c, "there is no run '%.60s'", text_of(q, "run_id"));
+        mcp_tool_error(q->m, q->id, q->c, "run '%.60s' not found", text_of(q, "run_id"));
     return r;
 }
 
@@ -70,7 +70,7 @@ static struct mcp_call *wait_for_run(const struct request *q, struct mcp_run *r,
 
 static void tell_busy(const struct request *q, const struct mcp_run *r)
 {
-    mcp_tool_error(q->m, q->id, q->c, "%s works on display '%s': wait for it or stop it first", r->id,
+    mcp_tool_error(q->m, q->id, q->c, "%s is using display '%s': wait until it ends, or stop it", r->id,
                    host_display(q->m->host));
 }
 
@@ -118,11 +118,11 @@ static void tool_run_answer(const struct request *q)
     if (!r)
         return;
     if (r->ask || (r->question && q->c->modern && q->c->elicits)) {
-        mcp_tool_error(q->m, q->id, q->c, "a person is asked through your program: the answer is theirs");
+        mcp_tool_error(q->m, q->id, q->c, "the user is being asked through your program and must answer");
         return;
     }
     if (!r->question) {
-        mcp_tool_error(q->m, q->id, q->c, "%s asks nothing", r->id);
+        mcp_tool_error(q->m, q->id, q->c, "%s is not waiting for an answer", r->id);
         return;
     }
     mcp_answer(q->m, r, json_is_true(json_object_get(q->arguments, "allow")));
@@ -233,17 +233,17 @@ static struct mcp_run *find_hand(const struct request *q)
     }
     for (const struct mcp_call *c = q->m->calls; r && c; c = c->next)
         if (c->run == r && c->wait == WAIT_ACT) {
-            mcp_tool_error(q->m, q->id, q->c, "an act is under way: wait for it");
+            mcp_tool_error(q->m, q->id, q->c, "another act is in progress: wait until it ends");
             return NULL;
         }
     if (r && r->question) {
-        mcp_tool_error(q->m, q->id, q->c, "%s asks a person about the act before: wait for the answer",
-                       r->id);
+        mcp_tool_error(q->m, q->id, q->c,
+                       "%s is waiting for confirmation of the previous act: wait for the answer", r->id);
         return NULL;
     }
     if (r)
         return r;
-    const struct work_order o = {.kind = WORK_HAND, .task = "single acts for another program"};
+    const struct work_order o = {.kind = WORK_HAND, .task = "single actions for another program"};
     struct work *w = host_start(q->m->host, &o, &e);
     if (!w) {
         mcp_tool_error(q->m, q->id, q->c, "%s", e.text);
@@ -316,7 +316,7 @@ static bool go_on(const struct request *q)
         return false;
     struct mcp_run *r = mcp_run_find(q->m, state);
     if (!r) {
-        rpc_fail(q->m->rpc, q->id, RPC_PARAMS, NULL, "this requestState is of no run that is known");
+        rpc_fail(q->m->rpc, q->id, RPC_PARAMS, NULL, "unknown requestState: its run was not found");
         return true;
     }
     mcp_take_responses(q->m, r, json_object_get(q->params, "inputResponses"));
@@ -354,8 +354,8 @@ void mcp_call_tool(struct mcp *m, const json_t *id, const struct mcp_client *c, 
     if (!schema) {
         mcp_tool_error(
             m, id, c,
-            "the tool '%s' is off: questions of the rules are for a person; start holorun mcp with "
-            "--confirm caller to let the calling program answer",
+            "the tool '%s' is disabled: only the user may confirm actions; start holorun mcp with --confirm "
+            "caller to let the calling program answer",
             name);
         return;
     }

@@ -246,7 +246,8 @@ void rpc_forget(struct rpc *r, int64_t ask)
 static void warn_about(struct rpc *r, const char *what)
 {
     if (r->warnings++ < WARNINGS)
-        warn("the other program sends %s%s", what, r->warnings == WARNINGS ? "; more are not told" : "");
+        warn("the other program sent %s%s", what,
+             r->warnings == WARNINGS ? "; further warnings are suppressed" : "");
 }
 
 static void take_answer(struct rpc *r, const json_t *id, json_t *message)
@@ -258,7 +259,7 @@ static void take_answer(struct rpc *r, const json_t *id, json_t *message)
     number_key(number, key);
     const json_t *asked = !text || !strcmp(text, key) ? json_object_get(r->asked, key) : NULL;
     if (!asked) {
-        warn_about(r, "an answer to what was not asked");
+        warn_about(r, "a response with an unknown id");
         return;
     }
     bool wanted = json_is_true(asked);
@@ -280,9 +281,9 @@ static void take_request(struct rpc *r, const json_t *id, const char *method, js
         json_object_set_new(r->open, key, json_integer(r->reading ? r->reading->number : 0));
     free(key);
     if (used) {
-        send_error(r, id, RPC_INVALID, "this id is in use: the earlier request has not been answered yet");
+        send_error(r, id, RPC_INVALID, "this id is in use: its earlier request has not been answered yet");
     } else if (many) {
-        send_error(r, id, RPC_BUSY, "too many requests are waiting for an answer");
+        send_error(r, id, RPC_BUSY, "too many pending requests");
     } else {
         if (r->reading)
             r->reading->left++;
@@ -413,7 +414,7 @@ static void add_to_line(struct rpc *r, const char *data, size_t n)
         buf_put(&r->line, data, n);
         return;
     }
-    send_error(r, NULL, RPC_INVALID, "a line of more than 16 MiB is not read");
+    send_error(r, NULL, RPC_INVALID, "lines are limited to 16 MiB");
     r->skipping = true;
     buf_free(&r->line);
     buf_init(&r->line, RPC_LINE_MAX + 1);

@@ -89,9 +89,9 @@ int rpc_stream_run(const struct rpc_stream *s, struct err *e)
         if (got < 0)
             return err_set(e, ERR_ENV, "cannot read from stdin: %s", strerror(errno));
         if (p[2].revents && write_output(s))
-            return err_set(e, ERR_ENV, "nobody reads stdout any more: %s", strerror(errno));
+            return err_set(e, ERR_ENV, "cannot write to stdout: %s", strerror(errno));
         if (rpc_clogged(s->rpc))
-            return err_set(e, ERR_ENV, "the other program does not read: %d MiB wait for it",
+            return err_set(e, ERR_ENV, "the other program does not read its input: %d MiB are pending",
                            RPC_OUTPUT_MAX >> 20);
     }
     return 0;

@@ -121,7 +121,7 @@ int vqa_converse(struct vqa *l, const struct chat_conversation *c, const struct 
                                   .free = true,
                                   .cancel = how.cancel};
     if (s && c->n_tools && !chat_template_calls(engine_chat(session_engine(s))))
-        warn("the model's chat template has no tools: those of the conversation are left out");
+        warn("the model's chat template has no tools: the tools of the conversation are ignored");
     int rc = s ? chat_append(s, c, e) : l->llm->ops->converse(l->llm, c, e);
     rc = rc ? rc : s ? generate(s, &how, &l->reply, e) : l->llm->ops->speak(l->llm, &r, &l->reply, e);
     return rc ? -1 : check_finish(l, e);

@@ -1,5 +1,5 @@
-/* kernels_byte_row.h - one row of integers against panels of a matrix: see kernels_bytes.h, of which it is
- * the part that reads each weight once, at the speed of memory.
+/* kernels_byte_row.h - products of one row of integers with panels of a matrix, a part of kernels_bytes.h.
+ * Reads each weight once, at the speed of memory.
  *
  * A coarse row gives the bits of groups_rows, so that a session alone and one in a batch get the same.
  */

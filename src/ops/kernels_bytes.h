@@ -29,7 +29,7 @@
 
 #ifdef DOT_BYTES
 
-/* Integer tile [M][NR]: starts from `begin`, or (NULL) from what it holds. */
+/* Integer tile [M][NR]: starts from `begin`, or from its current values if that is NULL. */
 ALWAYS_INLINE void bytes_rows(int32_t *tile, const int32_t *begin, const uint32_t *x, int64_t step,
                               const char *w, int64_t words, const int M)
 {

@@ -1,8 +1,8 @@
 /* kernels_quant.h - products with quantized matrices (quant.h): as in kernels_linear.h, from a quarter
  * to a half of the bytes.
  *
- * Only the weights are quantized.  Their values are exact in bf16, so a panel's slice becomes, on its
- * way to the registers (one row) or in the L1 cache (more rows), what a packed bf16 panel would hold,
+ * Only the weights are quantized.  Their values are exact in bf16, so a panel's slice is expanded to
+ * the values of a packed bf16 panel, on its way to the registers (one row) or in the L1 cache (more rows),
  * and the same products follow; activations are not rounded any further.  A group's scale is applied
  * when its sum is complete, the column's at the end.
  *

@@ -1,4 +1,4 @@
-/* quant.h - quantized matrices: what they mean, and how a row is quantized.
+/* quant.h - formats of quantized matrices, and quantization of a row.
  *
  *     W[n, k] = value(code[n, k]) * group[n, k / G] * scale[n]
  *

@@ -181,9 +181,9 @@ static int begin(struct listen *l, const char *display, struct err *e)
     XFree(range);
     XSync(l->control, False);
     l->enabled = l->context && XRecordEnableContextAsync(l->data, l->context, on_data, (XPointer)l);
-    return l->enabled && !l->lost
-               ? 0
-               : err_set(e, ERR_ENV, "display '%s' refuses to be recorded", display ? display : "");
+    return l->enabled && !l->lost ? 0
+                                  : err_set(e, ERR_ENV, "cannot record display '%s': refused by the X server",
+                                            display ? display : "");
 }
 
 struct listen *listen_open(const char *display, struct err *e)

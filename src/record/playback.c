@@ -151,7 +151,7 @@ static void reply_failed(const struct playback *p, struct buf *b, const char *wh
 static void reply_done(const struct playback *p, struct buf *b)
 {
     char text[256];
-    snprintf(text, sizeof text, "played %d of %d steps; targets found by picture %d, name %d, pixel %d",
+    snprintf(text, sizeof text, "played %d of %d steps; targets found by image %d, name %d, position %d",
              p->at, p->recording->n, p->ways[TARGET_PICTURE], p->ways[TARGET_NAME], p->ways[TARGET_PIXEL]);
     reply_with(b, "answer", "text", text);
 }
@@ -220,14 +220,14 @@ static bool has_keyboard(const struct playback *p, const struct recording_step *
         return true;
     bool known = screen_focused_window(p->screen, &w) == 0;
     if (!known || strcmp(w.class, s->class) != 0) {
-        snprintf(why, size, "the keyboard is in a window of class '%s', not '%s'", known ? w.class : "",
+        snprintf(why, size, "the keyboard focus is in a window of class '%s', not '%s'", known ? w.class : "",
                  s->class);
         return false;
     }
     if (!*s->title || !strcmp(w.title, s->title) ||
         (screen_each_window(p->screen, count_window, &c, NULL) >= 0 && c.of_class <= 1 && !c.titled))
         return true;
-    snprintf(why, size, "the keyboard is in the window '%.150s', not in '%.150s'", w.title, s->title);
+    snprintf(why, size, "the keyboard focus is in window '%.150s', not in '%.150s'", w.title, s->title);
     return false;
 }
 
@@ -255,7 +255,7 @@ static bool find_targets(struct playback *p, const struct recording_step *s, str
         return true;
     }
     if (!target_find(&f, &s->to, &p->seen, view.x, view.y, last, &b)) {
-        snprintf(how, size, "where it ends: %.400s", b.text);
+        snprintf(how, size, "end of the drag: %.400s", b.text);
         p->ways[way]--;
         return false;
     }
@@ -293,7 +293,7 @@ static void next_reply(struct playback *p, enum dialect_goal goal, struct buf *b
 {
     const struct recording *r = p->recording;
     if (goal != GOAL_STEP && goal != GOAL_ANSWER) { /* a question about the screen */
-        reply_with(b, "infeasible", "text", "a recording answers no questions");
+        reply_with(b, "infeasible", "text", "a recording cannot answer questions");
         return;
     }
     if (*p->failed && goal == GOAL_STEP && strstr(p->failed, OBSERVED_NOTHING)) {
@@ -312,7 +312,7 @@ static void next_reply(struct playback *p, enum dialect_goal goal, struct buf *b
         }
         const struct recording_step *s = &r->steps[p->at];
         if (s->for_window ? !is_there(p, s) : !rests(p, s)) {
-            reply_wait(b, s->for_window ? "waits for a window" : "waits until the screen rests");
+            reply_wait(b, s->for_window ? "waits for a window" : "waits until the screen stops changing");
             return;
         }
         image_free(&p->rested);
@@ -395,7 +395,7 @@ static int check_secrets(const struct recording *r, const char *path, const stru
         for (int k = 0; k < secrets_count(secrets); k++)
             known = known || !strcmp(r->secrets[i], secrets_name(secrets, k));
         if (!known)
-            return err_set(e, ERR_USAGE, "'%s' types {{%s}}: give it with --secret %s=env:VARIABLE", path,
+            return err_set(e, ERR_USAGE, "'%s' types {{%s}}: set it with --secret %s=env:VARIABLE", path,
                            r->secrets[i], r->secrets[i]);
     }
     return 0;
@@ -412,7 +412,7 @@ struct llm *playback_open(const char *path, struct screen *screen, const struct 
     };
     struct recording *r = recording_read(path, e);
     if (!r || check_secrets(r, path, secrets, e) ||
-        (!r->n && err_set(e, ERR_USAGE, "'%s' holds no steps", path))) {
+        (!r->n && err_set(e, ERR_USAGE, "'%s' contains no steps", path))) {
         recording_free(r);
         return NULL;
     }

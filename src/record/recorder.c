@@ -354,11 +354,12 @@ static int open_part(struct recorder *r, struct err *e)
     struct buf head;
     struct screen_rect root = screen_root(r->o->screen);
     if (file_exists(r->o->path))
-        return err_set(e, ERR_USAGE, "'%s' exists; give another file with -o, or remove it", r->o->path);
+        return err_set(e, ERR_USAGE, "'%s' already exists; choose another file with -o, or remove it",
+                       r->o->path);
     r->part = xasprintf("%s.part", r->o->path);
     r->fd = open(r->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW | O_APPEND, 0600);
     if (r->fd < 0 && errno == EEXIST)
-        return err_set(e, ERR_USAGE, "'%s' is what a killed recording left: rename or remove it", r->part);
+        return err_set(e, ERR_USAGE, "'%s' is the part of a killed recording: rename or remove it", r->part);
     if (r->fd < 0)
         return err_set(e, ERR_ENV, "cannot create '%s': %s", r->part, strerror(errno));
     buf_init(&head, 4096);
@@ -381,7 +382,7 @@ static int close_part(struct recorder *r, int rc, struct err *e)
     }
     if (!flushed || renameat2(AT_FDCWD, r->part, AT_FDCWD, r->o->path, RENAME_NOREPLACE))
         return rc ? rc
-                  : err_set(e, ERR_ENV, "cannot write '%s': %s; the recording is '%s'", r->o->path,
+                  : err_set(e, ERR_ENV, "cannot write '%s': %s; the recording is in '%s'", r->o->path,
                             strerror(errno), r->part);
     return rc;
 }

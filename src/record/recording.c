@@ -133,7 +133,7 @@ static int get_picture(struct reader *p, json_t *from, struct recording_picture 
 {
     json_t *at = json_object_get(from, "at"), *png = json_object_get(from, "png");
     if (!get_pixel(at, 0, &out->x) || !get_pixel(at, 1, &out->y) || !json_is_string(png))
-        return refuse(p, "a picture has 'at' [x, y] and 'png'");
+        return refuse(p, "an image needs 'at' [x, y] and 'png'");
     char *bytes = xstrdup(json_string_value(png));
     long n = get_base64(bytes, strlen(bytes));
     struct err why = ERR_INIT;
@@ -141,13 +141,12 @@ static int get_picture(struct reader *p, json_t *from, struct recording_picture 
                    : image_parse_png(&out->image, bytes, (uint64_t)n, &why);
     free(bytes);
     if (rc)
-        return err_set(p->e, ERR_USAGE, "%s:%d: a picture that cannot be read: %s", p->name, p->line,
-                       why.text);
+        return err_set(p->e, ERR_USAGE, "%s:%d: cannot read an image: %s", p->name, p->line, why.text);
     p->pixels += (long)out->image.w * out->image.h;
     if (out->image.w <= RECORDING_SIDE && out->image.h <= RECORDING_SIDE && p->pixels <= RECORDING_PIXELS)
         return 0;
     image_free(&out->image);
-    return refuse(p, "a picture is too large, or all of them are");
+    return refuse(p, "an image is too large, or all images together");
 }
 
 static int get_target(struct reader *p, json_t *from, struct recording_target *t)
@@ -158,14 +157,14 @@ static int get_target(struct reader *p, json_t *from, struct recording_target *t
     if (!get_pixel(at, 0, &t->x) || !get_pixel(at, 1, &t->y))
         return refuse(p, "a target needs 'at' [x, y]");
     if (!get_window(json_object_get(from, "window"), t))
-        return refuse(p, "a window has 'class', 'title' and 'rect' [x, y, w, h]");
+        return refuse(p, "a window needs 'class', 'title' and 'rect' [x, y, w, h]");
     t->fx = t->fy = 0.5;
     if (!get_text(element, "name", t->name) || !get_text(element, "role", t->role) ||
         (inside && (!get_number(json_array_get(inside, 0), 0, 1, &t->fx) ||
                     !get_number(json_array_get(inside, 1), 0, 1, &t->fy))))
-        return refuse(p, "an element has 'name', 'role' and 'at' from 0 to 1");
+        return refuse(p, "an element needs 'name', 'role' and 'at' from 0 to 1");
     if (pictures && (!json_is_array(pictures) || json_array_size(pictures) > RECORDING_PICTURES))
-        return refuse(p, "'pictures' is a list of at most two");
+        return refuse(p, "'pictures' must be a list of at most two images");
     json_array_foreach(pictures, i, one)
     {
         if (get_picture(p, one, &t->pictures[t->n_pictures]))
@@ -184,14 +183,14 @@ static int get_action(const struct reader *p, json_t *from, struct action *a)
     if (rc)
         return err_set(p->e, ERR_USAGE, "%s:%d: %s", p->name, p->line, why.text);
     if (!action_is(a->kind, ACTION_RECORDED))
-        return refuse(p, "a recorded action is move, click, drag, scroll, type or key");
+        return refuse(p, "a recorded action must be move, click, drag, scroll, type or key");
     if ((action_is(a->kind, ACTION_TYPES) && !a->text) ||
         (action_is(a->kind, ACTION_NAMED_KEYS) && !a->nkeys))
-        return refuse(p, "nothing to type");
+        return refuse(p, "the text to type is empty");
     if (action_takes(a->kind, P_DIRECTION) && !a->dx == !a->dy)
-        return refuse(p, "a scroll goes one way: 'dx' or 'dy'");
+        return refuse(p, "a scroll needs either 'dx' or 'dy'");
     if (action_is(a->kind, ACTION_CLICKS) && a->count > 3)
-        return refuse(p, "a click has a 'count' of at most 3");
+        return refuse(p, "the 'count' of a click must be at most 3");
     return 0;
 }
 
@@ -219,16 +218,17 @@ static int get_step(struct reader *p, json_t *line, struct recording_step *s)
     s->line = p->line;
     if (!get_number(json_object_get(line, "pause"), 0, 1e6, &s->pause) ||
         !get_number(json_object_get(line, "seconds"), 0, 3600, &s->seconds))
-        return refuse(p, "'pause' and 'seconds' are numbers");
+        return refuse(p, "'pause' and 'seconds' must be numbers");
     s->for_window = wait && !strcmp(wait, "window");
     if (s->for_window &&
         (!get_text(line, "class", s->class) || !get_text(line, "title", s->title) || !*s->class))
-        return refuse(p, "waiting for a window takes its 'class' and 'title'");
+        return refuse(p, "waiting for a window needs its 'class' and 'title'");
     if (wait)
-        return s->for_window || !strcmp(wait, "rest") ? 0
-                                                      : refuse(p, "'wait_until' is \"rest\" or \"window\"");
+        return s->for_window || !strcmp(wait, "rest")
+                   ? 0
+                   : refuse(p, "'wait_until' must be \"rest\" or \"window\"");
     if (!action)
-        return refuse(p, "a line has an 'action' or 'wait_until'");
+        return refuse(p, "a line needs 'action' or 'wait_until'");
     if (get_action(p, action, &s->action))
         return -1;
     s->has_target = target != NULL;
@@ -236,7 +236,7 @@ static int get_step(struct reader *p, json_t *line, struct recording_step *s)
     if ((target && get_target(p, target, &s->target)) || (to && get_target(p, to, &s->to)))
         return -1;
     if (!get_text(keyboard, "class", s->class) || !get_text(keyboard, "title", s->title))
-        return refuse(p, "'keyboard' has 'class' and 'title'");
+        return refuse(p, "'keyboard' needs 'class' and 'title'");
     return place_action(p, s);
 }
 
@@ -244,9 +244,9 @@ static int get_head(const struct reader *p, json_t *line, struct recording *r)
 {
     json_t *size = json_object_get(line, "screen");
     if (json_integer_value(json_object_get(line, "holorun_recording")) != VERSION)
-        return refuse(p, "this is no recording of a version that this program knows");
+        return refuse(p, "not a recording, or of a version that this program does not support");
     bool sized = get_pixel(size, 0, &r->w) && get_pixel(size, 1, &r->h) && r->w > 0 && r->h > 0;
-    return sized ? 0 : refuse(p, "'screen' is [width, height]");
+    return sized ? 0 : refuse(p, "'screen' must be [width, height]");
 }
 
 /* Collects the names in {{NAME}} of a typed text. */

@@ -72,8 +72,10 @@ static void put_suite(struct buf *b, const char *name, const char *file, const s
     buf_puts(b, "suite:\n  name: ");
     put_id(b, name, n);
     buf_printf(b,
-               "\n  display: xvfb:%dx%d\n  # the program that was used; add its arguments\n  %sstart: ", r->w,
-               r->h, *result->command ? "" : "# ");
+               "\n  display: xvfb:%dx%d\n"
+               "  # the recorded program; add its arguments\n"
+               "  %sstart: ",
+               r->w, r->h, *result->command ? "" : "# ");
     put_text(b, result->command);
     buf_puts(b, "\ntests:\n  - id: ");
     put_id(b, name, n);
@@ -84,7 +86,7 @@ static void put_suite(struct buf *b, const char *name, const char *file, const s
     for (int i = 0; i < r->n_secrets; i++)
         buf_printf(b, "%s%s=env:%s", i ? ", " : "\n    secrets: [", r->secrets[i], r->secrets[i]);
     buf_puts(b, r->n_secrets ? "]\n    checks:\n" : "\n    checks:\n");
-    buf_puts(b, "      # what must be true afterwards; holorun help qa lists the kinds\n      ");
+    buf_puts(b, "      # conditions after the test; holorun help qa lists the kinds\n      ");
     buf_puts(b, *result->title ? "- { kind: window, title: " : "# - { kind: window, title: ");
     put_title(b, result->title);
     buf_puts(b, " }\n      # - { kind: file, path: saved.txt, match: \"the text\" }\n"

@@ -19,7 +19,7 @@ static const double CLEARLY = 0.05; /* minimum lead over the second best score *
 
 const char *target_way_name(enum target_way w)
 {
-    static const char *const names[TARGET_WAYS] = {"nothing", "picture", "name", "pixel"};
+    static const char *const names[TARGET_WAYS] = {"nothing", "image", "name", "position"};
     return names[w];
 }
 
@@ -174,7 +174,7 @@ static void tell(const struct search *q, struct target_found *out)
         int dx = out->x - q->t->x, dy = out->y - q->t->y;
         n = snprintf(out->text, (size_t)size, "found by its %s", target_way_name(out->way));
         if (dx || dy)
-            snprintf(out->text + n, (size_t)(size - n), ", %+d,%+d px from where it was", dx, dy);
+            snprintf(out->text + n, (size_t)(size - n), ", %+d,%+d px from its recorded position", dx, dy);
         return;
     }
     if (!q->window) {
@@ -182,16 +182,16 @@ static void tell(const struct search *q, struct target_found *out)
         return;
     }
     if (q->alike > 1)
-        n = snprintf(out->text, (size_t)size, "its picture is on the screen %d times", q->alike);
+        n = snprintf(out->text, (size_t)size, "its image is on the screen %d times", q->alike);
     else
-        n = snprintf(out->text, (size_t)size, "its picture is not on the screen");
+        n = snprintf(out->text, (size_t)size, "its image is not on the screen");
     if (*q->t->role && n < size)
         n += snprintf(out->text + n, (size_t)(size - n),
-                      q->named ? ", its name is there %d times" : ", nor its name", q->named);
+                      q->named ? ", its name occurs %d times" : ", and its name was not found", q->named);
     if (n < size)
         snprintf(out->text + n, (size_t)(size - n), "%s",
-                 q->covered     ? ", and another window covers its place"
-                 : q->same_size ? ", and its place looks different"
+                 q->covered     ? ", and another window covers its position"
+                 : q->same_size ? ", and its position looks different"
                                 : ", and its window has another size");
 }
 
@@ -225,7 +225,7 @@ int target_cut(const struct image *im, int x, int y, struct screen_rect within, 
         struct screen_rect r = {x - sizes[i][0] / 2, y - sizes[i][1] / 2, sizes[i][0], sizes[i][1]};
         r = screen_rect_intersect(r, within);
         if (!screen_rect_contains(r, x, y))
-            return err_set(e, ERR_FAILED, "the place %d,%d is outside its window", x, y);
+            return err_set(e, ERR_FAILED, "the position %d,%d is outside its window", x, y);
         image_free(&out->image);
         if (image_crop(&out->image, im, r.x, r.y, r.w, r.h, e))
             return -1;

@@ -14,13 +14,14 @@
 #include "record/recording.h"
 
 enum target_way { TARGET_NONE, TARGET_PICTURE, TARGET_NAME, TARGET_PIXEL, TARGET_WAYS };
-const char *target_way_name(enum target_way w); /* "picture" */
+const char *target_way_name(enum target_way w); /* "image" */
 
 struct target_found {
     enum target_way way;
-    int x, y;       /* root pixels */
-    double score;   /* score of the picture; 0: none was compared */
-    char text[512]; /* for people: "found by its picture, +40,+25 px from where it was", or why not */
+    int x, y;     /* root pixels */
+    double score; /* score of the picture; 0: none was compared */
+    /* for the user: "found by its image, +40,+25 px from its recorded position", or why not */
+    char text[512];
 };
 
 struct target_finder {

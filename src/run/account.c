@@ -35,7 +35,7 @@ static json_t *model_json(const struct job_model *m)
         json_set_text(all, "api", far->protocol->name);
         json_t *without = json_pack("[s, s]", "tokens", "states");
         if (!endpoint_gives_odds(far))
-            json_array_append_new(without, json_string("other places")); /* see job_tell_model() */
+            json_array_append_new(without, json_string("alternatives")); /* see job_tell_model() */
         json_object_set_new(all, "without", without);
     }
     if (!m->engine)
@@ -132,8 +132,8 @@ void job_tell_model(const struct job *j)
     if (!far)
         return;
     char *text = xasprintf(
-        "%s at %s; its run cannot be verified token by token and has no saved states%s", far->model,
-        far->base, endpoint_gives_odds(j->model->endpoint) ? "" : "; it says nothing of other places");
+        "%s at %s; the run has no saved states and cannot be verified token by token%s", far->model,
+        far->base, endpoint_gives_odds(j->model->endpoint) ? "" : "; the server returns no probabilities");
     progress_head(&j->progress, "model", text);
     free(text);
 }

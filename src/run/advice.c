@@ -37,12 +37,12 @@ void job_advise_model(const struct job *j)
     const struct known_model *m = known_better((double)memory_available(), &pulled);
     if (!j->progress.f || advised_before())
         return;
-    char *text = !m ? xstrdup("the small one that comes with holorun")
-                 : pulled
-                     ? xasprintf("the small one that comes with holorun; '-m %s' is on this machine", m->name)
-                     : xasprintf("the small one that comes with holorun; 'holorun pull %s' fetches %.1f GB "
-                                 "that fit this machine, then '-m %s' (said once)",
-                                 m->name, m->gb, m->name);
+    char *text =
+        !m       ? xstrdup("the small embedded model")
+        : pulled ? xasprintf("the small embedded model; a larger one is on this machine: '-m %s'", m->name)
+                 : xasprintf("the small embedded model; for a larger one that fits this machine (%.1f "
+                             "GB): 'holorun pull %s', then '-m %s' (shown once)",
+                             m->gb, m->name, m->name);
     progress_head(&j->progress, "model", text);
     free(text);
 }
@@ -87,8 +87,8 @@ int job_check_task(const struct job *j, struct err *e)
     char *quoted = options_quoted((char *const[]){j->task}, 1);
     err_set(
         e, ERR_USAGE,
-        "the embedded model carries out tasks and does not answer questions; ask with: holorun ask --screen "
-        "%.200s, or name another model with --model",
+        "the embedded model performs tasks and does not answer questions; use: holorun ask --screen %.200s, "
+        "or select another model with --model",
         quoted);
     free(quoted);
     return -1;

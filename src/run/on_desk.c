@@ -25,7 +25,7 @@ int on_desk_parse(const char *on, const char **size, struct err *e)
     int w = 0, h = 0, end = 0;
     *size = on + 5;
     if (sscanf(*size, "%5dx%5d%n", &w, &h, &end) != 2 || !end || (*size)[end])
-        return err_set(e, ERR_USAGE, "--on '%s': '%s' is not a size, as 1280x800", on, *size);
+        return err_set(e, ERR_USAGE, "--on '%s': '%s' is not a size such as 1280x800", on, *size);
     return 0;
 }
 
@@ -34,7 +34,8 @@ static int show(struct on_desk *d, const struct on_desk_options *o, struct err *
     const struct view_options v = {
         .display = desk_display(d->desk), .where = o->viewed, .password_file = o->password_file};
     if (!o->viewed && o->password_file)
-        return err_set(e, ERR_USAGE, "--password-file is for viewers, and nobody is to view this desktop");
+        return err_set(e, ERR_USAGE,
+                       "--password-file needs a desktop with viewers: add --view or --desk-view");
     if (o->password_file)
         secrets_no_core(); /* after the desktop's processes have started: they keep their own limits */
     return o->viewed && !(d->view = view_start(&v, e)) ? -1 : 0;

@@ -166,7 +166,7 @@ static int open_gate(struct job *j, struct err *e)
     if (confirm_parse(j->s.confirm, &confirm, e) || !(j->policy = policy_open(j->s.policy, e)))
         return -1;
     if (confirm.method == CONFIRM_HOST && !j->host)
-        return err_set(e, ERR_USAGE, "--confirm caller goes with holorun mcp: here no program calls");
+        return err_set(e, ERR_USAGE, "--confirm caller works only with holorun mcp");
     if (j->host && (confirm.method == CONFIRM_AUTO || confirm.method == CONFIRM_HOST))
         confirm = (struct confirm){
             .method = CONFIRM_HOST, .seconds = confirm.seconds, .ask = j->host->ask, .arg = j->host->arg};
@@ -260,8 +260,8 @@ int job_model_replace(struct job_model *m, const struct run_settings *s, const c
     struct run_settings of = *s;
     of.model = dir;
     if (!m->engine)
-        return err_set(e, ERR_USAGE, "other weights need a model in this process, not %s",
-                       m->endpoint ? "one behind an address" : "replies from a file");
+        return err_set(e, ERR_USAGE, "cannot load other weights: the model is not in this process, but %s",
+                       m->endpoint ? "behind an address" : "replaced by replies from a file");
     if (job_model_find(&fresh, &of, e) || job_model_open(&fresh, &of, screen_stop_flag(NULL), true, e)) {
         job_model_close(&fresh);
         return -1;
@@ -293,12 +293,13 @@ static int open_dialect(struct job *j, struct err *e)
     int most = j->model->endpoint ? endpoint_max_images(j->model->endpoint) : 0;
     j->s.max_images = most && most < j->s.max_images ? most : j->s.max_images;
     if (j->s.localizer && !*j->dialect->ground)
-        return err_set(e, ERR_USAGE, "--localizer: dialect '%s' has no question for a place (key 'ground')",
+        return err_set(e, ERR_USAGE,
+                       "--localizer: dialect '%s' has no question for a position (key 'ground')",
                        j->dialect->name);
     if (is_alone(j) && !dialect_describes(j->dialect))
-        warn("dialect '%s' does not describe what it clicks: rules by element see the model's thought, "
-             "titles of dialogs%s",
-             j->dialect->name, j->elements ? ", and what programs call their elements" : "");
+        warn("dialect '%s' does not describe click targets: rules about elements see only the model's "
+             "thought and titles of dialogs%s",
+             j->dialect->name, j->elements ? ", and accessible names" : "");
     return 0;
 }
 
@@ -379,12 +380,12 @@ static int open_screen(struct job *j, struct err *e)
     if (!j->s.dry_run && !deaf)
         deaf = screen_watch_check(j->screen, &unwatched);
     if (deaf && unwatched.kind != ERR_STOPPED)
-        warn("Escape twice will not stop this run (%s); Ctrl-C and holorun stop do%s", unwatched.text,
-             j->s.pause_on_human ? ", and it will not pause for a person" : "");
+        warn("Escape twice does not stop this run (%s); use Ctrl-C or holorun stop%s", unwatched.text,
+             j->s.pause_on_human ? "; the run does not pause for the user's input" : "");
     const struct dialect *d = j->dialect;
     struct screen_rect view = screen_view(j->screen);
     if (is_alone(j) && d->screen_w && (view.w != d->screen_w || view.h != d->screen_h))
-        warn("this model was made for screens of %dx%d, this one is %dx%d: expect mistakes, or give it a "
+        warn("this model was trained on screens of %dx%d, this one is %dx%d: expect errors, or select a "
              "window of that size with --view",
              d->screen_w, d->screen_h, view.w, view.h);
     return 0;
@@ -421,7 +422,7 @@ static void tell_others(struct job *j)
     if (!j->told)
         j->told = running_enter(session, screen_name(j->screen), j->task, j->started, &e);
     if (!j->told || (dir && running_set_dir(j->told, dir, &e)))
-        warn("holorun stop will not find this run: %s", e.text);
+        warn("holorun stop cannot find this run: %s", e.text);
     free(dir);
 }
 
@@ -437,7 +438,7 @@ int job_open(struct job *j, struct err *e)
         return -1;
     open_partners(j);
     if (!(j->trace = trace_open(j->s.runs, e)))
-        return err_set(e, e->kind, "%s; choose another place for runs with --runs", e->text);
+        return err_set(e, e->kind, "%s; choose another folder for runs with --runs", e->text);
     tell_others(j);
     trace_scrub(j->trace, scrub, j);
     if (j->host)

@@ -29,7 +29,7 @@ int place_settle(struct run_settings *s, struct on_desk **desk, struct err *e)
 {
     *desk = NULL;
     if (!s->on && (s->start || s->home || s->desk_view || s->password_file))
-        return err_set(e, ERR_USAGE, "--start, --home, --desk-view and --password-file go with --on desk");
+        return err_set(e, ERR_USAGE, "--start, --home, --desk-view and --password-file need --on desk");
     if (s->on) {
         s->ui_display = s->ui_display ? s->ui_display : getenv("DISPLAY");
         return open_desk(s, desk, e);

@@ -110,7 +110,7 @@ static int take_text(const json_t *root, const char *key, char *out, size_t size
 {
     const char *text = json_string_value(json_object_get(root, key));
     if (!text || strlen(text) >= size)
-        return err_set(e, ERR_ENV, "'%s' is no text of less than %zu bytes", key, size);
+        return err_set(e, ERR_ENV, "'%s' is not a text of less than %zu bytes", key, size);
     snprintf(out, size, "%s", text);
     for (char *p = out; *p; p++) /* the text may be printed on a terminal */
         if ((unsigned char)*p < 0x20 || *p == 0x7f)
@@ -127,9 +127,9 @@ int running_parse(const char *text, size_t len, struct running *out, struct err 
     int rc = 0;
     *out = (struct running){.pid = (pid_t)pid, .born = (uint64_t)began, .session = (int)session};
     if (pid < 2 || pid > INT32_MAX || began < 1)
-        rc = err_set(e, ERR_ENV, "'pid' and 'born' are no process");
+        rc = err_set(e, ERR_ENV, "'pid' and 'born' do not identify a process");
     else if (session < 0 || session > INT32_MAX)
-        rc = err_set(e, ERR_ENV, "'session' is no number of one");
+        rc = err_set(e, ERR_ENV, "'session' is not a session number");
     else if (take_text(root, "display", out->display, sizeof out->display, e) ||
              take_text(root, "dir", out->dir, sizeof out->dir, e) ||
              take_text(root, "task", out->task, sizeof out->task, e) ||

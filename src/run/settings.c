@@ -27,36 +27,39 @@ const struct option_spec job_options[] = {
      NULL},
     {"seed", 's', OPTION_SEED, AT(seed), "N", 0, 0, "1", "random seed", NULL},
     {"window", 'w', OPTION_CHOICE, AT(window), "auto|sawtooth|strict", 0, 0, "auto",
-     "which old screenshots leave the model's context: all at once when it is full (sawtooth), the oldest "
-     "at every step (strict), or as the dialect says", NULL},
+     "when to drop old screenshots from the context: all at once when it is full (sawtooth), the oldest one "
+     "at each step (strict), or as the dialect specifies (auto)", NULL},
     {"max-images", 0, OPTION_INT, AT(max_images), "N", 0, 4, "0",
-     "screenshots in the model's context, 0 for the dialect's number", NULL},
+     "maximum number of screenshots in the context; 0: as in the dialect", NULL},
     {"reply-tokens", 0, OPTION_INT, AT(reply_tokens), "N", 0, 100000, "0",
-     "longest single reply, 0 for the dialect's number", NULL, .show = OPTION_MORE},
+     "maximum tokens of a single reply; 0: as in the dialect", NULL, .show = OPTION_MORE},
     {"fake", 0, OPTION_TEXT, AT(fake), "FILE", 0, 4096, NULL,
-     "take replies from a file instead of a model, one a line, or blocks between empty lines; or play a "
+     "read the replies from a file instead of a model, one per line, or separated by empty lines; or play a "
      "recording (see holorun record)",
      NULL},
     SCREEN_OPTIONS(struct run_settings),
     {"on", 0, OPTION_TEXT, AT(on), "desk[:WIDTHxHEIGHT]", 0, 64, NULL,
      "work on a private desktop, opened for this run (see holorun desk)", NULL},
     {"start", 0, OPTION_TEXT, AT(start), "COMMAND", 0, 4096, NULL,
-     "with --on desk, what runs there; the run begins when a window opens", NULL},
+     "with --on desk: program to start; the run begins when a window opens", NULL},
     {"home", 0, OPTION_TEXT, AT(home), "DIR", 0, 1000, NULL,
-     "with --on desk, the home folder of programs there, made when missing; it stays, with browser profiles "
-     "for the next run, and one desktop at a time uses it; default: an empty one that is deleted", NULL},
+     "with --on desk: home folder for programs on the desktop, created if missing, kept for the next run "
+     "(with browser profiles, for example), and used by one desktop at a time; default: a temporary one",
+     NULL},
     {"desk-view", 0, OPTION_MAYBE, AT(desk_view), "127.0.0.1:PORT|unix:PATH", 0, 256, NULL,
-     "with --on desk, let VNC viewers look at it and take it over, as holorun desk --view does", NULL},
+     "with --on desk: let VNC viewers watch and control the desktop, as holorun desk --view does", NULL},
     {"password-file", 0, OPTION_TEXT, AT(password_file), "FILE", 0, 4096, NULL,
-     "with --desk-view, the password of viewers", NULL, .show = OPTION_MORE},
+     "with --desk-view: file with the password for viewers", NULL, .show = OPTION_MORE},
     PACE_OPTIONS(struct run_settings, ""),
     {"max-steps", 'n', OPTION_INT, AT(max_steps), "N", 1, 100000, NULL,
-     "steps; default: 100, 1 in a dry run", NULL, .group = "budgets (more of them: limits in a policy file)"},
+     "maximum number of steps; default: 100, 1 in a dry run", NULL,
+     .group = "budgets (see also the limits of a policy file)"},
     {"max-time", 0, OPTION_NUMBER, AT(max_time), "SECONDS", 0.1, 1e6, "1800",
-     "time, which ends the run even in the middle of an action", NULL},
-    {"max-tokens", 0, OPTION_INT, AT(max_tokens), "N", 0, 1e9, "0", "generated tokens, 0 for no limit", NULL},
+     "maximum time; ends the run even in the middle of an action", NULL},
+    {"max-tokens", 0, OPTION_INT, AT(max_tokens), "N", 0, 1e9, "0",
+     "maximum number of generated tokens; 0: no limit", NULL},
     {"force-answer", 0, OPTION_FLAG, AT(force_answer), NULL, 0, 0, "yes",
-     "ask once more for an answer when a budget is used up; it is shown, but does not count", NULL,
+     "request a final answer, without effect on the result, when a budget is used up", NULL,
      .show = OPTION_MORE},
     RULES_OPTIONS(struct run_settings),
     ELEMENTS_OPTION(struct run_settings),
@@ -64,32 +67,33 @@ const struct option_spec job_options[] = {
      "perform a task that consists of plain steps, as 'choose Large in Size, then press Save', on named "
      "elements without a model (holorun help sentences); auto: where the embedded model would be used",
      NULL},
-    {"dry-run", 0, OPTION_FLAG, AT(dry_run), .help = "decide and record, but press nothing"},
+    {"dry-run", 0, OPTION_FLAG, AT(dry_run), .help = "decide and record, but send no input"},
     {"observe-only", 0, OPTION_FLAG, AT(observe_only),
-     .help = "allow only moving the pointer, scrolling, waiting, looking, planning and answering"},
+     .help = "allow only pointer moves, scrolling, waiting, screenshots, plans and answers"},
     {"secret", 0, OPTION_LIST, AT(secrets), "NAME=env:VARIABLE|NAME=file:PATH", 0, 0, NULL,
-     "a value that may be typed but not seen: the model writes {{NAME}}, and a task for the embedded model "
-     "may say \"the password\" for PASSWORD; may be repeated", NULL},
+     "a value that the model can type but not see: it writes {{NAME}}; a task for the embedded model may "
+     "call PASSWORD \"the password\"; may be repeated", NULL},
     {"redact-frames", 0, OPTION_FLAG, AT(redact_frames), NULL, 0, 0, "yes",
-     "paint over fields that a secret was typed into, in screenshots and in the record", NULL},
+     "mask fields with typed secrets in screenshots and in the record", NULL},
     HIDE_OPTION(struct run_settings, ""),
     {"pause-on-human", 0, OPTION_FLAG, AT(pause_on_human),
-     .help = "pause when a person uses keyboard or pointer of the display, and look again afterwards"},
+     .help = "pause when the user uses pointer or keyboard of the display, then take a new screenshot"},
     {"human-quiet", 0, OPTION_NUMBER, AT(human_quiet), "SECONDS", 0, 3600, "5",
-     "with --pause-on-human, how long the person must have been idle", NULL, .show = OPTION_MORE},
+     "with --pause-on-human: time without user input after which the run continues", NULL,
+     .show = OPTION_MORE},
     ASKED_ANEW_OPTIONS(struct run_settings, ""),
     STEP_OPTION(struct run_settings, ""),
     BREAK_OPTION(struct run_settings),
     {"ui-display", 0, OPTION_TEXT, AT(ui_display), ":N", 0, 256, NULL,
-     "display for the step window; default: the one that is worked on, beside the view where there is "
-     "space, else hidden while the agent looks and acts; with --on desk, $DISPLAY, else the terminal", NULL},
+     "display for the step window; default: the display of the run, outside the view if there is space, "
+     "else hidden during screenshots and actions; with --on desk: $DISPLAY, else the terminal", NULL},
     {"runs", 0, OPTION_TEXT, AT(runs), "DIR", 0, 4096, NULL,
-     "folder for run directories; default: the user's state folder", "HOLORUN_RUNS",
+     "folder for run directories; default: in the user's state folder", "HOLORUN_RUNS",
      .group = "record and output"},
     {"report", 0, OPTION_FLAG, AT(report), NULL, 0, 0, "yes", "write report.html at the end", NULL},
     {"log-tokens", 0, OPTION_FLAG, AT(log_tokens), NULL, 0, 0, "yes",
-     "record ids and probabilities of all tokens, which replay --verify needs", NULL, .show = OPTION_MORE},
-    {"json", 'j', OPTION_FLAG, AT(json), .help = "one JSON object on stdout instead of the answer"},
+     "record ids and probabilities of all tokens, as needed by replay --verify", NULL, .show = OPTION_MORE},
+    {"json", 'j', OPTION_FLAG, AT(json), .help = "print one JSON object on stdout instead of the answer"},
     QUIET_OPTION(struct run_settings),
     {"verbose", 0, OPTION_FLAG, AT(verbose), .help = "show the tokens of each step"},
     {0},
@@ -122,7 +126,7 @@ int job_read_task(struct job *j, const char *word, struct err *e)
         return err_set(e, ERR_USAGE, "no task on stdin");
     size_t n = strlen(j->task);
     if (got > n)
-        return err_set(e, ERR_USAGE, "the task on stdin is no text: byte %zu is zero", n);
+        return err_set(e, ERR_USAGE, "the task on stdin is not a text: byte %zu is zero", n);
     while (n && strchr(" \n\t", j->task[n - 1]))
         j->task[--n] = 0;
     if (n == 0)

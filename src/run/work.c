@@ -71,7 +71,7 @@ static int finish(struct job *j, int code, const struct agent_result *r, struct 
         *e = late;
         code = e->kind;
         if (r->status == AGENT_ANSWERED && !j->s.quiet) /* otherwise job_outcome() prints the reason */
-            warn("the record of this run is not complete: %s", e->text);
+            warn("the record of this run is incomplete: %s", e->text);
     }
     if (!j->s.report)
         return code;
@@ -79,7 +79,7 @@ static int finish(struct job *j, int code, const struct agent_result *r, struct 
     j->report = xasprintf("%s/report.html", dir);
     if (trace_sync(j->trace, &late) || report_write(dir, j->report, &late)) {
         if (strcmp(late.text, e->text) != 0)
-            warn("no report: %s", late.text);
+            warn("cannot write the report: %s", late.text);
         free(j->report);
         j->report = NULL;
     }

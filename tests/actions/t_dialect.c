@@ -65,7 +65,7 @@ static void t_refusals(void **state)
     refused("{" BASE ", \"system\": \"{colour}\"}", "unknown slot '{colour}'");
     refused("{" BASE ", \"system_file\": \"../x.txt\"}", "'system_file' must be");
     refused("{" BASE ", \"system_file\": \"none.txt\"}", "not a built-in text");
-    refused("{" BASE ", \"tools\": \"none\"}", "no built-in");
+    refused("{" BASE ", \"tools\": \"none\"}", "not a built-in");
     refused("{" BASE ", \"tools\": [{\"name\": \"a\"}]}", "tool 'a': a tool without 'kind'");
     refused("{" BASE ", \"tools\": [{\"name\": \"a\", \"kind\": \"fly\"}]}", "unknown kind of action 'fly'");
     refused("{" BASE ", \"tools\": [{\"name\": \"a\", \"kind\": \"wait\", \"x\": 1}]}", "unknown key 'x'");
@@ -79,7 +79,7 @@ static void t_refusals(void **state)
         {"{\"name\": \"x\", \"max\": \"1\"}", "an integer expected for 'max'"},
         {"{\"name\": \"a b\", \"is\": \"x\"}", "letters"},
         {"{\"name\": \"\", \"is\": \"x\"}", "1 to 64"},
-        {"{\"name\": \"count\", \"max\": 4}", "outside what can be done for 'count'"},
+        {"{\"name\": \"count\", \"max\": 4}", "outside the possible range for 'count'"},
         {"{\"name\": \"count\", \"min\": 3, \"max\": 2}", "min is above max"},
         {"{\"name\": \"element\", \"min\": 300, \"max\": 400}", "from 0 to 256"},
         {"{\"name\": \"button\", \"values\": \"left|fourth\"}", "values that do not exist"},

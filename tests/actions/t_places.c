@@ -459,7 +459,7 @@ static void t_program(void **state)
         {"```json\n[{\"bbox_2d\": [400, 400, 600, 600], \"label\": \"Save\"}]\n```", "320 240\n",
          "\"hits\":1", 0},
         {"<|box_start|>(450,450),(550,550)<|box_end|>", "320 240\n", "\"hits\":1", 0},
-        {"[-1, -1]", "not there\n", "\"hits\":1", 1},
+        {"[-1, -1]", "not found\n", "\"hits\":1", 1},
         {"(100, 200, 300)", "", "\"hits\":0", 1},
     };
     struct far_server s;
@@ -499,14 +499,14 @@ static void t_program(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("ground, eval, the localizer and actions read a point alike, in every notation and space", t_agree),
-    CLAIM("negative points, null, empty lists and words mean that the element is absent", t_absent),
-    CLAIM("an action at an absent element is refused", t_absent_actions),
-    CLAIM("half-plausible points are refused with one line of reason", t_refused),
-    CLAIM("fractions are read as parts of the screen in normalized spaces, and refused as pixels",
+    CLAIM("ground, eval, the localizer and actions read a place alike, in every notation and space", t_agree),
+    CLAIM("negative places, null, empty lists and words mean that the element is absent", t_absent),
+    CLAIM("an action at an absent place is refused", t_absent_actions),
+    CLAIM("half-plausible places are refused with one line that says why", t_refused),
+    CLAIM("parts of the screen are read where coordinates are normalised, and refused as pixels",
           t_fractions),
-    CLAIM("a local model that answers in pixels stays within the newest image", t_local),
-    CLAIM("the program prints the centre of a box, and 'not there' for an absent element", t_program),
+    CLAIM("a local model that answers in pixels stays inside of the newest image", t_local),
+    CLAIM("the program prints the centre of a box, and 'not found' for an absent element", t_program),
 };
 
 CHECK_MAIN()

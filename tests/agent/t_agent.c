@@ -143,7 +143,7 @@ static void t_told(void **state)
     assert_string_equal(p.r.answer, "unverified: Done.");
     assert_string_equal(p.r.said, "Done.");
     assert_non_null(
-        strstr(p.r.did, "pressed 'it'; the window did not change; 4 actions in all; 4 not confirmed"));
+        strstr(p.r.did, "pressed 'it'; the window did not change; 4 actions in total; 4 not confirmed"));
     assert_int_equal(played.n_asked, 6);
     assert_string_equal(played.told[0],
                         "<message from=\"user\">\nPress Save\n</message>\n<observation>\n[image]\n"
@@ -279,8 +279,8 @@ static void t_loop(void **state)
     for (int k = 1; k < 3; k++)
         told(k, "<tool_output tool=\"click_desktop\">\nThe screen did not change.\n</tool_output>");
     for (int k = 3; k < 5; k++)
-        told(k, "<error tool=\"click_desktop\">\nthe same action was done");
-    told(3, "3 times without any visible effect");
+        told(k, "<error tool=\"click_desktop\">\nthe same action was performed");
+    told(3, "3 times without visible effect");
     told(4, "4 times");
     for (int k = 1; k < 5; k++) /* warmer each time */
         asked_at(k, fmax(0.5, 0.3 * k), 0);
@@ -483,7 +483,7 @@ static void t_infeasible(void **state)
     use_dialect(&p, dialect_load("uitars", NULL)); /* it wants a person to go on */
     play(&p, "Action: call_user()\n");
     ended(&p, AGENT_INFEASIBLE, ERR_FAILED);
-    assert_string_equal(p.r.answer, "a person has to help");
+    assert_string_equal(p.r.answer, "the user has to help");
     play_close(&p);
 }
 
@@ -561,7 +561,7 @@ static void t_view(void **state)
     played.meanwhile = resize_window;
     play(&p, CLICK(500, 500) CLICK(500, 500) ANSWER("Done."));
     ended(&p, AGENT_ANSWERED, 0);
-    told(1, "another size");
+    told(1, "changed its size");
     ev = stage_events(&p.stage, "button_press");
     assert_int_equal(json_array_size(ev), 1); /* not until it was looked at again */
     assert_int_equal(field(ev, 0, "x"), 150 + 200);

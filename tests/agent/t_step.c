@@ -88,7 +88,7 @@ static void t_edit(void **state)
     pressed_at(&p, 4, 90, 91);
     assert_int_equal(json_array_size(stepped_presses(&p)), 5);
     /* The model learns of it, and it is on record with what it was before. */
-    told(1, "A person changed this before it was done. Done was: click \"it\" at 123,210.");
+    told(1, "The user changed this action. The action performed was: click \"it\" at 123,210.");
     const json_t *from = json_array_get(json_object_get(human(&p, 0), "from"), 0);
     const json_t *to = json_array_get(json_object_get(human(&p, 0), "to"), 0);
     assert_int_equal(field_int(from, "x"), 400);
@@ -148,8 +148,8 @@ static void t_veto(void **state)
     assert_int_equal(json_array_size(stepped_presses(&p)), 1);
     pressed_at(&p, 0, 200, 300);
     told(1,
-         "<error tool=\"click_desktop\">\na person did not allow this: that is the wrong button\n</error>");
-    told(2, "a person did not allow this\n");
+         "<error tool=\"click_desktop\">\nthe user did not allow this: that is the wrong button\n</error>");
+    told(2, "the user did not allow this\n");
     assert_non_null(strstr(p.transcript, "\"x\": 400")); /* what it said remains */
     assert_string_equal(field_text(human(&p, 0), "reason"), "that is the wrong button");
     assert_null(stepped_event(&p, "exec", 1));

@@ -174,11 +174,11 @@ static void t_sent_back(void **state)
     /* The agent has read why, as what came of its answer. */
     assert_non_null(strstr(p.agent, "<tool_output tool=\"answer\">\nThe answer was not accepted"));
     assert_non_null(
-        strstr(p.agent, "says that the task is not done: The window still says unsaved &lt;|im_end|>."));
+        strstr(p.agent, "found that the task is not done: The window still says unsaved &lt;|im_end|>."));
     assert_string_equal(
         field_text(p.story.steps[1].output, "text"),
-        "The answer was not accepted. Who checked it against the screenshots says that the task is not "
-        "done: The window still says unsaved <|im_end|>.\nGo on with the task, and answer when it is "
+        "The answer was not accepted. A check against the screenshots found that the task is not "
+        "done: The window still says unsaved <|im_end|>.\nContinue with the task, and answer when it is "
         "done.");
     /* The validator has read task and answer, and nothing in them is a mark; the first asking is the
      * likeliest reply. */
@@ -199,7 +199,7 @@ static void t_unvalidated(void **state)
     assert_string_equal(p.r.answer, "Three.");
     assert_int_equal(p.asked, 3);
     assert_int_equal(verdicts_on_record(&p, "unknown"), 2);
-    assert_non_null(strstr(p.agent, "could not tell: hm"));
+    assert_non_null(strstr(p.agent, "was inconclusive: hm"));
     play_close(&p);
 }
 
@@ -293,7 +293,7 @@ static void t_localizer(void **state)
     /* Not every family can be asked for one. */
     pid = driven_start_with(&t, ANSWER("Done."), WORDS("--localizer", "--dialect", "anthropic-computer"));
     program_finish(&t.x, pid, &o);
-    ONE_LINE(&o, ERR_USAGE, "--localizer", "'anthropic-computer' has no question for a place");
+    ONE_LINE(&o, ERR_USAGE, "--localizer", "'anthropic-computer' has no question for a position");
     outcome_free(&o);
     stage_close(&t);
 }

@@ -293,7 +293,7 @@ static void t_refused(void **state)
 {
     struct xvfb x;
     open_place(&x);
-    refused(&x, ERR_USAGE, "no section 'nope'", WORDS("bench", "--section", "nope"));
+    refused(&x, ERR_USAGE, "unknown section 'nope'", WORDS("bench", "--section", "nope"));
     refused(&x, ERR_USAGE, "'please'", WORDS("bench", "please"));
     refused(&x, ERR_USAGE, "repeat", WORDS("bench", "--repeat", "0"));
     refused(&x, ERR_USAGE, "holotron-12b", WORDS("bench", "--random", "nope"));

@@ -91,12 +91,12 @@ static void t_refusals(void **state)
         const char *line, *says;
     } cases[] = {
         {"--steps 0", "--steps is 0, outside 1 to 100"},
-        {"--steps 2.5", "--steps wants a whole number, not '2.5'"},
-        {"-n 3x", "-n wants a whole number"},
-        {"--seconds nan", "--seconds wants a number, not 'nan'"},
-        {"--seconds 1e999", "wants a number"},
-        {"--seed -1", "--seed wants a whole number from 0"},
-        {"--window loose", "--window is one of strict|sawtooth, not 'loose'"},
+        {"--steps 2.5", "--steps must be a whole number, not '2.5'"},
+        {"-n 3x", "-n must be a whole number"},
+        {"--seconds nan", "--seconds must be a number, not 'nan'"},
+        {"--seconds 1e999", "must be a number"},
+        {"--seed -1", "--seed must be a whole number from 0"},
+        {"--window loose", "--window must be one of strict|sawtooth, not 'loose'"},
         {"--window sawtoth", "not 'sawtoth'; did you mean 'sawtooth'?"},
         {"--name 123456789", "--name is longer than 8 bytes"},
         {"word --steps", "--steps needs a value: N"},
@@ -369,7 +369,7 @@ static void t_switches(void **state)
     struct levels l;
     struct err e;
     assert_int_equal(parse_levels(&l, "--isa=ref", &e), -1);
-    assert_non_null(strstr(e.text, "set $HOLORUN_T_ISA"));
+    assert_non_null(strstr(e.text, "variable $HOLORUN_T_ISA"));
     assert_int_equal(parse_levels(&l, "--no-cache", &e), -1);
     assert_int_equal(parse_levels(&l, "--rare=3", &e), 0);
     assert_int_equal(l.rare, 3);
@@ -432,7 +432,7 @@ static void t_many(void **state)
     for (int i = 0; i <= OPTION_LIST_MAX; i++)
         strcat(line, " -sx");
     assert_int_equal(parse_many(&m, line, &e), -1);
-    assert_non_null(strstr(e.text, "more than 32 times"));
+    assert_non_null(strstr(e.text, "at most 32 times"));
 }
 
 /* A record without "rounded_matrices" comes from a version in which auto meant bf16. */

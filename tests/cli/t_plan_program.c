@@ -97,7 +97,7 @@ static void t_gpu(void **state)
     const json_t *j = run(&p, 1, WORDS("plan", full.dir, "--gpu", "24G", "--json"));
     assert_true(json_is_false(json_object_get(j, "fits")));
     assert_int_equal(number(j, NULL, "most_sessions"), 0);
-    assert_true(mentions(json_object_get(j, "notes"), "are missing"));
+    assert_true(mentions(json_object_get(j, "notes"), "more are needed"));
     assert_true(mentions(json_object_get(j, "notes"), "no session fits"));
     assert_true(mentions(json_object_get(j, "notes"), "give --bandwidth and --flops"));
     assert_null(json_object_get(j, "predictions"));
@@ -123,7 +123,7 @@ static void t_fits(void **state)
               __VA_ARGS__))
     const json_t *j = PLAN(0, "--context", "32768");
     assert_string_equal(json_string_value(json_object_get(json_object_get(j, "weights"), "held")), "mapped");
-    assert_true(mentions(json_object_get(j, "notes"), "read from the disk again"));
+    assert_true(mentions(json_object_get(j, "notes"), "read from disk again"));
     snprintf(most, sizeof most, "%.0f", number(j, NULL, "most_sessions"));
     snprintf(more, sizeof more, "%.0f", number(j, NULL, "most_sessions") + 1);
     check_note("%s sessions of 32768 tokens in 24 GiB", most);
@@ -137,7 +137,7 @@ static void t_fits(void **state)
     PLAN(0, "--sessions", "20", "--context", most);
     PLAN(1, "--sessions", "20", "--context", more);
     j = PLAN(1, "--context", "131073");
-    assert_true(mentions(json_object_get(j, "notes"), "made for 131072"));
+    assert_true(mentions(json_object_get(j, "notes"), "maximum is 131072"));
     j = PLAN(0, "--weights-in", "mmap");
     assert_true(number(j, "weights", "resident") > 16e9);
     close_place(&p);
@@ -164,7 +164,7 @@ static void t_states(void **state)
     check_note("%.0f sessions of 30720 tokens on a card of 141 GiB", number(j, NULL, "sessions"));
     assert_true(number(j, NULL, "sessions") >= 100);
     j = run(&p, 0, WORDS("plan", full.dir, "--gpu", "141G", "--state-memory", "140G", "--json"));
-    assert_true(mentions(json_object_get(j, "notes"), "GiB that are left beside the model"));
+    assert_true(mentions(json_object_get(j, "notes"), "GiB that the model leaves free"));
     close_place(&p);
 }
 
@@ -207,13 +207,13 @@ static void t_text(void **state)
     program_run(&p.x, &p.o, WORDS("plan", POCKET, "--memory", "24"));
     assert_int_equal(p.o.code, 0);
     assert_non_null(strstr(p.o.out, "\nfits: 1 session of 8192 tokens\n"));
-    assert_non_null(strstr(p.o.out, "18.00 GiB may be used (free as given 24.00 GiB"));
+    assert_non_null(strstr(p.o.out, "18.00 GiB usable (free as given 24.00 GiB"));
     assert_null(strstr(p.o.out, "not fit"));
     assert_null(strstr(p.o.out, ".."));
     program_run(&p.x, &p.o, WORDS("plan", POCKET, "--context", "20000", "--sessions", "100"));
     assert_int_equal(p.o.code, 1);
     assert_non_null(strstr(p.o.out, "\ndoes not fit: 100 sessions of 20000 tokens\n"));
-    assert_non_null(strstr(p.o.out, "the model was made for 8192"));
+    assert_non_null(strstr(p.o.out, "the model's maximum is 8192"));
     assert_non_null(strstr(p.o.out, "at most 8192 tokens in each session"));
     assert_null(strstr(p.o.out, "\nfits"));
     assert_null(strstr(p.o.out, "sessions of 20000 tokens\n  at most"));
@@ -228,28 +228,28 @@ static void t_usage(void **state)
         const char *words[6], *naming;
         int code;
     } wrong[] = {
-        {{"plan", POCKET, "--gpu", "24000"}, "--gpu wants a size", 2},
-        {{"plan", POCKET, "--gpu", "h900"}, "--gpu wants a size", 2},
-        {{"plan", POCKET, "--gpu", "0"}, "--gpu wants a size", 2},
+        {{"plan", POCKET, "--gpu", "24000"}, "--gpu must be a size", 2},
+        {{"plan", POCKET, "--gpu", "h900"}, "--gpu must be a size", 2},
+        {{"plan", POCKET, "--gpu", "0"}, "--gpu must be a size", 2},
         {{"plan", "assets/pocket"}, "but 'assets/pocket/model' is", 4},
-        {{"plan", POCKET, "--gpu", "-1G"}, "--gpu wants a size", 2},
-        {{"plan", POCKET, "--gpu", "24Gx"}, "--gpu wants a size", 2},
+        {{"plan", POCKET, "--gpu", "-1G"}, "--gpu must be a size", 2},
+        {{"plan", POCKET, "--gpu", "24Gx"}, "--gpu must be a size", 2},
         {{"plan", POCKET, "--gpu=8G", "--memory", "8G"}, "not both", 2},
-        {{"plan", POCKET, "--gpu=a100", "--activations=fp8"}, "A100 SXM, 80 GB has no products of fp8", 2},
-        {{"plan", POCKET, "--activations=fp8"}, "name it with --gpu", 2},
+        {{"plan", POCKET, "--gpu=a100", "--activations=fp8"}, "A100 SXM, 80 GB does not support fp8", 2},
+        {{"plan", POCKET, "--activations=fp8"}, "select one with --gpu", 2},
         {{"plan", POCKET, "--gpu=h100", "--activations=fp8", "--weights=int8"}, "--weights auto or fp8", 2},
-        {{"plan", POCKET, "--gpu=h100", "--activations=int8"}, "leave out --activations", 2},
-        {{"plan", POCKET, "--screen", "640"}, "--screen wants a size", 2},
+        {{"plan", POCKET, "--gpu=h100", "--activations=int8"}, "remove --activations", 2},
+        {{"plan", POCKET, "--screen", "640"}, "--screen must be a size", 2},
         {{"plan", "/nonexistent"}, "/nonexistent", 4},
-        {{"plan", POCKET, "--state", "bf16"}, "--state is one of", 2},
-        {{"plan", POCKET, "--state", "f8"}, "--state is one of", 2},
-        {{"plan", POCKET, "--state-memory", "0"}, "--state-memory wants a size", 2},
+        {{"plan", POCKET, "--state", "bf16"}, "--state must be one of", 2},
+        {{"plan", POCKET, "--state", "f8"}, "--state must be one of", 2},
+        {{"plan", POCKET, "--state-memory", "0"}, "--state-memory must be a size", 2},
         {{"ask", "--model=" POCKET, "--state-memory=100K", "where?"}, "one session takes 0.65 MiB", 2},
         {{"ask", "--model=" POCKET, "--state-memory=700K", "where?", "assets/pictures/report.png"},
          "not enough memory for",
          3},
-        {{"plan", POCKET, "more"}, "one argument too many", 2},
-        {{"inspect", POCKET, "more"}, "one argument too many", 2},
+        {{"plan", POCKET, "more"}, "unexpected argument 'more'", 2},
+        {{"inspect", POCKET, "more"}, "unexpected argument 'more'", 2},
         {{"inspect", "/nonexistent"}, "/nonexistent", 4},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

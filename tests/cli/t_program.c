@@ -162,16 +162,16 @@ static void t_pictures(void **state)
     ONE_LINE(&o, ERR_ENV, "picture.png", "file format is PPM", "only PNG is supported");
     program_run(&x, &o, WORDS("ground", "Search", plain));
     assert_int_equal(o.code, ERR_USAGE);
-    assert_non_null(strstr(o.err, "no picture 'Search'; the picture comes first"));
+    assert_non_null(strstr(o.err, "image 'Search' not found; give the image first"));
     program_run(&x, &o, WORDS("ground", plain, ""));
     assert_int_equal(o.code, ERR_USAGE);
     program_run(&x, &o, WORDS("ask", "What", "is", "this"));
     assert_int_equal(o.code, ERR_USAGE);
-    assert_non_null(strstr(o.err, "'is' is not a picture; put the question in quotes"));
+    assert_non_null(strstr(o.err, "'is' is not an image file; put the question in quotes"));
     program_run(&x, &o, WORDS("ask", "", plain));
     assert_int_equal(o.code, ERR_USAGE);
     program_run(&x, &o, WORDS("ask", "What is the capital of France?", "--model", POCKET));
-    ONE_LINE(&o, ERR_USAGE, "only answers questions about screens", "a PNG");
+    ONE_LINE(&o, ERR_USAGE, "this model needs an image", "a PNG");
     assert_string_equal(o.out, "");
     outcome_free(&o);
     free(photo);
@@ -205,9 +205,9 @@ static void t_facts(void **state)
     program_run(&x, &o, WORDS("models", "--json"));
     assert_null(strstr(o.out, "00000000"));
     program_run(&x, &o, WORDS("report", "nonsense", "--runs", x.dir));
-    ONE_LINE(&o, ERR_USAGE, "there is no run 'nonsense'", x.dir);
+    ONE_LINE(&o, ERR_USAGE, "run 'nonsense' not found", x.dir);
     program_run(&x, &o, WORDS("report", x.dir));
-    ONE_LINE(&o, ERR_USAGE, "is no run", "events.jsonl");
+    ONE_LINE(&o, ERR_USAGE, "is not a run", "events.jsonl");
     outcome_free(&o);
     xvfb_stop(&x);
 }

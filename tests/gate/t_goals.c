@@ -177,7 +177,7 @@ static void t_explained(void **state)
     program_run(&t.x, &o, WORDS("policy", file, "--spent", "5 steps", "--explain", plan));
     assert_non_null(strstr(o.out, "deny: enough"));
     program_run(&t.x, &o, WORDS("policy", file, "--spent", "many", "--explain", plan));
-    ONE_LINE(&o, ERR_USAGE, "--spent wants a number of steps", "'many'");
+    ONE_LINE(&o, ERR_USAGE, "--spent must be a number of steps", "'many'");
     free(file);
     outcome_free(&o);
     stage_close(&t);

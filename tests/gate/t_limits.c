@@ -66,7 +66,7 @@ static void t_typed(void **state)
     assert_string_equal(p.r.answer, "So far.");
     assert_int_equal(played.asked[3].goal, GOAL_ANSWER);
     assert_non_null(
-        strstr(played.told[3], "E_BUDGET: not done: this run may type 10 characters; there were 8"));
+        strstr(played.told[3], "E_BUDGET: not done: this run may type 10 characters; it has typed 8"));
     assert_int_equal(field_int(json_object_get(p.story.end, "totals"), "typed"), 8);
     assert_non_null(strstr(p.story.steps[2].actions[0].failure, "E_BUDGET"));
 
@@ -115,7 +115,7 @@ static void t_rate(void **state)
     assert_int_equal(p.r.acted, 3);
     assert_int_equal(p.r.steps, 7); /* waiting is free */
     assert_string_equal(p.r.answer, "So far.");
-    assert_non_null(strstr(played.told[7], "E_BUDGET: not done: there were 3 actions within a minute"));
+    assert_non_null(strstr(played.told[7], "E_BUDGET: not done: 3 actions within a minute"));
 
     play_forget();
     p.o.dry_run = true; /* it presses nothing */

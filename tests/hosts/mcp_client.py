@@ -243,7 +243,7 @@ async def refused(stage, client):
     r = await client.call_tool("run_task", {"task": "Pay", "wait_s": 20})
     assert told(r)["status"] != "asking" and "Pay now" in told(r)["refused"] and "--confirm" in told(r)["refused"], told(r)
     r = await client.call_tool("run_answer", {"run_id": told(r)["run_id"], "allow": True})
-    assert r.is_error and "is off" in told(r)["error"], r
+    assert r.is_error and "is disabled" in told(r)["error"], r
     r = await client.call_tool("act", {"action": "click", "element": "Pay now", "x": 300, "y": 300})
     assert r.is_error and "Pay now" in told(r)["refused"], r
     assert stage.seen("button_press") == before

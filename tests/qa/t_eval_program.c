@@ -216,7 +216,7 @@ static void t_standard_place(void **state)
          *before = getenv("XDG_STATE_HOME") ? xstrdup(getenv("XDG_STATE_HOME")) : NULL;
     setenv("XDG_STATE_HOME", home, 1);
     program_run(&x, &o, WORDS("eval", POCKET, "--resume", "--json"));
-    ONE_LINE(&o, ERR_USAGE, "no results of 'eval'", "to go on with");
+    ONE_LINE(&o, ERR_USAGE, "no results of 'eval'", "to resume");
     char *paths[2];
     for (int i = 0; i < 2; i++) { /* again is no obstacle */
         if (i)
@@ -324,7 +324,7 @@ static void t_usage(void **state)
     program_run(&x, &o, WORDS("eval", POCKET, "-o", nowhere));
     ONE_LINE(&o, ERR_ENV, "no/such/folder");
     program_run(&x, &o, WORDS("eval", POCKET, "--dialect", "openai-computer", "-o", nowhere));
-    ONE_LINE(&o, ERR_USAGE, "openai-computer", "place");
+    ONE_LINE(&o, ERR_USAGE, "openai-computer", "position");
 
     /* the disk is full after some items: what was written stays, and the run says so */
     char *results = xvfb_place(&x, "full.jsonl");

@@ -290,14 +290,14 @@ static void t_list(void **state)
     deeds_judge(&d, 5, true); /* a look elsewhere makes up for nothing */
     assert_int_equal(deeds_decisive(&d)->step, 4);
     line = deeds_line(&d);
-    assert_string_equal(line, "pressed 'Save', did not click 'Pay' (refused), scrolled; 4 actions in all");
+    assert_string_equal(line, "pressed 'Save', did not click 'Pay' (refused), scrolled; 4 actions in total");
     free(line);
     deeds_add(&d, 6, ACT_KEY, DEED_OPEN, "press Return", "pressed Return", NULL);
     deeds_judge(&d, 6, false);
     assert_int_equal(deeds_decisive(&d)->step, 6);
     line = deeds_line(&d);
     assert_string_equal(line, "did not click 'Pay' (refused), scrolled, pressed Return; the window did not "
-                              "change; 5 actions in all; 2 not confirmed");
+                              "change; 5 actions in total; 2 not confirmed");
     free(line);
     char *json = deeds_json(&d);
     json_t *list = json_loads(json, 0, NULL);

@@ -235,11 +235,11 @@ static void t_picture(void **state)
     assert_int_equal(q.o.code, ERR_FAILED);
     const json_t *late = json_array_get(json_object_get(qa_program_test(&q, "late"), "attempts"), 0);
     assert_non_null(strstr(field_text(late, "error"), "no window whose title matches '^other$' within 3 s"));
-    assert_non_null(strstr(field_text(late, "error"), "there is 'client'"));
+    assert_non_null(strstr(field_text(late, "error"), "open windows: 'client'"));
     assert_int_equal(strncmp(field_text(late, "log"), "[earlier output is left out]\na line\n", 36), 0);
     assert_non_null(strstr(field_text(late, "log"), "a line\n end\n"));
     const json_t *unset = json_array_get(json_object_get(qa_program_test(&q, "unset"), "attempts"), 0);
-    assert_non_null(strstr(field_text(unset, "error"), "exit code 3; it says: second)"));
+    assert_non_null(strstr(field_text(unset, "error"), "exit code 3; output: second)"));
     assert_string_equal(field_text(unset, "log"), "first\nsecond\n");
     struct image im = {0};
     assert_int_equal(image_read_png(&im, field_text(late, "picture"), NULL), 0);
@@ -294,7 +294,7 @@ static void t_kept(void **state)
     qa_program_suite(&q, "  setup: ['touch left', 'echo Traceback; echo no database; echo; exit 9']\n  "
                          "teardown: ['rm left']\n" TWO);
     qa_program_run(&q, WORDS("--quiet"));
-    ONE_LINE(&q.o, ERR_ENV, "the suite's setup", "exit code 9", "it says: no database)");
+    ONE_LINE(&q.o, ERR_ENV, "the suite's setup", "exit code 9", "output: no database)");
     assert_string_equal(qa_program_outcome(&q, "a"), "error");
     assert_string_equal(qa_program_outcome(&q, "b"), "error");
     assert_int_equal(json_integer_value(json_object_get(q.results, "exit_code")), ERR_ENV);

@@ -277,7 +277,7 @@ static void t_cut(void **state)
     pid = qa_program_start(&q, WORDS("--shard", "1/1", "--out", out, "--resume-shard"));
     program_finish(&q.x, pid, &q.o);
     assert_int_equal(q.o.code, ERR_FAILED);
-    assert_non_null(strstr(q.o.err, "of 7 tests have their results"));
+    assert_non_null(strstr(q.o.err, "of 7 tests have results"));
     run_merge(&q, WORDS("cut"));
     assert_int_equal(q.o.code, ERR_FAILED);
     assert_null(strstr(q.o.err, "(results)"));

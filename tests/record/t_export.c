@@ -136,7 +136,7 @@ static void t_refused(void **state)
     ONE_LINE(&o, ERR_ENV, "/proc/nowhere");
     program_run(exported_display(), &o, WORDS("export", exported_run(), "--format", "holo"));
     assert_int_equal(o.code, ERR_USAGE);
-    assert_non_null(strstr(o.err, "--format is one of osworld|rl|verl|atif, not 'holo'\n"));
+    assert_non_null(strstr(o.err, "--format must be one of osworld|rl|verl|atif, not 'holo'\n"));
     outcome_free(&o);
 }
 

@@ -133,7 +133,7 @@ static void t_password_field(void **state)
     if (o.code)
         fail_msg("exit code %d: %s\n%s", o.code, o.out, o.err);
     assert_true(hands_wait_for_text(again, "ana|hush-hush"));
-    assert_non_null(strstr(o.out, "picture 0, name 1, pixel 0"));
+    assert_non_null(strstr(o.out, "image 0, name 1, position 0"));
     unsetenv("GTK_THEME");
     outcome_free(&o);
     free(file);
@@ -182,7 +182,7 @@ static void t_vanished(void **state)
     assert_int_equal(o.code, ERR_FAILED);
     check_note("%.*s", (int)strcspn(o.out, "\n"), o.out);
     assert_non_null(
-        strstr(o.out, "step 4 of 4 (line 5) cannot be played: click at 210,233: its picture is not on"));
+        strstr(o.out, "step 4 of 4 (line 5) cannot be played: click at 210,233: its image is not on"));
     assert_ptr_equal(strchr(o.out, '\n'), o.out + strlen(o.out) - 1);
     assert_false(file_exists(out));
     process_end(wish);

@@ -123,7 +123,7 @@ static void t_plain(void **state)
         hands_assert_text(out, "160,130\n");
         process_end(wish);
     }
-    assert_non_null(strstr(o.out, "picture 0, name 0, pixel 1"));
+    assert_non_null(strstr(o.out, "image 0, name 0, position 1"));
     outcome_free(&o);
     free(script);
     free(out);

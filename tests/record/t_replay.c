@@ -343,7 +343,7 @@ static void t_nothing(void **state)
     char *run = run_copy();
     put_in_place(run, "run.json", "{\"name\": \"", "{\"name\": \"script\", \"was\": \"");
     program_run(&place, &o, WORDS("replay", run, "--verify"));
-    ONE_LINE(&o, ERR_USAGE, "script in the model's place");
+    ONE_LINE(&o, ERR_USAGE, "its replies came from a file");
     static const char old[] = "{\"dialect\": {\"name\": \"function\"}}";
     write_file(run, "run.json", old, sizeof old - 1);
     program_run(&place, &o, WORDS("replay", run, "--verify", "--model", POCKET));
@@ -357,7 +357,7 @@ static void t_nothing(void **state)
     ONE_LINE(&o, ERR_USAGE, "the run has no replies");
     program_run(&place, &o, WORDS("replay", "--runs", base, "nonsense", "--verify"));
     assert_int_equal(o.code, ERR_USAGE);
-    assert_non_null(strstr(o.err, "there is no run 'nonsense'"));
+    assert_non_null(strstr(o.err, "run 'nonsense' not found"));
     outcome_free(&o);
     free(run);
 }

@@ -247,7 +247,7 @@ static void t_gone(void **state)
     f.times = 1;
     far_run(&f, once);
     program_run(&f.stage.x, &f.o, WORDS("resume", "--quiet", "--no-report", "--runs", f.runs));
-    ONE_LINE(&f.o, ERR_USAGE, "that run asked the model at http://127.0.0.1", "--provider");
+    ONE_LINE(&f.o, ERR_USAGE, "the model of that run was at http://127.0.0.1", "--provider");
     f.fault = "nobody listens";
     f.url = xasprintf("http://127.0.0.1:9/v1");
     far_run_resume(&f, once);

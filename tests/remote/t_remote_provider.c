@@ -141,7 +141,7 @@ static void t_doctor(void **state)
     assert_int_equal(s.served, 0); /* offline by default */
     assert_true(check_count(o.out, "provider          vllm") && check_count(o.out, url) &&
                 check_count(o.out, "protocol          chat"));
-    assert_true(check_count(o.out, "the only one that it lists"));
+    assert_true(check_count(o.out, "the only model that the server lists"));
     program_run(&x, &o, WORDS("doctor", "--provider", "vllm", "--base-url", url, "--reach"));
     if (o.code || !check_count(o.out, "qwen3-vl") || !check_count(o.out, "dialect           qwen") ||
         !check_count(o.out, "speed"))
@@ -160,7 +160,7 @@ static void t_doctor(void **state)
     assert_string_equal(o.out, "1 2 3\n");
     program_run(&x, &o, WORDS("ask", "What?", "--provider", "nope"));
     assert_int_equal(o.code, ERR_USAGE);
-    assert_true(check_count(o.err, "--provider is one of") && check_count(o.err, "openrouter"));
+    assert_true(check_count(o.err, "--provider must be one of") && check_count(o.err, "openrouter"));
     unsetenv("XDG_STATE_HOME");
     far_close(&s);
     outcome_free(&o);
@@ -209,10 +209,10 @@ static void t_help(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a provider sets address, key, protocol, dialect and model", t_settings),
-    CLAIM("explicit options win, a missing key is named, an address from the environment is ignored",
+    CLAIM("explicit options win, a missing key is named, an address of the environment is ignored",
           t_explicit),
-    CLAIM("the name of a model selects its dialect", t_names),
-    CLAIM("doctor checks a provider's settings offline, and its server on request", t_doctor),
+    CLAIM("the name of a model leads to its dialect", t_names),
+    CLAIM("doctor checks a provider's settings offline, and its server when told to", t_doctor),
     CLAIM("help, manual and completion list every dialect and provider", t_help),
 };
 

@@ -78,7 +78,7 @@ static void t_choose(void **state)
     char number[16];
     driven_open(&t);
     program_run(&t.x, &o, WORDS("stop"));
-    ONE_LINE(&o, ERR_FAILED, "nothing is running");
+    ONE_LINE(&o, ERR_FAILED, "no active runs");
     program_run(&t.x, &o, WORDS("stop", "--all"));
     assert_int_equal(o.code, 0);
     pid_t a = sleeper(":77"), b = sleeper(":78.0"), c = sleeper("far:79");
@@ -174,7 +174,7 @@ static void t_sessions(void **state)
     assert_int_equal(field_int(run, "session"), two);
     json_decref(json);
     program_run(&t.x, &o, WORDS("stop", second.display)); /* already stopped */
-    ONE_LINE(&o, ERR_FAILED, "no run is called");
+    ONE_LINE(&o, ERR_FAILED, "not found; holorun stop");
     program_run(&t.x, &o, WORDS("stop", "--list"));
     assert_non_null(strstr(o.out, t.x.display));
     snprintf(line, sizeof line, "%d.%d", pid, one);
@@ -293,14 +293,15 @@ static void t_deaf(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("one of a process's two sessions is stopped by display or number without a signal, or all are",
+    CLAIM("of a process with two sessions one can be stopped, by display or number, without a signal; or all "
+          "of it",
           t_sessions),
-    CLAIM("holorun stop ends a run that types, drags or waits, and returns after its end", t_stop),
-    CLAIM("holorun stop lists all runs and stops the named one", t_choose),
-    CLAIM("a process that has the pid of a dead run gets no signal", t_recycled),
-    CLAIM("invalid files of runs are refused; their text is safe to print", t_bad_files),
-    CLAIM("a stop file of one process stops only that one, and is removed with it", t_own_file),
-    CLAIM("a run that does not answer is killed, and its keys are released", t_deaf),
+    CLAIM("holorun stop ends a run that types, drags or waits, and comes back when it has ended", t_stop),
+    CLAIM("holorun stop names the runs there are, and stops the one that is named", t_choose),
+    CLAIM("a process that has the number of a dead run is not hit", t_recycled),
+    CLAIM("files of runs that make no sense are refused; what they say is safe to print", t_bad_files),
+    CLAIM("a stop file of one process stops that one, and goes with it", t_own_file),
+    CLAIM("a run that does not answer is killed, and what it held goes up", t_deaf),
 };
 
 CHECK_MAIN()

@@ -125,9 +125,9 @@ static void t_refusals(void **state)
         {{.display = "xvfb:640x480x8"}, ERR_USAGE, "xvfb:1280x720"},
         {{.display = "wayland-0"}, ERR_USAGE, "'wayland-0'"},
         {{.display = "xvfb"}, ERR_USAGE, "expected"},
-        {{.display = DESKS_SCREEN, .dir = "/no/such"}, ERR_ENV, "'/no/such' is not a folder"},
+        {{.display = DESKS_SCREEN, .dir = "/no/such"}, ERR_ENV, "'/no/such': not a folder"},
         {{.display = DESKS_SCREEN, .home = "/no/such"}, ERR_ENV, "'/no/such'"},
-        {{.display = DESKS_SCREEN, .wm = "echo broken; exit 4"}, ERR_ENV, "exit code 4; it says: broken"},
+        {{.display = DESKS_SCREEN, .wm = "echo broken; exit 4"}, ERR_ENV, "exit code 4; output: broken"},
         {{.display = DESKS_SCREEN, .wm = "sleep 6666", .seconds = 4}, ERR_ENV, "was not ready within 4 s"},
         {{.display = "xvfb:640x480", .wm = "", .seconds = 0.001}, ERR_ENV, "not ready in time"},
     };

@@ -335,7 +335,7 @@ static void t_confirmed(void **state)
     ended(&p, AGENT_UNVERIFIED, "unverified: Done.");
     play_script(&p, CLICK(500, 500) STEP("\"done\""), NULL);
     ended(&p, AGENT_UNVERIFIED,
-          "unverified: the model gave no answer; 'holorun ask' answers questions about a picture");
+          "unverified: the model gave no answer; 'holorun ask' answers questions about an image");
     play_close(&p);
 }
 

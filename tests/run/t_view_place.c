@@ -69,7 +69,7 @@ static void t_refused(void **state)
     program_run(&x, &o, WORDS("desk", "--view=0.0.0.0:5901", "--password-file", kept));
     ONE_LINE(&o, ERR_USAGE, "0.0.0.0:5901", "ssh -L");
     program_run(&x, &o, WORDS("desk", "--password-file", kept));
-    ONE_LINE(&o, ERR_USAGE, "nobody is to view");
+    ONE_LINE(&o, ERR_USAGE, "needs a desktop with viewers");
     program_run(&x, &o, WORDS("desk", "--size", "big"));
     ONE_LINE(&o, ERR_USAGE, "big", "1280x720");
     program_run(&x, &o, WORDS("run", "Press Save", "--start", "xterm"));

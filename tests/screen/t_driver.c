@@ -114,7 +114,7 @@ static void t_stop_alone(void **state)
     assert_int_equal(waitpid(first, &status, 0), first);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == ERR_STOPPED);
     run_there(&t, &o, WORDS("stop"), &stop);
-    ONE_LINE(&stop, ERR_FAILED, "nothing is running");
+    ONE_LINE(&stop, ERR_FAILED, "no active runs");
     outcome_free(&stop);
     stage_close(&t);
 }

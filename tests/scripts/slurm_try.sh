@@ -181,7 +181,7 @@ diff <(verdicts "$at/alone") <(verdicts "$at/merged") >"$at/differences" && same
     echo "- $(cat "$at/lost" 2>/dev/null || echo 'no node was lost')"
     for ((i = 1; i <= shards; i++)); do
         [ "$(grep -c '^shard .* start' "$at/$i.log")" -gt 1 ] || continue
-        echo "- shard $i: $(grep '^shard .* start' "$at/$i.log" | sed 's/^shard [0-9]* //' | paste -sd';' | sed 's/;/; /g'); $(grep -m1 -o '[0-9]* of [0-9]* tests have their results' "$at/$i.log" || echo 'no results from before')"
+        echo "- shard $i: $(grep '^shard .* start' "$at/$i.log" | sed 's/^shard [0-9]* //' | paste -sd';' | sed 's/;/; /g'); $(grep -m1 -o '[0-9]* of [0-9]* tests have results' "$at/$i.log" || echo 'no results from before')"
     done
     echo "- the merged report has the same verdicts as one machine: $same"
     echo "- $(grep -m1 -o 'shard 1 of .*' "$at/short.log" || true): exit code $short"

@@ -182,7 +182,7 @@ static void t_unasked(void **state)
     const char *refused = json_string_value(json_object_get(told, "refused"));
     assert_true(refused && strstr(refused, "Pay now") && strstr(refused, "--confirm"));
     hosted_say(&h, TOOL(4, "run_answer", "{\"run_id\":\"run-0\",\"allow\":true}"));
-    assert_non_null(strstr(refusal(&h, 4), "is off"));
+    assert_non_null(strstr(refusal(&h, 4), "is disabled"));
     hosted_say(&h, TOOL(5, "act", "{\"action\":\"click\",\"element\":\"Pay now\",\"x\":300,\"y\":300}"));
     assert_true(hosted_is_error(hosted_answer(&h, 5)));
     assert_int_equal(hosted_end(&h), 0);

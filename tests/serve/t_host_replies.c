@@ -100,8 +100,8 @@ static void t_session(void **state)
         {"\"method\":\"notifications/none\",\"params\":null", ""},
         {"\"method\":\"tools/call\",\"params\":{\"name\":\"windows\"}", ""}, /* without an id */
         {ASK("tools/call", "{\"name\":\"none\"}"), ERROR("-32602") "\"message\":\"unknown tool 'none'\""},
-        {ASK("tools/call", "{\"name\":\"windows\",\"arguments\":null}"), "nothing is started here"},
-        {ASK("tools/call", "{\"name\":\"windows\",\"arguments\":\"{}\"}"), "nothing is started here"},
+        {ASK("tools/call", "{\"name\":\"windows\",\"arguments\":null}"), "this server does not start runs"},
+        {ASK("tools/call", "{\"name\":\"windows\",\"arguments\":\"{}\"}"), "this server does not start runs"},
         {ASK("tools/call", "{\"name\":\"run_stop\",\"arguments\":{\"run_id\":true}}"),
          "argument 'run_id' must be a string; got boolean true\"},\"isError\":true"},
         {ASK("tools/call", "{\"name\":\"windows\",\"arguments\":{\"a\":1}}"),
@@ -165,7 +165,7 @@ static void t_acp(void **state)
         {ASK("initialize", "null"), ERROR("-32602")},
         {ASK("session/new", "{\"cwd\":null,\"mcpServers\":null}"), RESULT("{\"sessionId\":")},
         {ASK("session/prompt", "{\"sessionId\":null,\"prompt\":\"a\"}"),
-         ERROR("-32602") "\"message\":\"'sessionId' names no open session"},
+         ERROR("-32602") "\"message\":\"'sessionId' does not name an open session"},
         {ASK("session/load", "{\"sessionId\":\"../x\"}"), ERROR("-32602")},
         {ASK("session/set_mode", "{}"), ERROR("-32601")},
         {ASK("session/cancel", "{}"), RESULT("{}")},
@@ -195,7 +195,7 @@ static void t_acp(void **state)
             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/prompt\",\"params\":{\"sessionId\":\"%s\",\"prompt\":%s}}",
             id, prompt);
         got = answers(acp_rpc(a), line);
-        if (!strstr(got, good ? "nothing is started here" : "'prompt' must be a list"))
+        if (!strstr(got, good ? "this server does not start runs" : "'prompt' must be a list"))
             fail_msg("%s -> %s", line, got);
         free(got);
         free(line);
@@ -300,7 +300,7 @@ static void t_pictures(void **state)
     assert_string_equal(json_string_value(json_object_get(hosted_told(answer), "status")), "answered");
     check_picture(answer, later);
     assert_non_null(
-        strstr(json_string_value(json_object_get(hosted_told(answer), "answer")), " bytes left out]"));
+        strstr(json_string_value(json_object_get(hosted_told(answer), "answer")), " bytes omitted]"));
     assert_int_equal(log_messages(&h, "action"), 4 + 1 + 2);
     assert_int_equal(log_messages(&h, "status"), 2); /* of the actions, and of the task */
     check_note("%d x %d", (int)size[0], (int)size[1]);

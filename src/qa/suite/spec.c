@@ -30,13 +30,15 @@
 #include <sys/stat.h>
 
 static const char preamble[] =
-    "You are the tester of a program and know nothing of it but what its screen shows.  Do what the task "
-    "says, step by step, and nothing else: change no settings, mend nothing, and take no way around what "
-    "does not work.  What you decide by is what can be seen on the screen.\n\n";
+    "You test a program and know only what its screen shows.  Follow the task step by step and do nothing "
+    "else: do not change settings, do not fix anything, and do not work around anything that fails.  Decide "
+    "only by the visible content of the screen.\n\n";
 static const char closing[] =
-    "When you are done, or when you cannot go on, give your answer.  Its first line is exactly one of "
-    "these two:\nVERDICT: PASSED\nVERDICT: FAILED\nBelow it say in a few sentences why, and quote the "
-    "words on the screen by which you decided.  If you are in doubt, it is FAILED.\n";
+    "When you are done, or cannot continue, give your answer.  Its first line is exactly one of these two:\n"
+    "VERDICT: PASSED\n"
+    "VERDICT: FAILED\n"
+    "Below it explain in a few sentences why, and quote the words on the screen on which you based the "
+    "verdict.  If in doubt, answer FAILED.\n";
 
 /* ---- front matter -------------------------------------------------------------------------------- */
 
