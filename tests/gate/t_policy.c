@@ -1,5 +1,5 @@
-/* t_policy.c - claims about the rules on what the agent may do: files that are wrong, and actions that
- * try to get around them.  No display is needed.
+/* t_policy.c - tests of the policy: invalid files, and actions that try to get around the rules.  They need
+ * no display.
  */
 #include "check.h"
 #include "place.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- wrong files ----------------------------------------------------------------------------- */
+/* ---- invalid files --------------------------------------------------------------------------- */
 
 static char *repeat(const char *head, const char *text, int n, const char *tail)
 {
@@ -27,7 +27,7 @@ static char *repeat(const char *head, const char *text, int n, const char *tail)
     return out;
 }
 
-/* Each line: the file, and what its refusal says. */
+/* Each line has a file and a part of the error message. */
 static const struct {
     const char *text, *says;
 } wrong[] = {
@@ -108,7 +108,7 @@ static void t_wrong(void **state)
         {"rules:\n  - deny: a\n    element: ", "(a|b)", 1000, "",
          "p.yaml:3: key 'element': expected a regular expression: pattern of 5000 bytes; the limit is 2000"},
         {"rules:\n  - deny: a\n    host: [", "a, ", 100, "b]", "p.yaml:3: key 'host': expected at most 64"},
-        /* ten times ten times ten ... of what an alias stands for */
+        /* nested aliases, which would expand tenfold at each level */
         {"a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n", "#\n", 1, "",
          "p.yaml:1: anchors (&name) are not allowed"},
     };
@@ -125,7 +125,7 @@ static void t_wrong(void **state)
 static const struct view_transform same = {0, 0, 1, 1};
 static const struct subject_root root = {1000, 800, NULL};
 
-struct scene { /* where the action goes; NULL: "" */
+struct scene { /* target of the action; NULL: "" */
     const char *title, *class, *program;
 };
 
@@ -203,7 +203,7 @@ static const struct {
      "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"the text\"}",
      {"• letter.txt", "Code", NULL}},
     {C, "{\"kind\": \"key\", \"keys\": [\"Control_R\", \"KP_Enter\"]}", {0}},
-    /* one chord in many spellings and orders */
+    /* one shortcut in many spellings and orders */
     {D, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Alt_L\", \"Delete\"]}", {0}},
     {D, "{\"kind\": \"key\", \"keys\": [\"Delete\", \"Alt_R\", \"Control_R\"]}", {0}},
     {D, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Shift_L\", \"Alt_L\", \"KP_Delete\"]}", {0}},
@@ -219,7 +219,7 @@ static const struct {
     {D, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Alt_L\", \"KP_Decimal\"]}", {0}},
     {D, "{\"kind\": \"key\", \"keys\": [\"XF86PowerDown\"]}", {0}},
     {D, "{\"kind\": \"key\", \"keys\": [\"XF86Standby\"]}", {0}},
-    /* names as programmers write them, icons, keys beside the well-known ones */
+    /* names in source code style, icons, variants of well-known keys */
     {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"deleteAccount\"}", {0}},
     {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"btn_delete_account\"}", {0}},
     {A, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"PayPal logo\"}", {0}},
@@ -244,7 +244,7 @@ static const struct {
     {C, CLICKED("检查"), {"Shop", "chromium", NULL}},
     {A, CLICKED("Inspect (Q)"), {"drawing.svg", "Inkscape", NULL}},
     {A, CLICKED("Inspect the offers"), {"Shop", "firefox", NULL}},
-    /* accounts, and what banners ask */
+    /* accounts, and buttons of banners */
     {C, CLICKED("Create account"), {0}},
     {C, CLICKED("Create your Example account"), {0}},
     {C, CLICKED("Register"), {0}},
@@ -275,7 +275,7 @@ static const struct {
     {A, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"t\"]}", {0}},
     {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "Xfce4-appfinder", NULL}},
     {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"", "plasmashell", NULL}},
-    /* addresses that a browser reads in its own way */
+    /* URLs that browsers interpret leniently */
     {D, TYPED("javascript;void(1)"), {"Shop", "chromium", NULL}},
     {D, TYPED("data: text/html,<b>x"), {"Shop", "chromium", NULL}},
     {D, TYPED("view-source: javascript:1"), {"Shop", "firefox", NULL}},
@@ -283,7 +283,7 @@ static const struct {
     {A, TYPED("note; and javascript"), {"Shop", "firefox", NULL}},
     {C, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Shift_L\", \"J\"]}", {"Shop", "Chromium", NULL}},
     {A, "{\"kind\": \"key\", \"keys\": [\"F12\"]}", {"letter", "libreoffice-writer", NULL}},
-    /* every way of writing into a terminal or a launcher */
+    /* every way to write to a terminal or a launcher */
     {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"button\": \"middle\"}", {"~", "XTerm", NULL}},
     {C, "{\"kind\": \"mouse_up\", \"x\": 1, \"y\": 2, \"button\": \"middle\"}", {"~", "XTerm", NULL}},
     {A, "{\"kind\": \"click\", \"x\": 1, \"y\": 2}", {"~", "XTerm", NULL}},
@@ -314,14 +314,14 @@ static void t_standard(void **state)
     check_note("%d of %d hostile cases ended as documented", n, n);
 }
 
-/* What Enter and space press counts as clicked. */
+/* A button that Enter or space presses counts as clicked. */
 static void t_pressed(void **state)
 {
     (void)state;
     static const struct {
         enum policy_verdict verdict;
-        const char *action, *presses; /* NULL: no program tells */
-        const char *title, *thought;  /* of a dialog */
+        const char *action, *presses; /* presses: name of that button; NULL: not reported */
+        const char *title, *thought;  /* title: of a dialog */
     } cases[] = {
         {C, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", "Pay now", "Shop", NULL},
         {C, "{\"kind\": \"key\", \"keys\": [\"KP_Enter\"]}", "Jetzt kaufen", "Shop", NULL},
@@ -333,10 +333,10 @@ static void t_pressed(void **state)
         {C, "{\"kind\": \"type\", \"text\": \"\\n\"}", "Pay now", "Shop", NULL},
         {C, "{\"kind\": \"type\", \"text\": \" \"}", "Pay now", "Shop", NULL},
         {C, "{\"kind\": \"type\", \"text\": \"x\", \"press_enter\": true}", "Send", "Shop", NULL},
-        {A, "{\"kind\": \"type\", \"text\": \"x\"}", "Pay now", "Shop", NULL}, /* no button takes an x */
+        {A, "{\"kind\": \"type\", \"text\": \"x\"}", "Pay now", "Shop", NULL}, /* x does not press it */
         {A, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", "Next page", "Delete files", NULL},
         {A, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", "", "Delete files",
-         "Pay with the button"}, /* nothing */
+         "Pay with the button"}, /* presses nothing */
         {C, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", NULL, "Delete files", NULL},
         {C, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", NULL, "", "I press Enter for the button Pay now."},
         {A, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", NULL, "", "I press Enter to submit the search."},
@@ -369,7 +369,7 @@ static void t_pressed(void **state)
     policy_free(p);
 }
 
-/* A program may report late that its menu is open: then no element is named that Enter would press. */
+/* A program may report late that its menu is open; then the element that Enter would press is unknown. */
 static void t_menus(void **state)
 {
     (void)state;
@@ -395,14 +395,14 @@ static void t_menus(void **state)
     policy_free(p);
 }
 
-/* A button that agrees is judged by its dialog's title and text; labels as GTK translates them. */
+/* A button that confirms is judged by the title and text of its dialog; labels are GTK's translations. */
 static void t_dialogs(void **state)
 {
     (void)state;
     static const struct {
         enum policy_verdict verdict;
-        const char *element, *name; /* of the model, and of the program */
-        const char *title, *text;   /* of a dialog */
+        const char *element, *name; /* as named by the model and by the program */
+        const char *title, *text;   /* of the dialog */
     } cases[] = {
         {C, "Yes", "", "Delete 3 files?", ""},
         {C, "the Yes button", "Yes", "Question", "This will permanently delete the folder."},
@@ -444,13 +444,13 @@ static void t_dialogs(void **state)
     policy_free(p);
 }
 
-/* What Enter opens in an address bar that the program tells, or that nobody could read. */
+/* Enter in an address bar opens its URL, which the program may report or not. */
 static void t_addresses(void **state)
 {
     (void)state;
     static const struct {
         enum policy_verdict verdict;
-        const char *class, *bar; /* NULL: not known */
+        const char *class, *bar; /* NULL: unknown */
         const char *rule;
     } cases[] = {
         {D, "firefox", "javascript:alert(1)", "addresses that run code"},
@@ -484,7 +484,7 @@ static void t_addresses(void **state)
     policy_free(p);
 }
 
-/* A chord put together over several actions: what is down counts for every later key. */
+/* A shortcut may be pressed in several actions: held keys count for every later key. */
 static void t_held(void **state)
 {
     (void)state;
@@ -496,7 +496,7 @@ static void t_held(void **state)
     } cases[] = {
         {D, "{\"kind\": \"key\", \"keys\": [\"Delete\"]}"},
         {D, "{\"kind\": \"key_down\", \"keys\": [\"F12\"]}"},
-        {D, "{\"kind\": \"type\", \"text\": \"x\", \"overwrite\": true}"}, /* presses BackSpace */
+        {D, "{\"kind\": \"type\", \"text\": \"x\", \"overwrite\": true}"}, /* sends BackSpace */
         {A, "{\"kind\": \"type\", \"text\": \"x\"}"},
         {A, "{\"kind\": \"click\", \"x\": 1, \"y\": 1}"},
     };
@@ -521,7 +521,7 @@ static void t_held(void **state)
         assert_int_equal(policy_judge(p, &s->s).verdict, cases[i].verdict);
         action_free(&a);
     }
-    struct action up = {.kind = ACT_KEYUP, .keys = {0xffea}, .nkeys = 1}; /* Alt_R: the same key for rules */
+    struct action up = {.kind = ACT_KEYUP, .keys = {0xffea}, .nkeys = 1}; /* Alt_R counts as Alt */
     subject_update_held(&up, held, &n_held);
     assert_int_equal(n_held, 1);
     free(s);
@@ -529,7 +529,7 @@ static void t_held(void **state)
     check_note("5 of 5 hostile cases ended as documented");
 }
 
-/* Places: zones at their borders, off the screen, drags. */
+/* Tests positions at the borders of zones, off the screen, and in drags. */
 static void t_zones(void **state)
 {
     (void)state;
@@ -545,8 +545,8 @@ static void t_zones(void **state)
         {D, "{\"kind\": \"click\", \"x\": 0, \"y\": 0}"},
         {D, "{\"kind\": \"click\", \"x\": 999, \"y\": 31}"},
         {C, "{\"kind\": \"click\", \"x\": 999, \"y\": 32}"},
-        {D, "{\"kind\": \"click\", \"x\": -40, \"y\": -7}"},   /* the event will be at 0, 0 */
-        {D, "{\"kind\": \"click\", \"x\": 100000, \"y\": 5}"}, /* ... at 999, 5 */
+        {D, "{\"kind\": \"click\", \"x\": -40, \"y\": -7}"},   /* clamped to 0, 0 */
+        {D, "{\"kind\": \"click\", \"x\": 100000, \"y\": 5}"}, /* clamped to 999, 5 */
         {D, "{\"kind\": \"click\", \"x\": 500, \"y\": 400}"},
         {C, "{\"kind\": \"click\", \"x\": 501, \"y\": 400}"},
         {C, "{\"kind\": \"click\", \"x\": 500, \"y\": 399}"},
@@ -556,11 +556,11 @@ static void t_zones(void **state)
         {C, "{\"kind\": \"click\", \"x\": 300, \"y\": 299}"},
         {A, "{\"kind\": \"drag\", \"x\": 100, \"y\": 100, \"x2\": 200, \"y2\": 200}"},
         {C,
-         /* ends outside of what is allowed */
+         /* ends outside the allowed zone */
          "{\"kind\": \"drag\", \"x\": 100, \"y\": 100, \"x2\": 400, \"y2\": 200}"},
         {D, "{\"kind\": \"drag\", \"x\": 100, \"y\": 100, \"x2\": 200, \"y2\": 3}"},
-        {D, "{\"kind\": \"drag\", \"path\": [[100, 100], [500, 400], [200, 200]]}"}, /* passes a corner */
-        {C, "{\"kind\": \"click\"}"},                                                /* nobody knows where */
+        {D, "{\"kind\": \"drag\", \"path\": [[100, 100], [500, 400], [200, 200]]}"}, /* crosses a corner */
+        {C, "{\"kind\": \"click\"}"},                                                /* unknown position */
         {C, "{\"kind\": \"type\", \"text\": \"x\"}"},
     };
     int n = sizeof cases / sizeof *cases;
@@ -574,7 +574,7 @@ static void t_zones(void **state)
     check_note("%d of %d hostile cases ended as documented", n, n);
 }
 
-/* In doubt a rule that forbids matches and one that allows does not. */
+/* If it is unclear whether a rule applies, a deny rule does and an allow rule does not. */
 static void t_doubt(void **state)
 {
     (void)state;
@@ -605,13 +605,13 @@ static void t_doubt(void **state)
         {C, "{\"kind\": \"goto\", \"text\": \"http://example.org@evil.com/\"}"},
         {C, "{\"kind\": \"goto\", \"text\": \"example.org:80@evil.com\"}"},
         {D, "{\"kind\": \"goto\", \"text\": \"http://example.org@evil.org/\"}"},
-        {D, "{\"kind\": \"goto\", \"text\": \"http://ev%69l.org\"}"}, /* unclear */
+        {D, "{\"kind\": \"goto\", \"text\": \"http://ev%69l.org\"}"}, /* ambiguous */
         {D, "{\"kind\": \"goto\", \"text\": \"http://ex\xd0\xb0mple.org\"}"},
         {D, "{\"kind\": \"goto\", \"text\": \"\"}"},
-        {A, "{\"kind\": \"goto\", \"text\": \"http://example.org\\\\@evil.org\"}"}, /* a path, for browsers */
+        {A, "{\"kind\": \"goto\", \"text\": \"http://example.org\\\\@evil.org\"}"}, /* a path in browsers */
         {C, "{\"kind\": \"goto\", \"text\": \"file:///etc/passwd\"}"},
         {A, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"S\"]}"},
-        {C, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"s\", \"Delete\"]}"}, /* more than was allowed */
+        {C, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"s\", \"Delete\"]}"}, /* more keys than allowed */
         {C, "{\"kind\": \"type\", \"text\": \"abc\"}"},
     };
     int n = sizeof cases / sizeof *cases;
@@ -632,7 +632,7 @@ static void t_doubt(void **state)
     check_note("%d of %d hostile cases ended as documented", n + 4, n + 4);
 }
 
-/* What a run has used up. */
+/* Tests rules with conditions on the totals used by a run. */
 static void t_after(void **state)
 {
     (void)state;
@@ -667,7 +667,7 @@ static void t_after(void **state)
     policy_free(p);
 }
 
-/* ---- the order ------------------------------------------------------------------------------- */
+/* ---- order of rules -------------------------------------------------------------------------- */
 
 static void t_order(void **state)
 {
@@ -680,7 +680,7 @@ static void t_order(void **state)
         policy_of("rules:\n  - allow: mine\n    element: send\n  - deny: later\n    element: send\n");
     assert_int_equal(judge(p, click, none, &rule), A);
     assert_string_equal(rule, "mine");
-    assert_int_equal(judge(p, key, none, NULL), D); /* the built-in rules follow */
+    assert_int_equal(judge(p, key, none, NULL), D); /* a built-in rule */
     struct policy *bare = policy_of("builtin: no\n"), *empty = policy_of("");
     assert_int_equal(judge(bare, key, none, NULL), A);
     assert_int_equal(judge(empty, key, none, NULL), D);
@@ -690,7 +690,7 @@ static void t_order(void **state)
     policy_free(empty);
 }
 
-/* Without a file named, the user's own counts when there is one. */
+/* Without an explicit file, the user's own file is used if it exists. */
 static void t_config(void **state)
 {
     (void)state;
@@ -709,7 +709,7 @@ static void t_config(void **state)
     assert_string_equal(policy_name(p), path);
     assert_int_equal(judge(p, "{\"kind\": \"wait\"}", (struct scene){0}, NULL), D);
     policy_free(p);
-    assert_int_equal(chmod(path, 0666), 0); /* rules that everybody can change */
+    assert_int_equal(chmod(path, 0666), 0); /* writable by everyone */
     assert_null(policy_open(NULL, &e));
     assert_non_null(strstr(e.text, "is writable by every user"));
     assert_null(policy_open(path, &e));
@@ -727,19 +727,19 @@ static void t_config(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a button that agrees is judged by the title and the text of its dialog, in six languages",
+    CLAIM("a button that confirms is judged by the title and text of its dialog, in six languages",
           t_dialogs),
-    CLAIM("Enter is asked about in a context menu without a known entry", t_menus),
-    CLAIM("Enter is judged by the address that it would open in a browser", t_addresses),
-    CLAIM("a wrong policy file is refused with its line, the key and what was expected", t_wrong),
-    CLAIM("the built-in rules forbid and ask as documented, in any spelling", t_standard),
-    CLAIM("what Enter and space press counts as clicked, as far as programs tell", t_pressed),
-    CLAIM("a chord cannot be put together over several actions", t_held),
-    CLAIM("zones hold at their borders, for what is clamped, and for both ends of a drag", t_zones),
-    CLAIM("in doubt a rule forbids rather than allows", t_doubt),
-    CLAIM("a rule can wait until a run has used up so much", t_after),
-    CLAIM("the first rule decides, the built-in ones come last", t_order),
-    CLAIM("the user's own file counts when there is one", t_config),
+    CLAIM("Enter in a context menu without a known entry needs confirmation", t_menus),
+    CLAIM("Enter in a browser is judged by the URL that it would open", t_addresses),
+    CLAIM("an invalid policy file is refused with its line, the key and the expected value", t_wrong),
+    CLAIM("the built-in rules deny and ask as documented, in any spelling", t_standard),
+    CLAIM("a button that Enter or space presses counts as clicked, if the program reports it", t_pressed),
+    CLAIM("a shortcut cannot be composed of several actions", t_held),
+    CLAIM("zones apply at their borders, to clamped positions, and to both ends of a drag", t_zones),
+    CLAIM("in doubt a rule denies rather than allows", t_doubt),
+    CLAIM("a rule can apply from a total on", t_after),
+    CLAIM("the first matching rule decides, the built-in ones come last", t_order),
+    CLAIM("the user's own file is used if it exists", t_config),
 };
 
 int main(int argc, char **argv)
