@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# The benchmark on a GPU, with what it ran on: prints it, and writes DIR/DATE-CARD.json and .md.
+# Runs the benchmark on a GPU; prints it with a description of the machine, and writes DIR/DATE-CARD.json and .md.
 #
 #   bench_gpu.sh HOLORUN        (make bench-gpu builds it and calls this)
 #   bench_gpu.sh help
 #
-#   RESULTS=tests/results       where the two files go
-#   SIZES=holotron-12b          the model's sizes; weights are made on the card, no file is read
-#   WEIGHTS='auto int8 fp8 fp8+kv8'    numbers of the weights; auto: bf16; +kv8: KV caches in 8 bits, too; +act8 at
-#                               the end, of fp8 on a card from sm_89 on: activations of prompts, too
-#   REPEAT=3                    runs of each figure at least
-#   DEVICE=cuda                 cuda:1: the second card
-#   LIMIT=                      seconds for all of it; rows that were not reached are named
-#   NOTES=                      a file of lines that are put into both files
+#   RESULTS=tests/results       directory for the two files
+#   SIZES=holotron-12b          sizes of the model; weights are created on the GPU, no file is read
+#   WEIGHTS='auto int8 fp8 fp8+kv8'    formats of the weights; auto: bf16; +kv8: also 8-bit KV caches; +act8 at
+#                               the end: also 8-bit activations in prompts (fp8, from sm_89 on)
+#   REPEAT=3                    minimum number of runs of each figure
+#   DEVICE=cuda                 cuda:1: the second GPU
+#   LIMIT=                      total time in seconds; rows that were not reached are named
+#   NOTES=                      a file of lines to include in both files
 set -uo pipefail
 usage() {
     cat <<'TEXT'
@@ -71,11 +71,11 @@ for form in ${WEIGHTS:-auto int8 fp8 fp8+kv8}; do
         continue
     fi
     echo "holorun ${command[*]}" >>"$work/commands"
-    # Every row gets the numbers of the weights; a row is one object on a line.
+    # Adds the format of the weights to every row; a row is an object on one line.
     rc=0
     timeout "$left" "$holorun" "${command[@]}" 2>"$work/said" | sed -u "s/^{/{\"weights\": \"$form\", /" |
         tee -a "$work/rows" >&2 || rc=$?
-    # What has no room is said on stderr.
+    # Rows that do not fit are reported on stderr.
     sed "s/^/$form: /" "$work/said" | tee -a "$work/notes" >&2
     case $rc in
     0) ;;
@@ -84,7 +84,7 @@ for form in ${WEIGHTS:-auto int8 fp8 fp8+kv8}; do
     esac
 done
 
-# Members of a row, whose texts have no quotes in them.
+# Prints members of rows; their texts contain no quotes.
 table() {
     awk '
         function member(key,   s) {
