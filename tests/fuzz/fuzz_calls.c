@@ -1,7 +1,7 @@
-/* fuzz_calls.c - the reader of tool calls alone: byte 0 says whether tools are known, the rest is the text.
+/* fuzz_calls.c - the parser of tool calls: byte 0 selects whether tools are known, the rest is the text.
  *
- * Whatever comes in: calls have a name and arguments, or a fault with a message; their ranges are in order and
- * lie within the text; the content is the rest of the text.
+ * For any input, calls have a name and arguments, or a fault with a message; their ranges are in order and
+ * within the text; the content is the rest of the text.
  */
 #include "actions/calls.h"
 

@@ -1,4 +1,4 @@
-/* fuzz_eval.c - any bytes as a grounding set, as results to go on with, and as a reply that is scored. */
+/* fuzz_eval.c - any bytes as a grounding set, as results to resume, and as a reply to score. */
 #include "eval/eval.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* fuzz_locate.c - any numbers as what a tower says of its patches, and any bytes as a name: a place is found on the
- * picture, whichever is asked for. */
+/* fuzz_locate.c - any numbers as the tower's output for patches, and any bytes as a name; every position
+ * that is found is inside the image. */
 #include "base/err.h"
 #include "pocket/locate.h"
 

@@ -1,7 +1,7 @@
-/* fuzz_parse.c - what a model writes, in every dialect: byte 0 chooses it, the rest is the text.
+/* fuzz_parse.c - the reply of a model in every dialect: byte 0 selects the dialect, the rest is the text.
  *
- * Whatever comes in: no crash, an action that stays inside the screen and survives its own JSON, or a fault
- * with a message and nothing else.
+ * Any input gives an action that stays inside the screen and survives conversion to JSON and back, or a
+ * fault with a message and nothing else.
  */
 #include "actions/action.h"
 #include "actions/calls.h"

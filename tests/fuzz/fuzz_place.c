@@ -1,7 +1,7 @@
-/* fuzz_place.c - a place as a model writes it: byte 0 chooses a coordinate space, the rest is the text.
+/* fuzz_place.c - a position as written by a model: byte 0 selects a coordinate space, the rest is the text.
  *
- * Whatever comes in: a place that is absent, or whose pixel is on the screen or refused; or a message of one line.
- * A text that is JSON gives the same place as a value.
+ * Any input gives no position, a position whose pixel is on the screen or rejected, or a message of one
+ * line.  A JSON text gives the same position as its value.
  */
 #include "actions/place.h"
 

@@ -1,5 +1,5 @@
-/* fuzz_recording.c - any bytes as a recording: refused with a reason, or steps within their bounds that are
- * written and read again as the same, and pictures that can be searched.
+/* fuzz_recording.c - any bytes as a recording: rejected with a reason, or steps within their limits, which
+ * can be written and read back unchanged, and images that can be searched.
  */
 #include "record/picture.h"
 #include "record/recording.h"
