@@ -15,24 +15,24 @@
 set -uo pipefail
 usage() {
     cat <<'TEXT'
-make bench-gpu: what one card does for one session and for a hundred. On a rented machine with an
-NVIDIA card of 80 GB or more, its driver, nvcc and cuBLAS (CUDA 12 or 13; images "cuda:*-devel" have both):
+make bench-gpu measures a GPU with one session and with a hundred. It needs an NVIDIA GPU with 80 GB or
+more, its driver, nvcc and cuBLAS (CUDA 12 or 13; images "cuda:*-devel" have both):
 
     tests/scripts/install.sh build              # packages
     make -j"$(nproc)" CARDS=90 holorun          # 90: H100, H200; 80: A100; 100: B200; 120: RTX 50; 89: RTX 40
     make bench-gpu                              # tests/results/DATE-CARD.json and .md
-    make test-gpu                               # the kernels against the reference, then compute-sanitizer
-    make card                                   # the most of both in eight minutes, built for this card alone
+    make test-gpu                               # compares kernels with the reference, then compute-sanitizer
+    make card                                   # the main parts of both in eight minutes, built for this GPU only
 
-Where a target is found in the table:
+Targets, and their rows in the table:
 
     decode: 85 % of the bandwidth at B=1, 75 % at 100    "1 session after 12288", "100 sessions after 12288": of memory
     a screenshot of 13 tiles: 55 % of the rate, 240 ms   "screen, 13 tiles, ...: all of it": of peak, and its median
-    4 agent steps a second with 100 sessions             "100 sessions: 1920x1080 screen": steps/s
+    4 agent steps/s with 100 sessions                    "100 sessions: 1920x1080 screen": steps/s
     one session's step: 0.7 s bf16, 0.4 s at 8 bits      "1 session: 1920x1080 screen, ... 35 forced": its median
-    142 MiB a session and 24 KiB a token                 "memory of a session", "and for each token"
+    142 MiB per session and 24 KiB per token             "memory of a session", "and for each token"
 
-Of a smaller card: SIZES=tiny shows that all runs, WEIGHTS=int8 takes 14 GB. By hand, one part:
+On a smaller GPU: SIZES=tiny shows that everything works, WEIGHTS=int8 takes 14 GB. To run a single part:
 
     ./holorun bench --device cuda --random holotron-12b --section fleet [--weights int8] [--json]
     ./holorun bench --device cuda --random holotron-12b --section kernels
@@ -108,7 +108,7 @@ table() {
     echo "# $card, $(date -u +%Y-%m-%d)"
     echo
     echo "$memory, power limit $power, driver $driver; $processor, $(nproc) threads; $version."
-    echo "Sizes of $sizes, weights made at random on the card; auto: bf16. Limits are those measured in the same run."
+    echo "Sizes of $sizes, with random weights created on the GPU; auto: bf16. Limits are those measured in the same run."
     echo
     sed 's/^/    /' "$work/commands"
     echo

@@ -78,7 +78,7 @@ static double number(const json_t *row, const char *key)
 {
     const json_t *v = json_object_get(row, key);
     if (!json_is_number(v))
-        fail_msg("'%s' of '%s' is no number", key, json_string_value(json_object_get(row, "name")));
+        fail_msg("'%s' of '%s' is not a number", key, json_string_value(json_object_get(row, "name")));
     return json_number_value(v);
 }
 

@@ -224,7 +224,7 @@ static void t_license(void **state)
             known = known || !strcmp(json_string_value(json_object_get(part, "name")), word);
         }
         if (!known)
-            fail_msg("nothing is said of the licence of %s", word);
+            fail_msg("no licence is printed for %s", word);
         n++;
     }
     assert_true(n > 20);

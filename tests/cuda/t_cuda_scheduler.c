@@ -69,8 +69,7 @@ static void t_go_along(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("up to 16 pending tokens of a session are prefilled in a batch in company, with the same result",
-          t_go_along),
+    CLAIM("a batch also prefills up to 16 pending tokens of a session, with the same result", t_go_along),
     CLAIM("6 threads with memory for 3 states get the same tokens as each alone", t_spilled),
 };
 

@@ -152,8 +152,7 @@ static void t_behind(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("states with deferred updates, as a crowd leaves them, end with the bits of immediate updates",
-          t_behind),
+    CLAIM("states with deferred updates end with the same bits as with immediate updates", t_behind),
     CLAIM("states are rounded to the same bits as on the CPU", t_processor),
     CLAIM("the drift is measured on the device; then rewind, fork and spill give the same bits", t_gate),
 };

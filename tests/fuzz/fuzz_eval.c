@@ -26,7 +26,7 @@ static void score(const struct eval_set *s, const char *reply)
             dialects[k] = dialects[k] ? dialects[k] : dialect_load(names[k], NULL);
             eval_score(t, dialects[k], reply, 640, 480, &a);
             require(!a.correct || a.placed || t->kind == TARGET_NONE, "a hit needs a place");
-            require(!(a.placed && a.wrong_format), "a place that is no place");
+            require(!(a.placed && a.wrong_format), "a position that is not one");
         }
     }
 }

@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     second = whole ? recording_parse(again.data, again.len, "again", &e) : NULL;
     if (whole && (!second || second->n != r->n))
-        bug("what was written is not read: %s", e.text);
+        bug("a written recording cannot be read: %s", e.text);
     recording_free(second);
     recording_free(r);
     buf_free(&again);

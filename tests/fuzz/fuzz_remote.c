@@ -38,7 +38,7 @@ static void go_on(struct remote_reply *r, const struct dialect *d)
         .endpoint = endpoint(), .dialect = d, .messages = messages, .how = &how, .shown_w = 8, .shown_h = 8};
     json_t *body = protocol->request(&turn), *plain = exchange_without_pictures(body);
     if (!json_is_object(plain))
-        bug("a request that is no object");
+        bug("a request that is not an object");
     json_decref(plain);
     json_decref(body);
     json_decref(messages);

@@ -223,7 +223,7 @@ static bool judge(const struct run *r, const char *fixture, bool all)
         double limit = limit_of(r, s->name, &square), error = fmax(rows, sums);
         bool ok = error <= limit && sqrt(s->worst) <= 10 * limit;
         if (!ok)
-            check_note("%s %s: %s is off by %.1e, of which sums %.1e, worst row %.1e; allowed %.1e", fixture,
+            check_note("%s %s: %s is off by %.1e, sums by %.1e, worst row %.1e; allowed %.1e", fixture,
                        r->backend->ops->name, s->name, error, sums, sqrt(s->worst), limit);
         good = good && ok;
         if (error / limit > most) {
