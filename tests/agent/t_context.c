@@ -272,8 +272,8 @@ static void run_model(struct engine *engine, enum window_policy window, bool as_
         assert_int_equal(context_accept(c, s.replies[k], as_said, NULL), 0);
     }
     check_note("%-8s %s: %d turns compared, log probabilities differ by at most %.1e",
-               window == WINDOW_SAWTOOTH ? "sawtooth" : "strict", as_said ? "as said" : "retold ", compared,
-               worst);
+               window == WINDOW_SAWTOOTH ? "sawtooth" : "strict", as_said ? "verbatim" : "rewritten",
+               compared, worst);
     assert_true(compared >= (as_said ? 3 : TURNS));
     assert_true(worst < 1e-4);
     context_free(c);

@@ -88,7 +88,7 @@ static void t_pieces(void **state)
         bool found = false;
         for (int k = 0; k < n; k++)
             found = found || !strcmp(pieces[k], cases[i].piece);
-        check_note("said \"%s\": %d pieces, \"%s\" %s", cases[i].said, n, cases[i].piece,
+        check_note("reply \"%s\": %d pieces, \"%s\" %s", cases[i].said, n, cases[i].piece,
                    found ? "too" : "not");
         assert_int_equal(found, cases[i].is);
     }
@@ -159,7 +159,7 @@ static void t_left_out(void **state)
         char name[TASK_NAME] = "";
         int until = (int)(cases[i].until ? strstr(task, cases[i].until) - task : (int)strlen(task));
         bool left_out = task_unmentioned(task, until, cases[i].said, &s, name, &thing);
-        check_note("said \"%s\": \"%s\" is left out", cases[i].said, name);
+        check_note("reply \"%s\": \"%s\" is omitted", cases[i].said, name);
         assert_int_equal(left_out, cases[i].name != NULL);
         if (left_out) {
             assert_string_equal(name, cases[i].name);

@@ -22,7 +22,7 @@ static struct at {
 {
     struct at at = {x, y, false};
     at.moved = locate(m, name, what, &at.x, &at.y) == LOCATED_ELSEWHERE;
-    check_note("\"%s\" said %.0f,%.0f found %.0f,%.0f", name, x, y, at.x, at.y);
+    check_note("\"%s\" at %.0f,%.0f found at %.0f,%.0f", name, x, y, at.x, at.y);
     patch_map_free(m);
     return at;
 }

@@ -23,7 +23,7 @@ static const json_t *human(const struct play *p, int i)
     for (int k = 0; k < p->record.n; k++)
         if (!strcmp(p->record.events[k].kind, "human") && i-- == 0)
             return p->record.events[k].fields;
-    fail_msg("nobody did so much");
+    fail_msg("the record has fewer events of the user");
     return NULL;
 }
 

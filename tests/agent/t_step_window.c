@@ -85,7 +85,7 @@ static void dismiss(struct show *s)
     struct deed enter = KEY(XK_Return);
     if (!person_is_asked(s->stage.other, "holorun step: the run has ended", &x, &y)) {
         program_finish(&s->stage.x, s->pid, &s->o);
-        fail_msg("the window did not tell the outcome: %s", s->o.err);
+        fail_msg("the window did not show the result: %s", s->o.err);
     }
     clock_sleep_ms(800); /* the window ignores keys at first, as they may belong to the last step */
     person_does(s->stage.other, x, y, &enter);

@@ -297,7 +297,7 @@ static void check_page(const struct scene *s, const struct paint_log *log, const
         for (int k = 0; k < i; k++) {
             const struct painted *b = &log->list[k];
             if (overlap(a->at, b->at) && !may_overlap(a, b))
-                fail_msg("%s at %d x %d: '%s' (%.0f,%.0f %.0fx%.0f) lies on '%s' (%.0f,%.0f %.0fx%.0f)", page,
+                fail_msg("%s at %d x %d: '%s' (%.0f,%.0f %.0fx%.0f) covers '%s' (%.0f,%.0f %.0fx%.0f)", page,
                          s->w, s->h, a->what, a->at.x, a->at.y, a->at.w, a->at.h, b->what, b->at.x, b->at.y,
                          b->at.w, b->at.h);
         }

@@ -183,7 +183,7 @@ static void t_record(void **state)
         if (told && (e.kind != ERR_ENV || !strstr(e.text, runs) || !strstr(e.text, "No space left")))
             fail_msg("call %d: '%s'", n, e.text);
         if (told > 1)
-            fail_msg("call %d: told %d times", n, told);
+            fail_msg("call %d: reported %d times", n, told);
         char *dir = record_newest(runs, NULL);
         if (k.runs)
             check_kept(dir, &k);
@@ -267,7 +267,7 @@ static void suite_within(struct qa_program *q, const char *out, int kib)
     int pages =
         lines_that_begin(q->o.err, "holorun: warning: no report: "); /* of runs that were complete before */
     if (pages > 2 || lines_that_begin(q->o.err, "holorun: ") - pages > 1)
-        fail_msg("told more than once: '%s'", q->o.err);
+        fail_msg("reported more than once: '%s'", q->o.err);
     assert_int_equal(qa_program_remains(q), 0);
 }
 

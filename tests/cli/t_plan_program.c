@@ -164,7 +164,7 @@ static void t_states(void **state)
     assert_int_equal(number(j, NULL, "bound"), 50.0 * (1 << 30));
     assert_int_equal(number(j, NULL, "sessions"), floor(50.0 * (1 << 30) / each));
     j = PLAN_GPU("--context", "30720"); /* in all remaining memory */
-    check_note("%.0f sessions of 30720 tokens on a card of 141 GiB", number(j, NULL, "sessions"));
+    check_note("%.0f sessions of 30720 tokens on a GPU of 141 GiB", number(j, NULL, "sessions"));
     assert_true(number(j, NULL, "sessions") >= 100);
     j = run(&p, 0, WORDS("plan", full.dir, "--gpu", "141G", "--state-memory", "140G", "--json"));
     assert_true(mentions(json_object_get(j, "notes"), "GiB that are left beside the model"));

@@ -40,7 +40,7 @@ static void t_attend(void **state)
     end(&l, off);
 }
 
-static void t_attend_wide(void **state) /* more blocks than processors */
+static void t_attend_wide(void **state) /* more blocks than multiprocessors */
 {
     (void)state;
     struct lab l = lab_open(DT_BF16);

@@ -111,7 +111,7 @@ static void t_patches(void **state)
         free(after.patches);
         image_free(&im);
     }
-    check_note("%d tiles, %d pairs alike", tiles, same);
+    check_note("%d tiles, %d equal pairs", tiles, same);
     assert_true(same > 0);
     backend_free(gpu);
 }

@@ -221,7 +221,7 @@ static void t_weights(void **state)
         double want = exp2(40 - ldexp((double)fall, -SAMPLING_STEPS)), have = (double)sampling_weight(fall);
         worst = check_worse(worst, (fabs(have - want) - 1) / want);
     }
-    check_note("weights are off by %.1e of themselves", worst);
+    check_note("weights have a relative error of %.1e", worst);
     assert_true(worst < 0x1p-28);
     assert_true(sampling_weight(0) == 1ull << 40 && sampling_weight(SAMPLING_NOTHING) == 0);
     assert_true(sampling_fall(INFINITY, sampling_rate(1)) == SAMPLING_NOTHING);

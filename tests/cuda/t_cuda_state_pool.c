@@ -306,7 +306,7 @@ static void t_planned(void **state)
             want += plan_state(&p, lengths[i]) + plan_state(&p, 0);
         }
         double part = (double)used(g) / (double)want;
-        check_note("%s: %zu bytes, planned %zu", cpu ? "processor" : "device", used(g), want);
+        check_note("%s: %zu bytes, planned %zu", cpu ? "CPU" : "device", used(g), want);
         assert_true(part > 0.95 && part < 1.05);
         for (int i = 0; i < 5; i++) {
             session_free(s[i]);

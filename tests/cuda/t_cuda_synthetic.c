@@ -57,7 +57,8 @@ static void t_spread(void **state)
             beside += v * w;
         }
     double n = ROWS * COLS;
-    check_note("mean %.4f, mean square %.4f, beside the row below %.4f", sum / n, square / n, beside / n);
+    check_note("mean %.4f, mean square %.4f, correlation with the next row %.4f", sum / n, square / n,
+               beside / n);
     assert_true(fabs(sum / n) < 0.03 && fabs(square / n - 4.0 / 3) < 0.03 && fabs(beside / n) < 0.03);
     lab_drop(gpu, 1, (struct tensor *const[]){&t});
 }

@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t safe = calls_safe_prefix(text, size, hints);
     require(safe <= size && (!c.n || safe <= c.list[0].begin), "a call begins behind the safe prefix");
     const char *mark = calls_markup(text, size, &len);
-    require(!mark || (mark >= text && mark + len <= text + size), "markup lies within the text");
+    require(!mark || (mark >= text && mark + len <= text + size), "markup is within the text");
     buf_free(&content);
     calls_free(&c);
     return 0;

@@ -25,8 +25,8 @@ static void score(const struct eval_set *s, const char *reply)
             struct eval_answer a = {0};
             dialects[k] = dialects[k] ? dialects[k] : dialect_load(names[k], NULL);
             eval_score(t, dialects[k], reply, 640, 480, &a);
-            require(!a.correct || a.placed || t->kind == TARGET_NONE, "a hit needs a place");
-            require(!(a.placed && a.wrong_format), "a position that is not one");
+            require(!a.correct || a.placed || t->kind == TARGET_NONE, "a hit needs a position");
+            require(!(a.placed && a.wrong_format), "an invalid position");
         }
     }
 }

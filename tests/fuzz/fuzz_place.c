@@ -42,8 +42,8 @@ static void check_place(const struct dialect *d, int rc, const struct place *at,
         return;
     bool inside = !dialect_place_position(d, at, W, H, &x, &y, &why);
     require(inside == !dialect_place_pixel(d, at, W, H, &px, &py, &why), "both are inside, or neither");
-    require(inside == !*why.text, "a place outside has a message");
-    require(!inside || (px >= 0 && px < W && py >= 0 && py < H), "a place is on the screen");
+    require(inside == !*why.text, "a position outside has a message");
+    require(!inside || (px >= 0 && px < W && py >= 0 && py < H), "a position is on the screen");
     require(!inside || (x >= 0 && x <= W && y >= 0 && y <= H), "a position is on the screen");
 }
 

@@ -13,7 +13,7 @@ static void mask(const struct secrets *s, const char *text)
 {
     char *masked = secrets_mask(s, text);
     if (secrets_contained_in(s, masked))
-        bug("a secret is left");
+        bug("a secret is not masked");
     free(masked);
 }
 
@@ -29,7 +29,7 @@ static void scrub_string(const struct secrets *s, const char *text, size_t n)
     json_t *root = json_loadb(json.data, json.len, 0, NULL);
     const char *kept = json_string_value(json_object_get(root, "a"));
     if (!kept || secrets_contained_in(s, kept))
-        bug(kept ? "a secret is left in a string" : "no JSON any more");
+        bug(kept ? "a secret in a string is not masked" : "the result is not JSON");
     json_decref(root);
     buf_free(&json);
 }

@@ -18,7 +18,7 @@ static void read_pictures(const struct chat_body *b)
         struct err e = ERR_INIT;
         struct image im;
         if (picture_decode(b->talk.files[i], &im, &e) && !*e.text)
-            bug("a picture refused without a reason");
+            bug("an image refused without a reason");
         image_free(&im);
     }
 }

@@ -93,7 +93,7 @@ static void t_run(void **state)
         struct pictures p = pictures_of(&t, &settings, &r);
         assert_true(p.n > 0);
         if ((p.shown > 0) != cases[i].seen)
-            fail_msg("%s: %d of %d pictures", cases[i].zone, p.shown, p.n);
+            fail_msg("%s: %d of %d images", cases[i].zone, p.shown, p.n);
         assert_int_equal(json_array_size(json_object_get(settings, "hide")), 1);
         record_free(&r);
         outcome_free(&o);

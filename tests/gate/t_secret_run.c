@@ -199,8 +199,8 @@ static void t_canary(void **state)
     read_glyphs(f.t.other, FIELD_X + 12, FIELD_Y + 24 + 2 * 37 - 9, &s.glyphs);
     search_run(&f, &o, PLAIN, &s);
     if (s.hits)
-        fail_msg("%d of %d pictures show the canary, the last is %s", s.hits, s.pictures, s.last);
-    check_note("%d files and pictures: nowhere", s.pictures);
+        fail_msg("%d of %d images show the canary, the last is %s", s.hits, s.pictures, s.last);
+    check_note("%d files and images without the canary", s.pictures);
     image_free(&s.glyphs);
     outcome_free(&o);
     free(replies);
@@ -388,7 +388,7 @@ static void t_replayed(void **state)
                 15); /* the run and its replays */
     each_file(runs, look_at_picture, &s);
     if (s.hits)
-        fail_msg("%d of %d pictures show the canary, the last is %s", s.hits, s.pictures, s.last);
+        fail_msg("%d of %d images show the canary, the last is %s", s.hits, s.pictures, s.last);
     image_free(&s.glyphs);
     outcome_free(&o);
     free(runs);

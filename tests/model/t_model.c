@@ -243,7 +243,7 @@ static void t_cache(void **state)
         memcpy(other.rgb + (size_t)y * 576, im.rgb + (size_t)y * 576, 64 * 3);
     append_image(again, &other);
     st = session_stats(again);
-    check_note("a picture with one tile in common: %d computed, %d from the cache", (int)st.tiles_computed,
+    check_note("an image with one common tile: %d computed, %d from the cache", (int)st.tiles_computed,
                (int)st.tiles_cached);
     assert_int_equal(st.tiles_computed, 6);
     assert_int_equal(st.tiles_cached, 1);
@@ -255,7 +255,7 @@ static void t_cache(void **state)
     memset(im.rgb, 200, 192 * 128 * 3);
     append_image(again, &im);
     st = session_stats(again);
-    check_note("a picture of one colour: %d more computed", (int)st.tiles_computed - 6);
+    check_note("an image of one colour: %d more computed", (int)st.tiles_computed - 6);
     assert_true(st.tiles_computed <= 6 + 3); /* tiles at the edges may differ in the last bit */
     session_free(s);
     session_free(again);

@@ -434,8 +434,7 @@ static void check_greedy(struct run *r, const char *isa)
     int prompts = r->config.lm.moe.width ? 6 : 20;
     for (int i = 0; i < (strcmp(isa, "ref") ? prompts : 3); i++)
         if (follow(r, i) != 256)
-            fail_msg("%s %s: prompt %d goes another way after %d tokens", isa, r->g.dir, i,
-                     (int)follow(r, i));
+            fail_msg("%s %s: prompt %d differs after %d tokens", isa, r->g.dir, i, (int)follow(r, i));
 }
 
 IN_F32(t_greedy, check_greedy)
@@ -474,7 +473,7 @@ static void t_itself(void **state)
             run_prompt(models[k], names[i], DT_BF16, 2, 1, steps);
             run_prompt(models[k], names[i], DT_F32, 1, 1000, other);
             double drift = apart(whole, other, 160), by_steps = apart(steps, other, 160);
-            check_note("%-10s %-10s bf16 beside f32: at once %.1e, token by token %.1e of the largest",
+            check_note("%-10s %-10s bf16 compared with f32: at once %.1e, token by token %.1e of the largest",
                        names[i], models[k], drift, by_steps);
             assert_true(drift < (experts ? 0.4 : 0.06) && by_steps < (experts ? 0.4 : 0.06));
         }

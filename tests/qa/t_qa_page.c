@@ -191,7 +191,7 @@ static void t_size(void **state)
     char *page = fixture_report(m, "report.html", REPORT_HTML);
     int shown = text_count(page, "data:image/png"),
         linked = text_count(page, "too large to embed: open the file");
-    check_note("%.1f MB, %d pictures, %d links", (double)strlen(page) / 1e6, shown, linked);
+    check_note("%.1f MB, %d images, %d links", (double)strlen(page) / 1e6, shown, linked);
     assert_in_range(strlen(page), 10 << 20, 20 << 20);
     assert_true(shown >= 8 && shown + linked >= 48);
     free(page), free(run);
