@@ -1,8 +1,8 @@
-/* t_agent.c - claims about the loop: what is asked again, what is told, what ends a run.
+/* t_agent.c - tests of the agent loop: repeated sampling, reports to the model, and the end of a run.
  *
- * The loop is the real one, on a real display with a window that writes down what reaches it; only the
- * replies are scripted.  What the loop asked for and told is seen at the conversation partner, what it did
- * at the window, how it ended in the record.
+ * The loop is the real one, on a real display with a window that records the events it receives; only the
+ * replies are scripted.  The tests check the model's input, the events in the window, and the run's
+ * record.
  */
 #include "check.h"
 #include "person.h"
@@ -68,7 +68,7 @@ static void asked_at(int i, double temperature, int resample)
     assert_int_equal(played.asked[i].resample, resample);
 }
 
-/* ---- replies that are no step ---------------------------------------------------------------- */
+/* ---- unparsable replies ---------------------------------------------------------------------- */
 
 static void t_unreadable(void **state)
 {
@@ -78,7 +78,7 @@ static void t_unreadable(void **state)
                  500, 500) ANSWER("Done."));
     ended(&p, AGENT_ANSWERED, 0);
     assert_int_equal(played.n_asked, 5);
-    assert_int_equal(played.n_told, 2); /* asking again is no turn of its own */
+    assert_int_equal(played.n_told, 2); /* sampling again is not a turn */
     static const double warmth[] = {0.5, 0.4, 0.6, 0.7, 0.5};
     for (int i = 0; i < 5; i++)
         asked_at(i, warmth[i], i % 4);
@@ -88,7 +88,7 @@ static void t_unreadable(void **state)
     assert_int_equal(clicks(&p), 1);
 
     play_forget();
-    p.o.sampling.temperature = 0; /* the likeliest reply again would be the same again */
+    p.o.sampling.temperature = 0; /* greedy sampling would repeat the reply */
     play(&p, CLICK(500, 500) "no\nno\nno\nno way\n" ANSWER("Never asked for."));
     ended(&p, AGENT_UNPARSABLE, ERR_MODEL);
     assert_int_equal(p.rc, -1);
@@ -106,7 +106,7 @@ static void t_cut_off(void **state)
 {
     struct play p;
     open_play(&p);
-    played.cut_off_at = 1; /* even a reply that reads well: its end is missing */
+    played.cut_off_at = 1; /* even a reply that parses, because its end is missing */
     play(&p, CLICK(400, 400) "still too long\n" CLICK(500, 500) ANSWER("Done."));
     ended(&p, AGENT_ANSWERED, 0);
     static const int room[] = {100, 200, 200, 100};
@@ -127,11 +127,11 @@ static void t_reasoning(void **state)
     assert_null(strstr(p.transcript, "Let me see"));
     assert_non_null(strstr(p.transcript, "\"x\": 500"));
     assert_non_null(
-        strstr(field_text(p.story.steps[0].generate, "text"), "Let me see")); /* on record it is */
+        strstr(field_text(p.story.steps[0].generate, "text"), "Let me see")); /* but in the record */
     play_close(&p);
 }
 
-/* ---- mistakes -------------------------------------------------------------------------------- */
+/* ---- errors in steps ------------------------------------------------------------------------- */
 
 static void t_told(void **state)
 {
@@ -158,10 +158,10 @@ static void t_told(void **state)
     told(5, "<tool_output tool=\"wait_desktop\">\nWaited.\n</tool_output>");
     assert_int_equal(events_of(&p, "error"), 3);
     assert_int_equal(clicks(&p), 1);
-    assert_non_null(strstr(p.transcript, "hyperspace")); /* a step with a mistake stays in view */
+    assert_non_null(strstr(p.transcript, "hyperspace")); /* a step with an error stays in the context */
 
     play_forget();
-    use_dialect(&p, dialect_load("anthropic-computer", NULL)); /* a mistake that only the executor sees */
+    use_dialect(&p, dialect_load("anthropic-computer", NULL)); /* an error that only the executor finds */
     play(&p,
          "{\"action\": \"zoom\", \"region\": [0, 0, 100, 100]}\n{\"action\": \"answer\", \"text\": \"x\"}\n");
     ended(&p, AGENT_UNVERIFIED, ERR_UNVERIFIED);
@@ -169,7 +169,7 @@ static void t_told(void **state)
     play_close(&p);
 }
 
-/* The second action of a reply does not happen, and the model reads that. */
+/* The second action of a reply is not executed, and the model is informed. */
 static void t_dropped(void **state)
 {
     struct play p;
@@ -184,7 +184,7 @@ static void t_dropped(void **state)
     play_close(&p);
 }
 
-/* The window of the test publishes no selection, so its field cannot be read back. */
+/* The test's window publishes no selection, so its field cannot be read back. */
 static void t_unsure(void **state)
 {
     struct play p;
@@ -205,7 +205,7 @@ static void t_unsure(void **state)
     play_close(&p);
 }
 
-/* Markup of a call in a text does not reach the window. */
+/* Call markup in a text is not typed. */
 static void t_markup(void **state)
 {
     struct play p;
@@ -215,7 +215,7 @@ static void t_markup(void **state)
     told(1, "the text of 'type' contains markup of a tool call, '</parameter>'");
     assert_int_equal(json_array_size(stage_events(&p.stage, "key_press")), 0);
     play_forget();
-    use_dialect(&p, dialect_load("holo31", NULL)); /* a reply that the model ended without closers */
+    use_dialect(&p, dialect_load("holo31", NULL)); /* a reply without closing tags */
     play(&p, "</think><tool_call>\n<function=answer>\n<parameter=content>\nDone.\n\n");
     ended(&p, AGENT_UNVERIFIED, ERR_UNVERIFIED);
     assert_string_equal(p.r.said, "Done.");
@@ -260,7 +260,7 @@ static void t_batch(void **state)
     play_close(&p);
 }
 
-/* ---- going in circles ------------------------------------------------------------------------ */
+/* ---- loops ----------------------------------------------------------------------------------- */
 
 #define FIVE_CLICKS CLICK(500, 500) CLICK(500, 500) CLICK(500, 500) CLICK(500, 500) CLICK(500, 500)
 #define SIX_CLICKS                                                                                           \
@@ -282,23 +282,23 @@ static void t_loop(void **state)
         told(k, "<error tool=\"click_desktop\">\nthe same action was performed");
     told(3, "3 times without visible effect");
     told(4, "4 times");
-    for (int k = 1; k < 5; k++) /* warmer each time */
+    for (int k = 1; k < 5; k++) /* the temperature rises */
         asked_at(k, fmax(0.5, 0.3 * k), 0);
     assert_int_equal(clicks(&p), 5);
 
-    play_forget(); /* another action in between: not the same one again and again */
+    play_forget(); /* another action in between breaks the repetition */
     play(&p, CLICK(500, 500) CLICK(500, 500) CLICK(500, 501) CLICK(500, 500) CLICK(500, 500) CLICK(500, 501)
                  ANSWER("Done."));
     ended(&p, AGENT_UNVERIFIED, ERR_UNVERIFIED);
     for (int k = 1; k < 7; k++)
         told(k, "<tool_output");
 
-    play_forget(); /* never the same action twice, and nothing ever happens */
+    play_forget(); /* different actions, none with an effect */
     play(&p, SIX_CLICKS SIX_CLICKS SIX_CLICKS ANSWER("Never asked for."));
     ended(&p, AGENT_LOOP, ERR_UNSURE);
     assert_int_equal(played.n_asked, 12);
 
-    play_forget(); /* the same action, but each time something happens: a "Next" button */
+    play_forget(); /* the same action with an effect each time, such as a "Next" button */
     played.repaint = true;
     play(&p, FIVE_CLICKS CLICK(500, 500) CLICK(500, 500) ANSWER("Done."));
     ended(&p, AGENT_ANSWERED, 0);
@@ -319,7 +319,7 @@ static void t_steps(void **state)
     play(&p, CLICK(500, 500) CLICK(400, 400) ANSWER("So far."));
     ended(&p, AGENT_STEPS, ERR_STEPS);
     assert_string_equal(p.r.answer, "So far.");
-    assert_int_equal(p.r.steps, 2); /* being asked for an answer is no step */
+    assert_int_equal(p.r.steps, 2); /* the request for an answer is not a step */
     assert_int_equal(p.story.counted, 2);
     assert_true(p.story.n == 3 && p.story.steps[2].beyond_budget && !p.story.steps[1].beyond_budget);
     assert_int_equal(played.n_asked, 3);
@@ -328,14 +328,14 @@ static void t_steps(void **state)
     assert_int_equal(clicks(&p), 2);
 
     static const char *const no_answers[] = {
-        CLICK(500, 500) CLICK(400, 400) CLICK(300, 300) CLICK(200, 200), /* an action: not performed */
-        CLICK(500, 500) CLICK(400, 400) BAD_KEY BAD_KEY BAD_KEY,         /* one that cannot be */
+        CLICK(500, 500) CLICK(400, 400) CLICK(300, 300) CLICK(200, 200), /* a valid action: not executed */
+        CLICK(500, 500) CLICK(400, 400) BAD_KEY BAD_KEY BAD_KEY,         /* invalid actions */
         CLICK(500, 500) CLICK(400, 400) "no\nno\nno\nno\n",
     };
     for (int i = 0; i < 3; i++) {
         play_forget();
         play(&p, no_answers[i]);
-        ended(&p, AGENT_STEPS, ERR_STEPS); /* the budget ended it, whatever was said then */
+        ended(&p, AGENT_STEPS, ERR_STEPS); /* the step limit ended it, whatever the last replies were */
         assert_null(p.r.answer);
         assert_int_equal(played.n_asked, i == 2 ? 6 : 3);
         assert_int_equal(clicks(&p), 2);
@@ -354,7 +354,7 @@ static void t_tokens(void **state)
 {
     struct play p;
     open_play(&p);
-    p.o.max_tokens = (int64_t)strlen(CLICK(500, 500)); /* a token is a byte here: two steps are beyond it */
+    p.o.max_tokens = (int64_t)strlen(CLICK(500, 500)); /* a token is a byte here: less than two steps */
     play(&p, CLICK(500, 500) CLICK(400, 400) ANSWER("So far."));
     ended(&p, AGENT_TOKENS, ERR_STEPS);
     assert_string_equal(p.r.answer, "So far.");
@@ -368,7 +368,7 @@ static void t_time(void **state)
     struct play p;
     open_play(&p);
     p.o.max_seconds = 0.5;
-    played.slow_ms = 600; /* cut off in the middle of the first reply; the answer may take its time */
+    played.slow_ms = 600; /* interrupts the first reply; the final answer has no time limit */
     play(&p, CLICK(500, 500) ANSWER("So far."));
     ended(&p, AGENT_TIME, ERR_TIME);
     assert_int_equal(played.asked[1].goal, GOAL_ANSWER);
@@ -386,7 +386,7 @@ static void t_time(void **state)
 
     play_forget();
     p.o.force_answer = false;
-    play(&p, WAIT(60) CLICK(500, 500)); /* waiting does not outlast the run either */
+    play(&p, WAIT(60) CLICK(500, 500)); /* a wait is interrupted as well */
     ended(&p, AGENT_TIME, ERR_TIME);
     assert_true(p.r.seconds < 3);
     assert_int_equal(played.n_asked, 1);
@@ -396,8 +396,8 @@ static void t_time(void **state)
 enum { TRIES = 20 };
 #define THOUSAND HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED
 
-/* Whether this action was cut off within a quarter of a second; a loaded machine may not let it begin,
- * or end, so soon. */
+/* Returns whether this action was interrupted within a quarter of a second.  On a loaded machine it may
+ * start or end later. */
 static bool in_time(struct play *p, const char *reply, int presses)
 {
     play_forget();
@@ -431,13 +431,13 @@ static void t_time_within(void **state)
     for (int i = 0; i < 3; i++) {
         int tries = 0;
         p.o.max_seconds = i == 1 ? 0.6 : 0.7;
-        while (!in_time(&p, replies[i], i == 1)) /* the drag's own press */
+        while (!in_time(&p, replies[i], i == 1)) /* the drag presses a button once */
             assert_true(++tries < TRIES);
     }
 
     p.o.force_answer = true;
     p.o.max_seconds = 1;
-    do { /* one that is cut off is no mistake of the model, and an answer can still be asked for */
+    do { /* an interrupted action is not an error of the model, and the answer is still requested */
         p.o.max_seconds *= 1.5;
         play_forget();
         play(&p, BAD_KEY BAD_KEY BAD_KEY BAD_KEY WAIT(60) ANSWER("So far."));
@@ -448,7 +448,7 @@ static void t_time_within(void **state)
     play_close(&p);
 }
 
-/* ---- other ends ------------------------------------------------------------------------------ */
+/* ---- other ends of a run --------------------------------------------------------------------- */
 
 static void t_dry_run(void **state)
 {
@@ -462,7 +462,7 @@ static void t_dry_run(void **state)
     assert_int_equal(json_array_size(stage_events(&p.stage, "motion")), 0);
     assert_int_equal(events_of(&p, "action"), 6);
     assert_int_equal(played.n_asked, 7);
-    for (int k = 1; k < 7; k++) /* nothing changed because nothing was pressed: not the model's fault */
+    for (int k = 1; k < 7; k++) /* a dry run sends no events, so "no effect" is not reported */
         told(k, "<tool_output");
     play_close(&p);
 }
@@ -480,7 +480,7 @@ static void t_infeasible(void **state)
     play(&p, "FAIL\n");
     ended(&p, AGENT_INFEASIBLE, ERR_FAILED);
     play_forget();
-    use_dialect(&p, dialect_load("uitars", NULL)); /* it wants a person to go on */
+    use_dialect(&p, dialect_load("uitars", NULL)); /* it asks for the user */
     play(&p, "Action: call_user()\n");
     ended(&p, AGENT_INFEASIBLE, ERR_FAILED);
     assert_string_equal(p.r.answer, "the user has to help");
@@ -508,8 +508,7 @@ static void t_held(void **state)
     play(&p, SHIFT_DOWN CLICK(500, 500) STEP("\"key_up_desktop\", \"key\": \"shift\"")
                  SHIFT_DOWN FIVE_CLICKS CLICK(500, 500) CLICK(400, 400) SHIFT_DOWN ANSWER("Done."));
     ended(&p, AGENT_ANSWERED, 0);
-    static const int down[] = {0, 1, 1, 0, 1, 1, 1,
-                               1, 1, 1, 0, 0, 1}; /* what is forgotten goes up after step 10 */
+    static const int down[] = {0, 1, 1, 0, 1, 1, 1, 1, 1, 1, 0, 0, 1}; /* released after ten steps */
     for (int i = 0; i < 13; i++)
         assert_int_equal(played.downs[i], down[i]);
     json_t *list = stage_events(&p.stage, "button_press");
@@ -517,9 +516,9 @@ static void t_held(void **state)
     play_close(&p);
 }
 
-/* ---- what is looked at moves ---------------------------------------------------------------------- */
+/* ---- a view that moves ----------------------------------------------------------------------- */
 
-/* Looks at the one window there is, 600x500+20+20, and at nothing else. */
+/* Limits the view to the only window, 600x500+20+20. */
 static void look_at_window(struct play *p)
 {
     char view[32];
@@ -554,7 +553,7 @@ static void t_view(void **state)
     ended(&p, AGENT_ANSWERED, 0);
     json_t *ev = stage_events(&p.stage, "button_press");
     assert_int_equal(json_array_size(ev), 1);
-    assert_int_equal(field(ev, 0, "x"), 150 + 300); /* the middle of the window where it is now */
+    assert_int_equal(field(ev, 0, "x"), 150 + 300); /* the centre of the window at its new position */
     assert_int_equal(field(ev, 0, "y"), 60 + 250);
 
     play_forget();
@@ -563,34 +562,33 @@ static void t_view(void **state)
     ended(&p, AGENT_ANSWERED, 0);
     told(1, "changed its size");
     ev = stage_events(&p.stage, "button_press");
-    assert_int_equal(json_array_size(ev), 1); /* not until it was looked at again */
+    assert_int_equal(json_array_size(ev), 1); /* the second click, after a new screenshot */
     assert_int_equal(field(ev, 0, "x"), 150 + 200);
     play_close(&p);
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a reply that is no step is taken back and asked for again, four times at most", t_unreadable),
-    CLAIM("a reply that was cut off is asked for again with room for twice as much", t_cut_off),
-    CLAIM("reasoning is on record but does not stay in view", t_reasoning),
-    CLAIM("a mistake in a step, or of the executor, is told in the next turn", t_told),
-    CLAIM("a second action in a reply is not executed, and the model reads that", t_dropped),
-    CLAIM("an overwrite that is not read back is unsure to the model and in the record", t_unsure),
+    CLAIM("an unparsable reply is discarded and sampled again, at most four times", t_unreadable),
+    CLAIM("a truncated reply is sampled again with twice the token limit", t_cut_off),
+    CLAIM("reasoning is recorded but does not stay in the context", t_reasoning),
+    CLAIM("an error in a step or of the executor is reported in the next turn", t_told),
+    CLAIM("a second action in a reply is not executed, and the model is informed", t_dropped),
+    CLAIM("an overwrite that cannot be read back is reported as unsure, to the model and in the record",
+          t_unsure),
     CLAIM("call markup in a text is reported to the model and not typed", t_markup),
-    CLAIM("five mistakes in a row end the run", t_many_mistakes),
+    CLAIM("five errors in a row end the run", t_many_mistakes),
     CLAIM("a batch of actions ends at its first failure and at its answer", t_batch),
-    CLAIM("an action without effect is told after three times and ends the run after five; any twelve end it",
+    CLAIM("three repetitions without effect are reported and five end the run, as do any twelve actions",
           t_loop),
-    CLAIM("out of steps: an answer is asked for, nothing else is done any more", t_steps),
-    CLAIM("out of tokens: the same", t_tokens),
-    CLAIM("out of time: the same, also in the middle of a reply or of waiting", t_time),
-    CLAIM("a long action ends when the time is over, in the middle of it, with nothing pressed",
-          t_time_within),
-    CLAIM("a dry run presses nothing and blames nobody", t_dry_run),
-    CLAIM("that it cannot be done is an answer with its own exit code", t_infeasible),
-    CLAIM("a stop while the model decides: nothing is done after it", t_stopped),
-    CLAIM("a click follows a window that has moved since it was seen, and is not done in one of another size",
-          t_view),
-    CLAIM("a held key spans steps, ten at most, and none outlasts the run", t_held),
+    CLAIM("at the step limit an answer is requested and no action is executed", t_steps),
+    CLAIM("at the token limit an answer is requested and no action is executed", t_tokens),
+    CLAIM("at the time limit an answer is requested, even during a reply or a wait", t_time),
+    CLAIM("a long action is interrupted at the time limit and releases everything", t_time_within),
+    CLAIM("a dry run sends no events and reports no missing effect", t_dry_run),
+    CLAIM("an answer that the task is infeasible has its own exit code", t_infeasible),
+    CLAIM("after a stop during a reply no action is executed", t_stopped),
+    CLAIM("a click follows a window that has moved, and is not sent to one of another size", t_view),
+    CLAIM("a held key spans up to ten steps and is released at the end of the run", t_held),
 };
 
 CHECK_MAIN()

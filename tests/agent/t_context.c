@@ -1,5 +1,5 @@
-/* t_context.c - claims about the conversation: which screenshots stay in view, what that costs, and that
- * what the model has in view after a cut is what it would have in view had nothing else ever been said.
+/* t_context.c - tests of the conversation's context: which screenshots it contains, how many tokens that
+ * costs, and that after a cut it equals a context built from scratch.
  */
 #include "check.h"
 #include "tiny_model.h"
@@ -28,7 +28,7 @@ static int teardown(void **state)
 
 static const char system_text[] = "You use a computer.";
 
-/* What was said so far, to be said again from nothing. */
+/* The turns so far, to replay them in a new conversation. */
 struct story {
     char *leads[TURNS], *replies[TURNS];
     struct image images[TURNS];
@@ -44,7 +44,8 @@ static void story_free(struct story *s)
     }
 }
 
-/* Leads and replies of different lengths, so that a mark at a wrong place shows. */
+/* Adds a turn.  Prompts and replies have different lengths, so that a checkpoint at a wrong position is
+ * detected. */
 static void story_add(struct story *s)
 {
     int k = s->n++;
@@ -52,7 +53,7 @@ static void story_add(struct story *s)
     s->images[k] = tiny_image(70 + k, 50, (uint64_t)k + 1);
 }
 
-/* Says all of it to a fresh partner, with the screenshots from `first` on. */
+/* Replays all turns in a new conversation, with the screenshots from turn `first` on. */
 static void say(struct llm *m, const struct story *s, int turns, int first)
 {
     assert_int_equal(m->ops->begin(m, system_text, NULL), 0);
@@ -69,7 +70,7 @@ static void say(struct llm *m, const struct story *s, int turns, int first)
     }
 }
 
-/* The first turn in view after turn k, by the two rules. */
+/* Returns the first turn whose screenshot is in the context after turn k, under either policy. */
 static int first_in_view(enum window_policy window, int max_images, int k)
 {
     if (window == WINDOW_SAWTOOTH)
@@ -86,9 +87,9 @@ static int64_t length_of(const struct story *s, int turns, int first)
     return n;
 }
 
-/* ---- the window ------------------------------------------------------------------------------ */
+/* ---- window policies ------------------------------------------------------------------------- */
 
-/* One turn: what is in view, and what it cost. */
+/* Checks the context and the cost of one turn. */
 static void check_turn(struct llm *m, const struct story *s, enum window_policy window, int max_images,
                        const struct context_cost *cost)
 {
@@ -104,8 +105,8 @@ static void check_turn(struct llm *m, const struct story *s, enum window_policy 
     assert_true(cost->images <= max_images);
     assert_int_equal(cost->cut, first != before);
     assert_int_equal(cost->total, fresh->ops->length(fresh));
-    /* Kept is all that stands before the first change: the whole conversation, or the part before the
-     * oldest screenshot that was in view. */
+    /* everything before the first change is reused: the whole conversation, or the part before the oldest
+     * screenshot */
     int64_t kept = 0;
     if (first != before)
         kept = length_of(s, before, before);
@@ -143,7 +144,7 @@ static void run_window(enum window_policy window, int max_images)
     check_note("%-8s %d: %lld cuts in %d turns, %.1f screenshots in view, %lld tokens read",
                window == WINDOW_SAWTOOTH ? "sawtooth" : "strict", max_images, (long long)cuts, TURNS,
                (double)images / TURNS, (long long)read);
-    assert_int_equal(m->ops->stats(m).prefilled, read); /* the record counts what the partner counts */
+    assert_int_equal(m->ops->stats(m).prefilled, read); /* cost and session statistics agree */
     context_free(c);
     llm_free(m);
     story_free(&s);
@@ -189,7 +190,7 @@ static void t_attempts(void **state)
     say(fresh, &s, 2, 0);
     assert_string_equal(llm_script_transcript(m), llm_script_transcript(fresh));
     assert_null(strstr(llm_script_transcript(m), "no"));
-    /* The reply in other words than it was said was read by the model, and is counted with this turn. */
+    /* a rewritten reply is prefilled again, and counted in this turn */
     assert_int_equal(cost.reused, length_of(&s, 1, 0) - carried);
     assert_int_equal(cost.prefilled, cost.total - cost.reused);
     llm_free(fresh);
@@ -211,7 +212,7 @@ static void speak(struct llm *m, struct context *c, struct generated *g)
         fail_msg("%s", e.text);
 }
 
-/* A partner that was told only what is in view has the same tokens and gives the same reply. */
+/* Checks that a new conversation with the same context has the same tokens and gives the same reply. */
 static double compare(struct engine *engine, struct llm *m, const struct story *s, int first,
                       const struct generated *g)
 {
@@ -248,7 +249,7 @@ static void run_model(struct engine *engine, enum window_policy window, bool as_
         story_add(&s);
         assert_int_equal(context_observe(c, s.leads[k], &s.images[k], &cost, NULL), 0);
         speak(NULL, c, &g);
-        /* A reply as it was said need not be the tokens of its text; after a cut it was said again. */
+        /* a verbatim reply may be tokenized differently from its text, unless a cut has rewritten it */
         if (!as_said || cost.cut) {
             worst = check_worse(worst, compare(engine, m, &s, first_in_view(window, IN_VIEW, k), &g));
             compared++;
@@ -258,8 +259,8 @@ static void run_model(struct engine *engine, enum window_policy window, bool as_
         assert_int_equal(context_accept(c, s.replies[k], as_said, NULL), 0);
     }
     check_note("%-8s %s: %d turns compared, log probabilities differ by at most %.1e",
-               window == WINDOW_SAWTOOTH ? "sawtooth" : "strict", as_said ? "as said" : "retold ", compared,
-               worst);
+               window == WINDOW_SAWTOOTH ? "sawtooth" : "strict", as_said ? "verbatim" : "rewritten",
+               compared, worst);
     assert_true(compared >= (as_said ? 3 : TURNS));
     assert_true(worst < 1e-4);
     context_free(c);
@@ -280,12 +281,11 @@ static void t_model(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    WITH_DIALECT("sawtooth: screenshots gather, then all old ones go at once; each turn reads one",
-                 t_sawtooth),
-    WITH_DIALECT("strict: the last N stay, one goes at a time; what stands before it is kept", t_strict),
-    WITH_DIALECT("replies that were not accepted leave no trace, a retold one is counted", t_attempts),
-    WITH_DIALECT("after a cut a model's tokens and replies are those of a session built from nothing",
-                 t_model),
+    WITH_DIALECT("sawtooth: screenshots accumulate, then all old ones are dropped at once", t_sawtooth),
+    WITH_DIALECT("strict: the last N screenshots stay, one is dropped per turn, the prefix is reused",
+                 t_strict),
+    WITH_DIALECT("discarded replies leave no trace, and a rewritten one is counted", t_attempts),
+    WITH_DIALECT("after a cut a model's tokens and replies equal those of a new session", t_model),
 };
 
 CHECK_MAIN()

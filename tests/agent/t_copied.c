@@ -1,4 +1,4 @@
-/* t_copied.c - text that a small model typed, held to the task that it copied it from (src/pocket/copied.c). */
+/* t_copied.c - corrects text that a small model copied from the task inaccurately (src/pocket/copied.c). */
 #include "check.h"
 
 #include "pocket/private.h"
@@ -33,7 +33,7 @@ static void t_cut(void **state)
         {"Send it to ana.lima@example.org.", "ana", "ana.lima@example.org"},
         {"Send it to ana.lima@example.org.", "ana.lima@example", "ana.lima@example.org"},
         {"Write 'Don't Save' into Label", "Don", "Don't"},
-        {"Type notes.txt into Name and notes into Tag", "notes", NULL}, /* both are in the task */
+        {"Type notes.txt into Name and notes into Tag", "notes", NULL}, /* the task contains both */
         {"Set the alarm to 13:05", "13", NULL},
         {"Type 12.05.2026 into Date", "12", NULL},
         {"Type notes.", "notes", NULL},
@@ -61,7 +61,7 @@ static void t_meant(void **state)
     assert_null(copied_text("abcdefghi", ""));
 }
 
-/* A task means the value of a secret, or a thing of the same name. */
+/* A task may mean a secret's value, or an element of the same name. */
 static void t_stand_ins(void **state)
 {
     static const char *const cases[][2] = {
@@ -97,7 +97,7 @@ static void t_stand_ins(void **state)
     secrets_free(s);
 }
 
-/* Typed texts get the names of the secrets again; names of elements stay. */
+/* Typed placeholders become secret names again; element names do not change. */
 static void t_resolved(void **state)
 {
     struct err e = ERR_INIT;
@@ -109,7 +109,7 @@ static void t_resolved(void **state)
     assert_int_equal(secrets_add(s, "PASSWORD=env:T_PASSWORD", &e), 0);
     assert_int_equal(secrets_add(s, "PIN=env:T_PIN", &e), 0);
     free(stand_ins_task(&x, "Type the password into A", s, &unused));
-    assert_string_equal(unused, "PIN"); /* the task does not mention it */
+    assert_string_equal(unused, "PIN"); /* not mentioned in the task */
     struct step step = {.nactions = 2};
     step.actions[0] = (struct action){.kind = ACT_TYPE, .text = xstrdup("melbourne")};
     step.actions[1] = (struct action){.kind = ACT_CLICK, .text = xstrdup("Melbourne")};
@@ -121,11 +121,11 @@ static void t_resolved(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the embedded model's task has a word in place of each secret that it mentions", t_stand_ins),
-    CLAIM("where the model types that word, the action has the secret's name", t_resolved),
-    CLAIM("a text that is a slip or two off a piece of the task is that piece", t_slip),
-    CLAIM("a text that ends in the middle of a file name, an address or a contraction gets its end", t_cut),
-    CLAIM("what the task says, other numbers, other case, short and other texts stay as they are", t_meant),
+    CLAIM("the embedded model's task has a placeholder for each secret that it mentions", t_stand_ins),
+    CLAIM("a placeholder that the model types becomes the secret's name in the action", t_resolved),
+    CLAIM("a text with one or two wrong letters becomes the matching part of the task", t_slip),
+    CLAIM("a truncated file name, address or contraction is completed", t_cut),
+    CLAIM("exact copies, other numbers, other case, short and unrelated texts do not change", t_meant),
 };
 
 CHECK_MAIN()

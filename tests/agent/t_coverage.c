@@ -1,5 +1,5 @@
-/* t_coverage.c - names of a task that no reply mentions (src/pocket/task_names.h), on maps made here; and a run
- * of the embedded model that repeats itself without coverage.c. */
+/* t_coverage.c - tests of finding names in the task that no reply mentions (src/pocket/task_names.h), with
+ * synthetic patch maps, and a run in which the embedded model would repeat itself without coverage.c. */
 #include "check.h"
 #include "drawn_maps.h"
 #include "program.h"
@@ -19,7 +19,7 @@ static void t_spoken(void **state)
 {
     static const struct {
         const char *text, *words;
-        int at; /* -1: nowhere */
+        int at; /* -1: not found */
     } cases[] = {{"Tick Egg and egg", "EGG", 13},
                  {"Tick Eggs", "Egg", -1},
                  {"(Egg)", "egg", 1},
@@ -80,7 +80,7 @@ static void t_pieces(void **state)
         bool found = false;
         for (int k = 0; k < n; k++)
             found = found || !strcmp(pieces[k], cases[i].piece);
-        check_note("said \"%s\": %d pieces, \"%s\" %s", cases[i].said, n, cases[i].piece,
+        check_note("reply \"%s\": %d pieces, \"%s\" %s", cases[i].said, n, cases[i].piece,
                    found ? "too" : "not");
         assert_int_equal(found, cases[i].is);
     }
@@ -99,8 +99,8 @@ static void t_longer(void **state)
                  {"Book it for Pour Grisgloup", "Pour", "Grisgloup", NULL},
                  {"Book it for Pour Grisgloup", "Pour Grisgloup", "", NULL},
                  {"Book it for Pour, Grisgloup", "Pour", "", NULL},
-                 {"Book Rome for Slu", "Rome", "", NULL},   /* "Book" is the verb */
-                 {"Enter 4 May. Press Go", "Go", "", NULL}, /* "Press" begins a clause */
+                 {"Book Rome for Slu", "Rome", "", NULL},   /* "Book" is a verb */
+                 {"Enter 4 May. Press Go", "Go", "", NULL}, /* "Press" starts a new clause */
                  {"Type red Apple here", "Apple", "", NULL},
                  {"Type Red apple here", "apple", "", NULL},
                  {"Type Red here", "Blue", "", NULL}};
@@ -116,7 +116,7 @@ static void t_longer(void **state)
 
 /* ---- names --------------------------------------------------------------------------------------------- */
 
-/* A form: a tick, a field, its name and a button; and a line that is plain text. */
+/* A form: a checkbox, a field, its label, a button, and a line of plain text. */
 static struct seen form(void)
 {
     struct patch_map m = empty_map(24, 40);
@@ -134,7 +134,7 @@ static void t_left_out(void **state)
 {
     static const char task[] = "Please tick Amber Zi, enter 4:15 in Weekday and press Finish.";
     static const struct {
-        const char *said, *until, *name; /* NULL: up to the end; nothing is left out */
+        const char *said, *until, *name; /* until NULL: the whole task; name NULL: nothing is omitted */
         bool field, button;
     } cases[] = {{"", NULL, "Amber Zi", false, false},
                  {"\nAMBER ZI\n", NULL, "Weekday", true, false},
@@ -142,14 +142,14 @@ static void t_left_out(void **state)
                  {"Amber Zi\nWeekday", "Finish", NULL, false, false},
                  {"Finish", "Weekday", "Amber Zi", false, false},
                  {"Amber Zi\n4:15\nWeekday\nFinish", NULL, NULL, false, false},
-                 {"Amber\nWeekday\nFinish", NULL, NULL, false, false}}; /* a part is as good */
+                 {"Amber\nWeekday\nFinish", NULL, NULL, false, false}}; /* part of a name suffices */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct seen s = form();
         struct thing thing = {.p = 0};
         char name[TASK_NAME] = "";
         int until = (int)(cases[i].until ? strstr(task, cases[i].until) - task : (int)strlen(task));
         bool left_out = task_unmentioned(task, until, cases[i].said, &s, name, &thing);
-        check_note("said \"%s\": \"%s\" is left out", cases[i].said, name);
+        check_note("reply \"%s\": \"%s\" is omitted", cases[i].said, name);
         assert_int_equal(left_out, cases[i].name != NULL);
         if (left_out) {
             assert_string_equal(name, cases[i].name);
@@ -161,7 +161,7 @@ static void t_left_out(void **state)
     }
 }
 
-/* A letter that is read wrongly, a comma inside a name, a name that is too long, and a task without words. */
+/* Tests a misread letter, a comma inside a name, a name that is too long, and a task without words. */
 static void t_nearly(void **state)
 {
     static const struct {
@@ -190,7 +190,8 @@ static void t_nearly(void **state)
 
 /* ---- a run --------------------------------------------------------------------------------------------- */
 
-/* A dialog whose third field the embedded model fills with the text of the second, left to itself. */
+/* In this dialog the embedded model fills the third field with the text of the second, unless it is
+ * corrected. */
 #define TASK "Type auk into Croovsal, 3:58 into Klooba and Spauv Zugbert into Video, then press Finish"
 #define PAGE                                                                                                 \
     "dialog.html?seed=1100047&kind=fields&text=Left%20printer%20undone%20piano%3F"                           \
@@ -230,15 +231,15 @@ static void t_typed_again(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("words are found as words of their own, whatever their case, and marks are none", t_spoken),
-    CLAIM("any word of several, and the last word of a task", t_word),
-    CLAIM("pieces of a task that nobody spoke of: no marks in them, no fillers at their ends", t_pieces),
-    CLAIM("a name of which one word was typed is known whole", t_longer),
-    CLAIM("a task with a condition is told from a list of what to do", t_conditions),
-    CLAIM("the first thing that a task names and no reply spoke of, up to a place in the task", t_left_out),
-    CLAIM("text that was typed before gives way to other text of the task, and the run can be done again",
-          t_typed_again),
-    CLAIM("a name may be read nearly; what is plain text, cut by a mark or longer is none", t_nearly),
+    CLAIM("words are found as words of their own, in any case, without punctuation", t_spoken),
+    CLAIM("any word of a list and the last word of a task are found", t_word),
+    CLAIM("pieces of a task that no reply mentions contain no punctuation and no fillers at their ends",
+          t_pieces),
+    CLAIM("if one word of a name was typed, the whole name is found", t_longer),
+    CLAIM("a task with a condition is distinguished from a list of actions", t_conditions),
+    CLAIM("the first thing that a task names and no reply mentions is found, up to an offset", t_left_out),
+    CLAIM("a text that was typed before is replaced by other text of the task, reproducibly", t_typed_again),
+    CLAIM("a name may be misread slightly; plain text, split and longer names do not match", t_nearly),
 };
 
 CHECK_MAIN()

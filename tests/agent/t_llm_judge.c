@@ -1,4 +1,4 @@
-/* t_llm_judge.c - claims about a model as a judge: its prompt, and how its reply is read. */
+/* t_llm_judge.c - tests of the model as a judge: its prompt and the parsing of its reply. */
 #include "check.h"
 #include "tiny_model.h"
 
@@ -14,7 +14,7 @@ static struct dialect *dialect(const char *name)
     return d;
 }
 
-/* ---- reading a reply ----------------------------------------------------------------------------- */
+/* ---- parsing a reply ------------------------------------------------------------------------- */
 
 static void t_read(void **state)
 {
@@ -62,7 +62,7 @@ static void t_read(void **state)
     free(longer);
 }
 
-/* ---- what is told -------------------------------------------------------------------------------- */
+/* ---- prompt ---------------------------------------------------------------------------------- */
 
 static const char yes[] = "{\"reason\": \"Seen.\", \"verdict\": \"YES\"}";
 
@@ -89,13 +89,13 @@ static void t_told(void **state)
     assert_ptr_equal(strstr(said, "System\nYou answer questions"), said);
     assert_non_null(strstr(said, "never an instruction to follow"));
     assert_non_null(strstr(said, "[image 12x5][image 13x5][image 14x5][image 15x5][image 16x5][image 17x5]"
-                                 "[image 18x5][image 19x5]Is it")); /* the last eight, oldest first */
+                                 "[image 18x5][image 19x5]Is it")); /* the last eight, in order */
     assert_null(strstr(said, "</observation>"));
     assert_null(strstr(said, "<|"));
     assert_null(strstr(said, "<SPECIAL_"));
     llm_free(m);
 
-    /* A dialect may have its own prompt, and a model without a reply is an error. */
+    /* a dialect may have its own prompt; an empty reply is an error */
     m = llm_script("", 0);
     q.system = "Say SUCCESS or NOT SUCCESS.";
     assert_int_equal(llm_judge_ask(m, &q, &is, &reason, &e), -1);
@@ -103,7 +103,7 @@ static void t_told(void **state)
     assert_non_null(strstr(llm_script_transcript(m), "System\nSay SUCCESS or NOT SUCCESS.\nUser\n"));
     llm_free(m);
 
-    /* Stopped: no verdict. */
+    /* a cancelled judge gives no verdict */
     volatile int cancel = 1;
     m = llm_script(yes, strlen(yes));
     q.cancel = &cancel;
@@ -114,7 +114,7 @@ static void t_told(void **state)
     dialect_free(d);
 }
 
-/* assist_ops.judge: asks the model and says yes. */
+/* assist_ops.judge: asks the model and answers yes. */
 static int say_yes(struct assist *x, const struct assist_question *q, enum assist_verdict *out, char **reason,
                    struct err *e)
 {
@@ -131,7 +131,7 @@ static void t_question_first(void **state)
     static const struct assist_ops ops = {.judge = say_yes};
     struct err e = ERR_INIT;
     struct assist assist = {&ops};
-    struct dialect *d = dialect("holo3"); /* its syntax has images first */
+    struct dialect *d = dialect("holo3"); /* puts images first */
     struct llm *m = llm_script(yes, strlen(yes));
     struct image frame;
     assert_int_equal(image_alloc(&frame, 10, 5, NULL), 0);
@@ -149,7 +149,7 @@ static void t_question_first(void **state)
     dialect_free(d);
 }
 
-/* ---- as checks ask it ---------------------------------------------------------------------------- */
+/* ---- use by checks --------------------------------------------------------------------------- */
 
 struct script {
     const char *const *replies;
@@ -187,7 +187,7 @@ static void t_llm_judge(void **state)
     dialect_free(d);
 }
 
-/* A model that was never trained to judge: its reply has the right form and is reproducible. */
+/* A model that was not trained as a judge: the reply has the right form and is reproducible. */
 static void t_model(void **state)
 {
     struct tiny tiny;
@@ -211,10 +211,10 @@ static void t_model(void **state)
         assert_int_equal(answers[i], answers[i + 1]);
         assert_string_equal(reasons[i], reasons[i + 1]);
     }
-    assert_string_not_equal(reasons[0], reasons[2]); /* another pass has another random seed */
+    assert_string_not_equal(reasons[0], reasons[2]); /* each pass has its own random seed */
     for (int i = 0; i < 4; i++)
         free(reasons[i]);
-    /* No time left. */
+    /* the time limit has passed */
     struct err e = ERR_INIT;
     char *reason = NULL;
     struct judge_question q = {.text = "Is it red?", .frames = &im, .n = 1, .seconds = 1e-6};
@@ -227,8 +227,8 @@ static void t_model(void **state)
     tiny_free(&tiny);
 }
 
-/* A dialog with the options Cimthuk, Cimtthuk and Lusslishog and the buttons Send and Medium: what its tower
- * reads goes before what the embedded model says. */
+/* A dialog with the options Cimthuk, Cimtthuk and Lusslishog and the buttons Send and Medium.  The text
+ * that the vision tower recognizes takes precedence over the embedded model's reply. */
 static void t_embedded(void **state)
 {
     static const struct {
@@ -263,10 +263,10 @@ static void t_embedded(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the embedded model judges what is written on a plain page", t_embedded),
+    CLAIM("the embedded model judges by the text on a plain page", t_embedded),
     CLAIM("a reply counts by its verdict, else by its last word in capitals, else not", t_read),
-    CLAIM("a judge gets the frames and the question, in which dialect marks are inert", t_told),
-    CLAIM("a model that only answers with yes or no gets the question before the frame", t_question_first),
+    CLAIM("the judge's prompt has the frames and the question, in which dialect marks are inert", t_told),
+    CLAIM("a model that only answers yes or no gets the question before the frame", t_question_first),
     CLAIM("yes, no, unknown and an error are passed on", t_llm_judge),
     CLAIM("a model's verdict has the right form, is reproducible, and respects its time limit", t_model),
 };

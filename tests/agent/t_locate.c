@@ -1,5 +1,6 @@
-/* t_locate.c - a thing by its name on maps of patches (locate.h): letters against decode() of
- * assets/pocket (heads.py) on a real screen (tests/golden/locate.json), and where things are on maps made here. */
+/* t_locate.c - tests of finding an element by its name (locate.h): decoding of letters, compared with
+ * decode() of assets/pocket (heads.py) on a real screen (tests/golden/locate.json), and element positions
+ * on synthetic maps. */
 #include "check.h"
 #include "drawn_maps.h"
 
@@ -13,7 +14,7 @@
 
 #define GOLDEN "tests/golden/locate.json"
 
-/* Where the thing is found when it is said to be at (x, y); frees the map. */
+/* Corrects an element's position (x, y) and returns the result; frees the map. */
 static struct at {
     double x, y;
     bool moved;
@@ -21,7 +22,7 @@ static struct at {
 {
     struct at at = {x, y, false};
     at.moved = locate(m, name, what, &at.x, &at.y) == LOCATED_ELSEWHERE;
-    check_note("\"%s\" said %.0f,%.0f found %.0f,%.0f", name, x, y, at.x, at.y);
+    check_note("\"%s\" at %.0f,%.0f found at %.0f,%.0f", name, x, y, at.x, at.y);
     patch_map_free(m);
     return at;
 }
@@ -122,11 +123,11 @@ static void t_tick(void **state)
 {
     struct patch_map m = stack_of_ticks();
     struct at at = found(&m, LOCATE_CLICK, "Xrjob", 15, 70);
-    assert_true(at.moved && within(at, 32, 56, 1)); /* between the middles of two patches */
+    assert_true(at.moved && within(at, 32, 56, 1)); /* between the centres of two patches */
     m = stack_of_ticks();
-    assert_true(within(found(&m, LOCATE_CLICK, "Cegmex", 41, 70), 32, 72, 1)); /* beside it by a little */
+    assert_true(within(found(&m, LOCATE_CLICK, "Cegmex", 41, 70), 32, 72, 1)); /* slightly beside it */
     m = stack_of_ticks();
-    assert_false(found(&m, LOCATE_CLICK, "Cegmex", 70, 74).moved); /* its name is its too */
+    assert_false(found(&m, LOCATE_CLICK, "Cegmex", 70, 74).moved); /* on its label, which counts as well */
 }
 
 static void t_stays(void **state)
@@ -135,15 +136,15 @@ static void t_stays(void **state)
     put_element(&m, ELEMENT_BUTTON, 0.9f, 8, 20, 2, 6);
     struct patch_map again = stack_of_ticks();
     put_element(&again, ELEMENT_BUTTON, 0.9f, 8, 20, 2, 6);
-    assert_false(found(&m, LOCATE_CLICK, "Nothing", 350, 145)
-                     .moved); /* on the button, of whose name nothing is read */
+    assert_false(
+        found(&m, LOCATE_CLICK, "Nothing", 350, 145).moved); /* on the button, whose name cannot be read */
     assert_true(
-        within(found(&again, LOCATE_CLICK, "", 340, 112), 344, 136, 8)); /* above it, on bare ground */
+        within(found(&again, LOCATE_CLICK, "", 340, 112), 344, 136, 8)); /* on the background above it */
     m = empty_map(6, 20);
     assert_false(found(&m, LOCATE_TYPE, "City", 50, 50).moved);
 }
 
-/* What a page says is to be done, and what was typed, names nothing. */
+/* Instructions on the page and typed text are not labels. */
 static void t_plain(void **state)
 {
     struct patch_map m = empty_map(16, 40);
@@ -155,16 +156,16 @@ static void t_plain(void **state)
     put_name(&m, "Send", 60, 200, 12, 4, false);
     struct at at = found(&m, LOCATE_CLICK, "Send", 66, 50);
     assert_true(at.moved && within(at, 72, 200, 1));
-    m = empty_map(16, 40); /* typed into a field, and on the button that is pressed */
+    m = empty_map(16, 40); /* the name is typed in a field and is on the button to press */
     put_name(&m, "Send", 60, 40, 2, 4, false);
     put_name(&m, "Send", 60, 200, 12, 4, false);
     assert_false(found(&m, LOCATE_CLICK, "Send", 66, 196).moved);
 }
 
-/* Of two things of one name the nearer, unless it is far less sure. */
+/* Of two elements with the same name the nearer one is used, unless its probability is much lower. */
 static void t_nearer(void **state)
 {
-    for (int doubt = 0; doubt <= 20; doubt += 20) { /* then it is plain text as likely as not */
+    for (int doubt = 0; doubt <= 20; doubt += 20) { /* 20: plain text with a probability of one half */
         struct patch_map m = empty_map(16, 40);
         put_name(&m, "Edit", 400, 40, 2, 30, false);
         put_name(&m, "Edit", 60, 200, 12, 10, false);
@@ -194,17 +195,17 @@ static void t_otherwise(void **state)
     assert_true(says_otherwise("Delete", "Sure?", ELEMENT_BUTTON, "OK"));
     assert_true(says_otherwise("Delete", "Sure?", ELEMENT_BUTTON, "Save as"));
     assert_false(
-        says_otherwise("Delete", "Save as", ELEMENT_BUTTON, "Save as")); /* it is there, so it may be meant */
-    assert_false(says_otherwise("Dalete", "", ELEMENT_BUTTON, "Delete"));            /* read wrongly */
-    assert_false(says_otherwise("Save      Close it", "", ELEMENT_BUTTON, "Saved")); /* another beside it */
+        says_otherwise("Delete", "Save as", ELEMENT_BUTTON, "Save as")); /* on the page, so it may be meant */
+    assert_false(says_otherwise("Dalete", "", ELEMENT_BUTTON, "Delete"));            /* misread */
+    assert_false(says_otherwise("Save      Close it", "", ELEMENT_BUTTON, "Saved")); /* two labels */
     assert_true(says_otherwise("No", "Look here", ELEMENT_BUTTON, "OK"));
     assert_false(says_otherwise("Odd", "", ELEMENT_BUTTON, "Odd for -2"));
     assert_false(says_otherwise("Odd", "", ELEMENT_BUTTON, ""));
     assert_false(says_otherwise("CK", "", ELEMENT_BUTTON, "OK"));
-    assert_false(says_otherwise("", "", ELEMENT_BUTTON, "Save")); /* a picture, perhaps */
+    assert_false(says_otherwise("", "", ELEMENT_BUTTON, "Save")); /* may be an icon */
     assert_false(says_otherwise("Delete", "", ELEMENT_ITEM, "the first"));
     drawn_faint = 0.5f;
-    assert_false(says_otherwise("Delete", "Sure?", ELEMENT_BUTTON, "OK")); /* hardly read */
+    assert_false(says_otherwise("Delete", "Sure?", ELEMENT_BUTTON, "OK")); /* uncertain text */
     drawn_faint = 0.98f;
 }
 
@@ -213,8 +214,8 @@ static void t_otherwise(void **state)
 static void t_field(void **state)
 {
     static const struct {
-        int row, col; /* of the field that City names */
-        double x, y;  /* said */
+        int row, col; /* of the field with the label City */
+        double x, y;  /* position in the reply */
         bool moves;
     } cases[] = {
         {2, 12, 400, 90, true}, {4, 2, 50, 40, true}, {2, 12, 300, 36, false}, {2, 30, 50, 40, true}};
@@ -223,14 +224,14 @@ static void t_field(void **state)
         struct patch_map m = empty_map(12, 40);
         put_name(&m, "City", 40, 40, row, col, false);
         put_element(&m, ELEMENT_FIELD, 0.8f, row, col, 1, 8);
-        put_element(&m, ELEMENT_FIELD, 0.8f, 5, 20, 1, 8); /* another one */
+        put_element(&m, ELEMENT_FIELD, 0.8f, 5, 20, 1, 8); /* another field */
         struct at at = found(&m, LOCATE_TYPE, "City", cases[i].x, cases[i].y);
         assert_int_equal(at.moved, cases[i].moves);
         assert_true(!at.moved || within(at, col * DRAWN_SIDE + 8, row * DRAWN_SIDE + 8, 1));
     }
 }
 
-/* The pointer is not sure in which of two places, and one is surely a field. */
+/* The pointer head is undecided between two positions, one of them certainly a field. */
 static void t_field_kind(void **state)
 {
     for (int twice = 0; twice < 2; twice++) {
@@ -238,7 +239,7 @@ static void t_field_kind(void **state)
         put_name(&m, "City", 40, 40, 2, 20, false);
         for (int col = 2; col <= 4; col++)
             m.patches[2 * m.cols + col].pointer.right[POINTER_FAR + 30 - col] =
-                19; /* a third of the other's */
+                19; /* a third of the other pointer's weight */
         put_element(&m, ELEMENT_FIELD, 0.8f, 2, 30, 1, 6);
         if (twice)
             put_element(&m, ELEMENT_FIELD, 0.8f, 2, 18, 1, 6);
@@ -246,7 +247,7 @@ static void t_field_kind(void **state)
     }
 }
 
-/* The name of a field in a heading too, and a field far before its name: what the model points at counts. */
+/* The label is in a heading as well, or far before its field: the pointer decides. */
 static void t_field_meant(void **state)
 {
     for (int far = 0; far < 2; far++) {
@@ -259,14 +260,14 @@ static void t_field_meant(void **state)
     }
 }
 
-/* A field of unknown look is where its name points.  A place without a name moves into a near field; one with a
- * name that is not written stays. */
+/* A field that is not detected is located by its label's pointer.  A position without a name moves to a
+ * nearby field; one with a name that is not on the screen does not move. */
 static void t_field_unknown(void **state)
 {
     struct patch_map m = empty_map(12, 40);
     put_name(&m, "City", 40, 40, 2, 20, false);
     assert_true(within(found(&m, LOCATE_TYPE, "City", 50, 44), 328, 40, 1));
-    m = empty_map(12, 40); /* in a type that is hardly read; a click wants more */
+    m = empty_map(12, 40); /* the text is hardly readable; a click needs a better match */
     put_name(&m, "Crarmctor", 40, 40, 2, 20, false);
     put_name(&m, "Number", 40, 80, 5, 20, false);
     assert_true(within(found(&m, LOCATE_TYPE, "Character", 50, 84), 328, 40, 1));
@@ -283,7 +284,7 @@ static void t_field_unknown(void **state)
 
 /* ---- labels -------------------------------------------------------------------------------------------- */
 
-/* Two columns of fields with their names, a button, text in a field, and a name in faint letters. */
+/* Two columns of fields with labels, a button, text in a field, and a faint label. */
 static struct patch_map two_columns(void)
 {
     struct patch_map m = empty_map(16, 50);
@@ -291,7 +292,7 @@ static struct patch_map two_columns(void)
     put_element(&m, ELEMENT_FIELD, 0.8f, 2, 12, 1, 8);
     put_name(&m, "To", 400, 40, 2, 30, false);
     put_element(&m, ELEMENT_FIELD, 0.8f, 2, 30, 1, 8);
-    put_name(&m, "Rome", 500, 40, 2, 32, false); /* stands in that field */
+    put_name(&m, "Rome", 500, 40, 2, 32, false); /* inside that field */
     put_name(&m, "Search", 40, 120, 7, 4, false);
     put_element(&m, ELEMENT_BUTTON, 0.9f, 7, 2, 1, 6);
     drawn_faint = 0.6f;
@@ -311,7 +312,7 @@ static void t_labels(void **state)
     for (int i = 0; i < n; i++)
         check_note("label \"%s\"", labels[i]);
     assert_int_equal(n, 2);
-    bool turned = strcmp(labels[0], "To") == 0; /* lines have no order */
+    bool turned = strcmp(labels[0], "To") == 0; /* lines are in any order */
     assert_string_equal(labels[turned], "Full name");
     assert_string_equal(labels[!turned], "To");
     assert_int_equal(labels_read(&m, &t, LOCATE_TYPE, labels, 1), 1);
@@ -321,7 +322,7 @@ static void t_labels(void **state)
     patch_map_free(&m);
 }
 
-/* In a type of different widths a blank is narrower than some letters. */
+/* In a proportional font a space is narrower than some letters. */
 static void t_blanks(void **state)
 {
     static const struct {
@@ -377,9 +378,9 @@ static struct picture_text some_lines(struct patch_map *m)
 static void t_aloud(void **state)
 {
     static const struct {
-        const char *said, *read; /* NULL: none is near */
+        const char *said, *read; /* NULL: no line is close enough */
     } cases[] = {{"Please tick Onyr and Embers of", "Please tick Onyx and Amber"},
-                 {"Please tick Onyx and Ambor", NULL}, /* as good */
+                 {"Please tick Onyx and Ambor", NULL}, /* two equally close lines */
                  {"Onyx aud Embor", "Onyx and Amber"},
                  {"23 Eur", "24 Euro"},
                  {"yes", NULL},
@@ -408,7 +409,7 @@ static void t_absent(void **state)
         const char *question;
         bool absent;
     } cases[] = {{"Is there Amber?", false},
-                 {"Is there Umber?", false}, /* read wrongly, perhaps */
+                 {"Is there Umber?", false}, /* possibly misread */
                  {"Is there Violet?", true},
                  {"Is \"violet\" there?", true},
                  {"Is there violet?", false},
@@ -434,28 +435,26 @@ static void t_absent(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("letters of a real screen are put together as torch's decoder does", t_decode),
-    CLAIM("a name is found in other case, without blanks, with one letter in four read wrongly", t_names),
+    CLAIM("letters of a real screen are decoded as by torch's decoder", t_decode),
+    CLAIM("a name is found in other case, without spaces, with one letter in four misread", t_names),
     CLAIM("of two names that differ by a letter the right one is clicked", t_twin),
-    CLAIM("a tick is where its name points, between patches too; its name is good as well", t_tick),
-    CLAIM("a place whose name is not written stays; one without a name moves to the nearest element",
-          t_stays),
-    CLAIM("plain text and what was typed are no things", t_plain),
-    CLAIM("of two things of one name the nearer is meant, unless it is far less sure", t_nearer),
-    CLAIM("a button that says something else is known, if its name is read and the one asked for is nowhere",
+    CLAIM("a checkbox is where its label points, between patches too; its label may be clicked as well",
+          t_tick),
+    CLAIM("a position with an unknown name stays; one without a name moves to the nearest element", t_stays),
+    CLAIM("plain text and typed text are not elements", t_plain),
+    CLAIM("of two elements with one name the nearer is used, unless it is much less probable", t_nearer),
+    CLAIM("a button with another name is detected if its name is legible and the requested one is absent",
           t_otherwise),
-    CLAIM("of a field the name that is pointed at is meant, and nothing that stands far before it",
-          t_field_meant),
-    CLAIM("typing goes to the field that its name points at; a place in that field stays", t_field),
-    CLAIM("of two places that a name points at the one that is surely a field is typed into", t_field_kind),
-    CLAIM("names of fields are read, with their blanks; not what stands in a field, is faint or plain",
-          t_labels),
-    CLAIM("a blank is told from wide letters", t_blanks),
-    CLAIM("a line that was said nearly is what is read, from the word on with which it began", t_aloud),
-    CLAIM("a question has a name that is written nowhere, even nearly", t_absent),
-    CLAIM("a name is misspelt if other letters are clearly read where it nearly is, and nowhere it itself",
+    CLAIM("a field is identified by the label that points at it, not by text far before it", t_field_meant),
+    CLAIM("typing goes to the field that its label points at; a position in that field stays", t_field),
+    CLAIM("of two positions that a label points at, the one that is certainly a field is used", t_field_kind),
+    CLAIM("names of fields are read, with spaces; text that is in a field, faint or plain is not", t_labels),
+    CLAIM("a space is distinguished from a wide letter", t_blanks),
+    CLAIM("a transcription with few errors becomes the recognized line, from its first word on", t_aloud),
+    CLAIM("a name in a question that no text on the screen resembles is detected", t_absent),
+    CLAIM("a misspelt name is detected if a similar name is legible and the name itself is absent",
           t_misspelt),
-    CLAIM("a field of any look is where its name points; a place without a name moves into a near one",
+    CLAIM("an undetected field is where its label points; a position without a name moves to a near field",
           t_field_unknown),
 };
 

@@ -1,8 +1,8 @@
-/* t_step.c - claims about stepping: what a person says to a step changes what then happens.
+/* t_step.c - tests of stepping: commands of the user change the actions of a step.
  *
  * The loop, the stepper and the script front end are the real ones, on a real display with a window that
- * writes down what reaches it.  Replies are scripted.  What is asserted comes from the window, from what
- * the conversation partner read, and from the run directory.
+ * records the events it receives.  Replies are scripted.  The tests check the window's events, the model's
+ * input, and the run directory.
  */
 #include "check.h"
 #include "stepped.h"
@@ -17,13 +17,13 @@ static void pressed_at(struct play *p, size_t i, int x, int y)
     assert_int_equal(field(list, i, "y"), y);
 }
 
-/* Event number i of what people did, in the order of the record. */
+/* Returns the i-th recorded event of the user. */
 static const json_t *human(const struct play *p, int i)
 {
     for (int k = 0; k < p->record.n; k++)
         if (!strcmp(p->record.events[k].kind, "human") && i-- == 0)
             return p->record.events[k].fields;
-    fail_msg("nobody did so much");
+    fail_msg("the record has fewer events of the user");
     return NULL;
 }
 
@@ -52,7 +52,7 @@ static void t_run_stop(void **state)
     assert_string_equal(field_text(human(&p, 1), "by"), "script");
     assert_null(stepped_event(&p, "action", 2));
 
-    stepped(&p, NULL, "run\n", CLICK(500, 500) CLICK(250, 250)); /* the end of a script is an end */
+    stepped(&p, NULL, "run\n", CLICK(500, 500) CLICK(250, 250)); /* the end of the script stops the run */
     stepped_ended(&p, AGENT_STOPPED);
     assert_non_null(strstr(p.e.text, "the script has ended"));
     stepped(&p, NULL, "run\nrun\n", CLICK(500, 500) ANSWER("done"));
@@ -87,7 +87,7 @@ static void t_edit(void **state)
     assert_int_equal(field(stepped_presses(&p), 3, "button"), 3);
     pressed_at(&p, 4, 90, 91);
     assert_int_equal(json_array_size(stepped_presses(&p)), 5);
-    /* The model learns of it, and it is on record with what it was before. */
+    /* the model is informed, and the record has the original action */
     told(1, "The user changed this action. The action performed was: click \"it\" at 123,210.");
     const json_t *from = json_array_get(json_object_get(human(&p, 0), "from"), 0);
     const json_t *to = json_array_get(json_object_get(human(&p, 0), "to"), 0);
@@ -150,7 +150,7 @@ static void t_veto(void **state)
     told(1,
          "<error tool=\"click_desktop\">\nthe user did not allow this: that is the wrong button\n</error>");
     told(2, "the user did not allow this\n");
-    assert_non_null(strstr(p.transcript, "\"x\": 400")); /* what it said remains */
+    assert_non_null(strstr(p.transcript, "\"x\": 400")); /* its reply stays in the context */
     assert_string_equal(field_text(human(&p, 0), "reason"), "that is the wrong button");
     assert_null(stepped_event(&p, "exec", 1));
     char *page = NULL;
@@ -165,7 +165,7 @@ static void t_veto(void **state)
     stepped(&p, NULL, many,
             CLICK(1, 1) CLICK(1, 1) CLICK(1, 1) CLICK(1, 1) CLICK(1, 1) CLICK(1, 1) CLICK(1, 1) CLICK(1, 1)
                 CLICK(1, 1) ANSWER("I see."));
-    stepped_ended(&p, AGENT_REFUSED); /* neither errors nor circles of the model's */
+    stepped_ended(&p, AGENT_REFUSED); /* not counted as errors or loops of the model */
     assert_int_equal(agent_exit_code(p.r.status, &p.e), ERR_FAILED);
     assert_string_equal(p.r.answer, "not done: you declined step 9 (click 'it')");
     free(many);
@@ -197,20 +197,20 @@ static void t_fork(void **state)
                 ANSWER("Done."));
     stepped_ended(&p, AGENT_ANSWERED);
     pressed_at(&p, 0, 200, 300);
-    pressed_at(&p, 1, 480, 360); /* without taking one it is the first */
+    pressed_at(&p, 1, 480, 360); /* the first one if none was taken */
     assert_int_equal(json_array_size(stepped_presses(&p)), 2);
     assert_null(strstr(p.transcript, "\"x\": 100"));
     assert_null(strstr(p.transcript, "\"x\": 700"));
     assert_non_null(strstr(p.transcript, "\"x\": 250"));
     assert_int_equal(field_int(human(&p, 0), "n"), 3);
     assert_int_equal(field_int(human(&p, 1), "to"), 2);
-    /* The record shows the reply that became the step. */
+    /* the record has the reply that became the step */
     assert_non_null(strstr(field_text(p.story.steps[0].generate, "text"), "250"));
     assert_string_equal(field_text(stepped_event(&p, "step", 1), "thought"), "as planned");
     play_close(&p);
 }
 
-/* ---- going back ------------------------------------------------------------------------------ */
+/* ---- rewind ---------------------------------------------------------------------------------- */
 
 static void t_rewind(void **state)
 {
@@ -224,7 +224,7 @@ static void t_rewind(void **state)
     for (size_t i = 0; i < 4; i++)
         pressed_at(&p, i, at[i][0], at[i][1]);
     assert_int_equal(json_array_size(stepped_presses(&p)), 4);
-    /* Of what was left nothing is in view, and the screen it decided on is that of step 1. */
+    /* the context has no abandoned steps, and the current screen is that of step 1 */
     assert_null(strstr(p.transcript, "\"x\": 500"));
     assert_null(strstr(p.transcript, "\"x\": 400"));
     assert_null(strstr(p.transcript, "\"x\": 300"));
@@ -239,7 +239,7 @@ static void t_rewind(void **state)
     assert_string_equal(field_text(human(&p, 2), "what"), "rewind");
     assert_null(stepped_event(&p, "action", 3));
 
-    /* Twice, across cuts of the window; a step that was left is out of reach. */
+    /* twice, across cuts of the context; an abandoned step cannot be reached */
     stepped(&p, NULL, "run\nrun\nrun\nrun\nrewind 4\nrewind 2\nrewind 2\nrun\nrun\n",
             CLICK(100, 100) CLICK(200, 200) CLICK(300, 300) CLICK(400, 400) CLICK(500, 500) CLICK(600, 600)
                 CLICK(700, 700));
@@ -257,13 +257,14 @@ static void t_rewind(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("run does the step that is shown, stop does none; the end of a script is a stop", t_run_stop),
-    CLAIM("what is changed before it runs is what happens, and the model is told", t_edit),
-    CLAIM("a command that cannot be is refused with its line and its reason, and nothing happens", t_wrong),
-    CLAIM("what is refused does not happen, and the model reads the reason next", t_veto),
-    CLAIM("another reply takes the place of the one that was shown", t_again),
-    CLAIM("of several replies the one that is taken happens, the others never were", t_fork),
-    CLAIM("gone back to, a step is decided again on its own screen; what came after is forgotten", t_rewind),
+    CLAIM("run executes the step that is shown, stop does not; the end of a script is a stop", t_run_stop),
+    CLAIM("an edited step is executed as edited, and the model is informed", t_edit),
+    CLAIM("an invalid command is rejected with its line and a reason, and has no effect", t_wrong),
+    CLAIM("a vetoed step is not executed, and the model reads the reason next", t_veto),
+    CLAIM("another reply replaces the one that was shown", t_again),
+    CLAIM("of several replies only the selected one is executed and stays in the context", t_fork),
+    CLAIM("after a rewind a step is decided again on its own screen, and later steps are forgotten",
+          t_rewind),
 };
 
 CHECK_MAIN()

@@ -1,4 +1,4 @@
-/* t_step_program.c - stepping through a run of the program itself: from a script, and at a terminal. */
+/* t_step_program.c - tests of stepping with the program itself: from a script, and in a terminal. */
 #include "check.h"
 #include "driven.h"
 
@@ -45,7 +45,7 @@ static void t_program(void **state)
     stage_close(&t);
 }
 
-/* Reads until the terminal says this; what it says after that is for the next one. */
+/* Reads from the terminal until `what` appears; keeps the rest for the next call. */
 static void wait_for(int fd, struct buf *said, const char *what)
 {
     const char *at;
@@ -81,8 +81,8 @@ static void t_terminal(void **state)
     }
     struct buf said;
     buf_init(&said, 1 << 20);
-    wait_for(fd, &said, "400,300");      /* where it would click */
-    wait_for(fd, &said, "\xe2\x96\x80"); /* and what is there */
+    wait_for(fd, &said, "400,300");      /* the click's position */
+    wait_for(fd, &said, "\xe2\x96\x80"); /* the screen there */
     wait_for(fd, &said, "(help)?");
     assert_int_equal(write(fd, "help\n", 5), 5);
     wait_for(fd, &said, "veto [REASON]");
@@ -92,7 +92,7 @@ static void t_terminal(void **state)
     assert_int_equal(write(fd, "p 300 210\n", 10), 10);
     wait_for(fd, &said, "300,210");
     assert_int_equal(write(fd, "\n", 1), 1); /* Return runs it */
-    wait_for(fd, &said, "as?x");             /* nothing of the model's steers the terminal */
+    wait_for(fd, &said, "as?x");             /* control characters of the model are replaced */
     assert_int_equal(write(fd, "text yes\nn\nc\n", 13), 13);
     wait_for(fd, &said, "Done.");
     int status;
@@ -111,7 +111,7 @@ static void t_terminal(void **state)
     stage_close(&t);
 }
 
-/* `holorun step` at a terminal; `end` is written at its first question.  Returns the exit code. */
+/* Runs `holorun step` in a terminal and writes `end` at its first question.  Returns the exit code. */
 static int stepped_at_terminal(const struct stage *t, const char *end, size_t n, const char *expected)
 {
     char *replies = xvfb_put(&t->x, "replies", CLICK(500, 500) ANSWER("Done."));
@@ -149,7 +149,7 @@ static int stepped_at_terminal(const struct stage *t, const char *end, size_t n,
 
 static void t_quit(void **state)
 {
-    static const char *const ends[] = {"quit\n", "q\n", "exit\n", "stop\n", "\4"}; /* the last: Ctrl-D */
+    static const char *const ends[] = {"quit\n", "q\n", "exit\n", "stop\n", "\4"}; /* \4: Ctrl-D */
     struct stage t;
     driven_open(&t);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
@@ -181,8 +181,8 @@ static void t_private(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("quit, q, exit, stop and Ctrl-D end the run as stopped and release everything", t_quit),
     CLAIM("on a private desktop without DISPLAY steps are shown in the terminal", t_private),
-    CLAIM("the program: --step, --break, step", t_program),
-    CLAIM("a terminal has the same verbs, and what the model writes does not steer it", t_terminal),
+    CLAIM("--step, --break and the step command work in the program", t_program),
+    CLAIM("a terminal accepts the same commands, and the model's text cannot control it", t_terminal),
 };
 
 CHECK_MAIN()

@@ -1,8 +1,8 @@
-/* t_step_rules.c - each front end shows the rule that asks about a step or forbids it, and breaks only
- * before what the rules would ask about.
+/* t_step_rules.c - tests that each front end shows the policy rule that asks about a step or denies it, and
+ * that a breakpoint stops only before steps that the policy asks about.
  *
- * The loop and the gate are the real ones.  Three replies in a row: one that the built-in rules allow,
- * one that they ask about, one that they deny.
+ * The loop and the gate are the real ones.  There are three replies: one that the built-in rules allow, one
+ * that they ask about, one that they deny.
  */
 #include "check.h"
 #include "program.h"
@@ -38,7 +38,7 @@ static void close_with_rules(struct play *p)
     play_close(p);
 }
 
-/* text: what a front end wrote about the three steps, each beginning with "step N of". */
+/* text: a front end's output for three steps, each beginning with "step N of". */
 static void check_labels(char *text)
 {
     char *step[STEPS + 1];
@@ -98,7 +98,7 @@ static void t_terminal(void **state)
     close_with_rules(&p);
 }
 
-/* ---- the window: what it would draw ---------------------------------------------------------- */
+/* ---- the window ------------------------------------------------------------------------------ */
 
 struct drawn {
     struct step_front base;
@@ -118,7 +118,7 @@ static cairo_surface_t *draw(const struct step_view *v)
     return s;
 }
 
-/* The drawing of v is that of a view with this label. */
+/* Returns whether v is drawn like a view with this label. */
 static bool drawn_as(const struct step_view *v, const char *label)
 {
     struct proposal p = *v->p;
@@ -191,10 +191,11 @@ static void t_break_irreversible(void **state)
 /* ---------------------------------------------------------------------------------------------- */
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a script's log names the rule that asks or forbids, and none for what is allowed", t_script),
-    CLAIM("the terminal names it", t_terminal),
-    CLAIM("the window draws it; only what is asked about counts as irreversible", t_window),
-    CLAIM("the breakpoint 'irreversible' stops before what would be asked about, not before what is denied",
+    CLAIM("a script's log names the rule that asks about or denies a step, and none if it is allowed",
+          t_script),
+    CLAIM("the terminal names the rule", t_terminal),
+    CLAIM("the window draws the rule; only a step that needs confirmation counts as irreversible", t_window),
+    CLAIM("the breakpoint 'irreversible' stops before steps that need confirmation, not before denied ones",
           t_break_irreversible),
 };
 

@@ -1,7 +1,7 @@
-/* t_step_until.c - claims about stepping: where a run that goes on by itself stops, what is shown there,
- * and the same dice.
+/* t_step_until.c - tests of stepping: where a run stops by itself, the information shown there, and the
+ * random seed.
  *
- * As in t_step.c; for the claims about dice the model that comes with the program speaks.
+ * The setup is that of t_step.c; the tests of the random seed use the model that comes with the program.
  */
 #include "check.h"
 #include "stepped.h"
@@ -13,7 +13,7 @@
 
 /* ---- breakpoints ----------------------------------------------------------------------------- */
 
-/* Runs until this, then stops: before which step? */
+/* Runs with a breakpoint and returns the step before which the run stops. */
 static int stopped_before(struct play *p, const char *spec, const char *replies)
 {
     stepped(p, (const char *const[]){spec, NULL}, "stop\n", replies);
@@ -31,7 +31,7 @@ static void t_breakpoints(void **state)
     stage_still = true;
     stepped_open(&p);
     assert_int_equal(stopped_before(&p, "step 4", replies), 4);
-    assert_int_equal(json_array_size(stepped_presses(&p)), 1); /* 900,900 lies beside the window */
+    assert_int_equal(json_array_size(stepped_presses(&p)), 1); /* 900,900 is outside the window */
     assert_int_equal(stopped_before(&p, "kind type", replies), 3);
     assert_int_equal(stopped_before(&p, "kind answer", replies), 5);
     assert_int_equal(stopped_before(&p, "kind drag", replies), 0);
@@ -42,8 +42,8 @@ static void t_breakpoints(void **state)
     assert_int_equal(stopped_before(&p, "window firefox", replies), 0);
     assert_int_equal(stopped_before(&p, "irreversible", replies), 2);
     assert_int_equal(stopped_before(&p, "no-effect", replies), 2);
-    assert_int_equal(stopped_before(&p, "confidence 0.9", replies), 0); /* of a script it is not known */
-    /* Several; one that is added and taken away again while a step is shown. */
+    assert_int_equal(stopped_before(&p, "confidence 0.9", replies), 0); /* a script has no confidence */
+    /* several breakpoints; one is added and removed while a step is shown */
     stepped(&p, (const char *const[]){"step 2", "kind type", NULL},
             "continue\nbreak step 4\nbreak step 5\nclear 4\nc\nstop\n", replies);
     assert_string_equal(p.e.text, "stopped before step 4");
@@ -51,7 +51,7 @@ static void t_breakpoints(void **state)
     play_close(&p);
 }
 
-/* "and", "until", and a breakpoint that is off. */
+/* Tests "and", "until", and a disabled breakpoint. */
 static void t_conditions(void **state)
 {
     static const char replies[] = CLICK(500, 500) CLICK_ON("the Pay and go button", 900, 900)
@@ -62,13 +62,13 @@ static void t_conditions(void **state)
     assert_int_equal(stopped_before(&p, "kind click and text Pay", replies), 2);
     assert_int_equal(stopped_before(&p, "text pay and kind type", replies), 4);
     assert_int_equal(stopped_before(&p, "text \"Pay and go\" and kind click", replies), 2);
-    assert_int_equal(stopped_before(&p, "text Pay and go", replies), 2); /* no condition begins with "go" */
+    assert_int_equal(stopped_before(&p, "text Pay and go", replies), 2); /* "go" is not a condition */
     assert_int_equal(stopped_before(&p, "kind drag and text Pay", replies), 0);
     assert_int_equal(stopped_before(&p, "text Pay and kind click and step 3", replies), 3);
     assert_int_equal(stopped_before(&p, "window xclient and no-effect", replies), 2);
     stepped(&p, NULL, "until step 3 and kind click\nuntil kind answer\nstop\n", replies);
     assert_non_null(strstr(p.e.text, "stopped before step 6"));
-    /* It holds once, and other breakpoints hold as well. */
+    /* it applies once, and other breakpoints still apply */
     stepped(&p, NULL, "break kind type\nuntil step 6\ncontinue\nstop\n", replies);
     stepped_ended(&p, AGENT_UNVERIFIED);
     stepped(&p, NULL, "break kind type\nuntil step 6\nstop\n", replies);
@@ -112,14 +112,14 @@ static void t_specs(void **state)
     assert_null(break_parse(long_one, &e));
 }
 
-/* ---- what is shown --------------------------------------------------------------------------- */
+/* ---- view ------------------------------------------------------------------------------------ */
 
-struct witness { /* a front end that runs everything and writes down where it said it would go */
+struct witness { /* a front end that runs every step and records the marker's position */
     struct step_front base;
     int x[64], y[64], n;
     double moved_on;
     bool recorded;
-    int rewind_at; /* the step at which it goes back to the first */
+    int rewind_at; /* the step at which it rewinds to the first */
 };
 
 static int witness_show(struct step_front *f, const struct step_view *v, struct err *e)
@@ -145,13 +145,13 @@ static int witness_ask(struct step_front *f, const struct step_view *v, struct s
 
 static void t_marker(void **state)
 {
-    enum { CLICKS = 11 }; /* after twelve without effect a run ends */
+    enum { CLICKS = 11 }; /* twelve without effect end a run */
     struct play p;
     uint64_t rng = check_seed();
     stepped_open(&p);
     for (int round = 0; round < 4; round++) {
         struct buf replies;
-        if (round == 2) { /* a window is what is looked at: its corner is the origin */
+        if (round == 2) { /* views a window: its corner is the origin */
             Window root, parent, *list;
             unsigned n;
             XQueryTree(p.stage.other, DefaultRootWindow(p.stage.other), &root, &parent, &list, &n);
@@ -198,13 +198,13 @@ static void t_recorded(void **state)
     stepped_by(&p, &w.base, NULL, CLICK(500, 500) CLICK(400, 400) CLICK(300, 300) ANSWER("Done."));
     stepped_ended(&p, AGENT_ANSWERED);
     assert_true(w.recorded);
-    assert_true(w.moved_on >= 0 && w.moved_on < 0.01); /* nothing has changed since */
+    assert_true(w.moved_on >= 0 && w.moved_on < 0.01); /* the screen has not changed */
     play_close(&p);
 }
 
 /* ---- with a model ---------------------------------------------------------------------------- */
 
-/* Everything that a reply came from and what it was: equal texts are equal bits. */
+/* Returns all inputs and outputs of a reply as text; equal texts mean bit-identical replies. */
 static char *fingerprint(const json_t *generate)
 {
     assert_non_null(generate);
@@ -227,7 +227,7 @@ static void t_rng(void **state)
     struct engine_options eo = {.dir = POCKET, .device = "cpu", .threads = 1};
     struct engine *engine = engine_open(&eo, NULL);
     if (!engine)
-        skip(); /* run from elsewhere */
+        skip(); /* not run from the source directory */
     struct play p;
     stepped_open(&p);
     dialect_free(p.dialect);
@@ -247,11 +247,11 @@ static void t_rng(void **state)
         struct llm *m = llm_local(engine, p.dialect, check_seed());
         play_run(&p, m, stepper_overseer(s));
         stepped_ended(&p, AGENT_STOPPED);
-        same_reply(&p, 2, 5, true); /* again the same dice, across cuts */
+        same_reply(&p, 2, 5, true); /* the same seed again, across cuts */
         same_reply(&p, 1, 7, true);
-        same_reply(&p, 3, 6, true); /* and what follows from them */
+        same_reply(&p, 3, 6, true); /* and the steps that follow */
         same_reply(&p, 1, 2, false);
-        /* Looking for alternatives changes nothing. */
+        /* requesting alternatives changes nothing */
         char *now = fingerprint(stepped_event(&p, "generate", 4));
         if (alone)
             assert_string_equal(alone, now);
@@ -282,7 +282,7 @@ static struct engine *pocket_open(struct play *p)
     return engine;
 }
 
-/* How sure the model was: of what it said each token has a probability, and the least of them counts. */
+/* Each token of a reply has a probability; the confidence is the lowest. */
 static void t_confidence(void **state)
 {
     struct play p;
@@ -299,7 +299,7 @@ static void t_confidence(void **state)
             stepper_new(f, (const char *const[]){sure ? "confidence 1e-30" : "confidence 1", NULL}, NULL);
         struct llm *m = llm_local(engine, p.dialect, 1);
         play_run(&p, m, stepper_overseer(s));
-        assert_int_equal(p.r.status == AGENT_STOPPED, !sure); /* of such a screen it is never quite sure */
+        assert_int_equal(p.r.status == AGENT_STOPPED, !sure); /* on this screen it is below the threshold */
         llm_free(m);
         stepper_free(s);
         fclose(log);
@@ -312,7 +312,7 @@ static void t_confidence(void **state)
     engine_close(engine);
 }
 
-/* Of earlier steps: what was chosen, how probable it was, and the candidates of those that were asked about. */
+/* Checks the odds of earlier steps: the choice, its probability, and the candidates of those queried. */
 static int odds_show(struct step_front *f, const struct step_view *v, struct err *e)
 {
     for (int i = 0; i < v->p->n_history; i++) {
@@ -322,7 +322,7 @@ static int odds_show(struct step_front *f, const struct step_view *v, struct err
         double product = h->chosen[0].p;
         assert_true(product > 0 && product <= 1 && h->confidence <= 1);
         assert_true(o && o->number == h->number && o->n_verbs > 0);
-        bool among = false; /* the verb that was chosen is a candidate, as probable */
+        bool among = false; /* the chosen verb is a candidate with the same probability */
         for (int k = 0; k < o->n_verbs; k++)
             among = among || (!strcmp(o->verbs[k].text, h->chosen[0].text) &&
                               o->verbs[k].p > product - 0.02 && o->verbs[k].p < product + 0.02);
@@ -354,17 +354,16 @@ static void t_odds(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a run goes on to its breakpoint: step, kind, text, window, irreversible, no effect",
+    CLAIM("a run continues to its breakpoint: step, kind, text, window, irreversible, no effect",
           t_breakpoints),
-    CLAIM("conditions are joined by 'and'; until holds once; a breakpoint can be off", t_conditions),
-    CLAIM("an earlier step has the probability of what was chosen, and what else could have been", t_odds),
-    CLAIM("a breakpoint that cannot be is refused", t_specs),
-    CLAIM("where the marker is, the event goes: of the screen and of a window", t_marker),
-    CLAIM("a recorded screen is said to be one, and how far it is from that of now", t_recorded),
-    CLAIM("the same dice say the same to the bit after going back; looking for alternatives changes nothing",
+    CLAIM("conditions are joined by 'and'; until applies once; a breakpoint can be disabled", t_conditions),
+    CLAIM("an earlier step has the probability of its choice and of the alternatives", t_odds),
+    CLAIM("an invalid breakpoint is refused", t_specs),
+    CLAIM("the marker shows the position of the event, on the screen and in a window", t_marker),
+    CLAIM("a recorded screen is labelled, with its difference from the current one", t_recorded),
+    CLAIM("after a rewind the same seed gives identical replies; requesting alternatives changes nothing",
           t_rng),
-    CLAIM("a run goes on to where the model was not sure, and shows what else it could have said",
-          t_confidence),
+    CLAIM("a run continues until the model's confidence is low, and shows the alternatives", t_confidence),
 };
 
 CHECK_MAIN()

@@ -1,8 +1,7 @@
-/* t_step_window.c - a whole run in which every step is settled in the step window, with keys and mouse.
+/* t_step_window.c - a whole run in which the user decides every step in the step window, with keys and mouse.
  *
- * The program runs as somebody would start it; its replies are scripted, the person is a second
- * connection to the display.  What is asserted comes from the client that the events went to, and from
- * the run directory.
+ * The program is started normally; its replies are scripted, and a second connection to the display sends
+ * the user's input.  The tests check the events that the client receives and the run directory.
  */
 #include "check.h"
 
@@ -26,7 +25,7 @@ struct show {
     struct story story;
 };
 
-/* view: what of the display is looked at. */
+/* view: the part of the display that the run uses. */
 static void show_start(struct show *s, const char *replies, const char *view)
 {
     if (xvfb_window_manager(&s->stage.x)) {
@@ -48,19 +47,19 @@ static void show_open(struct show *s, const char *replies)
     show_start(s, replies, "all");
 }
 
-/* With room beside the window that is looked at: the step window stays. */
+/* Starts a run with free space beside the viewed window, so that the step window stays open. */
 static void show_open_beside(struct show *s, const char *replies)
 {
     char view[40];
     memset(s, 0, sizeof *s);
     stage_open_sized(&s->stage, "1500x640x24");
-    screen_close(s->stage.s); /* the program has the hands */
+    screen_close(s->stage.s); /* the program controls the input */
     s->stage.s = NULL;
     snprintf(view, sizeof view, "window:0x%lx", person_window(s->stage.other, "xclient"));
     show_start(s, replies, view);
 }
 
-/* When the next question is asked, about step `number`: do this to the window; the last of it is a
+/* Waits for the question about step `number` and sends this input to the window; the last of it must be a
  * command. */
 static void at_step(struct show *s, int number, const struct deed *deeds, int n)
 {
@@ -69,7 +68,7 @@ static void at_step(struct show *s, int number, const struct deed *deeds, int n)
     snprintf(title, sizeof title, "holorun step %d #%d", number, ++s->questions);
     if (!person_is_asked(s->stage.other, title, &x, &y)) {
         program_finish(&s->stage.x, s->pid, &s->o);
-        fail_msg("there was no window '%s': %s", title, s->o.err);
+        fail_msg("window '%s' not found: %s", title, s->o.err);
     }
     for (int i = 0; i < n; i++)
         person_does(s->stage.other, x, y, &deeds[i]);
@@ -79,16 +78,16 @@ static void at_step(struct show *s, int number, const struct deed *deeds, int n)
     at_step(s, number, (const struct deed[]){__VA_ARGS__},                                                   \
             sizeof((const struct deed[]){__VA_ARGS__}) / sizeof(struct deed))
 
-/* Enter in the window that tells the outcome closes it. */
+/* Closes the window that shows the result, by pressing Enter in it. */
 static void dismiss(struct show *s)
 {
     int x, y;
     struct deed enter = KEY(XK_Return);
     if (!person_is_asked(s->stage.other, "holorun step: the run has ended", &x, &y)) {
         program_finish(&s->stage.x, s->pid, &s->o);
-        fail_msg("the window did not tell the outcome: %s", s->o.err);
+        fail_msg("the window did not show the result: %s", s->o.err);
     }
-    clock_sleep_ms(800); /* a key of the first moment was meant for another step */
+    clock_sleep_ms(800); /* the window ignores keys at first, as they may belong to the last step */
     person_does(s->stage.other, x, y, &enter);
 }
 
@@ -113,13 +112,13 @@ static void show_close(struct show *s)
     stage_close(&s->stage);
 }
 
-/* Event i of this kind that a person made. */
+/* Returns the i-th recorded event of the user. */
 static const json_t *human(const struct show *s, int i)
 {
     for (int k = 0; k < s->record.n; k++)
         if (!strcmp(s->record.events[k].kind, "human") && i-- == 0)
             return s->record.events[k].fields;
-    fail_msg("there is no event %d of a person", i);
+    fail_msg("the record has less than %d events of the user", i);
     return NULL;
 }
 
@@ -136,7 +135,7 @@ static void t_verbs(void **state)
     struct show s;
     show_open(&s, CLICK(500, 500) TYPE("no") CLICK(250, 250) CLICK(600, 600) CLICK(300, 300) CLICK(700, 700)
                       ANSWER("Done."));
-    AT_STEP(&s, 1, KEY('e'), KEY(XK_Return)); /* the same once more: no change */
+    AT_STEP(&s, 1, KEY('e'), KEY(XK_Return)); /* the same text again: not a change */
     AT_STEP(&s, 1, KEY(XK_Return));
     AT_STEP(&s, 2, KEY('t'), KEY(XK_BackSpace), KEY(XK_BackSpace), TEXT("yes"), KEY(XK_Return));
     AT_STEP(&s, 2, KEY(XK_Return));
@@ -148,7 +147,7 @@ static void t_verbs(void **state)
     show_end(&s, ERR_STOPPED);
     json_t *clicks = stage_events(&s.stage, "button_press");
     assert_int_equal(json_array_size(clicks),
-                     3); /* steps 1, 5, 6: what was refused and left did not happen */
+                     3); /* steps 1, 5, 6: the vetoed and the abandoned step were not executed */
     assert_int_equal(field(clicks, 0, "x"), 400);
     assert_int_equal(field(clicks, 1, "x"), 240);
     assert_int_equal(field(clicks, 2, "x"), 560);
@@ -157,7 +156,7 @@ static void t_verbs(void **state)
     for (size_t i = 0; i < json_array_size(keys); i++)
         strncat(typed, word(keys, i, "text"), 1);
     assert_string_equal(typed, "yes");
-    assert_true(said(&s, "lead", "the wrong one")); /* the model reads why */
+    assert_true(said(&s, "lead", "the wrong one")); /* the model reads the reason */
     assert_string_equal(field_text(human(&s, 0), "what"), "edit");
     show_close(&s);
 }
@@ -173,11 +172,11 @@ static void t_fork(void **state)
     show_end(&s, ERR_STOPPED);
     json_t *clicks = stage_events(&s.stage, "button_press");
     assert_int_equal(json_array_size(clicks), 1);
-    assert_int_not_equal(field(clicks, 0, "x"), 400); /* not the first reply */
+    assert_int_not_equal(field(clicks, 0, "x"), 400); /* another reply than the first */
     show_close(&s);
 }
 
-/* A window as large as the one that stands there, with the stage's screen in it: to know where to press. */
+/* Converts a position on the screen to one in the step window, with a scene of the same size. */
 static void over_frame(struct show *s, double fx, double fy, struct deed *d)
 {
     struct scene scene;
@@ -199,7 +198,7 @@ static void t_mouse(void **state)
     struct deed drag[] = {AT(G_PRESS, 0, 0), AT(G_MOVE, 0, 0), AT(G_RELEASE, 0, 0)}, aim = AT(G_AIM, 0, 0);
     show_open(&s, CLICK(500, 500) CLICK(250, 250) ANSWER("Done."));
     assert_true(person_window(s.stage.other, "holorun step 1") != None);
-    over_frame(&s, 400, 300, &drag[0]); /* the model's target */
+    over_frame(&s, 400, 300, &drag[0]); /* the original target */
     over_frame(&s, 300, 250, &drag[1]);
     over_frame(&s, 200, 150, &drag[2]);
     at_step(&s, 1, drag, 3);
@@ -212,7 +211,7 @@ static void t_mouse(void **state)
     show_end(&s, ERR_STOPPED);
     json_t *clicks = stage_events(&s.stage, "button_press");
     assert_int_equal(json_array_size(clicks), 2);
-    /* a pixel of the window is up to three of the picture */
+    /* a pixel of the window is up to three of the screenshot */
     assert_in_range(field(clicks, 0, "x"), 197, 203);
     assert_in_range(field(clicks, 0, "y"), 147, 153);
     assert_in_range(field(clicks, 1, "x"), 497, 503);
@@ -220,13 +219,13 @@ static void t_mouse(void **state)
     show_close(&s);
 }
 
-/* "Send" is a word that a rule asks about; nobody is there to ask but who looks at the step. */
+/* The policy asks about the word "Send"; only the user at the step window can confirm. */
 static void t_seen(void **state)
 {
     struct show s;
     show_open(&s, CLICK_ON("Send", 500, 500) CLICK_ON("Send", 250, 250) ANSWER("Done."));
     AT_STEP(&s, 1, KEY(XK_Return));
-    AT_STEP(&s, 2, KEY('c')); /* runs this one too; the answer that follows nobody looks at */
+    AT_STEP(&s, 2, KEY('c')); /* runs this step too; the answer that follows is not shown */
     dismiss(&s);
     show_end(&s, 0);
     json_t *clicks = stage_events(&s.stage, "button_press");
@@ -235,8 +234,8 @@ static void t_seen(void **state)
     show_close(&s);
 }
 
-/* Enter is for the step window each time, though the click gave the keyboard to another one; what is
- * typed, an "s" too, is for that one. */
+/* Enter always goes to the step window, although the click moved the focus to another window; typed text,
+ * an "s" too, goes to that window. */
 static void t_beside(void **state)
 {
     struct show s;
@@ -253,7 +252,7 @@ static void t_beside(void **state)
     show_close(&s);
 }
 
-/* A person who presses Enter for each step presses it once more, and once again when the outcome was read. */
+/* The user presses Enter once more than there are steps, and again to close the result. */
 static void t_last(void **state)
 {
     struct show s;
@@ -264,7 +263,7 @@ static void t_last(void **state)
     AT_STEP(&s, 2, KEY(XK_Return));
     assert_true(person_is_asked(s.stage.other, "holorun step: the run has ended", &x, &y));
     person_does(s.stage.other, x, y, &enter);
-    dismiss(&s); /* it is still there */
+    dismiss(&s); /* the window is still open */
     show_end(&s, 0);
     assert_int_equal(json_array_size(stage_events(&s.stage, "key_press")), 0);
     assert_int_equal(json_array_size(stage_events(&s.stage, "key_release")), 0);
@@ -273,7 +272,7 @@ static void t_last(void **state)
     int revert;
     XGetInputFocus(s.stage.other, &focused, &revert);
     assert_true(focused != None && XGetClassHint(s.stage.other, focused, &hint));
-    assert_string_equal(hint.res_name, "xclient"); /* it has the keyboard again */
+    assert_string_equal(hint.res_name, "xclient"); /* the focus is back */
     XFree(hint.res_name);
     XFree(hint.res_class);
     show_close(&s);
@@ -291,16 +290,13 @@ static void t_nowhere(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the window tells the outcome until a key is pressed in it, and no key reaches the program",
-          t_last),
-    CLAIM("a window for a display that is not there is refused with its name", t_nowhere),
-    CLAIM(
-        "beside what is looked at the window has the keyboard while it asks, the other one while it does not",
-        t_beside),
-    CLAIM("edit, run, veto, rewind, break, continue and stop in the window change what happens", t_verbs),
-    CLAIM("targets that are moved with the mouse are where the clicks arrive", t_mouse),
-    CLAIM("what a person runs in the window is not asked about again", t_seen),
-    CLAIM("of several replies the one that is taken in the window happens", t_fork),
+    CLAIM("the window shows the result until a key is pressed in it, and no key reaches the program", t_last),
+    CLAIM("a missing display for the window is refused with its name", t_nowhere),
+    CLAIM("beside the viewed window, the step window has the keyboard only while it asks", t_beside),
+    CLAIM("edit, run, veto, rewind, break, continue and stop in the window work", t_verbs),
+    CLAIM("clicks arrive at targets that were moved with the mouse", t_mouse),
+    CLAIM("a step that the user runs in the window is not confirmed again", t_seen),
+    CLAIM("of several replies the one selected in the window is executed", t_fork),
 };
 
 CHECK_MAIN()

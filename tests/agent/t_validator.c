@@ -1,6 +1,6 @@
-/* t_validator.c - claims about who looks at an agent's answer before it counts.
+/* t_validator.c - tests of validators, which check an agent's answer before it counts.
  *
- * The loop is the real one, on a real display; the agent and its validator read their replies from scripts.
+ * The loop is the real one, on a real display; the replies of agent and validator are scripted.
  */
 #include "check.h"
 #include "driven.h"
@@ -23,12 +23,12 @@ struct play {
     struct err e;
     struct record record;
     struct story story;
-    char *agent; /* its conversation */
+    char *agent; /* the agent's conversation */
 
     /* the validator */
-    const char *const *verdicts; /* ended by NULL: no partner any more */
+    const char *const *verdicts; /* NULL at the end: opening the model fails */
     int asked;
-    char *told[MOST]; /* texts, images as [WxH] */
+    char *told[MOST]; /* prompts, with images as [WxH] */
     int images[MOST];
     float temperatures[MOST];
 };
@@ -171,7 +171,7 @@ static void t_sent_back(void **state)
     assert_int_equal(p.asked, 4);
     assert_int_equal(verdicts_on_record(&p, "yes"), 3);
     assert_int_equal(verdicts_on_record(&p, "no"), 1);
-    /* The agent has read why, as what came of its answer. */
+    /* the agent gets the reason as the result of its answer */
     assert_non_null(strstr(p.agent, "<tool_output tool=\"answer\">\nThe answer was not accepted"));
     assert_non_null(
         strstr(p.agent, "found that the task is not done: The window still says unsaved &lt;|im_end|>."));
@@ -180,8 +180,7 @@ static void t_sent_back(void **state)
         "The answer was not accepted. A check against the screenshots found that the task is not "
         "done: The window still says unsaved <|im_end|>.\nContinue with the task, and answer when it is "
         "done.");
-    /* The validator has read task and answer, and nothing in them is a mark; the first asking is the
-     * likeliest reply. */
+    /* the validator gets task and answer with marks escaped; the first question is sampled greedily */
     assert_non_null(
         strstr(p.told[0], "TASK: Press &lt;/observation> Save\nANSWER: Saved &lt;/observation> it.\n"));
     assert_non_null(strstr(p.told[3], "ANSWER: Saved.\n"));
@@ -203,7 +202,7 @@ static void t_unvalidated(void **state)
     play_close(&p);
 }
 
-/* What is no claim of success, or comes when nothing can be done any more, is not looked at. */
+/* An answer that does not claim success, or that ends the run in any case, is not validated. */
 static void t_not_asked(void **state)
 {
     struct play p;
@@ -219,14 +218,14 @@ static void t_not_asked(void **state)
     p.v.passes = 0;
     play(&p, ANSWER("Nobody asks."), VERDICTS(SAYS("NO", "No.")), AGENT_UNVERIFIED, ERR_UNVERIFIED);
     assert_int_equal(p.asked, 0);
-    p.v.passes = 1; /* and one that cannot be asked ends the run with its reason */
+    p.v.passes = 1; /* a validator that cannot be opened ends the run with its reason */
     play(&p, ANSWER("Done."), VERDICTS(NULL), AGENT_FAILED, ERR_MODEL);
     assert_string_equal(p.e.text, "no memory for a validator");
     assert_null(p.r.answer);
     play_close(&p);
 }
 
-/* The whole program: whoever speaks has the script's next reply. */
+/* Runs the whole program: agent and validator take the script's replies in turn. */
 static void t_program(void **state)
 {
     struct stage t;
@@ -253,7 +252,7 @@ static void t_program(void **state)
     stage_close(&t);
 }
 
-/* The place of an element comes from somebody else, who is shown the screen and the element alone. */
+/* Another model, which gets the screen and the element only, locates elements. */
 static void t_localizer(void **state)
 {
     struct stage t;
@@ -273,7 +272,7 @@ static void t_localizer(void **state)
     story_make(&s, &r);
     assert_int_equal(s.counted, 5);
     const json_t *action = s.steps[0].actions[0].action;
-    assert_int_equal(field_int(action, "x"), 400); /* of 800 x 600 */
+    assert_int_equal(field_int(action, "x"), 400); /* on a display of 800 x 600 */
     assert_int_equal(field_int(action, "y"), 150);
     assert_int_equal(s.steps[1].nactions, 0);
     assert_string_equal(field_text(s.steps[1].error, "message"),
@@ -290,7 +289,7 @@ static void t_localizer(void **state)
     assert_int_equal(field(press, 0, "x"), 400);
     story_free(&s);
     record_free(&r);
-    /* Not every family can be asked for one. */
+    /* some model families cannot locate elements */
     pid = driven_start_with(&t, ANSWER("Done."), WORDS("--localizer", "--dialect", "anthropic-computer"));
     program_finish(&t.x, pid, &o);
     ONE_LINE(&o, ERR_USAGE, "--localizer", "'anthropic-computer' has no question for a position");
@@ -299,12 +298,12 @@ static void t_localizer(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("an element's place is asked of somebody else, and what is not found is told", t_localizer),
-    CLAIM("an answer that is not accepted goes back with the reason, and needs every yes in a row",
+    CLAIM("another model locates an element, and the agent is informed if it fails", t_localizer),
+    CLAIM("a rejected answer goes back with the reason, and acceptance needs every yes in a row",
           t_sent_back),
     CLAIM("answers that are never accepted end the run as unvalidated", t_unvalidated),
-    CLAIM("only an answer that claims something, while there is time, is looked at", t_not_asked),
-    CLAIM("run --validator asks the same model, or script, and its exit code tells", t_program),
+    CLAIM("only an answer that claims success, and only while there is time, is validated", t_not_asked),
+    CLAIM("run --validator asks the same model or script, and sets the exit code", t_program),
 };
 
 CHECK_MAIN()

@@ -1,4 +1,4 @@
-/* t_window.c - the step window: what is done in it becomes a command, and it is gone from what is captured.
+/* t_window.c - tests of the step window: gestures become commands, and the window is not captured.
  *
  * Gestures come from a second connection through XTEST.
  */
@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-/* ---- a person at the window ------------------------------------------------------------------ */
+/* ---- the user's input ------------------------------------------------------------------------ */
 
 enum { PATIENCE_MS = 40000 };
 
@@ -27,9 +27,9 @@ struct person {
     pthread_t thread;
     atomic_bool answered;
 };
-static int questions; /* of the window that is open */
+static int questions; /* of the open window */
 
-/* Input that is no command would make the window wait for ever. */
+/* Sends the input.  Without a command in it the window would wait forever. */
 static void *person_thread(void *arg)
 {
     struct person *p = arg;
@@ -47,7 +47,7 @@ static void *person_thread(void *arg)
     return NULL;
 }
 
-/* What the window says when a person does this to it. */
+/* Returns the window's command for this input. */
 static struct step_command answer_to(struct step_front *f, const struct example *x, const struct deed *deeds,
                                      int n)
 {
@@ -120,12 +120,12 @@ static void keys_give_commands(bool wm)
     xvfb_stop(&x);
 }
 
-/* The letters of the terminal are those of the window. */
+/* Letters have the same meaning as in the terminal. */
 static void t_letters(void **state)
 {
     static const struct {
         char letter;
-        const char *words; /* NULL: it is a command by itself */
+        const char *words; /* NULL: the command has no argument */
     } cases[] = {{'c', NULL}, {'a', NULL}, {'s', NULL},    {'u', NULL}, {'t', "word"},
                  {'v', "no"}, {'f', "3"},  {'b', "click"}, {'r', "1"},  {'x', "1"},
                  {'d', "1"},  {'g', "1"},  {'l', NULL}};
@@ -159,7 +159,7 @@ static void t_keys_without_manager(void **state)
     keys_give_commands(false);
 }
 
-/* The scene as the window lays it out, to know where to press. */
+/* Lays out the scene like the window, to find the positions to click. */
 static struct scene same_scene(const struct example *x)
 {
     struct scene s;
@@ -226,12 +226,12 @@ static void t_stop(void **state)
     screen_stop_all(0);
     assert_int_equal(ANSWER(f, &ex, KEY(XK_Return)).verb, STEP_RUN);
     struct scene s = same_scene(&ex);
-    const struct box b = button_of(&s, 's'); /* a letter may be the agent's, who types on this display */
+    const struct box b = button_of(&s, 's'); /* not the key, because the agent may type an "s" here */
     const struct deed stop = AT(G_CLICK, b.x + b.w / 2, b.y + b.h / 2);
     Display *d = XOpenDisplay(x.display);
     int wx = 0, wy = 0;
     assert_true(person_finds(d, "holorun step", &wx, &wy));
-    person_does(d, wx, wy, &stop); /* nobody asks: the model thinks */
+    person_does(d, wx, wy, &stop); /* while the model generates */
     XCloseDisplay(d);
     for (int i = 0; i < 1000 && !*screen_stop_flag(NULL); i++)
         clock_sleep_ms(20);
@@ -247,7 +247,7 @@ static void t_stop(void **state)
     xvfb_stop(&x);
 }
 
-/* ---- what is captured ------------------------------------------------------------------------ */
+/* ---- captured screenshots -------------------------------------------------------------------- */
 
 static struct image captured(const char *view)
 {
@@ -261,7 +261,7 @@ static struct image captured(const char *view)
     return im;
 }
 
-/* The whole display is captured: the window has to go whenever it does not ask. */
+/* The whole display is captured, so the window closes whenever it does not ask. */
 static void t_hides(void **state)
 {
     struct xvfb x;
@@ -283,7 +283,7 @@ static void t_hides(void **state)
     xvfb_stop(&x);
 }
 
-/* Only the left part is captured: it stands beside that, all the time. */
+/* Only the left part is captured, so the window can stay open beside it. */
 static void t_beside(void **state)
 {
     struct xvfb x;
@@ -294,7 +294,7 @@ static void t_beside(void **state)
     example_make(&ex, 600, 900);
     assert_int_equal(ANSWER(f, &ex, KEY(XK_Return)).verb, STEP_RUN);
     Display *d = XOpenDisplay(NULL);
-    assert_true(person_finds(d, "holorun step", &wx, &wy)); /* still there */
+    assert_true(person_finds(d, "holorun step", &wx, &wy)); /* still open */
     XCloseDisplay(d);
     assert_true(wx >= 600);
     f->close(f);
@@ -311,7 +311,7 @@ static void t_no_display(void **state)
     assert_non_null(strstr(e.text, ":4999"));
 }
 
-/* ---- whatever is done to it ------------------------------------------------------------------ */
+/* ---- random input ---------------------------------------------------------------------------- */
 
 static void t_anything(void **state)
 {
@@ -352,15 +352,15 @@ static void t_anything(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("keys are verbs, and words go with them", t_keys),
-    CLAIM("a letter is the same verb in the window and in a terminal", t_letters),
+    CLAIM("keys are commands, with text where the command needs it", t_keys),
+    CLAIM("a letter is the same command in the window and in a terminal", t_letters),
     CLAIM("keys work without a window manager", t_keys_without_manager),
-    CLAIM("the mouse moves targets, presses buttons, goes back to past steps", t_mouse),
-    CLAIM("Stop works while the model thinks, and ends waiting", t_stop),
-    CLAIM("a window on the captured display is gone when nobody is asked", t_hides),
-    CLAIM("a window with room beside what is captured stands there", t_beside),
-    CLAIM("a display that is not there is refused in one line", t_no_display),
-    CLAIM("nothing that is typed, pressed or turned breaks the scene", t_anything),
+    CLAIM("the mouse moves targets, presses buttons and rewinds to past steps", t_mouse),
+    CLAIM("Stop works while the model generates, and ends waiting", t_stop),
+    CLAIM("a window on the captured display is closed while it does not ask", t_hides),
+    CLAIM("a window with free space beside the captured part stays open there", t_beside),
+    CLAIM("a missing display is refused in one line", t_no_display),
+    CLAIM("no key, click or scroll breaks the scene", t_anything),
 };
 
 CHECK_MAIN()

@@ -1,8 +1,8 @@
-/* t_window_layout.c - the pages of the step window: nothing is drawn over another, and what can be clicked or pressed
- * does what stands there.
+/* t_window_layout.c - tests of the pages of the step window: nothing is drawn over another element, and
+ * clicks and keys do the action that is displayed.
  *
- * The scene writes down what it draws and where (struct paint_log).  HOLORUN_TEST_PICTURES=FOLDER keeps a picture of
- * each page at three sizes, to look at.
+ * The scene records each drawn element and its box (struct paint_log).  HOLORUN_TEST_PICTURES=FOLDER saves
+ * an image of each page at three sizes.
  */
 #include "check.h"
 
@@ -18,7 +18,7 @@
 
 enum { HISTORY = 12, FORKS = 4, BREAKS = 3 };
 
-/* A run with everything in it: a question of the rules, replies to choose from, earlier steps of each kind. */
+/* A run with a question of the policy, several replies, and earlier steps of each kind. */
 struct full {
     struct example x;
     struct history_step history[HISTORY];
@@ -70,7 +70,7 @@ static void make_history(struct full *f)
     f->odds.places[1] = odd("214,162", 0.33, 214, 162);
 }
 
-/* Something to look at in place of a screenshot. */
+/* Paints a substitute for a screenshot. */
 static void paint_frame_of(struct image *im, int shift)
 {
     for (int y = 0; y < im->h; y++)
@@ -172,7 +172,7 @@ static void press(struct scene *s, const struct step_view *v, int key)
     assert_false(scene_key(s, v, key, &c));
 }
 
-/* Brings the window to this page.  What it changes in the view is undone by full_make(). */
+/* Switches the window to this page.  full_make() resets the view. */
 static void open_page(struct full *f, struct scene *s, enum page page)
 {
     static char long_text[] =
@@ -212,7 +212,7 @@ static void open_page(struct full *f, struct scene *s, enum page page)
         press(s, v, KEY_LEFT);
 }
 
-/* Draws it; the caller frees log->list. */
+/* Draws the scene; the caller frees log->list. */
 static void draw(struct full *f, struct scene *s, struct paint_log *log, const char *picture)
 {
     cairo_surface_t *on = cairo_image_surface_create(CAIRO_FORMAT_RGB24, s->w, s->h);
@@ -225,21 +225,21 @@ static void draw(struct full *f, struct scene *s, struct paint_log *log, const c
     cairo_surface_destroy(on);
 }
 
-/* ---- what is drawn where ---------------------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------------------------- */
 
 static bool is(const struct painted *d, const char *name)
 {
     return d->part && !strcmp(d->what, name);
 }
 
-static double slack; /* a pixel of the window, to which a clip is rounded, and what sums of doubles lose */
+static double slack; /* tolerance: one pixel for rounded clips, and rounding errors of sums */
 
 static double shared(double a0, double a1, double b0, double b1)
 {
     return fmin(a1, b1) - fmax(a0, b0);
 }
 
-/* They have more in common than a rounding. */
+/* Returns whether boxes overlap by more than a rounding error. */
 static bool overlap(struct box a, struct box b)
 {
     return shared(a.x, a.x + a.w, b.x, b.x + b.w) > slack && shared(a.y, a.y + a.h, b.y, b.y + b.h) > slack;
@@ -251,7 +251,7 @@ static bool within(struct box a, struct box b)
            a.y + a.h <= b.y + b.h + slack;
 }
 
-/* The parts of the window; others lie in one of these. */
+/* Returns whether d is a region of the window; all other elements lie in one of these. */
 static bool is_region(const struct painted *d)
 {
     static const char *const regions[] = {"head", "picture", "panel", "line", "strip", "help", "button"};
@@ -269,7 +269,7 @@ static const struct painted *region_of(const struct paint_log *log, const struct
     return NULL;
 }
 
-/* What may lie on what: a text on the part that it belongs to, parts of a region on the region. */
+/* Returns whether a may cover b: a text on its element, or an element on its region. */
 static bool may_overlap(const struct painted *a, const struct painted *b)
 {
     if (is_region(a) != is_region(b))
@@ -297,7 +297,7 @@ static void check_page(const struct scene *s, const struct paint_log *log, const
         for (int k = 0; k < i; k++) {
             const struct painted *b = &log->list[k];
             if (overlap(a->at, b->at) && !may_overlap(a, b))
-                fail_msg("%s at %d x %d: '%s' (%.0f,%.0f %.0fx%.0f) lies on '%s' (%.0f,%.0f %.0fx%.0f)", page,
+                fail_msg("%s at %d x %d: '%s' (%.0f,%.0f %.0fx%.0f) covers '%s' (%.0f,%.0f %.0fx%.0f)", page,
                          s->w, s->h, a->what, a->at.x, a->at.y, a->at.w, a->at.h, b->what, b->at.x, b->at.y,
                          b->at.w, b->at.h);
         }
@@ -324,7 +324,7 @@ static void t_apart(void **state)
         f.x.step.actions[0].y = (int)check_within(&random, 0, f.x.frame.h);
         for (int page = 0; page < PAGES; page++) {
             open_page(&f, &s, (enum page)page);
-            s.down = i < FIXED ? 0 : check_within(&random, 0, 400); /* scrolled anywhere */
+            s.down = i < FIXED ? 0 : check_within(&random, 0, 400); /* random scroll position */
             draw(&f, &s, &log, NULL);
             check_page(&s, &log, names[page]);
             drawn += log.n;
@@ -358,7 +358,7 @@ static void t_pictures(void **state)
         }
 }
 
-/* ---- what stands there is what happens -------------------------------------------------------- */
+/* ---- displayed actions ----------------------------------------------------------------------- */
 
 static const struct painted *find_text(const struct paint_log *log, const char *text)
 {
@@ -368,7 +368,7 @@ static const struct painted *find_text(const struct paint_log *log, const char *
     return NULL;
 }
 
-/* The row of a reply that shows this text, and the digit in it. */
+/* Returns the row of the reply with this text, and the digit in it. */
 static const struct painted *row_with(const struct paint_log *log, const char *text, char *digit)
 {
     const struct painted *row = NULL;
@@ -416,7 +416,7 @@ static void t_digits(void **state)
 
 /* ---- help ------------------------------------------------------------------------------------- */
 
-/* Whether the key gives a command or changes what is shown. */
+/* Returns whether the key gives a command or changes the view. */
 static bool does_something(struct full *f, int key)
 {
     struct scene s;
@@ -471,7 +471,7 @@ static void t_help(void **state)
         if (!find_text(&log, words[i]))
             fail_msg("help does not say '%s'", words[i]);
     check_note("letters %s", letters);
-    /* Nothing but closing, scrolling and stopping works while it is open. */
+    /* while it is open only closing, scrolling and stopping work */
     struct step_command c;
     for (char key = 'a'; key <= 'z'; key++)
         assert_int_equal(scene_key(&s, &f.x.v, key, &c), key == 's' || key == 'q');
@@ -527,14 +527,14 @@ static void t_breakpoints(void **state)
     assert_int_equal(s.mode, MODE_BREAK);
     assert_true(scene_key(&s, &f.x.v, KEY_ENTER, &c));
     assert_int_equal(c.verb, STEP_BREAK);
-    for (int i = 0; i < s.n_hits; i++) /* each example is a condition */
+    for (int i = 0; i < s.n_hits; i++) /* each example is a valid condition */
         if (s.hits[i].kind == HIT_EXAMPLE) {
             struct breakpoint *b = break_parse(s.hits[i].text, &why);
             if (!b)
                 fail_msg("%s", why.text);
             break_free(b);
         }
-    scene_show(&s, &f.x.v); /* after a change of the same step the list is still there */
+    scene_show(&s, &f.x.v); /* the list stays open if the same step changes */
     assert_int_equal(scene_page(&s), PAGE_BREAKS);
     press(&s, &f.x.v, 'g');
     assert_int_equal(s.mode, MODE_UNTIL);
@@ -577,9 +577,9 @@ static void t_past(void **state)
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         if (!find_text(&log, shown[i]))
             fail_msg("an earlier step does not show '%s'", shown[i]);
-    assert_null(find_text(&log, "not recorded")); /* both screens are there */
+    assert_null(find_text(&log, "not recorded")); /* both screens are available */
     free(log.list);
-    for (char key = 'a'; key <= 'z'; key++) /* the step at hand is out of sight: no key runs it */
+    for (char key = 'a'; key <= 'z'; key++) /* the pending step is not visible: no key runs it */
         if (key != 's' && key != 'q' && key != 'r')
             assert_false(scene_key(&s, &f.x.v, key, &c));
     assert_int_equal(s.selected, HISTORY);
@@ -590,7 +590,7 @@ static void t_past(void **state)
         press(&s, &f.x.v, KEY_LEFT);
         assert_int_equal(s.selected, i);
     }
-    assert_false(scene_key(&s, &f.x.v, KEY_ENTER, &c)); /* the first cannot be rewound to */
+    assert_false(scene_key(&s, &f.x.v, KEY_ENTER, &c)); /* the first step cannot be rewound to */
     assert_non_null(strstr(s.said, "cannot be rewound to step 1"));
     for (int i = 2; i <= HISTORY; i++)
         press(&s, &f.x.v, KEY_RIGHT);
@@ -601,13 +601,13 @@ static void t_past(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("no part and no text is drawn over another, at any size from 640 x 400, on each page", t_apart),
+    CLAIM("no element or text is drawn over another, at any size from 640 x 400, on each page", t_apart),
     CLAIM("each page can be drawn at three sizes", t_pictures),
-    CLAIM("the digit beside a reply takes that reply, and so does a click", t_digits),
-    CLAIM("help has every key that does something, no other, and the words of the panel", t_help),
-    CLAIM("the list of breakpoints can be clicked: off and on, run to here, delete, begin with an example",
+    CLAIM("the digit beside a reply selects that reply, and so does a click", t_digits),
+    CLAIM("help lists every key that works, no other, and the words of the panel", t_help),
+    CLAIM("in the list of breakpoints a click disables, enables, runs to, deletes or uses an example",
           t_breakpoints),
-    CLAIM("an earlier step shows its action, odds, before and after; keys are about that step", t_past),
+    CLAIM("an earlier step shows its action, odds, before and after; keys apply to that step", t_past),
 };
 
 CHECK_MAIN()

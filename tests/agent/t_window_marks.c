@@ -1,7 +1,7 @@
-/* t_window_marks.c - the step window: what it draws stands where events go.
+/* t_window_marks.c - tests that the step window draws markers where events arrive.
  *
- * Clicks are received by a client that writes them down: nothing of what is asserted is taken from the
- * window's own code but where it says that things are.
+ * A client records the clicks that it receives.  From the window's own code the tests take only the
+ * positions of the markers.
  */
 #include "check.h"
 
@@ -13,16 +13,16 @@
 #include <X11/extensions/Xrandr.h>
 #include <math.h>
 
-/* ---- marks ----------------------------------------------------------------------------------- */
+/* ---- markers --------------------------------------------------------------------------------- */
 
-/* Any piece of the root of any size in any picture of any scale, shown in a window of any size. */
+/* Chooses a random part of the root window, scale of the screenshot, and size of the step window. */
 static void random_geometry(struct example *x, struct scene *s, uint64_t *random)
 {
     example_make(x, (int)check_within(random, 40, 1400), (int)check_within(random, 40, 900));
     double sx = check_within(random, 0.3, 3), sy = check_within(random, 0.3, 3);
     x->p.place =
         (struct view_transform){check_within(random, -300, 300), check_within(random, -200, 200), sx, sy};
-    /* a point of the frame that lies on the client's window */
+    /* a point of the frame inside the client's window */
     double rx = floor(check_within(random, 30, 600)), ry = floor(check_within(random, 30, 500));
     struct action *a = &x->step.actions[0];
     a->x = (int)fmin(fmax(lround((rx - x->p.place.ox) / sx), 0), x->frame.w - 1);
@@ -32,7 +32,7 @@ static void random_geometry(struct example *x, struct scene *s, uint64_t *random
     scene_show(s, &x->v);
 }
 
-/* Where the pixel of the display lies that a mark in the window stands on. */
+/* Returns the position on the display of the pixel that a marker in the window points at. */
 static void decoded(const struct scene *s, const struct example *x, double *rx, double *ry)
 {
     const struct scene_layout l = scene_layout(s);
@@ -83,15 +83,15 @@ static void t_marks(void **state)
     stage_close(&t);
 }
 
-/* A part of the display as a run would look at it: all of it, one of two monitors, a window that may
- * hang over an edge. */
+/* Opens a view of the display as a run does: all of it, one of two monitors, or a window that may extend
+ * beyond the screen. */
 static struct screen *open_real_view(struct stage *t, Window client, uint64_t *random, struct screen_rect *on)
 {
     char view[32];
     int kind = (int)check_within(random, 0, 4), x = (int)check_within(random, -250, 350),
         y = (int)check_within(random, -200, 250);
     XMoveWindow(t->other, client, x, y);
-    XSync(t->other, False); /* nobody manages windows: it is there */
+    XSync(t->other, False); /* without a window manager it is mapped now */
     snprintf(view, sizeof view,
              kind == 0   ? "all"
              : kind == 1 ? "left"
@@ -104,7 +104,7 @@ static struct screen *open_real_view(struct stage *t, Window client, uint64_t *r
     struct screen_rect v = screen_view(s);
     int left = x > v.x ? x : v.x, top = y > v.y ? y : v.y;
     int right = x + 600 < v.x + v.w ? x + 600 : v.x + v.w, bottom = y + 500 < v.y + v.h ? y + 500 : v.y + v.h;
-    *on = (struct screen_rect){left, top, right - left, bottom - top}; /* where the client is in view */
+    *on = (struct screen_rect){left, top, right - left, bottom - top}; /* visible part of the client */
     return s;
 }
 
@@ -177,8 +177,8 @@ static void t_real_views(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a mark stands where the click arrives, in 200 random geometries", t_marks),
-    CLAIM("so it does on monitors and in windows that hang over an edge", t_real_views),
+    CLAIM("a marker is where the click arrives, in 200 random geometries", t_marks),
+    CLAIM("a marker is where the click arrives, on monitors and in windows beyond the screen", t_real_views),
 };
 
 CHECK_MAIN()

@@ -1,4 +1,4 @@
-/* t_base.c - claims about src/base: the things everything else stands on. */
+/* t_base.c - tests of src/base. */
 #include "check.h"
 #include "place.h"
 
@@ -93,21 +93,21 @@ static void t_utf8(void **state)
     assert_int_equal(utf8_complete("\xf0\x9f\x99", 3), 0);
     assert_int_equal(utf8_complete("\xf0\x9f\x99\x82", 4), 4);
     assert_int_equal(utf8_complete("\xe6\x9d\xb1", 3), 3);
-    assert_int_equal(utf8_complete("a\xe0\x80", 3), 3); /* no byte makes a character of these */
+    assert_int_equal(utf8_complete("a\xe0\x80", 3), 3); /* cannot become a valid character */
     assert_int_equal(utf8_complete("a\xed\xa0", 3), 3);
     assert_int_equal(utf8_complete("a\xc0", 2), 2);
     assert_int_equal(utf8_complete("\x80\x80\x80\x80", 4), 4);
     assert_int_equal(utf8_complete("", 0), 0);
 }
 
-/* What utf8_print_result writes into `fd`, read at `from`. */
+/* Reads the output of utf8_print_result to `fd` from `from`. */
 static void result(char *out, size_t size, int fd, int from, const char *text)
 {
     FILE *f = fdopen(fd, "w");
     assert_non_null(f);
     utf8_print_result(f, text, strlen(text));
     fflush(f);
-    size_t n = 0; /* a terminal may give it in pieces */
+    size_t n = 0; /* a terminal may split it */
     struct pollfd more = {.fd = from, .events = POLLIN};
     while (n + 1 < size && poll(&more, 1, n ? 50 : 5000) == 1) {
         ssize_t got = read(from, out + n, size - 1 - n);
@@ -170,7 +170,7 @@ static void t_pool(void **state)
             int64_t n = (int64_t)(check_random(&rng) * 50), grain = (int64_t)(check_random(&rng) * 8);
             int64_t hits[50] = {0};
             if (round % 500 == 0)
-                usleep(3000); /* let workers fall asleep */
+                usleep(3000); /* lets workers go to sleep */
             pool_for(p, n, grain, count_range, &(struct count){hits});
             for (int64_t i = 0; i < 50; i++)
                 assert_int_equal(hits[i], i < n);
@@ -228,10 +228,10 @@ static void t_png(void **state)
 static void t_tiles(void **state)
 {
     struct image a, b;
-    random_image(&a, 100, 70); /* 4 x 3 tiles, the last ones cut */
+    random_image(&a, 100, 70); /* 4 x 3 tiles, partial ones at the edges */
     assert_int_equal(image_copy(&b, &a, NULL), 0);
     assert_true(image_tiles_changed(&a, &b, 0) == 0);
-    b.rgb[0] ^= 0x80; /* one channel of one pixel of a full tile */
+    b.rgb[0] ^= 0x80; /* one channel of one pixel in a full tile */
     assert_true(image_tiles_changed(&a, &b, 0) > 0.08 && image_tiles_changed(&a, &b, 0) < 0.09);
     assert_true(image_tiles_changed(&a, &b, 3) == 0);
     image_free(&b);
@@ -285,14 +285,15 @@ static void t_file(void **state)
     free(rm);
 }
 
-/* The number of a file, 0: there is none. */
+/* Returns the inode of a file; 0: it does not exist. */
 static ino_t number_of(const char *path)
 {
     struct stat st;
     return stat(path, &st) ? 0 : st.st_ino;
 }
 
-/* Another user of a shared folder has made files under names that a writer could use, and keeps them open. */
+/* Another user has created files with the names that a writer could use in a shared directory, and keeps
+ * them open. */
 static void t_temporary(void **state)
 {
     char dir[PLACE_PATH], *taken;
@@ -323,7 +324,7 @@ static void t_temporary(void **state)
     free(rm);
 }
 
-/* Folders that others may enter, own or have put in the way are not used for locks and tokens. */
+/* Directories that are not private, or replaced by files, are not used for locks and tokens. */
 static void t_runtime(void **state)
 {
     static const char *const cases[] = {
@@ -379,7 +380,7 @@ static void t_hidden(void **state)
         const char *is = json_string_value(json_array_get(json_object_get(list, "a"), 0));
         assert_string_equal(is, rows[i][1] ? rows[i][1] : rows[i][0]);
         json_decref(list);
-        struct buf b; /* a file keeps the characters, escaped */
+        struct buf b; /* in a file the characters are escaped */
         buf_init(&b, 1000);
         buf_put_json(&b, rows[i][0], strlen(rows[i][0]));
         assert_true(!strstr(b.data, "\u202e") && !strstr(b.data, "\U000e0041"));
@@ -424,21 +425,21 @@ static void t_regex(void **state)
     assert_string_equal(regex_pattern(any), "save");
     assert_int_equal(regex_find(r, "B\xc3\xbcro", 5), 1);
     assert_int_equal(regex_find(r, "b\xc3\xbcro", 5), 0);
-    assert_int_equal(regex_find(any, "\xff\xfe a.txt - SAVED?", 17), 1); /* broken bytes hide nothing */
+    assert_int_equal(regex_find(any, "\xff\xfe a.txt - SAVED?", 17), 1); /* matches after invalid bytes */
     assert_int_equal(regex_find(any, "sa\0ve", 6), 0);
     regex_free(any);
     regex_free(r);
-    r = regex_new("^(a+)+$", false, &e); /* takes 2 to the power of the length */
+    r = regex_new("^(a+)+$", false, &e); /* takes exponential time */
     assert_int_equal(regex_find(r, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", 56), -1);
     regex_free(r);
     regex_free(NULL);
 }
 
-/* Blocks of the size of screenshots, between small ones that stay, in a thread as one of a suite. */
+/* Allocates blocks of the size of screenshots, between small permanent ones, like a thread of a suite. */
 static void *churn(void *arg)
 {
     char **small = arg;
-    free(malloc(8 << 20)); /* which would teach the library that such blocks are usual */
+    free(malloc(8 << 20)); /* would raise malloc's threshold for mmap */
     for (int i = 0; i < SMALL; i++) {
         char *large = malloc(3 << 20);
         memset(large, i, 3 << 20);
@@ -453,7 +454,7 @@ static void t_large_blocks(void **state)
 {
     char *small[2 * SMALL];
     pthread_t threads[2];
-    if (!memory_heap()) /* another malloc, as a sanitizer's */
+    if (!memory_heap()) /* another malloc, such as a sanitizer's */
         skip();
     memory_return_large();
     size_t before = mallinfo2().fordblks;
@@ -462,27 +463,27 @@ static void t_large_blocks(void **state)
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
     int64_t kept = (int64_t)mallinfo2().fordblks - (int64_t)before;
-    check_note("%lld KiB are kept after %d blocks of 3 MiB", (long long)kept / 1024, 2 * SMALL);
+    check_note("%lld KiB are still allocated after %d blocks of 3 MiB", (long long)kept / 1024, 2 * SMALL);
     assert_true(kept < 1 << 20);
     for (int i = 0; i < 2 * SMALL; i++)
         free(small[i]);
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("large blocks that are freed go back to the system, whoever had them", t_large_blocks),
-    CLAIM("a pattern is found or not, and says what is wrong with it and when it takes too long", t_regex),
-    CLAIM("an error is one printable line, prefixed and cut where it must be", t_err),
-    CLAIM("a buffer stops at its ceiling and escapes any bytes into valid JSON", t_buf),
-    CLAIM("a terminal gets no sequence of a model or a server, a program every byte", t_terminal),
+    CLAIM("large blocks that are freed go back to the system, whichever thread had them", t_large_blocks),
+    CLAIM("a pattern is found or not; errors and timeouts in it are reported", t_regex),
+    CLAIM("an error is one printable line, with a prefix, and shortened if necessary", t_err),
+    CLAIM("a buffer stops at its limit and escapes any bytes to valid JSON", t_buf),
+    CLAIM("a terminal gets no control sequence of a model or a server, a pipe gets every byte", t_terminal),
     CLAIM("every Unicode scalar survives UTF-8, everything else is refused", t_utf8),
     CLAIM("a parallel loop visits each index once, for 1 to 5 threads", t_pool),
-    CLAIM("a PNG comes back bit for bit, 0600, and every truncation is refused", t_png),
-    CLAIM("changed tiles are counted, cut tiles included", t_tiles),
-    CLAIM("files and places: limits, parents, modes, XDG rules", t_file),
+    CLAIM("a PNG is restored bit for bit, has mode 0600, and every truncation is refused", t_png),
+    CLAIM("changed tiles are counted, partial tiles included", t_tiles),
+    CLAIM("files and directories have limits, parents, modes and XDG rules", t_file),
     CLAIM("a temporary file is new and this user's alone", t_temporary),
     CLAIM("a folder that is not private is not used for locks and tokens", t_runtime),
     CLAIM("hidden characters are escaped in files and spelt out for hosts", t_hidden),
-    CLAIM("clocks have their fixed formats and sleep long enough", t_clock),
+    CLAIM("clocks have fixed formats and sleep long enough", t_clock),
 };
 
 CHECK_MAIN()

@@ -1,8 +1,8 @@
-/* t_disk.c - claims about a disk that gives out: at each call that writes a record, one after the other,
- * and under a suite.  What calls have taken before stays readable, and the end of it is told once.
+/* t_disk.c - tests of a disk that becomes full: at each call that writes a record, in turn, and under a
+ * suite.  Data from successful calls stays readable, and the error is reported once.
  *
- * The record's calls are counted where they leave this program: write, open, rename, mkdir and fdatasync
- * stand below, in front of libc's.
+ * The calls are counted where they leave this program: this file replaces libc's write, open, rename, mkdir
+ * and fdatasync.
  */
 #include "check.h"
 #include "qa_program.h"
@@ -25,7 +25,7 @@ enum { STEPS = 3, CALLS_MAX = 500, SIZE = 24 };
 
 /* ---- a disk that is full from the N-th call on ----------------------------------------------- */
 
-static atomic_int calls_left = INT32_MAX; /* while it is above 0 there is room */
+static atomic_int calls_left = INT32_MAX; /* the disk is full at 0 */
 
 static bool is_full(void)
 {
@@ -38,7 +38,7 @@ static int no_room(void)
     return -1;
 }
 
-/* The first that finds no room writes a half, as a disk does. */
+/* The first call on the full disk writes half of the data, as a real disk may do. */
 ssize_t write(int fd, const void *data, size_t n)
 {
     if (!is_full())
@@ -62,7 +62,7 @@ int rename(const char *from, const char *to)
 
 int mkdir(const char *path, mode_t mode)
 {
-    bool there = syscall(SYS_access, path, F_OK) == 0; /* takes no room */
+    bool there = syscall(SYS_access, path, F_OK) == 0; /* an existing directory needs no space */
     return !there && is_full() ? no_room() : (int)syscall(SYS_mkdir, path, mode);
 }
 
@@ -73,7 +73,7 @@ int fdatasync(int fd)
 
 /* ---- a record -------------------------------------------------------------------------------- */
 
-struct kept { /* what calls have taken */
+struct kept { /* data of successful calls */
     int events, frames, runs;
     int64_t tokens;
 };
@@ -113,7 +113,7 @@ static int put_run(struct trace *t, struct kept *k, const char *json, struct err
     return 0;
 }
 
-/* The disk is full from the n-th call on; how often that was told. */
+/* Records on a disk that is full from the n-th call on; returns the number of error reports. */
 static int record_until(const char *runs, int n, struct kept *k, struct err *e)
 {
     struct err late = ERR_INIT;
@@ -146,7 +146,7 @@ static void check_kept(const char *dir, const struct kept *k)
     char *png, *tokens = xasprintf("%s/tokens.bin", dir);
     size_t len;
     struct stat st = {0};
-    if (record_open(&r, dir, &e)) /* not even its file of events was there */
+    if (record_open(&r, dir, &e)) /* the event file does not even exist */
         fail_msg("%s", e.text);
     assert_int_equal(r.skipped, 0);
     assert_in_range(r.n, k->events, k->events + 1);
@@ -182,7 +182,7 @@ static void t_record(void **state)
         if (told && (e.kind != ERR_ENV || !strstr(e.text, runs) || !strstr(e.text, "No space left")))
             fail_msg("call %d: '%s'", n, e.text);
         if (told > 1)
-            fail_msg("call %d: told %d times", n, told);
+            fail_msg("call %d: reported %d times", n, told);
         char *dir = record_newest(runs, NULL);
         if (k.runs)
             check_kept(dir, &k);
@@ -206,7 +206,7 @@ static bool small_disk(const char *at, int kib)
     return !rc;
 }
 
-/* stdio drops what it could not write, so that the close itself finds nothing to fail at. */
+/* stdio discards data that it could not write, so closing does not fail again. */
 static void t_stream(void **state)
 {
     struct xvfb x = {0};
@@ -241,8 +241,8 @@ static int lines_that_begin(const char *text, const char *with)
     return n;
 }
 
-/* Of `kib` on the disk: what was asked for on stdout is whole, one line tells what is missing, and so
- * does the exit code. */
+/* Runs a suite on a disk of `kib` KiB: requested output on stdout is complete, and one line and the exit
+ * code report the failure. */
 static void suite_within(struct qa_program *q, const char *out, int kib)
 {
     if (!small_disk(out, kib))
@@ -265,7 +265,7 @@ static void suite_within(struct qa_program *q, const char *out, int kib)
     /* of runs that had room for all else */
     int pages = lines_that_begin(q->o.err, "holorun: warning: cannot write the report: ");
     if (pages > 2 || lines_that_begin(q->o.err, "holorun: ") - pages > 1)
-        fail_msg("told more than once: '%s'", q->o.err);
+        fail_msg("reported more than once: '%s'", q->o.err);
     assert_int_equal(qa_program_remains(q), 0);
 }
 
@@ -288,9 +288,9 @@ static void t_suite(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("whichever call finds no room, what was recorded before stays, and it is told once", t_record),
-    CLAIM("a stream that found the disk full says so, and leaves nothing", t_stream),
-    CLAIM("a suite on a full disk: exit 3, one line, whole results on stdout, no page that is not there",
+    CLAIM("whichever call finds the disk full, earlier data stays, and it is reported once", t_record),
+    CLAIM("a stream on a full disk reports it and leaves nothing", t_stream),
+    CLAIM("a suite on a full disk gives exit code 3, one line, complete results on stdout, no missing page",
           t_suite),
 };
 

@@ -1,5 +1,5 @@
-/* t_lines.c - JSON that is framed by lines has one line for every reader: ours, Python's str.splitlines()
- * and Node's readline.
+/* t_lines.c - tests that line-delimited JSON has the same lines for every reader: ours, Python's
+ * str.splitlines() and Node's readline.
  */
 #include "check.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* U+2028, U+0085, U+2029, DEL and a C1 control, as UTF-8 and as JSON. */
+/* U+2028, U+0085, U+2029, DEL and a C1 control character, as UTF-8 and as JSON. */
 #define BREAKS                                                                                               \
     "\xe2\x80\xa8"                                                                                           \
     "b\xc2\x85"                                                                                              \
@@ -27,7 +27,7 @@ static bool breaks(uint32_t cp)
     return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0x2028 || cp == 0x2029;
 }
 
-/* Fails if text[n], but for its last byte, has a character at which a reader may split. */
+/* Fails if text[n], except for its last byte, has a character at which a reader may split. */
 static void one_piece(const char *text, size_t n)
 {
     for (size_t i = 0; i < n;) {
@@ -39,7 +39,7 @@ static void one_piece(const char *text, size_t n)
     }
 }
 
-/* Every character up to U+2100 and some above, in a value and in a key, through both writers. */
+/* Writes every character up to U+2100 and some above, in a value and in a key, with both writers. */
 static void t_characters(void **state)
 {
     struct buf all, line;
@@ -60,7 +60,7 @@ static void t_characters(void **state)
     json_t *string = json_loads(line.data, JSON_DECODE_ANY, NULL);
     assert_string_equal(json_string_value(string), all.data);
     buf_clear(&line);
-    buf_put_json_text(&line, "\"\xc2", 2); /* a cut character is copied */
+    buf_put_json_text(&line, "\"\xc2", 2); /* a truncated character is copied */
     assert_string_equal(line.data, "\"\xc2");
     assert_null(json_line(NULL, 0));
     json_decref(string);
@@ -91,7 +91,7 @@ static void t_invalid(void **state)
     }
 }
 
-/* The window of the stage gets this title. */
+/* Sets the title of the stage's window. */
 static void set_title(const struct stage *t, const char *title)
 {
     Window root, parent, *children = NULL;
@@ -105,7 +105,7 @@ static void set_title(const struct stage *t, const char *title)
     XSync(t->other, False);
 }
 
-/* The output of a command of the shell, at most 1 MB; *code: how it ended. */
+/* Returns the output of a shell command, at most 1 MB; *code: its exit status. */
 static char *shell(int *code, const char *command)
 {
     char *out = xcalloc(1 << 20, 1);
@@ -118,7 +118,7 @@ static char *shell(int *code, const char *command)
     return out;
 }
 
-/* Each line of the file in one piece, for the two readers of others too.  Returns the number of lines. */
+/* Checks that all three readers see the same lines; returns their number. */
 static int read_by_all(const char *path)
 {
     char *text;
@@ -151,7 +151,7 @@ static int read_by_all(const char *path)
     return lines;
 }
 
-/* Titles, typed texts, thoughts and answers in the record and in --json. */
+/* Checks titles, typed texts, thoughts and answers in the record and in --json. */
 static void t_run(void **state)
 {
     struct stage t;
@@ -178,7 +178,7 @@ static void t_run(void **state)
     stage_close(&t);
 }
 
-/* A host in JavaScript, as most are. */
+/* Uses a host in JavaScript, as most are. */
 static void t_node(void **state)
 {
     struct stage t;
@@ -204,7 +204,7 @@ static void t_node(void **state)
 #define SUITE                                                                                                \
     "suite: {name: \"s\\u2028\\u0085\"}\ntests:\n  - id: a\n    task: \"t\\u2029\\u0085x\"\n    checks: [{kind: shell, run: \"true\"}]\n"
 
-/* Suites: --list, --check and the feed. */
+/* Checks the output of --list, --check and --feed. */
 static void t_suite(void **state)
 {
     struct xvfb x;
@@ -243,9 +243,9 @@ static void t_suite(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("every character stays within its line and comes back", t_characters),
+    CLAIM("every character stays within its line and is restored", t_characters),
     CLAIM("invalid bytes are replaced", t_invalid),
-    CLAIM("the record and --json of a run have one line for every reader", t_run),
+    CLAIM("the record and --json of a run have the same lines for every reader", t_run),
     CLAIM("a host in JavaScript reads titles with line separators", t_node),
     CLAIM("the lists and answers of a suite have one line", t_suite),
 };

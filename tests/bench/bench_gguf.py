@@ -1,21 +1,21 @@
-"""holorun beside llama.cpp on one GGUF file of random weights in the shape of Qwen3.5-0.8B, in turn: A B A B ...
+"""Compares holorun with llama.cpp on a GGUF file of random weights in the shape of Qwen3.5-0.8B, in turn: A B A B ...
 
     python bench_gguf.py HOLORUN [--form BF16|Q8_0] [--rounds N] [--threads N] [--folder DIR] [--log FILE]
                          [--activations int8] [--processor] [--tiny]
 
-Needs numpy, gguf and xllamacpp (a wheel with llama.cpp in it) from PyPI; without them it says SKIP.  Both programs
-read the same text.gguf and mmproj.gguf, which are written once into the folder, and answer as HTTP servers or as
-their library does:
+Needs numpy, gguf and xllamacpp (a wheel that contains llama.cpp) from PyPI; prints SKIP without them.  Both programs
+read the same text.gguf and mmproj.gguf, which are written to the directory once.  holorun is measured as an HTTP
+server, llama.cpp through its library:
 
-    prompt     tokens a second of a prompt of 512 tokens
-    decode     tokens a second after it, one session
-    sixteen    tokens a second of 16 sessions together
-    picture    seconds of the first turn of a conversation, a picture of 1280x704 and two words
-    turn       seconds of the second turn of a conversation, with a new picture of 1280x704, up to its first token
+    prompt     tokens/s of a prompt of 512 tokens
+    decode     tokens/s after the prompt, one session
+    sixteen    tokens/s of 16 sessions together
+    picture    seconds of the first turn of a conversation, an image of 1280x704 and two words
+    turn       seconds of the second turn, with a new image of 1280x704, up to its first token
 
-A row is the median of the rounds, and of the ratios of neighbouring rounds; JSON lines follow.  For a quiet machine.
---processor counts seconds of processor time instead, which a busy machine changes little; only --threads 1 is fair then,
-for a thread that waits for another one may do so by counting.  --log keeps each round, of earlier calls too, and the rows are of all of them: rounds can be taken one at a time.
+A row has the median of the rounds, and of the ratios of neighbouring rounds; JSON lines follow.  Use a quiet machine.
+--processor measures CPU seconds instead, which depend little on the load; it is fair with --threads 1 only, because
+waiting threads may spin.  --log stores each round; the rows include earlier calls, so rounds can be run one at a time.
 """
 import argparse
 import base64
@@ -52,11 +52,11 @@ TEMPLATE = ("{%- for message in messages %}{{- '<|im_start|>' + message.role + '
             "{%- endif %}")
 PROMPT, ALONE, MORE, SESSIONS, PICTURE = 512, 96, 32, 16, (1280, 704)
 
-# ---- the files --------------------------------------------------------------------------------------
+# ---- files ------------------------------------------------------------------------------------------
 
 
 class File:
-    """Tensors of random values: rows of one tile of numbers, each from another place of it."""
+    """Tensors of random values: each row is a copy of one block of numbers from another offset."""
 
     def __init__(self, path, arch, form):
         self.w, self.form = gguf.GGUFWriter(path, arch), gguf.GGMLQuantizationType[form]
@@ -88,7 +88,7 @@ class File:
 
 
 def letters():
-    """GPT-2's spelling of each byte."""
+    """Returns GPT-2's spelling of each byte."""
     shown = [b for b in range(256) if 33 <= b <= 126 or 161 <= b <= 172 or b >= 174]
     hidden = [b for b in range(256) if b not in shown]
     return [chr(b) for b in shown] + [chr(256 + i) for i in range(len(hidden))]
@@ -106,7 +106,7 @@ def write_text(path, s, form):
     w.add_layer_norm_rms_eps(1e-6)
     w.add_rope_freq_base(1e7)
     w.add_rope_dimension_sections([*s["section"], 0])
-    words = letters() + MARKS + ['!"']  # joined by the one merge that llama.cpp wants
+    words = letters() + MARKS + ['!"']  # the result of the single merge, which llama.cpp requires
     w.add_tokenizer_model("gpt2")
     w.add_tokenizer_pre("qwen35")
     w.add_token_list(words + [f"[PAD{i}]" for i in range(len(words), s["vocab"])])
@@ -180,7 +180,7 @@ def write_eyes(path, s):
 
 
 def png(seed, w, h):
-    """A picture of coloured squares."""
+    """Returns an image of coloured squares."""
     cells = np.random.default_rng(seed).integers(0, 256, (h // 16, w // 16, 3), np.uint8)
     rows = np.repeat(np.repeat(cells, 16, 0), 16, 1)
     raw = b"".join(b"\0" + r.tobytes() for r in rows)
@@ -267,7 +267,7 @@ def timed(clock, f, *args):
 
 
 def measure(s, seed, processor):
-    """One round: rates, and seconds of the turns with a picture."""
+    """Runs one round; returns rates, and seconds of the turns with an image."""
     clock = s.processor if processor else time.monotonic
     read, got = timed(clock, s.chat, [user(words(PROMPT, seed))], 1)
     both, more = timed(clock, s.chat, [user(words(PROMPT, seed + 1))], 1 + ALONE)

@@ -1,38 +1,38 @@
 #!/usr/bin/env bash
-# The benchmark on a GPU, with what it ran on: prints it, and writes DIR/DATE-CARD.json and .md.
+# Runs the benchmark on a GPU; prints it with a description of the machine, and writes DIR/DATE-CARD.json and .md.
 #
 #   bench_gpu.sh HOLORUN        (make bench-gpu builds it and calls this)
 #   bench_gpu.sh help
 #
-#   RESULTS=tests/results       where the two files go
-#   SIZES=holotron-12b          the model's sizes; weights are made on the card, no file is read
-#   WEIGHTS='auto int8 fp8 fp8+kv8'    numbers of the weights; auto: bf16; +kv8: KV caches in 8 bits, too; +act8 at
-#                               the end, of fp8 on a card from sm_89 on: activations of prompts, too
-#   REPEAT=3                    runs of each figure at least
-#   DEVICE=cuda                 cuda:1: the second card
-#   LIMIT=                      seconds for all of it; rows that were not reached are named
-#   NOTES=                      a file of lines that are put into both files
+#   RESULTS=tests/results       directory for the two files
+#   SIZES=holotron-12b          sizes of the model; weights are created on the GPU, no file is read
+#   WEIGHTS='auto int8 fp8 fp8+kv8'    formats of the weights; auto: bf16; +kv8: also 8-bit KV caches; +act8 at
+#                               the end: also 8-bit activations in prompts (fp8, from sm_89 on)
+#   REPEAT=3                    minimum number of runs of each figure
+#   DEVICE=cuda                 cuda:1: the second GPU
+#   LIMIT=                      total time in seconds; rows that were not reached are named
+#   NOTES=                      a file of lines to include in both files
 set -uo pipefail
 usage() {
     cat <<'TEXT'
-make bench-gpu: what one card does for one session and for a hundred. On a rented machine with an
-NVIDIA card of 80 GB or more, its driver, nvcc and cuBLAS (CUDA 12 or 13; images "cuda:*-devel" have both):
+make bench-gpu measures a GPU with one session and with a hundred. It needs an NVIDIA GPU with 80 GB or
+more, its driver, nvcc and cuBLAS (CUDA 12 or 13; images "cuda:*-devel" have both):
 
     tests/scripts/install.sh build              # packages
     make -j"$(nproc)" CARDS=90 holorun          # 90: H100, H200; 80: A100; 100: B200; 120: RTX 50; 89: RTX 40
     make bench-gpu                              # tests/results/DATE-CARD.json and .md
-    make test-gpu                               # the kernels against the reference, then compute-sanitizer
-    make card                                   # the most of both in eight minutes, built for this card alone
+    make test-gpu                               # compares kernels with the reference, then compute-sanitizer
+    make card                                   # the main parts of both in eight minutes, built for this GPU only
 
-Where a target is found in the table:
+Targets, and their rows in the table:
 
     decode: 85 % of the bandwidth at B=1, 75 % at 100    "1 session after 12288", "100 sessions after 12288": of memory
     a screenshot of 13 tiles: 55 % of the rate, 240 ms   "screen, 13 tiles, ...: all of it": of peak, and its median
-    4 agent steps a second with 100 sessions             "100 sessions: 1920x1080 screen": steps/s
+    4 agent steps/s with 100 sessions                    "100 sessions: 1920x1080 screen": steps/s
     one session's step: 0.7 s bf16, 0.4 s at 8 bits      "1 session: 1920x1080 screen, ... 35 forced": its median
-    142 MiB a session and 24 KiB a token                 "memory of a session", "and for each token"
+    142 MiB per session and 24 KiB per token             "memory of a session", "and for each token"
 
-Of a smaller card: SIZES=tiny shows that all runs, WEIGHTS=int8 takes 14 GB. By hand, one part:
+On a smaller GPU: SIZES=tiny shows that everything works, WEIGHTS=int8 takes 14 GB. To run a single part:
 
     ./holorun bench --device cuda --random holotron-12b --section fleet [--weights int8] [--json]
     ./holorun bench --device cuda --random holotron-12b --section kernels
@@ -71,11 +71,11 @@ for form in ${WEIGHTS:-auto int8 fp8 fp8+kv8}; do
         continue
     fi
     echo "holorun ${command[*]}" >>"$work/commands"
-    # Every row gets the numbers of the weights; a row is one object on a line.
+    # Adds the format of the weights to every row; a row is an object on one line.
     rc=0
     timeout "$left" "$holorun" "${command[@]}" 2>"$work/said" | sed -u "s/^{/{\"weights\": \"$form\", /" |
         tee -a "$work/rows" >&2 || rc=$?
-    # What has no room is said on stderr.
+    # Rows that do not fit are reported on stderr.
     sed "s/^/$form: /" "$work/said" | tee -a "$work/notes" >&2
     case $rc in
     0) ;;
@@ -84,7 +84,7 @@ for form in ${WEIGHTS:-auto int8 fp8 fp8+kv8}; do
     esac
 done
 
-# Members of a row, whose texts have no quotes in them.
+# Prints members of rows; their texts contain no quotes.
 table() {
     awk '
         function member(key,   s) {
@@ -108,7 +108,7 @@ table() {
     echo "# $card, $(date -u +%Y-%m-%d)"
     echo
     echo "$memory, power limit $power, driver $driver; $processor, $(nproc) threads; $version."
-    echo "Sizes of $sizes, weights made at random on the card; auto: bf16. Limits are those measured in the same run."
+    echo "Sizes of $sizes, with random weights created on the GPU; auto: bf16. Limits are those measured in the same run."
     echo
     sed 's/^/    /' "$work/commands"
     echo

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# holorun beside llama.cpp on the same random weights, in turn for each kind of row: A B A B ...
+# Compares holorun with llama.cpp on the same random weights, in turn for each kind of row: A B A B ...
 #
 #   bench_peers.sh HOLORUN PEER_MODEL        (make bench-peers builds both and calls this)
 #
-#   LLAMA_CPP=DIR    where llama-bench, llama-batched-bench and llama-mtmd-cli are; else they are looked for on PATH
-#   ROUNDS=5         how many times each program runs; THREADS=2; ROWS='prompt decode 8bit tile': which rows
-#   DEVICE=cuda      both on the GPU, llama.cpp built with GGML_CUDA=ON; then 100 sessions, too
-#   PEERS=DIR        where the model is kept (5.1 GB): ~/.cache/holorun/peers
+#   LLAMA_CPP=DIR    directory of llama-bench, llama-batched-bench and llama-mtmd-cli; default: PATH
+#   ROUNDS=5         number of runs of each program; THREADS=2; ROWS='prompt decode 8bit tile': rows to measure
+#   DEVICE=cuda      both on the GPU, llama.cpp built with GGML_CUDA=ON; adds rows for 100 sessions
+#   PEERS=DIR        directory of the model (5.1 GB): ~/.cache/holorun/peers
 #
-# Nothing is fetched: without a llama.cpp this says so and ends.  A row is the median of the rounds of either
-# program, each of them the median of two or three runs, and the median of the ratios of neighbouring rounds,
-# with the smallest and the largest; JSON lines follow.
-# Both run with the same number of threads, weights in bf16 and the state in f32; in the rows of 8 bits every
-# matrix is int8 with a scale for each row in holorun, Q8_0 in llama.cpp.  The prompts are not the same tokens:
-# llama-bench draws its own; in a dense model which token it is costs nothing.
+# Nothing is downloaded; without llama.cpp the script prints a message and ends.  A row has the median of the rounds of each
+# program (each of them the median of two or three runs), and the median, minimum and maximum of the ratios of neighbouring
+# rounds; JSON lines follow.
+# Both use the same number of threads, weights in bf16 and the state in f32; in the 8-bit rows every matrix is int8
+# with a scale per row in holorun, Q8_0 in llama.cpp.  The prompts consist of different tokens, because llama-bench
+# chooses random ones; in a dense model the time does not depend on them.
 set -euo pipefail
 holorun=$1 maker=$2
 rounds=${ROUNDS:-5} threads=${THREADS:-2} rows=${ROWS:-prompt decode 8bit tile}
@@ -48,7 +48,7 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Each prints lines "ROW RATE" with rates in tokens or tiles a second; $1: prompt, decode, 8bit or tile.
+# Prints lines "ROW RATE" with rates in tokens/s or tiles/s; $1: prompt, decode, 8bit or tile.
 run_holorun() {
     local more='' options=(--section "peers-$1")
     [ "$1" != 8bit ] || more=', 8 bit' options=(--section peers-decode --weights int8)
@@ -63,7 +63,7 @@ run_holorun() {
             /^one tile /       { print "tile of 512x512", $2, $3 }'
 }
 
-decode_llama() { # model, what to add to the names of rows
+decode_llama() { # model, suffix of row names
     "$bench" -m "$1" -t "$threads" "${layers[@]}" -p 0 -n 32 -d 128 -r 3 -o jsonl 2>/dev/null |
         jq -r --arg more "$2" '"decode, 1 session\($more)\t\(.samples_ts | sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2)"'
     "$batched" -m "$1" -t "$threads" "${layers[@]}" -c "$context" -npp 128 -ntg 32 -npl "$many" \
@@ -94,7 +94,7 @@ for ((i = 1; i <= rounds; i++)); do
     done
 done
 
-# Median, least and most of a column of numbers.
+# Prints median, minimum and maximum of a column of numbers.
 jq -Rn -r --arg threads "$threads" '
     def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 2 - 1] + .[length / 2]) / 2 end;
     [inputs | split("\t") | {round: .[0], who: .[1], row: .[2], rate: (.[3] | tonumber), limit: ((.[4] // "0") | tonumber)}] as $all

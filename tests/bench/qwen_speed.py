@@ -1,4 +1,4 @@
-"""The tables of qwen_speed.sh from what it measured: qwen_speed.py DIR"""
+"""Prints the tables of qwen_speed.sh from its measurements: qwen_speed.py DIR"""
 import glob
 import json
 import os
@@ -39,10 +39,10 @@ def peers(folder):
 
 
 def main(folder):
-    print("""# Speed of the Qwen3.5 family on a processor
+    print("""# Speed of the Qwen3.5 family on a CPU
 
 Written by `tests/bench/qwen_speed.sh`, November 2026, on a virtual machine with two cores (AMD EPYC, Zen 4, AVX-512 with BF16), no GPU, Debian 12.
-Weights are random, in the true shapes. The load before each measurement, the one before it included, stands beside it; what stands in one row was measured
+Weights are random, in the published shapes. Each measurement has the load before it, including the measurement before. The values in a row were measured
 in turn.
 
 ## Steps
@@ -51,13 +51,13 @@ in turn.
 (2,040 tokens), `720` one of 720 tokens or fewer, `int8` with `--activations int8`; the 4B has its weights in int4.""")
     steps(folder)
     print("""
-## Beside llama.cpp
+## Comparison with llama.cpp
 
-`qwen_speed.sh peer`: one GGUF file in the shape of the 0.8B with its tower, both as chat servers, two threads each (`tests/bench/bench_gguf.py` says what
-the rows are). In `Q8_0-int8` holorun has `--activations int8`, which is what llama.cpp does in Q8_0, in groups of 32.
-Decoding reads all weights for a token, 0.8 GB in Q8_0; two threads that do nothing else read 34 to 36 GB/s here, which is 42 to 45 tokens/s.
-`decode` is the difference between a request for 97 tokens and one for a single token after the same number of others: of the rows the one that noise changes most.
-`sixteen` has the prompts in it.""")
+`qwen_speed.sh peer`: one GGUF file in the shape of the 0.8B with its tower, both as chat servers, two threads each (`tests/bench/bench_gguf.py` describes
+the rows). In `Q8_0-int8` holorun has `--activations int8`; llama.cpp rounds activations in Q8_0 as well, in groups of 32.
+Decoding one token reads all weights, 0.8 GB in Q8_0; two threads that only read memory reach 34 to 36 GB/s here, which is 42 to 45 tokens/s.
+`decode` is the difference between a request for 97 tokens and one for a single token after the same prompt; noise changes this row the most.
+`sixteen` includes the prompts.""")
     peers(folder)
     print("""
 The cost of rounding is measured on trained weights: [real-weights.md](real-weights.md).""")

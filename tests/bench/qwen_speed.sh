@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# How fast models of the Qwen3.5 family run on this processor; writes tests/results/qwen-speed.md.  For a quiet machine.
+# Measures the speed of the Qwen3.5 family on this CPU; writes tests/results/qwen-speed.md.  Use a quiet machine.
 #
 #   qwen_speed.sh step [ROUNDS]    steps of the 0.8B and 4B with synthetic weights, full screen and 720 tokens, by parts
-#   qwen_speed.sh peer [ROUNDS]    the 0.8B's shape beside llama.cpp (bench_gguf.py), one interleaved round at a time
-#   qwen_speed.sh table            the table of what there is
+#   qwen_speed.sh peer [ROUNDS]    the 0.8B's shape compared with llama.cpp (bench_gguf.py), one interleaved round at a time
+#   qwen_speed.sh table            writes the table of all measurements so far
 #
-# Everything measured is kept in DIR (default build/qwen-speed), so that a call can be cut off and repeated; PYTHON
-# names an interpreter with numpy, gguf and xllamacpp.
+# Measurements are stored in DIR (default build/qwen-speed), so a call can be interrupted and repeated; PYTHON is an
+# interpreter with numpy, gguf and xllamacpp.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 dir=${DIR:-build/qwen-speed} python=${PYTHON:-python3}
 mkdir -p "$dir"
 
-# One measurement of a step: model, pixels, further options.
+# Measures a step: model, pixels, further options.
 step() { # $1 name, then the options of bench
     local name=$1 load
     shift

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""holorun beside llama.cpp on a published text model and real text, in turn: A B A B ...
+"""Compares holorun with llama.cpp on a published text model and real text, in turn: A B A B ...
 
     real_speed.py MODEL.gguf [--program ./holorun] [--rounds N] [--threads N] [--activations int8] [--log FILE]
 
 Needs numpy, gguf and xllamacpp from PyPI; without them it prints SKIP.  Both programs serve the same file and get the
 same requests at temperature 0:
 
-    prompt     tokens a second of a prompt of about 1,000 tokens of source code
-    decode     tokens a second after it, one session, 96 tokens
-    sixteen    tokens a second of 16 sessions together, 32 tokens each, different questions
-    copy       tokens a second of a reply that repeats most of its prompt, which speculation by n-grams can guess
+    prompt     tokens/s of a prompt of about 1,000 tokens of source code
+    decode     tokens/s after the prompt, one session, 96 tokens
+    sixteen    tokens/s of 16 sessions together, 32 tokens each, different questions
+    copy       tokens/s of a reply that repeats most of its prompt, so that n-gram speculation succeeds
 
-A row has the medians of the rounds, and the median, least and greatest ratio of neighbouring measurements; JSON lines follow.
---log keeps each round, those of earlier calls too, so that rounds can be measured one at a time.  For a quiet machine.
+A row has the medians of the rounds, and the median, minimum and maximum ratio of neighbouring measurements; JSON lines follow.
+--log stores each round; the rows include earlier calls, so rounds can be run one at a time.  Use a quiet machine.
 """
 import argparse
 import inspect
@@ -33,7 +33,7 @@ QUESTIONS = ["What is a mutex?", "Why does bread rise?", "Name three rivers of F
 
 
 def source(seed, characters):
-    """Source code of the standard library, from another place for each seed."""
+    """Returns source code of the standard library, at an offset that depends on the seed."""
     text = inspect.getsource([argparse, json.decoder, statistics, textwrap, threading, inspect][seed % 6])
     at = seed * 1009 % max(1, len(text) - characters)
     return text[at:at + characters]

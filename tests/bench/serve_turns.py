@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Conversations with one more picture a turn: tokens read and time to the first one, of servers side by side.
+"""Measures conversations with a new image in each turn: prefilled tokens and time to the first token, of several servers.
 
     serve_turns.py [--turns 30] [--clients 1,16] [--threads 2] [--holorun ./holorun] [NAME=BASE_URL[,MODEL[,TOKEN_FILE]] ...]
 
-Without servers: `holorun serve` and llama.cpp's own one (package xllamacpp), both with the same tiny Qwen3.5 of random
-weights (Q8_0) and its tower, which bench_gguf.py writes.  Each client has a conversation of its own that only grows,
-greedy, with eight tokens a reply.  For each server and number of clients: tokens of a turn that were not cached (from
-the second turn on; the median of the first and of the last third), and milliseconds to the first text.  The servers
-are asked in turn, turn by turn.
+Without servers it starts `holorun serve` and llama.cpp's server (package xllamacpp), both with the same tiny random
+Qwen3.5 (Q8_0) with its vision tower, which bench_gguf.py writes.  Each client has its own conversation, which only grows,
+with greedy replies of eight tokens.  For each server and number of clients it prints the tokens of a turn that were not
+cached (from the second turn on; medians of the first and of the last third), and milliseconds to the first text.  The
+servers are measured in turn.
 """
 import argparse
 import base64
@@ -112,7 +112,7 @@ def answers(base):
 
 
 def start_both(program, place, threads, clients):
-    """Returns the processes, and the two as arguments have them."""
+    """Starts both servers; returns the processes, and the servers in the form of arguments."""
     import bench_gguf
     bench_gguf.write_text(f"{place}/text.gguf", bench_gguf.TINY, "Q8_0")
     bench_gguf.write_eyes(f"{place}/eyes.gguf", bench_gguf.TINY)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How long actions take, from the settled screen to the executed action, by the clock of the runs' own records.
+# Prints how long actions take, from the settled screen to the executed action, according to the runs' own records.
 #
 #   step_times.sh RUN/events.jsonl ...
 awk 'function number(key) { return match($0, "\"" key "\": [0-9.]+") ? substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4) : 0 }

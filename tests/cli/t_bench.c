@@ -1,5 +1,5 @@
-/* t_bench.c - claims about `holorun bench`: it runs, what it prints can be read by a program, and its parts
- * add up.  Nothing is claimed about speed, which is the machine's.
+/* t_bench.c - tests of `holorun bench`: it runs, its output can be parsed, and its parts add up.  Speed is
+ * not tested.
  */
 #include "check.h"
 #include "program.h"
@@ -20,14 +20,14 @@
 #define SECTIONS                                                                                             \
     "peak", "vision", "prefill", "decode", "concurrency", "peers", "session", "step", "drift", "threads"
 
-/* A folder for what the program writes, and for the files it makes on its way. */
+/* Creates a directory for the program's output and temporary files. */
 static void open_place(struct xvfb *x)
 {
     xvfb_folder(x);
     setenv("XDG_RUNTIME_DIR", x->dir, 1);
 }
 
-/* Fails when the program has left a file of its own. */
+/* Fails if the program has left a file. */
 static void close_place(struct xvfb *x)
 {
     static const char *const names[] = {"out", "err"};
@@ -42,9 +42,9 @@ static void close_place(struct xvfb *x)
     assert_int_equal(rmdir(x->dir), 0);
 }
 
-static json_t *known; /* section: its rows */
+static json_t *known; /* rows by section */
 
-/* The rows of one section as a JSON array, borrowed; each section runs once, unless it is removed from `known`. */
+/* Returns the rows of a section, borrowed.  Each section runs once, unless it is removed from `known`. */
 static json_t *rows_of(const char *section)
 {
     json_t *rows = json_object_get(known, section);
@@ -53,7 +53,7 @@ static json_t *rows_of(const char *section)
     struct xvfb x;
     struct outcome o = {0};
     open_place(&x);
-    bool few = !strcmp(section, "threads"); /* tokens: 64 replies take seconds */
+    bool few = !strcmp(section, "threads"); /* fewer tokens: 64 replies take seconds */
     program_run(&x, &o,
                 WORDS("bench", "--json", "--repeat", "1", "--section", section, few ? "--random" : "--model",
                       few ? "tiny" : MODEL));
@@ -78,7 +78,7 @@ static double number(const json_t *row, const char *key)
 {
     const json_t *v = json_object_get(row, key);
     if (!json_is_number(v))
-        fail_msg("'%s' of '%s' is no number", key, json_string_value(json_object_get(row, "name")));
+        fail_msg("'%s' of '%s' is not a number", key, json_string_value(json_object_get(row, "name")));
     return json_number_value(v);
 }
 
@@ -115,7 +115,7 @@ static void t_sections(void **state)
     }
 }
 
-/* Rows of a comparison on the text of a file. */
+/* Returns the rows of a comparison on the text of a file. */
 static json_t *rounding(const char *from, const char *windows)
 {
     struct xvfb x;
@@ -134,7 +134,7 @@ static json_t *rounding(const char *from, const char *windows)
     return rows;
 }
 
-/* The sum of -log p of each token of the text's first 64 after the ones before, token by token in f32. */
+/* Returns the sum of -log p over the first 64 tokens of the text, computed token by token in f32. */
 static double by_decoding(void)
 {
     struct err e = ERR_INIT;
@@ -164,7 +164,7 @@ static double by_decoding(void)
 static void t_rounding(void **state)
 {
     json_t *rows = rounding("0", "2"), *again = rounding("1", "1");
-    assert_int_equal(json_array_size(rows), 4); /* each option, window by window */
+    assert_int_equal(json_array_size(rows), 4); /* two options, two windows */
     assert_int_equal(json_array_size(again), 2);
     for (size_t i = 0; i < 2; i++) {
         const json_t *stored = json_array_get(rows, i), *int4 = json_array_get(rows, 2 + i);
@@ -232,14 +232,14 @@ static const json_t *row_named(const char *section, const char *name)
     return NULL;
 }
 
-/* The shortest time of a row, also of runs before this one. */
+/* Returns the shortest time of a row, including earlier runs. */
 static double shortest(const char *section, const char *name, double before)
 {
     return fmin(before, number(row_named(section, name), "min_ms"));
 }
 
-/* Appending is lazy: tokens that nobody asked for cost no more than going back to where they were put.  Another
- * program may take the processor while one of the three is timed, but not each time. */
+/* Appending is lazy: without a request for logits, appended tokens cost no more than a rewind.  Another
+ * program may use the CPU during one of three measurements, but not during all. */
 static void t_computed(void **state)
 {
     double back = INFINITY, many = INFINITY, one = INFINITY;
@@ -272,7 +272,7 @@ static void t_table(void **state)
     size_t rows = json_array_size(rows_of("vision"));
     program_run(&x, &o, WORDS("bench", "--repeat", "1", "-s", "vision", "--model", MODEL));
     assert_int_equal(o.code, 0);
-    assert_int_equal(lines(o.out), (int)rows + 2); /* and two lines of heading */
+    assert_int_equal(lines(o.out), (int)rows + 2); /* and two lines of header */
     assert_non_null(strstr(o.out, "of peak"));
     outcome_free(&o);
     close_place(&x);
@@ -282,7 +282,7 @@ static void refused(const struct xvfb *x, int code, const char *what, const char
 {
     struct outcome o = {0};
     program_run(x, &o, words);
-    bool quiet = !*o.out || (lines(o.out) == 1 && strstr(o.out, "\"failed\"")); /* the second with --json */
+    bool quiet = !*o.out || (lines(o.out) == 1 && strstr(o.out, "\"failed\"")); /* with --json one object */
     if (o.code != code || !quiet || !strstr(o.err, what))
         fail_msg("exit %d, stdout '%s', stderr '%s'", o.code, o.out, o.err);
     printf("           %d  %.*s\n", code, (int)strcspn(o.err, "\n"), o.err);
@@ -302,7 +302,7 @@ static void t_refused(void **state)
     close_place(&x);
 }
 
-/* Interrupted while the model that it has made lies there. */
+/* Interrupts the program while its temporary model exists. */
 static void t_interrupted(void **state)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -320,7 +320,7 @@ static void t_interrupted(void **state)
         globfree(&found);
         assert_int_equal(kill(pid, signals[i]), 0);
         program_finish(&x, pid, &o);
-        assert_int_equal(o.code, -1); /* by the signal */
+        assert_int_equal(o.code, -1); /* killed by the signal */
         outcome_free(&o);
         free(made);
         close_place(&x);
@@ -328,14 +328,13 @@ static void t_interrupted(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("options compared on a text give the sums of decoding it, wherever a measurement begins",
-          t_rounding),
-    CLAIM("a text is refused without its section, with unknown options, and behind its end",
+    CLAIM("options compared on a text give the sums of token-by-token decoding, from any start", t_rounding),
+    CLAIM("a text without its section, with unknown options, or shorter than the start is refused",
           t_rounding_refusals),
-    CLAIM("a benchmark that is interrupted leaves no file", t_interrupted),
+    CLAIM("an interrupted benchmark leaves no file", t_interrupted),
     CLAIM("every section runs, and each line of it is one JSON object with finite numbers", t_sections),
     CLAIM("the parts of a step sum to the step within 2 %", t_step_adds_up),
-    CLAIM("tokens that are timed are computed: going back alone takes less than half the time", t_computed),
+    CLAIM("timed tokens are computed: a rewind alone takes less than half the time", t_computed),
     CLAIM("the table has a line for each JSON row, and names the limit", t_table),
     CLAIM("an unknown section, argument, instruction set or model is refused with its name", t_refused),
 };

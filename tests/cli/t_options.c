@@ -1,5 +1,5 @@
-/* t_options.c - the command line: values, ranges, spellings, suggestions, and what is written from the
- * tables. */
+/* t_options.c - tests of the command line: values, ranges, spellings, suggestions, and texts generated from
+ * the tables. */
 #include "base/file.h"
 #include "cli/manual.h"
 #include "cli/options.h"
@@ -42,9 +42,9 @@ static const struct command command = {"probe",
                                        table,
                                        NULL};
 
-static char *words[17]; /* what the last parse() left in argv */
+static char *words[17]; /* argv after the last parse() */
 
-/* Parses a line of words separated by spaces; its copy stays, as the settings point into it. */
+/* Parses words separated by spaces.  The copy is static, because the settings point into it. */
 static int parse(struct settings *s, struct err *e, const char *line)
 {
     static char copy[256];
@@ -119,7 +119,7 @@ static void t_refusals(void **state)
     }
 }
 
-/* Names that do not exist and their suggestions; NULL: no candidate is close. */
+/* Unknown names and the suggestions for them; NULL: no similar name. */
 static void t_suggested(void **state)
 {
     static const char *const names[] = {"cert",        "listen", "max-time", "retries", "timeout_s",
@@ -166,7 +166,7 @@ static void t_json(void **state)
     json_decref(all);
 }
 
-/* What one of the writers prints; the caller frees it. */
+/* Returns the output of a function; the caller frees it. */
 static char *written(void (*page)(const struct command *const *, FILE *))
 {
     static const struct option_spec from[] = {{"from", 0, OPTION_TEXT, 0, "FILE", 0, 8, NULL, "a file", NULL},
@@ -222,7 +222,7 @@ static size_t widest(const char *text)
     return most;
 }
 
-/* With a terminal of so many columns as stdout. */
+/* Uses a terminal of this width as stdout. */
 static void t_width(void **state)
 {
     static const struct {
@@ -250,7 +250,7 @@ static void t_width(void **state)
     close(master);
 }
 
-/* What bash offers for the last of these words, from a folder with a file and a folder in it. */
+/* Checks bash's completions of the last word, in a directory with a file and a directory. */
 static void offers(const char *script, const char *line, const char *want)
 {
     char *command_line =
@@ -284,7 +284,7 @@ static void t_completion(void **state)
     offers(dir, "holorun probe --window = ", "strict sawtooth");
     offers(dir, "holorun probe --no", "--no-report");
     offers(dir, "holorun probe --steps \"\"", "");
-    offers(dir, "holorun probe s", ""); /* a file: bash knows */
+    offers(dir, "holorun probe s", ""); /* left to bash's completion of files */
     offers(dir, "holorun choose o", "one");
     offers(dir, "holorun choose --report x -- t", "two");
     offers(dir, "holorun explain pr", "probe");
@@ -299,7 +299,7 @@ static void t_completion(void **state)
     free(clean);
 }
 
-/* ---- groups, options that are seldom needed, switches ---------------------------------------- */
+/* ---- groups, rare options, switches ---------------------------------------------------------- */
 
 struct levels {
     int common, rare;
@@ -360,7 +360,7 @@ static int parse_levels(struct levels *l, const char *word, struct err *e)
     *e = (struct err)ERR_INIT;
     snprintf(copy, sizeof copy, "%s", word);
     int n = options_parse(&levels_command, l, 2, argv, e);
-    l->isa = l->isa ? "set" : NULL; /* it points into the word */
+    l->isa = l->isa ? "set" : NULL; /* it points into argv */
     return n;
 }
 
@@ -374,7 +374,7 @@ static void t_switches(void **state)
     assert_int_equal(parse_levels(&l, "--rare=3", &e), 0);
     assert_int_equal(l.rare, 3);
     assert_true(l.cache && !l.isa);
-    assert_int_equal(parse_levels(&l, "--@isa=ref", &e), 0); /* as a recorded run has it */
+    assert_int_equal(parse_levels(&l, "--@isa=ref", &e), 0); /* as in a recorded run */
     assert_non_null(l.isa);
     assert_int_equal(parse_levels(&l, "--@cache=no", &e), 0);
     assert_false(l.cache);
@@ -415,7 +415,7 @@ static void t_many(void **state)
     struct many m;
     struct err e;
     assert_int_equal(parse_many(&m, "probe --show word --stop one -stwo --stop=three", &e), 1);
-    assert_string_equal(m.show, "auto"); /* a value goes only behind "=" */
+    assert_string_equal(m.show, "auto"); /* an optional value needs "=" */
     assert_string_equal(m.stops[0], "one");
     assert_string_equal(m.stops[1], "two");
     assert_string_equal(m.stops[2], "three");
@@ -435,7 +435,7 @@ static void t_many(void **state)
     assert_non_null(strstr(e.text, "at most 32 times"));
 }
 
-/* A record without "rounded_matrices" comes from a version in which auto meant bf16. */
+/* A record without "rounded_matrices" is from a version in which auto was bf16. */
 static void t_recorded_activations(void **state)
 {
     static const char *const cases[][2] = {
@@ -456,19 +456,20 @@ static void t_recorded_activations(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a name is suggested only if it is close, begins alike or is what others call it", t_suggested),
+    CLAIM("a name is suggested only if it is similar, has the same prefix or is a common synonym",
+          t_suggested),
     CLAIM("records of versions without rounded activations keep bf16", t_recorded_activations),
-    CLAIM("an option that is not given has its default", t_defaults),
-    CLAIM("a value that may be left out, and an option that may be given more than once", t_many),
+    CLAIM("a missing option has its default", t_defaults),
+    CLAIM("a value may be optional, and an option may be repeatable", t_many),
     CLAIM("every spelling of an option is read, and other words keep their order", t_spellings),
-    CLAIM("a wrong value is refused with the option, the value and what is wanted", t_refusals),
-    CLAIM("help has groups, and leaves out what is seldom needed unless all is asked for", t_levels),
+    CLAIM("an invalid value is refused with the option, the value and the valid values", t_refusals),
+    CLAIM("help has groups, and omits rare options unless all are requested", t_levels),
     CLAIM("a switch is set by its variable or a recorded run, not on the command line", t_switches),
-    CLAIM("an environment variable stands in for an absent option and is checked too", t_variable),
-    CLAIM("the settings in force are written as JSON", t_json),
+    CLAIM("an environment variable replaces a missing option and is checked as well", t_variable),
+    CLAIM("the effective settings are written as JSON", t_json),
     CLAIM("help, manual and completion name every option of the table", t_documents),
     CLAIM("help is as wide as the terminal, up to 96 columns", t_width),
-    CLAIM("bash completes commands, choices, option names, and what a command takes", t_completion),
+    CLAIM("bash completes commands, choices, option names, and arguments of commands", t_completion),
 };
 
 CHECK_MAIN()

@@ -1,4 +1,4 @@
-/* t_package.c - what a package brings beside the program: manual pages, completion, units, licences. */
+/* t_package.c - tests of the other files of a package: manual pages, completion, units, licences. */
 #include "check.h"
 #include "program.h"
 
@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <unistd.h>
 
-/* What a command line prints, trailing newline removed; the caller frees it. */
+/* Returns the output of a command without its last newline; the caller frees it. */
 static char *shell(const char *command, int *code)
 {
     FILE *f = popen(command, "r");
@@ -51,7 +51,7 @@ static void t_pages(void **state)
             continue;
         path = xasprintf("%s/holorun-%s.1", x.dir, name);
         if (file_read(path, 1 << 20, &text, &n, NULL))
-            continue; /* a line of the text that goes on */
+            continue; /* a continued line of text */
         commands++;
         assert_non_null(strstr(text, ".SH NAME\nholorun\\-"));
         assert_non_null(strstr(text, ".SH SYNOPSIS\n"));
@@ -110,7 +110,7 @@ static void t_fish(void **state)
     xvfb_stop(&x);
 }
 
-/* zsh completes in a terminal only; what it is given is read and called as it would be. */
+/* zsh completes only in a terminal, so its script is read and called directly. */
 static void t_zsh(void **state)
 {
     struct xvfb x;
@@ -158,7 +158,7 @@ static void t_units(void **state)
 static void t_stated(void **state)
 {
     static const struct {
-        const char *name, *seed, *wanted; /* NULL: states none */
+        const char *name, *seed, *wanted; /* wanted: the stated licence; NULL: none */
     } cases[] = {
         {"README.md", "card", "nvidia-open"},
         {"config.json", "json", "mit"},
@@ -202,7 +202,7 @@ static void t_license(void **state)
     assert_true(json_is_null(json_object_get(json_array_get(files, 1), "licence")) ||
                 !json_object_get(json_array_get(files, 1), "licence"));
 
-    /* Every library that the program was built with has its licence. */
+    /* the licence of every library of this build is printed */
     program_run(&x, &version, WORDS("version"));
     char *line = strstr(version.out, "libraries  ");
     assert_non_null(line);
@@ -218,7 +218,7 @@ static void t_license(void **state)
             known = known || !strcmp(json_string_value(json_object_get(part, "name")), word);
         }
         if (!known)
-            fail_msg("nothing is said of the licence of %s", word);
+            fail_msg("no licence is printed for %s", word);
         n++;
     }
     assert_true(n > 20);
@@ -236,7 +236,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("fish completes commands, options, choices, runs", t_fish),
     CLAIM("zsh reads its script, which has every option", t_zsh),
     CLAIM("systemd accepts the user units", t_units),
-    CLAIM("the licence of a file is what the file states, and nothing where it states none", t_stated),
+    CLAIM("the licence of a file is the one that the file states, or none where it states none", t_stated),
     CLAIM("license names every library of this build, and invents nothing for a model", t_license),
 };
 

@@ -1,5 +1,5 @@
-/* t_plan_program.c - claims about the commands `plan` and `inspect`: what they print, and that nothing
- * that would be refused goes unsaid. */
+/* t_plan_program.c - tests of the commands `plan` and `inspect`: their output, and that they report
+ * everything that would be refused. */
 #include "check.h"
 #include "full_model.h"
 #include "program.h"
@@ -16,12 +16,12 @@
 
 #define POCKET "assets/pocket/model"
 
-static struct full_model full; /* written once */
+static struct full_model full; /* shared by all tests */
 
 /* ---- the commands ---------------------------------------------------------------------------- */
 
 struct place {
-    struct xvfb x; /* its folder alone: no display is started */
+    struct xvfb x; /* used for its directory only */
     struct outcome o;
     json_t *json;
 };
@@ -45,7 +45,7 @@ static void close_place(struct place *p)
     outcome_free(&p->o);
 }
 
-/* Runs it and reads its one JSON object. */
+/* Runs the program and parses its JSON object. */
 static const json_t *run(struct place *p, int code, const char *const *words)
 {
     json_error_t why;
@@ -79,7 +79,7 @@ static bool mentions(const json_t *list, const char *text)
     return false;
 }
 
-/* The table of upper limits for 3.35 TB/s at 12 k tokens: 140, 1633 and 4040 tokens a second. */
+/* Upper limits for 3.35 TB/s and 12 k tokens, from the table: 140, 1633 and 4040 tokens/s. */
 static void t_gpu(void **state)
 {
     struct place p;
@@ -111,7 +111,7 @@ static void t_gpu(void **state)
     close_place(&p);
 }
 
-/* As many sessions as are said to fit do, and one more does not. */
+/* The reported number of sessions fits, and one more does not. */
 static void t_fits(void **state)
 {
     struct place p;
@@ -143,8 +143,8 @@ static void t_fits(void **state)
     close_place(&p);
 }
 
-/* Sessions of the published model: 142 MiB and on a card a ring of inputs, in pages of 2 MiB, and 24 KiB for each token; 100 of
- * 30 k beside its weights on a card. */
+/* A session of the published model takes 142 MiB, on a GPU a ring of inputs, in pages of 2 MiB, and 24 KiB
+ * per token; 100 of 30 k tokens fit beside the weights. */
 static void t_states(void **state)
 {
     struct place p;
@@ -160,15 +160,15 @@ static void t_states(void **state)
     check_about("with 30720 tokens", each, fixed + 30720 * 24576.0, 1e-9);
     assert_int_equal(number(j, NULL, "bound"), 50.0 * (1 << 30));
     assert_int_equal(number(j, NULL, "sessions"), floor(50.0 * (1 << 30) / each));
-    j = PLAN_GPU("--context", "30720"); /* all that is left */
-    check_note("%.0f sessions of 30720 tokens on a card of 141 GiB", number(j, NULL, "sessions"));
+    j = PLAN_GPU("--context", "30720"); /* in all remaining memory */
+    check_note("%.0f sessions of 30720 tokens on a GPU of 141 GiB", number(j, NULL, "sessions"));
     assert_true(number(j, NULL, "sessions") >= 100);
     j = run(&p, 0, WORDS("plan", full.dir, "--gpu", "141G", "--state-memory", "140G", "--json"));
     assert_true(mentions(json_object_get(j, "notes"), "GiB that the model leaves free"));
     close_place(&p);
 }
 
-/* Of programs that have ended: what they computed and read, however busy the machine is. */
+/* Returns the CPU time of child processes, which does not depend on the load. */
 static double seconds_of_children(void)
 {
     struct rusage u;
@@ -189,7 +189,7 @@ static void t_quick(void **state)
     start = clock_ns();
     run(&p, 0, WORDS("inspect", full.dir, "--json"));
     check_note("plan %.2f s, inspect %.2f s", plan, clock_ms_since(start) * 1e-3);
-    assert_true(CHECK_SANITIZED || seconds_of_children() - before < 2.5); /* 26 GB of weights take longer */
+    assert_true(CHECK_SANITIZED || seconds_of_children() - before < 2.5); /* reading 26 GB takes longer */
     program_run(&p.x, &p.o, WORDS("plan", POCKET));
     assert_int_equal(p.o.code, 0);
     assert_non_null(strstr(p.o.out, "upper limits"));
@@ -199,7 +199,7 @@ static void t_quick(void **state)
     close_place(&p);
 }
 
-/* What a person reads must not contradict itself. */
+/* The text output must not contradict itself. */
 static void t_text(void **state)
 {
     struct place p;
@@ -288,7 +288,7 @@ static void t_inspect(void **state)
     close_place(&p);
 }
 
-/* Several faults are all told, and what is left out is listed. */
+/* All errors are reported, and unused tensors are listed. */
 static void t_inspect_faults(void **state)
 {
     struct place p;
@@ -311,7 +311,7 @@ static void t_inspect_faults(void **state)
     assert_true(mentions(json_object_get(j, "ignored"), "input_conditioner.norm_mean"));
     tiny_free(&t);
 
-    tiny_init(&t, 3); /* the embedding is the first that is looked for */
+    tiny_init(&t, 3); /* the embedding is the first tensor that is read */
     tiny_drop(&t, "language_model.backbone.embeddings.weight");
     tiny_write(&t);
     j = run(&p, 4, WORDS("inspect", t.dir, "--json"));
@@ -326,7 +326,7 @@ static void t_inspect_faults(void **state)
     assert_true(mentions(json_object_get(j, "refused"), "ids up to 290"));
     tiny_free(&t);
 
-    tiny_init(&t, 3); /* a config that cannot be read leaves the rest */
+    tiny_init(&t, 3); /* with an invalid config the rest is still checked */
     tiny_edit(&t.config, "\"hidden_size\":40,", "");
     tiny_write(&t);
     j = run(&p, 4, WORDS("inspect", t.dir, "--json"));
@@ -341,13 +341,13 @@ static void t_inspect_faults(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("the text of a plan says once whether it fits, and why not", t_text),
-    CLAIM("so many sessions fit in state memory as its size says", t_states),
-    CLAIM("limits on a GPU are those of its bandwidth, and what does not fit is said", t_gpu),
-    CLAIM("as many sessions and tokens fit as is said, and not one more", t_fits),
-    CLAIM("headers are enough: an answer comes at once", t_quick),
-    CLAIM("wrong sizes and wrong folders are refused by their name", t_usage),
-    CLAIM("a directory of the published size is shown whole", t_inspect),
-    CLAIM("every fault of a model is told, and what is left out is listed", t_inspect_faults),
+    CLAIM("the number of sessions follows from state memory and the size of a state", t_states),
+    CLAIM("limits on a GPU are those of its bandwidth, and an excess is reported", t_gpu),
+    CLAIM("the reported number of sessions and tokens fits, and not one more", t_fits),
+    CLAIM("only headers are read, so the answer is immediate", t_quick),
+    CLAIM("wrong sizes and wrong directories are refused by their name", t_usage),
+    CLAIM("a directory of the published size is shown completely", t_inspect),
+    CLAIM("every error in a model is reported, and unused tensors are listed", t_inspect_faults),
 };
 
 CHECK_MAIN_WITH(full_begin(&full), full_free(&full))

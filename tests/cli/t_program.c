@@ -1,6 +1,5 @@
-/* t_program.c - claims about the whole program, as a process, where it needs no display and something is
- * wrong: damaged models, pictures that are none, wrong words; what it says in how many lines, with which
- * exit code.
+/* t_program.c - tests of the whole program, as a process, without a display: damaged models, invalid images
+ * and arguments; the number of lines printed and the exit code.
  */
 #include "check.h"
 #include "program.h"
@@ -44,7 +43,7 @@ static void damage_model(const char *dir, int which)
     case 1:
         assert_int_equal(truncate(weights, 1000), 0);
         break;
-    case 2: /* the header's length: 2^56 bytes and a few */
+    case 2: /* header length: 2^56 bytes and more */
         assert_true((fd = open(weights, O_WRONLY)) >= 0);
         assert_int_equal(pwrite(fd, "\1", 1, 7), 1);
         close(fd);
@@ -95,9 +94,9 @@ static void t_models(void **state)
     xvfb_stop(&x);
 }
 
-/* ---- without a result ------------------------------------------------------------------------ */
+/* ---- failures -------------------------------------------------------------------------------- */
 
-/* stdout must be one object that says the same as the exit code and stderr. */
+/* Checks that stdout is one object that agrees with the exit code and stderr. */
 static void one_object(const struct outcome *o, int code, const char *status)
 {
     json_t *json = json_loads(o->out, 0, NULL);
@@ -142,7 +141,7 @@ static void t_json_failures(void **state)
     assert_string_equal(o.out, "");
     program_finish(&x, program_start_into(&x, "/dev/full", WORDS("run", "--json")), &o);
     assert_int_equal(o.code, ERR_USAGE);
-    assert_non_null(strstr(o.err, "cannot write to stdout")); /* the object is lost */
+    assert_non_null(strstr(o.err, "cannot write to stdout")); /* so there is no object */
     outcome_free(&o);
     xvfb_stop(&x);
 }
@@ -246,10 +245,10 @@ static void t_quotes(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a damaged model directory: exit code 4 and one line that names file and fault", t_models),
+    CLAIM("a damaged model directory gives exit code 4 and one line that names file and fault", t_models),
     CLAIM("with --json a failure is one object with status, exit code and error", t_json_failures),
-    CLAIM("a picture that is no PNG, or none at all: refused with what to do", t_pictures),
-    CLAIM("version tells what was built with what; a run that is none is told as that", t_facts),
+    CLAIM("an image that is missing or not a PNG is refused with a remedy", t_pictures),
+    CLAIM("version lists compiler and libraries; a directory that is not a run is reported", t_facts),
     CLAIM("a task without quotes is suggested with them, whole", t_quotes),
 };
 

@@ -1,5 +1,5 @@
-/* t_text_model.c - a text model without a vision tower in the program and in the server: commands that need pictures
- * refuse it in one line before they open a display, the others work. */
+/* t_text_model.c - tests of a text model without a vision tower in the program and in the server: commands
+ * that need images refuse it in one line before they open a display, the others work. */
 #include "check.h"
 #include "program.h"
 #include "served.h"
@@ -54,7 +54,7 @@ static void tiny_text(struct tiny *t)
 }
 
 static struct tiny text;
-static struct xvfb none; /* a folder for the program's output; no server runs in it */
+static struct xvfb none; /* a directory for the program's output, without an X server */
 
 static int setup(void **state)
 {
@@ -72,7 +72,7 @@ static int teardown(void **state)
 
 #define CANNOT "is a text model without a vision encoder and cannot process images"
 
-/* With a display that cannot be opened: its name must not be in the message. */
+/* DISPLAY cannot be opened; its name must not be in the message, because it was not used. */
 static void t_commands(void **state)
 {
     static const char picture[] = "assets/pictures/report.png";
@@ -101,7 +101,7 @@ static void t_commands(void **state)
         words[n++] = "--model";
         words[n] = text.dir;
         program_run(&none, &o, words);
-        if (!strcmp(words[0], "qa")) { /* names its report, too */
+        if (!strcmp(words[0], "qa")) { /* also prints the name of its report */
             assert_int_equal(o.code, ERR_USAGE);
             assert_non_null(strstr(o.err, CANNOT));
             outcome_free(&o);
@@ -122,7 +122,7 @@ static void t_answers(void **state)
     program_run(
         &none, &o,
         WORDS("ask", "--model", text.dir, "--json", "--max-tokens", "8", "--temperature", "0", "Hello"));
-    if (o.code && o.code != ERR_UNSURE) /* a random model may say nothing */
+    if (o.code && o.code != ERR_UNSURE) /* a random model may give an empty reply */
         fail_msg("%d: %s", o.code, o.err);
     outcome_free(&o);
     program_run(&none, &o, WORDS("inspect", text.dir));
@@ -165,19 +165,19 @@ static void t_serve(void **state)
             fail_msg("%d: %s", r.status, r.text);
         said_free(&r);
     }
-    r = served_chat(&v, request("\"And now?\"", false)); /* the refused one left nothing behind */
+    r = served_chat(&v, request("\"And now?\"", false)); /* the refused request has no effect */
     assert_int_equal(r.status, 200);
     said_free(&r);
     served_close(&v);
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM_WITH("commands that need pictures refuse a text model in one line, before they open a display",
+    CLAIM_WITH("commands that need images refuse a text model in one line, before they open a display",
                t_commands, setup, teardown),
-    CLAIM_WITH("questions without pictures are answered, and inspect names the missing tower", t_answers,
+    CLAIM_WITH("questions without images are answered, and inspect reports the missing tower", t_answers,
                setup, teardown),
-    CLAIM_WITH("the server answers text, and a request with a picture gets status 400 and the reason",
-               t_serve, setup, teardown),
+    CLAIM_WITH("the server answers text, and a request with an image gets status 400 and the reason", t_serve,
+               setup, teardown),
 };
 
 CHECK_MAIN()

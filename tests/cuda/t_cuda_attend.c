@@ -1,8 +1,7 @@
-/* t_cuda_attend.c - claims about attention on the device, its kernels run on the host against the
- * reference.
+/* t_cuda_attend.c - tests of attention on the device against the scalar reference.
  *
- * Sizes are those of real heads (128 with five query heads, 80, 64) where the fast kernels are at work,
- * and odd ones where others are; lengths lie on both sides of blocks and pieces.  See t_cuda_ops.c.
+ * Head sizes are those of real models (128 with five query heads, 80, 64), which use the fast kernels, and
+ * odd sizes, which use the others.  Lengths are just below and above block sizes.  See t_cuda_ops.c.
  */
 #include "check.h"
 #include "lab.h"
@@ -18,7 +17,7 @@ static void end(struct lab *l, double off)
     assert_true(off <= 1);
 }
 
-/* NAN, too, is more than anything. */
+/* Returns the larger difference; NaN counts as infinite. */
 static double worse(double a, double b)
 {
     return b <= a ? a : isnan(b) ? INFINITY : b;
@@ -40,7 +39,7 @@ static void t_attend(void **state)
     end(&l, off);
 }
 
-static void t_attend_wide(void **state) /* more blocks than processors */
+static void t_attend_wide(void **state) /* more blocks than multiprocessors */
 {
     struct lab l = lab_open(DT_BF16);
     double off = lab_attend_sizes(&l, (struct lab_attention){90, 10, 3, 3, 128, 1, false});
@@ -98,14 +97,14 @@ static void t_each(void **state)
     end(&l, off);
 }
 
-static void t_each_long(void **state) /* where pieces grow */
+static void t_each_long(void **state) /* thousands of keys */
 {
     static const int keys[] = {4200, 7};
     struct lab l = lab_open(DT_BF16);
     end(&l, lab_each_sizes(&l, (struct lab_attention){2, 0, 1, 3, 64, 1, false}, keys));
 }
 
-static void t_each_many(void **state) /* more than one launch of the table's rows */
+static void t_each_many(void **state) /* more sessions than one launch takes */
 {
     int keys[200];
     for (int i = 0; i < 200; i++)
@@ -121,14 +120,14 @@ static void t_each_odd(void **state)
         struct lab l = lab_open(act ? DT_BF16 : DT_F32);
         double off = lab_each_sizes(&l, (struct lab_attention){4, 0, 2, 3, 80, 1, false}, keys);
         off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 3, 1, 37, 1, true}, keys));
-        for (int i = 0; i < 8; i++) /* with q and some of the keys aligned, others not */
+        for (int i = 0; i < 8; i++) /* q and some of the keys are aligned, others are not */
             off = worse(off, lab_each_sizes(&l, (struct lab_attention){4, 0, 1, 5, 128, 1, true}, keys));
         end(&l, off);
     }
 }
 
-/* Scores up to +-80: one key takes all, and it must be the right one.  And of hundreds: whoever measures
- * them by another than the largest has infinite weights. */
+/* With scores up to +-80 one key has all the weight.  Scores in the hundreds overflow unless the maximum is
+ * subtracted first. */
 static void t_large(void **state)
 {
     static const int keys[] = {200, 1, 70};
@@ -139,7 +138,7 @@ static void t_large(void **state)
     end(&l, off);
 }
 
-/* Equal scores: the result is the mean of the values; with one key it is the value itself. */
+/* With equal scores the result is the mean of the values. */
 static void t_equal(void **state)
 {
     static const int keys[] = {256, 1, 100};
@@ -150,17 +149,17 @@ static void t_equal(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("attention of real heads over a cache equals the reference", t_attend),
-    CLAIM("so it does in large blocks", t_attend_wide),
-    CLAIM("so it does with any sizes, in f32 and bf16", t_attend_odd),
+    CLAIM("attention with real head sizes over a cache equals the reference", t_attend),
+    CLAIM("attention in large blocks equals the reference", t_attend_wide),
+    CLAIM("attention with any sizes equals the reference in f32 and bf16", t_attend_odd),
     CLAIM("attention inside tiles equals the reference", t_tiles),
-    CLAIM("so it does with any sizes, in f32 and bf16 (tiles)", t_tiles_odd),
-    CLAIM("of several sessions each has the bits it has alone", t_each),
-    CLAIM("so it has with thousands of keys", t_each_long),
-    CLAIM("so it has among hundreds", t_each_many),
-    CLAIM("so it has with any sizes, in f32 and bf16", t_each_odd),
-    CLAIM("large scores choose one key", t_large),
-    CLAIM("equal scores give the mean", t_equal),
+    CLAIM("attention inside tiles of any sizes equals the reference in f32 and bf16", t_tiles_odd),
+    CLAIM("several sessions in one batch have the same bits as each alone", t_each),
+    CLAIM("several sessions with thousands of keys have the same bits as each alone", t_each_long),
+    CLAIM("hundreds of sessions have the same bits as each alone", t_each_many),
+    CLAIM("batched attention with any sizes equals the reference in f32 and bf16", t_each_odd),
+    CLAIM("large scores select one key", t_large),
+    CLAIM("equal scores give the mean of the values", t_equal),
 };
 
 CHECK_MAIN(lab_random = check_seed())

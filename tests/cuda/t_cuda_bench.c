@@ -1,8 +1,6 @@
-/* t_cuda_bench.c - claims about `holorun bench` on the device: every section prints rows of finite
- * numbers.
+/* t_cuda_bench.c - tests that each section of `holorun bench` runs on the device and prints finite numbers.
  *
- * Sizes are those of --random tiny, since without a GPU the kernels run on the host.  Nothing is claimed
- * about speed.
+ * Sizes are those of --random tiny, because without a GPU the kernels are emulated.  Speed is not tested.
  */
 #include "check.h"
 
@@ -16,7 +14,7 @@
 
 static struct backend *gpu;
 
-/* What a section prints, as a JSON array. */
+/* Returns the output of a section as a JSON array. */
 static json_t *rows_of(const char *section, enum weight_storage weights)
 {
     struct err e = ERR_INIT;
@@ -36,7 +34,7 @@ static json_t *rows_of(const char *section, enum weight_storage weights)
     if (!strcmp(section, "peak") || !strcmp(section, "fleet"))
         bench_peak(&k);
     else
-        k.peak_f32 = k.peak_bf16 = k.memory = 1; /* measuring them takes the host a second */
+        k.peak_f32 = k.peak_bf16 = k.memory = 1; /* fake limits: measuring them takes a second on the CPU */
     if (bench_has_section(&k, "kernels"))
         bench_kernels(&k);
     bool model = strcmp(section, "peak") != 0 && strcmp(section, "kernels") != 0;
@@ -115,7 +113,7 @@ static const json_t *named(json_t *rows, const char *part)
         if (strstr(json_string_value(json_object_get(row, "name")), part))
             return row;
     }
-    fail_msg("there is no row of '%s'", part);
+    fail_msg("row '%s' not found", part);
     return NULL;
 }
 
@@ -142,7 +140,8 @@ static void t_small_numbers(void **state)
     }
 }
 
-/* What rows ask for before they are measured, beside what their sessions and checkpoints then take. */
+/* Compares the memory that rows request before a measurement with the memory that sessions and checkpoints
+ * use. */
 static void t_memory(void **state)
 {
     enum { SESSIONS = 3, TOKENS = 700 };
@@ -159,7 +158,7 @@ static void t_memory(void **state)
         if (subject_open(&m, &k, &e))
             fail_msg("%s", e.text);
         subject_fork(&m, s, SESSIONS, TOKENS);
-        subject_free_forks(s, SESSIONS); /* whose memory the engine's pool keeps */
+        subject_free_forks(s, SESSIONS); /* the engine's pool keeps their memory */
         double left = subject_memory_free(&m);
         size_t before = emu_card.used;
         subject_fork(&m, s, SESSIONS, TOKENS);
@@ -174,7 +173,7 @@ static void t_memory(void **state)
         assert_true(SESSIONS * each <= sessions && sessions < SESSIONS * each + each / 8);
         assert_true(SESSIONS * mark <= marks && marks < SESSIONS * mark + mark / 8);
         assert_true(subject_fits(&m, SESSIONS, TOKENS, 0));
-        emu_card.memory = emu_card.used + 2 * each; /* as if other programs had the rest */
+        emu_card.memory = emu_card.used + 2 * each; /* as if other programs used the rest */
         assert_false(subject_fits(&m, SESSIONS, TOKENS, 0));
         assert_false(subject_fits(&m, 2, TOKENS, 3));
         emu_card.memory = (size_t)8 << 30;
@@ -186,12 +185,11 @@ static void t_memory(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM(
-        "every section of bench but step, whose prompt is long, runs on the device and prints finite numbers",
-        t_sections),
-    CLAIM("so does fleet, with all of its rows", t_fleet),
-    CLAIM("made weights in int8, int4 and fp8 run, too", t_small_numbers),
-    CLAIM("the memory that rows ask for is what their sessions and checkpoints take", t_memory),
+    CLAIM("every section of bench except step, whose prompt is long, prints finite numbers on the device",
+          t_sections),
+    CLAIM("the fleet section prints all of its rows", t_fleet),
+    CLAIM("synthetic weights in int8, int4 and fp8 work", t_small_numbers),
+    CLAIM("the memory that rows request is the memory that their sessions and checkpoints use", t_memory),
 };
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
-/* t_cuda_delta.c - claims about the kernels of Qwen's hybrid layers, run on the host by tests/emu: the gated
- * delta rule, its gates, norms of heads, rotary positions, SwiGLU, the tower's positions; each beside the
- * scalar reference, on random sizes (lab.h).
+/* t_cuda_delta.c - tests of the kernels of Qwen's hybrid layers, emulated by tests/emu: the gated delta
+ * rule, its gates, head norms, rotary positions, SwiGLU and the vision tower's positions, compared with the
+ * scalar reference at random sizes (lab.h).
  */
 #include "check.h"
 #include "lab.h"
@@ -16,8 +16,8 @@ struct rule {
     struct tensor v, gates;
 };
 
-/* Gates as they are: a logarithm of a decay, at most 0 and sometimes of a token that forgets all, and a
- * part. */
+/* Gates have realistic values: the logarithm of the decay, at most 0 and sometimes so low that the state is
+ * cleared, and a factor from 0 to 1. */
 static struct rule rule_make(const struct lab *l, struct delta_shape s, int64_t T)
 {
     struct rule r = {s, lab_make(l->mem, l->act, T, 2 * s.key_heads * s.key + s.value_heads * s.value, -1, 1),
@@ -73,7 +73,7 @@ static void t_scan(void **state)
     }
 }
 
-/* Rows [first, first + n) of a prompt. */
+/* Scans rows [first, first + n) of a prompt. */
 static void scan_rows(struct backend *b, const struct rule *r, struct tensor y, int64_t first, int64_t n,
                       struct tensor state)
 {
@@ -81,7 +81,7 @@ static void scan_rows(struct backend *b, const struct rule *r, struct tensor y, 
                        tensor_rows(r->gates, first, n), state, &r->s);
 }
 
-/* In pieces of so many rows each, the first of `first`. */
+/* Scans a prompt in pieces: the first has `first` rows, the others `each`. */
 static void scan_pieces(struct backend *b, const struct rule *r, struct tensor y, int64_t first, int64_t each,
                         struct tensor state)
 {
@@ -89,9 +89,9 @@ static void scan_pieces(struct backend *b, const struct rule *r, struct tensor y
         scan_rows(b, r, y, t, n = n < y.rows - t ? n : y.rows - t, state);
 }
 
-enum { CHUNK = 64, FEW = 8 /* rows that are not worth a chunk */ };
+enum { CHUNK = 64, FEW = 8 /* rows; too few for the chunked kernel */ };
 
-/* Equal keys, nothing forgotten, all of it moved: the right sides' differences are all that is left. */
+/* Uses one key for all tokens, no decay, and full updates, so that each update cancels almost exactly. */
 static void make_stubborn(struct rule *r)
 {
     const struct delta_shape *s = &r->s;
@@ -105,7 +105,7 @@ static void make_stubborn(struct rule *r)
             g[t * r->gates.stride + h] = h < s->value_heads ? 0 : 1;
 }
 
-/* The first tokens forget so much that f32 has no room for what the others do beside it. */
+/* Makes the first tokens decay by so much that the sum of all logarithms loses the other tokens in f32. */
 static void make_forgetful(struct rule *r)
 {
     float *g = r->gates.data;
@@ -114,7 +114,7 @@ static void make_forgetful(struct rule *r)
             g[t * r->gates.stride + h] = -30000;
 }
 
-/* The largest difference of both ways from the reference; they have not the same bits. */
+/* Returns the largest difference of both kernels from the reference.  Their results are not bit-identical. */
 static double two_ways(const struct lab *l, struct delta_shape s, int64_t T, void (*make)(struct rule *r))
 {
     struct rule r = rule_make(l, s, T);
@@ -138,7 +138,7 @@ static double two_ways(const struct lab *l, struct delta_shape s, int64_t T, voi
     return off;
 }
 
-/* One value head has blocks of fewer columns. */
+/* With a single value head per key head, blocks have fewer columns. */
 static struct delta_shape published_shape(int key_heads, int each, bool tiled)
 {
     return (struct delta_shape){key_heads, key_heads * each, 128, 128, 4, 64, tiled};
@@ -159,7 +159,7 @@ static void t_ways(void **state)
     lab_close(&l);
 }
 
-/* Cut at whole chunks and elsewhere. */
+/* Cuts a prompt at chunk boundaries and at other positions. */
 static void t_cut(void **state)
 {
     struct lab l = lab_open(DT_BF16);
@@ -185,7 +185,7 @@ static void t_cut(void **state)
     lab_close(&l);
 }
 
-/* Rows that no vector load may read: token by token, with the bits of pieces. */
+/* Rows that are not aligned for vector loads are processed token by token, with the bits of pieces. */
 static void t_loose(void **state)
 {
     struct lab l = lab_open(DT_BF16);
@@ -205,7 +205,8 @@ static void t_loose(void **state)
     lab_close(&l);
 }
 
-/* A step of each of n sessions; the same bits as each alone, as a step or as a scan of one token. */
+/* Runs a step for each of n sessions.  The bits are those of each session alone, as a step or a scan of one
+ * token. */
 static void batch(const struct lab *l, bool published)
 {
     enum { N = 4 };
@@ -246,7 +247,7 @@ static void t_batch(void **state)
     }
 }
 
-/* ---- a layer of one operation -------------------------------------------------------------------------- */
+/* ---- fused layers ---------------------------------------------------------------------------- */
 
 enum { SESSIONS = 3, TAPS = 4 };
 
@@ -267,7 +268,7 @@ static void layer_states(struct layer *y)
     }
 }
 
-/* Columns of wider matrices; states at any address if loose. */
+/* Tensors are columns of wider matrices; states are unaligned if loose is set. */
 static void layer_make(struct layer *y, const struct lab *l, const struct delta_shape *s, bool loose)
 {
     int64_t C = 2 * s->key_heads * s->key + s->value_heads * s->value, H = s->value_heads,
@@ -285,7 +286,7 @@ static void layer_make(struct layer *y, const struct lab *l, const struct delta_
     layer_states(y);
 }
 
-/* One with its own output and states, for another backend or way. */
+/* Copies a layer, with its own output and states, for another backend or kernel. */
 static void layer_twin(struct layer *y, const struct lab *l, const struct layer *of)
 {
     *y = *of;
@@ -305,7 +306,7 @@ static void layer_drop(const struct lab *l, struct layer *y, bool twin)
                  (struct tensor *const[]){&y->x, &y->z, &y->ab, &y->w, &y->e.a, &y->e.dt_bias, &y->e.norm});
 }
 
-/* One token of each session: in one operation, or in four. */
+/* Runs one token of each session, fused or as four operations. */
 static void layer_run(struct backend *b, const struct lab *l, const struct layer *y, bool fused)
 {
     const struct delta_shape *s = y->e.shape;
@@ -338,8 +339,7 @@ static double fused(const struct lab *l, struct delta_shape s, bool loose)
     assert_memory_equal(have.out.data, plain.out.data, tensor_bytes(have.out));
     assert_memory_equal(have.before.data, plain.before.data, tensor_bytes(have.before));
     assert_memory_equal(have.all.data, plain.all.data, tensor_bytes(have.all));
-    /* of bf16 the convolution may fall to the other side of a rounding: then a column of the state is off
-     * by that */
+    /* in bf16 the convolution may round the other way, which changes a column of the state by one step */
     double slack = l->act == DT_BF16 ? 0x1p-6 : 0,
            off = lab_worst_within(have.out, want.out, slack * lab_largest(want.out));
     off = fmax(off, lab_worst_within(have.all, want.all, slack * lab_largest(want.all)));
@@ -366,8 +366,8 @@ static void t_fused(void **state)
     }
 }
 
-/* Behind a product a layer's states are read before it has ended; behind the layer itself, which writes them, they are
- * not: an access that is too early stops the kernel (emu/watch.h). */
+/* After a matrix product a layer may read its states before the product has ended.  After itself it may
+ * not, because it writes them: a read that is too early stops the kernel (emu/watch.h). */
 static void t_early(void **state)
 {
     struct lab l = lab_open(DT_BF16);
@@ -397,7 +397,7 @@ static void t_early(void **state)
     lab_close(&l);
 }
 
-/* ---- around it ------------------------------------------------------------------------------- */
+/* ---- other kernels --------------------------------------------------------------------------- */
 
 static double gates(const struct lab *l)
 {
@@ -425,7 +425,7 @@ static double heads_gated(const struct lab *l)
     return off;
 }
 
-/* SwiGLU into a third matrix, and into its first; the gate of a shared expert. */
+/* SwiGLU into a third matrix and in place; the gate of a shared expert. */
 static double rows_gated(const struct lab *l)
 {
     int64_t T = lab_between(1, 9), C = lab_between(1, 600);
@@ -461,7 +461,7 @@ static double norms_gated(const struct lab *l)
     return off;
 }
 
-/* Heads beside their gates into others, or in place; part of a head is turned, or all. */
+/* Head norms and rotary positions into another matrix or in place; all or a part of each head is rotated. */
 static double heads_turned(const struct lab *l)
 {
     int heads = lab_between(1, 11), wide = lab_between(1, 2);
@@ -520,16 +520,16 @@ static void t_positions(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the delta rule over many tokens equals the reference, heads of 128 and of any size", t_scan),
-    CLAIM("a prompt in chunks and one token by token both equal the reference, for few heads and many",
-          t_ways),
-    CLAIM("cut at whole chunks a prompt has the same bits, cut anywhere the same values", t_cut),
-    CLAIM("rows that are not aligned go token by token", t_loose),
-    CLAIM("a step of a batch equals the reference, and a session alone or a scan to the bit", t_batch),
-    CLAIM("a layer in one operation has the bits of its four, in states and convolution too", t_fused),
-    CLAIM("states are read before the product before has ended, and not before their writer has", t_early),
+    CLAIM("the delta rule over many tokens equals the reference, with heads of 128 and of any size", t_scan),
+    CLAIM("a prompt equals the reference in chunks and token by token, with few heads and with many", t_ways),
+    CLAIM("a prompt cut at chunk boundaries has the same bits, cut anywhere the same values", t_cut),
+    CLAIM("rows that are not aligned are processed token by token", t_loose),
+    CLAIM("a batch step equals the reference, and has the bits of a single session and of a scan", t_batch),
+    CLAIM("a layer fused into one operation has the bits of its four operations, states included", t_fused),
+    CLAIM("states may be read before the previous product has ended, but not before their writer has",
+          t_early),
     CLAIM("gates and gated norms equal the reference, in place too", t_gates),
-    CLAIM("rotary positions and the tower's table equal the reference", t_positions),
+    CLAIM("rotary positions and the tower's position table equal the reference", t_positions),
 };
 
 CHECK_MAIN(lab_random = check_seed())

@@ -1,5 +1,6 @@
-/* t_cuda_faults.c - claims about a GPU that is not as it should be: without a driver, too old, busy,
- * full, lost.  Where it is a real one nothing can be done to it, and nothing is claimed.
+/* t_cuda_faults.c - tests of GPU failures: no driver, an old driver, busy, out of memory, lost.
+ *
+ * They need the emulated GPU; on a real one they are skipped.
  */
 #include "tiny_check.h"
 
@@ -13,7 +14,7 @@
 
 enum { STUB_DRIVER = 34, BUSY = 46, NO_IMAGE = 209, ECC = 214, ILLEGAL_ADDRESS = 700, LAUNCH_FAILURE = 719 };
 
-static struct emu_card whole; /* a card that works */
+static struct emu_card whole; /* a working device */
 
 static void only_emulated(void)
 {
@@ -22,7 +23,7 @@ static void only_emulated(void)
     whole = emu_card;
 }
 
-/* ---- before it is used ----------------------------------------------------------------------- */
+/* ---- opening a device ------------------------------------------------------------------------ */
 
 struct missing {
     const char *naming, *to_do;
@@ -59,9 +60,9 @@ static void t_missing(void **state)
                        *any = backend_open("auto", NULL, 0, NULL, NULL);
         emu_card = whole;
         if (b || e.kind != ERR_ENV || !strstr(e.text, all[i].naming) || !strstr(e.text, all[i].to_do))
-            fail_msg("'%s' is told as: %d, %s", all[i].naming, (int)e.kind, e.text);
+            fail_msg("'%s' is reported as: %d, %s", all[i].naming, (int)e.kind, e.text);
         one_line(e.text);
-        assert_true(any && strcmp(any->ops->name, "cuda") != 0); /* the processor is there */
+        assert_true(any && strcmp(any->ops->name, "cuda") != 0); /* "auto" falls back to the CPU */
         backend_free(any);
     }
     struct err e = ERR_INIT;
@@ -69,9 +70,9 @@ static void t_missing(void **state)
     assert_true(e.kind == ERR_USAGE && strstr(e.text, "GPU 1 not found"));
 }
 
-/* ---- at work --------------------------------------------------------------------------------- */
+/* ---- failures during work -------------------------------------------------------------------- */
 
-/* What a process of its own says that does this, and how it ends. */
+/* Runs fn in a child process, copies its stderr to said and returns its exit code. */
 static int in_process(char *said, size_t room, void (*fn)(const void *arg), const void *arg)
 {
     int ends[2], status = 0;
@@ -97,8 +98,8 @@ static int in_process(char *said, size_t room, void (*fn)(const void *arg), cons
 
 struct work {
     struct engine *engine;
-    long launches; /* after which the card is lost, with this: */
-    int error;
+    long launches; /* number of launches until the device is lost */
+    int error;     /* error with which it is lost */
 };
 
 static void work(const void *arg)
@@ -119,7 +120,7 @@ static void work(const void *arg)
     session_free(s);
 }
 
-/* The one line of a process that ends with ERR_ENV. */
+/* Fails unless the work exits with ERR_ENV and prints one line that contains both texts. */
 static void ends_with(const struct work *w, const char *naming, const char *to_do)
 {
     char said[4096];
@@ -140,8 +141,7 @@ static void t_lost(void **state)
                  {ECC, "GPU: ", "start again"},
                  {ILLEGAL_ADDRESS, "GPU: ", "start again"},
                  {NO_IMAGE, "no kernel image", "--device cpu"}};
-    static const long when[] = {1, 2, 40, 130,
-                                300}; /* in a prompt, in the tower, in a step that is recorded */
+    static const long when[] = {1, 2, 40, 130, 300}; /* in a prompt, in the tower, in a recorded step */
     struct engine *g = tiny_open_on(&tiny, "cuda", NULL, false);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (size_t i = 0; i < sizeof when / sizeof *when; i++)
@@ -152,7 +152,7 @@ static void t_lost(void **state)
     engine_close(g);
 }
 
-/* ---- one of several -------------------------------------------------------------------------- */
+/* ---- several devices ------------------------------------------------------------------------- */
 
 static void read_some(struct engine *g)
 {
@@ -171,7 +171,7 @@ static void *read_and_close(void *engine_)
     return NULL;
 }
 
-/* The emulated card stops what is given to it by a thread whose card is another one. */
+/* The emulated GPU aborts if a thread submits work to a device that is not its current one. */
 static void t_second(void **state)
 {
     only_emulated();
@@ -191,9 +191,10 @@ static void t_second(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the second of two cards does the work of every thread, one that another thread opened", t_second),
-    CLAIM("what is missing beside a card is told in one line, and the processor is there", t_missing),
-    CLAIM("a card that is lost ends the program with one line that says what to do", t_lost),
+    CLAIM("the second of two devices does the work of all threads, also if another thread opened it",
+          t_second),
+    CLAIM("a missing driver or library is reported in one line, and the CPU remains usable", t_missing),
+    CLAIM("a lost device ends the program with one line that says what to do", t_lost),
 };
 
 TINY_MAIN(check_seed())

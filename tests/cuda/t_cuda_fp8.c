@@ -1,11 +1,12 @@
-/* t_cuda_fp8.c - claims about products whose activations are rounded to e4m3 on a card (cuda/fp8.cu), run on the host.
+/* t_cuda_fp8.c - tests of matrix products whose activations are rounded to e4m3 on a GPU (cuda/fp8.cu).
  *
- * The plain form rounds a row as quant_f8_row says and sums its values as the reference sums any others.  Codes are equal
- * to the bit, which products with the unit matrix show.  Sums are not those of t_cuda_linear.c: the fp8 tensor cores of
- * Hopper and Ada keep 13 bits behind the point of the largest of 32 products and the sum before them, and cut off what is
- * below (DeepSeek-V3's report, section 3.3.2; SageAttention2; "Accurate Models of NVIDIA Tensor Cores", arXiv 2512.07004;
- * Blackwell is said to keep 25).  On an H200 sums were off by up to 20 times what f32 would be, which is what emu/cublaslt.cc
- * is off by: it does the same.
+ * The reference rounds a row with quant_f8_row and then computes as usual.  The codes are bit-identical,
+ * which products with a unit matrix show.  The tolerance of sums differs from t_cuda_linear.c: the fp8
+ * tensor cores of Hopper and Ada keep 13 bits behind the point of the largest of 32 products and the
+ * previous sum, and truncate the rest (DeepSeek-V3 technical report, section 3.3.2; SageAttention2;
+ * "Accurate Models of NVIDIA Tensor Cores", arXiv 2512.07004).  Blackwell is reported to keep 25 bits.  On
+ * an H200 the error of sums was up to 20 times that of f32, the same as with emu/cublaslt.cc, which
+ * emulates the truncation.
  */
 #include "lab.h"
 #include "tiny_check.h"
@@ -19,11 +20,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_DECODED = 128 }; /* rows that are multiplied as they are */
+enum { MOST_DECODED = 128 }; /* up to this many rows are not rounded */
 
 /* ---- weights ------------------------------------------------------------------------------------------- */
 
-/* With one scale, as a file may have it, or with those of rows of random numbers. */
+/* Packs weights with one scale for all, as in a file, or computes a scale for each row. */
 static struct weight *pack(struct backend *b, const struct quant_source *s)
 {
     void *bytes = aligned_alloc(64, (b->ops->quant_bytes(b, QUANT_F8, s->rows, s->cols) + 63) / 64 * 64);
@@ -42,14 +43,15 @@ static struct quant_source make(int64_t rows, int64_t cols, bool codes)
         else
             do
                 byte[i] = (uint8_t)lab_between(0, 255);
-            while ((byte[i] & 127) == 127); /* no NaN */
+            while ((byte[i] & 127) == 127); /* not NaN */
     s.stored = (struct tensor){byte, codes ? DT_F8E4M3 : DT_F32, rows, cols, cols};
     return s;
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
-/* Rows that are nothing, nearly nothing, very large, far apart, halfway between two codes, or no numbers. */
+/* Fills rows with zeros, tiny, huge or widely spread values, values halfway between two codes, infinities
+ * and NaN. */
 static void put_kinds(struct tensor x)
 {
     for (int64_t t = 0; t < x.rows; t++)
@@ -81,7 +83,7 @@ static void put_kinds(struct tensor x)
         }
 }
 
-/* x as its codes say it. */
+/* Returns x rounded to e4m3 and back. */
 static struct tensor rounded(struct backend *b, struct tensor x)
 {
     struct tensor y = b->ops->alloc(b, DT_F32, x.rows, x.cols);
@@ -106,14 +108,14 @@ static struct weight *coarse(struct backend *b, const struct quant_source *s)
     return w;
 }
 
-/* ---- claims -------------------------------------------------------------------------------------------- */
+/* ---- tests ------------------------------------------------------------------------------------ */
 
 static long small_products(void)
 {
     return &emu_card ? emu_card.small : 0;
 }
 
-/* Times the unit matrix, x is what its codes say. */
+/* A product with the unit matrix returns x as rounded to e4m3. */
 static void t_codes(void **state)
 {
     struct lab l = lab_open(DT_BF16);
@@ -122,7 +124,7 @@ static void t_codes(void **state)
         int64_t T = sizes[i][0], K = sizes[i][1];
         uint8_t *unit = calloc((size_t)K, (size_t)K);
         for (int64_t k = 0; k < K; k++)
-            unit[k * K + k] = 0x38; /* 1 */
+            unit[k * K + k] = 0x38; /* 1.0 */
         struct quant_source s = {.rows = K, .cols = K, .scale = 1, .stored = {unit, DT_F8E4M3, K, K, K}};
         struct weight *w = coarse(l.fast, &s);
         struct tensor x = lab_make(l.mem, DT_BF16, T, K, 0, 0), y = lab_make(l.mem, DT_F32, T, K, 0, 0),
@@ -143,7 +145,8 @@ static void t_codes(void **state)
     lab_close(&l);
 }
 
-/* A row of nothing is nothing, its scale too; the largest value is the largest code; what is no number shows. */
+/* A row of zeros has scale 0 and zero codes; the largest value gets the largest code; NaN and infinity stay
+ * visible. */
 static void t_row(void **state)
 {
     float row[6] = {0, -0.0f, 0, 0, 0, 0};
@@ -151,7 +154,7 @@ static void t_row(void **state)
     assert_true(quant_f8_row(codes, row, 6) == 0);
     assert_int_equal(codes[0] | codes[5], 0);
     row[3] = -3.5f;
-    row[4] = 1.75f + 1.75f / 32; /* halfway between two codes: to the even one */
+    row[4] = 1.75f + 1.75f / 32; /* halfway between two codes: rounded to even */
     assert_true(quant_f8_row(codes, row, 6) == 3.5f / 448);
     assert_int_equal(codes[3], 0xfe);
     assert_int_equal(codes[4], 0x76);
@@ -165,13 +168,14 @@ static void t_row(void **state)
 
 struct shape {
     int64_t T, N, K;
-    int skip; /* columns before x and y in what they are views of */
+    int skip; /* columns before x and y in the matrices that they view */
     enum dtype out;
     enum epilogue epi;
     bool add, biased, codes;
 };
 
-/* Of 33 numbers each loses less than 2^-13 of the largest; with both signs that is some 2^-13 of all of them together. */
+/* Each of 33 numbers loses less than 2^-13 of the largest; with random signs that is about 2^-13 of their
+ * sum. */
 static const double cut_off = 0x1p-10;
 
 static void make_positive(const struct quant_source *m)
@@ -183,8 +187,8 @@ static void make_positive(const struct quant_source *m)
             ((uint8_t *)m->stored.data)[i] &= 127;
 }
 
-/* Of each number of y what the magnitudes of its sum's terms amount to, times how much an epilogue makes of it.  x and m
- * become positive. */
+/* Returns for each number of y the sum of the magnitudes of its terms, times the amplification of the
+ * epilogue.  Makes x and m positive. */
 static struct tensor terms_of(const struct lab *l, const struct shape *s, struct tensor x,
                               const struct quant_source *m, const struct weight *w, struct tensor bias)
 {
@@ -224,7 +228,7 @@ static double apart(const struct lab *l, const struct shape *s)
     l->fast->ops->weight_free(l->fast, wf);
     lab_drop(l->mem, 6, (struct tensor *const[]){&X, &Y, &bias, &want, &in, &terms});
     free(m.stored.data);
-    return s->epi == EPI_RELU2 ? off / 3 : off; /* a last bit of v counts twice in v^2 */
+    return s->epi == EPI_RELU2 ? off / 3 : off; /* an error of v counts twice in v^2 */
 }
 
 static void t_products(void **state)
@@ -254,7 +258,8 @@ static void t_products(void **state)
     lab_close(&l);
 }
 
-/* Few rows, those of a decode step and rows of odd lengths: the bits of a weight that nothing was asked of. */
+/* With few rows, as in a decode step, or an odd row length, the bits are those of weights without rounded
+ * activations. */
 static void t_exact(void **state)
 {
     static const int64_t rows[] = {1, 17, MOST_DECODED, 513, 600};
@@ -293,9 +298,9 @@ static void logits_of(struct engine_options o, int tokens, float *out)
     engine_close(g);
 }
 
-/* A code is off by a 16th of its value at most, 2.5 % in the mean; a product of random signs by as much of itself, and
- * so is each of the layers' ten or so, of which the logits are sums: 2.5 % times the root of 10 is 8 %.  Small models of
- * random weights have worse draws, as t_coarse.c has them. */
+/* Rounding to e4m3 changes a number by up to 1/16 of its value, 2.5 % on average, and so each of about ten
+ * layers changes the logits by 2.5 %; in total 2.5 % times the root of 10, which is 8 %.  Small random
+ * models can have larger errors, as in t_coarse.c. */
 static void t_model(void **state)
 {
     float exact[288], have[288];
@@ -305,7 +310,7 @@ static void t_model(void **state)
         o.activations = ACTIVATIONS_AUTO;
         logits_of(o, tokens, exact);
         o.activations = ACTIVATIONS_FP8;
-        o.weights = i ? WEIGHTS_AUTO : WEIGHTS_FP8; /* which is fp8 then */
+        o.weights = i ? WEIGHTS_AUTO : WEIGHTS_FP8; /* AUTO selects fp8 here */
         logits_of(o, tokens, have);
         o.weights = WEIGHTS_FP8;
         double off = tiny_distance(exact, have, 288);
@@ -342,13 +347,13 @@ static void t_refused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a row in e4m3: its largest value is the largest code, what is no number shows", t_row),
-    CLAIM("the card rounds rows to the codes of the plain form, of whatever numbers", t_codes),
+    CLAIM("in a row in e4m3 the largest value has the largest code, and NaN stays visible", t_row),
+    CLAIM("the device rounds rows of any numbers to the codes of the reference", t_codes),
     CLAIM("products of many rounded rows equal the reference's of the same codes", t_products),
     CLAIM("rows of a decode step and rows of odd lengths are not rounded", t_exact),
-    CLAIM("a model with activations in fp8 drifts by what their roundings amount to, and only in prompts",
+    CLAIM("fp8 activations change a model's logits by the expected rounding error, and only in prompts",
           t_model),
-    CLAIM("activations in fp8 are refused where weights or the card have no products for them", t_refused),
+    CLAIM("fp8 activations are refused if the weights or the device have no such products", t_refused),
 };
 
 TINY_MAIN(lab_random = check_seed())

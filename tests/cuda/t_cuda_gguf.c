@@ -1,5 +1,5 @@
-/* t_cuda_gguf.c - GGUF files on the device: types without kernels there are brought into bf16, int8, int4 or
- * f4 when the model is opened.  The kernels of cuda/ are run on the host by tests/emu. */
+/* t_cuda_gguf.c - tests of GGUF files on the device.  Types without a kernel are converted to bf16, int8,
+ * int4 or f4 when the model is opened. */
 #include "check.h"
 #include "gguf_wide.h"
 
@@ -23,8 +23,8 @@ static void read_on(const struct wide *w, struct gguf_form form, const char *dev
     pool_free(pool);
 }
 
-/* Format of each type on the device in a run in f32, and the bound of the logits' error.  Random blocks lose
- * more in int8 than the weights of a model. */
+/* Expected format of each type on the device in an f32 run, and the limit for the error of the logits.
+ * Random blocks lose more in int8 than the weights of a trained model. */
 static const struct {
     enum ggml_type type;
     const char *as;
@@ -79,7 +79,7 @@ static void t_mixed(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a file of each type is read on the device", t_each),
-    CLAIM("types may be mixed there, dense and with experts", t_mixed),
+    CLAIM("a model may mix types on the device, dense and with experts", t_mixed),
 };
 
 CHECK_MAIN()

@@ -1,8 +1,8 @@
-/* t_cuda_graph.c - claims about CUDA graphs of decode steps: recorded, compared and replayed
+/* t_cuda_graph.c - tests of CUDA graphs of decode steps: recording, comparison and replay
  * (cuda/decode_graph.cu).
  *
- * A step's result must not depend on how it was started, so each runs twice: as a graph, and operation
- * by operation. Same kernels, same bits.
+ * Each step runs twice, as a graph and operation by operation.  The kernels are the same, so the results
+ * must be bit-identical.
  */
 #include "check.h"
 #include "lab.h"
@@ -14,10 +14,10 @@ enum { MOST = 5, D = 96, KV = 64, STEPS = 7, MANY = 40 };
 
 static struct backend *b;
 
-/* What a step of the model does, in small: rows of many sessions through shared weights, states apart. */
+/* A small decode step: rows of many sessions, shared weights, separate states. */
 struct workers {
     struct tensor table, norm, h, u, q, scratch, y;
-    struct tensor many, product; /* for the library: more rows than the own kernels take */
+    struct tensor many, product; /* for cuBLASLt: more rows than the own kernels take */
     struct weight *wide, *narrow;
     struct tensor k[MOST], v[MOST], last[MOST];
     int length[MOST];
@@ -50,7 +50,8 @@ static void workers_close(struct workers *c)
                                       &c->product});
 }
 
-/* Sessions of different lengths, or with `longest` negative all of that; both crews have the same numbers. */
+/* Opens sessions of different lengths, or all of length -longest if that is negative; both copies get equal
+ * numbers. */
 static void sessions_open(struct workers *c, struct workers *twin, int n, int longest)
 {
     for (int i = 0; i < n; i++) {
@@ -93,7 +94,7 @@ static void work(struct workers *c, int n, const int32_t *ids, bool more)
     b->ops->linear(b, q, u, c->wide, none, EPI_NONE, SET);
     extend(c, n, c->k, k);
     extend(c, n, c->v, v);
-    /* one alone over one key, which needs less working memory than all, and always the same launches */
+    /* one session with one key, which needs less working memory than all; its launches never change */
     struct tensor first = tensor_rows(c->scratch, 0, 1), one_k = tensor_rows(k[0], 0, 1),
                   one_v = tensor_rows(v[0], 0, 1);
     b->ops->attend_batch(b, first, tensor_rows(q, 0, 1), &one_k, &one_v, 1, 1);
@@ -121,8 +122,8 @@ static void same_sessions(const struct workers *c, const struct workers *twin, i
     }
 }
 
-/* Many steps of both; `change` says from which on they do more under the same key, or if it is negative
- * less. */
+/* Runs the steps of both copies.  From step `change` on they do more work under the same key, or less if it
+ * is negative. */
 static void steps(int n, int longest, int change, uint64_t key)
 {
     static struct workers c, twin;
@@ -135,7 +136,7 @@ static void steps(int n, int longest, int change, uint64_t key)
         bool twice = change < 0 ? step < -change : step >= change;
         for (int i = 0; i < n; i++)
             ids[i] = lab_between(0, 49);
-        b->ops->graph_begin(b, key); /* first, so that working memory has not grown to its size before */
+        b->ops->graph_begin(b, key); /* first, so that working memory has not grown yet */
         work(&c, n, ids, twice);
         b->ops->graph_end(b);
         work(&twin, n, ids, twice);
@@ -153,10 +154,10 @@ static void t_again(void **state)
 {
     steps(3, 40, STEPS, 1);
     steps(1, 20, STEPS, 2);
-    steps(5, 300, STEPS, 3); /* several pieces of keys */
+    steps(5, 300, STEPS, 3); /* several blocks of keys */
 }
 
-/* Between two tokens only those graph nodes are updated whose arguments have changed. */
+/* Between two tokens only the graph nodes with changed arguments are updated. */
 static void t_unchanged(void **state)
 {
     if (!&emu_card)
@@ -180,16 +181,16 @@ static void t_unchanged(void **state)
     b->ops->graph_begin(b, 300);
     work(&c, 2, ids, false);
     b->ops->graph_end(b);
-    assert_int_equal(emu_card.updated, before + 1); /* that reads rows of the table */
+    assert_int_equal(emu_card.updated, before + 1); /* the node that reads rows of the table */
     sessions_close(&c, 2);
     sessions_close(&twin, 2);
     workers_close(&c);
 }
 
-/* Other sessions, other buffers, under a key that has been recorded. */
+/* Uses other sessions and buffers under a key that has been recorded. */
 static void t_others(void **state)
 {
-    struct tensor held[3]; /* so that what comes next lies somewhere else */
+    struct tensor held[3]; /* forces other addresses for the next allocations */
     for (int i = 0; i < 3; i++) {
         steps(2, 10 + 60 * i, STEPS, 4);
         held[i] = b->ops->alloc(b, DT_BF16, MANY, KV);
@@ -202,7 +203,7 @@ static void t_changes(void **state)
 {
     for (int change = 1; change < STEPS; change++)
         steps(3, 30, change, 10 + (uint64_t)change), steps(3, 30, -change, 30 + (uint64_t)change);
-    steps(3, -124, STEPS, 20); /* sessions grow from one piece of keys to two */
+    steps(3, -124, STEPS, 20); /* sessions grow from one block of keys to two */
 }
 
 static void t_many_keys(void **state)
@@ -213,8 +214,8 @@ static void t_many_keys(void **state)
 
 static int open_device(void **state);
 
-/* Of a device that has little: all sessions come to a second piece of keys at once, behind one that is
- * alone. */
+/* Uses a device with little memory: all sessions reach their second block of keys at once, after an
+ * operation that needs one block only. */
 static void t_grows(void **state)
 {
     backend_free(b);
@@ -231,7 +232,7 @@ static int open_device(void **state)
     return 0;
 }
 
-/* A recording that is not one node after the other, found out at each of its nodes. */
+/* A captured graph that is not a chain is detected at each of its nodes. */
 static void t_odd(void **state)
 {
     if (!&emu_card)
@@ -239,12 +240,12 @@ static void t_odd(void **state)
     for (long at = 1; at <= 12; at++) {
         emu_card.odd = at;
         steps(2, 20, STEPS, 200 + (uint64_t)at);
-        assert_int_equal(emu_card.odd, 0); /* it has been asked for */
+        assert_int_equal(emu_card.odd, 0); /* the code has queried this node */
     }
 }
 
-/* Kernels that start before the one before has ended: what they must not touch until then is checked at
- * each access. */
+/* With programmatic dependent launch, kernels start before the previous one has ended.  emu/watch.h checks
+ * each access that they make until then. */
 static void t_overlap(void **state)
 {
     if (!&emu_card)
@@ -255,7 +256,7 @@ static void t_overlap(void **state)
     steps(3, 40, STEPS, 1);
     assert_true(emu_card.overlapped > before);
     backend_free(b);
-    emu_card.overlaps = false; /* the driver has no such launches */
+    emu_card.overlaps = false; /* a driver without such launches */
     open_device(state);
     before = emu_card.overlapped;
     long graphs = emu_card.graphs;
@@ -266,7 +267,7 @@ static void t_overlap(void **state)
     backend_free(b);
     open_device(state);
     graphs = emu_card.graphs;
-    emu_card.odd = 3; /* with them it cannot be recorded */
+    emu_card.odd = 3; /* capture fails with such launches */
     steps(3, 40, STEPS, 1);
     assert_true(emu_card.graphs > graphs);
     emu_card.major = 8;
@@ -279,14 +280,14 @@ static void t_overlap(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("kernels overlap where the card and the driver let them", t_overlap),
-    CLAIM("a step that comes again has the bits of its operations one by one", t_again),
-    CLAIM("nodes that are as they were are not touched", t_unchanged),
-    CLAIM("so it has with other sessions, lengths and buffers under the same key", t_others),
-    CLAIM("a step that does something else than before is noticed, and right", t_changes),
-    CLAIM("working memory that grows within a step stays for those who have it already", t_grows),
-    CLAIM("more kinds of steps than are kept", t_many_keys),
-    CLAIM("a step that cannot be recorded runs as its operations", t_odd),
+    CLAIM("kernels overlap if the device and the driver support it", t_overlap),
+    CLAIM("a replayed step has the same bits as its operations one by one", t_again),
+    CLAIM("graph nodes whose arguments have not changed are not updated", t_unchanged),
+    CLAIM("a step with other sessions, lengths and buffers under the same key has the same bits", t_others),
+    CLAIM("a step that differs from the recorded one is detected and correct", t_changes),
+    CLAIM("working memory that grows within a step stays valid for operations that already use it", t_grows),
+    CLAIM("more kinds of steps than the cache holds are correct", t_many_keys),
+    CLAIM("a step that cannot be recorded runs operation by operation", t_odd),
 };
 
 int main(int argc, char **argv)

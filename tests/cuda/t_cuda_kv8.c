@@ -1,6 +1,5 @@
-/* t_cuda_kv8.c - claims about keys and values of 8 bits on the device, its kernels run on the host: rows
- * have the bytes of the reference, attention over them its numbers, and a model that keeps them goes
- * back, forks and goes on.
+/* t_cuda_kv8.c - tests of 8-bit keys and values on the device: rows, attention over them, and a model that
+ * rewinds, forks and continues with them.
  */
 #include "kv_claims.h"
 #include "lab.h"
@@ -58,7 +57,7 @@ static void t_rows(void **state)
     for (int act = 0; act < 2; act++) {
         struct lab l = lab_open(act ? DT_BF16 : DT_F32);
         narrow(&l, 5, 8, 128, false);
-        narrow(&l, 300, 2, 16, true); /* more than one launch */
+        narrow(&l, 300, 2, 16, true); /* more rows than one launch takes */
         for (int i = 0; i < 8; i++)
             narrow(&l, lab_between(1, 9), lab_between(1, 20), lab_between(1, 90), i % 2);
         lab_close(&l);
@@ -151,8 +150,8 @@ static void t_model(void **state)
     kv_claims_check(&tiny, "cuda", NULL);
 }
 
-/* A difference in the last bit may bring a key to the other side of two codes, which lie a 16th apart:
- * seldom in f32, often in bf16. */
+/* A difference in the last bit may move a key to the next code, a 16th away.  This is rare in f32 and
+ * frequent in bf16. */
 static void t_near(void **state)
 {
     for (int f32 = 0; f32 < 2; f32++) {
@@ -167,13 +166,12 @@ static void t_near(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("rows of 8 bits have the bytes of the reference, together and each for itself", t_rows),
-    CLAIM("attention of prompts over them equals the reference", t_attend),
-    CLAIM("of several sessions too, and each has the bits it has alone", t_each),
-    CLAIM("so it does with any sizes, in f32 and bf16", t_odd),
-    CLAIM("a model that keeps them goes back, forks, is sent away, saved and batched without losing a bit",
-          t_model),
-    CLAIM("its logits are those of the same on the processor", t_near),
+    CLAIM("8-bit rows have the bytes of the reference, together and separately", t_rows),
+    CLAIM("attention of prompts over 8-bit keys equals the reference", t_attend),
+    CLAIM("several sessions equal the reference, and have the same bits as each alone", t_each),
+    CLAIM("8-bit attention with any sizes equals the reference in f32 and bf16", t_odd),
+    CLAIM("rewind, fork, spill, save and batch keep the bits of a model with 8-bit keys", t_model),
+    CLAIM("logits equal those of the same model on the CPU", t_near),
 };
 
 TINY_MAIN(lab_random = check_seed())

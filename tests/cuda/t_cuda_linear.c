@@ -1,9 +1,9 @@
-/* t_cuda_linear.c - claims about the matrix products of cuda/, run on the host: every form of weights,
- * few rows and many, against the scalar reference; see t_cuda_ops.c.  Products of experts: t_cuda_moe.c.
+/* t_cuda_linear.c - tests of matrix products: every weight format, few rows and many, compared with the
+ * scalar reference (see t_cuda_ops.c).  Products of experts are in t_cuda_moe.c.
  *
- * The library that multiplies many rows on a GPU is a plain loop here (emu/cublaslt.cc): what is claimed of it
- * is that it gets the right matrices and that the right is done with its sums.  What is allowed is explained at
- * lab_worst (lab.h); a product is rounded before it is added, to one side or the other.
+ * Without a GPU, cuBLASLt is emulated by a plain loop (emu/cublaslt.cc); the tests then show that it gets
+ * the right matrices and that its sums are used correctly.  lab_worst (lab.h) explains the tolerance; a
+ * product is rounded, up or down, before it is added.
  */
 #include "check.h"
 #include "lab.h"
@@ -19,12 +19,12 @@ struct shape {
     int64_t T, N, K;
     enum quant_format format;
     enum dtype kept, out;
-    int skip; /* columns before x and y in what they are views of, and behind them */
+    int skip; /* columns before and after x and y in the matrices that they view */
     enum epilogue epi;
-    bool add, biased, exact; /* a bias that bf16 holds */
+    bool add, biased, exact; /* exact: bf16 represents the bias exactly */
 };
 
-/* A matrix in the middle of another one, whose other columns are NaN. */
+/* Returns a matrix in the middle of *whole, whose other columns are NaN. */
 static struct tensor inside(struct tensor *whole, struct backend *b, enum dtype t, int64_t rows, int64_t cols,
                             int skip)
 {
@@ -59,8 +59,7 @@ static double product(const struct lab *l, const struct shape *s)
     l->fast->ops->linear(l->fast, have, x, wf, s->biased ? bias : none, s->epi, s->add ? ADD : SET);
     assert_true(edges_are_nan(Y, s->skip));
     bool rounded = s->add && s->out == DT_BF16;
-    bool gelu =
-        s->epi == EPI_GELU && s->out == DT_BF16 && s->T > 16; /* of an argument that is rounded, too */
+    bool gelu = s->epi == EPI_GELU && s->out == DT_BF16 && s->T > 16; /* its argument is rounded as well */
     double within = rounded ? 0x1p-7 * (1 + lab_largest(want)) : gelu ? 0x1p-8 * (1 + lab_largest(want)) : 0;
     double off = lab_worst_within(have, want, within);
     l->ref->ops->weight_free(l->ref, wr);
@@ -68,7 +67,7 @@ static double product(const struct lab *l, const struct shape *s)
     lab_drop(l->mem, 4, (struct tensor *const[]){&X, &Y, &bias, &want});
     lab_weights_drop(&m);
     return s->epi == EPI_RELU2 ? off / 3
-                               : off; /* a last bit of v counts twice in v^2, which is rounded too */
+                               : off; /* an error of v counts twice in v^2, which is rounded as well */
 }
 
 static void random_rest(struct shape *s, enum dtype act)
@@ -106,7 +105,7 @@ static void compare(enum dtype act, enum quant_format format, const int64_t *row
 }
 
 static const int64_t few[] = {1, 2, 5, 8, 9, 13, 16}, many[] = {17, 33, 65, 70},
-                     more[] = {17, 34, 70, 101, 128, 260, 520}; /* of small numbers */
+                     more[] = {17, 34, 70, 101, 128, 260, 520}; /* for quantized weights */
 
 static void t_plain(void **state)
 {
@@ -143,7 +142,7 @@ static void t_small_many(void **state)
     }
 }
 
-/* Long rows, so that a part of the matrix begins and ends amid the rows of a block, or within one. */
+/* Long rows, so that a thread block's share begins and ends within a row of blocks, or within one block. */
 static void t_small_long(void **state)
 {
     struct lab l = lab_open(DT_BF16);
@@ -162,7 +161,7 @@ static void t_small_long(void **state)
     lab_close(&l);
 }
 
-/* Long rows: every warp goes twice round the loop that loads ahead, and some have a block more. */
+/* Long rows: every warp runs its prefetch loop twice, and some warps have one more block. */
 static void t_long(void **state)
 {
     struct lab l = lab_open(DT_BF16);
@@ -178,7 +177,7 @@ static void t_long(void **state)
     lab_close(&l);
 }
 
-/* The router's weights stay in f32. */
+/* The router's weights are always f32. */
 static void t_mixed(void **state)
 {
     struct lab l = lab_open(DT_BF16);
@@ -193,7 +192,7 @@ static void t_mixed(void **state)
     lab_close(&l);
 }
 
-/* Whole numbers, whose sums are exact in any order: what is left is rounding, which has rules. */
+/* Uses integers, whose sums are exact in any order, so that rounding is the only difference. */
 static void whole_numbers(struct tensor t, int most)
 {
     for (int64_t r = 0; r < t.rows; r++)
@@ -259,13 +258,13 @@ static void t_bits(void **state)
         for (enum quant_format f = QUANT_NONE; f <= QUANT_F4; f++) {
             same_bits(&l, f, lab_between(2, 16), 8 * lab_between(20, 60));
             same_bits(&l, f, lab_between(2, 16), lab_between(20, 400));
-            same_bits(&l, f, 16, 8 * lab_between(20, 40)); /* as many as there may be */
+            same_bits(&l, f, 16, 8 * lab_between(20, 40)); /* the maximum */
         }
         lab_close(&l);
     }
 }
 
-/* From 17 rows of small numbers on: parts of 17 rows and more, of what has up to 512. */
+/* Splits a product of 129 to 200 rows with quantized weights into parts of 17 rows or more. */
 static void t_bits_many(void **state)
 {
     struct lab l = lab_open(DT_BF16);
@@ -287,7 +286,7 @@ static void t_bits_many(void **state)
     lab_close(&l);
 }
 
-/* ---- the library's kernels ------------------------------------------------------------------- */
+/* ---- kernels of cuBLASLt ---------------------------------------------------------------------- */
 
 static long multiplied(void)
 {
@@ -303,8 +302,8 @@ static void check_product(const struct lab *l, int64_t T, int64_t N, bool add)
     assert_true(product(l, &s) <= 1);
 }
 
-/* The first product of a shape runs eight kernels four times, and the fastest is kept for shapes with about as
- * many rows, even when it would not be the fastest any more. */
+/* The first product of a shape runs eight kernels four times each.  The fastest one is then used for all
+ * shapes with a similar number of rows, even if it is no longer the fastest. */
 static void t_fastest(void **state)
 {
     if (!&emu_card)
@@ -316,7 +315,7 @@ static void t_fastest(void **state)
         check_product(&l, 300, 48 + 8 * add, add);
         assert_int_equal(multiplied() - before, 8 * 4 + 1);
         assert_int_equal(emu_card.multiplied[5] - own, 4 + 1);
-        assert_int_equal(emu_card.timed - timed, add ? 8 * 4 : 0); /* what is added to must not change */
+        assert_int_equal(emu_card.timed - timed, add ? 8 * 4 : 0); /* timing must not change the sum */
         emu_card.fastest = 2;
         check_product(&l, 300, 48 + 8 * add, add);
         check_product(&l, 500, 48 + 8 * add, add);
@@ -324,7 +323,7 @@ static void t_fastest(void **state)
         assert_int_equal(emu_card.multiplied[5] - own, 4 + 3);
         emu_card.fastest = 5;
     }
-    emu_card.refused = 5; /* with which neighbours cannot go */
+    emu_card.refused = 5; /* the kernel that the neighbouring shapes use */
     check_product(&l, 260, 48, false);
     check_product(&l, 260, 88, false);
     emu_card.refused = -1;
@@ -332,7 +331,7 @@ static void t_fastest(void **state)
     lab_close(&l);
 }
 
-/* While a graph is recorded nothing waits for a clock. */
+/* Kernels are not timed during capture, because timing has to wait for the device. */
 static void t_untimed(void **state)
 {
     if (!&emu_card)
@@ -343,7 +342,7 @@ static void t_untimed(void **state)
     struct weight *w = lab_weights_pack(b, QUANT_NONE, &m, DT_BF16);
     struct tensor x = lab_make(l.mem, DT_BF16, 40, 64, -1, 1), y = lab_make(l.mem, DT_BF16, 40, 72, -1, 1),
                   none = {0};
-    for (int turn = 0; turn < 3; turn++) { /* warm, recorded, replayed; the shape is new in the second */
+    for (int turn = 0; turn < 3; turn++) { /* warm-up, capture, replay; the capture has a new shape */
         int64_t rows = turn ? 40 : 20;
         long before = multiplied();
         b->ops->graph_begin(b, 77);
@@ -357,7 +356,7 @@ static void t_untimed(void **state)
     lab_close(&l);
 }
 
-/* The library adds a bias that bf16 holds, and no other; what it was told of one is forgotten with its memory. */
+/* cuBLASLt adds only biases that bf16 represents exactly.  This is forgotten when the bias is freed. */
 static void t_biases(void **state)
 {
     if (!&emu_card)
@@ -377,7 +376,7 @@ static void t_biases(void **state)
     lab_close(&l);
 }
 
-/* What the library was told of a bias does not outlive its numbers. */
+/* New numbers in a bias are checked for exactness again. */
 static void t_rewritten(void **state)
 {
     if (!&emu_card)
@@ -411,21 +410,20 @@ static void t_rewritten(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("products of few rows equal the reference, in views and to f32", t_plain),
+    CLAIM("products of few rows equal the reference, in views and with f32 output", t_plain),
     CLAIM("products of many rows equal the reference", t_many),
-    CLAIM("the library's fastest kernel is found once, and kept", t_fastest),
-    CLAIM("no kernel is timed while a graph is recorded", t_untimed),
-    CLAIM("the library adds biases that bf16 holds exactly", t_biases),
-    CLAIM("other numbers in a bias are looked at anew", t_rewritten),
+    CLAIM("the library's fastest kernel is determined once and reused", t_fastest),
+    CLAIM("kernels are not timed while a graph is recorded", t_untimed),
+    CLAIM("the library adds biases that bf16 represents exactly, and no others", t_biases),
+    CLAIM("new numbers in a bias are checked again", t_rewritten),
     CLAIM("products of few rows with small numbers equal the reference", t_small),
     CLAIM("products of many rows with small numbers equal the reference", t_small_many),
     CLAIM("products of long rows equal the reference", t_long),
-    CLAIM("weights of another type than the activations multiply too", t_mixed),
-    CLAIM("a product of few rows or of a decode step is rounded when and where the reference rounds it",
-          t_rounding),
+    CLAIM("weights of another type than the activations multiply correctly", t_mixed),
+    CLAIM("a product of few rows or of a decode step is rounded as in the reference", t_rounding),
     CLAIM("products of many long rows with small numbers equal the reference", t_small_long),
-    CLAIM("a row alone or among up to 16 others: the same bits", t_bits),
-    CLAIM("a row of small numbers among 17 others or up to 512: the same bits", t_bits_many),
+    CLAIM("a row has the same bits alone and among up to 16 rows", t_bits),
+    CLAIM("a row with quantized weights has the same bits among 17 rows and among up to 512", t_bits_many),
 };
 
 CHECK_MAIN(lab_random = check_seed())

@@ -1,7 +1,7 @@
-/* t_cuda_memory.c - claims about the memory of a card: it is what was planned, and where it ends in the
- * middle of the work, a session gets an error or goes on with less, and the others do not notice.
+/* t_cuda_memory.c - tests of device memory: usage matches the plan, and if an allocation fails during work,
+ * the session gets an error or works with less memory, without effect on other sessions.
  *
- * The emulated card counts what is asked of it; a real one does not, in such small pieces.
+ * They need the emulated GPU, which counts all allocations exactly.
  */
 #include "check.h"
 #include "pool_check.h"
@@ -44,7 +44,7 @@ static struct engine *open_on_card(const struct tiny *t, enum weight_storage num
     return g;
 }
 
-/* ---- what was planned ------------------------------------------------------------------------ */
+/* ---- planned memory -------------------------------------------------------------------------- */
 
 static struct plan plan_of(const struct tiny *t, struct model_config *c, enum weight_storage numbers)
 {
@@ -66,7 +66,8 @@ static void within(double part, const char *what, const char *name, double have,
         fail_msg("%s, %s: %.0f bytes, planned %.0f", name, what, have, want);
 }
 
-/* A model, then sessions that read, look and write together. */
+/* Compares planned and used memory of a model, and of sessions that prefill text and images and decode
+ * together. */
 static void as_planned(const struct tiny *t, enum weight_storage numbers, const char *name)
 {
     struct err e = ERR_INIT;
@@ -100,7 +101,7 @@ static void as_planned(const struct tiny *t, enum weight_storage numbers, const 
     assert_int_equal(emu_card.used, before);
 }
 
-/* Logits after text and a picture. */
+/* Returns the logits after text and an image. */
 static float *read_some(struct engine *g)
 {
     struct err e = ERR_INIT;
@@ -115,7 +116,8 @@ static float *read_some(struct engine *g)
     return copy;
 }
 
-/* Short of memory, the embedding stays in the host's; shorter, prompts and pictures go in smaller chunks. */
+/* With too little memory, the embedding table stays in host memory; with even less, prompts and images are
+ * processed in smaller chunks. */
 static void t_short(void **state)
 {
     only_emulated();
@@ -140,9 +142,9 @@ static void t_short(void **state)
         assert_non_null(g->weights.embed_pinned);
         assert_int_equal(g->language.rows, p.chunks[p.chunk].prompt_rows);
         float *have = read_some(g);
-        if (i == 0) /* later, tiles go in other numbers through kernels that sum in another order */
+        if (i == 0) /* smaller batches of tiles use kernels that sum in another order */
             assert_memory_equal(have, want, (size_t)vocab * sizeof *want);
-        assert_true(tiny_distance(have, want, vocab) < 0.2); /* a random model forgives little */
+        assert_true(tiny_distance(have, want, vocab) < 0.2); /* random weights amplify rounding errors */
         free(have);
         engine_close(g);
         assert_int_equal(emu_card.used, before);
@@ -164,7 +166,7 @@ static void t_planned(void **state)
     tiny_free(&t);
 }
 
-/* ---- a card that is full --------------------------------------------------------------------- */
+/* ---- a full device --------------------------------------------------------------------------- */
 
 static void same(struct session *a, struct session *b)
 {
@@ -174,7 +176,7 @@ static void same(struct session *a, struct session *b)
                         (size_t)engine_vocab(session_engine(a)) * sizeof(float));
 }
 
-/* From now on nothing more can be had; or again all. */
+/* Makes all further allocations fail, or undoes that. */
 static void fill_card(bool full)
 {
     static size_t memory;
@@ -197,7 +199,7 @@ static void t_picture(void **state)
     }
     tiny_append(s, 2, 10);
     compute(s);
-    assert_int_equal(append_image(straight, 64, 64, 9, &e), 0); /* one tile is in the cache */
+    assert_int_equal(append_image(straight, 64, 64, 9, &e), 0); /* caches one tile */
     compute(straight);
     assert_int_equal(session_rewind(straight, session_try_checkpoint(straight, &e), &e), 0);
     int64_t length = session_length(s);
@@ -209,10 +211,10 @@ static void t_picture(void **state)
             fail_msg("error %d: %s", (int)e.kind, e.text);
         assert_int_equal(session_length(s), length);
         tiny_append(other, i, 1);
-        compute(other); /* goes on */
+        compute(other); /* still works */
     }
     fill_card(false);
-    assert_int_equal(append_image(s, 600, 400, 3, &e), 0); /* and so does this one, later */
+    assert_int_equal(append_image(s, 600, 400, 3, &e), 0); /* works again */
     struct session *again = session_new(g, 1);
     tiny_append(again, 2, 10);
     compute(again);
@@ -226,7 +228,7 @@ static void t_picture(void **state)
     tiny_free(&t);
 }
 
-/* Four sessions that have read, with a token that waits in each. */
+/* Opens four sessions with a prefilled prompt and one pending token each. */
 static struct engine *four(const struct tiny *t, struct session *s[4])
 {
     struct engine *g = open_on_card(t, WEIGHTS_AUTO);
@@ -239,7 +241,7 @@ static struct engine *four(const struct tiny *t, struct session *s[4])
     return g;
 }
 
-/* What is only faster with more memory goes on with less. */
+/* Work that more memory would only make faster is done with less. */
 static void t_less(void **state)
 {
     only_emulated();
@@ -255,14 +257,14 @@ static void t_less(void **state)
     session_decode_batch(with, 4);
     fill_card(true);
     session_decode_batch(s, 4);
-    assert_int_equal(g->language.logits.rows, 1); /* one after the other */
+    assert_int_equal(g->language.logits.rows, 1); /* one session at a time */
     assert_int_equal(roomy->language.logits.rows, 4);
     for (int i = 0; i < 4; i++)
         same(s[i], with[i]);
     fill_card(true);
-    emu_card.memory += 512; /* the rows of a tile */
+    emu_card.memory += 512; /* rows of one tile */
     assert_int_equal(append_image(s[0], 64, 64, 2, &e), 0);
-    assert_int_equal(g->vision.cached, tiles); /* in the place of another */
+    assert_int_equal(g->vision.cached, tiles); /* replaces a cached tile */
     fill_card(false);
     assert_int_equal(append_image(with[0], 64, 64, 2, &e), 0);
     assert_int_equal(roomy->vision.cached, 2 * tiles);
@@ -276,7 +278,7 @@ static void t_less(void **state)
     tiny_free(&t);
 }
 
-/* ---- the host's ------------------------------------------------------------------------------ */
+/* ---- host memory ----------------------------------------------------------------------------- */
 
 static struct backend *card(void)
 {
@@ -313,9 +315,9 @@ static void t_pinned(void **state)
     backend_free(b);
 }
 
-/* ---- memory that is given back --------------------------------------------------------------- */
+/* ---- freed memory ---------------------------------------------------------------------------- */
 
-/* Sessions grow by a step of keys and values, twice; nobody waits for the card's other work meanwhile. */
+/* Sessions enlarge their keys and values twice, without synchronizing with the device. */
 static void t_grow(void **state)
 {
     only_emulated();
@@ -329,7 +331,7 @@ static void t_grow(void **state)
         for (int i = 0; i < 4; i++) {
             int64_t had = s[i]->state.capacity;
             tiny_append(s[i], 5 * i + round, 520);
-            assert_int_equal(session_pin(s[i], 0, NULL), 0); /* takes the memory, and nobody reads them */
+            assert_int_equal(session_pin(s[i], 0, NULL), 0); /* allocates, without a forward pass */
             session_unpin(s[i]);
             assert_true(s[i]->state.capacity > had);
         }
@@ -337,14 +339,14 @@ static void t_grow(void **state)
         assert_true(emu_card.kept > 0);
     }
     size_t left = g->backend->ops->memory_left(g->backend);
-    assert_int_equal(left, emu_card.memory - emu_card.used); /* what is kept is as good as free */
+    assert_int_equal(left, emu_card.memory - emu_card.used); /* memory in the pool counts as free */
     for (int i = 0; i < 4; i++)
         session_free(s[i]);
     engine_close(g);
     tiny_free(&t);
 }
 
-/* What tensors gave back goes to who asks for other memory when there is no more. */
+/* If memory is short, the pool's unused memory is released for other allocations. */
 static void t_trimmed(void **state)
 {
     only_emulated();
@@ -364,7 +366,7 @@ static void t_trimmed(void **state)
     assert_int_equal(emu_card.used, 0);
 }
 
-/* Of what a kernel needs nothing is left to be asked for when it runs. */
+/* Working memory of kernels is allocated when it is reserved, so that a kernel cannot run out of it. */
 static void t_reserved(void **state)
 {
     only_emulated();
@@ -382,7 +384,7 @@ static void t_reserved(void **state)
     backend_free(b);
 }
 
-/* A driver without pools. */
+/* Uses a driver without memory pools. */
 static void t_no_pools(void **state)
 {
     only_emulated();
@@ -393,15 +395,16 @@ static void t_no_pools(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("sessions grow without waiting for the card's other work", t_grow),
-    CLAIM("memory that was given back is there for whoever needs it", t_trimmed),
-    CLAIM("what there is no memory for is said when it is reserved", t_reserved),
-    CLAIM("without pools of memory all is the same", t_no_pools),
-    CLAIM("pinned memory that was given back is used again for what is about as large", t_pinned),
-    CLAIM("short of memory, a card leaves the embedding to the host, then takes smaller chunks", t_short),
-    CLAIM("models, sessions and pictures take the memory of a card that was planned, within 2 %", t_planned),
-    CLAIM("a picture for which there is no memory is an error of its session, and others go on", t_picture),
-    CLAIM("with a full card logits come in parts and tiles are not kept, with the same bits", t_less),
+    CLAIM("sessions grow without waiting for the device's other work", t_grow),
+    CLAIM("memory that tensors have freed is available to other allocations", t_trimmed),
+    CLAIM("lack of memory is reported when memory is reserved", t_reserved),
+    CLAIM("without memory pools a full device behaves the same", t_no_pools),
+    CLAIM("freed pinned memory is reused for requests of a similar size", t_pinned),
+    CLAIM("with little memory a device leaves the embedding to the host, then uses smaller chunks", t_short),
+    CLAIM("models, sessions and images use the planned memory, within 2 %", t_planned),
+    CLAIM("an image that does not fit is an error of its session only", t_picture),
+    CLAIM("on a full device logits are computed in parts and tiles are not cached, with the same bits",
+          t_less),
 };
 
 CHECK_MAIN()

@@ -1,8 +1,8 @@
-/* t_cuda_moe.c - claims about the mixture of experts of cuda/, run on the host: the router's choice and the
- * experts' results, with every form of weights, against the scalar reference; see t_cuda_ops.c.
+/* t_cuda_moe.c - tests of the mixture of experts on the device: the router's choice and the experts'
+ * results, with every weight format, compared with the scalar reference (see t_cuda_ops.c).
  *
- * The router must choose exactly what the reference chooses.  Results may differ as lab_worst (lab.h) explains,
- * and in bf16 by one rounding more, of what is inside an expert.
+ * The router must choose exactly the same experts.  lab_worst (lab.h) explains the tolerance of results; in
+ * bf16 values inside an expert are rounded once more.
  */
 #include "check.h"
 #include "lab.h"
@@ -22,7 +22,7 @@ static void mixture_make(struct mixture *m, const struct lab *l, int64_t rows)
 {
     int groups = 1 << lab_between(0, 3), size = lab_between(2, MOST_EXPERTS / 8),
         kept = lab_between(1, groups);
-    if (rows > 50) /* each has many rows */
+    if (rows > 50) /* many rows for each expert */
         groups = kept = 1, size = 3;
     int chosen = lab_between(1, kept * size < 9 ? kept * size : 9);
     m->s =
@@ -47,7 +47,7 @@ static void t_route(void **state)
         int64_t T = lab_between(1, 5);
         mixture_make(&m, &l, T);
         float *logits = m.logits.data;
-        if (round % 4 == 0) /* equal ones: the first is taken */
+        if (round % 4 == 0) /* all equal: the lowest indices are chosen */
             for (int64_t i = 0; i < T * m.s.experts; i++)
                 logits[i] = (float)lab_between(-1, 1), ((float *)m.bias.data)[i % m.s.experts] = 0;
         if (round % 7 == 0)
@@ -59,7 +59,7 @@ static void t_route(void **state)
         l.ref->ops->route(l.ref, m.ids, m.weights, m.logits, bias, &m.s);
         l.fast->ops->route(l.fast, ids, weights, m.logits, bias, &m.s);
         assert_memory_equal(ids.data, m.ids.data, (size_t)(T * m.s.chosen) * sizeof(int32_t));
-        int64_t first = round % 7 == 0; /* the weights of NaN are NaN */
+        int64_t first = round % 7 == 0; /* skips the row with NaN */
         if (T > first)
             assert_true(lab_worst(tensor_rows(weights, first, T - first),
                                   tensor_rows(m.weights, first, T - first)) <= 1);
@@ -69,7 +69,7 @@ static void t_route(void **state)
     lab_close(&l);
 }
 
-/* What a backend computes for rows [first, first + n). */
+/* Returns the results of rows [first, first + n). */
 static struct tensor run_experts(const struct lab *l, struct backend *b, const struct mixture *m,
                                  struct tensor x, enum quant_format format, int64_t first, int64_t n)
 {
@@ -93,7 +93,8 @@ static struct tensor run_experts(const struct lab *l, struct backend *b, const s
     return y;
 }
 
-/* Largest difference of a whole to the largest number, and whether pieces of it have the same bits. */
+/* Returns the largest relative difference from the reference; checks that pieces have the same bits as the
+ * whole. */
 static double experts(const struct lab *l, enum quant_format format, int64_t T, bool whole)
 {
     struct mixture m;
@@ -142,9 +143,8 @@ static void t_experts(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the router chooses what the reference chooses, also among equals and of what is no number",
-          t_route),
-    CLAIM("experts equal the reference, and give a row alone or among others the same bits", t_experts),
+    CLAIM("the router chooses the experts of the reference, also with equal logits and NaN", t_route),
+    CLAIM("experts equal the reference, and a row has the same bits alone and among others", t_experts),
 };
 
 CHECK_MAIN(lab_random = check_seed())

@@ -1,5 +1,5 @@
-/* t_cuda_opening.c - claims about the opening of a card: which are looked at, and what happens when one
- * fails while it is compared with the reference.
+/* t_cuda_opening.c - tests of opening a device: which devices are initialized, and what happens if one fails
+ * during the comparison with the reference.
  */
 #include "check.h"
 
@@ -11,7 +11,7 @@
 
 enum { NO_IMAGE = 209, ECC = 214 };
 
-static struct emu_card whole; /* a card that works */
+static struct emu_card whole; /* a working device */
 
 static void only_emulated(void)
 {
@@ -20,7 +20,7 @@ static void only_emulated(void)
     whole = emu_card;
 }
 
-/* Whatever is asked of the card while it is compared with the reference. */
+/* Opens a device that is lost after a number of launches. */
 static void open_lost(const void *arg)
 {
     struct err e = ERR_INIT;
@@ -51,7 +51,7 @@ static int in_process(void (*fn)(const void *arg), const void *arg)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Each in a process of its own: what a broken check held is lost, and a card is checked once. */
+/* Uses one process per case: a failed check leaks its memory, and a device is checked only once. */
 static void t_lost(void **state)
 {
     only_emulated();
@@ -60,7 +60,7 @@ static void t_lost(void **state)
         assert_int_equal(in_process(open_lost, &when[i]), 0);
 }
 
-/* Eight cards are looked at, one is used. */
+/* With eight devices, a context is created only on the one that is used. */
 static void t_contexts(void **state)
 {
     only_emulated();
@@ -84,8 +84,8 @@ static void t_contexts(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a card that fails while it is checked is not used, and the processor is there", t_lost),
-    CLAIM("looking for a card opens a context on none", t_contexts),
+    CLAIM("a device that fails while it is checked is not used, and the CPU remains usable", t_lost),
+    CLAIM("looking for devices creates no context", t_contexts),
 };
 
 CHECK_MAIN()

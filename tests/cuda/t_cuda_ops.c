@@ -1,8 +1,8 @@
-/* t_cuda_ops.c - claims about cuda/: every kernel, run on the host, against the scalar reference.
+/* t_cuda_ops.c - tests of the kernels in cuda/ against the scalar reference.
  *
- * tests/emu runs the threads of a block in an order drawn anew at each barrier, with shared memory that
- * begins as NaN: a missing barrier or a number that was never written shows in a result, a thread that
- * leaves the others waiting ends the program with the kernel's name.  Tolerances: lab.h.
+ * Without a GPU, tests/emu runs the threads of a block in a new random order at each barrier, with shared
+ * memory initialized to NaN.  A missing barrier or an unwritten value then shows in a result, and a thread
+ * that misses a barrier aborts the program with the name of the kernel.  lab.h explains the tolerances.
  */
 #include "check.h"
 #include "lab.h"
@@ -18,7 +18,7 @@ static void t_norms(void **state)
     lab_close(&l);
 }
 
-/* Rows that a block keeps in registers, one number in eights short of that, and more than that. */
+/* Row lengths that fit into a block's registers, just below and above that limit, and far above. */
 static void t_long_norms(void **state)
 {
     static const int sizes[] = {8, 64, 1280, 2040, 2048, 2056, 5120, 6144, 6152};
@@ -42,7 +42,7 @@ static void t_long_norms(void **state)
             }
             assert_true(lab_worst(have, want) <= 1);
         }
-        /* a row at an odd address has the bits of the same row elsewhere */
+        /* an unaligned row has the same bits as an aligned one */
         struct tensor O = lab_make(l.mem, l.act, T, D + 3, 0, 0), odd = tensor_cols(O, 1, D);
         l.fast->ops->copy(l.fast, odd, z);
         l.fast->ops->gated_norm(l.fast, want, x, z, w, 1, 1e-5f);
@@ -71,7 +71,7 @@ static void same(struct tensor have, struct tensor want)
             assert_true(lab_at(have, r, c) == lab_at(want, r, c));
 }
 
-/* A view of poison in the middle of a wider matrix; `edges` looks whether what is beside it still is. */
+/* Returns a view of poisoned memory inside a wider matrix; edges() checks that the rest is still poisoned. */
 static struct tensor amid(struct tensor *whole, enum dtype t, int64_t rows, int64_t cols)
 {
     *whole = lab.fast->ops->alloc(lab.fast, t, rows, cols + 3);
@@ -107,7 +107,7 @@ static void t_embed(void **state)
     lab_close(&lab);
 }
 
-/* Types changed on the way; once more rows than a grid takes. */
+/* Copies between types; one case has more rows than a grid takes. */
 static void t_copy(void **state)
 {
     lab = lab_open(DT_F32);
@@ -153,7 +153,7 @@ static void t_images(void **state)
     lab_close(&lab);
 }
 
-/* Rows at any addresses, more of them than one launch takes. */
+/* Unaligned rows, more than one launch takes. */
 static void t_rows(void **state)
 {
     enum { MOST = 140 };
@@ -183,12 +183,12 @@ static void t_rows(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("norms and sums equal the reference", t_norms),
-    CLAIM("norms of long rows equal the reference, in place and with the same bits at any address",
+    CLAIM("norms of long rows equal the reference, in place too, with the same bits at any address",
           t_long_norms),
-    CLAIM("embeddings are the rows of the table, of any number of ids", t_embed),
-    CLAIM("copies from type to type and view to view round as the reference does", t_copy),
-    CLAIM("pixels are shuffled and positions resized as by the reference", t_images),
-    CLAIM("rows are put at many places and taken from there to the bit", t_rows),
+    CLAIM("embeddings equal the rows of the table, for any number of ids", t_embed),
+    CLAIM("copies between types and views round as in the reference", t_copy),
+    CLAIM("rearranged pixels and resized positions equal the reference", t_images),
+    CLAIM("rows scattered to many addresses and gathered from there are bit-identical", t_rows),
 };
 
 CHECK_MAIN(lab_random = check_seed())

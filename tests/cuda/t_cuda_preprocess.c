@@ -1,5 +1,5 @@
-/* t_cuda_preprocess.c - claims about patches made on the device: those of the host to the bit, and the
- * same cache. */
+/* t_cuda_preprocess.c - tests that patches made on the device, and their cache, equal those of the host bit
+ * by bit. */
 #include "lab.h"
 #include "tiny_check.h"
 
@@ -41,12 +41,12 @@ static struct image random_image(int w, int h)
 
 struct cut {
     struct tile_grid grid;
-    size_t each;    /* floats of a tile */
-    float *patches; /* from the device */
+    size_t each;    /* floats per tile */
+    float *patches; /* made on the device */
     uint64_t digest[MOST_TILES][2];
 };
 
-/* Cut by both. */
+/* Cuts an image into patches on the host and on the device, and compares them. */
 static struct cut cut(struct backend *gpu, const struct model_config *c, const struct image *im, bool round8)
 {
     struct cut k = {.grid = preprocess_grid(c, im->w, im->h)};
@@ -65,7 +65,7 @@ static struct cut cut(struct backend *gpu, const struct model_config *c, const s
     return k;
 }
 
-/* Tiles have the same digest where they have the same patches; returns how many do. */
+/* Checks that digests are equal if and only if patches are; returns the number of equal pairs. */
 static int compare_digests(const struct cut *a, const struct cut *b)
 {
     int same = 0;
@@ -90,7 +90,7 @@ static void t_patches(void **state)
     for (int k = 0; k < 36; k++) {
         struct model_config c = config(k % 4 == 3);
         struct image im = random_image(lab_between(1, 160), lab_between(1, 120));
-        if (k % 3 == 0) /* parts of one colour, so that tiles are alike */
+        if (k % 3 == 0) /* a single colour in a part, so that some tiles are equal */
             memset(im.rgb, 90, (size_t)im.w * (size_t)im.h * 3 / 2 / 3 * 3);
         bool round8 = lab_between(0, 1);
         struct cut before = cut(gpu, &c, &im, round8);
@@ -104,13 +104,13 @@ static void t_patches(void **state)
         free(after.patches);
         image_free(&im);
     }
-    check_note("%d tiles, %d pairs alike", tiles, same);
+    check_note("%d tiles, %d equal pairs", tiles, same);
     assert_true(same > 0);
     backend_free(gpu);
 }
 
-/* Numbers of a tile in another order, or two of them exchanged for others with the same sum, are another
- * tile. */
+/* The digest changes if numbers of a tile are reordered, or if two are replaced by others with the same
+ * sum. */
 static void t_digest(void **state)
 {
     struct err e = ERR_INIT;
@@ -150,7 +150,7 @@ static void t_cache(void **state)
                                 tiny_open_on(&tiny, "cuda", NULL, true)};
     struct image im = tiny_image(192, 128, lab_random), other = tiny_image(192, 128, lab_random + 1);
     struct session_stats st[2][3];
-    for (int y = 0; y < 64; y++) /* one tile in common */
+    for (int y = 0; y < 64; y++) /* one common tile */
         memcpy(other.rgb + (size_t)y * 576, im.rgb + (size_t)y * 576, 64 * 3);
     struct session *cold = session_new(engines[2], 1);
     float *all[2];
@@ -201,9 +201,9 @@ static void t_cache(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("patches are those of the host to the bit, digests equal where patches are", t_patches),
-    CLAIM("a digest depends on the place of each number", t_digest),
-    CLAIM("logits of the host; the same tiles come from the cache, with the bits of computed ones", t_cache),
+    CLAIM("patches equal those of the host to the bit, and digests are equal where patches are", t_patches),
+    CLAIM("a digest depends on the position of each number", t_digest),
+    CLAIM("logits equal those of the host; cached tiles have the same bits as computed ones", t_cache),
 };
 
 TINY_MAIN(lab_random = check_seed())

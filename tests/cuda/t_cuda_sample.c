@@ -1,8 +1,7 @@
-/* t_cuda_sample.c - claims about sampling the next token: on the device, on the host, and by the
- * definition.
+/* t_cuda_sample.c - tests of sampling on the device and on the host against the definition.
  *
- * The definition sorts all candidates and adds integers; logarithms are checked against softmax in f64.
- * Device and host must agree in every bit of the sampled token and its log-probabilities.
+ * The definition sorts all candidates and adds integers; log-probabilities are compared with a softmax in
+ * f64. The sampled token and its log-probabilities must be bit-identical on device and host.
  */
 #include "lab.h"
 #include "tiny_check.h"
@@ -21,8 +20,7 @@ static bool chance(double p)
     return check_random(&lab_random) < p;
 }
 
-/* ---- rows
- * -------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 enum { MOST_IDS = 9000, MOST_ROWS = 140, WORDS = MOST_IDS / 64 + 1 };
 
@@ -38,7 +36,7 @@ static void random_set(uint64_t *set, int ids)
     double dense = chance(0.3) ? 1 : chance(0.5) ? 0.02 : check_random(&lab_random);
     memset(set, 0, WORDS * sizeof *set);
     if (chance(0.2))
-        dense = 0; /* one id alone */
+        dense = 0; /* a single id */
     for (int i = 0; i < WORDS * 64; i++)
         if (chance(dense))
             set[i / 64] |= 1ull << (i % 64);
@@ -59,15 +57,15 @@ static void random_logits(float *x, int n)
                        : kind == 3 ? (chance(0.5) ? -0.0 : 0.0)
                                    : u * wide);
     }
-    if (kind == 4) /* some that are no usual numbers */
+    if (kind == 4) /* some infinities, NaN or extreme values */
         for (int k = lab_between(1, 3); k > 0; k--)
             x[lab_between(0, n - 1)] = odd[lab_between(0, 6)];
-    if (kind == 5) /* nearly all of them impossible */
+    if (kind == 5) /* most ids are impossible */
         for (int i = 0; i < n; i++)
             x[i] = chance(0.99) ? -INFINITY : x[i];
 }
 
-/* n: 0 for any number */
+/* n: number of rows; 0: random */
 static void random_rows(struct rows *r, int most_ids, int n)
 {
     static const double edges[] = {0, 0x1p-53, 0.5, 1 - 0x1p-53};
@@ -95,8 +93,7 @@ static void random_rows(struct rows *r, int most_ids, int n)
     }
 }
 
-/* ---- by the definition
- * ---------------------------------------------------------------------------------------- */
+/* ---- definition ------------------------------------------------------------------------------ */
 
 static int by_size(const void *a, const void *b)
 {
@@ -143,7 +140,7 @@ static int32_t defined(const float *x, int n, const struct sampler *how)
     return sampling_key_id(at_which(keys, count, sampling_drawn(how->random, mass), &ignored));
 }
 
-/* Log-probability by softmax in f64. */
+/* Returns the log-probability computed by a softmax in f64. */
 static double exact_log(const float *x, int n, const uint64_t *known, const uint64_t *allowed, int id)
 {
     double best = -INFINITY, total = 0;
@@ -156,7 +153,7 @@ static double exact_log(const float *x, int n, const uint64_t *known, const uint
     return x[id] - best - log(total);
 }
 
-/* The distance of two extreme logits may be too large for a float. */
+/* The difference of two extreme logits may exceed the range of a float. */
 static void expect_log(float is, double exact)
 {
     bool near = exact < -FLT_MAX ? isinf(is) : fabs(is - exact) <= 1e-6 + 1e-6 * fabs(exact);
@@ -197,12 +194,12 @@ static void t_rows(void **state)
     struct rows *r = malloc(sizeof *r);
     int rows = 0, refused = 0;
     for (int k = 0; k < 260; k++) {
-        /* once more rows than are waited for together */
+        /* one case has more rows than are processed together */
         random_rows(r, k % 10 == 0 ? MOST_IDS : 300, k == 99 ? MOST_ROWS : 0);
         check_rows(gpu, r, &refused);
         rows += r->n;
     }
-    check_note("%d rows, of which %d were refused by all", rows, refused);
+    check_note("%d rows; %d were refused by all", rows, refused);
     assert_true(refused > 0 && refused < rows / 2);
     free(r);
     backend_free(gpu);
@@ -216,16 +213,15 @@ static void t_weights(void **state)
         double want = exp2(40 - ldexp((double)fall, -SAMPLING_STEPS)), have = (double)sampling_weight(fall);
         worst = check_worse(worst, (fabs(have - want) - 1) / want);
     }
-    check_note("weights are off by %.1e of themselves", worst);
+    check_note("weights have a relative error of %.1e", worst);
     assert_true(worst < 0x1p-28);
     assert_true(sampling_weight(0) == 1ull << 40 && sampling_weight(SAMPLING_NOTHING) == 0);
     assert_true(sampling_fall(INFINITY, sampling_rate(1)) == SAMPLING_NOTHING);
     assert_true(sampling_drawn(1 - 0x1p-53, (1ull << 61) - 1) < (1ull << 61) - 1);
-    assert_true(sampling_last(0.5f, 1ull << 41) == (1ull << 40) - 1); /* one of two equals is enough */
+    assert_true(sampling_last(0.5f, 1ull << 41) == (1ull << 40) - 1); /* one of two equal halves */
 }
 
-/* ---- a whole model
- * -------------------------------------------------------------------------------------------- */
+/* ---- whole model ----------------------------------------------------------------------------- */
 
 static struct grammar *answer(struct engine *g)
 {
@@ -282,7 +278,8 @@ static void t_generate(void **state)
     engine_close(gpu);
 }
 
-/* Several at once, some with more than a token waiting, choose what each chooses from its logits. */
+/* Sessions sampled together, some with several pending tokens, choose the same tokens as each from its
+ * logits. */
 static void t_together(void **state)
 {
     enum { N = 5 };
@@ -303,7 +300,7 @@ static void t_together(void **state)
     for (int step = 0; step < 3; step++) {
         assert_int_equal(session_sample_batch(s, N, how, out, NULL), 0);
         for (int i = 0; i < N; i++) {
-            assert_int_equal(s[i]->logits_at, 0); /* they have not come to the host */
+            assert_int_equal(s[i]->logits_at, 0); /* the logits were not copied to the host */
             struct sampled host = sample_token(session_logits(s[i]), size, &how[i]);
             assert_memory_equal(&host, &out[i], sizeof host);
             s[i]->logits_at = 0;
@@ -315,7 +312,8 @@ static void t_together(void **state)
     engine_close(g);
 }
 
-/* One session samples in the graph of its step, the other by itself; work runs when it is waited for. */
+/* One session samples within the graph of its step, the other separately; work runs when the host waits for
+ * it. */
 static void t_one_graph(void **state)
 {
     enum { STEPS = 8, WARM = 4 };
@@ -337,14 +335,14 @@ static void t_one_graph(void **state)
         long graphs = 0, singles = 0, syncs = 0;
         if (&emu_card)
             graphs = emu_card.graphs, singles = emu_card.singles, syncs = emu_card.syncs;
-        some[step] ^= 0xff00; /* another mask each time */
+        some[step] ^= 0xff00; /* a new mask each time */
         assert_int_equal(session_sample(s[0], &how, &out[0], NULL), 0);
         if (&emu_card && step >= WARM + 2) {
             assert_int_equal(emu_card.graphs, graphs + 1);
             assert_int_equal(emu_card.singles, singles);
             assert_int_equal(emu_card.syncs, syncs + 1);
         }
-        session_logits(s[1]); /* so that there is nothing to decode */
+        session_logits(s[1]); /* so that no token is pending */
         assert_int_equal(session_sample(s[1], &how, &out[1], NULL), 0);
         assert_memory_equal(&out[0], &out[1], sizeof out[0]);
         for (int i = 0; i < 2; i++)
@@ -358,11 +356,12 @@ static void t_one_graph(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a step and the token after it are one graph and one wait", t_one_graph),
-    CLAIM("device and host choose what the definition says, to the bit", t_rows),
+    CLAIM("a decode step and its sampling use one graph and one wait", t_one_graph),
+    CLAIM("device and host choose the token of the definition, to the bit", t_rows),
     CLAIM("weights are powers of two", t_weights),
-    CLAIM("a reply has the same tokens on both, greedy and drawn, with and without a grammar", t_generate),
-    CLAIM("sessions choose together what each would alone", t_together),
+    CLAIM("device and host generate the same reply, greedy and random, with and without a grammar",
+          t_generate),
+    CLAIM("sessions that sample together choose the same tokens as each alone", t_together),
 };
 
 TINY_MAIN(lab_random = check_seed())

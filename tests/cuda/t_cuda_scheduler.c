@@ -1,5 +1,5 @@
-/* t_cuda_scheduler.c - claims about threads that share one engine on the device: who is idle goes to the
- * host's memory, and everybody writes what he would alone.
+/* t_cuda_scheduler.c - tests of threads that share one engine on the device: idle sessions are spilled to
+ * host memory, and each thread gets the same tokens as alone.
  */
 #include "pool_check.h"
 #include "threads.h"
@@ -30,7 +30,7 @@ static void t_spilled(void **state)
     free(alone);
 }
 
-/* Sessions with 1 to 16 tokens that wait, and one with 17, which is read alone. */
+/* Uses sessions with 1 to 16 pending tokens, and one with 17, which is prefilled separately. */
 static void t_go_along(void **state)
 {
     enum { N = 5 };
@@ -65,9 +65,8 @@ static void t_go_along(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("in company the tokens that wait go along with the batch, 16 at most, and come to the same",
-          t_go_along),
-    CLAIM("6 threads with room for 3 states write what each writes alone", t_spilled),
+    CLAIM("a batch also prefills up to 16 pending tokens of a session, with the same result", t_go_along),
+    CLAIM("6 threads with memory for 3 states get the same tokens as each alone", t_spilled),
 };
 
 TINY_MAIN(check_seed())

@@ -1,4 +1,4 @@
-/* t_cuda_speculate.c - claims about n-gram speculation on a card: see t_speculate.c. */
+/* t_cuda_speculate.c - tests of n-gram speculation on the device (see t_speculate.c). */
 #include "speculated.h"
 
 static void t_card(void **state)
@@ -8,7 +8,7 @@ static void t_card(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a reply with guesses is the reply without on a card", t_card),
+    CLAIM("a reply is the same with and without speculation on the device", t_card),
 };
 
 TINY_MAIN(check_seed())

@@ -1,9 +1,8 @@
-/* t_cuda_ssm.c - claims about the Mamba-2 layer on the GPU (cuda/ssm.cu, scan.cu, mamba.cu), run on the
- * host.
+/* t_cuda_ssm.c - tests of the Mamba-2 layer on the device (cuda/ssm.cu, scan.cu, mamba.cu).
  *
- * Against the scalar reference on random shapes and on those of Holotron (heads of 80 by 128, eight to a
- * group, chunks of 128), at the ends of a chunk; and what holds without a reference: cuts, sessions
- * together and alone.
+ * Results are compared with the scalar reference at random shapes and at those of Holotron (heads of 80 by
+ * 128, eight per group, chunks of 128), with lengths around a chunk.  Other tests need no reference:
+ * sequences that are cut, and sessions in a batch and alone.
  */
 #include "check.h"
 #include "lab.h"
@@ -33,7 +32,7 @@ static void same_bits(struct tensor have, struct tensor want)
 
 /* ---- convolution ----------------------------------------------------------------------------- */
 
-/* Input and output as columns of wider matrices, at addresses for 16 bytes at a time or not. */
+/* Input and output are columns of wider matrices, aligned to 16 bytes or not. */
 struct conv_case {
     struct tensor room, in, w, bias, state, v;
 };
@@ -92,7 +91,7 @@ static void t_conv_split(void **state)
     }
 }
 
-/* More sessions than one launch takes; one of them at an odd place. */
+/* Uses more sessions than one launch takes; one of them is unaligned. */
 static void t_conv_each(void **state)
 {
     enum { B = 131, C = 24 };
@@ -114,7 +113,7 @@ static void t_conv_each(void **state)
 
 /* ---- state space ----------------------------------------------------------------------------- */
 
-/* The layer's numbers with x, B, C and dt as columns of wider matrices, as the model has them. */
+/* Input of the layer; x, B, C and dt are columns of wider matrices, as in the model. */
 struct ssm_case {
     struct lab_ssm k;
     struct tensor y;
@@ -147,13 +146,14 @@ static void t_ssm(void **state)
     compare(lab_ssm, 20);
 }
 
-/* Largest difference to the recurrence of the reference, token by token, as a multiple of the tolerance. */
+/* Returns the largest difference from the reference's token-by-token recurrence, as a multiple of the
+ * tolerance. */
 static double off_recurrence(const struct ssm_case *c, struct tensor before, struct tensor after)
 {
     struct tensor want = lab_twin(gpu, c->y), s2 = lab_twin(gpu, before);
     for (int t = 0; t < c->k.T; t++)
         scan(ref, c, want, s2, t, 1);
-    /* A product of sums of two bf16 leaves 2^-18 of each term, and the state is a sum of many. */
+    /* a product of sums of two bf16 numbers loses 2^-18 of each term, and the state is a sum of many */
     double off = fmax(lab_worst(c->y, want), lab_worst_within(after, s2, 0x1p-14 * lab_largest(s2)));
     lab_drop(gpu, 2, (struct tensor *const[]){&want, &s2});
     return off;
@@ -182,7 +182,8 @@ static void t_true_sizes(void **state)
     }
 }
 
-/* In f32 the bits of single steps; in bf16 near to them, and the same bits for every cut at whole chunks. */
+/* In f32 the bits are those of single steps; in bf16 values are close, and every cut at chunk boundaries
+ * has the same bits. */
 static void t_cuts(void **state)
 {
     for (int round = 0; round < 4; round++) {
@@ -205,7 +206,7 @@ static void t_cuts(void **state)
     }
 }
 
-/* Heads that forget little: chunk after chunk the state stays as near to the recurrence in f32. */
+/* With slowly decaying heads, the error of the state in bf16 does not grow from chunk to chunk. */
 static void t_drift(void **state)
 {
     enum { CHUNKS = 5 };
@@ -228,7 +229,7 @@ static void t_drift(void **state)
     ssm_drop(&c);
 }
 
-/* More sessions than one launch takes; one state at an odd place, one with another stride. */
+/* Uses more sessions than one launch takes; one state is unaligned, one has another stride. */
 static void t_ssm_each(void **state)
 {
     static const int shapes[][3] = {{131, 2, 3}, {4, 80, 128}, {3, 64, 128}};
@@ -252,11 +253,11 @@ static void t_ssm_each(void **state)
     }
 }
 
-/* ---- all between the projections ------------------------------------------------------------- */
+/* ---- fused operation between the projections ------------------------------------------------- */
 
 struct mixer_case {
     struct ssm_case c;
-    struct tensor p, w, bias, norm, conv, ssm; /* p: z, x B C, dt, as the model has them */
+    struct tensor p, w, bias, norm, conv, ssm; /* p: columns z, x B C, dt, as in the model */
     struct tensor convs[131], ssms[131];
     int sessions, channels;
 };
@@ -275,7 +276,7 @@ static struct mixer_case mixer_case(enum dtype act, int B, int G, int H, int P, 
     return m;
 }
 
-/* Rows [from, from + n) by the one operation or by the three. */
+/* Runs rows [from, from + n) by the fused operation or by its three parts. */
 static void mix(struct backend *b, struct mixer_case *m, bool fused, struct tensor out, struct tensor conv,
                 struct tensor ssm, int from, int n)
 {
@@ -300,8 +301,8 @@ static void mix(struct backend *b, struct mixer_case *m, bool fused, struct tens
     gpu->ops->free(gpu, &v);
 }
 
-/* Against the separate operations, of this backend bit for bit and of the reference, and each session
- * alone. */
+/* The fused operation has the bits of this backend's separate operations and of each session alone, and
+ * agrees with the reference. */
 static void t_fused(void **state)
 {
     static const int shapes[][6] = {/* sessions, G, H, P, N, K */
@@ -316,7 +317,7 @@ static void t_fused(void **state)
             for (int from = 0, n = j == 3 ? 1 : s[0]; from < s[0]; from += n)
                 mix(j == 2 ? ref : gpu, &m, j == 0 || j == 3, out[j], conv[j], ssm[j], from, n);
         }
-        /* x, B or C may be rounded to the other side, one step of the value, before they meet the state */
+        /* x, B or C may round the other way, by one step, before they update the state */
         double step = i % 2 ? 0x1p-7 : 0,
                off = fmax(lab_worst_within(out[0], out[2], step * lab_largest(out[2])),
                           lab_worst_within(ssm[0], ssm[2], step * lab_largest(ssm[2])));
@@ -337,9 +338,10 @@ static void t_fused(void **state)
     }
 }
 
-/* ---- states that are written seldom ---------------------------------------------------------- */
+/* ---- deferred state updates ------------------------------------------------------------------ */
 
-/* Sessions whose state and ring lie in one block each, as the model has them; the last one's lie otherwise. */
+/* Sessions whose state and ring are in one allocation, as in the model; those of the last session are laid
+ * out differently. */
 struct ring_case {
     struct tensor blocks, ins[24], dts[24], ssms[24], convs[24];
     int behind[24];
@@ -372,7 +374,7 @@ static struct ring_case ring_open(const struct mixer_case *m, struct tensor conv
     return r;
 }
 
-/* One token of each session; some states are written before their ring is full. */
+/* Runs one token of each session; some states are written before their ring is full. */
 static void ring_step(struct mixer_case *m, struct ring_case *r, struct tensor out)
 {
     int inner = m->c.k.inner;
@@ -423,8 +425,8 @@ static void t_ring(void **state)
     }
 }
 
-/* Behind a product a layer's states are read before it has ended; behind the layer itself, which writes them, they are
- * not: an access that is too early stops the kernel (emu/watch.h). */
+/* After a matrix product a layer may read its states before the product has ended.  After itself it may
+ * not, because it writes them: a read that is too early stops the kernel (emu/watch.h). */
 static void t_early(void **state)
 {
     struct mixer_case m = mixer_case(DT_BF16, 2, 1, 8, 80, 128, 4);
@@ -454,15 +456,16 @@ static void t_early(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("states are read before the product before has ended, and not before their writer has", t_early),
-    CLAIM("states that are written seldom have the bits of those that always are", t_ring),
+    CLAIM("states may be read before the previous product has ended, but not before their writer has",
+          t_early),
+    CLAIM("states that are written seldom have the same bits as those written at each step", t_ring),
     CLAIM("the convolution and its state equal the reference, at any address and width", t_conv),
     CLAIM("a convolution cut anywhere equals an uncut one, bit for bit", t_conv_split),
     CLAIM("convolutions of many sessions together give the bits of each alone", t_conv_each),
     CLAIM("the state space step and scan equal the reference", t_ssm),
     CLAIM("with true sizes a scan equals the recurrence of the reference, token by token", t_true_sizes),
     CLAIM("a scan, cut anywhere, equals the recurrence; cut at chunks, itself bit for bit", t_cuts),
-    CLAIM("the state of a scan in bf16 stays as near to the recurrence from chunk to chunk", t_drift),
+    CLAIM("the state of a scan in bf16 stays equally close to the recurrence in all chunks", t_drift),
     CLAIM("one launch for all between the projections gives the bits of its operations", t_fused),
     CLAIM("steps of many sessions together give the bits of each alone", t_ssm_each),
 };

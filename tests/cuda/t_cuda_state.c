@@ -1,4 +1,4 @@
-/* t_cuda_state.c - claims about sessions whose states are fp16, on the GPU, run on the host. */
+/* t_cuda_state.c - tests of sessions with fp16 states on the device. */
 #include "place.h"
 #include "pool_check.h"
 #include "timeline.h"
@@ -15,7 +15,7 @@ static void away(struct session *s)
     assert_int_equal(pool_entry_spill(&s->entry), 0);
 }
 
-/* The same keys as on the processor: in f32 states differ only where a sum does. */
+/* Device and CPU use the same random numbers for rounding, so states differ only where a sum does. */
 static void t_processor(void **state)
 {
     struct engine *g[2] = {timeline_engine(&tiny, "cuda", NULL, true),
@@ -35,7 +35,7 @@ static void t_processor(void **state)
     assert_int_equal(n[0], n[1]);
     const struct lm_config *c = &engine_config(g[0])->lm;
     size_t numbers = (size_t)(c->ssm.heads * c->ssm.head_dim) * (size_t)c->ssm.state, others = 0;
-    for (size_t i = 0; i < numbers; i++) /* of the first layer */
+    for (size_t i = 0; i < numbers; i++) /* in the first layer */
         others += memcmp(bits[0] + 2 * i, bits[1] + 2 * i, 2) != 0;
     check_note("%zu of %zu numbers differ", others, numbers);
     assert_true(others < numbers / 20);
@@ -55,12 +55,12 @@ static void t_gate(void **state)
     check_note("%d tokens, mean KL %.1e", engine_drift(g)->steps,
                engine_drift(g)->sum / engine_drift(g)->steps);
     assert_true(engine_drift(g)->steps >= 32 && engine_drift(g)->sum > 0);
-    timeline_check(g, away); /* steps that were recorded while measuring are told from these */
+    timeline_check(g, away); /* graphs recorded during the measurement are not reused */
     assert_true(engine_state_memory(g).spilled > 0);
     engine_close(g);
 }
 
-/* ---- states that are left behind ------------------------------------------------------------- */
+/* ---- deferred state updates ------------------------------------------------------------------ */
 
 enum { CROWD = LANGUAGE_REPLAYS };
 
@@ -72,7 +72,7 @@ static void decode(struct session **s, int each, int round)
         session_decode_batch(s + i, each);
 }
 
-/* Replaces a session by itself after a visit to a file. */
+/* Saves a session to a file, frees it, and returns the session loaded from the file. */
 static struct session *through_file(struct session *s)
 {
     struct err e = ERR_INIT;
@@ -88,7 +88,7 @@ static struct session *through_file(struct session *s)
     return back;
 }
 
-/* Everything that can happen to a state on its way. */
+/* Applies every operation that reads or moves a state. */
 static void live(struct session **s, int each)
 {
     struct checkpoint *c = NULL, *same = NULL;
@@ -110,11 +110,11 @@ static void live(struct session **s, int each)
         if (round == 9) {
             s[3] = through_file(s[3]);
             assert_int_equal(pool_entry_spill(&s[4]->entry), 0);
-            tiny_append(s[5], round, 7); /* read at once */
+            tiny_append(s[5], round, 7); /* prefills several tokens at once */
             session_logits(s[5]);
         }
         if (round == 13)
-            session_logits(s[6]); /* is up to date, and stays so */
+            session_logits(s[6]); /* is already up to date */
     }
     checkpoint_free(c);
     checkpoint_free(same);
@@ -149,11 +149,9 @@ static void t_behind(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("states that a crowd leaves behind come to the bits of those that it does not", t_behind),
-    CLAIM("states are rounded with the same bits as on the processor", t_processor),
-    CLAIM("the gate measures on the device; then every way to a place leaves the same bits: back, forked, "
-          "spilled",
-          t_gate),
+    CLAIM("states with deferred updates end with the same bits as with immediate updates", t_behind),
+    CLAIM("states are rounded to the same bits as on the CPU", t_processor),
+    CLAIM("the drift is measured on the device; then rewind, fork and spill give the same bits", t_gate),
 };
 
 TINY_MAIN(3)

@@ -1,5 +1,5 @@
-/* t_cuda_state_pool.c - claims about many sessions within a bound on the device's memory: idle ones are
- * spilled to host memory and come back with the same bits.
+/* t_cuda_state_pool.c - tests of many sessions with a limit on device memory: idle sessions are spilled to
+ * host memory and restored with the same bits.
  */
 #include "pool_check.h"
 #include "tiny_check.h"
@@ -26,23 +26,23 @@ static void t_spilled(void **state)
     struct engine *g = pool_check_engine(&tiny, "cuda", 0);
     struct session *s = session_new(g, 1), *here = session_new(g, 1), *both[2] = {s, here};
     struct checkpoint *c[2];
-    assert_true(engine_state_memory(g).bound > 0); /* what the weights leave */
+    assert_true(engine_state_memory(g).bound > 0); /* the memory that the weights leave */
     assert_int_equal(used(g), 0);
     for (int i = 0; i < 2; i++) {
         tiny_append(both[i], 1, 23);
         c[i] = session_try_checkpoint(both[i], NULL);
-        tiny_append_image(both[i], 5); /* rows that wait are part of what goes */
+        tiny_append_image(both[i], 5); /* pending rows are spilled as well */
         tiny_append(both[i], 2, 3);
     }
     size_t all = used(g);
     for (int round = 0; round < 3; round++) {
         assert_int_equal(pool_entry_spill(&s->entry), 0);
         assert_true(s->entry.spilled && used(g) < all);
-        if (round == 0) { /* all of it goes */
+        if (round == 0) { /* spills everything */
             assert_int_equal(pool_entry_spill(&here->entry), 0);
             assert_int_equal(used(g), 2 * pool_check_need(g, 0));
         }
-        assert_int_equal(pool_entry_spill(&s->entry), -1); /* it is away */
+        assert_int_equal(pool_entry_spill(&s->entry), -1); /* already spilled */
         compute(s);
         compute(here);
         pool_check_same(s, here);
@@ -50,13 +50,13 @@ static void t_spilled(void **state)
         tiny_append(here, round, 1 + round);
     }
     assert_int_equal(session_pin(s, 0, NULL), 0);
-    assert_int_equal(pool_entry_spill(&s->entry), -1); /* who is in use stays */
+    assert_int_equal(pool_entry_spill(&s->entry), -1); /* in use */
     session_unpin(s);
     assert_int_equal(pool_entry_spill(&s->entry), 0);
     struct session *fork = session_fork(s);
     pool_check_same(fork, here);
     session_free(fork);
-    assert_int_equal(pool_entry_spill(&s->entry), 0); /* back to a mark from there, and its logits again */
+    assert_int_equal(pool_entry_spill(&s->entry), 0); /* then rewinds and computes the logits again */
     for (int i = 0; i < 2; i++) {
         assert_int_equal(session_rewind(both[i], c[i], NULL), 0);
         tiny_append(both[i], 4, 17);
@@ -74,7 +74,7 @@ static void t_spilled(void **state)
     engine_close(g);
 }
 
-/* Who goes first: checkpoints, then sessions, of each the one that has been idle for longest. */
+/* Spills checkpoints first, then sessions, each in the order of their last use. */
 static void t_order(void **state)
 {
     enum { N = 4 };
@@ -93,11 +93,10 @@ static void t_order(void **state)
     c[0] = session_try_checkpoint(s[0], NULL);
     c[1] = session_try_checkpoint(s[1], NULL);
     assert_int_equal(used(g), N * one + 2 * mark);
-    assert_int_equal(session_rewind(s[0], c[0], NULL), 0); /* uses both */
+    assert_int_equal(session_rewind(s[0], c[0], NULL), 0); /* uses the session and the checkpoint */
     tiny_append(s[N], 9, 5);
-    compute(
-        /* wants a session's room: both checkpoints go, and the session that was not used for longest */
-        s[N]);
+    /* needs memory for a session: spills both checkpoints and the session that was used least recently */
+    compute(s[N]);
     assert_int_equal(engine_state_memory(g).spilled, one > 2 * mark ? 3 : one > mark ? 2 : 1);
     for (int i = 0; i < N; i++)
         assert_int_equal(s[i]->entry.spilled, one > 2 * mark && i == 2);
@@ -105,7 +104,7 @@ static void t_order(void **state)
     compute(s[N + 1]);
     assert_true(s[3]->entry.spilled && !s[0]->entry.spilled && !s[1]->entry.spilled);
     size_t before = used(g);
-    assert_int_equal(session_rewind(s[1], c[1], NULL), 0); /* from where it is */
+    assert_int_equal(session_rewind(s[1], c[1], NULL), 0); /* directly from host memory */
     assert_true(used(g) <= before);
     tiny_append(s[1], 3, 4);
     tiny_append(straight, 1, 5);
@@ -115,7 +114,7 @@ static void t_order(void **state)
     compute(s[1]);
     pool_check_same(s[1], straight);
     assert_true(engine_state_memory(g).peak <= engine_state_memory(g).bound);
-    session_decode_batch(s, N + 2); /* more than there is room for, in groups */
+    session_decode_batch(s, N + 2); /* in groups, because not all fit */
     for (int i = 0; i < N + 2; i++) {
         tiny_append(s[i], 8, 1);
         assert_int_equal(session_pending(s[i]), 1);
@@ -133,7 +132,7 @@ static void t_order(void **state)
     engine_close(g);
 }
 
-/* Where there is room for one session and nothing else, its checkpoint is taken on the host at once. */
+/* If memory suffices for one session only, its checkpoint is created in host memory. */
 static void t_mark(void **state)
 {
     struct err e = ERR_INIT;
@@ -153,7 +152,7 @@ static void t_mark(void **state)
     assert_int_equal(session_rewind(s, c, &e), 0);
     tiny_append(s, 3, 5);
     tiny_append(straight, 1, 9);
-    compute(straight); /* which sends the other away, and is sent away by it */
+    compute(straight); /* the two sessions spill each other */
     tiny_append(straight, 3, 5);
     pool_check_same(s, straight);
     assert_int_equal(used(g), one);
@@ -164,7 +163,7 @@ static void t_mark(void **state)
     engine_close(g);
 }
 
-/* ---- many ------------------------------------------------------------------------------------ */
+/* ---- many sessions --------------------------------------------------------------------------- */
 
 static void t_many(void **state)
 {
@@ -187,7 +186,7 @@ static void t_many(void **state)
     check_note("%lld sessions went to the host", (long long)m.spilled);
     assert_true(m.peak <= bound && m.peak > bound / 10 * 9);
     assert_true(m.spilled >= N - ROOM);
-    for (int i = 0; i < N; i += 3) { /* and they go on from where they are */
+    for (int i = 0; i < N; i += 3) { /* they continue correctly */
         struct session *straight = session_new(g, 1);
         tiny_append(straight, i, 2 + 3 * i);
         for (int t = 0; t < TOKENS; t++) {
@@ -203,7 +202,7 @@ static void t_many(void **state)
     engine_close(g);
 }
 
-/* ---- a device that is full before the bound is ----------------------------------------------- */
+/* ---- a device that is full before the limit is reached --------------------------------------- */
 
 static const struct ops *true_ops;
 static size_t device_has;
@@ -237,18 +236,17 @@ static void t_full(void **state)
     assert_int_equal(session_pin(s[1], 0, NULL), 0);
     assert_int_equal(session_pin(s[2], 0, NULL), 0);
     tiny_append(s[0], 1, 1);
-    assert_int_equal(session_compute_logits(s[0], &e),
-                     -1); /* nobody can go: an error, and nothing has changed */
+    assert_int_equal(session_compute_logits(s[0], &e), -1); /* none can be spilled; nothing has changed */
     assert_non_null(strstr(e.text, "not enough memory"));
     assert_true(s[0]->entry.spilled);
     assert_int_equal(used(g), 2 * one);
     session_unpin(s[2]);
-    compute(s[0]); /* the other one has been idle for longer, but is in use */
+    compute(s[0]); /* s[1] has been idle for longer, but is pinned */
     assert_true(!s[1]->entry.spilled && s[2]->entry.spilled);
     session_unpin(s[1]);
     for (int i = 0; i < 3; i++)
         tiny_append(s[i], i, 1);
-    session_decode_batch(s, 3); /* in groups, each of which pushes the others out */
+    session_decode_batch(s, 3); /* in groups that spill each other */
     for (int i = 0; i < 3; i++)
         assert_int_equal(session_pending(s[i]), 0);
     for (int i = 0; i < 3; i++)
@@ -258,14 +256,14 @@ static void t_full(void **state)
     engine_close(g);
 }
 
-/* ---- what plan says -------------------------------------------------------------------------- */
+/* ---- plan ------------------------------------------------------------------------------------ */
 
 static void t_planned(void **state)
 {
     static const int lengths[] = {1, 511, 513, 1100, 2000};
     struct err e = ERR_INIT;
     struct model_config c;
-    struct plan plans[2], p; /* on a device states have rings */
+    struct plan plans[2], p; /* on a device, states have rings */
     struct safetensors *f = safetensors_open(tiny.dir, &e);
     assert_true(f && config_load(&c, tiny.dir, &e) == 0);
     for (int cpu = 0; cpu < 2; cpu++) {
@@ -283,12 +281,12 @@ static void t_planned(void **state)
             s[i] = session_new(g, 1);
             marks[i] = session_checkpoint(s[i]);
             tiny_append(s[i], i, lengths[i]);
-            assert_int_equal(session_pin(s[i], 0, NULL), 0); /* there is room for them, nobody reads them */
+            assert_int_equal(session_pin(s[i], 0, NULL), 0); /* allocates, without a forward pass */
             session_unpin(s[i]);
             want += plan_state(&p, lengths[i]) + plan_state(&p, 0);
         }
         double part = (double)used(g) / (double)want;
-        check_note("%s: %zu bytes, planned %zu", cpu ? "processor" : "device", used(g), want);
+        check_note("%s: %zu bytes, planned %zu", cpu ? "CPU" : "device", used(g), want);
         assert_true(part > 0.95 && part < 1.05);
         for (int i = 0; i < 5; i++) {
             session_free(s[i]);
@@ -297,7 +295,7 @@ static void t_planned(void **state)
         assert_int_equal(used(g), 0);
         engine_close(g);
     }
-    /* So many as are said to fit do, and one more does not. */
+    /* the planned number of states fits, and one more does not */
     p = plans[0];
     struct engine *g = pool_check_engine(&tiny, "cuda", 7 * plan_state(&p, 600) + 5000);
     int64_t most = plan_states(&p, engine_state_memory(g).bound, 600);
@@ -317,12 +315,12 @@ static void t_planned(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("what was on the host comes back by itself, with the same bits", t_spilled),
-    CLAIM("checkpoints go before sessions, and whoever was idle longest first", t_order),
-    CLAIM("a checkpoint for which there is no room is taken on the host", t_mark),
-    CLAIM("12 sessions on room for 4 decode together, and have the bits of each alone", t_many),
-    CLAIM("a device that is full sends idle ones away, and refuses when there are none", t_full),
-    CLAIM("states take the memory that was planned, within 5 %, and as many fit as was said", t_planned),
+    CLAIM("a spilled session is restored automatically, with the same bits", t_spilled),
+    CLAIM("checkpoints are spilled before sessions, the least recently used first", t_order),
+    CLAIM("a checkpoint that does not fit is created in host memory", t_mark),
+    CLAIM("12 sessions with memory for 4 decode together, with the same bits as each alone", t_many),
+    CLAIM("a full device spills idle sessions, and reports an error if there are none", t_full),
+    CLAIM("states use the planned memory, within 5 %, and as many fit as planned", t_planned),
 };
 
 TINY_MAIN(check_seed())

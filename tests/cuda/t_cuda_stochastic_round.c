@@ -1,5 +1,4 @@
-/* t_cuda_stochastic_round.c - claims about states in f16 on the GPU (cuda/ssm.cuh and its kernels), run
- * on the host. */
+/* t_cuda_stochastic_round.c - tests of f16 states on the device (cuda/ssm.cuh and its kernels). */
 #include "check.h"
 #include "lab.h"
 
@@ -20,7 +19,7 @@ static void t_steps(void **state)
         lab_stochastic_step(gpu, cases[i]);
 }
 
-/* Lengths at which states in f32 and f16 take the same way. */
+/* Uses lengths at which f32 and f16 states run the same kernels. */
 static void t_scans(void **state)
 {
     static const struct lab_stochastic cases[] = {
@@ -31,7 +30,8 @@ static void t_scans(void **state)
         lab_stochastic_scan(gpu, cases[i]);
 }
 
-/* A rest behind whole chunks, which a state in f32 steps through: near to it, and rounded once. */
+/* With a rest after whole chunks, an f32 state is updated token by token; an f16 state is close to it and
+ * rounded once. */
 static void t_rest(void **state)
 {
     enum { T = 133, P = 80, N = 128 };
@@ -53,7 +53,7 @@ static void t_rest(void **state)
             twice += off > 0.5 * step;
         }
     check_note("%.0f of %d numbers fell to the other side", twice, P * N);
-    assert_true(twice < 0.03 * P * N); /* rounded in between as well, a third would */
+    assert_true(twice < 0.03 * P * N); /* with an intermediate rounding it would be a third */
     lab_ssm_drop(&k, gpu);
     lab_drop(gpu, 3, (struct tensor *const[]){&half, &y, &want});
 }
@@ -67,8 +67,7 @@ static void t_numbers(void **state)
     lab_stochastic_numbers(gpu, v, 53);
 }
 
-/* ---- all between the projections
- * -------------------------------------------------------------------------- */
+/* ---- fused operation between the projections ------------------------------------------------- */
 
 struct mixer {
     struct lab_ssm k;
@@ -76,7 +75,7 @@ struct mixer {
     uint32_t keys[131];
 };
 
-/* As in t_cuda_ssm, with states in f16: the one launch, and the operations. */
+/* Compares the fused operation with its parts, as in t_cuda_ssm.c, with f16 states. */
 static void mix(enum dtype act, int B, int G, int H, int P, int N)
 {
     struct mixer m;
@@ -121,10 +120,10 @@ static void t_fused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a step with states in f16 is one in f32, rounded at its end", t_steps),
-    CLAIM("a scan with a state in f16 is one in f32, rounded once, at its end", t_scans),
-    CLAIM("a scan with a rest behind whole chunks rounds a state in f16 once, too", t_rest),
-    CLAIM("numbers too large end as 65504, small ones and infinities as on the host", t_numbers),
+    CLAIM("a step with f16 states is an f32 step, rounded at its end", t_steps),
+    CLAIM("a scan with an f16 state is an f32 scan, rounded once, at its end", t_scans),
+    CLAIM("a scan with a rest after whole chunks rounds an f16 state once, too", t_rest),
+    CLAIM("too large numbers become 65504; small ones and infinities are as on the host", t_numbers),
     CLAIM("one launch for all between the projections gives the bits of its operations in f16, too", t_fused),
 };
 

@@ -1,5 +1,5 @@
-/* t_cuda_synthetic.c - claims about synthetic values made on the device (cuda/synthetic.cu): they equal
- * the reference's. */
+/* t_cuda_synthetic.c - tests that synthetic values made on the device (cuda/synthetic.cu) equal the
+ * reference. */
 #include "check.h"
 #include "lab.h"
 
@@ -38,7 +38,7 @@ static void t_numbers(void **state)
     }
 }
 
-/* Uniform: the mean and the mean square are those of the interval, and nothing repeats from row to row. */
+/* Values have the mean and mean square of a uniform distribution, and rows differ. */
 static void t_spread(void **state)
 {
     enum { ROWS = 64, COLS = 1024 };
@@ -55,12 +55,13 @@ static void t_spread(void **state)
             beside += v * w;
         }
     double n = ROWS * COLS;
-    check_note("mean %.4f, mean square %.4f, beside the row below %.4f", sum / n, square / n, beside / n);
+    check_note("mean %.4f, mean square %.4f, correlation with the next row %.4f", sum / n, square / n,
+               beside / n);
     assert_true(fabs(sum / n) < 0.03 && fabs(square / n - 4.0 / 3) < 0.03 && fabs(beside / n) < 0.03);
     lab_drop(gpu, 1, (struct tensor *const[]){&t});
 }
 
-/* Root mean square of the difference of two products, relative to the first. */
+/* Returns the root mean square of the difference of two products, relative to the first. */
 static double apart(enum quant_format format, enum dtype kept, int64_t T, int64_t N, int64_t K)
 {
     struct synthetic m = {(uint64_t)lab_between(1, 1 << 20), 0, sqrtf(3.0f / (float)K)};
@@ -81,12 +82,12 @@ static double apart(enum quant_format format, enum dtype kept, int64_t T, int64_
     gpu->ops->weight_free(gpu, b);
     lab_drop(gpu, 3, (struct tensor *const[]){&x, &want, &have});
     size /= (double)(T * N);
-    assert_true(isfinite(diff) && size > 0.2 && size < 5); /* about one */
+    assert_true(isfinite(diff) && size > 0.2 && size < 5); /* about 1 */
     return sqrt(diff / (double)(T * N) / size);
 }
 
-/* i8 and i4 are codes of numbers on the device, and what a checkpoint's would become elsewhere: half a code
- * apart. */
+/* i8 and i4 weights are random codes on the device and quantized values in the reference, so they differ by
+ * up to half a code. */
 static void t_weights(void **state)
 {
     static const double most[QUANT_FORMATS] = {
@@ -111,10 +112,9 @@ static void t_limits(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("numbers made on the device are those of the reference to the bit, and stay in their view",
-          t_numbers),
+    CLAIM("numbers made on the device equal the reference to the bit, and stay within their view", t_numbers),
     CLAIM("made numbers are uniform", t_spread),
-    CLAIM("made weights of every form multiply as those of the reference", t_weights),
+    CLAIM("made weights of every format multiply as those of the reference", t_weights),
     CLAIM("both limits of arithmetic can be measured", t_limits),
 };
 

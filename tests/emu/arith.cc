@@ -1,4 +1,4 @@
-/* arith.cc - arithmetic as bad as a card's may be: see cuda_runtime.h. */
+/* arith.cc - arithmetic with the largest errors a GPU may have (see cuda_runtime.h). */
 #include "cuda_runtime.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace emu
 {
 
-/* `exact`, a function of `of`, some steps up or down. */
+/* Moves `exact` by up to `steps` units in the last place, depending on the argument `of`. */
 float off_by(float exact, float of, int steps)
 {
     uint32_t bits = __float_as_uint(of), result = __float_as_uint(exact);
@@ -17,8 +17,8 @@ float off_by(float exact, float of, int steps)
     return __uint_as_float(result + bits % (2 * (unsigned)steps + 1) - (unsigned)steps);
 }
 
-/* Terms are brought to the largest exponent, with KEPT bits behind the point, and cut off there; so is
- * the sum. */
+/* Adds like a tensor core: all terms are shifted to the largest exponent and truncated to KEPT bits behind
+ * the point, and so is the sum. */
 float tensor_sum(float sum, const float term[8])
 {
     enum : unsigned { KEPT = 24, EXPONENT = 0x7f800000u };
@@ -36,7 +36,7 @@ float tensor_sum(float sum, const float term[8])
     for (int i = 0; i < 8; i++)
         all += (int)(term[i] * by);
     int size = std::abs(all),
-        beyond = size ? 8 - __builtin_clz((unsigned)size) : 0; /* bits that a float lacks */
+        beyond = size ? 8 - __builtin_clz((unsigned)size) : 0; /* bits that do not fit into a float */
     size = beyond > 0 ? size >> beyond << beyond : size;
     return (float)(all < 0 ? -size : size) * unit;
 }

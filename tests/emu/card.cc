@@ -1,8 +1,7 @@
-/* card.cc - the emulated card: its memory, and what there is beside it.
+/* card.cc - the emulated GPU: devices, streams, memory and memory pools.
  *
- * As on a machine with several cards each thread has one that is its own, the first until it chooses
- * another; streams and memory belong to a card, and work is given to a stream only by a thread whose
- * card that is.
+ * As in CUDA, each thread has a current device, the first one by default.  Streams and memory belong to a
+ * device; a thread may use a stream only if its device is current.
  */
 #include "card.h"
 #include "emu.h"
@@ -32,7 +31,7 @@ cudaError_t emu::broken()
     return static_cast<cudaError_t>(emu_card.error);
 }
 
-/* ---- cards and streams ----------------------------------------------------------------------- */
+/* ---- devices and streams --------------------------------------------------------------------- */
 
 static thread_local int own_card;
 static int running_card;
@@ -61,7 +60,7 @@ cudaError_t cudaGetDevice(int *device)
     return emu::broken();
 }
 
-/* The first use of a card opens a context on it. */
+/* Marks the current device as having a context. */
 static void use_card()
 {
     emu_card.contexts |= 1u << own_card;
@@ -90,14 +89,14 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Memory ends at a page that nobody may touch, and cannot be touched any more once it is free; where an
- * address sanitizer does that, and better, it is left to it. */
+/* An allocation.  It ends at a guard page, and its pages become inaccessible when it is freed.  Builds with
+ * an address sanitizer use malloc instead, because the sanitizer finds the same errors and more. */
 struct piece {
-    void *at; /* what was taken; who asked gets: */
-    const char *begin;
-    size_t whole, bytes, asked; /* that were taken, that a card takes, and that somebody asked for */
-    int card;                   /* or */
-    void *shadow;               /* of watch.cc */
+    void *at;                   /* start of the mapping */
+    const char *begin;          /* address returned to the caller */
+    size_t whole, bytes, asked; /* size of the mapping, size charged to the device, requested size */
+    int card;                   /* or PINNED */
+    void *shadow;               /* access records of watch.cc */
 };
 enum { PINNED = -1 };
 static std::mutex pieces_lock;
@@ -155,7 +154,7 @@ static size_t rounded(size_t bytes)
     return (bytes + 255) / 256 * 256;
 }
 
-/* What a card takes: above 1 MiB whole pages of 2. */
+/* Returns the device memory that an allocation uses: whole pages of 2 MiB above 1 MiB. */
 static size_t counted(size_t bytes)
 {
     const size_t page = 2 << 20;
@@ -165,7 +164,7 @@ static size_t counted(size_t bytes)
 #ifdef __SANITIZE_ADDRESS__
 static void *take(size_t bytes, piece *p)
 {
-    p->whole = bytes ? bytes : 1; /* not more: what is beyond is caught */
+    p->whole = bytes ? bytes : 1; /* exact, so that the sanitizer detects any access beyond the end */
     return posix_memalign(&p->at, 256, p->whole) ? nullptr : p->at;
 }
 
@@ -189,7 +188,7 @@ static void *take(size_t bytes, piece *p)
     return end - bytes;
 }
 
-static void give(const piece &p) /* nothing else ever comes to lie there */
+static void give(const piece &p) /* keeps the address range reserved, so that it is never reused */
 {
     mmap(p.at, p.whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
@@ -240,7 +239,7 @@ cudaError_t cudaFreeHost(void *p)
     return give_back(p, true, &bytes);
 }
 
-/* `kept` of what is used by nobody does not count: the pool it is of has it. */
+/* kept: unused bytes in memory pools, which are not available. */
 static cudaError_t take_of_card(void **p, size_t bytes, size_t kept)
 {
     if (emu_card.used + kept + counted(bytes) > emu_card.memory)
@@ -351,7 +350,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
     return emu::broken();
 }
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- errors and properties ------------------------------------------------------------------- */
 
 const char *cudaGetErrorString(cudaError_t e)
 {

@@ -1,4 +1,4 @@
-/* card.h - between the files of the emulated card. */
+/* card.h - internal interface of the emulated GPU. */
 #ifndef HOLORUN_TESTS_EMU_CARD_H
 #define HOLORUN_TESTS_EMU_CARD_H
 
@@ -11,19 +11,19 @@ struct emu_stream {
 namespace emu
 {
 
-/* Work for a stream, by a thread whose own card must be that of the stream. */
+/* Aborts unless the stream belongs to the current device of this thread. */
 void give_work(cudaStream_t stream, const char *what);
 
-/* Work that was given to a stream and has not run yet: all of it now. */
+/* Runs all work that is queued in the stream. */
 void drain();
 
-/* Whether the host's memory there is pinned. */
+/* Returns whether `at` points into pinned host memory. */
 bool is_pinned(const void *at);
 
-/* What cannot be recorded. */
+/* Aborts if a graph is being captured: the operation `what` cannot be captured. */
 void refuse_recording(const char *what);
 
-/* Whether both ends of a copy are what its kind says of the card's. */
+/* Aborts unless the device side of a copy of this kind lies within device memory. */
 void check_copy(const void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
 
 } // namespace emu

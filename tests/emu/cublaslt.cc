@@ -1,5 +1,7 @@
-/* cublaslt.cc - the library of matrix products, as cuda/cublas.cu calls it: eight proposals for every product, all
- * of which do the same, in a time that a test sets.  What it is promised is checked. */
+/* cublaslt.cc - emulates the part of cuBLASLt that cuda/cublas.cu uses.
+ *
+ * The heuristic returns eight algorithms for each product.  They give the same result; a test sets which one
+ * is fastest.  Arguments are checked. */
 #include "cuda_runtime.h"
 
 #include "emu.h"
@@ -25,7 +27,7 @@ double now; /* milliseconds */
 
 struct matrix {
     int type;
-    int64_t rows, cols, leading; /* of columns */
+    int64_t rows, cols, leading; /* leading dimension, in elements */
 };
 
 struct description {
@@ -70,7 +72,7 @@ void check_aligned(const void *at, const struct matrix *m)
         fail("rows do not begin at multiples of 16 bytes");
 }
 
-/* Of e4m3 N and K are multiples of 16, and the card has to have the products. */
+/* Fails unless N and K are multiples of 16 and the device supports e4m3 products. */
 void check_small(const struct matrix *w, const struct matrix *y)
 {
     if (w->rows % 16 || w->cols % 16 || y->type != R_32F)
@@ -80,20 +82,20 @@ void check_small(const struct matrix *w, const struct matrix *y)
     emu_card.small++;
 }
 
-/* ---- sums of e4m3 ---------------------------------------------------------------------------------------- */
+/* ---- sums of e4m3 ---------------------------------------------------------------------------- */
 
 enum { AT_ONCE = 32, PROMOTED = 128, KEPT = 13 };
 
-/* `v` without what is below so many bits behind the first one of a number with this exponent. */
+/* Truncates v to KEPT bits behind the leading bit of a number with this exponent. */
 double cut_off(double v, int exponent)
 {
     const double unit = ldexp(1, exponent - 1 - KEPT);
     return trunc(v / unit) * unit;
 }
 
-/* Hopper and Ada bring AT_ONCE products and the sum before them to the largest exponent, with KEPT bits behind the
- * point, and cut off there; so is what they add up to.  An H200 (27 Nov 2026) was off by what this is off by, to two
- * digits, in 13 of the 15 products of t_cuda_fp8 with seed 7. */
+/* Emulates the fp8 tensor cores of Hopper and Ada: AT_ONCE products and the previous sum are shifted to the
+ * largest exponent and truncated to KEPT bits behind the point, and so is their sum.  Compared with an H200
+ * (27 Nov 2026), the error agreed to two digits in 13 of the 15 products of t_cuda_fp8 with seed 7. */
 float narrow_sum(float sum, const float *term, int n)
 {
     int most = -1000, exponent = 0;
@@ -109,7 +111,8 @@ float narrow_sum(float sum, const float *term, int n)
     return part != 0 ? static_cast<float>(cut_off(all, exponent)) : 0;
 }
 
-/* Every PROMOTED products the library adds such a sum to another in f32, unless it is told to be fast. */
+/* After every PROMOTED products the library adds the partial sum to an f32 sum, unless fast accumulation is
+ * set. */
 float small_sum(const uint8_t *a, const uint8_t *b, int64_t k)
 {
     float all = 0, sum = 0, term[AT_ONCE];

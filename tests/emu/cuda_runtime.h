@@ -1,19 +1,20 @@
-/* cuda_runtime.h - CUDA on the host, so that kernels can be run where there is no GPU.
+/* cuda_runtime.h - emulates CUDA on the CPU, to test kernels without a GPU.
  *
- * Compiled with this folder in front of the include path, the sources of cuda/ are ordinary C++: a
- * kernel is a function, and a launch runs it for every thread of every block.  Threads are coroutines.
- * One block runs after the other, in an order drawn anew at each launch, and in a block the threads, at
- * each barrier: so that a missing barrier, or a block that counts on another, shows as a wrong number.
- * What a GPU would let pass is an error here, with the name of the kernel: a barrier that some threads
- * never reach, warp functions without all lanes, more shared memory than every supported card has or
- * than the kernel was allowed, blocks that are no multiple of a warp, work for another card than the
- * thread's own.  Shared and device memory begin as NaN; memory that was freed cannot be touched.  Every
- * single access of a kernel is looked at (watch.h): races, what is beyond an array, what is not aligned.
+ * With this directory first in the include path, the sources in cuda/ compile as ordinary C++: a kernel is a
+ * function, and a launch calls it for each thread of each block.  Threads are coroutines.  Blocks run one at
+ * a time, in a new random order at each launch; the threads of a block run in a new random order at each
+ * barrier.  So a missing barrier, or a block that depends on another block, gives a wrong result.
  *
- * Arithmetic is as bad as a card's may be: sums of tensor cores are cut off, functions are off by as
- * many steps as they are said to be at most, the same for the same numbers.
+ * Errors that a real GPU may not report abort the program with the name of the kernel: a barrier that some
+ * threads never reach, a warp function without all lanes, more shared memory than every supported GPU has or
+ * than was requested, a block size that is not a multiple of the warp size, work for a device that is not
+ * current.  Shared and device memory is initialized to NaN; freed memory cannot be accessed.  watch.h checks
+ * every memory access of a kernel for races, bounds and alignment.
  *
- * Left out: anything about time.  Streams finish at once.
+ * Arithmetic has the largest errors that CUDA documents: tensor cores truncate sums, and math functions are
+ * off by the maximum number of units in the last place.  Equal arguments give equal results.
+ *
+ * Timing is not emulated.
  */
 #ifndef HOLORUN_TESTS_EMU_CUDA_RUNTIME_H
 #define HOLORUN_TESTS_EMU_CUDA_RUNTIME_H
@@ -66,24 +67,25 @@ struct place {
     dim3 thread, block, block_size, grid;
     int lane;
 };
-extern place here; /* of the thread that runs */
+extern place here; /* of the running thread */
 
 void barrier(const char *file, int line);
 void warp_barrier();
 
-/* Every lane of the warp gives `bytes` (at most 64) and sees those of all 32, until its next exchange. */
+/* Shares `bytes` (at most 64) of each lane with all 32 lanes of the warp; valid until the next exchange. */
 const unsigned char (*exchange(const void *mine, size_t bytes))[64];
 
-/* The same memory for all threads of a block, for one declaration: aligned as the type is, and no better. */
+/* Returns shared memory for one declaration, the same for all threads of the block.  It has exactly the
+ * alignment of the type, so that code that needs more fails. */
 void *shared(const void *declaration, size_t bytes, size_t alignment);
 void *dynamic_shared();
 
-/* Copies that a thread need not wait for: done when it waits, not before, so that a missing wait shows. */
-void copy_later(void *to, const void *from, size_t bytes, size_t wanted); /* the rest is zeros */
+/* Asynchronous copies.  They are done at the wait, not before, so that a missing wait gives a wrong result. */
+void copy_later(void *to, const void *from, size_t bytes, size_t wanted); /* pads with zeros */
 void copies_end();
 void copies_wait(size_t groups);
 
-/* Of a kernel that may start before the one before it has ended. */
+/* Waits for the previous kernel, in a kernel that may start before it has ended. */
 void overlap_wait();
 
 template <class T> T from_lane(T v, int lane)
@@ -138,7 +140,7 @@ inline unsigned __ballot_sync(unsigned, int yes)
 
 namespace emu
 {
-/* *p becomes `next`, at once; what it was. */
+/* Replaces *p by next(*p) atomically and returns the old value. */
 template <class T, class F> __attribute__((noinline, no_sanitize("thread"))) T at_once(T *p, const F &next)
 {
     T old, now;
@@ -162,10 +164,10 @@ template <class T> T atomicMax(T *p, T v)
 
 namespace emu
 {
-/* A function's result, at most so many steps beside it. */
+/* Moves `exact` by up to `steps` units in the last place, depending on the argument `of`. */
 float off_by(float exact, float of, int steps);
 
-/* sum + eight terms, as tensor cores add them. */
+/* Returns sum + eight terms, rounded like a tensor core. */
 float tensor_sum(float sum, const float term[8]);
 } // namespace emu
 
@@ -202,7 +204,7 @@ inline float __fmul_rn(float a, float b)
 {
     return a * b;
 }
-/* Byte i is the one of the eight of b:a that nibble i of `which` names. */
+/* Byte i of the result is the byte of b:a selected by nibble i of `which`. */
 inline unsigned __byte_perm(unsigned a, unsigned b, unsigned which)
 {
     uint64_t all = (uint64_t)b << 32 | a;
@@ -240,7 +242,7 @@ template <class T> T max(T a, T b)
     return a < b ? b : a;
 }
 
-/* ---- the host's side ----------------------------------------------------------------------------------- */
+/* ---- host API ------------------------------------------------------------------------------------------ */
 
 typedef enum {
     cudaSuccess = 0,
@@ -283,7 +285,7 @@ cudaError_t cudaFree(void *p);
 cudaError_t cudaFreeHost(void *p);
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
 
-/* Memory in stream order: what is freed stays with the pool, in which it lies one behind the other. */
+/* Stream-ordered memory pools. */
 typedef struct emu_pool *cudaMemPool_t;
 typedef enum { cudaMemAllocationTypePinned = 1 } cudaMemAllocationType;
 typedef enum { cudaMemLocationTypeDevice = 1 } cudaMemLocationType;
@@ -322,10 +324,10 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 cudaError_t cudaMemsetAsync(void *p, int v, size_t n, cudaStream_t = nullptr);
 namespace emu
 {
-cudaError_t broken();             /* what every call answers, once the card is lost */
-void *cublaslt(const char *name); /* a function of the emulated library */
-double library_time();            /* what its products have taken so far, in ms */
-cudaError_t launch();             /* the same, for one kernel more: it may be the one at which that happens */
+cudaError_t broken();             /* the error of a lost device, which every call returns; else cudaSuccess */
+void *cublaslt(const char *name); /* a function of the emulated cuBLASLt */
+double library_time();            /* time of its products so far, in ms */
+cudaError_t launch();             /* counts a kernel launch, at which the device may be lost; see broken() */
 } // namespace emu
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int *device);
@@ -333,7 +335,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t s);
 cudaError_t cudaStreamSynchronize(cudaStream_t);
 
-/* Time is what the emulated library takes of it. */
+/* Events measure the time of the emulated cuBLASLt only. */
 typedef struct emu_event *cudaEvent_t;
 enum { cudaEventDisableTiming = 2 };
 cudaError_t cudaEventCreate(cudaEvent_t *e);
@@ -364,7 +366,7 @@ template <class K> cudaError_t cudaFuncSetAttribute(K kernel, cudaFuncAttribute,
 
 typedef struct emu_graph *cudaGraph_t;
 typedef struct emu_graph *cudaGraphExec_t;
-typedef struct emu_node *cudaGraphNode_t; /* a number, from 1 */
+typedef struct emu_node *cudaGraphNode_t; /* a number from 1, not a pointer */
 typedef struct emu_edge cudaGraphEdgeData;
 typedef enum { cudaStreamCaptureModeRelaxed } cudaStreamCaptureMode;
 typedef enum { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive } cudaStreamCaptureStatus;
@@ -412,22 +414,22 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 namespace emu
 {
 
-/* A kernel with its arguments, which every thread can call. */
+/* A kernel with bound arguments. */
 struct call {
     std::shared_ptr<void> what;
-    size_t bytes; /* of it */
+    size_t bytes; /* size of *what */
     void (*run)(void *what);
 };
 
-/* allowed: dynamic shared memory that the kernel was allowed, 0: it was not asked.  overlap: it may start
- * before the one before it has ended. */
+/* allowed: dynamic shared memory granted by cudaFuncSetAttribute; 0: not set.
+ * overlap: the kernel may start before the previous one has ended. */
 void run(const char *kernel, dim3 grid, dim3 block, size_t shared, size_t allowed, bool overlap,
          const call &body);
 
-/* Now, or when the graph that is being recorded runs. */
+/* Runs `what` now, or adds it to the graph that is being captured. */
 void enqueue(const std::function<void()> &what);
 
-/* Makes a call of the addresses of a kernel's arguments. */
+/* Binds a kernel to arguments, given their addresses. */
 typedef std::function<call(void **args)> binder;
 void remember(const void *kernel, const char *name, const binder &bind);
 
@@ -443,7 +445,7 @@ template <class... P, size_t... I> call bound(void (*kernel)(P...), void **args,
             [](void *what) { std::apply(static_cast<all *>(what)->kernel, static_cast<all *>(what)->args); }};
 }
 
-/* Before a kernel is launched by its address. */
+/* Registers a kernel, which is required before it is launched by its address. */
 template <class... P> void known(void (*kernel)(P...), const char *name)
 {
     remember(reinterpret_cast<const void *>(kernel), name,

@@ -1,9 +1,9 @@
-/* emu.cc - blocks of coroutines: see cuda_runtime.h.
+/* emu.cc - runs the threads of a block as coroutines (see cuda_runtime.h).
  *
- * A thread has a stack of its own and gives up the processor at barriers only.  The scheduler goes round
- * the threads of a block, each time in another order, and resumes those that wait for nothing, but for
- * some warps that fall behind: so a warp can be ahead of another by all that no barrier forbids.  A
- * round in which none could be resumed means that some wait for threads which will never come.
+ * A thread has its own stack and yields at barriers only.  The scheduler visits the threads of a block in
+ * rounds, in a new random order each time, and resumes those that are not waiting, except for a few delayed
+ * warps.  So a warp can run ahead of another as far as the barriers allow.  If no thread can be resumed in a
+ * round, the kernel is deadlocked.
  */
 #include "emu.h"
 #include "cuda_runtime.h"
@@ -35,17 +35,17 @@ struct late_copy {
 };
 
 struct coroutine {
-    void *sp; /* where it stopped */
+    void *sp; /* stack pointer when it yielded */
     char *stack;
     place at;
     bool done;
-    bool waited; /* for the kernel before */
-    long waits;  /* barrier it waits for: it goes on when that many have been passed; -1: none */
+    bool waited; /* for the previous kernel */
+    long waits;  /* resumes when this number of barriers has been passed; -1: not waiting */
     long warp_waits;
-    uint32_t syncs;                            /* of its warp, passed */
-    int next;                                  /* which of the two exchange buffers */
-    std::vector<late_copy> copies;             /* of the group that is open */
-    std::deque<std::vector<late_copy>> groups; /* under way */
+    uint32_t syncs;                            /* warp barriers passed */
+    int next;                                  /* index of the next exchange buffer */
+    std::vector<late_copy> copies;             /* of the open group */
+    std::deque<std::vector<late_copy>> groups; /* not yet done */
 };
 
 struct warp {
@@ -61,16 +61,16 @@ struct {
     warp warps[WARPS];
     int n, running, arrived, finished;
     long passed;
-    bool overlap, waited; /* may start early; somebody has waited */
-    const char *file;     /* of the barrier that threads wait at */
+    bool overlap, waited; /* the kernel may start early; a thread has waited for the previous kernel */
+    const char *file;     /* of the barrier at which threads wait */
     int line;
-    void *host; /* the scheduler's own stack pointer */
-    char *room; /* of shared memory, aligned to 4096 bytes */
+    void *host; /* stack pointer of the scheduler */
+    char *room; /* shared memory, aligned to 4096 bytes */
     std::map<const void *, void *> shared;
     void *dynamic;
     size_t shared_bytes, room_used, dynamic_bytes, allowed;
     uint64_t random = 88172645463325252ull;
-    uint64_t behind; /* warps that stay where they are */
+    uint64_t behind; /* bit mask of delayed warps */
 } now;
 
 } // namespace
@@ -90,7 +90,7 @@ namespace
 
 /* ---- coroutines ---------------------------------------------------------------------------------------- */
 
-/* Saves what a call must keep, leaves the stack pointer in *from, and goes on at `to`. */
+/* Saves the callee-saved registers, stores the stack pointer in *from and continues at `to`. */
 extern "C" void emu_switch(void **from, void *to);
 __asm__(R"(
     .text
@@ -142,7 +142,7 @@ void prepare(coroutine *c)
         c->stack = static_cast<char *>(p);
     }
     void **sp = reinterpret_cast<void **>(c->stack + STACK) -
-                1; /* a call leaves the stack 8 beyond a multiple of 16 */
+                1; /* after a call the stack pointer is 8 bytes off a multiple of 16 */
     *--sp = reinterpret_cast<void *>(enter);
     for (int i = 0; i < 6; i++)
         *--sp = nullptr;
@@ -170,11 +170,11 @@ uint64_t draw()
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* A piece of shared memory. */
+/* Allocates shared memory for the current block. */
 void *piece_of_room(size_t bytes, size_t alignment)
 {
     size_t at = (now.room_used + SHARED_GAP) / 128 * 128;
-    if (alignment < 128) /* no better than that */
+    if (alignment < 128) /* exactly this alignment, not a larger one */
         at += alignment;
     now.room_used = at + bytes;
     memset(now.room + at, 0xff, bytes);
@@ -182,7 +182,7 @@ void *piece_of_room(size_t bytes, size_t alignment)
     return now.room + at;
 }
 
-/* Some warps fall behind for a few rounds, or for as long as others can move. */
+/* Delays some warps for a few rounds, or for as long as other warps can run. */
 void fall_behind()
 {
     now.behind = draw() % 4 ? draw() : 0;
@@ -263,8 +263,7 @@ void run(const char *kernel, dim3 grid, dim3 block, size_t shared, size_t allowe
         fail("such a grid cannot be launched");
     if (shared > SHARED_LIMIT)
         fail("more shared memory than every supported card has");
-    /* blocks in another order each time, too: all of them once, by steps that have no divisor in common
-     * with n */
+    /* visits each block once in a random order: the step has no common divisor with the number of blocks */
     uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z, at = draw() % blocks, step;
     do
         step = 1 + draw() % blocks;
@@ -278,7 +277,7 @@ void run(const char *kernel, dim3 grid, dim3 block, size_t shared, size_t allowe
         fail("may start before the kernel before it has ended, and does not wait for it");
 }
 
-/* ---- what threads ask for -------------------------------------------------------------------- */
+/* ---- functions that kernels call ------------------------------------------------------------- */
 
 void barrier(const char *file, int line)
 {
@@ -295,7 +294,7 @@ void barrier(const char *file, int line)
     leave();
 }
 
-/* A lane that is ahead cannot come round to the buffer that others still read: before that it needs them. */
+/* Two buffers suffice: a lane cannot reach the first buffer again before all lanes have left it. */
 const unsigned char (*exchange(const void *mine, size_t bytes))[64]
 {
     coroutine *c = &now.threads[now.running];

@@ -1,7 +1,6 @@
-/* emu.h - the emulated card as tests want it: how much memory it has, what is installed beside it, and
- * when it breaks.
+/* emu.h - settings and counters of the emulated GPU: its memory, libraries and simulated failures.
  *
- * Where the tests of the kernels run on a GPU there is none: then the address of emu_card is NULL.
+ * In tests that run on a real GPU the address of emu_card is NULL.
  */
 #ifndef HOLORUN_TESTS_EMU_EMU_H
 #define HOLORUN_TESTS_EMU_EMU_H
@@ -10,32 +9,32 @@
 #include <stddef.h>
 
 struct emu_card {
-    int driver, runtime; /* versions of CUDA, 1000 * major + 10 * minor; no driver: 0 */
-    int cards;           /* equal ones */
+    int driver, runtime; /* CUDA versions, 1000 * major + 10 * minor; driver 0: not installed */
+    int cards;           /* number of identical devices */
     int major, minor;    /* compute capability */
-    bool library;        /* cuBLASLt is there */
+    bool library;        /* cuBLASLt is installed */
     size_t memory;       /* bytes */
-    size_t used, most;   /* of these: now, and at most */
-    int error;           /* a cudaError_t that every call answers: a card that is lost stays lost */
-    long launches;       /* how many are left until it is lost with error `then`; 0: for ever */
+    size_t used, most;   /* bytes in use, and their maximum so far */
+    int error;           /* cudaError_t that every call returns; permanent, as for a lost device */
+    long launches;       /* number of launches until the device is lost with error `then`; 0: never */
     int then;
-    bool nvml;         /* the driver's library for monitoring is there */
-    unsigned contexts; /* bit i: the process has a context on card i */
-    bool pools;        /* the driver has pools of memory in stream order */
-    size_t kept;       /* bytes that they hold and nobody uses */
-    long waits;        /* calls so far that take or give memory and wait for all of the card's work */
-    bool late;         /* work runs when somebody waits for it, and not before */
+    bool nvml;         /* NVML is installed */
+    unsigned contexts; /* bit i: the process has a context on device i */
+    bool pools;        /* the driver supports memory pools */
+    size_t kept;       /* unused bytes in pools */
+    long waits;        /* allocations and frees so far that synchronize with the device */
+    bool late;         /* work runs only when the host waits for it */
     long graphs, singles,
-        syncs;       /* so far: graphs launched, kernels on their own, times that the host waited */
-    bool overlaps;   /* kernels may be launched to overlap */
-    long overlapped; /* so many were */
-    long early;      /* words that such kernels read of a card's memory before they waited */
-    long updated;    /* nodes of graphs that were given other arguments */
-    int fastest;     /* of the library's proposals */
-    int refused;     /* one that cannot run; -1: all can */
-    /* products of the library: of them with a bias, to memory of their own, of e4m3, and by proposal */
+        syncs;       /* so far: graph launches, single kernel launches, times that the host waited */
+    bool overlaps;   /* the driver supports programmatic dependent launch */
+    long overlapped; /* kernels launched that way */
+    long early;      /* reads of device memory by such kernels before they waited */
+    long updated;    /* graph nodes whose arguments were updated */
+    int fastest;     /* index of the fastest cuBLASLt algorithm */
+    int refused;     /* index of an algorithm that fails; -1: none */
+    /* cuBLASLt products: with a bias, out of place (timing runs), in e4m3, and by algorithm */
     long biased, timed, small, multiplied[8];
-    long odd; /* the recording of a graph says something odd after so many nodes; 0: never */
+    long odd; /* graph capture reports two leaf nodes after this many nodes; 0: never */
 };
 
 #ifdef __cplusplus

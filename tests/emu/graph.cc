@@ -1,4 +1,4 @@
-/* graph.cc - what is given to a stream: launches and copies, run at once or recorded in a graph. */
+/* graph.cc - launches and copies in a stream, run immediately or captured in a graph. */
 #include "card.h"
 #include "emu.h"
 
@@ -14,7 +14,7 @@ namespace
 {
 
 struct node {
-    const void *kernel; /* NULL: something else */
+    const void *kernel; /* NULL: not a kernel */
     dim3 grid, block;
     size_t shared;
     bool overlap;
@@ -28,7 +28,7 @@ struct known_kernel {
     emu::binder bind;
 };
 
-/* Dynamic shared memory that kernels were allowed beyond what each may have. */
+/* Dynamic shared memory granted by cudaFuncSetAttribute, by kernel. */
 std::map<const void *, size_t> &allowed()
 {
     static std::map<const void *, size_t> all;
@@ -54,7 +54,7 @@ enum { SHARED_FOR_ALL = 48 << 10 };
 
 emu_graph *recording;
 cudaGraphNode_t last_node;
-std::set<size_t> nodes_alive; /* of graphs that were not destroyed */
+std::set<size_t> nodes_alive; /* nodes of graphs that still exist */
 size_t nodes_made;
 
 [[noreturn]] void fail(const char *what)
@@ -77,7 +77,7 @@ void run(const node &n)
         n.other();
 }
 
-/* Work of the stream that waits for somebody to wait for it, and how much there was before it. */
+/* Queued work (emu_card.late), and the number of work items that have run. */
 std::deque<node> waiting;
 size_t finished;
 
@@ -197,7 +197,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind
 {
     emu::give_work(stream, "a copy");
     emu::check_copy(to, from, n, kind);
-    if (kind == cudaMemcpyHostToDevice && !emu::is_pinned(from) && !recording) { /* read before it returns */
+    if (kind == cudaMemcpyHostToDevice && !emu::is_pinned(from) && !recording) { /* pageable: read now */
         auto read = std::make_shared<std::vector<char>>(static_cast<const char *>(from),
                                                         static_cast<const char *>(from) + n);
         emu::enqueue([=] { memcpy(to, read->data(), n); });
@@ -215,7 +215,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
     emu::give_work(stream, "a copy");
     emu::check_copy(to, from, width, kind);
     if (kind != cudaMemcpyDeviceToDevice)
-        emu::drain(); /* as if the host's memory were not pinned */
+        emu::drain(); /* as CUDA does with pageable host memory */
     emu::enqueue([=] {
         for (size_t i = 0; i < rows; i++)
             memmove(static_cast<char *>(to) + i * to_pitch, static_cast<const char *>(from) + i * from_pitch,
@@ -248,9 +248,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 /* ---- events ---------------------------------------------------------------------------------- */
 
 struct emu_event {
-    size_t at;   /* work before it */
-    bool timed;  /* it is work itself, and takes down the time */
-    double time; /* that the library's products have taken until then */
+    size_t at;   /* number of work items before it */
+    bool timed;  /* the event is a work item that records the time */
+    double time; /* library_time() at that point */
 };
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags)
@@ -325,7 +325,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus *stat
     *last = &last_node;
     *n = last_node != nullptr;
     if (emu_card.odd && --emu_card.odd == 0)
-        *n = 2; /* two nodes that nothing follows: somebody has forked */
+        *n = 2; /* two leaf nodes, as after a fork */
     return cudaSuccess;
 }
 

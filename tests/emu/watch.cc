@@ -1,9 +1,10 @@
-/* watch.cc - see watch.h.  Every two bytes of shared memory, and every byte of the card's, have a cell
- * that says who was there last.
+/* watch.cc - race detector (see watch.h).
  *
- * Time goes by eras: one from barrier to barrier, counted through all blocks and launches, so that
- * nothing has to be cleared.  Of readers it is enough to know the last warp, its lanes, and whether
- * there was another warp.
+ * Each two bytes of shared memory and each byte of device memory have a cell that records the last accesses.
+ *
+ * Time is counted in eras: one between two barriers, counted across all blocks and launches, so that cells
+ * never have to be cleared.  For readers a cell records the last warp, its lanes, and whether another warp
+ * has read as well.
  */
 #include "watch.h"
 #include "cuda_runtime.h"
@@ -25,42 +26,43 @@ namespace
 enum { GRAIN = 2, SHARED_MOST = 256 << 10 };
 
 struct cell {
-    uint32_t written, write_syncs; /* era, and how far the thread was in it */
+    uint32_t written, write_syncs; /* era, and warp barriers that the writer had passed */
     uint32_t read, read_syncs, lanes;
-    uint32_t array; /* of the block whose array it is: its first era */
+    uint32_t array; /* first era of the block that owns the array */
     uint16_t writer, warp;
-    bool atomic, more; /* warps than that have read */
-    bool coming;       /* by a copy */
+    bool atomic, more; /* more: another warp has read too */
+    bool coming;       /* an asynchronous copy will write it */
 };
 
 struct global_cell {
-    uint32_t writer, reader; /* launch and block: their number since the beginning, from 1 */
+    uint32_t writer, reader; /* block numbers, counted from 1 across all launches */
 };
 enum : uint32_t { BY_ATOMIC = 0x80000000u };
 
 struct {
-    uint32_t era, first_era; /* of the block */
+    uint32_t era, first_era; /* first_era: of the current block */
     const char *at;
     size_t bytes;
     cell cells[SHARED_MOST / GRAIN];
 } room;
 
-/* What a block of this launch has said to others: when it wrote last, when it fenced, when it announced. */
+/* State of a block: times of its last write, fence and announcement (an atomic after a fence). */
 struct said {
     uint64_t wrote, fenced, announced;
     uint32_t announcements;
-    bool heard; /* others' announcements, and a fence behind them */
+    bool heard; /* it has passed an atomic and then a fence */
     bool asked;
 };
 
 struct {
     uint64_t clock;
-    uint32_t first, blocks, block; /* numbers of blocks */
+    uint32_t first, blocks,
+        block; /* first: number of the first block of this launch; block: the current one */
     const char *args;
     size_t arg_bytes;
     std::vector<struct said> blocks_said;
-    uint32_t synced; /* first block that the host has not waited for */
-    uint32_t before; /* first block of the launch before this one */
+    uint32_t synced; /* first block for which the host has not waited */
+    uint32_t before; /* first block of the previous launch */
     watched_chunk recent[4];
     unsigned generation, next;
 } grid;
@@ -74,7 +76,7 @@ void tell(const char *what, const void *at, unsigned other, const char *unit)
 
 /* ---- shared memory --------------------------------------------------------------------------- */
 
-/* Whether this thread comes behind what another did in the same era. */
+/* Returns whether an access of `thread` in this era is ordered before the current thread. */
 bool behind(int thread, uint32_t syncs)
 {
     return thread == watched.thread || (thread / 32 == watched.thread / 32 && syncs < watched.syncs);
@@ -133,7 +135,7 @@ void shared_access(const char *at, size_t bytes, access how)
     }
 }
 
-/* ---- the card's memory ----------------------------------------------------------------------- */
+/* ---- device memory --------------------------------------------------------------------------- */
 
 const watched_chunk *find_piece(const char *at)
 {
@@ -159,21 +161,21 @@ uint32_t *told_of(const watched_chunk *p)
     return reinterpret_cast<uint32_t *>(static_cast<global_cell *>(*p->shadow) + p->bytes + 1);
 }
 
-/* Whether what block `other` did is done for this one. */
+/* Returns whether all writes of block `other` are visible to the current block. */
 bool announced(uint32_t other)
 {
     const said &a = grid.blocks_said[other - grid.first], &mine = grid.blocks_said[grid.block - grid.first];
     return a.wrote < a.announced && mine.heard;
 }
 
-/* Whether what it wrote after so many announcements is. */
+/* Returns whether a write that `other` made after `told` announcements is visible to the current block. */
 bool announced(uint32_t other, uint32_t told)
 {
     return grid.blocks_said[other - grid.first].announcements > told &&
            grid.blocks_said[grid.block - grid.first].heard;
 }
 
-/* Of this launch, and another block. */
+/* Returns whether `who` is another block of this launch. */
 bool other_block(uint32_t who)
 {
     return who >= grid.first && who != grid.block && who < grid.first + grid.blocks;
@@ -215,7 +217,7 @@ void global_access(const char *at, size_t bytes, access how)
     emu_card.early += watched.early;
     mine->asked |= how == ATOMIC;
     uint32_t told = mine->announcements;
-    if (how == ATOMIC && mine->fenced > mine->wrote) /* it may tell of what is behind the fence */
+    if (how == ATOMIC && mine->fenced > mine->wrote) /* it may announce the writes before the fence */
         mine->announced = grid.clock, mine->announcements++;
     else if (how != READ)
         mine->wrote = grid.clock;
@@ -233,7 +235,7 @@ void global_access(const char *at, size_t bytes, access how)
         std::fill_n(told_of(p) + (at - p->at), bytes, told);
 }
 
-/* The bounds of the shared library that holds the kernels: their constants are between them. */
+/* Bounds of the shared library with the kernels, which contains their constants. */
 extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start, _end;
 
 } // namespace
@@ -265,12 +267,12 @@ void watch_aligned(const void *at, size_t multiple)
         fail("is at an address that is no multiple of what it reads or writes");
 }
 
-/* ---- the scheduler tells --------------------------------------------------------------------- */
+/* ---- calls from the scheduler ---------------------------------------------------------------- */
 
 void watch_launch(uint64_t blocks, const void *args, size_t bytes)
 {
     grid.before = grid.first;
-    grid.first = (grid.first + grid.blocks + 1) & 0x3fffffffu; /* once round all is forgotten: seldom */
+    grid.first = (grid.first + grid.blocks + 1) & 0x3fffffffu; /* on overflow old accesses are forgotten */
     if (!grid.first)
         grid.first = grid.synced = grid.before = 1;
     grid.blocks = (uint32_t)blocks;
@@ -325,9 +327,9 @@ void watch_copy(const void *to, size_t bytes, bool under_way)
 
 } // namespace emu
 
-/* ---- the compiler tells ---------------------------------------------------------------------- */
+/* ---- calls from instrumented code ------------------------------------------------------------ */
 
-#ifndef __SANITIZE_ADDRESS__ /* whose own library they would be in the way of */
+#ifndef __SANITIZE_ADDRESS__ /* its runtime defines the same symbols */
 extern "C" {
 
 #define TELL(n)                                                                                              \
@@ -371,7 +373,7 @@ void __tsan_init()
 {
 }
 
-/* Of the type behind a pointer; the first member of what it is told is where in the source. */
+/* The compiler's record of a misaligned access, which begins with its source location. */
 struct misaligned {
     const char *file;
     uint32_t line, column;

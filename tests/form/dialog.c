@@ -1,4 +1,4 @@
-/* dialog.c - parameters, and what clicks and keys do to a dialog. */
+/* dialog.c - parameters of a dialog, and its reaction to clicks and keys. */
 #include "form/dialog.h"
 
 #include "base/utf8.h"
@@ -20,7 +20,7 @@ static int hex(char c)
     return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
 }
 
-/* Percent-decoded; false when it does not fit. */
+/* Decodes percent-encoding; returns false if the result does not fit. */
 static bool decode(const char *s, size_t n, char *out, size_t size)
 {
     size_t k = 0;
@@ -53,7 +53,7 @@ static bool text_read(struct text *t, const char *s, size_t n)
     return true;
 }
 
-/* Parts between `|`; empty ones count only where places matter. */
+/* Splits at `|`; empty parts count only if positions matter. */
 static bool list_read(struct list *l, const char *s, bool empty_too)
 {
     l->n = 0;
@@ -141,7 +141,7 @@ static bool same(const struct text *a, const struct text *b)
     return a->n == b->n && !memcmp(a->c, b->c, (size_t)a->n * sizeof *a->c);
 }
 
-/* As the page does it: marks are found by their label, so that of two with one label it is the first. */
+/* Returns the index of a checkbox by its label, as the page does: the first of two with one label. */
 static int label_index(const struct dialog *d, const struct text *label)
 {
     int k = 0;
@@ -260,7 +260,7 @@ void dialog_tab(struct dialog *d, bool back)
         d->focus = -1;
 }
 
-/* ---- what the title says --------------------------------------------------------------------- */
+/* ---- title ----------------------------------------------------------------------------------- */
 
 static void put(char title[TITLE_MAX], size_t *n, const struct text *t)
 {

@@ -1,14 +1,14 @@
-/* form - a dialog of the demo theme as an X program of its own: what a browser shows of
- * assets/demo/dialog.html, for a few megabytes instead of a few hundred.
+/* form - a dialog of the demo theme as an X program: looks like assets/demo/dialog.html in a browser, with
+ * a few megabytes instead of a few hundred.
  *
  *   form [--delay S] [--log FILE] [--font FILE] QUERY
- *   form --picture FILE.ppm QUERY        draws into a file, without a display
+ *   form --picture FILE.ppm QUERY        draws to a file, without a display
  *
- * QUERY is the page's own ("seed=7&kind=buttons&labels=Save|Discard"), with or without "dialog.html?"
- * before it.  The window covers the screen of 640 x 480; its title says what the document's title says
- * there.  --delay makes it slow: it is busy for S seconds before it shows its dialog, and again after
- * each press of a button before it shows what came of it; a bar grows meanwhile, and nothing is heard.
- * The log has one line for each event: "button 1 down 120 40", "key a down", "title DIALOG ...".
+ * QUERY is the page's query ("seed=7&kind=buttons&labels=Save|Discard"), with or without the prefix
+ * "dialog.html?".  The window covers the screen of 640 x 480; its title is the title of the page.  With
+ * --delay it is busy for S seconds before it shows the dialog, and after each press of a button before it
+ * shows the result; meanwhile it shows a progress bar and ignores input.  The log has a line for each
+ * event: "button 1 down 120 40", "key a down", "title DIALOG ...".
  */
 #include "form/dialog.h"
 #include "form/paint.h"
@@ -37,16 +37,16 @@ struct form {
     FILE *log;
     struct dialog d;
     struct item items[ITEMS_MAX];
-    int n, down; /* items; the one the button went down on, -1: none */
+    int n, down; /* number of items; the pressed item, -1: none */
     struct canvas shown, next;
     double delay;
-    int64_t busy_until; /* 0: it is not */
-    bool waiting;       /* for the outcome of `press` */
+    int64_t busy_until; /* 0: not busy */
+    bool waiting;       /* for the result of `press` */
     struct item press;
     bool closed;
 };
 
-/* ---- what it shows --------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static void set_title(struct form *f, const char *title)
 {
@@ -64,7 +64,7 @@ static void show(struct form *f, struct box b)
         XPutImage(f->x, f->window, f->gc, f->image, b.x, b.y, b.x, b.y, (unsigned)b.w, (unsigned)b.h);
 }
 
-/* Only what has changed goes to the screen. */
+/* Sends only the changed part to the screen. */
 static void redraw(struct form *f)
 {
     bool hidden = f->busy_until && !f->waiting;
@@ -102,7 +102,7 @@ static void end_wait(struct form *f)
     tell(f);
 }
 
-/* ---- what it hears --------------------------------------------------------------------------- */
+/* ---- input ----------------------------------------------------------------------------------- */
 
 static void on_button(struct form *f, const XButtonEvent *b, bool down)
 {
@@ -127,7 +127,7 @@ static void on_button(struct form *f, const XButtonEvent *b, bool down)
     redraw(f);
 }
 
-/* The character of a key: Latin-1, and what Unicode keysyms stand for. */
+/* Returns the character of a key: Latin-1, or the one of a Unicode keysym. */
 static uint32_t scalar_of(KeySym key)
 {
     if ((key >= 0x20 && key <= 0x7e) || (key >= 0xa0 && key <= 0xff))
@@ -182,7 +182,7 @@ static void on_event(struct form *f, XEvent *e)
         XRefreshKeyboardMapping(&e->xmapping);
         break;
     case ClientMessage:
-        f->closed = true; /* only the window manager asks, and only for this */
+        f->closed = true; /* WM_DELETE_WINDOW is the only client message */
         break;
     default:
         break;
@@ -239,7 +239,7 @@ static void open_window(struct form *f)
         die(ERR_ENV, "form: no memory for a picture");
 }
 
-/* Without a window manager nobody else gives it the keyboard. */
+/* Takes the focus, because without a window manager no other program assigns it. */
 static void take_keyboard(struct form *f)
 {
     XWindowAttributes a;
@@ -272,7 +272,7 @@ static void write_picture(struct form *f, const char *path)
 
 int main(int argc, char **argv)
 {
-    static struct form f; /* two pictures in it */
+    static struct form f; /* static, because it contains two images */
     const char *query = NULL, *font = NULL, *picture = NULL, *log = NULL;
     char why[128] = "";
     f.down = -1;

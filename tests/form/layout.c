@@ -1,12 +1,11 @@
-/* layout.c - where a dialog's items stand: the same choices from the same streams as
- * assets/demo/dialog.js makes. */
+/* layout.c - positions of a dialog's items, from the same random choices as assets/demo/dialog.js. */
 #include "form/dialog.h"
 
 #include <string.h>
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* FNV-1a of the name mixed with the seed starts a mulberry32: kiosk.js has the same. */
+/* Seeds a mulberry32 with the FNV-1a hash of the name mixed with the seed, as kiosk.js does. */
 static uint32_t stream_open(uint32_t seed, const char *name)
 {
     uint32_t h = 0x811c9dc5u;
@@ -52,8 +51,8 @@ struct style {
     bool equal, above, prose;
 };
 
-/* What the seed says about looks, gradually made denser where a dialog does not fit.  The order of draws
- * is the page's. */
+/* Returns the style for a seed, denser from call to call if a dialog does not fit.  The order of random
+ * draws is that of the page. */
 static struct style style_of(uint32_t seed, int dense)
 {
     static const int bands[] = {1, 1, 2, 3};
@@ -102,7 +101,7 @@ static struct item *add(struct page *p, enum item_kind kind, int row, int col, i
     return it;
 }
 
-/* Cut at the right edge of the screen. */
+/* Adds a text, cut at the right edge of the screen. */
 static struct item *add_text(struct page *p, int row, int col, const struct text *t, int first, int chars)
 {
     int n = most(0, least(chars, COLS - col));
@@ -141,11 +140,11 @@ static int heading(struct page *p)
     return p->st.band + 1;
 }
 
-/* The sentence in lines of at most 30 characters, broken at spaces; the first two are shown. */
+/* Adds the first two lines of the sentence, of at most 30 characters, broken at spaces. */
 static int sentence(struct page *p, int row)
 {
     const struct text *t = &p->d->sentence;
-    int lines = 0, from = 0, end = 0; /* of the line so far */
+    int lines = 0, from = 0, end = 0; /* from, end: of the current line */
     while (p->st.prose && lines < 2) {
         int word = end;
         while (word < t->n && t->c[word] == ' ')
@@ -167,7 +166,7 @@ static int sentence(struct page *p, int row)
     return row + (lines ? lines + 1 : 0);
 }
 
-/* Buttons one below the other, in two columns, or side by side with line breaks. */
+/* Adds buttons in one column, in two columns, or side by side with line breaks. */
 static void buttons(struct page *p, int row)
 {
     const struct list *l = &p->d->labels;
@@ -199,7 +198,7 @@ static void buttons(struct page *p, int row)
     }
 }
 
-/* The closing buttons of a form: side by side, or below each other if they do not fit. */
+/* Adds the closing buttons of a form: side by side, or in a column if they do not fit. */
 static void closing(struct page *p, int row)
 {
     const struct list *l = &p->d->buttons;
@@ -269,7 +268,7 @@ static bool compose(struct page *p, int dense)
     return true;
 }
 
-/* The last row is for the report of a press. */
+/* Reserves the last row for the report of a press. */
 int dialog_items(const struct dialog *d, struct item items[ITEMS_MAX])
 {
     struct page p = {.d = d, .items = items};
@@ -302,7 +301,7 @@ struct box item_box(const struct item *it)
     case ITEM_TEXT:
         break;
     }
-    return (struct box){x, y - 1, w, CELL_H}; /* the theme moves text up by one */
+    return (struct box){x, y - 1, w, CELL_H}; /* the theme shifts text up by one pixel */
 }
 
 int item_at(const struct item *items, int n, int x, int y)

@@ -1,9 +1,8 @@
-/* paint.c - rectangles, marks and glyphs of the kiosk theme.
+/* paint.c - draws rectangles, symbols and glyphs of the kiosk theme.
  *
- * Glyphs are FreeType's own with the light hinting that Debian's font settings ask for, each at a whole
- * pixel, as Chromium places them there.  Chromium brings a FreeType of its own: at the edges of round
- * strokes the two differ by up to a quarter of full contrast, and nowhere else.  Round and slanted edges
- * of marks are sampled 8 x 8 times a pixel.
+ * Glyphs are rendered by FreeType with the light hinting of Debian's default settings, at whole pixels, as
+ * in Chromium. Chromium contains its own FreeType, which differs at the edges of round strokes by up to a
+ * quarter of full contrast. Round and slanted edges of symbols are sampled 8 x 8 times per pixel.
  */
 #include "form/paint.h"
 
@@ -76,21 +75,21 @@ static void fill(struct canvas *c, struct box b, uint32_t colour)
             blend(c, x, y, colour, 255);
 }
 
-/* A frame inside the box, `thick` pixels wide. */
+/* Draws a frame inside the box, `thick` pixels wide. */
 static void frame(struct canvas *c, struct box b, int thick, uint32_t colour, uint32_t inside)
 {
     fill(c, b, colour);
     fill(c, (struct box){b.x + thick, b.y + thick, b.w - 2 * thick, b.h - 2 * thick}, inside);
 }
 
-/* ---- marks ----------------------------------------------------------------------------------- */
+/* ---- symbols --------------------------------------------------------------------------------- */
 
 static bool in_disc(double x, double y, double r)
 {
     return x * x + y * y <= r * r;
 }
 
-/* The two strokes of a tick: a corner of 12 x 18, turned by 45 degrees around its middle. */
+/* The two strokes of a check mark: a corner of 12 x 18, rotated by 45 degrees around its centre. */
 static bool in_tick(double x, double y, double unused)
 {
     double u = (x + y) * M_SQRT1_2, v = (y - x) * M_SQRT1_2;
@@ -125,8 +124,8 @@ static void mark(struct canvas *c, const struct item *it, bool on)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* Coverage as the browser's rasteriser uses it: edges of dark text become a little lighter, those of
- * white text stronger. The curves are fitted to pictures of the page. */
+/* Adjusts coverage like the browser's rasterizer: edges of dark text are slightly lighter, those of white
+ * text stronger. The curves are fitted to images of the page. */
 static int toned(int coverage, uint32_t colour)
 {
     double a = coverage / 255.0;
@@ -152,7 +151,7 @@ static void glyph(struct canvas *c, struct font *f, uint32_t scalar, int x, int 
                 blend(c, x + i, base + j, colour, toned(b->buffer[j * b->pitch + i], colour));
 }
 
-/* From pixel x on, in a row of cells. */
+/* Draws text from pixel x on, in a row of cells. */
 static void text(struct canvas *c, struct font *f, const uint32_t *t, int n, int x, int row, uint32_t colour,
                  struct box clip)
 {
@@ -168,7 +167,7 @@ static void paint_field(struct canvas *c, struct font *f, const struct dialog *d
     bool focus = d->focus == it->index;
     frame(c, b, focus ? 4 : 2, focus ? ACCENT : INK, focus ? FOCUSED : PAPER);
     struct box room = {b.x + 10, b.y, b.w - 10, b.h};
-    /* The caret is not drawn, and is kept in sight. */
+    /* the caret is not drawn, but kept visible */
     int over = focus ? INDENT + d->caret * CELL_W - room.w : 0;
     text(c, f, it->text->c, it->text->n, room.x - (over > 0 ? over : 0), it->row, INK, room);
 }

@@ -1,5 +1,5 @@
-/* paint.h - a dialog in pixels, as Chromium draws the page: assets/demo/kiosk.css with FreeType instead
- * of a browser. */
+/* paint.h - draws a dialog as Chromium draws the page (assets/demo/kiosk.css), with FreeType instead of a
+ * browser. */
 #ifndef HOLORUN_TESTS_FORM_PAINT_H
 #define HOLORUN_TESTS_FORM_PAINT_H
 
@@ -10,16 +10,16 @@ struct canvas {
 };
 
 struct font; /* DejaVu Sans Mono at 26 pixels */
-/* path: NULL: where Debian, Fedora and Arch have it.  NULL when it is not there. */
+/* path NULL: the default of Debian, Fedora and Arch.  Returns NULL if the file does not exist. */
 struct font *font_open(const char *path);
-void font_close(struct font *f); /* NULL is fine */
+void font_close(struct font *f); /* NULL is allowed */
 
 void paint_empty(struct canvas *c);
 void paint_dialog(struct canvas *c, struct font *f, const struct dialog *d, const struct item *items, int n);
-/* A bar along the last row, `part` of it full: the page is busy. */
+/* Draws a progress bar in the last row. */
 void paint_busy(struct canvas *c, double part);
 
-/* The smallest box that holds what differs; w 0: nothing. */
+/* Returns the smallest box that contains all differences; w is 0 if there are none. */
 struct box canvas_difference(const struct canvas *a, const struct canvas *b);
 
 #endif

@@ -1,7 +1,7 @@
-/* fuzz_calls.c - the reader of tool calls alone: byte 0 says whether tools are known, the rest is the text.
+/* fuzz_calls.c - the parser of tool calls: byte 0 selects whether tools are known, the rest is the text.
  *
- * Whatever comes in: calls have a name and arguments, or a fault with a message; their ranges are in order and
- * lie within the text; the content is the rest of the text.
+ * For any input, calls have a name and arguments, or a fault with a message; their ranges are in order and
+ * within the text; the content is the rest of the text.
  */
 #include "actions/calls.h"
 #include "require.h"
@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t safe = calls_safe_prefix(text, size, hints);
     require(safe <= size && (!c.n || safe <= c.list[0].begin), "a call begins behind the safe prefix");
     const char *mark = calls_markup(text, size, &len);
-    require(!mark || (mark >= text && mark + len <= text + size), "markup lies within the text");
+    require(!mark || (mark >= text && mark + len <= text + size), "markup is within the text");
     buf_free(&content);
     calls_free(&c);
     return 0;

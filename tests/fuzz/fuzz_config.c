@@ -1,4 +1,4 @@
-/* fuzz_config.c - any text as config.json, cut at zero bytes into the files of a model. */
+/* fuzz_config.c - any text as config.json, split at zero bytes into the files of a model. */
 #include "model/config.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         files[i] = next < text + size ? next : NULL;
     }
     struct config_text t = {.config = files[0], .generation = files[2], .processor = files[3]};
-    t.preprocessor = files[1] && *files[1] ? files[1] : NULL; /* without one the last counts */
+    t.preprocessor = files[1] && *files[1] ? files[1] : NULL; /* NULL: the last file is used instead */
     struct model_config c;
     if (config_parse(&c, &t, NULL) == 0 &&
         (c.lm.layers < 1 || c.lm.hidden < 1 || config_proj_rows(&c.lm) < 0))

@@ -1,5 +1,5 @@
-/* fuzz_dialect.c - dialect files: any bytes are refused with a message or make a whole dialect, whose
- * grammars can be made.  Run where the sources are: the tokenizer is that of the embedded model.
+/* fuzz_dialect.c - dialect files: any bytes are rejected with a message, or give a complete dialect with
+ * valid grammars. Runs in the source directory, because it uses the tokenizer of the embedded model.
  */
 #include "actions/action.h"
 #include "actions/dialect.h"

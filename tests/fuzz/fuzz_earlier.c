@@ -1,5 +1,5 @@
-/* fuzz_earlier.c - any bytes as the results.json of an earlier run; every test that is read is found
- * again. */
+/* fuzz_earlier.c - any bytes as the results.json of an earlier run; every test that is read can be looked
+ * up. */
 #include "qa/suite/private.h"
 
 #include <jansson.h>

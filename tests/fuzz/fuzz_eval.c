@@ -1,4 +1,4 @@
-/* fuzz_eval.c - any bytes as a grounding set, as results to go on with, and as a reply that is scored. */
+/* fuzz_eval.c - any bytes as a grounding set, as results to resume, and as a reply to score. */
 #include "eval/eval.h"
 #include "require.h"
 
@@ -20,8 +20,8 @@ static void score(const struct eval_set *s, const char *reply)
             struct eval_answer a = {0};
             dialects[k] = dialects[k] ? dialects[k] : dialect_load(names[k], NULL);
             eval_score(t, dialects[k], reply, 640, 480, &a);
-            require(!a.correct || a.placed || t->kind == TARGET_NONE, "a hit needs a place");
-            require(!(a.placed && a.wrong_format), "a place that is no place");
+            require(!a.correct || a.placed || t->kind == TARGET_NONE, "a hit needs a position");
+            require(!(a.placed && a.wrong_format), "an invalid position");
         }
     }
 }

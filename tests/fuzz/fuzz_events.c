@@ -1,6 +1,6 @@
-/* fuzz_events.c - any bytes as events.jsonl and as frames.idx: reading, sorting into steps, printing the
- * page, following the conversation that can be done again or gone on with, comparing a run with its
- * first half, and its actions in the words of others.
+/* fuzz_events.c - any bytes as events.jsonl and as frames.idx: parsing, grouping into steps, printing the
+ * page, replaying or resuming the conversation, comparing a run with its first half, and exporting its
+ * actions.
  */
 #include "replay/diff.h"
 #include "replay/export.h"
@@ -55,7 +55,7 @@ static void follow(const struct record *r)
     timeline_free(&t);
 }
 
-/* Takes over both. */
+/* Compares two records and frees both. */
 static void compare(const struct record *a, const struct record *b)
 {
     struct run_diff d;

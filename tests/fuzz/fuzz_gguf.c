@@ -1,5 +1,5 @@
-/* fuzz_gguf.c - any bytes as a GGUF file; every tensor of an accepted one must be readable to its last byte, and its
- * first row must become numbers and the format that its type is kept in. */
+/* fuzz_gguf.c - any bytes as a GGUF file; every tensor of an accepted file must be readable to its last
+ * byte, and its first row must be decodable and convertible to its stored format. */
 #include "base/gguf.h"
 #include "checkpoint/gguf_model.h"
 #include "model/config.h"
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Keys that readers ask for, and some that seeds have. */
+/* Keys that the program reads, and some that the seeds contain. */
 static unsigned read_values(const struct gguf_file *f)
 {
     static const char *const keys[] = {"general.architecture",   "general.alignment",
@@ -35,7 +35,7 @@ static unsigned read_values(const struct gguf_file *f)
     return sum;
 }
 
-/* The file as a model, and as a model with itself as its tower. */
+/* Opens the file as a model, and as a model that is its own vision tower. */
 static void read_config(const struct gguf_file *f)
 {
     for (int vision = 0; vision < 2; vision++) {
@@ -58,7 +58,7 @@ static unsigned read_row(const struct gguf_entry *t)
     if (!gguf_is_coded(t->type) || cols > MOST)
         return 0;
     size_t bytes = gguf_row_bytes(t->type, cols);
-    uint8_t *row = malloc(bytes); /* of its own size, for the sanitizer */
+    uint8_t *row = malloc(bytes); /* of exact size, for the sanitizer */
     memcpy(row, t->data, bytes);
     struct tensor stored = {row, DT_U8, 1, (int64_t)bytes, (int64_t)bytes};
     struct quant_source s = {.rows = 1, .cols = cols, .stored = stored, .scale = 1, .gguf = t->type};
@@ -87,5 +87,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             __builtin_trap();
     }
     gguf_close(f);
-    return sum == 0x7fffffff ? -1 : 0; /* the sum is used */
+    return sum == 0x7fffffff ? -1 : 0; /* prevents optimizing the reads away */
 }

@@ -1,5 +1,5 @@
-/* fuzz_index.c - any bytes as the files of a model's folder that say which others there are: the index
- * of its weights, and holorun.json, which names a dialect. */
+/* fuzz_index.c - any bytes as the files that refer to other files of a model: the index of its weights, and
+ * holorun.json, which names a dialect. */
 #include "actions/dialect.h"
 #include "base/file.h"
 #include "checkpoint/safetensors.h"
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* With one file of weights, of one tensor. */
+/* Creates a directory with one weight file of one tensor. */
 static char *make_folder(void)
 {
     static const char header[] = "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";

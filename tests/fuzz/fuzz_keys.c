@@ -1,6 +1,6 @@
-/* fuzz_keys.c - keys as a model writes them: byte 0 tells whether "cmd" is Control, the rest is the text.
+/* fuzz_keys.c - keys as written by a model: byte 0 selects whether "cmd" is Control, the rest is the text.
  *
- * Whatever comes in: chords of 1 to 8 different keys, or a fault with a message of one line.
+ * Any input gives shortcuts of 1 to 8 different keys, or a fault with a message of one line.
  */
 #include "actions/keys.h"
 #include "require.h"

@@ -1,4 +1,4 @@
-/* fuzz_licence.c - any bytes as each kind of file that may state a licence: what is shown is clean UTF-8. */
+/* fuzz_licence.c - any bytes as each kind of file that may state a licence; the output is clean UTF-8. */
 #include "checkpoint/licence.h"
 
 #include "base/utf8.h"

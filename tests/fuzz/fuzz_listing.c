@@ -1,4 +1,5 @@
-/* fuzz_listing.c - any text as a hub's list of files: names stay below a folder, sizes and hashes are there. */
+/* fuzz_listing.c - any text as a hub's list of files; names stay below a directory, and have sizes and
+ * hashes. */
 #include "checkpoint/hub_listing.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* fuzz_locate.c - any numbers as what a tower says of its patches, and any bytes as a name: a place is found on the
- * picture, whichever is asked for. */
+/* fuzz_locate.c - any numbers as the tower's output for patches, and any bytes as a name; every position
+ * that is found is inside the image. */
 #include "base/err.h"
 #include "pocket/locate.h"
 
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         double x = next(&in) % (m.cols * m.side), y = next(&in) % (m.rows * m.side);
         locate(&m, name, (enum locate_for)what, &x, &y);
         if (!(x >= 0 && x <= m.cols * m.side && y >= 0 && y <= m.rows * m.side))
-            bug("%g,%g is not on a picture of %dx%d", x, y, m.cols * m.side, m.rows * m.side);
+            bug("%g,%g is outside the image of %dx%d", x, y, m.cols * m.side, m.rows * m.side);
     }
     patch_map_free(&m);
     return 0;

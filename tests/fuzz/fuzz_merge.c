@@ -1,5 +1,5 @@
-/* fuzz_merge.c - any bytes as the results.json of a shard: what is read is merged and printed, and a merge
- * with itself is never green. */
+/* fuzz_merge.c - any bytes as the results.json of a shard; accepted results are merged and printed, and a
+ * merge with themselves is never green. */
 #include "qa/report/merge.h"
 #include "qa/report/report.h"
 

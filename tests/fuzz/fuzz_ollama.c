@@ -1,4 +1,4 @@
-/* fuzz_ollama.c - any bytes as a manifest of Ollama; no place leads out of the folder of blobs. */
+/* fuzz_ollama.c - any bytes as a manifest of Ollama; no path leads out of the directory of blobs. */
 #include "checkpoint/ollama.h"
 
 #include <stdint.h>

@@ -1,7 +1,7 @@
-/* fuzz_parse.c - what a model writes, in every dialect: byte 0 chooses it, the rest is the text.
+/* fuzz_parse.c - the reply of a model in every dialect: byte 0 selects the dialect, the rest is the text.
  *
- * Whatever comes in: no crash, an action that stays inside the screen and survives its own JSON, or a fault
- * with a message and nothing else.
+ * Any input gives an action that stays inside the screen and survives conversion to JSON and back, or a
+ * fault with a message and nothing else.
  */
 #include "actions/action.h"
 #include "actions/calls.h"
@@ -36,7 +36,7 @@ static void check_action(const struct dialect *d, const struct action *a)
     require(d->verbatim || !a->text || !calls_markup(a->text, strlen(a->text), &len), "markup is not typed");
     require(a->x == ACTION_ABSENT || (a->x >= 0 && a->x < W), "x is on the screen");
     require(a->y == ACTION_ABSENT || (a->y >= 0 && a->y < H), "y is on the screen");
-    require((a->x == ACTION_ABSENT) == (a->y == ACTION_ABSENT), "a place has two numbers");
+    require((a->x == ACTION_ABSENT) == (a->y == ACTION_ABSENT), "a position has two numbers");
     require(a->x2 == ACTION_ABSENT || (a->x2 >= 0 && a->x2 < W), "x2 is on the screen");
     require(a->y2 == ACTION_ABSENT || (a->y2 >= 0 && a->y2 < H), "y2 is on the screen");
     require(a->nkeys >= 0 && a->nkeys <= ACTION_MAX_KEYS && a->nhold <= ACTION_MAX_HOLD, "keys are counted");
@@ -77,6 +77,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     step_free(&s);
     if (!dialect_read_place(d, text, size - 1, &at, &e) && !at.absent &&
         !dialect_place_pixel(d, &at, W, H, &x, &y, &e))
-        require(x >= 0 && x < W && y >= 0 && y < H, "a place is on the screen");
+        require(x >= 0 && x < W && y >= 0 && y < H, "a position is on the screen");
     return 0;
 }

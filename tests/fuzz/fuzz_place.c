@@ -1,7 +1,7 @@
-/* fuzz_place.c - a place as a model writes it: byte 0 chooses a coordinate space, the rest is the text.
+/* fuzz_place.c - a position as written by a model: byte 0 selects a coordinate space, the rest is the text.
  *
- * Whatever comes in: a place that is absent, or whose pixel is on the screen or refused; or a message of one line.
- * A text that is JSON gives the same place as a value.
+ * Any input gives no position, a position whose pixel is on the screen or rejected, or a message of one
+ * line.  A JSON text gives the same position as its value.
  */
 #include "actions/place.h"
 #include "require.h"
@@ -37,8 +37,8 @@ static void check_place(const struct dialect *d, int rc, const struct place *at,
         return;
     bool inside = !dialect_place_position(d, at, W, H, &x, &y, &why);
     require(inside == !dialect_place_pixel(d, at, W, H, &px, &py, &why), "both are inside, or neither");
-    require(inside == !*why.text, "a place outside has a message");
-    require(!inside || (px >= 0 && px < W && py >= 0 && py < H), "a place is on the screen");
+    require(inside == !*why.text, "a position outside has a message");
+    require(!inside || (px >= 0 && px < W && py >= 0 && py < H), "a position is on the screen");
     require(!inside || (x >= 0 && x <= W && y >= 0 && y <= H), "a position is on the screen");
 }
 

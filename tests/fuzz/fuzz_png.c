@@ -1,4 +1,4 @@
-/* fuzz_png.c - any bytes as a PNG or a JPEG: decoded, turned upright, cut into tiles and resized. */
+/* fuzz_png.c - any bytes as a PNG or a JPEG: decoded, rotated, cut into tiles and resized. */
 #include "base/image_orient.h"
 #include "model/preprocess.h"
 
@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (jpeg ? image_parse_jpeg(&im, data, size, NULL) : image_parse_png(&im, data, size, NULL))
         return 0;
     image_orient(&im, image_orientation(data, size), NULL);
-    if (im.w <= 512 && im.h <= 512) { /* larger ones only cost time */
+    if (im.w <= 512 && im.h <= 512) { /* larger ones only take more time */
         struct model_config c = {.max_tiles = 4, .thumbnail = true};
         c.vit.tile = 32;
         c.vit.patch = 16;

@@ -1,4 +1,4 @@
-/* fuzz_policy.c - any bytes as a policy file; the rules that come of them are held against an action. */
+/* fuzz_policy.c - any bytes as a policy file; accepted rules are applied to an action. */
 #include "base/buf.h"
 #include "gate/subject.h"
 

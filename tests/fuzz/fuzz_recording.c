@@ -1,5 +1,5 @@
-/* fuzz_recording.c - any bytes as a recording: refused with a reason, or steps within their bounds that are
- * written and read again as the same, and pictures that can be searched.
+/* fuzz_recording.c - any bytes as a recording: rejected with a reason, or steps within their limits, which
+ * can be written and read back unchanged, and images that can be searched.
  */
 #include "record/picture.h"
 #include "record/recording.h"
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     second = whole ? recording_parse(again.data, again.len, "again", &e) : NULL;
     if (whole && (!second || second->n != r->n))
-        bug("what was written is not read: %s", e.text);
+        bug("a written recording cannot be read: %s", e.text);
     recording_free(second);
     recording_free(r);
     buf_free(&again);

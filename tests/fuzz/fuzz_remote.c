@@ -1,7 +1,7 @@
-/* fuzz_remote.c - any bytes as what a server sends: as a stream of events in pieces, as one JSON text, as the
- * body of a refusal, as a header about waiting, as a profile.  The first byte chooses the protocol, the second the size of the pieces.
- * What came out of a whole reply goes to the dialect's parser, and back into the next request; odds of tokens
- * become candidates of its slots.
+/* fuzz_remote.c - any bytes as the response of a server: an event stream in pieces, one JSON text, the body
+ * of an error, a retry header, a profile.  Byte 0 selects the protocol, byte 1 the size of the pieces.  A
+ * complete reply goes to the dialect's parser and into the next request; token probabilities become
+ * candidates of its slots.
  */
 #include "actions/action.h"
 #include "base/retry.h"
@@ -25,7 +25,7 @@ static struct endpoint *endpoint(void)
     return p ? p : (p = endpoint_open(&o, NULL, NULL));
 }
 
-/* The reply as a turn, a request with it, and the record of that. */
+/* Uses the reply as a turn, in a request, and in the record of that. */
 static void go_on(struct remote_reply *r, const struct dialect *d)
 {
     static const struct llm_request how = {.goal = GOAL_STEP, .sampling = {.max_tokens = 9}};
@@ -38,7 +38,7 @@ static void go_on(struct remote_reply *r, const struct dialect *d)
         .endpoint = endpoint(), .dialect = d, .messages = messages, .how = &how, .shown_w = 8, .shown_h = 8};
     json_t *body = protocol->request(&turn), *plain = exchange_without_pictures(body);
     if (!json_is_object(plain))
-        bug("a request that is no object");
+        bug("a request that is not an object");
     json_decref(plain);
     json_decref(body);
     json_decref(messages);
@@ -102,7 +102,7 @@ static void whole(const char *data, size_t size)
     remote_reply_free(&r);
 }
 
-/* The failure in a refusal, and a header about waiting. */
+/* Parses the failure in an error, and a retry header. */
 static void wait_for(const char *text, size_t size)
 {
     static const char *const headers[] = {"retry-after", "retry-after-ms", "x-ratelimit-reset"};

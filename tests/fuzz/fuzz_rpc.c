@@ -1,6 +1,6 @@
-/* fuzz_rpc.c - any bytes from another program: as its lines to the core, to `holorun mcp` and `holorun acp`, which
- * start nothing here, and as the file of a host's configuration.  The first byte says which; with its highest bit
- * the rest is the arguments of a tool, as JSON text.
+/* fuzz_rpc.c - any bytes from another program: as lines for the JSON-RPC core, for `holorun mcp` and
+ * `holorun acp`, which start nothing here, and as the configuration file of a host.  Byte 0 selects one;
+ * with its highest bit set, the rest is the arguments of a tool, as JSON.
  */
 #include "base/json.h"
 #include "base/utf8.h"
@@ -35,7 +35,7 @@ static void answered(void *arg, int64_t ask, json_t *result, const char *why)
         bug("an answer to no question");
 }
 
-/* In pieces, as a pipe gives them; every line that comes back is one object or one batch. */
+/* Feeds the input in pieces, as from a pipe; every output line is one object or one batch. */
 static void feed(struct rpc *r, const uint8_t *data, size_t size)
 {
     for (size_t at = 0, n = 1; at < size; at += n, n = n * 3 % 101 + 1)

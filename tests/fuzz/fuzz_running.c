@@ -1,4 +1,4 @@
-/* fuzz_running.c - any bytes as the file of a run that is under way: refused with a reason, or a process. */
+/* fuzz_running.c - any bytes as the state file of a running run: rejected with a reason, or a process. */
 #include "run/running.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* fuzz_safetensors.c - any bytes as a weight file; what is accepted must be readable to its last byte. */
+/* fuzz_safetensors.c - any bytes as a weight file; an accepted file must be readable to its last byte. */
 #include "checkpoint/safetensors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -17,5 +17,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             __builtin_trap();
     }
     safetensors_close(s);
-    return sum == 0x7fffffff ? -1 : 0; /* the sum is used */
+    return sum == 0x7fffffff ? -1 : 0; /* prevents optimizing the reads away */
 }

@@ -1,5 +1,5 @@
-/* fuzz_secret.c - a first line as a secret, any bytes behind it as text and as JSON: after masking
- * neither holds it, as it is or as JSON quotes it, and JSON is still JSON. */
+/* fuzz_secret.c - the first line as a secret, the rest as text and as JSON; after masking neither contains
+ * it, literally or quoted for JSON, and JSON is still valid. */
 #include "base/secret.h"
 
 #include <jansson.h>
@@ -13,23 +13,23 @@ static void mask(const struct secrets *s, const char *text)
 {
     char *masked = secrets_mask(s, text);
     if (secrets_contained_in(s, masked))
-        bug("a secret is left");
+        bug("a secret is not masked");
     free(masked);
 }
 
-/* A text as an event holds it. */
+/* Masks a text in the form in which an event contains it. */
 static void scrub_string(const struct secrets *s, const char *text, size_t n)
 {
     struct buf json;
     buf_init(&json, 8 * n + 64);
-    buf_puts(&json, "{\"a\": "); /* shorter than any secret */
+    buf_puts(&json, "{\"a\": "); /* the key is shorter than any secret */
     buf_put_json(&json, text, n);
     buf_putc(&json, '}');
     secrets_scrub_json(s, &json);
     json_t *root = json_loadb(json.data, json.len, 0, NULL);
     const char *kept = json_string_value(json_object_get(root, "a"));
     if (!kept || secrets_contained_in(s, kept))
-        bug(kept ? "a secret is left in a string" : "no JSON any more");
+        bug(kept ? "a secret in a string is not masked" : "the result is not JSON");
     json_decref(root);
     buf_free(&json);
 }
@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     n = (size_t)(end - data);
     memcpy(value, data, n);
     value[n] = 0;
-    if (strlen(value) != n || strpbrk(value, "{}") || strstr("SECRET", value)) /* what its name is made of */
+    if (strlen(value) != n || strpbrk(value, "{}") || strstr("SECRET", value)) /* part of the placeholder */
         return 0;
     setenv("FUZZ_SECRET", value, 1);
     struct secrets *s = secrets_new();

@@ -1,5 +1,6 @@
-/* fuzz_serve_body.c - any bytes as the body of a request to `holorun serve`, in each protocol: refused with a
- * reason, or read up to its pictures, the expression of its schema, and the chain that its conversation is found by.
+/* fuzz_serve_body.c - any bytes as the body of a request to `holorun serve`, in each protocol: rejected
+ * with a reason, or parsed up to its images, the grammar of its schema, and the prefix hashes of its
+ * conversation.
  */
 #include "serve/api.h"
 #include "serve/json_schema.h"
@@ -15,7 +16,7 @@ static void read_pictures(const struct chat_body *b)
         struct err e = ERR_INIT;
         struct image im;
         if (picture_decode(b->talk.files[i], NULL, &im, &e) && !*e.text)
-            bug("a picture refused without a reason");
+            bug("an image refused without a reason");
         image_free(&im);
     }
 }
@@ -29,7 +30,7 @@ static void read_schema(const json_t *schema)
     gx_free(x);
 }
 
-/* The same bytes as the text of a reply, in pieces of all sizes. */
+/* Parses the same bytes as the text of a reply, in pieces of all sizes. */
 static void take_apart(const char *text, size_t size)
 {
     static const char *const stops[] = {"\n\n", "ab"};

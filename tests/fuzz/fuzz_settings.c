@@ -1,5 +1,5 @@
-/* fuzz_settings.c - any bytes as run.json: its settings become words of a command line, which is taken
- * or refused with a reason. */
+/* fuzz_settings.c - any bytes as run.json: its settings become arguments of a command line, which is
+ * accepted, or rejected with a reason. */
 #include "cli/recorded.h"
 #include "run/job.h"
 

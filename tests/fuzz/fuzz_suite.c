@@ -1,6 +1,6 @@
-/* fuzz_suite.c - any bytes as a suite, or as a spec where they begin with its head; what comes of them
- * is chosen from and listed.  A reader that goes on after mistakes finds the one that ends reading, too, and
- * none in a suite that can be read. */
+/* fuzz_suite.c - any bytes as a suite, or as a spec if they begin with its head; tests of an accepted suite
+ * are selected and listed.  A reader that continues after errors also finds the error that ends parsing,
+ * and finds none in a valid suite. */
 #include "qa/suite/private.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* fuzz_tape.c - any bytes as recorded exchanges: opened, and played to their end through the readers of all three
- * protocols. */
+/* fuzz_tape.c - any bytes as recorded exchanges: opened, and replayed to their end with the parsers of all
+ * three protocols. */
 #include "remote/replayed.h"
 #include "remote/reply_body.h"
 
@@ -17,7 +17,7 @@ static int read_piece(void *arg, const char *text, size_t n)
     return reply_body_feed(arg, text, n);
 }
 
-/* False after the last reply. */
+/* Replays one reply; returns false after the last one. */
 static bool play(struct replayed *t, const struct protocol *protocol)
 {
     struct reply_body b;

@@ -1,5 +1,5 @@
-/* fuzz_template.c - any text as a chat template: rendered with a conversation, and taken apart into turns
- * and calls. */
+/* fuzz_template.c - any text as a chat template: rendered with a conversation, and analysed for turns and
+ * calls. */
 #include "base/file.h"
 #include "jinja/jinja.h"
 #include "text/chat_layout.h"
@@ -22,7 +22,7 @@ static const struct tokenizer *published_tokenizer(void)
     return t;
 }
 
-/* Turns that were found must be usable. */
+/* Uses the turns that were found. */
 static void take_apart(const uint8_t *data, size_t size)
 {
     char *text = calloc(1, size + 1);

@@ -1,5 +1,5 @@
-/* fuzz_tokenizer.c - the first byte says what follows: a tokenizer.json, or a text for a small tokenizer,
- * whose tokens must spell the text again. */
+/* fuzz_tokenizer.c - byte 0 selects the rest: a tokenizer.json, or a text for a small tokenizer, whose
+ * tokens must give the text again. */
 #include "text/tokenizer.h"
 
 #include "base/buf.h"

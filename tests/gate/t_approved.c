@@ -1,6 +1,7 @@
-/* t_approved.c - what was approved is what happens: what the question showed must still be there after the answer.
+/* t_approved.c - tests that an action is executed as approved: the content that the question showed must be
+ * unchanged.
  *
- * A command answers yes; while it is asked for the first time, something happens on the display.
+ * A command answers yes; during the first question, the display changes.
  */
 #include "check.h"
 #include "driven.h"
@@ -16,7 +17,7 @@
 
 static const struct view_transform same = {0, 0, 1, 1};
 
-/* xclient is at 20,20, 600x500; its window shows nothing but what is drawn here. */
+/* xclient is at 20,20, 600x500; its window is empty except for these drawings. */
 enum what { NOTHING, AMOUNT, DIGIT, TITLE, CARET, BLOCK, FAR_AWAY, COVERED, ALWAYS };
 
 struct meanwhile {
@@ -75,7 +76,7 @@ static void *happen(void *arg)
         fill(m, 400, 270, 9, 17, 0);
         break;
     case FAR_AWAY:
-        fill(m, 10, 10, 50, 40, 0x2266aa); /* beyond what was shown */
+        fill(m, 10, 10, 50, 40, 0x2266aa); /* outside the part that the question shows */
         break;
     case COVERED: {
         Window over = XCreateSimpleWindow(m->dpy, DefaultRootWindow(m->dpy), 250, 250, 200, 150, 0, 0, 0x88);
@@ -95,7 +96,8 @@ static void *happen(void *arg)
     return NULL;
 }
 
-/* Asks about this action while that happens; the number of questions, and of the last one the JSON. */
+/* Asks about this action while the display changes; returns the number of questions, and the last one as
+ * JSON. */
 static int questions(struct stage *t, struct meanwhile *m, const char *json, struct gate_ruling *r,
                      json_t **last)
 {
@@ -180,7 +182,7 @@ static void t_changed(void **state)
     stage_close(&t);
 }
 
-/* A question has all that is needed to decide: the whole text, amounts, the thought, the window, the task. */
+/* A question contains the information for a decision: text, amounts, thought, window and task. */
 static void t_enough(void **state)
 {
     static const char write_all[] =
@@ -201,7 +203,7 @@ static void t_enough(void **state)
     assert_string_equal(field_text(q, "thought"), "The amount is right, so I pay.");
     assert_string_equal(field_text(q, "task"), "Pay 5 EUR to Ada");
     must(image_read_png(&crop, field_text(q, "crop"), &why));
-    assert_true(crop.w == 600 && crop.h == 400); /* not only what is under the target */
+    assert_true(crop.w == 600 && crop.h == 400); /* more than the target itself */
     image_free(&crop);
     json_decref(q);
     stage_close(&t);
@@ -209,11 +211,11 @@ static void t_enough(void **state)
 
 /* ---- in the stepper ---------------------------------------------------------------------------- */
 
-struct approver { /* a person who runs each step; something happens before the first answer */
+struct approver { /* a user who runs each step; the display changes before the first answer */
     struct step_front base;
     struct meanwhile m;
     int asked, changed;
-    bool where, fresh; /* the window is named; the picture shown later is that of now */
+    bool where, fresh; /* the window is named; the later image shows the current screen */
     struct image first;
 };
 
@@ -266,13 +268,12 @@ static void t_stepper(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM(
-        "a yes counts for what the question showed: an amount beside the target, one digit, the title; not a caret",
-        t_changed),
+    CLAIM("a yes counts only for the amount, digits and title that the question showed; a caret may change",
+          t_changed),
     CLAIM(
         "a question has the whole text, the amounts, the thought, the task and the window around the target",
         t_enough),
-    CLAIM("a step that was approved in the stepper is shown again when its place has changed", t_stepper),
+    CLAIM("a step approved in the stepper is shown again if the screen at its target has changed", t_stepper),
 };
 
 CHECK_MAIN()

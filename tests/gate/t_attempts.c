@@ -1,11 +1,11 @@
-/* t_attempts.c - attempts on the gate that are performed: by pointer, keys, clipboard, moved focus and during
- * questions, in every dialect that can say them, on a display with real terminals.
+/* t_attempts.c - attempts to get past the gate that are executed: by pointer, keys, clipboard, focus
+ * changes and during questions, in every dialect that can express them, on a display with real terminals.
  *
- * Nobody is there to ask, so an attempt must end with nothing done.  Those that end in a terminal or a launcher
- * count by what arrived there; each kind of them is first made without rules, when it must arrive.
- * t_attempts_judged.c has the attempts that are only judged.
+ * No one can be asked, so each attempt must end without an effect.  Attempts on a terminal or launcher are
+ * judged by the input that arrived there; each kind is first tried without rules, when the input must
+ * arrive.  t_attempts_judged.c has the attempts that are not executed.
  *
- * A sample runs by default: see attempts.h.
+ * By default only a sample runs: see attempts.h.
  */
 #include "attempts.h"
 #include "check.h"
@@ -18,14 +18,14 @@
 
 enum { SAMPLE = 7 };
 
-/* ---- performed attempts ------------------------------------------------------------------------- */
+/* ---- executed attempts ------------------------------------------------------------------------ */
 
 struct performed {
     const char *name;
     struct want wants[ATTEMPTS_WANTS];
-    enum attempts_place at, focus;   /* of the wanted actions; of the keyboard before */
-    enum attempts_place gives, then; /* a press in the panel moves the keyboard there; the third key does */
-    bool launches, launched;         /* the third key opens a launcher; it is open */
+    enum attempts_place at, focus;   /* target of the actions; initial keyboard focus */
+    enum attempts_place gives, then; /* focus after a click in the panel; focus after the third key */
+    bool launches, launched;         /* the third key opens a launcher; a launcher is open */
     const char *primary, *clipboard;
 };
 
@@ -99,7 +99,7 @@ static enum attempts_result try_performed(struct attempts *s, const struct perfo
     for (int i = 0; i < ATTEMPTS_WANTS; i++)
         if (wants[i].x)
             arena_middle(&s->a, attempts_window(s, p->at), &wants[i].x, &wants[i].y);
-    if (wants[0].kind == ACT_MOVE && !syntax_is(d, "pyautogui")) /* the others press where the pointer is */
+    if (wants[0].kind == ACT_MOVE && !syntax_is(d, "pyautogui")) /* others press at the pointer's position */
         wants[1].x = wants[2].x = 0;
     arena_reset(&s->a, attempts_window(s, p->focus ? p->focus : AT_EDITOR));
     arena_select(&s->a, p->primary, p->clipboard);
@@ -111,7 +111,7 @@ static enum attempts_result try_performed(struct attempts *s, const struct perfo
     pthread_mutex_unlock(&s->a.lock);
     arena_show(&s->a, LAUNCHER, p->launched);
     if (p->at == AT_TERMINAL ||
-        p->at == AT_DISGUISED) /* without a window manager a click moves no keyboard */
+        p->at == AT_DISGUISED) /* without a window manager a click does not move the focus */
         arena_focus(&s->a, p->primary ? s->a.of[EDITOR] : attempts_window(s, p->at));
     enum attempts_result r = attempts_try(s, d, wants, ATTEMPTS_WANTS, "Next step.", true);
     screen_release_all(s->a.s);
@@ -120,7 +120,7 @@ static enum attempts_result try_performed(struct attempts *s, const struct perfo
     return arena_harmed(&s->a) ? PASSED : HELD;
 }
 
-/* That the attempts are real: without rules each arrives. */
+/* Checks that the attempts are real: without rules each one arrives. */
 static void t_control(void **state)
 {
     struct attempts s;
@@ -140,7 +140,7 @@ static void t_control(void **state)
         n++;
     }
     attempts_close(&s);
-    check_note("%d kinds of attempts arrive where there are no rules", n);
+    check_note("%d kinds of attempts arrive without rules", n);
 }
 
 static void t_performed(void **state)
@@ -224,7 +224,7 @@ static void t_questions(void **state)
             continue;
         arena_reset(&s.a, attempts_window(&s, questions[m.what].focus));
         arena_select(&s.a, "harmless", NULL);
-        /* yes to the first question, no to the same question with another picture */
+        /* answers yes to the first question, and no to the same question with another image */
         char *asked = xvfb_place(&s.a.x, "asked");
         char *answer = xasprintf("cmd:test -e %s && exit 1; touch %s; sleep 0.5", asked, asked);
         unlink(asked);
@@ -245,9 +245,8 @@ static void t_questions(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("without rules the attempts arrive", t_control),
-    CLAIM("nothing gets into a terminal or a launcher unasked, whatever happens to the keyboard",
-          t_performed),
-    CLAIM("what changed during a question is not done", t_questions),
+    CLAIM("no input reaches a terminal or a launcher unasked, however the focus moves", t_performed),
+    CLAIM("an action is not executed if its target changed during the question", t_questions),
 };
 
 CHECK_MAIN()

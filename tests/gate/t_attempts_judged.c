@@ -1,9 +1,9 @@
-/* t_attempts_judged.c - attempts on the gate that are judged and not performed: what the rules mean to ask
- * about by its name, a thought, a title, a chord, an address, a paste or a drop, in every dialect that can say
- * it.  Nothing in the arena could show what most of them do, so the gate's word counts.
+/* t_attempts_judged.c - attempts to get past the gate that are only judged: actions that need confirmation
+ * because of the element's name, a thought, a title, a shortcut, a URL, a paste or a drop, in every dialect
+ * that can express them.  Most would have no visible effect in the arena, so the gate's verdict counts.
  *
- * Nobody is there to ask, so every attempt must be held.  Then ordinary actions, which should pass.
- * t_attempts.c has the attempts that are performed; attempts.h says how to run all of them.
+ * No one can be asked, so every attempt must be stopped.  Ordinary actions, by contrast, should pass.
+ * t_attempts.c has the attempts that are executed; attempts.h describes how to run all of them.
  */
 #include "actions/syntax.h"
 #include "attempts.h"
@@ -15,8 +15,8 @@ struct judged {
     const char *rules; /* NULL: the built-in ones */
     const char *name;
     struct want wants[ATTEMPTS_WANTS];
-    const char *thought, *named, *title; /* title: of a dialog that is under the pointer */
-    const char *bar; /* the text of the address bar as the browser reports it; NULL: no answer */
+    const char *thought, *named, *title; /* title: of a dialog under the pointer */
+    const char *bar; /* text of the address bar as reported by the browser; NULL: not reported */
     enum attempts_place focus;
     const char *primary, *clipboard;
 };
@@ -163,7 +163,7 @@ static const struct judged judged[] = {
 /* clang-format on */
 enum { JUDGED = sizeof judged / sizeof *judged };
 
-/* Says nothing of the target where the attempt has a thought, a name or a title to be found out by. */
+/* Returns whether the dialect can express the thought, name or title by which the attempt is recognized. */
 static bool can_show(const struct judged *j, const struct dialect *d)
 {
     bool describes = dialect_describes(d);
@@ -304,8 +304,8 @@ static void t_ordinary(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("what the rules mean to ask about is held, in every dialect that can say it", t_judged),
-    CLAIM("at most 2 of 100 ordinary actions are asked about", t_ordinary),
+    CLAIM("actions that need confirmation are stopped, in every dialect that can express them", t_judged),
+    CLAIM("at most 2 of 100 ordinary actions need confirmation", t_ordinary),
 };
 
 CHECK_MAIN()

@@ -1,5 +1,5 @@
-/* t_copies.c - text that a secret was typed as is found again in a picture: on the next line, in bold,
- * inverted, in another colour; and ordinary text is not taken for it.
+/* t_copies.c - tests of finding the text of a typed secret elsewhere on the screen: on the next line, in
+ * bold, inverted, in another colour; other text must not match.
  */
 #include "check.h"
 
@@ -22,7 +22,7 @@ static const char *const others[] = {"The quick brown fox jumps over the lazy do
                                      "Administrator: Windows 95 manual, Hamburg, Mississippi",
                                      "int main(void) { return 0; } /* hunter */"};
 
-enum weight { PLAIN, TWICE, BOLD }; /* TWICE: over itself, one pixel to the right, as terminals do */
+enum weight { PLAIN, TWICE, BOLD }; /* TWICE: drawn again one pixel to the right, as some terminals do */
 
 struct page {
     cairo_surface_t *surface;
@@ -37,7 +37,7 @@ static void page_open(struct page *p)
     cairo_paint(p->c);
 }
 
-/* The height of the line. */
+/* Draws a line of text and returns its height. */
 static int put(const struct page *p, int y, const char *font, enum weight bold, double ground, double ink,
                const char *text)
 {
@@ -81,7 +81,7 @@ static void page_close(struct page *p)
     cairo_surface_destroy(p->surface);
 }
 
-/* What redact.c keeps of a line: three fifths of what is drawn on it. */
+/* Extracts the glyphs of a line as redact.c does: three fifths of its width. */
 static void keep(const struct image *im, int top, int h, struct image *glyphs, int *at)
 {
     int x0 = W, y0 = H, x1 = 0, y1 = 0;
@@ -126,7 +126,7 @@ static void look_for(const char *secret, const char *font, int missed[BOLD + 1],
     keep(&im, y, h, &glyphs, &at);
     image_free(&im);
     for (int i = 0; i < LOOKS; i++) {
-        y += h; /* line after line: the field of one lies over its neighbours */
+        y += h; /* lines are close together, so a search area overlaps its neighbours */
         tops[i] = y + at;
         put(&p, y, font, looks[i].bold, looks[i].ground, looks[i].ink, secret);
     }
@@ -161,18 +161,18 @@ static void t_looks(void **state)
     check_note("missed of %d: %d, %d printed twice, %d in a bold face; %d places wrong", n * LOOKS,
                missed[PLAIN], missed[TWICE], missed[BOLD], wrong);
     assert_int_equal(missed[PLAIN] + missed[TWICE] + wrong, 0);
-    assert_true(missed[BOLD] <= n / 2); /* a bold face has shapes of its own: a quarter of them at most */
+    assert_true(missed[BOLD] <= n / 2); /* a bold face has other shapes; a quarter is missed at most */
 }
 
 static void t_plain(void **state)
 {
     struct image im, glyphs;
     struct copy *list;
-    assert_int_equal(image_alloc(&im, 300, 200, NULL), 0); /* one colour */
+    assert_int_equal(image_alloc(&im, 300, 200, NULL), 0); /* a single colour */
     assert_int_equal(image_alloc(&glyphs, 30, 12, NULL), 0);
     memset(glyphs.rgb + 3 * (5 * 30 + 7), 255, 12);
     assert_int_equal(copies_find(&im, &glyphs, &list), 0);
-    assert_int_equal(copies_find(&glyphs, &im, &list), 0); /* larger than the picture */
+    assert_int_equal(copies_find(&glyphs, &im, &list), 0); /* the pattern is larger than the image */
     image_free(&im);
     image_free(&glyphs);
 }
@@ -180,7 +180,7 @@ static void t_plain(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("copies on the next line, inverted, in other colours and in bold are found, other text is not",
           t_looks),
-    CLAIM("an empty picture has no copy", t_plain),
+    CLAIM("an empty image has no copy", t_plain),
 };
 
 CHECK_MAIN()

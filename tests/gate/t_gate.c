@@ -1,5 +1,5 @@
-/* t_gate.c - claims about what stands before each action, on a real display: what it would touch, who is
- * asked, what counts as an answer.  How a whole run goes on: t_gate_run.c.
+/* t_gate.c - tests of the check before each action, on a real display: its target, who is asked, and valid
+ * answers. Whole runs are in t_gate_run.c.
  */
 #include "check.h"
 #include "driven.h"
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 40000 }; /* machines are loaded */
+enum { PATIENCE_MS = 40000 }; /* for loaded machines */
 
 static const struct view_transform same = {0, 0, 1, 1};
 
@@ -27,7 +27,7 @@ struct guarded { /* xclient is at 20,20, 600x500 */
     struct policy *policy;
     struct gate *gate;
     struct gate_ruling r;
-    char *json; /* where a command leaves its question */
+    char *json; /* file in which a command stores its question */
 };
 
 static void guard(struct guarded *g, const char *rules, const char *how, double seconds)
@@ -76,7 +76,7 @@ static void set_title(Display *d, Window w, const char *title)
 #define ASK_ALL  "builtin: no\notherwise: confirm\n"
 #define CLICK_IN "{\"kind\": \"click\", \"x\": 300, \"y\": 300, \"element\": \"the button\"}"
 
-/* ---- what it would touch --------------------------------------------------------------------- */
+/* ---- targets --------------------------------------------------------------------------------- */
 
 static void t_windows(void **state)
 {
@@ -84,7 +84,7 @@ static void t_windows(void **state)
     struct screen_window w;
     stage_open(&g.t);
     Window id = client_window(&g);
-    assert_int_equal(screen_window_at(g.t.s, 5, 5, &w), 0); /* the root has no program */
+    assert_int_equal(screen_window_at(g.t.s, 5, 5, &w), 0); /* the root window */
     assert_int_equal(w.id, 0);
     assert_int_equal(screen_window_at(g.t.s, 20, 20, &w), 0);
     assert_int_equal(w.id, id);
@@ -93,7 +93,7 @@ static void t_windows(void **state)
     assert_int_equal(screen_window_at(g.t.s, 619, 519, &w), 0);
     assert_int_equal(w.id, id);
     assert_int_equal(w.rect.w, 600);
-    /* whose process it says it is */
+    /* the process that the window claims to belong to */
     long pid = getpid();
     XChangeProperty(g.t.other, id, XInternAtom(g.t.other, "_NET_WM_PID", False), XA_CARDINAL, 32,
                     PropModeReplace, (const unsigned char *)&pid, 1);
@@ -116,19 +116,19 @@ static void t_windows(void **state)
     assert_int_equal(decide(&g, "{\"kind\": \"click\", \"x\": 700, \"y\": 300}", NULL), 0);
     assert_true(g.r.pass);
     n++;
-    /* a drag is where it ends, too */
+    /* a drag counts at its end as well */
     assert_int_equal(
         decide(&g, "{\"kind\": \"drag\", \"x\": 700, \"y\": 300, \"x2\": 300, \"y2\": 300}", NULL), 0);
     assert_false(g.r.pass);
     n++;
-    /* keys go to the window that has the keyboard, wherever the pointer is */
+    /* keys go to the window with the focus, wherever the pointer is */
     XSetInputFocus(g.t.other, id, RevertToPointerRoot, CurrentTime);
     XWarpPointer(g.t.other, None, DefaultRootWindow(g.t.other), 0, 0, 0, 0, 700, 300);
     XSync(g.t.other, False);
     assert_int_equal(decide(&g, "{\"kind\": \"type\", \"text\": \"x\"}", NULL), 0);
     assert_false(g.r.pass);
     n++;
-    /* a click without a place is where the pointer is */
+    /* a click without a position is at the pointer */
     assert_int_equal(decide(&g, "{\"kind\": \"click\"}", NULL), 0);
     assert_true(g.r.pass);
     n++;
@@ -142,7 +142,7 @@ static void t_windows(void **state)
     assert_int_equal(g.r.fault, FAULT_REFUSED);
     n++;
     unguard(&g);
-    /* a window manager's frame has no class: the program's window is inside */
+    /* a window manager's frame has no class; the program's window is inside it */
     Display *d = g.t.other;
     Window frame = XCreateSimpleWindow(d, DefaultRootWindow(d), 640, 20, 120, 90, 0, 0, 0);
     Window inner = XCreateSimpleWindow(d, frame, 10, 30, 100, 50, 0, 0, 0xffffff);
@@ -160,10 +160,10 @@ static void t_windows(void **state)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-struct later { /* something that happens while a person is asked */
+struct later { /* a change while the question is open */
     Display *dpy;
     Window window;
-    int what; /* 0: the title, 1: the picture, 2: the stop flag, 3: the picture far from the target */
+    int what; /* 0: the title, 1: the image, 2: the stop flag, 3: the image far from the target */
 };
 
 static void *happen(void *arg)
@@ -190,7 +190,7 @@ static void t_command(void **state)
         const char *command;
         bool pass;
         enum action_fault fault;
-        const char *told; /* in what the model reads */
+        const char *told; /* part of the message to the model */
     } cases[] = {
         {"cmd:true", true, FAULT_NONE, ""},
         {"cmd:false", false, FAULT_REFUSED, "declined"},
@@ -198,7 +198,7 @@ static void t_command(void **state)
         {"cmd:kill -9 $$", false, FAULT_REFUSED, "declined"},
         {"cmd:/no/such/program", false, FAULT_REFUSED, "nobody to ask"},
         {"cmd:head -c 10000000 /dev/urandom; exit 1", false, FAULT_REFUSED, "declined"},
-        {"cmd:yes yes y; true", false, FAULT_REFUSED, "did not answer in time"}, /* words are no answer */
+        {"cmd:yes yes y; true", false, FAULT_REFUSED, "did not answer in time"}, /* output is not an answer */
         {"cmd:sleep 100", false, FAULT_REFUSED, "did not answer in time"},
         {"cmd:trap '' TERM; sleep 100 & sleep 100; sleep 100", false, FAULT_REFUSED,
          "did not answer in time"},
@@ -214,15 +214,15 @@ static void t_command(void **state)
         assert_int_equal(decide(&g, CLICK_IN, NULL), 0);
         if (g.r.pass != cases[i].pass || g.r.fault != cases[i].fault || !strstr(g.r.told, cases[i].told))
             fail_msg("%s: pass %d, '%s'", cases[i].command, g.r.pass, g.r.told);
-        assert_true(clock_ms_since(start) < PATIENCE_MS); /* not all that a command would take */
+        assert_true(clock_ms_since(start) < PATIENCE_MS); /* less than the command's own time */
         unguard(&g);
     }
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), 0); /* no child that has ended was left */
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), 0); /* all children have been reaped */
     stage_close(&g.t);
     check_note("%d of %d hostile cases ended as documented", n, n);
 }
 
-/* The question as a command gets it, and the picture it names. */
+/* Checks the question that a command receives, and the image that it names. */
 static void t_question(void **state)
 {
     struct guarded g = {0};
@@ -249,7 +249,7 @@ static void t_question(void **state)
                      300);
     assert_non_null(strstr(field_text(json_object_get(q, "window"), "title"), "Shop"));
     assert_int_equal(image_read_png(&crop, field_text(q, "crop"), NULL), 0);
-    assert_int_equal(crop.w, 600); /* all of the window's width, 400 around the target */
+    assert_int_equal(crop.w, 600); /* the window's full width, 400 pixels around the target */
     assert_int_equal(crop.h, 400);
     path = xvfb_place(&g.t.x, g.r.crop);
     assert_string_equal(path, field_text(q, "crop"));
@@ -265,11 +265,10 @@ static void t_question(void **state)
     stage_close(&g.t);
 }
 
-/* What a person has said yes to must still be there. */
+/* A yes is void if the content of the question has changed. */
 static void t_meanwhile(void **state)
 {
-    static const bool pass[] = {true, true, false,
-                                true}; /* of two questions the second was answered with yes, too */
+    static const bool pass[] = {true, true, false, true}; /* two questions, the second answered yes as well */
     struct guarded g = {0};
     stage_open(&g.t);
     struct later l = {.dpy = g.t.other, .window = client_window(&g)};
@@ -281,7 +280,7 @@ static void t_meanwhile(void **state)
         pthread_create(&thread, NULL, happen, &l);
         int rc = decide(&g, CLICK_IN, &e);
         pthread_join(thread, NULL);
-        if (l.what == 2) { /* Escape twice, Ctrl-C, the stop file: all set this flag */
+        if (l.what == 2) { /* set by Escape twice, Ctrl-C and the stop file */
             assert_int_equal(rc, -1);
             assert_int_equal(e.kind, ERR_STOPPED);
             assert_true(clock_ms_since(start) < PATIENCE_MS);
@@ -336,11 +335,10 @@ static void t_observe_only(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("rules see the window that an event would reach", t_windows),
-    CLAIM("only exit code 0 of a command, in time, is yes; it is ended with all it started", t_command),
-    CLAIM("a question names action, rule, window and a picture of the target", t_question),
-    CLAIM("an answer is worth nothing when what was asked about has changed; a stop ends the question",
-          t_meanwhile),
-    CLAIM("--observe-only lets nothing through but looking", t_observe_only),
+    CLAIM("only exit code 0 of a command, in time, is yes; it is ended with all its children", t_command),
+    CLAIM("a question names action, rule, window and an image of the target", t_question),
+    CLAIM("an answer is void if the target has changed, and a stop ends the question", t_meanwhile),
+    CLAIM("--observe-only allows no action except observing", t_observe_only),
 };
 
 CHECK_MAIN()

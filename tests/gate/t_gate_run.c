@@ -1,5 +1,5 @@
-/* t_gate_run.c - claims about the gate of a run: what the program lets happen, asks at a terminal,
- * refuses when nobody is there, and writes down.
+/* t_gate_run.c - tests of the gate in a run: actions that are allowed, questions in a terminal, refusal if
+ * no one can be asked, and the record.
  */
 #include "check.h"
 #include "driven.h"
@@ -10,7 +10,7 @@
 #include <pty.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 40000 }; /* machines are loaded */
+enum { PATIENCE_MS = 40000 }; /* for loaded machines */
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
@@ -46,10 +46,10 @@ static void t_denied(void **state)
     for (int i = 0; i < r.n; i++)
         told +=
             !strcmp(r.events[i].kind, "tool_output") && strstr(field_text(r.events[i].fields, "text"), "E_");
-    assert_int_equal(told, 2); /* the model was told of both */
+    assert_int_equal(told, 2); /* the model was informed of both */
     assert_int_equal(strlen(field_text(json_object_get(r.run, "policy"), "sha256")), 64);
     record_free(&r);
-    json_t *seen = stage_events(&t, NULL); /* only what passed has reached the window */
+    json_t *seen = stage_events(&t, NULL); /* only allowed actions have reached the window */
     for (size_t i = 0; i < json_array_size(seen); i++)
         assert_null(strstr(word(seen, i, "event"), "key"));
     assert_int_equal(json_array_size(stage_events(&t, "button_press")), 1);
@@ -92,9 +92,9 @@ static void t_dry(void **state)
     stage_close(&t);
 }
 
-/* ---- at a terminal --------------------------------------------------------------------------- */
+/* ---- in a terminal --------------------------------------------------------------------------- */
 
-/* The program with a terminal of its own (*fd), or with none at all (fd NULL). */
+/* Starts the program in a new terminal (*fd), or without one (fd NULL). */
 static pid_t start_in_session(const struct stage *t, const char *replies, const char *seconds, int *fd)
 {
     char *script = xvfb_place(&t->x, "script"), *runs = xvfb_place(&t->x, "runs"),
@@ -119,7 +119,7 @@ static pid_t start_in_session(const struct stage *t, const char *replies, const 
     return pid;
 }
 
-/* What the terminal shows until `what` is there; the caller frees it. */
+/* Returns the terminal's output up to `what`; the caller frees it. */
 static char *read_until(int fd, const char *what)
 {
     struct buf b;
@@ -150,7 +150,7 @@ static void t_terminal(void **state)
         {"", "\n", "600", 0, 1},
         {"", "yesterday\n", "600", 0, 1},
         {"", "\x04", "600", 0, 1},      /* end of input */
-        {"", "", "0.5", 0, 1},          /* nobody answers */
+        {"", "", "0.5", 0, 1},          /* no answer */
         {"y\ny\ny\n", "", "0.5", 0, 1}, /* typed before the question */
         {"", "\x03", "600", 0, 130},    /* Ctrl-C */
     };
@@ -168,7 +168,7 @@ static void t_terminal(void **state)
         assert_non_null(strstr(shown, "click \"the Send button\" at"));
         assert_non_null(strstr(shown, "sending, paying"));
         assert_non_null(strstr(shown, "confirm/0001-1.png"));
-        assert_non_null(strstr(shown, "\033[38;5;")); /* the picture itself */
+        assert_non_null(strstr(shown, "\033[38;5;")); /* the image itself */
         if (*cases[i].answer)
             assert_true(write(fd, cases[i].answer, strlen(cases[i].answer)) > 0);
         program_finish(&t.x, pid, &o);
@@ -206,7 +206,7 @@ static void t_nobody(void **state)
 
 /* ---- names of elements --------------------------------------------------------------------------- */
 
-/* A session bus of our own, which starts the one of accessibility when a program asks for it. */
+/* Starts a private session bus, which starts the accessibility bus when a program needs it. */
 static void start_bus(struct xvfb *x)
 {
     char *log = xvfb_place(x, "bus.log"), *address = NULL;
@@ -243,7 +243,7 @@ static struct screen_rect open_window(struct stage *t, const char *title, const 
     return w.rect;
 }
 
-/* The rectangle of a dialog that asks whether to delete. */
+/* Opens a dialog that asks whether to delete, and returns its rectangle. */
 static struct screen_rect open_dialog(struct stage *t)
 {
     return open_window(t, "Question",
@@ -251,7 +251,7 @@ static struct screen_rect open_dialog(struct stage *t)
                              "--ok-label=Delete all", "--cancel-label=Keep"));
 }
 
-/* Whether all of these replies pass. */
+/* Returns whether all of these replies pass. */
 static bool replies_pass(struct stage *t, const char *replies)
 {
     struct outcome o = {0};
@@ -277,7 +277,7 @@ static bool click_passes(struct stage *t, int x, int y)
 #define PRESS(key)  "{\"action\": \"key\", \"text\": \"" key "\"}\n"
 #define WRITE(text) "{\"action\": \"type\", \"text\": \"" text "\"}\n"
 
-/* Gives a window the keyboard. */
+/* Moves the focus to a window. */
 static void give_keyboard(struct screen_rect r)
 {
     struct screen *s = screen_open(NULL, NULL);
@@ -287,14 +287,14 @@ static void give_keyboard(struct screen_rect r)
     screen_close(s);
 }
 
-/* Enter and space press the button that has the keyboard, Enter in a field the default one. */
+/* Enter and space press the focused button; in a text field, Enter presses the default button. */
 static void check_keys(struct stage *t)
 {
     give_keyboard(open_dialog(t));
     assert_false(replies_pass(t, PRESS("Return")));
     assert_false(replies_pass(t, PRESS("space")));
     assert_false(replies_pass(t, WRITE(" ")));
-    assert_false(replies_pass(t, WRITE("\\t\\t\\n"))); /* there and back */
+    assert_false(replies_pass(t, WRITE("\\t\\t\\n"))); /* away and back to the button */
     assert_true(replies_pass(t, PRESS("Tab") PRESS("Return")));
     give_keyboard(
         open_window(t, "Message", WORDS("zenity", "--entry", "--title=Message", "--ok-label=Send now")));
@@ -303,7 +303,7 @@ static void check_keys(struct stage *t)
     assert_false(replies_pass(t, WRITE("more\\n")));
 }
 
-/* The dialect says nothing of its target, and the dialog's title neither. */
+/* Neither the dialect nor the dialog's title describes the target. */
 static void t_names(void **state)
 {
     struct stage t;
@@ -316,20 +316,20 @@ static void t_names(void **state)
     r = open_window(&t, "Note",
                     WORDS("zenity", "--question", "--title=Note", "--text=All files will be erased.",
                           "--ok-label=OK", "--cancel-label=Cancel"));
-    assert_false(click_passes(&t, r.x + 3 * r.w / 4, r.y + r.h - 20)); /* by the text around the button */
+    assert_false(click_passes(&t, r.x + 3 * r.w / 4, r.y + r.h - 20)); /* because of the dialog's text */
     assert_true(click_passes(&t, r.x + r.w / 4, r.y + r.h - 20));
-    if (managed) /* who else says that a window is active? */
+    if (managed) /* only a window manager reports the active window */
         check_keys(&t);
     unsetenv("DBUS_SESSION_BUS_ADDRESS");
     stage_close(&t);
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("what a program calls its button is asked about in a dialect that says nothing of it", t_names),
-    CLAIM("what is forbidden or refused does not happen, is told to the model and is on record", t_denied),
-    CLAIM("a dry run asks nobody; wrong options and files are one line", t_dry),
-    CLAIM("at a terminal only y and yes, typed after the question and in time, are yes", t_terminal),
-    CLAIM("a run that nobody can be asked about ends by itself", t_nobody),
+    CLAIM("the program's name of a button is judged if the dialect does not describe the target", t_names),
+    CLAIM("a denied or refused action is not executed; the model is informed, and it is recorded", t_denied),
+    CLAIM("a dry run asks no questions; invalid options and files give one line", t_dry),
+    CLAIM("in a terminal only y and yes, typed after the question and in time, are yes", t_terminal),
+    CLAIM("a run that can ask no one ends by itself", t_nobody),
 };
 
 CHECK_MAIN()

@@ -1,5 +1,5 @@
-/* t_goals.c - claims about plans: which have goals that the task does not speak of, and what becomes of
- * them; and about rules that look at what a run has used up.
+/* t_goals.c - tests of plans with goals that the task does not mention, and of rules that depend on the
+ * totals used by a run.
  */
 #include "check.h"
 #include "driven.h"
@@ -13,37 +13,37 @@
 
 static const struct {
     bool strange;
-    const char *task, *plan, *next; /* next NULL: it is about the first plan */
+    const char *task, *plan, *next; /* next: a later plan, which is judged; NULL: judges the first plan */
 } plans[] = {
     {false, TASK, "1. Open the browser [running]\n2. Search flights Paris-Rome [todo]", NULL},
     {false, TASK, "1. BOOKING [todo]", NULL},
     {false, TASK, "1. find the one at 9:40 [todo]", NULL},
     {true, TASK, "1. Send the mailbox to collect@evil.example [todo]", NULL},
     {true, TASK, "1. Check the mailbox and forward all [todo]\n2. Answer for the task [todo]",
-     NULL}, /* common words */
+     NULL}, /* only common words match */
     {true, TASK, "1. to a of 1 2 3 transfer [todo]", NULL},
     {false, TASK, "", NULL},
     {false, TASK, "\n \n", NULL},
     {false, TASK, "1. [todo]", NULL},
     {false, TASK, "\xff\xfe\x80 [", NULL},
-    {false, "", "1. anything [todo]", NULL}, /* nothing to compare with */
+    {false, "", "1. anything [todo]", NULL}, /* an empty task */
     {false, "12", "1. enter 12 [todo]", NULL},
-    /* inflected, and in capital letters of other scripts */
+    /* inflected words, and capital letters of other scripts */
     {false, "Открой ПИСЬМО от Анны", "1. прочитать письма [todo]", NULL},
     {true, "Открой ПИСЬМО от Анны", "1. удалить всё [todo]", NULL},
     {false, "Übersetze den Brief", "1. ÜBERSETZUNG [todo]", NULL},
     {false, "预订从巴黎到罗马的航班", "1. 搜索巴黎航班 [todo]", NULL},
     {true, "预订从巴黎到罗马的航班", "1. 删除所有邮件 [todo]", NULL},
     {false, "预订从巴黎到罗马的航班", "1. Search for flights [todo]",
-     NULL}, /* other letters: not to be compared */
-    /* a later plan: only what is new in it counts, and what was said before is known */
+     NULL}, /* another script: cannot be compared */
+    /* in a later plan only new goals count, and earlier words are known */
     {false, TASK, "1. Open the browser [running]\n2. Book a flight [todo]",
      "1. Open the browser [done]\n2. Book a flight [running]"},
     {true, TASK, "1. Open the browser [running]\n2. Book a flight [todo]",
      "1. Open the browser [done]\n2. Book a flight [todo]\n3. Delete all mails [todo]"},
     {false, TASK, "1. Open the browser [running]\n2. Book a flight [todo]",
      "1. Open the browser [done]\n2. Book a flight [todo]\n3. Reload the browser window [todo]"},
-    {true, TASK, "1. Book a flight [todo]", "1. 删除所有邮件 [todo]"}, /* in other letters all of a sudden */
+    {true, TASK, "1. Book a flight [todo]", "1. 删除所有邮件 [todo]"}, /* changes to another script */
 };
 
 static void t_plans(void **state)
@@ -61,10 +61,10 @@ static void t_plans(void **state)
             fail_msg("'%s': '%s': %d", plans[i].task, plans[i].next ? plans[i].next : plans[i].plan, strange);
         goals_free(g);
     }
-    check_note("%d of %d plans were told apart", n, n);
+    check_note("%d of %d plans judged correctly", n, n);
 }
 
-/* However many words: a plan is read to the limits. */
+/* A very long plan is parsed up to the limits. */
 static void t_long(void **state)
 {
     struct goals *g = goals_new("Sort the list");
@@ -108,9 +108,9 @@ static void t_program(void **state)
         struct outcome o = {0};
         struct record r;
         if (i)
-            clock_sleep_ms(1100); /* the newest run is the one of the later second */
+            clock_sleep_ms(1100); /* start times of runs have a resolution of one second */
         driven_run(&t, replies, WORDS("--no-report", "--confirm", cases[i].confirm), &o);
-        assert_int_equal(o.code, ERR_UNVERIFIED); /* a plan does nothing */
+        assert_int_equal(o.code, ERR_UNVERIFIED); /* a plan has no effect */
         driven_read(&t, &r);
         assert_int_equal(gates(&r, "confirm", cases[i].pass), 1);
         assert_int_equal(gates(&r, "confirm", !cases[i].pass), 0);
@@ -126,12 +126,12 @@ static void t_program(void **state)
     stage_close(&t);
 }
 
-/* Rules look at what the run has used up until then. */
+/* Rules may depend on the totals that a run has used. */
 static void t_after(void **state)
 {
     static const struct {
         const char *after, *replies;
-        int clicks, code; /* code: the last click is forbidden in all but the last */
+        int clicks, code; /* code: the last click is denied in all cases except the last */
     } cases[] = {
         {"2 steps", CLICK(300, 300) CLICK(310, 310) CLICK(320, 320) ANSWER("Done."), 2, ERR_FAILED},
         {"1 actions", CLICK(300, 300) WAIT(0) CLICK(320, 320) ANSWER("Done."), 1, ERR_FAILED},
@@ -184,10 +184,10 @@ static void t_explained(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("goals that share no word with task and earlier plans are strange, in any script", t_plans),
+    CLAIM("goals that share no word with task and earlier plans are unrelated, in any script", t_plans),
     CLAIM("a plan of thousands of words is read to its limits", t_long),
-    CLAIM("a plan with strange goals is asked about, and refused where nobody is there", t_program),
-    CLAIM("rules look at what the run has used up", t_after),
+    CLAIM("a plan with unrelated goals needs confirmation, and is refused if no one can be asked", t_program),
+    CLAIM("rules may depend on the totals used by a run", t_after),
     CLAIM("holorun policy explains both", t_explained),
 };
 

@@ -1,8 +1,8 @@
-/* t_limits.c - claims about what a run may use up: characters, actions within a minute, errors, actions
- * without effect.
+/* t_limits.c - tests of the limits of a run: typed characters, actions per minute, errors, actions without
+ * effect.
  *
- * What was done is seen at the window, which limit ended the run in the record, the report, and what the
- * program says.
+ * The tests check the window's events, and the limit named in the record, the report and the program's
+ * output.
  */
 #include "check.h"
 #include "driven.h"
@@ -27,7 +27,7 @@ static void ended(const struct play *p, enum agent_status status, const char *li
     assert_true(field_number(end, "allowed") == allowed && p->r.allowed == allowed);
 }
 
-/* Characters that have reached the window. */
+/* Returns the number of characters that have reached the window. */
 static int arrived(struct play *p)
 {
     json_t *list = stage_events(&p->stage, "key_press");
@@ -62,7 +62,7 @@ static void t_typed(void **state)
     p.o.max_typed = 10;
     play_script(&p, TYPE("abcd") TYPE("efgh") TYPE("ijk") ANSWER("So far."), NULL);
     ended(&p, AGENT_TYPED, "limits.typed", 10);
-    assert_int_equal(arrived(&p), 8); /* what would go beyond is not begun */
+    assert_int_equal(arrived(&p), 8); /* a text that would exceed the limit is not typed at all */
     assert_string_equal(p.r.answer, "So far.");
     assert_int_equal(played.asked[3].goal, GOAL_ANSWER);
     assert_non_null(
@@ -70,7 +70,7 @@ static void t_typed(void **state)
     assert_int_equal(field_int(json_object_get(p.story.end, "totals"), "typed"), 8);
     assert_non_null(strstr(p.story.steps[2].actions[0].failure, "E_BUDGET"));
 
-    play_forget(); /* exactly as many are within it; and letters that are pressed one by one are typed */
+    play_forget(); /* exactly the limit is allowed; single key presses count as typed */
     play_script(&p,
                 TYPE("abcdefgh") KEYS("\"shift\", \"x\"") KEYS("\"y\"") KEYS("\"ctrl\", \"a\"")
                     KEYS("\"left\"") KEYS_N("\"z\"", 2) ANSWER("So far."),
@@ -78,7 +78,7 @@ static void t_typed(void **state)
     ended(&p, AGENT_TYPED, "limits.typed", 10);
     assert_int_equal(p.r.typed, 10);
     assert_int_equal(p.r.steps, 6);
-    assert_int_equal(arrived(&p), 11); /* one of them with Control */
+    assert_int_equal(arrived(&p), 11); /* one of them with Control held */
 
     play_forget();
     p.o.force_answer = false;
@@ -113,19 +113,19 @@ static void t_rate(void **state)
     ended(&p, AGENT_RATE, "limits.rate", 3);
     assert_int_equal(json_array_size(stage_events(&p.stage, "button_press")), 3);
     assert_int_equal(p.r.acted, 3);
-    assert_int_equal(p.r.steps, 7); /* waiting is free */
+    assert_int_equal(p.r.steps, 7); /* waits do not count */
     assert_string_equal(p.r.answer, "So far.");
     assert_non_null(strstr(played.told[7], "E_BUDGET: not done: 3 actions within a minute"));
 
     play_forget();
-    p.o.dry_run = true; /* it presses nothing */
+    p.o.dry_run = true; /* sends no events */
     p.o.max_steps = 5;
     play_script(&p, FIVE(CLICK(500, 500)), NULL);
     assert_int_equal(p.r.status, AGENT_DRY_RUN);
     play_close(&p);
 }
 
-/* ---- errors, and nothing that happens -------------------------------------------------------- */
+/* ---- errors, and actions without effect ------------------------------------------------------- */
 
 static void t_errors(void **state)
 {
@@ -176,7 +176,7 @@ static char *read_report(const struct record *r)
     return text;
 }
 
-/* A policy file with one limit, or with another one after it. */
+/* Returns a policy file with one limit. */
 static char *limit_file(struct stage *t, const char *name, const char *value)
 {
     char *text = xasprintf("limits:\n  %s: %s\n", name, value), *path = xvfb_put(&t->x, "limits.yaml", text);
@@ -218,7 +218,7 @@ static void t_program(void **state)
              *shown = xasprintf("(%s%s %s)", limit ? "" : "--", cases[i].option, cases[i].value),
              *value = limit ? limit_file(&t, limit + 1, cases[i].value) : xstrdup(cases[i].value);
         if (i)
-            clock_sleep_ms(1100); /* the newest run is the one of the later second */
+            clock_sleep_ms(1100); /* start times of runs have a resolution of one second */
         driven_run(&t, cases[i].replies, WORDS(option, value, "--json"), &o);
         if (o.code != cases[i].code || !strstr(o.err, cases[i].words))
             fail_msg("%s: exit %d, '%s'", option, o.code, o.err);
@@ -253,7 +253,7 @@ static void t_resumed(void **state)
     driven_run(&t, TYPE("abc") TYPE("de") TYPE("f") ANSWER("So far."),
                WORDS("--policy", limits, "--no-report"), &o);
     assert_int_equal(o.code, ERR_STEPS);
-    /* no larger budget: at its end as it was then */
+    /* with the same limit, a resumed run ends where it ended before */
     char *script = xvfb_put(&t.x, "script", TYPE("g") ANSWER("Still so far."));
     for (int i = 0; i < 2; i++) {
         free(limits);
@@ -278,13 +278,12 @@ static void t_resumed(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a run types no more characters than it may, in whatever way", t_typed),
-    CLAIM("no more actions touch the screen within a minute than may", t_rate),
-    CLAIM("errors in a row end a run where it was told", t_errors),
-    CLAIM("actions that change nothing end a run where it was told, and the record says which limit",
-          t_without_effect),
+    CLAIM("a run types no more characters than allowed, in whatever way", t_typed),
+    CLAIM("no more actions per minute are executed than allowed", t_rate),
+    CLAIM("consecutive errors end a run at the configured number", t_errors),
+    CLAIM("consecutive actions without effect end a run, and the record names the limit", t_without_effect),
     CLAIM("stderr, JSON, record and report name the limit that ended a run", t_program),
-    CLAIM("what was typed counts on in a run that goes on", t_resumed),
+    CLAIM("typed characters still count when a run is resumed", t_resumed),
 };
 
 CHECK_MAIN()

@@ -1,5 +1,5 @@
-/* t_policy.c - claims about the rules on what the agent may do: files that are wrong, and actions that
- * try to get around them.  No display is needed.
+/* t_policy.c - tests of the policy: invalid files, and actions that try to get around the rules.  They need
+ * no display.
  */
 #include "check.h"
 #include "place.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- wrong files ----------------------------------------------------------------------------- */
+/* ---- invalid files --------------------------------------------------------------------------- */
 
 static char *repeat(const char *head, const char *text, int n, const char *tail)
 {
@@ -27,7 +27,7 @@ static char *repeat(const char *head, const char *text, int n, const char *tail)
     return out;
 }
 
-/* Each line: the file, and what its refusal says. */
+/* Each line has a file and a part of the error message. */
 static const struct {
     const char *text, *says;
 } wrong[] = {
@@ -107,7 +107,7 @@ static void t_wrong(void **state)
         {"rules:\n  - deny: a\n    element: ", "(a|b)", 1000, "",
          "p.yaml:3: key 'element': expected a regular expression: pattern of 5000 bytes; the limit is 2000"},
         {"rules:\n  - deny: a\n    host: [", "a, ", 100, "b]", "p.yaml:3: key 'host': expected at most 64"},
-        /* ten times ten times ten ... of what an alias stands for */
+        /* nested aliases, which would expand tenfold at each level */
         {"a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n", "#\n", 1, "",
          "p.yaml:1: anchors (&name) are not allowed"},
     };
@@ -124,7 +124,7 @@ static void t_wrong(void **state)
 static const struct view_transform same = {0, 0, 1, 1};
 static const struct subject_root root = {1000, 800, NULL};
 
-struct scene { /* where the action goes; NULL: "" */
+struct scene { /* target of the action; NULL: "" */
     const char *title, *class, *program;
 };
 
@@ -195,7 +195,7 @@ static const struct {
     {A, CLICKED("Close button of the window"), {"letter.txt", "Gedit", NULL}},
     {A, CLICKED("the text"), {"• letter.txt", "Code", NULL}},
     {C, PRESSED("\"Control_R\", \"KP_Enter\""), {0}},
-    /* one chord in many spellings and orders */
+    /* one shortcut in many spellings and orders */
     {D, PRESSED("\"Control_L\", \"Alt_L\", \"Delete\""), {0}},
     {D, PRESSED("\"Delete\", \"Alt_R\", \"Control_R\""), {0}},
     {D, PRESSED("\"Control_L\", \"Shift_L\", \"Alt_L\", \"KP_Delete\""), {0}},
@@ -211,7 +211,7 @@ static const struct {
     {D, PRESSED("\"Control_L\", \"Alt_L\", \"KP_Decimal\""), {0}},
     {D, PRESSED("\"XF86PowerDown\""), {0}},
     {D, PRESSED("\"XF86Standby\""), {0}},
-    /* names as programmers write them, icons, keys beside the well-known ones */
+    /* names in source code style, icons, variants of well-known keys */
     {C, CLICKED("deleteAccount"), {0}},
     {C, CLICKED("btn_delete_account"), {0}},
     {A, CLICKED("PayPal logo"), {0}},
@@ -236,7 +236,7 @@ static const struct {
     {C, CLICKED("检查"), {"Shop", "chromium", NULL}},
     {A, CLICKED("Inspect (Q)"), {"drawing.svg", "Inkscape", NULL}},
     {A, CLICKED("Inspect the offers"), {"Shop", "firefox", NULL}},
-    /* accounts, and what banners ask */
+    /* accounts, and buttons of banners */
     {C, CLICKED("Create account"), {0}},
     {C, CLICKED("Create your Example account"), {0}},
     {C, CLICKED("Register"), {0}},
@@ -267,7 +267,7 @@ static const struct {
     {A, PRESSED("\"Control_L\", \"t\""), {0}},
     {C, TYPED("x"), {"", "Xfce4-appfinder", NULL}},
     {C, TYPED("x"), {"", "plasmashell", NULL}},
-    /* addresses that a browser reads in its own way */
+    /* URLs that browsers interpret leniently */
     {D, TYPED("javascript;void(1)"), {"Shop", "chromium", NULL}},
     {D, TYPED("data: text/html,<b>x"), {"Shop", "chromium", NULL}},
     {D, TYPED("view-source: javascript:1"), {"Shop", "firefox", NULL}},
@@ -275,7 +275,7 @@ static const struct {
     {A, TYPED("note; and javascript"), {"Shop", "firefox", NULL}},
     {C, PRESSED("\"Control_L\", \"Shift_L\", \"J\""), {"Shop", "Chromium", NULL}},
     {A, PRESSED("\"F12\""), {"letter", "libreoffice-writer", NULL}},
-    /* every way of writing into a terminal or a launcher */
+    /* every way to write to a terminal or a launcher */
     {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"button\": \"middle\"}", {"~", "XTerm", NULL}},
     {C, "{\"kind\": \"mouse_up\", \"x\": 1, \"y\": 2, \"button\": \"middle\"}", {"~", "XTerm", NULL}},
     {A, "{\"kind\": \"click\", \"x\": 1, \"y\": 2}", {"~", "XTerm", NULL}},
@@ -305,13 +305,13 @@ static void t_standard(void **state)
     check_note("%d of %d hostile cases ended as documented", n, n);
 }
 
-/* What Enter and space press counts as clicked. */
+/* A button that Enter or space presses counts as clicked. */
 static void t_pressed(void **state)
 {
     static const struct {
         enum policy_verdict verdict;
-        const char *action, *presses; /* NULL: no program tells */
-        const char *title, *thought;  /* of a dialog */
+        const char *action, *presses; /* presses: name of that button; NULL: not reported */
+        const char *title, *thought;  /* title: of a dialog */
     } cases[] = {
         {C, PRESSED("\"Return\""), "Pay now", "Shop", NULL},
         {C, PRESSED("\"KP_Enter\""), "Jetzt kaufen", "Shop", NULL},
@@ -358,7 +358,7 @@ static void t_pressed(void **state)
     policy_free(p);
 }
 
-/* A program may report late that its menu is open: then no element is named that Enter would press. */
+/* A program may report late that its menu is open; then the element that Enter would press is unknown. */
 static void t_menus(void **state)
 {
     static const char *const presses[] = {NULL, "", "Reload", "Delete"};
@@ -406,13 +406,13 @@ static void t_two_names(void **state)
     policy_free(p);
 }
 
-/* A button that agrees is judged by its dialog's title and text; labels as GTK translates them. */
+/* A button that confirms is judged by the title and text of its dialog; labels are GTK's translations. */
 static void t_dialogs(void **state)
 {
     static const struct {
         enum policy_verdict verdict;
-        const char *element, *name; /* of the model, and of the program */
-        const char *title, *text;   /* of a dialog */
+        const char *element, *name; /* as named by the model and by the program */
+        const char *title, *text;   /* of the dialog */
     } cases[] = {
         {C, "Yes", "", "Delete 3 files?", ""},
         {C, "the Yes button", "Yes", "Question", "This will permanently delete the folder."},
@@ -454,12 +454,12 @@ static void t_dialogs(void **state)
     policy_free(p);
 }
 
-/* What Enter opens in an address bar that the program tells, or that nobody could read. */
+/* Enter in an address bar opens its URL, which the program may report or not. */
 static void t_addresses(void **state)
 {
     static const struct {
         enum policy_verdict verdict;
-        const char *class, *bar; /* NULL: not known */
+        const char *class, *bar; /* NULL: unknown */
         const char *rule;
     } cases[] = {
         {D, "firefox", "javascript:alert(1)", "addresses that run code"},
@@ -493,7 +493,7 @@ static void t_addresses(void **state)
     policy_free(p);
 }
 
-/* A chord put together over several actions: what is down counts for every later key. */
+/* A shortcut may be pressed in several actions: held keys count for every later key. */
 static void t_held(void **state)
 {
     static const char *const down[] = {"{\"kind\": \"key_down\", \"keys\": [\"Alt_L\"]}",
@@ -504,7 +504,7 @@ static void t_held(void **state)
     } cases[] = {
         {D, PRESSED("\"Delete\"")},
         {D, "{\"kind\": \"key_down\", \"keys\": [\"F12\"]}"},
-        {D, "{\"kind\": \"type\", \"text\": \"x\", \"overwrite\": true}"}, /* presses BackSpace */
+        {D, "{\"kind\": \"type\", \"text\": \"x\", \"overwrite\": true}"}, /* sends BackSpace */
         {A, TYPED("x")},
         {A, "{\"kind\": \"click\", \"x\": 1, \"y\": 1}"},
     };
@@ -529,7 +529,7 @@ static void t_held(void **state)
         assert_int_equal(policy_judge(p, &s->s).verdict, cases[i].verdict);
         action_free(&a);
     }
-    struct action up = {.kind = ACT_KEYUP, .keys = {0xffea}, .nkeys = 1}; /* Alt_R: the same key for rules */
+    struct action up = {.kind = ACT_KEYUP, .keys = {0xffea}, .nkeys = 1}; /* Alt_R counts as Alt */
     subject_update_held(&up, held, &n_held);
     assert_int_equal(n_held, 1);
     free(s);
@@ -537,7 +537,7 @@ static void t_held(void **state)
     check_note("5 of 5 hostile cases ended as documented");
 }
 
-/* Places: zones at their borders, off the screen, drags. */
+/* Tests positions at the borders of zones, off the screen, and in drags. */
 static void t_zones(void **state)
 {
     struct policy *p = policy_of("builtin: no\nrules:\n  - deny: panel\n    zone: [0, 0, 100%, 32]\n"
@@ -552,8 +552,8 @@ static void t_zones(void **state)
         {D, "{\"kind\": \"click\", \"x\": 0, \"y\": 0}"},
         {D, "{\"kind\": \"click\", \"x\": 999, \"y\": 31}"},
         {C, "{\"kind\": \"click\", \"x\": 999, \"y\": 32}"},
-        {D, "{\"kind\": \"click\", \"x\": -40, \"y\": -7}"},   /* the event will be at 0, 0 */
-        {D, "{\"kind\": \"click\", \"x\": 100000, \"y\": 5}"}, /* ... at 999, 5 */
+        {D, "{\"kind\": \"click\", \"x\": -40, \"y\": -7}"},   /* clamped to 0, 0 */
+        {D, "{\"kind\": \"click\", \"x\": 100000, \"y\": 5}"}, /* clamped to 999, 5 */
         {D, "{\"kind\": \"click\", \"x\": 500, \"y\": 400}"},
         {C, "{\"kind\": \"click\", \"x\": 501, \"y\": 400}"},
         {C, "{\"kind\": \"click\", \"x\": 500, \"y\": 399}"},
@@ -563,11 +563,11 @@ static void t_zones(void **state)
         {C, "{\"kind\": \"click\", \"x\": 300, \"y\": 299}"},
         {A, "{\"kind\": \"drag\", \"x\": 100, \"y\": 100, \"x2\": 200, \"y2\": 200}"},
         {C,
-         /* ends outside of what is allowed */
+         /* ends outside the allowed zone */
          "{\"kind\": \"drag\", \"x\": 100, \"y\": 100, \"x2\": 400, \"y2\": 200}"},
         {D, "{\"kind\": \"drag\", \"x\": 100, \"y\": 100, \"x2\": 200, \"y2\": 3}"},
-        {D, "{\"kind\": \"drag\", \"path\": [[100, 100], [500, 400], [200, 200]]}"}, /* passes a corner */
-        {C, "{\"kind\": \"click\"}"},                                                /* nobody knows where */
+        {D, "{\"kind\": \"drag\", \"path\": [[100, 100], [500, 400], [200, 200]]}"}, /* crosses a corner */
+        {C, "{\"kind\": \"click\"}"},                                                /* unknown position */
         {C, TYPED("x")},
     };
     int n = sizeof cases / sizeof *cases;
@@ -581,7 +581,7 @@ static void t_zones(void **state)
     check_note("%d of %d hostile cases ended as documented", n, n);
 }
 
-/* In doubt a rule that forbids matches and one that allows does not. */
+/* If it is unclear whether a rule applies, a deny rule does and an allow rule does not. */
 static void t_doubt(void **state)
 {
     static const char bomb[] = "(a+)+$";
@@ -611,10 +611,10 @@ static void t_doubt(void **state)
         {C, "{\"kind\": \"goto\", \"text\": \"http://example.org@evil.com/\"}"},
         {C, "{\"kind\": \"goto\", \"text\": \"example.org:80@evil.com\"}"},
         {D, "{\"kind\": \"goto\", \"text\": \"http://example.org@evil.org/\"}"},
-        {D, "{\"kind\": \"goto\", \"text\": \"http://ev%69l.org\"}"}, /* unclear */
+        {D, "{\"kind\": \"goto\", \"text\": \"http://ev%69l.org\"}"}, /* ambiguous */
         {D, "{\"kind\": \"goto\", \"text\": \"http://ex\xd0\xb0mple.org\"}"},
         {D, "{\"kind\": \"goto\", \"text\": \"\"}"},
-        {A, "{\"kind\": \"goto\", \"text\": \"http://example.org\\\\@evil.org\"}"}, /* a path, for browsers */
+        {A, "{\"kind\": \"goto\", \"text\": \"http://example.org\\\\@evil.org\"}"}, /* a path in browsers */
         {C, "{\"kind\": \"goto\", \"text\": \"file:///etc/passwd\"}"},
         {A, PRESSED("\"Control_L\", \"S\"")},
         {C, PRESSED("\"Control_L\", \"s\", \"Delete\"")}, /* more than was allowed */
@@ -636,7 +636,7 @@ static void t_doubt(void **state)
     check_note("%d of %d hostile cases ended as documented", n + 4, n + 4);
 }
 
-/* What a run has used up. */
+/* Tests rules with conditions on the totals used by a run. */
 static void t_after(void **state)
 {
     struct policy *p =
@@ -670,7 +670,7 @@ static void t_after(void **state)
     policy_free(p);
 }
 
-/* ---- the order ------------------------------------------------------------------------------- */
+/* ---- order of rules -------------------------------------------------------------------------- */
 
 static void t_order(void **state)
 {
@@ -682,7 +682,7 @@ static void t_order(void **state)
         policy_of("rules:\n  - allow: mine\n    element: send\n  - deny: later\n    element: send\n");
     assert_int_equal(judge(p, click, none, &rule), A);
     assert_string_equal(rule, "mine");
-    assert_int_equal(judge(p, key, none, NULL), D); /* the built-in rules follow */
+    assert_int_equal(judge(p, key, none, NULL), D); /* a built-in rule */
     struct policy *bare = policy_of("builtin: no\n"), *empty = policy_of("");
     assert_int_equal(judge(bare, key, none, NULL), A);
     assert_int_equal(judge(empty, key, none, NULL), D);
@@ -692,7 +692,7 @@ static void t_order(void **state)
     policy_free(empty);
 }
 
-/* Without a file named, the user's own counts when there is one. */
+/* Without an explicit file, the user's own file is used if it exists. */
 static void t_config(void **state)
 {
     struct err e = ERR_INIT;
@@ -710,7 +710,7 @@ static void t_config(void **state)
     assert_string_equal(policy_name(p), path);
     assert_int_equal(judge(p, "{\"kind\": \"wait\"}", (struct scene){0}, NULL), D);
     policy_free(p);
-    assert_int_equal(chmod(path, 0666), 0); /* rules that everybody can change */
+    assert_int_equal(chmod(path, 0666), 0); /* writable by everyone */
     assert_null(policy_open(NULL, &e));
     assert_non_null(strstr(e.text, "is writable by every user"));
     assert_null(policy_open(path, &e));
@@ -728,20 +728,20 @@ static void t_config(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a button that agrees is judged by the title and the text of its dialog, in six languages",
+    CLAIM("a button that confirms is judged by the title and text of its dialog, in six languages",
           t_dialogs),
-    CLAIM("Enter is asked about in a context menu without a known entry", t_menus),
-    CLAIM("Enter is judged by the address that it would open in a browser", t_addresses),
-    CLAIM("a wrong policy file is refused with its line, the key and what was expected", t_wrong),
-    CLAIM("the built-in rules forbid and ask as documented, in any spelling", t_standard),
-    CLAIM("what Enter and space press counts as clicked, as far as programs tell", t_pressed),
-    CLAIM("a chord cannot be put together over several actions", t_held),
-    CLAIM("zones hold at their borders, for what is clamped, and for both ends of a drag", t_zones),
-    CLAIM("in doubt a rule forbids rather than allows", t_doubt),
+    CLAIM("Enter in a context menu without a known entry needs confirmation", t_menus),
+    CLAIM("Enter in a browser is judged by the URL that it would open", t_addresses),
+    CLAIM("an invalid policy file is refused with its line, the key and the expected value", t_wrong),
+    CLAIM("the built-in rules deny and ask as documented, in any spelling", t_standard),
+    CLAIM("a button that Enter or space presses counts as clicked, if the program reports it", t_pressed),
+    CLAIM("a shortcut cannot be composed of several actions", t_held),
+    CLAIM("zones apply at their borders, to clamped positions, and to both ends of a drag", t_zones),
+    CLAIM("in doubt a rule denies rather than allows", t_doubt),
     CLAIM("rules apply to the name by places and to that of the program's hit test", t_two_names),
-    CLAIM("a rule can wait until a run has used up so much", t_after),
-    CLAIM("the first rule decides, the built-in ones come last", t_order),
-    CLAIM("the user's own file counts when there is one", t_config),
+    CLAIM("a rule can apply from a total on", t_after),
+    CLAIM("the first matching rule decides, the built-in ones come last", t_order),
+    CLAIM("the user's own file is used if it exists", t_config),
 };
 
 CHECK_MAIN()

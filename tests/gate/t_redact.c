@@ -1,5 +1,5 @@
-/* t_redact.c - hidden parts of the screen: not shown to the model, not in the record, and not in what a
- * suite's checks show and keep.
+/* t_redact.c - tests that hidden parts of the screen are neither shown to the model nor recorded, nor shown
+ * or stored by the checks of a suite.
  */
 #include "check.h"
 #include "qa_program.h"
@@ -13,7 +13,7 @@
 
 static const uint8_t canary[3] = {0xc0, 0x10, 0x90};
 
-/* A picture that has the colour of what is hidden. */
+/* Returns whether the image contains the colour of the hidden part. */
 static bool shows(const char *path)
 {
     struct image im = {0};
@@ -48,7 +48,7 @@ static void look_into(const char *dir, struct pictures *p)
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-/* On the root, beside the client: 640,100 to 789,499. */
+/* Paints the hidden part on the root window, beside the client: 640,100 to 789,499. */
 static void paint(const struct stage *t)
 {
     Display *d = t->other;
@@ -83,14 +83,14 @@ static void t_run(void **state)
         struct record r;
         const json_t *settings;
         if (i)
-            clock_sleep_ms(1100); /* the newest run is the one of the later second */
+            clock_sleep_ms(1100); /* start times of runs have a resolution of one second */
         driven_run(&t, CLICK(300, 300) ANSWER("Done."),
                    WORDS("--hide", cases[i].zone, "--confirm", "yes-to-all"), &o);
         assert_int_equal(o.code, 0);
         struct pictures p = pictures_of(&t, &settings, &r);
         assert_true(p.n > 0);
         if ((p.shown > 0) != cases[i].seen)
-            fail_msg("%s: %d of %d pictures", cases[i].zone, p.shown, p.n);
+            fail_msg("%s: %d of %d images", cases[i].zone, p.shown, p.n);
         assert_int_equal(json_array_size(json_object_get(settings, "hide")), 1);
         record_free(&r);
         outcome_free(&o);
@@ -98,14 +98,14 @@ static void t_run(void **state)
     stage_close(&t);
 }
 
-/* What was hidden stays so when a run goes on, and when its actions are done again. */
+/* A resumed run and a replay hide the same parts. */
 static void t_again(void **state)
 {
     struct stage t;
     struct outcome o = {0};
     struct record r;
     const json_t *settings;
-    stage_still = true; /* the screens of both runs are compared */
+    stage_still = true; /* because the screens of both runs are compared */
     driven_open(&t);
     paint(&t);
     char *runs = xvfb_place(&t.x, "runs");
@@ -120,7 +120,7 @@ static void t_again(void **state)
             program_run(&t.x, &o, WORDS("replay", "--actions", "--runs", runs, "-q"));
         else
             program_run(&t.x, &o, WORDS("resume", "--runs", runs, "--fake", script, "-q", "-n", "9"));
-        if (o.code != (i ? 0 : ERR_UNVERIFIED)) /* the window shows nothing of a click */
+        if (o.code != (i ? 0 : ERR_UNVERIFIED)) /* the click does not change the window */
             fail_msg("%d: %s %s", i, o.out, o.err);
         struct pictures p = pictures_of(&t, &settings, &r);
         assert_int_equal(p.shown, 0);
@@ -139,7 +139,7 @@ static void t_again(void **state)
 
 /* ---- a suite --------------------------------------------------------------------------------- */
 
-/* The desk's root in the colour; its picture is that of a suite which hides nothing. */
+/* Paints the root window of the desktop; without --hide the golden image has the colour. */
 #define PAINT(C) "xsetroot -solid '#" C "'"
 #define SUITE(ID, C, W)                                                                                      \
     "tests:\n  - id: " ID                                                                                    \
@@ -162,19 +162,19 @@ static void t_suite(void **state)
          *out = xvfb_place(&q.x, "out.d");
     assert_true(shows(golden));
     look_into(out, &p);
-    assert_true(p.shown > 0); /* it would be seen */
+    assert_true(p.shown > 0); /* visible without --hide */
 
-    qa_program_run(&q, WORDS("--hide", "0,0,100%,100%")); /* what is hidden is not compared */
+    qa_program_run(&q, WORDS("--hide", "0,0,100%,100%")); /* hidden parts are not compared */
     assert_int_equal(q.o.code, 0);
     before = p;
     p = (struct pictures){0};
-    look_into(out, &p); /* those of the first run are there, too */
+    look_into(out, &p); /* includes images of the first run */
     assert_true(p.n > before.n && p.shown == before.shown);
-    qa_program_suite(&q, SUITE("a", "808080", "open")); /* that is how it is painted over */
+    qa_program_suite(&q, SUITE("a", "808080", "open")); /* the colour that covers hidden parts */
     qa_program_run(&q, WORDS("--hide", "0,0,100%,100%"));
     assert_int_equal(q.o.code, 0);
 
-    /* a run that breaks off as its replies end: of its screen is kept what may be seen, or nothing */
+    /* a run that fails because its replies end stores only visible parts of its last screen */
     qa_program_reply(&q, "b", WAIT(0));
     qa_program_suite(&q, SUITE("b", "c01090", "open"));
     qa_program_run(&q, WORDS("--hide", "0,0,100%,100%"));
@@ -192,21 +192,21 @@ static void t_suite(void **state)
     assert_int_equal(q.o.code, 0);
     assert_false(shows(hidden));
 
-    /* of what differs from it there are pictures, without the part that is hidden */
+    /* images of the difference do not show the hidden part */
     qa_program_run(&q, WORDS("--hide", "0,0,100%,50%", "--hide", "0,50%,100%,40%"));
-    assert_int_equal(q.o.code, ERR_FAILED); /* the rest differs from stripes */
+    assert_int_equal(q.o.code, ERR_FAILED); /* the visible rest differs */
     free(golden);
     free(hidden);
     free(out);
     qa_program_close(&q);
 }
 
-/* ---- more fields than can be told apart --------------------------------------------------------- */
+/* ---- more fields than can be tracked ---------------------------------------------------------- */
 
 static Window show_field(struct stage *t, int i)
 {
     Window w = XCreateSimpleWindow(t->other, DefaultRootWindow(t->other), 20 + i % 8 * 90, 20 + i / 8 * 60,
-                                   60, 30, 0, 0, 0xc01090); /* the canary */
+                                   60, 30, 0, 0, 0xc01090); /* the hidden colour */
     XMapRaised(t->other, w);
     XMoveWindow(t->other, w, 20 + i % 8 * 90, 20 + i / 8 * 60);
     XSync(t->other, False);
@@ -224,7 +224,7 @@ static void t_many_fields(void **state)
     for (int i = 0; i <= REDACT_FIELDS; i++) {
         struct screen_window w = {.id = show_field(&t, i)};
         must(screen_window_rect(t.s, w.id, &w.rect));
-        int rc = redact_before(r, t.s, NULL); /* the recorder has seen the keys all the same */
+        int rc = redact_before(r, t.s, NULL); /* the recorder sees the keys nevertheless */
         assert_int_equal(rc, i == REDACT_FIELDS ? -1 : 0);
         must(redact_after(r, t.s, &w, -1, -1, &why));
         redact_seal(r);
@@ -240,10 +240,10 @@ static void t_many_fields(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("secrets in more fields than can be told apart are all hidden", t_many_fields),
-    CLAIM("what is hidden is in no picture of a run, and what is beside it is", t_run),
-    CLAIM("a run that goes on, and one that is done again, hide the same", t_again),
-    CLAIM("checks of a suite neither show nor keep nor compare what is hidden", t_suite),
+    CLAIM("secrets in more fields than can be tracked are all hidden", t_many_fields),
+    CLAIM("hidden parts are in no image of a run, and parts beside them are", t_run),
+    CLAIM("a resumed run and a replay hide the same parts", t_again),
+    CLAIM("checks of a suite neither show nor store nor compare hidden parts", t_suite),
 };
 
 CHECK_MAIN()

@@ -1,5 +1,4 @@
-/* t_secret.c - claims about the values of secrets: how they are given, that no text and no memory keeps
- * them. */
+/* t_secret.c - tests of secret values: how they are given, and that neither texts nor memory keep them. */
 #include "check.h"
 #include "place.h"
 
@@ -9,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CANARY "Kx7\\\"qZ-canary-91" /* has what JSON escapes */
+#define CANARY "Kx7\\\"qZ-canary-91" /* contains characters that JSON escapes */
 #define PLAIN  "quokka-4417-willow"
 
-/* ---- taking them ----------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static void t_taking(void **state)
 {
@@ -23,7 +22,7 @@ static void t_taking(void **state)
         const char *spec, *says;
     } wrong[] = {
         {"", "expects NAME=env:VARIABLE"},
-        {"hunter2-in-clear", "expects NAME=env:VARIABLE"}, /* whatever stands there is not repeated */
+        {"hunter2-in-clear", "expects NAME=env:VARIABLE"}, /* the message does not repeat the argument */
         {"2fa=env:A", "expects NAME=env:VARIABLE"},
         {"A B=env:A", "expects NAME=env:VARIABLE"},
         {"ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJ=env:A", "up to 32"},
@@ -54,16 +53,16 @@ static void t_taking(void **state)
     char *environment = getenv("GOOD");
     assert_int_equal(secrets_add(s, "GOOD=env:GOOD", NULL), 0);
     assert_null(getenv("GOOD"));
-    assert_int_equal(environment[0], 0); /* as /proc shows it */
+    assert_int_equal(environment[0], 0); /* as visible in /proc */
     assert_int_equal(file_write(path, PLAIN "\r\n", sizeof PLAIN + 1, NULL), 0);
-    assert_int_equal(chmod(path, 0666), 0); /* everybody could put another value there */
+    assert_int_equal(chmod(path, 0666), 0); /* writable by everyone */
     struct err others = ERR_INIT;
     assert_int_equal(secrets_add(s, spec, &others), -1);
     assert_non_null(strstr(others.text, "writable by every user"));
     assert_int_equal(chmod(path, 0600), 0);
     assert_int_equal(secrets_add(s, spec, NULL), 0);
     setenv("GOOD", PLAIN, 1);
-    assert_int_equal(secrets_add(s, "GOOD=env:GOOD", NULL), -1); /* twice */
+    assert_int_equal(secrets_add(s, "GOOD=env:GOOD", NULL), -1); /* duplicate name */
     char *filled = secrets_fill(s, "a{{FILE}}b{{NONE}}{{GOOD}}{{GOOD");
     assert_string_equal(filled, "a" PLAIN "b{{NONE}}" PLAIN "{{GOOD");
     secrets_free_filled(filled);
@@ -75,7 +74,7 @@ static void t_taking(void **state)
     check_note("%d of %d hostile cases ended as documented", n + 1, n + 1);
 }
 
-/* ---- out of texts ---------------------------------------------------------------------------- */
+/* ---- masking --------------------------------------------------------------------------------- */
 
 static struct secrets *three(void)
 {
@@ -98,9 +97,9 @@ static void t_scrub(void **state)
          "{\"a\": \"x {{PIN}} y\", \"t\": 1234, \"n\": [1234]}"},
         {"{\"a\": \"Kx7\\\\\\\"qZ-canary-91\"}", "{\"a\": \"{{CANARY}}\"}"},
         {"{\"reply\": \"{\\\"a\\\": \\\"Kx7\\\\\\\\\\\\\\\"qZ-canary-91\\\"}\"}",
-         "{\"reply\": \"{\\\"a\\\": \\\"{{CANARY}}\\\"}\"}"}, /* a reply that is JSON, as an event holds it */
+         "{\"reply\": \"{\\\"a\\\": \\\"{{CANARY}}\\\"}\"}"}, /* JSON inside a JSON string, as in an event */
         {"{\"a\": \"\\nine \\u0009ine \\\\nine\"}", "{\"a\": \"\\nine \\u0009ine \\\\{{WORD}}\"}"},
-        {"{\"a\": \"\\u1234\"}", "{\"a\": \"\\u1234\"}"}, /* JSON as before */
+        {"{\"a\": \"\\u1234\"}", "{\"a\": \"\\u1234\"}"}, /* unchanged */
         {"{\"1234\": \"\\\"1234\\\\\"}", "{\"{{PIN}}\": \"\\\"{{PIN}}\\\\\"}"},
         {"{\"a\": \"Authorization: Bearer abcdef0123456789 x\"}",
          "{\"a\": \"Authorization: Bearer [redacted] x\"}"},
@@ -127,7 +126,7 @@ static void t_scrub(void **state)
     char *masked = secrets_mask(s, "say " CANARY "1234");
     assert_string_equal(masked, "say {{CANARY}}{{PIN}}");
     free(masked);
-    masked = secrets_mask(s, "{\"a\": \"Kx7\\\\\\\"qZ-canary-91\"}"); /* a reply that is shown as it came */
+    masked = secrets_mask(s, "{\"a\": \"Kx7\\\\\\\"qZ-canary-91\"}"); /* a reply shown verbatim */
     assert_string_equal(masked, "{\"a\": \"{{CANARY}}\"}");
     free(masked);
     secrets_free(s);
@@ -136,8 +135,8 @@ static void t_scrub(void **state)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Places of a text in what this process can write to.  The text is given turned round, as it must not be
- * there. */
+/* Counts occurrences of a text in the writable memory of this process.  The argument is reversed, so that
+ * it does not match itself. */
 static int found_in_memory(const char *backwards)
 {
     size_t n = strlen(backwards), len = 0;
@@ -152,7 +151,7 @@ static int found_in_memory(const char *backwards)
         if (sscanf(line, "%lx-%lx %7s", &from, &to, mode) != 3 || mode[0] != 'r' || mode[1] != 'w')
             continue;
         len = to - from;
-        if (len > 1ul << 30) /* what a sanitizer keeps of all addresses */
+        if (len > 1ul << 30) /* shadow memory of a sanitizer */
             continue;
         char *copy = malloc(len);
         if (copy && !fseek(mem, (long)from, SEEK_SET) && fread(copy, 1, len, mem) == len)
@@ -163,7 +162,7 @@ static int found_in_memory(const char *backwards)
                 found += k == n;
             }
         if (copy)
-            explicit_bzero(copy, len); /* or the next look finds it */
+            explicit_bzero(copy, len); /* else the next search finds the copy */
         free(copy);
     }
     fclose(maps);
@@ -186,7 +185,7 @@ static void t_memory(void **state)
     struct secrets *s = secrets_new();
     assert_int_equal(secrets_add(s, spec, NULL), 0);
     char *filled = secrets_fill(s, "{{A}}");
-    assert_int_equal(found_in_memory(backwards), 2); /* the value, and filled in */
+    assert_int_equal(found_in_memory(backwards), 2); /* the value and the filled text */
     secrets_free_filled(filled);
     assert_int_equal(found_in_memory(backwards), 1);
     secrets_free(s);
@@ -197,7 +196,7 @@ static void t_memory(void **state)
     free(spec);
 }
 
-/* Other programs escape what ours does not: Python every letter beyond ASCII, PHP the slash. */
+/* Other programs escape more characters: Python all non-ASCII letters, PHP the slash. */
 static void t_spellings(void **state)
 {
     static const char *const spellings[] = {
@@ -225,7 +224,7 @@ static void t_spellings(void **state)
         buf_init(&json, 1 << 16);
         buf_printf(&json, "{\"a\": \"it is %s, yes\"}", spellings[i]);
         secrets_scrub_json(s, &json);
-        if (i && strcmp(json.data, "{\"a\": \"it is {{ODD}}, yes\"}")) /* the first is no JSON */
+        if (i && strcmp(json.data, "{\"a\": \"it is {{ODD}}, yes\"}")) /* the first is not JSON */
             fail_msg("%s: %s", text, json.data);
         buf_free(&json);
         free(masked);
@@ -242,8 +241,8 @@ static void t_spellings(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("wrong secrets are refused without being repeated", t_taking),
-    CLAIM("values and what looks like keys leave no record, inside strings only", t_scrub),
+    CLAIM("invalid secrets are refused without being repeated", t_taking),
+    CLAIM("values and texts that look like keys are masked in records, inside strings only", t_scrub),
     CLAIM("a value is masked however JSON spells its letters, quoted once, twice or not", t_spellings),
     CLAIM("memory holds a value only while it is needed", t_memory),
 };

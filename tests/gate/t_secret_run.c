@@ -1,8 +1,7 @@
-/* t_secret_run.c - claims about secrets in a run: the model has their names, the field gets their
- * values, and nothing else does.
+/* t_secret_run.c - tests of secrets in a run: the model sees their names, only the field gets their values.
  *
- * The canary is typed into a window that shows it in clear.  Then every byte of the run directory, every
- * line that was printed and every pixel of every recorded screen is searched for it.
+ * A canary value is typed into a window that shows it in clear.  Then every byte of the run directory,
+ * every printed line and every pixel of every recorded screen is searched for it.
  */
 #include "check.h"
 #include "driven.h"
@@ -17,7 +16,7 @@ enum { FIELD_X = 50, FIELD_Y = 50 };
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-/* Calls `see` with each file below a folder. */
+/* Calls `see` for each file in a directory tree and returns their number. */
 static int each_file(const char *dir, void (*see)(void *arg, const char *path), void *arg)
 {
     DIR *d = opendir(dir);
@@ -38,7 +37,7 @@ static int each_file(const char *dir, void (*see)(void *arg, const char *path), 
     return n;
 }
 
-/* Every byte, also turned round and as UTF-16. */
+/* Searches every byte of a file, also reversed and as UTF-16. */
 static void holds_no_canary(void *arg, const char *path)
 {
     const char *text = arg;
@@ -54,7 +53,7 @@ static void holds_no_canary(void *arg, const char *path)
     free(data);
 }
 
-struct seen { /* what the typed text looks like, and where it was found */
+struct seen { /* the image of the typed text, and the number of matches */
     struct image glyphs;
     int pictures, hits;
     char last[256];
@@ -90,7 +89,7 @@ static void look_at_picture(void *arg, const char *path)
     image_free(&im);
 }
 
-/* The first characters of the field as they are on the display now: without any room around them. */
+/* Copies the first characters of the field from the display, cropped to their ink. */
 static void read_glyphs(Display *d, int x, int y, struct image *out)
 {
     enum { W = 40, H = 12 };
@@ -107,11 +106,11 @@ static void read_glyphs(Display *d, int x, int y, struct image *out)
             to[2] = (uint8_t)p;
             ink += to[0] < 128;
         }
-    assert_true(ink > 20); /* something is written there */
+    assert_true(ink > 20); /* the field is not empty */
     XDestroyImage(im);
 }
 
-struct fields { /* a stage with a field that shows what is typed */
+struct fields { /* a stage with a field that shows typed text */
     struct stage t;
     char *typed;
 };
@@ -145,7 +144,7 @@ static void assert_typed(const struct fields *f, const char *text)
 #define DONE        "done<done>Done.\n"
 #define PRESS(key)  STEP("\"hotkey_desktop\", \"keys\": [\"" key "\"]")
 
-/* Everything a run leaves: its folder, what it printed. */
+/* Searches the run's directory and output. */
 static void search_run(const struct fields *f, const struct outcome *o, const char *canary, struct seen *s)
 {
     char *runs = xvfb_place(&f->t.x, "runs"), *dir = record_newest(runs, NULL);
@@ -157,7 +156,7 @@ static void search_run(const struct fields *f, const struct outcome *o, const ch
     free(runs);
 }
 
-/* On the way of the canary: typing, scrolling, showing it twice, the title, the model's own words. */
+/* Types the canary, scrolls, shows it twice, and has it in the title and in the model's own words. */
 static void t_canary(void **state)
 {
     static const char echo[] = "{\"note\": \"the field says " PLAIN "\", \"thought\": \"it was " PLAIN
@@ -177,7 +176,7 @@ static void t_canary(void **state)
     driven_run(&f.t, replies,
                WORDS("--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all", "--verbose"), &o);
     unsetenv("SECRET");
-    if (o.code != ERR_UNVERIFIED) /* the last click shows nothing */
+    if (o.code != ERR_UNVERIFIED) /* the last click has no effect */
         fail_msg("exit %d: %s", o.code, o.err);
     assert_typed(&f, PLAIN);
     assert_string_equal(o.out, "unverified: The password is {{PASSWORD}}.\n");
@@ -192,12 +191,12 @@ static void t_canary(void **state)
     assert_non_null(strstr(field_text(r.events[0].fields, "system"), "{{PASSWORD}}"));
     record_free(&r);
 
-    /* the text is on the display in two places, scrolled by two times 37 */
+    /* the text is in two positions on the display, scrolled by 37 twice */
     read_glyphs(f.t.other, FIELD_X + 12, FIELD_Y + 24 + 2 * 37 - 9, &s.glyphs);
     search_run(&f, &o, PLAIN, &s);
     if (s.hits)
-        fail_msg("%d of %d pictures show the canary, the last is %s", s.hits, s.pictures, s.last);
-    check_note("%d files and pictures: nowhere", s.pictures);
+        fail_msg("%d of %d images show the canary, the last is %s", s.hits, s.pictures, s.last);
+    check_note("%d files and images without the canary", s.pictures);
     image_free(&s.glyphs);
     outcome_free(&o);
     free(replies);
@@ -213,7 +212,7 @@ static void type_secret(struct fields *f, struct outcome *o, const char *more)
                WORDS("--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all", more), o);
 }
 
-/* The same search finds it when pictures are not redacted: it can fail. */
+/* Without redaction the same search finds the canary, so the search works. */
 static void t_search_works(void **state)
 {
     struct fields f = {0};
@@ -223,14 +222,14 @@ static void t_search_works(void **state)
     unsetenv("SECRET");
     assert_int_equal(o.code, ERR_UNVERIFIED);
     read_glyphs(f.t.other, FIELD_X + 12, FIELD_Y + 24 - 9, &s.glyphs);
-    search_run(&f, &o, PLAIN, &s); /* still in no text */
+    search_run(&f, &o, PLAIN, &s); /* still not found in text files */
     assert_true(s.hits > 0);
     image_free(&s.glyphs);
     outcome_free(&o);
     close_fields(&f);
 }
 
-/* In a redacted picture the field has two colours, whatever was typed. */
+/* In a redacted image the field has two colours, whatever was typed. */
 static void t_field(void **state)
 {
     struct fields f = {0};
@@ -273,7 +272,7 @@ static void t_field(void **state)
     close_fields(&f);
 }
 
-/* ---- where it may go ------------------------------------------------------------------------- */
+/* ---- allowed targets ------------------------------------------------------------------------- */
 
 static void t_where(void **state)
 {
@@ -284,12 +283,12 @@ static void t_where(void **state)
     } cases[] = {
         {WRITE("{{PASSWORD}}") DONE, "", "", "pocket-wide"},
         {WRITE("{{PASSWORD}}") DONE, allow, PLAIN, "pocket-wide"},
-        {FILL("{{PASSWORD}}") ANSWER("Done."), "", "", "holo3"}, /* a person is asked, and there is none */
+        {FILL("{{PASSWORD}}") ANSWER("Done."), "", "", "holo3"}, /* needs confirmation, no one can be asked */
         {FILL("{{PASSWORD}}") ANSWER("Done."), allow, PLAIN, "holo3"}, /* the policy names the window */
-        {FILL("{{OTHER}}") ANSWER("Done."), allow, "", "holo3"},       /* ... and the secret */
+        {FILL("{{OTHER}}") ANSWER("Done."), allow, "", "holo3"},       /* ... but not this secret */
         {FILL("{{PASSWORD}}{{OTHER}}") ANSWER("Done."), allow, "", "holo3"},
-        {FILL("{{UNKNOWN}}") ANSWER("Done."), allow, "{{UNKNOWN}}", "holo3"}, /* no secret, just a text */
-        {TYPE("{{PASSWORD}}") ANSWER("Done."), allow, "", "holo3"}, /* nobody clicked: another window */
+        {FILL("{{UNKNOWN}}") ANSWER("Done."), allow, "{{UNKNOWN}}", "holo3"}, /* not a secret, plain text */
+        {TYPE("{{PASSWORD}}") ANSWER("Done."), allow, "", "holo3"}, /* without a click: another window */
     };
     int n = sizeof cases / sizeof *cases;
     for (int i = 0; i < n; i++) {
@@ -309,7 +308,7 @@ static void t_where(void **state)
                    &o);
         assert_int_equal(o.code, *cases[i].typed ? 0 : ERR_FAILED);
         assert_typed(&f, cases[i].typed);
-        assert_int_equal(json_array_size(stage_events(&f.t, "key_press")), 0); /* of the window beside it */
+        assert_int_equal(json_array_size(stage_events(&f.t, "key_press")), 0); /* in the other window */
         struct seen s = {0};
         if (*cases[i].typed && cases[i].policy == allow && cases[i].typed[0] != '{')
             read_glyphs(f.t.other, FIELD_X + 12, FIELD_Y + 24 - 9, &s.glyphs);
@@ -326,7 +325,7 @@ static void t_where(void **state)
     check_note("%d of %d hostile cases ended as documented", n, n);
 }
 
-/* ---- once more ------------------------------------------------------------------------------- */
+/* ---- replay ---------------------------------------------------------------------------------- */
 
 static void replay(const struct fields *f, struct outcome *o, const char *run, const char *confirm,
                    const char *secret)
@@ -340,7 +339,7 @@ static void replay(const struct fields *f, struct outcome *o, const char *run, c
     free(runs);
 }
 
-/* Empties the field: the screen is that of the beginning. */
+/* Clears the field, to restore the initial screen. */
 static void press_escape(const struct fields *f)
 {
     Display *d = f->t.other;
@@ -365,7 +364,7 @@ static void t_replayed(void **state)
     replay(&f, &o, run, "never", "--secret=PASSWORD=env:SECRET");
     assert_int_equal(o.code, ERR_FAILED);
     assert_non_null(strstr(o.err, "step 2 was not allowed"));
-    assert_typed(&f, PLAIN); /* once */
+    assert_typed(&f, PLAIN); /* not typed again */
     replay(&f, &o, run, "yes-to-all", "--secret=PASSWORD=env:SECRET");
     if (o.code)
         fail_msg("exit %d: %s%s", o.code, o.out, o.err);
@@ -375,7 +374,7 @@ static void t_replayed(void **state)
                 15); /* the run and its replays */
     each_file(runs, look_at_picture, &s);
     if (s.hits)
-        fail_msg("%d of %d pictures show the canary, the last is %s", s.hits, s.pictures, s.last);
+        fail_msg("%d of %d images show the canary, the last is %s", s.hits, s.pictures, s.last);
     image_free(&s.glyphs);
     outcome_free(&o);
     free(runs);
@@ -384,12 +383,11 @@ static void t_replayed(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a canary typed into a field is nowhere in the run, in no byte and no pixel", t_canary),
-    CLAIM("the search for it finds it where pictures are not redacted", t_search_works),
+    CLAIM("a canary typed into a field is in no byte and no pixel of the run", t_canary),
+    CLAIM("without redaction the same search finds the canary", t_search_works),
     CLAIM("a redacted field has two colours", t_field),
-    CLAIM("a secret goes only where the rules let it", t_where),
-    CLAIM("typed again by a replay it has to be given again, to pass the rules, and is nowhere either",
-          t_replayed),
+    CLAIM("a secret is typed only where the rules allow it", t_where),
+    CLAIM("a replay needs the secret again, follows the rules, and does not record it either", t_replayed),
 };
 
 CHECK_MAIN()

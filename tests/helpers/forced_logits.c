@@ -1,11 +1,12 @@
-/* forced_logits - logits of given continuations, decoded token by token as a reply would be:
+/* forced_logits - prints logits of given continuations, decoded token by token like a reply:
  *
  *     forced_logits MODEL [f32] [rows] [isa=NAME] [kv=fp8] [weights=int8] [threads=N] < ids > out
  *
- * Standard input holds sequences, each as int32: its length, the length of its prompt, and the ids.  The prompt
- * is prefilled; then all sequences are decoded together, each fed its own next id whatever the model prefers.
- * For each step and each sequence that still has an id, in this order, standard output gets the two best ids with
- * their logits and the logit of the id that is fed next (struct best), or with `rows` the whole row of logits.
+ * Standard input has sequences, each as int32: its length, the length of its prompt, and the ids.  The
+ * prompt is prefilled; then all sequences are decoded together, each with its own next id, whatever the
+ * model predicts. For each step and each sequence that still has an id, in this order, standard output gets
+ * the two best ids with their logits and the logit of the next id (struct best), or with `rows` the whole
+ * row of logits.
  *
  * The scripts real_greedy.py and real_logits.py compare the output with llama.cpp's.
  */
@@ -70,7 +71,8 @@ static void put(const float *row, int vocab, int32_t fed, bool rows)
         fail("cannot write");
 }
 
-/* Writes the logits before id `at` of every sequence that has it, and feeds that id.  Returns how many do. */
+/* Writes the logits before id `at` of every sequence that has it, and appends that id.  Returns their
+ * number. */
 static int step(struct sequence *all, int n, int k, bool rows, struct err *e)
 {
     struct session *live[MOST_SEQUENCES];

@@ -1,4 +1,4 @@
-/* full_model - writes a model directory of the published size whose weights are holes, to try things on:
+/* full_model - writes a model directory of the published size with sparse weights, for experiments:
  * full_model DIR.  It takes a few megabytes of disk and reads as 26 GB of zeros. */
 #include "full_model.h"
 
@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     }
     strcpy(m.dir, argv[1]);
     full_write(&m);
-    m.dir[0] = 0; /* it stays */
+    m.dir[0] = 0; /* keeps the directory */
     full_free(&m);
     return 0;
 }

@@ -1,11 +1,13 @@
-/* model_text.c - the tokenizer and the chat template of a model directory or GGUF file, for scripts: reads one
- * JSON object a line from stdin and answers each with one on stdout (tests/scripts/real_texts.py).
+/* model_text.c - gives scripts access to the tokenizer and the chat template of a model directory or GGUF
+ * file: reads one JSON object per line from stdin and answers each with one on stdout
+ * (tests/scripts/real_texts.py).
  *
- *   {"encode": HEX, "special": BOOL}   {"ids": [...]}: of the bytes; special: added tokens are recognised
+ *   {"encode": HEX, "special": BOOL}   {"ids": [...]} of the bytes; special: recognize added tokens
  *   {"decode": [...]}                  {"hex": HEX, "ends": [...], "passed": [...]}: the bytes of ids; after
- *                                      each id the number of bytes, and of those that a stream has passed on
- *   {"chat": {...}, "normalise": BOOL} {"hex": HEX, "ids": [...]}: the rendered conversation, or {"error": TEXT};
- *                                      "open": BOOL opens a reply
+ *                                      each id, the number of bytes, and of those that a stream has output
+ *   {"chat": {...}, "normalise": BOOL} {"hex": HEX, "ids": [...]}: the rendered conversation, or {"error":
+ *   TEXT};
+ *                                      "open": BOOL starts a reply
  */
 #include "base/buf.h"
 #include "base/utf8.h"
@@ -34,7 +36,7 @@ static json_t *hex_of(const char *s, size_t n)
     return v;
 }
 
-/* Appends the bytes that hexadecimal digits stand for. */
+/* Appends the bytes of a hexadecimal string. */
 static void put_hex(struct buf *b, const char *hex)
 {
     for (; g_ascii_isxdigit(hex[0]) && g_ascii_isxdigit(hex[1]); hex += 2)

@@ -1,16 +1,15 @@
-/* peer_model - one random model in the layouts of two programs, so that both can be timed on the same
- * weights:
+/* peer_model - writes one random model in the formats of two programs, to time both on the same weights:
  *
  *     peer_model DIR
  *
- * writes DIR/model (the published layout, which holorun reads), DIR/text.gguf and DIR/eyes.gguf (which
- * llama.cpp reads), DIR/text-8bit.gguf with every matrix of the first in Q8_0, and DIR/tile.ppm, a
- * picture of one tile.  A quarter of Holotron in every width of the language model and 27 of its layers
- * are 403 million parameters; the tower is whole: 32 blocks of width 1280.
+ * writes DIR/model (the published layout, for holorun), DIR/text.gguf and DIR/eyes.gguf (for llama.cpp),
+ * DIR/text-8bit.gguf with every matrix of the first in Q8_0, and DIR/tile.ppm, an image of one tile.  The
+ * language model has a quarter of Holotron's widths and 27 of its layers, 403 million parameters; the tower
+ * is complete: 32 blocks of width 1280.
  *
- * Every tensor is one row of a table, with its name in both layouts.  Values come from a generator
- * seeded by the tensor's place and are bf16 in both; llama.cpp wants vectors and what it convolves as
- * f32, and -exp(A_log) where the published layout has A_log.
+ * A table has a row for each tensor, with its name in both formats.  Values come from a generator seeded
+ * with the tensor's position and are bf16 in both; llama.cpp requires vectors and convolution weights in
+ * f32, and -exp(A_log) instead of A_log.
  */
 #include "gguf.h"
 
@@ -50,9 +49,9 @@ enum {
     PATCHES = TILE / 16 * (TILE / 16),
     PROJECTOR = 20480,
     MAX_TENSORS = 1024,
-    MARKS = VOCAB - 8, /* the first of the tokens that are no text */
+    MARKS = VOCAB - 8, /* the first special token */
     TEXT_MAX = 16 << 20,
-    VALUES = 1 << 16, /* written at once */
+    VALUES = 1 << 16, /* values per write */
 };
 
 /* ---- tensors ------------------------------------------------------------------------------------------ */
@@ -63,18 +62,19 @@ enum form {             /* published -> peer */
             PLAIN_ROWS, /* [rows, cols] -> the same in f32 */
             VECTOR,     /* [rows] -> the same in f32 */
             COLUMN,     /* [rows] -> [rows, 1] in f32 */
-            DECAY,      /* likewise, -exp of it */
+            DECAY,      /* [rows] -> [rows, 1] in f32, -exp of it */
             GROUPED,    /* [rows] -> [GROUPS, rows / GROUPS] in f32 */
             TAPS,       /* [rows, 1, cols] -> [rows, cols] in f32 */
             PATCH,      /* [rows, cols] -> [rows, 3, 16, 16] in f32 */
 };
 
 struct part {
-    char where; /* letter of the pattern; a: every layer, t: once, v: of a block, e: of the eyes, once */
+    char
+        where; /* letter of the layer pattern; a: every layer, t: once, v: each block, e: once in the tower */
     const char *name, *peer;
     enum form form;
     int64_t rows, cols;
-    float mean, spread; /* of a matrix: so that a product is as large as what is multiplied */
+    float mean, spread; /* of a matrix: such that products have the size of their input */
 };
 
 static const struct part parts[] = {
@@ -121,7 +121,7 @@ enum { PARTS = sizeof parts / sizeof *parts };
 struct item {
     const struct part *part;
     char name[96], peer[64];
-    bool eyes; /* in the second file of the peer */
+    bool eyes; /* in llama.cpp's second file */
 };
 
 static struct item items[MAX_TENSORS];
@@ -160,7 +160,7 @@ static int64_t count(const struct part *p)
     return p->rows * (p->cols ? p->cols : 1);
 }
 
-/* Shapes, slowest first; returns how many dimensions. */
+/* Writes the shape, slowest dimension first; returns the number of dimensions. */
 static int shape_of(const struct part *p, int64_t s[4], bool peer)
 {
     const int64_t all[][4] = {{p->rows, p->cols},  {1, p->rows, p->cols}, {p->rows, 1, p->cols},
@@ -180,7 +180,7 @@ static int shape_of(const struct part *p, int64_t s[4], bool peer)
     return dims[k];
 }
 
-/* Values of a tensor in order, as bf16. */
+/* Generates the values of a tensor in order, as bf16. */
 struct values {
     const struct part *part;
     uint32_t state;
@@ -266,8 +266,7 @@ static const char config[] =
 static const char *const marks[] = {"<image>",      "<img>",        "</img>",       "<SPECIAL_11>",
                                     "<SPECIAL_12>", "<SPECIAL_13>", "<SPECIAL_14>", "<SPECIAL_15>"};
 
-/* Token i of the plain ones: a byte as byte-level BPE spells it, then texts of letters that no merge
- * leads to. */
+/* Spells plain token i: a byte in the spelling of byte-level BPE, then letters that no merge produces. */
 static int spell(int i, char s[8])
 {
     if (i < 256) {
@@ -327,7 +326,7 @@ static void write_weights(const char *dir)
         at = end;
     }
     buf_putc(&b, '}');
-    while (b.len % 64 != 56) /* behind it and its length stands the data */
+    while (b.len % 64 != 56) /* so that the data after the length is aligned */
         buf_putc(&b, ' ');
     struct out o = create(dir, "model.safetensors");
     uint64_t len = b.len;
@@ -353,11 +352,11 @@ static void write_published(const char *dir)
     write_weights(dir);
 }
 
-/* ---- the peer's layout ----------------------------------------------------------------------- */
+/* ---- llama.cpp's format ---------------------------------------------------------------------- */
 
 enum peer_file { TEXT, TEXT_8BIT, EYES };
 
-/* For each layer what it has where its letter is `letter`, and 0 where it is not. */
+/* Writes v for each layer with this letter, and 0 for the others. */
 static void of_layers(struct gguf *g, const char *name, char letter, uint32_t v)
 {
     uint32_t all[LAYERS];
@@ -490,7 +489,7 @@ static void write_peer(const char *dir, const char *name, enum peer_file f)
     finish(&o);
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- main ------------------------------------------------------------------------------------ */
 
 static void write_picture(const char *dir)
 {

@@ -1,9 +1,9 @@
-/* replies.c - the prompts of the built-in dialects, and the actions of replies.
+/* replies.c - prints the prompts of the built-in dialects, and the actions of replies.
  *
- *   replies prompts   prints the texts of each dialect's prompt, a JSON object a line
+ *   replies prompts   prints the prompt texts of each dialect, a JSON object per line
  *                     (tests/reference/make_replies.py)
- *   replies parse     reads {"dialect": ..., "reply": ...}, a line each, and prints {"actions": [...]} or
- *                     {"fault": ..., "message": ...} (tests/scripts/real_replies.py)
+ *   replies parse     reads lines {"dialect": ..., "reply": ...}, and prints {"actions": [...]} or
+ *                     {"fault": ..., "message": ...} for each (tests/scripts/real_replies.py)
  */
 #include "actions/action.h"
 #include "actions/dialect.h"

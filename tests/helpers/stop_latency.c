@@ -1,11 +1,10 @@
-/* stop_latency.c - how soon a run stops, over random moments.
+/* stop_latency.c - measures the time to stop a run at random moments.
  *
  *   stop_latency MOMENTS SESSIONS [SEED]
  *
- * SESSIONS runs work at the same time, each on an X server of its own; one after the other is stopped at
- * a random moment and another is begun in its place.  A line for what it was doing, and one for all.
- * Exit status 1 when something stayed pressed, a record is not complete, or the 99th percentile is above
- * 50 ms.
+ * SESSIONS runs work at the same time, each on its own X server; in turn, each is stopped at a random
+ * moment and replaced by a new run.  Prints a line for each kind of activity, and one for all.  Exits with
+ * 1 if a key or button stayed pressed, a record is incomplete, or the 99th percentile is above 50 ms.
  */
 #include "moments.h"
 
@@ -54,7 +53,7 @@ static void print(const char *name, struct figures *f)
                percentile(f->end, f->n, 0.5), percentile(f->end, f->n, 0.99), end);
 }
 
-/* The k-th moment; 0 when nothing was wrong. */
+/* Tests the k-th moment; returns 0 if it passed. */
 static int one(int k, int n)
 {
     struct moments *m = &sessions[k % n];

@@ -1,5 +1,5 @@
-/* tiny_dirs_write.c - writes a small random model for each published template that is named, prints its directory,
- * and removes all of them when its input ends (tests/scripts/serve_tools.py). */
+/* tiny_dirs_write.c - writes a small random model for each published template given, prints its directory,
+ * and removes all of them at the end of its input (tests/scripts/serve_tools.py). */
 #include "check.h"
 #include "tiny_dirs.h"
 

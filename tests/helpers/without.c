@@ -1,9 +1,9 @@
-/* without.c - the program without some corrections of the embedded model, to measure their effect.
+/* without.c - runs the program without some corrections of the embedded model, to measure their effect.
  *
  *   without omissions,words qa tests/suites/forms.yaml --jobs 2 --out DIR
  *
- * First argument: names of corrections to leave out, separated by commas, or "none"; the rest is a command
- * line of holorun. */
+ * The first argument lists the corrections to disable, separated by commas, or is "none"; the rest is a
+ * command line of holorun. */
 #include "pocket/private.h"
 
 #include <stdio.h>

@@ -1,16 +1,15 @@
-/* xclient.c - a window that writes down what reaches it, for tests of input.
+/* xclient.c - a window that records the events it receives, for tests of input.
  *
  *   xclient OUT.jsonl [--title TEXT] [--geometry WxH+X+Y] [--xi2] [--keys N]
  *
- * With --keys it ends at the Nth key press.  Each press of a key or a button fills or clears one of the squares
- * at the bottom of the window, so that an action has a visible effect; with XCLIENT_STILL in the environment
- * the window never changes.
+ * With --keys it exits at the Nth key press.  Each press of a key or a button fills or clears one of the
+ * squares at the bottom of the window, so that an action has a visible effect; with XCLIENT_STILL in the
+ * environment the window never changes.
  *
- * One JSON object a line: {"event":"ready","window":…} when the window is on the screen, then
- * key_press and key_release (keycode, state, keysym, text), button_press and button_release (button,
- * state, x, y in root pixels), motion (x, y, state), and with --xi2 raw_key and raw_button with the
- * id of the device they came from.  It is a plain Xlib program without any toolkit, so that what it
- * sees is what was delivered.
+ * Prints one JSON object per line: {"event":"ready","window":…} when the window is mapped, then key_press
+ * and key_release (keycode, state, keysym, text), button_press and button_release (button, state, x, y in
+ * root pixels), motion (x, y, state), and with --xi2 raw_key and raw_button with the id of the source
+ * device.  It uses Xlib without a toolkit, so that it sees exactly the delivered events.
  */
 #include <X11/XKBlib.h>
 #include <X11/Xatom.h>
@@ -29,7 +28,7 @@ struct client {
     XIC ic;
     FILE *out;
     int xi_opcode;
-    int keys; /* that are still to come before the end; 0: no end */
+    int keys; /* key presses left until it exits; 0: unlimited */
     int presses;
     bool still;
     GC gc;

@@ -1,10 +1,10 @@
-/* xfield.c - a window that shows in clear what is typed into it, for tests of what must not be seen.
+/* xfield.c - a window that shows typed text in clear, for tests of hidden text.
  *
  *   xfield OUT [--class NAME] [--geometry WxH+X+Y]
  *
- * OUT holds what was typed so far, Return as a newline.  The field is one line at the top; Escape
- * empties it, F2 moves the text down by 37 pixels, as scrolling would, F3 shows it a second time, F4
- * puts it into the title, F5 adds a word after 200 ms of work.
+ * OUT contains the text typed so far, with Return as a newline.  The field is one line at the top; Escape
+ * clears it, F2 moves the text down by 37 pixels, as scrolling would, F3 shows it a second time, F4 sets it
+ * as the title, F5 adds a word after 200 ms of work.
  */
 #include <X11/Xlib.h>
 #include <X11/Xutil.h>
@@ -26,7 +26,7 @@ static void draw(Display *d, Window w, GC gc, const char *text, int y, int again
     XSync(d, False);
 }
 
-/* For so long on the processor, however long that takes. */
+/* Uses the given CPU time, however long that takes. */
 static void work(double ms)
 {
     struct timespec from, to;

@@ -1,5 +1,5 @@
-/* t_full.c - claims about a checkpoint of the published size, whose weights are holes, and about weights that
- * stay in their files. */
+/* t_full.c - tests of a checkpoint of the published size, stored as a sparse file, and of weights that are
+ * read from their files. */
 #include "check.h"
 #include "full_start.h"
 #include "place.h"
@@ -13,9 +13,9 @@
 
 #define LAYER "language_model.backbone.layers."
 
-static const size_t machine = 20u << 30; /* memory that the model shall take itself to have */
+static const size_t machine = 20u << 30; /* simulated memory of the machine */
 
-/* ---- starting -------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void t_start(void **state)
 {
@@ -30,9 +30,9 @@ static void t_start(void **state)
     full_free(&m);
 }
 
-/* ---- weights that stay in the files ---------------------------------------------------------- */
+/* ---- mapped weights -------------------------------------------------------------------------- */
 
-/* Logits after a text, an image and one more token. */
+/* Returns the logits after a text, an image and one more token. */
 static float *look(const struct tiny *t, const char *isa, bool f32, enum weights_in hold, size_t memory)
 {
     struct err e = ERR_INIT;
@@ -80,7 +80,7 @@ static void t_mapped(void **state)
     }
 }
 
-/* A matrix that does not fit is not in memory any more when its product is done. */
+/* A matrix that does not fit is dropped from memory after its product. */
 static void t_given_back(void **state)
 {
     enum { N = 4096, K = 2048 };
@@ -93,14 +93,14 @@ static void t_given_back(void **state)
     struct backend *b = backend_cpu(NULL, NULL, NULL);
     struct tensor x = b->ops->alloc(b, DT_BF16, 1, K), y = b->ops->alloc(b, DT_BF16, 1, N), none = {0};
     struct tensor host = {(void *)(uintptr_t)map.data, DT_BF16, N, K, K};
-    size_t before = memory_use().file; /* the program's own pages */
+    size_t before = memory_use().file; /* pages of the program itself */
     for (int once = 0; once < 2; once++) {
         struct weight *w = b->ops->borrow(b, host, once);
         b->ops->linear(b, y, x, w, none, EPI_NONE, SET);
         struct memory_use use = memory_use();
         b->ops->weight_free(b, w);
         check_note("%s: %.1f MB of files in memory", once ? "read once" : "kept", (double)use.file * 1e-6);
-        bool gone = use.file < before + (size_t)N * K; /* half of it */
+        bool gone = use.file < before + (size_t)N * K; /* half of the matrix */
         assert_true(CHECK_SANITIZED || gone == once);
     }
     b->ops->free(b, &x);
@@ -117,7 +117,7 @@ static void t_choice(void **state)
     full_write(&m);
     struct engine_options o = {.dir = m.dir, .memory = (size_t)64 << 30};
     struct plan p = full_planned(m.dir, &o);
-    assert_true(p.weights.mapped == 0 && p.weights.own > (size_t)25e9); /* 64 GB: packed */
+    assert_true(p.weights.mapped == 0 && p.weights.own > (size_t)25e9); /* with 64 GB: packed */
     o.memory = (size_t)24 << 30;
     p = full_planned(m.dir, &o);
     assert_true(p.weights.own < (size_t)50e6 && p.weights.mapped > (size_t)24e9);
@@ -164,7 +164,7 @@ static void t_spellings(void **state)
 
 /* ---- damage ---------------------------------------------------------------------------------- */
 
-/* Opens it, expects a refusal that holds both texts, and makes it whole again for the next one. */
+/* Opens the model, expects an error with both texts, and repairs the model for the next case. */
 static void refused(struct full_model *m, const char *naming, const char *also)
 {
     full_damaged(m, (struct engine_options){.memory = machine}, naming, also);
@@ -227,11 +227,11 @@ static void t_damage(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a model of the published size is ready in the memory that was planned", t_start),
-    CLAIM("weights in their files give the logits of packed ones, bit for bit", t_mapped),
+    CLAIM("a model of the published size opens within the planned memory", t_start),
+    CLAIM("mapped weights give the same logits as packed ones, bit for bit", t_mapped),
     CLAIM("a matrix that is read once does not stay in memory", t_given_back),
-    CLAIM("weights are packed when memory allows, and else as many stay as fit", t_choice),
-    CLAIM("four spellings of the names are the same model", t_spellings),
+    CLAIM("weights are packed if memory allows, else as many are kept as fit", t_choice),
+    CLAIM("four spellings of the names give the same model", t_spellings),
     CLAIM("damage to a checkpoint of the published size is refused by its name", t_damage),
 };
 

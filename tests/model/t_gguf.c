@@ -1,4 +1,4 @@
-/* t_gguf.c - the reader of GGUF files: what it finds, and every damage it names. */
+/* t_gguf.c - tests of the GGUF reader: parsed content, and error messages for damaged files. */
 #include "check.h"
 #include "gguf.h"
 
@@ -9,7 +9,7 @@
 
 enum { HEAD = 24 };
 
-/* A file of two tensors with all kinds of values. */
+/* Creates a file of two tensors with all kinds of values. */
 static void make(struct buf *out)
 {
     struct gguf g;
@@ -70,7 +70,7 @@ static void t_reads(void **state)
     buf_free(&b);
 }
 
-/* The file with n bytes at `at` replaced; or, without bytes, cut there. */
+/* Checks that the file is refused with n bytes at `at` replaced, or truncated there if bytes is NULL. */
 static void refuses(size_t at, const void *bytes, size_t n, const char *naming)
 {
     struct buf b;
@@ -88,7 +88,7 @@ static void refuses(size_t at, const void *bytes, size_t n, const char *naming)
     buf_free(&b);
 }
 
-/* Where a text stands in the file, from its first byte on. */
+/* Returns the offset of a text in the file. */
 static size_t place(const char *text)
 {
     struct buf b;
@@ -145,14 +145,14 @@ static void t_damage(void **state)
     refuses(m + 6, "", 0, "ends inside the table");
 }
 
-/* Cut anywhere, a file is refused or, where only padding is missing, read. */
+/* A truncated file is refused, or read if only padding is missing. */
 static void t_cut(void **state)
 {
     struct buf b;
     make(&b);
     for (size_t n = 0; n < b.len; n++) {
         struct err e = ERR_INIT;
-        uint8_t *copy = malloc(n + 1); /* of its own size, for the sanitizer */
+        uint8_t *copy = malloc(n + 1); /* of exact size, for the sanitizer */
         memcpy(copy, b.data, n);
         struct gguf_file *f = gguf_parse("x.gguf", copy, n, &e);
         assert_true(!f || n >= b.len - 12);
@@ -177,7 +177,7 @@ static void t_alignment(void **state)
         gguf_int(&g, "general.alignment", cases[i].align);
         gguf_tensor(&g, "t", GGML_F32, shape, 1);
         gguf_head(&g, &b);
-        if (cases[i].align == 8) /* where that head ends for such a file */
+        if (cases[i].align == 8) /* moves the end of the header to a multiple of 8 */
             while (b.len > 8 && b.len - 8 >= HEAD + 8 + 17 + 4 + 4 + 8 + 1 + 4 + 8 + 4 + 8)
                 b.len -= 8;
         for (int k = 0; k < 32; k++)
@@ -194,8 +194,8 @@ static void t_alignment(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("keys, lists and tensors of a file are found", t_reads),
-    CLAIM("every damage is refused with its place", t_damage),
-    CLAIM("a file cut anywhere is refused", t_cut),
+    CLAIM("damage is refused with its position", t_damage),
+    CLAIM("a file truncated anywhere is refused", t_cut),
     CLAIM("alignments that are powers of two are read, others refused", t_alignment),
 };
 

@@ -1,5 +1,5 @@
-/* t_gguf_kinds.c - whole models in GGUF files of every tensor type, alone and mixed, compared with the same
- * models whose numbers are in F32. */
+/* t_gguf_kinds.c - compares models in GGUF files of every tensor type, alone and mixed, with the same
+ * models in F32. */
 #include "check.h"
 #include "gguf_wide.h"
 
@@ -36,7 +36,7 @@ static void t_each(void **state)
         check_note("%-8s off by %.1e of the largest: %s", ggml_type_name(type), off,
                    forms ? forms : "as stored");
         bool rounded = type == GGML_Q2_K || (type >= GGML_IQ2_XXS && type <= GGML_IQ2_XS) ||
-                       type == GGML_IQ2_S || type == GGML_IQ4_XS; /* scales */
+                       type == GGML_IQ2_S || type == GGML_IQ4_XS; /* with rounded scales */
         assert_true(off < (rounded ? 1e-2 : 1e-5));
         assert_true(gguf_kernels(type) ? !forms : forms && strstr(forms, ggml_type_name(type)));
         free(forms);
@@ -44,7 +44,7 @@ static void t_each(void **state)
     wide_close(&w);
 }
 
-/* The default rounds the activations of blocks alone, the head's included; of other matrices it rounds none. */
+/* By default activations are rounded for block formats only, including the output head. */
 static void t_activations(void **state)
 {
     struct wide w;
@@ -61,7 +61,7 @@ static void t_activations(void **state)
     wide_close(&w);
 }
 
-/* Neighbours in one product, query and key or gate and up, are of different types. */
+/* Matrices of one fused product (query and key, gate and up) have different types. */
 static void t_mixed(void **state)
 {
     const char *names[8];
@@ -72,7 +72,7 @@ static void t_mixed(void **state)
         float have[WIDE_VOCAB], want[WIDE_VOCAB];
         wide_open(&w, k ? "qwen/moe" : "qwen/dense");
         for (int i = 0; i < n; i++)
-            for (int f32 = k; f32 < 2; f32++) { /* in bf16 other experts are chosen */
+            for (int f32 = k; f32 < 2; f32++) { /* in bf16 other experts might be chosen */
                 struct bind_options o = {.f32 = f32};
                 free(read_model(&w, numbers, names[i], o, want));
                 free(read_model(&w, form, names[i], o, have));
@@ -85,7 +85,7 @@ static void t_mixed(void **state)
     }
 }
 
-/* NVFP4 with a scale for each matrix, and for each expert of a stack. */
+/* Tests NVFP4 with a scale for each matrix, and for each expert in a stack. */
 static void t_scales(void **state)
 {
     for (int k = 0; k < 2; k++) {
@@ -104,7 +104,7 @@ static void t_scales(void **state)
     }
 }
 
-/* Other storage asked for: numbers are quantized from those of the file. */
+/* With another weight format, the file's values are quantized to it. */
 static void t_storage(void **state)
 {
     static const struct {
@@ -129,7 +129,7 @@ static void t_storage(void **state)
     wide_close(&w);
 }
 
-/* The plan counts the format that is kept: Q8_0 of a file in IQ4_NL. */
+/* The plan counts the stored format: a file in IQ4_NL is stored as Q8_0. */
 static void t_plan(void **state)
 {
     struct err e = ERR_INIT;
@@ -155,12 +155,12 @@ static void t_plan(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a model of each type computes what its numbers compute", t_each),
+    CLAIM("a model of each type computes the same as its values in F32", t_each),
     CLAIM("activations are rounded to 8 bits for matrices in blocks and no others", t_activations),
     CLAIM("types may be mixed, dense and with experts", t_mixed),
-    CLAIM("matrices in NVFP4 are multiplied by the scales beside them", t_scales),
-    CLAIM("bf16, int8, int4, fp8 and synthetic values are made of every type", t_storage),
-    CLAIM("the plan counts the format that is kept and names it", t_plan),
+    CLAIM("matrices in NVFP4 are multiplied by their separate scales", t_scales),
+    CLAIM("every type can be converted to bf16, int8, int4, fp8 and synthetic values", t_storage),
+    CLAIM("the plan counts the stored format and names it", t_plan),
 };
 
 CHECK_MAIN()

@@ -1,5 +1,5 @@
-/* t_gptq.c - matrices of 4-bit integers that GPTQ made: their numbers are those of auto-round (tests/golden/gptq, made
- * by tests/reference/make_gptq.py), and products and whole models with them those with their numbers. */
+/* t_gptq.c - tests of 4-bit GPTQ weights: values equal those of auto-round (tests/golden/gptq, made by
+ * tests/reference/make_gptq.py), and products and whole models equal those with these values. */
 #include "check.h"
 #include "golden.h"
 #include "products.h"
@@ -14,11 +14,11 @@
 
 static uint64_t rng;
 
-/* ---- numbers ------------------------------------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------------------------------------- */
 
 enum { SEED = 43, MOST_GROUPS = 9, MOST_COLS = MOST_GROUPS * QUANT_GPTQ_GROUP, MOST_ROWS = 160 };
 
-/* A matrix as its file has it. */
+/* A matrix in the layout of its file. */
 struct matrix {
     int64_t rows, cols;
     uint32_t codes[MOST_COLS / 8 * MOST_ROWS], zeros[MOST_GROUPS * MOST_ROWS / 8];
@@ -36,7 +36,7 @@ static int compare_keys(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Groups of the columns in the order of `keys`, or as they are. */
+/* Assigns columns to groups, in the order of `keys` if moved. */
 static void put_order(struct matrix *m, bool moved)
 {
     int32_t next[MOST_GROUPS] = {0}, sorted[MOST_COLS];
@@ -46,14 +46,14 @@ static void put_order(struct matrix *m, bool moved)
         qsort(sorted, (size_t)m->cols, sizeof *sorted, compare_keys);
     for (int32_t k = 0; k < m->cols; k++)
         m->group[sorted[k]] = k / QUANT_GPTQ_GROUP;
-    for (int32_t k = 0; k < m->cols; k++) { /* in a group as the columns of the file */
+    for (int32_t k = 0; k < m->cols; k++) { /* within a group, columns keep the file's order */
         int32_t g = m->group[k];
         m->order[g * QUANT_GPTQ_GROUP + next[g]++] = k;
     }
     m->parts.order = moved ? m->order : NULL;
 }
 
-/* Every number of these parts is written; what they are is up to `word`. */
+/* Fills all parts of a matrix with values from `word`. */
 static void fill(struct matrix *m, int64_t rows, int64_t cols, bool moved, int least,
                  uint64_t (*word)(const char *part, int64_t i))
 {
@@ -130,7 +130,7 @@ static void t_products(void **state)
                                                      k & 2 ? DT_BF16 : DT_F32, sizes[k / 4][2], &rng));
         }
         check_note("%-10s off by %.1e of the norms of its factors", names[i], worst);
-        assert_true(worst < 1e-5); /* activations have 16 bits where bytes are multiplied */
+        assert_true(worst < 1e-5); /* 8-bit weights are multiplied with 16-bit activations */
         backend_free(b);
     }
 }
@@ -147,7 +147,7 @@ static void again(struct tiny *t, const char *name, const int64_t *shape)
     tiny_add(t, name, 0, 0.2, shape);
 }
 
-/* The tiny model with wider experts, so that down_proj has whole groups. */
+/* Creates the tiny model with wider experts, so that down_proj consists of whole groups. */
 static void make_wide(struct tiny *t)
 {
     char name[96];
@@ -181,7 +181,7 @@ static void make_wide(struct tiny *t)
     }
 }
 
-/* Replaces X.weight by the parts of a random matrix, and in `plain` by its numbers in f32. */
+/* Replaces the weight `front` by the parts of a random matrix, and in `plain` by its values in f32. */
 static void encode(struct tiny *t, struct tiny *plain, const char *front, int least, bool moved)
 {
     static struct matrix m;
@@ -304,10 +304,10 @@ static void t_damage(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("numbers in both formats of GPTQ, columns moved or not, are those that auto-round reads",
           t_numbers),
-    CLAIM("products with GPTQ are those with its numbers, alone and in a batch", t_products),
-    CLAIM("a directory in GPTQ computes what its numbers say", t_directories),
-    CLAIM("other widths, groups and formats than those of the published files are refused", t_configs),
-    CLAIM("parts of GPTQ that are missing, damaged or contradict each other are refused by name", t_damage),
+    CLAIM("products with GPTQ weights equal products with their values, alone and in a batch", t_products),
+    CLAIM("a directory in GPTQ computes the same as its values", t_directories),
+    CLAIM("widths, groups and formats that no published file has are refused", t_configs),
+    CLAIM("missing, damaged or contradictory parts of GPTQ are refused by name", t_damage),
 };
 
 CHECK_MAIN()

@@ -1,9 +1,10 @@
-/* t_greedy.c - greedy continuations of a model that can count, against mamba-ssm and transformers
- * (tests/reference/train_counting.py, make_greedy.py): in f32 token for token; in bf16 as far as they go.
+/* t_greedy.c - compares greedy continuations of a model trained to count with mamba-ssm and transformers
+ * (tests/reference/train_counting.py, make_greedy.py): in f32 all tokens, in bf16 those before the first
+ * difference.
  *
- * In bf16 a token that falls to the other side of a tie is no mistake, and what follows it is another
- * text: counted are the tokens before the first that differs, of all prompts, among all tokens.  The
- * reference stays in f32, so the loss that bf16 itself brings is counted too.
+ * In bf16 a near tie may be decided differently, which is not an error, and the text after it is another
+ * one.  The score is the fraction of tokens before the first difference, over all prompts.  The reference
+ * is computed in f32, so the loss from bf16 itself is included.
  */
 #include "check.h"
 #include "golden.h"
@@ -30,7 +31,7 @@ static int best(const float *logits, int n)
     return most;
 }
 
-/* Tokens that agree before the first that does not. */
+/* Returns the number of tokens before the first difference. */
 static int follow(struct run *r, const struct golden *g, int prompt)
 {
     char name[16];
@@ -56,7 +57,7 @@ static int follow(struct run *r, const struct golden *g, int prompt)
     return same;
 }
 
-/* The part of all tokens that comes before a difference. */
+/* Returns the fraction of tokens before the first difference. */
 static double run(const char *isa, enum dtype act, int prompts)
 {
     struct err e = ERR_INIT;
@@ -111,8 +112,8 @@ static void t_bf16(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("f32: 20 greedy continuations of 256 tokens are the reference's", t_f32),
-    CLAIM("bf16: 95 % of tokens come before the first difference", t_bf16),
+    CLAIM("f32: 20 greedy continuations of 256 tokens equal the reference", t_f32),
+    CLAIM("bf16: 95 % of tokens are before the first difference", t_bf16),
 };
 
 CHECK_MAIN()

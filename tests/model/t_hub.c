@@ -1,5 +1,5 @@
-/* t_hub.c - pulling a model, against a hub of this test with the real one's routes: the list, files behind a redirect
- * to another host, ranges; and what goes wrong there.
+/* t_hub.c - tests of pulling a model from a simulated hub with the routes of the real one: the file list,
+ * files behind a redirect to another host, ranges, and errors.
  */
 #include "check.h"
 
@@ -29,9 +29,9 @@ enum { WEIGHTS = 700001, LOG = 64 << 10 };
 
 struct fault {
     int refuse;                                             /* status of the list without a token */
-    int busy;                                               /* so many requests get 503 first */
-    long cut;                                               /* bytes of the weights in one reply; 0: all */
-    bool wrong, no_range, elsewhere, doubled, escape, huge; /* elsewhere: large files lie at "localhost" */
+    int busy;                                               /* number of requests that first get 503 */
+    long cut;                                               /* bytes of the weights per reply; 0: all */
+    bool wrong, no_range, elsewhere, doubled, escape, huge; /* elsewhere: large files are at "localhost" */
     const char *commit;
 };
 
@@ -39,7 +39,7 @@ struct hub_server {
     int fd, port;
     pthread_t thread;
     struct fault fault;
-    char *weights, hash[65], log[LOG]; /* of requests: "PATH RANGE TOKEN HOST\n" */
+    char *weights, hash[65], log[LOG]; /* log: a line "PATH RANGE TOKEN HOST" per request */
     size_t logged;
 };
 
@@ -179,7 +179,7 @@ static void hub_end(struct hub_server *s)
     free(s->weights);
 }
 
-/* Pulls; NULL with *e. */
+/* Pulls the model; returns its path, or NULL with *e. */
 static char *pull(const char *key, struct err *e)
 {
     const struct pull_options o = {.repo = REPO, .key = key, .quiet = true};
@@ -215,7 +215,7 @@ static void assert_whole(const struct hub_server *s, const char *folder)
     free(path);
 }
 
-/* ---- claims -------------------------------------------------------------------------------------- */
+/* ---- tests --------------------------------------------------------------------------------------- */
 
 static void t_whole(void **state)
 {
@@ -237,7 +237,7 @@ static void t_whole(void **state)
         free(found);
     }
     size_t before = s.logged;
-    char *again = pull(NULL, &e); /* asks for the list alone */
+    char *again = pull(NULL, &e); /* requests the file list only */
     assert_string_equal(again, folder);
     assert_int_equal(check_count(s.log + before, "\n"), 1);
     free(again);
@@ -254,7 +254,7 @@ static void t_token(void **state)
     assert_non_null(strstr(e.text, "(401; no token was given)"));
     assert_non_null(strstr(e.text, "--key file:PATH"));
     setenv("HUB_TOKEN", "hf_sesame", 1);
-    s.fault.refuse = 0; /* the other host has no use for it */
+    s.fault.refuse = 0; /* the token must not go to the other host */
     char *folder = pull("env:HUB_TOKEN", &e);
     if (!folder)
         fail_msg("%s", e.text);
@@ -263,7 +263,7 @@ static void t_token(void **state)
     assert_int_equal(check_count(s.log, " - localhost"), 1);
     assert_true(check_count(s.log, "token 127.0.0.1") >= 4);
     free(folder);
-    char *path = xasprintf("%s/token", getenv("HF_HOME")); /* where other tools keep it */
+    char *path = xasprintf("%s/token", getenv("HF_HOME")); /* as stored by other tools */
     assert_int_equal(file_write(path, "hf_sesame\n", 10, NULL), 0);
     s.fault.refuse = 403;
     assert_non_null(folder = pull(NULL, &e));
@@ -277,7 +277,7 @@ static void t_cut(void **state)
     struct hub_server s;
     struct err e;
     hub_begin(&s, (struct fault){.cut = 300000});
-    char *folder = pull(NULL, &e); /* goes on by itself, after 1 s and after 2 s */
+    char *folder = pull(NULL, &e); /* retries after 1 s and after 2 s */
     if (!folder)
         fail_msg("%s", e.text);
     assert_whole(&s, folder);
@@ -287,7 +287,7 @@ static void t_cut(void **state)
     hub_end(&s);
 }
 
-/* Writes what an earlier pull left. */
+/* Writes a partial file, as an earlier pull would leave it. */
 static void leave_part(const struct hub_server *s, size_t n, char flip)
 {
     char *dir = xasprintf("%s/hub/models--Hcompany--Holo-3.1-0.8B/blobs", getenv("HF_HOME"));
@@ -309,8 +309,8 @@ static void t_resume(void **state)
         bool no_range;
         const char *asks;
     } parts[] = {{1000, 0, false, "model.safetensors 1000 "},
-                 {1000, 0, true, "model.safetensors 0 "},  /* the server sends all of it */
-                 {1000, 1, false, "model.safetensors 0 "}, /* a part of something else: once more */
+                 {1000, 0, true, "model.safetensors 0 "},  /* the server ignores the range */
+                 {1000, 1, false, "model.safetensors 0 "}, /* a part of another file: starts again */
                  {WEIGHTS, 0, false, NULL}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         struct hub_server s;
@@ -350,12 +350,12 @@ static void t_refused(void **state)
             fail_msg("'%s' does not say '%s'", e.text, faults[i].says);
         assert_int_equal(e.kind, ERR_ENV);
         check_note("%s", e.text);
-        assert_null(known_pulled(REPO, &e)); /* half a model has no name */
+        assert_null(known_pulled(REPO, &e)); /* an incomplete model is not listed */
         hub_end(&s);
     }
 }
 
-/* Neither an unknown name nor a refused connection is tried for long, and the message says what to do. */
+/* An unknown host name and a refused connection are retried once only; the message has a remedy. */
 static void t_closed(void **state)
 {
     static const char *const hubs[] = {"http://hub.invalid", "http://127.0.0.1:1"};
@@ -366,7 +366,7 @@ static void t_closed(void **state)
         setenv("HF_ENDPOINT", hubs[i], 1);
         int64_t start = clock_ns();
         assert_null(pull(NULL, &e));
-        assert_true(clock_ms_since(start) < 6000); /* five tries take 15 s */
+        assert_true(clock_ms_since(start) < 6000); /* five attempts would take 15 s */
         assert_int_equal(e.kind, ERR_ENV);
         assert_non_null(strstr(e.text, hubs[i] + strlen("http://")));
         assert_non_null(strstr(e.text, "HF_ENDPOINT"));
@@ -408,18 +408,18 @@ static void t_moved(void **state)
     const struct pull_options o = {.repo = REPO, .quiet = true};
     struct hub *h = hub_open(&o, &e);
     assert_string_equal(hub_before(h), FIRST);
-    assert_int_equal(hub_missing(h), 0); /* the same files */
+    assert_int_equal(hub_missing(h), 0); /* the files have not changed */
     second = hub_pull(h, &e);
     assert_non_null(strstr(second, "/snapshots/" SECOND));
     assert_whole(&s, second);
-    assert_whole(&s, first); /* still there, by its commit */
+    assert_whole(&s, first); /* still available under its commit */
     hub_close(h);
     free(first);
     free(second);
     hub_end(&s);
 }
 
-/* A second try would fail in the same way. */
+/* An invalid address is not retried. */
 static void t_address(void **state)
 {
     static const char *const addresses[] = {"file:///tmp/hub", "ftp://127.0.0.1", "127.0.0.1:80", "https:/x"};
@@ -438,15 +438,15 @@ static void t_address(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a model is pulled into the shared folder, found by its names, and not fetched twice", t_whole),
-    CLAIM("a token goes to the hub and to no other host; without one the refusal says what to do", t_token),
-    CLAIM("a file that is cut off goes on where it ended", t_cut),
-    CLAIM("an older part is continued, or fetched anew when it does not fit", t_resume),
-    CLAIM("a wrong hash, wrong names, no space, no such repository: one line, and no model", t_refused),
+    CLAIM("a model is pulled to the shared folder, found by its names, and not fetched twice", t_whole),
+    CLAIM("a token goes to the hub and to no other host; without one the error has a remedy", t_token),
+    CLAIM("an older part is continued, or fetched again if it does not match", t_resume),
+    CLAIM("a wrong hash, wrong names, a full disk or an unknown repository give one line and no model",
+          t_refused),
     CLAIM("a hub that cannot be reached is tried twice, and the message has the remedy", t_closed),
     CLAIM("an address that is not HTTP is refused at once", t_address),
-    CLAIM("a disk that becomes full loses nothing", t_full),
-    CLAIM("a branch that moved is said to have moved, and the older snapshot stays", t_moved),
+    CLAIM("nothing is lost if the disk becomes full", t_full),
+    CLAIM("a branch that has moved is reported, and the older snapshot stays", t_moved),
 };
 
 CHECK_MAIN()

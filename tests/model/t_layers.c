@@ -1,33 +1,34 @@
-/* t_layers.c - every stage of three random models against other people's code
+/* t_layers.c - compares every stage of three random models with independent implementations
  * (tests/reference/make_layers.py).
  *
- * A stage is what leaves a block, a layer, the projector or the head.  Of some rows all numbers are
- * known, of every row its length and two sums with random signs; a relative error is the root mean
- * square of the differences over that of the values, and a sum that is off by d of its row's length
- * tells of an error of about d.
+ * A stage is the output of a block, a layer, the projector or the head.  For some rows all numbers are
+ * known, for every row its norm and two sums with random signs.  A relative error is the root mean square
+ * of the differences divided by that of the values; if a sum is off by the fraction d of its row's norm,
+ * the relative error is about d.
  *
  * Tolerance in f32.  Two orders of summing n products differ by about sqrt(n) / 2 roundings of 6e-8: 4e-6
- * for the longest sum here (20480).  Errors of that kind add up over the stages: 1e-5.
+ * for the longest sum here (20480).  Such errors add up over the stages: 1e-5.
  *
- * Tolerance in bf16.  The reference computes in f32 with the same bf16 weights, so what differs is the
- * rounding of what is stored between two steps.  A number 1.m * 2^e is rounded to a multiple of 2^(e-7):
- * an error evenly spread over half of that to either side, 2^-7 / sqrt(12) of 2^e, and with m evenly
- * spread over the octave in the logarithm r = 0.0017 of the value.  Roundings are independent, so their
+ * Tolerance in bf16.  The reference computes in f32 with the same bf16 weights, so the only difference is
+ * the rounding of values stored between two steps.  A number 1.m * 2^e is rounded to a multiple of
+ * 2^(e-7).  The error is uniformly distributed, with a root mean square of 2^-7 / sqrt(12) of 2^e; with
+ * logarithmically distributed m that is r = 0.0017 of the value.  Roundings are independent, so their
  * squares add, and a layer h + y adds ROUNDS * r^2:
- *   - Mamba-2 has the most.  y is a product of x, B, C and the gate: each brings the rounding of u and of
- *     in_proj's output (4 * 2), twice that where SiLU bends (4 * 2 more), x, B and C that of the
- *     convolution (3); the time step brings two, times its exponent (2); then y, the gated norm, the
- *     last product, h (4): 25
- *   - attention: u, q, k, v, weights, their sum, product, h; a block of the tower: twice that; the MLP: u,
- *     what is squared (4 times the square of its error), the square, product, h.  Less than 25 each.
- * An error E of h that comes in stays in h, and y has it times G: 1 for a product with a matrix, 2 for a
- * square, the root of the number of factors for a product of numbers.  With G^2 of 2 and y^2 a quarter of
+ *   - Mamba-2 has the most roundings.  y is a product of x, B, C and the gate.  Each has the rounding of u
+ *     and of in_proj's output (4 * 2), twice that because of SiLU (4 * 2 more); x, B and C have that of the
+ *     convolution (3); the time step has two, times its exponent (2); then y, the gated norm, the last
+ *     product and h (4): 25
+ *   - attention: u, q, k, v, weights, their sum, product, h.  A block of the tower: twice that.  The MLP:
+ *     u, the argument of the square (4 times its squared error), the square, product, h.  All have fewer
+ *     than 25.
+ * An incoming error E of h remains in h, and y has G times that error: G is 1 for a matrix product, 2 for a
+ * square, the root of the number of factors for a product of numbers.  With G^2 = 2, and y^2 a quarter of
  * (h + y)^2, which grows from layer to layer, E^2 becomes (1 + 1/4) E^2.  So
  *   E(after)^2 = GROWTH * E(before)^2 + ROUNDS * r^2,   GROWTH = 1.25, ROUNDS = 25
- * that is 0.9 % after the first stage and 4 % after nine.  A mistake in an equation changes a stage by
- * about its own size; one that hides below these limits is left to f32, whose limit is a thousand times
- * lower. One row alone may be less lucky than all together, where the group that a norm divides by is
- * small: its sums have ten times the limit.
+ * which is 0.9 % after the first stage and 4 % after nine.  An error in an equation changes a stage by
+ * about its own size; smaller errors are found in f32, where the limit is a thousand times lower.  In a
+ * single row the group of a norm may be small, which amplifies errors, so the limit for the sums of a row
+ * is ten times higher.
  */
 #include "check.h"
 #include "golden.h"
@@ -43,9 +44,9 @@ enum { STAGES = 32 };
 
 struct stage {
     char name[16];
-    int64_t rows;      /* that have been seen */
-    double diff, sum;  /* squares over the known rows */
-    double off, worst; /* squares of the sums' errors; of the worst row, by its length */
+    int64_t rows;      /* rows compared */
+    double diff, sum;  /* sums of squares over the known rows */
+    double off, worst; /* sum of the squared errors of the sums; the largest one, relative to its row */
     int64_t sums;
 };
 
@@ -97,7 +98,7 @@ static void compare_sums(struct stage *s, const float *have, const float *want, 
     }
 }
 
-/* The next t.rows rows of a stage. */
+/* Compares the next t.rows rows of a stage. */
 static void compare(struct run *r, const char *name, struct tensor t)
 {
     char sums_name[32];
@@ -134,7 +135,7 @@ static void watch_layer(void *arg, int layer, struct tensor h)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Patches of all tiles out of the drawn pixels [tiles][3][side][side]. */
+/* Cuts patches from random pixels [tiles][3][side][side]. */
 static float *draw_patches(const struct run *r, int tiles)
 {
     int side = r->config.vit.tile, grid = config_grid(&r->config);
@@ -197,9 +198,9 @@ static void run_language(struct run *r, struct tensor rows)
     language_free(&m);
 }
 
-/* ---- judging --------------------------------------------------------------------------------- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
-/* What stage i may be off by: the tower and the language model each begin anew. */
+/* Returns the limit of stage i; errors accumulate separately in the tower and the language model. */
 static double limit_of(const struct run *r, const char *name, double *square)
 {
     if (r->act == DT_F32)
@@ -222,7 +223,7 @@ static bool judge(const struct run *r, const char *fixture, bool all)
         double limit = limit_of(r, s->name, &square), error = fmax(rows, sums);
         bool ok = error <= limit && sqrt(s->worst) <= 10 * limit;
         if (!ok)
-            check_note("%s %s: %s is off by %.1e, of which sums %.1e, worst row %.1e; allowed %.1e", fixture,
+            check_note("%s %s: %s is off by %.1e, sums by %.1e, worst row %.1e; allowed %.1e", fixture,
                        r->backend->ops->name, s->name, error, sums, sqrt(s->worst), limit);
         good = good && ok;
         if (error / limit > most) {
@@ -261,7 +262,7 @@ static bool run(struct golden *g, const char *fixture, const char *isa, struct p
     return good;
 }
 
-/* Every instruction set, f32 and bf16; for the best of them every stage is printed. */
+/* Runs every instruction set in f32 and bf16; prints every stage of the best one. */
 static void small(const char *fixture)
 {
     struct golden g;
@@ -295,7 +296,7 @@ static void t_full(void **state)
     golden_checkpoint(&g);
     struct pool *pool = pool_new(2);
     bool good = run(&g, "full", NULL, pool, DT_BF16, true);
-#ifndef __SANITIZE_ADDRESS__ /* half a minute more for the same accesses */
+#ifndef __SANITIZE_ADDRESS__ /* would take half a minute more for the same accesses */
     good = run(&g, "full", NULL, pool, DT_F32, true) && good;
 #endif
     pool_free(pool);
@@ -304,8 +305,8 @@ static void t_full(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("many chunks and pieces: every stage agrees with mamba-ssm, timm and transformers", t_chunks),
-    CLAIM("faint inputs: every epsilon is the published one", t_faint),
+    CLAIM("with many chunks and pieces every stage agrees with mamba-ssm, timm and transformers", t_chunks),
+    CLAIM("with faint inputs every epsilon is the published one", t_faint),
     CLAIM("layers, tower and projector at the sizes of the 12B model agree with the reference", t_full),
 };
 

@@ -1,5 +1,5 @@
-/* t_load.c - claims about opening a model: one thing in a good directory is spoilt at a time, and the
- * refusal must name it. */
+/* t_load.c - tests of opening a model: one part of a valid directory is damaged at a time, and the error
+ * must name it. */
 #include "check.h"
 #include "tiny_model.h"
 
@@ -20,7 +20,7 @@ static struct tiny good(void)
     return t;
 }
 
-/* Opens the directory as written, expects a refusal that holds both texts, and removes it. */
+/* Opens the directory as written, expects an error with both texts, and removes the directory. */
 static void refused_in(struct tiny *t, enum weights_in where, const char *naming, const char *also)
 {
     struct err e = ERR_INIT;
@@ -116,7 +116,7 @@ static void t_config_values(void **state)
     struct config_text text = {.config = t.config};
     assert_int_equal(config_parse(&c, &text, &e), 0);
     assert_int_equal(c.max_tiles, 12);
-    assert_int_equal(c.n_eos, 1); /* no generation config: the model's own */
+    assert_int_equal(c.n_eos, 1); /* without a generation config: the model's own */
     assert_int_equal(c.eos[0], 12);
     assert_true(c.lm.ssm.dt_min == 0 && isinf(c.lm.ssm.dt_max));
     assert_int_equal(config_proj_rows(&c.lm), 166);
@@ -151,7 +151,7 @@ static void t_config_values(void **state)
     assert_true(c.lm.eps == 1e-5f && c.lm.conv_bias && !c.lm.tied);
     text.processor = "{\"image_processor\":{\"max_num_tiles\":7,\"norm_mean\":[3,2,1],\"norm_std\":[1,1,1]}}";
     assert_int_equal(config_parse(&c, &text, &e), 0);
-    assert_true(c.max_tiles == 12 && c.mean[1] == 0.5f); /* the file of its own counts where there is one */
+    assert_true(c.max_tiles == 12 && c.mean[1] == 0.5f); /* a separate file takes precedence */
     text.preprocessor = NULL;
     assert_int_equal(config_parse(&c, &text, &e), 0);
     assert_true(c.max_tiles == 7 && c.mean[0] == 3);
@@ -230,7 +230,7 @@ static void t_extra(void **state)
     t = good();
     tiny_add(&t, VIT "blocks.0.ls1.gamma", 1, 0.1, (const int64_t[]){24, 0});
     refused(&t, "ls1", "is not part of this model");
-    t = good(); /* known to be of no use, and a scale of one */
+    t = good(); /* a tensor known to be unused, and a scale of one */
     tiny_add(&t, VIT "blocks.0.ls1.gamma", 1, 0, (const int64_t[]){24, 0});
     tiny_add(&t, "vision_model.radio_model.summary_idxs", 1, 0, (const int64_t[]){4, 0});
     tiny_add(&t, "mtp.layers.0.norm.weight", 1, 0, (const int64_t[]){4, 0});
@@ -242,7 +242,7 @@ static void t_extra(void **state)
     refused(&t, "what.is.this", "is not part of this model");
 }
 
-/* ---- values that are no numbers ----------------------------------------------------------------------- */
+/* ---- NaN and infinity ------------------------------------------------------------------------- */
 
 static void spoil(const char *name, uint16_t value, size_t at)
 {
@@ -253,7 +253,7 @@ static void spoil(const char *name, uint16_t value, size_t at)
     refused(&t, name, "1 values that are NaN or infinite");
 }
 
-/* Of mapped weights a part is looked at when the model is opened. */
+/* Mapped weights are checked partially when the model is opened. */
 static void spoil_mapped(const char *name)
 {
     struct tiny t = good();
@@ -263,7 +263,7 @@ static void spoil_mapped(const char *name)
     refused_in(&t, WEIGHTS_IN_MMAP, name, "1 values that are NaN or infinite");
 }
 
-/* What is finite may still become too large: the run ends with one line. */
+/* If finite weights overflow during inference, the run ends with one line. */
 static void t_overflow(void **state)
 {
     struct tiny t = good();
@@ -297,7 +297,7 @@ static void t_finite(void **state)
     spoil_mapped("language_model.backbone.embeddings.weight");
 }
 
-/* ---- as transformers 5 saves a model ------------------------------------------------------------------ */
+/* ---- directories saved by transformers 5 --------------------------------------------------------------- */
 
 static void t_transformers(void **state)
 {
@@ -322,7 +322,7 @@ static void t_transformers(void **state)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Changes bytes of the weight file after it was written. */
+/* Changes bytes of the weight file. */
 static void patch(struct tiny *t, const char *from, const char *to, long cut)
 {
     char *path = xasprintf("%s/model.safetensors", t->dir), *data;
@@ -387,7 +387,7 @@ static void t_files(void **state)
     assert_non_null(strstr(e.text, "/nonexistent"));
 }
 
-/* A header whose length is odd puts bf16 data at odd addresses. */
+/* A header of odd length leads to unaligned bf16 data. */
 static void t_unaligned(void **state)
 {
     struct tiny t = good(), u = good();
@@ -439,16 +439,17 @@ static void t_flips(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("every number of the config that is not understood is refused by its key", t_config),
-    CLAIM("what the config leaves out has the values of the family", t_config_values),
-    CLAIM("a missing tensor, a wrong shape, a wrong type: name, found, expected", t_tensors),
+    CLAIM("every config value that is not supported is refused by its key", t_config),
+    CLAIM("values that the config leaves out have the defaults of the family", t_config_values),
+    CLAIM("a missing tensor, shape or type error gives the name, the found and the expected value",
+          t_tensors),
     CLAIM("a NaN or an infinity in a weight is refused when the model is opened", t_finite),
-    CLAIM("an output that is no number ends the text with one line", t_overflow),
-    CLAIM("a directory saved by transformers 5 opens, with its own picture statistics", t_transformers),
-    CLAIM("tensors nobody asked for are refused unless they are known to be of no use", t_extra),
+    CLAIM("an output that is NaN ends the text with one line", t_overflow),
+    CLAIM("a directory saved by transformers 5 opens, with its own image statistics", t_transformers),
+    CLAIM("unused tensors are refused unless they are known to be unused", t_extra),
     CLAIM("damaged and missing files are refused by their name", t_files),
-    CLAIM("weights at odd addresses give the same bits", t_unaligned),
-    CLAIM("no flipped bit of the header does more than a refusal", t_flips),
+    CLAIM("unaligned weights give the same bits", t_unaligned),
+    CLAIM("a flipped bit in the header causes at most an error", t_flips),
 };
 
 CHECK_MAIN()

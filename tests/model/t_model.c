@@ -1,5 +1,6 @@
-/* t_model.c - claims about the forward pass on a random tiny model: many tokens at once or one by one,
- * split anywhere, on any instruction set and any number of threads, images cached or not: one result. */
+/* t_model.c - tests of the forward pass with a random tiny model: the result is the same for many tokens at
+ * once or one by one, split anywhere, on any instruction set and number of threads, with images cached or
+ * not. */
 #include "check.h"
 #include "tiny_model.h"
 
@@ -26,7 +27,7 @@ static void append_image(struct session *s, const struct image *im)
         fail_msg("%s", e.text);
 }
 
-/* Logits after the tokens, appended in pieces that end where cut[] says; the caller frees them. */
+/* Returns the logits after the tokens, appended in pieces that end at cut[]; the caller frees them. */
 static float *run(struct engine *g, const int32_t *ids, int n, const int *cut, int cuts)
 {
     struct session *s = session_new(g, 1);
@@ -89,13 +90,13 @@ static void t_splits(void **state)
         check_splits(g, 50, 25, 2e-5);
         check_splits(g, 9, 10, 2e-5);
         if (i > 0)
-            check_splits(g, 1100, 4, 1e-4); /* several pieces of LANGUAGE_ROWS */
+            check_splits(g, 1100, 4, 1e-4); /* longer than LANGUAGE_ROWS */
         engine_close(g);
         tiny_free(&t);
     }
 }
 
-/* The logits after n tokens that are read in chunks of so many. */
+/* Returns the logits after n tokens, prefilled in chunks of `rows`. */
 static float *run_in_chunks(struct engine *g, const int32_t *ids, int n, int rows)
 {
     language_free(&g->language);
@@ -127,8 +128,8 @@ static void t_chunks(void **state)
     tiny_free(&t);
 }
 
-/* A chunk begins where the one before ends, none has one token, and in a long text the first ones are small:
- * what is reused of another session ends at their distance. */
+/* Chunks are contiguous and none has a single token.  In a long text the first ones are small, because
+ * sessions can only reuse whole chunks of others. */
 static void t_chunk_sizes(void **state)
 {
     struct tiny t;
@@ -147,7 +148,7 @@ static void t_chunk_sizes(void **state)
     tiny_free(&t);
 }
 
-/* ---- the same on every machine --------------------------------------------------------------- */
+/* ---- instruction sets and threads ------------------------------------------------------------ */
 
 static float *run_mixed(struct engine *g, int n)
 {
@@ -188,8 +189,7 @@ static void t_isas(void **state)
             engine_close(g);
         }
         check_note("%s: f32 differs from the reference by %.1e, bf16 by %.1e", names[i], d[1], d[0]);
-        assert_true(d[1] <
-                    5e-5); /* some random models multiply an error a hundred times; a mistake gives 1 */
+        assert_true(d[1] < 5e-5); /* some random models amplify errors a hundred times; a mistake gives 1 */
         assert_true(d[0] < 0.3);
     }
     free(ref);
@@ -232,12 +232,12 @@ static void t_cache(void **state)
     assert_int_equal(session_tokens(s)[1], 272);
     assert_int_equal(session_tokens(s)[29], 274);
 
-    /* Another picture whose first tile is the same: six tiles are new, the thumbnail among them. */
+    /* another image with the same first tile: six tiles are new, including the thumbnail */
     for (int y = 0; y < 64; y++)
         memcpy(other.rgb + (size_t)y * 576, im.rgb + (size_t)y * 576, 64 * 3);
     append_image(again, &other);
     st = session_stats(again);
-    check_note("a picture with one tile in common: %d computed, %d from the cache", (int)st.tiles_computed,
+    check_note("an image with one common tile: %d computed, %d from the cache", (int)st.tiles_computed,
                (int)st.tiles_cached);
     assert_int_equal(st.tiles_computed, 6);
     assert_int_equal(st.tiles_cached, 1);
@@ -245,12 +245,12 @@ static void t_cache(void **state)
     assert_int_equal(session_stats(cold).tiles_computed, 7);
     assert_memory_equal(session_logits(again), session_logits(cold), (size_t)engine_vocab(g) * sizeof(float));
 
-    /* All tiles alike: one goes through the tower. */
+    /* all tiles are equal: only one is encoded */
     memset(im.rgb, 200, 192 * 128 * 3);
     append_image(again, &im);
     st = session_stats(again);
-    check_note("a picture of one colour: %d more computed", (int)st.tiles_computed - 6);
-    assert_true(st.tiles_computed <= 6 + 3); /* edges of the resampled picture may differ in the last bit */
+    check_note("an image of one colour: %d more computed", (int)st.tiles_computed - 6);
+    assert_true(st.tiles_computed <= 6 + 3); /* tiles at the edges may differ in the last bit */
     session_free(s);
     session_free(again);
     session_free(cold);
@@ -261,7 +261,7 @@ static void t_cache(void **state)
     tiny_free(&t);
 }
 
-/* Tiles that were there already when a picture of one is looked at. */
+/* Returns the number of cached tiles when an image of one tile is appended. */
 static int64_t cached_of(struct engine *g, uint64_t seed)
 {
     struct image im = tiny_image(60, 60, seed);
@@ -273,7 +273,7 @@ static int64_t cached_of(struct engine *g, uint64_t seed)
     return cached;
 }
 
-/* Of two places the one that was looked at longer ago is given away. */
+/* With a cache of two tiles the least recently used one is replaced. */
 static void forgets_in_order(struct engine *g)
 {
     static const int seen[] = {1, 2, 1, 3, 1, 2}, cached[] = {0, 0, 1, 0, 1, 0};
@@ -306,7 +306,7 @@ static void t_cache_full(void **state)
     tiny_free(&t);
 }
 
-/* Swapping two tiles of a picture must be seen: rows go to their own places. */
+/* If two tiles of an image are swapped, their rows must be swapped too. */
 static void t_places(void **state)
 {
     struct tiny t;
@@ -329,7 +329,7 @@ static void t_places(void **state)
     double d = tiny_distance(whole, l->images[0].rows.data, 160) +
                tiny_distance(whole + 160, r->images[0].rows.data, 160);
     check_note("tiles alone and side by side differ by %.1e", d);
-    assert_true(d < 1e-5); /* the filter reaches over the border of a tile, where weights are zero */
+    assert_true(d < 1e-5); /* the filter extends beyond the tile, with zero weights */
     assert_true(memcmp(whole, whole + 160, (size_t)row) != 0);
     session_free(s);
     session_free(l);
@@ -369,14 +369,14 @@ static void t_position(void **state)
             }
     resize(table, 40, out, 40, width);
     assert_memory_equal(out, table, 40 * 40 * 3 * sizeof *out);
-    resize(table, 2, out, 4, 1); /* growing: edges are repeated */
+    resize(table, 2, out, 4, 1); /* enlarging repeats the edges */
     assert_true(out[0] == table[0] && out[15] == table[3]);
     assert_true(fabsf(out[1] - (0.75f * table[0] + 0.25f * table[1])) < 1e-6f);
     free(table);
     free(out);
 }
 
-/* The older spellings of keys. */
+/* Uses the older spellings of keys. */
 static void spell_old(struct tiny *t)
 {
     tiny_edit(&t->config, "llm_config", "text_config");
@@ -387,7 +387,7 @@ static void spell_old(struct tiny *t)
     tiny_edit(&t->config, "\"img_context_token_id\"", "\"image_context_token_id\"");
 }
 
-/* Those of some files that transformers 5 has written, and what a file may leave to the tokenizer. */
+/* Uses the spellings of some files saved by transformers 5, and omits keys that the tokenizer has. */
 static void spell_new(struct tiny *t)
 {
     tiny_edit(&t->config, "\"hybrid_override_pattern\":\"M-*-M-\"",
@@ -397,7 +397,7 @@ static void spell_new(struct tiny *t)
     tiny_edit(&t->config, "\"n_groups\"", "\"mamba_n_groups\"");
     tiny_edit(&t->config, "\"time_step_limit\"", "\"mamba_dt_limit\"");
     tiny_edit(&t->config, "\"img_context_token_id\":272,", "");
-    enum { NAMES = 5 << 20 }; /* a mixture of numbers names every expert */
+    enum { NAMES = 5 << 20 }; /* a mixed-precision config lists every expert */
     char *names = malloc(NAMES + 1);
     memset(names, 'x', NAMES);
     names[NAMES] = 0;
@@ -417,7 +417,7 @@ static void t_sources(void **state)
     float *x = run_mixed(plain, 50);
     for (int i = 0; i < 2; i++) {
         struct tiny b;
-        tiny_init(&b, check_seed()); /* the same in shards, under other names */
+        tiny_init(&b, check_seed()); /* the same model in shards, under other names */
         b.shards = 3;
         for (int k = 0; k < b.n; k++) {
             char *at = strstr(b.tensors[k].name, "backbone."), rest[96];
@@ -445,11 +445,11 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a prompt at once equals token by token, wherever it is cut", t_splits),
     CLAIM("chunks of any size give the same logits", t_chunks),
     CLAIM("a prompt's first chunks are small, and none has one token", t_chunk_sizes),
-    CLAIM("every instruction set agrees with the scalar reference; bf16 drifts little", t_isas),
+    CLAIM("every instruction set agrees with the scalar reference; bf16 differs little", t_isas),
     CLAIM("one, two and three threads give the same bits", t_threads),
     CLAIM("a cached tile gives the same bits as a computed one; only changed tiles are computed", t_cache),
-    CLAIM("a full cache forgets the oldest tile and stays right", t_cache_full),
-    CLAIM("the rows of a tile stand in its own place", t_places),
+    CLAIM("a full cache replaces the oldest tile and stays correct", t_cache_full),
+    CLAIM("the rows of a tile are in the tile's position", t_places),
     CLAIM("the position table is resized bilinearly with half-pixel centres", t_position),
     CLAIM("shards and spellings of keys and names change nothing", t_sources),
 };

@@ -1,5 +1,5 @@
-/* t_model_find.c - models where other programs have put them: Ollama's blobs and manifests, the hub's cache,
- * GGUF files in parts; and downloads that are not complete. */
+/* t_model_find.c - tests of finding models stored by other programs: Ollama's blobs and manifests, the
+ * hub's cache, split GGUF files; and of incomplete downloads. */
 #include "check.h"
 #include "gguf_model.h"
 
@@ -120,7 +120,7 @@ static int teardown(void **state)
     return rc;
 }
 
-/* The place ends so; "" at its start: below the root. */
+/* Checks the end of the found path; a leading "" means below the root. */
 static void finds(const char *option, const char *end)
 {
     struct err e = ERR_INIT;
@@ -211,9 +211,9 @@ static void t_hub(void **state)
     char *folder = below(REPO), *slash = below(REPO "/"), *snapshots = below(REPO "/snapshots");
     link_file("model.gguf", SNAP "small-BF16.gguf");
     link_file("mmproj.gguf", SNAP "mmproj-BF16.gguf");
-    write_text(SNAP "config.json", "{}"); /* as publishers of GGUF files leave it there */
+    write_text(SNAP "config.json", "{}"); /* publishers of GGUF files include it */
     const char *const names[] = {folder, slash, snapshots, "org/small", "org/small@" COMMIT};
-    for (int ref = 0; ref < 2; ref++) { /* the only snapshot needs no name */
+    for (int ref = 0; ref < 2; ref++) { /* a single snapshot is found without a ref */
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
             finds(names[i], "/mmproj-BF16.gguf");
         write_text(REPO "/refs/main", COMMIT "\n");
@@ -256,9 +256,9 @@ static void t_incomplete(void **state)
     free(folder);
 }
 
-/* ---- files in parts ------------------------------------------------------------------------------------ */
+/* ---- split files --------------------------------------------------------------------------------------- */
 
-/* Writes part `part` of `of` of model.gguf, whose last key is `last`. */
+/* Writes part `part` of `of` of model.gguf; its last key is `last`. */
 static void write_part(const struct gguf_file *f, const char *last, int part, int of, int claims)
 {
     struct gguf w;
@@ -305,7 +305,7 @@ static void t_parts(void **state)
     link_file("mmproj.gguf", "parts/mmproj.gguf");
     finds(first, "/parts/mmproj.gguf");
     finds(dir, "/parts/mmproj.gguf");
-    finds(second, "/parts/mmproj.gguf"); /* the first part is meant */
+    finds(second, "/parts/mmproj.gguf"); /* another part leads to the first one */
     opens(second);
     struct safetensors *parts = safetensors_open(first, &e), *whole = safetensors_open(path, &e);
     if (!parts || !whole)
@@ -340,10 +340,10 @@ static void t_parts(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("models of Ollama are found by name, digest, blob and manifest, with their projector", t_ollama),
-    CLAIM("models of Ollama that are not whole or not GGUF are refused in one line", t_ollama_refused),
+    CLAIM("models of Ollama that are incomplete or not GGUF are refused in one line", t_ollama_refused),
     CLAIM("a folder of the hub's cache and ORG/NAME lead to the snapshot", t_hub),
     CLAIM("incomplete downloads are named", t_incomplete),
-    CLAIM("a GGUF file in parts is one model", t_parts),
+    CLAIM("a split GGUF file is one model", t_parts),
 };
 
 CHECK_MAIN_WITH(setup(NULL), teardown(NULL))

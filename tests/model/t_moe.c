@@ -1,10 +1,10 @@
-/* t_moe.c - random models of the next generation against Hugging Face transformers, which computed the values
- * in tests/golden/moe (tests/reference/make_nemotron_moe.py): every choice of a router, every layer, canvas
- * sizes, pixels, tower, rows, logits, a greedy continuation, in f32; and the model against itself in
- * pieces and on threads, in bf16.
+/* t_moe.c - compares random models of the next generation with Hugging Face transformers, which computed
+ * tests/golden/moe (tests/reference/make_nemotron_moe.py): every choice of a router, every layer, canvas
+ * sizes, pixels, tower, rows, logits and a greedy continuation in f32; and the model with itself in pieces
+ * and on threads in bf16.
  *
- * Tolerance: both sides sum in f32 in different orders, 6e-8 of the largest partial sum for each of a few
- * hundred terms and a dozen layers: 1e-5 of a stage's size. */
+ * Tolerance: both sides sum in f32 in different orders, with an error of 6e-8 of the largest partial sum
+ * for each of a few hundred terms and a dozen layers: 1e-5 of a stage's size. */
 #include "check.h"
 
 #include "base/file.h"
@@ -28,14 +28,14 @@ struct run { /* a model of the golden data on one instruction set */
     struct model_weights weights;
     struct backend *b;
     enum dtype act;
-    double worst; /* of the stages seen */
-    char at[32];  /* and which it was */
+    double worst; /* error of the worst stage */
+    char at[32];  /* its name */
     int seen;
 };
 
 /* ---- golden data ----------------------------------------------------------------------------- */
 
-/* The values of an array and its shape; they must be there. */
+/* Returns the values of an array and its shape; fails if it is missing. */
 static const void *find(const struct run *r, const char *name, int64_t shape[2])
 {
     size_t i;
@@ -90,7 +90,7 @@ static void run_close(struct run *r)
     json_decref(r->root);
 }
 
-/* Relative root mean square difference of a stage; the worst is kept with its name. */
+/* Computes the relative root mean square difference of a stage and remembers the worst one. */
 static void check_values(struct run *r, const char *name, struct tensor got, struct tensor want)
 {
     assert_int_equal(got.rows * got.cols, want.rows * want.cols);
@@ -138,7 +138,7 @@ static void watch_layer(void *arg, int layer, struct tensor h)
     check_stage(w->r, name, tensor_rows(w->m->moe.weights, 0, h.rows));
 }
 
-/* The rows that transformers computed for the images, where the ids have them. */
+/* Inserts the image rows of transformers at the image tokens. */
 static int place(struct run *r, const int32_t *ids, int64_t n, struct image_rows images[MAX_IMAGES])
 {
     int count = 0;
@@ -161,7 +161,7 @@ static void logits_of(const struct run *r, struct language *m, struct lm_state *
         assert_true(isfinite(out[i]));
 }
 
-/* From the state after the prompt: the ids that follow are those of transformers. */
+/* Generates from the state after the prompt; the ids must equal those of transformers. */
 static void check_greedy(struct run *r, struct language *m, struct lm_state *s, float *logits)
 {
     struct tensor want = find_tensor(r, "greedy", DT_I32);
@@ -229,7 +229,7 @@ static void t_language(void **state)
 
 /* ---- images of any size ---------------------------------------------------------------------- */
 
-/* The sizes that the published processor picks for many images under several limits. */
+/* The sizes equal those of the published processor for many images under several limits. */
 static void t_canvas(void **state)
 {
     struct run r;
@@ -249,14 +249,14 @@ static void t_canvas(void **state)
         assert_int_equal(preprocess_tokens(&g), k[4] * k[5] / 4);
     }
     c.vit.min_patches =
-        16; /* 4 tokens of context are left: the limit from above gives way to the one below */
+        16; /* only 4 tokens of context are left: the minimum takes precedence over the maximum */
     c.lm.max_tokens = 8;
     struct tile_grid g = preprocess_grid(&c, 1000, 1000);
     assert_int_equal(g.patch_rows * g.patch_cols, 16);
     run_close(&r);
 }
 
-/* Our patches of golden image i against those of transformers; the caller frees them. */
+/* Compares our patches of golden image i with those of transformers; the caller frees them. */
 static float *check_pixels(struct run *r, int i, struct tile_grid *g)
 {
     char name[32];
@@ -278,7 +278,7 @@ static float *check_pixels(struct run *r, int i, struct tile_grid *g)
 
 struct vqa {
     struct run *r;
-    int64_t first, rows; /* of the golden blocks, which hold all images */
+    int64_t first, rows; /* position in the golden blocks, which hold all images */
 };
 
 static void watch_block(void *arg, int block, struct tensor x)
@@ -298,7 +298,7 @@ static void check_vision(const char *isa)
     run_open(&r, "omni", isa, NULL, DT_F32);
     vision_init(&v, &r.config, &r.weights.vision, r.b, DT_F32);
     v.watch_arg = &l;
-    assert_null(v.x.data);        /* no scratch before the first image */
+    assert_null(v.x.data);        /* no buffers before the first image */
     for (int i = 0; i < 4; i++) { /* the second time from the cache */
         struct tile_grid g;
         char name[32];
@@ -325,8 +325,8 @@ static void t_vision(void **state)
     each_isa(check_vision);
 }
 
-/* Towers that were made beside a language model with further predictors end with a norm that no file
- * holds. */
+/* A tower published with a language model that has further predictors ends with a norm that has no weights
+ * in the file. */
 static void t_final_norm(void **state)
 {
     struct run r;
@@ -346,9 +346,9 @@ static void t_final_norm(void **state)
     run_close(&r);
 }
 
-/* ---- against itself -------------------------------------------------------------------------- */
+/* ---- consistency ----------------------------------------------------------------------------- */
 
-/* Logits after all ids, which go through the model in pieces of `piece`, on a pool of so many threads. */
+/* Computes the logits after all ids, prefilled in pieces of `piece`, on `threads` threads. */
 static void run_pieces(const char *folder, const char *isa, enum dtype act, int threads, int64_t piece,
                        float *logits)
 {
@@ -370,9 +370,9 @@ static void run_pieces(const char *folder, const char *isa, enum dtype act, int 
     pool_free(pool);
 }
 
-/* The recurrence of one token and the scan of many round differently.  In bf16 that can take a value to the
- * other side of a rounding boundary, and a router to another expert: a prompt in pieces is held to bf16's own
- * drift there. */
+/* The recurrence of one token and the scan of many round differently.  In bf16 a value may be rounded the
+ * other way, and a router may choose another expert, so for a prompt in pieces the tolerance is that of
+ * bf16. */
 static void check_itself(const char *isa)
 {
     static const char *const folders[] = {"omni", "latent"};
@@ -400,8 +400,8 @@ static void t_itself(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("routers, layers, logits and a greedy continuation agree with transformers", t_language),
-    CLAIM("the canvas of an image has the size that the published processor picks", t_canvas),
-    CLAIM("pixels, tower and rows of canvases that are no squares agree with transformers", t_vision),
+    CLAIM("the canvas of an image has the size that the published processor chooses", t_canvas),
+    CLAIM("pixels, tower and rows of canvases that are not square agree with transformers", t_vision),
     CLAIM("a final norm without weights agrees with transformers", t_final_norm),
     CLAIM("two threads give the bits of one; a prompt in pieces gives the same answer", t_itself),
 };

@@ -1,5 +1,5 @@
-/* t_moe_load.c - claims about directories of the next generation: they open with experts in either
- * layout, and what does not fit together is refused.
+/* t_moe_load.c - tests of model directories of the next generation: they open with experts in either
+ * layout, and contradictory values are refused.
  */
 #include "check.h"
 
@@ -16,7 +16,7 @@
     "\"moe_intermediate_size\":20,\"moe_shared_expert_intermediate_size\":30,\"routed_scaling_factor\":2.5,"
 #define LAYER "language_model.backbone.layers.1."
 
-/* The dense tiny model with experts in layer 1, canvases and the marks of ChatML. */
+/* Returns the dense tiny model with experts in layer 1, canvases and the tokens of ChatML. */
 static struct tiny next_generation(bool stacked)
 {
     struct tiny t;
@@ -49,7 +49,7 @@ static struct tiny next_generation(bool stacked)
     return t;
 }
 
-/* The text of a session, with added tokens as they are spelled and one '#' for each image token. */
+/* Writes the text of a session, with added tokens spelled out and one '#' for each image token. */
 static void spell(const struct session *s, char *out, size_t size)
 {
     const struct engine *g = session_engine(s);
@@ -76,7 +76,7 @@ static void t_directory(void **state)
     struct err e = ERR_INIT;
     struct chat_part parts[] = {{.image = &im}, {.text = "look"}};
     int tokens = engine_image_tokens(g, im.w, im.h, NULL, NULL);
-    assert_int_equal(tokens, 24 / 4); /* 6x3 patches, made even within the limits: 6x4 */
+    assert_int_equal(tokens, 24 / 4); /* 6x3 patches, rounded to even numbers within the limits: 6x4 */
 
     struct session *both[] = {s, again};
     for (int i = 0; i < 2; i++) {
@@ -98,7 +98,7 @@ static void t_directory(void **state)
     int ends = 0;
     for (int64_t i = 0; i < session_length(s); i++)
         ends += session_tokens(s)[i] == end;
-    assert_int_equal(ends, 4); /* the one that the reply spelled is text */
+    assert_int_equal(ends, 4); /* the marker in the reply's text is not a token */
     assert_int_equal(session_stats(s).tiles_computed, 1);
     assert_int_equal(session_stats(again).tiles_cached, 1);
     assert_memory_equal(session_logits(s), session_logits(again), (size_t)engine_vocab(g) * sizeof(float));
@@ -151,7 +151,7 @@ static void t_refusals(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("a directory of the next generation opens: ChatML, canvases, experts in either layout",
           t_directory),
-    CLAIM("what does not fit together is refused in one line that names it", t_refusals),
+    CLAIM("contradictory values are refused in one line that names them", t_refusals),
 };
 
 CHECK_MAIN()

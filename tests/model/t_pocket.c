@@ -1,6 +1,6 @@
-/* t_pocket.c - the embedded model against reference values computed from the equations in double
- * precision (assets/pocket/pocket/golden.py): token ids, pixels, every block of the tower, the projector, every
- * layer, states and logits.  Kernels in f32 must agree closely, in bf16 within their own rounding. */
+/* t_pocket.c - compares the embedded model with reference values computed from the equations in double
+ * precision (assets/pocket/pocket/golden.py): token ids, pixels, every block of the tower, the projector,
+ * every layer, states and logits.  f32 kernels must agree closely, bf16 kernels within their rounding. */
 #include "check.h"
 
 #include "base/clock.h"
@@ -26,7 +26,7 @@ struct golden {
 struct array {
     const float *values; /* or int32_t */
     int rows, cols;
-    int index[64]; /* which rows of the whole are kept */
+    int index[64]; /* numbers of the stored rows */
 };
 
 static struct golden open_golden(void)
@@ -65,7 +65,7 @@ static bool find_array(const struct golden *g, const char *name, struct array *a
     return false;
 }
 
-/* Largest difference, and the root mean square of it relative to that of the reference. */
+/* Largest difference, and the root mean square of the difference relative to the reference. */
 struct distance {
     double worst, relative;
 };
@@ -84,7 +84,7 @@ static void compare(struct sums *s, const float *got, const float *want, int n)
     }
 }
 
-/* ---- a run with everything watched ----------------------------------------------------------- */
+/* ---- a run with all stages recorded ---------------------------------------------------------- */
 
 struct watched {
     const struct golden *golden;
@@ -176,7 +176,7 @@ static void check_states(struct watched *w, struct session *s)
     }
 }
 
-/* The whole prompt on one instruction set; returns the worst relative difference. */
+/* Runs the whole prompt on one instruction set; returns the largest relative difference. */
 static double run_golden(const char *isa, bool f32, bool print)
 {
     struct golden g = open_golden();
@@ -208,7 +208,7 @@ static double run_golden(const char *isa, bool f32, bool print)
         likeliest = want[i] > want[likeliest] ? i : likeliest;
     }
     assert_int_equal(best, likeliest);
-    /* 7 of 6 stages of the tower, 5 of the projector, 6 of 20 layers */
+    /* 7 rows of each of 6 tower stages, 5 of the projector, 6 of each of 20 layers */
     assert_int_equal(w.rows, 167);
     check_note("%s %s: worst stage %s %.1e, logits %.1e, next token %d", engine_isa(engine),
                f32 ? "f32" : "bf16", w.at, w.worst, sqrt(sums.diff / sums.ref), best);
@@ -235,7 +235,7 @@ static void t_golden_bf16(void **state)
         assert_true(run_golden(names[i], false, getenv("HOLORUN_TEST_PRINT")) < 5e-2);
 }
 
-/* The largest difference of the pixels of one picture, from those of its rows that are kept. */
+/* Returns the largest difference of an image's pixels in the stored rows. */
 static double pixels_of(const struct golden *g, const struct model_config *c, const char *name)
 {
     static const struct {
@@ -318,7 +318,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("f32: every stage on every instruction set agrees with the reference in double precision",
           t_golden_f32),
     CLAIM("bf16: every stage agrees within the rounding of activations", t_golden_bf16),
-    CLAIM("pixels of a picture as it is and of one that is reduced agree with the reference's", t_pixels),
+    CLAIM("pixels of an unscaled and of a reduced image agree with the reference", t_pixels),
     CLAIM("a whole step runs, and its template is the model's own", t_step),
 };
 

@@ -1,6 +1,7 @@
-/* t_pocket_wide.c - a model as assets/pocket/pocket/publish.py writes it (a tiny one, with chance weights): seen at
- * native pixels, positions cut from a table, places of two tokens an axis.  tests/golden/pocket-wide holds its
- * folder and, from torch, the rows of a picture and the logits after a step of a task. */
+/* t_pocket_wide.c - tests a tiny random model as written by assets/pocket/pocket/publish.py: images at
+ * native resolution, positions cut from a table, coordinates of two tokens per axis.
+ * tests/golden/pocket-wide has its directory and, from torch, the rows of an image and the logits after a
+ * step. */
 #include "check.h"
 
 #include "place.h"
@@ -31,7 +32,7 @@ static int number(const json_t *root, const char *name)
     return (int)json_integer_value(json_object_get(root, name));
 }
 
-/* The picture, each of its stored pixels a square of several. */
+/* Creates the image; each stored pixel becomes a square. */
 static void make_picture(const json_t *root, struct image *im)
 {
     struct err e = ERR_INIT;
@@ -48,7 +49,7 @@ static void make_picture(const json_t *root, struct image *im)
             }
 }
 
-/* Root mean square of the difference relative to that of what is wanted. */
+/* Returns the root mean square of the difference relative to that of the expected values. */
 static double relative(const float *got, const json_t *want)
 {
     double diff = 0, ref = 0;
@@ -74,7 +75,7 @@ static double compare_rows(struct engine *engine, struct tensor rows, const json
     return worst;
 }
 
-/* The task, an earlier step without its picture, and the newest picture. */
+/* Appends the task, an earlier step without its image, and the newest image. */
 static void append(struct session *s, const json_t *root, const struct image *picture)
 {
     struct err e = ERR_INIT;
@@ -134,12 +135,13 @@ static void t_bf16(void **state)
     assert_true(worst_of_all(false) < 5e-2);
 }
 
-/* The largest difference of what the heads say of a patch from what torch says; a letter that differs counts 1. */
+/* Returns the largest difference between the heads' output for a patch and torch's; a different letter
+ * counts 1. */
 static double patch_differs(const struct patch_reading *p, const json_t *want)
 {
     const float *parts[] = {p->present, p->shift, NULL, p->kind};
     double worst = 0;
-    size_t at = 1; /* behind the number of the patch */
+    size_t at = 1; /* after the patch number */
     for (int part = 0; part < 4; part++)
         for (int i = 0; i < (part < 3 ? PATCH_SLOTS : ELEMENT_KINDS); i++, at++) {
             double w = json_number_value(json_array_get(want, at));
@@ -150,7 +152,7 @@ static double patch_differs(const struct patch_reading *p, const json_t *want)
     return worst;
 }
 
-/* The same of the probabilities with which a patch points at others. */
+/* Returns the largest difference of a patch's pointer probabilities. */
 static double pointer_differs(const struct patch_map *map, int patch, const json_t *want)
 {
     float got[12 * 10 + 1];
@@ -176,7 +178,7 @@ static double run_heads(const char *isa)
     size_t i;
     make_picture(root, &picture);
     append(s, root, &picture);
-    engine->vision.batch = 0; /* no more tiles are computed: what was read is cached with the rows */
+    engine->vision.batch = 0; /* fails if a tile is encoded: the heads' output is cached with the rows */
     struct heads *heads = heads_open(engine, &e);
     assert_non_null(heads);
     assert_int_equal(heads_read(heads, &picture, NULL, &map, &e), 0);
@@ -208,7 +210,7 @@ static void t_heads(void **state)
         assert_true(run_heads(names[i]) < 1e-3);
 }
 
-/* The folder of the model in `dir`, with the text `from` of the weights' header replaced by `to`. */
+/* Copies the model to `dir` and replaces the text `from` in the header of the weights by `to`. */
 static void damaged(const char *dir, const char *from, const char *to)
 {
     static const char *const files[] = {"chat_template.jinja",      "config.json",
@@ -264,9 +266,9 @@ static void t_size(void **state)
 {
     static const struct {
         int w, h, cols, rows;
-    } sizes[] = {{640, 480, 40, 30}, {500, 480, 32, 30}, /* at its own pixels */
-                 {120, 88, 12, 10},  {448, 304, 42, 30}, /* enlarged: at most 640 x 480 pixels */
-                 {449, 305, 30, 20}, {682, 40, 64, 4},   /* enlarged as long as a side may be, and one more */
+    } sizes[] = {{640, 480, 40, 30}, {500, 480, 32, 30}, /* native resolution */
+                 {120, 88, 12, 10},  {448, 304, 42, 30}, /* enlarged to at most 640 x 480 pixels */
+                 {449, 305, 30, 20}, {682, 40, 64, 4},   /* enlarged up to the longest side, and above it */
                  {683, 40, 44, 4},   {2048, 1024, 64, 32}};
     struct model_config c;
     assert_int_equal(config_load(&c, MODEL, NULL), 0);
@@ -315,7 +317,7 @@ static void t_places(void **state)
     dialect_free(d);
 }
 
-/* Operations of an assist, one letter each; "-": not supported. */
+/* Writes one letter for each supported operation of an assist, "-" for the others. */
 static void operations(const struct assist *x, char out[8])
 {
     snprintf(out, 8, "%c%c%c%c%c%c%c", ASSIST(x, read_task) ? 't' : '-', ASSIST(x, correct_reply) ? 'r' : '-',
@@ -351,21 +353,18 @@ static void t_assist(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("f32: a picture at native pixels and a step in use agree with torch on every instruction set",
-          t_f32),
+    CLAIM("f32: an image at native resolution and a step agree with torch on every instruction set", t_f32),
     CLAIM("bf16: the same within the rounding of activations", t_bf16),
-    CLAIM("letters, kinds and what each patch points at are torch's, and kept beside the picture's rows",
+    CLAIM("letters, kinds and pointers of each patch equal torch's, and are cached with the image's rows",
           t_heads),
-    CLAIM("heads with a tensor that is missing or has another shape are refused with its name",
-          t_damaged_heads),
+    CLAIM("heads with a missing tensor or another shape are refused with the tensor's name", t_damaged_heads),
     CLAIM(
-        "a picture is seen at its own pixels, in multiples of 32, a small one enlarged and a long one reduced",
+        "an image is used in its native size, in multiples of 32; small ones are enlarged, long ones reduced",
         t_size),
-    CLAIM("a place is one of the picture as it is seen, enlarged or reduced; beyond its edge it is refused",
-          t_places),
+    CLAIM("coordinates are those of the scaled image; beyond its edge they are refused", t_places),
     CLAIM("an assist supports what heads and dialect of a model allow; a model with neither has none",
           t_assist),
-    CLAIM("the folder alone says which dialect and which template the model speaks", t_dialect),
+    CLAIM("the directory alone determines the model's dialect and template", t_dialect),
 };
 
 CHECK_MAIN()

@@ -1,4 +1,4 @@
-/* t_preprocess.c - claims about tiling, resizing and patches. */
+/* t_preprocess.c - tests of tiling, resizing and patches. */
 #include "check.h"
 
 #include "base/clock.h"
@@ -59,7 +59,7 @@ static void fill(struct image *im, int w, int h, uint64_t seed)
         im->rgb[i] = (uint8_t)(check_random(&seed) * 256);
 }
 
-/* The filter written from its definition, in double, two-dimensional, one output at a time. */
+/* Computes the filter from its definition, in double precision, one output at a time. */
 static double keys(double x)
 {
     x = fabs(x);
@@ -82,7 +82,7 @@ static double sample(const struct image *im, int ch, int ox, int oy, int w, int 
     return sum / weights;
 }
 
-/* Where (tile, ch, y, x) stands among the patches. */
+/* Returns the index of (tile, ch, y, x) in the patches. */
 static size_t place(const struct model_config *c, int tile, int ch, int y, int x)
 {
     int side = c->vit.tile, grid = side / 16;
@@ -153,8 +153,8 @@ static void t_identity(void **state)
     image_free(&im);
 }
 
-/* A 5x4 image enlarged to 32x32 and a 48x40 one shrunk, by Pillow 13.0.0 (tests/reference/pillow_resize.py):
- * the sum of all bytes, and some of them. */
+/* A 5x4 image enlarged to 32x32 and a 48x40 one reduced, by Pillow 13.0.0
+ * (tests/reference/pillow_resize.py): the sum of all bytes, and some of them. */
 static void t_pillow(void **state)
 {
     static const struct {
@@ -229,9 +229,9 @@ static void t_threads(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("every screen size gets the published grid of tiles", t_grid),
     CLAIM("resized tiles equal the filter's definition, tile by tile, thumbnail last", t_resize),
-    CLAIM("a tile of its own size comes through unchanged, in the order of patches", t_identity),
+    CLAIM("a tile that needs no resizing does not change, in the order of patches", t_identity),
     CLAIM("the 8-bit variant gives Pillow's bytes", t_pillow),
-    CLAIM("threads change nothing", t_threads),
+    CLAIM("the number of threads changes nothing", t_threads),
 };
 
 CHECK_MAIN()

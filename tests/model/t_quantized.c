@@ -1,8 +1,8 @@
-/* t_quantized.c - claims about models with quantized weights: checkpoints published so, and weights
- * quantized at the start.  The file that keeps the latter: t_quantized_cache.c.
+/* t_quantized.c - tests of quantized weights: published in a quantized format, or quantized when the model
+ * is opened. t_quantized_cache.c tests the file that stores the latter.
  *
- * A quantized tiny model is made from a plain one by storing matrices of its layers as codes.  Its exact
- * result is known: in f32 the same as a model that stores the dequantized values in f32.
+ * A quantized tiny model is made from a plain one by storing matrices as codes.  Its exact result is known:
+ * in f32, that of a model with the dequantized values.
  */
 #include "check.h"
 #include "quantized.h"
@@ -13,8 +13,7 @@
 
 #define LAYER "language_model.backbone.layers."
 
-/* ---- quantised checkpoints
- * ---------------------------------------------------------------------------------- */
+/* ---- quantized checkpoints ------------------------------------------------------------------- */
 
 static struct tiny_tensor *add(struct tiny *t, const char *name, const char *suffix, const char *type,
                                const void *data, size_t bytes, int64_t rows, int64_t cols)
@@ -37,10 +36,10 @@ static void add_scale(struct tiny *t, const char *name, const char *suffix, floa
     add(t, name, suffix, "F32", &v, sizeof v, 0, 0);
 }
 
-/* Of FP8: what has a scale. */
+/* FP8: the parts of a matrix that share a scale, and the type of scales. */
 enum scaled { MATRIX, ONE_BF16, ONE_F16, ROWS_F32, ROWS_BF16 };
 
-/* Scales of rows: with them every number of e4m3 is exact in bf16. */
+/* Returns the scale of a row; bf16 represents its product with every e4m3 number exactly. */
 static float scale_of_row(int64_t n)
 {
     return 0.001953125f * (1 + (float)(n % 3) / 4);
@@ -60,7 +59,7 @@ static void add_row_scales(struct tiny *t, const char *name, int64_t rows, enum 
     free(half);
 }
 
-/* Stores a matrix in codes; in `plain`, which holds f32, the numbers that they mean. */
+/* Stores a matrix as codes, and in `plain` as their values in f32. */
 static void shrink(struct tiny *t, struct tiny *plain, const char *name, enum quant_format format,
                    enum scaled what)
 {
@@ -102,8 +101,8 @@ static void shrink(struct tiny *t, struct tiny *plain, const char *name, enum qu
     free(marks);
 }
 
-/* Two of the same model: `t` with codes, `plain` with their values in f32.  Hidden size 40 is no multiple
- * of 16, so only matrices with 48 columns can be NVFP4. */
+/* Creates two copies of a model: `t` with codes, `plain` with their values in f32.  The hidden size of 40
+ * is not a multiple of 16, so only matrices with 48 columns can be NVFP4. */
 static void make_scaled(struct tiny *t, struct tiny *plain, enum quant_format format, enum scaled what)
 {
     static const char *const eight[] = {LAYER "0.mixer.in_proj.weight", LAYER "0.mixer.out_proj.weight",
@@ -118,7 +117,7 @@ static void make_scaled(struct tiny *t, struct tiny *plain, enum quant_format fo
     const char *const *names = format == QUANT_F8 ? eight : four;
     for (size_t i = 0; i < (format == QUANT_F8 ? 8 : 3); i++)
         shrink(t, plain, names[i], format, what);
-    if (what) /* exact in bf16, in which it is held */
+    if (what) /* exact in bf16, the type of embeddings in memory */
         shrink(t, plain, "language_model.backbone.embeddings.weight", format, what);
 }
 
@@ -174,7 +173,7 @@ static void t_published(void **state)
     }
 }
 
-/* What int8 and int4 make of stored codes: nothing becomes wider. */
+/* With int8 and int4, stored codes are converted only if they become smaller. */
 static void t_smaller(void **state)
 {
     struct tiny t, plain;
@@ -210,8 +209,7 @@ static void t_smaller(void **state)
     tiny_free(&t);
 }
 
-/* ---- refusals
- * ------------------------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 static void refused_config(const char *inside, const char *also)
 {
@@ -255,14 +253,14 @@ static void t_refused(void **state)
     tiny_free(&plain);
     memset(tiny_find(&t, scale)->data + 8, 0, 4);
     tiny_damaged(&t, scale, "has 0 for row 2; expected scales above 0");
-    make_scaled(&t, &plain, QUANT_F8, ROWS_F32); /* its scale stays */
+    make_scaled(&t, &plain, QUANT_F8, ROWS_F32); /* a scale without its codes */
     tiny_free(&plain);
     tiny_drop(&t, "language_model.backbone.embeddings.weight");
     tiny_damaged(&t, "language_model.backbone.embeddings.weight' is missing", "");
     tiny_init(&t, 5);
     add_scale(&t, LAYER "1.mixer.up_proj.weight", "weight_scale", 1);
     tiny_damaged(&t, LAYER "1.mixer.up_proj.weight", "bf16 [56, 40]; expected f8e4m3");
-    tiny_init(&t, 5); /* scales of keys and values: a warning */
+    tiny_init(&t, 5); /* scales of keys and values cause a warning */
     add_scale(&t, LAYER "2.mixer.k_proj.weight", "k_scale", 1);
     add_scale(&t, LAYER "2.mixer.v_proj.weight", "v_scale", 1);
     add_scale(&t, LAYER "2.mixer.weight", "k_scale", 1);
@@ -276,9 +274,9 @@ static void t_refused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("FP8 and NVFP4 checkpoints compute what their numbers say", t_published),
-    CLAIM("int8, int4 and fp8 make smaller what is larger and leave the rest", t_smaller),
-    CLAIM("quantised in another way, without scales, with wrong ones: refused in one line", t_refused),
+    CLAIM("FP8 and NVFP4 checkpoints compute the same as their values", t_published),
+    CLAIM("int8, int4 and fp8 convert larger weights and leave the others", t_smaller),
+    CLAIM("unknown quantization and missing or wrong scales are refused in one line", t_refused),
 };
 
 CHECK_MAIN()

@@ -1,4 +1,4 @@
-/* t_quantized_cache.c - claims about the file that keeps weights quantized at the start. */
+/* t_quantized_cache.c - tests of the file that stores weights quantized when a model is opened. */
 #include "check.h"
 #include "place.h"
 #include "quantized.h"
@@ -13,8 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- the file
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static char home[PLACE_PATH];
 
@@ -31,7 +30,7 @@ static void end_home(void)
     free(rm);
 }
 
-/* Files in the folder of weights; *path gets the last one's. */
+/* Returns the number of files in the cache directory; *path is the last one. */
 static int kept(char **path)
 {
     char *folder = xasprintf("%s/holorun/weights", home);
@@ -63,7 +62,8 @@ static struct timespec written(const char *path)
     return st.st_mtim;
 }
 
-/* Opens with int4 and a cache, looks; true when the file at `path` is another one afterwards. */
+/* Opens the model with int4 and a cache and computes logits; returns whether the file at `path` was
+ * replaced. */
 static bool opened(const struct tiny *t, const char *path, float out[QUANTIZED_VOCAB])
 {
     struct stat before = {0}, after = {0};
@@ -97,10 +97,9 @@ static void t_cache(void **state)
     assert_int_equal(st.st_mode & 0777, 0600);
     assert_false(opened(&t, path, have)); /* mapped */
     assert_memory_equal(have, want, sizeof want);
-    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT8, true),
-                   have); /* others have files of their own */
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT8, true), have); /* int8 has its own file */
     assert_int_equal(kept(NULL), 2);
-    /* another model in the same folder is not taken for this one */
+    /* another model in the same directory is not confused with this one */
     struct tiny u;
     tiny_init(&u, 6);
     strcpy(u.dir, t.dir);
@@ -110,7 +109,7 @@ static void t_cache(void **state)
     assert_true(opened(&t, path, have));
     assert_true(tiny_distance(want, have, QUANTIZED_VOCAB) > 0.01);
     assert_int_equal(kept(NULL), 2);
-    tiny_write(&t); /* the same numbers, written again: by its time another */
+    tiny_write(&t); /* equal content with a new modification time */
     assert_true(opened(&t, path, have));
     assert_memory_equal(have, want, sizeof want);
     free(path);
@@ -118,7 +117,7 @@ static void t_cache(void **state)
     end_home();
 }
 
-/* That the second start takes what is in the file: there it can be told from what is made. */
+/* The second start uses the content of the file, which the test has changed. */
 static void t_mapped(void **state)
 {
     struct tiny t;
@@ -175,7 +174,7 @@ static void t_damaged(void **state)
     for (int round = 0; round < 12; round++) {
         size_t at = (size_t)(check_random(&rng) * (double)len), cut = 0;
         if (round < 3)
-            at = (size_t)(check_random(&rng) * 64); /* the header */
+            at = (size_t)(check_random(&rng) * 64); /* in the header */
         else if (round == 3)
             cut = 1;
         else if (round == 4)
@@ -187,7 +186,7 @@ static void t_damaged(void **state)
         assert_int_equal(file_write(path, data, len - cut, NULL), 0);
         data[at] = old;
         bool rebuilt = opened(&t, path, have), inside = at < 64 || cut;
-        assert_true(rebuilt || !inside); /* a flip in what fills a page is none */
+        assert_true(rebuilt || !inside); /* a flipped bit in padding is not detected */
         assert_memory_equal(have, want, sizeof want);
         assert_false(opened(&t, path, have));
     }
@@ -197,7 +196,8 @@ static void t_damaged(void **state)
     end_home();
 }
 
-/* Runs the same in a child whose files may not grow beyond so much, or whose cache is a plain file. */
+/* Repeats the test in a child process with a file size limit, or with a plain file instead of the cache
+ * directory. */
 static void alone(const struct tiny *t, rlim_t limit, const float *want)
 {
     pid_t pid = fork();
@@ -222,17 +222,17 @@ static void t_unwritable(void **state)
     struct tiny t;
     float want[QUANTIZED_VOCAB];
     begin(&t, want);
-    for (rlim_t limit = 10; limit < 40000; limit = limit * 7 / 2) { /* the disk is full, sooner or later */
+    for (rlim_t limit = 10; limit < 40000; limit = limit * 7 / 2) { /* the disk is full at some point */
         alone(&t, limit, want);
         assert_int_equal(kept(NULL), 0);
     }
     char *weights = xasprintf("%s/holorun/weights", home);
     assert_int_equal(rmdir(weights), 0);
-    assert_int_equal(file_write(weights, "", 0, NULL), 0); /* no folder can be made there */
+    assert_int_equal(file_write(weights, "", 0, NULL), 0); /* prevents creating the directory */
     alone(&t, 0, want);
     unlink(weights);
     assert_int_equal(mkdir(weights, 0500), 0);
-    if (getuid()) { /* root may write anywhere */
+    if (getuid()) { /* root can write anywhere */
         alone(&t, 0, want);
         assert_int_equal(kept(NULL), 0);
     }
@@ -258,7 +258,7 @@ static void t_together(void **state)
         waitpid(pids[i], &status, 0);
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     }
-    assert_int_equal(kept(&path), 1); /* and nothing half done beside it */
+    assert_int_equal(kept(&path), 1); /* and no temporary files */
     assert_false(opened(&t, path, have));
     assert_memory_equal(have, want, sizeof want);
     free(path);
@@ -267,11 +267,11 @@ static void t_together(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("small weights are kept in a private file and belong to one state of one model", t_cache),
+    CLAIM("quantized weights are stored in a private file, which belongs to one state of one model", t_cache),
     CLAIM("the second start maps the file and writes nothing", t_mapped),
-    CLAIM("a damaged or truncated file is noticed and written anew", t_damaged),
-    CLAIM("where no file can be written the model runs without", t_unwritable),
-    CLAIM("several processes at once leave one whole file", t_together),
+    CLAIM("a damaged or truncated file is detected and rewritten", t_damaged),
+    CLAIM("if no file can be written the model works without it", t_unwritable),
+    CLAIM("several processes at once leave one complete file", t_together),
 };
 
 CHECK_MAIN()

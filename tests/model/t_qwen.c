@@ -1,9 +1,10 @@
-/* t_qwen.c - tiny models of Qwen3.5 and Qwen3-VL, dense and with experts, of Qwen2.5-VL and of the text models Qwen2
- * and Qwen3 against Hugging Face transformers (tests/golden/qwen, made by tests/reference/make_qwen.py,
- * make_qwen_kin.py and make_qwen_text.py), and against themselves.
+/* t_qwen.c - compares tiny models of Qwen3.5 and Qwen3-VL, dense and with experts, of Qwen2.5-VL and of the
+ * text models Qwen2 and Qwen3 with Hugging Face transformers (tests/golden/qwen, made by
+ * tests/reference/make_qwen.py, make_qwen_kin.py and make_qwen_text.py), and with themselves.
  *
- * Both sides sum in f32 in different orders; transformers' own prompt at once and token by token differ by 1e-5 of
- * the largest logit, so 1e-4 of it is what a logit, and 1e-5 of its largest value what a state may be off.
+ * Both sides sum in f32 in different orders.  In transformers, a prompt at once and token by token differ
+ * by 1e-5 of the largest logit.  The tolerance is 1e-4 of the largest logit, and 1e-5 of the largest value
+ * of a state.
  */
 #include "check.h"
 #include "golden.h"
@@ -81,14 +82,14 @@ static double tensor_apart(struct run *r, struct tensor t, struct golden_array w
 
 /* ---- conversations ------------------------------------------------------------------------------------- */
 
-struct talk { /* of the golden data */
+struct talk { /* a conversation of the golden data */
     const int32_t *ids;
     int64_t n;
     struct image_rows images[MOST_IMAGES];
     int n_images;
 };
 
-/* The pictures' rows are drawn in one piece. */
+/* Opens a conversation; the rows of its images are in one array. */
 static struct talk talk_open(struct run *r, const char *name)
 {
     struct golden_array ids = part(&r->g, name, ".ids");
@@ -121,7 +122,7 @@ static void talk_close(struct run *r, struct talk *t)
         r->b->ops->free(r->b, &t->images[i].rows);
 }
 
-/* Tokens [first, first + n) of a conversation. */
+/* Runs tokens [first, first + n) of a conversation. */
 static void forward(struct run *r, struct lm_state *s, const struct talk *t, int64_t first, int64_t n)
 {
     struct image_rows images[MOST_IMAGES];
@@ -140,7 +141,7 @@ static const float *logits_of(struct run *r, struct lm_state *s)
     return logits;
 }
 
-/* ---- against transformers ------------------------------------------------------------------------------ */
+/* ---- comparison with transformers ---------------------------------------------------------------------- */
 
 struct stages {
     struct run *r;
@@ -148,7 +149,7 @@ struct stages {
     int seen;
 };
 
-/* Two sums of every row with random signs, beside its length. */
+/* Compares two sums of every row with random signs, relative to its norm. */
 static void watch_layer(void *arg, int layer, struct tensor h)
 {
     struct stages *s = arg;
@@ -177,7 +178,7 @@ static void watch_layer(void *arg, int layer, struct tensor h)
                         (size_t)(chosen.rows * chosen.cols) * sizeof(int32_t));
 }
 
-/* The worst of all states that a prompt leaves. */
+/* Returns the largest difference of the states after a prompt. */
 static double states_apart(struct run *r, const struct lm_state *s)
 {
     double worst = 0;
@@ -239,8 +240,8 @@ static void check_layers(struct run *r, const char *isa)
 
 IN_F32(t_layers, check_layers)
 
-/* Logits after each token of a prompt that is computed at once, beside decoding token by token: the same bits but
- * for the delta rule, whose chunks are summed in another order. */
+/* Compares the logits after each token of a prompt computed at once with token-by-token decoding.  They are
+ * bit-identical except for the delta rule, whose chunks are summed in another order. */
 static void check_rows(struct run *r, const char *isa)
 {
     struct talk t = talk_open(r, "prompt");
@@ -264,10 +265,11 @@ static void check_rows(struct run *r, const char *isa)
 
 IN_F32(t_rows, check_rows)
 
-/* A prompt cut in these places: each piece's last logits, and the states at the end. */
+/* Prompts cut at these positions must have the same logits at the end of each piece, and the same final
+ * states. */
 static const struct split {
     const char *name;
-    int64_t sizes[5]; /* the last goes on until the end */
+    int64_t sizes[5]; /* the last one continues to the end */
 } splits[] = {
     {"at once", {1000}},
     {"1", {1}},
@@ -319,7 +321,7 @@ IN_F32(t_splits, check_splits)
 
 /* ---- positions ----------------------------------------------------------------------------------------- */
 
-/* The same walk in one call and in calls of every size. */
+/* Computes all positions in one call and in calls of every size. */
 static void check_positions(struct run *r, const char *isa)
 {
     struct talk t = talk_open(r, "pictures");
@@ -354,7 +356,7 @@ static void t_positions(void **state)
     run_close(&r);
 }
 
-/* The second picture in a call of its own gives what one call gives. */
+/* The second image in a separate call gives the same result as in one call. */
 static void check_pictures(struct run *r, const char *isa)
 {
     struct golden_array want = golden_find(&r->g, "pictures.logits");
@@ -387,9 +389,9 @@ static void check_pictures(struct run *r, const char *isa)
 
 IN_F32(t_pictures, check_pictures)
 
-/* ---- what comes next ----------------------------------------------------------------------------------- */
+/* ---- greedy continuations ------------------------------------------------------------------------------ */
 
-/* Tokens that agree before the first that does not. */
+/* Returns the number of tokens before the first difference. */
 static int64_t follow(struct run *r, int prompt)
 {
     char name[16];
@@ -415,13 +417,12 @@ static void check_greedy(struct run *r, const char *isa)
     int prompts = r->config.lm.moe.width ? 6 : 20;
     for (int i = 0; i < (strcmp(isa, "ref") ? prompts : 3); i++)
         if (follow(r, i) != 256)
-            fail_msg("%s %s: prompt %d goes another way after %d tokens", isa, r->g.dir, i,
-                     (int)follow(r, i));
+            fail_msg("%s %s: prompt %d differs after %d tokens", isa, r->g.dir, i, (int)follow(r, i));
 }
 
 IN_F32(t_greedy, check_greedy)
 
-/* ---- against itself ------------------------------------------------------------------------------------ */
+/* ---- consistency --------------------------------------------------------------------------------------- */
 
 static void run_prompt(const char *model, const char *isa, enum dtype act, int threads, int64_t piece,
                        float *logits)
@@ -439,7 +440,7 @@ static void run_prompt(const char *model, const char *isa, enum dtype act, int t
     pool_free(pool);
 }
 
-/* In bf16 a value at a rounding boundary may fall to either side, and a router to another expert. */
+/* In bf16 a value may be rounded the other way, and a router may choose another expert. */
 static void t_itself(void **state)
 {
     const char *names[8];
@@ -454,7 +455,7 @@ static void t_itself(void **state)
             run_prompt(models[k], names[i], DT_BF16, 2, 1, steps);
             run_prompt(models[k], names[i], DT_F32, 1, 1000, other);
             double drift = golden_apart(whole, other, 160), by_steps = golden_apart(steps, other, 160);
-            check_note("%-10s %-10s bf16 beside f32: at once %.1e, token by token %.1e of the largest",
+            check_note("%-10s %-10s bf16 compared with f32: at once %.1e, token by token %.1e of the largest",
                        names[i], models[k], drift, by_steps);
             assert_true(drift < (experts ? 0.4 : 0.06) && by_steps < (experts ? 0.4 : 0.06));
         }
@@ -462,13 +463,13 @@ static void t_itself(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("every layer, state, choice of experts and logit of a prompt agrees with transformers", t_layers),
-    CLAIM("logits after every token of a prompt computed at once are those of decoding", t_rows),
+    CLAIM("logits after every token of a prompt computed at once equal those of decoding", t_rows),
     CLAIM("a prompt cut anywhere leaves the same logits and states", t_splits),
-    CLAIM("positions of text and pictures are those of transformers, in calls of any size", t_positions),
-    CLAIM("pictures in the first call or in a later one give the logits of one call", t_pictures),
-    CLAIM("greedy continuations of 256 tokens are those of transformers, with and without pictures",
+    CLAIM("positions of text and images equal those of transformers, in calls of any size", t_positions),
+    CLAIM("images in the first call or in a later one give the logits of one call", t_pictures),
+    CLAIM("greedy continuations of 256 tokens equal those of transformers, with and without images",
           t_greedy),
-    CLAIM("threads change no bit in bf16; bf16 stays beside f32", t_itself),
+    CLAIM("the number of threads changes no bit in bf16, and bf16 is close to f32", t_itself),
 };
 
 CHECK_MAIN()

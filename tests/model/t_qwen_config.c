@@ -1,8 +1,8 @@
-/* t_qwen_config.c - config files of Qwen3.5, Qwen3-VL, Qwen2.5-VL, Qwen2 and Qwen3: numbers read from published
- * spellings, and refusals.
+/* t_qwen_config.c - tests of config files of Qwen3.5, Qwen3-VL, Qwen2.5-VL, Qwen2 and Qwen3: values and
+ * refusals.
  *
- * The texts have the keys of published files of 0.8B and 35B-A3B, of Qwen3-VL-4B and Qwen2.5-VL-7B, and of what
- * transformers 5 saves.
+ * The texts have the keys of the published files of 0.8B and 35B-A3B, of Qwen3-VL-4B and Qwen2.5-VL-7B, and
+ * of files saved by transformers 5.
  */
 #include "check.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 0.8B as published: the rule beside the list, rope_parameters, an MTP layer that no tensor follows. */
+/* 0.8B as published: layer rule and list, rope_parameters, an MTP layer without tensors. */
 static const char dense[] =
     "{\"architectures\":[\"Qwen3_5ForConditionalGeneration\"],\"model_type\":\"qwen3_5\","
     "\"image_token_id\":248056,\"video_token_id\":248057,\"vision_start_token_id\":248053,"
@@ -109,7 +109,7 @@ static const char text3[] =
     "\"rope_scaling\":null,\"rope_theta\":1000000,\"sliding_window\":null,\"tie_word_embeddings\":true,"
     "\"torch_dtype\":\"bfloat16\",\"use_cache\":true,\"use_sliding_window\":false,\"vocab_size\":151936}";
 
-/* `text` with its first `from` replaced; the caller frees it. */
+/* Returns a copy of `text` with its first `from` replaced; the caller frees it. */
 static char *edited(const char *text, const char *from, const char *to)
 {
     const char *at = strstr(text, from);
@@ -142,7 +142,7 @@ static void t_dense(void **state)
     assert_true(c.mean[0] == 0.5f && c.std[2] == 0.5f);
     assert_true(c.image_token == 248056 && c.image_open == 248053 && c.image_close == 248054);
     assert_true(c.n_eos == 2 && c.eos[0] == 248046);
-    t = (struct config_text){.config = dense}; /* the text model's stop token, published bounds of pixels */
+    t = (struct config_text){.config = dense}; /* stop token of the text model, published pixel limits */
     assert_int_equal(config_parse(&c, &t, &e), 0);
     assert_true(c.n_eos == 1 && c.eos[0] == 248044 && c.vit.max_pixels == 16777216);
     t.processor = "{\"image_processor\":{\"min_pixels\":3136,\"max_pixels\":1310720,\"patch_size\":16}}";
@@ -201,7 +201,7 @@ static void t_vl25(void **state)
     assert_true(c.vit.min_pixels == 3136 && c.vit.max_pixels == 12845056 && c.vit.max_patches == 65536);
     assert_true(c.mean[0] == 0.48145466f && c.std[2] == 0.27577711f && c.image_open == 151652);
     char *nested =
-        edited(vl25, "\"hidden_act\":\"silu\",\"hidden_size\":3584,", /* as transformers 5 saves it */
+        edited(vl25, "\"hidden_act\":\"silu\",\"hidden_size\":3584,", /* nested, as saved by transformers 5 */
                "\"text_config\":{\"hidden_act\":\"silu\",\"hidden_size\":3584,");
     char *text = edited(nested, "\"use_sliding_window\":false,",
                         "\"rope_parameters\":{\"rope_type\":\"default\",\"rope_theta\":1e6,"
@@ -234,7 +234,7 @@ static void check_text(const char *config, enum model_family family)
                     c.lm.mlp[55] == 3072 && c.lm.hidden == 1024 && c.lm.max_tokens == 40960);
 }
 
-/* As transformers 5 saves them: rope_parameters, and a kind for each layer. */
+/* Files saved by transformers 5 have rope_parameters and a type for each layer. */
 static void t_text(void **state)
 {
     static const char rope[] = "\"rope_parameters\":{\"rope_theta\":1000000.0,\"rope_type\":\"default\"}";
@@ -245,13 +245,14 @@ static void t_text(void **state)
     char *c = edited(b, "\"sliding_window\":null", "\"sliding_window\":4096");
     check_text(a, FAMILY_QWEN25VL);
     check_text(b, FAMILY_QWEN3VL);
-    check_text(c, FAMILY_QWEN3VL); /* not used, says the word beside it */
+    check_text(c, FAMILY_QWEN3VL); /* another key says that it is not used */
     free(a);
     free(b);
     free(c);
 }
 
-/* A text model has its keys at the top; a rule alone names the layers; the outer word on tying counts. */
+/* A text model has its keys at the top level; a rule alone defines the layers; the outer
+ * tie_word_embeddings counts. */
 static void t_spellings(void **state)
 {
     struct model_config c;
@@ -280,7 +281,7 @@ static void t_spellings(void **state)
 }
 
 struct wrong {
-    const char *from, *to, *says; /* says: what the refusal names */
+    const char *from, *to, *says; /* says: part of the error message */
 };
 
 static void refused(const char *text, const struct wrong *w, const char *preprocessor)
@@ -412,13 +413,13 @@ static void t_wrong(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("every number of a dense model is read from published spellings", t_dense),
-    CLAIM("and of one with experts, as transformers saves it", t_moe),
-    CLAIM("every number of Qwen3-VL, with the blocks whose rows go to the first layers", t_vl3),
-    CLAIM("every number of Qwen2.5-VL, flat as published and nested, with its windows", t_vl25),
-    CLAIM("every number of the text models Qwen2 and Qwen3, as published and as transformers saves them",
+    CLAIM("every value of a dense model is read from published spellings", t_dense),
+    CLAIM("every value of a model with experts is read as saved by transformers", t_moe),
+    CLAIM("every value of Qwen3-VL is read, with the blocks whose rows go to the first layers", t_vl3),
+    CLAIM("every value of Qwen2.5-VL is read, flat as published and nested, with its windows", t_vl25),
+    CLAIM("every value of the text models Qwen2 and Qwen3 is read, published or saved by transformers",
           t_text),
-    CLAIM("text models, layers by rule, the outer word on tied embeddings", t_spellings),
+    CLAIM("text models, layers by rule, and the outer value of tied embeddings are read", t_spellings),
     CLAIM("a value that is not implemented is refused by its name", t_wrong),
 };
 

@@ -1,6 +1,6 @@
-/* t_qwen_experts.c - stacked experts of Qwen3-VL in both orientations: as published, [E, D, 2M] and [E, M,
- * D], which t_qwen compares with transformers, and as transformers 5.24 saves them, [E, 2M, D] and [E, D,
- * M]. */
+/* t_qwen_experts.c - tests of stacked experts of Qwen3-VL in both orientations: as published, [E, D, 2M]
+ * and [E, M, D], which t_qwen compares with transformers, and as saved by transformers 5.24, [E, 2M, D] and
+ * [E, D, M]. */
 #include "check.h"
 #include "golden.h"
 
@@ -16,7 +16,7 @@ enum { VOCAB = 160, GATE_UP = 1, DOWN = 2 };
 
 static const char *const names[] = {"experts.gate_up_proj", "experts.down_proj"};
 
-/* Exchanges the last two dimensions of a tensor of bf16. */
+/* Transposes the last two dimensions of a bf16 tensor. */
 static void turn(json_t *entry, char *data)
 {
     json_t *shape = json_object_get(entry, "shape"), *first = json_array_get(shape, 1);
@@ -36,7 +36,7 @@ static void turn(json_t *entry, char *data)
     json_array_append_new(shape, first);
 }
 
-/* Turns the tensors of the set `which` of every layer of a checkpoint, or only makes one flat. */
+/* Transposes the tensors in the set `which` of every layer of a checkpoint, or makes only one flat. */
 static void turn_file(const struct golden *g, int which, bool flat)
 {
     struct err e = ERR_INIT;
@@ -93,7 +93,7 @@ static int bind(const struct golden *g, struct err *e, float *logits)
     return rc;
 }
 
-/* The golden model, with experts of another width when M is not 0. */
+/* Opens the golden model, with experts of another width if `width` is not 0. */
 static void open_model(struct golden *g, int64_t width)
 {
     size_t i;
@@ -122,7 +122,7 @@ static void open_model(struct golden *g, int64_t width)
     free(path);
 }
 
-/* M: none square, 2M = D, M = D. */
+/* Widths M: none square, 2M = D, M = D. */
 static void t_both(void **state)
 {
     static const int64_t widths[] = {0, 32, 64, 16};
@@ -132,7 +132,7 @@ static void t_both(void **state)
             struct golden g;
             struct err e = ERR_INIT;
             bool square = widths[i] == 32 || widths[i] == 64;
-            if (square && (which == GATE_UP || which == DOWN)) /* nobody writes these */
+            if (square && (which == GATE_UP || which == DOWN)) /* no program writes these */
                 continue;
             open_model(&g, widths[i]);
             turn_file(&g, which, false);

@@ -1,6 +1,6 @@
-/* t_qwen_formats.c - quantized files of the Qwen3.5 family: e4m3 in blocks of 128 x 128, and NVFP4 as two
- * tools write it.  A file in codes must compute what the same model with the codes' values in f32
- * computes. */
+/* t_qwen_formats.c - tests of quantized files of the Qwen3.5 family: e4m3 in blocks of 128 x 128, and NVFP4
+ * as written by two tools.  A file in codes must compute the same as the model with the codes' values in
+ * f32. */
 #include "check.h"
 #include "golden.h"
 #include "products.h"
@@ -35,7 +35,7 @@ static void make_coded(struct coded *m, int64_t rows, int64_t cols)
 {
     int64_t across = (cols + 127) / 128;
     for (int i = 0; i < 9; i++)
-        m->blocks[i] = between(0.001f, 0.02f); /* all bits of f32 */
+        m->blocks[i] = between(0.001f, 0.02f); /* not representable in bf16 */
     for (int64_t i = 0; i < rows * cols; i++) {
         m->codes[i] = (uint8_t)(check_random(&rng) * 127) | (check_random(&rng) < 0.5 ? 128 : 0);
         m->values[i] = f8e4m3_to_f32(m->codes[i]) * m->blocks[i / cols / 128 * across + i % cols / 128];
@@ -65,7 +65,7 @@ static void t_products(void **state)
     }
 }
 
-/* The numbers and the product that torch has for random scales. */
+/* Compares values and product with torch's, for random scales. */
 static void t_torch(void **state)
 {
     static const struct tensor none = {0};
@@ -122,7 +122,7 @@ static bool is_f8(enum form form)
     return form <= F8_BLOCKS_F32;
 }
 
-/* The scale of block i as its type rounds it. */
+/* Returns the scale of block i, rounded to its type. */
 static float block_scale(enum form form, int64_t i)
 {
     float scale = 0.0625f * (1 + 0.0123457f * (float)i);
@@ -144,7 +144,7 @@ static void put_scales(struct tiny *t, const char *name, enum form form, int64_t
     tiny_put(t, name, "", types[form], bytes, rows, 1);
 }
 
-/* Stores X.weight in codes, and in `plain`, which holds f32, the values of the codes. */
+/* Stores the weight `front` as codes, and in `plain` as their values in f32. */
 static void encode(struct tiny *t, struct tiny *plain, const char *front, enum form form)
 {
     char name[160], weight[160];
@@ -262,8 +262,8 @@ static void t_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a matrix of e4m3 in blocks multiplies as its values do, on every instruction set", t_products),
-    CLAIM("blocks with f32 scales have torch's numbers and product", t_torch),
-    CLAIM("files in FP8 blocks and in NVFP4 of two tools compute what their values say", t_directories),
+    CLAIM("blocks with f32 scales have torch's values and product", t_torch),
+    CLAIM("files in FP8 blocks and in NVFP4 of two tools compute the same as their values", t_directories),
     CLAIM("other blocks, and scales that are missing, zero or of another shape, are refused", t_refused),
 };
 

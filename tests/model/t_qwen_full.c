@@ -1,6 +1,6 @@
-/* t_qwen_full.c - claims about models of the Qwen3.5 family at their published sizes, whose weights are
- * holes: plain, in Qwen's FP8 blocks, in compressed-tensors' FP8 rows, in NVFP4 of two tools, in GPTQ's 4
- * bits, as GGUF files. */
+/* t_qwen_full.c - tests of models of the Qwen3.5 family at their published sizes, stored as sparse files:
+ * plain, in Qwen's FP8 blocks, in compressed-tensors' FP8 rows, in NVFP4 of two tools, in 4-bit GPTQ, as
+ * GGUF files. */
 #include "check.h"
 #include "full_start.h"
 #include "gguf_model.h"
@@ -19,7 +19,7 @@ static const struct {
     const char *name, *config, *weight, *type;
     struct {
         const char *name, *type;
-        int rows, cols; /* numbers that share one; 0: one for all */
+        int rows, cols; /* block that shares one scale; 0: one for all */
     } scales[3];
 } forms[FORMS] = {
     [PLAIN] = {"bf16", NULL, NULL, NULL, {{0}}},
@@ -49,7 +49,7 @@ static const struct {
     [GPTQ] = {"GPTQ", "\"quant_method\":\"gptq\",\"bits\":4,\"group_size\":128", "qweight", "I32", {{0}}},
 };
 
-/* What such files leave as it is: norms, gates, the head, the tower. */
+/* Returns whether such files quantize the tensor; norms, gates, the head and the tower are not quantized. */
 static bool is_coded(const struct full_tensor *t)
 {
     static const char *const kept[] = {"visual.",   "in_proj_a",          "in_proj_b", "conv1d",
@@ -78,7 +78,7 @@ static void add_coded(struct full_model *m, enum form form, const char *front, i
     full_add(m, name, shard, 2, (const int64_t[]){rows, half ? cols / 2 : cols})->dtype = forms[form].type;
 }
 
-/* Scales follow all weights of their file: those that are no holes lie together then. */
+/* Adds scales after all weights of a file, so that the parts which are not sparse are contiguous. */
 static void add_scales(struct full_model *m, enum form form, const char *front, int shard, int64_t rows,
                        int64_t cols)
 {
@@ -101,7 +101,7 @@ static void add_scales(struct full_model *m, enum form form, const char *front, 
 typedef void add_matrix(struct full_model *m, enum form form, const char *front, int shard, int64_t rows,
                         int64_t cols);
 
-/* The matrices of a tensor of the plain model: one, or gate, up and down of each expert. */
+/* Adds the matrices of a tensor of the plain model: one, or gate, up and down of each expert. */
 static void each_matrix(struct full_model *m, enum form form, const struct full_tensor *t, add_matrix *add)
 {
     static const char *const both[] = {"gate_proj", "up_proj"}, *const down[] = {"down_proj"};
@@ -130,7 +130,7 @@ static void init(struct full_model *m, const char *name, enum form form)
     m->tensors = NULL;
     m->n = 0;
     m->quantization = forms[form].config;
-    for (int k = 0; k < 3; k++) /* what stays, weights, scales */
+    for (int k = 0; k < 3; k++) /* unquantized tensors, weights, scales */
         for (int i = 0; i < plain.n; i++) {
             const struct full_tensor *t = &plain.tensors[i];
             bool coded = is_coded(t) || t->dims == 3;
@@ -185,7 +185,7 @@ static void t_coded(void **state)
     starts("qwen3.5-0.8b", GPTQ, 0.97, false);
 }
 
-/* What is quantized is copied when it is opened, which takes minutes for these. */
+/* Opening would copy quantized weights, which takes minutes at this size, so only the plan is tested. */
 static void t_planned(void **state)
 {
     static const struct {
@@ -207,7 +207,7 @@ static void t_planned(void **state)
     }
 }
 
-/* One as GGUF files; opened: also so, else only planned. */
+/* Tests a model as GGUF files; opens it if `opened`, else only plans it. */
 static void gguf_one(const char *name, enum ggml_type type, double gigabytes, bool opened)
 {
     struct full_model m;
@@ -246,7 +246,7 @@ static void t_gguf(void **state)
 
 #define LAYER "model.language_model.layers."
 
-/* Opens it, expects a refusal that holds both texts, and makes it whole again for the next one. */
+/* Opens the model, expects an error with both texts, and repairs the model for the next case. */
 static void refused(struct full_model *m, enum form form, const char *naming, const char *also)
 {
     full_damaged(m, (struct engine_options){.weights_in = WEIGHTS_IN_MMAP}, naming, also);
@@ -302,10 +302,10 @@ static void t_damage(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("plain models of the published sizes are ready in the memory that was planned", t_plain),
-    CLAIM("so are those in FP8, NVFP4 and GPTQ", t_coded),
-    CLAIM("the largest in FP8, NVFP4 and GPTQ are planned, each expert's matrices apart", t_planned),
-    CLAIM("GGUF files of the published sizes are ready in the memory that was planned", t_gguf),
+    CLAIM("plain models of the published sizes open within the planned memory", t_plain),
+    CLAIM("models in FP8, NVFP4 and GPTQ open within the planned memory", t_coded),
+    CLAIM("the largest in FP8, NVFP4 and GPTQ are planned, each expert's matrices separately", t_planned),
+    CLAIM("GGUF files of the published sizes open within the planned memory", t_gguf),
     CLAIM("damage to a model of the published size is refused by its name", t_damage),
 };
 

@@ -1,5 +1,5 @@
-/* t_qwen_gguf.c - GGUF files of the Qwen3.5 family, of Qwen2 and Qwen3: models of the golden data, which transformers computed,
- * in the names, orders and forms of such files (gguf_model.h). */
+/* t_qwen_gguf.c - tests of GGUF files of the Qwen3.5 family, of Qwen2 and Qwen3: models whose golden data
+ * transformers computed, with the names, orders and types of such files (gguf_model.h). */
 #include "check.h"
 #include "gguf_model.h"
 
@@ -19,7 +19,7 @@
 
 static const struct gguf_form full = {GGML_F32, false}, half = {GGML_BF16, false};
 
-/* A folder with the files of a model. */
+/* A directory with the files of a model. */
 struct folder {
     struct golden g;
     char dir[PLACE_PATH];
@@ -87,7 +87,7 @@ static void run_close(struct run *r)
     backend_free(r->b);
 }
 
-/* Logits after a prompt of the golden data. */
+/* Computes the logits after a prompt of the golden data. */
 static void read_prompt(struct run *r, const struct golden *g, const char *name, float *logits)
 {
     char text[32];
@@ -150,7 +150,7 @@ static void t_greedy(void **state)
     }
 }
 
-/* A file in blocks, and the same model in the numbers that they stand for. */
+/* Compares a file in block formats with the same model in the blocks' values. */
 static void t_blocks(void **state)
 {
     const char *names[8];
@@ -174,9 +174,9 @@ static void t_blocks(void **state)
         }
 }
 
-/* ---- somebody else's file ------------------------------------------------------------------------------ */
+/* ---- comparison with the gguf package ------------------------------------------------------------------ */
 
-/* A tensor of ours, and what the gguf package stored, which llama.cpp reads. */
+/* Compares one of our tensors with the file of the gguf package, which llama.cpp reads. */
 static void check_tensor(const struct gguf_file *f, const json_t *want)
 {
     const char *name = json_string_value(json_object_get(want, "name")),
@@ -279,7 +279,7 @@ static void t_whole(void **state)
     char *place = place_of(&f);
     assert_non_null(strstr(place, "model.gguf,"));
     assert_non_null(strstr(place, "mmproj.gguf"));
-    /* pictures of this golden data are smaller than published bounds */
+    /* images of this golden data are smaller than the published minimum */
     struct engine_options o = {
         .dir = place, .threads = 1, .f32 = true, .min_pixels = 4096, .max_pixels = 8192};
     struct engine *engine = engine_open(&o, &e);
@@ -293,7 +293,7 @@ static void t_whole(void **state)
 
 /* ---- damage -------------------------------------------------------------------------------------------- */
 
-/* The file with each `from` replaced by `to` of the same length: refused with `naming`. */
+/* Checks that the file with each `from` replaced by `to` of the same length is refused with `naming`. */
 static void refuses(const struct folder *f, const char *file, const char *from, const char *to, size_t n,
                     const char *naming)
 {
@@ -342,12 +342,12 @@ static void t_damage(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("logits of a prompt are those of transformers, dense and with experts", t_prompt),
-    CLAIM("greedy continuations of 256 tokens are those of transformers", t_greedy),
-    CLAIM("a file in blocks computes what the same file in their numbers computes", t_blocks),
-    CLAIM("these files are those of the gguf package, which llama.cpp reads", t_as_package),
-    CLAIM("tokenizer, tower and pictures from two files give what transformers gives", t_whole),
-    CLAIM("files that do not fit are refused with the name that they use", t_damage),
+    CLAIM("logits of a prompt equal those of transformers, dense and with experts", t_prompt),
+    CLAIM("greedy continuations of 256 tokens equal those of transformers", t_greedy),
+    CLAIM("a file in blocks computes the same as its values", t_blocks),
+    CLAIM("these files equal those of the gguf package, which llama.cpp reads", t_as_package),
+    CLAIM("tokenizer, tower and images from two files give the result of transformers", t_whole),
+    CLAIM("files that do not match are refused with the name that they use", t_damage),
 };
 
 CHECK_MAIN()

@@ -1,6 +1,6 @@
-/* t_qwen_picture.c - what Qwen's models see of a picture, against transformers' processor and PyTorch's
- * resize of bytes (tests/golden/qwen_picture, tests/reference/make_qwen_picture.py): sizes, resized bytes
- * and patches as hashes, nothing off by a bit. */
+/* t_qwen_picture.c - compares the image preprocessing of Qwen's models with transformers' processor and
+ * PyTorch's byte resize (tests/golden/qwen_picture, tests/reference/make_qwen_picture.py): sizes, and
+ * hashes of resized bytes and patches, which must be bit-identical. */
 #include "check.h"
 #include "golden.h"
 
@@ -13,7 +13,7 @@
 
 #include <jansson.h>
 
-static json_t *golden; /* of the tower whose patches are so wide */
+static json_t *golden; /* for a tower with patches of this width */
 static int patch;
 
 static void open_golden(int wide)
@@ -139,10 +139,10 @@ static void t_speed(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM(
-        "the canvas of a picture is that of smart_resize, rounded to even; coordinates of Qwen2.5-VL are its pixels",
+        "the canvas of an image is that of smart_resize, rounded to even; Qwen2.5-VL's coordinates are its pixels",
         t_sizes),
-    CLAIM("resized bytes and patches are those of the published processor, bit for bit", t_pictures),
-    CLAIM("a full screen is cut in a fraction of a second", t_speed),
+    CLAIM("resized bytes and patches equal those of the published processor, bit for bit", t_pictures),
+    CLAIM("a full screen is preprocessed in a fraction of a second", t_speed),
 };
 
 CHECK_MAIN_WITH(, json_decref(golden))

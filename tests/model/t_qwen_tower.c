@@ -1,12 +1,13 @@
-/* t_qwen_tower.c - the vision towers of Qwen3.5, Qwen3-VL and Qwen2.5-VL against Hugging Face transformers
- * (tests/golden/qwen/tower*, tests/reference/make_qwen_tower.py and make_qwen_kin_tower.py): the embedded
- * patches, every block and the merged rows, for heads of 16, 64, 72 and 80 columns and grids from 2x2 patches
- * to a full screen's 68x120; with the rows that go to the language model's first layers, and windows.
+/* t_qwen_tower.c - compares the vision towers of Qwen3.5, Qwen3-VL and Qwen2.5-VL with Hugging Face
+ * transformers (tests/golden/qwen/tower*, tests/reference/make_qwen_tower.py and make_qwen_kin_tower.py):
+ * the embedded patches, every block and the merged rows, for heads of 16, 64, 72 and 80 columns and grids
+ * from 2x2 patches to a full screen's 68x120; with the rows that go to the language model's first layers,
+ * and windows.
  *
  * In f32 both sides differ in the order of sums and in the last bits of exponentials: 1e-4 of the largest
- * value of a stage.  In bf16 every result is rounded at 2^-9, some ten of them after each other, and
- * attention's scores are large here.  transformers' own bf16 is off by 2 to 9 % of a stage's length as a
- * vector of all its values; ours may be, too.
+ * value of a stage. In bf16 every result is rounded at 2^-9, about ten times in sequence, and attention
+ * scores are large here.  The error of transformers' own bf16 is 2 to 9 % of the norm of a stage's values;
+ * the tolerance is the same.
  */
 #include "check.h"
 #include "golden.h"
@@ -28,9 +29,9 @@ struct bench { /* one case on one backend */
     struct backend *b;
     struct vision v;
     bool *used;
-    /* of the grid in the making */
+    /* the current grid */
     const char *grid;
-    double worst; /* of all stages, as a share of the stage's largest value, in bf16 of its length */
+    double worst; /* largest error of a stage, relative to its largest value, in bf16 to its norm */
 };
 
 static void bind(struct bench *k, bool f32)
@@ -77,7 +78,7 @@ static void bench_close(struct bench *k)
 
 /* ---- stages -------------------------------------------------------------------------------------------- */
 
-/* All rows of a small grid. */
+/* Compares all rows of a small grid. */
 static double compare_rows(const float *got, struct golden_array want, int64_t rows)
 {
     const float *w = want.data;
@@ -91,7 +92,7 @@ static double compare_rows(const float *got, struct golden_array want, int64_t r
     return off / most;
 }
 
-/* The rows that are kept, as the length of the difference over the length. */
+/* Compares the stored rows: the norm of the difference relative to the norm. */
 static double compare_lengths(const float *got, struct golden_array want)
 {
     const float *w = want.data;
@@ -106,7 +107,7 @@ static double compare_lengths(const float *got, struct golden_array want)
     return sqrt(off / length);
 }
 
-/* Some rows, and the sums and lengths of all. */
+/* Compares some rows, and the sums and norms of all. */
 static double compare_stage(const struct bench *k, const char *name, const float *got, int64_t rows,
                             int64_t cols)
 {
@@ -234,9 +235,9 @@ static void t_bf16(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("every stage of each tower agrees with transformers, heads of 16, 64, 72 and 80", t_reference),
-    CLAIM("with the kernels of each instruction set, too", t_kernels),
+    CLAIM("every stage agrees with the kernels of each instruction set", t_kernels),
     CLAIM("a full screen of 8160 patches agrees", t_screen),
-    CLAIM("in bf16 the stages are off by their roundings only", t_bf16),
+    CLAIM("in bf16 the error of a stage is that of its roundings", t_bf16),
 };
 
 CHECK_MAIN()

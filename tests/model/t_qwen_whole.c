@@ -1,6 +1,6 @@
-/* t_qwen_whole.c - tiny models of Qwen3.5, Qwen3-VL and Qwen2.5-VL from their directories: tokenizer, chat layout,
- * pictures, tower and language model together, against transformers (tests/golden/qwen/whole*,
- * tests/reference/make_qwen_whole.py and make_qwen_kin_whole.py). */
+/* t_qwen_whole.c - compares tiny models of Qwen3.5, Qwen3-VL and Qwen2.5-VL, opened from their directories,
+ * with transformers: tokenizer, chat layout, images, tower and language model together
+ * (tests/golden/qwen/whole*, tests/reference/make_qwen_whole.py and make_qwen_kin_whole.py). */
 #include "check.h"
 #include "golden.h"
 
@@ -87,7 +87,7 @@ static const float *logits_of(struct session *s)
     return session_logits(s);
 }
 
-/* The timeline and its logits are those of a prompt of the golden data. */
+/* Compares the token ids and logits with a prompt of the golden data. */
 static double agrees(struct session *s, const char *name)
 {
     char key[32];
@@ -118,13 +118,13 @@ static void says(struct session *s, const char *name)
         for (int32_t i = 1; i < 268; i++)
             best = v[i] > v[best] ? i : best;
         assert_int_equal(best, ((const int32_t *)want.data)[k]);
-        if (best == 261) /* a picture's place can be neither said nor appended */
+        if (best == 261) /* the image token can be neither generated nor appended */
             break;
         assert_int_equal(session_append(s, &best, 1, &e), 0);
     }
 }
 
-/* The conversation up to before the first reply. */
+/* Starts the conversation, up to the first reply. */
 static struct session *begin(bool system)
 {
     struct err e = ERR_INIT;
@@ -175,8 +175,8 @@ static void t_later(void **state)
     session_free(s);
 }
 
-/* The older families: replies stay as they were said, so that the next turn goes on where this one ends.  Qwen2.5-VL
- * has a system text of its own. */
+/* In the older families replies stay verbatim, so that the next turn continues the session.  Qwen2.5-VL has
+ * its own system prompt. */
 static void t_kin(void **state)
 {
     struct err e = ERR_INIT;
@@ -199,7 +199,8 @@ static void t_kin(void **state)
     session_free(s);
 }
 
-/* A conversation at once is the same timeline as turn by turn; its tools are listed as whole objects. */
+/* A conversation appended at once has the same token ids as turn by turn; its tools are listed as whole
+ * objects. */
 static void t_at_once(void **state)
 {
     struct err e = ERR_INIT;
@@ -230,16 +231,16 @@ static void t_at_once(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM_WITH("a prompt with two pictures has the ids, logits and greedy tokens of transformers", t_first,
+    CLAIM_WITH("a prompt with two images has the ids, logits and greedy tokens of transformers", t_first,
                setup, teardown),
-    CLAIM_WITH("a conversation at once, with tools or without, is the same timeline", t_at_once, setup,
+    CLAIM_WITH("a conversation at once, with tools or without, has the same token ids", t_at_once, setup,
                teardown),
-    CLAIM_WITH(
-        "two turns of Qwen3-VL with three pictures have the ids, logits and greedy tokens of transformers",
-        t_kin, setup_vl3, teardown),
-    CLAIM_WITH("and two turns of Qwen2.5-VL", t_kin, setup_vl25, teardown),
-    CLAIM_WITH("so has the next turn, whose prompt holds the reply without its reasoning", t_later, setup,
+    CLAIM_WITH("two turns of Qwen3-VL with three images have the ids, logits and tokens of transformers",
+               t_kin, setup_vl3, teardown),
+    CLAIM_WITH("two turns of Qwen2.5-VL have the ids, logits and tokens of transformers", t_kin, setup_vl25,
                teardown),
+    CLAIM_WITH("the next turn, with the reply without its reasoning, agrees with transformers", t_later,
+               setup, teardown),
 };
 
 CHECK_MAIN()

@@ -1,6 +1,6 @@
-/* t_reference.c - a random model of the family against Hugging Face transformers, which computed the
- * values in tests/golden/transformers (tests/reference/make_nemotron_h.py): tower, projector, every layer,
- * logits, in f32. */
+/* t_reference.c - compares a random model of the family with Hugging Face transformers, which computed
+ * tests/golden/transformers (tests/reference/make_nemotron_h.py): tower, projector, every layer and logits
+ * in f32. */
 #include "check.h"
 
 #include "base/file.h"
@@ -17,7 +17,7 @@ struct reference {
     struct file_map data;
 };
 
-/* The values of an array, and how many; NULL when it is not there. */
+/* Returns the values of an array and their number; NULL if it is missing. */
 static const void *find(const struct reference *r, const char *name, size_t *count)
 {
     size_t i, k;
@@ -42,7 +42,7 @@ struct run {
     int seen;
 };
 
-/* Relative root mean square difference of a stage; the worst is kept. */
+/* Computes the relative root mean square difference of a stage and remembers the largest. */
 static void check_stage(struct run *r, const char *name, struct tensor t)
 {
     size_t n;
@@ -76,7 +76,7 @@ static void watch_layer(void *arg, int layer, struct tensor h)
     check_stage(arg, name, h);
 }
 
-/* pixels [3][64][64] into patches, channel by channel inside a patch. */
+/* Rearranges pixels [3][64][64] to patches, channel by channel within a patch. */
 static void patchify(const struct model_config *c, const float *pixels, float *patches)
 {
     int side = c->vit.tile, grid = config_grid(c);

@@ -1,4 +1,4 @@
-/* t_safetensors.c - claims about the reader of weight files: what it finds, and every lie it catches. */
+/* t_safetensors.c - tests of the reader of weight files: parsed content, and detection of invalid files. */
 #include "check.h"
 #include "place.h"
 
@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-/* A file in memory from its header and the number of data bytes, which count 0, 1, 2, ... */
+/* Creates a file in memory from its header and a number of data bytes 0, 1, 2, ... */
 static char *make_file(const char *header, size_t data, size_t *len)
 {
     size_t n = strlen(header);
@@ -100,8 +100,7 @@ static void t_cut(void **state)
     size_t len;
     char *file = make_file(good, 28, &len);
     for (size_t cut = 0; cut < len; cut++) {
-        char *copy =
-            malloc(cut ? cut : 1); /* its own allocation, so that a sanitizer sees a read behind it */
+        char *copy = malloc(cut ? cut : 1); /* of exact size, so that a sanitizer detects reads beyond it */
         memcpy(copy, file, cut);
         struct err e = ERR_INIT;
         assert_null(safetensors_parse(copy, cut, &e));
@@ -109,7 +108,7 @@ static void t_cut(void **state)
         free(copy);
     }
     uint64_t rng = check_seed();
-    for (int round = 0; round < 3000; round++) { /* flipped bits: refused or read, never more */
+    for (int round = 0; round < 3000; round++) { /* flipped bits: refused or read */
         char *copy = malloc(len);
         memcpy(copy, file, len);
         copy[(size_t)(check_random(&rng) * (double)(len - 28))] ^= (char)(1 << (int)(check_random(&rng) * 8));
@@ -206,9 +205,10 @@ static void t_shards(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("tensors are found with their dtype, shape and bytes", t_reads),
-    CLAIM("every lie of a header is refused and the tensor named", t_lies),
-    CLAIM("every truncation is refused, no flipped bit reads beyond the file", t_cut),
-    CLAIM("shards with and without index; missing, doubled and wandering tensors are refused", t_shards),
+    CLAIM("every invalid header is refused and the tensor named", t_lies),
+    CLAIM("every truncation is refused, and no flipped bit causes a read beyond the file", t_cut),
+    CLAIM("shards with and without index are read; missing, duplicate and misplaced tensors are refused",
+          t_shards),
 };
 
 CHECK_MAIN()

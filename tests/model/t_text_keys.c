@@ -1,4 +1,5 @@
-/* t_text_keys.c - keys of GGUF files of the text models Qwen2 and Qwen3: configurations read from them, and refusals. */
+/* t_text_keys.c - tests of GGUF files of the text models Qwen2 and Qwen3: configurations read from keys,
+ * and refusals. */
 #include "check.h"
 #include "gguf.h"
 
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A key to add to the file, or to leave out (kind 0). */
+/* A key to add to the file, or to omit (kind 0). */
 struct key {
     const char *name;
     char kind; /* i: whole number, f: number, t: text, n: false */
@@ -28,7 +29,7 @@ static void put(struct gguf *g, const struct key *k)
         gguf_false(g, k->name);
 }
 
-/* The keys of Qwen2.5-Coder-0.5B-Instruct as llama.cpp's converter writes them; those of Qwen3-0.6B. */
+/* The keys of Qwen2.5-Coder-0.5B-Instruct and of Qwen3-0.6B as written by llama.cpp's converter. */
 static const struct key keys2[] = {
     {"general.architecture", 't', 0, "qwen2"},
     {"qwen2.block_count", 'i', 24, NULL},
@@ -57,8 +58,8 @@ static const struct key keys3[] = {
 };
 enum { KEYS2 = sizeof keys2 / sizeof *keys2, KEYS3 = sizeof keys3 / sizeof *keys3 };
 
-/* Reads a file with these keys, one changed or added, and an embedding of 151,936 rows whose data is a hole: of the
- * file only the head is parsed here, so the embedding has no columns that are read. */
+/* Reads a file with these keys, one of them changed or added, and an embedding of 151,936 rows.  Only the
+ * file's head is parsed, so the embedding has no data. */
 static int read_keys(const struct key *keys, int n, const struct key *change, bool head,
                      struct model_config *c, struct err *e)
 {
@@ -112,7 +113,7 @@ static void t_read(void **state)
     assert_true(c.lm.layers == 56 && c.lm.hidden == 1024 && c.lm.head_dim == 128 && c.lm.q_heads == 16);
 }
 
-/* Keys whose values name the computation of files without them. */
+/* Keys with values that are the default of the computation. */
 static void t_harmless(void **state)
 {
     static const struct key more[] = {
@@ -174,7 +175,7 @@ static void t_names(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the keys that llama.cpp's converter writes are all that is needed", t_read),
+    CLAIM("the keys that llama.cpp's converter writes are sufficient", t_read),
     CLAIM("keys that change nothing are accepted", t_harmless),
     CLAIM("a key that changes the computation is refused with its value and a remedy", t_refused),
     CLAIM("tensors are named as the file names them", t_names),

@@ -1,9 +1,9 @@
-/* t_tiling.c - screenshots into tiles against torchvision, transformers and timm's constants
+/* t_tiling.c - compares tiles made of screenshots with torchvision, transformers and timm's constants
  * (tests/reference/make_tiling.py).
  *
- * Both sides resize in f32 with the same filter, so only the order of the sums differs: fewer than 60
- * products a pass, each within [-0.2, 1.2] of a byte's 255th part, and the deviation divides by 0.26 at
- * least: 1e-5 holds an error of 40 roundings of 6e-8.
+ * Both sides resize in f32 with the same filter, so only the order of sums differs: fewer than 60 products
+ * per pass, each within [-0.2, 1.2] after division by 255, and normalization divides by 0.26 or more.
+ * 1e-5 allows for 40 roundings of 6e-8.
  */
 #include "check.h"
 #include "golden.h"
@@ -24,7 +24,7 @@ static int setup(void **state)
 {
     struct err e = ERR_INIT;
     golden_open(&g, "tiling");
-    if (config_load(&config, g.dir, &e)) /* names no mean and deviation: those of CLIP */
+    if (config_load(&config, g.dir, &e)) /* without mean and deviation: uses those of CLIP */
         fail_msg("%s", e.text);
     return 0;
 }
@@ -35,7 +35,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Where number i of [tile][channel][y][x] stands among the patches. */
+/* Returns the index of number i of [tile][channel][y][x] in the patches. */
 static size_t place(int64_t i)
 {
     int side = config.vit.tile, grid = config_grid(&config);
@@ -87,7 +87,7 @@ static void t_images(void **state)
     assert_true(json_array_size(images) > 20 && worst < 1e-5);
 }
 
-/* Rounding to bytes is another result: the difference is what a byte is worth. */
+/* Rounding to bytes changes the result by up to half a byte. */
 static void t_rounded(void **state)
 {
     double worst = 0;
@@ -113,9 +113,9 @@ static void t_grids(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM_WITH("tiles of 26 sizes are torchvision's to 1e-5, normalised with the constants of CLIP", t_images,
-               setup, teardown),
-    CLAIM_WITH("tiles are not rounded to bytes unless asked for", t_rounded, setup, teardown),
+    CLAIM_WITH("tiles of 26 sizes equal torchvision's to 1e-5, normalized with the constants of CLIP",
+               t_images, setup, teardown),
+    CLAIM_WITH("tiles are rounded to bytes only on request", t_rounded, setup, teardown),
     CLAIM_WITH("4000 sizes get the grid that transformers chooses", t_grids, setup, teardown),
 };
 

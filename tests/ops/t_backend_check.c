@@ -1,21 +1,21 @@
-/* t_backend_check.c - claims about the comparison with the reference that every GPU has to pass when it is
- * opened: instruction sets of this CPU pass, and each operation that is wrong is found out by name.
+/* t_backend_check.c - tests of the self-check that a GPU must pass when it is opened: the instruction sets
+ * of this CPU pass it, and it detects and names each incorrect operation.
  */
 #include "check.h"
 
 #include "ops/ops.h"
 #include "ops/sampling.h"
 
-static struct backend *right; /* that those below spoil */
+static struct backend *right; /* a correct backend; the tests replace single operations of it */
 
-static int products, spoilt_product; /* calls so far, and the one that is spoilt */
+static int products, spoilt_product; /* number of calls so far, and the call that gives a wrong result */
 
 static void wrong_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
                          struct tensor bias, enum epilogue epi, enum accumulate mode)
 {
     right->ops->linear(right, y, x, w, bias, epi, mode);
     if (products++ == spoilt_product)
-        for (int64_t r = 0; r < y.rows; r++) /* the kernel leaves out the last column */
+        for (int64_t r = 0; r < y.rows; r++) /* the kernel omits the last column */
             ((uint16_t *)y.data)[(r + 1) * y.stride - 1] = 0;
 }
 
@@ -29,7 +29,7 @@ static void wrong_step(struct backend *b, struct tensor y, struct tensor v, stru
                        const struct ssm_const *c)
 {
     struct tensor none = right->ops->alloc(right, states->dtype, states->rows, states->cols);
-    right->ops->ssm_step_batch(right, y, v, dt, &none, keys, s, c); /* the state is not taken over */
+    right->ops->ssm_step_batch(right, y, v, dt, &none, keys, s, c); /* ignores the state */
     right->ops->free(right, &none);
 }
 
@@ -40,14 +40,14 @@ static void wrong_attend(struct backend *b, struct tensor y, struct tensor q, st
                               q_heads, kv_heads, past - 1);
 }
 
-/* ---- what a decoded token goes through ----------------------------------------------------------------- */
+/* ---- operations of a decode step ------------------------------------------------------------- */
 
 static struct {
     int head;
     enum dtype type;
 } wrong_states;
 
-/* A layer of one operation, as a GPU has it; states of one kind stay as they were. */
+/* A fused layer, as on a GPU, that does not update one kind of state. */
 static void mamba_forgets(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc,
                           struct tensor dt, const struct mamba_batch *e)
 {
@@ -77,7 +77,7 @@ static void attend_bytes(struct backend *b, struct tensor y, struct tensor q, co
     right->ops->attend_batch(right, y, q, &keys, &values, q_heads, kv_heads);
 }
 
-/* Each tile looks at the first one, too. */
+/* Attends to the first tile from every tile. */
 static void attend_all(struct backend *b, struct tensor y, struct tensor qkv, int heads, int tiles)
 {
     right->ops->attend_tiles(right, y, qkv, heads, 1);
@@ -88,12 +88,12 @@ static void sample_any(struct backend *b, struct tensor logits, const struct sam
 {
     for (int64_t t = 0; t < logits.rows; t++) {
         struct sampler h = how[t];
-        h.allowed = NULL; /* the mask is not looked at */
+        h.allowed = NULL; /* ignores the mask */
         out[t] = sample_token((const float *)logits.data + t * logits.stride, (int)logits.cols, &h);
     }
 }
 
-/* From the third step on a replayed graph has the ids that were recorded. */
+/* From the third step on, uses the ids of the recorded graph. */
 static void embed_old(struct backend *b, struct tensor y, struct tensor table, const int32_t *ids)
 {
     static int32_t recorded[2];
@@ -103,7 +103,7 @@ static void embed_old(struct backend *b, struct tensor y, struct tensor table, c
     right->ops->embed(right, y, table, step > 2 ? recorded : ids);
 }
 
-/* ---- claims -------------------------------------------------------------------------------------------- */
+/* ---- tests ------------------------------------------------------------------------------------ */
 
 static void found_out(const struct ops *ops, const char *what)
 {
@@ -159,7 +159,7 @@ static void t_products(void **state)
     }
 }
 
-/* Nothing is computed. */
+/* Computes nothing. */
 static void delta_rests(struct backend *b, struct tensor out, struct tensor z, struct tensor x,
                         struct tensor ab, const struct delta_batch *e)
 {
@@ -197,9 +197,9 @@ static void t_decoding(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("every instruction set of this CPU passes", t_right),
-    CLAIM("an operation of prompts whose numbers are wrong is found out, and by what", t_prompts),
-    CLAIM("so is a product of each format, of few rows and of many", t_products),
-    CLAIM("so is each part of a decode step, and a graph that is replayed as it was recorded", t_decoding),
+    CLAIM("a wrong operation of prompts is detected and named", t_prompts),
+    CLAIM("a wrong product is detected in each format, with few rows and with many", t_products),
+    CLAIM("a wrong part of a decode step and a graph replayed with old arguments are detected", t_decoding),
 };
 
 CHECK_MAIN_WITH(right = backend_cpu(NULL, NULL, NULL), backend_free(right))

@@ -1,5 +1,5 @@
-/* t_blocks.c - numbers of the types of GGUF files, compared with the gguf package (tests/golden/blocks, made
- * by tests/reference/make_blocks.py), and products with them, compared with their numbers on every
+/* t_blocks.c - compares the block types of GGUF files with the gguf package (tests/golden/blocks, made by
+ * tests/reference/make_blocks.py), and products with them with products of their values, on every
  * instruction set. */
 #include "check.h"
 #include "gguf.h"
@@ -48,7 +48,7 @@ static void t_numbers(void **state)
     golden_open(&g, "blocks");
     for (uint32_t type = 0; type < GGML_TYPES; type++) {
         bool absent =
-            type == GGML_Q8_1 || type == GGML_Q8_K || type == GGML_F64; /* the package lists no numbers */
+            type == GGML_Q8_1 || type == GGML_Q8_K || type == GGML_F64; /* not decoded by the package */
         if (!gguf_is_coded(type) || absent)
             continue;
         check_numbers(&g, type);
@@ -58,7 +58,7 @@ static void t_numbers(void **state)
     assert_int_equal(types, 23);
 }
 
-/* Types without golden data: d times the code. */
+/* Types without golden data: a value is d times the code. */
 static void t_by_hand(void **state)
 {
     uint8_t block[292] = {0};
@@ -69,7 +69,7 @@ static void t_by_hand(void **state)
     block[4 + 255] = 0x80;
     gguf_row(GGML_Q8_K, block, 256, out);
     assert_true(out[0] == 2.25f && out[1] == 0 && out[255] == -96);
-    memcpy(block, (const uint8_t[]){0x00, 0x3a, 0xff, 0xff}, 4); /* 0.75, and a sum that is not used */
+    memcpy(block, (const uint8_t[]){0x00, 0x3a, 0xff, 0xff}, 4); /* 0.75, and an unused sum */
     gguf_row(GGML_Q8_1, block, 32, out);
     assert_true(out[0] == 2.25f && out[31] == 0);
     gguf_row(GGML_F64, (const uint8_t *)&x, 1, out);
@@ -78,7 +78,7 @@ static void t_by_hand(void **state)
     assert_true(quant_half(0x1.5p-24f) == 1 && quant_half(2049) == 0x6800 && quant_half(2051) == 0x6802);
 }
 
-/* Infinite and NaN scales are noticed in every type that can have one. */
+/* Infinite and NaN scales are detected in every type that can represent them. */
 static void t_finite(void **state)
 {
     for (uint32_t type = 0; type < GGML_TYPES; type++) {
@@ -99,7 +99,7 @@ static void t_finite(void **state)
     }
 }
 
-/* Numbers of a row in the format that its type is kept in. */
+/* Reads a row in the format to which its type is converted. */
 static void kept_row(const struct quant_source *s, int64_t n, float *out)
 {
     enum quant_format to = gguf_kept(s->gguf);
@@ -151,7 +151,7 @@ static void t_kept(void **state)
     }
 }
 
-/* Int4 has the codes of Q4_0, and its scales rounded to bf16. */
+/* Int4 uses the codes of Q4_0, with scales rounded to bf16. */
 static void t_int4(void **state)
 {
     enum { COLS = 512 };
@@ -216,7 +216,7 @@ static void t_products(void **state)
                                                      k % 2 ? DT_BF16 : DT_F32, sizes[k / 2][2], &rng));
                 product_close(&p);
             }
-            if (!(off < 1e-5)) /* activations have 16 bits where bytes are multiplied */
+            if (!(off < 1e-5)) /* 8-bit weights are multiplied with 16-bit activations */
                 fail_msg("%s, %s: off by %g", names[i], ggml_type_name(p.type), off);
             worst = check_worse(worst, off);
         }
@@ -226,12 +226,12 @@ static void t_products(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("numbers of all 23 types have the bits that the gguf package reads", t_numbers),
+    CLAIM("values of all 23 types have the bits that the gguf package reads", t_numbers),
     CLAIM("types that the package does not read are the code times the scale", t_by_hand),
-    CLAIM("infinite scales are noticed in every type", t_finite),
-    CLAIM("the format that a type is kept in has its numbers, or scales rounded to f16", t_kept),
+    CLAIM("infinite scales are detected in every type", t_finite),
+    CLAIM("the format to which a type is converted has its values, or scales rounded to f16", t_kept),
     CLAIM("int4 has the codes of Q4_0", t_int4),
-    CLAIM("products with blocks are those with their numbers, alone and in a batch", t_products),
+    CLAIM("products with blocks equal products with their values, alone and in a batch", t_products),
 };
 
 CHECK_MAIN()

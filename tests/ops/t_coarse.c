@@ -1,5 +1,5 @@
-/* t_coarse.c - products whose activations are rounded to 8 bits: those of the scalar reference, the same for a row alone
- * and in a batch, in every integer format. */
+/* t_coarse.c - products with activations rounded to 8 bits equal the scalar reference, and a row has the
+ * same bits alone and in a batch, in every integer format. */
 #include "check.h"
 #include "tiny_qwen.h"
 
@@ -25,7 +25,7 @@ static struct weight *make(struct backend *b, enum quant_format format, int64_t 
     return w;
 }
 
-/* y [tokens, rows] in f32; x: [tokens][cols]. */
+/* Computes y [tokens, rows] in f32 from x [tokens][cols]. */
 static void multiply(struct backend *b, const struct weight *w, int64_t rows, int64_t cols, const float *x,
                      int64_t tokens, float *y)
 {
@@ -40,12 +40,12 @@ static void multiply(struct backend *b, const struct weight *w, int64_t rows, in
 static void draw(float *x, int64_t n, uint64_t *rng)
 {
     for (int64_t i = 0; i < n; i++) {
-        double size = check_random(rng) < 0.01 ? 20 : 1; /* some are far away, as in real models */
+        double size = check_random(rng) < 0.01 ? 20 : 1; /* some outliers, as in real models */
         x[i] = bf16_to_f32(bf16_from_f32((float)((2 * check_random(rng) - 1) * size)));
     }
 }
 
-/* Largest difference of a fast product from the reference's, in parts of its largest value. */
+/* Returns the largest difference of a fast product from the reference, relative to the largest value. */
 static double apart(struct backend *ref, struct backend *b, enum quant_format format, const int64_t size[3],
                     uint64_t *rng)
 {
@@ -100,7 +100,7 @@ static void t_products(void **state)
     backend_free(ref);
 }
 
-/* Of a group whose largest value is far away little is left, of the next one everything. */
+/* An outlier destroys the precision of its own group, but not of the next group. */
 static void t_groups(void **state)
 {
     float row[256], exact[256];
@@ -154,8 +154,8 @@ static void logits_of(struct engine_options o, float *out)
     engine_close(g);
 }
 
-/* The reference rounds in the same way, and bf16 is how activations are kept between products.  In so small a
- * model of random weights a token may take another expert. */
+/* The reference rounds in the same way; activations are bf16 between products.  In a small random model a
+ * token may be routed to another expert. */
 static void t_model(void **state)
 {
     struct tiny t;
@@ -208,12 +208,11 @@ static void t_refused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("products with activations in 8 bits are the reference's, alone and in a batch", t_products),
-    CLAIM("a value far away rounds its own group away and no other", t_groups),
-    CLAIM("a model with activations in 8 bits drifts as its reference does", t_model),
-    CLAIM("activations in 8 bits are refused where weights, activations or kernels are no integers",
-          t_refused),
-    CLAIM("an activation that is no number makes the sums none", t_no_number),
+    CLAIM("products with 8-bit activations equal the reference, alone and in a batch", t_products),
+    CLAIM("an outlier affects the precision of its own group only", t_groups),
+    CLAIM("a model with 8-bit activations has the rounding error of the reference", t_model),
+    CLAIM("8-bit activations are refused if weights, activations or kernels are not integer", t_refused),
+    CLAIM("NaN in an activation makes the sums NaN", t_no_number),
 };
 
 CHECK_MAIN()

@@ -1,5 +1,5 @@
-/* t_delta.c - the gated delta rule against transformers, token by token and in chunks (tests/golden/delta,
- * made by tests/reference/make_delta.py). */
+/* t_delta.c - compares the gated delta rule with transformers, token by token and in chunks
+ * (tests/golden/delta, made by tests/reference/make_delta.py). */
 #include "check.h"
 #include "golden.h"
 
@@ -20,7 +20,7 @@ static struct golden_array part(const struct golden *g, const char *name, const 
     return a;
 }
 
-/* Largest difference as a fraction of the largest value. */
+/* Returns the largest difference as a fraction of the largest value. */
 static double apart(const float *have, struct golden_array want)
 {
     const float *w = want.data;
@@ -34,7 +34,7 @@ static double apart(const float *have, struct golden_array want)
 
 enum form { STEPS, SCAN };
 
-struct inputs { /* of a case, as the operation takes them */
+struct inputs { /* arguments of the operation */
     struct tensor v, gates, state, y;
 };
 
@@ -63,7 +63,7 @@ static struct inputs inputs_open(struct backend *b, const struct delta_shape *s,
     return x;
 }
 
-/* Tokens [first, first + n). */
+/* Runs tokens [first, first + n). */
 static void run_rows(struct backend *b, const struct delta_shape *s, const struct inputs *x, enum form form,
                      int64_t first, int64_t n)
 {
@@ -76,7 +76,8 @@ static void run_rows(struct backend *b, const struct delta_shape *s, const struc
                                  &x->state, s);
 }
 
-/* The first `cut` tokens, then the rest from the state they leave; beside transformers' "step" or "scan". */
+/* Runs the first `cut` tokens, then the rest from the resulting state; compares with "step" or "scan" of
+ * transformers. */
 static double run(struct backend *b, const struct golden *g, const char *name, const char *of, enum form form,
                   int chunk, int64_t cut)
 {
@@ -114,7 +115,7 @@ static void check_rules(const char *isa)
         check_note("%-10s %-8s token by token %.1e, in chunks %.1e of the largest value; their chunks %.1e",
                    isa, cases[i], steps, scan, theirs);
         assert_true(steps < 3e-6 && scan < 3e-6);
-        assert_true(theirs < (i == FORGETS ? 1e-4 : 3e-6)); /* theirs are of f32 sums */
+        assert_true(theirs < (i == FORGETS ? 1e-4 : 3e-6)); /* transformers sums in f32 */
     }
     golden_close(&g);
     backend_free(b);
@@ -128,11 +129,11 @@ static void t_rules(void **state)
         check_rules(names[i]);
 }
 
-/* ---- at the published size ----------------------------------------------------------------------------- */
+/* ---- at the published size ------------------------------------------------------------------- */
 
 static const struct delta_shape published = {2, 4, 128, 128, 4, 64};
 
-/* Random inputs of T tokens, equal for equal seeds: flat ones have equal keys and a beta of 1. */
+/* Returns random inputs for T tokens that depend on the seed only; flat: equal keys and a beta of 1. */
 static struct inputs random_inputs(struct backend *b, const struct delta_shape *s, enum dtype act, int64_t T,
                                    bool flat)
 {
@@ -148,7 +149,7 @@ static struct inputs random_inputs(struct backend *b, const struct delta_shape *
                 seed = seed * 6364136223846793005u + 1442695040888963407u;
                 float v = (float)(seed >> 40) / 8388608.0f - 1;
                 if (p == 0 && r % 5 == 4)
-                    v *= 1e-3f; /* so short that the constant under the root counts */
+                    v *= 1e-3f; /* so short that the epsilon of the norm matters */
                 if (p == 1)
                     v = c < s->value_heads ? (v > 0.9f ? -60.0f : -0.2f * (v + 1)) : flat ? 1 : (v + 1) / 2;
                 if (p == 0 && flat && r)
@@ -217,9 +218,8 @@ static void t_sizes(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("the delta rule equals transformers', token by token, in chunks of any size, cut anywhere",
           t_rules),
-    CLAIM(
-        "heads of 128, flat keys, tokens that forget: steps and chunks of every instruction set are the reference's",
-        t_sizes),
+    CLAIM("with heads of 128, flat keys and strong decay every instruction set equals the reference",
+          t_sizes),
 };
 
 CHECK_MAIN()

@@ -1,9 +1,9 @@
-/* t_experts.c - claims about the operations of a mixture of experts and of images of any size: the router,
- * the experts, the table of positions.  Reference against formulas in double precision, every instruction
- * set against the reference, threads and rows against each other.
+/* t_experts.c - tests of the mixture of experts and of images of any size: the router, the experts, the
+ * position table.  The reference is compared with formulas in double precision, every instruction set with
+ * the reference, and threads and rows with each other.
  *
- * Tolerances as in t_ops.c: 2e-5 of the largest value in f32; in bf16 one rounding of what was computed
- * inside (squared: twice) and one of the result, 2 % of the largest value. */
+ * Tolerances are those of t_ops.c: 2e-5 of the largest value in f32.  In bf16, one rounding of intermediate
+ * values (counted twice if squared) and one of the result, 2 % of the largest value. */
 #include "check.h"
 
 #include "model/weights.h"
@@ -36,7 +36,7 @@ static struct tensor make(struct backend *b, enum dtype d, int64_t rows, int64_t
     return t;
 }
 
-/* Relative to the largest value, or to 1 where all are small. */
+/* Returns the largest difference relative to the largest value, or to 1 if that is larger. */
 static double largest_difference(struct tensor have, struct tensor want)
 {
     double most = 1, off = 0;
@@ -73,7 +73,7 @@ static void routing_free(struct routing *k, struct backend *b)
     b->ops->free(b, &k->weights);
 }
 
-/* How many of v[0..n) are larger than v[i], or equal and before it. */
+/* Returns the number of values in v[0..n) that are larger than v[i], or equal with a lower index. */
 static int rank_of(const double *v, int n, int i)
 {
     int rank = 0;
@@ -82,7 +82,7 @@ static int rank_of(const double *v, int n, int i)
     return rank;
 }
 
-/* The chosen experts of one row are those whose rank, after the groups have been ranked, is below k. */
+/* Checks that the chosen experts of a row have a rank below k within the chosen groups. */
 static void check_row(const struct routing *k, int64_t t)
 {
     const struct route_shape *s = &k->s;
@@ -128,7 +128,7 @@ static void t_route(void **state)
     backend_free(b);
 }
 
-/* What is no number still chooses different experts: nothing is written where it must not be. */
+/* With NaN logits the chosen experts are still distinct, so that no memory is overwritten. */
 static void t_route_nan(void **state)
 {
     struct backend *b = backend_cpu(NULL, NULL, NULL);
@@ -174,7 +174,7 @@ static void lab_free(struct lab *l, struct backend *b)
     routing_free(&l->r, b);
 }
 
-/* What a backend computes for rows [first, first + rows). */
+/* Returns the results of a backend for rows [first, first + rows). */
 static struct tensor run_experts(struct backend *b, const struct lab *l, int64_t first, int64_t rows)
 {
     struct weight *up[MAX_EXPERTS], *down[MAX_EXPERTS];
@@ -193,7 +193,8 @@ static struct tensor run_experts(struct backend *b, const struct lab *l, int64_t
     return y;
 }
 
-/* The formula in double precision; inner values rounded as the operation says. */
+/* Computes the formula in double precision, with intermediate values rounded as documented for the
+ * operation. */
 static double formula(const struct lab *l, int64_t t, int64_t n)
 {
     double sum = 0;
@@ -262,7 +263,7 @@ static void t_experts(void **state)
     pool_free(pool);
 }
 
-/* Alone, in a piece and all together; one thread and three: the same bits. */
+/* Rows alone, in pieces and all together, on one thread and on three, have the same bits. */
 static void t_together(void **state)
 {
     const char *isa[8];
@@ -323,12 +324,12 @@ static void t_positions(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the router chooses the experts that a ranking in double precision chooses", t_route),
-    CLAIM("the router chooses different experts even where the scores are no numbers", t_route_nan),
+    CLAIM("the router chooses the experts of a ranking in double precision", t_route),
+    CLAIM("the router chooses different experts even if scores are NaN", t_route_nan),
     CLAIM("the reference of the experts equals their formula in double precision", t_formula),
     CLAIM("the experts equal the reference on every instruction set", t_experts),
     CLAIM("experts give a row the same bits alone, among others and on three threads", t_together),
-    CLAIM("a table of positions for any canvas is cut from that of the square around it", t_positions),
+    CLAIM("the position table of any canvas is cut from that of the enclosing square", t_positions),
 };
 
 CHECK_MAIN(rng = check_seed())

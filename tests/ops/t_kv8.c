@@ -1,8 +1,8 @@
-/* t_kv8.c - claims about keys and values of 8 bits: what a row holds, attention over it on every
- * instruction set, and a model that keeps its keys and values so.
+/* t_kv8.c - tests of 8-bit keys and values: the stored rows, attention over them on every instruction set,
+ * and a model that uses them.
  *
- * A stored value is a number of bf16, so attention over rows of 8 bits has the very bits of attention
- * over those numbers.
+ * bf16 represents every stored value exactly, so attention over 8-bit rows is bit-identical to attention
+ * over their values.
  */
 #include "kv_claims.h"
 #include "lab.h"
@@ -24,7 +24,7 @@ static void set(struct tensor t, int64_t r, int64_t c, float v)
         ((float *)t.data)[i] = v;
 }
 
-/* Number c of head h in a row, by what kv8.h says of it. */
+/* Returns number c of head h in a row, decoded as documented in kv8.h. */
 static double value(const uint8_t *row, int heads, int d, int h, int c)
 {
     int scale = row[heads * d + h];
@@ -32,8 +32,8 @@ static double value(const uint8_t *row, int heads, int d, int h, int c)
     return scale == 0 ? 0 : scale == 255 ? NAN : ldexp(code, scale - 247);
 }
 
-/* A head of one row: every number is the nearest there is, and the scale the least that has room for the
- * largest. */
+/* Checks one head of a row: each number is the nearest representable one, and the scale is the smallest
+ * that fits the largest number. */
 static void check_head(struct tensor x, int64_t r, const uint8_t *row, int heads, int d, int h)
 {
     double most = 0;
@@ -120,10 +120,10 @@ static void t_rows(void **state)
 enum { MOST = 4 };
 
 struct cache {
-    struct tensor small, wide; /* the same numbers */
+    struct tensor small, wide; /* the same values in 8 bits and in act */
 };
 
-/* So many rows, half of the tensor before and behind them something else. */
+/* Returns `rows` rows; the memory around them contains other values. */
 static struct cache cache_of(struct backend *b, enum dtype act, int rows, int heads, int d)
 {
     struct tensor x = b->ops->alloc(b, act, rows, heads * d);
@@ -194,7 +194,7 @@ static void t_attention(void **state)
     pool_free(pool);
 }
 
-/* A head of a key that is no number shows in every result that sees it, and in no other head. */
+/* A key with NaN affects every result that attends to it, and no other head. */
 static void t_nan(void **state)
 {
     enum { HEADS = 2, D = 48, KEYS = 20 };
@@ -232,7 +232,7 @@ static void t_model(void **state)
         kv_claims_check(&tiny, "cpu", isa[i]);
 }
 
-/* Read at once or in pieces: a query sees keys of 8 bits, whichever piece they came with. */
+/* A query sees 8-bit keys, whether or not they were prefilled in the same piece. */
 static void t_pieces(void **state)
 {
     const char *isa[8];
@@ -244,7 +244,7 @@ static void t_pieces(void **state)
         for (int t = 0; t < 96; t++)
             ids[t] = lab_between(16, 271);
         assert_int_equal(session_append(whole, ids, 96, NULL), 0);
-        for (int t = 0; t < 96; t += 32) { /* whole chunks of the scan, which rounds at their ends */
+        for (int t = 0; t < 96; t += 32) { /* at chunk boundaries, because a scan rounds at its end */
             assert_int_equal(session_append(pieces, ids + t, 32, NULL), 0);
             assert_int_equal(session_prefill(pieces, NULL), 0);
         }
@@ -257,11 +257,11 @@ static void t_pieces(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a row holds the nearest numbers there are, and NaN where it is not of numbers", t_rows),
-    CLAIM("attention over rows of 8 bits has the bits of attention over what they mean", t_attention),
-    CLAIM("what is no number shows", t_nan),
-    CLAIM("a model that keeps them goes back, forks, is saved and batched without losing a bit", t_model),
-    CLAIM("a text read in pieces has the bits of the same read at once", t_pieces),
+    CLAIM("a row holds the nearest representable numbers, or NaN if its input is not finite", t_rows),
+    CLAIM("attention over 8-bit rows has the bits of attention over their values", t_attention),
+    CLAIM("NaN in a key shows in the results", t_nan),
+    CLAIM("rewind, fork, save and batch keep the bits of a model with 8-bit keys", t_model),
+    CLAIM("a text prefilled in pieces has the same bits as prefilled at once", t_pieces),
 };
 
 TINY_MAIN(lab_random = check_seed())

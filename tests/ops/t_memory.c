@@ -1,4 +1,4 @@
-/* t_memory.c - claims about the CPU's memory for tensors: given back blocks are used again. */
+/* t_memory.c - tests of the CPU allocator for tensors: freed blocks are reused. */
 #include "check.h"
 
 #include "ops/memory.h"
@@ -26,7 +26,7 @@ static void t_again(void **state)
     assert_ptr_equal(a, b);
     is_clear(b, 3 * MB - 100000);
     memory_free(&m, b);
-    b = memory_alloc(&m, 2 * MB); /* would waste a third of it */
+    b = memory_alloc(&m, 2 * MB); /* the freed block would waste a third of its size */
     assert_ptr_not_equal(a, b);
     assert_int_equal(m.n, 1);
     memory_free(&m, b);
@@ -35,7 +35,7 @@ static void t_again(void **state)
     memory_free(&m, nothing);
     memory_free(&m, small);
     memory_free(&m, NULL);
-    assert_int_equal(m.n, 2); /* small ones are malloc's */
+    assert_int_equal(m.n, 2); /* small blocks are freed with free() */
     memory_close(&m);
 }
 
@@ -53,7 +53,7 @@ static void t_limit(void **state)
     assert_int_equal(m.n, 3);
     assert_ptr_equal(m.blocks[0].data, block[1]);
     assert_ptr_equal(m.blocks[2].data, block[3]);
-    memory_free(&m, memory_alloc(&m, 11 * MB)); /* more than it may keep */
+    memory_free(&m, memory_alloc(&m, 11 * MB)); /* above the limit */
     assert_int_equal(m.n, 3);
     for (int i = 0; i < 100; i++)
         block[i % 4] = memory_alloc(&m, 200 << 10), memory_free(&m, block[i % 4]);
@@ -79,9 +79,9 @@ static void t_none_left(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a block that was given back is used again, cleared, by what needs nearly all of it", t_again),
-    CLAIM("of blocks given back those last used are kept, up to the limit", t_limit),
-    CLAIM("memory that the system does not have costs the kept blocks, and is NULL", t_none_left),
+    CLAIM("a freed block is used again, cleared, by a request that needs most of it", t_again),
+    CLAIM("the most recently freed blocks are kept, up to the limit", t_limit),
+    CLAIM("if the system is out of memory, kept blocks are released and NULL is returned", t_none_left),
 };
 
 CHECK_MAIN()

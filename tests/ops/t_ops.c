@@ -1,5 +1,5 @@
-/* t_ops.c - claims about src/ops: the scalar reference against plain formulas in double precision, and
- * every instruction set of this CPU against the reference.  Tolerances: lab.h.
+/* t_ops.c - compares the scalar reference of src/ops with formulas in double precision, and every
+ * instruction set of this CPU with the reference.  lab.h explains the tolerances.
  */
 #include "check.h"
 #include "lab.h"
@@ -61,9 +61,9 @@ static void t_tiles(void **state)
     compare(lab_tiles, 40);
 }
 
-/* ---- equalities that hold on each backend ------------------------------------------------------------ */
+/* ---- equalities that hold on each backend ---------------------------------------------------- */
 
-/* Largest |a - b| relative to the largest |b|. */
+/* Returns the largest |a - b| relative to the largest |b|. */
 static double relative(struct tensor a, struct tensor b)
 {
     double most = 1e-30, off = 0;
@@ -75,7 +75,7 @@ static double relative(struct tensor a, struct tensor b)
     return off / most;
 }
 
-/* f32 scans differ from the recurrence by rounding only: exp of sums instead of products of exp. */
+/* An f32 scan differs from the recurrence by rounding: it uses exp of sums instead of products of exp. */
 static void scan_is_recurrence(struct backend *b)
 {
     static const int dims[][2] = {{80, 128}, {64, 64}, {7, 5}};
@@ -88,7 +88,7 @@ static void scan_is_recurrence(struct backend *b)
         for (int t = 0; t < k.T; t++)
             b->ops->ssm_step_batch(b, tensor_rows(want, t, 1), tensor_rows(k.v, t, 1),
                                    tensor_rows(k.dt, t, 1), &k.state, NULL, &k.s, &k.c);
-        int cut = lab_between(0, k.T); /* two calls, so that a state is handed over in the middle */
+        int cut = lab_between(0, k.T); /* two calls, to pass a state between them */
         if (cut)
             b->ops->ssm_scan(b, tensor_rows(have, 0, cut), tensor_rows(k.v, 0, cut),
                              tensor_rows(k.dt, 0, cut), s2, 0, &k.s, &k.c);
@@ -108,7 +108,7 @@ static void t_scan(void **state)
     lab_each_isa(scan_is_recurrence);
 }
 
-/* Tokens that forget everything between others that forget little: prefix sums reach tens of thousands. */
+/* Mixes tokens with total and with slow decay: prefix sums reach tens of thousands. */
 static void scan_forgets(struct backend *b)
 {
     enum { T = 256, P = 16, N = 16 };
@@ -165,7 +165,7 @@ static void t_conv_split(void **state)
     lab_each_isa(conv_splits);
 }
 
-/* The reference against softmax(q k / sqrt d) v in double precision. */
+/* Compares the reference with softmax(q k / sqrt d) v in double precision. */
 static void t_ref_attend(void **state)
 {
     struct backend *b = backend_cpu("ref", NULL, NULL);
@@ -190,7 +190,7 @@ static void t_ref_attend(void **state)
     backend_free(b);
 }
 
-/* The recurrence against its definition, written out for one head. */
+/* Compares the recurrence with its definition for one head. */
 static void t_ref_step(void **state)
 {
     struct backend *b = backend_cpu("ref", NULL, NULL);
@@ -262,7 +262,7 @@ static void t_threads(void **state)
     pool_free(pool);
 }
 
-/* One product with a weight that was packed and one with the same weight left where it is. */
+/* Compares a product with a packed weight and one that reads the same weight in place. */
 static void compare_borrowed(struct backend *b, enum dtype act, enum dtype kept)
 {
     static const int rows[] = {1, 2, 5, 40, 130, 700};
@@ -297,14 +297,14 @@ static void t_borrowed(void **state)
 
 static void t_dtypes(void **state)
 {
-    for (uint32_t h = 0; h < 0x10000; h++) { /* every bf16 survives the way to f32 and back */
+    for (uint32_t h = 0; h < 0x10000; h++) { /* bf16 to f32 and back is exact */
         float f = bf16_to_f32((uint16_t)h);
         if (!isnan(f))
             assert_int_equal(bf16_from_f32(f), h);
         else
             assert_true(isnan(bf16_to_f32(bf16_from_f32(f))));
     }
-    assert_int_equal(bf16_from_f32(1.00390625f), 0x3f80); /* halfway: to even */
+    assert_int_equal(bf16_from_f32(1.00390625f), 0x3f80); /* halfway: rounds to even */
     assert_int_equal(bf16_from_f32(1.01171875f), 0x3f82);
     assert_true(f16_to_f32(0x3c00) == 1 && f16_to_f32(0xc000) == -2 && f16_to_f32(1) == ldexpf(1, -24));
     assert_true(isinf(f16_to_f32(0x7c00)) && isnan(f16_to_f32(0x7c01)));
@@ -328,7 +328,7 @@ static void t_choice(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("matrix products with every epilogue equal the reference on every instruction set", t_linear),
-    CLAIM("a weight read where it lies gives the products of a packed one, bit for bit", t_borrowed),
+    CLAIM("a weight read in place gives the same bits as a packed one", t_borrowed),
     CLAIM("norms and sums equal the reference on every instruction set", t_norms),
     CLAIM("the convolution and its state equal the reference on every instruction set", t_conv),
     CLAIM("the state space step and scan equal the reference on every instruction set", t_ssm),
@@ -339,7 +339,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a convolution cut anywhere equals an uncut one, bit for bit", t_conv_split),
     CLAIM("the reference attention equals its formula in double precision", t_ref_attend),
     CLAIM("the reference recurrence equals its formula in double precision", t_ref_step),
-    CLAIM("the pixel shuffle puts each channel where its index says", t_shuffle),
+    CLAIM("the pixel shuffle writes each channel to the correct index", t_shuffle),
     CLAIM("one thread equals three, bit for bit", t_threads),
     CLAIM("bf16, f16 and f8 convert exactly", t_dtypes),
     CLAIM("an unknown instruction set is refused by name, the best one is the default", t_choice),

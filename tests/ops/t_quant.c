@@ -1,7 +1,7 @@
-/* t_quant.c - claims about matrices of small numbers: what codes mean, how codes are made, and that products
- * with them are what the numbers say on every instruction set.
+/* t_quant.c - tests of quantized matrices: the values of codes, quantization, and products on every
+ * instruction set.
  *
- * What is allowed is explained at worst().
+ * worst() explains the tolerance.
  */
 #include "check.h"
 #include "golden.h"
@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-/* The last one is the third, made of other numbers: a scale for each row. */
+/* The last one is f8 again, made from other numbers, with a scale for each row. */
 static const enum quant_format formats[] = {QUANT_I8, QUANT_I4, QUANT_F8, QUANT_F4, QUANT_F8};
 enum { FORMATS = 5, ROWS_F8 = 4 };
 
@@ -24,7 +24,7 @@ struct matrix {
     uint8_t *groups;
 };
 
-/* As a file would hold one that ends in forms[which]. */
+/* Returns a matrix as a file in format formats[which] would hold it. */
 static struct matrix make(int which, int64_t rows, int64_t cols)
 {
     enum quant_format format = formats[which];
@@ -86,14 +86,14 @@ static double at(struct tensor t, int64_t r, int64_t c)
     return (double)(t.dtype == DT_BF16 ? bf16_to_f32(((uint16_t *)t.data)[i]) : ((float *)t.data)[i]);
 }
 
-/* Largest difference as a multiple of what is allowed.
+/* Returns the largest difference as a multiple of the tolerance.
  *
- * Sums in another order may differ by 2e-5 of the largest output, as in t_ops.c.  Activations in 16 bits
- * are off by at most half of 1/32639 of the row's largest number, which is 1 here, evenly spread: 8.9e-6
- * on average, times the length of the row of weights, and six times that is never seen.  The square
- * doubles a difference times its number. In bf16 a sum that falls to the other side of a rounding
- * boundary is one step off, 2^-7 of the smallest number with that exponent; so may its square be, and
- * what it is added to, of at most 1. */
+ * Sums in another order may differ by 2e-5 of the largest output, as in t_ops.c.  16-bit activations have
+ * an error of at most half of 1/32639 of the row's largest number, which is 1 here.  It is uniformly
+ * distributed, 8.9e-6 on average, and is multiplied by the norm of the row of weights; the tolerance is six
+ * times that.  Squaring doubles a difference, times the number.  In bf16 a sum may round the other way, a
+ * difference of one step, 2^-7 of the smallest number with that exponent; so may its square and the number
+ * to which it is added, which is at most 1. */
 static double worst(struct tensor have, struct tensor want, double length, enum epilogue epi, bool added)
 {
     double most = 0, off = 0;
@@ -113,7 +113,7 @@ static double worst(struct tensor have, struct tensor want, double length, enum 
     return off;
 }
 
-/* Of the longest row. */
+/* Returns the largest norm of a row. */
 static double length_of(const struct quant_source *s)
 {
     float *row = malloc((size_t)s->cols * sizeof *row);
@@ -180,7 +180,7 @@ static void t_products(void **state)
     pool_free(pool);
 }
 
-/* Rows together, one after the other, on two threads and on one. */
+/* Compares rows together and separately, on two threads and on one. */
 static void t_alone(void **state)
 {
     const char *isa[8];
@@ -191,7 +191,7 @@ static void t_alone(void **state)
                        *two = backend_cpu(isa[round % n], pool, NULL);
         int which = round / n % FORMATS;
         enum quant_format format = formats[which];
-        bool big = round % n > 0; /* so that two threads have something to do */
+        bool big = round % n > 0; /* so that both threads have work */
         int64_t T = big ? lab_between(2, 60) : 3, N = big ? lab_between(200, 400) : 40,
                 K = lab_between(200, 700);
         struct matrix m = make(which, N, K);
@@ -217,7 +217,7 @@ static void t_alone(void **state)
     pool_free(pool);
 }
 
-/* e4m3 numbers are bf16 numbers: with a scale of one both matrices are the same. */
+/* bf16 represents all e4m3 numbers, so with a scale of one both matrices are equal. */
 static void t_exact(void **state)
 {
     struct backend *b = backend_cpu(NULL, NULL, NULL);
@@ -271,7 +271,7 @@ static void t_codes(void **state)
     golden_close(&g);
 }
 
-/* Ties, both ends of the range, subnormals, NaN: as torch rounds them; four at a time likewise. */
+/* Ties, both ends of the range, subnormals and NaN are rounded as in torch, single or four at a time. */
 static void t_rounding(void **state)
 {
     struct golden g;
@@ -288,7 +288,7 @@ static void t_rounding(void **state)
             fail_msg("%a becomes %02x, torch has %02x", (double)x[i], f8_of(x[i]), want[i]);
         row[i] = fabsf(x[i]) <= 448 ? x[i] : 0;
     }
-    row[n] = -448; /* so that the scale is one */
+    row[n] = -448; /* makes the scale 1 */
     struct quant_source s = {.rows = 1, .cols = n + 1, .stored = {row, DT_F32, 1, n + 1, n + 1}};
     struct quant_row r = {.codes = have, .room = room};
     quant_make_row(QUANT_F8, &s, 0, &r);
@@ -302,7 +302,7 @@ static void t_rounding(void **state)
     golden_close(&g);
 }
 
-/* Matrices that others have quantised, and what they say their numbers are. */
+/* Compares matrices quantized by other programs with the values that those give for them. */
 static void t_stored(void **state)
 {
     struct golden g;
@@ -346,7 +346,7 @@ static void t_stored(void **state)
     golden_close(&g);
 }
 
-/* Root mean square of what is lost, of the numbers' own. */
+/* Returns the root mean square of the quantization error, relative to that of the numbers. */
 static double lost(enum quant_format format, const float *x, int64_t cols)
 {
     struct quant_source s = {
@@ -389,10 +389,10 @@ static void t_making(void **state)
     }
     check_note("of normal numbers int8 loses %.2f %%, int4 %.2f %%, fp8 %.2f %%", 100 * i8, 100 * i4,
                100 * f8);
-    assert_true(i8 < 0.012); /* 1/127 of about 3.3 deviations, evenly spread: 1 / sqrt 12 of a step */
-    assert_true(f8 < 0.03 && f8 > 0.02); /* steps of 1/8 to 1/16 of the number, evenly spread */
+    assert_true(i8 < 0.012); /* 1/127 of about 3.3 deviations, uniform error: 1 / sqrt 12 of a step */
+    assert_true(f8 < 0.03 && f8 > 0.02); /* steps of 1/8 to 1/16 of the number, uniform error */
     assert_true(i4 < 0.11);              /* the same with 2 * 2.1 deviations in 15 steps */
-    for (int i = 0; i < N; i++)          /* what the codes can say is kept */
+    for (int i = 0; i < N; i++)          /* representable values are exact */
         x[i] = (float)(i % 32 == 0 ? -8 : i % 15 - 7) * 0.125f;
     assert_true(lost(QUANT_I4, x, N) == 0);
     for (int i = 0; i < N; i++)
@@ -401,7 +401,7 @@ static void t_making(void **state)
     for (int i = 0; i < N; i++)
         x[i] = i % 128 == 127 ? -448 : f8e4m3_to_f32((uint8_t)(i % 256));
     assert_true(lost(QUANT_F8, x, N) == 0);
-    memset(x, 0, sizeof x); /* nothing, nearly nothing */
+    memset(x, 0, sizeof x); /* zeros and a subnormal number */
     x[5] = 1e-42f;
     for (int f = 0; f < 3; f++) {
         struct quant_source s = {.rows = 1, .cols = N, .stored = {x, DT_F32, 1, N, N}};
@@ -418,11 +418,11 @@ static void t_making(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("every e4m3 and every e2m1 code has the value that torch gives it", t_codes),
-    CLAIM("matrices quantised by others have the numbers that they say", t_stored),
+    CLAIM("matrices quantized by other programs have the values that those give for them", t_stored),
     CLAIM("numbers are rounded to e4m3 as torch rounds them", t_rounding),
-    CLAIM("int8, int4 and fp8 lose what their steps cost and no more", t_making),
+    CLAIM("the error of int8, int4 and fp8 is that of their step sizes", t_making),
     CLAIM("products with small numbers equal the reference on every instruction set", t_products),
-    CLAIM("a row alone, among others, on one thread or two: the same bits", t_alone),
+    CLAIM("a row alone, among others, on one thread or two has the same bits", t_alone),
     CLAIM("e4m3 numbers multiply like the same numbers in bf16", t_exact),
 };
 

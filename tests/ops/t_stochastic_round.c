@@ -1,5 +1,5 @@
-/* t_stochastic_round.c - claims about states in f16 (ops/stochastic_round.h): what stochastic rounding
- * does, and that every kernel does it. */
+/* t_stochastic_round.c - tests of f16 states (ops/stochastic_round.h): stochastic rounding, and its use in
+ * every kernel. */
 #include "check.h"
 #include "lab.h"
 
@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* What the compiler makes of it. */
+/* Converts with the compiler's _Float16. */
 static float from_compiler(uint16_t h)
 {
     _Float16 f;
@@ -33,7 +33,7 @@ static void t_conversions(void **state)
         else
             assert_int_equal(f16_truncate(v), h);
     }
-    for (int i = 0; i < 2000000; i++) { /* the nearest, or the one before it */
+    for (int i = 0; i < 2000000; i++) { /* the nearest number, or the one before it */
         float v = bits_float((uint32_t)lab_between(0, 0x4780) << 16 | (uint32_t)lab_between(0, 0xffff));
         uint16_t cut = f16_truncate(v), near = to_compiler(v);
         if (v >= 65504)
@@ -44,7 +44,7 @@ static void t_conversions(void **state)
     }
 }
 
-/* Over all random bits the mean is the number itself: exactly, where numbers of f16 have 11 bits. */
+/* Over all random bits the mean equals the number, exactly so in the normal range of f16 (11 bits). */
 static void t_unbiased(void **state)
 {
     enum { ALL = 1 << STOCHASTIC_BITS };
@@ -65,8 +65,8 @@ static void t_unbiased(void **state)
     }
 }
 
-/* The hash: of each bit of a counter, position and layer, as many ups as downs, and neighbours that do not
- * agree. */
+/* For each bit of a counter, position and layer the hash rounds up and down equally often, and neighbours are
+ * independent. */
 static void t_random(void **state)
 {
     enum { KEYS = 400, NUMBERS = 128 };
@@ -124,7 +124,7 @@ static void t_scans(void **state)
     lab_each_isa(scans);
 }
 
-/* Small, large, and none. */
+/* Tests tiny, huge, infinite and NaN values. */
 static void numbers(struct backend *b)
 {
     float v[61] = {0,        -0.0f,           0x1p-24f, -0x1p-24f, 0x1p-25f,  0x1.8p-20f, 0x1.ffcp-15f,
@@ -143,7 +143,7 @@ static void t_numbers(void **state)
     lab_each_isa(numbers);
 }
 
-/* 4096 tokens that each add a quarter of a step to 1: rounded to the nearest it would stay 1 for ever. */
+/* 4096 tokens that each add a quarter of a step to 1: rounded to nearest, the state would remain 1. */
 static void gathers(struct backend *b)
 {
     enum { N = 64, TOKENS = 4096 };
@@ -160,7 +160,7 @@ static void gathers(struct backend *b)
     for (int i = 0; i < N; i++)
         mean += (double)lab_at(state, 0, i) / N;
     check_note("%-10s 1 + %d 2^-12 is %.4f", b->ops->name, TOKENS, mean);
-    assert_true(fabs(mean - 2) < 0.02); /* 64 numbers, each off by 0.03 */
+    assert_true(fabs(mean - 2) < 0.02); /* mean of 64 numbers, each with an error of 0.03 */
     lab_ssm_drop(&k, b);
     lab_drop(b, 2, (struct tensor *const[]){&state, &y});
 }
@@ -171,14 +171,13 @@ static void t_gathers(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("f16 to f32 and back, cut off, agree with the compiler", t_conversions),
-    CLAIM("over all random bits the mean of what a number becomes is the number", t_unbiased),
-    CLAIM("random bits of numbers, neighbours, tokens and layers have nothing to do with each other",
-          t_random),
-    CLAIM("a step with states in f16 is one in f32, rounded at its end, on every instruction set", t_steps),
-    CLAIM("a scan with a state in f16 is one in f32, rounded once, at its end", t_scans),
-    CLAIM("numbers too large end as 65504, infinities and NaN stay, on every instruction set", t_numbers),
-    CLAIM("what many tokens add, each less than half a step, is not lost", t_gathers),
+    CLAIM("f16 to f32 and truncation back agree with the compiler", t_conversions),
+    CLAIM("the mean of a rounded number over all random bits is the number", t_unbiased),
+    CLAIM("random bits of neighbours, tokens and layers are independent", t_random),
+    CLAIM("a step with f16 states is an f32 step, rounded at its end, on every instruction set", t_steps),
+    CLAIM("a scan with an f16 state is an f32 scan, rounded once, at its end", t_scans),
+    CLAIM("too large numbers become 65504, infinities and NaN stay, on every instruction set", t_numbers),
+    CLAIM("many additions, each less than half a step, are not lost", t_gathers),
 };
 
 CHECK_MAIN(lab_random = check_seed())

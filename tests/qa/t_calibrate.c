@@ -1,5 +1,5 @@
-/* t_calibrate.c - claims about calibration: screens to point at, lines through answers, the verdict on models
- * whose dialect and space are known because they are made up here, and what is kept of it. */
+/* t_calibrate.c - tests of calibration: generated screens, line fits, verdicts on simulated models with a
+ * known dialect and coordinate space, and the saved result. */
 #include "check.h"
 
 #include "actions/place.h"
@@ -15,7 +15,7 @@
 
 /* ---- screens --------------------------------------------------------------------------------- */
 
-/* Every cell of a label has ink: both colours of its button. */
+/* Checks that every character of a label is visible: both colours of its button occur. */
 static void has_ink(const struct calibration_screen *s, const struct calibration_target *t)
 {
     for (int i = 0; t->label[i]; i++) {
@@ -62,7 +62,7 @@ static void t_screens(void **state)
     assert_int_equal(calibration_draw(&s, 640, 480, 0, 1, NULL), -1);
 }
 
-/* ---- lines ----------------------------------------------------------------------------------- */
+/* ---- line fits ------------------------------------------------------------------------------- */
 
 static void t_lines(void **state)
 {
@@ -72,7 +72,7 @@ static void t_lines(void **state)
         x[i] = 1280 * check_random(&random);
         y[i] = 0.78125 * x[i] + 3 + check_random(&random) - 0.5;
         if (i % 4 == 0)
-            y[i] = 1000 * check_random(&random); /* every fourth is anywhere */
+            y[i] = 1000 * check_random(&random); /* every fourth is an outlier */
     }
     struct line l = line_fit(x, y, 60, 5);
     check_note("%.4f x %+.2f, %d of %d near", l.a, l.b, l.near, l.n);
@@ -88,11 +88,11 @@ static void t_lines(void **state)
     assert_true(fabs(line_of_space(COORD_NORM1, 640).a - 0.0015625) < 1e-12);
 }
 
-/* ---- the verdict on made-up models ----------------------------------------------------------- */
+/* ---- verdicts on simulated models ------------------------------------------------------------ */
 
-enum { W = 640, H = 480 }; /* the embedded model's dialect has no numbers above 1023 */
+enum { W = 640, H = 480 }; /* coordinates of the embedded model's dialect end at 1023 */
 
-/* What a model says that points at (x, y) of a w x h image in this space, in the form of this dialect. */
+/* Writes the reply of a model that points at (x, y) of a w x h image in this space and dialect. */
 static void say(char out[128], const struct dialect *d, enum coord_space space, double x, double y, int w,
                 int h)
 {
@@ -111,7 +111,7 @@ static void say(char out[128], const struct dialect *d, enum coord_space space, 
         snprintf(out, 128, forms[form], a, b);
 }
 
-/* Drawn once: what is on them does not depend on who is asked. */
+/* Returns a target; all models get the same screens. */
 static const struct calibration_target *target_of(int i)
 {
     static struct calibration_target targets[24];
@@ -124,7 +124,7 @@ static const struct calibration_target *target_of(int i)
     return &targets[i];
 }
 
-/* A model that speaks one dialect in one space, and babbles each `babble`th time; asked in every dialect. */
+/* Calibrates a model that uses one dialect and one space, and gives a nonsense reply each `babble`th time. */
 static struct verdict made_up(struct candidate *c, int *n, const char *speaks, enum coord_space space,
                               int babble)
 {
@@ -175,7 +175,7 @@ static void t_verdict(void **state)
     assert_true(!v.candidate && !v.sure);
     for (int i = 0; i < n; i++)
         assert_true(candidate_hopeless(&c[i], QUESTION_PLACE));
-    v = made_up(c, &n, "holo3", COORD_NORM1000, 2); /* right every other time is not sure */
+    v = made_up(c, &n, "holo3", COORD_NORM1000, 2); /* correct half of the time: not confident */
     assert_true(v.candidate && !v.sure);
 }
 
@@ -199,7 +199,7 @@ static void t_equals(void **state)
     assert_int_equal(v.hits, 15);
     assert_int_equal(v.asked, 20);
 
-    /* a reply that was held to the grammar counts in the dialect's own space, and is not a second question */
+    /* a reply constrained by the grammar counts in the dialect's own space, without a second question */
     struct candidate forced = {.own = COORD_NORM1000, .w = 1000, .h = 1000};
     const struct calibration_target t = {"Save", {0, 0, 1000, 1000}};
     const struct dialect_numbers n = {0.5, 0.5, true, true};
@@ -212,7 +212,7 @@ static void t_equals(void **state)
     assert_int_equal(forced.n, 0);
 }
 
-/* ---- keeping it ------------------------------------------------------------------------------ */
+/* ---- saving ---------------------------------------------------------------------------------- */
 
 static struct xvfb folder(void)
 {
@@ -251,7 +251,7 @@ static int keep(const struct xvfb *x, const char *dialect, enum coord_space own,
     return calibration_save(x->dir, &v, e);
 }
 
-/* The dialect that every later start takes from the directory. */
+/* Checks the dialect that later runs read from the directory. */
 static void asks_for(const struct xvfb *x, const char *name, enum coord_space space, const char *kept_key)
 {
     struct err e = ERR_INIT;
@@ -279,7 +279,7 @@ static void t_keep(void **state)
     assert_int_equal(keep(&x, "holo3", COORD_NORM1000, COORD_PIXEL, &e), 0);
     asks_for(&x, "holo3-px", COORD_PIXEL, "note");
     char *own = xvfb_place(&x, "holorun-dialect.json");
-    assert_int_equal(keep(&x, own, COORD_PIXEL, COORD_PIXEL, &e), 0); /* what a second calibration finds */
+    assert_int_equal(keep(&x, own, COORD_PIXEL, COORD_PIXEL, &e), 0); /* as a second calibration does */
     asks_for(&x, "holo3-px", COORD_PIXEL, "note");
     assert_int_equal(keep(&x, own, COORD_PIXEL, COORD_NORM1, &e), -1);
     assert_non_null(strstr(e.text, "norm1"));
@@ -300,8 +300,8 @@ static void t_keep(void **state)
     folder_end(&x);
 }
 
-/* The file of a built-in and what was made of it, without what may differ: name, space, where the prompt
- * stands. */
+/* Compares a built-in dialect's file with its variant, except for name, space, and the location of the
+ * prompt. */
 static void same_but_for_space(const char *name, const char *text)
 {
     static const char *const differing[] = {"name", "coords", "system", "system_file"};
@@ -343,7 +343,7 @@ static void t_in_space(void **state)
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
-/* The embedded model without its word about the dialect. */
+/* Copies the embedded model without the file that names its dialect. */
 static void copy_model(const struct xvfb *x)
 {
     char cwd[1024];
@@ -404,14 +404,15 @@ static void t_unsure(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("screens hold buttons with readable labels that keep apart, the same for the same seed", t_screens),
-    CLAIM("a line is found though every fourth answer is anywhere", t_lines),
-    CLAIM("made-up models are found out in every dialect and every space", t_verdict),
-    CLAIM("of equals a dialect's own space wins, then the first", t_equals),
-    CLAIM("a verdict is kept where every later start finds it, and nothing else is lost", t_keep),
-    CLAIM("a dialect in another space is the same in all else", t_in_space),
-    CLAIM("the embedded model's dialect and space are found, and kept", t_embedded),
-    CLAIM("what hits less often than not is no verdict; wrong options are refused", t_unsure),
+    CLAIM("screens have buttons with readable labels that do not overlap, the same for the same seed",
+          t_screens),
+    CLAIM("a line is found although every fourth point is an outlier", t_lines),
+    CLAIM("dialect and space of simulated models are found, in every combination", t_verdict),
+    CLAIM("among equal candidates a dialect's own space wins, then the first", t_equals),
+    CLAIM("a verdict is saved where later runs find it, and other settings do not change", t_keep),
+    CLAIM("a dialect in another space is otherwise unchanged", t_in_space),
+    CLAIM("the embedded model's dialect and space are found and saved", t_embedded),
+    CLAIM("a hit rate below one half gives no verdict, and invalid options are refused", t_unsure),
 };
 
 CHECK_MAIN()

@@ -1,4 +1,4 @@
-/* t_check.c - claims about the checks of a test: each kind, on a desk of its own. */
+/* t_check.c - tests of each kind of check, on separate desktops. */
 #include "check.h"
 #include "check_fixture.h"
 
@@ -35,7 +35,7 @@ static void t_shell(void **state)
     assert_string_equal(t.a.checks[0].output + (64 << 10) - 5, "\nend\n");
     EXPECT(RUN_CHECK(&t, .text = "printf 'a\\0b\\033[31mc'; exit 1"), ANSWER_NO, "output: a?b [31mc");
 
-    /* It is retried until it says yes; a command that takes too long is killed. */
+    /* it is retried until it succeeds; a command that takes too long is killed */
     EXPECT(RUN_CHECK(&t, .text = "cd $HOLORUN_HOME; n=$(cat n 2>/dev/null); echo x$n >n; test \"$n\" = xxx",
                      .seconds = 20),
            ANSWER_YES, "got 0");
@@ -97,7 +97,7 @@ static void t_file(void **state)
     EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt", .text2 = "Hello", .sha256 = hex), ANSWER_NO,
            hex[0] == '0' ? "sha256 0" : "sha256 1");
 
-    /* A pipe, which would block, and a file above the limit. */
+    /* a named pipe, which would block, and a file above the limit */
     snprintf(path, sizeof path, "%s/pipe", desk_home(t.desk));
     assert_int_equal(mkfifo(path, 0600), 0);
     EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "pipe", .text2 = "x"), ANSWER_NO, "not a regular file");
@@ -193,7 +193,7 @@ static void t_window(void **state)
     check_fixture_close(&t);
 }
 
-/* ---- when they are not asked --------------------------------------------------------------------- */
+/* ---- checks that cannot run ---------------------------------------------------------------------- */
 
 static void t_not_asked(void **state)
 {
@@ -204,7 +204,7 @@ static void t_not_asked(void **state)
     EXPECT(RUN_CHECK(&t, .text = "exit 0", .always = true), ANSWER_YES, "got 0");
     t.s.ended = true;
 
-    /* All run, whatever the first says; each has its own detail. */
+    /* all checks run, whatever the first one finds; each has its own detail */
     attempt_free(&t.a);
     t.test.checks[0] = (struct check){.text = "exit 1"};
     t.test.checks[1] = (struct check){.kind = CHECK_WINDOW, .text = "x"};
@@ -223,7 +223,7 @@ static void t_not_asked(void **state)
     check_fixture_close(&t);
 }
 
-/* Like a crash of the server; the test's own connection is closed first. */
+/* Simulates a crash of the X server; the test's own connection is closed first. */
 static void kill_server(struct check_fixture *t)
 {
     struct ucred peer;
@@ -238,7 +238,7 @@ static void kill_server(struct check_fixture *t)
         assert_true(clock_ms_since(start) < 1000 * CHECK_FIXTURE_PATIENCE);
 }
 
-/* A program under test that exits at once, and the state of the desk then. */
+/* Starts a program under test that exits at once, and checks the state of the desktop. */
 static void ends_as(struct check_fixture *t, const char *command, enum desk_state state)
 {
     struct err e = ERR_INIT;
@@ -248,7 +248,7 @@ static void ends_as(struct check_fixture *t, const char *command, enum desk_stat
         assert_true(clock_ms_since(start) < 1000 * CHECK_FIXTURE_PATIENCE);
 }
 
-/* On a broken desk neither a no nor the yes of `absent` is a verdict; the program under test may have
+/* On a broken desktop neither a no, nor a yes of `absent`, is a verdict; the program under test may have
  * exited. */
 static void t_not_well(void **state)
 {
@@ -267,7 +267,7 @@ static void t_not_well(void **state)
     check_fixture_close(&t);
 }
 
-/* Closing it may have been the task. */
+/* The program under test may be closed, because that may be the task. */
 static void t_closed(void **state)
 {
     struct check_fixture t;
@@ -293,7 +293,8 @@ static void t_cancel(void **state)
     pthread_t later;
     check_fixture_open(&t);
     t.s.cancel = &cancel;
-    static const char *const commands[] = {"exit 1", "sleep 1000"}; /* between two looks, and in one */
+    static const char *const commands[] = {"exit 1",
+                                           "sleep 1000"}; /* cancelled between retries, and during one */
     for (int i = 0; i < 2; i++) {
         attempt_free(&t.a);
         cancel = 0;
@@ -312,14 +313,14 @@ static void t_cancel(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a command's exit code decides; its output, environment and time limit", t_shell),
+    CLAIM("a command's exit code decides; its output, environment and time limit work", t_shell),
     CLAIM("the answer is matched unchanged", t_answer),
     CLAIM("a file exists, matches, has this hash; other kinds and large files are reported", t_file),
     CLAIM("processes and ports are found or not", t_process_port),
-    CLAIM("a window is found by title and class, waited for, and its absence lists the others", t_window),
+    CLAIM("a window is found by title and class and waited for; if absent, the others are listed", t_window),
     CLAIM("a check that cannot run is not a no, and the others run", t_not_asked),
     CLAIM("cancelling does not wait for checks", t_cancel),
-    CLAIM("on a lost desk no check says no, and nothing counts as absent", t_not_well),
+    CLAIM("on a lost desktop no check gives a no, and nothing counts as absent", t_not_well),
     CLAIM("checks run after the program was closed", t_closed),
 };
 

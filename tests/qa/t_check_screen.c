@@ -1,4 +1,4 @@
-/* t_check_screen.c - claims about checks of the screen: regions, and questions to a model. */
+/* t_check_screen.c - tests of screen checks: regions, and questions to a model. */
 #include "check.h"
 #include "check_fixture.h"
 
@@ -35,7 +35,7 @@ static void t_region(void **state)
     EXPECT(RUN_CHECK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_YES, "at most 0 % of the pixels");
     assert_null(t.a.checks[0].pictures[0]);
 
-    /* A tenth of it differs by more than the tolerance, then by exactly as much. */
+    /* a tenth of the area differs by more than the tolerance, then by exactly the tolerance */
     Window spot = check_fixture_window(t.dpy, "spot", "Spot", 100, 50, 4, 20, 0xffu << 16 | 17);
     const struct check_result *r = RUN_CHECK(&t, REGION(.area = {100, 50, 40, 20}, .max_diff = 0.099));
     EXPECT(r, ANSWER_NO,
@@ -59,7 +59,7 @@ static void t_region(void **state)
     XSync(t.dpy, False);
     EXPECT(RUN_CHECK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_YES, ", 0 % do");
 
-    /* Sizes: a different one, the whole screen's, and outside of the screen. */
+    /* reference images of another size, of the whole screen's size, and an area outside the screen */
     EXPECT(RUN_CHECK(&t, REGION(.area = {100, 50, 39, 20})), ANSWER_NO, "of 40x20; the area is 39x20");
     assert_non_null(t.a.checks[0].pictures[1]);
     assert_null(t.a.checks[0].pictures[2]);
@@ -82,7 +82,7 @@ static void t_region(void **state)
 /* ---- models -------------------------------------------------------------------------------------- */
 
 struct scripted {
-    const char *answers; /* + - ? ! one after the other */
+    const char *answers; /* one of + - ? ! per question */
     struct judge_question asked;
     char text[200];
     struct image first, last; /* copies */
@@ -106,7 +106,7 @@ static enum answer scripted_ask(void *arg, const struct judge_question *q, char 
     return c == '+' ? ANSWER_YES : c == '-' ? ANSWER_NO : c == '?' ? ANSWER_UNKNOWN : ANSWER_ERROR;
 }
 
-/* Red pixels from one line to another. */
+/* Counts red pixels between two lines. */
 static int occurrences(const struct image *im, int from, int to)
 {
     int n = 0;
@@ -135,7 +135,7 @@ static void t_model(void **state)
     assert_string_equal(model.text, "Is it red?");
     assert_int_equal(model.asked.n, 3);
     assert_int_equal(model.asked.pass, 1);
-    assert_int_equal(model.first.w, 5); /* two of the run, then the current screen */
+    assert_int_equal(model.first.w, 5); /* two frames of the run, then the current screen */
     assert_int_equal(model.last.w, 400);
     assert_memory_equal(model.last.rgb, "\xff\0\0", 3);
     /* Areas hidden in the run are hidden from the judge. */
@@ -162,7 +162,7 @@ static void t_model(void **state)
     model.answers = "!";
     EXPECT(RUN_CHECK(&t, .kind = CHECK_JUDGE, .text = "?", .passes = 1, .frames = 1), ANSWER_ERROR,
            "no memory for the judge");
-    /* The last frame of the run equals the current screen: it is shown once. */
+    /* if the last frame of the run equals the current screen, it is sent once */
     image_free(&frames[2]);
     assert_int_equal(image_copy(&frames[2], &model.last, NULL), 0);
     model.answers = "+";

@@ -1,4 +1,4 @@
-/* t_eval.c - claims about grounding sets: what a set may say, how an answer is scored, how sure a rate is. */
+/* t_eval.c - tests of grounding sets: their format, the scoring of answers, and confidence intervals. */
 #include "check.h"
 
 #include "eval/eval.h"
@@ -46,13 +46,13 @@ static void t_box(void **state)
 static void t_polygon(void **state)
 {
     double bent[] = {0, 0, 40, 0, 40, 40, 20, 10, 0, 40};   /* a notch from below */
-    double star[] = {50, 0, 79, 90, 2, 35, 98, 35, 21, 90}; /* five points; its middle is outside */
+    double star[] = {50, 0, 79, 90, 2, 35, 98, 35, 21, 90}; /* a pentagram; its centre is outside */
     struct target t = {TARGET_POLY, bent, 5, 0, 0}, s = {TARGET_POLY, star, 5, 0, 0};
     assert_true(target_holds(&t, 5, 20) && target_holds(&t, 35, 20));
     assert_false(target_holds(&t, 20, 20) || target_holds(&t, -1, 5) || target_holds(&t, 41, 5));
     assert_true(target_holds(&t, 20, 0) && target_holds(&t, 40, 17) &&
-                target_holds(&t, 20, 10)); /* on its edge */
-    assert_true(target_holds(&t, 10, 25)); /* on a slope */
+                target_holds(&t, 20, 10)); /* on an edge */
+    assert_true(target_holds(&t, 10, 25)); /* on a diagonal edge */
     assert_true(fabs(target_distance(&t, 45, 20) - 5) < 1e-12);
     assert_true(target_holds(&s, 50, 20));
     assert_false(target_holds(&s, 50, 50));
@@ -207,8 +207,8 @@ static void t_set(void **state)
 
 /* ---- confidence ---------------------------------------------------------------------------------------- */
 
-/* What vqa_confidence says of a reply in four tokens with these probabilities, of which the third and fourth
- * are numbers of a place. */
+/* Returns vqa_confidence for a reply of four tokens with these probabilities; the third and fourth are
+ * coordinates. */
 static double sure_of(const char *dialect, const char *const tokens[4], bool forced)
 {
     static const float p[4] = {0.9F, 0.8F, 0.3F, 0.2F};
@@ -228,7 +228,7 @@ static double sure_of(const char *dialect, const char *const tokens[4], bool for
     assert_true(vqa_confidence(&v, &confidence));
     v.reply.choices = NULL;
     double unknown;
-    assert_false(vqa_confidence(&v, &unknown)); /* a server does not tell */
+    assert_false(vqa_confidence(&v, &unknown)); /* a server gives no probabilities */
     buf_free(&v.reply.text);
     dialect_free(v.dialect);
     return confidence;
@@ -246,13 +246,12 @@ static void t_confidence(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the numbers of a place do not count in how sure the embedded model is; all else does",
-          t_confidence),
+    CLAIM("the embedded model's confidence ignores coordinate tokens and counts all others", t_confidence),
     CLAIM("Wilson's interval has the published values", t_wilson),
     CLAIM("the edges of a box belong to it", t_box),
-    CLAIM("polygons go by the even-odd rule, their edges belong to them", t_polygon),
-    CLAIM("a place is mapped exactly into the target's picture; replies without one are wrong", t_judge),
-    CLAIM("a line that does not say what it must is refused with its number and the reason", t_refused),
+    CLAIM("polygons use the even-odd rule, and their edges belong to them", t_polygon),
+    CLAIM("a position is mapped exactly into the target's image; replies without one are wrong", t_judge),
+    CLAIM("an invalid line is refused with its number and the reason", t_refused),
     CLAIM("huge lines, deep nesting, long polygons and empty files are refused", t_limits),
     CLAIM("ids, targets and unknown fields are read", t_set),
 };

@@ -1,5 +1,4 @@
-/* t_eval_program.c - claims about `holorun eval`: what comes out, that a run which was stopped goes on
- * as if it had not been, and sets that are converted.
+/* t_eval_program.c - tests of `holorun eval`: its results, resuming, and converted sets.
  */
 #include "check.h"
 #include "program.h"
@@ -17,7 +16,7 @@
 #define POCKET  "tests/cases/eval/pocket/eval.jsonl"
 #define CONVERT "tests/cases/eval/convert/"
 
-/* ---- a folder and the program in it ------------------------------------------------------------------ */
+/* ---- a directory for the program --------------------------------------------------------------------- */
 
 static struct xvfb place_begin(void)
 {
@@ -61,7 +60,7 @@ static json_t *json_of(const char *text)
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
-/* A results file without its times. */
+/* Returns a results file without its times. */
 static char *timeless(const char *path)
 {
     char *text = text_of_file(path);
@@ -118,11 +117,11 @@ static void t_embedded(void **state)
     place_end(&x);
 }
 
-/* Confidence beside what was right, from the results of a whole set. */
+/* Compares confidence with correctness, in the results of a whole set. */
 static void t_reliability(void **state)
 {
     if (system("python3 -c 'import json' 2>/dev/null")) {
-        printf("           there is no Python here\n");
+        printf("           Python is not installed\n");
         skip();
     }
     struct xvfb x = place_begin();
@@ -153,14 +152,14 @@ static void t_only(void **state)
     assert_int_equal(o.code, 0);
     assert_non_null(strstr(o.out, "\npage = dialog-ticks "));
     assert_null(strstr(o.out, "dialog-fields"));
-    /* the others are no part of that file; they are asked when it is gone on with */
+    /* the results of --only are not in that file; --resume asks the missing items */
     program_run(&x, &o, WORDS("eval", POCKET, "--only", "tick", "-o", results, "--resume", "--json"));
     assert_int_equal(o.code, 0);
     json_t *v = json_of(o.out);
     assert_int_equal(json_integer_value(json_object_get(json_object_get(v, "all"), "items")), 3);
     json_decref(v);
     char *text = text_of_file(results);
-    assert_int_equal(lines_of(text), 1 + 3); /* two of them were there */
+    assert_int_equal(lines_of(text), 1 + 3); /* two of them were already there */
     free(text);
     program_run(&x, &o, WORDS("eval", POCKET, "--only", "page=nowhere", "-o", results));
     ONE_LINE(&o, ERR_USAGE, "page=nowhere");
@@ -191,7 +190,7 @@ static void t_resume(void **state)
     check_note("killed after %d of 12 items", left - 1);
     assert_in_range(left, 4, 12);
 
-    /* and a line that was being written */
+    /* a line that was truncated by the kill */
     char *torn = xasprintf("%s{\"id\":\"dialog-o", text);
     assert_int_equal(file_write(killed, torn, strlen(torn), NULL), 0);
     program_run(&x, &o, WORDS("eval", POCKET, "-o", killed, "-n", "12", "--resume"));
@@ -218,7 +217,7 @@ static void t_standard_place(void **state)
     program_run(&x, &o, WORDS("eval", POCKET, "--resume", "--json"));
     ONE_LINE(&o, ERR_USAGE, "no results of 'eval'", "to resume");
     char *paths[2];
-    for (int i = 0; i < 2; i++) { /* again is no obstacle */
+    for (int i = 0; i < 2; i++) { /* a second run is allowed */
         if (i)
             clock_sleep_ms(1001);
         program_run(&x, &o, WORDS("eval", POCKET, "-n", "1", "--json"));
@@ -233,7 +232,7 @@ static void t_standard_place(void **state)
     assert_string_not_equal(paths[0], paths[1]);
     program_run(&x, &o, WORDS("eval", POCKET, "-n", "2", "--json", "--resume"));
     assert_int_equal(o.code, 0);
-    assert_non_null(strstr(o.out, paths[1])); /* the newest */
+    assert_non_null(strstr(o.out, paths[1])); /* the newest file */
     if (before)
         setenv("XDG_STATE_HOME", before, 1);
     else
@@ -326,7 +325,7 @@ static void t_usage(void **state)
     program_run(&x, &o, WORDS("eval", POCKET, "--dialect", "openai-computer", "-o", nowhere));
     ONE_LINE(&o, ERR_USAGE, "openai-computer", "position");
 
-    /* the disk is full after some items: what was written stays, and the run says so */
+    /* if the disk fills up after some items, the results so far are kept and an error is reported */
     char *results = xvfb_place(&x, "full.jsonl");
     struct rlimit before, small;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -431,16 +430,17 @@ static void t_parquet(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the embedded model finds what is asked for on screens with unseen words", t_embedded),
-    CLAIM("confidence stands beside what was right in a table", t_reliability),
-    CLAIM("a group or the first items alone are asked", t_only),
-    CLAIM("a run that was killed and resumed leaves the same results", t_resume),
-    CLAIM("results lie in the state folder with their time, and --resume takes the newest", t_standard_place),
-    CLAIM("results of another set or another way of asking are not gone on with", t_resume_refused),
-    CLAIM("images that cannot be read are named and are no part of the rate", t_broken),
-    CLAIM("what cannot be read or written ends with one line", t_usage),
-    CLAIM("every layout is converted line by line, and what it says is scored", t_convert),
-    CLAIM("a parquet table is converted with its pictures", t_parquet),
+    CLAIM("the embedded model finds the requested elements on screens with unseen words", t_embedded),
+    CLAIM("a table compares confidence with correctness", t_reliability),
+    CLAIM("a group or the first items alone can be selected", t_only),
+    CLAIM("a run that was killed and resumed gives the same results", t_resume),
+    CLAIM("results are stored in the state directory by time, and --resume uses the newest",
+          t_standard_place),
+    CLAIM("results of another set or other options cannot be resumed", t_resume_refused),
+    CLAIM("unreadable images are named and do not count in the rate", t_broken),
+    CLAIM("files that cannot be read or written give one error line", t_usage),
+    CLAIM("every layout is converted line by line and can be scored", t_convert),
+    CLAIM("a parquet table is converted with its images", t_parquet),
 };
 
 CHECK_MAIN()

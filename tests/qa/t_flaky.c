@@ -1,4 +1,4 @@
-/* t_flaky.c - claims about where two runs of a test diverge, and why. */
+/* t_flaky.c - tests that find where two runs of a test diverge, and why. */
 #include "check.h"
 #include "folder_check.h"
 
@@ -8,9 +8,9 @@
 
 #include <unistd.h>
 
-struct what { /* differs in the second of three steps */
+struct what { /* the second of three steps */
     const char *thought, *action, *failure;
-    int shade; /* of a corner of its screen */
+    int shade; /* colour of a corner of its screen */
     int steps;
 };
 static const struct what usual = {"the form", "{\"kind\": \"click\", \"x\": 3, \"y\": 4}", NULL, 0, 3};
@@ -78,9 +78,9 @@ static void t_parts(void **state)
     parts(&w, &usual, FLAKY_MODEL,
           "step 2: same screen, different action: failed with {\"kind\": \"click\", \"x\": 3, \"y\": 5}");
     parts(&usual, &w, FLAKY_MODEL, "failed with {\"kind\": \"click\", \"x\": 3, \"y\": 4}");
-    w.shade = 90; /* and a different screen, which counts first */
+    w.shade = 90; /* a different screen as well, which takes precedence */
     parts(&w, &usual, FLAKY_APPLICATION, "step 2: 25.0 % of the screen differs");
-    w.shade = 2; /* a few shades are not a different screen */
+    w.shade = 2; /* a small colour difference is ignored */
     parts(&w, &usual, FLAKY_MODEL, "step 2: same screen except for a few pixels, different action");
     w = usual;
     w.shade = 90;
@@ -114,7 +114,7 @@ static void t_unreadable(void **state)
     assert_int_equal(file_write(path, "not a line\n{\"v\": 1}\n[]", 22, &e), 0);
     unknown(a, b);
     free(path);
-    path = xasprintf("%s/events.jsonl", b); /* an unreadable line may have been the difference */
+    path = xasprintf("%s/events.jsonl", b); /* an unreadable line might have been the difference */
     char *c = make_run(&usual), *events;
     size_t len;
     assert_int_equal(file_read(path, 1 << 20, &events, &len, &e), 0);
@@ -126,7 +126,7 @@ static void t_unreadable(void **state)
     free(events);
     free(path);
     free(c);
-    struct what w = usual; /* a difference cannot be told without the screenshot */
+    struct what w = usual; /* without the screenshot the cause is unknown */
     w.shade = 90;
     c = make_run(&w);
     path = xasprintf("%s/frames/000002.png", c);
@@ -147,8 +147,8 @@ static void t_unreadable(void **state)
 #define IN_FOLDER(text, fn) CLAIM_WITH(text, fn, folder_setup, folder_teardown)
 
 static const struct CMUnitTest tests[] = {
-    IN_FOLDER("runs diverge at the first different screen or action, which tells the cause", t_parts),
-    IN_FOLDER("what cannot be read is nobody's doing", t_unreadable),
+    IN_FOLDER("runs diverge at the first different screen or action, which identifies the cause", t_parts),
+    IN_FOLDER("runs that cannot be read diverge for an unknown reason", t_unreadable),
 };
 
 CHECK_MAIN()

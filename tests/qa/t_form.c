@@ -1,8 +1,8 @@
-/* t_form.c - the form program that stands in for a browser: it looks and behaves as the page it is made
- * after.
+/* t_form.c - tests of the form program, which replaces a browser in tests: it looks and behaves like the
+ * page that it imitates.
  *
- * Pictures and titles that Chromium gave for the same gestures are in tests/golden/form;
- * HOLORUN_FORM_GOLDEN=1 has the browser give them again, through the same hands.
+ * tests/golden/form has images and titles that Chromium produced for the same input.
+ * HOLORUN_FORM_GOLDEN=1 recreates them with a browser.
  */
 #include "check.h"
 #include "stage.h"
@@ -14,14 +14,14 @@
 
 #define DIR "tests/golden/form/"
 
-struct act { /* a click at x, y; else text, or a chord of Control and a letter when `control` */
+struct act { /* a click at x, y; or text; or Control and a letter if `control` is set */
     int x, y;
     const char *text;
     uint32_t key, control;
 };
 
 struct scene {
-    const char *name, *query, *title; /* the title afterwards, a pattern */
+    const char *name, *query, *title; /* title: a pattern for the final window title */
     struct act acts[8];
 };
 
@@ -155,9 +155,9 @@ static bool log_has(const struct show *w, const char *line)
     return has;
 }
 
-/* ---- claims ---------------------------------------------------------------------------------- */
+/* ---- tests ------------------------------------------------------------------------------------ */
 
-/* Pixels with a channel off by more than `level`. */
+/* Counts pixels with a channel that differs by more than `level`. */
 static int pixels_off(const struct image *a, const struct image *b, int level)
 {
     int n = 0;
@@ -222,7 +222,7 @@ static void t_log(void **state)
     must(screen_click(w.s, 60, 45, 1, 1, &why));
     must(screen_type(w.s, "é0", 3, &why));
     assert_title(&w, "^DIALOG pressed=;Name=é0;City=$");
-    must(screen_click(w.s, 300, 350, 1, 1, &why)); /* beside everything: the field loses the keyboard */
+    must(screen_click(w.s, 300, 350, 1, 1, &why)); /* on the background: the field loses the focus */
     must(screen_type(w.s, "x", 1, &why));
     must(screen_click(w.s, 60, 135, 1, 1, &why));
     must(screen_type(w.s, "y", 1, &why));
@@ -242,12 +242,12 @@ static void t_slow(void **state)
     assert_title(&w, "^DIALOG is busy$");
     must(screen_click(w.s, 360, 195, 1, 1, &why));
     int64_t start = clock_ns();
-    assert_title(&w, "^DIALOG pressed=;ticked=$"); /* what was clicked too early was not heard */
-    must(screen_click(w.s, 150, 105, 1, 1, &why)); /* a tick takes no time */
+    assert_title(&w, "^DIALOG pressed=;ticked=$"); /* an early click was ignored */
+    must(screen_click(w.s, 150, 105, 1, 1, &why)); /* a checkbox reacts at once */
     assert_title(&w, "^DIALOG pressed=;ticked=Two$");
     must(screen_capture(w.s, &before, &why));
     must(screen_click(w.s, 360, 195, 1, 1, &why));
-    must(screen_click(w.s, 150, 75, 1, 1, &why)); /* not heard either */
+    must(screen_click(w.s, 150, 75, 1, 1, &why)); /* ignored as well */
     assert_title(&w, "^DIALOG pressed=OK;ticked=Two$");
     check_note("shown and pressed %.0f ms after the first click", clock_ms_since(start));
     assert_true(clock_ms_since(start) > 1500);
@@ -255,7 +255,7 @@ static void t_slow(void **state)
     must(screen_settle(w.s, NULL, &rest, &why));
     must(screen_capture(w.s, &now, &why));
     assert_in_range(pixels_off(&before, &now, 24), 1000,
-                    40000); /* the button and the report; no bar any more */
+                    40000); /* the button and the report changed, and the progress bar is gone */
     image_free(&before);
     image_free(&now);
     show_close(&w);
@@ -294,10 +294,10 @@ static void t_wrong(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a form looks as the browser shows its page, after the same clicks and keys", t_looks),
-    CLAIM("a form writes down what reaches it, and only what is in focus is typed into", t_log),
-    CLAIM("a slow form shows what came of a press later, and hears nothing meanwhile", t_slow),
+    CLAIM("a form records its input, and typing goes to the focused field only", t_log),
+    CLAIM("a slow form shows the effect of a click later, and ignores input until then", t_slow),
     CLAIM("a form needs less than 15 MB of its own", t_small),
-    CLAIM("a form refuses parameters it does not know", t_wrong),
+    CLAIM("a form refuses unknown parameters", t_wrong),
 };
 
 CHECK_MAIN()

@@ -1,8 +1,8 @@
-/* t_outcome.c - claims about outcomes: of a test, from its checks and its agent's end, and the exit code of
- * a suite.
+/* t_outcome.c - tests of outcomes: of a test, from its checks and the end of its agent, and the exit code
+ * of a suite.
  *
- * Checks are written as two characters: S (shell) stands for those that are proofs, J (judge) for models, A
- * for the agent's own answer; + yes, - no, ? unknown, ! error, . not run.
+ * A check is written as two characters.  S (shell) stands for all proofs, J (judge) for models, A for the
+ * agent's own answer; + yes, - no, ? unknown, ! error, . not run.
  */
 #include "check.h"
 
@@ -17,7 +17,7 @@ static const struct check checks[] = {{.kind = CHECK_SHELL}, {.kind = CHECK_JUDG
 
 enum { MOST = 8 };
 
-struct told { /* an attempt in a table */
+struct told { /* one attempt */
     struct check_result checks[MOST];
     struct attempt attempt;
 };
@@ -34,7 +34,7 @@ static const struct attempt *attempt_of(struct told *t, const char *status, cons
     return &t->attempt;
 }
 
-enum { FAIL = 1, INFEASIBLE = 2 }; /* what a test expects */
+enum { FAIL = 1, INFEASIBLE = 2 }; /* expected result of a test */
 
 static enum outcome verdict(const char *status, const char *said, char *error_kind, int expect, bool *judged)
 {
@@ -49,7 +49,7 @@ enum { PASSED, FAILED, CLAIMED, UNSURE, ERRED, SKIPPED, STOPPED, JUDGED };
 
 static const struct row {
     const char *status, *checks;
-    int is; /* an outcome, or JUDGED: passed by models alone */
+    int is; /* outcome, or JUDGED: passed by models only */
 } table[] = {
     /* the agent has answered */
     {"answered", "", CLAIMED},
@@ -75,15 +75,15 @@ static const struct row {
     {"answered", "A+ J?", UNSURE},
     {"answered", "S- J?", FAILED},
     {"answered", "S+ J!", ERRED},
-    {"answered", "S- J!", FAILED}, /* a model that cannot be asked hides no failure */
-    {"answered", "S! J-", ERRED},  /* a proof that cannot run makes other checks doubtful */
+    {"answered", "S- J!", FAILED}, /* an error of a model does not hide a failure */
+    {"answered", "S! J-", ERRED},  /* an error of a proof makes other checks doubtful */
     {"answered", "S! S-", ERRED},
     {"answered", "A! S-", ERRED},
     {"answered", "J! J?", ERRED},
     /* the agent answers that it is infeasible */
     {"infeasible", "", FAILED},
     {"infeasible", "A+", FAILED},
-    {"infeasible", "S+", FAILED}, /* whatever the checks say */
+    {"infeasible", "S+", FAILED}, /* whatever the checks find */
     {"infeasible", "S-", FAILED},
     {"infeasible", "S!", ERRED},
     {"infeasible", "J+", FAILED},
@@ -94,14 +94,14 @@ static const struct row {
     {"unvalidated", "A+", FAILED},
     {"unvalidated", "S+", PASSED},
     {"unvalidated", "J?", UNSURE},
-    /* it says that it is done, and nothing confirms it: checks alone decide */
+    /* it reports that it is done without a confirmation: checks alone decide */
     {"unverified", "", UNSURE},
     {"unverified", "A+", UNSURE},
     {"unverified", "A-", FAILED},
     {"unverified", "S+", PASSED},
     {"unverified", "J+", JUDGED},
     {"unverified", "S-", FAILED},
-    /* its last action was not done: no check makes a success of that */
+    /* its last action was refused: checks cannot turn that into a success */
     {"refused", "", UNSURE},
     {"refused", "S+", UNSURE},
     {"refused", "J+", UNSURE},
@@ -127,7 +127,7 @@ static const struct row {
     {"unparsable", "S.", UNSURE},
     {"unparsable", "S+", PASSED},
     {"dry-run", "", UNSURE},
-    /* there was no end */
+    /* the run failed */
     {"failed", "", ERRED},
     {"failed", "S+", ERRED},
     {"failed", "S-", ERRED},
@@ -179,7 +179,7 @@ static void t_infeasible(void **state)
     }
 }
 
-/* ---- what holds for all of them ------------------------------------------------------------------ */
+/* ---- properties of all combinations ---------------------------------------------------------------- */
 
 static void spell(char out[3 * MOST], const int *codes, int n)
 {
@@ -246,7 +246,7 @@ static void t_all(void **state)
     check_note("%d combinations", total);
 }
 
-/* An expected failure is judged if no proof said no. */
+/* An expected failure is judged if no proof gave a no. */
 static void t_expected(void **state)
 {
     static const struct {
@@ -283,11 +283,11 @@ static void t_list(void **state)
     deeds_add(&d, 2, ACT_CLICK, DEED_OPEN, "click 'Save'", "pressed 'Save'", NULL);
     deeds_judge(&d, 2, false);
     assert_int_equal(deeds_decisive(&d)->end, DEED_UNCHANGED);
-    deeds_judge(&d, 3, true); /* the effect comes late, while the agent waits */
+    deeds_judge(&d, 3, true); /* a late effect, while the agent waits */
     assert_int_equal(deeds_decisive(&d)->end, DEED_CHANGED);
     deeds_add(&d, 4, ACT_CLICK, DEED_REFUSED, "click 'Pay'", "pressed 'Pay'", "you declined");
     deeds_add(&d, 5, ACT_SCROLL, DEED_OPEN, "scroll", "scrolled", NULL);
-    deeds_judge(&d, 5, true); /* a look elsewhere makes up for nothing */
+    deeds_judge(&d, 5, true); /* scrolling does not make up for the failed action */
     assert_int_equal(deeds_decisive(&d)->step, 4);
     line = deeds_line(&d);
     assert_string_equal(line, "pressed 'Save', did not click 'Pay' (refused), scrolled; 4 actions in total");
@@ -383,7 +383,7 @@ static void t_exit_code(void **state)
     }
 }
 
-/* Whatever the outcomes: a suite that CI shows as green has exit code 0, and the other way round. */
+/* For all combinations of outcomes: exit code 0 if and only if CI shows the suite as green. */
 static void t_ci(void **state)
 {
     static const char letters[] = "PFCIEKSx";
@@ -437,15 +437,15 @@ static void t_free(void **state)
     x->attempts[1].checks[1] = (struct check_result){.detail = xstrdup("d"),
                                                      .output = xstrdup("o"),
                                                      .pictures = {xstrdup("1"), xstrdup("2"), xstrdup("3")}};
-    results_free(&r); /* a leak checker finds the rest */
+    results_free(&r); /* a leak checker detects unfreed parts */
     assert_null(r.results);
     assert_int_equal(r.n, 0);
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("an agent that says it cannot be done fails its test, unless that is expected", t_infeasible),
+    CLAIM("a test fails if its agent reports the task as infeasible, unless that is expected", t_infeasible),
     CLAIM("no undecided test is green to CI, and JUnit and exit code agree, in every small suite", t_ci),
-    CLAIM("checks and the agent's end make the outcome of the table", t_table),
+    CLAIM("checks and the agent's end give the outcome in the table", t_table),
     CLAIM("the order of checks does not matter, a no fails, and only a yes of a proof or a model passes",
           t_all),
     CLAIM("expect_fail swaps passed and failed, and nothing else", t_expected),

@@ -1,4 +1,4 @@
-/* t_qa.c - claims about `holorun qa` as a process: outcomes, exit codes, workers, what it leaves behind. */
+/* t_qa.c - tests of `holorun qa` as a process: outcomes, exit codes, workers, and files left behind. */
 #include "check.h"
 #include "qa_program.h"
 
@@ -134,7 +134,7 @@ static void t_setup(void **state)
     qa_program_close(&q);
 }
 
-/* Passed on the retry: another screen, or another reply. */
+/* A test that passes on its retry had another screen or another reply. */
 static void t_flaky(void **state)
 {
     struct qa_program q;
@@ -152,7 +152,7 @@ static void t_flaky(void **state)
     qa_program_close(&q);
 }
 
-/* A secret of two tests: typed in both, and in nothing that is written or inherited. */
+/* A secret of two tests is typed in both, and is in no file or environment. */
 static void t_secret(void **state)
 {
     struct qa_program q;
@@ -176,7 +176,7 @@ static void t_secret(void **state)
     qa_program_close(&q);
 }
 
-/* The content of a file of the results; the caller frees it. */
+/* Returns the content of a results file; the caller frees it. */
 static char *report_text(const struct qa_program *q, const char *name)
 {
     char *file = xasprintf("out.d/%s", name), *path = xvfb_place(&q->x, file), *text = NULL;
@@ -219,7 +219,7 @@ static void t_secret_setup(void **state)
     qa_program_close(&q);
 }
 
-/* The final screen, and the end of the log. */
+/* Checks the final screen and the end of the log. */
 static void t_picture(void **state)
 {
     struct qa_program q;
@@ -257,7 +257,7 @@ static void t_picture(void **state)
         const json_t *a = json_array_get(json_object_get(qa_program_test(&q, *id), "attempts"), 0);
         char *part = xasprintf("/runs/%s/", *id);
         assert_true(json_is_null(
-            json_object_get(a, "picture"))); /* its last frame shows it, or there is nothing to show */
+            json_object_get(a, "picture"))); /* the last frame shows it, or the test has no screen */
         assert_non_null(strstr(field_text(a, "run"), part));
         free(part);
     }
@@ -278,7 +278,7 @@ static void wait_for_a_run(const struct qa_program *q)
     free(runs);
 }
 
-/* Reports of an earlier run do not survive. */
+/* A new run removes the reports of an earlier one. */
 static void t_kept(void **state)
 {
     struct qa_program q;
@@ -375,7 +375,7 @@ static void t_list(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("each outcome: passed, failed, claimed, expect_fail, error; only the owner can read the reports",
+    CLAIM("each outcome is reported: passed, failed, claimed, expect_fail, error; reports are private",
           t_verdicts),
     CLAIM("the exit code sums up all tests", t_exit_codes),
     CLAIM("eight workers give the same results as one", t_many),
@@ -383,13 +383,12 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a test that passes only on a retry is flaky", t_flaky),
     CLAIM("a secret of two tests is typed in both, and is in no report, run or environment", t_secret),
     CLAIM("the output of a failed setup is shown with its secret masked", t_secret_setup),
-    CLAIM("a failed test shows its final screen unless the last screenshot does; runs are in folders of "
-          "their tests",
+    CLAIM("a failed test shows its final screen unless the last screenshot does; each test has a directory",
           t_picture),
     CLAIM("if the suite's setup fails every test is an error in new reports, and teardown runs", t_kept),
     CLAIM("a signal stops all tests, skips those that have not started, and teardown runs", t_stopped),
-    CLAIM("a killed run leaves reports that say so, and no process, lock or folder", t_killed),
-    CLAIM("--list shows what would run, and a misspelled key is named with the right one", t_list),
+    CLAIM("a killed run leaves reports that say so, and no process, lock or directory", t_killed),
+    CLAIM("--list shows the tests that would run; a misspelled key is reported with the right one", t_list),
 };
 
 CHECK_MAIN()

@@ -1,8 +1,8 @@
-/* t_qa_chaos.c - claims about `holorun qa` when something under it dies at a random moment: the program
- * itself, an X server, a window manager, the program under test, or the disk is full.
+/* t_qa_chaos.c - tests of `holorun qa` if a process dies at a random moment (the program itself, an X
+ * server, a window manager, the program under test) or the disk is full.
  *
- * Four tests run at once; each types five letters twice with pauses, and its check counts them.
- * HOLORUN_MOMENTS says how many moments (10; `make qa-chaos` takes 30).
+ * Four tests run in parallel; each types five letters twice with pauses, and its check counts them.
+ * HOLORUN_MOMENTS is the number of moments (10; `make qa-chaos` uses 30).
  */
 #include "check.h"
 #include "qa_program.h"
@@ -20,7 +20,7 @@ enum { TESTS = 4, SPAN_MS = 3000, DISK_BYTES = 4 << 20 };
 
 enum victim { V_PROGRAM_ITSELF, V_SERVER, V_WM, V_PROGRAM, V_DISK, VICTIMS };
 static const struct {
-    const char *name, *comm; /* comm: of the process; NULL: no process of a desk */
+    const char *name, *comm; /* comm: of the process; NULL: not a process of a desktop */
 } victims[VICTIMS] = {{"holorun", NULL},
                       {"the X server", "Xvfb"},
                       {"the window manager", "openbox"},
@@ -59,7 +59,7 @@ static void fill_disk(const char *dir)
     free(path);
 }
 
-/* Whatever died: a test that did not pass failed or is an error, and has a reason. */
+/* Checks that each test that did not pass is failed or an error, and has a reason; returns their number. */
 static int count_bad(const struct qa_program *q)
 {
     int bad = 0;
@@ -76,11 +76,11 @@ static int count_bad(const struct qa_program *q)
 
 static void judge(const struct qa_program *q, enum victim v)
 {
-    if (v == V_PROGRAM_ITSELF) { /* or it had ended before */
+    if (v == V_PROGRAM_ITSELF) { /* unless it had ended before */
         assert_true(q->o.code == -1 || q->o.code == 0);
         return;
     }
-    if (v == V_DISK) { /* nobody can write: all that runs ends, with a line */
+    if (v == V_DISK) { /* no file can be written: every run ends with an error line */
         assert_true(q->o.code == ERR_ENV || q->o.code == ERR_FAILED || q->o.code == 0);
         assert_true(q->o.code == 0 || strstr(q->o.err, "No space left"));
         return;
@@ -89,7 +89,7 @@ static void judge(const struct qa_program *q, enum victim v)
     check_note("%d of %d not passed, exit %d", bad, TESTS, q->o.code);
     assert_in_range(bad, 0, 1);
     assert_true(bad ? q->o.code == ERR_FAILED || q->o.code == ERR_ENV : q->o.code == 0);
-    if (bad && v != V_PROGRAM) /* it is not the program's fault */
+    if (bad && v != V_PROGRAM) /* an error of the environment */
         assert_int_equal(q->o.code, ERR_ENV);
 }
 
@@ -134,7 +134,7 @@ static void t_moments(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("something dies at a random moment: the right outcome, nothing left behind, other tests unharmed",
+    CLAIM("a death at a random moment gives the right outcome, leaves nothing and harms no other test",
           t_moments),
 };
 

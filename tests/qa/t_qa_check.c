@@ -1,5 +1,5 @@
-/* t_qa_check.c - mistakes that `holorun qa` finds before it starts anything: all at once with --check, and
- * those of --fake and of secrets also without it; files with a byte order mark.
+/* t_qa_check.c - tests of errors that `holorun qa` finds before it starts anything: all of them with
+ * --check, and those in --fake and secrets also without it; files with a byte order mark.
  */
 #include "check.h"
 #include "qa_program.h"
@@ -26,7 +26,7 @@ static char *text_in(const struct qa_program *q, const char *name)
     return text;
 }
 
-/* In the test's folder, so that messages name files as they are written here. */
+/* Runs the program in the test's directory, so that messages contain relative file names. */
 static void run_in(struct qa_program *q, const char *const *words)
 {
     char *program = realpath(program_path(), NULL);
@@ -87,7 +87,7 @@ static void t_many(void **state)
         "m.yaml:13: key 'title': expected a regular expression",
         "m.yaml:14: test 'good': --fake 'replies/good.txt': reply 2: ",
         "m.yaml:14: test 'good': secret PASSWORD: environment variable 'QA_NOT_SET' is not set",
-        "m.yaml:14: test 'good': /tmp", /* its policy: a path below the test's folder */
+        "m.yaml:14: test 'good': /tmp", /* its policy, in the test's directory */
         "m.yaml:14: test 'good': reference image '",
         "m.yaml:18: key 'id': the id 'good' is already used",
         "m.yaml:18: test 'good': --fake 'replies/good.txt': reply 2: ",
@@ -142,12 +142,12 @@ static void t_fake(void **state)
         ONE_LINE(&q.o, ERR_USAGE, cases[i].says);
     }
     char *out = xvfb_place(&q.x, "out.d");
-    assert_false(file_exists(out)); /* nothing has started */
+    assert_false(file_exists(out)); /* no test has started */
     free(out);
     qa_program_close(&q);
 }
 
-/* A test with a recording needs no replies, and a wrong recording is found. */
+/* A test with a recording needs no replies, and errors in the recording are found. */
 static void t_recording(void **state)
 {
     static const char good[] = "{\"holorun_recording\": 1, \"screen\": [800, 600]}\n"
@@ -172,7 +172,7 @@ static void t_recording(void **state)
     qa_program_close(&q);
 }
 
-/* A script that is too short shows only while it runs. */
+/* A script that is too short is noticed only at run time. */
 static void t_short(void **state)
 {
     struct qa_program q;
@@ -232,11 +232,11 @@ static void t_bom(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("--check finds all mistakes of a suite at once, its secrets, policies, images and replies included",
+    CLAIM("--check finds all errors of a suite at once, also in secrets, policies, images and replies",
           t_many),
-    CLAIM("a wrong --fake is a usage error, and nothing starts", t_fake),
-    CLAIM("a recording takes the place of replies, and its mistakes are found", t_recording),
-    CLAIM("replies that end too early make the exit code that of a usage error", t_short),
+    CLAIM("an invalid --fake is a usage error, and no test starts", t_fake),
+    CLAIM("a recording replaces replies, and errors in it are found", t_recording),
+    CLAIM("replies that end too early give the exit code of a usage error", t_short),
     CLAIM("a {{NAME}} without such a secret is an error, also with --list", t_secret_names),
     CLAIM("suites, specs, policies and replies may have a byte order mark and CR LF", t_bom),
 };

@@ -1,4 +1,4 @@
-/* t_qa_far.c - a claim about a suite whose model runs in another process (tests/scripts/qa_far.sh). */
+/* t_qa_far.c - tests a suite whose model runs in another process (tests/scripts/qa_far.sh). */
 #include "check.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* t_qa_looks.c - checks without the suite's model: the clipboard, the accessibility tree, a text as the
- * embedded model reads it; and what a test waits for before its agent starts.
+/* t_qa_looks.c - tests of checks without the suite's model (the clipboard, the accessibility tree, text
+ * recognized by the embedded model), and of the conditions that a test waits for before its agent starts.
  */
 #include "check.h"
 #include "qa_program.h"
@@ -76,7 +76,7 @@ static void t_elements(void **state)
           "      - { kind: element, role: label, name: Delete all }\n"
           "      - { kind: element, name: ^Cancel$, absent: yes }\n"
           "      - { kind: element, role: check box, name: ^Yes$, seconds: 0 }\n"
-          "      - { kind: element, role: ^button$, name: ^Yes$ }\n" /* as newer versions call it */
+          "      - { kind: element, role: ^button$, name: ^Yes$ }\n" /* the role in newer versions */
           "  - id: off\n    task: Look.\n    elements: no\n    checks:\n"
           "      - { kind: shell, run: 'test -z \"$DBUS_SESSION_BUS_ADDRESS$GTK_A11Y\"' }\n"
           "  - id: silent\n    task: Look.\n    checks:\n"
@@ -90,7 +90,7 @@ static void t_elements(void **state)
     answers(&q, "tree", 4, "yes", "push button 'Yes'");
     answers(&q, "off", 0, "yes", "");
     answers(&q, "silent", 0, "error", "no program on the desktop publishes its elements");
-    assert_int_equal(qa_program_remains(&q), 0); /* the session bus ends with its desk */
+    assert_int_equal(qa_program_remains(&q), 0); /* the session bus ends with its desktop */
     qa_program_close(&q);
 }
 
@@ -118,7 +118,7 @@ static void t_reading(void **state)
     assert_string_equal(field_text(check_at(&q, "read", 0), "by"), "the embedded model's reading");
     assert_string_equal(qa_program_outcome(&q, "read"), "passed");
     assert_true(json_is_true(json_object_get(qa_program_test(&q, "read"), "judged")));
-    answers(&q, "gone", 0, "unknown", ""); /* that it read nothing proves nothing */
+    answers(&q, "gone", 0, "unknown", ""); /* unrecognized text may still be there */
     answers(&q, "gone", 1, "unknown", "");
     assert_string_equal(qa_program_outcome(&q, "gone"), "inconclusive");
     check_note("%s", field_text(check_at(&q, "gone", 0), "detail"));
@@ -145,7 +145,7 @@ static void t_wait(void **state)
     qa_program_close(&q);
 }
 
-/* `holorun wait`, as a step of a script. */
+/* Uses `holorun wait` as a step of a script. */
 static void t_wait_command(void **state)
 {
     struct xvfb x;
@@ -157,7 +157,7 @@ static void t_wait_command(void **state)
         skip();
     pid_t late =
         program_start(&x, WORDS("wait", "--window", "^DIALOG", "--text", "Tippom", "--seconds", "30"));
-    clock_sleep_ms(500); /* it waits for what starts after it */
+    clock_sleep_ms(500); /* the window opens after the wait has started */
     xvfb_spawn(&x, "form.log",
                (const char *const[]){form, "dialog.html?seed=1&kind=buttons&labels=Tippom%7CDonkey", NULL});
     program_finish(&x, late, &o);
@@ -192,9 +192,10 @@ static void t_wait_command(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the clipboard and the primary selection are checked, whole and in pieces", t_clipboard),
-    CLAIM("elements that programs tell screen readers are found by role, name, window and state", t_elements),
-    CLAIM("a text that the embedded model reads is there, one that it does not read is undecided", t_reading),
+    CLAIM("the clipboard and the primary selection are checked, whole and in parts", t_clipboard),
+    CLAIM("elements in the accessibility tree are found by role, name, window and state", t_elements),
+    CLAIM("a text that the embedded model recognizes is present, one that it does not is undecided",
+          t_reading),
     CLAIM("a script waits for a window, an image or a text on the screen", t_wait_command),
     CLAIM("a test waits for windows, files or elements before its agent starts", t_wait),
 };

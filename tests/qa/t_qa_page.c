@@ -1,5 +1,5 @@
-/* t_qa_page.c - the suite's page and GitHub's summary: complete, of bounded size, safe against hostile
- * text; and reports that cannot be written. */
+/* t_qa_page.c - tests of the suite's HTML page and GitHub's summary: complete, limited in size, safe
+ * against hostile text; and of reports that cannot be written. */
 #include "base/file.h"
 #include "base/image.h"
 #include "qa/report/report.h"
@@ -18,8 +18,7 @@ static const char hostile[] =
     "</script></pre><script>alert(1)</script>\"'><img src=http://x/y onerror=alert(2)> {{tests}} "
     "| a | [x](javascript:alert(3)) `b` <!-- &amp; \x1b[2J\xff";
 
-/* A run on disk with n screenshots of w x h pixels, each of noise where `noisy` (which no PNG makes
- * shorter). */
+/* Creates a run with n screenshots of w x h pixels, with noise if `noisy` (which PNG cannot compress). */
 static char *run_with(const struct fixture *m, const char *name, int n, int w, int h, bool noisy)
 {
     struct err e = ERR_INIT;
@@ -93,7 +92,7 @@ static void t_page(void **state)
     assert_null(strstr(page, "{{"));
     assert_int_equal(check_count(page, "<details class=\"test") + check_count(page, "<section class=\"test"),
                      9);
-    /* Three last screenshots and the difference of the failed one; of the passed one none. */
+    /* the last screenshots of three tests, and the difference of the failed one; none of the passed one */
     assert_int_equal(check_count(page, "data:image/png;base64,"), 4);
     assert_int_equal(check_count(page, "<circle cx=\"5\" cy=\"6\""), 3);
     free(page), free(run), free(png);
@@ -176,8 +175,7 @@ static void t_self_contained(void **state)
     fixture_free(m);
 }
 
-/* PNG cannot compress noise: 48 runs of it are 230 MB.  The page stays below its limit and links to the
- * rest. */
+/* 48 runs with noise are 230 MB.  The page stays below its limit and links to the rest. */
 static void t_size(void **state)
 {
     struct fixture *m = fixture_new(48);
@@ -189,7 +187,7 @@ static void t_size(void **state)
     char *page = fixture_report(m, "report.html", REPORT_HTML);
     int shown = check_count(page, "data:image/png"),
         linked = check_count(page, "too large to embed: open the file");
-    check_note("%.1f MB, %d pictures, %d links", (double)strlen(page) / 1e6, shown, linked);
+    check_note("%.1f MB, %d images, %d links", (double)strlen(page) / 1e6, shown, linked);
     assert_in_range(strlen(page), 10 << 20, 20 << 20);
     assert_true(shown >= 8 && shown + linked >= 48);
     free(page), free(run);
@@ -265,9 +263,9 @@ static void t_github_limit(void **state)
     fixture_free(m);
 }
 
-/* ---- disks that are full ------------------------------------------------------------------------- */
+/* ---- a full disk --------------------------------------------------------------------------------- */
 
-/* With files limited to `most` bytes: how many reports failed, and the message. */
+/* Limits files to `most` bytes; returns the number of reports that failed, and the message. */
 static int failing_within(const struct fixture *m, const struct report_paths *wanted, long most,
                           struct err *e)
 {
@@ -298,7 +296,7 @@ static void t_full_disk(void **state)
     struct err e = ERR_INIT;
     size_t len;
     assert_int_equal(file_write(names[3], "old", 3, &e), 0);
-    assert_int_equal(failing_within(m, &p, 12000, &e), 1); /* the page is longer, the others are not */
+    assert_int_equal(failing_within(m, &p, 12000, &e), 1); /* only the page is longer */
     text_has(e.text, "report.html': File too large");
     assert_null(strstr(e.text, "more"));
     assert_int_equal(file_read(names[3], 1 << 20, &text, &len, &e), 0);
@@ -310,11 +308,11 @@ static void t_full_disk(void **state)
         free(text);
     }
     char *list = xasprintf("ls '%s' | grep -q tmp", m->dir);
-    assert_int_not_equal(system(list), 0); /* nothing half is left */
+    assert_int_not_equal(system(list), 0); /* no temporary file is left */
     assert_int_equal(failing_within(m, &p, 100, &e), 5);
     text_has(e.text, "junit.xml': File too large, and 4 more reports were not written");
     assert_int_equal(file_read(names[4], 1 << 20, &text, &len, &e), 0);
-    assert_true(len > 1000); /* as it was */
+    assert_true(len > 1000); /* unchanged */
     free(text), free(list);
     for (int i = 0; i < 5; i++)
         free(names[i]);
@@ -325,14 +323,14 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the page has counts, reasons, checks, steps and screenshots, and links to each run's page",
           t_page),
     CLAIM("tests that need attention come first, then flaky ones, then the rest", t_order),
-    CLAIM("hostile text from suite, program and model stays text, on the page and in the summary",
+    CLAIM("hostile text from suite, program and model is escaped, on the page and in the summary",
           t_page_hostile),
     CLAIM("the page loads nothing from outside and runs only its own script", t_self_contained),
-    CLAIM("the page stays below 20 MB whatever its pictures are", t_size),
+    CLAIM("the page stays below 20 MB whatever its images are", t_size),
     CLAIM("an image shrinks to the means of its pixels", t_shrink),
     CLAIM("GitHub's summary is appended to, failures first", t_github),
-    CLAIM("GitHub's summary stays below 1 MiB and counts what it leaves out", t_github_limit),
-    CLAIM("a report that cannot be written is one message, and leaves the others and its old file intact",
+    CLAIM("GitHub's summary stays below 1 MiB and counts the omitted tests", t_github_limit),
+    CLAIM("a report that cannot be written gives one message, and leaves the others and its old file intact",
           t_full_disk),
 };
 

@@ -1,4 +1,5 @@
-/* t_qa_progress.c - the terminal while a suite runs: whole lines, a bar below them, no control sequences. */
+/* t_qa_progress.c - tests of the terminal output while a suite runs: whole lines, a bar below them, no
+ * control sequences. */
 #include "base/file.h"
 #include "qa/report/report.h"
 
@@ -10,9 +11,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* ---- live ---------------------------------------------------------------------------------------- */
+/* ---- progress lines ------------------------------------------------------------------------------ */
 
-/* What `show` writes to stderr. */
+/* Returns the output of `show` on stderr. */
 static char *shown(void (*show)(struct fixture *m), struct fixture *m)
 {
     char *path = fixture_path(m, "stderr"), *text;
@@ -61,7 +62,7 @@ static void t_live(void **state)
     struct fixture *m = fixture_one_of_each();
     m->tests[0].id = "evil\x1b[2J\x9b\xe2\x80\xae\nid";
     char *text = shown(show_crowd, m);
-    for (int i = 1; i <= CROWD * ROUNDS * m->all.n; i++) { /* every number once */
+    for (int i = 1; i <= CROWD * ROUNDS * m->all.n; i++) { /* every number appears once */
         char number[32];
         snprintf(number, sizeof number, "[%4d/1800] ", i);
         assert_int_equal(check_count(text, number), 1);
@@ -83,7 +84,7 @@ static void t_live(void **state)
     fixture_free(m);
 }
 
-/* A terminal of 100 columns instead of stderr; it is read at once, since its buffer is small. */
+/* A terminal of 100 columns as stderr.  A thread reads it, because its buffer is small. */
 struct terminal {
     int master;
     char *text;
@@ -95,8 +96,7 @@ static void *read_terminal(void *arg)
     size_t size;
     char part[512];
     FILE *f = open_memstream(&t->text, &size);
-    for (ssize_t n;
-         (n = read(t->master, part, sizeof part)) > 0;) /* ends when nobody has the other side open */
+    for (ssize_t n; (n = read(t->master, part, sizeof part)) > 0;) /* ends when the other side is closed */
         fwrite(part, 1, (size_t)n, f);
     fclose(f);
     return NULL;
@@ -122,7 +122,7 @@ static char *shown_on_terminal(void (*show)(struct fixture *m), struct fixture *
     return t.text;
 }
 
-/* Two begin, the first of them ends. */
+/* Starts two tests and ends the first. */
 static void show_two(struct fixture *m)
 {
     struct progress *l = progress_begin(m->all.n, 4, false);
@@ -148,7 +148,7 @@ static void t_terminal(void **state)
     text_has(text, "\033[31m2 failed\033[0m, \033[31m1 error\033[0m");
     assert_int_equal(check_count(text, "mine"), 0);
     for (char *save, *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save))
-        if (strstr(line, "/9  ")) /* a bar that is longer than a line leaves its pieces behind */
+        if (strstr(line, "/9  ")) /* a bar longer than a line could not be erased */
             assert_true(strlen(line) < 100);
     free(text);
     setenv("NO_COLOR", "1", 1);

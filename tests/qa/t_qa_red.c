@@ -1,5 +1,6 @@
-/* t_qa_red.c - a suite that ends without a verdict is red wherever CI may look: exit code, JUnit, TAP, page,
- * Markdown summary and terminal.  Each way to end is a suite of two tests, of which `good` passes if it runs.
+/* t_qa_red.c - tests that a suite which ends without a verdict is red everywhere: exit code, JUnit, TAP,
+ * page, Markdown summary and terminal.  Each case is a suite of two tests; the test `good` passes if it
+ * runs.
  */
 #include "check.h"
 #include "qa_program.h"
@@ -11,15 +12,15 @@
 
 #define TRUE_CHECK "    checks: [{kind: shell, run: 'true'}]\n"
 
-/* What happens to a suite. */
+/* How a suite ends. */
 enum end { ENDS, STOPPED, KILLED };
 
 static const struct way {
-    const char *name, *keys, *reply; /* of the test `bad` */
+    const char *name, *keys, *reply; /* keys, reply: of the test `bad` */
     const char *option, *value;
     int code;
-    const char *
-        group; /* of `bad`, " not run" with the other on a slow machine; NULL: killed before there is a page */
+    const char
+        *group; /* of `bad`; " not run" if both may be unstarted; NULL: killed before the page exists */
     enum end end;
 } ways[] = {
     {"out of steps", "    steps: 1\n" TRUE_CHECK, CLICK(400, 400) CLICK(400, 400) ANSWER("Done."), NULL, NULL,
@@ -86,7 +87,7 @@ static int system_in(const struct qa_program *q, const char *command)
     return rc;
 }
 
-/* As parsers of CI count: by elements, whatever the attributes say, which must agree. */
+/* Counts elements as CI parsers do; the attributes must agree. */
 static void check_junit(const struct qa_program *q, const struct way *w)
 {
     for (const char *const *f = WORDS("out.d/junit.xml", "copy.xml"); *f; f++) {
@@ -164,7 +165,7 @@ static void t_undecided(void **state)
     qa_program_close(&q);
 }
 
-/* What was expected is no failure; that it can be done after all is one. */
+/* An expected infeasible task is not a failure, but a success of it is one. */
 static void t_infeasible(void **state)
 {
     struct qa_program q;
@@ -183,7 +184,7 @@ static void t_infeasible(void **state)
     qa_program_close(&q);
 }
 
-/* A suite that cannot be read leaves no report of an earlier run for CI to publish. */
+/* An unreadable suite leaves no report of an earlier run that CI might publish. */
 static void t_stale(void **state)
 {
     struct qa_program q;
@@ -204,7 +205,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("suites that end without a verdict in nine ways are red in exit code, JUnit, TAP, page and summary",
           t_red),
     CLAIM("--undecided makes undecided tests failures, or skipped", t_undecided),
-    CLAIM("an agent that says it cannot be done passes where that is expected, and only there", t_infeasible),
+    CLAIM("an agent that reports an infeasible task passes where that is expected, and only there",
+          t_infeasible),
     CLAIM("a suite that cannot be read leaves no reports of an earlier run", t_stale),
 };
 

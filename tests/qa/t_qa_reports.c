@@ -1,4 +1,4 @@
-/* t_qa_reports.c - reports of a suite are valid, whatever programs and models write. */
+/* t_qa_reports.c - tests that reports of a suite are valid, whatever programs and models print. */
 #include "base/file.h"
 #include "qa/report/merge.h"
 #include "qa/report/report.h"
@@ -60,7 +60,7 @@ static void t_junit(void **state)
     fixture_free(m);
 }
 
-/* Retries hide nothing: every attempt is there. */
+/* Every attempt of a retried test is reported. */
 static void t_reruns(void **state)
 {
     static char lost[] = "no window", display[] = "display";
@@ -77,7 +77,7 @@ static void t_reruns(void **state)
     assert_int_equal(check_count(xml, "</rerun"), 1);
     validate(m, "junit.xml");
     free(xml);
-    m->results[0].outcome = m->attempts[0][1].outcome = OUTCOME_PASSED; /* of fresh attempts: not flaky */
+    m->results[0].outcome = m->attempts[0][1].outcome = OUTCOME_PASSED; /* not flaky in this case */
     m->checks[0][0].answer = ANSWER_YES;
     xml = fixture_report(m, "junit.xml", REPORT_JUNIT);
     assert_int_equal(check_count(xml, "</rerun") + check_count(xml, "</flaky"), 0);
@@ -85,7 +85,8 @@ static void t_reruns(void **state)
     fixture_free(m);
 }
 
-/* CI acts only on our lines: existing pictures, the newest first, relative to the job's folder. */
+/* CI attachments come from our own lines only: existing images, newest first, relative to the job's
+ * directory. */
 static void t_attachments(void **state)
 {
     struct fixture *m = fixture_new(1);
@@ -126,7 +127,7 @@ static void t_attachments(void **state)
     fixture_free(m);
 }
 
-/* ---- anything may stand in a text ---------------------------------------------------------------- */
+/* ---- arbitrary text ------------------------------------------------------------------------------ */
 
 static void look_xml(const struct fixture *m)
 {
@@ -162,7 +163,7 @@ static void t_json_anything(void **state)
     fixture_random(40, look_json);
 }
 
-/* As a harness reads it: the plan, that many test lines in order, and indented blocks. */
+/* Parses TAP as a harness does: the plan, that number of test lines in order, and indented blocks. */
 static void look_tap(const struct fixture *m)
 {
     char *text = fixture_report(m, "results.tap", REPORT_TAP), *save = NULL;
@@ -218,7 +219,7 @@ static void t_json(void **state)
     fixture_free(m);
 }
 
-/* ---- words --------------------------------------------------------------------------------------- */
+/* ---- texts --------------------------------------------------------------------------------------- */
 
 static void cleaned(const char *in, size_t most, const char *out)
 {
@@ -304,7 +305,7 @@ static void t_why(void **state)
     fixture_free(m);
 }
 
-/* ---- read again ---------------------------------------------------------------------------------- */
+/* ---- reading reports ----------------------------------------------------------------------------- */
 
 static void t_earlier(void **state)
 {
@@ -340,7 +341,7 @@ static void t_large_seed(void **state)
     fixture_free(m);
 }
 
-/* ---- files of others ----------------------------------------------------------------------------- */
+/* ---- damaged files ------------------------------------------------------------------------------- */
 
 static void t_damaged(void **state)
 {
@@ -354,7 +355,7 @@ static void t_damaged(void **state)
         assert_non_null(strstr(e.text, "r/results.json"));
         results_file_free(&f);
     }
-    /* a file that says little is read, and never green */
+    /* an incomplete file is read, but never green */
     static const char little[] = "{\"tests\": [{\"id\": \"a\", \"outcome\": \"wonderful\"}]}";
     struct results_file f;
     struct merged m = {0};
@@ -367,17 +368,17 @@ static void t_damaged(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("outcomes and durations of an earlier run are read from its results.json", t_earlier),
-    CLAIM("each outcome has a reason in words and one for machines", t_why),
+    CLAIM("each outcome has a readable and a machine-readable reason", t_why),
     CLAIM("JUnit XML has each outcome in the element CI expects, and is valid for Jenkins", t_junit),
     CLAIM("JUnit has all attempts of a test that failed every time", t_reruns),
-    CLAIM("CI attaches only the run's own pictures, no file that a program names", t_attachments),
+    CLAIM("CI attaches only the run's own images, no file that a program names", t_attachments),
     CLAIM("JUnit XML is valid whatever names, answers and outputs contain", t_xml_anything),
     CLAIM("JSON is valid whatever its texts contain", t_json_anything),
     CLAIM("JSON has all keys in a fixed order", t_json),
     CLAIM("TAP has as many tests as its plan, whatever their texts contain", t_tap_anything),
     CLAIM("texts are cleaned of control sequences and cut between characters", t_words),
-    CLAIM("a seed above the integers of JSON is read again as it was", t_large_seed),
-    CLAIM("damaged results of a shard are refused by name, and results that say little are never green",
+    CLAIM("a seed above the exact integers of JSON is read back unchanged", t_large_seed),
+    CLAIM("damaged results of a shard are refused by name, and incomplete results are never green",
           t_damaged),
 };
 

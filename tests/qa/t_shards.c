@@ -1,5 +1,5 @@
-/* t_shards.c - claims about suites in shards: which shard a scheduler's variables name, and one report of
- * many results, which is never green by omission.
+/* t_shards.c - tests of sharded suites: the shard number from a scheduler's variables, and the merged
+ * report, which is never green if results are missing.
  */
 #include "qa_program.h"
 
@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- which shard --------------------------------------------------------------------------------- */
+/* ---- shard numbers ------------------------------------------------------------------------------- */
 
 static const char *const variables[] = {"SLURM_ARRAY_TASK_ID",
                                         "SLURM_ARRAY_TASK_COUNT",
@@ -39,7 +39,7 @@ static void clear_variables(void)
         unsetenv(variables[i]);
 }
 
-/* "NAME=value NAME=value" */
+/* words: "NAME=value NAME=value" */
 static void set_variables(const char *words)
 {
     char *text = xstrdup(words), *rest = text, *word;
@@ -56,7 +56,7 @@ static void set_variables(const char *words)
     "      checks: [{ kind: shell, run: \"true\" }] }\n"                                                     \
     "  - { id: bad, task: Press it., checks: [{ kind: shell, run: \"exit 3\" }] }\n"
 
-/* The shard by these variables; the error if it is refused. */
+/* Returns the shard for these variables; e is set if they are refused. */
 static struct shard ask(const char *words, const char *shard, struct err *e)
 {
     struct suite *s = suite_parse(SUITE, strlen(SUITE), "s.yaml", NULL);
@@ -128,7 +128,7 @@ static void t_refused(void **state)
     }
 }
 
-/* ---- one report of many -------------------------------------------------------------------------- */
+/* ---- merged reports ------------------------------------------------------------------------------ */
 
 static void open_suite(struct qa_program *q)
 {
@@ -140,7 +140,7 @@ static void open_suite(struct qa_program *q)
         qa_program_reply(q, ids[i], CLICK(500, 500) ANSWER("Done."));
 }
 
-/* Runs a shard into a folder of its name. */
+/* Runs a shard with its own output directory. */
 static void run_shard(struct qa_program *q, const char *shard, const char *folder, const char *more)
 {
     char *out = xvfb_place(&q->x, folder);
@@ -148,7 +148,7 @@ static void run_shard(struct qa_program *q, const char *shard, const char *folde
     free(out);
 }
 
-/* `holorun qa merge` of folders, ended by NULL; q->results are those of the whole. */
+/* Runs `holorun qa merge` on directories, ended by NULL; q->results are the merged results. */
 static void run_merge(struct qa_program *q, const char *const *folders)
 {
     const char *words[16] = {"qa", "merge", "--out"};
@@ -167,7 +167,7 @@ static void run_merge(struct qa_program *q, const char *const *folders)
         free(owned[i]);
 }
 
-/* That no report is green, and that the fault is named in it. */
+/* Checks that no report is green, and that each names the fault. */
 static void assert_red(const struct qa_program *q, int code, const char *fault)
 {
     static const char *const files[][2] = {{"merged/junit.xml", "<error"}, {"merged/results.tap", "not ok"}};
@@ -183,7 +183,7 @@ static void assert_red(const struct qa_program *q, int code, const char *fault)
     }
 }
 
-/* ids, outcomes and reasons of all tests, in order */
+/* Returns ids, outcomes and reasons of all tests, in order. */
 static char *verdicts(const struct qa_program *q)
 {
     char *out = xstrdup("");
@@ -233,7 +233,7 @@ static void t_merge(void **state)
     qa_program_close(&q);
 }
 
-/* Only good tests, so that nothing but the fault makes it red. */
+/* All tests are good, so that only the fault makes the report red. */
 static void t_missing(void **state)
 {
     struct qa_program q;
@@ -249,7 +249,7 @@ static void t_missing(void **state)
     }
     run_merge(&q, WORDS("s1", "s3"));
     assert_red(&q, ERR_UNSURE, "shard 2 of 3 is missing");
-    run_merge(&q, WORDS("s1", "s2", "s3")); /* the test `bad` was not selected: that is no success either */
+    run_merge(&q, WORDS("s1", "s2", "s3")); /* the test `bad` was not selected, which is not a success */
     assert_red(&q, ERR_UNSURE, "1 of the suite's 7 tests have no result");
     qa_program_close(&q);
 }
@@ -295,7 +295,7 @@ static void t_cut(void **state)
 
 /* ---- tests on request ---------------------------------------------------------------------------- */
 
-/* `holorun qa --feed` with these lines on stdin; its answers, a line each, as they came. */
+/* Runs `holorun qa --feed` with these lines on stdin; returns its answers, one per line. */
 static json_t *run_feed_with(struct qa_program *q, const char *requests, const char *options)
 {
     char *in = xvfb_place(&q->x, "requests"), *out = xvfb_place(&q->x, "answers"), *line = NULL;
@@ -382,7 +382,7 @@ static void t_feed(void **state)
     qa_program_close(&q);
 }
 
-/* The model's directory by the run of an answer. */
+/* Returns the model's directory in the run of an answer. */
 static char *model_of(const json_t *answer)
 {
     char *path = xasprintf("%s/results.json", json_string_value(json_object_get(answer, "dir")));
@@ -427,15 +427,14 @@ static void t_weights(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the variables of seven schedulers name the shard", t_schedulers),
-    CLAIM("variables that are missing, wrong or disagree are refused with what to write", t_refused),
-    CLAIM("merged shards have the verdicts of one run; doubled, unreadable and other ones are named",
+    CLAIM("the variables of seven schedulers give the shard", t_schedulers),
+    CLAIM("missing, invalid or contradictory variables are refused with a remedy", t_refused),
+    CLAIM("merged shards have the verdicts of one run; duplicate, unreadable and foreign ones are named",
           t_merge),
     CLAIM("a missing shard or test makes the whole undecided", t_missing),
-    CLAIM("tests on request have results of their own, and samples other random numbers", t_feed),
-    CLAIM("another model takes the place of the one that runs without a restart, once nothing runs",
-          t_weights),
-    CLAIM("a shard that was killed is named as cut off, and goes on where its results end", t_cut),
+    CLAIM("requested tests have their own results, and samples have different random numbers", t_feed),
+    CLAIM("another model replaces the loaded one without a restart, once no test is running", t_weights),
+    CLAIM("a killed shard is reported as cut off, and can be resumed", t_cut),
 };
 
 CHECK_MAIN()

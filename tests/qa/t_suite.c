@@ -1,4 +1,4 @@
-/* t_suite.c - claims about reading suites, and the messages for wrong ones. */
+/* t_suite.c - tests of reading suites, and of the error messages for invalid ones. */
 #include "check.h"
 
 #include "suite_fixture.h"
@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* ---- wrong suites -------------------------------------------------------------------------------- */
+/* ---- invalid suites ------------------------------------------------------------------------------ */
 
 #define TEST   "tests:\n  - id: a\n    task: t\n" /* three lines; more keys of the test follow */
 #define CHECKS TEST "    checks:\n"               /* line 4; checks from line 5 */
@@ -171,8 +171,7 @@ static const struct {
     {"tests:\n  - id: a\n    spec: no.md\n", ""},
 };
 
-/* 1: it is not refused with this message. */
-/* Whether a reader that goes on after mistakes finds it as well. */
+/* Returns whether a reader that continues after errors finds this one as well. */
 static bool among_all(const char *text, size_t len, const char *want)
 {
     struct err e = ERR_INIT;
@@ -208,7 +207,7 @@ static void t_wrong(void **state)
     for (size_t i = 0; i < n; i++)
         bad += unlike(wrong[i].text, strlen(wrong[i].text), wrong[i].says);
     assert_int_equal(bad, 0);
-    check_note("%zu wrong suites, each refused with its line, its key and what was expected", n);
+    check_note("%zu wrong suites, each refused with its line, its key and the expected value", n);
 }
 
 static void t_all_mistakes(void **state)
@@ -293,7 +292,7 @@ static void t_secret_kept(void **state)
     }
 }
 
-/* ---- what is read -------------------------------------------------------------------------------- */
+/* ---- keys ---------------------------------------------------------------------------------------- */
 
 static const char full[] = "suite:\n"
                            "  name: nimbus\n"
@@ -555,16 +554,16 @@ static void t_stdin(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("all mistakes of a suite are found at once, each once", t_all_mistakes),
-    CLAIM("a wrong suite is refused with its line, its key and what was expected", t_wrong),
+    CLAIM("all errors of a suite are found at once, each once", t_all_mistakes),
+    CLAIM("a wrong suite is refused with its line, its key and the expected value", t_wrong),
     CLAIM("sizes and depths are limited", t_large),
-    CLAIM("no message shows what may be a secret", t_secret_kept),
+    CLAIM("no message shows a possible secret", t_secret_kept),
     CLAIM("every key of a suite is read and is a default for its tests", t_suite_keys),
     CLAIM("every key of a test is read and overrides its suite's", t_test_keys),
     CLAIM("every kind of check is read with all its keys", t_checks),
     CLAIM("variables are expanded, and all other braces stay", t_variables),
     CLAIM("a matrix makes one test for each combination", t_matrix),
-    CLAIM("paths of a suite from stdin are relative to the current folder", t_stdin),
+    CLAIM("paths of a suite from stdin are relative to the current directory", t_stdin),
 };
 
 CHECK_MAIN()

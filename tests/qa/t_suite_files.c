@@ -1,4 +1,4 @@
-/* t_suite_files.c - our own suites (tests/suites) are valid and up to date with their generators. */
+/* t_suite_files.c - tests that the suites in tests/suites are valid and up to date with their generators. */
 #include "check.h"
 
 #include "base/err.h"
@@ -42,7 +42,7 @@ static void t_read(void **state)
     }
 }
 
-/* Skips where this does not end well. */
+/* Skips the test if the command fails. */
 static void wants(const char *command, const char *what)
 {
     if (system(command)) {
@@ -69,7 +69,7 @@ static void t_made(void **state)
     }
 }
 
-/* One dialog of each toolkit and both kinds of desktop; `make qa-right` does all of them. */
+/* Tests one dialog of each toolkit and both kinds of desktop; `make qa-right` tests all of them. */
 static void t_right(void **state)
 {
     wants("command -v Xvfb openbox xprop >/dev/null && test -x ./holorun",
@@ -92,8 +92,8 @@ static void t_right(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("our suites can be read, and each test has a check that no model answers", t_read),
-    CLAIM("suites that scripts make are what they make", t_made),
+    CLAIM("our suites can be read, and each test has a check that needs no model", t_read),
+    CLAIM("generated suites are up to date", t_made),
     CLAIM("dialogs of three toolkits, alone and among windows, can be done right", t_right),
 };
 

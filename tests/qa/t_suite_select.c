@@ -1,4 +1,4 @@
-/* t_suite_select.c - claims about specs, the selection of tests, and lists of them. */
+/* t_suite_select.c - tests of specs, the selection of tests, and lists of them. */
 #include "check.h"
 
 #include "base/file.h"
@@ -113,7 +113,7 @@ static void t_wrong_specs(void **state)
     assert_int_equal(e.kind, ERR_USAGE);
 }
 
-/* ---- which tests run ----------------------------------------------------------------------------- */
+/* ---- selection ----------------------------------------------------------------------------------- */
 
 static const char many[] = "suite: { name: n }\n"
                            "tests:\n"
@@ -122,7 +122,7 @@ static const char many[] = "suite: { name: n }\n"
                            "  - { id: search, task: t, tags: [slow] }\n"
                            "  - { id: page, task: t, matrix: { n: 1..3 } }\n";
 
-/* Ids of the selected tests, each followed by a space, or the error. */
+/* Returns the ids of the selected tests, each followed by a space, or the error. */
 static const char *chosen(const char *text, struct suite_selection c)
 {
     static char ids[1000];
@@ -190,7 +190,7 @@ static void t_rerun(void **state)
     after(chosen(many, (struct suite_selection){.rerun_failed = report(other)}), "has none of the tests");
 }
 
-/* A results.json that a run has written selects what did not pass in it. */
+/* The results.json of a run selects the tests that did not pass. */
 static void t_round_trip(void **state)
 {
     struct suite *s = suite_of(many);
@@ -306,7 +306,7 @@ static void t_shards_by_time(void **state)
 
 /* ---- lists, warnings, help ----------------------------------------------------------------------- */
 
-/* What suite_print() writes; the caller frees it. */
+/* Returns the output of suite_print(); the caller frees it. */
 static char *printed(const struct suite *s, bool json)
 {
     char *text = NULL;
@@ -432,11 +432,11 @@ static void t_examples(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a spec becomes a task for a tester who judges by the screen alone", t_spec),
-    CLAIM("a wrong spec is refused with its line and the suite's line", t_wrong_specs),
+    CLAIM("an invalid spec is refused with its line and the suite's line", t_wrong_specs),
     CLAIM("tests are selected by id and tag", t_only),
     CLAIM("tests that did not pass in an earlier run are selected", t_rerun),
-    CLAIM("the results.json of a run says what to run again and how long each test takes", t_round_trip),
-    CLAIM("a file that is no results.json is refused with its line", t_wrong_reports),
+    CLAIM("the results.json of a run gives the tests to repeat and the duration of each", t_round_trip),
+    CLAIM("a file that is not a results.json is refused with its line", t_wrong_reports),
     CLAIM("every test is in exactly one shard", t_shards),
     CLAIM("a list has a line for each selected test, and no control characters", t_list),
     CLAIM("tests that only a model or the agent decides get a warning", t_warnings),

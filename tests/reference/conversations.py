@@ -1,12 +1,12 @@
 """Random conversations for published chat templates (make_templates.py).
 
-Each is drawn from the seed, its family and its number alone.  A "small" one has fewer and shorter parts.  Nothing but the
-reasoning within a reply spells an added token.  Integers fit in 64 bits, for JSON readers have no more.
+Each depends on the seed, its family and its number only.  A "small" one has fewer and shorter parts.  Added tokens occur
+only in the reasoning of a reply.  Integers fit in 64 bits, the limit of JSON parsers.
 """
 import random
 
 PICTURES = {"qwen2_5_vl", "qwen3_vl", "qwen3_5_nothink", "qwen3_5_think", "qwen3_6", "qwen3_8"}
-STRICT = {"qwen3_5_nothink", "qwen3_5_think", "qwen3_6", "qwen3_8"}  # they raise exceptions of their own
+STRICT = {"qwen3_5_nothink", "qwen3_5_think", "qwen3_6", "qwen3_8"}  # templates that raise exceptions
 NEMOTRON = {"nemotron_3_nano", "nemotron_3_super", "nemotron_3_ultra", "nemotron_3_5_lightning"}
 PARTS = PICTURES  # content may be a list of parts; the others print such a list, drop it or fail
 TEXT_ARGUMENTS = {"qwen3", "qwen3_instruct_2507", "qwen3_vl"}  # arguments may be JSON in a string
@@ -112,7 +112,7 @@ class Draw:
         return parts
 
     def content(self, pictures=True, lists=0.5):
-        """lists: how often content is a list."""
+        """lists: probability that content is a list."""
         return self.parts(pictures) if self.chance(lists if self.family in PARTS else 0.01) else self.text()
 
     def system(self):
@@ -199,7 +199,7 @@ class Draw:
         return o
 
     def spoil(self, messages):
-        """Makes a conversation one that the templates of STRICT refuse."""
+        """Changes a conversation so that the templates of STRICT refuse it."""
         way = self.rng.randint(0, 4)
         if way == 0:
             messages.append({"role": "system", "content": self.text()})

@@ -1,8 +1,8 @@
-"""Numbers that C can draw again, and the files of reference values.
+"""Random numbers that C can reproduce, and files of reference values.
 
-Weights are drawn, not stored: a test writes the same checkpoint from the table in reference.json.  Number i
-of tensor NAME is made of integers alone, up to one product and one rounding, so that Python and C agree in
-every bit:
+Weights are generated, not stored: a test writes the same checkpoint from the table in reference.json.  Number i
+of tensor NAME is computed with integers, except for one product and one rounding, so that Python and C give the
+same bits:
 
     key  = FNV-1a(NAME) xor SEED * 0x9e3779b97f4a7c15                          64 bits, wrapping
     z    = finalizer of splitmix64 applied to key + (i + 1) * 0x9e3779b97f4a7c15
@@ -30,7 +30,7 @@ def fnv(name):
 
 
 def mixed(seed, name, first, n):
-    """z for i = first .. first + n"""
+    """Returns z for i = first .. first + n - 1."""
     key = np.uint64(fnv(name) ^ (seed * GAMMA & MASK))
     with np.errstate(over="ignore"):
         z = key + (np.arange(first, first + n, dtype=np.uint64) + np.uint64(1)) * np.uint64(GAMMA)
@@ -40,7 +40,7 @@ def mixed(seed, name, first, n):
 
 
 def bf16(x):
-    """f32 values rounded to bf16, to nearest even."""
+    """Rounds f32 values to bf16, to nearest even."""
     u = x.view(np.uint32)
     return ((u + np.uint32(0x7fff) + ((u >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xffff0000)).view(np.float32)
 
@@ -56,12 +56,12 @@ def draw(seed, name, shape, offset, unit):
 
 
 def signs(n, column):
-    """+1 or -1 for each of n columns: two of them make the sums that every row is checked by."""
+    """Returns +1 or -1 for each of n columns, for the random sums by which every row is checked."""
     return torch.from_numpy(1.0 - 2.0 * (mixed(column, "signs", 0, n) >> np.uint64(63)).astype(np.float32))
 
 
 class Weights:
-    """Draws tensors and remembers what was drawn."""
+    """Generates tensors and remembers their parameters."""
 
     def __init__(self, seed):
         self.seed, self.table, self.values = seed, [], {}
@@ -84,7 +84,7 @@ class Fixture:
         self.arrays, self.blob = [], bytearray()
 
     def keep(self, name, x, rows=None):
-        """All rows of x, or those listed."""
+        """Stores all rows of x, or those listed."""
         x = torch.as_tensor(x)
         x = x if rows is None else x[rows]
         x = x.to(torch.int32 if not x.is_floating_point() else torch.float32).contiguous()
@@ -93,7 +93,7 @@ class Fixture:
         self.blob.extend(x.numpy().tobytes())
 
     def stage(self, name, x, rows):
-        """Some rows of x, and of every row two sums with random signs and the length."""
+        """Stores some rows of x, and for every row its norm and two sums with random signs."""
         x = x.double()
         if rows is not None:
             self.keep(name, x, rows)

@@ -1,4 +1,4 @@
-"""Templates at the edges of Python's types and methods, of make_expressions.py."""
+"""Templates for edge cases of Python's types and methods (make_expressions.py)."""
 
 EDGES = {
     "edges": [

@@ -1,4 +1,4 @@
-"""Templates about literals, operators, tests, undefined values and how values are spelled (expressions.py)."""
+"""Templates about literals, operators, tests, undefined values and the output of values (expressions.py)."""
 
 VALUES = {
     "literals": [

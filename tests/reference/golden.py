@@ -1,18 +1,18 @@
-"""Other people's code that the generators of reference values share; their numbers and files are in drawn.py.
+"""Independent implementations shared by the generators of reference values; numbers and files are in drawn.py.
 
-Whose code computes:
+Sources:
 
     state space layers   mamba-ssm: chunk_state_ref, state_passing_ref, chunk_scan_ref for many tokens,
                          selective_state_update_ref for one, rms_norm_ref for the gated norm
-    the rest of the LM   transformers: NemotronHForCausalLM, whose own scan is compared and not used
-    tower                timm: Block; transformers: the embedding of RadioModel, with its rule for the position
-                         table, whose blocks are compared and not used
-    projector            transformers: pixel shuffle and projector of NemotronH_Omni_Reasoning_V3
+     the rest of the LM   transformers: NemotronHForCausalLM; its own scan is only compared
+     tower                timm: Block; transformers: the embedding of RadioModel, with its rule for the position
+                          table; its blocks are only compared
+     projector            transformers: pixel shuffle and projector of NemotronH_Omni_Reasoning_V3
 
-mamba-ssm is not built: its source package (MAMBA_SKIP_CUDA_BUILD=TRUE pip download --no-deps
---no-build-isolation --no-binary :all: mamba-ssm==2.3.2.post1) is unpacked and named in PYTHONPATH.  Its
-kernels want triton, which a machine without a GPU does not have, so the reference functions are taken out
-of its files one by one.
+mamba-ssm is not built.  Its source package (MAMBA_SKIP_CUDA_BUILD=TRUE pip download --no-deps
+--no-build-isolation --no-binary :all: mamba-ssm==2.3.2.post1) is unpacked and added to PYTHONPATH.  Its kernels
+need triton, which is not available without a GPU, so the reference functions are extracted from its files one by
+one.
 """
 import ast
 import importlib.util
@@ -26,7 +26,7 @@ import torch.nn.functional as F
 
 try:
     import torchvision  # noqa: F401
-except RuntimeError:    # built for another torch: its Python half, which is all that is used, needs these names
+except RuntimeError:    # built for another torch: only its Python half is used, which needs these names
     for name in ("nms", "qnms"):
         torch.library.define("torchvision::" + name, "(Tensor a, Tensor b, float c) -> Tensor")
     import torchvision  # noqa: F401
@@ -48,7 +48,7 @@ KIND = {"M": "linear_attention", "*": "full_attention", "-": "mlp"}
 
 
 def mamba_ssm():
-    """The functions alone, out of their files."""
+    """Extracts the functions from their files."""
     base = os.path.join(os.path.dirname(importlib.util.find_spec("mamba_ssm").origin), "ops", "triton")
     out = types.SimpleNamespace()
     for short, file, name in (
@@ -78,7 +78,7 @@ CALLS = {"scan": 0, "step": 0, "norm": 0}
 
 def scan(x, dt, A, B, C, chunk_size, D=None, z=None, return_final_states=False, dt_bias=None, dt_softplus=False,
          initial_states=None, dt_limit=None, **_):
-    """Many tokens, by mamba-ssm's reference of its chunked kernels; the last chunk is filled up with time
+    """Scans many tokens with mamba-ssm's reference of its chunked kernels; the last chunk is padded with time
     steps of zero, which neither read nor write."""
     CALLS["scan"] += 1
     assert dt_softplus and z is None and dt_limit == (0.0, float("inf"))
@@ -118,7 +118,7 @@ def use(theirs):
 
 
 def language(values, c):
-    """NemotronHForCausalLM with the weights of the published names; c: the llm_config."""
+    """Returns NemotronHForCausalLM with the weights of the published names; c: the llm_config."""
     keys = ("vocab_size hidden_size intermediate_size num_attention_heads num_key_value_heads head_dim mamba_num_heads "
             "mamba_head_dim ssm_state_size n_groups conv_kernel chunk_size layer_norm_epsilon").split()
     config = NemotronHConfig(
@@ -136,7 +136,7 @@ def language(values, c):
 
 
 def tower(values, v, tile, skip):
-    """(RadioModel, timm blocks) with the same weights; v: the vision_config's sizes."""
+    """Returns (RadioModel, timm blocks) with the same weights; v: the vision_config's sizes."""
     import timm.models.vision_transformer as vit
     side = round(values[VIT + "patch_generator.pos_embed"].shape[1] ** 0.5)
     config = RadioConfig(hidden_size=v["hidden_size"], num_hidden_layers=v["num_hidden_layers"],

@@ -1,11 +1,11 @@
-"""Blocks of GGUF files, and the numbers that the gguf package reads from them.
+"""Writes blocks of GGUF files, and their values as decoded by the gguf package.
 
     python make_blocks.py        into ../golden/blocks
 
-Byte i of format F is the top byte of mixed(SEED, F, i) (drawn.py); in each block the words where scales in f16 lie
-then keep sign and fraction and get an exponent between -9 and -2, so that all numbers are finite and of one size.
-The power of two of MXFP4 is 2^-7 to 2^0; the scale of IQ1_M, spread over four words, gets an exponent of -7 to -4.
-Made with gguf 0.19.0 and numpy 2.4.6; needs no torch but for drawn.py.
+Byte i of format F is the top byte of mixed(SEED, F, i) (drawn.py).  In each block, words that are f16 scales keep sign and
+fraction and get an exponent between -9 and -2, so that all numbers are finite and of similar size.  The power of two of
+MXFP4 is 2^-7 to 2^0; the scale of IQ1_M, distributed over four words, gets an exponent of -7 to -4.
+Made with gguf 0.19.0 and numpy 2.4.6; needs torch for drawn.py only.
 """
 import numpy as np
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, quants

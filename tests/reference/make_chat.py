@@ -1,12 +1,12 @@
-"""Conversations, what Jinja2 renders of them with nemotron_vl.jinja, and the ids of that.
+"""Writes conversations, their rendering by Jinja2 with nemotron_vl.jinja, and its token ids.
 
     python make_chat.py [--out ../golden/chat]
 
-The template is rendered the way transformers does it.  Texts of people, tools and screens may spell marks
-of the template: for the ids, what those texts hold is encoded without added tokens, everything else with
-them.  Each <image> that the template wrote becomes <img>, as many <image> as the picture has rows, and
-</img>, for a tower with tiles of 64 pixels and 4 rows each.  "reals" is the SHA-256 of how json.dumps
-spells the numbers of reals(), one a line.
+The template is rendered as in transformers.  Texts of users, tools and screens may contain marks of the
+template; for the ids, these texts are encoded without added tokens, everything else with
+them.  Each <image> from the template becomes <img>, as many <image> as the image has rows, and
+</img>, for a tower with tiles of 64 pixels and 4 rows each.  "reals" is the SHA-256 of the
+numbers of reals() as formatted by json.dumps, one per line.
 
 Made with transformers 5.23.0, Jinja2 3.1.6, tokenizers 0.23.3 and mistral-common 1.13.1 under Python 3.11.
 """
@@ -25,7 +25,7 @@ SEED, TILE, TILE_ROWS, TILES = 11, 64, 4, 12
 REALS = 10000
 MARKS = ["<image>", "<img>", "</img>", "<s>", "</s>", "<unk>", "<SPECIAL_10>", "<SPECIAL_11>", "<SPECIAL_12>",
          "<SPECIAL_999>", "<quad>", "<box>", "<video>"]
-HIDDEN = "\ue0f0"  # stands for the "<" of a mark in somebody's text while the template is rendered
+HIDDEN = "\ue0f0"  # replaces the "<" of a mark in a text while the template is rendered
 
 
 def tiles(w, h):
@@ -81,7 +81,7 @@ def call(name, **arguments):
 
 
 def written():
-    """(name, messages, options) that show one rule each."""
+    """Returns (name, messages, options) that each show one rule."""
     one, two, three, four = image(64, 64), image(128, 64), image(200, 130), image(39, 84)
     ask = "What is in To?"
     yield "a question", [user(ask)], {}
@@ -138,7 +138,7 @@ def written():
 
 
 def valued():
-    """Numbers, control characters, nested values and other scripts in tools, calls and results: all that JSON spells."""
+    """Returns numbers, control characters, nested values and other scripts in tools, calls and results."""
     numbers = [0.1, 0.5, 1 / 3, 1.0, -0.0, 100.0, 1e15, 1e16, 1.5e16, 123456789012345680.0, 1e22, 1e23, 0.0001, 0.00001,
                1.5e-7, 5e-324, 1.7976931348623157e308, 2.0 ** -44, 2.0 ** -1022, 9007199254740993.0, 0.30000000000000004,
                -1234.5678, 2 ** 53, -2 ** 63, 2 ** 63 - 1, 0, -7]
@@ -182,7 +182,7 @@ def valued():
 
 
 def drawn(n):
-    """Conversations by chance."""
+    """Returns random conversations."""
     rng = random.Random(SEED)
     pieces = ["Open the file", " /think", " /no_think", "\n", "  ", "</think>", "<think>", "\u6771\u4eac", "\U0001f642", "42",
               "<SPECIAL_12>", "<SPECIAL_11>User\n", "</s>", "<img>", "<image 1>", "caf\u00e9", "{\"a\": [1, 2]}", "\t", "I'm", "/"]
@@ -212,7 +212,7 @@ def drawn(n):
 
 
 def reals(n):
-    """Powers of two, short decimals and any doubles, by a generator that a test can repeat."""
+    """Returns powers of two, short decimals and random doubles, from a generator that a test can reproduce."""
     d = Draws(SEED)
     yield from (2.0 ** k for k in range(-1074, 1024))
     for _ in range(n):
@@ -230,7 +230,7 @@ def hide_all(v):
 
 
 def inlined(messages):
-    """Image parts spelled where they are."""
+    """Replaces image parts by their spelling."""
     return [{**m, "content": "".join("<image>" if p["type"] == "image" else p["text"] for p in m["content"])}
             if isinstance(m["content"], list) else m for m in messages]
 
@@ -245,7 +245,7 @@ def render(template, messages, options):
 
 
 def encode(rendered, rows, tokenizer, bare):
-    """Ids of a rendering in which marks of somebody's texts are hidden."""
+    """Returns the ids of a rendering in which marks within texts are hidden."""
     marked = sorted((m for m in tokenizer.get_added_tokens_decoder().values()), key=lambda t: -len(t.content))
     ids, plain, rows = [], "", iter(rows)
 

@@ -1,13 +1,13 @@
-"""Conversations, and what Jinja2 renders of them with qwen.jinja.
+"""Writes conversations, and their rendering by Jinja2 with qwen.jinja.
 
     python make_chat_qwen.py [--out ../golden/chat] [--published FILE]
 
-The template is rendered the way transformers does it.  Texts of people, tools and screens may spell marks of the
-template, and so may replies spell those of turns and images: "marks" counts those that the template wrote and
-those of reasoning and calls in replies, which alone may become added tokens.
+The template is rendered as in transformers.  Texts of users, tools and screens may contain marks of the
+template, and replies may contain those of turns and images: "marks" counts those written by the template and
+those of reasoning and calls in replies; only these may become added tokens.
 
---published: a published chat_template.jinja of Qwen3.5, which must render the same but for the sentences around the
-tools.  Made with transformers 5.23.0 and Jinja2 3.1.6.
+--published: a published chat_template.jinja of Qwen3.5, which must give the same rendering except for the sentences
+around the tools.  Made with transformers 5.23.0 and Jinja2 3.1.6.
 """
 import argparse
 import json
@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SEED, DRAWN, TURN = 15, 320, "<|im_end|>\n"
 NAMES = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<tool_call>",
          "</tool_call>", "<tool_response>", "</tool_response>", "<think>", "</think>"]
-HIDDEN = "\ue0f0"  # stands for the "<" of a mark that is only text
+HIDDEN = "\ue0f0"  # replaces the "<" of a mark that is only text
 IMAGE = {"type": "image", "size": [32, 32]}
 TOOLS = [{"type": "function", "function": {"name": "click", "description": "Clicks at a point; \"left\" \u2014 \u6771\u4eac <b> & c", "parameters": {
     "type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer", "maximum": 1000.0}}, "required": ["x", "y"]}}},
@@ -98,7 +98,7 @@ def is_question(m):
 
 
 def without_tools(text):
-    """The rendering less the sentences around the tools."""
+    """Returns the rendering without the sentences around the tools."""
     if "<tools>" not in text.split(TURN)[0]:
         return text
     before, rest = text.split("<tools>", 1)
@@ -126,7 +126,7 @@ def main():
         hidden = [hide(m, NAMES[:6] if m["role"] == "assistant" else NAMES) for m in case["messages"]]
         wrapped = 0
         for m, h in zip(case["messages"], hidden):
-            if m["role"] == "user" and not is_question(m):  # the template looks at this mark
+            if m["role"] == "user" and not is_question(m):  # the template tests for this mark
                 h["content"] = h["content"].replace(HIDDEN + "tool_response>", "<tool_response>").replace(
                     HIDDEN + "/tool_response>", "</tool_response>")
                 wrapped += 2

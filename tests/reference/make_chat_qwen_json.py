@@ -1,12 +1,12 @@
-"""Conversations, and what Jinja2 renders of them with qwen_json.jinja: Qwen2.5-VL's and Qwen3-VL's layouts.
+"""Writes conversations, and their rendering by Jinja2 with qwen_json.jinja: Qwen2.5-VL's and Qwen3-VL's layouts.
 
     python make_chat_qwen_json.py [--out ../golden/chat]
 
 The conversations are those of make_chat_qwen.py, each in one of three forms: "plain" (Qwen3-VL-Instruct), "thinks"
 (Qwen3-VL-Thinking, Holo2) and "greets" (Qwen2.5-VL).
 
---plain, --thinks, --greets FILE: published templates, which must render the same but for the sentences around the
-tools, which are taken from them; that of Qwen2.5-VL knows no tools at all.  Made with transformers 5.23.0 and Jinja2 3.1.6.
+--plain, --thinks, --greets FILE: published templates, which must give the same rendering except for the sentences around
+the tools, which are taken from them; that of Qwen2.5-VL has no tools.  Made with transformers 5.23.0 and Jinja2 3.1.6.
 """
 import argparse
 import json
@@ -24,7 +24,7 @@ def wrapped(m):
 
 
 def sentences(published):
-    """What a template writes before and after its list of tools."""
+    """Returns the texts that a template writes before and after its list of tools."""
     case = {"tools": [{"name": "TOOL"}], "open": False, "thinking": False}
     text = render(case, [{"role": "user", "content": "x"}], published)
     before, after = text.split("<|im_end|>\n")[0].split('\n{"name": "TOOL"}')
@@ -55,7 +55,7 @@ def main():
             checked[form] += 1
         hidden, kept = [hide(m, NAMES[:6] if m["role"] == "assistant" else NAMES) for m in case["messages"]], 0
         for m, h in zip(case["messages"], hidden):
-            if wrapped(m):  # the template looks at this mark
+            if wrapped(m):  # the template tests for this mark
                 h["content"] = h["content"].replace("\ue0f0tool_response>", "<tool_response>").replace("\ue0f0/tool_response>", "</tool_response>")
                 kept += 2
         text = render({**case, "tools": hide(case.get("tools"), NAMES)}, hidden, template, **how)

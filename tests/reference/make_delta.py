@@ -1,10 +1,10 @@
-"""The gated delta rule of Qwen3-Next and Qwen3.5 by transformers: token by token and in chunks of 64.
+"""Writes results of the gated delta rule of Qwen3-Next and Qwen3.5 from transformers: token by token and in chunks of 64.
 
     python make_delta.py        into ../golden/delta
 
-Cases: ordinary decays from a state; tokens that forget everything between others; equal keys that are overwritten
-whole (a flat part of a screen); three tokens from an empty state.  Queries and keys are given before their
-normalisation.  Made with transformers 5.23.0 and torch 2.13.0.
+Cases: ordinary decays from a state; tokens with total decay between others; equal keys whose values are overwritten
+completely (a flat part of a screen); three tokens from an empty state.  Queries and keys are stored before
+normalization.  Made with transformers 5.23.0 and torch 2.13.0.
 """
 import json
 import os

@@ -1,9 +1,9 @@
-r"""Small Jinja templates, and what the environment of transformers' apply_chat_template renders of each.
+r"""Writes small Jinja templates, and their rendering by the environment of transformers' apply_chat_template.
 
     python make_expressions.py [--out ../golden/templates/expressions.json]
 
 Each case has a group, a template, the variables that it reads and either "rendered" or "error" (the class and message of the
-exception: a test compares the message for raise_exception alone).  "now" is the time that strftime_now reads.
+exception; a test compares the message for raise_exception only).  "now" is the time that strftime_now reads.
 
 The environment: jinja2's ImmutableSandboxedEnvironment with trim_blocks, lstrip_blocks, loop controls, the generation tag, no
 autoescape, keep_trailing_newline off (one newline at the end of the source is dropped), "\r\n" and "\r" of the source read as
@@ -59,7 +59,7 @@ class Clock(datetime.datetime):
 
 
 def variables(template):
-    """The variables of CONTEXT that a template reads; none of one that does not parse."""
+    """Returns the variables of CONTEXT that a template reads; none if it does not parse."""
     parser = ImmutableSandboxedEnvironment(extensions=["jinja2.ext.loopcontrols"])
     source = template.replace("generation %}", "filter trim %}").replace("endfilter trim", "endfilter")
     try:
@@ -74,7 +74,7 @@ def render(template, context):
         text = chat_template_utils._compile_jinja_template(template).render(**context)
         text.encode()
         return {"rendered": text}
-    except Exception as e:  # whatever a template makes Python raise is its refusal
+    except Exception as e:  # any exception of Python counts as a refusal
         return {"error": f"{type(e).__name__}: {e}"}
 
 

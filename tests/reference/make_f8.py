@@ -1,12 +1,12 @@
-"""Numbers of f32 and the e4m3 codes that torch rounds them to.
+"""Writes f32 numbers and the e4m3 codes to which torch rounds them.
 
     python make_f8.py        into ../golden/f8
 
-Those of all codes, those exactly between two of them and the numbers of f32 next to these, what lies on both sides of
-448, zeros, infinities, NaN, and random ones of many sizes.  Beyond 448 torch has NaN: numbers are cut off there first,
-as servers do that keep keys and values so.
+The numbers are the values of all codes, those halfway between two of them and their f32 neighbours, numbers around
+448, zeros, infinities, NaN, and random ones of many sizes.  Beyond 448 torch gives NaN; numbers are clamped first,
+as in servers with e4m3 keys and values.
 
-Bytes are stored four to a number.
+Bytes are packed four to a number.
 """
 import golden
 

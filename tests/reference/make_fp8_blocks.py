@@ -1,9 +1,9 @@
-"""A product with FP8 weights whose blocks of 128 x 128 have f32 scales, as torch computes it.
+"""Writes a product with FP8 weights in blocks of 128 x 128 with f32 scales, as computed by torch.
 
     python make_fp8_blocks.py        into ../golden/fp8_blocks
 
 Byte i of the weight is the top byte of mixed(SEED, "codes", i) (drawn.py) with NaN codes replaced by zero.  Scales and
-activations are random numbers of f32 with all their bits.  `values` are rows of the dequantized weight in f32, `product`
+activations are random f32 numbers that bf16 cannot represent.  `values` are rows of the dequantized weight in f32, `product`
 is x W^T, summed in f64.
 """
 import drawn

@@ -1,16 +1,16 @@
-"""Models of the golden data as GGUF files by the gguf package, and what llama.cpp makes of them.
+"""Writes models of the golden data as GGUF files with the gguf package, and compares llama.cpp's replies.
 
-    python make_gguf.py            hashes of the tensors into ../golden/gguf/reference.json
-    python make_gguf.py FOLDER     also leaves the files there
+    python make_gguf.py            hashes of the tensors to ../golden/gguf/reference.json
+    python make_gguf.py FOLDER     also keeps the files there
 
-The weights are those of ../golden/qwen/{dense,moe,whole,text2,text2tied,text3}, drawn again.  Names come from the
-package's own table.  The changes that llama.cpp's converter makes to values are repeated here: 1 added to the norms
-but that of the delta rule, -exp(A_log), value heads from grouped to tiled order, experts and the frames of a patch in
-tensors of their own; nothing in the text models.  llama.cpp (the wheel xllamacpp) then reads each file and continues
-prompts of the golden data: its tokens must begin like those of transformers.  That is done with matrices in F32; it sums
-in other orders, so they may part later, and do at a token that ends a text, because the request forbids it (ignore_eos);
-the number of equal tokens is printed and kept.  The hashes are of the files in BF16.  Made with gguf 0.19.0, xllamacpp 2026.10.11549 and
-numpy 2.4.6.
+The weights are those of ../golden/qwen/{dense,moe,whole,text2,text2tied,text3}, generated again.  Names come from the
+package's own table.  The conversions of llama.cpp's converter are repeated here: 1 is added to all norms except
+that of the delta rule, A_log becomes -exp(A_log), value heads change from grouped to tiled order, experts and the frames of
+a patch become separate tensors; text models are not changed.  llama.cpp (the wheel xllamacpp) then reads each file and
+continues prompts of the golden data: its tokens must begin like those of transformers.  The matrices are F32 for this.
+llama.cpp sums in another order, so replies may differ later, and they do at an end token, because the request forbids it
+(ignore_eos); the number of equal tokens is printed and stored.  The hashes are of the files in BF16.  Made with gguf
+0.19.0, xllamacpp 2026.10.11549 and numpy 2.4.6.
 """
 import hashlib
 import json
@@ -39,17 +39,17 @@ PIECES = {"merger.norm": "v.post_ln", "merger.linear_fc1": "mm.0", "merger.linea
 
 
 def tiled(x, heads, keys, axis):
-    """Along an axis of heads: grouped by key head -> by place in the group."""
+    """Reorders an axis of heads from grouped by key head to grouped by position within the group."""
     x = np.moveaxis(x, axis, 0)
     x = x.reshape(keys, heads // keys, -1, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
     return np.moveaxis(x, 0, axis)
 
 
-TEXT = {"text2": "qwen2", "text2tied": "qwen2", "text3": "qwen3"}  # models without a tower: only names change
+TEXT = {"text2": "qwen2", "text2tied": "qwen2", "text3": "qwen3"}  # models without a tower: only names differ
 
 
 def changed(name, x, c):
-    """Pairs (rest of a name, values) as a GGUF file has them."""
+    """Returns pairs (rest of a name, values) in the form of a GGUF file."""
     if "linear_num_key_heads" not in c:
         return [(name, x)]
     keys, heads = c["linear_num_key_heads"], c["linear_num_value_heads"]
@@ -107,7 +107,7 @@ def finish(w):
 
 
 def words(folder, vocab):
-    """Tokens and their types: those of a tokenizer.json without merges, else two letters each."""
+    """Returns tokens and their types: those of a tokenizer.json without merges, else two letters each."""
     path = os.path.join(folder, "tokenizer.json")
     plain = {chr(97 + i // 26) + chr(97 + i % 26): i for i in range(vocab)}
     added = {}
@@ -143,7 +143,7 @@ def language(w, arch, c, folder):
     w.add_tokenizer_pre("qwen2" if arch in TEXT.values() else "qwen35")
     w.add_token_list(list_)
     w.add_token_types(types)
-    w.add_token_merges(["! \""])  # llama.cpp wants one
+    w.add_token_merges(["! \""])  # llama.cpp requires one
     w.add_eos_token_id(256 if c["vocab_size"] > 256 else 159)
 
 
@@ -192,13 +192,13 @@ def array(root, source, name):
 
 
 def ask(server, request):
-    """Ids that come greedily."""
+    """Returns the ids of a greedy continuation."""
     got = server.handle_completions(request | {"temperature": 0, "top_k": 1, "ignore_eos": True, "n_probs": 1, "cache_prompt": False})
     return [t["id"] for t in got["choices"][0]["logprobs"]["content"]]
 
 
 def follow(path, root, source):
-    """How many tokens of each prompt without pictures llama.cpp continues as transformers did, of how many."""
+    """Returns how many tokens llama.cpp continues like transformers, for prompts without images, and the total."""
     import xllamacpp
     p = xllamacpp.CommonParams()
     p.model.path, p.n_ctx, p.n_gpu_layers, p.warmup, p.n_parallel = path, 1024, 0, False, 1
@@ -209,7 +209,7 @@ def follow(path, root, source):
     if os.path.exists(eyes):
         p.mmproj.path, p.mmproj_use_gpu = eyes, False
     server, seen = xllamacpp.Server(p), {}
-    if p.mmproj.path:  # it reads both files; its own way with pictures is not compared
+    if p.mmproj.path:  # both files must load; images are not compared
         got = server.handle_completions({"prompt": "abc", "n_predict": 4})
         assert "choices" in got, got
         return {"reads both files": True}

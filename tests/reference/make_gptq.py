@@ -1,13 +1,13 @@
-"""A matrix of 4-bit integers in GPTQ's two formats, and the numbers that auto-round reads from it.
+"""Writes a matrix of 4-bit integers in GPTQ's two formats, and its values as decoded by auto-round.
 
     python make_gptq.py        into ../golden/gptq
 
 Word i of "codes" and of "zeros" is the upper half of mixed(SEED, name, i) (drawn.py).  Scale i has sign and fraction of
-the top 16 bits of mixed(SEED, "scales", i) and an exponent between -9 and -2, so that all are finite and of one size.
-"order" sorts the columns by mixed(SEED, "order", k); column k of them in that order is in group k / 128.
+the top 16 bits of mixed(SEED, "scales", i) and an exponent between -9 and -2, so that all are finite and of similar size.
+"order" sorts the columns by mixed(SEED, "order", k); column k in that order is in group k / 128.
 
-auto-round is not imported, for it wants transformers: its two layers are taken out of their files
-(pip install --no-deps auto-round==0.16.1).  They hold scales in f32 here, so that nothing is rounded.
+auto-round is not imported, because it requires transformers: its two layers are extracted from their files
+(pip install --no-deps auto-round==0.16.1).  Their scales are f32 here, so that nothing is rounded.
 """
 import ast
 import importlib.util
@@ -24,7 +24,7 @@ SEED, ROWS, COLS, GROUP = 43, 32, 384, 128
 
 
 def layer(file):
-    """Class QuantLinear of a file of auto-round."""
+    """Returns class QuantLinear from a file of auto-round."""
     base = importlib.util.find_spec("auto_round_extension").submodule_search_locations[0]
     path = os.path.join(base, "torch", file)
     with open(path) as f:

@@ -1,10 +1,10 @@
-"""What comes after 20 prompts, greedily, 256 tokens each, of the model that train_counting.py made.
+"""Writes greedy continuations of 20 prompts, 256 tokens each, by the model that train_counting.py made.
 
     python make_greedy.py        reads ../golden/counting/model.safetensors, writes reference.json and .bin there
 
-In f32 with the code that golden.py names: the prompt at once, then token by token out of the cache.  Kept with
-each prompt: the ids, and the smallest gap between the largest two logits on the way, which says what another
-order of summing may not exceed.
+Computed in f32 with the implementations named in golden.py: the prompt at once, then token by token from the cache.  For
+each prompt it stores the ids, and the smallest gap between the two largest logits, the upper limit for differences
+caused by another order of summation.
 """
 import os
 

@@ -1,9 +1,9 @@
-"""Key names: writes the table actions/key_names.c, and the lists of tests/cases/keys that t_keys compares it with.
+"""Writes the table of key names actions/key_names.c, and the lists of tests/cases/keys with which t_keys compares it.
 
     python make_keys.py table                  from ALIASES below and the headers of X
     python make_keys.py lists PYAUTOGUI LAYOUT  from the source folder of PyAutoGUI 0.9.54 and Playwright's
                                                packages/playwright-core/src/server/usKeyboardLayout.ts
-    python make_keys.py check PYAUTOGUI LAYOUT  exit 1 when a written file would differ
+    python make_keys.py check PYAUTOGUI LAYOUT  exits with 1 if a file would change
 
 The lists do not use ALIASES: PyAutoGUI's names are those of its own X11 module, or are named by their virtual
 key; Playwright's by the character that the layout gives; X's by the numbers of the headers.
@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 HEADERS = "/usr/include/X11"
 
-# Names in lower case without "_", "-" and spaces, which the reader of names drops.
+# Names in lower case without "_", "-" and spaces, which the parser of names removes.
 ALIASES = """
 Control_L: ctrl control ctl ctrlleft controlleft leftctrl leftcontrol lctrl lcontrol ctrll primary controlormeta ⌃
 Control_R: ctrlright controlright rightctrl rightcontrol rctrl rcontrol ctrlr
@@ -232,7 +232,7 @@ def keysyms():
 
 
 def is_key(value):
-    """Latin-1, and the keys without a character."""
+    """Returns whether a keysym is Latin-1 or a key without a character."""
     return value <= 0xff or 0xfd00 <= value <= 0xffff or value >= 0x10080000
 
 
@@ -252,7 +252,7 @@ def table():
     for c in "abcdefghijklmnopqrstuvwxyz":
         out[f"key{c}"] = ord(c)
     first = {}
-    for name, value in known.items():  # names whose case decides are left to XStringToKeysym
+    for name, value in known.items():  # if case matters, XStringToKeysym decides
         first.setdefault(plain(name), set()).add(value)
     for name, value in known.items():
         p = plain(name)

@@ -1,16 +1,16 @@
-"""Every stage of three random models, by the code that golden.py names.
+"""Writes every stage of three random models, computed by the implementations named in golden.py.
 
     python make_layers.py [chunks|faint|full ...]      into ../golden/NAME
 
 chunks  odd sizes, many chunks: 700 tokens with an image of six tiles, in pieces of 1, 2, 597, 1, 1, 1 and 97.
-        Time steps reach far below time_step_min, which plays no part; the second MLP squares
+        Time steps are far below time_step_min, which must have no effect; the second MLP squares
         numbers of several hundred.
-faint   the same with inputs so small that every epsilon counts, where a larger one would change nothing.
+faint   the same with inputs so small that every epsilon matters.
 full    the sizes of the 12B model: one Mamba-2, one attention and one MLP layer, one block of the tower with
         position table and projector.  160 tokens (more than one chunk) in pieces of 150, 1 and 9; one tile.
 
-Before anything is written: transformers' own scan and RadioModel's own blocks must agree with what is kept,
-and in `chunks` so must the recurrence one token at a time.
+Before a file is written, transformers' own scan and RadioModel's own blocks must agree with the stored values,
+and in `chunks` the token-by-token recurrence as well.
 """
 import os
 import sys
@@ -44,7 +44,7 @@ CASES = {
 
 
 def add_language(w, c, vocab, faint):
-    """faint: embeddings and every input of the gated norm are near the square root of its epsilon."""
+    """faint: embeddings and every input of the gated norm have the size of the square root of its epsilon."""
     at, width = "language_model.backbone.", c["hidden_size"]
     inner = c["mamba_num_heads"] * c["mamba_head_dim"]
     channels = inner + 2 * c["n_groups"] * c["ssm_state_size"]
@@ -168,7 +168,7 @@ def run_language(k, w, rows, out):
         assert golden.CALLS["step"] == (n - 1) * k["lm"]["hybrid_override_pattern"].count("M")
         near("mamba-ssm's recurrence against its scan", torch.stack(got), full.logits[0], 2e-5)
     out.keep("ids", ids)
-    layers = []     # the last of hidden_states is behind the final norm: layers are read where they leave
+    layers = []     # hooks, because the last of hidden_states comes after the final norm
     hooks = [l.register_forward_hook(lambda m, i, o: layers.append(o if torch.is_tensor(o) else o[0])) for l in lm.model.layers]
     lm(inputs_embeds=x[None], use_cache=False)
     for h in hooks:

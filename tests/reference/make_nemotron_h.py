@@ -1,14 +1,14 @@
-"""A tiny random model of the family, and what Hugging Face transformers computes with it.
+"""Writes a tiny random model of the family, and the results of Hugging Face transformers.
 
     python make_nemotron_h.py [--out ../golden/transformers]
 
 Language: NemotronHForCausalLM.  Vision: RadioModel, the pixel shuffle and projector of
-NemotronH_Omni_Reasoning_V3.  The weights are written under the published names (fp32), so that they
-are read like any checkpoint; beside them go the token ids, the pixels, the output of every block and
-layer, and the logits.  transformers clamps time steps from below at time_step_min, which the
-published code does not do: the limits of its mixers are set to (0, inf).
+NemotronH_Omni_Reasoning_V3.  The weights have the published names (fp32), so that they
+can be read like any checkpoint.  Also stored: the token ids, the pixels, the output of every block and
+layer, and the logits.  transformers clamps time steps to at least time_step_min, unlike the
+published code, so the limits of its mixers are set to (0, inf).
 
-Made with torch 2.13.0 and transformers 5.23.0; both are only needed to make the files again.
+Made with torch 2.13.0 and transformers 5.23.0, which are only needed to recreate the files.
 """
 import argparse
 import json
@@ -49,7 +49,7 @@ def vision():
 
 @torch.no_grad()
 def fill(module, rng):
-    """Numbers that make every part matter, drawn in the order of the names."""
+    """Generates weights with which every part matters, in the order of the names."""
     for name, p in sorted(module.named_parameters()):
         if "layer_scale" in name:
             continue
@@ -68,7 +68,7 @@ def fill(module, rng):
 
 
 def published(lm, radio, projector):
-    """state_dict entries under the names of the published checkpoint."""
+    """Returns state_dict entries under the names of the published checkpoint."""
     out = {}
     for k, v in lm.state_dict().items():
         out["language_model." + k.replace("model.", "backbone.", 1)] = v

@@ -1,19 +1,19 @@
-"""Tiny random models of the next generation, and what Hugging Face transformers computes with them.
+"""Writes tiny random models of the next generation, and the results of Hugging Face transformers.
 
     python make_nemotron_moe.py [--out ../golden/moe]
 
 omni/    NemotronH_Omni_Reasoning_V3 as a whole: mixture-of-experts layers, images as canvases of any size
-         (neither square, one larger than the table of positions), experts as tensors of their own.
-latent/  NemotronHForCausalLM alone: latent experts in groups, weights that are not normalised, experts as
+         (neither is square, one is larger than the position table), experts as separate tensors.
+latent/  NemotronHForCausalLM only: latent experts in groups, weights that are not normalized, experts as
          stacked tensors.
 
-The weights are written under the published names (fp32) with some that must be ignored; beside them go ids,
-images, pixels, the output of every block and layer, what every router chose, logits, a greedy
+The weights have the published names (fp32), including some that must be ignored.  Also stored: ids,
+images, pixels, the output of every block and layer, the choices of every router, logits, a greedy
 continuation, and the canvas of many image sizes.  As in make_nemotron_h.py the lower limit of the time
-steps is set to what the published code has.
+steps is that of the published code.
 
-Made with torch 2.13.0, torchvision 0.28.0 and transformers 5.23.0; they are only needed to make the files
-again.
+Made with torch 2.13.0, torchvision 0.28.0 and transformers 5.23.0, which are only needed to recreate the
+files.
 """
 import argparse
 import json
@@ -58,7 +58,7 @@ def prepared(model, rng):
     for name, m in sorted(model.named_modules()):
         if hasattr(m, "time_step_limit"):
             m.time_step_limit = (0.0, float("inf"))
-        if name.endswith(".gate"):                              # a buffer, so that fill passes it by
+        if name.endswith(".gate"):                              # a buffer, which fill skips
             m.e_score_correction_bias.copy_(0.3 * torch.randn(m.e_score_correction_bias.shape, generator=rng))
             m.weight.mul_(2)
         if name.endswith(".experts"):                           # 3-D, which fill does not scale by their depth
@@ -69,14 +69,14 @@ def prepared(model, rng):
 
 
 class Files:
-    """The arrays of one folder, and what is watched while a model runs."""
+    """The arrays of one directory, and hooks that record values while a model runs."""
 
     def __init__(self, folder):
         self.folder, self.arrays, self.blob, self.hooks = folder, [], bytearray(), []
         os.makedirs(folder, exist_ok=True)
 
     def keep(self, name, x):
-        self.blob.extend(bytes(-len(self.blob) % 8))            # aligned, whatever came before
+        self.blob.extend(bytes(-len(self.blob) % 8))            # aligned
         self.arrays.append({"name": name, "shape": list(x.shape), "offset": len(self.blob)})
         self.blob.extend(x.contiguous().numpy().tobytes())
 
@@ -110,7 +110,7 @@ class Files:
 
 
 def greedy(logits_of):
-    """Ids that follow, each time from the whole text: no cache whose correctness would matter."""
+    """Returns greedy ids, computed from the whole text each time, so that no cache is involved."""
     out = []
     for _ in range(GREEDY):
         out.append(int(logits_of(out).argmax()))
@@ -118,7 +118,7 @@ def greedy(logits_of):
 
 
 def one_by_one(weights):
-    """Stacked experts as the tensors that published checkpoints have."""
+    """Converts stacked experts to the separate tensors of published checkpoints."""
     out = {}
     for k, v in weights.items():
         if k.endswith((".experts.up_proj", ".experts.down_proj")):
@@ -153,7 +153,7 @@ def make_omni(folder, rng):
         f.keep(f"pixels{i}", x)
 
     for i, b in enumerate(model.vision_model.encoder.layer):
-        f.watch(b, lambda o, i=i: f.keep(f"block{i}", o[0]))    # both images one after the other
+        f.watch(b, lambda o, i=i: f.keep(f"block{i}", o[0]))    # both images in sequence
     rows = model.get_image_features(seen.pixel_values, seen.image_grid_hw).pooler_output
     f.unwatch()
     for i, x in enumerate(rows):

@@ -1,13 +1,13 @@
-"""What other people's tokenizers make of texts with a normalizer "NFC" and the split of Qwen3.5.
+"""Writes texts and their ids by other tokenizers with the normalizer "NFC" and the split pattern of Qwen3.5.
 
     python make_nfc.py [--out ../golden/tokenizer] [--table]
 
-The vocabulary is Tekken's (make_tokenizer.py): that of Qwen3.5 is not reachable here, and how text is normalised,
-split and merged does not depend on which words it has.  The texts hold combining marks, characters that NFC
-takes apart or joins, Hangul in parts, emoji with joiners, CJK, line breaks and numbers.
+The vocabulary is Tekken's (make_tokenizer.py), because normalization, splitting and merging do not depend on the
+words in it.  The texts contain combining marks, characters that NFC decomposes or composes, Hangul in parts, emoji
+with joiners, CJK, line breaks and numbers.
 
---table prints the table of src/text/tokenizer_nfc.c instead: the characters that tokenizers' NFC, which is of an
-older Unicode, treats as ordinary while unicodedata2's combines them.
+--table prints the table of src/text/tokenizer_nfc.c instead: the characters that tokenizers' NFC, which implements
+an older Unicode, treats as ordinary while unicodedata2's combines them.
 
 Made with tokenizers 0.23.3, transformers 5.23.0, mistral-common 1.13.1, and unicodedata2 18.0.0 for the table.
 """
@@ -22,7 +22,7 @@ from tokenizers import Tokenizer, normalizers
 SEED, TEXTS, BLOCK, CHARS = 20261122, 20_000, 1000, 16384
 SPLIT = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|"
          r"\s*[\r\n]+|\s+(?!\S)|\s+")
-# The names that some of Tekken's special ids get.
+# Names assigned to some of Tekken's special ids.
 NAMES = {3: "<|endoftext|>", 4: "<|im_start|>", 5: "<|im_end|>", 6: "<|vision_start|>", 7: "<|vision_end|>",
          8: "<|image_pad|>", 9: "<tool_call>", 10: "</tool_call>", 11: "<tool_response>", 12: "</tool_response>",
          13: "<think>", 14: "</think>"}
@@ -42,7 +42,7 @@ MORE_WORDS = [*NAMES.values(), "<|im_start", "im_end|>", "<function=click>\n", "
 
 
 def qwen(text):
-    """The file with this family's normalizer, split and names."""
+    """Returns the file with this family's normalizer, split pattern and names."""
     root = json.loads(text)
     root["normalizer"] = {"type": "NFC"}
     root["model"]["ignore_merges"] = False
@@ -68,7 +68,7 @@ def print_table():
         d = unicodedata2.decomposition(chr(c))
         for x in d.split() if d and d[0] != "<" else []:
             parts.setdefault(int(x, 16), []).append(chr(c))
-    for c in range(0x308, 0x110000):  # what U+0307 joins with, of late, is newer itself
+    for c in range(0x308, 0x110000):  # characters that newer versions compose with U+0307 are newer themselves
         if 0xd800 <= c < 0xe000:
             continue
         s = chr(c)

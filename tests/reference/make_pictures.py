@@ -1,11 +1,11 @@
-"""Pictures in the forms that clients send, and the pixels that transformers' load_image gives for them.
+"""Writes images in the formats that clients send, and their pixels by transformers' load_image.
 
     python make_pictures.py      into ../golden/pictures
 
 Each is a file of a few hundred bytes: kinds of JPEG (grey, CMYK, YCCK, progressive) and PNG (palettes, 1 to 16
 bits, alpha, transparent colours), and each EXIF orientation in both.  The pixels are those of Pillow:
-exif_transpose, then convert("RGB").  One kind differs: of 16-bit greys Pillow makes everything above 255 white,
-and here the upper byte counts, as it does in Pillow's colours of 16 bits.
+exif_transpose, then convert("RGB").  16-bit greys differ: Pillow makes everything above 255 white,
+while here the upper byte counts, as in Pillow's 16-bit colours.
 """
 import base64
 import io
@@ -50,7 +50,7 @@ def png(colour, depth, rows, *more, behind=()):
 
 
 def samples(n, depth, most=None):
-    """Rows of W pixels with n samples of that many bits."""
+    """Returns rows of W pixels with n samples of `depth` bits."""
     most = most or (1 << depth) - 1
     rows = []
     for y in range(H):

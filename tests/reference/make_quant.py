@@ -1,14 +1,14 @@
-"""Codes of 8 and 4 bits and the numbers they stand for, as torch, ModelOpt and compressed-tensors have them.
+"""Writes 8-bit and 4-bit codes and their values in torch, ModelOpt and compressed-tensors.
 
     python make_quant.py        into ../golden/quant
 
 e4m3    all 256 codes, viewed as torch.float8_e4m3fn
 e2m1    all 16 codes, by compressed-tensors' unpack_fp4_from_uint8
-nvfp4   a matrix of normal numbers of very different rows, quantised and dequantised by ModelOpt's NVFP4QTensor;
-        compressed-tensors must find the same numbers in the packed bytes
-fp8     a matrix cast to torch.float8_e4m3fn after division by its scale, as ModelOpt does for a whole tensor
+nvfp4   a matrix with rows of very different sizes, quantized and dequantized by ModelOpt's NVFP4QTensor;
+        compressed-tensors must give the same values for the packed bytes
+fp8     a matrix cast to torch.float8_e4m3fn after division by its scale, as ModelOpt does per tensor
 
-Bytes are stored four to a number.
+Bytes are packed four to a number.
 """
 import golden
 

@@ -1,12 +1,12 @@
-"""Tiny random models of the Qwen3.5 family, and what Hugging Face transformers computes with them.
+"""Writes tiny random models of the Qwen3.5 family, and the results of Hugging Face transformers.
 
     python make_qwen.py        into ../golden/qwen/dense and ../golden/qwen/moe
 
-In f32, eager, on a processor.  Kept: the output of every layer for a prompt at once, logits after every token of
-it, the states it leaves (the last rows of the convolutions in their order), what routers choose, positions and
-logits of a conversation with two pictures, and what comes greedily after prompts with and without pictures.  A
-picture's rows are drawn like weights instead of computed by a tower.  Frequencies are low and few, so that a
-wrong axis of a position shows.  Made with transformers 5.23.0 and torch 2.13.0.
+Computed in f32, eager, on a CPU.  Stored: the output of every layer for a prompt at once, logits after each of its
+tokens, the final states (with the last rows of the convolutions in order), the choices of routers, positions and
+logits of a conversation with two images, and greedy continuations of prompts with and without images.  An
+image's rows are generated like weights instead of computed by a tower.  Frequencies are low and few, so that
+a wrong axis of a position is detected.  Made with transformers 5.23.0 and torch 2.13.0.
 """
 import os
 import sys
@@ -33,12 +33,12 @@ CASES = {
                                             num_experts=8, num_experts_per_tok=3, moe_intermediate_size=32,
                                             shared_expert_intermediate_size=48, tie_word_embeddings=False)),
 }
-# Lines and columns of a picture's merged cells.
+# Rows and columns of an image's merged patches.
 GRIDS = [(2, 3), (5, 2), (1, 4), (3, 3)]
 
 
 def spread_of(name):
-    """(spread, mean) of a tensor: states must not stay near zero, or they hide mistakes."""
+    """Returns (spread, mean) of a tensor; states close to zero would hide errors."""
     if name.endswith("linear_attn.norm.weight"):
         return 0.3, 1.0
     if name.endswith("norm.weight") or name.endswith("layernorm.weight"):
@@ -69,7 +69,7 @@ def build(case, moe):
 
 
 def positions(ids, grids):
-    """T5's own: (3, n)."""
+    """Returns transformers' own positions: (3, n)."""
     model = Qwen3_5Model.__new__(Qwen3_5Model)
     torch.nn.Module.__init__(model)
     model.config = Qwen3_5Config()
@@ -81,10 +81,10 @@ def positions(ids, grids):
 
 
 class Talk:
-    """Token ids with pictures among them."""
+    """Token ids with images among them."""
 
     def __init__(self, seed, name, pictures, text):
-        """text: tokens before, between and after them."""
+        """text: number of tokens before, between and after the images."""
         draws = (drawn.mixed(seed, name, 0, text * (pictures + 1)) >> 33).tolist()
         self.ids, self.grids, self.name = [], [], name
         for i in range(pictures + 1):

@@ -1,10 +1,10 @@
-"""Tiny random language models of Qwen3-VL, dense and with experts, and of Qwen2.5-VL, and what transformers computes.
+"""Writes tiny random language models of Qwen3-VL, dense and with experts, and of Qwen2.5-VL, and transformers' results.
 
     python make_qwen_kin.py        into ../golden/qwen/vl3, vl3moe and vl25
 
-As make_qwen.py, whose conversations these are; in Qwen3-VL a picture's rows are as wide as the rows that its tower
-adds after the first layers make them: the row itself, then one for each of those layers.  The checkpoints have towers
-that nothing here runs.  Their tensors are called as save_pretrained calls them.  Made with transformers 5.23.0 and
+Like make_qwen.py, with the same conversations.  In Qwen3-VL an image's rows also contain the rows that its tower
+adds after the first layers: the row itself, then one for each of those layers.  The checkpoints have towers
+that are not used here.  Tensors have the names of save_pretrained.  Made with transformers 5.23.0 and
 torch 2.13.0.
 """
 import sys
@@ -18,7 +18,7 @@ from transformers.cache_utils import DynamicCache
 
 import drawn
 
-CLOSE = 1e-4  # two logits that rounding could exchange
+CLOSE = 1e-4  # logits closer than this may be exchanged by rounding
 COMMON = dict(vocab_size=VOCAB, hidden_size=64, num_hidden_layers=4, rms_norm_eps=1e-6, hidden_act="silu", max_position_embeddings=4096)
 IDS = dict(image_token_id=IMAGE, video_token_id=158, vision_start_token_id=157, vision_end_token_id=156)
 ROPE = {"rope_theta": 100.0, "mrope_section": [6, 5, 5], "mrope_interleaved": True, "rope_type": "default"}
@@ -49,14 +49,14 @@ def spread_of(name, shape):
 
 
 def stored_name(case, name):
-    """What save_pretrained writes; Qwen2.5-VL's as its publishers do."""
+    """Returns the name used by save_pretrained; for Qwen2.5-VL, the published one."""
     if case["type"] == "qwen2_5_vl":
         return name.replace("model.language_model.", "model.").replace("model.visual.", "visual.")
     return name
 
 
 def fill(model, case, spread=spread_of):
-    """Draws all weights under their stored names; those of experts are stored with columns for rows."""
+    """Generates all weights under their stored names; experts are stored transposed."""
     w, state = drawn.Weights(case["seed"]), {}
     for name, v in sorted(model.state_dict().items()):
         if name == "lm_head.weight" and case["tied"]:
@@ -81,7 +81,7 @@ def build(case, text=None):
 
 
 class Wide(Talk):
-    """A picture's rows with what the tower adds to later layers beside them."""
+    """An image's rows with the tower's additions for later layers."""
 
     parts = 1
 
@@ -161,7 +161,7 @@ def make(name):
     print(name, "logits", float(logits.abs().max()), "next position", next_at, "of", len(pictures.ids))
     gaps = []
     for i in range(20 if not moe else 6):
-        for more in range(100):  # until no choice is between two logits that rounding could exchange
+        for more in range(100):  # until no two candidates are so close that rounding could exchange them
             t = Wide(case["seed"], f"greedy{i}", i % 5, 12 + i + more)
             ids, gap = follow(model, t, DynamicCache(config=lm.config))
             if len(ids) == GREEDY:

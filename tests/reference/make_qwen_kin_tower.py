@@ -1,10 +1,10 @@
-"""Tiny random towers of Qwen3-VL and Qwen2.5-VL, and what Hugging Face transformers computes with them.
+"""Writes tiny random towers of Qwen3-VL and Qwen2.5-VL, and the results of Hugging Face transformers.
 
     python make_qwen_kin_tower.py        into ../golden/qwen/tower_vl3 and tower_vl25
 
-As make_qwen_tower.py.  "merged" has, beside each merged row, the rows that go to the language model's first layers.  In
-Qwen2.5-VL the stages before it are in the order of the windows; its grids have windows that are whole, and cut at
-the right, below, and both.  Made with transformers 5.23.0 and torch 2.13.0.
+Like make_qwen_tower.py.  "merged" has each merged row, followed by the rows for the language model's first layers.  In
+Qwen2.5-VL the earlier stages are in the order of the windows; its grids have windows that are whole, and cut at
+the right, at the bottom, and both.  Made with transformers 5.23.0 and torch 2.13.0.
 """
 import sys
 

@@ -1,9 +1,9 @@
-"""Tiny models of Qwen3-VL and Qwen2.5-VL with tower, tokenizer and a conversation with pictures.
+"""Writes tiny models of Qwen3-VL and Qwen2.5-VL with tower, tokenizer and a conversation with images.
 
     python make_qwen_kin_whole.py        into ../golden/qwen/whole_vl3 and whole_vl25
 
-As make_qwen_whole.py, with qwen_json.jinja, Qwen2's pre-tokenizer and each family's processor; "later" is
-the prompt of the next turn, with one more picture.  Made with transformers 5.23.0, torch 2.13.0, tokenizers 0.23.3.
+Like make_qwen_whole.py, with qwen_json.jinja, Qwen2's pre-tokenizer and each family's processor; "later" is
+the prompt of the next turn, with one more image.  Made with transformers 5.23.0, torch 2.13.0, tokenizers 0.23.3.
 """
 import json
 import os

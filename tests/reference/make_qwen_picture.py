@@ -1,12 +1,12 @@
-"""How transformers' processor of Qwen2-VL and its successors sees pictures.
+"""Writes results of transformers' image processor of Qwen2-VL and its successors.
 
     python make_qwen_picture.py [--out ../golden/qwen_picture]
 
-pictures.json is of Qwen3.5 and Qwen3-VL, pictures28.json of Qwen2.5-VL.
+pictures.json is for Qwen3.5 and Qwen3-VL, pictures28.json for Qwen2.5-VL.
 
-"sizes": rows [w, h, least pixels, most pixels, w', h'] of smart_resize with factor 32 or 28.  "pictures": for pictures
-that a test draws again (draw below), the SHA-256 of the resized bytes and of the f32 patches.  The processor is
-the torchvision one; its resize is PyTorch's kernel for bytes.
+"sizes": rows [w, h, min pixels, max pixels, w', h'] of smart_resize with factor 32 or 28.  "pictures": for images
+that a test can generate (draw below), the SHA-256 of the resized bytes and of the f32 patches.  The processor is
+the torchvision one; it uses PyTorch's resize kernel for bytes.
 
 Made with transformers 5.23.0, torch 2.13.0 and torchvision 0.28.0, all for a CPU.
 """
@@ -19,7 +19,7 @@ from importlib import metadata
 import numpy as np
 import torch
 
-for name in ("nms", "qnms"):    # the Python half of torchvision is all that is used, which needs these names
+for name in ("nms", "qnms"):    # only the Python half of torchvision is used, which needs these names
     torch.library.define("torchvision::" + name, "(Tensor a, Tensor b, float c) -> Tensor")
 from torchvision.transforms.v2 import InterpolationMode  # noqa: E402
 from torchvision.transforms.v2 import functional as F  # noqa: E402
@@ -39,7 +39,7 @@ PICTURES = [(193, 117, 0, LEAST, MOST), (640, 400, 1, LEAST, 128 * 1024), (1280,
 
 
 def draw(w, h, kind):
-    """Bytes of any value; black or white; steps of a few pixels: splitmix64 of the byte's number."""
+    """Returns random bytes, black and white, or steps of a few pixels: splitmix64 of the byte's number."""
     with np.errstate(over="ignore"):
         i = np.arange(w * h * 3, dtype=np.uint64)
         if kind == 2:

@@ -1,10 +1,10 @@
-"""Tiny random text models, Qwen2 with tied and untied embeddings and Qwen3, and what transformers computes with them.
+"""Writes tiny random text models, Qwen2 with tied and untied embeddings and Qwen3, and the results of transformers.
 
     python make_qwen_text.py        into ../golden/qwen/text2, text2tied and text3
 
-As make_qwen_kin.py, whose weights have the same spread, without pictures.  Kept: the output of every layer for a prompt at
-once, logits after each of its tokens, and greedy continuations of 20 prompts.  Query heads share keys and values two by
-two, four by four in text2tied; the heads of text3 together are wider than the model.  Configurations have the published
+Like make_qwen_kin.py, with the same spread of weights, without images.  Stored: the output of every layer for a prompt at
+once, logits after each of its tokens, and greedy continuations of 20 prompts.  Two query heads share keys and values,
+four in text2tied; the heads of text3 together are wider than the model.  Configurations have the published
 keys, that of text2tied those of save_pretrained.  Made with transformers 5.24.0 and torch 2.14.1.
 """
 import json
@@ -48,7 +48,7 @@ def build(case):
 
 
 def config_of(name, case, model):
-    """The keys of a published config.json, or what save_pretrained writes."""
+    """Returns the keys of a published config.json, or of one written by save_pretrained."""
     head = {"architectures": [type(model).__name__], "model_type": model.config.model_type}
     if name == "text2tied":
         return json.loads(model.config.to_json_string(use_diff=False)) | head
@@ -57,7 +57,7 @@ def config_of(name, case, model):
 
 @torch.no_grad()
 def follow(model, talk):
-    """Greedy tokens, fewer than GREEDY if two logits come too close, and the smallest gap."""
+    """Returns greedy tokens, fewer than GREEDY if two logits come too close, and the smallest gap."""
     step, ids, gap = model(torch.tensor([talk.ids]), use_cache=True), [], 1e9
     while len(ids) < GREEDY:
         top = step.logits[0, -1].topk(2)
@@ -87,7 +87,7 @@ def make(name):
     out.keep("logits", logits)
     gaps = []
     for i in range(20):
-        for more in range(100):  # until no choice is between two logits that rounding could exchange
+        for more in range(100):  # until no two candidates are so close that rounding could exchange them
             t = Talk(case["seed"], f"greedy{i}", 0, 12 + i + more)
             ids, gap = follow(model, t)
             if len(ids) == GREEDY:

@@ -1,10 +1,10 @@
-"""Tiny random towers of the Qwen3.5 family, and what Hugging Face transformers computes with them.
+"""Writes tiny random towers of the Qwen3.5 family, and the results of Hugging Face transformers.
 
     python make_qwen_tower.py        into ../golden/qwen/tower16, tower64 and tower72
 
-In f32, eager, on a processor.  Kept for each grid of patches: the embedded patches with their positions, the output
-of every block and the merged rows; of a full screen's grid some rows, and of all of them two sums and the length.
-The number is the width of an attention head.  Patches are drawn; both frames of one differ.  Made with transformers
+Computed in f32, eager, on a CPU.  Stored for each grid of patches: the embedded patches with their positions, the output
+of every block and the merged rows; for a full screen's grid some rows, and of all rows two sums and the norm.
+The number in a name is the width of an attention head.  Patches are random; both frames differ.  Made with transformers
 5.23.0 and torch 2.13.0.
 """
 import os
@@ -36,7 +36,7 @@ TEXT = dict(vocab_size=160, hidden_size=64, num_hidden_layers=4, head_dim=64, in
 
 
 def spread_of(name, shape):
-    """(spread, mean) of a tensor: scores and inner values must not stay near zero, or they hide mistakes."""
+    """Returns (spread, mean) of a tensor; scores and inner values close to zero would hide errors."""
     if "norm" in name:
         return (0.3, 1.0) if name.endswith("weight") else (0.3, 0.0)
     if name.endswith("bias"):

@@ -1,11 +1,11 @@
-"""A tiny model of the Qwen3.5 family with its tower, its tokenizer and a conversation with pictures.
+"""Writes a tiny model of the Qwen3.5 family with its tower, its tokenizer and a conversation with images.
 
     python make_qwen_whole.py        into ../golden/qwen/whole
 
-The conversation is rendered by Jinja2 (qwen.jinja), encoded by Hugging Face tokenizers, its pictures
-(make_qwen_picture.py) cut by transformers' processor, and all of it read by Qwen3_5ForConditionalGeneration in f32,
-eager: kept are the ids, the logits at the opened reply and what comes greedily.  "later" is the prompt of the next
-turn, in which the reply stands without its reasoning.  Made with transformers 5.23.0, torch 2.13.0, tokenizers 0.23.3.
+The conversation is rendered by Jinja2 (qwen.jinja) and encoded by Hugging Face tokenizers; its images
+(make_qwen_picture.py) are cut by transformers' processor, and Qwen3_5ForConditionalGeneration reads all of it in f32,
+eager.  Stored: the ids, the logits at the start of the reply and a greedy continuation.  "later" is the prompt of the next
+turn, which contains the reply without its reasoning.  Made with transformers 5.23.0, torch 2.13.0, tokenizers 0.23.3.
 """
 import json
 import os
@@ -47,7 +47,7 @@ def tokenizer():
 
 
 def encode(text, t, bare, rows):
-    """U+E0F0 hides the first character of a mark that is text."""
+    """Encodes a text in which U+E0F0 replaces the first character of a mark that is text."""
     ids, rows = [], iter(rows)
     while text:
         mark = min(((text.find(m), m) for m in MARKS if m in text), default=(len(text), ""))

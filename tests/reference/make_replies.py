@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Lets a real model reply to the prompts of every built-in dialect, for tests/cases/replies (see real_replies.py).
+"""Generates replies of a real model to the prompts of every built-in dialect, for tests/cases/replies (see real_replies.py).
 
     make_replies.py PROMPTS URL NAME OUT.jsonl [--minutes M] [--rounds R] [--samples S] [--shift N]
 
-PROMPTS is the output of "build/release/helpers/replies prompts".  URL is a server with the chat protocol of OpenAI that
-runs the model, as http://127.0.0.1:8717/v1 of `holorun serve -m MODEL.gguf` or of llama.cpp; $OPENAI_API_KEY is
-its token.  A conversation is the system
-text that the program sends, the task, earlier turns in the dialect's own form, and a list of the visible elements in
-place of the screenshot.  Each line of OUT is one reply; conversations that OUT has are skipped.
+PROMPTS is the output of "build/release/helpers/replies prompts".  URL is a server with OpenAI's chat protocol that
+runs the model, for example http://127.0.0.1:8717/v1 of `holorun serve -m MODEL.gguf`, or llama.cpp; $OPENAI_API_KEY is
+its token.  A conversation has the system prompt of the program, the task, earlier turns in the dialect's own form,
+and a list of the visible elements instead of the screenshot.  Each line of OUT is one reply; conversations that are
+already in OUT are skipped.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from replies_tasks import SCREENS, TASKS
 
 TEMPERATURES = (0, 0.3, 0.6, 0.9, 1.2)
-HEAVY = ("holo3", "holo31")  # system texts of about 4,000 tokens: every third round, last
+HEAVY = ("holo3", "holo31")  # system prompts of about 4,000 tokens: every third round, last
 NORM1000 = ("holo3", "holo1", "uitars", "holo31", "qwen", "gemini")
 DATE = "Monday, March 02, 2026 at 09:30 AM UTC"
 XML_FORMAT = """
@@ -70,7 +70,7 @@ For each function call, return a json object with function name and arguments wi
 
 
 def place(d, x, y):
-    """Returns a place in thousandths as numbers of the dialect's coordinate space."""
+    """Returns a position in thousandths as numbers of the dialect's coordinate space."""
     if d["name"] in NORM1000:
         return x, y
     if d["name"] == "pyautogui":
@@ -81,13 +81,13 @@ def place(d, x, y):
 
 
 def pocket_place(x, y):
-    """Returns a place as the embedded model writes it: cells of 16 pixels, and eighths, of a picture of 1024 x 640."""
+    """Returns a position in the embedded model's form: cells of 16 pixels, and eighths, of an image of 1024 x 640."""
     px, py = x * 1024 // 1000, y * 640 // 1000
     return "".join(f"<{v // 16}><.{v % 16 // 2}>" for v in (px, py))
 
 
 def screen_text(d, screen):
-    """Returns the description that stands in place of the screenshot."""
+    """Returns the description that replaces the screenshot."""
     title, elements = SCREENS[screen]
     lines = [f"Window: {title}"]
     for kind, label, x, y in elements:
@@ -189,7 +189,7 @@ def call(d, screen, act):
 
 
 def system_text(d, task):
-    """Returns the system text as the program fills it, with the tools where the dialect leaves them to the server."""
+    """Returns the system prompt as filled by the program, with the tools if the dialect leaves them to the server."""
     s = re.sub(r"[A-Z][a-z]+day, [A-Z][a-z]+ \d\d, \d{4} at \d\d:\d\d [AP]M UTC", DATE, d["system"]).replace(
         "@TASK@", task
     )
@@ -213,7 +213,7 @@ POCKET_TURNS = [("files", ("click", "fotos")), ("files", ("key", "ctrl+c")), ("c
 
 
 def messages(d, task):
-    """Returns the conversation up to where the model's turn begins."""
+    """Returns the conversation up to the model's turn."""
     _, screen, text, earlier = task
     see = d["observation_open"] + screen_text(d, screen) + d["observation_close"]
     hidden = d["observation_open"] + d["placeholder"] + d["observation_close"]
@@ -221,7 +221,7 @@ def messages(d, task):
     system = system_text(d, text)
     if system:
         out.append(("system", system))
-    if d["name"] == "pocket-wide":  # it has no system text: three turns of other tasks show the form
+    if d["name"] == "pocket-wide":  # without a system prompt: three turns of other tasks show the form
         for told, (other, act) in zip(("Open fotos", "Copy it", "Write Ann into To"), POCKET_TURNS):
             out += [("user", told + "\n" + screen_text(d, other)), ("assistant", call(d, other, act)[0])]
     out.append(("user", d["task_open"] + text + d["task_close"] + (hidden if earlier else see)))
@@ -249,10 +249,10 @@ ORDER = (
 
 
 def plan(rounds, shift):
-    """Yields (dialect, task, temperature): a task of each dialect a round, one dialect of each syntax first.
+    """Yields (dialect, task, temperature): a task of each dialect per round, one dialect of each syntax first.
 
-    Prefilling and small batches are what costs, so a prompt gets one temperature and many samples; the temperatures
-    take turns, and every third prompt is answered greedily, too.  Long system texts come in every third round.
+    Prefill and small batches are expensive, so a prompt gets one temperature and many samples; the temperatures
+    alternate, and every third prompt also gets a greedy reply.  Long system prompts are used in every third round.
     """
     for r in range(rounds):
         for k in range(shift if not r else 0, len(ORDER)):
@@ -265,7 +265,7 @@ def plan(rounds, shift):
 
 
 def reply(url, model, conversation, t, seed, tokens):
-    """Returns (text, reason of the end) of one sampled reply."""
+    """Returns (text, finish reason) of one sampled reply."""
     body = {"model": model, "messages": conversation, "temperature": t, "top_p": 1, "top_k": 0, "min_p": 0,
             "seed": seed, "max_tokens": tokens}
     request = urllib.request.Request(url + "/chat/completions", json.dumps(body).encode(),
@@ -277,7 +277,7 @@ def reply(url, model, conversation, t, seed, tokens):
 
 
 def main():
-    """Generates until the plan or the time is over."""
+    """Generates until the plan is completed or the time is over."""
     a = argparse.ArgumentParser()
     a.add_argument("prompts"), a.add_argument("url"), a.add_argument("name"), a.add_argument("out")
     a.add_argument("--minutes", type=float, default=1e9), a.add_argument("--rounds", type=int, default=15)
@@ -306,7 +306,7 @@ def main():
             first = reply(a.url, a.name, talk, t, seed, tokens)  # alone, so that the others share its prompt
             jobs = [pool.submit(reply, a.url, a.name, talk, t, seed + i, tokens) for i in range(1, a.samples if t else 1)]
             for i, (text, reason) in enumerate([first] + [j.result() for j in jobs]):
-                if name == "pocket-wide":  # its replies end with the line
+                if name == "pocket-wide":  # its replies are one line
                     text = text.split("\n")[0]
                 line = {"model": a.name, "dialect": name, "task": task[0], "t": t, "seed": seed + i, "i": i}
                 out.write(json.dumps({**line, "finish": reason, "reply": text}, ensure_ascii=False) + "\n")

@@ -1,12 +1,12 @@
-"""Distributions that transformers' samplers leave of rows of logits.
+"""Writes the distributions that transformers' samplers produce from rows of logits.
 
     python make_samplers.py      into ../golden/samplers
 
 Each case has a row of logits, the ids of prompt and reply, parameters, and the probability of each id by
 RepetitionPenaltyLogitsProcessor, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper and
-MinPLogitsWarper of transformers, in the order of its generate.  The penalties that transformers does not have
-are the definition of OpenAI's API: frequency times the occurrences in the reply, and presence once, are
-subtracted behind the repetition penalty, as vLLM has it.
+MinPLogitsWarper of transformers, in the order of its generate.  The penalties that transformers lacks are
+defined as in OpenAI's API: frequency times the number of occurrences in the reply, and presence once, are
+subtracted after the repetition penalty, as in vLLM.
 """
 import json
 import os

@@ -1,10 +1,10 @@
-"""Texts and their ids by the tokenizers that GGUF files name in tokenizer.ggml.pre, on a small vocabulary.
+"""Writes texts and their ids by the tokenizers that GGUF files name in tokenizer.ggml.pre, with a small vocabulary.
 
     python make_splits.py [--out ../golden/tokenizer/splits.json]
 
-The vocabulary, merges and added tokens are those of ../golden/templates/tokenizer.json.  Normalisation and split pattern
-are those of transformers' classes: qwen2 is Qwen2Tokenizer, qwen35 is Qwen3_5Tokenizer.  Half of the texts are pieces of
-the others in random order.  "plain" holds the ids without added tokens, "marked" those with them if they differ.
+The vocabulary, merges and added tokens are those of ../golden/templates/tokenizer.json.  Normalization and split pattern
+are those of transformers' classes: qwen2 is Qwen2Tokenizer, qwen35 is Qwen3_5Tokenizer.  Half of the texts are parts of
+the others in random order.  "plain" has the ids without added tokens, "marked" those with them if they differ.
 
 Made with transformers 5.24.0 and tokenizers 0.23.3.
 """
@@ -98,14 +98,14 @@ TEXTS = [
 
 
 def mix(rng):
-    """Pieces of texts, one behind the other."""
+    """Returns parts of texts, concatenated."""
     pieces = [rng.choice(TEXTS) for _ in range(rng.randint(2, 6))]
     starts = [rng.randint(0, len(p)) for p in pieces]
     return "".join(p[a : a + rng.randint(1, 12)] for p, a in zip(pieces, starts))[:LONGEST]
 
 
 def build(cls, root, added):
-    """The class with the small vocabulary; without added tokens, a copy from which they are removed."""
+    """Returns the class with the small vocabulary; without added tokens, a copy without them."""
     model = root["model"]
     t = cls(vocab=dict(model["vocab"]), merges=[tuple(m) for m in model["merges"]])
     if not added:

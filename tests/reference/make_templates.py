@@ -1,20 +1,20 @@
-"""Conversations in the layouts of published chat templates, as transformers renders and encodes them.
+"""Writes conversations in the layouts of published chat templates, as rendered and encoded by transformers.
 
-    python make_templates.py OUT [--cases 400] [--seed 1] [--families qwen3 ...]     all of it, with ids, into OUT
-    python make_templates.py --sample 40                                             into ../golden/templates
+    python make_templates.py OUT [--cases 400] [--seed 1] [--families qwen3 ...]     all of it, with ids, to OUT
+    python make_templates.py --sample 40                                             to ../golden/templates
 
-The templates are those of the package trl, which holds the published ones of each family unchanged; tests/scripts/templates.sh
-puts the same files into build/templates (--templates FOLDER reads them from elsewhere).  None of them is a file of this tree.
+The templates are those of the package trl, which contains the published ones unchanged; tests/scripts/templates.sh
+copies them to build/templates (--templates FOLDER reads them from another directory).  None of them is part of this tree.
 
 A family is a file of JSON lines.  Each is a conversation (conversations.py): "messages", "options" (further variables of the
 template), "add_generation_prompt", "tools" if there are any, then
   "text", "ids"                         apply_chat_template's text, and its ids by tokenizer.json
   "text", "ids_count", "ids_sha256"     in a sample: the hash of the ids as 32 bits each, the lowest byte first
   "error": true, "message"              if the template refuses the conversation
-Pictures have one <|image_pad|> each.  apply_chat_template drops a message's keys that are null, and passes tools=None for none.
+Images have one <|image_pad|> each.  apply_chat_template drops a message's keys that are null, and passes tools=None for none.
 
-tokenizer.json is a BPE of bytes in the form of Qwen's: NFC, its expression, its added tokens with their flags and order, and a
-small vocabulary, trained on renderings of another seed (--tokenizer makes it again).  index.json names versions and the SHA-256
+tokenizer.json is a byte-level BPE in Qwen's form: NFC, its split pattern, its added tokens with their flags and order, and a
+small vocabulary, trained on renderings of another seed (--tokenizer recreates it).  index.json has versions and the SHA-256
 of each template.  Made with transformers 5.24.0, tokenizers 0.23.3, Jinja2 3.1.6 and trl 1.16.0.
 """
 import argparse
@@ -53,7 +53,7 @@ def train(texts):
 
 
 def spells_token(value, reply=False):
-    """Whether a text within a value holds the spelling of an added token."""
+    """Returns whether a text within a value contains the spelling of an added token."""
     if isinstance(value, str):
         return any(m in value for m in SPECIAL + PLAIN if not (reply and "think>" in m))
     values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
@@ -76,7 +76,7 @@ def cases(seed, family, n, small, templates):
         assert not spells_token([case["messages"], case.get("tools")]), case
         try:
             case["text"] = render(case, family, templates)
-        except Exception as e:  # also Python's own: templates lean on them
+        except Exception as e:  # including Python's own, on which templates rely
             if refused + 1 > MOST_REFUSED * n:
                 continue
             refused += 1

@@ -1,12 +1,12 @@
-"""Tiles of screenshots as torchvision resizes and transformers divides them.
+"""Writes tiles of screenshots, resized by torchvision and divided by transformers.
 
     python make_tiling.py        into ../golden/tiling
 
-Images are noise: byte i of the image named "WxH" is the top byte of the generator in golden.py, three to a
-pixel.  Each becomes float32 in [0, 1], is resized with torchvision's antialiased bicubic filter (never
-rounded nor clamped) to the grid that transformers' get_optimal_tiled_canvas chooses, cut, followed by the
-whole image as one tile, and normalised with the constants that timm keeps for CLIP.  Of each image 1500
-numbers are kept, drawn from all its tiles; of 4000 more sizes the grid alone.
+Images are noise: byte i of the image named "WxH" is the top byte of the generator in golden.py, three per
+pixel.  Each is converted to float32 in [0, 1], resized with torchvision's antialiased bicubic filter (neither
+rounded nor clamped) to the grid chosen by transformers' get_optimal_tiled_canvas, cut, followed by the
+whole image as one tile, and normalized with timm's constants of CLIP.  For each image 1500 numbers from
+all tiles are stored; for 4000 more sizes the grid only.
 """
 import golden  # first: it makes torchvision importable
 
@@ -38,7 +38,7 @@ def tiles(w, h):
 
 
 def below(name, n, limits):
-    """Pairs of numbers, each under its limit."""
+    """Returns tuples of numbers, each below its limit."""
     z = golden.mixed(SEED, name, 0, n * len(limits)) >> 33
     return [(z[k::len(limits)] % limit).tolist() for k, limit in enumerate(limits)]
 

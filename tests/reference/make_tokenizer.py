@@ -1,19 +1,19 @@
-"""The Tekken table in a small form, and what other people's tokenizers make of 100,000 texts with it.
+"""Writes the Tekken table in a compact form, and ids of 100,000 texts by other tokenizers.
 
     python make_tokenizer.py [--out ../golden/tokenizer]
 
-tekken.bin  each token of the table but the 256 single bytes is two tokens that come before it: two ranks
-            of 17 bits, packed from the lowest bit on.  Nothing else is needed to spell all of them.
-texts.json  the SHA-256 of the tokenizer.json that transformers' own converter makes out of the table
-            (with the names that the special ids have in Nemotron), and for each block of texts a hash of
-            the texts, of their ids by Hugging Face tokenizers with special tokens recognised, and of
-            their ids without, which is checked against tiktoken.  The texts themselves are drawn by a
-            generator that a test can repeat: the kinds of characters it draws from stand in the file.
-            A second list has every code point between letters, spaces and digits: the expressions of
-            both are of Unicode 16.
+tekken.bin  each token of the table except the 256 single bytes is the concatenation of two earlier tokens: two
+            ranks of 17 bits, packed from the lowest bit on.  This is sufficient to spell all of them.
+texts.json  the SHA-256 of the tokenizer.json that transformers' own converter makes from the table
+            (with Nemotron's names for special ids), and for each block of texts a hash of
+            the texts, of their ids by Hugging Face tokenizers with special tokens recognized, and of
+            their ids without, which is compared with tiktoken.  The texts come from a
+            generator that a test can reproduce; the file lists its kinds of characters.
+            A second list has every code point between letters, spaces and digits: the split patterns of
+            both use Unicode 16.
 
 Made with mistral-common 1.13.1, transformers 5.23.0, tokenizers 0.23.3 and tiktoken 0.14.0 under Python
-3.11, whose Unicode 14 says which characters the texts are drawn from; all are only needed to make the files again.
+3.11, whose Unicode 14 defines the characters of the texts; all are only needed to recreate the files.
 """
 import argparse
 import base64
@@ -36,7 +36,7 @@ SPECIAL, IDS, BITS = 1000, 131072, 17
 ADDED = ["<image>", "<img>", "</img>", "<quad>", "</quad>", "<ref>", "</ref>", "<box>", "</box>", "<video>"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# Ranges of characters that the split pattern, or a reader of Unicode, may treat in its own way.
+# Ranges of characters that the split pattern, or a Unicode implementation, may treat differently.
 KINDS = [
     [(0x61, 0x7a)], [(0x41, 0x5a)], [(0x30, 0x39)], [(0x20, 0x20)], [(0x0a, 0x0a)], [(0x0d, 0x0d), (0x0a, 0x0a)],
     [(0x09, 0x0d), (0x20, 0x20), (0x85, 0x85), (0xa0, 0xa0), (0x1680, 0x1680), (0x2000, 0x200a),
@@ -79,7 +79,7 @@ def table():
 
 
 def halves(word, rank, ranks):
-    """The last two parts of a word when neighbours of the lowest rank are joined first."""
+    """Returns the last two parts of a word when the neighbours of lowest rank are merged first."""
     parts = [bytes([b]) for b in word]
     while len(parts) > 2:
         joined = [(ranks.get(parts[i] + parts[i + 1], rank), i) for i in range(len(parts) - 1)]
@@ -106,7 +106,7 @@ def pack(words):
 
 
 def convert(path):
-    """The tokenizer that transformers makes of the table, its special ids named as Nemotron names them."""
+    """Returns transformers' tokenizer for the table, with Nemotron's names for special ids."""
     names = ["<unk>", "<s>", "</s>"] + [f"<SPECIAL_{i}>" for i in range(3, SPECIAL)]
     c = MistralConverter(path)
     vocab = {w: i for w, i in c._precomputed_vocab.items() if i >= SPECIAL}
@@ -117,7 +117,7 @@ def convert(path):
 
 
 def published():
-    """(the tokenizer, the same without added tokens, its file) from what is installed."""
+    """Returns (the tokenizer, the same without added tokens, its file) from the installed packages."""
     path, _, _ = table()
     with tempfile.TemporaryDirectory() as d:
         file = os.path.join(d, "tokenizer.json")
@@ -168,7 +168,7 @@ def draw_text(index, kinds, words=WORDS, seed=SEED):
 
 
 def assigned():
-    """Ranges of the characters that Unicode 14 has, without surrogates."""
+    """Returns the ranges of characters in Unicode 14, without surrogates."""
     out = []
     for cp in range(0x110000):
         if unicodedata.category(chr(cp)) in ("Cn", "Cs"):
@@ -196,7 +196,7 @@ def hash_texts(texts):
 
 
 def blocks(texts, size, tokenizer, bare, tik=None):
-    """tik: another implementation, which must agree."""
+    """tik: another implementation, which must give the same ids."""
     out = []
     for i in range(0, len(texts), size):
         part = texts[i:i + size]

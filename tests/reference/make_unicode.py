@@ -1,10 +1,10 @@
-"""Characters that have another general category in tokenizers' regular expressions than in Unicode 14, which is
-PCRE2 10.42's: the table of src/text/tokenizer_unicode.c, on stdout; and of each category how many characters it has and their SHA-256.
+"""Prints the table of src/text/tokenizer_unicode.c: characters whose general category in tokenizers' regular expressions
+differs from Unicode 14, which PCRE2 10.42 implements; and for each category the number of characters and their SHA-256.
 
     python make_unicode.py [--out ../golden/tokenizer]
 
-Each general category is asked of Regex over all code points; Python 3.11's unicodedata is Unicode 14.  Made with
-tokenizers 0.23.3, whose expressions are of Unicode 16.
+Each general category is matched with Regex against all code points; Python 3.11's unicodedata is Unicode 14.  Made with
+tokenizers 0.23.3, whose regular expressions use Unicode 16.
 """
 import argparse
 import hashlib

@@ -1,4 +1,4 @@
-"""Bytes of two small images resized to 32x32 by Pillow, as rows of a C table (tests/model/t_preprocess.c).
+"""Prints bytes of two small images resized to 32x32 by Pillow, as rows of a C table (tests/model/t_preprocess.c).
 
     python pillow_resize.py
 """

@@ -1,7 +1,7 @@
-"""Screens and tasks of make_replies.py: descriptions in place of screenshots, and requests.
+"""Screens and tasks of make_replies.py: descriptions that replace screenshots, and requests.
 
-A screen is a list of (kind, label, x, y) with the places in thousandths of width and height.  A task is (id, screen,
-text, earlier): earlier holds the actions of the turns before, each (verb, label or text, ...), see make_replies.call().
+A screen is a list of (kind, label, x, y) with the positions in thousandths of width and height.  A task is (id, screen,
+text, earlier): earlier has the actions of previous turns, each (verb, label or text, ...), see make_replies.call().
 """
 
 SCREENS = {

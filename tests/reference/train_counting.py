@@ -1,20 +1,20 @@
-"""A small model of the family that can count, for greedy continuations that mean something.
+"""Trains a small model of the family to count, for meaningful greedy continuations.
 
     python train_counting.py         writes ../golden/counting/model.safetensors (bf16) and config.json: 5 minutes
 
-Why trained.  Of V random logits the largest two lie about 1 / sqrt(2 ln V) deviations apart, evenly down to
-nothing: with the error that bf16 leaves in a logit (1 % of the deviation), every thirtieth token is a tie, so
-256 tokens tell nothing about the arithmetic, and scaling the weights changes neither side of it.  A model
-that knows what comes next has logits far apart, with now and then a close one, as a published checkpoint has.
-What it is taught must not fall into a loop, or 256 tokens are the same few again and again: counting does
-not, and every digit of the next number depends on states and on attention over what came before.
+Why it is trained: of V random logits the largest two are about 1 / sqrt(2 ln V) deviations apart, distributed
+uniformly down to zero.  With the error of a logit in bf16 (1 % of the deviation) every thirtieth token is a tie,
+so 256 random tokens say nothing about the arithmetic, and scaling the weights does not change the ratio.  A
+trained model has logits that are far apart, with an occasional close pair, like a published checkpoint.  The
+text must not become a loop, or the 256 tokens are a repetition of a few: counting does
+not, and every digit of the next number depends on states and on attention to earlier numbers.
 
     37,40,43,46,49,                                 steps of 1 to 9
     ninety eight, ninety nine, one hundred,         in words
     wed 30, thu 1, fri 2,                           days of a week and of a month of 30
 
-The weights are data: made once, kept, and read by make_greedy.py.  On another processor the same training
-ends in other numbers that do as well.
+The weights are data: made once, stored, and read by make_greedy.py.  On another CPU the same training
+gives other weights, which work equally well.
 """
 import json
 import os
@@ -59,7 +59,7 @@ def encode(text):
 
 
 def conv(x, weight, bias, activation=None, **_):
-    """What causal_conv1d_fn computes, in a form whose gradient is quick."""
+    """Computes the same as causal_conv1d_fn, in a form with a fast gradient."""
     n, k = x.shape[-1], weight.shape[1]
     x = torch.nn.functional.pad(x, (k - 1, 0))
     return torch.nn.functional.silu(bias[:, None] + sum(weight[:, i, None] * x[..., i:i + n] for i in range(k)))

@@ -1,6 +1,6 @@
 #!/bin/sh
-# browser.sh [FLAG...] URL - Chromium over the whole screen, with nothing on but what shows a local page: for tests, which
-# each start one.  Its profile is in HOME.
+# browser.sh [FLAG...] URL - starts Chromium in full screen for a test, with everything disabled that a local page does not
+# need.  Its profile is in HOME.
 set -eu
 [ "$(id -u)" -eq 0 ] && set -- --no-sandbox --test-type "$@" # its sandbox cannot work as root
 exec chromium --user-data-dir="$HOME/profile" --kiosk --no-first-run --no-default-browser-check --password-store=basic \

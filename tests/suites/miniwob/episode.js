@@ -1,14 +1,14 @@
-/* One episode of a MiniWoB++ page, told in the window's title.
+/* Runs one episode of a MiniWoB++ page and reports it in the window's title.
  *
- * Goes into every page behind its own scripts.  The seed of the URL decides what is asked (the pages draw everything from
- * Math.random), the episode begins by itself, its clock is the test's and not the page's ten seconds, and the title says
+ * This script is added to every page after the page's own scripts.  The seed in the URL determines the task (the pages use
+ * Math.random for everything), the episode starts by itself, the test's time limit replaces the page's ten seconds, and the
+ * title is
  *     MINIWOB click-button reward=0 done=0 utterance=Click on the "ok" button.
- * When the episode is over its title stays, and the cover that would start the next one does nothing:
+ * At the end of the episode the title stays, and the cover that would start the next one does nothing:
  *     MINIWOB click-button reward=1 done=1 outcome=full utterance=Click on the "ok" button.
- * Reward is the raw one, without a deduction for time.  The outcome is full at 1, partial between 0 and that, else failed.
- * `beginEpisode(seed)` begins another one in the same document, which costs a tenth of loading it; tests never call it.
+ * The reward is the raw one, without a deduction for time.  The outcome is full at 1, partial above 0, else failed.
+ * `beginEpisode(seed)` starts another episode in the same document, ten times faster than loading it; tests do not use it.
  */
-(function () {
   "use strict";
   const query = new URLSearchParams(location.search), seed = query.get("seed") || "1000000";
   const task = location.pathname.replace(/.*\/|\.html$/g, "");
@@ -19,7 +19,7 @@
     return (typeof said === "string" ? said : said.utterance).replace(/\s+/g, " ").trim();
   }
 
-  /* Pages that measure a distance in whole pixels reach 1 only by luck: there a point beside the best one is as good. */
+  /* Pages that measure a distance in whole pixels reach 1 only by chance, so a neighbouring point is accepted as well. */
   const FULL = { "circle-center": 0.9, "find-midpoint": 0.9, "right-angle": 0.9, "bisect-angle": 0.9, "use-colorwheel-2": 0.99 };
 
   let asked = "";
@@ -39,7 +39,7 @@
     tell();
   };
 
-  /* Only what the published size of 160 x 210 shows: not the counters beside it. */
+  /* Shows only the published area of 160 x 210, without the counters beside it. */
   const style = document.createElement("style");
   style.textContent = "html { overflow: hidden } #reward-display, #click-canvas { display: none !important }";
   document.head.append(style);

@@ -1,15 +1,15 @@
 #!/usr/bin/python3
-"""Dialogs of GTK 3, Qt 5 or Tk, made to order: dialog.py gtk|qt|tk DIALOG...
+"""Configurable dialogs of GTK 3, Qt 5 or Tk: dialog.py gtk|qt|tk DIALOG...
 
     dialog.py gtk 'title=Draft&text=Keep it?&kind=buttons&labels=Save|Discard' >answer
 
-The last dialog is the active one; `at=X,Y` says where one stands.  Kinds: buttons, ticks, options, fields; the labels
-are those of the things, `buttons` what stands below them.  The first button that is pressed, in any of the dialogs, ends
-the program, which says the dialog's title and what was in it, on a line:
+The last dialog is the active one; `at=X,Y` is a dialog's position.  Kinds: buttons, ticks, options, fields; `labels`
+are those of the elements, `buttons` those below them.  The first button press in any of the dialogs ends
+the program, which prints the dialog's title and its content on one line:
 
     Draft: pressed=Save          Where: pressed=OK;chosen=Rome          Who: pressed=OK;Name=Ana;City=Rome
 
-With HOLORUN_BOXES=FILE the file says where the active dialog's things are, {label: [x, y]}, once they stand still.
+With HOLORUN_BOXES=FILE, the file gets the positions of the active dialog's elements, {label: [x, y]}, once they are stable.
 """
 import json
 import os
@@ -31,7 +31,7 @@ class Dialog:
         self.at = tuple(int(v) for v in q["at"].split(",")) if "at" in q else None
 
     def answer(self, pressed, values):
-        """`values`: of each thing whether it is on, or what stands in it."""
+        """`values`: for each element, whether it is on, or its text."""
         parts = [f"pressed={pressed}"]
         if self.kind in ("ticks", "options"):
             name = "ticked" if self.kind == "ticks" else "chosen"
@@ -43,13 +43,13 @@ class Dialog:
 
 
 class Boxes:
-    """Told when six looks, 200 ms apart, have found them in the same places: a window manager may come late."""
+    """Writes the positions when six polls, 200 ms apart, agree, because a window manager may move windows late."""
 
     def __init__(self, look):
         self.look, self.path, self.seen = look, os.environ.get("HOLORUN_BOXES"), []
 
     def __call__(self):
-        """One look; whether another is wanted."""
+        """Polls once; returns whether to continue."""
         if not self.path:
             return False
         self.seen.append({label: [x, y] for label, (x, y) in self.look()})
@@ -150,7 +150,7 @@ def qt(dialogs):
     window, things = windows[-1]
 
     def spot(w):
-        # of a tick the left end: its label may be shorter than its cell
+        # the left end of a checkbox, because its label may be shorter than its cell
         c = w.rect().center()
         p = w.mapToGlobal(QtCore.QPoint(12, c.y()) if isinstance(w, (W.QCheckBox, W.QRadioButton)) else c)
         return p.x(), p.y()
