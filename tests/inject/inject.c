@@ -43,6 +43,7 @@ static void on_crash(int sig)
     void *frames[24];
     int n = backtrace(frames, 24);
     long wrote = syscall(SYS_write, STDERR_FILENO, head, sizeof head - 1);
+    (void)wrote; /* there is nothing to do if it fails */
     backtrace_symbols_fd(frames, n, STDERR_FILENO);
     signal(sig, SIG_DFL);
     raise(sig);

@@ -440,6 +440,7 @@ static void t_address(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("a model is pulled to the shared folder, found by its names, and not fetched twice", t_whole),
     CLAIM("a token goes to the hub and to no other host; without one the error has a remedy", t_token),
+    CLAIM("a truncated transfer is continued at its end", t_cut),
     CLAIM("an older part is continued, or fetched again if it does not match", t_resume),
     CLAIM("a wrong hash, wrong names, a full disk or an unknown repository give one line and no model",
           t_refused),
