@@ -13,6 +13,11 @@ struct order {
 
 static const struct node *sorted; /* the child has one thread */
 
+static int by_number(int a, int b)
+{
+    return (a > b) - (a < b);
+}
+
 static int by_top(const void *a, const void *b)
 {
     const struct node *p = &sorted[*(const int *)a], *q = &sorted[*(const int *)b];
@@ -20,7 +25,7 @@ static int by_top(const void *a, const void *b)
         return p->placed - q->placed;
     if (p->placed && p->rect.y != q->rect.y)
         return p->rect.y < q->rect.y ? -1 : 1;
-    return p->order - q->order;
+    return by_number(p->order, q->order);
 }
 
 static int by_left(const void *a, const void *b)
@@ -28,12 +33,12 @@ static int by_left(const void *a, const void *b)
     const struct node *p = &sorted[*(const int *)a], *q = &sorted[*(const int *)b];
     if (p->rect.x != q->rect.x)
         return p->rect.x < q->rect.x ? -1 : 1;
-    return p->order - q->order;
+    return by_number(p->order, q->order);
 }
 
 static int by_order(const void *a, const void *b)
 {
-    return sorted[*(const int *)a].order - sorted[*(const int *)b].order;
+    return by_number(sorted[*(const int *)a].order, sorted[*(const int *)b].order);
 }
 
 /* Sorts siblings by rows: elements that begin above the middle of the first of a row belong to it. */

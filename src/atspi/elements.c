@@ -19,6 +19,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Time of a question that the child does not use, so that a partial answer arrives in time. */
+enum { TRANSFER_MS = 250 };
+
 enum {
     STARTS = 3,
     LINE_MAX_BYTES = 16 << 20,
@@ -201,6 +204,8 @@ static void read_line(struct elements *x, const char *text, size_t len)
         snprintf(x->error, sizeof x->error, "%s", error);
     if (focus)
         note_focus(x, json_is_false(focus));
+    if (json_is_integer(json_object_get(line, "id")) && x->asked)
+        x->asked = clock_ns(); /* the child works: the newest question is next */
     if (json_is_integer(json_object_get(line, "id")) &&
         json_integer_value(json_object_get(line, "id")) == x->id) {
         snapshot_free(&x->snapshot);
@@ -257,7 +262,8 @@ static bool send_question(struct elements *x)
 bool elements_ask(struct elements *x, const struct elements_scope *s, double ms)
 {
     elements_pump(x);
-    json_t *q = json_pack("{s:s, s:b, s:f}", "window", s->window ? s->window : "", "all", s->all, "ms", ms);
+    json_t *q = json_pack("{s:s, s:b, s:f}", "window", s->window ? s->window : "", "all", s->all, "ms",
+                          ms > 2 * TRANSFER_MS ? ms - TRANSFER_MS : ms);
     if (q && s->at_point) {
         json_object_set_new(q, "x", json_integer(s->x));
         json_object_set_new(q, "y", json_integer(s->y));
@@ -304,6 +310,11 @@ const struct snapshot *elements_await(struct elements *x, double ms)
         got = send_question(x) && answered(x, ms - clock_ms_since(start));
     }
     return got ? &x->snapshot : NULL;
+}
+
+bool elements_no_bus(const struct elements *x)
+{
+    return *x->error;
 }
 
 int elements_snapshot(struct elements *x, const struct elements_scope *s, double ms,

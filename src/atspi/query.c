@@ -344,7 +344,7 @@ int elements_dialog(struct elements *x, int px, int py, const char *window, doub
         return 0;
     const struct snapshot *s = elements_await(x, ms);
     if (!s)
-        return -1;
+        return elements_no_bus(x) ? 0 : -1;
     int at = px >= 0 ? snapshot_at(s, px, py) : focus_of(s, window, false);
     if (at >= 0)
         dialog_around(s, at, text, size);

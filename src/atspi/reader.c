@@ -116,6 +116,8 @@ static bool has_text(const struct node *n)
     static const uint32_t named[] = {ROLE_LABEL,     ROLE_STATIC,  ROLE_LIST_ITEM, ROLE_TABLE_CELL,
                                      ROLE_PARAGRAPH, ROLE_HEADING, ROLE_SECTION,   ROLE_BLOCK_QUOTE,
                                      ROLE_CAPTION,   ROLE_COMMENT};
+    if (n->role == ROLE_UNKNOWN) /* no reply about its role: possibly a password */
+        return false;
     if (state_in(n->states, STATE_FOCUSED) || state_in(n->states, STATE_EDITABLE) || n->role == ROLE_ENTRY ||
         n->role == ROLE_TEXT || n->role == ROLE_SPIN_BUTTON)
         return true;

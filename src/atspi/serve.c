@@ -170,7 +170,7 @@ static void report_focus(void)
 {
     for (int i = 0; i < child.n_focus; i++) {
         const struct focus *f = &child.focus[i];
-        dbus_int64_t role = ROLE_UNKNOWN;
+        dbus_int64_t role = ROLE_PASSWORD; /* also without a reply */
         DBusMessage *reply =
             bus_ask(child.r.bus, bus_call(f->bus, f->path, "org.a11y.atspi.Accessible", "GetRole"), ASK_MS);
         bus_integer(reply, &role);
@@ -273,10 +273,10 @@ static void answer(const char *text, size_t len)
     child.n_windows = child.x ? xdisplay_windows(child.x, child.windows) : 0;
     const struct xwindow *meant = window_meant(window ? window : "", at_point, x, y);
     int pid = meant ? meant->pid : 0;
-    all = all || !pid; /* the window names no process of this machine */
+    all = all || !pid; /* the window does not name its process */
     if (all || !read_pid(&q, pid, at_point, x, y)) {
         list_programs();
-        read_pid(&q, pid, at_point, x, y);
+        all = !read_pid(&q, pid, at_point, x, y) || all; /* a process of another machine or container */
     }
     for (int i = 0; all && i < child.n_programs; i++)
         if (!pid || child.programs[i].pid != pid)

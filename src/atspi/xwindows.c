@@ -48,13 +48,6 @@ struct xdisplay *xdisplay_open(const char *name)
     return x;
 }
 
-void xdisplay_close(struct xdisplay *x)
-{
-    if (x)
-        xcb_disconnect(x->c);
-    free(x);
-}
-
 /* ---- properties ------------------------------------------------------------------------------------- */
 
 static xcb_get_property_cookie_t ask_property(struct xdisplay *x, xcb_window_t w, xcb_atom_t name,

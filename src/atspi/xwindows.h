@@ -24,7 +24,6 @@ struct xdisplay;
 
 /* Connects to a display; NULL: $DISPLAY. Returns NULL if that is not possible. */
 struct xdisplay *xdisplay_open(const char *name);
-void xdisplay_close(struct xdisplay *x); /* accepts NULL */
 /* Reads the address of the accessibility bus that belongs to the display; "": none. */
 void xdisplay_bus(struct xdisplay *x, char *out, size_t size);
 /* Lists the visible windows of programs, topmost first; at most one is active. Returns their number. */

@@ -65,7 +65,6 @@ static const struct part {
     {"pangocairo", "LGPL-2.0-or-later"},
     {"cairo", "LGPL-2.1-only OR MPL-1.1"},
     {"dbus-1", "AFL-2.1 OR GPL-2.0-or-later"},
-    {"gobject-2.0", "LGPL-2.1-or-later"},
     {"glib-2.0", "LGPL-2.1-or-later"},
     {"libcurl", "curl"},
     {"libmicrohttpd", "LGPL-2.1-or-later"},

@@ -3,6 +3,7 @@
  * The record gives the settings (recorded.h), the task and the conversation (replay/interrupted.h); the rest
  * is the same as for any run (run/job.h). */
 #include "cmd/commands.h"
+#include "plain/player.h"
 
 #include "cli/recorded.h"
 #include "cli/version.h"
@@ -99,6 +100,9 @@ static int same_llm(const struct job *j, struct err *e)
         return err_set(e, ERR_USAGE,
                        "the model of that run was at %.200s: give --base-url and --key, or --provider, again",
                        url);
+    if (!strcmp(field_text(then, "dialect"), PLAYER_DIALECT) && !j->s.dialect)
+        return err_set(e, ERR_USAGE,
+                       "that run performed plain sentences: run the remaining ones as a new task");
     bool other = j->s.model && strcmp(j->s.model, field_text(then, "model")) != 0;
     if (!*field_text(then, "fake") || j->s.fake || other)
         return 0;

@@ -95,7 +95,8 @@ static void write_wrappers(const struct supervisor *k)
         int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
         if (fd < 0)
             continue;
-        dprintf(fd, "#!/bin/sh\nexec '%s' --force-renderer-accessibility \"$@\"\n", program);
+        if (dprintf(fd, "#!/bin/sh\nexec '%s' --force-renderer-accessibility \"$@\"\n", program) < 0)
+            unlink(path); /* an empty script would hide the program */
         close(fd);
     }
 }

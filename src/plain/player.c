@@ -2,6 +2,7 @@
 #include "plain/player_impl.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "screen/observed.h"
 
 #include <stdio.h>
@@ -68,20 +69,19 @@ static void describe_effect(struct player *p, const char *after, char *out, size
 static void finish_step(struct player *p)
 {
     struct buf text;
-    char effect[160] = "";
-    char *after = elements_now(p);
+    char effect[160] = "", *after = elements_now(p);
     buf_init(&text, PLAYER_REPLY_MAX);
-    plain_print(&p->steps.s[p->at], &text);
-    if (p->phase)
+    plain_print(&p->steps.s[p->s.at], &text);
+    if (p->s.phase && !p->secret)
         describe_effect(p, after, effect, sizeof effect);
     snprintf(p->done, sizeof p->done, "%.90s%s", text.data, effect);
+    p->done[utf8_valid_prefix(p->done, strlen(p->done))] = 0;
+    player_make_safe(p->done);
     buf_free(&text);
     free(after);
     free(p->before);
     p->before = NULL;
-    p->at++;
-    p->phase = 0;
-    p->since = 0;
+    p->s = (struct player_state){.at = p->s.at + 1, .acted = p->s.acted};
 }
 
 /* ---- replies ------------------------------------------------------------------------------------------- */
@@ -90,8 +90,8 @@ static void reply_failed(const struct player *p, struct buf *b, const char *why)
 {
     struct buf text;
     buf_init(&text, PLAYER_REPLY_MAX);
-    buf_printf(&text, "step %d of %d cannot be performed: ", p->at + 1, p->steps.n);
-    plain_print(&p->steps.s[p->at], &text);
+    buf_printf(&text, "step %d of %d cannot be performed: ", p->s.at + 1, p->steps.n);
+    plain_print(&p->steps.s[p->s.at], &text);
     buf_printf(&text, ": %s", why);
     player_call(b, "infeasible", "text", text.data);
     buf_free(&text);
@@ -100,14 +100,17 @@ static void reply_failed(const struct player *p, struct buf *b, const char *why)
 static void reply_done(const struct player *p, struct buf *b)
 {
     char text[400];
-    snprintf(text, sizeof text, "performed %d of %d steps; the last: %s", p->at, p->steps.n, p->done);
+    snprintf(text, sizeof text, "performed %d of %d steps%s%s", p->s.at, p->steps.n,
+             *p->done ? "; the last: " : "", p->done);
     player_call(b, "answer", "text", text);
 }
 
 static void look(struct player *p)
 {
     struct err e = ERR_INIT;
-    struct elements_scope scope = {0};
+    const struct plain_step *step = &p->steps.s[p->s.at];
+    struct elements_scope scope = {.all = step->state == PLAIN_GONE &&
+                                          (step->verb == PLAIN_CHECK || step->verb == PLAIN_WAIT)};
     p->now = NULL;
     if (!p->elements)
         snprintf(p->unread, sizeof p->unread, "this run reads no elements (--no-elements, or no bus)");
@@ -124,26 +127,28 @@ static void next_reply(struct player *p, enum dialect_goal goal, struct buf *b)
         player_call(b, "infeasible", "text", "plain steps answer no questions");
         return;
     }
-    bool again = *p->failed && strstr(p->failed, OBSERVED_NOTHING);
-    if (*p->failed && !again && p->at < p->steps.n) {
+    bool again = *p->failed && (strstr(p->failed, OBSERVED_NOTHING) || strstr(p->failed, "nothing was done"));
+    if (*p->failed && !again && p->s.at < p->steps.n) {
         reply_failed(p, b, p->failed);
         return;
     }
-    p->phase -= again && p->phase > 0; /* the screen had changed: looks again */
-    while (goal == GOAL_STEP && p->at < p->steps.n) {
+    p->s.phase -= again && p->s.phase > 0; /* the screen had changed: looks again */
+    while (goal == GOAL_STEP && p->s.at < p->steps.n) {
         look(p);
         char *before = elements_now(p);
         enum player_next next = player_step(p, b, why, sizeof why);
-        if (next == NEXT_ACTION && !p->phase) {
+        why[utf8_valid_prefix(why, strlen(why))] = 0;
+        player_make_safe(why);
+        if (next == NEXT_ACTION && !p->s.phase) {
             free(p->before);
             p->before = before;
             before = NULL;
         }
         free(before);
         if (next == NEXT_ACTION) {
-            p->phase++;
-            p->acted = true;
-            p->since = 0;
+            p->s.phase++;
+            p->s.acted = true;
+            p->s.since = 0;
             return;
         }
         if (next == NEXT_WAIT) {
@@ -176,13 +181,27 @@ static int player_user(struct llm *m, const struct chat_part *parts, int n, enum
     for (int i = 0; i < n; i++) {
         if (!parts[i].image)
             continue;
-        const char *failed = i ? strstr(parts[0].text, mark) : NULL;
+        const char *failed = i && p->turns ? strstr(parts[0].text, mark) : NULL; /* the first is the task */
         snprintf(p->failed, sizeof p->failed, "%.*s",
                  failed ? (int)strcspn(failed, "\n") - (int)sizeof mark + 1 : 0,
                  failed ? failed + sizeof mark - 1 : "");
         p->seen = true;
+        p->turns++;
     }
+    p->s.length = p->c.length;
+    p->asked = p->s;
     return 0;
+}
+
+/* Takes the last reply back if the conversation is rewound to the turn that it answered: another reply is
+ * wanted.  Rewinding further only removes old turns from the context. */
+static int player_rewind(struct llm *m, const struct llm_mark *at, struct err *e)
+{
+    struct player *p = player_of(m);
+    int rc = llm_counted_rewind(m, at, e);
+    if (p->c.length == p->asked.length)
+        p->s = p->asked;
+    return rc;
 }
 
 static int player_speak(struct llm *m, const struct llm_request *r, struct generated *out, struct err *e)
@@ -227,9 +246,18 @@ bool player_can_begin(const struct plain_steps *steps, struct elements *elements
 struct llm *player_open(struct plain_steps steps, struct screen *screen, struct elements *elements)
 {
     static const struct llm_ops ops = {
+        .begin = llm_counted_begin,
         .user = player_user,
+        .reply = llm_counted_reply,
         .speak = player_speak,
-        LLM_COUNTED_OPS,
+        .close = llm_counted_close,
+        .mark = llm_counted_mark,
+        .rewind = player_rewind,
+        .branch = player_rewind,
+        .mark_length = llm_counted_mark_length,
+        .mark_free = llm_counted_mark_free,
+        .length = llm_counted_length,
+        .stats = llm_counted_stats,
         .free = player_free,
     };
     struct player *p = xcalloc(1, sizeof *p);
@@ -237,5 +265,7 @@ struct llm *player_open(struct plain_steps steps, struct screen *screen, struct 
     p->steps = steps;
     p->screen = screen;
     p->elements = elements;
+    for (int i = 0; i < steps.n; i++)
+        p->secret = p->secret || (steps.s[i].value && strstr(steps.s[i].value, "{{"));
     return &p->c.base;
 }

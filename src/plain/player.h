@@ -2,9 +2,10 @@
  *
  * The player receives each screenshot as a model does, reads the elements of the active window, and replies
  * with the next action in the dialect PLAYER_DIALECT, so that rules, the record and the debugger work as with
- * a model.  After each action it reads the elements again: a tick, a choice and a text are verified by the
- * element's state, anything else by what changed.  A name that is missing or ambiguous for some seconds ends
- * the run (exit code 1) with the nearest names; nothing is guessed. */
+ * a model.  After each action it reads the elements again: a tick, a choice in a closed list and a text of
+ * at most 150 bytes are verified where the program reports them; for anything else the answer says what
+ * changed.  A name that is missing for some seconds, or ambiguous, ends the run (exit code 1) with the
+ * nearest names; nothing is guessed. */
 #ifndef HOLORUN_PLAIN_PLAYER_H
 #define HOLORUN_PLAIN_PLAYER_H
 
@@ -14,6 +15,7 @@
 #include "screen/screen.h"
 
 #define PLAYER_DIALECT "plain"
+enum { PLAYER_STEPS = 100000 }; /* default step limit of a run: waiting also takes steps */
 
 /* Waits at most ms until the element of the first step is on the screen.  Returns false if it does not
  * appear, or is ambiguous. */

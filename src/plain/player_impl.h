@@ -16,6 +16,17 @@ enum {
     PLAYER_SCROLLS = 30,
 };
 
+/* Progress through the steps. */
+struct player_state {
+    int64_t length; /* of the conversation */
+    int at;         /* index of the current step */
+    int phase;      /* actions of the step that were performed */
+    int64_t since;  /* start of waiting in this phase; 0: not started */
+    bool acted;     /* a step has been performed */
+    bool opened;    /* the current step has opened a closed list at x, y */
+    int x, y;
+};
+
 struct player {
     struct llm_counted c;
     struct plain_steps steps;
@@ -23,17 +34,17 @@ struct player {
     struct elements *elements;
     const struct snapshot *now; /* borrowed from elements, of this reply; NULL: nothing could be read */
     char unread[200];           /* why */
-    int at;                     /* index of the current step */
-    int phase;                  /* actions of the step that were performed */
-    int64_t since;              /* start of waiting in this phase; 0: not started */
-    char *before;               /* text of the elements before the last action; NULL: none */
-    bool acted;                 /* a step has been performed */
-    bool seen;                  /* a screenshot has arrived */
-    char failed[ERR_TEXT];      /* why the last action was not performed; "": it was */
-    char done[256];             /* the last performed step, and its effect, for the answer */
+    struct player_state s;
+    struct player_state asked; /* before the last reply */
+    int turns;
+    bool secret;           /* a step types a secret: values are neither compared nor printed */
+    char *before;          /* text of the elements before the last action; NULL: none */
+    bool seen;             /* a screenshot has arrived */
+    char failed[ERR_TEXT]; /* why the last action was not performed; "": it was */
+    char done[256];        /* the last performed step, and its effect, for the answer */
 };
 
-/* What a step does next. */
+/* Result of looking at the current step. */
 enum player_next {
     NEXT_ACTION, /* b has a reply with an action */
     NEXT_STEP,   /* the step is complete */
@@ -49,7 +60,10 @@ bool player_finds(struct player *p);
 
 /* Append replies. */
 void player_click(struct player *p, const struct element *e, const char *button, int count, struct buf *b);
+void player_write(struct player *p, const struct element *e, const char *text, struct buf *b);
 void player_keys(const char *keys, int times, struct buf *b);
+/* Replaces the characters that could begin a call in a reply: names and texts come from other programs. */
+void player_make_safe(char *text);
 void player_call(struct buf *b, const char *tool, const char *key, const char *text);
 
 #endif

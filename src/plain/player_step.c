@@ -8,59 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- replies ------------------------------------------------------------------------------------------- */
-
-void player_call(struct buf *b, const char *tool, const char *key, const char *text)
-{
-    buf_printf(b, "<tool_call>{\"name\": \"%s\", \"arguments\": {\"%s\": ", tool, key);
-    buf_put_json(b, text, strlen(text));
-    buf_puts(b, "}}</tool_call>");
-}
-
-/* Begins a call with an element and its middle, in pixels of the screenshot. */
-static void begin_call(struct player *p, const char *tool, const struct element *e, struct buf *b)
-{
-    const char *said = p->steps.s[p->at].what, *name = *resolve_name(e) ? resolve_name(e) : said ? said : "";
-    struct screen_rect view = screen_view(p->screen);
-    int wide = e->rect.w > 4 * e->rect.h &&
-                       text_listed((const char *const[]){"table cell", "list item", NULL}, e->role)
-                   ? e->rect.w / 6
-                   : e->rect.w / 2;
-    buf_printf(b, "%s \"%.80s\" is at %d,%d by its name\n", e->role, name, e->rect.x, e->rect.y);
-    buf_printf(b, "<tool_call>{\"name\": \"%s\", \"arguments\": {\"element\": ", tool);
-    buf_put_json(b, name, strlen(name));
-    buf_printf(b, ", \"x\": %d, \"y\": %d", e->rect.x + wide - view.x, e->rect.y + e->rect.h / 2 - view.y);
-}
-
-void player_click(struct player *p, const struct element *e, const char *button, int count, struct buf *b)
-{
-    begin_call(p, "click", e, b);
-    buf_printf(b, ", \"button\": \"%s\", \"count\": %d}}</tool_call>", button, count);
-}
-
-static void write_text(struct player *p, const struct element *e, const char *text, struct buf *b)
-{
-    begin_call(p, "write", e, b);
-    buf_puts(b, ", \"text\": ");
-    buf_put_json(b, text, strlen(text));
-    buf_puts(b, "}}</tool_call>");
-}
-
-void player_keys(const char *keys, int times, struct buf *b)
-{
-    buf_printf(b, "<tool_call>{\"name\": \"key\", \"arguments\": {\"repeat\": %d, \"keys\": [", times);
-    char *copy = xstrdup(keys), *rest = NULL;
-    bool plus = strlen(copy) > 1 && copy[strlen(copy) - 1] == '+'; /* "ctrl++" */
-    if (plus)
-        copy[strlen(copy) - 1] = 0;
-    int n = 0;
-    for (char *k = strtok_r(copy, "+", &rest); k; k = strtok_r(NULL, "+", &rest)) {
-        buf_puts(b, n++ ? ", " : "");
-        buf_put_json(b, k, strlen(k));
-    }
-    buf_puts(b, plus ? ", \"+\"]}}</tool_call>" : "]}}</tool_call>");
-    free(copy);
-}
+enum { VERIFIED_MAX = 150 }; /* bytes: longer texts may be cut in the snapshot */
 
 /* ---- finding ------------------------------------------------------------------------------------------- */
 
@@ -95,7 +43,7 @@ static const struct element *find(struct player *p, const struct resolve_query *
 static const struct element *find_target(struct player *p, enum resolve_for use, const char *row,
                                          bool *several, char *why, size_t size)
 {
-    const struct plain_step *s = &p->steps.s[p->at];
+    const struct plain_step *s = &p->steps.s[p->s.at];
     struct resolve_query q = {s->what, use, row, NULL};
     const struct element *e = find(p, &q, several, why, size);
     if (!e && !*several && s->whole && strcmp(s->whole, s->what) != 0) {
@@ -113,21 +61,39 @@ static bool is_off(const struct element *e)
 
 static bool is_on(const struct element *e)
 {
-    return state_in(e->states, STATE_CHECKED) || state_in(e->states, STATE_PRESSED) ||
-           (state_in(e->states, STATE_SELECTED) && strcmp(e->role, "table cell") != 0);
+    return state_in(e->states, STATE_CHECKED) || state_in(e->states, STATE_PRESSED);
+}
+
+/* Returns whether two texts are the same apart from white space, which programs and the bus may change. */
+static bool same_text(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        a += strspn(a, " \t\r\n");
+        b += strspn(b, " \t\r\n");
+        if (*a != *b || !*a)
+            return *a == *b;
+    }
 }
 
 /* Waits for the name while it is missing; otherwise fails. */
 static enum player_next wait_or_fail(struct player *p, double ms)
 {
-    if (!p->since)
-        p->since = clock_ns();
-    return clock_ms_since(p->since) < ms ? NEXT_WAIT : NEXT_FAILED;
+    if (!p->s.since)
+        p->s.since = clock_ns();
+    return clock_ms_since(p->s.since) < ms ? NEXT_WAIT : NEXT_FAILED;
 }
 
 static enum player_next missing(struct player *p)
 {
-    return wait_or_fail(p, p->acted ? PLAYER_PATIENCE_MS : PLAYER_START_MS);
+    return wait_or_fail(p, p->s.acted ? PLAYER_PATIENCE_MS : PLAYER_START_MS);
+}
+
+static bool is_covered(const struct player *p, const struct element *e)
+{
+    int x = e->rect.x + e->rect.w / 2, y = e->rect.y + e->rect.h / 2;
+    struct screen_window at;
+    return e->window && screen_window_at(p->screen, x, y, &at) == 0 && at.id && at.id != e->window &&
+           !screen_window_covers(p->screen, e->window, x, y);
 }
 
 /* Returns the element if it can be used; otherwise NULL with what happens next. */
@@ -143,6 +109,8 @@ static const struct element *usable(struct player *p, const struct element *e, e
     else if (e->trust == PLACE_DOUBTFUL)
         snprintf(why, size, "the program does not say reliably where %s '%.80s' is", e->role,
                  resolve_name(e));
+    else if (is_covered(p, e))
+        snprintf(why, size, "%s '%.80s' is covered by another window", e->role, resolve_name(e));
     else
         return e;
     *next = missing(p);
@@ -153,10 +121,10 @@ static const struct element *usable(struct player *p, const struct element *e, e
 
 static enum player_next press(struct player *p, struct buf *b, char *why, size_t size)
 {
-    const struct plain_step *s = &p->steps.s[p->at];
+    const struct plain_step *s = &p->steps.s[p->s.at];
     enum player_next next;
     bool several;
-    if (p->phase)
+    if (p->s.phase)
         return NEXT_STEP;
     const struct element *e = find_target(p, RESOLVE_PRESS, s->in, &several, why, size);
     if (!e && !several && s->maybe_key) {
@@ -172,7 +140,7 @@ static enum player_next press(struct player *p, struct buf *b, char *why, size_t
 
 static enum player_next tick(struct player *p, struct buf *b, char *why, size_t size)
 {
-    bool wanted = p->steps.s[p->at].verb == PLAIN_TICK, several;
+    bool wanted = p->steps.s[p->s.at].verb == PLAIN_TICK, several;
     enum player_next next;
     const struct element *e = find_target(p, RESOLVE_TICK, NULL, &several, why, size), *box;
     if (e && !strcmp(e->role, "table cell") && (box = resolve_box(p->now, e)))
@@ -181,8 +149,8 @@ static enum player_next tick(struct player *p, struct buf *b, char *why, size_t 
         return next;
     if (is_on(e) == wanted)
         return NEXT_STEP;
-    if (p->phase) {
-        snprintf(why, size, "'%.80s' is still %s after a click", p->steps.s[p->at].what,
+    if (p->s.phase) {
+        snprintf(why, size, "'%.80s' is still %s after a click", p->steps.s[p->s.at].what,
                  wanted ? "off" : "on");
         return wait_or_fail(p, PLAYER_EFFECT_MS);
     }
@@ -197,74 +165,119 @@ static const char *shown_choice(const struct element *list, const char *name)
     return *list->value ? list->value : resolve_same(list->name, name) ? "" : list->name;
 }
 
-/* Opens the list in the first phase, and clicks the option in the second.  An option that is visible without
- * that is clicked at once. */
+static bool is_closed_list(const struct element *e)
+{
+    return !strcmp(e->role, "combo box") || !strcmp(e->role, "push button menu");
+}
+
+/* Finds the list that the step has opened: by its name, or where it was. */
+static const struct element *opened_list(struct player *p, const struct resolve_query *q)
+{
+    bool several;
+    char why[ERR_TEXT];
+    const struct element *e = find(p, q, &several, why, sizeof why);
+    for (int i = 0; !e && p->now && i < p->now->n; i++)
+        if (is_closed_list(&p->now->e[i]) && screen_rect_contains(p->now->e[i].rect, p->s.x, p->s.y))
+            e = &p->now->e[i];
+    return e;
+}
+
+/* Compares the choice of the list that was opened with the option. */
+static enum player_next verify_choice(struct player *p, const struct resolve_query *lists, char *why,
+                                      size_t size)
+{
+    const struct plain_step *s = &p->steps.s[p->s.at];
+    const struct element *list = opened_list(p, lists);
+    const char *shows = list ? shown_choice(list, s->in) : "";
+    if (list && (!*shows || resolve_same(shows, s->what)))
+        return NEXT_STEP;
+    if (list)
+        snprintf(why, size, "'%.80s' shows '%.80s' after the choice", s->in, shows);
+    else
+        snprintf(why, size, "'%.80s' is gone after the choice", s->in);
+    return wait_or_fail(p, PLAYER_EFFECT_MS);
+}
+
+static enum player_next click_option(struct player *p, const struct element *below, struct buf *b, char *why,
+                                     size_t size)
+{
+    const struct plain_step *s = &p->steps.s[p->s.at];
+    struct resolve_query option = {s->what, RESOLVE_OPTION, NULL, below};
+    enum player_next next;
+    bool several;
+    const struct element *e = find(p, &option, &several, why, size);
+    if (!(e = usable(p, e, &next, why, size)))
+        return next;
+    player_click(p, e, "left", 1, b);
+    return NEXT_ACTION;
+}
+
+/* Opens a closed list, clicks the option, and verifies the choice.  An option of an open list is clicked at
+ * once. */
 static enum player_next choose(struct player *p, struct buf *b, char *why, size_t size)
 {
-    const struct plain_step *s = &p->steps.s[p->at];
-    struct resolve_query lists = {s->in, RESOLVE_LIST, NULL, NULL},
-                         option = {s->what, RESOLVE_OPTION, NULL, NULL};
-    const struct element *list = NULL, *e;
+    const struct plain_step *s = &p->steps.s[p->s.at];
+    struct resolve_query lists = {s->in, RESOLVE_LIST, NULL, NULL};
+    const struct element *list = NULL;
     enum player_next next;
     bool several = false;
-    if (s->in && !(list = find(p, &lists, &several, why, size)) && !p->phase)
-        return several ? NEXT_FAILED : missing(p);
-    bool closed = list && (!strcmp(list->role, "combo box") || !strcmp(list->role, "push button menu"));
-    if (closed && p->phase != 1 && resolve_same(shown_choice(list, s->in), s->what))
+    if (p->s.phase && !p->s.opened)
         return NEXT_STEP;
-    if (p->phase == 2 || (p->phase == 1 && !closed)) {
-        snprintf(why, size, "'%.80s' shows '%.80s', not '%.80s'", s->in ? s->in : "",
-                 closed ? shown_choice(list, s->in) : "", s->what);
-        return closed && *shown_choice(list, s->in) ? wait_or_fail(p, PLAYER_EFFECT_MS) : NEXT_STEP;
-    }
-    if (closed && p->phase == 0) {
-        if (!(e = usable(p, list, &next, why, size)))
-            return next;
-        player_click(p, e, "left", 1, b);
-        return NEXT_ACTION;
-    }
-    option.below = list && !closed ? list : NULL;
-    if (!(e = usable(p, find(p, &option, &several, why, size), &next, why, size)))
-        return several ? NEXT_FAILED : next;
-    player_click(p, e, "left", 1, b);
+    if (p->s.phase)
+        return p->s.phase == 1 ? click_option(p, NULL, b, why, size) : verify_choice(p, &lists, why, size);
+    p->s.opened = false;
+    if (s->in && !(list = find(p, &lists, &several, why, size)))
+        return missing(p);
+    if (!list || !is_closed_list(list))
+        return click_option(p, list, b, why, size);
+    if (resolve_same(shown_choice(list, s->in), s->what))
+        return NEXT_STEP;
+    if (!usable(p, list, &next, why, size))
+        return next;
+    p->s.opened = true;
+    p->s.x = list->rect.x + list->rect.w / 2;
+    p->s.y = list->rect.y + list->rect.h / 2;
+    player_click(p, list, "left", 1, b);
     return NEXT_ACTION;
 }
 
 static enum player_next enter(struct player *p, struct buf *b, char *why, size_t size)
 {
-    const struct plain_step *s = &p->steps.s[p->at];
+    const struct plain_step *s = &p->steps.s[p->s.at];
     enum player_next next;
     bool several;
     if (!s->what) {
-        if (!p->phase)
+        if (!p->s.phase)
             player_call(b, "type", "text", s->value);
-        return p->phase ? NEXT_STEP : NEXT_ACTION;
+        return p->s.phase ? NEXT_STEP : NEXT_ACTION;
     }
     const struct element *e = find_target(p, RESOLVE_FIELD, NULL, &several, why, size);
-    if (p->phase && (!e || element_is_password(e) || !*e->value))
-        return NEXT_STEP; /* the program does not report what the field contains */
-    if (!(e = usable(p, e, &next, why, size)))
-        return next;
-    if (!p->phase) {
-        write_text(p, e, s->value, b);
+    if (!p->s.phase) {
+        if (!(e = usable(p, e, &next, why, size)))
+            return next;
+        player_write(p, e, s->value, b);
         return NEXT_ACTION;
     }
-    if (!strcmp(e->value, s->value) || strlen(s->value) > 150)
+    bool hidden = p->secret || (e && element_is_password(e)) || strlen(s->value) > VERIFIED_MAX;
+    if (hidden || (e && same_text(e->value, s->value)))
         return NEXT_STEP;
-    snprintf(why, size, "field '%.80s' contains '%.80s' after typing", resolve_name(e), e->value);
+    if (e)
+        snprintf(why, size, "field '%.80s' contains '%.80s' after typing", s->what, e->value);
+    else
+        snprintf(why, size, "field '%.80s' is gone after typing", s->what);
     return wait_or_fail(p, PLAYER_EFFECT_MS);
 }
 
 static enum player_next menu(struct player *p, struct buf *b, char *why, size_t size)
 {
-    const struct plain_step *s = &p->steps.s[p->at];
+    const struct plain_step *s = &p->steps.s[p->s.at];
     enum player_next next;
     bool several;
-    if (p->phase == s->levels)
+    if (p->s.phase == s->levels)
         return NEXT_STEP;
-    struct resolve_query q = {s->path[p->phase], RESOLVE_MENU, NULL, NULL};
+    struct resolve_query q = {s->path[p->s.phase], p->s.phase ? RESOLVE_MENU_ITEM : RESOLVE_MENU, NULL, NULL};
     const struct element *e = find(p, &q, &several, why, size);
-    if (several && !p->phase) { /* twins in a tool bar: the menu bar comes first */
+    if (several && !p->s.phase) { /* twins in a tool bar: the menu bar comes first */
         const struct element *found[4];
         int n = resolve(p->now, &q, found, 4);
         for (int i = 0; i < n && !e; i++)
@@ -281,7 +294,7 @@ static enum player_next tab(struct player *p, struct buf *b, char *why, size_t s
 {
     enum player_next next;
     bool several;
-    if (p->phase)
+    if (p->s.phase)
         return NEXT_STEP;
     const struct element *e = find_target(p, RESOLVE_TAB, NULL, &several, why, size);
     if (!(e = usable(p, e, &next, why, size)))
@@ -297,7 +310,7 @@ static enum player_next scroll(struct player *p, struct buf *b, char *why, size_
     const struct element *e = find_target(p, RESOLVE_ANY, NULL, &several, why, size);
     if (several || (e && e->rect.y >= view.y && e->rect.y + e->rect.h <= view.y + view.h))
         return NEXT_STEP;
-    if (p->phase >= PLAYER_SCROLLS)
+    if (p->s.phase >= PLAYER_SCROLLS)
         return NEXT_FAILED;
     buf_printf(
         b,
@@ -312,52 +325,62 @@ static enum player_next scroll(struct player *p, struct buf *b, char *why, size_
 static bool is_window(const struct player *p, const char *name)
 {
     for (int i = 0; p->now && i < p->now->n; i++)
-        if (p->now->e[i].parent < 0 && strstr(p->now->e[i].name, name))
+        if (p->now->e[i].parent < 0 &&
+            (resolve_same(p->now->e[i].name, name) || resolve_begins(p->now->e[i].name, name)))
             return true;
     return false;
+}
+
+static bool is_ticked(const struct player *p, const struct element *e)
+{
+    const struct element *box = !strcmp(e->role, "table cell") ? resolve_box(p->now, e) : NULL;
+    return is_on(box ? box : e);
+}
+
+/* Returns whether the value of an element is, or contains, that of a step. */
+static bool value_holds(const struct player *p, const struct plain_step *s, const struct element *e,
+                        char *why, size_t size)
+{
+    const char *text = *e->value || resolve_is_field(e) ? e->value : resolve_name(e);
+    if (p->secret)
+        snprintf(why, size, "'%.80s' has another value", s->what);
+    else
+        snprintf(why, size, "'%.80s' contains '%.80s'", s->what, text);
+    return s->state == PLAIN_EQUALS ? same_text(text, s->value) : strstr(text, s->value) != NULL;
 }
 
 /* Returns whether the condition of a step holds; otherwise the reason is in why. */
 static bool holds(struct player *p, const struct plain_step *s, char *why, size_t size)
 {
-    bool several;
-    bool value = s->state == PLAIN_EQUALS || s->state == PLAIN_CONTAINS;
+    bool several, value = s->state == PLAIN_EQUALS || s->state == PLAIN_CONTAINS;
     bool ticked = s->state == PLAIN_TICKED || s->state == PLAIN_UNTICKED;
-    const struct element *e = find_target(p,
-                                          value    ? RESOLVE_FIELD
-                                          : ticked ? RESOLVE_TICK
-                                                   : RESOLVE_ANY,
-                                          NULL, &several, why, size);
+    enum resolve_for use = value ? RESOLVE_FIELD : ticked ? RESOLVE_TICK : RESOLVE_ANY;
+    const struct element *e = find_target(p, use, NULL, &several, why, size);
     if (value && !e && !several)
         e = find_target(p, RESOLVE_ANY, NULL, &several, why, size);
     bool shown = e || several || is_window(p, s->what);
     if (s->state == PLAIN_SHOWN)
         return shown;
     if (s->state == PLAIN_GONE) {
-        snprintf(why, size, "'%.80s' is still on the screen", s->what);
-        return p->now && !shown;
+        bool whole = p->now && (p->now->end == SNAPSHOT_WHOLE || p->now->end == SNAPSHOT_NOTHING);
+        snprintf(why, size, "'%.80s' is %s", s->what,
+                 shown ? "still on the screen"
+                       : "possibly in a window "
+                         "that was not read");
+        return whole && !shown;
     }
     if (!e)
         return false;
-    const char *text = *e->value ? e->value : resolve_name(e);
-    switch (s->state) {
-    case PLAIN_TICKED:
-    case PLAIN_UNTICKED:
-        snprintf(why, size, "'%.80s' is %s", s->what, is_on(e) ? "ticked" : "not ticked");
-        return is_on(e) == (s->state == PLAIN_TICKED);
-    case PLAIN_ENABLED:
-    case PLAIN_DISABLED:
-        snprintf(why, size, "'%.80s' is %s", s->what, is_off(e) ? "disabled" : "enabled");
-        return is_off(e) == (s->state == PLAIN_DISABLED);
-    default:
-        snprintf(why, size, "'%.80s' contains '%.80s'", s->what, text);
-        return s->state == PLAIN_EQUALS ? !strcmp(text, s->value) : strstr(text, s->value) != NULL;
-    }
+    if (value)
+        return value_holds(p, s, e, why, size);
+    bool on = ticked ? is_ticked(p, e) : is_off(e);
+    snprintf(why, size, "'%.80s' is %s%s", s->what, on ? "" : "not ", ticked ? "ticked" : "disabled");
+    return on == (s->state == PLAIN_TICKED || s->state == PLAIN_DISABLED);
 }
 
 static enum player_next condition(struct player *p, char *why, size_t size)
 {
-    const struct plain_step *s = &p->steps.s[p->at];
+    const struct plain_step *s = &p->steps.s[p->s.at];
     if (holds(p, s, why, size))
         return NEXT_STEP;
     return wait_or_fail(p, s->verb == PLAIN_WAIT ? PLAYER_WAIT_MS : PLAYER_PATIENCE_MS);
@@ -366,8 +389,9 @@ static enum player_next condition(struct player *p, char *why, size_t size)
 bool player_finds(struct player *p)
 {
     static const enum resolve_for uses[PLAIN_VERBS] = {
-        [PLAIN_TICK] = RESOLVE_TICK,   [PLAIN_UNTICK] = RESOLVE_TICK, [PLAIN_CHOOSE] = RESOLVE_OPTION,
-        [PLAIN_ENTER] = RESOLVE_FIELD, [PLAIN_MENU] = RESOLVE_MENU,   [PLAIN_TAB] = RESOLVE_TAB,
+        [PLAIN_CHECK] = RESOLVE_ANY,   [PLAIN_SCROLL] = RESOLVE_ANY,    [PLAIN_TICK] = RESOLVE_TICK,
+        [PLAIN_UNTICK] = RESOLVE_TICK, [PLAIN_CHOOSE] = RESOLVE_OPTION, [PLAIN_ENTER] = RESOLVE_FIELD,
+        [PLAIN_MENU] = RESOLVE_MENU,   [PLAIN_TAB] = RESOLVE_TAB,
     };
     const struct plain_step *s = &p->steps.s[0];
     char why[ERR_TEXT];
@@ -379,14 +403,14 @@ bool player_finds(struct player *p)
                                   s->verb == PLAIN_MENU ? RESOLVE_MENU : RESOLVE_LIST, NULL, NULL};
         return find(p, &q, &several, why, sizeof why) || several;
     }
-    bool named = s->what && s->verb != PLAIN_KEYS && s->verb != PLAIN_WAIT && s->verb != PLAIN_CHECK &&
-                 s->verb != PLAIN_SCROLL && !s->maybe_key;
+    bool named = s->what && s->verb != PLAIN_KEYS && s->verb != PLAIN_WAIT && !s->maybe_key &&
+                 !(s->verb == PLAIN_CHECK && s->state == PLAIN_GONE);
     return !named || find_target(p, uses[s->verb], s->in, &several, why, sizeof why);
 }
 
 enum player_next player_step(struct player *p, struct buf *b, char *why, size_t size)
 {
-    const struct plain_step *s = &p->steps.s[p->at];
+    const struct plain_step *s = &p->steps.s[p->s.at];
     switch (s->verb) {
     case PLAIN_TICK:
     case PLAIN_UNTICK:
@@ -406,7 +430,7 @@ enum player_next player_step(struct player *p, struct buf *b, char *why, size_t 
         return condition(p, why, size);
     case PLAIN_KEYS:
     case PLAIN_CLOSE:
-        if (p->phase)
+        if (p->s.phase)
             return NEXT_STEP;
         player_keys(s->verb == PLAIN_KEYS ? s->what : "alt+F4", s->verb == PLAIN_KEYS ? s->times : 1, b);
         return NEXT_ACTION;

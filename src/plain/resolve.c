@@ -39,7 +39,7 @@ static size_t without_keys(const char *name, size_t n)
 static void normalize(const char *name, char out[NAME_MAX_BYTES])
 {
     size_t n = without_keys(name, strlen(name)), used = 0, len;
-    uint32_t cp;
+    uint32_t cp = ' ';
     for (size_t i = 0; i < n && used + 8 < NAME_MAX_BYTES; i += len) {
         int got = utf8_decode(name + i, n - i, &cp);
         len = got > 0 ? (size_t)got : 1;
@@ -80,8 +80,7 @@ const char *resolve_name(const struct element *e)
     return *e->name ? e->name : *e->label ? e->label : e->value;
 }
 
-/* Returns whether one name begins with another and continues with another word. */
-static bool begins_with(const char *name, const char *with)
+bool resolve_begins(const char *name, const char *with)
 {
     char x[NAME_MAX_BYTES], y[NAME_MAX_BYTES];
     normalize(name, x);
@@ -148,6 +147,8 @@ static int suits(const struct element *e, enum resolve_for use)
         return text_listed(fields, e->role) ? 2 : 0;
     case RESOLVE_TAB:
         return text_listed(tabs, e->role) ? 2 : !strcmp(e->role, "radio button");
+    case RESOLVE_MENU_ITEM:
+        return text_listed(menus, e->role) ? 2 : 0;
     case RESOLVE_MENU:
         return text_listed(menus, e->role)
                    ? 2
@@ -155,6 +156,11 @@ static int suits(const struct element *e, enum resolve_for use)
     default:
         return text_listed(buttons, e->role) || text_listed(fields, e->role) ? 2 : 1;
     }
+}
+
+bool resolve_is_field(const struct element *e)
+{
+    return text_listed(fields, e->role);
 }
 
 /* ---- candidates ---------------------------------------------------------------------------------------- */
@@ -165,6 +171,20 @@ static bool is_below(const struct snapshot *s, const struct element *e, const st
     while (i >= 0 && &s->e[i] != top)
         i = s->e[i].parent;
     return i >= 0;
+}
+
+/* Returns whether the middle of an element is inside all elements around it: not scrolled out of sight. */
+static bool is_in_sight(const struct snapshot *s, const struct element *e)
+{
+    int x = e->rect.x + e->rect.w / 2, y = e->rect.y + e->rect.h / 2;
+    for (const struct element *up = e; up->parent >= 0;) {
+        up = &s->e[up->parent];
+        struct screen_rect r = up->rect;
+        bool placed = r.w > 1 && r.h > 1 && up->trust != PLACE_NONE && up->trust != PLACE_DOUBTFUL;
+        if (placed && up->parent >= 0 && (x < r.x || x >= r.x + r.w || y < r.y || y >= r.y + r.h))
+            return false;
+    }
+    return true;
 }
 
 static bool in_active_window(const struct snapshot *s, const struct element *e)
@@ -182,7 +202,7 @@ static bool in_row(const struct snapshot *s, const struct element *e, const char
         int middle = r->rect.y + r->rect.h / 2;
         if (r != e && r->window == e->window && r->rect.h > 0 && middle >= e->rect.y &&
             middle < e->rect.y + e->rect.h &&
-            (resolve_same(resolve_name(r), row) || begins_with(resolve_name(r), row)))
+            (resolve_same(resolve_name(r), row) || resolve_begins(resolve_name(r), row)))
             return true;
     }
     return false;
@@ -194,6 +214,8 @@ static int score(const struct snapshot *s, const struct resolve_query *q, const 
     bool text = q->use == RESOLVE_ANY || q->use == RESOLVE_OPTION || text_listed(rows, e->role);
     if (!role || e->trust == PLACE_NONE || e->rect.w <= 0 || e->rect.h <= 0 || e->parent < 0)
         return 0;
+    if (q->use != RESOLVE_ANY && !is_in_sight(s, e))
+        return 0;
     if (q->below && (e == q->below || !is_below(s, e, q->below)))
         return 0;
     if (*e->name && resolve_same(e->name, q->name))
@@ -202,7 +224,7 @@ static int score(const struct snapshot *s, const struct resolve_query *q, const 
         by = BY_LABEL;
     else if (*e->value && text && resolve_same(e->value, q->name))
         by = BY_VALUE;
-    else if (text && begins_with(resolve_name(e), q->name))
+    else if (text && resolve_begins(resolve_name(e), q->name))
         by = BY_START;
     if (!by || (q->row && !in_row(s, e, q->row)))
         return 0;

@@ -4,7 +4,7 @@
 
 #include "atspi/elements.h"
 
-/* What is to be done with the element: decides which roles are considered. */
+/* Use of the element, which decides the roles that are considered. */
 enum resolve_for {
     RESOLVE_PRESS,
     RESOLVE_TICK,
@@ -12,8 +12,9 @@ enum resolve_for {
     RESOLVE_LIST,
     RESOLVE_FIELD,
     RESOLVE_TAB,
-    RESOLVE_MENU,
-    RESOLVE_ANY, /* also text */
+    RESOLVE_MENU,      /* a menu of the menu bar, or a button that opens one */
+    RESOLVE_MENU_ITEM, /* an item of an open menu */
+    RESOLVE_ANY,       /* also text */
 };
 
 struct resolve_query {
@@ -34,8 +35,13 @@ int resolve(const struct snapshot *s, const struct resolve_query *q, const struc
 /* Appends the names of the visible elements that are most alike to a message: '; nearest: button "Save"'. */
 void resolve_nearest(const struct snapshot *s, const struct resolve_query *q, struct buf *out);
 
+/* Returns whether an element contains text that people enter. */
+bool resolve_is_field(const struct element *e);
+
 /* Returns whether two names are the same after normalizing. */
 bool resolve_same(const char *a, const char *b);
+/* Returns whether a name begins with another one and continues with another word. */
+bool resolve_begins(const char *name, const char *with);
 
 /* Returns the check box in the row of a table cell: the unnamed cell of the row; NULL: none. */
 const struct element *resolve_box(const struct snapshot *s, const struct element *e);

@@ -229,6 +229,8 @@ static int enter(struct span text, struct span field, struct plain_step *out, st
     for (int i = 0; i + 1 < text.n; i++)
         if (words_is(text, i, "and") && words_is(text, i + 1, VERBS))
             return not_understood(why, "could be text or another step; quote the text", text);
+    if (text.n > 1 && words_is(text, 0, "the|a|an|my|our|your|his|her|its|their"))
+        return not_understood(why, "could describe the text or be the text; quote the text", text);
     if (text.n > 1 && !field.n)
         return not_understood(why, "text without a field needs quotes", text);
     if (!(text.n == 1 && text.w[0].quoted) && check_name(text, why) < 0)

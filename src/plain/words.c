@@ -26,7 +26,7 @@ static const char *closing_mark(const char *p, size_t *opens)
     return NULL;
 }
 
-/* Returns whether a quotation may end before p: what follows is the end, white space or punctuation. */
+/* Returns whether a quotation may end before p: the text ends there, or a space or punctuation follows. */
 static bool ends_word(const char *p)
 {
     return !*p || is_space(*p) || (strchr(",;.>!?:)", *p) && *p);
@@ -67,7 +67,7 @@ static char cut_punctuation(char *word, const char *rest)
         return last;
     }
     bool ends = !*rest || *rest == '\n' || *rest == '\r' || isupper((unsigned char)*rest);
-    if ((last == '.' || last == '!') && n > 1 && ends && word[n - 2] != '.') {
+    if (last == '.' && n > 1 && ends && word[n - 2] != '.') {
         word[n - 1] = 0;
         return '.';
     }
@@ -105,8 +105,8 @@ static int read_word(const char **p, struct buf *text, struct words *out, struct
         return err_set(why, ERR_USAGE, "a quotation is not closed: %.40s", *p);
     char after = 0;
     if (quoted) {
-        if (**p && strchr(",;.!", **p))
-            after = **p == '!' ? '.' : **p, ++*p;
+        if (**p && strchr(",;.", **p))
+            after = *(*p)++;
     } else {
         buf_clear(text);
         size_t opens;

@@ -127,7 +127,7 @@ static json_t *server_json(const struct agent_server *s)
 void job_tell_model(const struct job *j)
 {
     const struct endpoint *far = j->model->endpoint;
-    if (j->model == &j->own && !far && !j->s.fake && !j->s.model)
+    if (j->model == &j->own && !far && !j->s.fake && !j->s.model && !j->plain)
         job_advise_model(j);
     if (!far)
         return;

@@ -1,7 +1,8 @@
 /* open_plain.c - decides whether a task is performed as plain steps, without a model.
  *
  * With --plain auto that is so where the embedded model would be used, every word of the task is understood,
- * and the window describes the first element; otherwise the model decides. */
+ * and the active window describes the first element, if the first step names one; otherwise the model
+ * decides. */
 #include "run/job.h"
 
 #include "cli/shared_options.h"
@@ -19,12 +20,16 @@ int job_open_plain(struct job *j, struct err *e)
     struct plain_steps steps;
     struct err why = ERR_INIT;
     if (only && replaced)
-        return err_set(e, ERR_USAGE,
-                       "--plain only does not go with --fake, --dialect, --localizer, --validator");
+        return err_set(
+            e, ERR_USAGE,
+            "--plain only does not go with --fake, --dialect, --localizer, --validator, resume or another "
+            "program");
     if (j->s.plain == JOB_PLAIN_NO || replaced || (!only && (j->among || ENDPOINT_GIVEN(j->s) || j->s.model)))
         return 0;
     if (only && !j->elements)
-        return err_set(e, ERR_ENV, "--plain only needs the elements of programs: not with --no-elements");
+        return err_set(
+            e, ERR_ENV,
+            "--plain only needs the elements of programs: not with --no-elements or HOLORUN_ELEMENTS=no");
     if (!j->elements)
         return 0;
     if (plain_parse(j->task, &steps, &why))
@@ -35,6 +40,8 @@ int job_open_plain(struct job *j, struct err *e)
     }
     j->plain = xcalloc(1, sizeof *j->plain);
     *j->plain = steps;
+    if (!j->s.max_steps && !j->s.dry_run)
+        j->s.max_steps = PLAYER_STEPS;
     j->s.dialect = PLAYER_DIALECT;
     return 0;
 }

@@ -205,7 +205,7 @@ static void t_bus(void **state)
     d = desks_open(&(struct desk_options){.display = SCREEN, .no_elements = true, .seconds = DESKS_PATIENCE});
     desks_says(d, "printf %s \"$DBUS_SESSION_BUS_ADDRESS$GTK_A11Y\"", "");
     unsetenv("DBUS_SESSION_BUS_ADDRESS");
-    setenv("XDG_RUNTIME_DIR", "/nonexistent", 1);
+    setenv("XDG_RUNTIME_DIR", "/proc/none", 1);
     struct elements *x = elements_open(desk_display(d));
     assert_int_equal(elements_snapshot(x, &(struct elements_scope){.all = true}, READ_MS, &s, &e), -1);
     check_note("%s", e.text);

@@ -42,7 +42,7 @@ case ${1:-} in
 step) for ((i = 0; i < ${2:-1}; i++)); do steps; done ;;
 peer) for ((i = 0; i < ${2:-1}; i++)); do peers; done ;;
 table) ;;
-*) sed -n '2,10s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '2,9s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac
 python3 tests/bench/qwen_speed.py "$dir" >"$dir/table.md"
 cp "$dir/table.md" tests/results/qwen-speed.md

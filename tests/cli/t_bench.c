@@ -297,7 +297,7 @@ static void t_refused(void **state)
     refused(&x, ERR_USAGE, "'please'", WORDS("bench", "please"));
     refused(&x, ERR_USAGE, "repeat", WORDS("bench", "--repeat", "0"));
     refused(&x, ERR_USAGE, "holotron-12b", WORDS("bench", "--random", "nope"));
-    refused(&x, ERR_USAGE, "set $HOLORUN_ISA", WORDS("bench", "--isa", "z80"));
+    refused(&x, ERR_USAGE, "variable $HOLORUN_ISA", WORDS("bench", "--isa", "z80"));
     refused(&x, ERR_MODEL, "/nowhere", WORDS("bench", "-s", "decode", "--json", "--model", "/nowhere"));
     close_place(&x);
 }

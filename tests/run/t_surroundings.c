@@ -178,7 +178,7 @@ static void t_guard(void **state)
     for (char *at = list, *end; strtol(at, &end, 10) > 0; at = end, n++)
         if (has_in_environment((pid_t)strtol(at, NULL, 10), "quokka"))
             fail_msg("process %.*s has the secret in its environment", (int)(end - at), at);
-    assert_int_equal(n, 1);
+    assert_in_range(n, 1, 2); /* the guard, and the reader of elements if there is a bus */
     assert_false(has_in_environment(run, "quokka"));
     kill(run, SIGTERM);
     program_finish(&t.x, run, &o);

@@ -19,7 +19,7 @@ mirror=${MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookwo
 steps=" ${STEPS:-required build demo test} "
 bare=${ROOT:-build/chroot}
 
-# Runs in the chroot: builds /src and checks the program.  $1: package sets, $2: expected lines "left out" of version.
+# Runs in the chroot: builds /src and checks the program.  $1: package sets, $2: expected lines "missing" of version.
 inner() {
     cat <<'END'
 set -eu
@@ -31,7 +31,7 @@ make -j"${JOBS:-2}" CUDA=0 2>&1 | tee /tmp/make.log | grep -vE '^  (CC|AR|LINK) 
 [ -x holorun ] || { tail -n 20 /tmp/make.log; exit 1; }
 grep -c 'warning:' /tmp/make.log | sed 's/$/ warnings/'
 ./holorun version
-[ "$(./holorun version | grep -c '^left out')" -eq "$2" ] || { echo "expected $2 lines 'left out'"; exit 1; }
+[ "$(./holorun version | grep -c '^missing')" -eq "$2" ] || { echo "expected $2 lines 'missing'"; exit 1; }
 for command in $(./holorun help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do ./holorun help "$command" >/dev/null; done
 ./holorun inspect >/dev/null
 ./holorun license >/dev/null

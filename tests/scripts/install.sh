@@ -14,7 +14,7 @@ required="gcc make pkg-config libc6-dev libx11-dev libx11-xcb-dev libxau-dev lib
        libxi-dev libxdo-dev libjansson-dev libpcre2-dev libspng-dev libjpeg62-turbo-dev libxxhash-dev libmd-dev libyaml-dev
           libglib2.0-dev libdbus-1-dev libcurl4-openssl-dev"
 build="$required libsdl2-dev libpango1.0-dev libmicrohttpd-dev libvncserver-dev"
-demo="xvfb openbox chromium chromium-sandbox fonts-dejavu-core x11-utils xauth"
+demo="xvfb openbox zenity dbus-daemon at-spi2-core chromium chromium-sandbox fonts-dejavu-core x11-utils xauth"
 pictures="ffmpeg xterm"
 test="tk at-spi2-core dbus-daemon g++ libcmocka-dev libfreetype-dev jq xterm zenity xclip fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji procps x11-xserver-utils
       libxml2-utils fish zsh python3 python3-pip"

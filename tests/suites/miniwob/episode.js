@@ -9,6 +9,7 @@
  * The reward is the raw one, without a deduction for time.  The outcome is full at 1, partial above 0, else failed.
  * `beginEpisode(seed)` starts another episode in the same document, ten times faster than loading it; tests do not use it.
  */
+(function () {
   "use strict";
   const query = new URLSearchParams(location.search), seed = query.get("seed") || "1000000";
   const task = location.pathname.replace(/.*\/|\.html$/g, "");
