@@ -333,6 +333,17 @@ static void keep_fault(struct scan *s, int from)
         free_call(&fault);
 }
 
+/* Returns the first wrapper at the start of a line in [from, to), else to: strings of JSON have no line
+ * breaks, so data that is not closed before it does not contain it. */
+static const char *up_to_wrapper(const char *from, const char *to, const char *end)
+{
+    int which;
+    for (const char *at = from; (at = memchr(at, '\n', (size_t)(to - at)));)
+        if (++at < to && wrapper_at(at, end, &which))
+            return at;
+    return to;
+}
+
 /* Reads unwrapped JSON or Python at s->r.at.  Returns true if it moved past it. */
 static bool read_bare(struct scan *s)
 {
@@ -354,6 +365,7 @@ static bool read_bare(struct scan *s)
     if (got <= 0 || r->out->list[r->out->n - 1].fault) {
         r->at = got > 0 ? at + 1 : r->at;
         keep_fault(s, from);
+        r->at = got == 0 ? up_to_wrapper(at, r->at, r->end) : r->at;
         return got == 0 && r->at > at;
     }
     if (!from && s->aside.n) { /* an earlier call, which this one was to follow, cannot be read */

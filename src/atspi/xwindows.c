@@ -92,8 +92,10 @@ static xcb_window_t client_below(struct xdisplay *x, xcb_window_t w, int depth, 
 {
     xcb_get_property_cookie_t asked[INSIDE_WINDOWS];
     xcb_query_tree_reply_t *r = xcb_query_tree_reply(x->c, xcb_query_tree(x->c, w), NULL);
-    int n = r ? xcb_query_tree_children_length(r) : 0;
-    const xcb_window_t *children = n ? xcb_query_tree_children(r) : NULL;
+    if (!r)
+        return 0;
+    int n = xcb_query_tree_children_length(r);
+    const xcb_window_t *children = xcb_query_tree_children(r);
     xcb_window_t found = 0;
     n = n < *budget ? n : *budget;
     *budget -= n;

@@ -141,6 +141,18 @@ static int press_keys(struct span s, struct plain_step *out, struct err *why)
     return 1;
 }
 
+/* Appends a level of a menu; level is emptied.  Returns -1 if it is missing, or there are too many. */
+static int end_level(struct span s, struct buf *level, struct plain_step *out, struct err *why)
+{
+    while (level->len && level->data[level->len - 1] == ' ')
+        level->data[--level->len] = 0;
+    if (!level->len || out->levels == PLAIN_PATH_MAX)
+        return not_understood(why, "a level of the menu is missing, or there are too many", s);
+    out->path[out->levels++] = xstrdup(level->data);
+    buf_clear(level);
+    return 0;
+}
+
 /* "File > Save As", also without spaces.  Returns 0 when there is no ">" outside of quotes. */
 static int read_path(struct span s, struct plain_step *out, struct err *why)
 {
@@ -148,32 +160,18 @@ static int read_path(struct span s, struct plain_step *out, struct err *why)
     int marks = 0, status = 0;
     buf_init(&level, PLAIN_TEXT_MAX);
     buf_puts(&level, "");
-    for (int i = 0; i <= s.n && status == 0; i++) {
-        const char *at = i < s.n ? s.w[i].text : ">";
-        bool quoted = i < s.n && s.w[i].quoted, mark = i == s.n;
-        if (level.len && !quoted && *at != '>')
+    for (int i = 0; i < s.n && status == 0; i++) {
+        const char *at = s.w[i].text;
+        bool quoted = s.w[i].quoted;
+        if (level.len && (quoted || *at != '>'))
             buf_putc(&level, ' ');
-        else if (level.len && quoted)
-            buf_putc(&level, ' ');
-        while (*at) {
-            mark = *at == '>' && !quoted;
-            if (!mark) {
-                buf_putc(&level, *at++);
-                continue;
-            }
-            marks += i < s.n;
-            at++;
-            while (level.len && level.data[level.len - 1] == ' ')
-                level.data[--level.len] = 0;
-            if (!level.len || out->levels == PLAIN_PATH_MAX)
-                status = not_understood(why, "a level of the menu is missing, or there are too many", s);
-            else
-                out->path[out->levels++] = xstrdup(level.data);
-            buf_clear(&level);
-            if (status)
-                break;
+        for (; *at && status == 0; at++) {
+            bool mark = *at == '>' && !quoted;
+            marks += mark;
+            status = mark ? end_level(s, &level, out, why) : buf_putc(&level, *at);
         }
     }
+    status = status == 0 ? end_level(s, &level, out, why) : status;
     buf_free(&level);
     return status < 0 ? -1 : marks > 0;
 }
