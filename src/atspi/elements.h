@@ -74,7 +74,7 @@ struct elements *elements_open(const char *display);
 void elements_close(struct elements *x); /* all functions accept NULL */
 
 /* Reads the elements of a scope within ms. *out belongs to x and is valid until the next question. Returns
- * -1 with ERR_ENV if there is no bus, or ERR_TIME without an answer. */
+ * -1 with ERR_ENV without a bus, or ERR_TIME without an answer. */
 int elements_snapshot(struct elements *x, const struct elements_scope *s, double ms,
                       const struct snapshot **out, struct err *e);
 

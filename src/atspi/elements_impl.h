@@ -16,8 +16,8 @@ const struct elements_scope *elements_question(const struct elements *x);
 const struct snapshot *elements_await(struct elements *x, double ms);
 /* Returns whether the child found no accessibility bus for the display. */
 bool elements_no_bus(const struct elements *x);
-/* Reads a snapshot from an answer, of which it takes the reference. Returns -1 if it is malformed; free it
- * with snapshot_free(). */
+/* Reads a snapshot from an answer, and takes the reference to the answer. Returns -1 if it is malformed;
+ * free it with snapshot_free(). */
 int snapshot_read(json_t *answer, struct snapshot *out);
 void snapshot_free(struct snapshot *s);
 void snapshot_label(struct snapshot *s); /* Sets the labels of elements without a name. */
