@@ -305,6 +305,7 @@ static bool read_bare_xml(struct calls_reader *r)
 struct scan {
     struct calls_reader r;
     int tries;
+    bool bare;          /* the last call had no wrapper */
     struct calls aside; /* a fault before all calls, reported if no call was found */
 };
 
@@ -377,7 +378,21 @@ static bool read_bare(struct scan *s)
     unsigned repairs = (fenced ? REPAIR_FENCE : 0u) | (first ? 0u : REPAIR_CALL);
     repairs |= skip_closers(r, fenced) ? REPAIR_CALL : 0u;
     finish(r, from, repairs);
+    s->bare = true;
     return true;
+}
+
+/* Refuses a reply with a call in a wrapper behind one without: the first may be a quotation in the thought, or
+ * the step before the second. */
+static void refuse_mixed(struct scan *s)
+{
+    size_t begin = s->r.out->list[0].begin;
+    while (s->r.out->n)
+        calls_drop_last(&s->r);
+    calls_add_fault(&s->r, s->r.text + begin, FAULT_PARSE, false,
+                    "a call without a wrapper is before one in a wrapper: write one call");
+    s->r.at = s->r.end;
+    s->r.out->list[0].end = (size_t)(s->r.end - s->r.text);
 }
 
 static void step(struct scan *s)
@@ -387,8 +402,11 @@ static void step(struct scan *s)
     int which;
     if (*at == '<' || *at == '[') {
         behind = wrapper_at(at, r->end, &which);
-        if (behind && read_wrapped(r, which, behind))
+        if (behind && read_wrapped(r, which, behind)) {
+            if (s->bare)
+                refuse_mixed(s);
             return;
+        }
         if (!behind && *at == '<' && read_bare_xml(r))
             return;
     }

@@ -215,6 +215,14 @@ static bool begins_like_call(const char *s, const char *end)
     return false;
 }
 
+/* Returns whether a comma and another object follow, as in a list of calls without brackets. */
+static bool before_object(const struct calls_reader *r)
+{
+    const char *s = text_skip_space(r->at, r->end);
+    s = s < r->end && *s == ',' ? text_skip_space(s + 1, r->end) : r->end;
+    return s < r->end && *s == '{';
+}
+
 int calls_read_json(struct calls_reader *r, const char *begin, bool sure)
 {
     struct json_call c = {.r = r, .begin = begin};
@@ -236,6 +244,8 @@ int calls_read_json(struct calls_reader *r, const char *begin, bool sure)
     bool list = json_is_array(root);
     if (sure || (list ? all_like_calls(&c, root) : looks_like_call(&c, root, 0)))
         n = list ? add_list(&c, root, 0) : add_object(&c, root, 0);
+    else if (!list && json_object_get(root, "name") && before_object(r))
+        calls_add_fault(r, begin, FAULT_SCHEMA, false, "a call before another one names no tool"), n = 1;
     json_decref(root);
     return n;
 }

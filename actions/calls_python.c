@@ -7,14 +7,20 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Returns the name without a preceding module, as in "functions.click", if only the rest is a tool. */
+/* Returns the name without the module in which a model lists its tools, as in "functions.click", if only the
+ * rest is a tool.  "button.click" is a statement of a program. */
 static const char *plain_name(const struct calls_reader *r, const char *name)
 {
-    const char *dot = strrchr(name, '.');
-    dot = dot && isalpha((unsigned char)dot[1]) ? dot : NULL;
-    bool known = calls_knows_tools(r) && calls_is_tool(r, name, strlen(name));
-    return dot && !known && (!calls_knows_tools(r) || calls_is_tool(r, dot + 1, strlen(dot + 1))) ? dot + 1
-                                                                                                  : name;
+    static const char *const modules[] = {"functions.", "tools.", "default_api.", "api.", "computer_use."};
+    const char *plain = name;
+    for (size_t i = 0; i < sizeof modules / sizeof *modules && plain == name; i++)
+        if (!strncmp(name, modules[i], strlen(modules[i])) &&
+            isalpha((unsigned char)name[strlen(modules[i])]))
+            plain = name + strlen(modules[i]);
+    if (plain == name || !calls_knows_tools(r))
+        return plain;
+    bool known = calls_is_tool(r, name, strlen(name)), rest = calls_is_tool(r, plain, strlen(plain));
+    return !known && rest ? plain : name;
 }
 
 /* Adds positional arguments under the names of the parameters.  Returns false if a parameter is missing or

@@ -63,6 +63,15 @@ static const char *closing_bracket(const char *open, const char *end)
     return close;
 }
 
+/* Returns whether digits are joined to the text before them, as in "(650,327)!420". */
+static bool digits_joined(const char *at, const char *end)
+{
+    while (at < end && !isspace((unsigned char)*at) && !isdigit((unsigned char)*at) &&
+           !strchr("([{<,'\"", *at))
+        at++;
+    return at < end && isdigit((unsigned char)*at);
+}
+
 /* Reads numbers in brackets; "(x1, y1), (x2, y2)" is a box. */
 static bool scan_brackets(struct scan *s)
 {
@@ -87,6 +96,10 @@ static bool scan_brackets(struct scan *s)
         memcpy(n.real + 2, second.real, 2 * sizeof *n.real);
         n.n = 4;
         s->at = stop + 1;
+    }
+    if (digits_joined(s->at, s->end)) {
+        place_refused(s->f, RANK_MARKED, "digits follow its closing bracket");
+        return true;
     }
     place_from_numbers(s->f, n.n == 2 || n.n == 4 ? RANK_BRACKETS : RANK_WORDS, &n);
     return true;

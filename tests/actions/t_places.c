@@ -323,6 +323,7 @@ static void t_refused(void **state)
         {"{\"x\": 500, \"y\": 2", "cut off"},
         {"Click(500, 20", "cut off"},
         {"(500, 20", "cut off"},
+        {"(650,327)!420", "digits follow"},
         {"<point>500 20", "cut off"},
         {"{\"bbox_2d\": [400, 200</tool_call>", "cut off before a closing tag"},
         {"<tool_call>{\"x\": 500, \"y\": 20</tool_call>", "cut off before a closing tag"},

@@ -122,6 +122,7 @@ NAMED = {
     "next": "Next",
     "pagedown": "Next",
     "pgdn": "Next",
+    "pgdown": "Next",
     "up": "Up",
     "down": "Down",
     "left": "Left",
@@ -315,6 +316,9 @@ def sequence(d, tool, v):
     """Returns ([chord, ...], exact) of a value for keys: words are a chord for UI-TARS, otherwise separate keys.
     """
     if isinstance(v, str) and len(v.split()) > 1:
+        if re.sub(r"[\s_-]", "", v).lower() in NAMED:  # "Page Down"
+            return [chord(d, v)[0]], False
+        v = re.sub(r"(?<=\w),(?=\s)", "", v)  # commas between chords
         words = re.sub(r"\s*\+\s*", "+", v.strip()).split() if d.syntax != "uitars" else v.replace("+", " ").split()
         held = all(key(d, w)[0] in MODIFIERS for w in words[:-1] if "+" not in w)
         if d.syntax == "uitars" or (held and not any("+" in w for w in words)):
@@ -492,12 +496,12 @@ def bind(d, name, given):
         keys = got["hold"]
         return (
             [{"kind": "key_down", "keys": [k]} for k in keys]
-            + [{"kind": "wait", "ms": round(got["seconds"] * 1000)}]
+            + [{"kind": "wait", **({"ms": round(got["seconds"] * 1000)} if got["seconds"] else {})}]
             + [{"kind": "key_up", "keys": [k]} for k in reversed(keys)]
         ), exact
     if kind == "key":
         chords = got.get("keys") or got.get("key")
-        if len(chords) == 1 and d.syntax == "uitars" and len(chords[0]) > 1 and len(set(chords[0])) == 1:
+        if len(chords) == 1 and len(chords[0]) > 1 and len(set(chords[0])) == 1:
             chords = [[k] for k in chords[0]]  # the same key several times
         return presses(chords, got.get("repeat", 1)), exact and len(chords) == 1
     if kind in ("key_down", "key_up"):

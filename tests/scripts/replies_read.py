@@ -29,7 +29,7 @@ DECODERS = [json.JSONDecoder(object_pairs_hook=unique), json.JSONDecoder(object_
 def closed(text):
     """Adds missing brackets at the end of a JSON text; refuses one that ends within a value."""
     stack, string, escape = [], False, False
-    for c in text:
+    for at, c in enumerate(text):
         if string:
             string, escape = (c != '"' or escape), (c == "\\" and not escape)
         elif c == '"':
@@ -37,6 +37,10 @@ def closed(text):
         elif c in "{[":
             stack.append("}" if c == "{" else "]")
         elif c in "}]":
+            if stack and stack[-1] != c and re.fullmatch(r"[\s}\]]*", text[at:]):
+                text = text[:at].rstrip() + "".join(reversed(stack))  # only the order of closing brackets is wrong
+                stack = []
+                break
             if not stack or stack.pop() != c:
                 raise Unclear("brackets that do not match")
     if string or not re.search(r"[\"}\]]\s*\Z", text):
@@ -99,6 +103,7 @@ def broken(text, every):
         except ValueError:
             pass
     t = re.split(r"\n```|</tool_call>|\s*</?(?:t\w*)?\Z", text)[0].strip()
+    t = re.sub(r"(?<=, )(\w+)(?=: [\"\d])", r'"\1"', t)  # keys without quotes
     try:
         value = ast.literal_eval(Words().visit(ast.parse(t, mode="eval")))
         if isinstance(value, (dict, list)):
@@ -126,6 +131,8 @@ def holo_calls(d, text):
     objects, exact = json_in(text, d.run_all)
     calls = []
     for o in objects:
+        if calls and isinstance(o, dict) and not {"action", "tool_call", "name", "tool_name"} & set(o):
+            return calls, False  # an object of another kind follows the steps
         if not isinstance(o, dict):
             raise Unclear("not a step")
         if isinstance(o.get(outer), dict):
@@ -149,11 +156,11 @@ def named(d, o):
         raise Unclear("not a call")
     if isinstance(o.get("function"), dict):
         o = o["function"]
-    name = o.get("name")
+    name = o.get("name", o.get("function"))
     if not isinstance(name, str):
         raise Unclear("a call without a name")
     keys = [k for k in ("arguments", "parameters", "input") if k in o]
-    args = o[keys[0]] if keys else {k: v for k, v in o.items() if k not in ("name", "type", "id")}
+    args = o[keys[0]] if keys else {k: v for k, v in o.items() if k not in ("name", "function", "type", "id")}
     if isinstance(args, str):
         args = json_in(args)[0][0]
     if not isinstance(args, dict):
@@ -199,6 +206,8 @@ def typed(d, name, args):
 def xml_calls(d, text):
     """Reads calls of Qwen3-Coder's form: <function=NAME> with <parameter=NAME> blocks."""
     calls = []
+    quoted = text
+    text = re.sub(r'(<(?:function|parameter)=)"(\w+)"(?=>)', r"\1\2", text)
     exact = (
         re.fullmatch(
             r"[^<]*<tool_call>\s*<function=\w+>\s*(?:<parameter=\w+>\n.*?\n</parameter>\s*)*</function>\s*"
@@ -207,6 +216,7 @@ def xml_calls(d, text):
             re.S,
         )
         is not None
+        and text == quoted
     )
     for m in re.finditer(r"<function=([^>\s]+)>(.*?)(</function>|(?=<function=)|\Z)", text, re.S):
         args = {}
@@ -257,6 +267,8 @@ def call_calls(d, text):
         return xml_calls(d, text)
     blocks = re.findall(r"<tool_call>(.*?)(</tool_call>|(?=<tool_call>)|\Z)", text, re.S)
     if blocks:
+        if re.search(r'\{\s*"name"\s*:', text[: text.index("<tool_call>")]):
+            raise Unclear("a call in tags behind one without")
         exact = re.fullmatch(r"[^<{\[]*<tool_call>\s*\{.*\}\s*</tool_call>\s*", text, re.S) is not None
         exact = exact and len(blocks) == 1 and (d.syntax == "qwen" or d.name == "gemini")
         calls = []
@@ -578,7 +590,13 @@ def read(d, reply):
         for name, args in calls:
             if not isinstance(name, str) or not isinstance(args, dict):
                 raise Unclear("not a call")
-            bound, ok = bind(d, name, args)
+            try:
+                bound, ok = bind(d, name, args)
+            except Unclear:
+                if not actions:
+                    raise
+                exact = False  # the calls before it may be performed
+                break
             actions, exact = actions + bound, exact and ok
         if d.syntax != "pyautogui" and len(actions) > 1 and len(calls) > 1:
             exact = False
