@@ -129,6 +129,8 @@ static bool convert_fractions(enum coord_space space, const struct dialect_numbe
 {
     bool inside = n->x >= 0 && n->x <= 1 && n->y >= 0 && n->y <= 1;
     bool parts = inside && ((n->fx && n->fy) || n->x != floor(n->x) || n->y != floor(n->y));
+    if (space == COORD_PIXEL) /* (1.82, 0.32) is neither: nobody counts a third of a pixel */
+        parts = parts || (n->fx && n->x > 0 && n->x < 1) || (n->fy && n->y > 0 && n->y < 1);
     *nx = n->x;
     *ny = n->y;
     *changed = (n->fx || n->fy) && (space == COORD_NORM1000 || space == COORD_PIXEL);
