@@ -58,7 +58,7 @@ FLAGS  := -std=gnu11 -D_GNU_SOURCE $(DEFINES) -Isrc -I. $(CFLAGS) $(WARN) $(SAN)
 LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lxdo -lm
 
 PROGRAM_SRC := src/main.c $(wildcard src/cmd/*.c)
-LIB_SRC     := $(filter-out $(PROGRAM_SRC) $(UNUSED_SRC),$(wildcard src/*/*.c src/qa/*/*.c actions/*.c))
+LIB_SRC     := $(filter-out $(PROGRAM_SRC) $(UNUSED_SRC),$(wildcard src/*/*.c src/*/*/*.c actions/*.c))
 LIB_OBJ     := $(LIB_SRC:%.c=$(B)/%.o)
 PROGRAM_OBJ := $(PROGRAM_SRC:%.c=$(B)/%.o)
 PROGRAM     := $(if $(ASAN),$(B)/holorun,holorun)
@@ -196,7 +196,7 @@ lint: ## clang-format (check only), cppcheck, clang-tidy
 	@$(SCRIPTS)/install.sh build test lint
 	@$(SCRIPTS)/lint.sh
 format: ## rewrite the sources with clang-format
-	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] src/qa/*/*.[ch] actions/*.[ch] tests/*/*.[ch] tests/emu/*.cc \
+	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] actions/*.[ch] tests/*/*.[ch] tests/emu/*.cc \
 	    cuda/*.cu cuda/*.cuh cuda/*.[ch])
 bench: holorun ## speed against the machine's own limits
 	./holorun bench

@@ -3,11 +3,11 @@
  * The JSON form is canonical: only the members that the kind uses, always in the same order, so that equal
  * actions have equal texts.  Keys are X names, coordinates are pixels, "n" contains the numbers as the model
  * wrote them. */
+#include "actions/keys.h"
 #include "actions/registry.h"
 
 #include "base/utf8.h"
 
-#include <X11/Xlib.h>
 #include <jansson.h>
 
 #include <stdlib.h>
@@ -29,10 +29,10 @@ const char *action_button_name(int number)
     return "unknown";
 }
 
-/* Appends the X name of a key.  Unicode names are written here because Xlib would leak them. */
+/* Appends the X name of a key, or "U20AC". */
 static void put_key(struct buf *out, uint32_t keysym)
 {
-    const char *s = keysym >> 24 == 1 ? NULL : XKeysymToString(keysym);
+    const char *s = keysym_name(keysym);
     if (s)
         buf_puts(out, s);
     else
@@ -255,7 +255,7 @@ static bool get_keys(json_t *root, const char *key, uint32_t *keys, int max, int
     json_array_foreach(list, i, one)
     {
         const char *s = json_string_value(one);
-        keys[i] = s ? (uint32_t)XStringToKeysym(s) : 0;
+        keys[i] = s ? keysym_named(s) : 0;
         if (!keys[i])
             return false;
     }

@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 
 #include <X11/Xlib.h>
+#include <X11/Xutil.h>
 #include <X11/keysym.h>
 
 #include <ctype.h>
@@ -100,7 +101,24 @@ static uint32_t key_named(const char *name, size_t len, bool cmd_is_ctrl)
         return found ? found : keysym_of_char(cp);
     memcpy(exact, name, len);
     exact[len] = 0;
-    return (uint32_t)XStringToKeysym(exact);
+    return keysym_named(exact);
+}
+
+const char *keysym_name(uint32_t keysym)
+{
+    return keysym >> 24 == 1 ? NULL : XKeysymToString(keysym); /* Xlib would leak names of Unicode keysyms */
+}
+
+uint32_t keysym_named(const char *name)
+{
+    return (uint32_t)XStringToKeysym(name);
+}
+
+uint32_t keysym_lower(uint32_t keysym)
+{
+    KeySym lower = 0, upper = 0;
+    XConvertCase(keysym, &lower, &upper);
+    return (uint32_t)lower;
 }
 
 void action_plain_keys(struct action *a)

@@ -38,4 +38,10 @@ enum action_fault keys_parse(const char *text, size_t len, bool cmd_is_ctrl, str
 
 bool keys_is_modifier(uint32_t keysym);
 
+/* Convert between keysyms and the names of X. NULL or 0: unknown. */
+const char *keysym_name(uint32_t keysym);
+uint32_t keysym_named(const char *name);
+/* Returns the lower-case letter of a letter, otherwise the keysym itself. */
+uint32_t keysym_lower(uint32_t keysym);
+
 #endif

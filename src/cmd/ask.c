@@ -9,8 +9,8 @@
 #include "base/utf8.h"
 #include "pocket/assist.h"
 #include "remote/vqa_remote.h"
-#include "screen/displays.h"
 #include "screen/screen.h"
+#include "screen/x11/displays.h"
 #include "text/conversation.h"
 
 #include <stdbool.h>

@@ -10,7 +10,7 @@
 #include "replay/diff.h"
 #include "replay/perform.h"
 #include "run/running.h"
-#include "screen/displays.h"
+#include "screen/x11/displays.h"
 
 #include <stdio.h>
 #include <stdlib.h>

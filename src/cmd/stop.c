@@ -2,8 +2,8 @@
 #include "cmd/commands.h"
 
 #include "run/running.h"
-#include "screen/displays.h"
-#include "screen/input_owner.h"
+#include "screen/x11/displays.h"
+#include "screen/x11/input_owner.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "base/regex.h"
 #include "qa/run/check.h"
-#include "screen/displays.h"
+#include "screen/x11/displays.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/feature.h"
 #include "screen/screen.h"
-#include "screen/xtrap.h"
+#include "screen/x11/xtrap.h"
 
 #include <X11/Xatom.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * position of their own mouse, but the user wants to see the agent's pointer. */
 #include "desk/view_impl.h"
 
-#include "screen/xtrap.h"
+#include "screen/x11/xtrap.h"
 
 #include <X11/Xutil.h>
 #include <X11/extensions/Xdamage.h>

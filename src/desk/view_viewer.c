@@ -6,7 +6,7 @@
 #include "desk/view_impl.h"
 
 #include "base/clock.h"
-#include "screen/xtrap.h"
+#include "screen/x11/xtrap.h"
 
 #include <poll.h>
 #include <rfb/rfb.h>

@@ -5,11 +5,10 @@
  * actions. */
 #include "gate/policy_impl.h"
 
+#include "actions/keys.h"
 #include "actions/registry.h"
 #include "base/utf8.h"
 
-#include <X11/Xlib.h>
-#include <X11/Xutil.h>
 #include <X11/keysym.h>
 
 #include <string.h>
@@ -44,11 +43,9 @@ static uint32_t canonical_keysym(uint32_t k)
 
 uint32_t policy_key(uint32_t keysym)
 {
-    KeySym lower = 0, upper = 0;
     if (keysym >> 24 == 1 && (keysym & 0xffffff) < 0x100) /* Latin-1 in Unicode encoding */
         keysym &= 0xff;
-    XConvertCase(canonical_keysym(keysym), &lower, &upper);
-    return (uint32_t)lower;
+    return keysym_lower(canonical_keysym(keysym));
 }
 
 void chord_add(struct chord *c, uint32_t keysym)

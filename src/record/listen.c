@@ -2,7 +2,7 @@
 #include "record/listen.h"
 
 #include "base/utf8.h"
-#include "screen/xtrap.h"
+#include "screen/x11/xtrap.h"
 
 #include <X11/XKBlib.h>
 #include <X11/Xlib.h>

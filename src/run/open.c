@@ -13,7 +13,7 @@
 #include "record/playback.h"
 #include "run/place.h"
 #include "run/running.h"
-#include "screen/displays.h"
+#include "screen/x11/displays.h"
 #include "text/tokenizer.h"
 
 #include "base/clock.h"

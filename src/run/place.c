@@ -1,7 +1,7 @@
 /* place.c - see place.h. */
 #include "run/place.h"
 
-#include "screen/displays.h"
+#include "screen/x11/displays.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "desk/desk.h"
 #include "screen/guard.h"
-#include "screen/input_owner.h"
+#include "screen/x11/input_owner.h"
 
 #include <dirent.h>
 #include <errno.h>

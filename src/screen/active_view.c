@@ -11,8 +11,6 @@
 
 #include "base/number.h"
 
-#include <X11/Xatom.h>
-#include <X11/Xutil.h>
 #include <string.h>
 
 enum { STEP = 32, LEAST = 160, REACH = 8, MIN_POPUP = 8 };
@@ -36,68 +34,36 @@ static void show_area(struct active_view *a, struct screen_rect r)
         a->shown[ACTIVE_SHOWN - 1] = screen_rect_join(a->shown[ACTIVE_SHOWN - 1], r);
 }
 
-/* Shows the window's inside r and the menus and popups (override-redirect windows) within REACH pixels of
- * it. Returns the rectangle that covers them. */
+/* Shows the window's inside r and the menus and popups within REACH pixels of it. Returns the rectangle that
+ * covers them. */
 static struct screen_rect show_with_popups(struct screen *s, struct screen_rect r)
 {
-    Window root, parent, *list = NULL;
-    unsigned n = 0;
+    struct screen_top tops[SCREEN_TOPS];
     struct screen_rect all = r, near = {r.x - REACH, r.y - REACH, r.w + 2 * REACH, r.h + 2 * REACH};
     show_area(&s->active, r);
-    if (!XQueryTree(s->dpy, s->root, &root, &parent, &list, &n))
-        return r;
-    for (unsigned i = 0; i < n; i++) {
-        XWindowAttributes a;
-        if (!XGetWindowAttributes(s->dpy, list[i], &a) || !a.override_redirect || a.map_state != IsViewable ||
-            a.class != InputOutput || a.width < MIN_POPUP || a.height < MIN_POPUP)
+    for (int i = s->ops->tops(s, tops); i-- > 0;) { /* bottommost first */
+        struct screen_rect popup = tops[i].rect, common = screen_rect_intersect(near, popup);
+        if (!tops[i].popup || popup.w < MIN_POPUP || popup.h < MIN_POPUP)
             continue;
-        struct screen_rect popup = {a.x, a.y, a.width, a.height}, common = screen_rect_intersect(near, popup);
         popup = screen_rect_intersect(s->root_rect, popup);
         if (common.w && common.h && popup.w && popup.h) {
             show_area(&s->active, popup);
             all = screen_rect_join(all, popup);
         }
     }
-    if (list)
-        XFree(list);
     return all;
-}
-
-/* Returns w's rectangle without the shadow that GTK programs draw around their own frame. */
-static struct screen_rect without_shadow(struct screen *s, const struct screen_window *w)
-{
-    Atom type = None;
-    int format = 0;
-    unsigned long n = 0, after = 0;
-    unsigned char *data = NULL;
-    struct screen_rect r = w->rect;
-    if (XGetWindowProperty(s->dpy, w->id, XInternAtom(s->dpy, "_GTK_FRAME_EXTENTS", False), 0, 4, False,
-                           XA_CARDINAL, &type, &format, &n, &after, &data) == Success &&
-        format == 32 && n == 4) {
-        const long *at = (const long *)data; /* left, right, top, bottom */
-        struct screen_rect inner = {r.x + (int)at[0], r.y + (int)at[2], r.w - (int)(at[0] + at[1]),
-                                    r.h - (int)(at[2] + at[3])};
-        if (at[0] >= 0 && at[2] >= 0 && inner.w > 0 && inner.h > 0)
-            r = inner;
-    }
-    if (data)
-        XFree(data);
-    return r;
 }
 
 void active_view_pick(struct screen *s)
 {
     struct screen_window w;
-    struct xtrap t;
     s->active = (struct active_view){0};
     s->view = s->root_rect;
     if (screen_focused_window(s, &w) || !w.id)
         return;
-    xtrap_begin(&t, s->dpy);
-    struct screen_rect r = screen_rect_intersect(s->root_rect, without_shadow(s, &w));
+    struct screen_rect r = screen_rect_intersect(s->root_rect, s->ops->without_shadow(s, &w));
     if (r.w && r.h)
         r = show_with_popups(s, r);
-    xtrap_end(&t);
     if (!r.w || !r.h)
         return;
     grow(&r.x, &r.w, s->root_rect.w);
@@ -131,10 +97,8 @@ void active_view_pad(const struct screen *s, struct image *im)
 bool screen_shows(const struct screen *s, int x, int y)
 {
     bool shown = s->active.n_shown == 0;
-    for (int i = 0; i < s->active.n_shown; i++) {
-        const struct screen_rect *r = &s->active.shown[i];
-        shown = shown || (x >= r->x && x < r->x + r->w && y >= r->y && y < r->y + r->h);
-    }
+    for (int i = 0; i < s->active.n_shown; i++)
+        shown = shown || screen_rect_contains(s->active.shown[i], x, y);
     return shown;
 }
 

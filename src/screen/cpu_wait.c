@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 enum { STAT_BYTES = 512 };
@@ -33,15 +32,6 @@ static void add(struct cpu_wait *v, int pid)
     p->pid = pid;
     p->ran = 0;
     v->n++;
-}
-
-/* Returns the pid of the X server; 0 if it runs on another machine. */
-static int server_pid(struct screen *s)
-{
-    struct ucred peer;
-    socklen_t size = sizeof peer;
-    int rc = getsockopt(ConnectionNumber(s->dpy), SOL_SOCKET, SO_PEERCRED, &peer, &size);
-    return rc == 0 && size == sizeof peer ? (int)peer.pid : 0;
 }
 
 static bool read_text(int fd, char text[STAT_BYTES])
@@ -78,12 +68,9 @@ bool cpu_wait_asleep(int pid)
 
 void cpu_wait_begin(struct cpu_wait *v, struct screen *s)
 {
-    int pids[2];
+    int pids[CPU_WAIT_MAX];
     *v = (struct cpu_wait){.last = clock_ns()};
-    if (!s->dpy) /* its programs are on another machine */
-        return;
-    int n = hit_test_pids(s, pids);
-    add(v, server_pid(s));
+    int n = s->lost ? 0 : s->ops->drawing_pids(s, pids);
     for (int i = 0; i < n; i++)
         add(v, pids[i]);
     for (int i = 0; i < v->n; i++)

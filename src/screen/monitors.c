@@ -1,13 +1,13 @@
 /* monitors.c - the root window, its monitors, and the view.
  *
  * A view is a rectangle of the root: all of it, one monitor, a given window, or the active window
- * (active_view.c). Monitors change during a run (RRScreenChangeNotify) and windows move, so the rectangle is
- * read again before each screenshot. */
+ * (active_view.c). Monitors change during a run and windows move, so the rectangle is read again before each
+ * screenshot. */
 #include "screen/private.h"
 
+#include "base/buf.h"
 #include "base/number.h"
 
-#include <X11/extensions/Xrandr.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,28 +32,6 @@ bool screen_rect_contains(struct screen_rect r, int x, int y)
     return x >= r.x && y >= r.y && x < r.x + r.w && y < r.y + r.h;
 }
 
-static void read_monitors(struct screen *s)
-{
-    s->n_monitors = 0;
-    int n = 0;
-    XRRMonitorInfo *list = s->randr_event ? XRRGetMonitors(s->dpy, s->root, True, &n) : NULL;
-    for (int i = 0; list && i < n && s->n_monitors < MAX_MONITORS; i++) {
-        struct monitor *m = &s->monitors[s->n_monitors++];
-        char *name = XGetAtomName(s->dpy, list[i].name);
-        snprintf(m->name, sizeof m->name, "%s", name ? name : "?");
-        if (name)
-            XFree(name);
-        m->rect = (struct screen_rect){list[i].x, list[i].y, list[i].width, list[i].height};
-        m->primary = list[i].primary;
-    }
-    if (list)
-        XRRFreeMonitors(list);
-    if (!s->n_monitors) {
-        s->monitors[0] = (struct monitor){.name = "default", .rect = s->root_rect, .primary = true};
-        s->n_monitors = 1;
-    }
-}
-
 static int view_of_window(struct screen *s, const char *id, struct err *e)
 {
     char *end;
@@ -64,21 +42,14 @@ static int view_of_window(struct screen *s, const char *id, struct err *e)
                        id);
     s->view_window = w;
 
-    struct xtrap t;
-    XWindowAttributes a = {0};
-    int x = 0, y = 0;
-    Window child;
-    xtrap_begin(&t, s->dpy);
-    Status ok = XGetWindowAttributes(s->dpy, w, &a) &&
-                XTranslateCoordinates(s->dpy, w, s->root, 0, 0, &x, &y, &child);
-    if (xtrap_end(&t) || !ok) {
-        if (screen_alive(s, e))
-            return -1;
-        return err_set(e, ERR_ENV, "window 0x%lx not found on display '%s'", w, s->name);
-    }
-    if (a.map_state != IsViewable)
+    struct screen_rect r;
+    bool visible;
+    if (s->ops->window_rect(s, w, &r, &visible))
+        return screen_alive(s, e) ? -1
+                                  : err_set(e, ERR_ENV, "window 0x%lx not found on display '%s'", w, s->name);
+    if (!visible)
         return err_set(e, ERR_ENV, "window 0x%lx is not visible; map or unhide it first", w);
-    s->view = screen_rect_intersect(s->root_rect, (struct screen_rect){x, y, a.width, a.height});
+    s->view = screen_rect_intersect(s->root_rect, r);
     if (!s->view.w || !s->view.h)
         return err_set(e, ERR_ENV, "window 0x%lx is outside the screen", w);
     return 0;
@@ -106,15 +77,9 @@ static int view_of_monitor(struct screen *s, struct err *e)
 
 int monitors_update(struct screen *s, struct err *e)
 {
-    struct xtrap t;
-    XWindowAttributes a = {0};
-    xtrap_begin(&t, s->dpy);
-    Status ok = XGetWindowAttributes(s->dpy, s->root, &a);
-    read_monitors(s);
-    if (xtrap_end(&t) || !ok)
+    if (s->ops->outputs(s))
         return screen_alive(s, e) ? -1
                                   : err_set(e, ERR_ENV, "display '%s' does not report its size", s->name);
-    s->root_rect = (struct screen_rect){0, 0, a.width, a.height};
     if (!strncmp(s->view_name, "window:", 7))
         return view_of_window(s, s->view_name + 7, e);
     if (view_is_active(s)) {
@@ -160,10 +125,17 @@ struct screen_rect screen_root(const struct screen *s)
 
 bool screen_visible(const struct screen *s, int x, int y)
 {
-    for (int i = 0; i < s->n_monitors; i++) {
-        struct screen_rect r = s->monitors[i].rect;
-        if (x >= r.x && y >= r.y && x < r.x + r.w && y < r.y + r.h)
+    for (int i = 0; i < s->n_monitors; i++)
+        if (screen_rect_contains(s->monitors[i].rect, x, y))
             return true;
-    }
     return false;
+}
+
+void monitors_describe(const struct screen *s, struct buf *out)
+{
+    for (int i = 0; i < s->n_monitors; i++)
+        buf_printf(out, "monitor %d: %s %dx%d+%d+%d%s\n", i, s->monitors[i].name, s->monitors[i].rect.w,
+                   s->monitors[i].rect.h, s->monitors[i].rect.x, s->monitors[i].rect.y,
+                   s->monitors[i].primary ? " primary" : "");
+    buf_printf(out, "view: %s %dx%d+%d+%d\n", s->view_name, s->view.w, s->view.h, s->view.x, s->view.y);
 }

@@ -1,21 +1,18 @@
 /* observed.c - checks before each event that the screen is still as observed; see observed.h.
  *
- * Windows are the children of the root (frames of the window manager), topmost first. A window that lets
- * pointer events through (a compositor's overlay) is above the window that the server finds at a point; the
- * comparison ignores it. If pixels differ in an unchanged window, they are monitored for up to WATCH_MS
- * (observed_busy.c); pixels that keep changing are ignored. */
+ * Windows are top-level windows with their frames, topmost first. A window that lets pointer events through
+ * (a compositor's overlay) is above the window that the server finds at a point; the comparison ignores it.
+ * If pixels differ in an unchanged window, they are monitored for up to WATCH_MS (observed_busy.c); pixels
+ * that keep changing are ignored. */
 #include "screen/observed_impl.h"
 
 #include "base/clock.h"
 #include "base/utf8.h"
 
-#include <X11/Xlib-xcb.h>
-#include <X11/Xutil.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xcb/xcb.h>
 
 enum {
     FOCUS_MS = 400,  /* time for a window manager to return the focus */
@@ -27,39 +24,7 @@ enum {
 
 /* ---- windows ------------------------------------------------------------------------------------- */
 
-/* Lists the visible children of the root, topmost first. Returns their number. Needs two round trips. */
-static int list_tops(struct screen *s, struct observed_top out[OBSERVED_TOPS])
-{
-    xcb_connection_t *c = XGetXCBConnection(s->dpy);
-    xcb_query_tree_reply_t *tree = xcb_query_tree_reply(c, xcb_query_tree(c, (xcb_window_t)s->root), NULL);
-    int n = 0, total = tree ? xcb_query_tree_children_length(tree) : 0;
-    xcb_window_t *children = tree ? xcb_query_tree_children(tree) : NULL;
-    xcb_get_window_attributes_cookie_t *a = xmalloc((unsigned long)total + 1, sizeof *a);
-    xcb_get_geometry_cookie_t *g = xmalloc((unsigned long)total + 1, sizeof *g);
-    for (int i = 0; i < total; i++) {
-        a[i] = xcb_get_window_attributes(c, children[i]);
-        g[i] = xcb_get_geometry(c, children[i]);
-    }
-    for (int i = total; i-- > 0;) {
-        xcb_generic_error_t *gone[2] = {NULL, NULL};
-        xcb_get_window_attributes_reply_t *is = xcb_get_window_attributes_reply(c, a[i], &gone[0]);
-        xcb_get_geometry_reply_t *at = xcb_get_geometry_reply(c, g[i], &gone[1]);
-        if (is && at && is->map_state == XCB_MAP_STATE_VIEWABLE && n < OBSERVED_TOPS)
-            out[n++] = (struct observed_top){
-                children[i],
-                {at->x, at->y, at->width + 2 * at->border_width, at->height + 2 * at->border_width}};
-        free(is);
-        free(at);
-        free(gone[0]);
-        free(gone[1]);
-    }
-    free(a);
-    free(g);
-    free(tree);
-    return n;
-}
-
-static const struct observed_top *find_top(const struct observed_top *list, int n, Window w)
+static const struct screen_top *find_top(const struct screen_top *list, int n, unsigned long w)
 {
     for (int i = 0; i < n; i++)
         if (list[i].id == w)
@@ -67,18 +32,17 @@ static const struct observed_top *find_top(const struct observed_top *list, int 
     return NULL;
 }
 
-/* Returns the child of the root that the server finds at a point; None: the root itself. */
-static Window top_at(struct screen *s, int x, int y)
+/* Returns the top-level window that the server finds at a point; 0: none. */
+static unsigned long top_at(struct screen *s, int x, int y)
 {
-    int wx, wy;
-    Window child = None;
-    XTranslateCoordinates(s->dpy, s->root, s->root, x, y, &wx, &wy, &child);
-    return child;
+    unsigned long top = 0;
+    return s->ops->chain(s, x, y, &top, 1) ? top : 0;
 }
 
 /* Returns the topmost observed window at (qx, qy), ignoring windows that are now above `hit`: those let the
  * pointer through. */
-static Window top_then(const struct observed *o, const struct observed_now *now, Window hit, int qx, int qy)
+static unsigned long top_then(const struct observed *o, const struct observed_now *now, unsigned long hit,
+                              int qx, int qy)
 {
     for (int i = 0; i < o->n; i++) {
         bool through = false;
@@ -90,7 +54,7 @@ static Window top_then(const struct observed *o, const struct observed_now *now,
         if (!through)
             return o->tops[i].id;
     }
-    return None;
+    return 0;
 }
 
 static void set_change(struct observed_change *c, enum observed_reason reason, const char *fmt, ...)
@@ -122,10 +86,10 @@ static void compare_windows(struct screen *s, struct observed_now *now, int x, i
     struct screen_window w;
     char name[200];
     *c = (struct observed_change){OBSERVED_SAME, ""};
-    now->n = list_tops(s, now->tops);
+    now->n = s->ops->tops(s, now->tops);
     now->hit = top_at(s, x, y);
-    const struct observed_top *is = find_top(now->tops, now->n, now->hit),
-                              *was = find_top(o->tops, o->n, now->hit);
+    const struct screen_top *is = find_top(now->tops, now->n, now->hit),
+                            *was = find_top(o->tops, o->n, now->hit);
     if (top_then(o, now, now->hit, x - now->dx, y - now->dy) != now->hit || (now->hit && !was)) {
         if (now->hit && was && is &&
             (is->rect.x != was->rect.x + now->dx || is->rect.y != was->rect.y + now->dy)) {
@@ -158,11 +122,12 @@ static bool is_own(const struct observed *o, int x, int y)
 
 /* Fills *c and *top for a position that is to be pressed. Returns -1 with e if stopped or the display is
  * lost. */
-static int check_place(struct screen *s, int x, int y, struct observed_change *c, Window *top, struct err *e)
+static int check_place(struct screen *s, int x, int y, struct observed_change *c, unsigned long *top,
+                       struct err *e)
 {
     struct observed *o = s->observed;
     struct observed_now *now = &o->now;
-    *top = None;
+    *top = 0;
     now->dx = s->view.x - o->view.x;
     now->dy = s->view.y - o->view.y;
     for (int64_t start = clock_ns();;) {
@@ -197,7 +162,7 @@ static int refuse(struct screen *s, const struct observed_change *c, struct err 
 int observed_aim(struct screen *s, int x, int y, struct err *e)
 {
     struct observed *o = observed_active(s);
-    if (!o || held_any_button(&s->held))
+    if (!o || s->ops->holds_button(s, 0))
         return 0;
     o->aim = (struct observed_aim){.x = x, .y = y};
     if (check_place(s, x, y, &o->aim.change, &o->aim.top, e))
@@ -209,7 +174,7 @@ int observed_aim(struct screen *s, int x, int y, struct err *e)
 int observed_check_place(struct screen *s, int x, int y, struct err *e)
 {
     struct observed_change c;
-    Window top;
+    unsigned long top;
     if (!observed_active(s))
         return 0;
     if (check_place(s, x, y, &c, &top, e))
@@ -218,7 +183,7 @@ int observed_check_place(struct screen *s, int x, int y, struct err *e)
 }
 
 /* Checks that the window under the pointer is still the one aimed at, and that it looks the same. */
-static int check_before_press(struct screen *s, int x, int y, Window top, bool wheel,
+static int check_before_press(struct screen *s, int x, int y, unsigned long top, bool wheel,
                               struct observed_change *c, struct err *e)
 {
     struct observed *o = s->observed;
@@ -241,50 +206,31 @@ static int check_before_press(struct screen *s, int x, int y, Window top, bool w
 int observed_may_press(struct screen *s, bool wheel, struct err *e)
 {
     struct observed *o = observed_active(s);
-    Window root, top = None;
-    int x, y, wx, wy;
-    unsigned mask;
+    struct screen_pointer at;
     if (!o)
         return 0;
-    if (!XQueryPointer(s->dpy, s->root, &root, &top, &x, &y, &wx, &wy, &mask))
+    if (s->lost || !s->ops->pointer(s, &at))
         return screen_alive(s, e); /* the pointer is on another screen */
-    if (held_any_button(&s->held))
+    if (s->ops->holds_button(s, 0))
         return 0;
-    if ((!o->aim.valid || o->aim.x != x || o->aim.y != y) && observed_aim(s, x, y, e))
+    if ((!o->aim.valid || o->aim.x != at.x || o->aim.y != at.y) && observed_aim(s, at.x, at.y, e))
         return -1;
     struct observed_change c = o->aim.change;
     if (wheel && c.reason == OBSERVED_PIXELS)
         c.reason = OBSERVED_SAME;
-    if (!c.reason && check_before_press(s, x, y, top, wheel, &c, e))
+    if (!c.reason && check_before_press(s, at.x, at.y, at.top, wheel, &c, e))
         return -1;
     if (c.reason)
         return refuse(s, &c, e);
     o->presses++;
     if (!wheel)
-        o->pressed[o->n_pressed++ % OBSERVED_PRESSED] = (struct observed_press){x, y, top};
+        o->pressed[o->n_pressed++ % OBSERVED_PRESSED] = (struct observed_press){at.x, at.y, at.top};
     return 0;
 }
 
 /* ---- keys ------------------------------------------------------------------------------------------ */
 
-static int count_held(const struct screen *s)
-{
-    int n = 0;
-    for (int i = 0; i < HELD_KEYS; i++)
-        n += s->held.key[i];
-    return n;
-}
-
-/* Returns the child of the root that receives keys, or None. *focus: the X input focus. */
-static Window focused_top(struct screen *s, Window *focus)
-{
-    Window chain[HIT_TEST_DEPTH];
-    int revert;
-    XGetInputFocus(s->dpy, focus, &revert);
-    return hit_test_focus(s, chain) > 0 ? chain[0] : None;
-}
-
-static bool may_have_keyboard(const struct screen *s, Window top)
+static bool may_have_keyboard(const struct screen *s, unsigned long top)
 {
     const struct observed *o = s->observed;
     bool may =
@@ -295,13 +241,12 @@ static bool may_have_keyboard(const struct screen *s, Window top)
 }
 
 /* Waits up to FOCUS_MS until a window that may have the keyboard has it. */
-static int wait_for_focus(struct screen *s, Window *focus, bool *may, struct err *e)
+static int wait_for_focus(struct screen *s, unsigned long *focus, bool *may, struct err *e)
 {
-    struct xtrap trap;
+    unsigned opened;
     for (int64_t start = clock_ns();;) {
-        xtrap_begin(&trap, s->dpy);
-        *may = may_have_keyboard(s, focused_top(s, focus));
-        xtrap_end(&trap);
+        *focus = screen_focus(s, &opened);
+        *may = !s->lost && may_have_keyboard(s, s->ops->focus_top(s));
         if (screen_alive(s, e))
             return -1;
         if (*may || clock_ms_since(start) > FOCUS_MS)
@@ -316,27 +261,23 @@ static int wait_for_focus(struct screen *s, Window *focus, bool *may, struct err
 static bool is_other_content(struct screen *s)
 {
     struct observed *o = s->observed;
-    char title[sizeof o->title];
-    struct xtrap trap;
-    if (!o->client || o->presses)
+    struct screen_window w;
+    if (!o->client || o->presses || s->lost || s->ops->window(s, o->client, &w))
         return false;
-    xtrap_begin(&trap, s->dpy);
-    window_title(s, o->client, title, sizeof title);
-    bool gone = xtrap_end(&trap);
-    return !gone && strcmp(title, o->title) != 0 && observed_window_changed(s, o->client_rect);
+    return strcmp(w.title, o->title) != 0 && observed_window_changed(s, o->client_rect);
 }
 
 int observed_may_type(struct screen *s, struct err *e)
 {
     struct observed *o = observed_active(s);
     struct observed_change c = {OBSERVED_SAME, ""};
-    Window focus = None;
-    int revert;
+    unsigned long focus = 0;
+    unsigned opened;
     bool may;
-    if (!o || count_held(s) > o->held) /* the remaining keys of a chord */
+    if (!o || s->ops->count_keys(s) > o->held) /* the remaining keys of a chord */
         return 0;
     if (o->typed_into) {
-        XGetInputFocus(s->dpy, &focus, &revert);
+        focus = screen_focus(s, &opened);
         if (focus == o->typed_into) {
             o->presses++;
             return 0;
@@ -358,7 +299,7 @@ int observed_may_type(struct screen *s, struct err *e)
     }
     if (c.reason)
         return refuse(s, &c, e);
-    o->typed_into = focus == PointerRoot ? None : focus;
+    o->typed_into = focus;
     o->presses++;
     return 0;
 }
@@ -368,11 +309,9 @@ int observed_may_type(struct screen *s, struct err *e)
 static void take_focus(struct screen *s, struct observed *o)
 {
     struct screen_window w;
-    struct xtrap trap;
-    xtrap_begin(&trap, s->dpy);
-    o->focus_top = focused_top(s, &o->focus);
-    o->focus = o->focus == PointerRoot ? None : o->focus;
-    xtrap_end(&trap);
+    unsigned opened;
+    o->focus = screen_focus(s, &opened);
+    o->focus_top = s->lost ? 0 : s->ops->focus_top(s);
     screen_focused_window(s, &w);
     o->client = w.id;
     o->client_rect = w.rect;
@@ -386,15 +325,15 @@ void observed_take(struct screen *s, const struct image *frame)
     o->view = s->view;
     o->taken = clock_ns();
     o->aim.valid = false;
-    o->typed_into = None;
+    o->typed_into = 0;
     o->n_pressed = o->presses = 0;
     o->change = (struct observed_change){OBSERVED_SAME, ""};
-    o->held = count_held(s);
+    o->held = s->ops->count_keys(s);
     if (!observed_keep_frame(s, o, frame)) {
         observed_drop(s); /* out of memory, or the display is lost */
         return;
     }
-    o->n = list_tops(s, o->tops);
+    o->n = s->ops->tops(s, o->tops);
     take_focus(s, o);
 }
 
@@ -437,7 +376,7 @@ void observed_attach(struct screen *s, struct observed *o)
     }
     s->observed = o;
     if (o)
-        o->held = count_held(s);
+        o->held = s->ops->count_keys(s);
     observed_free(was);
 }
 

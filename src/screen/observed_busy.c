@@ -48,7 +48,6 @@ static struct observed_cell *cell_at(const struct observed *o, int x, int y)
 
 bool observed_keep_frame(struct screen *s, struct observed *o, const struct image *frame)
 {
-    bool own = s->image && s->image->width == frame->w && s->image->height == frame->h;
     make_cells(o, s->root_rect);
     if (s->lost || !frame->rgb)
         return false;
@@ -57,9 +56,8 @@ bool observed_keep_frame(struct screen *s, struct observed *o, const struct imag
         if (image_alloc(&o->frame, frame->w, frame->h, NULL))
             return false;
     }
-    if (own && pixels_to_rgb(s->image, o->frame.rgb, frame->w, frame->h, NULL) == 0)
-        return true;
-    memcpy(o->frame.rgb, frame->rgb, 3 * (size_t)frame->w * (size_t)frame->h);
+    if (!s->ops->recall(s, frame->w, frame->h, o->frame.rgb))
+        memcpy(o->frame.rgb, frame->rgb, 3 * (size_t)frame->w * (size_t)frame->h);
     return true;
 }
 
@@ -373,7 +371,7 @@ static int watch_for(struct area *k, struct watched *w, struct screen *s, const 
     int64_t start = clock_ns();
     int rc = 0;
     while (*changed && rc == 0 && clock_ms_since(start) < ms) {
-        rc = screen_wait(s, WATCH_POLL_MS, e) || capture_area(s, k->r, k->is, e) ? -1 : 0;
+        rc = screen_wait(s, WATCH_POLL_MS, e) || s->ops->capture(s, k->r, k->is, e) ? -1 : 0;
         if (rc == 0) {
             count_changes(k, w, clock_ms_since(start) > late_ms);
             *changed = area_changed(k, s, now); /* false: a short flash is over */
@@ -416,7 +414,7 @@ int observed_pixels_changed(struct screen *s, const struct observed_now *now, in
     area_begin(&k, s, now, x, y);
     if (!k.was)
         return 0;
-    int rc = capture_area(s, k.r, k.is, e);
+    int rc = s->ops->capture(s, k.r, k.is, e);
     *changed = rc == 0 && area_changed(&k, s, now);
     if (*changed)
         rc = watch(&k, s, now, changed, e);
@@ -435,7 +433,7 @@ int observed_under_changed(struct screen *s, const struct observed_now *now, int
     if (!k.was)
         return 0;
     k.a.hovered = true;
-    int rc = capture_area(s, k.r, k.is, e);
+    int rc = s->ops->capture(s, k.r, k.is, e);
     *changed = rc == 0 && area_changed(&k, s, now);
     area_free(&k);
     return rc;
@@ -449,7 +447,7 @@ bool observed_window_changed(struct screen *s, struct screen_rect r)
     r = screen_rect_intersect(screen_rect_intersect(r, view), s->root_rect);
     bool changed = r.w > 0 && r.h > 0 &&
                    image_crop(&was, &o->frame, r.x - view.x, r.y - view.y, r.w, r.h, NULL) == 0 &&
-                   image_alloc(&is, r.w, r.h, NULL) == 0 && capture_area(s, r, is.rgb, NULL) == 0 &&
+                   image_alloc(&is, r.w, r.h, NULL) == 0 && s->ops->capture(s, r, is.rgb, NULL) == 0 &&
                    image_tiles_changed(&was, &is, IMAGE_EFFECT_LEVEL) > content_share;
     image_free(&was);
     image_free(&is);

@@ -4,17 +4,12 @@
 
 #include "screen/private.h"
 
-enum { OBSERVED_TOPS = 256, OBSERVED_PRESSED = 8 };
-
-struct observed_top { /* a visible child of the root */
-    Window id;
-    struct screen_rect rect;
-};
+enum { OBSERVED_PRESSED = 8 };
 
 struct observed_now { /* result of compare_windows() */
-    struct observed_top tops[OBSERVED_TOPS];
+    struct screen_top tops[SCREEN_TOPS];
     int n;
-    Window hit;
+    unsigned long hit;
     int dx, dy; /* movement of the view since the observation */
 };
 
@@ -22,11 +17,11 @@ struct observed {
     struct image frame; /* the view without the pointer */
     struct screen_rect view;
     int64_t taken; /* clock_ns() */
-    struct observed_top tops[OBSERVED_TOPS];
+    struct screen_top tops[SCREEN_TOPS];
     int n;
-    /* X input focus, None: the window under the pointer; its ancestor below the root */
-    Window focus, focus_top;
-    Window client; /* focused application window */
+    /* input focus, 0: the window under the pointer; the top-level window that receives keys */
+    unsigned long focus, focus_top;
+    unsigned long client; /* focused application window */
     struct screen_rect client_rect;
     char title[512];
     int held; /* number of keys that were down */
@@ -35,15 +30,15 @@ struct observed {
     struct observed_aim { /* the position to which the pointer was sent */
         bool valid;
         int x, y;
-        Window top;
+        unsigned long top;
         struct observed_change change;
     } aim;
     struct observed_press {
         int x, y;
-        Window top;
+        unsigned long top;
     } pressed[OBSERVED_PRESSED]; /* ring buffer */
     int n_pressed, presses;      /* button presses; all presses including keys */
-    Window typed_into;           /* focus for which keys were last allowed */
+    unsigned long typed_into;    /* focus for which keys were last allowed */
     struct observed_change change;
     struct observed_now now;
 

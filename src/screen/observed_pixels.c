@@ -228,17 +228,17 @@ static bool line_changed(const struct maps *m)
 
 enum { COLUMN = 64, REACH_ROWS = 400, LEAST_ROWS = 12, LEAST_UNLIKE = 6 };
 
-struct row {
+struct pixel_row {
     uint32_t hash;
     bool flat;
 };
 
 /* Hashes the edges of each row; edges do not change when a row is highlighted. */
-static void hash_rows(const uint8_t *rgb, int stride, int w, int h, struct row *out)
+static void hash_rows(const uint8_t *rgb, int stride, int w, int h, struct pixel_row *out)
 {
     for (int y = 0; y < h; y++) {
         const uint8_t *p = rgb + 3 * (size_t)y * (size_t)stride;
-        out[y] = (struct row){2166136261u, true};
+        out[y] = (struct pixel_row){2166136261u, true};
         for (int x = 1; x < w; x++) {
             bool edge = abs(brightness(p + 3 * x) - brightness(p + 3 * (x - 1))) > CONTRAST;
             out[y].hash = (out[y].hash ^ edge) * 16777619u;
@@ -249,7 +249,8 @@ static void hash_rows(const uint8_t *rgb, int stride, int w, int h, struct row *
 
 /* Returns whether the rows of `is` are found in `was`, `by` rows away. Many equal rows, like those of a
  * border, match everywhere and do not count. */
-static bool found_shifted(const struct row *was, int n_was, const struct row *is, int n_is, int by)
+static bool found_shifted(const struct pixel_row *was, int n_was, const struct pixel_row *is, int n_is,
+                          int by)
 {
     int seen = 0, same = 0, unlike = 0;
     for (int y = 0; y < n_is; y++) {
@@ -264,7 +265,7 @@ static bool found_shifted(const struct row *was, int n_was, const struct row *is
 
 static bool column_scrolled(const struct observed_area *a, int x0, int w)
 {
-    struct row was[2 * REACH_ROWS + 1], is[2 * OBSERVED_REACH_Y + 1];
+    struct pixel_row was[2 * REACH_ROWS + 1], is[2 * OBSERVED_REACH_Y + 1];
     int top = int_max(0, a->y0 - REACH_ROWS), bottom = int_min(a->frame->h, a->y0 + a->h + REACH_ROWS);
     int n = int_min(bottom - top, 2 * REACH_ROWS + 1), at = a->y0 - top;
     hash_rows(a->frame->rgb + 3 * ((size_t)top * (size_t)a->frame->w + (size_t)(a->x0 + x0)), a->frame->w, w,

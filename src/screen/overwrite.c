@@ -20,7 +20,6 @@
 #include "base/regex.h"
 #include "base/utf8.h"
 
-#include <X11/Xatom.h>
 #include <X11/keysym.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,12 +114,12 @@ static int press(struct screen *s, uint32_t key, struct err *e)
     return screen_chord(s, &key, 1, e);
 }
 
-/* Waits until a program has taken PRIMARY from w. *taken: whether one did within PUBLISH_MS. */
-static int wait_for_owner(struct screen *s, Window w, bool *taken, struct err *e)
+/* Waits until a program has taken PRIMARY from us. *taken: whether one did within PUBLISH_MS. */
+static int wait_for_owner(struct screen *s, bool *taken, struct err *e)
 {
     enum delivery r;
     *taken = false;
-    if (delivery_wait(s, READ_MS, &r, e))
+    if (s->ops->keys_wait(s, READ_MS, &r, e))
         return -1;
     if (r == DELIVERY_BEHIND)
         return err_set(
@@ -129,8 +128,7 @@ static int wait_for_owner(struct screen *s, Window w, bool *taken, struct err *e
             "look at it",
             READ_MS / 1000);
     for (int64_t start = clock_ns(); !*taken && clock_ms_since(start) < PUBLISH_MS;) {
-        Window owner = s->lost ? None : XGetSelectionOwner(s->dpy, XA_PRIMARY);
-        *taken = owner && owner != w;
+        *taken = !s->lost && s->ops->primary_taken(s);
         if (!*taken && screen_wait(s, 10, e))
             return -1;
     }
@@ -227,16 +225,16 @@ static int read_extended(struct screen *s, const char *want, char **out, struct 
 static int read_field(struct screen *s, const char *want, char **out, struct err *e)
 {
     bool taken = false;
-    Window w = XCreateSimpleWindow(s->dpy, s->root, -10, -10, 1, 1, 0, 0, 0);
     *out = NULL;
-    XSetSelectionOwner(s->dpy, XA_PRIMARY, w, CurrentTime);
-    XSync(s->dpy, False);
-    int rc = delivery_begin(s, e) || select_text(s, e) || wait_for_owner(s, w, &taken, e) ||
+    if (screen_alive(s, e))
+        return -1;
+    s->ops->take_primary(s, true);
+    int rc = s->ops->keys_begin(s, e) || select_text(s, e) || wait_for_owner(s, &taken, e) ||
                      (taken && (read_selected(s, want, out, e) || read_extended(s, want, out, e)))
                  ? -1
                  : 0;
     if (!s->lost)
-        XDestroyWindow(s->dpy, w);
+        s->ops->take_primary(s, false);
     return rc;
 }
 

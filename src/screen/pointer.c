@@ -11,12 +11,9 @@
 
 #include "base/number.h"
 
-#include <X11/extensions/XInput2.h>
-#include <X11/extensions/XTest.h>
 #include <X11/keysym.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     HOVER_MS = 30,   /* from arrival to press */
@@ -33,16 +30,6 @@ enum {
     DRAG_NUDGE = 4,        /* three of these exceed the drag threshold of every toolkit (about 8 px) */
 };
 
-int screen_pointer(struct screen *s, int *x, int *y)
-{
-    Window root, child;
-    int wx, wy;
-    unsigned mask;
-    if (s->lost || !XQueryPointer(s->dpy, s->root, &root, &child, x, y, &wx, &wy, &mask) || s->lost)
-        return -1;
-    return 0;
-}
-
 /* ---- input of others --------------------------------------------------------------------------------- */
 
 void pointer_forget_place(struct screen *s)
@@ -50,31 +37,25 @@ void pointer_forget_place(struct screen *s)
     s->put_x = s->put_y = -1;
 }
 
-/* Reads the pointer position. *buttons: buttons that somebody else holds, bit 0 for button 1. Returns -1 with
- * e if the display is lost or the pointer is on another screen. */
-static int query(struct screen *s, int *x, int *y, unsigned *buttons, struct err *e)
+/* Queries the pointer. Returns -1 with e if the display is lost or the pointer is on another screen. */
+static int query(struct screen *s, struct screen_pointer *out, struct err *e)
 {
-    unsigned char map[HELD_BUTTONS];
-    Window root, child;
-    int wx, wy;
-    unsigned mask = 0;
-    *x = *y = -1;
-    *buttons = 0;
-    bool here = !s->lost && XQueryPointer(s->dpy, s->root, &root, &child, x, y, &wx, &wy, &mask);
+    *out = (struct screen_pointer){.x = -1, .y = -1};
+    bool here = !s->lost && s->ops->pointer(s, out);
     if (screen_alive(s, e))
         return -1;
-    *buttons = mask >> 8 & 0x1f;
-    int n = *buttons && held_any_button(&s->held) ? XGetPointerMapping(s->dpy, map, sizeof map) : 0;
-    for (int i = 0; i < n && i + 1 < HELD_BUTTONS; i++)
-        if (s->held.button[i + 1] && map[i] > 0 && map[i] <= 5)
-            *buttons &= ~(1u << (map[i] - 1));
     return here ? 0 : err_set(e, ERR_FAILED, "the pointer is on another screen");
+}
+
+static bool holds_any(const struct screen *s)
+{
+    return s->ops->holds_button(s, 0);
 }
 
 /* Returns the outcome of a disturbed action, for the message. */
 static const char *consequence(const struct screen *s)
 {
-    return held_any_button(&s->held) ? "the button was released where it was pressed" : "nothing was done";
+    return holds_any(s) ? "the button was released where it was pressed" : "nothing was done";
 }
 
 static int refuse_button(const struct screen *s, unsigned buttons, struct err *e)
@@ -86,17 +67,16 @@ static int refuse_button(const struct screen *s, unsigned buttons, struct err *e
 /* Releases a button that an earlier action has left down, as consequence() announces. */
 static void release_leftover(struct screen *s)
 {
-    if (held_any_button(&s->held))
+    if (holds_any(s))
         screen_release_all(s);
 }
 
 int pointer_wait_for_buttons(struct screen *s, struct err *e)
 {
-    int x, y;
-    unsigned buttons = 0;
-    for (int ms = 0; query(s, &x, &y, &buttons, NULL), buttons; ms += 20) {
+    struct screen_pointer at;
+    for (int ms = 0; query(s, &at, NULL), at.others; ms += 20) {
         if (ms >= BUTTON_WAIT_MS) {
-            refuse_button(s, buttons, e);
+            refuse_button(s, at.others, e);
             release_leftover(s);
             return -1;
         }
@@ -111,35 +91,17 @@ int pointer_wait_for_buttons(struct screen *s, struct err *e)
  * the next action starts from the actual position. */
 static int check_undisturbed(struct screen *s, struct err *e)
 {
-    int x, y, put_x = s->put_x, put_y = s->put_y;
-    unsigned buttons;
-    if (query(s, &x, &y, &buttons, e))
+    struct screen_pointer at;
+    int put_x = s->put_x, put_y = s->put_y;
+    if (query(s, &at, e))
         return -1;
-    if (buttons)
-        return refuse_button(s, buttons, e);
-    if (put_x < 0 || (x == put_x && y == put_y) || !screen_visible(s, put_x, put_y))
+    if (at.others)
+        return refuse_button(s, at.others, e);
+    if (put_x < 0 || (at.x == put_x && at.y == put_y) || !screen_visible(s, put_x, put_y))
         return 0;
     pointer_forget_place(s);
-    return err_set(e, ERR_FAILED, "somebody else moved the pointer from %d,%d to %d,%d; %s", put_x, put_y, x,
-                   y, consequence(s));
-}
-
-/* Returns whether a device of the user holds a button. The server counts a button that two devices hold only
- * once, and ignores the release by the first of them. */
-static bool held_by_device(struct screen *s)
-{
-    int n = 0;
-    bool found = false;
-    XIDeviceInfo *list = s->xinput && !s->lost ? XIQueryDevice(s->dpy, XIAllDevices, &n) : NULL;
-    for (int i = 0; i < n && !found; i++)
-        for (int k = 0; k < list[i].num_classes && list[i].use == XISlavePointer; k++) {
-            const XIButtonClassInfo *b = (const XIButtonClassInfo *)(const void *)list[i].classes[k];
-            for (int bit = 1; b->type == XIButtonClass && bit < 8 * b->state.mask_len; bit++)
-                found = found || (XIMaskIsSet(b->state.mask, bit) && !strstr(list[i].name, "XTEST"));
-        }
-    if (list)
-        XIFreeDeviceInfo(list);
-    return found;
+    return err_set(e, ERR_FAILED, "somebody else moved the pointer from %d,%d to %d,%d; %s", put_x, put_y,
+                   at.x, at.y, consequence(s));
 }
 
 /* ---- motion ------------------------------------------------------------------------------------ */
@@ -151,9 +113,7 @@ static int motion(struct screen *s, int x, int y, struct err *e)
         return -1;
     s->put_x = int_clamp(x, 0, s->root_rect.w - 1);
     s->put_y = int_clamp(y, 0, s->root_rect.h - 1);
-    event_origin_add(&s->held.origin, ORIGIN_MOTION, 0, true);
-    XTestFakeMotionEvent(s->dpy, -1, s->put_x, s->put_y, CurrentTime);
-    XSync(s->dpy, False);
+    s->ops->motion(s, s->put_x, s->put_y);
     return input_end(s, e);
 }
 
@@ -165,9 +125,6 @@ static int move(struct screen *s, int x, int y, struct err *e)
     if (observed_aim(s, x, y, e))
         return -1;
     for (int attempt = 0; attempt < 2; attempt++) {
-        /* XTEST ignores the screen number: a pointer on another X screen is first warped to ours */
-        if (screen_pointer(s, &at_x, &at_y))
-            XWarpPointer(s->dpy, None, s->root, 0, 0, 0, 0, x, y);
         if (motion(s, x, y, e))
             return -1;
         if (screen_pointer(s, &at_x, &at_y))
@@ -186,7 +143,7 @@ int screen_move(struct screen *s, int x, int y, struct err *e)
     if (screen_may_act(s, e) || pointer_wait_for_buttons(s, e))
         return -1;
     screen_pump(s);
-    bool holds = held_any_button(&s->held);
+    bool holds = holds_any(s);
     if ((!holds || check_undisturbed(s, e) == 0) && move(s, x, y, e) == 0)
         return 0;
     if (holds) /* a drag across actions */
@@ -196,62 +153,40 @@ int screen_move(struct screen *s, int x, int y, struct err *e)
 
 /* ---- buttons ----------------------------------------------------------------------------------- */
 
-/* Returns the physical button for a logical one; 0 with e if there is none. The server applies the pointer
- * mapping to XTEST too: with a left-handed mapping button 1 is pressed as 3. */
-static int physical_button(struct screen *s, int button, struct err *e)
+/* Returns the number of a logical button for events; 0 with e if there is none. */
+static int find_button(struct screen *s, int button, struct err *e)
 {
-    unsigned char map[256];
-    int n = XGetPointerMapping(s->dpy, map, sizeof map);
-    for (int i = 0; i < n && i < HELD_BUTTONS - 1; i++)
-        if (map[i] == button)
-            return i + 1;
-    err_set(e, ERR_FAILED, "mouse button %d does not exist or is switched off in the pointer mapping",
-            button);
-    return 0;
+    int number = s->ops->find_button(s, button);
+    if (!number)
+        err_set(e, ERR_FAILED, "mouse button %d does not exist or is switched off in the pointer mapping",
+                button);
+    return number;
 }
 
-static void note_press(struct screen *s)
+static int button_event(struct screen *s, int number, bool down, struct err *e)
 {
-    int x = -1, y = -1;
-    if (held_any_button(&s->held))
-        return;
-    if (screen_pointer(s, &x, &y))
-        x = y = -1;
-    held_set_press(&s->held, x, y);
-}
-
-static int button_event(struct screen *s, int physical, bool down, struct err *e)
-{
-    if (down && (observed_may_press(s, physical >= 4 && physical <= 7, e) || grab_before_press(s, e)))
+    if (down && (observed_may_press(s, number >= 4 && number <= 7, e) || s->ops->press_begin(s, e)))
         return -1;
     if (input_begin(s, down, e))
         return -1;
     if (down && check_undisturbed(s, e)) {
-        held_unlock(&s->held);
+        s->ops->lock(s, false);
         release_leftover(s);
         return -1;
     }
-    if (down) {
-        note_press(s);
-        held_set_button(&s->held, physical, true);
-    }
-    event_origin_add(&s->held.origin, ORIGIN_BUTTON, physical, down);
-    XTestFakeButtonEvent(s->dpy, (unsigned)physical, down, CurrentTime);
-    XSync(s->dpy, False);
-    if (!down && !s->lost)
-        held_set_button(&s->held, physical, false);
-    return input_end(s, e) || (!down && grab_after_release(s, e)) ? -1 : 0;
+    s->ops->button(s, number, down);
+    return input_end(s, e) || (!down && s->ops->press_end(s, e)) ? -1 : 0;
 }
 
 /* Ends a drag. If somebody else has moved the pointer or holds the button too, they would determine where it
  * ends: then it is moved back to its start. */
-static int drop(struct screen *s, int physical, struct err *e)
+static int drop(struct screen *s, int number, struct err *e)
 {
     int rc = check_undisturbed(s, e);
-    if (rc == 0 && held_by_device(s))
+    if (rc == 0 && s->ops->user_holds_button(s))
         rc = err_set(e, ERR_FAILED, "somebody else holds a mouse button; %s", consequence(s));
     if (rc == 0)
-        return button_event(s, physical, false, e);
+        return button_event(s, number, false, e);
     screen_release_all(s); /* where the drag began: see held.h */
     return -1;
 }
@@ -260,27 +195,27 @@ int screen_button(struct screen *s, int button, bool down, struct err *e)
 {
     if (screen_alive(s, e))
         return -1;
-    int physical = physical_button(s, button, e);
-    if (!physical)
+    int number = find_button(s, button, e);
+    if (!number)
         return -1;
     int rc;
-    if (!down && s->held.button[physical] && !s->held.button_sent[physical])
-        rc = drop(s, physical, e);
+    if (!down && s->ops->holds_button(s, number))
+        rc = drop(s, number, e);
     else
-        rc = (down && keyboard_begin_pointer(s, LockMask, e)) || button_event(s, physical, down, e) ? -1 : 0;
-    keyboard_end(s);
+        rc = (down && s->ops->prepare(s, e)) || button_event(s, number, down, e) ? -1 : 0;
+    s->ops->restore(s);
     return rc;
 }
 
 /* Presses and releases a button; releases it even if the wait in between fails. If somebody else moved the
  * pointer meanwhile, the button is released where it was pressed. */
-static int tap_button(struct screen *s, int physical, double down_ms, struct err *e)
+static int tap_button(struct screen *s, int number, double down_ms, struct err *e)
 {
-    if (button_event(s, physical, true, e))
+    if (button_event(s, number, true, e))
         return -1;
     int rc = screen_wait(s, down_ms, e);
     if (rc || down_ms <= 0 || check_undisturbed(s, e) == 0)
-        return button_event(s, physical, false, rc ? NULL : e) || rc ? -1 : 0;
+        return button_event(s, number, false, rc ? NULL : e) || rc ? -1 : 0;
     screen_release_all(s);
     return -1;
 }
@@ -289,11 +224,11 @@ int screen_click(struct screen *s, int x, int y, int button, int count, struct e
 {
     if (x >= 0 && screen_move(s, x, y, e))
         return -1;
-    int physical = screen_wait(s, HOVER_MS, e) ? 0 : physical_button(s, button, e);
-    int rc = !physical || keyboard_begin_pointer(s, LockMask, e) ? -1 : 0;
+    int number = screen_wait(s, HOVER_MS, e) ? 0 : find_button(s, button, e);
+    int rc = !number || s->ops->prepare(s, e) ? -1 : 0;
     for (int i = 0; i < count && rc == 0; i++)
-        rc = (i && screen_wait(s, BETWEEN_MS, e)) || tap_button(s, physical, DOWN_MS, e) ? -1 : 0;
-    keyboard_end(s);
+        rc = (i && screen_wait(s, BETWEEN_MS, e)) || tap_button(s, number, DOWN_MS, e) ? -1 : 0;
+    s->ops->restore(s);
     return rc;
 }
 
@@ -380,20 +315,20 @@ int screen_drag(struct screen *s, const int *xy, int n, int button, int ms, stru
 
 static int wheel(struct screen *s, int button, int clicks, struct err *e)
 {
-    int physical = physical_button(s, button, NULL);
+    int number = find_button(s, button, NULL);
     bool shift = false;
-    if (!physical && button >= 6) { /* no horizontal wheel: use Shift and the vertical one */
-        physical = physical_button(s, button - 2, NULL);
-        shift = physical != 0;
+    if (!number && button >= 6) { /* no horizontal wheel: use Shift and the vertical one */
+        number = find_button(s, button - 2, NULL);
+        shift = number != 0;
     }
-    if (!physical)
+    if (!number)
         return err_set(e, ERR_FAILED, "the pointer has no wheel (button %d)", button);
-    int rc = keyboard_begin_pointer(s, LockMask, e) || (shift && screen_key(s, XK_Shift_L, true, e)) ? -1 : 0;
+    int rc = s->ops->prepare(s, e) || (shift && screen_key(s, XK_Shift_L, true, e)) ? -1 : 0;
     for (int i = 0; i < clicks && i < WHEEL_MAX && rc == 0; i++)
-        rc = (i && screen_wait(s, WHEEL_MS, e)) || tap_button(s, physical, 0, e) ? -1 : 0;
+        rc = (i && screen_wait(s, WHEEL_MS, e)) || tap_button(s, number, 0, e) ? -1 : 0;
     if (shift && screen_key(s, XK_Shift_L, false, rc ? NULL : e))
         rc = -1;
-    keyboard_end(s);
+    s->ops->restore(s);
     return rc;
 }
 

@@ -113,7 +113,7 @@ unsigned long screen_window_around(struct screen *s, unsigned long id, struct sc
 /* Returns whether the window exists and is the visible one at this point. */
 bool screen_window_covers(struct screen *s, unsigned long id, int x, int y);
 
-/* ---- clipboard and input target (event_target.c) -------------------------------------------------- */
+/* ---- clipboard and input target -------------------------------------------------------------------- */
 
 /* Reads the text that the middle button (primary) or Ctrl+V would paste; the caller frees it. "" if nothing
  * is selected. Returns -1 if its owner does not answer within 0.3 s or the selection is not text. */

@@ -4,8 +4,8 @@
  *   "quiet"     nothing was redrawn for `quiet` ms
  *   "stable"    two frames at least 200 ms apart have the same tiles; other changes are negligible
  *   "timeout"   `max` ms have passed
- * XDamage reports redraws; without it, frames are hashed at 10 Hz. Time in which a program that would draw
- * waits for a CPU (cpu_wait.c) counts only towards `max`.
+ * The display system reports redraws; if it does not, frames are hashed at 10 Hz. Time in which a program
+ * that would draw waits for a CPU (cpu_wait.c) counts only towards `max`.
  *
  * Before "quiet" or "stable" is returned, the focused program must answer a ping. A late answer means that
  * the program was busy, perhaps with the effect of the action, and counts as a change.
@@ -16,9 +16,6 @@
 
 #include "base/clock.h"
 
-#include <X11/extensions/Xdamage.h>
-#include <X11/extensions/Xfixes.h>
-
 enum {
     BLINK_W = 24,
     BLINK_H = 40, /* an area of this width or height or larger is not a caret */
@@ -26,6 +23,7 @@ enum {
     POLL_MS = 10,
     COMPARE_MS = 200,
     HASH_MS = 100,
+    REDRAWN_AREAS = 256,
 };
 static const double blink_forget_ms = 5000;
 /* difference from which a tile has changed: a caret or one character gives about 1.6, a word 4.5 */
@@ -41,19 +39,6 @@ struct settle_run { /* state of one screen_settle() call */
     bool have_frame;
     uint64_t hash;
 };
-
-void settle_open(struct screen *s)
-{
-    if (s->damage_event)
-        s->damage = XDamageCreate(s->dpy, s->root, XDamageReportNonEmpty);
-}
-
-void settle_close(struct screen *s)
-{
-    if (s->damage && !s->lost)
-        XDamageDestroy(s->dpy, s->damage);
-    s->damage = None;
-}
 
 /* Returns whether r is a known caret; adds a small unknown r to the candidates, replacing the oldest. */
 static bool blinks(struct screen *s, struct screen_rect r)
@@ -75,21 +60,13 @@ static bool blinks(struct screen *s, struct screen_rect r)
     return false;
 }
 
-/* Fetches and clears the accumulated damage; returns whether any of it is in the view and not a caret. */
-static bool read_damage(struct screen *s)
+/* Returns whether any redrawn area is in the view and not a caret; -1: redraws are not reported. */
+static int redrawn(struct screen *s)
 {
-    XserverRegion region = XFixesCreateRegion(s->dpy, NULL, 0);
-    XDamageSubtract(s->dpy, s->damage, None, region);
-    int n = 0;
-    XRectangle *rects = XFixesFetchRegion(s->dpy, region, &n);
-    XFixesDestroyRegion(s->dpy, region);
-    bool counts = false;
-    for (int i = 0; rects && i < n; i++) {
-        struct screen_rect r = {rects[i].x, rects[i].y, rects[i].width, rects[i].height};
-        counts = (screen_rect_intersect(r, s->view).w && !blinks(s, r)) || counts;
-    }
-    if (rects)
-        XFree(rects);
+    struct screen_rect area[REDRAWN_AREAS];
+    int n = s->ops->redrawn(s, area, REDRAWN_AREAS), counts = n < 0 ? -1 : 0;
+    for (int i = 0; i < n; i++)
+        counts = (screen_rect_intersect(area[i], s->view).w && !blinks(s, area[i])) || counts;
     return counts;
 }
 
@@ -122,14 +99,11 @@ static double poll_changes(struct screen *s, struct settle_run *w, struct err *e
     w->cpu_wait_ms += cpu_wait_sample(&w->cpu_wait);
     screen_pump(s);
     double now = elapsed(w);
-    if (s->damage) {
-        if (s->damage_waiting) {
-            s->damage_waiting = false;
-            if (read_damage(s))
-                w->last_change = now;
-        }
+    int changed = s->lost ? 0 : redrawn(s);
+    if (changed > 0)
+        w->last_change = now;
+    if (changed >= 0)
         return POLL_MS;
-    }
     if (screen_capture(s, &w->frame[1], e))
         return -1;
     uint64_t hash = image_hash(&w->frame[1]);
@@ -160,7 +134,7 @@ static bool program_idle(struct screen *s, struct settle_run *w, const struct se
 {
     bool late = false;
     double left = p->max_ms - elapsed(w) - w->cpu_wait_ms;
-    *rc = delivery_ping(s, left > 0 ? left : 0, &late, e);
+    *rc = s->ops->ping(s, left > 0 ? left : 0, &late, e);
     if (*rc == 0 && late) {
         w->last_change = elapsed(w);
         w->have_frame = false;

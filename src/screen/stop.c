@@ -203,7 +203,7 @@ static void *force_end(void *arg)
     sigaddset(&alarm_only, SIGALRM);
     pthread_sigmask(SIG_UNBLOCK, &alarm_only, NULL);
     alarm(2);
-    held_emergency();
+    screen_x11.emergency();
     static const char text[] = "holorun: second stop signal; keys are released, exiting now\n";
     ssize_t n = write(STDERR_FILENO, text, sizeof text - 1);
     (void)n;
@@ -223,7 +223,7 @@ void screen_install_signals(void)
         die(ERR_ENV, "cannot start a thread: %s", strerror(rc));
     pthread_detach(thread);
 
-    xtrap_setup(); /* held_emergency() uses Xlib in other threads */
+    screen_x11.init(); /* emergency() uses several threads */
     struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
@@ -233,6 +233,6 @@ void screen_install_signals(void)
     sa.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &sa, NULL);
     sigaction(SIGXFSZ, &sa, NULL);
-    err_on_exit(held_emergency);
-    atexit(held_emergency);
+    err_on_exit(screen_x11.emergency);
+    atexit(screen_x11.emergency);
 }

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "screen/xtrap.h"
+#include "screen/x11/xtrap.h"
 
 #include <X11/Xatom.h>
 #include <stdlib.h>

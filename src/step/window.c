@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
-#include "screen/displays.h"
+#include "screen/x11/displays.h"
 #include "step/scene.h"
 
 #include <SDL_syswm.h>

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "screen/displays.h"
+#include "screen/x11/displays.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

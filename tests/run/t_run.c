@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "screen/xtrap.h"
+#include "screen/x11/xtrap.h"
 #include "trace/read.h"
 
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "screen/xtrap.h"
+#include "screen/x11/xtrap.h"
 
 #include <errno.h>
 #include <pthread.h>

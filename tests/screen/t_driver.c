@@ -4,7 +4,7 @@
 #include "check.h"
 #include "driven.h"
 
-#include "screen/xtrap.h"
+#include "screen/x11/xtrap.h"
 
 #include <X11/extensions/XTest.h>
 #include <signal.h>

@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/image.h"
-#include "screen/private.h"
 #include "screen/screen.h"
+#include "screen/x11/x11_impl.h"
 
 #include <X11/Xatom.h>
 #include <X11/Xlib.h>

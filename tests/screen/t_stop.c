@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "screen/exec.h"
-#include "screen/xtrap.h"
+#include "screen/x11/xtrap.h"
 
 #include <fcntl.h>
 #include <pthread.h>

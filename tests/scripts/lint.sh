@@ -2,10 +2,10 @@
 # Checks format, sizes and includes, and runs cppcheck and clang-tidy over the C sources.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
-mapfile -t sources < <(ls src/*.c src/*/*.c src/qa/*/*.c actions/*.c tests/*/*.c 2>/dev/null)
-mapfile -t headers < <(ls src/*/*.h src/qa/*/*.h actions/*.h tests/*/*.h 2>/dev/null)
+mapfile -t sources < <(ls src/*.c src/*/*.c src/*/*/*.c actions/*.c tests/*/*.c 2>/dev/null)
+mapfile -t headers < <(ls src/*/*.h src/*/*/*.h actions/*.h tests/*/*.h 2>/dev/null)
 mapfile -t kernels < <(ls cuda/*.cu cuda/*.cuh cuda/*.[ch] tests/emu/*.cc tests/emu/*.h)
-mapfile -t product < <(ls src/*.c src/*/*.c src/qa/*/*.c actions/*.c)
+mapfile -t product < <(ls src/*.c src/*/*.c src/*/*/*.c actions/*.c)
 bad=0 cores=$(nproc)
 
 echo "rooms: no cycle between folders, no private header used from another one"

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Checks the architecture by the include lines: no cycle between folders, and no private header used from another
-folder.
+"""Checks the architecture by the include lines: no cycle between folders, no private header used from another
+folder, and headers of X11 only in the X11 implementation of the display.
 
 A room is a folder with sources: actions, cuda, and each folder below src (src/qa has three). main.c is a room of its
-own. A header is private if it is named private.h or *_impl.h. --list prints the rooms from the bottom up; otherwise
-only errors are printed.
+own. A header is private if it is named private.h or *_impl.h. Headers of X11 (Xlib, XCB, libxdo; not the tables of
+keysyms) may be included, directly or through our headers, in src/screen/x11 and in the files of X11_ALLOWED. --list
+prints the rooms from the bottom up; otherwise only errors are printed.
 """
 import collections
 import os
@@ -14,6 +15,18 @@ import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 SOURCE = re.compile(r"\.(c|h|cu|cuh)$")
+X11_HEADER = re.compile(r"^\s*#\s*include\s+<(X11/(?!keysym|XF86keysym)|xcb/|xdo\.h)", re.M)
+X11_ROOM = "src/screen/x11/"
+X11_ALLOWED = {  # prefix of a path: why it is not behind src/screen/screen_ops.h
+    "src/desk/view": "VNC viewers show and control a private desktop, which is an X server of our own",
+    "src/record/listen.c": "records a user's keys and clicks with XRecord",
+    "src/step/focus.c": "moves the focus between the step window and others, with a connection of its own",
+    "src/step/window.c": "asks whether the window manager has framed SDL's X window",
+    "src/atspi/xwindows.c": "runs in a child process after fork(), where Xlib may be locked",
+    "src/qa/run/check_clipboard.c": "reads the clipboard of a private desktop without a struct screen",
+    "src/cmd/version.c": "prints the version of libxdo",
+    "actions/keys.c": "names of keysyms, a table of Xlib",
+}
 
 
 def room_of(path):
@@ -47,6 +60,27 @@ def read_tree(files):
     return uses, private
 
 
+def check_x11(files):
+    """Returns a line for each file that may not include headers of X11, and for each exception without a use. An
+    include of a header that may include them counts like a direct one."""
+    may, users, includes = (X11_ROOM, *X11_ALLOWED), set(), {}
+    for path in files:
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        if X11_HEADER.search(text):
+            users.add(path)
+        includes[path] = {resolve(path, name) for name in INCLUDE.findall(text)}
+    found = users
+    while found:
+        carriers = {p for p in users if p.startswith(may)}
+        found = {p for p, headers in includes.items() if p not in users and headers & carriers}
+        users |= found
+    lines = [f"{p}: includes a header of X11; use src/screen/screen.h, or name the file in X11_ALLOWED"
+             for p in sorted(users) if not p.startswith(may)]
+    return lines + [f"{a}: is in X11_ALLOWED, but includes no header of X11"
+                    for a in X11_ALLOWED if not any(p.startswith(a) for p in users)]
+
+
 def layers(rooms, uses):
     """Returns the rooms from the bottom up, and those that are part of a cycle."""
     below = {r: {b for a, b in uses if a == r} for r in rooms}
@@ -68,14 +102,15 @@ def main():
     if "--list" in sys.argv:
         for r in order:
             print(f"{r:12} <- {' '.join(sorted(b for a, b in uses if a == r))}")
-    for line in private:
+    foreign = check_x11(files)
+    for line in private + foreign:
         print(line)
     for (a, b), lines in sorted(uses.items()):
         if a in tied and b in tied:
             print(f"part of a cycle: {a} -> {b}")
             for line in lines:
                 print(f"    {line}")
-    return 1 if tied or private else 0
+    return 1 if tied or private or foreign else 0
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "driven.h"
 #include "hosted.h"
-#include "screen/displays.h"
+#include "screen/x11/displays.h"
 
 #include <X11/Xutil.h>
 #include <unistd.h>

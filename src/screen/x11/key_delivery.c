@@ -12,7 +12,7 @@
  *
  * Programs that receive keys only through XInput do not select core key events, but they are toolkits, which
  * answer pings. */
-#include "screen/private.h"
+#include "screen/x11/x11_impl.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -53,15 +53,15 @@ enum {
 
 bool same_client(struct screen *s, Window a, Window b)
 {
-    return (a & ~s->dpy->resource_mask) == (b & ~s->dpy->resource_mask);
+    return (a & ~s->x11->dpy->resource_mask) == (b & ~s->x11->dpy->resource_mask);
 }
 
 static bool answers_pings(struct screen *s, Window w)
 {
-    Atom *list = NULL, ping = XInternAtom(s->dpy, "_NET_WM_PING", False);
+    Atom *list = NULL, ping = XInternAtom(s->x11->dpy, "_NET_WM_PING", False);
     int n = 0;
     bool found = false;
-    if (XGetWMProtocols(s->dpy, w, &list, &n))
+    if (XGetWMProtocols(s->x11->dpy, w, &list, &n))
         for (int i = 0; i < n; i++)
             found = found || list[i] == ping;
     if (list)
@@ -76,9 +76,9 @@ static Window search(struct screen *s, Window client, Window w, int depth, int *
     unsigned n = 0;
     if (depth > SEARCH_DEPTH || --*budget < 0)
         return None;
-    if (w != s->root && same_client(s, w, client) && answers_pings(s, w))
+    if (w != s->x11->root && same_client(s, w, client) && answers_pings(s, w))
         return w;
-    if (XQueryTree(s->dpy, w, &root, &parent, &children, &n))
+    if (XQueryTree(s->x11->dpy, w, &root, &parent, &children, &n))
         for (unsigned i = n; i-- > 0 && !found;)
             found = search(s, client, children[i], depth + 1, budget);
     if (children)
@@ -88,7 +88,7 @@ static Window search(struct screen *s, Window client, Window w, int depth, int *
 
 int client_pid(struct screen *s, XID resource)
 {
-    Display *dpy = s->dpy;
+    Display *dpy = s->x11->dpy;
     int opcode, event, error;
     uint32_t pid = 0, answer[4]; /* client, mask, bytes, pid */
     xXResQueryClientIdsReq *req;
@@ -121,10 +121,10 @@ static bool asks_for_keys(struct screen *s, Window w, int depth, int *budget)
     XWindowAttributes a;
     Window root, parent, *children = NULL;
     unsigned n = 0;
-    if (depth > SEARCH_DEPTH || --*budget < 0 || !XGetWindowAttributes(s->dpy, w, &a))
+    if (depth > SEARCH_DEPTH || --*budget < 0 || !XGetWindowAttributes(s->x11->dpy, w, &a))
         return false;
     bool found = a.all_event_masks & (KeyPressMask | KeyReleaseMask);
-    if (!found && XQueryTree(s->dpy, w, &root, &parent, &children, &n))
+    if (!found && XQueryTree(s->x11->dpy, w, &root, &parent, &children, &n))
         for (unsigned i = n; i-- > 0 && !found;)
             found = asks_for_keys(s, children[i], depth + 1, budget);
     if (children)
@@ -139,19 +139,20 @@ static bool chain_asks_for_keys(struct screen *s, const Window *chain, int n)
     XWindowAttributes a;
     int budget = SEARCH_WINDOWS;
     for (int i = 0; i < n; i++)
-        if (XGetWindowAttributes(s->dpy, chain[i], &a) && a.all_event_masks & (KeyPressMask | KeyReleaseMask))
+        if (XGetWindowAttributes(s->x11->dpy, chain[i], &a) &&
+            a.all_event_masks & (KeyPressMask | KeyReleaseMask))
             return true;
     return n && asks_for_keys(s, chain[n - 1], 0, &budget);
 }
 
 static void find_target(struct screen *s, struct key_target *r)
 {
-    Window chain[HIT_TEST_DEPTH];
+    Window chain[WINDOW_DEPTH];
     struct xtrap t;
     *r = (struct key_target){0};
     if (s->lost)
         return;
-    xtrap_begin(&t, s->dpy);
+    xtrap_begin(&t, s->x11->dpy);
     int n = hit_test_focus(s, chain), budget = SEARCH_WINDOWS;
     if (n)
         r->focus = chain[n - 1];
@@ -159,7 +160,7 @@ static void find_target(struct screen *s, struct key_target *r)
         if (same_client(s, chain[i], r->focus) && answers_pings(s, chain[i]))
             r->ping = chain[i];
     if (n && !r->ping)
-        r->ping = search(s, r->focus, s->root, 0, &budget);
+        r->ping = search(s, r->focus, s->x11->root, 0, &budget);
     if (n && !r->ping && !(r->pid = client_pid(s, r->focus)))
         r->pid = hit_test_pid(s, r->focus);
     r->no_listener = !r->ping && !chain_asks_for_keys(s, chain, n) && !grab_keyboard_taken(s);
@@ -169,8 +170,8 @@ static void find_target(struct screen *s, struct key_target *r)
 int delivery_begin(struct screen *s, struct err *e)
 {
     int64_t start = clock_ns();
-    for (find_target(s, &s->target); s->target.no_listener && clock_ms_since(start) < FOCUS_MS;
-         find_target(s, &s->target))
+    for (find_target(s, &s->x11->target); s->x11->target.no_listener && clock_ms_since(start) < FOCUS_MS;
+         find_target(s, &s->x11->target))
         if (screen_wait(s, 2 * LOOK_MS, e))
             return -1;
     return screen_alive(s, e);
@@ -178,14 +179,14 @@ int delivery_begin(struct screen *s, struct err *e)
 
 bool delivery_target_changed(struct screen *s)
 {
-    Window chain[HIT_TEST_DEPTH];
+    Window chain[WINDOW_DEPTH];
     struct xtrap t;
     if (s->lost)
         return false;
-    xtrap_begin(&t, s->dpy);
+    xtrap_begin(&t, s->x11->dpy);
     int n = hit_test_focus(s, chain);
     xtrap_end(&t);
-    return s->target.focus ? !n || !same_client(s, chain[n - 1], s->target.focus) : n > 0;
+    return s->x11->target.focus ? !n || !same_client(s, chain[n - 1], s->x11->target.focus) : n > 0;
 }
 
 /* ---- unread bytes ------------------------------------------------------------------------------------ */
@@ -199,7 +200,7 @@ struct unix_socket {
 static size_t server_name(struct screen *s, struct sockaddr_un *at)
 {
     socklen_t len = sizeof *at;
-    if (getpeername(ConnectionNumber(s->dpy), (struct sockaddr *)at, &len) || at->sun_family != AF_UNIX)
+    if (getpeername(ConnectionNumber(s->x11->dpy), (struct sockaddr *)at, &len) || at->sun_family != AF_UNIX)
         return 0;
     return len - offsetof(struct sockaddr_un, sun_path);
 }
@@ -311,26 +312,26 @@ static int64_t unread_bytes(struct screen *s, int pid)
 static void send_ping(struct screen *s, Window w)
 {
     XEvent ev = {.xclient = {.type = ClientMessage, .window = w, .format = 32}};
-    ev.xclient.message_type = XInternAtom(s->dpy, "WM_PROTOCOLS", False);
-    ev.xclient.data.l[0] = (long)XInternAtom(s->dpy, "_NET_WM_PING", False);
-    ev.xclient.data.l[1] = ++s->ping;
+    ev.xclient.message_type = XInternAtom(s->x11->dpy, "WM_PROTOCOLS", False);
+    ev.xclient.data.l[0] = (long)XInternAtom(s->x11->dpy, "_NET_WM_PING", False);
+    ev.xclient.data.l[1] = ++s->x11->ping;
     ev.xclient.data.l[2] = (long)w;
-    XSendEvent(s->dpy, w, False, NoEventMask, &ev);
-    XFlush(s->dpy);
+    XSendEvent(s->x11->dpy, w, False, NoEventMask, &ev);
+    XFlush(s->x11->dpy);
 }
 
 void delivery_note_pong(struct screen *s, const XClientMessageEvent *ev)
 {
-    if (ev->window == s->root && ev->data.l[0] == (long)XInternAtom(s->dpy, "_NET_WM_PING", False))
-        s->pong = (int)ev->data.l[1];
+    if (ev->window == s->x11->root && ev->data.l[0] == (long)XInternAtom(s->x11->dpy, "_NET_WM_PING", False))
+        s->x11->pong = (int)ev->data.l[1];
 }
 
 static bool window_exists(struct screen *s, Window w)
 {
     XWindowAttributes a;
     struct xtrap t;
-    xtrap_begin(&t, s->dpy);
-    bool there = XGetWindowAttributes(s->dpy, w, &a);
+    xtrap_begin(&t, s->x11->dpy);
+    bool there = XGetWindowAttributes(s->x11->dpy, w, &a);
     return !xtrap_end(&t) && there;
 }
 
@@ -339,14 +340,14 @@ static bool window_exists(struct screen *s, Window w)
 static int wait_for_pong(struct screen *s, Window w, double max_ms, enum delivery *out, struct err *e)
 {
     int64_t start = clock_ns(), looked = start;
-    struct pollfd p = {.fd = ConnectionNumber(s->dpy), .events = POLLIN};
+    struct pollfd p = {.fd = ConnectionNumber(s->x11->dpy), .events = POLLIN};
     struct xtrap t;
     *out = DELIVERY_DONE;
-    xtrap_begin(&t, s->dpy);
+    xtrap_begin(&t, s->x11->dpy);
     send_ping(s, w);
     xtrap_end(&t);
     int rc = 0;
-    for (screen_pump(s); s->pong != s->ping && rc == 0; screen_pump(s)) {
+    for (screen_pump(s); s->x11->pong != s->x11->ping && rc == 0; screen_pump(s)) {
         poll(&p, 1, LOOK_MS);
         rc = screen_wait(s, 0, e);
         if (clock_ms_since(looked) > EXISTS_MS && rc == 0) {
@@ -402,12 +403,12 @@ static int wait_for(struct screen *s, const struct key_target *r, double max_ms,
 int delivery_wait(struct screen *s, double max_ms, enum delivery *out, struct err *e)
 {
     enum delivery now = DELIVERY_DONE;
-    struct key_target first = s->target;
+    struct key_target first = s->x11->target;
     if (wait_for(s, &first, max_ms, out, e))
         return -1;
-    find_target(s, &s->target); /* the text may open another window, which receives the rest */
-    if (s->target.focus && first.focus && !same_client(s, s->target.focus, first.focus) &&
-        wait_for(s, &s->target, max_ms, &now, e))
+    find_target(s, &s->x11->target); /* the text may open another window, which receives the rest */
+    if (s->x11->target.focus && first.focus && !same_client(s, s->x11->target.focus, first.focus) &&
+        wait_for(s, &s->x11->target, max_ms, &now, e))
         return -1;
     *out = now > *out ? now : *out;
     return 0;

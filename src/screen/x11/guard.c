@@ -1,7 +1,7 @@
 /* guard.c - the watchdog process that releases keys and buttons; see guard.h. */
 #include "screen/guard.h"
 
-#include "screen/private.h"
+#include "screen/x11/x11_impl.h"
 
 #include "base/clock.h"
 #include "base/pool.h"
@@ -55,7 +55,7 @@ static int pipe_end = -1, guard_fd = -1;
 
 /* ---- the guard: one thread per display ----------------------------------------------------------- */
 
-struct counter {
+struct guard_counter {
     unsigned last;
     int unchanged; /* ticks */
 };
@@ -76,7 +76,7 @@ static bool parent_ended(void)
     return poll(p, 2, TICK_MS) > 0 && (p[0].revents || p[1].revents);
 }
 
-static bool is_hung(struct counter *c, unsigned now, bool counts)
+static bool is_hung(struct guard_counter *c, unsigned now, bool counts)
 {
     c->unchanged = counts && now == c->last ? c->unchanged + 1 : 0;
     c->last = now;
@@ -121,7 +121,7 @@ static void release_for_dead(struct guard_thread *y)
 static void *guard_thread_main(void *arg)
 {
     struct guard_thread *y = arg;
-    struct counter alive = {0}, progress = {0};
+    struct guard_counter alive = {0}, progress = {0};
     bool ended = false;
     if ((y->dpy = xtrap_open(y->display, &y->lost))) {
         XTestGrabControl(y->dpy, True);

@@ -7,7 +7,7 @@
  * Control latched by sticky keys, slow keys that ignore a short press. And our keys would change them: two
  * keys at once switch sticky keys off. They are recorded (held.h), cleared before the first key, and restored
  * when none of our keys or buttons is down. */
-#include "screen/private.h"
+#include "screen/x11/x11_impl.h"
 
 #include <X11/keysym.h>
 #include <string.h>
@@ -23,14 +23,14 @@ unsigned keyboard_our_modifiers(const struct screen *s)
 {
     unsigned ours = 0;
     for (int code = 8; code < HELD_KEYS; code++)
-        if (s->held.key[code] && s->map && s->map->map->modmap)
-            ours |= s->map->map->modmap[code];
+        if (s->x11->held.key[code] && s->x11->map && s->x11->map->map->modmap)
+            ours |= s->x11->map->map->modmap[code];
     return ours;
 }
 
 unsigned keyboard_foreign_modifiers(const struct screen *s)
 {
-    return s->state.base_mods & ~keyboard_our_modifiers(s);
+    return s->x11->state.base_mods & ~keyboard_our_modifiers(s);
 }
 
 /* ---- disturbing settings ----------------------------------------------------------------------------- */
@@ -39,7 +39,7 @@ static unsigned disturbing_controls(struct screen *s)
 {
     XkbDescRec d = {.device_spec = XkbUseCoreKbd};
     unsigned on = 0;
-    if (!s->lost && XkbGetControls(s->dpy, XkbControlsEnabledMask, &d) == Success && d.ctrls)
+    if (!s->lost && XkbGetControls(s->x11->dpy, XkbControlsEnabledMask, &d) == Success && d.ctrls)
         on = d.ctrls->enabled_ctrls & DISTURBING_CONTROLS;
     if (d.ctrls)
         XkbFreeControls(&d, XkbAllControlsMask, True);
@@ -49,37 +49,37 @@ static unsigned disturbing_controls(struct screen *s)
 /* Clears settings that would change our keys. leave: locks that stay. */
 static void clear_settings(struct screen *s, unsigned leave)
 {
-    struct held_settings *h = &s->held.settings;
-    unsigned controls = disturbing_controls(s), locks = s->state.locked_mods & DISTURBING_LOCKS & ~leave,
-             latches = s->state.latched_mods, others = s->state.locked_mods & ~locks;
+    struct held_settings *h = &s->x11->held.settings;
+    unsigned controls = disturbing_controls(s), locks = s->x11->state.locked_mods & DISTURBING_LOCKS & ~leave,
+             latches = s->x11->state.latched_mods, others = s->x11->state.locked_mods & ~locks;
     if (!controls && !locks && !latches)
         return;
-    held_lock(&s->held);
+    held_lock(&s->x11->held);
     *h = (struct held_settings){h->locks | locks, h->latches | latches, h->controls | controls};
-    held_store(&s->held);
-    held_unlock(&s->held);
+    held_store(&s->x11->held);
+    held_unlock(&s->x11->held);
     if (controls)
-        XkbChangeEnabledControls(s->dpy, XkbUseCoreKbd, controls, 0);
+        XkbChangeEnabledControls(s->x11->dpy, XkbUseCoreKbd, controls, 0);
     if (locks)
-        XkbLockModifiers(s->dpy, XkbUseCoreKbd, locks, 0);
+        XkbLockModifiers(s->x11->dpy, XkbUseCoreKbd, locks, 0);
     if (latches)
-        XkbLatchModifiers(s->dpy, XkbUseCoreKbd, latches, 0);
+        XkbLatchModifiers(s->x11->dpy, XkbUseCoreKbd, latches, 0);
     /* without sticky keys the server clears all locks and the selected layout */
     if (controls & XkbStickyKeysMask) {
-        XkbLockModifiers(s->dpy, XkbUseCoreKbd, others, others);
-        XkbLockGroup(s->dpy, XkbUseCoreKbd, s->state.locked_group);
+        XkbLockModifiers(s->x11->dpy, XkbUseCoreKbd, others, others);
+        XkbLockGroup(s->x11->dpy, XkbUseCoreKbd, s->x11->state.locked_group);
     }
     /* One write carries all of these requests: a kill leaves all or none of them done. */
-    XSync(s->dpy, False);
+    XSync(s->x11->dpy, False);
 }
 
 void keyboard_end(struct screen *s)
 {
-    if (s->lost || held_pressed(&s->held) || !held_any(&s->held))
+    if (s->lost || held_pressed(&s->x11->held) || !held_any(&s->x11->held))
         return;
-    held_lock(&s->held);
-    held_restore_settings(&s->held, s->dpy);
-    held_unlock(&s->held);
+    held_lock(&s->x11->held);
+    held_restore_settings(&s->x11->held, s->x11->dpy);
+    held_unlock(&s->x11->held);
 }
 
 /* ---- before the first key or click ------------------------------------------------------------- */
@@ -122,10 +122,11 @@ static int activate_xtest_keyboard(struct screen *s, struct err *e)
 {
     int source;
     uint8_t code;
-    if (!s->keyboard_id || keyboard_xtest_id(s, &source) != s->keyboard_id || source == s->keyboard_id)
+    if (!s->x11->keyboard_id || keyboard_xtest_id(s, &source) != s->x11->keyboard_id ||
+        source == s->x11->keyboard_id)
         return screen_alive(s, e);
-    XkbDescPtr core = XkbGetMap(s->dpy, XkbAllClientInfoMask, XkbUseCoreKbd);
-    bool same = core && core->map && core->map->syms && same_symbols(core, s->map);
+    XkbDescPtr core = XkbGetMap(s->x11->dpy, XkbAllClientInfoMask, XkbUseCoreKbd);
+    bool same = core && core->map && core->map->syms && same_symbols(core, s->x11->map);
     if (core)
         XkbFreeKeyboard(core, XkbAllComponentsMask, True);
     if (same || !keyboard_free_codes(s, &code, 1))

@@ -7,7 +7,7 @@
  *
  * A process killed during the write leaves the old or the new state, never a mixture. Entries are undone only
  * on the server that they were made on, because a new server may have the same display number. */
-#include "screen/private.h"
+#include "screen/x11/x11_impl.h"
 
 #include "base/buf.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 
-#include <X11/Xlib.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -18,10 +18,6 @@ struct input_owner {
     uint64_t start_ticks; /* start time of the process in clock ticks since boot */
     char where[128];      /* host and process namespace, in which the pid is valid */
 };
-
-/* Acquires the display for this connection and sets *own to the owner window. Does nothing if *own is set.
- * Returns -1 with e if another process has it. */
-int input_owner_acquire(Display *dpy, const char *display, Window *own, struct err *e);
 
 /* Finds the owner of a display. Returns 1 and sets *here to whether it runs on this host and in this
  * process namespace; 0 if there is none or the display cannot be opened. */

@@ -12,7 +12,7 @@
  *
  * Bindings are recorded in the held file first, so that the next start can undo them. A user who loads
  * another layout removes them; keyboard_read() notices this. */
-#include "screen/private.h"
+#include "screen/x11/x11_impl.h"
 
 #include <X11/extensions/XInput2.h>
 #include <stdlib.h>
@@ -46,26 +46,26 @@ static void list_codes(struct screen *s)
 {
     uint8_t codes[MAX_SPARE];
     int found = keyboard_free_codes(s, codes, MAX_SPARE), n = 0;
-    for (int i = 0; i < s->n_spare; i++)
-        if (s->spare[i].keysym)
-            s->spare[n++] = s->spare[i];
+    for (int i = 0; i < s->x11->n_spare; i++)
+        if (s->x11->spare[i].keysym)
+            s->x11->spare[n++] = s->x11->spare[i];
     for (int i = 0; i < found && n < MAX_SPARE; i++)
-        s->spare[n++] = (struct spare){.code = codes[i]};
-    qsort(s->spare, (size_t)n, sizeof *s->spare, by_code);
-    s->n_spare = n;
+        s->x11->spare[n++] = (struct spare){.code = codes[i]};
+    qsort(s->x11->spare, (size_t)n, sizeof *s->x11->spare, by_code);
+    s->x11->n_spare = n;
 }
 
 int spare_capacity(struct screen *s)
 {
     list_codes(s);
-    return s->n_spare;
+    return s->x11->n_spare;
 }
 
 int spare_code(struct screen *s, const struct spare *want)
 {
-    for (int i = 0; i < s->n_spare; i++)
-        if (same_keysyms(&s->spare[i], want))
-            return s->spare[i].code;
+    for (int i = 0; i < s->x11->n_spare; i++)
+        if (same_keysyms(&s->x11->spare[i], want))
+            return s->x11->spare[i].code;
     return 0;
 }
 
@@ -73,11 +73,11 @@ int spare_code(struct screen *s, const struct spare *want)
  * keycodes, so it repeats the keys in between as this device has them. */
 static void write_device(struct screen *s, unsigned device, const bool *changed)
 {
-    XkbDescPtr m = XkbGetMap(s->dpy, XkbAllClientInfoMask, device);
+    XkbDescPtr m = XkbGetMap(s->x11->dpy, XkbAllClientInfoMask, device);
     XkbMapChangesRec range = {.changed = XkbKeySymsMask};
     int two_levels[XkbNumKbdGroups] = {XkbTwoLevelIndex}, last = 0;
-    for (int i = 0; m && m->map && m->map->syms && i < s->n_spare; i++) {
-        const struct spare *p = &s->spare[i];
+    for (int i = 0; m && m->map && m->map->syms && i < s->x11->n_spare; i++) {
+        const struct spare *p = &s->x11->spare[i];
         if (!changed[i] || p->code < m->min_key_code || p->code > m->max_key_code ||
             XkbChangeTypesOfKey(m, p->code, p->keysym ? 1 : 0, XkbGroup1Mask, two_levels, NULL) != Success)
             continue;
@@ -90,7 +90,7 @@ static void write_device(struct screen *s, unsigned device, const bool *changed)
     }
     range.num_key_syms = (unsigned char)(last ? last - range.first_key_sym + 1 : 0);
     if (last)
-        XkbChangeMap(s->dpy, m, &range);
+        XkbChangeMap(s->x11->dpy, m, &range);
     if (m)
         XkbFreeKeyboard(m, XkbAllComponentsMask, True);
 }
@@ -103,10 +103,10 @@ static int write_map(struct screen *s, const bool *changed, struct err *e)
 {
     int n = 0;
     struct xtrap t;
-    held_store(&s->held);
-    xtrap_begin(&t, s->dpy);
-    XGrabServer(s->dpy);
-    XIDeviceInfo *list = s->xinput && !s->lost ? XIQueryDevice(s->dpy, XIAllDevices, &n) : NULL;
+    held_store(&s->x11->held);
+    xtrap_begin(&t, s->x11->dpy);
+    XGrabServer(s->x11->dpy);
+    XIDeviceInfo *list = s->x11->xinput && !s->lost ? XIQueryDevice(s->x11->dpy, XIAllDevices, &n) : NULL;
     for (int i = 0; i < n && list; i++)
         if (list[i].use == XISlaveKeyboard)
             write_device(s, (unsigned)list[i].deviceid, changed);
@@ -114,9 +114,9 @@ static int write_map(struct screen *s, const bool *changed, struct err *e)
         write_device(s, XkbUseCoreKbd, changed);
     if (list)
         XIFreeDeviceInfo(list);
-    XUngrabServer(s->dpy);
+    XUngrabServer(s->x11->dpy);
     int code = xtrap_end(&t);
-    s->map_stale = true;
+    s->x11->map_stale = true;
     if (screen_alive(s, e))
         return -1;
     return code ? err_set(e, ERR_FAILED, "display '%s' refused to bind keys (X error %d)", s->name, code) : 0;
@@ -125,8 +125,8 @@ static int write_map(struct screen *s, const bool *changed, struct err *e)
 static int oldest(struct screen *s, const bool *taken)
 {
     int best = -1;
-    for (int i = 0; i < s->n_spare; i++)
-        if (!taken[i] && (best < 0 || s->spare[i].since < s->spare[best].since))
+    for (int i = 0; i < s->x11->n_spare; i++)
+        if (!taken[i] && (best < 0 || s->x11->spare[i].since < s->x11->spare[best].since))
             best = i;
     return best;
 }
@@ -152,12 +152,12 @@ int spare_bind(struct screen *s, const struct spare *want, int n, struct err *e)
     if (screen_may_act(s, e))
         return -1;
     list_codes(s);
-    for (int i = 0; i < s->n_spare; i++) {
-        next[i] = s->spare[i];
+    for (int i = 0; i < s->x11->n_spare; i++) {
+        next[i] = s->x11->spare[i];
         for (int k = 0; k < n; k++)
-            taken[i] = taken[i] || same_keysyms(&s->spare[i], &want[k]);
+            taken[i] = taken[i] || same_keysyms(&s->x11->spare[i], &want[k]);
     }
-    s->spare_clock++;
+    s->x11->spare_clock++;
     for (int k = 0; k < n; k++) {
         if (spare_code(s, &want[k]))
             continue;
@@ -166,29 +166,29 @@ int spare_bind(struct screen *s, const struct spare *want, int n, struct err *e)
             return err_set(e, ERR_USAGE,
                            "cannot type U+%04X: no key produces it and no keycode is free for it",
                            (unsigned)(want[k].keysym & 0xffffff));
-        reused |= s->spare[i].keysym != 0;
-        next[i] = (struct spare){s->spare[i].code, want[k].keysym, want[k].shifted, s->spare_clock};
+        reused |= s->x11->spare[i].keysym != 0;
+        next[i] = (struct spare){s->x11->spare[i].code, want[k].keysym, want[k].shifted, s->x11->spare_clock};
         taken[i] = changed[i] = any = true;
     }
     if (!any)
         return 0;
-    unsigned layouts = s->layouts;
+    unsigned layouts = s->x11->layouts;
     if ((reused && wait_before_reuse(s, e)) || keyboard_read(s, e))
         return -1;
-    if (s->layouts != layouts) /* other keycodes may be free now */
+    if (s->x11->layouts != layouts) /* other keycodes may be free now */
         return spare_bind(s, want, n, e);
-    for (int i = 0; i < s->n_spare; i++) {
-        s->spare[i] = next[i];
+    for (int i = 0; i < s->x11->n_spare; i++) {
+        s->x11->spare[i] = next[i];
         if (changed[i])
-            held_set_spare(&s->held, s->spare[i].code, s->spare[i].keysym);
+            held_set_spare(&s->x11->held, s->x11->spare[i].code, s->x11->spare[i].keysym);
     }
     return write_map(s, changed, e) || delivery_settle(s, e) ? -1 : 0;
 }
 
 bool spare_bound(const struct screen *s)
 {
-    for (int i = 0; i < s->n_spare; i++)
-        if (s->spare[i].keysym)
+    for (int i = 0; i < s->x11->n_spare; i++)
+        if (s->x11->spare[i].keysym)
             return true;
     return false;
 }
@@ -196,19 +196,19 @@ bool spare_bound(const struct screen *s)
 bool spare_forget_lost(struct screen *s)
 {
     bool any = false;
-    for (int i = 0; i < s->n_spare; i++) {
-        struct spare *p = &s->spare[i];
-        XkbDescPtr m = s->map;
+    for (int i = 0; i < s->x11->n_spare; i++) {
+        struct spare *p = &s->x11->spare[i];
+        XkbDescPtr m = s->x11->map;
         if (!p->keysym || (XkbKeyNumGroups(m, p->code) && XkbKeySymEntry(m, p->code, 0, 0) == p->keysym &&
                            (p->keysym == p->shifted || (XkbKeyGroupWidth(m, p->code, 0) > 1 &&
                                                         XkbKeySymEntry(m, p->code, 1, 0) == p->shifted))))
             continue;
-        held_set_spare(&s->held, p->code, 0);
+        held_set_spare(&s->x11->held, p->code, 0);
         p->keysym = p->shifted = 0;
         any = true;
     }
     if (any)
-        held_store(&s->held);
+        held_store(&s->x11->held);
     return any;
 }
 
@@ -217,12 +217,12 @@ void spare_restore(struct screen *s)
     bool changed[MAX_SPARE] = {0};
     if (s->lost || keyboard_read(s, NULL) || !spare_bound(s))
         return;
-    for (int i = 0; i < s->n_spare; i++) {
-        changed[i] = s->spare[i].keysym != 0;
-        s->spare[i].keysym = s->spare[i].shifted = 0;
+    for (int i = 0; i < s->x11->n_spare; i++) {
+        changed[i] = s->x11->spare[i].keysym != 0;
+        s->x11->spare[i].keysym = s->x11->spare[i].shifted = 0;
     }
     write_map(s, changed, NULL);
-    for (int i = 0; i < s->n_spare; i++)
-        held_set_spare(&s->held, s->spare[i].code, 0);
-    held_store(&s->held);
+    for (int i = 0; i < s->x11->n_spare; i++)
+        held_set_spare(&s->x11->held, s->x11->spare[i].code, 0);
+    held_store(&s->x11->held);
 }

@@ -4,7 +4,7 @@
  * that receives the keys (GTK_IM_MODULE and others). Its command-line tool reports the active engine; it
  * runs with the environment of that program, which has the address of the session bus. Engines for
  * keyboard layouts do not change text. */
-#include "screen/private.h"
+#include "screen/x11/x11_impl.h"
 
 #include "base/clock.h"
 
@@ -34,8 +34,8 @@ static void read_environment(struct screen *s, struct environment *out)
     char path[64];
     struct xtrap t;
     out->n = 0;
-    xtrap_begin(&t, s->dpy);
-    int pid = s->target.focus ? client_pid(s, s->target.focus) : 0;
+    xtrap_begin(&t, s->x11->dpy);
+    int pid = s->x11->target.focus ? client_pid(s, s->x11->target.focus) : 0;
     xtrap_end(&t);
     snprintf(path, sizeof path, "/proc/%d/environ", pid);
     int fd = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
@@ -77,8 +77,8 @@ static bool is_announced(struct screen *s, const char *method)
 {
     char name[32];
     snprintf(name, sizeof name, "@server=%s", method);
-    Atom a = XInternAtom(s->dpy, name, True);
-    return a != None && !s->lost && XGetSelectionOwner(s->dpy, a) != None;
+    Atom a = XInternAtom(s->x11->dpy, name, True);
+    return a != None && !s->lost && XGetSelectionOwner(s->x11->dpy, a) != None;
 }
 
 /* ---- the command of the input method -------------------------------------------------------------- */

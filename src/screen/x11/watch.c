@@ -18,7 +18,7 @@
  * requests through xcb and polls for the replies. A server that stops within a long message still blocks it,
  * because libxcb waits for the rest; the thread of the stop files detects this (check_turn). */
 #include "screen/guard.h"
-#include "screen/private.h"
+#include "screen/x11/x11_impl.h"
 
 #include "base/clock.h"
 #include "base/flag.h"
@@ -72,9 +72,6 @@ struct watch {
     int64_t first;
     bool released_once; /* since the flag was set */
     int64_t corner;     /* time when the user moved the pointer into the corner; 0: it is not there */
-    _Atomic int64_t
-        user_input; /* clock_ns() of the user's last event; 0: none since screen_wait_for_user() */
-    _Atomic(const char *) what;
     unsigned keymap_asked, pointer_asked; /* sequence numbers of pending requests; 0: none */
     bool moved;                           /* moved by the user since the pointer was queried */
     atomic_int seen;                      /* own key events that returned */
@@ -99,17 +96,11 @@ static void on_escape(struct watch *w, bool down)
     }
 }
 
-static void note_user_input(struct watch *w, const char *what)
-{
-    w->what = what;
-    w->user_input = clock_ns();
-}
-
 static void on_key(struct watch *w, const XIRawEvent *raw)
 {
     bool down = raw->evtype == XI_RawKeyPress;
     if (raw->sourceid == w->keyboard_id &&
-        event_origin_match(&w->screen->held.origin, ORIGIN_KEY, raw->detail, down)) {
+        event_origin_match(&w->screen->x11->held.origin, ORIGIN_KEY, raw->detail, down)) {
         w->seen++;
         return;
     }
@@ -117,7 +108,7 @@ static void on_key(struct watch *w, const XIRawEvent *raw)
         on_escape(w, down);
     else
         w->armed = w->armed && !down;
-    note_user_input(w, "keyboard");
+    screen_note_user(w->screen, "keyboard");
 }
 
 /* ---- requests whose replies are polled --------------------------------------------------------------- */
@@ -191,14 +182,14 @@ static void read_answers(struct watch *w)
 static void on_pointer(struct watch *w, const XIRawEvent *raw)
 {
     bool motion = raw->evtype == XI_RawMotion, down = raw->evtype == XI_RawButtonPress;
-    struct event_origin *origin = &w->screen->held.origin;
+    struct event_origin *origin = &w->screen->x11->held.origin;
     if (raw->sourceid == w->pointer_id &&
         (motion ? event_origin_match(origin, ORIGIN_MOTION, 0, true)
                 : event_origin_match(origin, ORIGIN_BUTTON, raw->detail, down))) {
         w->corner = 0;
         return;
     }
-    note_user_input(w, "pointer");
+    screen_note_user(w->screen, "pointer");
     w->moved = true;
     if (w->screen->options.corner_stop && !w->pointer_asked)
         ask_pointer(w);
@@ -215,10 +206,10 @@ static void read_events(struct watch *w)
             w->ping_sent = false;
             w->ping = clock_ns();
             if (ev.xclient.data.l[0]) /* sent after the releases */
-                held_confirm_released(&w->screen->held);
+                held_confirm_released(&w->screen->x11->held);
         }
-        if (ev.type == PropertyNotify && ev.xproperty.atom == w->hand_back && w->user_input)
-            w->user_input = 1; /* makes the quiet time of screen_wait_for_user() elapse */
+        if (ev.type == PropertyNotify && ev.xproperty.atom == w->hand_back && w->screen->user.at)
+            w->screen->user.at = 1; /* makes the quiet time of screen_wait_for_user() elapse */
         if (ev.type != GenericEvent || ev.xcookie.extension != w->xi_opcode ||
             !XGetEventData(w->dpy, &ev.xcookie))
             continue;
@@ -254,8 +245,8 @@ static void give_up(struct watch *w)
 {
     struct screen *s = w->screen;
     warn("display '%s' does not respond: connection closed", s->name);
-    s->hung = s->lost = w->lost = true;
-    shutdown(ConnectionNumber(s->dpy), SHUT_RDWR);
+    s->x11->hung = s->lost = w->lost = true;
+    shutdown(ConnectionNumber(s->x11->dpy), SHUT_RDWR);
     shutdown(w->socket, SHUT_RDWR);
 }
 
@@ -315,7 +306,7 @@ static void *watch_thread(void *arg)
             stop_set(stop, STOP_CORNER);
         bool stopped = stop_reason(stop) != 0;
         if (stopped && !w->released_once && !w->lost) {
-            held_release_pressed(&w->screen->held, w->dpy, true);
+            held_release_pressed(&w->screen->x11->held, w->dpy, true);
             send_ping(w, true);
         }
         w->released_once = stopped;
@@ -327,38 +318,16 @@ static void *watch_thread(void *arg)
     return NULL;
 }
 
-/* ---- user input -------------------------------------------------------------------------------------- */
-
-const char *screen_user_input(const struct screen *s)
-{
-    return s->options.pause_on_user && s->watch && s->watch->user_input ? s->watch->what : NULL;
-}
-
-int screen_wait_for_user(struct screen *s, double quiet_ms, struct err *e)
-{
-    int64_t last = 0;
-    if (!screen_user_input(s))
-        return 0;
-    do {
-        last = s->watch->user_input;
-        if (screen_wait(s, 20, e))
-            return -1;
-    } while (clock_ms_since(last) < quiet_ms);
-    atomic_compare_exchange_strong(&s->watch->user_input, &last, 0);
-    pointer_forget_place(s);
-    return 0;
-}
-
-int screen_watch_check(struct screen *s, struct err *e)
+int watch_check(struct screen *s, struct err *e)
 {
     uint8_t code;
-    if (!s->watch || keyboard_read(s, NULL) || !keyboard_free_codes(s, &code, 1))
+    if (!s->x11->watch || keyboard_read(s, NULL) || !keyboard_free_codes(s, &code, 1))
         return 0; /* no unmapped key to test with */
-    int before = s->watch->seen;
+    int before = s->x11->watch->seen;
     if (key_event(s, code, false, e)) /* a release without a press: only raw listeners receive it */
         return -1;
     for (int ms = 0; ms < CHECK_MS; ms += 5) {
-        if (s->watch->seen != before)
+        if (s->x11->watch->seen != before)
             return 0;
         clock_sleep_ms(5);
     }
@@ -392,7 +361,7 @@ static int select_events(void *arg)
     struct watch *w = l->w;
     int event, error, opcode, major = 2, minor = 2;
     if (!XQueryExtension(w->dpy, "XInputExtension", &w->xi_opcode, &event, &error) ||
-        !screen_xinput_answers(w->dpy) || XIQueryVersion(w->dpy, &major, &minor) != Success ||
+        !x11_xinput_answers(w->dpy) || XIQueryVersion(w->dpy, &major, &minor) != Success ||
         (major == 2 && minor < 1))
         return err_set(l->e, ERR_ENV, "display '%s' has no XInput 2.1: Escape twice will not stop the run",
                        l->display);
@@ -448,15 +417,15 @@ static void watch_free(struct watch *w)
     free(w);
 }
 
-int screen_watch(struct screen *s, struct err *e)
+int watch_open(struct screen *s, struct err *e)
 {
-    if (s->watch)
+    if (s->x11->watch)
         return 0;
-    s->options.pause_on_user |= window_property(s, s->root, SCREEN_VIEWED, XA_INTEGER) != 0;
+    s->options.pause_on_user |= window_property(s, s->x11->root, SCREEN_VIEWED, XA_INTEGER) != 0;
     struct watch *w = xcalloc(1, sizeof *w);
     w->socket = -1;
     w->screen = s;
-    w->keyboard_id = s->keyboard_id;
+    w->keyboard_id = s->x11->keyboard_id;
     w->files = stopfile_open(s->stop, check_turn, w, e);
     int rc = w->files ? listen_to(w, s->name, s->options.pause_on_user || s->options.corner_stop, e) : -1;
     int failed = rc ? 0 : thread_start(&w->thread, STACK_BYTES, watch_thread, w);
@@ -467,21 +436,21 @@ int screen_watch(struct screen *s, struct err *e)
     if (rc)
         watch_free(w);
     else
-        s->watch = w;
+        s->x11->watch = w;
     return rc;
 }
 
 void watch_closing(struct screen *s)
 {
-    if (!s->watch)
+    if (!s->x11->watch)
         return;
-    s->watch->closing = true;
+    s->x11->watch->closing = true;
     stop_wake(s->stop);
 }
 
 void watch_close(struct screen *s)
 {
-    struct watch *w = s->watch;
+    struct watch *w = s->x11->watch;
     struct timespec until = held_deadline(JOIN_MS);
     if (!w)
         return;
@@ -492,5 +461,5 @@ void watch_close(struct screen *s)
         pthread_join(w->thread, NULL);
     }
     watch_free(w);
-    s->watch = NULL;
+    s->x11->watch = NULL;
 }

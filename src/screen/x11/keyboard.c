@@ -6,9 +6,9 @@
  * (spare_keycodes.c).
  *
  * The map may change at any time (setxkbmap, xmodmap, another keyboard). The server reports this only with
- * XKB events, because it withholds MappingNotify from clients that use XKB. s->layouts counts changes made by
- * other clients. */
-#include "screen/private.h"
+ * XKB events, because it withholds MappingNotify from clients that use XKB. x11.layouts counts changes made
+ * by other clients. */
+#include "screen/x11/x11_impl.h"
 
 #include <X11/extensions/XInput2.h>
 #include <X11/extensions/XTest.h>
@@ -21,9 +21,9 @@ int keyboard_xtest_id(struct screen *s, int *source)
 {
     int n = 0, id = 0;
     *source = 0;
-    if (!s->xinput)
+    if (!s->x11->xinput)
         return 0;
-    XIDeviceInfo *list = XIQueryDevice(s->dpy, XIAllDevices, &n);
+    XIDeviceInfo *list = XIQueryDevice(s->x11->dpy, XIAllDevices, &n);
     for (int i = 0; list && i < n; i++) {
         const XIDeviceInfo *d = &list[i];
         if (d->use == XISlaveKeyboard && !id && strstr(d->name, "XTEST"))
@@ -39,23 +39,23 @@ int keyboard_xtest_id(struct screen *s, int *source)
 
 static unsigned keyboard_spec(const struct screen *s)
 {
-    return s->keyboard_id ? (unsigned)s->keyboard_id : XkbUseCoreKbd;
+    return s->x11->keyboard_id ? (unsigned)s->x11->keyboard_id : XkbUseCoreKbd;
 }
 
 void keyboard_open(struct screen *s)
 {
     const unsigned events = XkbMapNotifyMask | XkbNewKeyboardNotifyMask;
     int source;
-    s->keyboard_id = keyboard_xtest_id(s, &source);
-    XkbSelectEvents(s->dpy, XkbUseCoreKbd, events, events);
-    s->map_stale = true;
+    s->x11->keyboard_id = keyboard_xtest_id(s, &source);
+    XkbSelectEvents(s->x11->dpy, XkbUseCoreKbd, events, events);
+    s->x11->map_stale = true;
 }
 
 void keyboard_close(struct screen *s)
 {
-    if (s->map)
-        XkbFreeKeyboard(s->map, XkbAllComponentsMask, True);
-    s->map = NULL;
+    if (s->x11->map)
+        XkbFreeKeyboard(s->x11->map, XkbAllComponentsMask, True);
+    s->x11->map = NULL;
 }
 
 /* ---- the map ---------------------------------------------------------------------------------- */
@@ -74,10 +74,10 @@ static int count_symbols(XkbDescPtr m, int code)
 static uint64_t hash_layout(const struct screen *s)
 {
     uint64_t h = 0xcbf29ce484222325;
-    for (int code = s->map->min_key_code; code <= s->map->max_key_code; code++) {
-        int n = s->held.spare[code] ? 0 : count_symbols(s->map, code);
+    for (int code = s->x11->map->min_key_code; code <= s->x11->map->max_key_code; code++) {
+        int n = s->x11->held.spare[code] ? 0 : count_symbols(s->x11->map, code);
         for (int i = 0; i < n; i++)
-            h = (h ^ ((uint64_t)code << 48 | (uint64_t)i << 32 | XkbKeySymsPtr(s->map, code)[i])) *
+            h = (h ^ ((uint64_t)code << 48 | (uint64_t)i << 32 | XkbKeySymsPtr(s->x11->map, code)[i])) *
                 0x100000001b3;
     }
     return h;
@@ -87,27 +87,27 @@ int keyboard_read(struct screen *s, struct err *e)
 {
     screen_pump(s);
     if (!s->lost) /* unsafe on a lost connection */
-        XkbGetState(s->dpy, XkbUseCoreKbd, &s->state);
+        XkbGetState(s->x11->dpy, XkbUseCoreKbd, &s->x11->state);
     screen_pump(s); /* events that arrived before that reply */
-    if (s->map && !s->map_stale)
+    if (s->x11->map && !s->x11->map_stale)
         return screen_alive(s, e);
     keyboard_close(s);
     struct xtrap t;
-    xtrap_begin(&t, s->dpy);
-    s->map_stale = false; /* changes from now on are reported again */
-    s->map = XkbGetMap(s->dpy, XkbAllClientInfoMask, keyboard_spec(s));
+    xtrap_begin(&t, s->x11->dpy);
+    s->x11->map_stale = false; /* changes from now on are reported again */
+    s->x11->map = XkbGetMap(s->x11->dpy, XkbAllClientInfoMask, keyboard_spec(s));
     int code = xtrap_end(&t);
     if (screen_alive(s, e))
         return -1;
-    if (code || !s->map || !s->map->map || !s->map->map->syms) {
-        s->map_stale = true;
+    if (code || !s->x11->map || !s->x11->map->map || !s->x11->map->map->syms) {
+        s->x11->map_stale = true;
         return err_set(e, ERR_ENV, "display '%s' does not report its keyboard map (X error %d)", s->name,
                        code);
     }
     bool lost = spare_forget_lost(s);
     uint64_t layout = hash_layout(s);
-    s->layouts += lost || layout != s->layout;
-    s->layout = layout;
+    s->x11->layouts += lost || layout != s->x11->layout;
+    s->x11->layout = layout;
     return 0;
 }
 
@@ -121,11 +121,11 @@ static int level_of(const XkbKeyTypeRec *type, unsigned mods)
 
 static bool find_in_group(struct screen *s, uint32_t keysym, int group, unsigned mods, struct keypress *out)
 {
-    XkbDescPtr m = s->map;
+    XkbDescPtr m = s->x11->map;
     for (int shift = 0; shift < 2; shift++)
         for (int code = m->min_key_code; code <= m->max_key_code; code++) {
             int groups = XkbKeyNumGroups(m, code);
-            if (!groups || s->held.spare[code])
+            if (!groups || s->x11->held.spare[code])
                 continue;
             int g = group < groups ? group : group % groups;
             int level = level_of(XkbKeyKeyType(m, code, g), mods | (shift ? ShiftMask : 0));
@@ -142,8 +142,8 @@ bool keyboard_find(struct screen *s, uint32_t keysym, bool any_group, struct key
     /* Locked modifiers select the level (Num Lock on a keypad); Caps Lock is cleared before typing. The group
      * is that of the core keyboard, whose state clients use to translate keys: the XTEST keyboard's state
      * does not contain the layout that the user has selected. */
-    int group = s->state.group;
-    unsigned mods = s->state.locked_mods & ~(unsigned)LockMask;
+    int group = s->x11->state.group;
+    unsigned mods = s->x11->state.locked_mods & ~(unsigned)LockMask;
     if (find_in_group(s, keysym, group, mods, out))
         return true;
     for (int g = 0; any_group && g < XkbNumKbdGroups; g++)
@@ -152,23 +152,24 @@ bool keyboard_find(struct screen *s, uint32_t keysym, bool any_group, struct key
     return false;
 }
 
-uint32_t screen_shifted(struct screen *s, uint32_t keysym)
+uint32_t keyboard_shifted(struct screen *s, uint32_t keysym)
 {
     struct keypress k;
-    if (!s || s->lost || keyboard_read(s, NULL) || !keyboard_find(s, keysym, true, &k))
+    if (keyboard_read(s, NULL) || !keyboard_find(s, keysym, true, &k))
         return 0;
-    int groups = XkbKeyNumGroups(s->map, k.code), g = k.group < groups ? k.group : k.group % groups;
-    unsigned mods = (s->state.locked_mods & ~(unsigned)LockMask) | ShiftMask;
-    int level = level_of(XkbKeyKeyType(s->map, k.code, g), mods);
-    return level < XkbKeyGroupWidth(s->map, k.code, g) ? (uint32_t)XkbKeySymEntry(s->map, k.code, level, g)
-                                                       : keysym;
+    int groups = XkbKeyNumGroups(s->x11->map, k.code), g = k.group < groups ? k.group : k.group % groups;
+    unsigned mods = (s->x11->state.locked_mods & ~(unsigned)LockMask) | ShiftMask;
+    int level = level_of(XkbKeyKeyType(s->x11->map, k.code, g), mods);
+    return level < XkbKeyGroupWidth(s->x11->map, k.code, g)
+               ? (uint32_t)XkbKeySymEntry(s->x11->map, k.code, level, g)
+               : keysym;
 }
 
 int keyboard_free_codes(struct screen *s, uint8_t *codes, int max)
 {
     if (keyboard_read(s, NULL))
         return 0;
-    XkbDescPtr m = s->map;
+    XkbDescPtr m = s->x11->map;
     int n = 0;
     for (int code = m->min_key_code; code <= m->max_key_code && n < max; code++) {
         if (!(m->map->modmap && m->map->modmap[code]) && !count_symbols(m, code))
@@ -184,16 +185,16 @@ int key_begin(struct screen *s, int code, bool down, struct err *e)
     if ((down && observed_may_type(s, e)) || input_begin(s, down, e))
         return -1;
     if (down)
-        held_set_key(&s->held, code, true);
-    event_origin_add(&s->held.origin, ORIGIN_KEY, code, down);
+        held_set_key(&s->x11->held, code, true);
+    event_origin_add(&s->x11->held.origin, ORIGIN_KEY, code, down);
     return 0;
 }
 
 int key_end(struct screen *s, int code, bool down, struct err *e)
 {
-    XSync(s->dpy, False);
+    XSync(s->x11->dpy, False);
     if (!down && !s->lost)
-        held_set_key(&s->held, code, false);
+        held_set_key(&s->x11->held, code, false);
     return input_end(s, e);
 }
 
@@ -201,7 +202,7 @@ int key_event(struct screen *s, int code, bool down, struct err *e)
 {
     if (key_begin(s, code, down, e))
         return -1;
-    XTestFakeKeyEvent(s->dpy, (unsigned)code, down, CurrentTime);
+    XTestFakeKeyEvent(s->x11->dpy, (unsigned)code, down, CurrentTime);
     return key_end(s, code, down, e);
 }
 
@@ -209,9 +210,9 @@ int key_tap(struct screen *s, int code, struct err *e)
 {
     if (key_begin(s, code, true, e))
         return -1;
-    event_origin_add(&s->held.origin, ORIGIN_KEY, code, false);
-    XTestFakeKeyEvent(s->dpy, (unsigned)code, True, CurrentTime);
-    XTestFakeKeyEvent(s->dpy, (unsigned)code, False, CurrentTime);
+    event_origin_add(&s->x11->held.origin, ORIGIN_KEY, code, false);
+    XTestFakeKeyEvent(s->x11->dpy, (unsigned)code, True, CurrentTime);
+    XTestFakeKeyEvent(s->x11->dpy, (unsigned)code, False, CurrentTime);
     s->events++; /* two events */
     return key_end(s, code, false, e);
 }

@@ -2,7 +2,7 @@
  *
  * Properties are read with a size limit. Any window may vanish between two requests, so all look-ups are made
  * inside an error trap. */
-#include "screen/private.h"
+#include "screen/x11/x11_impl.h"
 
 #include "base/clock.h"
 #include "base/utf8.h"
@@ -29,8 +29,8 @@ static void text_property(struct screen *s, Window w, Atom name, char *out, size
     unsigned long n = 0, after = 0;
     unsigned char *data = NULL;
     out[0] = 0;
-    if (XGetWindowProperty(s->dpy, w, name, 0, PROPERTY_LONGS, False, AnyPropertyType, &type, &format, &n,
-                           &after, &data) != Success ||
+    if (XGetWindowProperty(s->x11->dpy, w, name, 0, PROPERTY_LONGS, False, AnyPropertyType, &type, &format,
+                           &n, &after, &data) != Success ||
         !data)
         return;
     if (format == 8 && type == XA_STRING) { /* Latin-1 */
@@ -56,12 +56,12 @@ static void text_property(struct screen *s, Window w, Atom name, char *out, size
 
 void window_text(struct screen *s, Window w, const char *property, char *out, size_t size)
 {
-    text_property(s, w, XInternAtom(s->dpy, property, False), out, size);
+    text_property(s, w, XInternAtom(s->x11->dpy, property, False), out, size);
 }
 
 void window_title(struct screen *s, Window w, char *out, size_t size)
 {
-    text_property(s, w, XInternAtom(s->dpy, "_NET_WM_NAME", False), out, size);
+    text_property(s, w, XInternAtom(s->x11->dpy, "_NET_WM_NAME", False), out, size);
     if (!out[0])
         text_property(s, w, XA_WM_NAME, out, size);
 }
@@ -71,7 +71,7 @@ void window_class(struct screen *s, Window w, char *out, size_t size)
 {
     XClassHint hint = {0};
     out[0] = 0;
-    if (!XGetClassHint(s->dpy, w, &hint))
+    if (!XGetClassHint(s->x11->dpy, w, &hint))
         return;
     if (hint.res_class) {
         snprintf(out, size, "%s", hint.res_class);
@@ -89,8 +89,8 @@ unsigned long window_property(struct screen *s, Window w, const char *name, Atom
     unsigned long n = 0, after = 0, value = 0;
     unsigned char *data = NULL;
     Atom found = None;
-    if (XGetWindowProperty(s->dpy, w, XInternAtom(s->dpy, name, False), 0, 1, False, type, &found, &format,
-                           &n, &after, &data) == Success &&
+    if (XGetWindowProperty(s->x11->dpy, w, XInternAtom(s->x11->dpy, name, False), 0, 1, False, type, &found,
+                           &format, &n, &after, &data) == Success &&
         data && format == 32 && n == 1)
         value = *(const unsigned long *)(const void *)data;
     if (data)
@@ -100,7 +100,32 @@ unsigned long window_property(struct screen *s, Window w, const char *name, Atom
 
 static Window root_property(struct screen *s, const char *name)
 {
-    return window_property(s, s->root, name, XA_WINDOW);
+    return window_property(s, s->x11->root, name, XA_WINDOW);
+}
+
+/* Returns w's rectangle without the shadow that GTK programs draw around their own frame. */
+struct screen_rect window_without_shadow(struct screen *s, const struct screen_window *w)
+{
+    Atom type = None;
+    int format = 0;
+    unsigned long n = 0, after = 0;
+    unsigned char *data = NULL;
+    struct screen_rect r = w->rect;
+    struct xtrap trap;
+    xtrap_begin(&trap, s->x11->dpy);
+    if (XGetWindowProperty(s->x11->dpy, w->id, XInternAtom(s->x11->dpy, "_GTK_FRAME_EXTENTS", False), 0, 4,
+                           False, XA_CARDINAL, &type, &format, &n, &after, &data) == Success &&
+        format == 32 && n == 4) {
+        const long *at = (const long *)data; /* left, right, top, bottom */
+        struct screen_rect inner = {r.x + (int)at[0], r.y + (int)at[2], r.w - (int)(at[0] + at[1]),
+                                    r.h - (int)(at[2] + at[3])};
+        if (at[0] >= 0 && at[2] >= 0 && inner.w > 0 && inner.h > 0)
+            r = inner;
+    }
+    if (data)
+        XFree(data);
+    xtrap_end(&trap);
+    return r;
 }
 
 /* ---- active window ---------------------------------------------------------------------------- */
@@ -108,10 +133,10 @@ static Window root_property(struct screen *s, const char *name)
 /* Returns the deepest window under the pointer that has a title; used without a window manager. */
 static Window named_under_pointer(struct screen *s)
 {
-    Window chain[HIT_TEST_DEPTH];
+    Window chain[WINDOW_DEPTH];
     char title[TITLE_MAX];
     int x, y;
-    for (int i = screen_pointer(s, &x, &y) ? 0 : hit_test_chain(s, x, y, chain); i-- > 0;) {
+    for (int i = screen_pointer(s, &x, &y) ? 0 : hit_test_chain(s, x, y, chain, WINDOW_DEPTH); i-- > 0;) {
         window_title(s, chain[i], title, sizeof title);
         if (title[0])
             return chain[i];
@@ -119,30 +144,24 @@ static Window named_under_pointer(struct screen *s)
     return None;
 }
 
-int screen_active_window(struct screen *s, char *title, size_t title_size, char *wm_class, size_t class_size)
+int window_active(struct screen *s, char *title, size_t title_size, char *class, size_t class_size)
 {
-    char none[2][1];
     struct xtrap trap;
-    title = title_size ? title : none[0];
-    wm_class = class_size ? wm_class : none[1];
-    title[0] = wm_class[0] = 0;
-    if (s->lost)
-        return -1;
-    xtrap_begin(&trap, s->dpy);
+    xtrap_begin(&trap, s->x11->dpy);
     Window w = root_property(s, "_NET_ACTIVE_WINDOW");
     if (!w)
         w = named_under_pointer(s);
     if (w) {
-        window_title(s, w, title, title_size ? title_size : 1);
-        window_class(s, w, wm_class, class_size ? class_size : 1);
+        window_title(s, w, title, title_size);
+        window_class(s, w, class, class_size);
     }
     xtrap_end(&trap);
-    return s->lost || !w ? -1 : 0;
+    return w ? 0 : -1;
 }
 
 /* ---- search ----------------------------------------------------------------------------------- */
 
-struct search {
+struct window_search {
     bool (*visit)(void *arg, const char *title, const char *class);
     void *arg;
     int budget; /* windows left */
@@ -151,10 +170,10 @@ struct search {
 
 /* Visits visible windows, topmost first. Returns true once visit returns true. xdo_search_windows() is not
  * used: it frees an uninitialized pointer when a window vanishes during the search. */
-static bool search(struct screen *s, struct search *q, Window w, int depth)
+static bool search(struct screen *s, struct window_search *q, Window w, int depth)
 {
     XWindowAttributes a;
-    if (--q->budget < 0 || depth > TREE_DEPTH || !XGetWindowAttributes(s->dpy, w, &a) ||
+    if (--q->budget < 0 || depth > TREE_DEPTH || !XGetWindowAttributes(s->x11->dpy, w, &a) ||
         a.map_state != IsViewable || a.class == InputOnly)
         return false;
     /* off-screen helper windows of window managers */
@@ -167,7 +186,7 @@ static bool search(struct screen *s, struct search *q, Window w, int depth)
     Window root, parent, *children = NULL;
     unsigned n = 0;
     bool enough = false;
-    if (XQueryTree(s->dpy, w, &root, &parent, &children, &n))
+    if (XQueryTree(s->x11->dpy, w, &root, &parent, &children, &n))
         for (unsigned i = n; i-- > 0 && !enough;)
             enough = search(s, q, children[i], depth + 1);
     if (children)
@@ -175,17 +194,14 @@ static bool search(struct screen *s, struct search *q, Window w, int depth)
     return enough;
 }
 
-int screen_each_window(struct screen *s, bool (*visit)(void *arg, const char *title, const char *class),
-                       void *arg, struct err *e)
+int window_each(struct screen *s, bool (*visit)(void *arg, const char *title, const char *class), void *arg)
 {
-    if (screen_alive(s, e))
-        return -1;
-    struct search q = {.visit = visit, .arg = arg, .budget = TREE_WINDOWS};
+    struct window_search q = {.visit = visit, .arg = arg, .budget = TREE_WINDOWS};
     struct xtrap trap;
-    xtrap_begin(&trap, s->dpy);
-    bool enough = search(s, &q, s->root, 0);
+    xtrap_begin(&trap, s->x11->dpy);
+    bool enough = search(s, &q, s->x11->root, 0);
     xtrap_end(&trap);
-    return screen_alive(s, e) ? -1 : enough;
+    return enough;
 }
 
 /* ---- window manager ------------------------------------------------------------------------------ */
@@ -193,7 +209,7 @@ int screen_each_window(struct screen *s, bool (*visit)(void *arg, const char *ti
 void window_manager_name(struct screen *s, char *out, size_t size)
 {
     struct xtrap trap;
-    xtrap_begin(&trap, s->dpy);
+    xtrap_begin(&trap, s->x11->dpy);
     Window w = root_property(s, "_NET_SUPPORTING_WM_CHECK");
     out[0] = 0;
     if (w)
@@ -207,32 +223,31 @@ void window_manager_name(struct screen *s, char *out, size_t size)
 static bool is_redirected(struct screen *s)
 {
     XWindowAttributes a = {0};
-    return XGetWindowAttributes(s->dpy, s->root, &a) && a.all_event_masks & SubstructureRedirectMask;
+    return XGetWindowAttributes(s->x11->dpy, s->x11->root, &a) &&
+           a.all_event_masks & SubstructureRedirectMask;
 }
 
 /* Maps a window. Returns whether it becomes viewable within MAP_MS. */
 static bool shows_a_window(struct screen *s)
 {
     XWindowAttributes a = {0};
-    Window w = XCreateSimpleWindow(s->dpy, s->root, 0, 0, 1, 1, 0, 0, 0);
-    XMapWindow(s->dpy, w);
+    Window w = XCreateSimpleWindow(s->x11->dpy, s->x11->root, 0, 0, 1, 1, 0, 0, 0);
+    XMapWindow(s->x11->dpy, w);
     for (int ms = 0; ms < MAP_MS && a.map_state != IsViewable && !s->lost; ms += 5) {
-        if (!XGetWindowAttributes(s->dpy, w, &a))
+        if (!XGetWindowAttributes(s->x11->dpy, w, &a))
             break;
         clock_sleep_ms(a.map_state == IsViewable ? 0 : 5);
     }
-    XDestroyWindow(s->dpy, w);
+    XDestroyWindow(s->x11->dpy, w);
     return a.map_state == IsViewable;
 }
 
 /* Returns whether a window manager is running: a client with SubstructureRedirect on the root. While it
  * starts it may lose map requests, so it counts as running once it shows a window of ours. */
-bool screen_has_window_manager(struct screen *s)
+bool window_manager_runs(struct screen *s)
 {
-    if (s->lost)
-        return false;
     struct xtrap trap;
-    xtrap_begin(&trap, s->dpy);
+    xtrap_begin(&trap, s->x11->dpy);
     bool managed = is_redirected(s) && shows_a_window(s);
-    return xtrap_end(&trap) == 0 && managed && !s->lost;
+    return xtrap_end(&trap) == 0 && managed;
 }

@@ -1,11 +1,11 @@
 /* held.c - records pressed keys and buttons and releases them; see held.h. The file is in held_file.c. */
-#include "screen/held.h"
+#include "screen/x11/held.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/pool.h"
-#include "screen/displays.h"
-#include "screen/private.h"
+#include "screen/x11/displays.h"
+#include "screen/x11/x11_impl.h"
 
 #include <X11/XKBlib.h>
 #include <X11/extensions/XTest.h>

@@ -8,7 +8,7 @@
  * Xlib holds a lock of all Displays while it waits for a server's first reply, so a server is first probed
  * over a connection of our own. The probe also keeps libxcb's message off stderr if the server denies access;
  * the caller reports that. */
-#include "screen/xtrap.h"
+#include "screen/x11/xtrap.h"
 
 #include "base/err.h"
 

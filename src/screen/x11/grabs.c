@@ -11,7 +11,7 @@
  *
  * A passive grab on one key (a hotkey) takes only this key. The server refuses a second passive grab of it
  * on the root window, which reveals the first. */
-#include "screen/private.h"
+#include "screen/x11/x11_impl.h"
 
 #include "base/clock.h"
 
@@ -31,34 +31,34 @@ enum {
 
 static Window unmapped(struct screen *s)
 {
-    if (!s->grab.window)
-        s->grab.window = XCreateSimpleWindow(s->dpy, s->root, -10, -10, 1, 1, 0, 0, 0);
-    return s->grab.window;
+    if (!s->x11->grab.window)
+        s->x11->grab.window = XCreateSimpleWindow(s->x11->dpy, s->x11->root, -10, -10, 1, 1, 0, 0, 0);
+    return s->x11->grab.window;
 }
 
 bool grab_keyboard_taken(struct screen *s)
 {
-    return !s->lost && XGrabKeyboard(s->dpy, unmapped(s), False, GrabModeAsync, GrabModeAsync, CurrentTime) ==
-                           AlreadyGrabbed;
+    return !s->lost && XGrabKeyboard(s->x11->dpy, unmapped(s), False, GrabModeAsync, GrabModeAsync,
+                                     CurrentTime) == AlreadyGrabbed;
 }
 
 static bool pointer_taken(struct screen *s)
 {
-    return !s->lost && XGrabPointer(s->dpy, unmapped(s), False, 0, GrabModeAsync, GrabModeAsync, None, None,
-                                    CurrentTime) == AlreadyGrabbed;
+    return !s->lost && XGrabPointer(s->x11->dpy, unmapped(s), False, 0, GrabModeAsync, GrabModeAsync, None,
+                                    None, CurrentTime) == AlreadyGrabbed;
 }
 
 bool grab_key_taken(struct screen *s, const uint8_t *codes, const bool *shift, int n, int *which)
 {
     struct xtrap t;
-    unsigned locks = s->state.locked_mods;
+    unsigned locks = s->x11->state.locked_mods;
     for (int from = 0, count = n; from < n; from += count) { /* all at once, then each separately */
-        xtrap_begin(&t, s->dpy);
+        xtrap_begin(&t, s->x11->dpy);
         for (int i = from; i < from + count && !s->lost; i++)
-            XGrabKey(s->dpy, codes[i], locks | (shift[i] ? ShiftMask : 0), s->root, False, GrabModeAsync,
-                     GrabModeAsync);
+            XGrabKey(s->x11->dpy, codes[i], locks | (shift[i] ? ShiftMask : 0), s->x11->root, False,
+                     GrabModeAsync, GrabModeAsync);
         for (int i = from; i < from + count && !s->lost; i++)
-            XUngrabKey(s->dpy, codes[i], locks | (shift[i] ? ShiftMask : 0), s->root);
+            XUngrabKey(s->x11->dpy, codes[i], locks | (shift[i] ? ShiftMask : 0), s->x11->root);
         if (xtrap_end(&t) != BadAccess)
             continue;
         *which = from;
@@ -90,28 +90,28 @@ static void on_data(XPointer arg, XRecordInterceptData *d)
 static int query_record(void *arg)
 {
     int major, minor;
-    return XRecordQueryVersion(((struct screen *)arg)->dpy, &major, &minor);
+    return XRecordQueryVersion(((struct screen *)arg)->x11->dpy, &major, &minor);
 }
 
 /* Starts recording the clients to which key and button presses are delivered. Returns false if the server
  * lacks RECORD. */
 static bool record_begin(struct screen *s)
 {
-    struct grab_record *r = &s->grab.record;
+    struct grab_record *r = &s->x11->grab.record;
     int event, error;
     *r = (struct grab_record){0};
     if (xtrap_asking(query_record, s) <= 0 ||
-        !XQueryExtension(s->dpy, "XInputExtension", &r->xinput, &event, &error))
+        !XQueryExtension(s->x11->dpy, "XInputExtension", &r->xinput, &event, &error))
         return false;
     XRecordRange *range = XRecordAllocRange();
     XRecordClientSpec all = XRecordAllClients;
     if (range && (r->data = xtrap_open(s->name, &r->lost))) {
         range->delivered_events.first = KeyPress;
         range->delivered_events.last = GenericEvent;
-        r->context = XRecordCreateContext(s->dpy, XRecordFromServerTime, &all, 1, &range, 1);
-        XSync(s->dpy, False);
+        r->context = XRecordCreateContext(s->x11->dpy, XRecordFromServerTime, &all, 1, &range, 1);
+        XSync(s->x11->dpy, False);
         r->on = r->context && XRecordEnableContextAsync(r->data, r->context, on_data, (XPointer)r);
-        XSync(s->dpy, False);
+        XSync(s->x11->dpy, False);
     }
     if (range)
         XFree(range);
@@ -120,11 +120,11 @@ static bool record_begin(struct screen *s)
 
 static void record_end(struct screen *s)
 {
-    struct grab_record *r = &s->grab.record;
+    struct grab_record *r = &s->x11->grab.record;
     if (r->on && !s->lost) {
-        XRecordDisableContext(s->dpy, r->context);
-        XRecordFreeContext(s->dpy, r->context);
-        XSync(s->dpy, False);
+        XRecordDisableContext(s->x11->dpy, r->context);
+        XRecordFreeContext(s->x11->dpy, r->context);
+        XSync(s->x11->dpy, False);
     }
     if (r->data)
         xtrap_close(r->data, &r->lost);
@@ -137,21 +137,11 @@ static void record_end(struct screen *s)
 /* Returns whether the client shows an override-redirect window: a menu, a launcher, a screen lock. */
 static bool shows_popup(struct screen *s, XID client)
 {
-    Window root, parent, *list = NULL;
-    unsigned n = 0;
+    struct screen_top tops[SCREEN_TOPS];
     bool found = false;
-    struct xtrap t;
-    xtrap_begin(&t, s->dpy);
-    if (XQueryTree(s->dpy, s->root, &root, &parent, &list, &n))
-        for (unsigned i = n; i-- > 0 && !found;) {
-            XWindowAttributes a;
-            found = same_client(s, client, list[i]) && XGetWindowAttributes(s->dpy, list[i], &a) &&
-                    a.override_redirect && a.map_state == IsViewable && a.class == InputOutput &&
-                    a.width > 1 && a.height > 1;
-        }
-    if (list)
-        XFree(list);
-    xtrap_end(&t);
+    for (int i = hit_test_tops(s, tops); i-- > 0 && !found;)
+        found =
+            tops[i].popup && same_client(s, client, tops[i].id) && tops[i].rect.w > 1 && tops[i].rect.h > 1;
     return found;
 }
 
@@ -159,7 +149,7 @@ static bool shows_popup(struct screen *s, XID client)
  * a client that shows a popup. Otherwise writes the name of the program that received it. */
 static bool delivered(struct screen *s, const Window *to, int n, char *name, size_t size)
 {
-    struct grab_record *r = &s->grab.record;
+    struct grab_record *r = &s->x11->grab.record;
     int64_t start = clock_ns();
     bool right = false;
     for (int seen = 0; !right && !s->lost && !r->lost && clock_ms_since(start) < DELIVER_MS;) {
@@ -188,17 +178,17 @@ static bool delivered(struct screen *s, const Window *to, int n, char *name, siz
 
 int grab_check_keyboard(struct screen *s, struct err *e)
 {
-    Window chain[HIT_TEST_DEPTH];
+    Window chain[WINDOW_DEPTH];
     struct xtrap t;
     uint8_t code;
     char name[100];
-    if (held_pressed(&s->held) || !grab_keyboard_taken(s))
+    if (held_pressed(&s->x11->held) || !grab_keyboard_taken(s))
         return screen_alive(s, e);
     if (!keyboard_free_codes(s, &code, 1) || !record_begin(s)) {
         record_end(s);
         return screen_alive(s, e); /* unknown; key_delivery.c still determines who consumes the keys */
     }
-    xtrap_begin(&t, s->dpy);
+    xtrap_begin(&t, s->x11->dpy);
     int n = hit_test_focus(s, chain);
     xtrap_end(&t);
     int rc = key_tap(s, code, e);
@@ -230,24 +220,24 @@ int grab_before_press(struct screen *s, struct err *e)
     int x, y, revert;
     struct xtrap t;
     Window focus = None;
-    if (held_any_button(&s->held))
+    if (held_any_button(&s->x11->held))
         return 0;
     record_end(s); /* of a press that was refused or released in another way than by grab_after_release() */
-    if (!s->grab.granted && wait_for_pointer(s, e))
+    if (!s->x11->grab.granted && wait_for_pointer(s, e))
         return -1;
     if (!pointer_taken(s)) {
-        s->grab.granted = false;
+        s->x11->grab.granted = false;
         return screen_alive(s, e);
     }
     if (!record_begin(s) || screen_pointer(s, &x, &y)) {
         record_end(s);
         return screen_alive(s, e);
     }
-    xtrap_begin(&t, s->dpy);
-    s->grab.n_under = hit_test_chain(s, x, y, s->grab.under);
-    XGetInputFocus(s->dpy, &focus, &revert);
-    if (s->grab.n_under < HIT_TEST_DEPTH && focus > PointerRoot)
-        s->grab.under[s->grab.n_under++] = focus;
+    xtrap_begin(&t, s->x11->dpy);
+    s->x11->grab.n_under = hit_test_chain(s, x, y, s->x11->grab.under, WINDOW_DEPTH);
+    XGetInputFocus(s->x11->dpy, &focus, &revert);
+    if (s->x11->grab.n_under < WINDOW_DEPTH && focus > PointerRoot)
+        s->x11->grab.under[s->x11->grab.n_under++] = focus;
     xtrap_end(&t);
     return screen_alive(s, e);
 }
@@ -255,13 +245,13 @@ int grab_before_press(struct screen *s, struct err *e)
 int grab_after_release(struct screen *s, struct err *e)
 {
     char name[100];
-    if (held_any_button(&s->held))
+    if (held_any_button(&s->x11->held))
         return 0;
-    if (!s->grab.record.on)
+    if (!s->x11->grab.record.on)
         return wait_for_pointer(s, e);
-    bool right = delivered(s, s->grab.under, s->grab.n_under, name, sizeof name);
+    bool right = delivered(s, s->x11->grab.under, s->x11->grab.n_under, name, sizeof name);
     record_end(s);
-    s->grab.granted = right;
+    s->x11->grab.granted = right;
     if (right)
         return screen_alive(s, e);
     if (screen_wait(s, 0, e)) /* stopped meanwhile */
@@ -272,7 +262,7 @@ int grab_after_release(struct screen *s, struct err *e)
 void grab_close(struct screen *s)
 {
     record_end(s);
-    if (s->grab.window && !s->lost)
-        XDestroyWindow(s->dpy, s->grab.window);
-    s->grab.window = None;
+    if (s->x11->grab.window && !s->lost)
+        XDestroyWindow(s->x11->dpy, s->x11->grab.window);
+    s->x11->grab.window = None;
 }

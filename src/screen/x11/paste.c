@@ -1,10 +1,10 @@
-/* paste.c - enters text through the clipboard when keys cannot produce it (typing.c).
+/* paste.c - enters text through the clipboard when keys cannot produce it (text.c).
  *
  * We temporarily own CLIPBOARD and PRIMARY, press Shift+Insert (terminals paste PRIMARY, most other programs
  * CLIPBOARD) and answer the requests. The old content of the clipboard is read first and offered again
  * afterwards, as long as this connection exists. Pasting is the last resort: a page may reject it, and a
  * terminal may ask for confirmation. */
-#include "screen/private.h"
+#include "screen/x11/x11_impl.h"
 
 #include "base/clock.h"
 
@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OLD_MAX = 1 << 20, OLD_MS = 300, MORE_MS = 150 };
+enum { MORE_MS = 150 };
 
 static Atom atom(struct screen *s, const char *name)
 {
-    return XInternAtom(s->dpy, name, False);
+    return XInternAtom(s->x11->dpy, name, False);
 }
 
 /* ---- answering requests ------------------------------------------------------------------------------ */
@@ -25,27 +25,27 @@ static Atom atom(struct screen *s, const char *name)
 static bool write_answer(struct screen *s, const XSelectionRequestEvent *rq, Atom property)
 {
     Atom utf8 = atom(s, "UTF8_STRING"), targets = atom(s, "TARGETS");
-    if (rq->owner != s->paste_window) /* overwrite.c owns PRIMARY and has no text to offer */
+    if (rq->owner != s->x11->paste_window) /* overwrite.c owns PRIMARY and has no text to offer */
         return false;
     if (rq->target == targets) {
         Atom known[] = {targets, utf8, atom(s, "TEXT"), XA_STRING};
-        XChangeProperty(s->dpy, rq->requestor, property, XA_ATOM, 32, PropModeReplace,
+        XChangeProperty(s->x11->dpy, rq->requestor, property, XA_ATOM, 32, PropModeReplace,
                         (const unsigned char *)known, 4);
         return true;
     }
-    if (!s->offered || (rq->target != utf8 && rq->target != atom(s, "TEXT") && rq->target != XA_STRING))
+    if (!s->x11->offered || (rq->target != utf8 && rq->target != atom(s, "TEXT") && rq->target != XA_STRING))
         return false;
-    XChangeProperty(s->dpy, rq->requestor, property, utf8, 8, PropModeReplace,
-                    (const unsigned char *)s->offered, (int)strlen(s->offered));
-    s->offers_taken++;
+    XChangeProperty(s->x11->dpy, rq->requestor, property, utf8, 8, PropModeReplace,
+                    (const unsigned char *)s->x11->offered, (int)strlen(s->x11->offered));
+    s->x11->offers_taken++;
     return true;
 }
 
 void paste_answer(struct screen *s, const XSelectionRequestEvent *rq)
 {
     struct xtrap t; /* the requesting window may have closed */
-    xtrap_begin(&t, s->dpy);
-    s->offers_asked++;
+    xtrap_begin(&t, s->x11->dpy);
+    s->x11->offers_asked++;
     Atom property = rq->property ? rq->property : rq->target; /* obsolete clients send no property */
     XEvent reply = {.xselection = {.type = SelectionNotify,
                                    .requestor = rq->requestor,
@@ -53,59 +53,38 @@ void paste_answer(struct screen *s, const XSelectionRequestEvent *rq)
                                    .target = rq->target,
                                    .property = write_answer(s, rq, property) ? property : None,
                                    .time = rq->time}};
-    XSendEvent(s->dpy, rq->requestor, False, 0, &reply);
+    XSendEvent(s->x11->dpy, rq->requestor, False, 0, &reply);
     xtrap_end(&t);
 }
 
 void paste_close(struct screen *s)
 {
-    free(s->offered);
-    s->offered = NULL;
-    if (s->paste_window && !s->lost)
-        XDestroyWindow(s->dpy, s->paste_window);
-    s->paste_window = None;
+    free(s->x11->offered);
+    s->x11->offered = NULL;
+    if (s->x11->paste_window && !s->lost)
+        XDestroyWindow(s->x11->dpy, s->x11->paste_window);
+    s->x11->paste_window = None;
 }
 
 /* ---- old content of the clipboard -------------------------------------------------------------------- */
 
+/* Returns NULL if there is none that can be offered again. */
 static char *read_old(struct screen *s)
 {
-    Atom clipboard = atom(s, "CLIPBOARD"), utf8 = atom(s, "UTF8_STRING"), type = None;
-    Window owner = XGetSelectionOwner(s->dpy, clipboard);
-    if (!owner)
-        return NULL;
-    if (owner == s->paste_window)
-        return s->offered ? xstrdup(s->offered) : NULL;
-    Atom property = atom(s, "HOLORUN_OLD");
-    XConvertSelection(s->dpy, clipboard, utf8, property, s->paste_window, CurrentTime);
-    XEvent ev;
-    bool answered = false;
-    for (int ms = 0; ms < OLD_MS && !answered; ms += 10) {
-        answered = XCheckTypedWindowEvent(s->dpy, s->paste_window, SelectionNotify, &ev);
-        if (!answered)
-            clock_sleep_ms(10);
-    }
-    int format = 0;
-    unsigned long n = 0, after = 0;
-    unsigned char *data = NULL;
     char *old = NULL;
-    if (answered && ev.xselection.property &&
-        XGetWindowProperty(s->dpy, s->paste_window, property, 0, OLD_MAX / 4, True, AnyPropertyType, &type,
-                           &format, &n, &after, &data) == Success &&
-        data && format == 8 && !after && type == utf8)
-        old = xasprintf("%.*s", (int)n, (const char *)data);
-    if (data)
-        XFree(data);
-    return old;
+    if (selection_read(s, false, &old) == 0 && *old)
+        return old;
+    free(old);
+    return NULL;
 }
 
 static void offer(struct screen *s, char *text)
 {
-    free(s->offered);
-    s->offered = text;
-    Window owner = text ? s->paste_window : None;
-    XSetSelectionOwner(s->dpy, atom(s, "CLIPBOARD"), owner, CurrentTime);
-    XSync(s->dpy, False);
+    free(s->x11->offered);
+    s->x11->offered = text;
+    Window owner = text ? s->x11->paste_window : None;
+    XSetSelectionOwner(s->x11->dpy, atom(s, "CLIPBOARD"), owner, CurrentTime);
+    XSync(s->x11->dpy, False);
 }
 
 /* ---- pasting ---------------------------------------------------------------------------------- */
@@ -118,11 +97,11 @@ static int wait_for_taker(struct screen *s, struct err *e)
     int asked = 0, confirmed = -1;
     for (;;) {
         screen_pump(s);
-        if (s->offers_asked != asked) {
-            asked = s->offers_asked;
+        if (s->x11->offers_asked != asked) {
+            asked = s->x11->offers_asked;
             quiet = clock_ns();
         }
-        if (s->offers_taken && clock_ms_since(quiet) > MORE_MS) {
+        if (s->x11->offers_taken && clock_ms_since(quiet) > MORE_MS) {
             enum delivery r;
             if (confirmed == asked)
                 return 0;
@@ -135,7 +114,7 @@ static int wait_for_taker(struct screen *s, struct err *e)
                                "read its keys for 8 s; look at it");
             quiet = clock_ns();
         }
-        if (!s->offers_taken && clock_ms_since(start) > READ_MS)
+        if (!s->x11->offers_taken && clock_ms_since(start) > READ_MS)
             return err_set(e, ERR_FAILED,
                            "cannot enter this text: no key produces it, and no program pasted it");
         if (screen_wait(s, 10, e))
@@ -146,15 +125,15 @@ static int wait_for_taker(struct screen *s, struct err *e)
 int paste_text(struct screen *s, const char *utf8, size_t len, struct err *e)
 {
     static const uint32_t keys[] = {XK_Shift_L, XK_Insert};
-    if (!s->paste_window)
-        s->paste_window = XCreateSimpleWindow(s->dpy, s->root, -10, -10, 1, 1, 0, 0, 0);
+    if (!s->x11->paste_window)
+        s->x11->paste_window = XCreateSimpleWindow(s->x11->dpy, s->x11->root, -10, -10, 1, 1, 0, 0, 0);
     char *old = read_old(s);
     offer(s, xasprintf("%.*s", (int)len, utf8));
-    XSetSelectionOwner(s->dpy, XA_PRIMARY, s->paste_window, CurrentTime);
-    s->offers_taken = s->offers_asked = 0;
+    XSetSelectionOwner(s->x11->dpy, XA_PRIMARY, s->x11->paste_window, CurrentTime);
+    s->x11->offers_taken = s->x11->offers_asked = 0;
     int rc = screen_chord(s, keys, 2, e) || wait_for_taker(s, e) ? -1 : 0;
     if (!s->lost) {
-        XSetSelectionOwner(s->dpy, XA_PRIMARY, None, CurrentTime);
+        XSetSelectionOwner(s->x11->dpy, XA_PRIMARY, None, CurrentTime);
         offer(s, old);
     } else {
         free(old);

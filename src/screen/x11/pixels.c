@@ -1,5 +1,5 @@
 /* pixels.c - converts pixels of the X server to RGB, with a fast path for 32-bit BGRX. */
-#include "screen/private.h"
+#include "screen/x11/x11_impl.h"
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /* input_owner.c - holds the input of a display through an X selection; see input_owner.h. */
-#include "screen/input_owner.h"
+#include "screen/x11/input_owner.h"
 
 #include "base/clock.h"
-#include "screen/xtrap.h"
+#include "screen/x11/x11_impl.h"
 
 #include <X11/Xatom.h>
 #include <fcntl.h>

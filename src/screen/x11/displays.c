@@ -4,10 +4,10 @@
  * connection closes, and drops clients that connect meanwhile. So a server is judged by the owner of its
  * socket and by whether a cookie file has an entry for its number. Only the display that is about to be
  * opened is probed, with the first message of a connection (xtrap_knock). */
-#include "screen/displays.h"
+#include "screen/x11/displays.h"
 
 #include "base/buf.h"
-#include "screen/xtrap.h"
+#include "screen/x11/xtrap.h"
 
 #include <X11/Xauth.h>
 #include <ctype.h>
