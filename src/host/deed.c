@@ -6,6 +6,7 @@
 #include "host/private.h"
 
 #include "atspi/lines.h"
+#include "atspi/roles.h"
 #include "base/clock.h"
 #include "plain/player.h"
 #include "screen/observed.h"
@@ -225,6 +226,19 @@ static const struct snapshot *read_for(const struct deed *d, struct err *e)
     return tree_read(t, &(struct elements_scope){.all = true}, d->work->screen, e);
 }
 
+/* Returns the field in a list that also takes text, and any other element itself. */
+static const struct element *field_of(const struct deed *d, const struct snapshot *s,
+                                      const struct element *on)
+{
+    bool typed = d->kind == PLAYER_DO_FILL || d->kind == PLAYER_DO_FOCUS;
+    if (!typed || strcmp(on->role, "combo box") != 0)
+        return on;
+    for (const struct element *e = on + 1; e < s->e + s->n && e->depth > on->depth; e++)
+        if (state_in(e->states, STATE_EDITABLE))
+            return e;
+    return on;
+}
+
 /* Checks the element and begins the deed.  Returns -1 with e. */
 static int begin(struct deed *d, const struct snapshot *s, struct err *e)
 {
@@ -240,7 +254,7 @@ static int begin(struct deed *d, const struct snapshot *s, struct err *e)
     d->what = buf_take(&what);
     d->unread = d->kind == PLAYER_DO_FILL && (element_is_password(on) || strstr(d->value, "{{"));
     list_windows(s, &d->before);
-    d->player = player_ref_open(d->kind, on, d->value, d->work->screen, e);
+    d->player = player_ref_open(d->kind, field_of(d, s, on), d->value, d->work->screen, e);
     return d->player ? 0 : -1;
 }
 

@@ -180,13 +180,13 @@ static bool is_below(const struct snapshot *s, const struct element *e, const st
 
 const struct element *resolve_hidden_by(const struct snapshot *s, const struct element *e)
 {
-    static const char *const openers[] = {"menu", "menu bar", "combo box", "push button menu", END};
     int x = e->rect.x + e->rect.w / 2, y = e->rect.y + e->rect.h / 2;
     for (const struct element *up = e; up->parent >= 0;) {
         up = &s->e[up->parent];
         struct screen_rect r = up->rect;
-        bool placed = r.w > 1 && r.h > 1 && up->trust != PLACE_NONE && up->trust != PLACE_DOUBTFUL &&
-                      !text_listed(openers, up->role); /* menus and lists open elsewhere */
+        bool placed = r.w > 1 && r.h > 1 && up->trust != PLACE_NONE && up->trust != PLACE_DOUBTFUL;
+        if (up->window != e->window) /* an open menu has a window of its own */
+            return NULL;
         if (placed && up->parent >= 0 && (x < r.x || x >= r.x + r.w || y < r.y || y >= r.y + r.h))
             return up;
     }
