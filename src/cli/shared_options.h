@@ -153,8 +153,8 @@
     ELEMENTS_OPTION(T),                                                                                      \
     {"elements-text", 0, OPTION_CHOICE, offsetof(T, elements_text), "no|add|only", 0, 0, "no",               \
      "give the model the elements of the active window as text with refs, which may stand for places in "    \
-     "its replies: with each screenshot (add), or in its place, for models without vision (only); see "      \
-     "holorun help elements",                                                                                \
+     "its replies: with each screenshot (add), or instead of it, for models without vision (only); "         \
+     "see holorun help elements",                                                                            \
      "HOLORUN_ELEMENTS_TEXT", .show = OPTION_MORE}
 
 /* const char *dialect; */

@@ -265,7 +265,7 @@ static bool go_on(struct deed *d)
     if (!outcome)
         return true;
     const char *text = json_string_value(json_object_get(outcome, "text"));
-    /* the field itself tells what arrived (player_step.c) */
+    /* the field itself reports the text that arrived (player_step.c) */
     bool unsure = d->kind == PLAYER_DO_FILL && text && text_starts(text, UNSURE) && !d->unread;
     bool ok = json_is_true(json_object_get(outcome, "ok")) || unsure;
     bool stale = text && (strstr(text, OBSERVED_NOTHING) || strstr(text, NOTHING));

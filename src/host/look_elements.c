@@ -11,7 +11,7 @@
 
 enum { JSON_BYTES = HOST_REPLY_BYTES / 3 }; /* as text in a result, quotes need an escape */
 
-/* Appends what is missing in a snapshot. */
+/* Appends a line if elements are missing. */
 static void put_end(const struct snapshot *s, struct buf *out)
 {
     if (s->end == SNAPSHOT_NOTHING || !s->n)

@@ -84,7 +84,8 @@ static int overlap(struct screen_rect a, struct screen_rect b)
     return both.w > 0 && both.h > 0 ? both.w * both.h : 0;
 }
 
-/* Returns how bad a place is: what it hides of other plates, other boxes, texts and the own box. */
+/* Returns the cost of a place: the weighted area that it hides of other plates, other boxes, texts and the
+ * own box. */
 static int badness(const struct marks *all, int i, struct screen_rect r, const struct image *im)
 {
     int outside = r.w * r.h - overlap(r, (struct screen_rect){0, 0, im->w, im->h});

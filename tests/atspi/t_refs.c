@@ -3,6 +3,7 @@
 
 #include "atspi/elements_impl.h"
 #include "atspi/lines.h"
+#include "atspi/reader_impl.h"
 #include "atspi/refs.h"
 #include "atspi/roles.h"
 
@@ -75,8 +76,8 @@ static void t_find(void **state)
     }
 }
 
-/* With any limit the lines that stay are those of the text, in its order; texts are left out before what can be
- * pressed, and the field with the focus last. */
+/* With any limit the lines that stay are those of the text, in its order; texts are left out before buttons,
+ * and the field with the focus last. */
 static void t_within(void **state)
 {
     struct buf b, rows;
@@ -128,7 +129,7 @@ static void t_diff(void **state)
     static const char after[] = "window \"Form\" 400x300\n"
                                 "  e3 field \"Name\" = \"Eva\"\n"
                                 "  group \"Size\"\n"
-                                "      e4 radio \"Small\"\n" /* indentation alone is no change */
+                                "      e4 radio \"Small\"\n" /* indentation alone does not count */
                                 "    e5 radio \"Large\"\n"
                                 "  e7 button \"Save as\"\n"
                                 "window \"Sure?\" 200x100 active\n"
@@ -233,7 +234,7 @@ static void t_stale(void **state)
     says(r, &old, 4, "e4 was not in a snapshot; call snapshot first");
     says(r, &new, 99, "e99 was not in a snapshot; call snapshot first");
     refs_note(r, &new, "e2 button \"Delete\"\n");
-    says(r, &new, 2, NULL); /* the client has seen what it is now */
+    says(r, &new, 2, NULL); /* the client has seen its new name */
     refs_free(r);
 }
 
@@ -256,14 +257,45 @@ static void t_bound(void **state)
     refs_free(r);
 }
 
+/* Reads many programs one after the other, and one of them again and again.  Returns its ref. */
+static uint32_t read_one(struct reader *r, const char *path)
+{
+    struct program p = {.bus = ":1.5"};
+    snprintf(p.path, sizeof p.path, "%s", path);
+    reader_begin(r, &p, -1, 0);
+    uint32_t ref = r->nodes[0].ref;
+    reader_end(r);
+    return ref;
+}
+
+static void t_objects(void **state)
+{
+    struct reader r = {.known = g_hash_table_new_full(g_str_hash, g_str_equal, free, free)};
+    char path[64];
+    uint32_t first = read_one(&r, "/stays"), newest = first;
+    (void)state;
+    for (int i = 0; i < 3 * READ_KNOWN; i++) {
+        snprintf(path, sizeof path, "/passes/%d", i);
+        uint32_t ref = read_one(&r, path);
+        assert_true(ref > newest); /* never reused */
+        newest = ref;
+        if (i % 100 == 0)
+            assert_int_equal(read_one(&r, "/stays"), first);
+        assert_true(g_hash_table_size(r.known) <= READ_KNOWN + 1);
+    }
+    assert_true(read_one(&r, "/passes/0") > newest); /* dropped, and numbered anew */
+    g_hash_table_destroy(r.known);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("a search returns the lines with all words, and the groups they are in", t_find),
-    CLAIM("a limited text keeps fields and buttons and says what it lacks", t_within),
+    CLAIM("a limited text keeps fields and buttons and counts the missing lines", t_within),
     CLAIM("a difference lists changed, new and gone lines", t_diff),
     CLAIM("a difference of random texts lists exactly the lines that differ", t_diff_random),
     CLAIM("refs are read in the spellings that models use, and nothing else is", t_read),
     CLAIM("a ref whose element is gone or another now is refused in one line", t_stale),
     CLAIM("the table of refs has a bound, and keeps the latest", t_bound),
+    CLAIM("the table of objects has a bound, keeps those that are read, and reuses no ref", t_objects),
 };
 
 CHECK_MAIN()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Completes tasks in real programs through `holorun mcp` with the tools snapshot, find and act by ref alone: no picture is
-requested, and no place is sent. Rules stand in for a model: they pick lines of the text. Programs judge: what zenity and yad
-print, exit codes, saved files, the clipboard.
+requested, and no place is sent. Rules stand in for a model: they pick lines of the text. Programs judge: the output of zenity
+and yad, exit codes, saved files, the clipboard.
 
     elements_tasks.py [--raw] [--md] [--folder DIR] [TASK ...]
 
@@ -153,7 +153,7 @@ class Hand:
             await self.ask("act", action="press", ref=await self.line('(?:menu|item|check item|radio item) "%s *"' % re.escape(name)))
 
 
-# ---- tasks: program (its output goes to {out}), what is done, what must be true afterwards
+# ---- tasks: the program, its rules, and the result that must be true afterwards
 
 TASKS = {}
 
@@ -316,7 +316,7 @@ async def zenity_cancelled(h):
 # ---- one task
 
 def judge(t, folder):
-    """Waits until the program's output is right, and returns what is wrong, or ""."""
+    """Waits until the program's output is right. Returns the difference, or ""."""
     end, wrong = time.time() + PATIENCE_S, ""
     while time.time() < end:
         wrong = look(t, folder)
