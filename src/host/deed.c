@@ -37,7 +37,7 @@ struct deed {
     enum player_deed kind;
     uint32_t ref;
     char *value, *what;          /* what: of the element, `button "Save"`; NULL: not found yet */
-    bool picture, acted, unread; /* unread: the value cannot be compared with what was typed */
+    bool picture, acted, unread; /* unread: the value cannot be compared with the typed text */
     struct player_ref *player;
     struct titles before;
     int again; /* replies that were taken back */

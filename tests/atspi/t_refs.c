@@ -257,7 +257,7 @@ static void t_bound(void **state)
     refs_free(r);
 }
 
-/* Reads many programs one after the other, and one of them again and again.  Returns its ref. */
+/* Reads the root of a program.  Returns its ref. */
 static uint32_t read_one(struct reader *r, const char *path)
 {
     struct program p = {.bus = ":1.5"};
@@ -283,7 +283,7 @@ static void t_objects(void **state)
             assert_int_equal(read_one(&r, "/stays"), first);
         assert_true(g_hash_table_size(r.known) <= READ_KNOWN + 1);
     }
-    assert_true(read_one(&r, "/passes/0") > newest); /* dropped, and numbered anew */
+    assert_true(read_one(&r, "/passes/0") > newest); /* dropped, and numbered again */
     g_hash_table_destroy(r.known);
 }
 
