@@ -68,3 +68,9 @@ int action_characters(const struct action *a)
         return a->text ? (int)utf8_count(a->text, strlen(a->text)) : 0;
     return characters_of_keys(a) * (action_takes(a->kind, P_REPEAT) && a->count ? a->count : 1);
 }
+
+uint32_t action_ref(const char *text)
+{
+    size_t n = *text == 'e' ? strspn(text + 1, "0123456789") : 0;
+    return n && n < 10 && !text[1 + n] ? (uint32_t)strtoul(text + 1, NULL, 10) : 0;
+}

@@ -106,6 +106,9 @@ void action_free(struct action *a);
 
 struct dialect;
 
+/* Returns the number of a ref of an element, "e12"; 0: the text is not exactly a ref. */
+uint32_t action_ref(const char *text);
+
 /* Parses a reply.  w, h: size in pixels of the image that the model saw, for coordinates.  Returns FAULT_NONE
  * and fills *out, or a fault with a message in *e and *out empty. */
 enum action_fault action_parse(const char *text, size_t len, const struct dialect *d, int w, int h,

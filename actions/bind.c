@@ -143,11 +143,17 @@ static enum action_fault expand_hold(struct binding *c)
     return FAULT_NONE;
 }
 
+/* Returns whether the call names its element by a ref, which the run replaces by a place. */
+static bool has_ref(const struct binding *c)
+{
+    return c->p->d->refs && action_ref(c->a->element);
+}
+
 static enum action_fault finish(struct binding *c)
 {
     struct action *a = c->a;
     enum action_fault f = FAULT_NONE;
-    if (c->p->out->cut && place_is_missing(c)) /* the pointer's position would be a guess */
+    if (c->p->out->cut && place_is_missing(c) && !has_ref(c)) /* the pointer's position would be a guess */
         return parse_fault(c->p, FAULT_PARSE, "the call of '%s' is cut off: its place is missing",
                            c->tool->name);
     if (!a->npath) {
@@ -174,7 +180,7 @@ static enum action_fault finish(struct binding *c)
     a->wordless = !text || !text->required;
     if (a->kind == ACT_ANSWER && (c->failure || (a->text && strstr(a->text, "[TASK=INFEASIBLE]"))))
         a->kind = ACT_INFEASIBLE;
-    if (action_is(a->kind, ACTION_NEEDS_POINT) && a->x == ACTION_ABSENT)
+    if (action_is(a->kind, ACTION_NEEDS_POINT) && a->x == ACTION_ABSENT && !has_ref(c))
         return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' needs a place", c->tool->name);
     if (action_is(a->kind, ACTION_DRAGS) && a->x2 == ACTION_ABSENT)
         return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' needs a place to end at", c->tool->name);
@@ -251,6 +257,8 @@ static enum action_fault set_missing(struct binding *c, unsigned given)
     for (int i = 0; i < c->tool->nargs; i++) {
         const struct tool_arg *arg = &c->tool->args[i];
         int k = arg->id == P_Y2; /* click((x, y)) has the second number in the first argument */
+        if (!(given >> i & 1) && has_ref(c) && (arg->id == P_X || arg->id == P_Y || arg->id == P_POINT))
+            continue;
         if (given >> i & 1 || ((arg->id == P_Y || k) && (c->whole[k] || c->axes[k].x.list)))
             continue;
         if (arg->required)

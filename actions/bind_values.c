@@ -373,9 +373,22 @@ static enum action_fault set_seconds(struct binding *c, const struct tool_arg *a
     return FAULT_NONE;
 }
 
+/* Takes a ref in place of a position.  Returns false if the value is not a ref. */
+static bool set_ref(struct binding *c, const struct tool_arg *arg, json_t *v)
+{
+    const char *text = json_string_value(v);
+    bool place = arg->id == P_X || arg->id == P_POINT;
+    if (!c->p->d->refs || !place || !text || !action_ref(text))
+        return false;
+    snprintf(c->a->element, sizeof c->a->element, "%s", text);
+    return true;
+}
+
 enum action_fault bind_arg(struct binding *c, const struct tool_arg *arg, json_t *v)
 {
     struct action *a = c->a;
+    if (set_ref(c, arg, v))
+        return FAULT_NONE;
     switch (registry_param(arg->id)->type) {
     case PARAM_STRING:
         return read_text(c, arg, v);

@@ -62,6 +62,7 @@ struct dialect {
     bool native_tools;   /* an endpoint gets the tool table next to the messages, not within the prompt */
     bool run_all;        /* all calls of one turn are executed, not only the first */
     bool verbatim;       /* replies are written by a user: texts may contain markup of calls */
+    bool refs;           /* set by the run: the ref of an element ("e12") may stand for a place */
     struct tools *tools; /* tools.h */
 };
 

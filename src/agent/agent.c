@@ -256,6 +256,8 @@ int agent_run(const struct agent_options *o, struct agent_result *r, struct err 
     if (system)
         a.run.context = context_new(o->llm, o->dialect, o->window, o->max_images,
                                     o->overseer ? OVERSEER_MARKS : 0, system, e);
+    if (a.run.context && o->elements && o->elements->only)
+        context_hide_images(a.run.context);
     if (a.run.context)
         rc = agent_record_start(&a, system, e);
     if (rc == 0 && o->resume)

@@ -34,6 +34,18 @@ struct validator { /* pointers are borrowed */
     void *arg;
 };
 
+/* The elements of the active window, as text in each observation (elements.c).  Their refs may stand for
+ * places in replies. */
+struct agent_elements {
+    /* Appends the text of the elements now, or nothing if they cannot be read. */
+    void (*read)(void *arg, struct buf *out);
+    /* Finds the element of a ref in that text, as it is now.  Sets its middle in root pixels and its name.
+     * Returns -1 with e, a message for the model, if it is gone, or is another one now. */
+    int (*find)(void *arg, uint32_t ref, int *x, int *y, char *name, size_t size, struct err *e);
+    void *arg;
+    bool only; /* the model gets no screenshots */
+};
+
 struct agent_result;
 
 struct agent_options {
@@ -64,11 +76,12 @@ struct agent_options {
     double human_quiet_ms; /* quiet time before the run continues after user input; see screen_user_input() */
     bool log_tokens;
     struct settle settle;
-    const struct resume *resume; /* an interrupted run to continue, or NULL */
-    struct overseer *overseer;   /* reviews each step before it is performed; NULL: none */
-    struct assist *assist;       /* corrects replies (assist.h); NULL: none */
-    struct llm *localizer;       /* finds the elements that replies name; NULL: replies contain points */
-    int reads_side;              /* largest image side that the model reads unscaled; 0: any */
+    const struct resume *resume;           /* an interrupted run to continue, or NULL */
+    struct overseer *overseer;             /* reviews each step before it is performed; NULL: none */
+    struct assist *assist;                 /* corrects replies (assist.h); NULL: none */
+    const struct agent_elements *elements; /* NULL: none */
+    struct llm *localizer; /* finds the elements that replies name; NULL: replies contain points */
+    int reads_side;        /* largest image side that the model reads unscaled; 0: any */
     const struct validator *validator; /* checks the answer; NULL: none */
     /* Called when a task has ended: returns the next task of the conversation, owned by the caller. Budgets
      * start again, and the clock is paused during the call. Returns NULL if the run is over. */

@@ -7,7 +7,7 @@
  * Rewinding to a turn needs the mark before its reply, and the marks for evictions as they were then. Turns
  * share these marks.
  */
-#include "agent/context.h"
+#include "agent/private.h"
 
 #include "base/clock.h"
 
@@ -49,6 +49,7 @@ struct context {
     char *system;
     int max_points; /* number of last turns with rewind points */
     struct shared_mark *before_reply;
+    bool imageless;  /* turns have no screenshots */
     bool replied;    /* a reply follows before_reply and is not accepted yet */
     int64_t carried; /* tokens prefilled since the last observe (system text, a reply): part of the next */
 };
@@ -70,6 +71,11 @@ struct context *context_new(struct llm *m, const struct dialect *d, enum window_
     }
     c->carried = m->ops->length(m);
     return c;
+}
+
+void context_hide_images(struct context *c)
+{
+    c->imageless = true;
 }
 
 /* ---- marks ----------------------------------------------------------------------------------- */
@@ -210,12 +216,17 @@ static int append_turn(struct context *c, struct turn *t, const struct image *im
 {
     const struct dialect *d = c->dialect;
     enum chat_place place = d->image_inline ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE;
-    struct chat_part parts[3] = {{.text = t->lead}, {.image = im}, {.text = d->observation_close}};
-    if (!t->shown)
-        parts[1] = (struct chat_part){.text = d->image_placeholder};
-    else if ((c->window == WINDOW_STRICT || images_in_view(c) == 1) && !(t->mark = mark_here(c, e)))
-        return -1;
-    if (c->ops->user(c->llm, parts, 3, place, e))
+    char *old = t->shown ? NULL : agent_without_elements(t->lead);
+    struct chat_part parts[3] = {
+        {.text = old ? old : t->lead}, {.image = im}, {.text = d->observation_close}};
+    int rc = 0;
+    if (!t->shown || c->imageless)
+        parts[1] = (struct chat_part){.text = c->imageless ? "" : d->image_placeholder};
+    if (t->shown && (c->window == WINDOW_STRICT || images_in_view(c) == 1))
+        rc = (t->mark = mark_here(c, e)) ? 0 : -1;
+    rc = rc ? rc : c->ops->user(c->llm, parts, 3, place, e);
+    free(old);
+    if (rc)
         return -1;
     return t->reply ? c->ops->reply(c->llm, t->reply, e) : 0;
 }

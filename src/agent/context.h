@@ -33,6 +33,8 @@ struct context_cost {                 /* cost of one observe */
 struct context *context_new(struct llm *m, const struct dialect *d, enum window_policy window, int max_images,
                             int rewindable, const char *system, struct err *e);
 void context_free(struct context *c); /* accepts NULL */
+/* Leaves all screenshots out: the model has no vision. */
+void context_hide_images(struct context *c);
 
 /* Adds a turn with a screenshot. lead: text before the screenshot (the task, or the result of the last
  * action); the dialect's observation wrapper is added here. The image is copied if an eviction will prefill

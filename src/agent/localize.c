@@ -108,6 +108,7 @@ static void refuse_hidden_places(struct agent *a)
 int agent_localize(struct agent *a, struct err *e)
 {
     int rc = 0;
+    agent_resolve_refs(a);
     for (int i = 0; rc == 0 && a->reply.fault == FAULT_NONE && i < a->reply.step.nactions; i++) {
         const struct action *action = &a->reply.step.actions[i];
         if (a->o->localizer && names_a_place(action))

@@ -203,6 +203,7 @@ int agent_observe(struct agent *a, struct err *e)
         return -1;
     if (a->r->status != AGENT_RUNNING)
         return 0;
+    agent_tell_elements(a);
     if (context_observe(a->run.context, a->outcome.lead, &a->step.frame, &a->step.cost, e))
         return -1;
     return agent_record_prompt(a, e);

@@ -49,6 +49,7 @@ struct elements {
     int64_t asked;     /* clock_ns() of the oldest open question; 0: none */
     bool young;        /* a program that describes nothing yet may still do so */
     struct snapshot snapshot;
+    uint32_t refs; /* the highest ref so far: a later child continues from it */
     char error[200];
     struct focus focus[FOCUS_KEPT]; /* the newest first */
     int n_focus;
@@ -117,6 +118,14 @@ void elements_close(struct elements *x)
     free(x->question);
     free(x->display);
     free(x);
+}
+
+void elements_retry(struct elements *x)
+{
+    if (!x)
+        return;
+    x->starts = 0;
+    x->error[0] = 0;
 }
 
 int elements_fd(const struct elements *x)
@@ -211,6 +220,8 @@ static void read_line(struct elements *x, const char *text, size_t len)
         snapshot_free(&x->snapshot);
         if (snapshot_read(json_incref(line), &x->snapshot) == 0)
             x->answered = x->id;
+        for (int i = 0; i < x->snapshot.n; i++)
+            x->refs = x->snapshot.e[i].ref > x->refs ? x->snapshot.e[i].ref : x->refs;
         x->young = json_is_true(json_object_get(line, "young"));
         x->asked = 0;
     }
@@ -248,7 +259,7 @@ static bool send_question(struct elements *x)
 {
     if (!start_child(x))
         return false;
-    char *line = xasprintf("{\"id\": %ld, %s\n", ++x->id, x->question);
+    char *line = xasprintf("{\"id\": %ld, \"refs\": %u, %s\n", ++x->id, x->refs, x->question);
     size_t len = strlen(line);
     bool sent = send(x->fd, line, len, MSG_NOSIGNAL) == (ssize_t)len;
     free(line);

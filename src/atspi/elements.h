@@ -30,7 +30,7 @@ enum place_trust {
 };
 
 struct element {                     /* texts are never NULL and belong to the snapshot */
-    uint32_t ref;                    /* number of the object, the same in all snapshots of a child process */
+    uint32_t ref;                    /* number of the object, the same in all snapshots; never reused */
     const char *role, *name, *value; /* role: "push button" */
     const char *label;               /* text beside an element without a name */
     uint64_t states;                 /* bits STATE_* of roles.h */
@@ -72,6 +72,8 @@ struct elements; /* used by one thread */
 /* Starts the child process for a display; NULL: $DISPLAY. Returns NULL if HOLORUN_ELEMENTS is "no". */
 struct elements *elements_open(const char *display);
 void elements_close(struct elements *x); /* all functions accept NULL */
+/* Allows three more starts of the child, after a failure whose cause may be over. */
+void elements_retry(struct elements *x);
 
 /* Reads the elements of a scope within ms. *out belongs to x and is valid until the next question. Returns
  * -1 with ERR_ENV without a bus, or ERR_TIME without an answer. */
@@ -127,6 +129,9 @@ bool elements_password_between(const struct elements *x, int64_t since, int64_t 
 /* Appends the elements in compact form, a line each. places: with the middle of each element that can be
  * used. */
 void elements_text(const struct snapshot *s, bool places, struct buf *out);
+/* Returns the word that the compact form has for a role that can be acted on ("button" for "push button");
+ * NULL: the role cannot be acted on. */
+const char *element_word(const char *role);
 
 /* ---- serve.c: the child ---- */
 

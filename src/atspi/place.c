@@ -92,19 +92,25 @@ static void bridge(struct shift *s, const struct node *n, const struct node *up)
     }
 }
 
-static bool in_popup(const struct node *n, int pid, const struct xwindow *list, int count)
+/* Returns the popup of the program at the middle of a node, NULL: none. */
+static const struct xwindow *popup_at(const struct node *n, int pid, const struct xwindow *list, int count)
 {
     int x = n->rect.x + n->rect.w / 2, y = n->rect.y + n->rect.h / 2;
     for (int i = 0; i < count; i++)
         if (list[i].popup && list[i].pid == pid && screen_rect_contains(list[i].rect, x, y))
-            return true;
-    return false;
+            return &list[i];
+    return NULL;
+}
+
+static bool opens_popup(const struct node *n)
+{
+    return n->role == ROLE_MENU || n->role == ROLE_COMBO_BOX;
 }
 
 static bool is_doubtful(const struct node *n, const struct node *up, bool java)
 {
     int x = n->rect.x + n->rect.w / 2, y = n->rect.y + n->rect.h / 2;
-    bool own_window = !java && (up->role == ROLE_MENU || up->role == ROLE_COMBO_BOX);
+    bool own_window = !java && opens_popup(up);
     return up->parent >= 0 && up->placed && !own_window && !screen_rect_contains(up->rect, x, y);
 }
 
@@ -133,8 +139,12 @@ void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const 
         e->trust = !e->placed ? PLACE_NONE : shifted ? PLACE_SHIFTED : PLACE_SURE;
         if (!e->placed)
             e->rect = (struct screen_rect){0};
-        if (e->placed && up && is_doubtful(e, up, java) && (java || !in_popup(e, pid, windows, n_windows)))
+        const struct xwindow *popup = e->placed ? popup_at(e, pid, windows, n_windows) : NULL;
+        bool outside = e->placed && up && is_doubtful(e, up, java);
+        if (outside && (java || !popup))
             e->trust = PLACE_DOUBTFUL;
+        if (up && up->parent >= 0 && popup && (outside || opens_popup(up)))
+            e->window = popup->id; /* GTK 3 and Qt report an open menu below the menu bar */
     }
     free(shifts);
 }

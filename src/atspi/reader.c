@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { NAME_BYTES = 256, EAGER = 12, GRID_COLUMNS = 4, PATH_BYTES = 512 };
+enum { KNOWN_READS = 1024 }; /* reads after which an object that is not found any more may be dropped */
 
 struct known {
     uint32_t ref, read; /* read: number of the read in which it was last found */
@@ -57,9 +58,32 @@ static int add_node(struct reader *r, int parent, const char *bus, const char *p
     return r->n++;
 }
 
+struct age {
+    uint32_t read, kept;
+};
+
+static gboolean is_older(void *key, void *value, void *arg)
+{
+    const struct known *k = value;
+    const struct age *age = arg;
+    (void)key;
+    return age->read - k->read > age->kept;
+}
+
+/* Drops the objects that were not found for the longest time until READ_KNOWN are left.  An object that comes
+ * back gets a new number. */
+static void forget_objects(struct reader *r)
+{
+    for (uint32_t kept = KNOWN_READS; kept && g_hash_table_size(r->known) > READ_KNOWN; kept /= 2) {
+        struct age age = {r->read, kept};
+        g_hash_table_foreach_remove(r->known, is_older, &age);
+    }
+}
+
 void reader_begin(struct reader *r, struct program *p, int x, int y)
 {
     r->program = p;
+    forget_objects(r);
     r->read++;
     r->first = r->queued = 0;
     r->in_flight = r->calls = 0;

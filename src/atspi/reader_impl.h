@@ -28,8 +28,9 @@ enum {
     READ_DEPTH = 40,
     READ_CHILDREN = 200,
     READ_HITS = 100,
-    READ_TEXT = 200,   /* characters of a value */
-    READ_FIELD = 4000, /* ... of the focused element */
+    READ_KNOWN = 16384, /* objects whose numbers are kept; at most READ_NODES more during a read */
+    READ_TEXT = 200,    /* characters of a value */
+    READ_FIELD = 4000,  /* ... of the focused element */
 };
 
 enum call {
@@ -87,7 +88,7 @@ struct pending {
 
 struct reader {
     DBusConnection *bus;
-    GHashTable *known;   /* "BUS PATH" to its struct known, for the life of the child */
+    GHashTable *known;   /* "BUS PATH" to its struct known; bounded by READ_KNOWN */
     uint32_t refs, read; /* numbers given so far */
     /* one program */
     struct program *program;

@@ -32,12 +32,17 @@ static const struct word { /* roles that can be acted on */
 };
 /* clang-format on */
 
-static const char *word_of(const struct element *e)
+const char *element_word(const char *role)
 {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (!strcmp(e->role, words[i].role))
+        if (!strcmp(role, words[i].role))
             return words[i].word;
     return NULL;
+}
+
+static const char *word_of(const struct element *e)
+{
+    return element_word(e->role);
 }
 
 /* Appends a text in quotes, cut after a number of characters. */

@@ -148,6 +148,15 @@
      "let programs describe their elements (AT-SPI) and read their names for rules; without, a private "     \
      "desktop has no session bus", NULL, .show = OPTION_MORE}
 
+/* bool elements; int elements_text; */
+#define ELEMENTS_OPTIONS(T)                                                                                  \
+    ELEMENTS_OPTION(T),                                                                                      \
+    {"elements-text", 0, OPTION_CHOICE, offsetof(T, elements_text), "no|add|only", 0, 0, "no",               \
+     "give the model the elements of the active window as text with refs, which may stand for places in "    \
+     "its replies: with each screenshot (add), or instead of it, for models without vision (only); "         \
+     "see holorun help elements",                                                                            \
+     "HOLORUN_ELEMENTS_TEXT", .show = OPTION_MORE}
+
 /* const char *dialect; */
 #define DIALECT_OPTION(T)                                                                                    \
     {"dialect", 0, OPTION_TEXT, offsetof(T, dialect), "NAME", 0, 4096, NULL,                                 \

@@ -101,7 +101,7 @@ static const struct option_spec options[] = {
      "how actions are confirmed if a rule requires it (see run); default: yes on private desktops, ask the "
      "user on an existing display; never: refuse",
      NULL},
-    ELEMENTS_OPTION(struct run_settings),
+    ELEMENTS_OPTIONS(struct run_settings),
     HIDE_OPTION(struct run_settings, ""),
     STEP_OPTION(struct run_settings, "; runs one test at a time"),
     {"ui-display", 0, OPTION_TEXT, RUN(ui_display), ":N", 0, 256, NULL,

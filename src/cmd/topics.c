@@ -73,10 +73,40 @@ static char *sentences_text(void)
         "or that several elements have ends the run with exit code 1, and nothing is guessed.\n");
 }
 
+static char *elements_text_topic(void)
+{
+    return xstrdup("Programs describe their windows through AT-SPI, the interface of screen readers:\n"
+                   "\n"
+                   "  window \"Passenger\" 401x240 active\n"
+                   "    e4 field \"Name\" = \"Ana\" focused\n"
+                   "    e1 list \"Size\" = \"Small\"\n"
+                   "    e5 button \"Cancel\"\n"
+                   "    e6 button \"OK\" off\n"
+                   "\n"
+                   "holorun elements prints this text. A number such as e4 is a ref: it stays with its\n"
+                   "element over any number of reads, and is not used again.\n"
+                   "\n"
+                   "Coding agents (holorun mcp): the tool snapshot returns the text, find its lines with\n"
+                   "given words, and act presses, fills, chooses, ticks by ref and answers with the effect\n"
+                   "and the lines that changed. screenshot draws the refs with marks: true.\n"
+                   "\n"
+                   "Models (holorun run, qa): --elements-text add appends the text to each screenshot;\n"
+                   "--elements-text only sends it in place of screenshots, for models without vision behind\n"
+                   "an address (--base-url, --provider): they see what programs describe and nothing else,\n"
+                   "no pictures, drawings or windows without a description. In a reply a ref may stand for\n"
+                   "the position of a click, as the element or as the coordinate. A ref whose element is\n"
+                   "gone, or has another role or name now, is a mistake that the model reads about; nothing\n"
+                   "is pressed. Off by default: the models of holorun were trained without this text.\n"
+                   "\n"
+                   "Secrets are replaced by their names, elements in --hide zones are left out, and the\n"
+                   "contents of password fields are not read. --no-elements reads nothing.\n");
+}
+
 const struct topic topics[] = {
     {"dialects", "reply formats (--dialect) and their models", dialects_text},
     {"providers", "services and local servers (--provider) and their settings", providers_text},
     {"sentences", "tasks that need no model (--plain)", sentences_text},
+    {"elements", "windows as text with refs, for coding agents and models", elements_text_topic},
     {"exit", "results of a run: status, exit code, meaning", ends_text},
     {0},
 };

@@ -1,7 +1,8 @@
 /* hand.c - runs in which the client chooses each action instead of a model (host.h).
  *
  * Each call becomes a reply in the dialect "host" and completes when the loop delivers the next screenshot.
- * The events recorded in between form its result.  An invalid call is rejected at once and is not a step.
+ * The events recorded in between form its result.  A deed on an element (deed.c) may take several replies.
+ * An invalid call is rejected at once and is not a step.
  * After HOST_IDLE_S seconds without a call the run ends, which frees the display. */
 #include "host/private.h"
 
@@ -17,6 +18,7 @@ struct hand {
     struct work *work;
     struct dialect *dialect;
     const volatile int *cancel;
+    struct deed *deed; /* in progress; NULL: none */
 };
 
 static struct hand *hand_of(const struct llm *m)
@@ -44,6 +46,7 @@ void hand_hear(struct work *w, const json_t *event)
     } else if (!strcmp(kind, "exec")) {
         take_over(w->outcome, "ok", event, "ok");
         take_over(w->outcome, "text", event, "error");
+        take_over(w->outcome, "events", event, "events");
     } else if (!strcmp(kind, "gate")) {
         take_over(w->outcome, "rule", event, "rule");
         take_over(w->outcome, "ok", event, "pass");
@@ -108,10 +111,34 @@ static bool readable(struct hand *h, const char *reply, struct err *why)
     return f == FAULT_NONE;
 }
 
+/* Writes the next reply of the deed in progress.  Returns false, and frees the deed, when it is over. */
+static bool next_of_deed(struct hand *h, struct buf *out)
+{
+    struct err why = ERR_INIT;
+    buf_clear(out);
+    if (h->deed && deed_next(h->deed, out)) {
+        if (readable(h, out->data, &why))
+            return true;
+        deed_refuse(h->deed, why.text);
+    }
+    deed_free(h->deed);
+    h->deed = NULL;
+    return false;
+}
+
 static void next_reply(struct hand *h, struct buf *out)
 {
+    if (next_of_deed(h, out))
+        return;
     for (char *act; (act = wait_for_act(h));) {
         struct err why = ERR_INIT;
+        h->deed = deed_new(h->work, act);
+        if (h->deed) {
+            free(act);
+            if (next_of_deed(h, out))
+                return;
+            continue;
+        }
         buf_clear(out);
         buf_printf(out, "<tool_call>%s</tool_call>", act);
         free(act);
@@ -154,7 +181,8 @@ static int hand_user(struct llm *m, const struct chat_part *parts, int n, enum c
         image_free(&h->work->seen);
         if (image_copy(&h->work->seen, parts[i].image, e))
             return -1;
-        tell_outcome(h->work, parts[i].image);
+        if (!h->deed) /* a deed reports when it is over */
+            tell_outcome(h->work, parts[i].image);
     }
     return 0;
 }
@@ -169,6 +197,7 @@ static void hand_set_cancel(struct llm *m, const volatile int *flag)
 static void hand_free(struct llm *m)
 {
     struct hand *h = hand_of(m);
+    deed_free(h->deed);
     image_free(&h->work->seen);
     json_decref(h->work->outcome);
     h->work->outcome = NULL;

@@ -58,18 +58,27 @@ struct host *host_open(const struct run_settings *settings, const char *build, i
         return NULL;
     }
     h->covered = h->n_secrets && settings->redact_frames ? redact_new() : NULL;
+    h->tree = tree_new(h);
     return h;
+}
+
+static void free_texts(struct work *w)
+{
+    free(w->task);
+    free(w->resume);
+    free(w->path);
+    free(w->window);
+    free(w->words);
+    free(w->role);
+    free(w->act);
+    free(w->next_task);
+    free(w);
 }
 
 static void work_free(struct work *w)
 {
     pthread_join(w->thread, NULL);
-    free(w->task);
-    free(w->resume);
-    free(w->path);
-    free(w->act);
-    free(w->next_task);
-    free(w);
+    free_texts(w);
 }
 
 static void unlink_work(struct host *h, struct work *w)
@@ -99,6 +108,7 @@ void host_close(struct host *h)
     for (int i = 0; i < h->n_secrets; i++)
         secrets_free(h->secrets[i]);
     redact_free(h->covered);
+    tree_free(h->tree);
     job_model_close(&h->model);
     shown_free(h);
     pthread_mutex_destroy(&h->lock);
@@ -235,7 +245,15 @@ struct work *host_start(struct host *h, const struct work_order *o, struct err *
                        .max_side = o->max_side,
                        .stays = o->stays,
                        .region = o->region,
+                       .marks = o->marks,
+                       .elements = o->elements,
+                       .window = copy(o->elements.window),
+                       .words = copy(o->elements.words),
+                       .role = copy(o->elements.role),
                        .order = ++h->orders};
+    w->elements.window = w->window;
+    w->elements.words = w->words;
+    w->elements.role = w->role;
     pthread_mutex_lock(&h->lock);
     int rc = thread_start(&w->thread, 0, work_main, w);
     if (rc == 0) {
@@ -246,10 +264,7 @@ struct work *host_start(struct host *h, const struct work_order *o, struct err *
     if (rc == 0)
         return w;
     err_set(e, ERR_ENV, "cannot start a thread: %s", strerror(rc));
-    free(w->task);
-    free(w->resume);
-    free(w->path);
-    free(w);
+    free_texts(w);
     return NULL;
 }
 

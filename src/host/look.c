@@ -1,4 +1,5 @@
-/* look.c - read-only requests (errands): screenshot, window list, image from a record.
+/* look.c - read-only requests (errands): screenshot, window list, image from a record; for elements see
+ * look_elements.c.
  * They send no input and take no input lock.  As in a run, areas of --hide and fields that hold a secret are
  * painted over in screenshots. */
 #include "host/private.h"
@@ -130,22 +131,56 @@ static json_t *shown(const struct work *w, const char *title)
     return text;
 }
 
+/* Scales the image to its final size before its elements are marked, so that the marks stay legible.  Sets
+ * *marks to their number.  Returns -1 with e. */
+static int mark(const struct work *w, struct screen *screen, struct image *im, int *marks, struct err *e)
+{
+    int most = w->max_side ? w->max_side : HOST_PICTURE_SIDE, longer = im->w > im->h ? im->w : im->h;
+    double scale = longer > most ? (double)most / longer : 1;
+    struct image small = {0};
+    if (!w->marks)
+        return 0;
+    if (scale < 1) {
+        if (image_shrink(&small, im, scaled(im->w, scale), scaled(im->h, scale), e))
+            return -1;
+        image_free(im);
+        *im = small;
+    }
+    *marks = look_draw_marks(w, screen, im, scale, w->region.x, w->region.y, e);
+    return *marks < 0 ? -1 : 0;
+}
+
+/* Sets the size of the image before it was scaled for its marks. */
+static void set_size(json_t *picture, int w, int h)
+{
+    if (picture) {
+        json_object_set_new(picture, "of_w", json_integer(w));
+        json_object_set_new(picture, "of_h", json_integer(h));
+    }
+}
+
 static json_t *look_at_screen(const struct work *w, struct err *e)
 {
     struct place p;
     struct image im = {0};
     json_t *event = NULL, *picture = NULL;
     char title[256], class[128];
+    int marks = 0, width = 0, height = 0;
     bool captured = !open_place(&p, w, e) && !screen_capture(p.screen, &im, e);
     if (captured)
         shown_keep(w->host, p.screen, &im);
-    if (captured && !cover(w->host, p.screen, &im, e) && !crop(&im, w->region, e))
-        picture = look_picture(&im, w->max_side);
+    bool ready = captured && !cover(w->host, p.screen, &im, e) && !crop(&im, w->region, e);
+    width = im.w;
+    height = im.h;
+    if (ready && !mark(w, p.screen, &im, &marks, e))
+        set_size(picture = look_picture(&im, w->max_side), width, height);
     if (picture) {
         screen_active_window(p.screen, title, sizeof title, class, sizeof class);
         event = json_pack("{s:o, s:i, s:i, s:i, s:i, s:s}", "picture", picture, "x", w->region.x, "y",
-                          w->region.y, "w", im.w, "h", im.h, "display", screen_name(p.screen));
+                          w->region.y, "w", width, "h", height, "display", screen_name(p.screen));
         json_object_set_new(event, "window", shown(w, title));
+        if (w->marks)
+            json_object_set_new(event, "marks", json_integer(marks));
     } else if (!e->kind) {
         err_set(e, ERR_ENV, "out of memory for the image");
     }
@@ -210,9 +245,10 @@ static json_t *look_at_file(const struct work *w, struct err *e)
 json_t *look_done(struct work *w)
 {
     struct err e = ERR_INIT;
-    json_t *event = w->kind == WORK_LOOK      ? look_at_screen(w, &e)
-                    : w->kind == WORK_WINDOWS ? look_at_windows(w, &e)
-                                              : look_at_file(w, &e);
+    json_t *event = w->kind == WORK_LOOK       ? look_at_screen(w, &e)
+                    : w->kind == WORK_WINDOWS  ? look_at_windows(w, &e)
+                    : w->kind == WORK_ELEMENTS ? look_at_elements(w, &e)
+                                               : look_at_file(w, &e);
     if (!event)
         event = json_pack("{s:i, s:s}", "code", (int)e.kind, "error", e.text);
     json_object_set_new(event, "kind", json_string("done"));

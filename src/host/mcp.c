@@ -24,8 +24,8 @@ static const char instructions[] =
     "holorun operates a Linux desktop (X11) through screenshots. Give run_task a complete task in plain "
     "language; if it returns the status \"running\", poll run_status (wait_s up to 45) until it has ended, "
     "or stop it with run_stop. With the status \"asking\" the user must confirm an action before the run "
-    "continues. For single steps use screenshot and act. All actions are limited by the user's rules, and "
-    "recorded.";
+    "continues. For single steps use snapshot and act with ref where programs describe their elements, else "
+    "screenshot and act with x and y. All actions are limited by the user's rules, and recorded.";
 
 /* ---- questions ----------------------------------------------------------------------------------------- */
 

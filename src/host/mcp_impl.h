@@ -77,6 +77,9 @@ json_t *mcp_server_info(const struct mcp *m);
 void mcp_reply(struct mcp *m, const json_t *id, const struct mcp_client *c, json_t *object);
 /* Returns the result of a tool.  Takes ownership of structured and picture, which may be NULL. */
 json_t *mcp_tool_result(json_t *structured, json_t *picture, bool is_error);
+/* Returns the result of a tool that is a text, without structured content: hosts show that instead of the
+ * text if there is some.  Takes ownership of picture, which may be NULL. */
+json_t *mcp_text_result(const char *text, json_t *picture, bool is_error);
 void mcp_tool_error(struct mcp *m, const json_t *id, const struct mcp_client *c, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 

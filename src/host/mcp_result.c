@@ -114,8 +114,10 @@ static void add_ignored(json_t *result, json_t *ignored)
     buf_init(&text, HOST_REPLY_BYTES);
     buf_puts(&text, "Unknown arguments were ignored: ");
     json_array_foreach(ignored, i, one) buf_printf(&text, "%s'%s'", i ? ", " : "", json_string_value(one));
-    json_object_set(json_object_get(result, "structuredContent"), "ignored_arguments", ignored);
-    set_text(result);
+    if (json_object_get(result, "structuredContent")) {
+        json_object_set(json_object_get(result, "structuredContent"), "ignored_arguments", ignored);
+        set_text(result);
+    }
     json_array_append_new(json_object_get(result, "content"), text_content(text.data));
     buf_free(&text);
 }
@@ -142,6 +144,17 @@ json_t *mcp_tool_result(json_t *structured, json_t *picture, bool is_error)
     json_t *result =
         json_pack("{s:[n], s:o, s:b}", "content", "structuredContent", structured, "isError", is_error);
     set_text(result);
+    if (picture)
+        json_array_append_new(json_object_get(result, "content"), picture);
+    return result;
+}
+
+json_t *mcp_text_result(const char *text, json_t *picture, bool is_error)
+{
+    json_t *visible = json_visible_string(text);
+    json_t *result =
+        json_pack("{s:[o], s:b}", "content", text_content(json_string_value(visible)), "isError", is_error);
+    json_decref(visible);
     if (picture)
         json_array_append_new(json_object_get(result, "content"), picture);
     return result;

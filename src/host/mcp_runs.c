@@ -338,8 +338,29 @@ static struct mcp_call *call_for(struct mcp *m, const struct mcp_run *r, enum mc
     return c;
 }
 
+/* Answers a call on a ref with its effect in lines. */
+static void answer_deed(struct mcp *m, const struct mcp_run *r, struct mcp_call *c, const json_t *event,
+                        const char *report)
+{
+    bool ok = json_is_true(json_object_get(event, "ok"));
+    json_t *unused = json_object(), *picture = json_object_get(event, "picture");
+    char *text =
+        xasprintf("%s%s%s", report, !ok && r->refused ? "\n" : "", !ok && r->refused ? r->refused : "");
+    json_t *content = picture ? mcp_picture(m, picture, 0, 0, unused) : NULL;
+    mcp_reply(m, c->id, &c->client, mcp_text_result(text, content, !ok));
+    json_decref(unused);
+    free(text);
+    mcp_call_free(m, c);
+}
+
 static void answer_act(struct mcp *m, const struct mcp_run *r, struct mcp_call *c, const json_t *event)
 {
+    const char *report = json_string_value(json_object_get(event, "report"));
+    if (report) {
+        answer_deed(m, r, c, event, report);
+        return;
+    }
+
     static const char *const keys[] = {"what", "changed", "rule", "text", "step"};
     bool ok = json_is_true(json_object_get(event, "ok"));
     json_t *told = json_pack("{s:s, s:b}", "run_id", r->id, "done", ok), *picture = NULL;
@@ -410,6 +431,7 @@ static void follow(struct mcp *m, struct mcp_run *r, const json_t *event, const 
 static void end_errand(struct mcp *m, struct mcp_call *c, const json_t *event)
 {
     const char *why = json_string_value(json_object_get(event, "error"));
+    const char *text = json_string_value(json_object_get(event, "text"));
     const json_t *picture = json_object_get(event, "picture");
     c->errand = NULL;
     if (c->run) {
@@ -418,6 +440,8 @@ static void end_errand(struct mcp *m, struct mcp_call *c, const json_t *event)
     }
     if (why) {
         mcp_tool_error(m, c->id, &c->client, "%s", why);
+    } else if (text) {
+        mcp_reply(m, c->id, &c->client, mcp_text_result(text, NULL, false));
     } else {
         json_t *told = json_deep_copy(event), *content = NULL;
         json_object_del(told, "kind");

@@ -1,6 +1,7 @@
 /* mcp_tools.c - tools/call: reads the arguments and reports invalid ones to the model. */
 #include "host/mcp_impl.h"
 
+#include "atspi/refs.h"
 #include "base/embed.h"
 #include "host/arguments.h"
 
@@ -42,6 +43,11 @@ static const char *text_of(const struct request *q, const char *key)
     return json_string_value(json_object_get(q->arguments, key));
 }
 
+static bool is_set(const struct request *q, const char *key)
+{
+    return json_is_true(json_object_get(q->arguments, key));
+}
+
 static double wait_of(const struct request *q, double standard)
 {
     const json_t *wait = json_object_get(q->arguments, "wait_s");
@@ -62,7 +68,7 @@ static struct mcp_call *wait_for_run(const struct request *q, struct mcp_run *r,
 {
     struct mcp_call *c = mcp_call_new(q->m, q->id, q->c, wait, seconds);
     c->run = r;
-    c->picture = json_is_true(json_object_get(q->arguments, "picture"));
+    c->picture = is_set(q, "picture");
     return c;
 }
 
@@ -155,6 +161,7 @@ static void tool_screenshot(const struct request *q)
 {
     const json_t *region = json_object_get(q->arguments, "region"); /* a list of four integers */
     struct work_order o = {.kind = WORK_LOOK,
+                           .marks = is_set(q, "marks"),
                            .max_side = (int)json_integer_value(json_object_get(q->arguments, "max_size"))};
     if (region)
         o.region = (struct screen_rect){(int)json_integer_value(json_array_get(region, 0)),
@@ -172,6 +179,35 @@ static void tool_windows(const struct request *q)
 {
     const struct work_order o = {.kind = WORK_WINDOWS};
     errand(q, &o);
+}
+
+/* Returns the options of snapshot and find. */
+static struct elements_order elements_of(const struct request *q)
+{
+    return (struct elements_order){.window = text_of(q, "window"),
+                                   .all = is_set(q, "all"),
+                                   .boxes = is_set(q, "boxes"),
+                                   .json = is_set(q, "json"),
+                                   .words = text_of(q, "words"),
+                                   .role = text_of(q, "role"),
+                                   .limit = (int)json_integer_value(json_object_get(q->arguments, "limit"))};
+}
+
+static void tool_snapshot(const struct request *q)
+{
+    const struct work_order o = {.kind = WORK_ELEMENTS, .elements = elements_of(q)};
+    errand(q, &o);
+}
+
+static void tool_find(const struct request *q)
+{
+    struct work_order o = {.kind = WORK_ELEMENTS, .elements = elements_of(q)};
+    const char *words = o.elements.words, *role = o.elements.role;
+    o.elements.find = true;
+    if ((!words || !words[strspn(words, " \t\n")]) && (!role || !*role))
+        mcp_tool_error(q->m, q->id, q->c, "argument 'words' or 'role' is missing; find needs one of them");
+    else
+        errand(q, &o);
 }
 
 /* ---- act ----------------------------------------------------------------------------------------------- */
@@ -198,7 +234,7 @@ static int in_view(const json_t *value, int from, double scale)
 /* Returns the call in the dialect "host", with coordinates of the view; the caller frees it. */
 static char *act_call(const struct request *q, const struct mcp_picture *p)
 {
-    static const char *const ours[] = {"action", "display", "picture_id", "picture", "x2", "y2"};
+    static const char *const ours[] = {"action", "display", "picture_id", "picture", "x2", "y2", "value"};
     json_t *arguments = json_deep_copy(q->arguments);
     const char *name = text_of(q, "action");
     json_t *x = json_object_get(arguments, "x"), *y = json_object_get(arguments, "y");
@@ -267,8 +303,79 @@ static bool has_places(const struct request *q)
     return true;
 }
 
+/* Passes a call to the client-driven run, and waits for its result.  Takes ownership of call. */
+static void pass_call(const struct request *q, char *call, bool picture)
+{
+    struct mcp_run *r = find_hand(q);
+    if (r) {
+        r->client = *q->c;
+        r->client.progress = r->client.ignored = NULL;
+        json_decref(r->outcome);
+        r->outcome = NULL;
+        free(r->refused);
+        r->refused = NULL;
+        wait_for_run(q, r, WAIT_ACT, WAIT_MAX_S)->picture = picture;
+        host_act(r->work, call);
+    }
+    free(call);
+}
+
+/* Returns the deed that an action is: a deed of deed.c, or with a ref also a mouse action; NULL: none. */
+static const char *deed_of(const char *action, bool with_ref)
+{
+    static const char *const deeds[] = {"press", "double_press", "right_press", "fill",      "choose",
+                                        "tick",  "untick",       "focus",       "scroll_to", NULL};
+    static const char *const mouse[][2] = {
+        {"click", "press"}, {"double_click", "double_press"}, {"type", "fill"}, {"scroll", "scroll_to"}};
+    if (text_listed(deeds, action))
+        return action;
+    for (size_t i = 0; with_ref && i < sizeof mouse / sizeof *mouse; i++)
+        if (!strcmp(mouse[i][0], action))
+            return mouse[i][1];
+    return NULL;
+}
+
+/* Returns a deed as host_act() takes it; the caller frees it. */
+static char *deed_call(const struct request *q, const char *deed, uint32_t ref, const char *value)
+{
+    json_t *call = json_pack("{s:s, s:I, s:s?, s:b}", "deed", deed, "ref", (json_int_t)ref, "value", value,
+                             "picture", is_set(q, "picture"));
+    char *text = json_dumps(call, JSON_COMPACT);
+    json_decref(call);
+    return text;
+}
+
+/* Does a deed on an element that the call names by its ref. */
+static void tool_deed(const struct request *q, const char *deed)
+{
+    const char *ref = text_of(q, "ref"), *value = text_of(q, "value");
+    bool needs = !strcmp(deed, "fill") || !strcmp(deed, "choose");
+    uint32_t number = ref ? refs_read(ref) : 0;
+    value = value ? value : text_of(q, "text");
+    if (!ref)
+        mcp_tool_error(q->m, q->id, q->c,
+                       "argument 'ref' is missing; %s needs the ref of an element, which snapshot lists",
+                       deed);
+    else if (!number)
+        mcp_tool_error(q->m, q->id, q->c, "argument 'ref' must be a ref of snapshot, as e12; got '%.60s'",
+                       ref);
+    else if (needs && !value)
+        mcp_tool_error(q->m, q->id, q->c, "argument 'value' is missing; %s needs %s", deed,
+                       !strcmp(deed, "fill") ? "the text" : "the name of the option");
+    else if (needs && strlen(value) > HOST_VALUE_BYTES)
+        mcp_tool_error(q->m, q->id, q->c, "argument 'value' has %zu bytes; at most %d can be typed",
+                       strlen(value), HOST_VALUE_BYTES);
+    else
+        pass_call(q, deed_call(q, deed, number, needs ? value : NULL), false);
+}
+
 static void tool_act(const struct request *q)
 {
+    const char *deed = deed_of(text_of(q, "action"), text_of(q, "ref") != NULL);
+    if (deed) {
+        tool_deed(q, deed);
+        return;
+    }
     const struct mcp_picture *p = picture_of(q);
     const json_t *wanted = json_object_get(q->arguments, "picture");
     if (!p) {
@@ -277,23 +384,14 @@ static void tool_act(const struct request *q)
                        MCP_PICTURES);
         return;
     }
-    if (!has_places(q))
-        return;
-    char *call = act_call(q, p);
-    struct mcp_run *r = find_hand(q);
-    if (!r) {
-        free(call);
+    if (text_of(q, "ref")) {
+        mcp_tool_error(q->m, q->id, q->c, "argument 'ref' does not go with %s; use press, fill or focus",
+                       text_of(q, "action"));
         return;
     }
-    r->client = *q->c;
-    r->client.progress = r->client.ignored = NULL;
-    json_decref(r->outcome);
-    r->outcome = NULL;
-    free(r->refused);
-    r->refused = NULL;
-    wait_for_run(q, r, WAIT_ACT, WAIT_MAX_S)->picture = !json_is_false(wanted);
-    host_act(r->work, call);
-    free(call);
+    if (!has_places(q))
+        return;
+    pass_call(q, act_call(q, p), !json_is_false(wanted));
 }
 
 /* ---- choosing the tool --------------------------------------------------------------------------------- */
@@ -304,7 +402,7 @@ static const struct {
 } tools[] = {
     {"run_task", tool_run_task}, {"run_status", tool_run_status}, {ANSWER, tool_run_answer},
     {"run_stop", tool_run_stop}, {"screenshot", tool_screenshot}, {"act", tool_act},
-    {"windows", tool_windows},
+    {"windows", tool_windows},   {"snapshot", tool_snapshot},     {"find", tool_find},
 };
 
 /* Continues a call that the client repeats with the answer to the question in its first result.  Returns

@@ -24,4 +24,40 @@ bool player_can_begin(const struct plain_steps *steps, struct elements *elements
 /* Opens steps as a model.  Takes the steps; borrows screen and elements.  Never NULL. */
 struct llm *player_open(struct plain_steps steps, struct screen *screen, struct elements *elements);
 
+/* ---- one step on a known element (player_ref.c) -------------------------------------------------------- */
+
+enum player_deed {
+    PLAYER_DO_PRESS,
+    PLAYER_DO_DOUBLE_PRESS,
+    PLAYER_DO_RIGHT_PRESS,
+    PLAYER_DO_FILL,   /* value: the text */
+    PLAYER_DO_CHOOSE, /* value: name of the option */
+    PLAYER_DO_TICK,
+    PLAYER_DO_UNTICK,
+    PLAYER_DO_FOCUS,
+    PLAYER_DO_SCROLL,
+    PLAYER_DEEDS
+};
+
+enum player_answer {
+    PLAYER_REPLIES, /* the reply has an action, to be performed before the next call */
+    PLAYER_WAITS,   /* nothing to do yet: call again with a later snapshot */
+    PLAYER_IS_DONE, /* done, and verified where the program reports the result */
+    PLAYER_GIVES_UP /* why has the reason */
+};
+
+struct player_ref;
+
+/* Begins a deed on the element of s with this ref, which the caller has checked.  Returns NULL with e if the
+ * deed does not suit the element.  screen is borrowed; value is NULL unless the deed needs one. */
+struct player_ref *player_ref_open(enum player_deed deed, const struct element *on, const char *value,
+                                   struct screen *screen, struct err *e);
+void player_ref_free(struct player_ref *r); /* NULL is allowed */
+
+/* Looks at a new snapshot and appends a reply in PLAYER_DIALECT to b, or waits, or ends. */
+enum player_answer player_ref_next(struct player_ref *r, const struct snapshot *now, struct buf *b, char *why,
+                                   size_t size);
+/* Takes the last reply back: its action was not performed, because the screen had changed. */
+void player_ref_again(struct player_ref *r);
+
 #endif

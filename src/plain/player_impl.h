@@ -37,6 +37,7 @@ struct player {
     struct player_state s;
     struct player_state asked; /* before the last reply */
     int turns;
+    uint32_t ref;          /* element of the only step, instead of its name; 0: found by name */
     bool secret;           /* a step types a secret: values are neither compared nor printed */
     char *before;          /* text of the elements before the last action; NULL: none */
     bool seen;             /* a screenshot has arrived */

@@ -30,7 +30,8 @@ static void begin_call(struct player *p, const char *tool, const struct element 
     struct screen_rect view = screen_view(p->screen);
     const char *said = p->steps.s[p->s.at].what;
     char name[NAME_BYTES];
-    bool wide = e->rect.w > 4 * e->rect.h && text_listed(rows, e->role);
+    bool wide = (e->rect.w > 4 * e->rect.h && text_listed(rows, e->role)) ||
+                !strcmp(e->role, "spin button"); /* GTK has its + and - on the right */
     snprintf(name, sizeof name, "%s", *resolve_name(e) ? resolve_name(e) : said ? said : "");
     name[utf8_valid_prefix(name, strlen(name))] = 0;
     player_make_safe(name);

@@ -12,11 +12,24 @@ enum { VERIFIED_MAX = 150 }; /* bytes: longer texts may be cut in the snapshot *
 
 /* ---- finding ------------------------------------------------------------------------------------------- */
 
+/* Returns the element of the step's ref, or NULL with the reason. */
+static const struct element *find_ref(const struct player *p, char *why, size_t size)
+{
+    for (int i = 0; p->now && i < p->now->n; i++)
+        if (p->now->e[i].ref == p->ref)
+            return &p->now->e[i];
+    snprintf(why, size, "'%.80s' is gone", p->steps.s[p->s.at].what);
+    return NULL;
+}
+
 /* Returns the only element that fits, or NULL with the reason; *several: the name is ambiguous. */
 static const struct element *find(struct player *p, const struct resolve_query *q, bool *several, char *why,
                                   size_t size)
 {
     const struct element *found[4];
+    *several = false;
+    if (p->ref && q->use != RESOLVE_OPTION)
+        return find_ref(p, why, size);
     int n = p->now ? resolve(p->now, q, found, 4) : 0;
     *several = n > 1;
     if (n == 1)
@@ -85,7 +98,7 @@ static enum player_next wait_or_fail(struct player *p, double ms)
 
 static enum player_next missing(struct player *p)
 {
-    return wait_or_fail(p, p->s.acted ? PLAYER_PATIENCE_MS : PLAYER_START_MS);
+    return wait_or_fail(p, p->ref ? PLAYER_EFFECT_MS : p->s.acted ? PLAYER_PATIENCE_MS : PLAYER_START_MS);
 }
 
 static bool is_covered(const struct player *p, const struct element *e)

@@ -158,6 +158,11 @@ static int suits(const struct element *e, enum resolve_for use)
     }
 }
 
+bool resolve_suits(const struct element *e, enum resolve_for use)
+{
+    return suits(e, use) > 0;
+}
+
 bool resolve_is_field(const struct element *e)
 {
     return text_listed(fields, e->role);
@@ -173,18 +178,25 @@ static bool is_below(const struct snapshot *s, const struct element *e, const st
     return i >= 0;
 }
 
-/* Returns whether the middle of an element is inside all elements around it: not scrolled out of sight. */
-static bool is_in_sight(const struct snapshot *s, const struct element *e)
+const struct element *resolve_hidden_by(const struct snapshot *s, const struct element *e)
 {
     int x = e->rect.x + e->rect.w / 2, y = e->rect.y + e->rect.h / 2;
     for (const struct element *up = e; up->parent >= 0;) {
         up = &s->e[up->parent];
         struct screen_rect r = up->rect;
         bool placed = r.w > 1 && r.h > 1 && up->trust != PLACE_NONE && up->trust != PLACE_DOUBTFUL;
+        if (up->window != e->window) /* an open menu has a window of its own */
+            return NULL;
         if (placed && up->parent >= 0 && (x < r.x || x >= r.x + r.w || y < r.y || y >= r.y + r.h))
-            return false;
+            return up;
     }
-    return true;
+    return NULL;
+}
+
+/* Returns whether the middle of an element is inside all elements around it: not scrolled out of sight. */
+static bool is_in_sight(const struct snapshot *s, const struct element *e)
+{
+    return !resolve_hidden_by(s, e);
 }
 
 static bool in_active_window(const struct snapshot *s, const struct element *e)

@@ -35,6 +35,13 @@ int resolve(const struct snapshot *s, const struct resolve_query *q, const struc
 /* Appends the names of the visible elements that are most alike to a message: '; nearest: button "Save"'. */
 void resolve_nearest(const struct snapshot *s, const struct resolve_query *q, struct buf *out);
 
+/* Returns whether the role of an element suits a use. */
+bool resolve_suits(const struct element *e, enum resolve_for use);
+
+/* Returns the innermost element around e that hides the middle of e because it is scrolled away; NULL: e is
+ * in sight. */
+const struct element *resolve_hidden_by(const struct snapshot *s, const struct element *e);
+
 /* Returns whether an element contains text that people enter. */
 bool resolve_is_field(const struct element *e);
 

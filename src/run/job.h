@@ -21,6 +21,7 @@
 
 enum { JOB_TASK_MAX = 64 << 10 }; /* maximum size of a task in bytes */
 
+enum job_elements { JOB_ELEMENTS_NO, JOB_ELEMENTS_ADD, JOB_ELEMENTS_ONLY };
 enum job_plain { JOB_PLAIN_AUTO, JOB_PLAIN_ONLY, JOB_PLAIN_NO };
 
 struct run_settings {
@@ -38,7 +39,8 @@ struct run_settings {
     const char *policy, *confirm;
     double confirm_timeout;
     bool observe_only, redact_frames, elements;
-    int plain; /* enum job_plain */
+    int elements_text; /* enum job_elements */
+    int plain;         /* enum job_plain */
     int validator, max_validations;
     bool localizer;
     const char *secrets[OPTION_LIST_MAX + 1];
@@ -107,7 +109,9 @@ struct job {
     struct elements *elements;
     /* a program has answered a request for a name: the child process has started */
     bool named;
-    bool browser_named; /* a name in a browser has been requested */
+    bool browser_named;         /* a name in a browser has been requested */
+    struct agent_elements tell; /* their text for the model; read NULL: none */
+    struct refs *refs;          /* that the text has shown */
     struct stepper *stepper;
     struct validator validator;
     char started[28];
@@ -133,6 +137,11 @@ void job_unset(struct run_settings *s);
 int job_read_task(struct job *j, const char *word, struct err *e);
 /* Fills settings that were not given from the dialect, which must be open; run.json contains the result. */
 void job_resolve(struct job *j);
+
+/* ---- tell_elements.c ------------------------------------------------------------------------- */
+
+/* Prepares the text of elements for the model, if the settings want it.  Returns -1 with e. */
+int job_tell_elements(struct job *j, struct err *e);
 
 /* ---- open_plain.c ---------------------------------------------------------------------------- */
 

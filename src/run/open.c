@@ -6,6 +6,7 @@
 #include "run/job.h"
 
 #include "atspi/elements.h"
+#include "atspi/refs.h"
 #include "base/utf8.h"
 #include "checkpoint/find.h"
 #include "cli/shared_options.h"
@@ -431,7 +432,7 @@ static void tell_others(struct job *j)
 int job_open(struct job *j, struct err *e)
 {
     if (job_check_task(j, e) || open_secrets(j, e) || open_gate(j, e) || open_dialect(j, e) ||
-        open_screen(j, e) || open_stepper(j, e))
+        job_tell_elements(j, e) || open_screen(j, e) || open_stepper(j, e))
         return -1;
     tell_others(j);
     if (open_llm(j, e))
@@ -466,6 +467,7 @@ void job_close(struct job *j)
     stepper_free(j->stepper);
     gate_free(j->gate);
     elements_close(j->elements);
+    refs_free(j->refs);
     secrets_free(j->secrets);
     policy_free(j->policy);
     if (j->dialect)

@@ -62,7 +62,7 @@ const struct option_spec job_options[] = {
      "request a final answer, without effect on the result, when a budget is used up", NULL,
      .show = OPTION_MORE},
     RULES_OPTIONS(struct run_settings),
-    ELEMENTS_OPTION(struct run_settings),
+    ELEMENTS_OPTIONS(struct run_settings),
     {"plain", 0, OPTION_CHOICE, AT(plain), "auto|only|no", 0, 0, "auto",
      "perform a task that consists of plain steps, as 'choose Large in Size, then press Save', on named "
      "elements without a model (holorun help sentences); auto: where the embedded model would be used",

@@ -54,6 +54,7 @@ static void fill_options(struct job *j, struct agent_options *o)
         .settle = {s->settle_min, s->settle_quiet, s->settle_max},
         .overseer = j->stepper ? stepper_overseer(j->stepper) : NULL,
         .assist = j->assist,
+        .elements = j->tell.read ? &j->tell : NULL,
         .localizer = j->localizer,
         .reads_side = j->model->engine ? engine_config(j->model->engine)->vit.native_side : 0,
         .validator = j->validator.passes ? &j->validator : NULL,

@@ -106,6 +106,7 @@ static const struct {
     {TEST "    secrets: { A: b }\n", "4: key 'secrets': expected NAME=env:VARIABLE, or a list of them"},
     {TEST "    tags: [a b]\n", "4: key 'tags': expected a word of letters, digits and . _ -, not 'a b'"},
     {TEST "    tags: [[a]]\n", "4: key 'tags': expected a tag, or a list of them"},
+    {TEST "    elements: maybe\n", "4: key 'elements': expected yes or no"},
     {TEST "    expect_fail: perhaps\n", "4: key 'expect_fail': expected yes or no"},
     {TEST "    matrix: [a]\n", "4: key 'matrix': expected variables and values"},
     {TEST "    matrix: { id: [a] }\n", "4: key 'id': expected a variable's name: lower-case letters"},

@@ -28,6 +28,7 @@ TEXTS = ["", " ", "a", "ctrl", "left", "down", "{{PASSWORD}}", "null", "true", "
          "/tmp/.X11-unix/X210", "http://127.0.0.1:1", "\ud83d", "run-0000000000000000"]
 ACTIONS = ["move", "click", "double_click", "mouse_down", "mouse_up", "drag", "scroll", "type", "key", "key_down", "key_up",
            "wait", "observe", "goto"]
+DEEDS = ["press", "double_press", "right_press", "fill", "choose", "tick", "untick", "focus", "scroll_to", "click", "type"]
 META = "io.modelcontextprotocol/"
 
 
@@ -69,6 +70,9 @@ class Fuzzer:
         if tool == "act":
             args = {"action": r.choice(ACTIONS), **point, "picture": r.random() < 0.2, "text": r.choice(TEXTS[:14]),
                     "keys": r.choice([["ctrl", "a"], ["a"], "shift"]), "key": "shift", "seconds": r.choice([0, 0.01, 0.1])}
+            if r.random() < 0.3:
+                args.update(action=r.choice(DEEDS), ref=r.choice(["e1", "e7", 12, "e999999999999", "x", "[e3]"]),
+                            value=r.choice(TEXTS[:14]))
             if args["action"] == "drag":
                 args.update(x2=r.randrange(800), y2=r.randrange(600))
         elif tool == "screenshot":
@@ -78,6 +82,12 @@ class Fuzzer:
                 args["region"][r.randrange(4)] = r.choice([n for n in NUMBERS if isinstance(n, int)])
         elif tool == "run_task":
             args = {"task": "Press it", "wait_s": r.choice([0, 0.1, 1]), "max_steps": 2}
+            args["marks"] = r.random() < 0.2
+        elif tool in ("snapshot", "find"):
+            args = {"limit": r.choice([1, 20, 100, 1500, 20001]), "all": r.random() < 0.5, "json": r.random() < 0.3,
+                    "boxes": r.random() < 0.3, "words": r.choice(TEXTS[:14]), "role": r.choice(["button", "", "x"])}
+            if tool == "snapshot":
+                del args["words"], args["role"]
         elif tool == "windows":
             args = {}
         else:
@@ -88,7 +98,7 @@ class Fuzzer:
 
     def mcp_request(self):
         r = self.rng
-        tool = r.choice(["act"] * 6 + ["screenshot"] * 5 + ["run_task", "run_status", "run_stop", "run_answer", "windows", "none"])
+        tool = r.choice(["act"] * 6 + ["screenshot"] * 5 + ["run_task", "run_status", "run_stop", "run_answer", "windows", "snapshot", "find", "none"])
         params = {"name": tool, "arguments": self.arguments(tool)}
         method = "tools/call"
         if r.random() < 0.08:

@@ -259,7 +259,7 @@ static void t_refused(void **state)
         {"screenshot", "{\"region\": {\"x\": 0, \"y\": 0, \"right\": 9, \"bottom\": 9}}", "got object", NULL},
         {"screenshot", "{\"region\": [0, 0, null, 10]}", "got list", NULL},
         {"screenshot", "{\"region\": [4294967296, 0, 10, 10]}", "got list [4294967296,0,10,10]", NULL},
-        {"act", "{\"action\": \"fly\"}", "argument 'action' must be one of move, click,", NULL},
+        {"act", "{\"action\": \"fly\"}", "argument 'action' must be one of press, double_press,", NULL},
         {"act", "{\"action\": 5}", "got integer 5", NULL},
         {"act", "{\"action\": \"click\", \"x\": \"100,200\", \"y\": 5}", "argument 'y' was sent twice", NULL},
         {"act", "{\"action\": \"click\", \"y\": 5, \"x\": [100, 200]}", "argument 'y' was sent twice", NULL},

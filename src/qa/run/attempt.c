@@ -167,6 +167,8 @@ static void fill_settings(struct attempt_state *s)
     if (t->timeout > 0)
         r->max_time = t->timeout;
     r->elements = uses_elements(s);
+    if (t->elements_text)
+        r->elements_text = t->elements_text;
     if (t->policy)
         r->policy = t->policy;
     if (t->validator)

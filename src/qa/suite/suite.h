@@ -87,7 +87,8 @@ struct test {
     const char *policy, *const *secrets; /* as in `run`; policy NULL: none; secrets NULL-terminated */
     const char *tags[SUITE_MAX_TAGS + 1];
     bool expect_fail, expect_infeasible;
-    bool elements; /* the desktop has an accessibility bus, and rules use names of elements */
+    bool elements;     /* the desktop has an accessibility bus, and rules use names of elements */
+    int elements_text; /* enum job_elements; 0: as on the command line */
     struct check checks[SUITE_MAX_CHECKS];
     int n_checks;
     struct check waits[SUITE_MAX_WAITS]; /* must hold before the agent starts */

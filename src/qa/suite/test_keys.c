@@ -198,6 +198,19 @@ static int read_tags(struct suite_reader *r, const struct key *k, void *member)
     return value_each(r, "a tag, or a list of them", SUITE_MAX_TAGS, add_tag);
 }
 
+/* Reads yes or no, or how the model gets the text of the elements. */
+static int read_elements(struct suite_reader *r, const struct key *k, void *member)
+{
+    static const char *const ways[] = {NULL, "text", "only"};
+    for (int i = 1; r->n->text && i < 3; i++)
+        if (!strcmp(r->n->text, ways[i])) {
+            *(bool *)member = true;
+            r->t->elements_text = i;
+            return 0;
+        }
+    return key_bool(r, k, member);
+}
+
 static int read_expect(struct suite_reader *r, const struct key *k, void *member)
 {
     bool *infeasible = member;
@@ -269,7 +282,7 @@ static const struct key keys[] = {
     {"display", SUITE | TEST, read_display, AT(display), 0, 0},
     {"wm", SUITE | TEST, read_wm, AT(wm), 0, 0},
     {"home", SUITE | TEST, read_path, AT(home), 0, 0},
-    {"elements", SUITE | TEST, key_bool, AT(elements), 0, 0},
+    {"elements", SUITE | TEST, read_elements, AT(elements), 0, 0},
     {"env", SUITE | TEST | ADDS, read_env, 0, 0, 0},
     {"setup", TEST | OWN, read_commands, AT(setup), 0, 0},
     {"teardown", TEST | OWN, read_commands, AT(teardown), 0, 0},
