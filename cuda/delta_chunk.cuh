@@ -112,16 +112,10 @@ __device__ __forceinline__ void gates_of(chunk<N> *w, const delta<bf16> &d, cons
         sum[i] = (i ? sum[0] : 0.0) + (t < at.count ? (double)gate[0] : 0.0);
         w->beta[t] = t < at.count ? gate[d.at.value_heads] : 0.0f;
     }
-    double total = sum[1];
-#pragma unroll
-    for (int by = 1; by < WARP; by *= 2) {
-        double other = __shfl_up_sync(ALL_LANES, total, by);
-        total += lane >= by ? other : 0.0;
-    }
-    double before = __shfl_up_sync(ALL_LANES, total, 1), all = __shfl_sync(ALL_LANES, total, WARP - 1);
+    double all, before = sum_before(sum[1], &all);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        double G = (lane ? before : 0.0) + sum[i];
+        double G = before + sum[i];
         w->sum[2 * lane + i] = (float)G;
         w->low[2 * lane + i] = (float)(G - (double)(float)G);
         w->left[2 * lane + i] = expf((float)(all - G));

@@ -101,16 +101,10 @@ __device__ __forceinline__ void time_steps(chunk<P> *w, view<bf16> dt, const lay
         d[i] = j < at.count ? time_step(k, number(dt.row(at.t0 + j)[at.head]), at.head) : 0.0f;
         sum[i] = (i ? sum[i - 1] : 0.0) + (double)(d[i] * a);
     }
-    double total = sum[3];
-#pragma unroll
-    for (int by = 1; by < WARP; by *= 2) {
-        double other = __shfl_up_sync(ALL_LANES, total, by);
-        total += lane >= by ? other : 0.0;
-    }
-    double before = __shfl_up_sync(ALL_LANES, total, 1), all = __shfl_sync(ALL_LANES, total, WARP - 1);
+    double all, before = sum_before(sum[3], &all);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        double c = (lane ? before : 0.0) + sum[i];
+        double c = before + sum[i];
         w->sum[4 * lane + i] = (float)c;
         w->low[4 * lane + i] = (float)(c - (double)(float)c);
         w->step[4 * lane + i] = d[i];

@@ -10,11 +10,7 @@ POCKET_PY  ?= python3
 pocket:
 	cd $(POCKET) && POCKET_STATE=$(abspath $(POCKET_RUN)) $(POCKET_PY) -m pocket plan
 
-# Publishes EYES, POINTER and LANGUAGE, the kept files of a run: model/, the reference values of t_pocket, and wide/.
+# Publishes RUN, a directory with the kept files of a run: model/, the reference values of t_pocket, and wide/.
 pocket-ship:
-	cd $(POCKET) && $(POCKET_PY) -m pocket publish --eyes $(abspath $(EYES)) --pointer $(abspath $(POINTER)) \
-	    --language $(abspath $(LANGUAGE)) --out model
+	cd $(POCKET) && $(POCKET_PY) -m pocket publish --run $(abspath $(RUN)) --out model --wide wide
 	cd $(POCKET) && $(POCKET_PY) -m pocket golden
-	cd $(POCKET) && $(POCKET_PY) -m pocket weights split $(abspath $(EYES)) --model model --out wide/eyes.safetensors
-	cd $(POCKET) && $(POCKET_PY) -m pocket weights split $(abspath $(POINTER)) --model model --out wide/pointer.safetensors
-	cd $(POCKET) && $(POCKET_PY) -m pocket weights split $(abspath $(LANGUAGE)) --model model --out wide/language20.safetensors

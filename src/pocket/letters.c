@@ -4,7 +4,7 @@
  * cells, each with part of its probability.  Detections are visited in order of falling probability; each
  * absorbs unused neighbours that can only be the same character and is kept if the summed probability
  * reaches `need`. Characters are then assigned from left to right, each to the line that ends closest to
- * its left.  Must match reading.decode in assets/pocket/pocket/heads.py. */
+ * its left.  Must match decode() of tests/reference/make_locate.py. */
 #include "pocket/locate.h"
 
 #include "base/err.h"

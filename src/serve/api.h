@@ -39,6 +39,9 @@ struct api {
     void (*refusal)(struct buf *out, int status, const char *message);
 };
 
+/* The functions that every protocol has, under the same names in each file. */
+#define API_FUNCTIONS .whole = whole, .begin = begin, .text = text, .end = end, .broken = broken
+
 extern const struct api api_chat, api_responses, api_responses_count, api_messages, api_messages_count;
 const struct api *api_of(const char *path); /* Returns the protocol with this path, or NULL. */
 

@@ -322,14 +322,8 @@ static void refusal(struct buf *out, int status, const char *message)
     api_put(out, error_of(status, message));
 }
 
-const struct api api_messages = {.path = "/v1/messages",
-                                 .translate = translate,
-                                 .whole = whole,
-                                 .begin = begin,
-                                 .text = text,
-                                 .end = end,
-                                 .broken = broken,
-                                 .refusal = refusal};
+const struct api api_messages = {
+    .path = "/v1/messages", .translate = translate, API_FUNCTIONS, .refusal = refusal};
 
 const struct api api_messages_count = {.path = "/v1/messages/count_tokens",
                                        .counts = true,

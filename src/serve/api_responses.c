@@ -426,13 +426,7 @@ static void broken(struct reply_events *s, const char *message)
     put(s, "error", json_pack("{s:s, s:s, s:n}", "code", "server_error", "message", message, "param"));
 }
 
-const struct api api_responses = {.path = "/v1/responses",
-                                  .translate = translate,
-                                  .whole = whole,
-                                  .begin = begin,
-                                  .text = text,
-                                  .end = end,
-                                  .broken = broken};
+const struct api api_responses = {.path = "/v1/responses", .translate = translate, API_FUNCTIONS};
 
 static void count(const struct completion *c, struct buf *out)
 {

@@ -198,13 +198,7 @@ static void refusal(struct buf *out, int status, const char *message)
     reply_json_error(out, message, error_type(status), error_code(status, message));
 }
 
-const struct api api_chat = {.path = "/v1/chat/completions",
-                             .whole = whole,
-                             .begin = begin,
-                             .text = text,
-                             .end = end,
-                             .broken = broken,
-                             .refusal = refusal};
+const struct api api_chat = {.path = "/v1/chat/completions", API_FUNCTIONS, .refusal = refusal};
 
 /* ---- errors and lists ---------------------------------------------------------------------------------- */
 

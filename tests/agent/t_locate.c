@@ -1,5 +1,5 @@
 /* t_locate.c - tests of finding an element by its name (locate.h): decoding of letters, compared with
- * decode() of assets/pocket (heads.py) on a real screen (tests/golden/locate.json), and element positions
+ * tests/reference/make_locate.py on a real screen (tests/golden/locate.json), and element positions
  * on synthetic maps. */
 #include "check.h"
 #include "drawn_maps.h"
@@ -63,7 +63,7 @@ static void t_decode(void **state)
             same += fabs((double)t.letters[k].x - x) < 0.01 && fabs((double)t.letters[k].y - y) < 0.01 &&
                     t.letters[k].c == c;
     }
-    check_note("%d letters, %d of them as torch reads them, %d lines", t.n, same, t.n_lines);
+    check_note("%d letters, %d of them as in the reference, %d lines", t.n, same, t.n_lines);
     assert_int_equal(t.n, json_array_size(want));
     assert_int_equal(same, t.n);
     text_free(&t);

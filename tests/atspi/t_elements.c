@@ -77,6 +77,29 @@ static void stop(struct fake_tree *t)
         fail_msg("a call that must not be made: %s", what);
 }
 
+struct reading {
+    struct fake_tree t;
+    struct elements *x;
+};
+
+/* Starts the buses and a program with this tree, and reads it. */
+static const struct snapshot *begin(struct reading *r, const char *toolkit, const struct fake_node *nodes,
+                                    int n)
+{
+    open_bus();
+    assert_int_equal(fake_tree_start(&r->t, toolkit, nodes, n), 0);
+    r->x = elements_open(NULL);
+    return read_all(r->x, READ_MS);
+}
+#define BEGIN(r, toolkit, nodes) begin(r, toolkit, nodes, sizeof(nodes) / sizeof *(nodes))
+
+static void end(struct reading *r)
+{
+    elements_close(r->x);
+    stop(&r->t);
+    close_bus();
+}
+
 /* ---- reading ------------------------------------------------------------------------------------ */
 
 static void t_form(void **state)
@@ -90,13 +113,9 @@ static void t_form(void **state)
         {6, 1, BUTTON, "Hidden", NULL, BIT(STATE_VISIBLE), 100, 280, 80, 30},
         {7, 1, BUTTON, "Can\tcel\xe2\x80\xae \xef\xbf\xbc", NULL, SHOWN, 200, 282, 80, 30},
     };
-    struct fake_tree t;
+    struct reading r;
     struct buf text;
-    (void)state;
-    open_bus();
-    assert_int_equal(fake_tree_start(&t, "fake", nodes, 7), 0);
-    struct elements *x = elements_open(NULL);
-    const struct snapshot *s = read_all(x, READ_MS);
+    const struct snapshot *s = BEGIN(&r, "fake", nodes);
     assert_int_equal(s->end, SNAPSHOT_WHOLE);
     assert_int_equal(s->n, 6);
     assert_null(named(s, "Hidden"));
@@ -112,22 +131,20 @@ static void t_form(void **state)
     free(expected);
     buf_free(&text);
     uint32_t ok = named(s, "OK")->ref;
-    assert_int_equal(named(read_all(x, READ_MS), "OK")->ref, ok);
+    assert_int_equal(named(read_all(r.x, READ_MS), "OK")->ref, ok);
     struct element found, list[ELEMENTS_MATCHES];
     struct element_field field;
     char dialog[512];
-    assert_true(elements_pressed(x, true, "Form", READ_MS, &found));
+    assert_true(elements_pressed(r.x, true, "Form", READ_MS, &found));
     assert_string_equal(found.name, "OK");
-    assert_true(elements_field(x, "Form", READ_MS, &field));
+    assert_true(elements_field(r.x, "Form", READ_MS, &field));
     assert_true(field.editable && !field.in_page && !strcmp(field.text, "Ana"));
-    assert_int_equal(elements_find(x, "OK", "button", "Form", READ_MS, list),
+    assert_int_equal(elements_find(r.x, "OK", "button", "Form", READ_MS, list),
                      1); /* the newer name of the role */
-    assert_int_equal(elements_find(x, "OK", "push button", "Form", READ_MS, list), 1);
-    assert_int_equal(elements_dialog(x, 310, 290, "Form", READ_MS, dialog, sizeof dialog), 1);
+    assert_int_equal(elements_find(r.x, "OK", "push button", "Form", READ_MS, list), 1);
+    assert_int_equal(elements_dialog(r.x, 310, 290, "Form", READ_MS, dialog, sizeof dialog), 1);
     assert_string_equal(dialog, "Name\nForm");
-    elements_close(x);
-    stop(&t);
-    close_bus();
+    end(&r);
 }
 
 static void t_point(void **state)
@@ -139,21 +156,16 @@ static void t_point(void **state)
         {4, 2, BUTTON, "Two", NULL, SHOWN, 110, 10, 80, 30},
         {5, 1, BUTTON, "Three", NULL, SHOWN, 10, 200, 80, 30},
     };
-    struct fake_tree t;
+    struct reading r;
     struct element found, other;
-    (void)state;
-    open_bus();
-    assert_int_equal(fake_tree_start(&t, "fake", nodes, 5), 0);
-    struct elements *x = elements_open(NULL);
-    elements_ask_at(x, 120, 20);
-    assert_false(elements_answer_at(x, 10, 20, READ_MS, &found, &other)); /* of another place */
-    elements_ask_at(x, 120, 20);
-    assert_true(elements_answer_at(x, 121, 20, READ_MS, &found, &other));
+    BEGIN(&r, "fake", nodes);
+    elements_ask_at(r.x, 120, 20);
+    assert_false(elements_answer_at(r.x, 10, 20, READ_MS, &found, &other)); /* of another place */
+    elements_ask_at(r.x, 120, 20);
+    assert_true(elements_answer_at(r.x, 121, 20, READ_MS, &found, &other));
     assert_string_equal(found.name, "Two");
     assert_string_equal(other.name, "");
-    elements_close(x);
-    stop(&t);
-    close_bus();
+    end(&r);
 }
 
 /* ---- trees that lie ---------------------------------------------------------------------------------- */
@@ -166,21 +178,15 @@ static void t_huge(void **state)
         {3, 1, BUTTON, "After", NULL, SHOWN, 0, 370, 80, 30},
         {4, 1, PANEL, "Crowd", NULL, SHOWN, 100, 370, 80, 30, 201},
     };
-    struct fake_tree t;
-    (void)state;
-    open_bus();
-    assert_int_equal(fake_tree_start(&t, "fake", nodes, 4), 0);
-    struct elements *x = elements_open(NULL);
-    const struct snapshot *s = read_all(x, READ_MS);
+    struct reading r;
+    const struct snapshot *s = BEGIN(&r, "fake", nodes);
     assert_int_equal(s->end, SNAPSHOT_WHOLE);
     assert_non_null(named(s, "After"));
     assert_non_null(named(s, "Cell 0"));
     assert_non_null(named(s, "Cell 17"));
     assert_int_equal(named(s, "Cells")->children, FAKE_CELLS);
     check_note("%d elements by %d calls in %.1f ms", s->n, s->calls, s->ms);
-    elements_close(x);
-    stop(&t); /* GetChildren was not called on more than 200 */
-    close_bus();
+    end(&r); /* GetChildren was not called on more than 200 */
 }
 
 static void t_cycle(void **state)
@@ -191,32 +197,26 @@ static void t_cycle(void **state)
         {3, 2, PANEL, "Q", NULL, SHOWN, 0, 0, 400, 100, 0, 3},
     };
     static struct fake_node deep[101], wide[4600];
-    struct fake_tree t;
-    (void)state;
-    open_bus();
-    assert_int_equal(fake_tree_start(&t, "fake", nodes, 3), 0);
-    struct elements *x = elements_open(NULL);
-    const struct snapshot *s = read_all(x, READ_MS);
+    struct reading r;
+    const struct snapshot *s = BEGIN(&r, "fake", nodes);
     assert_int_equal(s->end, SNAPSHOT_WHOLE);
     assert_int_equal(s->n, 3);
-    stop(&t);
+    stop(&r.t);
     for (int i = 0; i < 101; i++) /* a chain that is deeper than the limit of 40 */
         deep[i] = (struct fake_node){i + 1, i, i ? PANEL : FRAME, "D", NULL, SHOWN, 0, 0, 400, 300};
-    assert_int_equal(fake_tree_start(&t, "fake", deep, 101), 0);
-    s = read_all(x, READ_MS);
+    assert_int_equal(fake_tree_start(&r.t, "fake", deep, 101), 0);
+    s = read_all(r.x, READ_MS);
     assert_int_equal(s->end, SNAPSHOT_CUT);
     assert_true(s->n > 30 && s->n <= 41);
-    stop(&t);
+    stop(&r.t);
     for (int i = 0; i < 4600; i++) /* more elements than the limit of 4,000 */
         wide[i] = (struct fake_node){i + 1, i / 100, i ? PANEL : FRAME, "X", NULL, SHOWN, 0, 0, 400, 300};
-    assert_int_equal(fake_tree_start(&t, "fake", wide, 4600), 0);
-    s = read_all(x, 2 * PATIENCE_MS);
+    assert_int_equal(fake_tree_start(&r.t, "fake", wide, 4600), 0);
+    s = read_all(r.x, 2 * PATIENCE_MS);
     assert_int_equal(s->end, SNAPSHOT_CUT);
     assert_true(s->n <= 4000);
     check_note("%d elements of 4600", s->n);
-    elements_close(x);
-    stop(&t);
-    close_bus();
+    end(&r);
 }
 
 static void t_long(void **state)
@@ -227,20 +227,14 @@ static void t_long(void **state)
         {2, 1, BUTTON, name, NULL, SHOWN, 2000000000, -2000000000, 2000000000, 2000000000},
         {3, 1, ROLE_TEXT, "T", name, SHOWN, 0, 0, 10, 10},
     };
-    struct fake_tree t;
-    (void)state;
+    struct reading r;
     memset(name, 'n', sizeof name - 1);
-    open_bus();
-    assert_int_equal(fake_tree_start(&t, "fake", nodes, 3), 0);
-    struct elements *x = elements_open(NULL);
-    const struct snapshot *s = read_all(x, READ_MS);
+    const struct snapshot *s = BEGIN(&r, "fake", nodes);
     assert_int_equal(s->end, SNAPSHOT_WHOLE);
     assert_int_equal(s->n, 3);
     for (int i = 0; i < s->n; i++)
         assert_true(strlen(s->e[i].name) < 256 && strlen(s->e[i].value) <= 16000);
-    elements_close(x);
-    stop(&t);
-    close_bus();
+    end(&r);
 }
 
 /* ---- programs that do not answer --------------------------------------------------------------------- */
@@ -253,27 +247,21 @@ static void t_silent(void **state)
         {3, 1, BUTTON, "Never", NULL, SHOWN, 100, 0, 80, 30, 0, 0, 1},
         {4, 1, BUTTON, "Two", NULL, SHOWN, 200, 0, 80, 30},
     };
-    struct fake_tree t;
-    (void)state;
-    open_bus();
-    assert_int_equal(fake_tree_start(&t, "fake", nodes, 4), 0);
-    struct elements *x = elements_open(NULL);
-    const struct snapshot *s = read_all(x, READ_MS); /* one overdue call does not make a program silent */
+    struct reading r;
+    const struct snapshot *s = BEGIN(&r, "fake", nodes); /* one overdue call does not make a program silent */
     assert_non_null(named(s, "One"));
     assert_non_null(named(s, "Two"));
     assert_true(s->ms >= 390 && s->ms < READ_MS);
-    kill(t.pid, SIGSTOP);
-    s = read_all(x, 250);
+    kill(r.t.pid, SIGSTOP);
+    s = read_all(r.x, 250);
     assert_int_equal(s->end, SNAPSHOT_SILENT);
     check_note("stopped: %.0f ms", s->ms);
-    s = read_all(x, 250); /* it is not asked again for 5 s */
+    s = read_all(r.x, 250); /* it is not asked again for 5 s */
     assert_int_equal(s->end, SNAPSHOT_SILENT);
     assert_true(s->ms < 200);
     check_note("then: %.1f ms, %d calls", s->ms, s->calls);
     assert_int_equal(s->calls, 0);
-    elements_close(x);
-    stop(&t);
-    close_bus();
+    end(&r);
 }
 
 static void t_no_bus(void **state)
@@ -308,20 +296,14 @@ static void t_visible(void **state)
         {5, 2, BUTTON, "Other page", NULL, BIT(STATE_VISIBLE), 500, 10, 80, 30},
         {6, 2, BUTTON, "No size", NULL, BIT(STATE_VISIBLE), 10, 10, 0, 0},
     };
-    struct fake_tree t;
-    (void)state;
-    open_bus();
-    assert_int_equal(fake_tree_start(&t, "GTK", nodes, 6), 0);
-    struct elements *x = elements_open(NULL);
-    const struct snapshot *s = read_all(x, READ_MS);
+    struct reading r;
+    const struct snapshot *s = BEGIN(&r, "GTK", nodes);
     assert_non_null(named(s, "Save"));
     assert_null(named(s, "GtkDropDown"));
     assert_null(named(s, "Other page"));
     assert_null(named(s, "No size"));
     assert_int_equal(s->n, 4);
-    elements_close(x);
-    stop(&t);
-    close_bus();
+    end(&r);
 }
 
 /* LibreOffice: a pane as large as the window but 27 px too high; only the menu bar is right. */
@@ -339,21 +321,15 @@ static void t_bridge(void **state)
         {9, 8, PANEL, "", NULL, SHOWN, 10, 127, 90, 31},
         {10, 9, ROLE_TEXT, "Font", NULL, SHOWN, 12, 127, 80, 30},
     };
-    struct fake_tree t;
-    (void)state;
-    open_bus();
-    assert_int_equal(fake_tree_start(&t, "VCL", nodes, 10), 0);
-    struct elements *x = elements_open(NULL);
-    const struct snapshot *s = read_all(x, READ_MS);
+    struct reading r;
+    const struct snapshot *s = BEGIN(&r, "VCL", nodes);
     assert_int_equal(named(s, "File")->rect.y, 0);
     assert_int_equal(named(s, "File")->trust, PLACE_SURE);
     assert_int_equal(named(s, "Bold")->rect.y, 106);
     assert_int_equal(named(s, "Bold")->trust, PLACE_SHIFTED);
     assert_int_equal(named(s, "Font")->rect.y, 127); /* a widget of GTK 3 */
     assert_int_equal(named(s, "Outside")->trust, PLACE_DOUBTFUL);
-    elements_close(x);
-    stop(&t);
-    close_bus();
+    end(&r);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -369,7 +345,4 @@ static const struct CMUnitTest tests[] = {
           t_bridge),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

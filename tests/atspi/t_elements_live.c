@@ -221,7 +221,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a desktop has a bus of its own in its run directory, or none", t_bus),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -1,7 +1,7 @@
 /* t_pocket_wide.c - tests a tiny random model as written by assets/pocket/pocket/publish.py: images at
  * native resolution, positions cut from a table, coordinates of two tokens per axis.
- * tests/golden/pocket-wide has its directory and, from torch, the rows of an image and the logits after a
- * step. */
+ * tests/golden/pocket-wide has its weights and, from torch, the rows of an image and the logits after a
+ * step; its other files are those of the embedded model. */
 #include "check.h"
 
 #include "place.h"
@@ -17,12 +17,34 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <unistd.h>
 
-#define MODEL "tests/golden/pocket-wide"
+#define GOLDEN   "tests/golden/pocket-wide"
+#define EMBEDDED "assets/pocket/model"
+
+/* Fills a folder with links to the files of the model. */
+static void link_files(const char *dir)
+{
+    char *link =
+        xasprintf("ln -sf \"$PWD\"/" EMBEDDED "/* '%s' && ln -sf \"$PWD\"/" GOLDEN "/* '%s'", dir, dir);
+    assert_int_equal(system(link), 0);
+    free(link);
+}
+
+/* Returns a folder with the model, made by the first call. */
+static const char *model(void)
+{
+    static char dir[PLACE_PATH];
+    if (!*dir) {
+        assert_non_null(mkdtemp(place_template(dir)));
+        link_files(dir);
+    }
+    return dir;
+}
 
 static json_t *open_golden(void)
 {
-    json_t *root = json_load_file(MODEL "/golden.json", 0, NULL);
+    json_t *root = json_load_file(GOLDEN "/golden.json", 0, NULL);
     assert_non_null(root);
     return root;
 }
@@ -94,7 +116,7 @@ static double run(const char *isa, bool f32)
     struct err e = ERR_INIT;
     struct image picture = {0};
     json_t *root = open_golden(), *ids = json_object_get(root, "ids");
-    struct engine_options o = {.dir = MODEL, .isa = isa, .threads = 1, .f32 = f32};
+    struct engine_options o = {.dir = model(), .isa = isa, .threads = 1, .f32 = f32};
     struct engine *engine = engine_open(&o, &e);
     if (!engine)
         fail_msg("%s", e.text);
@@ -171,7 +193,7 @@ static double run_heads(const char *isa)
     struct image picture = {0};
     struct patch_map map;
     json_t *root = open_golden(), *want;
-    struct engine_options o = {.dir = MODEL, .isa = isa, .threads = 1, .f32 = true};
+    struct engine_options o = {.dir = model(), .isa = isa, .threads = 1, .f32 = true};
     struct engine *engine = engine_open(&o, &e);
     struct session *s = session_new(engine, 1);
     double worst = 0;
@@ -213,23 +235,17 @@ static void t_heads(void **state)
 /* Copies the model to `dir` and replaces the text `from` in the header of the weights by `to`. */
 static void damaged(const char *dir, const char *from, const char *to)
 {
-    static const char *const files[] = {"chat_template.jinja",      "config.json",
-                                        "generation_config.json",   "holorun.json",
-                                        "preprocessor_config.json", "special_tokens_map.json",
-                                        "tokenizer.json",           "tokenizer_config.json",
-                                        "model.safetensors"};
+    char *is = xasprintf("%s/model.safetensors", dir), *data;
+    size_t len;
     assert_int_equal(strlen(from), strlen(to));
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        char *was = xasprintf(MODEL "/%s", files[i]), *is = xasprintf("%s/%s", dir, files[i]), *data;
-        size_t len;
-        assert_int_equal(file_read(was, 1 << 20, &data, &len, NULL), 0);
-        char *at = memmem(data, len, from, strlen(from));
-        if (at)
-            memcpy(at, to, strlen(to));
-        assert_int_equal(at != NULL, !strcmp(files[i], "model.safetensors"));
-        assert_int_equal(file_write(is, data, len, NULL), 0);
-        free(data), free(was), free(is);
-    }
+    assert_int_equal(file_read(GOLDEN "/model.safetensors", 1 << 20, &data, &len, NULL), 0);
+    char *at = memmem(data, len, from, strlen(from));
+    assert_non_null(at);
+    memcpy(at, to, strlen(to));
+    link_files(dir);
+    assert_int_equal(unlink(is), 0);
+    assert_int_equal(file_write(is, data, len, NULL), 0);
+    free(data), free(is);
 }
 
 static void t_damaged_heads(void **state)
@@ -271,7 +287,7 @@ static void t_size(void **state)
                  {449, 305, 30, 20}, {682, 40, 64, 4},   /* enlarged up to the longest side, and above it */
                  {683, 40, 44, 4},   {2048, 1024, 64, 32}};
     struct model_config c;
-    assert_int_equal(config_load(&c, MODEL, NULL), 0);
+    assert_int_equal(config_load(&c, model(), NULL), 0);
     c.vit.native_side = 1024;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct tile_grid g = preprocess_grid(&c, sizes[i].w, sizes[i].h);
@@ -284,10 +300,10 @@ static void t_size(void **state)
 static void t_dialect(void **state)
 {
     struct err e = ERR_INIT;
-    char *name = dialect_for_model(MODEL, &e);
+    char *name = dialect_for_model(model(), &e);
     assert_string_equal(name, "pocket-wide");
     free(name);
-    struct engine_options o = {.dir = MODEL, .threads = 1};
+    struct engine_options o = {.dir = model(), .threads = 1};
     struct engine *engine = engine_open(&o, &e);
     assert_non_null(engine);
     assert_null(chat_template_warning(engine_chat(engine)));
@@ -336,7 +352,7 @@ static void t_assist(void **state)
                  {"holo3", true, "-rafqs-"},
                  {"holo3", false, "-------"}};
     struct err e = ERR_INIT;
-    struct engine_options o = {.dir = MODEL, .threads = 1};
+    struct engine_options o = {.dir = model(), .threads = 1};
     struct engine *engine = engine_open(&o, &e);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct dialect *d = dialect_load(cases[i].dialect, &e);

@@ -2,6 +2,7 @@
  * of this CPU pass it, and it detects and names each incorrect operation.
  */
 #include "check.h"
+#include "lab.h"
 
 #include "ops/ops.h"
 #include "ops/sampling.h"
@@ -115,33 +116,32 @@ static void found_out(const struct ops *ops, const char *what)
     assert_non_null(strstr(e.text, what));
 }
 
+/* Replaces one operation; the check must fail and name it. */
+#define SPOIL(operation, by, what)                                                                           \
+    do {                                                                                                     \
+        struct ops spoilt = *right->ops;                                                                     \
+        spoilt.operation = by;                                                                               \
+        found_out(&spoilt, what);                                                                            \
+    } while (0)
+
+static void check_right(struct backend *b)
+{
+    struct err e = ERR_INIT;
+    if (backend_check(b, &e))
+        fail_msg("%s", e.text);
+}
+
 static void t_right(void **state)
 {
-    const char *isa[8];
-    int n = backend_cpu_list(isa, 8);
-    for (int i = 0; i < n; i++) {
-        struct err e = ERR_INIT;
-        struct backend *b = backend_cpu(isa[i], NULL, NULL);
-        if (backend_check(b, &e))
-            fail_msg("%s", e.text);
-        backend_free(b);
-    }
+    lab_each_isa(check_right);
 }
 
 static void t_prompts(void **state)
 {
-    struct ops spoilt = *right->ops;
-    spoilt.rmsnorm = wrong_norm;
-    found_out(&spoilt, "a norm");
-    spoilt = *right->ops;
-    spoilt.ssm_step_batch = wrong_step;
-    found_out(&spoilt, "state space");
-    spoilt = *right->ops;
-    spoilt.attend_tokens = wrong_attend;
-    found_out(&spoilt, "attention");
-    spoilt = *right->ops;
-    spoilt.attend_tiles = attend_all;
-    found_out(&spoilt, "the tower's attention");
+    SPOIL(rmsnorm, wrong_norm, "a norm");
+    SPOIL(ssm_step_batch, wrong_step, "state space");
+    SPOIL(attend_tokens, wrong_attend, "attention");
+    SPOIL(attend_tiles, attend_all, "the tower's attention");
 }
 
 static void t_products(void **state)
@@ -150,12 +150,10 @@ static void t_products(void **state)
                                         "some rows in int8",    "many rows in int8",     "few rows in int4",
                                         "many rows in int4",    "few rows in fp8",       "many rows in fp8",
                                         "few rows in fp4",      "many rows in fp4"};
-    struct ops spoilt = *right->ops;
-    spoilt.linear = wrong_linear;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         products = 0;
         spoilt_product = (int)i;
-        found_out(&spoilt, names[i]);
+        SPOIL(linear, wrong_linear, names[i]);
     }
 }
 
@@ -174,25 +172,15 @@ static void t_decoding(void **state)
     } steps[] = {{80, DT_F32, "decode step incorrectly"},
                  {64, DT_F32, "decode step with heads of 64"},
                  {80, DT_F16, "decode step in fp16"}};
-    struct ops spoilt = *right->ops;
-    spoilt.mamba_batch = mamba_forgets;
     for (int i = 0; i < 3; i++) {
         wrong_states.head = steps[i].head;
         wrong_states.type = steps[i].type;
-        found_out(&spoilt, steps[i].name);
+        SPOIL(mamba_batch, mamba_forgets, steps[i].name);
     }
-    spoilt = *right->ops;
-    spoilt.delta_batch = delta_rests;
-    found_out(&spoilt, "Qwen's decode step");
-    spoilt = *right->ops;
-    spoilt.attend_batch = attend_bytes;
-    found_out(&spoilt, "8-bit keys");
-    spoilt = *right->ops;
-    spoilt.sample = sample_any;
-    found_out(&spoilt, "sampling");
-    spoilt = *right->ops;
-    spoilt.embed = embed_old;
-    found_out(&spoilt, "a replayed graph");
+    SPOIL(delta_batch, delta_rests, "Qwen's decode step");
+    SPOIL(attend_batch, attend_bytes, "8-bit keys");
+    SPOIL(sample, sample_any, "sampling");
+    SPOIL(embed, embed_old, "a replayed graph");
 }
 
 static const struct CMUnitTest tests[] = {

@@ -195,31 +195,30 @@ static void t_attention(void **state)
 }
 
 /* A key with NaN affects every result that attends to it, and no other head. */
-static void t_nan(void **state)
+static void check_nan(struct backend *b)
 {
     enum { HEADS = 2, D = 48, KEYS = 20 };
-    const char *isa[8];
-    int n = backend_cpu_list(isa, 8);
-    for (int i = 0; i < n; i++) {
-        struct backend *b = backend_cpu(isa[i], NULL, NULL);
-        struct tensor x = b->ops->alloc(b, DT_BF16, KEYS, HEADS * D),
-                      q = b->ops->alloc(b, DT_BF16, KEYS, HEADS * D),
-                      y = b->ops->alloc(b, DT_BF16, KEYS, HEADS * D),
-                      k = b->ops->alloc(b, DT_F8E4M3, KEYS, kv8_cols(HEADS, D));
-        for (int r = 0; r < KEYS; r++)
-            for (int c = 0; c < HEADS * D; c++)
-                set(x, r, c, 0.5f), set(q, r, c, 0.25f);
-        set(x, 7, D + 3, NAN);
-        b->ops->kv_quantize(b, k, x, HEADS);
-        b->ops->attend_tokens(b, y, q, k, k, HEADS, HEADS, 0);
-        for (int r = 0; r < KEYS; r++)
-            for (int c = 0; c < HEADS * D; c++)
-                assert_true(c < D ? !isnan(lab_at(y, r, c)) : r < 7 || isnan(lab_at(y, r, c)));
-        struct tensor *all[] = {&x, &q, &y, &k};
-        for (int t = 0; t < 4; t++)
-            b->ops->free(b, all[t]);
-        backend_free(b);
-    }
+    struct tensor x = b->ops->alloc(b, DT_BF16, KEYS, HEADS * D),
+                  q = b->ops->alloc(b, DT_BF16, KEYS, HEADS * D),
+                  y = b->ops->alloc(b, DT_BF16, KEYS, HEADS * D),
+                  k = b->ops->alloc(b, DT_F8E4M3, KEYS, kv8_cols(HEADS, D));
+    for (int r = 0; r < KEYS; r++)
+        for (int c = 0; c < HEADS * D; c++)
+            set(x, r, c, 0.5f), set(q, r, c, 0.25f);
+    set(x, 7, D + 3, NAN);
+    b->ops->kv_quantize(b, k, x, HEADS);
+    b->ops->attend_tokens(b, y, q, k, k, HEADS, HEADS, 0);
+    for (int r = 0; r < KEYS; r++)
+        for (int c = 0; c < HEADS * D; c++)
+            assert_true(c < D ? !isnan(lab_at(y, r, c)) : r < 7 || isnan(lab_at(y, r, c)));
+    struct tensor *all[] = {&x, &q, &y, &k};
+    for (int t = 0; t < 4; t++)
+        b->ops->free(b, all[t]);
+}
+
+static void t_nan(void **state)
+{
+    lab_each_isa(check_nan);
 }
 
 /* ---- a model --------------------------------------------------------------------------------- */

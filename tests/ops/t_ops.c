@@ -236,30 +236,26 @@ static void t_shuffle(void **state)
 
 /* ---- threads, dtypes, choice ------------------------------------------------------------------------ */
 
+static void compare_threads(struct backend *one, struct backend *three)
+{
+    struct tensor x = lab_make(one, DT_BF16, 300, 96, -1, 1), host = lab_make(one, DT_F32, 192, 96, -1, 1),
+                  none = {0};
+    struct tensor y1 = one->ops->alloc(one, DT_BF16, 300, 192), y3 = lab_twin(one, y1),
+                  a1 = one->ops->alloc(one, DT_BF16, 300, 64), a3 = lab_twin(one, a1);
+    struct weight *w = one->ops->pack(one, host, DT_BF16);
+    one->ops->linear(one, y1, x, w, none, EPI_GELU, SET);
+    three->ops->linear(three, y3, x, w, none, EPI_GELU, SET);
+    assert_memory_equal(y1.data, y3.data, 300 * 192 * 2);
+    one->ops->attend_tiles(one, a1, y1, 2, 1);
+    three->ops->attend_tiles(three, a3, y1, 2, 1);
+    assert_memory_equal(a1.data, a3.data, 300 * 64 * 2);
+    one->ops->weight_free(one, w);
+    lab_drop(one, 6, (struct tensor *const[]){&x, &host, &y1, &y3, &a1, &a3});
+}
+
 static void t_threads(void **state)
 {
-    const char *isa[8];
-    int n = backend_cpu_list(isa, 8);
-    struct pool *pool = pool_new(3);
-    for (int i = 0; i < n; i++) {
-        struct backend *one = backend_cpu(isa[i], NULL, NULL), *three = backend_cpu(isa[i], pool, NULL);
-        struct tensor x = lab_make(one, DT_BF16, 300, 96, -1, 1),
-                      host = lab_make(one, DT_F32, 192, 96, -1, 1), none = {0};
-        struct tensor y1 = one->ops->alloc(one, DT_BF16, 300, 192), y3 = lab_twin(one, y1),
-                      a1 = one->ops->alloc(one, DT_BF16, 300, 64), a3 = lab_twin(one, a1);
-        struct weight *w = one->ops->pack(one, host, DT_BF16);
-        one->ops->linear(one, y1, x, w, none, EPI_GELU, SET);
-        three->ops->linear(three, y3, x, w, none, EPI_GELU, SET);
-        assert_memory_equal(y1.data, y3.data, 300 * 192 * 2);
-        one->ops->attend_tiles(one, a1, y1, 2, 1);
-        three->ops->attend_tiles(three, a3, y1, 2, 1);
-        assert_memory_equal(a1.data, a3.data, 300 * 64 * 2);
-        one->ops->weight_free(one, w);
-        lab_drop(one, 6, (struct tensor *const[]){&x, &host, &y1, &y3, &a1, &a3});
-        backend_free(one);
-        backend_free(three);
-    }
-    pool_free(pool);
+    lab_each_threads(3, compare_threads);
 }
 
 /* Compares a product with a packed weight and one that reads the same weight in place. */

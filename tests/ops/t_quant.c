@@ -18,72 +18,15 @@ enum { FORMATS = 5, ROWS_F8 = 4 };
 
 /* ---- matrices -------------------------------------------------------------------------------- */
 
-struct matrix {
-    struct quant_source source;
-    void *data;
-    uint8_t *groups;
-};
-
-/* Returns a matrix as a file in format formats[which] would hold it. */
-static struct matrix make(int which, int64_t rows, int64_t cols)
+/* Returns a matrix as a file in format formats[which] would hold it; lab_weights_make() alternates f8. */
+static struct lab_weights make(int which, int64_t rows, int64_t cols)
 {
-    enum quant_format format = formats[which];
-    struct matrix m = {.source = {.rows = rows, .cols = cols, .scale = 0.037f}};
-    if (format == QUANT_F8 && which != ROWS_F8) {
-        uint8_t *p = m.data = malloc((size_t)(rows * cols));
-        for (int64_t i = 0; i < rows * cols; i++)
-            while (((p[i] = (uint8_t)lab_between(0, 255)) & 127) == 127) /* no NaN */
-                ;
-        m.source.stored = (struct tensor){p, DT_F8E4M3, rows, cols, cols};
-    } else if (format == QUANT_F4) {
-        int64_t bytes = (cols + 1) / 2, groups = rows * quant_groups(format, cols);
-        uint8_t *p = m.data = malloc((size_t)(rows * bytes));
-        for (int64_t i = 0; i < rows * bytes; i++)
-            p[i] = (uint8_t)lab_between(0, 255);
-        m.groups = malloc((size_t)groups);
-        for (int64_t i = 0; i < groups; i++)
-            m.groups[i] = (uint8_t)lab_between(0x20, 0x50);
-        m.source.stored = (struct tensor){p, DT_U8, rows, bytes, bytes};
-        m.source.groups = m.groups;
-    } else {
-        float *p = m.data = malloc((size_t)(rows * cols) * sizeof *p);
-        for (int64_t i = 0; i < rows * cols; i++)
-            p[i] = (float)(check_random(&lab_random) * 2 - 1) / (float)(1 + i / cols % 7);
-        m.source.stored = (struct tensor){p, DT_F32, rows, cols, cols};
+    struct lab_weights m = lab_weights_make(formats[which], rows, cols);
+    if (formats[which] == QUANT_F8 && (m.source.stored.dtype == DT_F32) != (which == ROWS_F8)) {
+        lab_weights_drop(&m);
+        m = lab_weights_make(formats[which], rows, cols);
     }
     return m;
-}
-
-static void drop(struct matrix *m)
-{
-    free(m->data);
-    free(m->groups);
-}
-
-static struct weight *pack(struct backend *b, enum quant_format format, const struct quant_source *s)
-{
-    void *bytes = aligned_alloc(64, (b->ops->quant_bytes(b, format, s->rows, s->cols) + 63) / 64 * 64);
-    b->ops->quant_pack(b, bytes, format, s);
-    return b->ops->quant_weight(b, bytes, true, format, s->rows, s->cols);
-}
-
-static struct tensor filled(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
-{
-    struct tensor x = b->ops->alloc(b, t, rows, cols);
-    for (int64_t i = 0; i < rows * cols; i++) {
-        float v = (float)(check_random(&lab_random) * 2 - 1);
-        if (t == DT_BF16)
-            ((uint16_t *)x.data)[i] = bf16_from_f32(v);
-        else
-            ((float *)x.data)[i] = v;
-    }
-    return x;
-}
-
-static double at(struct tensor t, int64_t r, int64_t c)
-{
-    int64_t i = r * t.stride + c;
-    return (double)(t.dtype == DT_BF16 ? bf16_to_f32(((uint16_t *)t.data)[i]) : ((float *)t.data)[i]);
 }
 
 /* Returns the largest difference as a multiple of the tolerance.
@@ -99,13 +42,13 @@ static double worst(struct tensor have, struct tensor want, double length, enum 
     double most = 0, off = 0;
     for (int64_t r = 0; r < want.rows; r++)
         for (int64_t c = 0; c < want.cols; c++)
-            most = fmax(most, fabs(at(want, r, c)));
+            most = fmax(most, fabs((double)lab_at(want, r, c)));
     double sums = 2e-5 * most + 6 * 8.9e-6 * length * (epi == EPI_RELU2 ? 2 * sqrt(most + 1) : 1.2) + 1e-6;
     double steps = want.dtype == DT_BF16 ? ((epi == EPI_RELU2 ? 3 : 1) + added) / 128.0 : 0;
     for (int64_t r = 0; r < want.rows; r++)
         for (int64_t c = 0; c < want.cols; c++) {
-            double allowed = sums + steps * (fabs(at(want, r, c)) + added);
-            double d = fabs(at(have, r, c) - at(want, r, c)) / allowed;
+            double allowed = sums + steps * (fabs((double)lab_at(want, r, c)) + added);
+            double d = fabs((double)lab_at(have, r, c) - (double)lab_at(want, r, c)) / allowed;
             off = d >= off ? d : off;
             if (isnan(d))
                 return INFINITY;
@@ -139,10 +82,11 @@ static double product(struct backend *ref, struct backend *fast, int which, enum
     enum epilogue epi = (enum epilogue)lab_between(0, 2);
     enum accumulate add = lab_between(0, 1) ? ADD : SET;
     int biased = lab_between(0, 1);
-    struct matrix m = make(which, N, K);
-    struct weight *wr = pack(ref, format, &m.source), *wf = pack(fast, format, &m.source);
-    struct tensor x = filled(ref, act, T, K), bias = filled(ref, DT_F32, 1, N), none = {0};
-    struct tensor want = filled(ref, lab_between(0, 3) ? act : DT_F32, T, N),
+    struct lab_weights m = make(which, N, K);
+    struct weight *wr = lab_weights_pack(ref, format, &m, DT_F32),
+                  *wf = lab_weights_pack(fast, format, &m, DT_F32);
+    struct tensor x = lab_make(ref, act, T, K, -1, 1), bias = lab_make(ref, DT_F32, 1, N, -1, 1), none = {0};
+    struct tensor want = lab_make(ref, lab_between(0, 3) ? act : DT_F32, T, N, -1, 1),
                   have = ref->ops->alloc(ref, want.dtype, T, N);
     ref->ops->copy(ref, have, want);
     ref->ops->linear(ref, want, x, wr, biased ? bias : none, epi, add);
@@ -153,31 +97,26 @@ static double product(struct backend *ref, struct backend *fast, int which, enum
     struct tensor *all[] = {&x, &bias, &want, &have};
     for (int i = 0; i < 4; i++)
         ref->ops->free(ref, all[i]);
-    drop(&m);
+    lab_weights_drop(&m);
     return off;
+}
+
+static void compare_products(const char *isa, struct backend *ref, struct backend *fast)
+{
+    for (int f = 0; f < FORMATS; f++)
+        for (int act = 0; act < 2; act++) {
+            double off = 0;
+            for (int r = 0; r < 16; r++)
+                off = fmax(off, product(ref, fast, f, act ? DT_BF16 : DT_F32));
+            check_note("%-10s %s%s x %-4s worst difference %.2f of the tolerance", isa,
+                       quant_name(formats[f]), f == ROWS_F8 ? " by rows" : "", act ? "bf16" : "f32", off);
+            assert_true(off <= 1);
+        }
 }
 
 static void t_products(void **state)
 {
-    const char *isa[8];
-    int n = backend_cpu_list(isa, 8);
-    struct pool *pool = pool_new(2);
-    struct backend *ref = backend_cpu("ref", NULL, NULL);
-    for (int i = 1; i < n; i++) {
-        struct backend *fast = backend_cpu(isa[i], pool, NULL);
-        for (int f = 0; f < FORMATS; f++)
-            for (int act = 0; act < 2; act++) {
-                double off = 0;
-                for (int r = 0; r < 16; r++)
-                    off = fmax(off, product(ref, fast, f, act ? DT_BF16 : DT_F32));
-                check_note("%-10s %s%s x %-4s worst difference %.2f of the tolerance", isa[i],
-                           quant_name(formats[f]), f == ROWS_F8 ? " by rows" : "", act ? "bf16" : "f32", off);
-                assert_true(off <= 1);
-            }
-        backend_free(fast);
-    }
-    backend_free(ref);
-    pool_free(pool);
+    lab_each_fast(2, compare_products);
 }
 
 /* Compares rows together and separately, on two threads and on one. */
@@ -194,9 +133,10 @@ static void t_alone(void **state)
         bool big = round % n > 0; /* so that both threads have work */
         int64_t T = big ? lab_between(2, 60) : 3, N = big ? lab_between(200, 400) : 40,
                 K = lab_between(200, 700);
-        struct matrix m = make(which, N, K);
-        struct weight *w = pack(one, format, &m.source), *v = pack(two, format, &m.source);
-        struct tensor x = filled(one, round & 1 ? DT_BF16 : DT_F32, T, K), none = {0};
+        struct lab_weights m = make(which, N, K);
+        struct weight *w = lab_weights_pack(one, format, &m, DT_F32),
+                      *v = lab_weights_pack(two, format, &m, DT_F32);
+        struct tensor x = lab_make(one, round & 1 ? DT_BF16 : DT_F32, T, K, -1, 1), none = {0};
         struct tensor a = one->ops->alloc(one, DT_F32, T, N), b = one->ops->alloc(one, DT_F32, T, N),
                       c = one->ops->alloc(one, DT_F32, T, N);
         one->ops->linear(one, a, x, w, none, EPI_NONE, SET);
@@ -210,7 +150,7 @@ static void t_alone(void **state)
             one->ops->free(one, all[i]);
         one->ops->weight_free(one, w);
         two->ops->weight_free(two, v);
-        drop(&m);
+        lab_weights_drop(&m);
         backend_free(one);
         backend_free(two);
     }
@@ -222,20 +162,20 @@ static void t_exact(void **state)
 {
     struct backend *b = backend_cpu(NULL, NULL, NULL);
     int64_t T = 30, N = 70, K = 333;
-    struct matrix m = make(2, N, K);
+    struct lab_weights m = make(2, N, K);
     m.source.scale = 1;
     struct tensor host = b->ops->alloc(b, DT_BF16, N, K), none = {0};
     for (int64_t i = 0; i < N * K; i++)
         ((uint16_t *)host.data)[i] = bf16_from_f32(f8e4m3_to_f32(((uint8_t *)m.data)[i]));
-    struct weight *w = b->ops->pack(b, host, DT_BF16), *v = pack(b, QUANT_F8, &m.source);
-    struct tensor x = filled(b, DT_BF16, T, K), y = b->ops->alloc(b, DT_F32, T, N),
+    struct weight *w = b->ops->pack(b, host, DT_BF16), *v = lab_weights_pack(b, QUANT_F8, &m, DT_F32);
+    struct tensor x = lab_make(b, DT_BF16, T, K, -1, 1), y = b->ops->alloc(b, DT_F32, T, N),
                   z = b->ops->alloc(b, DT_F32, T, N);
     b->ops->linear(b, y, x, w, none, EPI_NONE, SET);
     b->ops->linear(b, z, x, v, none, EPI_NONE, SET);
     double most = 0, off = 0;
     for (int64_t i = 0; i < T * N; i++) {
-        most = fmax(most, fabs(at(y, i / N, i % N)));
-        off = check_worse(off, fabs(at(y, i / N, i % N) - at(z, i / N, i % N)));
+        most = fmax(most, fabs((double)lab_at(y, i / N, i % N)));
+        off = check_worse(off, fabs((double)lab_at(y, i / N, i % N) - (double)lab_at(z, i / N, i % N)));
     }
     assert_true(off <= 1e-6 * most);
     check_note("largest difference %.1e of the largest sum", off / most);
@@ -244,7 +184,7 @@ static void t_exact(void **state)
         b->ops->free(b, all[i]);
     b->ops->weight_free(b, w);
     b->ops->weight_free(b, v);
-    drop(&m);
+    lab_weights_drop(&m);
     backend_free(b);
 }
 
@@ -352,14 +292,14 @@ static double lost(enum quant_format format, const float *x, int64_t cols)
     struct quant_source s = {
         .rows = 1, .cols = cols, .stored = {(void *)(uintptr_t)x, DT_F32, 1, cols, cols}};
     struct backend *b = backend_cpu("ref", NULL, NULL);
-    struct weight *w = pack(b, format, &s);
+    struct weight *w = lab_weights_pack(b, format, &(struct lab_weights){.source = s}, DT_F32);
     struct tensor unit = b->ops->alloc(b, DT_F32, 1, cols), y = b->ops->alloc(b, DT_F32, 1, 1), none = {0};
     double off = 0, all = 0;
     for (int64_t k = 0; k < cols; k++) {
         ((float *)unit.data)[k] = 1;
         b->ops->linear(b, y, unit, w, none, EPI_NONE, SET);
         ((float *)unit.data)[k] = 0;
-        off += pow((double)x[k] - at(y, 0, 0), 2);
+        off += pow((double)x[k] - (double)lab_at(y, 0, 0), 2);
         all += pow((double)x[k], 2);
     }
     b->ops->free(b, &unit);

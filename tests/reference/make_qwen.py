@@ -131,28 +131,51 @@ def follow(lm, talk, cache):
     return ids, gap
 
 
-@torch.no_grad()
-def make(name):
-    case, moe = CASES[name], name == "moe"
-    lm, w = build(case, moe)
-    out = drawn.Fixture(f"qwen/{name}", "make_qwen.py", case["seed"], ["torch", "transformers", "numpy"])
-    talk = Talk(case["seed"], "prompt", 0, TOKENS)
+def keep_layers(out, layers, moe, read, talk):
+    """Keeps a conversation, the rows after each part of each layer, and the logits, which read() returns."""
     seen, hooks = {}, []
-    for i, layer in enumerate(lm.model.layers):
-        hooks.append(layer.register_forward_hook(lambda m, a, y, i=i: seen.__setitem__(f"layer{2 * i + 1}", y[0])))
+    for i, layer in enumerate(layers):
+        hooks.append(layer.register_forward_hook(
+            lambda m, a, y, i=i: seen.__setitem__(f"layer{2 * i + 1}", (y[0] if isinstance(y, tuple) else y)[0])))
         hooks.append(layer.post_attention_layernorm.register_forward_pre_hook(
             lambda m, a, i=i: seen.__setitem__(f"layer{2 * i}", a[0][0])))
         if moe:
             hooks.append(layer.mlp.gate.register_forward_hook(
                 lambda m, a, y, i=i: seen.__setitem__(f"chosen{2 * i + 1}", y[2].sort(-1).values)))
-    cache = DynamicCache(config=lm.config)
-    logits, _ = prefill(lm, talk, cache)
+    logits = read()
     for h in hooks:
         h.remove()
     talk.keep(out)
     for k, v in seen.items():
         (out.stage(k, v.double(), None) if k[0] == "l" else out.keep(k, v))
     out.keep("logits", logits)
+
+
+def keep_reply(out, t, ids, gap):
+    """Keeps a greedy reply to a conversation; returns the gap."""
+    t.keep(out)
+    out.keep(t.name, torch.tensor(ids))
+    print(t.name, f"{gap:.5f}", len(set(ids)), flush=True)
+    return gap
+
+
+def apart(talk_of, follow_it):
+    """Returns (conversation, reply, gap) without two candidates so close that rounding could exchange them."""
+    for more in range(100):
+        t = talk_of(more)
+        ids, gap = follow_it(t)
+        if len(ids) == GREEDY:
+            break
+    return t, ids, gap
+
+
+@torch.no_grad()
+def make(name):
+    case, moe = CASES[name], name == "moe"
+    lm, w = build(case, moe)
+    out = drawn.Fixture(f"qwen/{name}", "make_qwen.py", case["seed"], ["torch", "transformers", "numpy"])
+    talk, cache = Talk(case["seed"], "prompt", 0, TOKENS), DynamicCache(config=lm.config)
+    keep_layers(out, lm.model.layers, moe, lambda: prefill(lm, talk, cache)[0], talk)
     for i, layer in enumerate(lm.model.layers):
         if hasattr(layer, "linear_attn"):
             S = cache.get_recurrent_state(i)
@@ -167,11 +190,7 @@ def make(name):
     gaps = []
     for i in range(20 if not moe else 6):
         t = Talk(case["seed"], f"greedy{i}", i % 5, 12 + i)
-        ids, gap = follow(lm, t, DynamicCache(config=lm.config))
-        t.keep(out)
-        out.keep(t.name, torch.tensor(ids))
-        gaps.append(gap)
-        print(t.name, f"{gap:.5f}", len(set(ids)), flush=True)
+        gaps.append(keep_reply(out, t, *follow(lm, t, DynamicCache(config=lm.config))))
     kind = "qwen3_5_moe_text" if moe else "qwen3_5_text"
     config = {"architectures": ["Qwen3_5MoeForCausalLM" if moe else "Qwen3_5ForCausalLM"], "model_type": kind,
               "eos_token_id": 0} | case["text"]

@@ -11,7 +11,7 @@ import sys
 
 import make_qwen
 import torch
-from make_qwen import GREEDY, IMAGE, TOKENS, VOCAB, Talk
+from make_qwen import GREEDY, IMAGE, TOKENS, VOCAB, Talk, apart, keep_layers, keep_reply
 from transformers import (Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration, Qwen3VLConfig,
                           Qwen3VLForConditionalGeneration, Qwen3VLMoeConfig, Qwen3VLMoeForConditionalGeneration)
 from transformers.cache_utils import DynamicCache
@@ -140,19 +140,8 @@ def make(name):
     lm, moe = model.model.language_model, name == "vl3moe"
     Wide.parts = 1 + len(case["vision"].get("deepstack_visual_indexes", []))
     out = drawn.Fixture(f"qwen/{name}", "make_qwen_kin.py", case["seed"], ["torch", "transformers", "numpy"])
-    talk, seen, hooks = Wide(case["seed"], "prompt", 0, TOKENS), {}, []
-    for i, layer in enumerate(lm.layers):
-        hooks.append(layer.register_forward_hook(lambda m, a, y, i=i: seen.__setitem__(f"layer{2 * i + 1}", (y[0] if isinstance(y, tuple) else y)[0])))
-        hooks.append(layer.post_attention_layernorm.register_forward_pre_hook(lambda m, a, i=i: seen.__setitem__(f"layer{2 * i}", a[0][0])))
-        if moe:
-            hooks.append(layer.mlp.gate.register_forward_hook(lambda m, a, y, i=i: seen.__setitem__(f"chosen{2 * i + 1}", y[2].sort(-1).values)))
-    logits, _ = prefill(model, talk, DynamicCache(config=lm.config))
-    for h in hooks:
-        h.remove()
-    talk.keep(out)
-    for k, v in seen.items():
-        (out.stage(k, v.double(), None) if k[0] == "l" else out.keep(k, v))
-    out.keep("logits", logits)
+    talk = Wide(case["seed"], "prompt", 0, TOKENS)
+    keep_layers(out, lm.layers, moe, lambda: prefill(model, talk, DynamicCache(config=lm.config))[0], talk)
     pictures = Wide(case["seed"], "pictures", 2, 20)
     logits, next_at = prefill(model, pictures)
     pictures.keep(out)
@@ -161,15 +150,8 @@ def make(name):
     print(name, "logits", float(logits.abs().max()), "next position", next_at, "of", len(pictures.ids))
     gaps = []
     for i in range(20 if not moe else 6):
-        for more in range(100):  # until no two candidates are so close that rounding could exchange them
-            t = Wide(case["seed"], f"greedy{i}", i % 5, 12 + i + more)
-            ids, gap = follow(model, t, DynamicCache(config=lm.config))
-            if len(ids) == GREEDY:
-                break
-        t.keep(out)
-        out.keep(t.name, torch.tensor(ids))
-        gaps.append(gap)
-        print(t.name, f"{gap:.5f}", len(set(ids)), flush=True)
+        gaps.append(keep_reply(out, *apart(lambda more, i=i: Wide(case["seed"], f"greedy{i}", i % 5, 12 + i + more),
+                                           lambda t: follow(model, t, DynamicCache(config=lm.config)))))
     config = {"architectures": [case["model"].__name__], "model_type": case["type"], **IDS, "eos_token_id": 0, "tie_word_embeddings": case["tied"]}
     vision = {"vision_config": case["vision"] | {"model_type": case["type"]}}
     if name == "vl25":  # flat, as published

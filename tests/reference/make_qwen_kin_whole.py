@@ -16,7 +16,7 @@ from make_qwen_kin import CASES as LANGUAGE
 from make_qwen_kin import TOWER3, TOWER25, build, spread_of
 from make_qwen_kin_tower import spread_of as tower_spread
 import make_qwen_kin
-from make_qwen_whole import GREEDY, MARKS, TURNS, VOCAB, encode
+from make_qwen_whole import MARKS, TURNS, VOCAB, encode, greedy
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers.utils.chat_template_utils import render_jinja_template
 
@@ -85,17 +85,10 @@ def make(name):
         kinds = (x == ids["image_token_id"]).int()
         got = model(input_ids=x, pixel_values=torch.cat([s["pixel_values"] for s in seen[:n]]), image_grid_thw=grids[:n],
                     mm_token_type_ids=kinds, use_cache=True)
-        logits, cache, said, gap = got.logits[0, -1], got.past_key_values, [], 1e9
         at, _ = model.model.get_rope_index(x, mm_token_type_ids=kinds, image_grid_thw=grids[:n])
         out.keep(part + ".ids", x[0])
-        out.keep(part + ".logits", logits)
-        for k in range(GREEDY):
-            top = logits[:len(MARKS) + 256].topk(2)
-            gap = min(gap, float(top.values[0] - top.values[1]))
-            said.append(int(top.indices[0]))
-            step = model.model.language_model(input_ids=torch.tensor([[said[-1]]]), position_ids=torch.full((3, 1, 1), int(at.max()) + 1 + k),
-                                              past_key_values=cache, use_cache=True)
-            logits = model.lm_head(step.last_hidden_state)[0, -1]
+        out.keep(part + ".logits", got.logits[0, -1])
+        said, gap = greedy(model, got, int(at.max()) + 1)
         out.keep(part + ".said", torch.tensor(said))
         print(name, part, len(tokens), rows, "largest", float(got.logits.abs().max()), "gap", gap, said[:12])
     full = {"architectures": [of["model"].__name__], "model_type": of["type"], **ids, "tie_word_embeddings": of["tied"], "eos_token_id": 256,

@@ -58,7 +58,7 @@ def sha(a):
 
 def sizes(factor, least, whole):
     rng, out = np.random.default_rng(7), []
-    drawn = [tuple(int(2 ** x) for x in rng.uniform(3, 12.5, 2)) for _ in range(600)]
+    drawn = [tuple(int(2 ** x) for x in rng.uniform(3, 12.5, 2)) for _ in range(150)]
     for w, h in SCREENS + drawn:
         if max(w, h) / min(w, h) > 200:
             continue

@@ -13,7 +13,7 @@ import sys
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 import torch
-from make_qwen import GREEDY, TOKENS, VOCAB, Talk
+from make_qwen import GREEDY, TOKENS, VOCAB, Talk, apart, keep_layers, keep_reply
 from make_qwen_kin import CLOSE, spread_of
 from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
@@ -74,28 +74,12 @@ def make(name):
     case = CASES[name]
     model, w = build(case)
     out = drawn.Fixture(f"qwen/{name}", "make_qwen_text.py", case["seed"], ["torch", "transformers", "numpy"])
-    talk, seen, hooks = Talk(case["seed"], "prompt", 0, TOKENS), {}, []
-    for i, layer in enumerate(model.model.layers):
-        hooks.append(layer.register_forward_hook(lambda m, a, y, i=i: seen.__setitem__(f"layer{2 * i + 1}", (y[0] if isinstance(y, tuple) else y)[0])))
-        hooks.append(layer.post_attention_layernorm.register_forward_pre_hook(lambda m, a, i=i: seen.__setitem__(f"layer{2 * i}", a[0][0])))
-    logits = model(torch.tensor([talk.ids])).logits[0]
-    for h in hooks:
-        h.remove()
-    talk.keep(out)
-    for k, v in seen.items():
-        out.stage(k, v.double(), None)
-    out.keep("logits", logits)
+    talk = Talk(case["seed"], "prompt", 0, TOKENS)
+    keep_layers(out, model.model.layers, False, lambda: model(torch.tensor([talk.ids])).logits[0], talk)
     gaps = []
     for i in range(20):
-        for more in range(100):  # until no two candidates are so close that rounding could exchange them
-            t = Talk(case["seed"], f"greedy{i}", 0, 12 + i + more)
-            ids, gap = follow(model, t)
-            if len(ids) == GREEDY:
-                break
-        t.keep(out)
-        out.keep(t.name, torch.tensor(ids))
-        gaps.append(gap)
-        print(t.name, f"{gap:.5f}", len(set(ids)), flush=True)
+        gaps.append(keep_reply(out, *apart(lambda more, i=i: Talk(case["seed"], f"greedy{i}", 0, 12 + i + more),
+                                           lambda t: follow(model, t))))
     out.write(config_of(name, case, model), weights=w.table, smallest_gap=min(gaps))
 
 

@@ -57,6 +57,19 @@ def encode(text, t, bare, rows):
     return ids
 
 
+def greedy(model, got, at):
+    """Returns the most probable tokens after a prompt read as `got`, from position `at`, and the smallest gap to the second."""
+    logits, cache, said, gap = got.logits[0, -1], got.past_key_values, [], 1e9
+    for k in range(GREEDY):
+        top = logits[:len(MARKS) + 256].topk(2)
+        gap = min(gap, float(top.values[0] - top.values[1]))
+        said.append(int(top.indices[0]))
+        step = model.model.language_model(input_ids=torch.tensor([[said[-1]]]), position_ids=torch.full((3, 1, 1), at + k),
+                                          past_key_values=cache, use_cache=True)
+        logits = model.lm_head(step.last_hidden_state)[0, -1]
+    return said, gap
+
+
 @torch.no_grad()
 def main():
     t, bare = tokenizer()
@@ -97,17 +110,10 @@ def main():
         x = torch.tensor([ids])
         kinds = (x == config.image_token_id).int()
         got = model(input_ids=x, pixel_values=pixels, image_grid_thw=grids[:n], mm_token_type_ids=kinds, use_cache=True)
-        logits, cache, said, gap = got.logits[0, -1], got.past_key_values, [], 1e9
         at, _ = model.model.get_rope_index(x, kinds, image_grid_thw=grids[:n])
         out.keep(name + ".ids", torch.tensor(ids))
-        out.keep(name + ".logits", logits)
-        for k in range(GREEDY):
-            top = logits[:len(MARKS) + 256].topk(2)
-            gap = min(gap, float(top.values[0] - top.values[1]))
-            said.append(int(top.indices[0]))
-            step = model.model.language_model(input_ids=torch.tensor([[said[-1]]]), position_ids=torch.full((3, 1, 1), int(at.max()) + 1 + k),
-                                              past_key_values=cache, use_cache=True)
-            logits = model.lm_head(step.last_hidden_state)[0, -1]
+        out.keep(name + ".logits", got.logits[0, -1])
+        said, gap = greedy(model, got, int(at.max()) + 1)
         out.keep(name + ".said", torch.tensor(said))
         print(name, len(ids), "largest", float(got.logits.abs().max()), "gap", gap, said[:12])
     full = {"architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": "qwen3_5", **{k: t.token_to_id(m) for k, m in (

@@ -16,7 +16,6 @@ import mmap
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile

@@ -9,7 +9,7 @@ import ast
 import json
 import re
 
-from replies_bind import Unclear, bind, pixel, HEIGHT, WIDTH
+from replies_bind import Unclear, bind, HEIGHT, WIDTH
 
 MOST = 8  # maximum number of actions in a reply
 FENCE = re.compile(r"```[\w+-]*[ \t]*\n?(.*?)(?:```|\Z)", re.S)

@@ -31,6 +31,35 @@ void lab_each_isa(void (*fn)(struct backend *b))
     }
 }
 
+void lab_each_fast(int threads, void (*fn)(const char *isa, struct backend *ref, struct backend *fast))
+{
+    const char *isa[8];
+    int n = backend_cpu_list(isa, 8);
+    struct pool *pool = pool_new(threads);
+    struct backend *ref = backend_cpu("ref", NULL, NULL);
+    for (int i = 1; i < n; i++) {
+        struct backend *fast = backend_cpu(isa[i], pool, NULL);
+        fn(isa[i], ref, fast);
+        backend_free(fast);
+    }
+    backend_free(ref);
+    pool_free(pool);
+}
+
+void lab_each_threads(int threads, void (*fn)(struct backend *one, struct backend *many))
+{
+    const char *isa[8];
+    int n = backend_cpu_list(isa, 8);
+    struct pool *pool = pool_new(threads);
+    for (int i = 0; i < n; i++) {
+        struct backend *one = backend_cpu(isa[i], NULL, NULL), *many = backend_cpu(isa[i], pool, NULL);
+        fn(one, many);
+        backend_free(one);
+        backend_free(many);
+    }
+    pool_free(pool);
+}
+
 /* ---- tensors on the host ---------------------------------------------------------------------- */
 
 float lab_at(struct tensor t, int64_t r, int64_t c)

@@ -39,6 +39,10 @@ int lab_between(int lo, int hi); /* both included */
 
 /* Calls fn with a backend of each instruction set of this CPU. */
 void lab_each_isa(void (*fn)(struct backend *b));
+/* Calls fn for each instruction set other than the reference, whose backend has so many threads. */
+void lab_each_fast(int threads, void (*fn)(const char *isa, struct backend *ref, struct backend *fast));
+/* Calls fn for each instruction set, with a backend without threads and one with so many. */
+void lab_each_threads(int threads, void (*fn)(struct backend *one, struct backend *many));
 
 /* Tensors in memory that the host can read. */
 float lab_at(struct tensor t, int64_t r, int64_t c);

@@ -13,12 +13,8 @@ STAGES = {  # stage: module with options(parser) and run(arguments)
     "pack": "pack",
     "joint": "joint",
     "pointer": "pointer_training",
-    "weights": "weights",
     "publish": "publish",
     "golden": "golden",
-    "reading": "reading_score",
-    "grounding": "grounding",
-    "ask": "eval_questions",
 }
 
 

@@ -2,7 +2,7 @@
 GPU.
 
     screens = Screens(files)                            draws batches of conversations
-    loader = DataLoader(Stream(screens, a), ...)    the same from other processes, without end
+    loader = DataLoader(Stream(screens, 64, 1), ...) the same from other processes, without end
     album = Album(screens, device, threads, dt)         pictures; album.patches(batch) is the input
 
 A batch has pictures of one size, so attention needs no mask. Pictures stay on the GPU as RGB, enlarged and
@@ -25,15 +25,10 @@ from .pages import SCRIPTS_DIFFER
 AS_USED = (480, 640)  # real browser states on a screen of this size have twice the weight
 WEIGHTS = {"visited": 2, "kiosk": 2, "forms": 3, "gtk": 2, "qt": 2, "tk": 2}  # of sources, 1 if not named
 NAMELESS = ("kiosk",)  # sources whose elements have no loss: a kiosk field is reported at its label
+# Of static screens: the first that fits
 SIZES = [(256, 448), (256, 640), (384, 448), (384, 640), (480, 480), (256, 896), (384, 896), (480, 640)]
-SIZES += [
-    (640, 480),
-    (480, 896),
-    (640, 640),
-    (640, 896),
-    (768, 1024),
-    (1024, 1024),
-]  # of static screens: the first that fits
+SIZES += [(640, 480), (480, 896), (640, 640), (640, 896), (768, 1024), (1024, 1024)]
+POOLS = 4  # batches that are sorted by length together
 LARGEST = 640 * 896  # pixels; larger screens are evaluated but not trained on, because of the GPU's memory
 UNCHANGED = [(c, 1.0, 0.0) for c in range(3)]  # source, gain and offset of each colour channel
 
@@ -56,12 +51,11 @@ def weight(about, size):
 class Screens(Conversations):
     """Screens of packed files, grouped by size; a screen's key is its number."""
 
-    def __init__(self, files, heldout=False, turns=5, after_task=2, limit=1100):
-        super().__init__(heldout, turns, after_task, limit)
+    def __init__(self, files, heldout=False):
+        super().__init__(heldout)
         self.about, self.letters, self.items, self.photo, self.blocks = [], [], [], [], []
-        self.sizes = collections.defaultdict(
-            list
-        )  # numbers of the screens of a size; photo[number] is the place there
+        # numbers of the screens of a size; photo[number] is the place there
+        self.sizes = collections.defaultdict(list)
         for path in files:
             p, at = pack.Packed(path), 0
             for k, (n, h, w) in enumerate(p.blocks):
@@ -101,15 +95,15 @@ class Screens(Conversations):
         self.numbers = self.sizes[self.size]
         self.cumulative = np.cumsum(self.weights[self.size]).tolist()
 
-    def batches(self, n, pools):
-        """Yields `pools` batches of n conversations of one size and similar length; half as many of large
+    def batches(self, n):
+        """Yields POOLS batches of n conversations of one size and similar length; half as many of large
         screens.
         """
         self.choose()
         if self.size[0] * self.size[1] > AS_USED[0] * AS_USED[1]:
             n = max(1, n // 2)
-        drawn = sorted((self.draw() for _ in range(n * pools)), key=lambda d: len(d[1].ids))
-        parts = [drawn[k : k + n] for k in range(0, n * pools, n)]
+        drawn = sorted((self.draw() for _ in range(n * POOLS)), key=lambda d: len(d[1].ids))
+        parts = [drawn[k : k + n] for k in range(0, n * POOLS, n)]
         self.random.shuffle(parts)
         for part in parts:
             yield self.batch(part)
@@ -182,15 +176,15 @@ class Screens(Conversations):
 class Stream(torch.utils.data.IterableDataset):
     """Batches without end, different in each worker process."""
 
-    def __init__(self, screens, a):
-        self.screens, self.a = screens, a
+    def __init__(self, screens, batch, seed):
+        self.screens, self.batch, self.seed = screens, batch, seed
 
     def __iter__(self):
         torch.set_num_threads(1)
         me = torch.utils.data.get_worker_info()
-        self.screens.seed(f"{self.a.seed}/{me.id if me else 0}")
+        self.screens.seed(f"{self.seed}/{me.id if me else 0}")
         while True:
-            yield from self.screens.batches(self.a.batch, self.a.pools)
+            yield from self.screens.batches(self.batch)
 
 
 class Album:

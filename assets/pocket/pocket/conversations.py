@@ -21,10 +21,10 @@ from .tokenizer import COARSE, FINE, ID
 COMPOSED = 0.6  # fraction of static screens that begin with a step of a task
 ALONE = 0.15  # fraction of all screens that begin with a question, as `holorun ask` puts it
 ASKED = 0.4  # fraction of the kiosk's text screens that are used: they have questions only
-NO_EFFECT = (
-    0.04  # probability that an earlier step is reported to have changed nothing, where that is unknown
-)
+NO_EFFECT = 0.04  # probability that an earlier step is reported as without effect, where that is unknown
 HISTORY = 12  # earlier steps in a conversation, at most
+TURNS, AFTER_TASK = 5, 2  # questions about a screen / after a step of a task
+LIMIT = 1100  # ids of a sequence, about
 TASK, PAGE, POINT, MENTION = range(4)
 
 
@@ -109,12 +109,8 @@ class Sequence:
 class Conversations:
     """Draws sequences. A subclass gives the screens: any() and screen(key), see batches.Screens."""
 
-    def __init__(self, heldout, turns, after_task, limit):
-        self.heldout, self.limit = heldout, limit  # ids of a sequence, about
-        self.turns, self.after_task = (
-            turns,
-            min(turns, after_task),
-        )  # questions about a screen / after a step of a task
+    def __init__(self, heldout):
+        self.heldout = heldout
 
     def seed(self, seed):
         self.random = random.Random(seed)
@@ -152,7 +148,7 @@ class Conversations:
                 if other is not None:
                     return other, s
             self.more(s, screen, "turns" in about)
-            if s.first is not None and ("turns" in about or len(s.ids) <= self.limit + 150):
+            if s.first is not None and ("turns" in about or len(s.ids) <= LIMIT + 150):
                 return key, s
 
     def say(self, s, screen, question, pieces, name=""):
@@ -169,7 +165,7 @@ class Conversations:
     def kiosk(self, s, screen, turns):
         """Adds the kiosk's own conversation up to its task, and a few of its questions."""
         asked = next((k + 1 for k, t in enumerate(turns) if t["loss"]), 0)
-        keep = sorted(self.random.sample(range(asked, len(turns)), min(self.after_task, len(turns) - asked)))
+        keep = sorted(self.random.sample(range(asked, len(turns)), min(AFTER_TASK, len(turns) - asked)))
         for t in turns[:asked] + [turns[k] for k in keep]:
             said, pieces = questions.kiosk(t, screen)
             if t["loss"]:
@@ -198,9 +194,9 @@ class Conversations:
         if kiosk:
             turns = filter(None, [screen.there(self.random, self.lex) for _ in range(2)])
         else:
-            turns = screen.turns(self.random, self.lex, self.turns if s.first is None else self.after_task)
+            turns = screen.turns(self.random, self.lex, TURNS if s.first is None else AFTER_TASK)
         for said, pieces in turns:
-            if len(s.ids) > self.limit:
+            if len(s.ids) > LIMIT:
                 break
             self.say(s, screen, said, pieces)
 

@@ -2,8 +2,6 @@
 
 import json
 import os
-import pathlib
-import shutil
 
 import torch
 
@@ -28,7 +26,7 @@ def read(path):
 
 
 def write(path, tensors, about=None):
-    """Writes tensors, rounded to bf16, in the order given; returns the size in bytes."""
+    """Writes tensors, rounded to bf16, in the order given."""
     header, at = {"__metadata__": about or {"format": "pt"}}, 0
     for name, v in tensors.items():
         header[name] = {"dtype": "BF16", "shape": list(v.shape), "data_offsets": [at, at + 2 * v.numel()]}
@@ -41,43 +39,34 @@ def write(path, tensors, about=None):
         for v in tensors.values():
             f.write(v.detach().to(torch.bfloat16).contiguous().view(torch.int16).numpy().tobytes())
     os.replace(f"{path}.part", path)
-    return 8 + len(text) + at
 
 
 # Shapes of the parts and their names in config.json
-VIT = dict(
-    hidden="hidden_size", blocks="num_hidden_layers", heads="num_attention_heads", mlp="intermediate_size"
-)
-LM = dict(
-    pattern="hybrid_override_pattern", hidden="hidden_size", mlp="intermediate_size", vocab="vocab_size"
-)
-LM |= dict(
-    heads="num_attention_heads", kv_heads="num_key_value_heads", head_dim="head_dim", groups="n_groups"
-)
+BOTH = dict(hidden="hidden_size", heads="num_attention_heads", mlp="intermediate_size")
+VIT = BOTH | dict(blocks="num_hidden_layers")
+LM = BOTH | dict(pattern="hybrid_override_pattern", vocab="vocab_size", groups="n_groups")
+LM |= dict(kv_heads="num_key_value_heads", head_dim="head_dim")
 LM |= dict(mamba_heads="mamba_num_heads", mamba_head_dim="mamba_head_dim", state="ssm_state_size")
 LM |= dict(conv="conv_kernel", chunk="chunk_size", eps="layer_norm_epsilon")
 
 
 def shapes(directory):
-    """Returns the shapes (vit, lm, projector width) of a published model."""
+    """Returns the shapes (vit, lm) of a published model."""
     with open(os.path.join(directory, "config.json")) as f:
         config = json.load(f)
     vit, lm = config["vision_config"], config["llm_config"]
     skip = vit["args"]["register_multiple"]
     out = {ours: vit[theirs] for ours, theirs in VIT.items()} | {"skip": skip, "eps": 1e-6}
-    return out, {ours: lm[theirs] for ours, theirs in LM.items()}, config["projector_hidden_size"]
+    return out, {ours: lm[theirs] for ours, theirs in LM.items()}
 
 
 def write_model(out, vit, lm, projector, side, tensors):
-    """Writes a published model: tensors {published name: tensor}, and the files of ../model adapted to the
+    """Writes a published model: tensors {published name: tensor}, and config.json of ../model adapted to the
     shapes.
 
     `side` is the side of the position table in pixels.
     """
     os.makedirs(out, exist_ok=True)
-    for path in MODEL.iterdir():
-        if path.suffix != ".safetensors" and not (pathlib.Path(out) / path.name).exists():
-            shutil.copy(path, out)
     with open(MODEL / "config.json") as f:
         config = json.load(f)
     config |= {"vit_hidden_size": vit["hidden"], "projector_hidden_size": projector}

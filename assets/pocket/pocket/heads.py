@@ -18,12 +18,8 @@ from .sources.store import KINDS
 SLOTS, ACROSS = 8, 4
 CLASSES = 96  # of letters; 0 is unused
 STATES = 7  # bits of labels.js
-NARROW = {ord(c) - 32 for c in "iljtfrI1|!.,:;'`()[]"}  # may be closer than 5 pixels to the next letter
-WIDTH, FAR, REACH = (
-    64,
-    tower.TABLE - 1,
-    32,
-)  # of the pointer, as in src/pocket/patch_map.h; numbers per distance
+# Of the pointer, as in src/pocket/patch_map.h: width, largest distance, numbers per distance
+WIDTH, FAR, REACH = 64, tower.TABLE - 1, 32
 
 
 class Reader(nn.Module):
@@ -37,57 +33,10 @@ class Reader(nn.Module):
         self.letter = nn.Parameter(torch.randn(SLOTS, CLASSES, d) * d**-0.5)
         nn.init.constant_(self.present.bias, -3.0)
 
-    def names(self, rows, slot):
-        """Returns logits [k, 96] of the letters in the slots [k] of normed rows [k, d]."""
-        return (self.letter[slot] @ rows[..., None])[..., 0]
-
     def forward(self, x):
         """Returns normed rows, logits of a letter [..., 8] and offsets [..., 8] of rows [..., d]."""
         u = self.norm(x)
         return u, self.present(u), self.shift(u)
-
-
-@torch.no_grad()
-def decode(reader, x, rows, cols, need=0.35, low=0.1):
-    """Returns the letters of a screen [[x, y, class, probability], ...] in pixels, from its rows [rows*cols,
-    d].
-
-    A letter near a slot border is detected in several slots, each with part of its probability. Detections
-    are visited in order of falling probability; each absorbs unused neighbours that can only be the same
-    letter, and is kept if the summed probability reaches `need`. src/pocket/letters.c does the same.
-    """
-    u, logits, shift = reader(x.float())
-
-    def grid(t):
-        return t.view(rows, cols, 2, 4).permute(0, 2, 1, 3).reshape(rows * 2, cols * 4)
-
-    p, dx = grid(logits.sigmoid()), grid(shift).clamp(0, 1)
-    r, c = (p > low).nonzero().T
-    if not len(r):
-        return torch.zeros(0, 4)
-    kind = reader.names(u[r // 2 * cols + c // 4], r % 2 * 4 + c % 4)[:, 1:].argmax(-1) + 1
-    found = list(
-        zip(r.tolist(), c.tolist(), (c * 4 + 4 * dx[r, c]).tolist(), p[r, c].tolist(), kind.tolist())
-    )
-    at, used, out = {(r, c): k for k, (r, c, *_) in enumerate(found)}, set(), []
-    for k in sorted(range(len(found)), key=lambda k: -found[k][3]):
-        if k in used:
-            continue
-        used.add(k)
-        r, c, x, mass, kind = found[k]
-        sum_x, sum_y = x * mass, (r * 8 + 4) * mass
-        for a, b in ((a, b) for a in (-1, 0, 1) for b in (-1, 0, 1)):
-            other = at.get((r + a, c + b))
-            if other is None or other in used:
-                continue
-            r2, _, x2, p2, kind2 = found[other]
-            gap = 3.2 if kind in NARROW or kind2 in NARROW else 4.7
-            if (abs(x2 - x) < gap and (kind2 == kind or mass + p2 <= 1.1)) or (a and abs(x2 - x) < 6):
-                used.add(other)
-                mass, sum_x, sum_y = mass + p2, sum_x + x2 * p2, sum_y + (r2 * 8 + 4) * p2
-        if mass >= need:
-            out.append((sum_x / mass, sum_y / mass, float(kind), min(1.0, mass)))
-    return torch.tensor(out).view(-1, 4)
 
 
 class Finder(nn.Module):
@@ -129,9 +78,9 @@ class Block(nn.Module):
 
 
 class Pointer(nn.Module):
-    """Labelled elements: query times key, plus a learned number per distance (Vinyals et al. 2015, Shaw et
-    al.
-    2018).
+    """Labelled elements: query times key, plus a learned number per distance.
+
+    Vinyals et al. 2015, Shaw et al. 2018.
     """
 
     def __init__(self, d):

@@ -1,6 +1,6 @@
 """Trains vision encoder and language model end to end, on a GPU.
 
-    python -m pocket joint --packs DIR --out DIR [--seconds 264] [--compile] [--device cuda|cpu]
+    python -m pocket joint --packs DIR --out DIR [--seconds 264]
 
 Batches are pictures of one size with a conversation each (batches.py); one loss trains both networks
 (joint_model.py). The learning rate rises over 60 steps and falls along a cosine of the seconds. Files of
@@ -29,6 +29,11 @@ from .optimizer import Optimizer, rate
 WARM = 60  # steps until the full learning rate
 NOT_MUON = ("embeddings", "lm_head", "conv1d", WHERE, "head.", "prefix")  # parts of names
 PROJECTOR = 512
+BATCH, PARTS = 64, 2  # conversations of a batch / batches of a step
+MUON, ADAM, EYES_RATE = 2e-3, 1.3e-3, 0.5  # learning rates / factor of them for the encoder
+READING = 0.5  # weight of the encoder's own loss
+AVERAGE = 0.99  # decay of the running average per step
+EVALUATED = 1200  # held-out conversations
 
 
 def moved(batch, device):
@@ -42,27 +47,27 @@ def moved(batch, device):
     return put(batch)
 
 
-def load(a, device, dt):
+def load(device, dt):
     """Returns (model, {"eyes": kept file, "language": kept file}) with the kept parameters."""
-    saved = {"eyes": weights.load(a.eyes), "language": weights.load(a.language)}
+    saved = {"eyes": weights.load(KEPT / "eyes.safetensors")}
+    saved |= {"language": weights.load(KEPT / "language20.safetensors")}
     joint = Joint(saved["eyes"]["shape"], language.SHAPE, PROJECTOR, dt).to(device)
     for part, names in joint.named().items():
         for n, p in names.items():
             p.data.copy_(saved[part]["parameters"][n])
-            p.requires_grad_(
-                part == "eyes" or ("norm" not in n and n != "mlp1.0.weight")
-            )  # folded norms stay ones
+            # folded norms stay ones
+            p.requires_grad_(part == "eyes" or ("norm" not in n and n != "mlp1.0.weight"))
     return joint, saved
 
 
 @torch.no_grad()
-def evaluate(joint, screens, album, device, most):
+def evaluate(joint, screens, album, device):
     """Counts whole answers by source and page on held-out screens, with all earlier tokens given."""
     screens.seed("heldout")
     tables = collections.defaultdict(collections.Counter)
     for size in screens.sizes:
         screens.choose(size)
-        for _ in range(max(1, round(most * len(screens.numbers) / len(screens.about) / 8))):
+        for _ in range(max(1, round(EVALUATED * len(screens.numbers) / len(screens.about) / 8))):
             part = [screens.draw() for _ in range(8)]
             batch = moved(screens.batch(part), device)
             batch["colours"] = torch.tensor([UNCHANGED] * 8, device=device)
@@ -82,20 +87,20 @@ class Run:
         torch.multiprocessing.set_sharing_strategy("file_system")
         torch.backends.cuda.matmul.allow_tf32 = True
         self._screens()
-        self.joint, self.saved = load(a, self.device, self.dt)
+        self.joint, self.saved = load(self.device, self.dt)
         self.optimizers = {}
         for part, names in self.joint.named().items():
-            gain = a.eyes_rate if part == "eyes" else 1.0
-            rates = a.muon * gain, a.adam * gain
+            gain = EYES_RATE if part == "eyes" else 1.0
+            rates = MUON * gain, ADAM * gain
             self.optimizers[part] = Optimizer(
-                names, *rates, lambda n: not any(s in n for s in NOT_MUON), a.average, self.dt
+                names, *rates, lambda n: not any(s in n for s in NOT_MUON), AVERAGE, self.dt
             )
-        if a.compile:
+        if self.device.type == "cuda":
             first, grads = (
                 moved(self.first, self.device),
                 [g for o in self.optimizers.values() for g in o.grads],
             )
-            self.tell(**compile_passes(self.joint, self.album.patches(first), first, grads, a.reading))
+            self.tell(**compile_passes(self.joint, self.album.patches(first), first, grads, READING))
 
     def tell(self, **values):
         """Writes a line of the log."""
@@ -107,13 +112,11 @@ class Run:
     def _screens(self):
         files = sorted(pathlib.Path(self.a.packs).glob("*.pack"))
         heldout = [f for f in files if f.name.startswith("heldout")]
-        screens, self.heldout = (
-            Screens([f for f in files if f not in heldout]),
-            Screens(heldout, heldout=True),
-        )
+        screens = Screens([f for f in files if f not in heldout])
+        self.heldout = Screens(heldout, heldout=True)
         self.tell(screens=len(screens.about), heldout=len(self.heldout.about))
         gc.freeze()  # a garbage collection in a worker would copy the memory it shares with this process
-        stream, gpu = Stream(screens, self.a), self.device.type == "cuda"
+        stream, gpu = Stream(screens, BATCH, self.a.seed), self.device.type == "cuda"
         options = dict(num_workers=self.a.workers, prefetch_factor=6 if self.a.workers else None)
         loader = iter(torch.utils.data.DataLoader(stream, batch_size=None, pin_memory=gpu, **options))
         self.first = next(loader)  # workers are forked before the GPU is used
@@ -121,17 +124,17 @@ class Run:
         self.album, self.judged = (Album(s, self.device, 8, self.dt) for s in (screens, self.heldout))
 
     def train(self):
-        """Trains for a.seconds, or a.steps steps; stores the averages every 90 seconds."""
+        """Trains for a.seconds; stores the averages every 90 seconds."""
         self.start = stored = self.since = time.time()
         self.sums, self.seen, steps = collections.Counter(), 0, 0
-        while time.time() < self.start + self.a.seconds and steps != self.a.steps:
-            for _ in range(self.a.parts):
+        while time.time() < self.start + self.a.seconds:
+            for _ in range(PARTS):
                 self._batch()
             steps += 1
             share = (time.time() - self.start) / self.a.seconds
             for optimizer in self.optimizers.values():
                 optimizer.step(rate(steps, WARM, share))
-            if time.time() - self.since > 10 or steps == self.a.steps:
+            if time.time() - self.since > 10:
                 self._report(steps)
             if time.time() - stored > 90:
                 self.store(steps)
@@ -143,7 +146,7 @@ class Run:
         """Adds the gradient of one batch."""
         batch = moved(next(self.source), self.device)
         loss, eyes, counts = self.joint(self.album.patches(batch), batch)
-        ((loss + self.a.reading * eyes) / self.a.parts).backward()
+        ((loss + READING * eyes) / PARTS).backward()
         for k, v in counts.items():
             self.sums[k] = self.sums[k] + v
         self.seen += len(batch["numbers"])
@@ -172,10 +175,8 @@ class Run:
         """Writes the averages so far to --out."""
         for part, optimizer in self.optimizers.items():
             saved = self.saved[part]
-            figures = {
-                "held": [],
-                "gpu_seconds": saved["figures"].get("gpu_seconds", 0) + round(time.time() - self.start),
-            }
+            spent = saved["figures"].get("gpu_seconds", 0) + round(time.time() - self.start)
+            figures = {"held": [], "gpu_seconds": spent}
             out = os.path.join(self.a.out, f"{part}.safetensors")
             values = {n: v.cpu() for n, v in optimizer.average.items()}
             weights.keep(out, values, saved["shape"], saved["step"] + steps, saved["core_minutes"], figures)
@@ -185,41 +186,19 @@ class Run:
         for part, names in self.joint.named().items():
             for n, p in names.items():
                 p.data.copy_(self.optimizers[part].average[n])
-        for source, t in evaluate(
-            self.joint, self.heldout, self.judged, self.device, self.a.evaluated
-        ).items():
+        for source, t in evaluate(self.joint, self.heldout, self.judged, self.device).items():
             names = sorted({k.rsplit(" ", 1)[0] for k in t} - {"all"})
-            whole = round(t["all right"] / max(1, t["all n"]), 3)
-            self.tell(
-                source=source,
-                whole=whole,
-                n=t["all n"],
-                by={n: f"{t[n + ' right']}/{t[n + ' n']}" for n in names},
-            )
+            by = {n: f"{t[n + ' right']}/{t[n + ' n']}" for n in names}
+            self.tell(source=source, whole=round(t["all right"] / max(1, t["all n"]), 3), n=t["all n"], by=by)
 
 
 def options(p):
     p.add_argument("--packs", required=True, help="directory of *.pack")
     p.add_argument("--out", required=True)
-    p.add_argument("--eyes", default=str(KEPT / "eyes.safetensors"))
-    p.add_argument("--language", default=str(KEPT / "language20.safetensors"))
     p.add_argument("--seconds", type=float, default=264, help="training time; evaluation comes on top")
-    p.add_argument("--steps", type=int, default=-1, help="stop after this many steps")
-    p.add_argument("--batch", type=int, default=64, help="conversations of a batch")
-    p.add_argument("--pools", type=int, default=4, help="batches that are sorted by length together")
-    p.add_argument("--parts", type=int, default=2, help="batches of a step")
     p.add_argument("--workers", type=int, default=14, help="processes that draw conversations")
-    p.add_argument("--muon", type=float, default=2e-3, help="learning rate of matrices")
-    p.add_argument("--adam", type=float, default=1.3e-3, help="learning rate of other parameters")
-    p.add_argument("--eyes-rate", type=float, default=0.5, help="factor of the encoder's learning rates")
-    p.add_argument("--reading", type=float, default=0.5, help="weight of the encoder's own loss")
-    p.add_argument("--average", type=float, default=0.99, help="decay of the running average per step")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    p.add_argument(
-        "--compile", action="store_true", help="compile the sub-layers: one minute more at the start"
-    )
-    p.add_argument("--evaluated", type=int, default=1200, help="held-out conversations")
 
 
 def run(a):

@@ -51,12 +51,8 @@ class Step:
 
     def pieces(self):
         kind, _, box, name, places = self.thing
-        out = [
-            ("mark", self.mark),
-            ("copy", name, places),
-            ("mark", "<at>"),
-            questions.aim(kind, box, places),
-        ]
+        place = questions.aim(kind, box, places)
+        out = [("mark", self.mark), ("copy", name, places), ("mark", "<at>"), place]
         return out + ([("copy", self.text, [None] * len(self.text))] if self.text else [])
 
 
@@ -102,11 +98,8 @@ def shown(screen, thing):
     kind, state, box = thing[:3]
     if kind in ("field", "area"):  # a hint in an empty field is not its text; only the page knows the text
         text = next(n for b, *_, n in screen.items if b is box)
-        return (
-            Step("field", "<write>", thing, text)
-            if 0 < len(text) <= 24 and not set(text) & set("<>\n")
-            else None
-        )
+        fits = 0 < len(text) <= 24 and not set(text) & set("<>\n")
+        return Step("field", "<write>", thing, text) if fits else None
     if kind in ("check", "radio") and state & ON:
         return Step("tick" if kind == "check" else "pick", "<click>", thing)
     return None
@@ -116,9 +109,8 @@ def as_shown(rng, lex, screen, things):
     """Returns (steps, number done): filled fields and set ticks of the picture come first."""
     steps = [s for s in (shown(screen, t) for t in things) if s]
     done = rng.sample(steps, min(len(steps), rng.choices((0, 1, 2, 3, 4), (2, 4, 4, 2, 1))[0]))
-    settled = {id(s.thing) for s in done} | {
-        id(t) for t in things if t[0] in ("check", "radio") and t[1] & ON
-    }
+    settled = {id(s.thing) for s in done}
+    settled |= {id(t) for t in things if t[0] in ("check", "radio") and t[1] & ON}
     if any(s.thing[0] == "radio" for s in done):  # these may be in the same group
         settled |= {id(t) for t in things if t[0] == "radio"}
     if rng.random() < 0.5:
@@ -132,10 +124,8 @@ def grouped(rng, steps):
     """Groups consecutive steps of one wording, 60 % of them into one clause."""
     out = []
     for s in steps:
-        if out and out[-1][0].wording == s.wording and rng.random() < 0.6:
-            out[-1].append(s)
-        else:
-            out.append([s])
+        same = out and out[-1][0].wording == s.wording and rng.random() < 0.6
+        out = [*out[:-1], [*out[-1], s]] if same else [*out, [s]]
     return out
 
 
@@ -165,7 +155,7 @@ def sentence(rng, steps):
 
 def task(screen, rng, lex):
     """Returns (task, earlier answers, pieces of the next answer), or None if no element has a name."""
-    things, done = screen.named(), None
+    things, done = screen.named, None
     if rng.random() < AS_SHOWN:
         steps, done = as_shown(rng, lex, screen, things)
     else:

@@ -15,8 +15,6 @@ import subprocess
 import sys
 import time
 
-import torch
-
 from .pages import EASY, MORE, SCRIPTS_DIFFER
 from .sources import HERE, ROOT, fonts, state_dir
 
@@ -34,52 +32,24 @@ def stages(state):
     out |= {f"render-heldout-{s}": ["render", s, "--out", data / f"heldout-{s}", *held] for s, _ in STILL}
     out["frames"] = ["frames", "--out", data / "played", "--pages", framed, "--shards", 32]
     out["episodes"] = ["episodes", "--out", data / "played", "--pages", real, "--seeds", 64]
-    first = ["--first", HELDOUT_FIRST, "--missing", 0]
-    out["episodes-heldout"] = [
-        "episodes",
-        "--out",
-        data / "heldout-played",
-        "--pages",
-        ",".join(EASY + MORE),
-        *first,
-    ]
-    out["episodes-heldout"] += ["--seeds", 4]
+    first = ["--first", HELDOUT_FIRST, "--missing", 0, "--seeds", 4]
+    pages = ["--pages", ",".join(EASY + MORE)]
+    out["episodes-heldout"] = ["episodes", "--out", data / "heldout-played", *pages, *first]
     out["visited"] = ["visited", "--out", data / "visited", "--pages", framed, "--shards", 8]
-    for name, folders in (
-        ("still", ["still"]),
-        ("played", ["played"]),
-        ("visited", ["visited"]),
-        ("heldout", ["heldout-*"]),
-    ):
-        shards = [data / f / "*.npz" for f in folders]
-        out[f"pack-{name}"] = ["pack", "--out", state / "packs" / f"{name}.pack", *shards]
-    out["joint"] = [
-        "joint",
-        "--packs",
-        state / "packs",
-        "--out",
-        run,
-        *(["--compile"] * torch.cuda.is_available()),
-    ]
-    eyes = ["--eyes", run / "eyes.safetensors"]
+    for name, folder in dict(still="still", played="played", visited="visited", heldout="heldout-*").items():
+        out[f"pack-{name}"] = ["pack", "--out", state / "packs" / f"{name}.pack", data / folder / "*.npz"]
+    out["joint"] = ["joint", "--packs", state / "packs", "--out", run]
+    pointer = ["pointer", "--eyes", run / "eyes.safetensors"]
     for name, folder, screens in (
         ("still", "still", 7000),
         ("played", "played", 800),
         ("heldout", "heldout-forms", 96),
     ):
-        out[f"rows-{name}"] = [
-            "pointer",
-            *eyes,
-            "--cache",
-            rows / f"{name}.npz",
-            "--screens",
-            screens,
-            data / folder,
-        ]
+        cache = ["--cache", rows / f"{name}.npz", "--screens", screens]
+        out[f"rows-{name}"] = [*pointer, *cache, data / folder]
     files = ["--rows", rows / "still.npz", rows / "played.npz", "--heldout", rows / "heldout.npz"]
-    out["pointer"] = ["pointer", *eyes, *files, "--out", run / "pointer.safetensors"]
-    kept = [f"--{n}={run / n}.safetensors" for n in ("eyes", "pointer", "language")]
-    return out | {"publish": ["publish", *kept, "--out", state / "model"]}
+    out["pointer"] = [*pointer, *files, "--out", run / "pointer.safetensors"]
+    return out | {"publish": ["publish", "--run", run, "--out", state / "model"]}
 
 
 def expanded(argument):

@@ -1,7 +1,7 @@
 """Trains the pointer: from the letters of a label to the element it names, on rows of the finished encoder.
 
-    python -m pocket pointer --cache OUT.npz --screens 500 DIR...          computes rows and labels of screens
-    python -m pocket pointer --out FILE --rows FILE... --heldout FILE... [--minutes 90]
+    python -m pocket pointer --eyes FILE --cache OUT.npz --screens 500 DIR...   rows and labels of screens
+    python -m pocket pointer --eyes FILE --out FILE --rows FILE... --heldout FILE [--minutes 90]
 
 A language model that reads a picture row by row has not seen a field when it reads the field's label; the
 encoder has. Each patch with a letter of a label must point at the patches of the element (heads.Pointer),
@@ -25,7 +25,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from . import KEPT, heads, questions, targets, tower, weights
+from . import heads, questions, targets, tower, weights
 from .optimizer import Optimizer, rate
 from .sources import store
 from .sources.store import KINDS
@@ -35,6 +35,10 @@ LABELS, PLAIN = 24, 30  # labels, and patches of plain text, of a screen in one 
 LARGEST = 490_000  # pixels of a screen
 PARTS = 8  # screens of a step
 GOAL = 0.85  # fraction of held-out labels that must hit
+MUON, ADAM = 3e-3, 1.5e-3  # learning rates of the block's matrices / of other parameters
+WARM = 60  # steps until the full learning rate
+AVERAGE = 0.995  # decay of the running average per step
+SEED = 1
 
 
 def known_fields(screen):
@@ -49,7 +53,7 @@ def labels_of(screen, cols, rows, known):
     """Yields ((kind, x, y, *box), patches with its letters) of each labelled element; known: use
     known_fields().
     """
-    found = screen.named()
+    found = screen.named
     if known:
         found = [t for t in found if KINDS.index(t[0]) not in FIELDS] + list(known_fields(screen))
     for kind, _, box, _, places in found:
@@ -73,10 +77,8 @@ def cache(a):
     """Writes a file of rows for random screens of the directories a.data."""
     eyes = weights.load(a.eyes)
     c, p, dt = eyes["shape"], eyes["parameters"], tower.products("cpu")
-    table, everything = (
-        tower.positions(c["hidden"]),
-        [(s, k) for s in store.shards(a.data) for k in range(len(s))],
-    )
+    table = tower.positions(c["hidden"])
+    everything = [(s, k) for s in store.shards(a.data) for k in range(len(s))]
     x, kinds, states, labels, asked, plain, screens, first = [], [], [], [], [], [], [], 0
     for s, k in random.Random(7).sample(everything, min(a.screens, len(everything))):
         picture, letters, items = targets.enlarged(s.picture(k), s.letters_of(k), s.items_of(k))
@@ -96,9 +98,7 @@ def cache(a):
         screens.append((first, rows, cols))
         first += rows * cols
     values = dict(rows=np.concatenate(x), kinds=np.concatenate(kinds), states=np.concatenate(states))
-    values |= {
-        n: np.array(v, np.int32).reshape(-1, w) for n, v, w in (("asked", asked, 2), ("plain", plain, 2))
-    }
+    values |= {n: np.array(v, np.int32).reshape(-1, 2) for n, v in (("asked", asked), ("plain", plain))}
     np.savez(a.cache, labels=np.array(labels, np.float32), screens=np.array(screens, np.int32), **values)
     print(f"{a.cache}: {len(screens)} screens, {len(labels)} labels", flush=True)
 
@@ -126,13 +126,8 @@ class Rows:
         first, rows, cols = map(int, self.screens[i])
         n, at = rows * cols, first + self.skip * i
         bits = (self.states[first : first + n][:, None] >> torch.arange(heads.STATES)) & 1
-        return (
-            self.x[at : at + n + self.skip].float(),
-            self.kinds[first : first + n].long(),
-            bits.float(),
-            rows,
-            cols,
-        )
+        x, kinds = self.x[at : at + n + self.skip].float(), self.kinds[first : first + n].long()
+        return x, kinds, bits.float(), rows, cols
 
 
 def corners(x, y, rows, cols):
@@ -146,12 +141,8 @@ def corners(x, y, rows, cols):
 def inside(box, rows, cols):
     """Returns the patches whose centres are in a box, or the one that holds the centre of the box."""
     x0, y0, x1, y1 = box
-    at = [
-        r * cols + c
-        for r in range(rows)
-        for c in range(cols)
-        if x0 < 16 * c + 8 < x1 and y0 < 16 * r + 8 < y1
-    ]
+    across = [c for c in range(cols) if x0 < 16 * c + 8 < x1]
+    at = [r * cols + c for r in range(rows) if y0 < 16 * r + 8 < y1 for c in across]
     row, col = int((y0 + y1) / 32), int((x0 + x1) / 32)
     return at or [min(max(row, 0), rows - 1) * cols + min(max(col, 0), cols - 1)]
 
@@ -200,12 +191,12 @@ def place(logp, rows, cols):
 
 
 @torch.no_grad()
-def evaluate(model, data, most, dt):
+def evaluate(model, data, dt):
     """Returns figures of a file: labels that hit their element, plain text without one, patches of the right
     kind.
     """
     out = collections.Counter()
-    for i in range(min(len(data), most)):
+    for i in range(len(data)):
         x, kinds, _, rows, cols = data[i]
         x, on = model.rows(x, dt), kinds > 0
         out.update(kinds=int(on.sum()), kind=int((model.finder(x)[0].argmax(-1) == kinds)[on].sum()))
@@ -227,65 +218,45 @@ def evaluate(model, data, most, dt):
 
 def train(a):
     """Trains for a.minutes of processor time and writes the averages."""
-    eyes, dt, rng = weights.load(a.eyes), tower.products("cpu"), random.Random(a.seed)
-    torch.manual_seed(a.seed)
+    eyes, dt, rng = weights.load(a.eyes), tower.products("cpu"), random.Random(SEED)
+    torch.manual_seed(SEED)
     model, c = heads.PointerHeads(eyes["shape"]), eyes["shape"]
-    before = weights.load(a.start) if a.start else None
-    first = (
-        before["parameters"] if before else eyes["parameters"]
-    )  # the elements head starts as the encoder's
     for n, p in model.named().items():
-        old = first.get(n, first.get(n.replace("head.finder.", "head.find.")))
-        p.data.copy_(p.data if old is None else old)
-        p.requires_grad_(not a.kinds_only or n.startswith("head.finder."))
-    optimizer = Optimizer(model.named(), a.muon, a.adam, lambda n: n.startswith("head.block."), a.average, dt)
+        if n.startswith("head.finder."):  # the elements head starts as the encoder's
+            p.data.copy_(eyes["parameters"][n.replace("head.finder.", "head.find.")])
+    optimizer = Optimizer(model.named(), MUON, ADAM, lambda n: n.startswith("head.block."), AVERAGE, dt)
     data, begun, said = [Rows(path, c["skip"]) for path in a.rows], time.process_time(), time.time()
     sums, minutes = collections.Counter(), 0.0
-    while minutes < a.minutes and optimizer.steps != a.steps:
+    while minutes < a.minutes:
         for _ in range(PARTS):
             some = rng.choices(data, [len(d) for d in data])[0]
             total, counts = loss(model, some, rng.randrange(len(some)), rng, dt)
             (total / PARTS).backward()
             sums.update(counts)
         minutes = (time.process_time() - begun) / 60
-        optimizer.step(rate(optimizer.steps + 1, a.warm, minutes / a.minutes))
-        if time.time() - said > 30 or optimizer.steps == a.steps:
+        optimizer.step(rate(optimizer.steps + 1, WARM, minutes / a.minutes))
+        if time.time() - said > 30:
             lost, kind = sums["lost"] / max(1, sums["labels"]), sums["kind"] / max(1, sums["kinds"])
-            print(
-                f"step {optimizer.steps}, {minutes:.1f} minutes: label loss {lost:.3f}, kind {kind:.3f}",
-                flush=True,
-            )
+            at = f"step {optimizer.steps}, {minutes:.1f} minutes"
+            print(f"{at}: label loss {lost:.3f}, kind {kind:.3f}", flush=True)
             sums, said = collections.Counter(), time.time()
     for n, p in model.named().items():
         p.data.copy_(optimizer.average[n])
-    figures = {path: evaluate(model, Rows(path, c["skip"]), a.evaluated, dt) for path in a.heldout}
-    done = (
-        optimizer.steps + (before["step"] if before else 0),
-        minutes + (before["core_minutes"] if before else 0),
-    )
-    weights.keep(a.out, optimizer.average, c, *done, figures)
+    figures = evaluate(model, Rows(a.heldout, c["skip"]), dt)
+    weights.keep(a.out, optimizer.average, c, optimizer.steps, minutes, {a.heldout: figures})
     print(f"{a.out}: {figures}", flush=True)
-    return any(f["hit"] < GOAL for f in figures.values())
+    return figures["hit"] < GOAL
 
 
 def options(p):
     p.add_argument("data", nargs="*", help="with --cache: directories of shards")
-    p.add_argument("--eyes", default=str(KEPT / "eyes.safetensors"), help="kept file of the encoder")
+    p.add_argument("--eyes", required=True, help="kept file of the encoder")
     p.add_argument("--cache", help="only write this file of rows")
     p.add_argument("--screens", type=int, default=500, help="screens of the file of rows")
-    p.add_argument("--rows", nargs="+", default=[])
-    p.add_argument("--heldout", nargs="+", default=[], help="files of rows for evaluation")
-    p.add_argument("--start", help="kept file to continue from")
+    p.add_argument("--rows", nargs="+", default=[], help="files of rows")
+    p.add_argument("--heldout", help="file of rows for evaluation")
     p.add_argument("--out", help="kept file to write")
     p.add_argument("--minutes", type=float, default=90, help="processor time")
-    p.add_argument("--steps", type=int, default=-1, help="stop after this many steps")
-    p.add_argument("--muon", type=float, default=3e-3, help="learning rate of the block's matrices")
-    p.add_argument("--adam", type=float, default=1.5e-3, help="learning rate of other parameters")
-    p.add_argument("--warm", type=int, default=60, help="steps until the full learning rate")
-    p.add_argument("--average", type=float, default=0.995, help="decay of the running average per step")
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--evaluated", type=int, default=96, help="screens of each held-out file")
-    p.add_argument("--kinds-only", action="store_true", help="train only the elements head")
 
 
 def run(a):

@@ -1,30 +1,27 @@
-"""The published model in torch, for training it further and for comparison.
+"""The published model in torch, for states that it reaches and for comparison.
 
     m = Published(MODEL)
-    rows = m.look(picture)                  uint8 [h, w, 3] -> rows of the image tokens [n, 768]
+    rows, grid = m.look(picture)            uint8 [h, w, 3] -> rows of the image tokens [n, 768]
     logits = m.logits(m.read(ids, rows))    ids [B, T], rows of their pictures in order -> [B, T, VOCAB]
-    m.write(out)                            the same files with the present weights
 
-The vision encoder and the projector are constant, the language model runs under autograd. Weights are fp32,
-products have the type dt; write() rounds weights to bf16.
+Weights are fp32, products have the type dt.
 """
 
 import os
 
 import torch
-from torch import nn
 
-from . import MODEL, files, heads, language, targets, tower, weights
+from . import files, heads, language, targets, tower, weights
 
 
 class Published:
     """Vision encoder, heads and language model of a directory."""
 
-    def __init__(self, directory=MODEL, dt=None):
-        self.c, self.lm, self.projector = files.shapes(directory)
+    def __init__(self, directory, dt=None):
+        self.c, self.lm = files.shapes(directory)
         self.dt = dt or tower.products("cpu")
         found, _ = files.read(os.path.join(directory, "model.safetensors"))
-        self.p = {n: nn.Parameter(v.float(), n.startswith("language_model.")) for n, v in found.items()}
+        self.p = {n: v.float() for n, v in found.items()}
         for n, v in self.p.items():
             if n.endswith("norm.weight") and n.startswith("language_model.") and not (v == 1).all():
                 raise SystemExit(f"{directory}: cannot load: the weights of '{n}' are not ones")
@@ -34,11 +31,7 @@ class Published:
         self.reader, self.pointer = heads.Reader(self.c["hidden"]), heads.PointerHeads(self.c)
         own = {f"head.{n}": p for n, p in self.reader.named_parameters()} | self.pointer.named()
         for ours, theirs in weights.published(own, 0).items():
-            own[ours].data = self.p[theirs].data
-
-    def trained(self):
-        """Returns {name: parameter} of the language model except its norms."""
-        return {n: p for n, p in self.p.items() if n.startswith("language_model.") and "norm" not in n}
+            own[ours].data = self.p[theirs]
 
     @torch.no_grad()
     def encode(self, picture):
@@ -49,10 +42,6 @@ class Published:
         return x[0], rows, cols
 
     def look(self, picture):
-        """Returns the rows [n, 4d] of a picture's image tokens."""
-        return self.look_grid(picture)[0]
-
-    def look_grid(self, picture):
         """Returns (rows [n, 4d], (rows, columns)) of a picture's image tokens."""
         x, rows, cols = self.encode(picture)
         return tower.image_tokens(x[None, self.c["skip"] :], rows, cols), (rows // 2, cols // 2)
@@ -67,8 +56,3 @@ class Published:
 
     def logits(self, f):
         return f.float() @ self.p[language.HEAD].t()
-
-    def write(self, out):
-        """Writes a directory in the published layout."""
-        side = 16 * round(len(self.table) ** 0.5)
-        files.write_model(out, self.c, self.lm, self.projector, side, self.p)

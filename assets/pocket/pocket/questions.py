@@ -11,9 +11,9 @@ An answer is a list of pieces, so that its tokens and their sources are known wi
 by the text beside or above it.
 """
 
+import collections
 import functools
 import re
-import zlib
 
 from . import dialect
 from .sources.store import KINDS
@@ -31,9 +31,7 @@ WRITE = (
     "Fill {} with {t}|Set {} to {t}|Enter {t} as {}.|{}: {t}|The {} should be {t}."
 ).split("|")
 FIND = ["Where is {}?", "Find {}", "Point at {}.", "Show me {}", 'Locate "{}".']
-READ = (
-    "Read the line that begins with {}|What does the line with {} say?|Read the line {}|What stands after {}?"
-).split("|")
+READ = "Read the line that begins with {}|What does the line with {} say?|Read the line {}".split("|")
 THERE = (
     "Is there {}?|Can you see {}?|Does the screen show {}?|Is there a {k} {}?|Is there a {} {k}?|"
     'Is "{}" on the screen?|Is {} to be seen?|Is there a {k} {}: yes or no?|'
@@ -46,9 +44,8 @@ WORD = dict(button="button", link="link", tab="tab", item="item", check="checkbo
 WORD |= dict(header="section")
 COMMON = """OK Cancel Close Save Apply Yes No Help Delete Open Send Next Back Submit Reset Search Login Finish
 Retry Quit Continue Print Edit Add Remove Copy Paste Undo""".split()
-PLAIN = set(
-    "a an the and or of to in on into from with for at is it as by then that this".split()
-)  # occur in any task
+# Occur in any task
+PLAIN = set("a an the and or of to in on into from with for at is it as by then that this".split())
 HOLDERS = ("button", "field", "area", "select")  # text inside these elements is not a label of others
 FAR = 480  # pixels between a field and its name in the same row, at most
 REACH = 20  # maximum distance in pixels from the edges of a field to its target point
@@ -100,10 +97,6 @@ def worded(form, name, kind):
         if word[0].lower() in "aeiou":
             form = form.replace(slot, slot.replace(" a ", " an "))
     return form.format(name, k=kind)
-
-
-def held_out(text):
-    return any(len(w) > 1 and zlib.crc32(w.lower().encode()) % 5 == 0 for w in text.split())
 
 
 class Screen:
@@ -179,9 +172,8 @@ class Screen:
         """Returns (text, places) of the label next to an element without text of its own, or None."""
         if kind in ("field", "area", "select"):
             return self.beside(box, False)
-        alone = not any(
-            b is not box and b[1] < box[3] and b[3] > box[1] for b, *_ in self.items
-        )  # at the end of its row
+        # at the end of its row
+        alone = not any(b is not box and b[1] < box[3] and b[3] > box[1] for b, *_ in self.items)
         return self.beside(box, True) or (self.beside(box, False, above=False) if alone else None)
 
     def beside(self, box, right, above=True):
@@ -215,12 +207,9 @@ class Screen:
         cut = text.rstrip(":* ")
         return cut, places[: len(cut)]
 
-    def named(self):
-        """Returns [(kind, state, box, name, places)] of elements with a unique name up to 24 letters."""
-        return self._named
-
     @functools.cached_property
-    def _named(self):
+    def named(self):
+        """[(kind, state, box, name, places)] of elements with a unique name up to 24 letters."""
         out = []
         for box, kind, state, _ in self.items:
             kind = KINDS[kind]
@@ -232,9 +221,7 @@ class Screen:
                 found = None
             if found and 0 < len(found[0]) <= 24 and "<" not in found[0] and ">" not in found[0]:
                 out.append((kind, state, box, *found))
-        count = {}
-        for o in out:
-            count[o[3]] = count.get(o[3], 0) + 1
+        count = collections.Counter(o[3] for o in out)
         return [o for o in out if count[o[3]] == 1]
 
     # ---- turns
@@ -249,13 +236,8 @@ class Screen:
         kind, _, box, name, places = thing
         verb = "<append>" if rng.random() < 0.1 else "<write>"
         u = rng.choice(WRITE).format(name, t=text) if verb == "<write>" else f"Add {text} to {name}"
-        return u, [
-            ("mark", verb),
-            ("copy", name, places),
-            ("mark", "<at>"),
-            aim(kind, box),
-            ("copy", text, [None] * len(text)),
-        ]
+        typed = ("copy", text, [None] * len(text))
+        return u, [("mark", verb), ("copy", name, places), ("mark", "<at>"), aim(kind, box), typed]
 
     def find(self, rng):
         line = rng.choice(self.lines)
@@ -276,14 +258,13 @@ class Screen:
         first = text.split()[0]
         if "<" in text or ">" in text or sum(self.string(e)[0].startswith(first) for e in self.lines) != 1:
             return None
-        return rng.choice(READ[:3]).format(first), [("copy", text, places)]
+        return rng.choice(READ).format(first), [("copy", text, places)]
 
     def absent(self, rng, lex):
         """Returns a random name that is not on the screen; None if the drawn one is."""
-        things = self.named()
         how = rng.random()
-        if how < 0.25 and things:
-            name = altered(rng, rng.choice(things)[3])
+        if how < 0.25 and self.named:
+            name = altered(rng, rng.choice(self.named)[3])
         else:
             name = rng.choice(COMMON) if how < 0.7 else lex.label(12)
         shown = " ".join(self.string(e)[0] for e in self.lines).lower()
@@ -291,16 +272,13 @@ class Screen:
 
     def there(self, rng, lex):
         """Returns a question about the presence of an element or word, or None if no name was found."""
-        things, words = (
-            self.named(),
-            [w for w, _ in self.spoken() if len(w) <= 24 and "<" not in w and ">" not in w],
-        )
+        words = [w for w, _ in self.spoken() if len(w) <= 24 and "<" not in w and ">" not in w]
         form, kind, answer = rng.choice(THERE), "field", "yes"
         if rng.random() < 0.5:
             name, answer = self.absent(rng, lex), "no"
             kind = rng.choice(list(WORD.values()))
-        elif things and (rng.random() < 0.6 or "{k}" in form):
-            kind, _, _, name, _ = rng.choice(things)
+        elif self.named and (rng.random() < 0.6 or "{k}" in form):
+            kind, _, _, name, _ = rng.choice(self.named)
             kind = WORD.get(kind, "field")
         else:
             name = rng.choice(words) if words and "{k}" not in form else None
@@ -311,9 +289,8 @@ class Screen:
         return u, [("mark", "<missing>"), ("copy", absent, [None] * len(absent))]
 
     def ticked(self, rng, thing):
-        return rng.choice(("Is {} ticked?", "Is {} selected?", "Is {} on?")).format(thing[3]), [
-            ("text", "yes" if thing[1] & 1 else "no")
-        ]
+        question = rng.choice(("Is {} ticked?", "Is {} selected?", "Is {} on?")).format(thing[3])
+        return question, [("text", "yes" if thing[1] & 1 else "no")]
 
     def says(self, rng):
         """Returns a question about the message of a screen: its only line of four words or more, or None."""
@@ -321,19 +298,17 @@ class Screen:
         if len(long) != 1:
             return None
         x, y = long[0][0][:2]
-        more = any(
-            0 < e[0][1] - y < 40 and abs(e[0][0] - x) < 12 for e in self.free
-        )  # perhaps the text continues there
+        # perhaps the text continues there
+        more = any(0 < e[0][1] - y < 40 and abs(e[0][0] - x) < 12 for e in self.free)
         text, places = self.string(long[0])
         if more or len(text) > 60 or set(text) & set("<>"):
             return None
-        return rng.choice(SAYS).format(rng.choice(("dialog", "window", "page", "screen"))), [
-            ("copy", text, places)
-        ]
+        question = rng.choice(SAYS).format(rng.choice(("dialog", "window", "page", "screen")))
+        return question, [("copy", text, places)]
 
     def asked(self, rng, lex):
         """Returns a question about presence, state or text, as a user asks it of a screen, or None."""
-        how, ticks = rng.random(), [t for t in self.named() if t[0] in ("check", "radio")]
+        how, ticks = rng.random(), [t for t in self.named if t[0] in ("check", "radio")]
         if how < 0.25 and ticks:
             on = rng.random() < 0.5  # few are ticked, and "no" would be a good answer
             return self.ticked(rng, rng.choice([t for t in ticks if bool(t[1] & 1) == on] or ticks))
@@ -341,31 +316,19 @@ class Screen:
             return self.there(rng, lex)
         return (self.says(rng) if how > 0.9 else None) or self.read(rng)
 
-    def turns(self, rng, lex, most=12):
+    def turns(self, rng, lex, most):
         """Returns up to `most` different turns [(user text, answer pieces)]; words of `lex` are not on the
         screen.
         """
-        things, out = self.named(), []
+        things, out = self.named, []
         clicks = [t for t in things if t[0] in WORD]
         fields = [t for t in things if t[0] in ("field", "area")]
         ticks = [t for t in things if t[0] in ("check", "radio")]
         for t in rng.sample(clicks, min(5, len(clicks))):
             out.append(self.click(rng, t))
         for t in rng.sample(fields, min(3, len(fields))):
-            out.append(
-                self.write(
-                    rng,
-                    t,
-                    rng.choice(
-                        (
-                            lex.word(),
-                            lex.invented(),
-                            f"{lex.word()} {lex.invented()}",
-                            str(rng.randint(0, 9999)),
-                        )
-                    ),
-                )
-            )
+            texts = lex.word(), lex.invented(), f"{lex.word()} {lex.invented()}", str(rng.randint(0, 9999))
+            out.append(self.write(rng, t, rng.choice(texts)))
         for t in rng.sample(ticks, min(2, len(ticks))):
             out.append(self.ticked(rng, t))
         for absent in (a for a in (self.absent(rng, lex) for _ in range(2)) if a):
@@ -395,12 +358,8 @@ def kiosk(turn, screen):
         x, y = point(m[4], m[5])
         label = dialect.plain(m[3])
         pieces = [("text", m[1])] if m[1] else []
-        pieces += [
-            ("mark", f"<{m[2]}>"),
-            ("copy", label, screen.where(label, (x, y)) or [None] * len(label)),
-            ("mark", "<at>"),
-            ("place", x, y),
-        ]
+        copied = ("copy", label, screen.where(label, (x, y)) or [None] * len(label))
+        pieces += [("mark", f"<{m[2]}>"), copied, ("mark", "<at>"), ("place", x, y)]
         return u, pieces + ([("copy", m[6], [None] * len(m[6]))] if m[6] else [])
     m = OLD_PLACE.fullmatch(a)
     if m:
@@ -419,11 +378,8 @@ def played(record, screen):
     verb = action["verb"]
     if verb not in dialect.POINTED:
         rest = dialect.spell(action, scale).split(">", 1)[1]
-        return (
-            history,
-            record["said"],
-            [("mark", f"<{verb}>")] + ([("copy", rest, [None] * 99)] if rest else []),
-        )
+        pieces = [("mark", f"<{verb}>")] + ([("copy", rest, [None] * 99)] if rest else [])
+        return history, record["said"], pieces
 
     def target(a):
         """Returns (action with its target point, pieces of its label and place)."""

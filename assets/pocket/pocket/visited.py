@@ -1,10 +1,10 @@
 """Records states that the model itself reaches, labelled by the oracles (DAgger, Ross et al. 2011).
 
-    python -m pocket visited --model DIR --out DIR --pages A,B [--states 512] [--shards 8] [--own .8]
+    python -m pocket visited --out DIR --pages A,B [--shards 8]
 
-As sources/frames.py, but with probability `own` the model's greedy answer is executed; the state's label is
-the oracle's action. An invalid answer is replaced by the right one. An episode ends when the model reports
-its end or repeats an action a third time.
+As sources/frames.py, but with probability OWN the published model's greedy answer is executed; the state's
+label is the oracle's action. An invalid answer is replaced by the right one. An episode ends when the model
+reports its end or repeats an action a third time.
 
 Decoding keeps no cache: the right answer is the guess, checked in one pass. The model's first different
 token replaces the rest, so one pass is needed per token that differs.
@@ -19,17 +19,18 @@ from .sources.browser import SCALE
 from .tokenizer import CLOSE, decode, spelled
 
 LONGEST = 90  # tokens of an answer
+OWN = 0.8  # probability that the model acts
 
 
 class Player:
     """Answers for a picture, a task and the earlier answers."""
 
-    def __init__(self, directory):
-        self.model = Published(directory)
+    def __init__(self):
+        self.model = Published(MODEL)
 
     def says(self, picture, said, history, draft):
         """Returns the greedy answer; `draft` is a guess of it."""
-        seen, grid = self.model.look_grid(picture)
+        seen, grid = self.model.look(picture)
         s, before = conversations.Sequence(grid), said + "\n"
         for h in history[-conversations.HISTORY :]:
             s.user(before + "-")
@@ -83,13 +84,9 @@ def action_of(text, scale):
         return out | {"to": {**a["to"], "kind": "point", "box": [0, 0, 0, 0]}} if a.get("to") else None
     if verb == "done":
         return {"verb": verb, "text": a["label"]}
-    return (
-        out
-        if verb in ("double", "hover", "missing")
-        else {"verb": verb, "seconds": 1}
-        if verb == "wait"
-        else None
-    )
+    if verb == "wait":
+        return {"verb": verb, "seconds": 1}
+    return out if verb in ("double", "hover", "missing") else None
 
 
 class Visited(frames.Frames):
@@ -97,7 +94,7 @@ class Visited(frames.Frames):
 
     def choose(self, e, about, picture):
         right = about["action"]
-        if self.rng.random() > self.a.own:
+        if self.rng.random() > OWN:
             return right
         history, wanted = [dialect.spell(h, SCALE) for h in e.history], dialect.spell(right, SCALE)
         text = self.a.player.says(picture, about["said"], history, wanted)
@@ -110,13 +107,10 @@ class Visited(frames.Frames):
         return own
 
 
-def options(p):
-    frames.options(p)
-    p.add_argument("--model", default=str(MODEL), help="directory of a published model")
-    p.add_argument("--own", type=float, default=0.8, help="probability that the model acts")
+options = frames.options
 
 
 def run(a):
-    a.player, a.asked, a.alike = Player(a.model), 0, 0
-    frames.retried(range(a.first, a.first + a.shards), lambda k: frames.shard(a, k, Visited, "visited"))
+    a.player, a.asked, a.alike = Player(), 0, 0
+    frames.retried(a.shards, lambda k: frames.shard(a, k, Visited, "visited"))
     print(f"{a.alike} of {a.asked} answers are the oracle's", flush=True)

@@ -1,19 +1,15 @@
 """Trained parameters as files of the repository, from which a stage continues on any machine.
 
-    python -m pocket weights split FILE --model ../model --out FILE  removes published tensors
-    python -m pocket weights show FILE...                              prints minutes, steps and figures
-
 A file holds the average of a run's parameters in bf16; its metadata has their names, the shape of the
 network, the minutes and steps behind it, and measured figures. Optimizer state is not kept: a run rebuilds
-it while its learning rate warms up. After publishing, `split` leaves only the heads that training needs and
-the published model lacks; the file then names that model, relative to itself, and its SHA-256, and `load`
+it while its learning rate warms up. After publishing, split() leaves only the heads that training needs and
+the published model lacks; the file then names that model, relative to itself, and its SHA-256, and load()
 joins both, bit by bit.
 """
 
 import hashlib
 import json
 import os
-import sys
 
 import torch
 
@@ -70,11 +66,11 @@ def keep(path, parameters, shape, step, core_minutes, figures):
         raise SystemExit(f"{path}: not written: parameter '{bad[0]}' is not finite")
     about = {"format": "pt", "names": json.dumps(list(parameters)), "shape": json.dumps(shape)}
     about |= {"step": str(step), "core_minutes": f"{core_minutes:.2f}", "figures": json.dumps(figures)}
-    return files.write(path, parameters, about)
+    files.write(path, parameters, about)
 
 
 def split(path, model, out):
-    """Writes a kept file without the tensors of a published model, which must be equal; returns its bytes."""
+    """Writes a kept file without the tensors of a published model, which must be equal."""
     own, about = files.read(path)
     if "model" in about:
         raise SystemExit(f"{path}: is split already")
@@ -85,22 +81,4 @@ def split(path, model, out):
         if v not in rest or not torch.equal(own[n].view(torch.int16), rest[v].view(torch.int16)):
             raise SystemExit(f"{path}: cannot split: '{n}' differs from the one in {model}")
     about |= {"model": os.path.relpath(model, os.path.dirname(out) or "."), "sha256": digest(where)}
-    return files.write(out, {n: own[n] for n in names if n not in there}, about)
-
-
-def options(p):
-    p.add_argument("what", choices=("split", "show"))
-    p.add_argument("files", nargs="+", help="kept files; one with split")
-    p.add_argument("--model", help="directory of the published model")
-    p.add_argument("--out", help="file to write")
-
-
-def run(a):
-    if a.what == "split":
-        if not (a.model and a.out and len(a.files) == 1):
-            sys.exit("weights split: needs one file, --model and --out")
-        print(f"{a.out}: {split(a.files[0], a.model, a.out) / 1e6:.2f} MB")
-        return
-    for path in a.files:
-        about = files.read(path)[1]
-        print(f"{path}: {about['core_minutes']} core minutes, step {about['step']}, {about['figures']}")
+    files.write(out, {n: own[n] for n in names if n not in there}, about)

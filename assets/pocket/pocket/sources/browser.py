@@ -27,10 +27,7 @@ from PIL import Image
 from . import HERE, ROOT, fonts, state_dir
 
 MINIWOB = ROOT / "build/qa/miniwob/html"  # prepared by tests/scripts/miniwob.sh
-VIEW, SCALE = (
-    (280, 210),
-    640 / 280,
-)  # CSS pixels and scale of a 640x480 screen, as in tests/suites/miniwob/head.yaml
+VIEW, SCALE = (280, 210), 640 / 280  # CSS pixels and scale of 640x480, as in tests/suites/miniwob/head.yaml
 SEALED = 1_000_000  # first seed that is reserved for evaluation
 NEW_EPISODE_SEEDS = 900_000  # first seed that is reserved for held-out sets
 FLAGS = """--no-first-run --password-store=basic --disable-gpu --disable-dev-shm-usage --disable-extensions
@@ -54,6 +51,11 @@ def oracle_script():
 def label_script():
     """Returns labels.js wrapped as window.worldLabels, a name that no page uses."""
     return f"window.worldLabels = (() => {{{(HERE / 'labels.js').read_text()} return labels; }})();"
+
+
+def page_url(page, seed):
+    """Returns the address of a page of MiniWoB++."""
+    return f"{(MINIWOB / 'miniwob' / page).as_uri()}.html?seed={seed}"
 
 
 class Display:
@@ -216,8 +218,7 @@ class Page(Browser):
     """One page of MiniWoB++ with the oracles. An episode loads the page, or begins in the loaded document,
     which takes a tenth of the time."""
 
-    def __init__(self, html=MINIWOB):
-        self.html = pathlib.Path(html).resolve()
+    def __init__(self):
         root = os.geteuid() == 0
         flags = [*FLAGS, *PAGE_FLAGS, *(["--no-sandbox", "--test-type"] if root else [])]
         flags += [f"--force-device-scale-factor={SCALE:.4f}", "--user-data-dir=PROFILE", "about:blank"]
@@ -231,13 +232,9 @@ class Page(Browser):
 
     def load(self, page, seed):
         """Loads a page and returns its task sentence."""
-        self.call("Page.navigate", url=f"{(self.html / 'miniwob' / page).as_uri()}.html?seed={seed}")
+        self.call("Page.navigate", url=page_url(page, seed))
         title = f"document.title.startsWith('MINIWOB {page} ') && document.fonts.status === 'loaded'"
-        until = time.time() + 30
-        while not self.script(f"location.search === '?seed={seed}' && {title}"):
-            if time.time() > until:
-                raise RuntimeError(f"page {page} with seed {seed} did not begin in 30 s")
-            time.sleep(0.01)
+        self.until(f"location.search === '?seed={seed}' && {title}", 30)
         return self.sentence()
 
     def begin(self, seed):

@@ -1,6 +1,6 @@
 """Records episodes of MiniWoB++ that oracles play in a real browser, as shards of labelled states.
 
-    python -m pocket episodes --out DIR --pages A,B [--first 0] [--seeds 100] [--stray .1] [--missing .05]
+    python -m pocket episodes --out DIR --pages A,B [--first 0] [--seeds 100] [--missing .05]
 
 An episode is played as a model would play it: wait until the page has settled, take a screenshot, ask the
 oracle for the next action, execute it. Every state becomes a screen of a shard, one shard per page
@@ -17,7 +17,7 @@ the picture:
     outcome            of the episode: "full", "partial", "failed", or "missing"
     real               true: a real browser, not a frame of a sheet (frames.py)
 
-The last state of an episode has the verb "done". With probability `stray` another action than the oracle's
+The last state of an episode has the verb "done". With probability STRAY another action than the oracle's
 is executed, never twice in a row, and the oracle labels the state that follows. A failed episode is kept
 only if it contains such an action. With probability `missing` a page is paired with the task of another
 seed and kept if the oracle finds that its target is absent. Seeds from SEALED on are refused.
@@ -33,10 +33,11 @@ import numpy as np
 from PIL import Image
 
 from . import ink, pause, store
-from .browser import MINIWOB, SCALE, SEALED, Page
+from .browser import SCALE, SEALED, Page
 from .input_events import InputEvents
 
 NARROW = 384  # width in pixels of a page and a margin beside it
+STRAY = 0.1  # probability of a wrong action
 PATIENCE = 8.0  # seconds after which a page that has not settled is given up
 EXPECTED = (RuntimeError, KeyError, TypeError)  # errors of a page or of its oracle end one episode
 
@@ -44,12 +45,11 @@ EXPECTED = (RuntimeError, KeyError, TypeError)  # errors of a page or of its ora
 class World:
     """A page with its input events."""
 
-    def __init__(self, html=MINIWOB):
-        self.page, self.browser = None, Page(html)
+    def __init__(self):
+        self.page, self.browser = None, Page()
         self.events = InputEvents(self.browser)
         self.browser.load("click-test", 0)
-        known = "Object.keys(oracles.pages)"
-        self.playable = set(self.browser.script(known))
+        self.playable = set(self.browser.script("Object.keys(oracles.pages)"))
 
     def begin(self, page, seed):
         """Begins an episode and returns its task sentence."""
@@ -97,10 +97,8 @@ class Strays:
         if action["verb"] == "scroll":
             return {**action, "direction": "up" if action["direction"] == "down" else "down"}
         if kind < 0.5 and action["verb"] in ("write", "append"):
-            return {
-                **action,
-                "text": action["text"][: self.rng.randrange(max(1, len(action["text"])))] or "x",
-            }
+            text = action["text"]
+            return {**action, "text": text[: self.rng.randrange(max(1, len(text)))] or "x"}
         if kind < 0.8:
             dx, dy = self.rng.uniform(-30, 30), self.rng.uniform(-25, 25)
             x = min(max(action["x"] + dx, 3), 157)
@@ -112,14 +110,14 @@ class Recorder:
     """Plays episodes and writes their states."""
 
     def __init__(self, a):
-        self.a, self.world = a, World(a.html)
+        self.a, self.world = a, World()
 
     def look(self, page, seed, said, history, action, stray):
         """Appends the current state to the episode's states."""
         picture = np.asarray(Image.open(io.BytesIO(self.world.browser.screenshot())).convert("RGB"))
         still = [bool((before == picture).all()) for _, _, before in self.states[-1:]]
         about = dict(page=page, seed=seed, step=len(history), said=said, history=list(history), action=action)
-        about |= dict(still=self.still + still, stray=stray, scale=SCALE, family="Liberation Sans", real=True)
+        about |= dict(still=self.still + still, stray=stray, scale=SCALE, real=True)
         self.still = about["still"]
         self.states.append((about, self.world.browser.script("worldLabels(window)"), picture))
 
@@ -127,8 +125,7 @@ class Recorder:
         """Plays one episode; returns (task sentence, outcome)."""
         self.states, self.still, history, stray = [], [], [], False
         said = self.world.begin(page, seed)
-        limit = self.world.about["steps"] * (3 if self.a.stray else 1) + 6 * bool(self.a.stray)
-        strays = Strays(self.rng, self.a.stray)
+        limit, strays = self.world.about["steps"] * 3 + 6, Strays(self.rng, STRAY)
         while True:
             action = self.world.advice(said, history)
             if action["verb"] in ("stuck", "missing"):
@@ -191,9 +188,7 @@ def options(p):
     p.add_argument("--pages", type=lambda v: v.split(","), required=True)
     p.add_argument("--first", type=int, default=0, help="first seed; held-out sets begin at 900000")
     p.add_argument("--seeds", type=int, default=100, help="episodes of each page")
-    p.add_argument("--stray", type=float, default=0.1, help="probability of a wrong action")
     p.add_argument("--missing", type=float, default=0.05, help="probability of the task of another seed")
-    p.add_argument("--html", default=MINIWOB, help="directory that tests/scripts/miniwob.sh prepared")
 
 
 def run(a):

@@ -4,15 +4,14 @@ A missing font is silently replaced by another, so the browser gets a fontconfig
 links to the files below and whose aliases define Arial and the generic families. `check` asks the browser
 for the font it drew.
 
-TRAINED are the eight families of training; UNSEEN are for evaluation only. A font is looked up below
-POCKET_FONTS first, where `fonts.sh DIR` unpacks missing ones.
+TRAINED are the eight families of pages and windows. A font is looked up below POCKET_FONTS first, where
+`fonts.sh DIR` unpacks missing ones.
 """
 
 import os
 import pathlib
 import time
 
-ROOT = os.environ.get("POCKET_FONTS", "")
 TRUETYPE, OPENTYPE = "/usr/share/fonts/truetype/", "/usr/share/fonts/opentype/"
 
 # family: (folder, files); the first file is the regular face
@@ -27,38 +26,22 @@ FAMILIES = {
     "Hack": (TRUETYPE + "hack", "Hack-{Regular,Bold}.ttf"),
     "Liberation Mono": (TRUETYPE + "liberation", "LiberationMono-{Regular,Bold}.ttf"),
     "DejaVu Sans Mono": (TRUETYPE + "dejavu", "{DejaVuSansMono,DejaVuSansMono-Bold}.ttf"),
-    "Lato": (TRUETYPE + "lato", "Lato-{Regular,Bold}.ttf"),
-    "Inter": (OPENTYPE + "inter", "Inter-{Regular,Bold}.otf"),
-    "FreeSans": (TRUETYPE + "freefont", "{FreeSans,FreeSansBold}.ttf"),
 }
-UNSEEN = ("Lato", "Inter", "FreeSans")
-TRAINED = tuple(f for f in FAMILIES if f not in UNSEEN + ("Liberation Mono", "DejaVu Sans Mono"))
-GATE = ("Liberation Sans", "DejaVu Sans", "Noto Sans")  # families of the held-out reading sets
-
-ALIASES = {
-    "Arial": "Liberation Sans",
-    "Helvetica": "Liberation Sans",
-    "sans-serif": "Liberation Sans",
-    "Verdana": "DejaVu Sans",
-    "Tahoma": "DejaVu Sans",
-    "Times New Roman": "Liberation Serif",
-    "Times": "Liberation Serif",
-    "serif": "Liberation Serif",
-    "Georgia": "Liberation Serif",
-    "Courier New": "Liberation Mono",
-    "Courier": "Liberation Mono",
-    "monospace": "DejaVu Sans Mono",  # required by tests/scripts/miniwob.sh
-    "cursive": "Liberation Sans",
-    "fantasy": "Liberation Sans",
-}
+TRAINED = tuple(f for f in FAMILIES if f not in ("Liberation Mono", "DejaVu Sans Mono"))
+ALIASES = dict.fromkeys(("Arial", "Helvetica", "sans-serif", "cursive", "fantasy"), "Liberation Sans")
+ALIASES |= dict.fromkeys(("Times New Roman", "Times", "serif", "Georgia"), "Liberation Serif")
+ALIASES |= dict.fromkeys(("Verdana", "Tahoma"), "DejaVu Sans")
+ALIASES |= dict.fromkeys(("Courier New", "Courier"), "Liberation Mono")
+ALIASES |= {"monospace": "DejaVu Sans Mono"}  # required by tests/scripts/miniwob.sh
 
 
 def files(family):
     folder, pattern = FAMILIES[family]
+    root = os.environ.get("POCKET_FONTS", "")
     head, _, rest = pattern.partition("{")
     names, _, tail = rest.partition("}")
     paths = [os.path.join(folder, head + n + tail) for n in names.split(",")]
-    return [ROOT + path if ROOT and os.path.exists(ROOT + path) else path for path in paths]
+    return [root + path if root and os.path.exists(root + path) else path for path in paths]
 
 
 def configure(folder):
@@ -68,7 +51,7 @@ def configure(folder):
     for family in FAMILIES:
         for path in files(family):
             if not os.path.exists(path):
-                raise RuntimeError(f"font file {path} is missing; run world/fonts.sh")
+                raise RuntimeError(f"font file {path} is missing; run sources/fonts.sh")
             link = links / os.path.basename(path)
             if not link.is_symlink():
                 link.symlink_to(path)

@@ -6,7 +6,7 @@
 #   fonts.sh DIR    only unpacks the fonts into DIR, for POCKET_FONTS=DIR; the system's fonts are unchanged
 set -euo pipefail
 fonts=(fonts-liberation fonts-dejavu-core fonts-dejavu-extra fonts-noto-core fonts-open-sans fonts-roboto-unhinted
-    fonts-cantarell fonts-hack fonts-lato fonts-inter fonts-freefont-ttf)
+    fonts-cantarell fonts-hack)
 if [ $# -gt 0 ]; then
     mkdir -p "$1"
     at=$(mktemp -d)

@@ -11,26 +11,12 @@ import html
 from . import fonts
 from .words import CLOSING, DISMISS, FIRST, LAST, MARKS, PROSE
 
-LIGHT = [
-    ("#fff", "#222"),
-    ("#f5f5f5", "#111"),
-    ("#fafafa", "#333"),
-    ("#eee", "#000"),
-    ("#fffbe8", "#3a3020"),
-    ("#eef3fa", "#1b2a3a"),
-    ("#d9d9d9", "#000"),
-    ("#fff", "#555"),
-    ("#f6f5f4", "#2e3436"),
-]
-DARK = [
-    ("#1e1e1e", "#ddd"),
-    ("#2b2b2b", "#eee"),
-    ("#101820", "#cfd8dc"),
-    ("#242038", "#e8e6f0"),
-    ("#353535", "#fff"),
-    ("#000", "#bbb"),
-]
+# Colours of the page / of its text
+LIGHT = """#fff/#222 #f5f5f5/#111 #fafafa/#333 #eee/#000 #fffbe8/#3a3020 #eef3fa/#1b2a3a #d9d9d9/#000 #fff/#555
+#f6f5f4/#2e3436""".split()
+DARK = "#1e1e1e/#ddd #2b2b2b/#eee #101820/#cfd8dc #242038/#e8e6f0 #353535/#fff #000/#bbb".split()
 ACCENT = """#0078d4 #3584e4 #198754 #c01c28 #7c3aed #e66100 #17a2b8 #555 #b5835a #d63384 #0b7285""".split()
+AROUND = "\"\" () [] '' <> {} ** __ /: $; @, #. -! &? ~| ^\\ `= %+".split()  # marks around a word
 # name: (radius, border, padding of a button, native controls, upper-case buttons, shadow)
 THEMES = {
     "plain": (0, 1, "2px 8px", True, False, False),
@@ -45,10 +31,14 @@ THEMES = {
 class Page:
     def __init__(self, rng, lex, family, dark, theme, room):
         self.rng, self.lex, self.family, self.theme, self.room = rng, lex, family, theme, room
-        self.back, self.ink = rng.choice(DARK if dark else LIGHT)
+        self.back, self.ink = rng.choice(DARK if dark else LIGHT).split("/")
         self.accent, self.dark = rng.choice(ACCENT), dark
         self.size = rng.choices((9, 10, 11, 12, 13, 14, 15, 16, 18), (2, 5, 7, 9, 10, 8, 5, 4, 2))[0]
         self.names, self.named = 0, []  # number of radio groups; names of the page
+
+    def html(self):
+        """Returns [html of the body, style of the root, css]."""
+        return [self.body(), f"background:{self.back};color:{self.ink}", self.css()]
 
     # ---- words
 
@@ -76,28 +66,7 @@ class Page:
 
     def marked(self):
         r, w = self.rng, self.lex.word()
-        a, b = r.choice(
-            (
-                '""',
-                "()",
-                "[]",
-                "''",
-                "<>",
-                "{}",
-                "**",
-                "__",
-                "/:",
-                "$;",
-                "@,",
-                "#.",
-                "-!",
-                "&?",
-                "~|",
-                "^\\",
-                "`=",
-                "%+",
-            )
-        )
+        a, b = r.choice(AROUND)
         return a + w + b if r.random() < 0.7 else w + r.choice(MARKS + '<>|~^`"\\') + self.lex.word()
 
     def token(self):
@@ -111,9 +80,8 @@ class Page:
         if k < 0.92:
             return self.number()
         if k < 0.95:
-            return (
-                f"{self.lex.invented()}@{self.lex.invented()}.{self.rng.choice(('com', 'org', 'io', 'net'))}"
-            )
+            name = f"{self.lex.invented()}@{self.lex.invented()}"
+            return f"{name}.{self.rng.choice(('com', 'org', 'io', 'net'))}"
         return self.marked()
 
     def text(self, low, high):
@@ -121,9 +89,8 @@ class Page:
         r, out = self.rng, []
         for k in range(r.randint(low, high)):
             w = r.choice(PROSE) if r.random() < 0.35 and not self.lex.evaluation else self.token()
-            out.append(
-                (w.capitalize() if k == 0 else w) + r.choices(("", ",", ".", ":", ";"), (80, 8, 7, 3, 2))[0]
-            )
+            w = w.capitalize() if k == 0 else w
+            out.append(w + r.choices(("", ",", ".", ":", ";"), (80, 8, 7, 3, 2))[0])
         return html.escape(" ".join(out))
 
     def name(self):
@@ -132,11 +99,9 @@ class Page:
     def any_name(self):
         r = self.rng
         if r.random() < 0.15:
-            return (
-                self.lex.until(lambda: r.choice(FIRST) + " " + r.choice(LAST))
-                if not self.lex.evaluation
-                else self.lex.label(14)
-            )
+            if self.lex.evaluation:
+                return self.lex.label(14)
+            return self.lex.until(lambda: r.choice(FIRST) + " " + r.choice(LAST))
         return self.lex.label(16) if r.random() < 0.75 else self.token()
 
     # ---- widgets
@@ -227,14 +192,11 @@ class Page:
         def cell():
             return html.escape(self.number() if r.random() < 0.3 else self.token())
 
-        head = (
-            "<tr>" + "".join(f"<th>{self.name()}</th>" for _ in range(cols)) + "</tr>"
-            if r.random() < 0.7
-            else ""
-        )
-        body = "".join(
-            "<tr>" + "".join(f"<td>{cell()}</td>" for _ in range(cols)) + "</tr>" for _ in range(rows)
-        )
+        def line(tag, text):
+            return "<tr>" + "".join(f"<{tag}>{text()}</{tag}>" for _ in range(cols)) + "</tr>"
+
+        head = line("th", self.name) if r.random() < 0.7 else ""
+        body = "".join(line("td", cell) for _ in range(rows))
         return f"<table class={r.choice(('grid', 'lines', 'zebra', 'bare'))}>{head}{body}</table>"
 
     def items(self):
@@ -259,26 +221,17 @@ class Page:
     def tabs(self):
         n, r = self.rng.randint(2, 5), self.rng
         on = r.randrange(n)
-        return (
-            "<div class=tabs>"
-            + "".join(
-                f"<span data-kind=tab class='tab{' on' if k == on else ''}'"
-                f"{' aria-selected=true' if k == on else ''}>{self.name()}</span>"
-                for k in range(n)
-            )
-            + "</div>"
-            + self.paragraph()
+        tabs = "".join(
+            f"<span data-kind=tab class='tab{' on' if k == on else ''}'"
+            f"{' aria-selected=true' if k == on else ''}>{self.name()}</span>"
+            for k in range(n)
         )
+        return f"<div class=tabs>{tabs}</div>{self.paragraph()}"
 
     def menu(self):
-        return (
-            "<div class=bar>"
-            + "".join(
-                f"<span data-kind=item class=entry>{self.name()}</span>"
-                for _ in range(self.rng.randint(2, 7))
-            )
-            + "</div>"
-        )
+        names = [self.name() for _ in range(self.rng.randint(2, 7))]
+        entries = "".join(f"<span data-kind=item class=entry>{n}</span>" for n in names)
+        return f"<div class=bar>{entries}</div>"
 
     def card(self):
         return f"<div class=card><b>{self.name()}</b>{self.inside(2)}</div>"
@@ -336,27 +289,17 @@ class Page:
             out.append(
                 f"<div class=dialog style='left:{x}%;top:{y}%'><b>{self.text(1, 4)}</b>{self.paragraph()}{self.buttons()}</div>"
             )
-        columns = self.rng.choice((1, 1, 1, 2)) if self.room > 300 else 1
-        return (
-            f"<div style='columns:{columns};overflow:hidden'>{''.join('<div style=overflow:hidden>' + o + '</div>' for o in out)}</div>"
-            if columns > 1
-            else "".join(out)
-        )
+        if self.room <= 300 or self.rng.choice((1, 1, 1, 2)) == 1:
+            return "".join(out)
+        blocks = "".join(f"<div style=overflow:hidden>{o}</div>" for o in out)
+        return f"<div style='columns:2;overflow:hidden'>{blocks}</div>"
 
     def css(self):
         radius, border, padding, native, upper, shadow = THEMES[self.theme]
         r = self.rng
-        line = (
-            r.choice(("#777", "#999", "#bbb", self.accent))
-            if not self.dark
-            else r.choice(("#555", "#777", "#999"))
-        )
-        field = ("#fff", "#111") if not self.dark else (r.choice(("#111", "#333", "#3a3a3a")), "#eee")
-        face = (
-            r.choice(("#e4e4e4", "#f0f0f0", "#ddd", "#fff"))
-            if not self.dark
-            else r.choice(("#333", "#444", "#3b4252"))
-        )
+        line = r.choice(("#555", "#777", "#999") if self.dark else ("#777", "#999", "#bbb", self.accent))
+        field = (r.choice(("#111", "#333", "#3a3a3a")), "#eee") if self.dark else ("#fff", "#111")
+        face = r.choice(("#333", "#444", "#3b4252") if self.dark else ("#e4e4e4", "#f0f0f0", "#ddd", "#fff"))
         css = f"""* {{ box-sizing: border-box; }} body {{ margin: 0; padding: {r.randint(1, 12)}px; }}
         html {{ overflow: hidden; color-scheme: {"dark" if self.dark else "light"}; }}
         body, button, input, select, textarea, table {{ font-family: '{self.family}'; font-size: {self.size}px; }}
@@ -387,8 +330,7 @@ class Page:
         return css
 
 
-def page(rng, lex, width, families=fonts.TRAINED):
-    """Returns ([html of the body, style of the root, css], font) of a page of about `width` CSS pixels."""
+def page(rng, lex, width):
+    """Returns Page.html() of a page of about `width` CSS pixels."""
     dark = rng.random() < 0.25
-    p = Page(rng, lex, rng.choice(families), dark, rng.choice(list(THEMES)), width)
-    return [p.body(), f"background:{p.back};color:{p.ink}", p.css()], p.family
+    return Page(rng, lex, rng.choice(fonts.TRAINED), dark, rng.choice(list(THEMES)), width).html()

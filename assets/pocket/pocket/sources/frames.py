@@ -1,13 +1,13 @@
 """Plays episodes of MiniWoB++ sixteen at a time, as labelled states for training.
 
-    python -m pocket frames --out DIR --pages A,B [--states 512] [--shards 8] [--first 0] [--stray .12]
+    python -m pocket frames --out DIR --pages A,B [--shards 8]
 
 A real browser takes a quarter of a second per state (episodes.py). Here sixteen pages share the frames of
 one window, actions are script events (input_events.js), and one screenshot captures all of them: 20 to 47
 states per second on two cores. A page on which script events differ from real ones reaches states that a
 user would not reach; the oracle's label of such a state is still right. Only episodes that repeat an action
-are dropped. Held-out sets come from real browsers. Each screen's `about` is that of episodes.py. Pictures
-are 384x480, the page and a margin, or 640x480, the screen of the suite.
+are dropped. Held-out sets come from real browsers. Each screen's `about` has the keys of episodes.py up to
+`action`. Pictures are 384x480, the page and a margin, or 640x480, the screen of the suite.
 """
 
 import json
@@ -20,7 +20,7 @@ import time
 import websocket
 
 from . import HERE, ink, pause, store
-from .browser import MINIWOB, NEW_EPISODE_SEEDS, SCALE, Sheet, label_script, oracle_script
+from .browser import NEW_EPISODE_SEEDS, SCALE, Sheet, label_script, oracle_script, page_url
 from .episodes import Strays
 
 SIZES = [((384, 480), 5), ((640, 480), 1)]  # pixels, weight
@@ -30,6 +30,8 @@ STILL = 3  # an episode ends when an action occurs this often in sequence
 # Errors of a browser or toolkit that crashes or hangs
 CRASHES = (RuntimeError, OSError, KeyError, ValueError, websocket.WebSocketException)
 WAITS, LONGEST = 12, 24  # waits and actions of an episode, at most
+STATES = 512  # of a shard
+STRAY, MISSING = 0.12, 0.05  # probabilities of a wrong action / of the task of another seed
 
 SCRIPT = """
 function load(urls) {
@@ -88,7 +90,7 @@ class Frames:
             self.sheet.call("Page.addScriptToEvaluateOnNewDocument", source=source)
         self.sheet.call("Emulation.setFocusEmulationEnabled", enabled=True)
         self.sheet.script(SCRIPT)
-        self.left, self.queue, self.strays, self.dropped = 0, [], Strays(rng, a.stray), 0
+        self.left, self.queue, self.strays, self.dropped = 0, [], Strays(rng, STRAY), 0
 
     def load(self):
         """Loads other pages into all frames and chooses the size of the pictures."""
@@ -100,14 +102,13 @@ class Frames:
         self.now, self.queue = self.queue[:n], self.queue[n:]
         (w, h), _ = self.rng.choices(SIZES, [s for _, s in SIZES])[0]
         self.sheet.lay(w, h, SCALE)
-        folder = pathlib.Path(self.a.html).resolve() / "miniwob"
-        self.sheet.script(f"load({[f'{(folder / p).as_uri()}.html?seed=0' for p in self.now]!r})")
+        self.sheet.script(f"load({[page_url(p, 0) for p in self.now]!r})")
         self.sheet.until("loaded()")
         self.left, self.episodes = ROUNDS, [self.begin(None) for _ in self.now]
 
     def begin(self, before):
-        """Returns a new episode; with probability `missing` its task is that of the one before."""
-        said = before.said if before and not before.other and self.rng.random() < self.a.missing else ""
+        """Returns a new episode; with probability MISSING its task is that of the one before."""
+        said = before.said if before and not before.other and self.rng.random() < MISSING else ""
         return Episode(self.rng.randrange(NEW_EPISODE_SEEDS), said)
 
     def told(self, e):
@@ -156,9 +157,7 @@ class Frames:
             self.dropped += 1
             return None
         about = dict(page=page, seed=e.begun, step=len(e.history), said=e.said, history=list(e.history))
-        about |= dict(
-            still=list(e.still), action=action, stray=e.strayed, scale=SCALE, family="Liberation Sans"
-        )
+        about |= dict(still=list(e.still), action=action, scale=SCALE)
         e.due = action if e.over else self.choose(e, about, picture)
         e.strayed = e.due is not action
         e.history.append(e.due)
@@ -167,7 +166,7 @@ class Frames:
         return about
 
     def choose(self, e, about, picture):
-        """Returns the action to execute: the oracle's, or with probability `stray` a wrong one."""
+        """Returns the action to execute: the oracle's, or with probability STRAY a wrong one."""
         right = about["action"]
         return (None if e.strayed else self.strays(right)) or right
 
@@ -180,7 +179,7 @@ def shard(a, k, kind=Frames, source="played"):
     start, frames = time.time(), kind(a, random.Random(seed))
     writer, bad = store.Writer(a.out, name), 0
     try:
-        while len(writer.place) < a.states:
+        while len(writer.place) < STATES:
             pause()
             for state in frames.look():
                 bad += not ink.put(writer, *state)
@@ -191,10 +190,10 @@ def shard(a, k, kind=Frames, source="played"):
     print(f"{name}: {len(writer.place)} states, {taken}", flush=True)
 
 
-def retried(numbers, write):
-    """Calls write(k) for each number; exits with 1 if one fails three times (browsers crash or hang)."""
+def retried(shards, write):
+    """Calls write(k) for each k below `shards`; exits with 1 if one fails three times, as browsers crash."""
     os.nice(19 - os.nice(0))
-    for k in numbers:
+    for k in range(shards):
         for _ in range(3):
             try:
                 write(k)
@@ -209,13 +208,8 @@ def retried(numbers, write):
 def options(p):
     p.add_argument("--out", required=True, help="directory of the shards")
     p.add_argument("--pages", type=lambda v: v.split(","), required=True)
-    p.add_argument("--states", type=int, default=512, help="states of a shard")
     p.add_argument("--shards", type=int, default=8)
-    p.add_argument("--first", type=int, default=0, help="number of the first shard")
-    p.add_argument("--stray", type=float, default=0.12, help="probability of a wrong action")
-    p.add_argument("--missing", type=float, default=0.05, help="probability of the task of another seed")
-    p.add_argument("--html", default=MINIWOB, help="directory that tests/scripts/miniwob.sh prepared")
 
 
 def run(a):
-    retried(range(a.first, a.first + a.shards), lambda k: shard(a, k))
+    retried(a.shards, lambda k: shard(a, k))

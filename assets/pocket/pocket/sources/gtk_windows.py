@@ -7,7 +7,7 @@ Every widget with text has a Pango layout and its position. A window is drawn of
 
 A plan is a JSON line {"width", "rows": [[kind, ...], ...]} with kinds label, button, check, radio, entry,
 combo, text, spin, scale, switch, tabs, frame, list, link. An answer is a JSON line with the labels in the
-form of labels.js (letters, elements, blind, size), followed by RGB bytes whose number it has.
+form of labels.js (letters, elements, size), followed by RGB bytes whose number it has.
 """
 
 import json
@@ -30,7 +30,7 @@ def spin_loop(n=30):
 
 class Labels:
     def __init__(self, root):
-        self.root, self.letters, self.elements, self.blind, self.line, self.word = root, [], [], [], 0, 0
+        self.root, self.letters, self.elements, self.line, self.word = root, [], [], 0, 0
 
     def box(self, widget):
         a = widget.get_allocation()
@@ -47,13 +47,8 @@ class Labels:
             if ch.isspace():
                 self.word += 1
                 continue
-            x0, w = sorted((r.x, r.x + r.width))
-            b = [
-                x + x0 / Pango.SCALE,
-                y + r.y / Pango.SCALE,
-                x + w / Pango.SCALE,
-                y + (r.y + r.height) / Pango.SCALE,
-            ]
+            x0, x1, y0, y1 = (v / Pango.SCALE for v in (*sorted((r.x, r.x + r.width)), r.y, r.y + r.height))
+            b = [x + x0, y + y0, x + x1, y + y1]
             if last is None or abs(b[1] - last) > 2:
                 self.line += 1
                 self.word += 1
@@ -80,24 +75,16 @@ class Labels:
             self.text(w.get_layout(), b[0] + x - a.x, b[1] + y - a.y, b)
         elif isinstance(w, Gtk.Entry):
             x, y = w.get_layout_offsets()
-            kind = "field"
+            right = b[2] - (62 if isinstance(w, Gtk.SpinButton) else 2)
             if w.get_text():
-                self.text(
-                    w.get_layout(),
-                    b[0] + x,
-                    b[1] + y,
-                    [b[0] + 2, b[1], b[2] - 2 - (60 if isinstance(w, Gtk.SpinButton) else 0), b[3]],
-                )
-            elif w.get_placeholder_text():
-                self.blind.append(b)
-            self.element(w, kind, FOCUSED if w.has_focus() else 0, "")
+                self.text(w.get_layout(), b[0] + x, b[1] + y, [b[0] + 2, b[1], right, b[3]])
+            self.element(w, "field", FOCUSED if w.has_focus() else 0)
         elif isinstance(w, Gtk.TextView):
             self.text_view(w, b)
             self.element(w, "area")
         elif isinstance(w, Gtk.Switch):
             self.element(w, "check", ON if w.get_active() else OFF)
         elif isinstance(w, Gtk.Scale):
-            self.blind.append(b)
             self.element(w, "slider")
         elif isinstance(w, Gtk.RadioButton):
             self.mark(w, b, "radio")
@@ -111,10 +98,6 @@ class Labels:
             self.element(w, "button", 0, w.get_label() or "")
         elif isinstance(w, Gtk.ListBoxRow):
             self.element(w, "item", SELECTED if w.is_selected() else 0)
-        elif isinstance(w, Gtk.MenuItem):
-            self.element(w, "item")
-        if isinstance(w, Gtk.CellView):
-            self.blind.append(b)
         if isinstance(w, Gtk.Notebook):
             self.tabs(w)
         if isinstance(w, Gtk.Container) and not isinstance(w, (Gtk.TextView,)):
@@ -123,35 +106,16 @@ class Labels:
     def tabs(self, w):
         for k in range(w.get_n_pages()):
             tab = w.get_tab_label(w.get_nth_page(k))
-            t = self.box(tab)
-            self.elements.append(
-                [
-                    t[0] - 8,
-                    t[1] - 4,
-                    t[2] + 8,
-                    t[3] + 4,
-                    "tab",
-                    SELECTED if w.get_current_page() == k else 0,
-                    tab.get_text(),
-                ]
-            )
+            t, state = self.box(tab), SELECTED if w.get_current_page() == k else 0
+            self.elements.append([t[0] - 8, t[1] - 4, t[2] + 8, t[3] + 4, "tab", state, tab.get_text()])
             self.see(tab)
 
     def mark(self, w, b, kind):
         """Adds the mark of a tick as an element; its text is a label of its own."""
-        side = min(18, b[3] - b[1])
-        y = (b[1] + b[3]) / 2
-        self.elements.append(
-            [
-                b[0] + 1,
-                y - side / 2,
-                b[0] + 1 + side,
-                y + side / 2,
-                kind,
-                (ON if w.get_active() else OFF) | self.state(w),
-                w.get_label() or "",
-            ]
-        )
+        side, x, y = min(18, b[3] - b[1]), b[0] + 1, (b[1] + b[3]) / 2
+        state = (ON if w.get_active() else OFF) | self.state(w)
+        box = [x, y - side / 2, x + side, y + side / 2]
+        self.elements.append([*box, kind, state, w.get_label() or ""])
 
     def text_view(self, w, b):
         buffer = w.get_buffer()
@@ -162,20 +126,12 @@ class Labels:
             if ch.isspace():
                 self.word += 1
             else:
-                if last is None or y != last:
+                if y != last:
                     self.line, self.word, last = self.line + 1, self.word + 1, y
-                if b[1] + y + r.height / 2 < b[3] - 1 and b[0] + x + r.width / 2 < b[2] - 1:
-                    self.letters.append(
-                        [
-                            b[0] + x,
-                            b[1] + y,
-                            b[0] + x + r.width,
-                            b[1] + y + r.height,
-                            ord(ch),
-                            self.line,
-                            self.word,
-                        ]
-                    )
+                x, y = b[0] + x, b[1] + y
+                if y + r.height / 2 < b[3] - 1 and x + r.width / 2 < b[2] - 1:
+                    box = [x, y, x + r.width, y + r.height]
+                    self.letters.append([*box, ord(ch), self.line, self.word])
             at.forward_char()
 
 
@@ -271,25 +227,15 @@ def main():
         picture = window.get_pixbuf()
         labels = Labels(window)
         labels.see(body)
-        w, h, stride, channels = (
+        w, h, n, raw = (
             picture.get_width(),
             picture.get_height(),
-            picture.get_rowstride(),
             picture.get_n_channels(),
+            picture.get_pixels(),
         )
-        raw = picture.get_pixels()
-        rgb = b"".join(
-            (
-                bytes(
-                    v
-                    for x in range(w)
-                    for v in raw[y * stride + x * channels : y * stride + x * channels + 3]
-                )
-                if channels != 3
-                else raw[y * stride : y * stride + 3 * w]
-            )
-            for y in range(h)
-        )
+        starts = range(0, h * picture.get_rowstride(), picture.get_rowstride())
+        pixels = (raw[s + x : s + x + 3] for s in starts for x in range(0, n * w, n))
+        rgb = b"".join(raw[s : s + 3 * w] for s in starts) if n == 3 else b"".join(pixels)
         write_answer(labels, w, h, rgb)
         window.destroy()
 

@@ -8,28 +8,12 @@ import time
 
 DRAG_STEP = 3  # CSS pixels between two moves of a drag
 NOTCH = 120  # CSS pixels that one notch of the wheel scrolls, at most the height of the view
-NAMED_KEYS = {
-    "enter": ("Enter", 13, "\r"),
-    "tab": ("Tab", 9, ""),
-    "escape": ("Escape", 27, ""),
-    "backspace": ("Backspace", 8, ""),
-    "delete": ("Delete", 46, ""),
-    "space": (" ", 32, " "),
-    "end": ("End", 35, ""),
-    "home": ("Home", 36, ""),
-    "pageup": ("PageUp", 33, ""),
-    "pagedown": ("PageDown", 34, ""),
-    "left": ("ArrowLeft", 37, ""),
-    "up": ("ArrowUp", 38, ""),
-    "right": ("ArrowRight", 39, ""),
-    "down": ("ArrowDown", 40, ""),
-}
-MODIFIERS = {
-    "alt": ("Alt", 18, 1),
-    "ctrl": ("Control", 17, 2),
-    "super": ("Meta", 91, 4),
-    "shift": ("Shift", 16, 8),
-}
+NAMED_KEYS = {"enter": ("Enter", 13, "\r"), "space": (" ", 32, " ")}  # DevTools name, code, text
+NAMED_KEYS |= {n.lower(): (n, c, "") for n, c in dict(Tab=9, Escape=27, Backspace=8, Delete=46).items()}
+NAMED_KEYS |= {n.lower(): (n, c, "") for n, c in dict(PageUp=33, PageDown=34, End=35, Home=36).items()}
+NAMED_KEYS |= {n.lower(): (f"Arrow{n}", 37 + k, "") for k, n in enumerate(("Left", "Up", "Right", "Down"))}
+# DevTools name, code, bit
+MODIFIERS = dict(alt=("Alt", 18, 1), ctrl=("Control", 17, 2), super=("Meta", 91, 4), shift=("Shift", 16, 8))
 COMMANDS = {"ctrl+a": "selectAll", "ctrl+c": "copy", "ctrl+v": "paste", "ctrl+x": "cut", "ctrl+z": "undo"}
 PUNCTUATION = dict(
     zip(";:=+,<-_.>/?`~[{\\|]}'\"", [c for c in (*range(186, 193), *range(219, 223)) for _ in "12"])

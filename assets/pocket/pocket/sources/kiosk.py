@@ -38,8 +38,7 @@ def element(e):
     x, y, w, h = e["drawn"]
     kind, state = KIND[e["kind"]], 0
     if kind in ("check", "radio"):
-        w = MARK
-        state = 1 if e["value"] is True else 2
+        w, state = MARK, 1 if e["value"] is True else 2
     return (x, y, x + w, y + h, kind, state, e["label"])
 
 
@@ -87,15 +86,9 @@ class Pages:
         plans = [kiosk_pages.MAKERS[n](self.rng, self.lex, self.seeds) for n in names]
         for (_, turns), (picture, report) in zip(plans, self.mosaic.draw([s for s, _ in plans])):
             kind, said = turns(report)
-            yield (
-                picture,
-                {
-                    "letters": letters_of(report["cells"]),
-                    "elements": [element(e) for e in report["elements"] if e["kind"] in KIND],
-                    "blind": [],
-                },
-                {"page": "kiosk-" + kind, "family": "kiosk", "turns": said},
-            )
+            elements = [element(e) for e in report["elements"] if e["kind"] in KIND]
+            found = {"letters": letters_of(report["cells"]), "elements": elements}
+            yield picture, found, {"page": "kiosk-" + kind, "turns": said}
 
     def close(self):
         self.mosaic.close()

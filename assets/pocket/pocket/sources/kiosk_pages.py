@@ -64,18 +64,12 @@ def find_word(rng, cells, taken=()):
     for r, row in enumerate(cells):
         for word in dict.fromkeys(row.split()):
             found.setdefault(word, []).append((r, row.find(word), row.count(word)))
-    once = [
-        (w, p[0])
-        for w, p in found.items()
-        if len(p) == 1
-        and p[0][2] == 1
-        and len(w) > 1
-        and w not in taken
-        and not any(w != o and w in o for o in found)
-    ]
+    words = [w for w, p in found.items() if len(p) == 1 and p[0][2] == 1 and len(w) > 1 and w not in taken]
+    once = [w for w in words if not any(w != o and w in o for o in found)]
     if not once:
         return None
-    word, (r, c, _) = rng.choice(once)
+    word = rng.choice(once)
+    r, c, _ = found[word][0]
     return ask(f"Find {word}", tasks.at((20 * c, 30 * r, 20 * len(word), 30)))
 
 
@@ -83,9 +77,8 @@ def questions(rng, report, fresh, reads=3):
     """Returns up to QUESTIONS turns on a page; `fresh` are tasks of the page with their first step."""
     elements, cells = report["elements"], report["cells"]
     finds = [ask(f"Find {e['label']}", tasks.at(e["box"])) for e in elements]
-    values = [
-        ask(f"What is in {e['label']}?", e["value"] or "nothing") for e in elements if e["kind"] == "field"
-    ]
+    fields = [e for e in elements if e["kind"] == "field"]
+    values = [ask(f"What is in {e['label']}?", e["value"] or "nothing") for e in fields]
     out = list(fresh) + rng.sample(finds, min(len(finds), 4)) + rng.sample(values, min(len(values), 2))
     out += [read_row(rng, cells) for _ in range(reads)]
     names = {w for e in elements for w in e["label"].split()} | {e["label"] for e in elements}
@@ -111,18 +104,15 @@ def flight_page(rng, lex, seeds):
 
     def turns(report):
         named = {e["label"]: e for e in report["elements"]}
-        known = {
-            e["key"] or e["label"]: (e["label"], e["box"])
-            for e in [e for plan in report["plans"] for e in plan] + report["elements"]
-        }
+        every = [e for plan in report["plans"] for e in plan] + report["elements"]
+        known = {e["key"] or e["label"]: (e["label"], e["box"]) for e in every}
         fresh = []
         for e in rng.sample(report["elements"], min(4, len(report["elements"]))):
             if e["kind"] == "field":
                 own = tasks.fill(rng, [(e["label"], lex.typed(12))])
             else:
-                own = (rng.choice((tasks.choose, tasks.press)) if e["kind"] == "offer" else tasks.press)(
-                    rng, e["label"]
-                )
+                how = rng.choice((tasks.choose, tasks.press)) if e["kind"] == "offer" else tasks.press
+                own = how(rng, e["label"])
             fresh.append(first_step(own, named))
         for _ in range(2 if state["page"] == "search" else 0):
             other, _ = kiosk_states.flight_task(rng, lex, rng.randint(*seeds))
@@ -151,17 +141,13 @@ def dialog_page(rng, lex, seeds):
     def turns(report):
         named = {e["label"]: e for e in report["elements"]}
         if kind == "buttons":
-            fresh = [
-                first_step(tasks.press(rng, b), named)
-                for b in rng.sample(s["labels"], min(4, len(s["labels"])))
-            ]
+            some = rng.sample(s["labels"], min(4, len(s["labels"])))
+            fresh = [first_step(tasks.press(rng, b), named) for b in some]
         else:
             fresh = [first_step(tasks.press(rng, b), named) for b in s["buttons"]]
-            if kind != "ticks" or len(s["on"]) < len(s["labels"]):
-                fresh += [
-                    first_step(kiosk_states.dialog_task(rng, lex, s, rng.choice(s["buttons"] + [""])), named)
-                    for _ in range(4)
-                ]
+            for _ in range(4 if kind != "ticks" or len(s["on"]) < len(s["labels"]) else 0):
+                other = kiosk_states.dialog_task(rng, lex, s, rng.choice(s["buttons"] + [""]))
+                fresh.append(first_step(other, named))
         main = in_use(rng, task, lambda step: (step.element, named[step.element]["box"]), at, outcome)
         return "dialog-" + kind, main + questions(rng, report, fresh, 2)
 

@@ -27,14 +27,8 @@ def flight_task(rng, lex, seed):
 def flight_state(rng, lex, seed, task, offer, done):
     """Returns the state of the kiosk after `done` steps of the task."""
     page = PAGE_OF[done]
-    state = {
-        "seed": seed,
-        "page": page,
-        "offer": offer,
-        "message": "",
-        "focus": "",
-        "carriers": [lex.carrier() for _ in range(5)],
-    }
+    state = {"seed": seed, "page": page, "offer": offer, "message": "", "focus": ""}
+    state["carriers"] = [lex.carrier() for _ in range(5)]
     used = rng.random() < 0.25  # an earlier user has left texts
     for k, step in enumerate(task.steps):
         if step.verb == "write":
@@ -58,9 +52,8 @@ def dialog_text(rng, lex, labels):
     """Returns a sentence, or none in 55 %; 10 % mention a label."""
     kind = rng.random()
     if kind < 0.1:
-        return rng.choice(("{1} {0} first", "{0} is for {1}", "Do not forget {0}", "{0} {1} {2}")).format(
-            rng.choice(labels), *(lex.listed(words.PROSE) for _ in range(2))
-        )
+        form = rng.choice(("{1} {0} first", "{0} is for {1}", "Do not forget {0}", "{0} {1} {2}"))
+        return form.format(rng.choice(labels), *(lex.listed(words.PROSE) for _ in range(2)))
     return lex.sentence() if kind < 0.45 else ""
 
 
@@ -76,18 +69,10 @@ def blank_dialog(rng, lex, seeds, kind):
         if len({name.lower() for name in labels + closing}) == count + len(closing):
             break
         closing = [lex.label(10) for _ in closing]
-    return {
-        "seed": rng.randint(*seeds),
-        "kind": kind,
-        "title": rng.choice((lex.label(18), lex.until(lambda: lex.sentence(1, 3), 24), "")),
-        "text": dialog_text(rng, lex, labels),
-        "labels": labels,
-        "buttons": [] if kind == "buttons" else closing,
-        "on": [],
-        "values": [""] * count,
-        "pressed": "",
-        "focus": -1,
-    }
+    s = {"seed": rng.randint(*seeds), "kind": kind, "labels": labels}
+    s["title"] = rng.choice((lex.label(18), lex.until(lambda: lex.sentence(1, 3), 24), ""))
+    s |= {"text": dialog_text(rng, lex, labels), "buttons": [] if kind == "buttons" else closing}
+    return s | {"on": [], "values": [""] * count, "pressed": "", "focus": -1}
 
 
 def dialog_task(rng, lex, s, button):
@@ -149,8 +134,7 @@ def text_rows(rng, lex):
             (60, 8, 4, 4, 5, 3, 4, 4, 4),
         )[0]
         framed = look in ("button", "main", "offer")
-        if framed:
-            free += 1
+        free += framed
         col = rng.choice((0, 0, rng.randint(0, 12))) + (2 if framed or look in ("field", "focus") else 0)
         room, line = (30 if framed else 31 if look in ("field", "focus") else 32) - col, ""
         if rng.random() < 0.2:

@@ -7,7 +7,6 @@
  * Result, in device pixels of the frame:
  *   letters   [[left, top, right, bottom, code, line, word], ...]   line and word number within the page
  *   elements  [[left, top, right, bottom, kind, state, name], ...]  state is a sum of the STATES below
- *   blind     [[left, top, right, bottom], ...]  text that cannot be located: no loss there
  */
 const STATES = {
   on: 1,
@@ -21,7 +20,7 @@ const STATES = {
 
 function labels(win) {
   const doc = win.document, scale = win.devicePixelRatio, W = win.innerWidth, H = win.innerHeight;
-  const out = {letters: [], elements: [], blind: []};
+  const out = {letters: [], elements: []};
   const q = v => Math.round(v * scale * 4) / 4;
   const box = r => [q(r.left), q(r.top), q(r.right), q(r.bottom)];
   const cut = (a, b) => ({
@@ -77,25 +76,23 @@ function labels(win) {
     return text;
   }
 
-  function textNode(node) {
-    const el = node.parentElement, text = node.data;
-    if (!el || !/\S/.test(text) || /^(SCRIPT|STYLE|TEXTAREA|TITLE|NOSCRIPT)$/.test(el.tagName)) return;
-    if (el.tagName === 'OPTION' && !el.closest('select[size],select[multiple]')) return;
-    if (!shown(el)) return;
-    const style = win.getComputedStyle(el), c = clip(el), range = doc.createRange();
-    if (parseFloat(style.fontSize) * scale < 5) return;
-    const spoken = transform(text, style.textTransform);
-    const exact = spoken.length === text.length ? spoken : text;
-    let last = null, first = true;
-    for (let i = 0; i < text.length; i++) {
-      if (/\s/.test(text[i])) {
-        first = true;
-        continue;
-      }
+  /* Returns the boxes of the characters of a text node. */
+  function boxesOf(node) {
+    const range = doc.createRange();
+    return Array.from({length: node.length}, (_, i) => {
       range.setStart(node, i);
       range.setEnd(node, i + 1);
-      const r = range.getClientRects()[0];
-      if (!r || r.width === 0) continue;
+      return range.getClientRects()[0];
+    });
+  }
+
+  /* Adds the characters of a text by their boxes. */
+  function characters(el, text, boxes, c) {
+    let last = null, first = true;
+    for (let i = 0; i < text.length; i++) {
+      const r = boxes[i];
+      if (/\s/.test(text[i])) first = true;
+      if (/\s/.test(text[i]) || !r || r.width === 0) continue;
       if (last === null || r.top > last.bottom - 2 || r.bottom < last.top + 2 || r.left < last.left - 1) {
         line++;
         first = true;
@@ -103,8 +100,19 @@ function labels(win) {
       if (first) word++;
       first = false;
       last = r;
-      put(el, r, exact[i], c);
+      put(el, r, text[i], c);
     }
+  }
+
+  function textNode(node) {
+    const el = node.parentElement, text = node.data;
+    if (!el || !/\S/.test(text) || /^(SCRIPT|STYLE|TEXTAREA|TITLE|NOSCRIPT)$/.test(el.tagName)) return;
+    if (el.tagName === 'OPTION' && !el.closest('select[size],select[multiple]')) return;
+    if (!shown(el)) return;
+    const style = win.getComputedStyle(el);
+    if (parseFloat(style.fontSize) * scale < 5) return;
+    const spoken = transform(text, style.textTransform);
+    characters(el, spoken.length === text.length ? spoken : text, boxesOf(node), clip(el));
   }
 
   const pen = document.createElement('canvas').getContext('2d');
@@ -151,11 +159,8 @@ function labels(win) {
     const style = win.getComputedStyle(el), type = el.tagName === 'SELECT' ? 'select' : el.type,
           r = inner(el, style);
     const c = cut(clip(el), r), outer = clip(el.parentElement);
-    if (/^(checkbox|radio|range|color|hidden|image)$/.test(type)) return;
-    if (/^(date|time|datetime-local|month|week|file)$/.test(type)) {
-      out.blind.push(box(el.getBoundingClientRect()));
-      return;
-    }
+    // the text of dates and files cannot be located
+    if (/^(checkbox|radio|range|color|hidden|image|date|time|datetime-local|month|week|file)$/.test(type)) return;
     if (/^(button|submit|reset)$/.test(type)) {
       const text = el.value || (type === 'submit' ? 'Submit' : type === 'reset' ? 'Reset' : '');
       written(
@@ -199,29 +204,9 @@ function labels(win) {
             el.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight)}px`;
     twin.textContent = text;
     doc.body.append(twin);
-    const c = cut(clip(el), r), range = doc.createRange(), node = twin.firstChild, found = [];
-    for (let i = 0; i < text.length; i++) {
-      range.setStart(node, i);
-      range.setEnd(node, i + 1);
-      found.push(range.getClientRects()[0]);
-    }
+    const boxes = boxesOf(twin.firstChild);
     twin.remove();
-    let last = null, first = true;
-    for (let i = 0; i < text.length; i++) {
-      const b = found[i];
-      if (/\s/.test(text[i]) || !b) {
-        first = true;
-        continue;
-      }
-      if (last === null || b.top > last.bottom - 2) {
-        line++;
-        first = true;
-      }
-      if (first) word++;
-      first = false;
-      last = b;
-      put(el, b, text[i], c);
-    }
+    characters(el, text, boxes, cut(clip(el), r));
   }
 
   // ---- elements

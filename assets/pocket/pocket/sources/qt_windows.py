@@ -19,11 +19,12 @@ from PyQt5 import QtWidgets as Q
 from PyQt5.QtCore import Qt
 
 ON, OFF, DISABLED, FOCUSED, SELECTED = 1, 2, 4, 8, 16
+LEFT = Qt.AlignLeft | Qt.AlignVCenter
 
 
 class Labels:
     def __init__(self, root):
-        self.root, self.letters, self.elements, self.blind, self.line, self.word = root, [], [], [], 0, 0
+        self.root, self.letters, self.elements, self.line, self.word = root, [], [], 0, 0
 
     def box(self, w, rect=None):
         rect = rect or w.rect()
@@ -49,13 +50,7 @@ class Labels:
         top = box[1] + (box[3] - box[1] - height) / 2 if align & Qt.AlignVCenter else box[1]
         for line in lines:
             used = line.naturalTextWidth()
-            left = box[0] + (
-                (box[2] - box[0] - used) / 2
-                if align & Qt.AlignHCenter
-                else box[2] - box[0] - used
-                if align & Qt.AlignRight
-                else 0
-            )
+            left = box[0] + ((box[2] - box[0] - used) / 2 if align & Qt.AlignHCenter else 0)
             self.line += 1
             self.word += 1
             for k in range(line.textStart(), line.textStart() + line.textLength()):
@@ -64,10 +59,8 @@ class Labels:
                     continue
                 x0, x1 = line.cursorToX(k)[0], line.cursorToX(k + 1)[0]
                 b = [left + x0, top + line.y(), left + x1, top + line.y() + line.height()]
-                if (
-                    box[0] - 1 <= (b[0] + b[2]) / 2 <= box[2] + 1
-                    and box[1] - 1 <= (b[1] + b[3]) / 2 <= box[3] + 1
-                ):
+                x, y = (b[0] + b[2]) / 2, (b[1] + b[3]) / 2
+                if box[0] - 1 <= x <= box[2] + 1 and box[1] - 1 <= y <= box[3] + 1:
                     self.letters.append([*b, ord(text[k]), self.line, self.word])
         self.word += 1
 
@@ -78,7 +71,6 @@ class Labels:
         if not w.isVisible():
             return
         state = 0 if w.isEnabled() else DISABLED
-        left = Qt.AlignLeft | Qt.AlignVCenter
         if isinstance(w, (Q.QCheckBox, Q.QRadioButton)):
             self.mark(w, state)
         elif isinstance(w, Q.QPushButton):
@@ -86,7 +78,7 @@ class Labels:
             self.element(self.box(w), "button", state, w.text())
         elif isinstance(w, Q.QLineEdit):
             b = self.box(w)
-            self.text(w.font(), w.text(), [b[0] + 4, b[1], b[2] - 3, b[3]], left)
+            self.text(w.font(), w.text(), [b[0] + 4, b[1], b[2] - 3, b[3]], LEFT)
             if not isinstance(w.parent(), (Q.QSpinBox, Q.QComboBox)):
                 self.element(b, "field", state | (FOCUSED if w.hasFocus() else 0))
         elif isinstance(w, Q.QSpinBox):
@@ -101,20 +93,14 @@ class Labels:
             self.element(self.box(w), "slider", state)
         elif isinstance(w, Q.QLabel):
             link = w.property("link")
-            self.text(
-                w.font(),
-                w.property("plain"),
-                self.box(w, w.contentsRect()),
-                Qt.AlignLeft | Qt.AlignVCenter,
-                w.wordWrap(),
-            )
+            self.text(w.font(), w.property("plain"), self.box(w, w.contentsRect()), LEFT, w.wordWrap())
             if link:
                 self.element(self.box(w), "link", state, w.property("plain"))
         elif isinstance(w, Q.QListWidget):
             for k in range(w.count()):
                 r = w.visualItemRect(w.item(k))
                 b = self.box(w.viewport(), r)
-                self.text(w.font(), w.item(k).text(), [b[0] + 3, b[1], b[2], b[3]], left)
+                self.text(w.font(), w.item(k).text(), [b[0] + 3, b[1], b[2], b[3]], LEFT)
                 self.element(b, "item", SELECTED if w.item(k).isSelected() else 0, w.item(k).text())
         else:
             self.group(w)
@@ -129,37 +115,29 @@ class Labels:
         if isinstance(w, Q.QGroupBox):
             o = Q.QStyleOptionGroupBox()
             w.initStyleOption(o)
-            self.text(
-                w.font(),
-                w.title(),
-                self.box(w, w.style().subControlRect(Q.QStyle.CC_GroupBox, o, Q.QStyle.SC_GroupBoxLabel, w)),
-                Qt.AlignCenter,
-            )
+            label = w.style().subControlRect(Q.QStyle.CC_GroupBox, o, Q.QStyle.SC_GroupBoxLabel, w)
+            self.text(w.font(), w.title(), self.box(w, label), Qt.AlignCenter)
         for c in w.children():
             if isinstance(c, Q.QWidget):
                 self.see(c)
 
     def mark(self, w, state):
-        check = isinstance(w, Q.QCheckBox)
+        kind, name = ("check", "CheckBox") if isinstance(w, Q.QCheckBox) else ("radio", "RadioButton")
         o = Q.QStyleOptionButton()
         w.initStyleOption(o)
-        mark = w.style().subElementRect(
-            Q.QStyle.SE_CheckBoxIndicator if check else Q.QStyle.SE_RadioButtonIndicator, o, w
+        mark, text = (
+            w.style().subElementRect(getattr(Q.QStyle, f"SE_{name}{part}"), o, w)
+            for part in ("Indicator", "Contents")
         )
-        text = w.style().subElementRect(
-            Q.QStyle.SE_CheckBoxContents if check else Q.QStyle.SE_RadioButtonContents, o, w
-        )
-        self.text(w.font(), w.text(), self.box(w, text), Qt.AlignLeft | Qt.AlignVCenter)
-        self.element(
-            self.box(w, mark), "check" if check else "radio", state | (ON if w.isChecked() else OFF), w.text()
-        )
+        self.text(w.font(), w.text(), self.box(w, text), LEFT)
+        self.element(self.box(w, mark), kind, state | (ON if w.isChecked() else OFF), w.text())
 
     def combo(self, w, state):
         o = Q.QStyleOptionComboBox()
         w.initStyleOption(o)
         inner = w.style().subControlRect(Q.QStyle.CC_ComboBox, o, Q.QStyle.SC_ComboBoxEditField, w)
         b = self.box(w, inner)
-        self.text(w.font(), w.currentText(), [b[0] + 1, b[1], b[2], b[3]], Qt.AlignLeft | Qt.AlignVCenter)
+        self.text(w.font(), w.currentText(), [b[0] + 1, b[1], b[2], b[3]], LEFT)
         self.element(self.box(w), "select", state, w.currentText())
 
     def area(self, w):
@@ -173,15 +151,11 @@ class Labels:
                 if text[i].isspace():
                     self.word += 1
                     continue
-                y = b[1] + off.y() + line.y()
-                r = [
-                    b[0] + off.x() + line.cursorToX(i)[0],
-                    y,
-                    b[0] + off.x() + line.cursorToX(i + 1)[0],
-                    y + line.height(),
-                ]
-                if (r[1] + r[3]) / 2 < b[3] - 1:
-                    self.letters.append([*r, ord(text[i]), self.line, self.word])
+                x, y = b[0] + off.x(), b[1] + off.y() + line.y()
+                x0, x1 = x + line.cursorToX(i)[0], x + line.cursorToX(i + 1)[0]
+                if y + line.height() / 2 < b[3] - 1:
+                    box = [x0, y, x1, y + line.height()]
+                    self.letters.append([*box, ord(text[i]), self.line, self.word])
 
 
 def make(kind, *a):
@@ -200,7 +174,7 @@ def make(kind, *a):
         return w
     if kind in ("check", "radio", "switch"):
         w = Q.QRadioButton(a[0]) if kind == "radio" else Q.QCheckBox("" if kind == "switch" else a[0])
-        w.setAutoExclusive(False) if kind == "radio" else None
+        w.setAutoExclusive(False)
         w.setChecked(bool(a[-1]))
         return w
     if kind == "entry":
@@ -253,26 +227,19 @@ def column(rows):
         line = Q.QHBoxLayout()
         for widget in row:
             line.addWidget(make(*widget))
-        line.addStretch(1) if row[0][0] not in ("label", "tabs", "frame", "list") or len(row) > 1 else None
+        if row[0][0] not in ("label", "tabs", "frame", "list") or len(row) > 1:
+            line.addStretch(1)
         box.addLayout(line)
     return out
 
 
 def dark_palette():
-    p, c = QtGui.QPalette(), QtGui.QColor
-    for role, colour in (
-        ("Window", 0x353535),
-        ("WindowText", 0xFFFFFF),
-        ("Base", 0x232323),
-        ("AlternateBase", 0x353535),
-        ("Text", 0xFFFFFF),
-        ("Button", 0x404040),
-        ("ButtonText", 0xFFFFFF),
-        ("Link", 0x6AB0F3),
-        ("Highlight", 0x2A82DA),
-        ("HighlightedText", 0xFFFFFF),
-    ):
-        p.setColor(getattr(QtGui.QPalette, role), c((colour >> 16) & 255, (colour >> 8) & 255, colour & 255))
+    p = QtGui.QPalette()
+    colours = dict.fromkeys(("WindowText", "Text", "ButtonText", "HighlightedText"), "#ffffff")
+    colours |= dict(Window="#353535", AlternateBase="#353535", Base="#232323", Button="#404040")
+    colours |= dict(Link="#6ab0f3", Highlight="#2a82da")
+    for role, colour in colours.items():
+        p.setColor(getattr(QtGui.QPalette, role), QtGui.QColor(colour))
     return p
 
 

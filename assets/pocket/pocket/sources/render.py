@@ -21,6 +21,7 @@ SHORT = 0.6  # fraction of the form screens that show one form only
 SCALES = [(1.0, 4), (1.15, 2), (1.33, 2), (1.5, 3), (1.75, 2), (2.0, 4), (2.2857, 5)]  # device scale, weight
 TOOLKIT_SCALES = [(1.0, 6), (1.25, 2), (1.5, 2), (2.0, 1)]
 WINDOWS = 32  # windows of one toolkit process
+WINDOW_FONTS = [f for f in fonts.TRAINED if f != "Hack"]
 
 
 def weighted(rng, table):
@@ -36,10 +37,10 @@ def draw_forms(a, rng, full):
             kind = short_forms if rng.random() < SHORT else forms
             (w, h), scale = rng.choice(FORMS), weighted(rng, SCALES)
             sheet.lay(w, h, scale)
-            plan = [kind.page(rng, lex, w / scale, a.families or fonts.TRAINED) for _ in range(16)]
-            found = sheet.ask(f"show({json.dumps([p for p, _ in plan])})")
-            for (_, family), f, tile in zip(plan, found, sheet.tiles()):
-                yield tile, f, {"page": "form", "family": family, "scale": scale}
+            plan = [kind.page(rng, lex, w / scale) for _ in range(16)]
+            found = sheet.ask(f"show({json.dumps(plan)})")
+            for f, tile in zip(found, sheet.tiles()):
+                yield tile, f, {"page": "form"}
     finally:
         sheet.close()
 
@@ -58,16 +59,15 @@ def draw_windows(a, rng, full):
     """Yields (picture, labels, about) of toolkit windows until full()."""
     plans = toolkit.Plans(rng, Lexicon(rng, a.heldout))
     while not full():
-        family = rng.choice(a.families or [f for f in fonts.TRAINED if f != "Hack"])
+        family = rng.choice(WINDOW_FONTS)
         dark, scale = rng.random() < 0.3, weighted(rng, TOOLKIT_SCALES)
         windows = toolkit.Toolkit(a.source, family, rng.choice((9, 10, 11, 12)), scale, dark)
-        about = {"page": a.source, "family": family, "scale": scale, "dark": dark}
         try:
             for _ in range(WINDOWS):
                 if full():
                     break
                 picture, found = windows.draw(plans.window())
-                yield toolkit.padded(picture, rng), found, about
+                yield toolkit.padded(picture, rng), found, {"page": a.source}
         finally:
             windows.close()
 
@@ -78,7 +78,7 @@ def shard(a, k):
     if (pathlib.Path(a.out) / f"{name}.npz").exists():
         return
     start, lost = time.time(), 0
-    rng, writer = random.Random(f"{a.source}/{k}/{a.heldout}/{a.families}/False"), store.Writer(a.out, name)
+    rng, writer = random.Random(f"{a.source}/{k}/{a.heldout}/None/False"), store.Writer(a.out, name)
     draw = {"forms": draw_forms, "kiosk": draw_kiosk}.get(a.source, draw_windows)
     for screen in draw(a, rng, lambda: len(writer.place) >= a.screens):
         pause()
@@ -91,11 +91,9 @@ def options(p):
     p.add_argument("source", choices=("forms", "kiosk", "gtk", "qt", "tk"))
     p.add_argument("--out", required=True, help="directory of the shards")
     p.add_argument("--shards", type=int, default=1)
-    p.add_argument("--first", type=int, default=0, help="number of the first shard")
     p.add_argument("--screens", type=int, default=512, help="screens of a shard")
     p.add_argument("--heldout", action="store_true", help="words and seeds that are not in training")
-    p.add_argument("--families", nargs="*", help="fonts to use instead of all")
 
 
 def run(a):
-    retried(range(a.first, a.first + a.shards), lambda k: shard(a, k))
+    retried(a.shards, lambda k: shard(a, k))

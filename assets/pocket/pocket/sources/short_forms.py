@@ -8,7 +8,7 @@ colours are those of forms.py.
 
 import html
 
-from . import forms
+from . import fonts, forms
 
 ROWS = {  # css of a row and of its label
     "between": ("display:flex;justify-content:space-between;align-items:center;", ""),
@@ -59,11 +59,8 @@ class Short(forms.Page):
 
     def input(self):
         r = self.rng
-        value = (
-            html.escape(" ".join(self.token() for _ in range(r.randint(1, 2))), quote=True)
-            if r.random() < 0.4
-            else ""
-        )
+        words = [self.token() for _ in range(r.randint(1, 2))] if r.random() < 0.4 else []
+        value = html.escape(" ".join(words), quote=True)
         if r.random() < 0.15:
             return f"<textarea{self.flags()}>{value}</textarea>"
         hint = f' placeholder="{self.name()}"' if r.random() < 0.1 else ""
@@ -93,52 +90,33 @@ class Short(forms.Page):
         kinds = r.choices(("fields", "checkbox", "radio"), (5, 3, 2), k=r.choices((1, 2, 3), (3, 5, 2))[0])
         for kind in dict.fromkeys(kinds):
             parts.append(self.fields() if kind == "fields" else self.choices(kind))
-        parts.append(
-            "<div class=buttons>"
-            + " ".join(self.button() for _ in range(r.choices((1, 2, 3), (5, 4, 1))[0]))
-            + "</div>"
-        )
+        buttons = [self.button() for _ in range(r.choices((1, 2, 3), (5, 4, 1))[0])]
+        parts.append(f"<div class=buttons>{' '.join(buttons)}</div>")
         return f"<div class=form>{''.join(parts)}</div>"
 
     def css(self):
         r = self.rng
-        line = (
-            r.choice(("#777", "#999", "#bbb", "#333", self.accent))
-            if not self.dark
-            else r.choice(("#555", "#777", "#aaa"))
+        line = r.choice(
+            ("#555", "#777", "#aaa") if self.dark else ("#777", "#999", "#bbb", "#333", self.accent)
         )
         dark = self.dark or r.random() < 0.12
-        back = (
-            r.choice(("#111", "#222", "#3a3a3a", "#0d1f17"))
-            if dark
-            else r.choice(("#fff", "#fff", "#fdfdfd", "#fffef0"))
+        back = r.choice(
+            ("#111", "#222", "#3a3a3a", "#0d1f17") if dark else ("#fff", "#fff", "#fdfdfd", "#fffef0")
         )
         ink = r.choice(("#eee", "#8f8", "#fc8")) if dark else "#111"
-        fill = dict(
-            b=r.randint(1, 3),
-            line=line,
-            back=back,
-            t=r.choice((0.12, 0.2, 0.3)),
-            style=r.choice(("solid", "dotted", "dashed", "double")),
-            c=r.randint(20, 60),
-            a=r.choice(("center", "start", "baseline")),
-            m=r.randint(0, 5),
-            n=r.choice((4, 8, 16, 40)),
-            p=r.randint(3, 14),
-        )
+        fill = dict(b=r.randint(1, 3), line=line, back=back, t=r.choice((0.12, 0.2, 0.3)))
+        fill |= dict(style=r.choice(("solid", "dotted", "dashed", "double")), c=r.randint(20, 60))
+        fill |= dict(a=r.choice(("center", "start", "baseline")), m=r.randint(0, 5))
+        fill |= dict(n=r.choice((4, 8, 16, 40)), p=r.randint(3, 14))
         row, name = (s.format(**fill) for s in ROWS[r.choice(list(ROWS))])
         field, group = (t[r.choice(list(t))].format(**fill) for t in (FIELDS, GROUPS))
         wide = r.choice(("120px", "160px", "220px", "50%", "70%"))
         behind = "display:flex;justify-content:space-between;" if self.behind else ""
-        style = r.choice(
-            ("", "", "text-transform:uppercase;", "font-variant:small-caps;", "font-weight:bold;")
-        )
+        styles = "text-transform:uppercase;", "font-variant:small-caps;", "font-weight:bold;"
+        style = r.choice(("", "", *styles))
         width = r.choice(("auto", "auto", "60%", "75%", "240px"))
-        face = (
-            r.choice(("#e4e4e4", "#f0f0f0", "#ddd", self.accent))
-            if not self.dark
-            else r.choice(("#333", "#444", self.accent))
-        )
+        faces = ("#333", "#444") if self.dark else ("#e4e4e4", "#f0f0f0", "#ddd")
+        face = r.choice((*faces, self.accent))
         fixed = r.choice(("", "", f"background:linear-gradient({face},#888);"))
         return f"""* {{ box-sizing: border-box; }} body {{ margin: 0; padding: {r.randint(2, 24)}px; }}
         html {{ overflow: hidden; color-scheme: {"dark" if self.dark else "light"}; accent-color: {self.accent}; }}
@@ -157,7 +135,7 @@ class Short(forms.Page):
         {r.choice(("", "", "", "", "display: block; width: 100%; margin: 4px 0;"))} }}"""
 
 
-def page(rng, lex, width, families):
-    """Returns one page in the form of forms.page."""
-    p = Short(rng, lex, rng.choice(families), rng.random() < 0.2, rng.choice(list(forms.THEMES)), width)
-    return [p.body(), f"background:{p.back};color:{p.ink}", p.css()], p.family
+def page(rng, lex, width):
+    """Returns Page.html() of one page."""
+    family = rng.choice(fonts.TRAINED)
+    return Short(rng, lex, family, rng.random() < 0.2, rng.choice(list(forms.THEMES)), width).html()

@@ -6,7 +6,6 @@ compressed by zstd (20-40 KiB). NAME.npz holds everything else as flat arrays:
     place   [n, 6] int64    offset and length in .bin, height, width, first letter and element of each screen
     letters [L, 7] int16    left, top, right, bottom in quarter pixels, class, line, word
     items   [E, 6] int16    elements: left, top, right, bottom in quarter pixels, kind, state bits
-    blind   [B, 5] int16    screen, left, top, right, bottom in quarter pixels of text without a label
     about   JSON text       per screen: its origin, and the names of its elements
 
 Letter classes are 1 to 94 for printable ASCII and 95 for anything else. The .npz is renamed into place
@@ -37,7 +36,7 @@ class Writer:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.bin = open(f"{self.path}.bin", "wb")
         self.pack = zstandard.ZstdCompressor(level=3)
-        self.place, self.letters, self.items, self.blind, self.about, self.size = [], [], [], [], [], 0
+        self.place, self.letters, self.items, self.about, self.size = [], [], [], [], 0
 
     def add(self, picture, found, keep, about):
         """Adds a screen: its labels in the form of labels.js, a bool per letter, and its origin as a dict."""
@@ -50,7 +49,6 @@ class Writer:
                 self.letters.append((4 * x0, 4 * y0, 4 * x1, 4 * y1, char_class(code), line, word))
         for x0, y0, x1, y1, kind, state, _ in found["elements"]:
             self.items.append((4 * x0, 4 * y0, 4 * x1, 4 * y1, KINDS.index(kind), state))
-        self.blind += [(len(self.place) - 1, *(4 * v for v in b)) for b in found["blind"]]
         self.about.append({**about, "names": [e[6] for e in found["elements"]]})
 
     def close(self):
@@ -65,7 +63,6 @@ class Writer:
             place=np.array(self.place, np.int64),
             letters=clip(self.letters, 7),
             items=clip(self.items, 6),
-            blind=clip(self.blind, 5),
             about=np.frombuffer(json.dumps(self.about).encode(), np.uint8),
         )
         part = f"{self.path}.part"
@@ -80,9 +77,7 @@ class Shard:
         self.path = str(path)[:-4]
         self.source = pathlib.Path(path).name.split("-")[0]  # "forms", "kiosk", "played", ...
         z = np.load(path)
-        self.place, self.letters, self.items, self.blind = (
-            z[k] for k in ("place", "letters", "items", "blind")
-        )
+        self.place, self.letters, self.items = (z[k] for k in ("place", "letters", "items"))
         self.about = json.loads(z["about"].tobytes())
         self._file, self._unpack = None, zstandard.ZstdDecompressor()
 
@@ -107,9 +102,6 @@ class Shard:
 
     def items_of(self, k):
         return self.items[self._range(5, k, len(self.items))]
-
-    def blind_of(self, k):
-        return self.blind[self.blind[:, 0] == k][:, 1:]
 
 
 def shards(folders):

@@ -45,20 +45,8 @@ def _plan(acts):
 
 
 def _then(rng, button):
-    return (
-        rng.choices(
-            (
-                f", then press {button}",
-                f" and press {button}",
-                f", then click {button}",
-                f", then click the {button} button",
-                f". Then press {button}",
-            ),
-            (5, 1, 2, 1, 1),
-        )[0]
-        if button
-        else ""
-    )
+    forms = ", then press {}| and press {}|, then click {}|, then click the {} button|. Then press {}"
+    return rng.choices(forms.split("|"), (5, 1, 2, 1, 1))[0].format(button) if button else ""
 
 
 def press(rng, label):
@@ -69,15 +57,8 @@ def press(rng, label):
 
 
 def tick(rng, labels, button=""):
-    form = rng.choice(
-        (
-            "Tick {}",
-            "Tick {}",
-            "Tick the box {}" if len(labels) == 1 else "Tick the boxes {}",
-            "Check {}",
-            "Please tick {}",
-        )
-    )
+    boxes = "Tick the box {}" if len(labels) == 1 else "Tick the boxes {}"
+    form = rng.choice(("Tick {}", "Tick {}", boxes, "Check {}", "Please tick {}"))
     acts = [("click", label, "") for label in labels] + ([("click", button, "")] if button else [])
     return Task(form.format(_listed(labels)) + _then(rng, button), _plan(acts))
 
@@ -116,19 +97,11 @@ FLIGHT = (
 def flight(rng, origin, destination, date, time, name):
     form = rng.choices(FLIGHT, (6, 2, 1, 1))[0] if rng else FLIGHT[0]
     v = dict(origin=origin, destination=destination, date=date, time=time, name=name)
-    return Task(
-        form.format(**v),
-        [
-            Step("origin", "write", "from", origin),
-            Step("destination", "write", "to", destination),
-            Step("date", "write", "date", date),
-            Step("search", "click", "search"),
-            Step("offer", "click", time),
-            Step("passenger", "write", "name", name),
-            Step("confirm", "click", "confirm"),
-        ],
-        "booked<done>Booked.",
-    )
+    fields = [("origin", "from", origin), ("destination", "to", destination), ("date", "date", date)]
+    steps = [Step(thought, "write", key, text) for thought, key, text in fields]
+    steps += [Step("search", "click", "search"), Step("offer", "click", time)]
+    steps += [Step("passenger", "write", "name", name), Step("confirm", "click", "confirm")]
+    return Task(form.format(**v), steps, "booked<done>Booked.")
 
 
 def stream(seed, name):

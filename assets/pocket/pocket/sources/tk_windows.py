@@ -20,7 +20,7 @@ ON, OFF, DISABLED, SELECTED = 1, 2, 4, 16
 class Window:
     def __init__(self, root, font, colours):
         self.root, self.font, self.colours = root, font, colours
-        self.letters, self.elements, self.blind, self.line, self.word, self.later = [], [], [], 0, 0, []
+        self.letters, self.elements, self.line, self.word, self.later = [], [], 0, 0, []
 
     def box(self, w):
         x, y = w.winfo_rootx() - self.root.winfo_rootx(), w.winfo_rooty() - self.root.winfo_rooty()
@@ -71,42 +71,22 @@ class Window:
             w = tk.Label(parent, text=a[0], **plain)
             self.later.append(lambda: self.middle(w, a[0]))
         elif kind == "label":
-            w = tk.Text(
-                parent,
-                width=40,
-                height=-(-len(a[0]) // 34),
-                wrap="word",
-                relief="flat",
-                highlightthickness=0,
-                bg=back,
-                fg=ink,
-                font=self.font,
-            )
+            look = dict(relief="flat", highlightthickness=0, bg=back, fg=ink, font=self.font)
+            w = tk.Text(parent, width=40, height=-(-len(a[0]) // 34), wrap="word", **look)
             w.insert("1.0", a[0])
             self.later.append(lambda: self.characters(w, a[0], lambda k: f"1.{k}"))
         elif kind == "link":
             w = tk.Label(parent, text=a[0], bg=back, fg="#2a6fdb", font=self.font, cursor="hand2")
             self.later.append(lambda: (self.middle(w, a[0]), self.element(w, "link", 0, a[0])))
         elif kind == "button":
-            off = a[1] == "disabled"
-            w = tk.Button(
-                parent,
-                text=a[0],
-                state="disabled" if off else "normal",
-                default="active" if a[1] == "suggested" else "normal",
-                **plain,
-            )
-            self.later.append(
-                lambda: (self.middle(w, a[0]), self.element(w, "button", DISABLED if off else 0, a[0]))
-            )
-        elif kind in ("check", "radio", "switch"):
-            w = self.mark(
-                parent,
-                "radio" if kind == "radio" else "check",
-                a[0] if kind != "switch" else "",
-                bool(a[-1]),
-                plain,
-            )
+            off, state = a[1] == "disabled", DISABLED if a[1] == "disabled" else 0
+            default = "active" if a[1] == "suggested" else "normal"
+            w = tk.Button(parent, text=a[0], state="disabled" if off else "normal", default=default, **plain)
+            self.later.append(lambda: (self.middle(w, a[0]), self.element(w, "button", state, a[0])))
+        elif kind in ("check", "radio"):
+            w = self.mark(parent, kind, a[0], a[1], plain)
+        elif kind == "switch":
+            w = self.mark(parent, "check", "", a[0], plain)
         else:
             w = self.make_field(parent, kind, *a)
         return w
@@ -144,28 +124,16 @@ class Window:
         elif kind == "frame":
             w = tk.LabelFrame(parent, text=a[0], bg=back, fg=ink, font=self.font)
             self.column(w, a[1])
-            self.later.append(lambda: self.blind.append(self.title(w)))
         elif kind == "tabs":
-            w = tk.Frame(
-                parent, bg=back, bd=1, relief="sunken"
-            )  # ttk does not report the position of a tab's text
+            # ttk does not report the position of a tab's text
+            w = tk.Frame(parent, bg=back, bd=1, relief="sunken")
             self.column(w, a[0][0][1])
         return w
 
-    def title(self, w):
-        b = self.box(w)
-        return [b[0], b[1], b[2], b[1] + self.font.metrics("linespace")]
-
     def entry(self, w, text):
-        b = self.box(w)
-        first = w.bbox(0)
-        self.text(
-            text,
-            b[0] + (first[0] if first else 4),
-            b[1],
-            b[3],
-            b[2] - (22 if isinstance(w, ttk.Combobox) else 4),
-        )
+        b, first = self.box(w), w.bbox(0)
+        right = b[2] - (22 if isinstance(w, ttk.Combobox) else 4)
+        self.text(text, b[0] + (first[0] if first else 4), b[1], b[3], right)
 
     def mark(self, parent, kind, text, on, plain):
         w = (tk.Checkbutton if kind == "check" else tk.Radiobutton)(
@@ -178,11 +146,8 @@ class Window:
             b = self.box(w)
             left = b[2] - 2 - int(str(w.cget("padx"))) - int(str(w.cget("bd"))) - self.font.measure(text)
             self.text(text, left, b[1], b[3])
-            size = min(b[3] - b[1] - 4, max(8, left - b[0] - 6))
-            mid = (b[1] + b[3]) / 2
-            self.element(
-                w, kind, ON if on else OFF, text, [b[0] + 4, mid - size / 2, b[0] + 4 + size, mid + size / 2]
-            )
+            size, x, y = min(b[3] - b[1] - 4, max(8, left - b[0] - 6)), b[0] + 4, (b[1] + b[3]) / 2
+            self.element(w, kind, ON if on else OFF, text, [x, y - size / 2, x + size, y + size / 2])
 
         self.later.append(tell)
         return w
@@ -192,14 +157,9 @@ class Window:
         for k, t in enumerate(names):
             r = w.bbox(k)
             if r:
-                self.text(t, b[0] + r[0], b[1] + r[1], b[1] + r[1] + r[3], b[2] - 2)
-                self.element(
-                    w,
-                    "item",
-                    SELECTED if k == on else 0,
-                    t,
-                    [b[0] + 2, b[1] + r[1], b[2] - 2, b[1] + r[1] + r[3]],
-                )
+                top, bottom = b[1] + r[1], b[1] + r[1] + r[3]
+                self.text(t, b[0] + r[0], top, bottom, b[2] - 2)
+                self.element(w, "item", SELECTED if k == on else 0, t, [b[0] + 2, top, b[2] - 2, bottom])
 
     def column(self, parent, rows):
         for row in rows:
@@ -211,15 +171,8 @@ class Window:
     def answer(self):
         for tell in self.later:
             tell()
-        b = self.box(self.root)
-        return {
-            "letters": self.letters,
-            "elements": self.elements,
-            "blind": self.blind,
-            "size": [b[2], b[3]],
-            "bytes": 0,
-            "at": [self.root.winfo_rootx(), self.root.winfo_rooty()],
-        }
+        size, at = self.box(self.root)[2:], [self.root.winfo_rootx(), self.root.winfo_rooty()]
+        return {"letters": self.letters, "elements": self.elements, "size": size, "at": at}
 
 
 def main():

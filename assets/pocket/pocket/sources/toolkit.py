@@ -56,6 +56,10 @@ def padded(picture, rng):
     return out
 
 
+ROWS = dict(text=8, field=10, check=6, radio=5, buttons=8, combo=5, spin=3)  # kinds of rows: weight
+ROWS |= dict(scale=2, switch=2, link=2, area=2)
+
+
 class Plans:
     """Draws plans of windows."""
 
@@ -78,33 +82,14 @@ class Plans:
 
     def row(self):
         r = self.rng
-        kind = r.choices(
-            (
-                "text",
-                "field",
-                "checks",
-                "radios",
-                "buttons",
-                "combo",
-                "spin",
-                "scale",
-                "switch",
-                "link",
-                "area",
-            ),
-            (8, 10, 6, 5, 8, 5, 3, 2, 2, 2, 2),
-        )[0]
+        kind = r.choices(list(ROWS), list(ROWS.values()))[0]
         if kind == "text":
             return [["label", self.words(2, 12)]]
         if kind == "field":
-            return [
-                ["label", self.name() + r.choice(("", ":"))],
-                ["entry", self.words(1, 2) if r.random() < 0.6 else "", r.randint(8, 22)],
-            ]
-        if kind == "checks":
-            return [["check", self.name(), r.random() < 0.4] for _ in range(r.randint(1, 3))]
-        if kind == "radios":
-            return [["radio", self.name(), r.random() < 0.4] for _ in range(r.randint(1, 3))]
+            label = ["label", self.name() + r.choice(("", ":"))]
+            return [label, ["entry", self.words(1, 2) if r.random() < 0.6 else "", r.randint(8, 22)]]
+        if kind in ("check", "radio"):
+            return [[kind, self.name(), r.random() < 0.4] for _ in range(r.randint(1, 3))]
         if kind == "buttons":
             return [self.button() for _ in range(r.randint(1, 3))]
         if kind == "combo":
@@ -126,10 +111,8 @@ class Plans:
     def window(self):
         r, rows = self.rng, self.rows(2, 7)
         if r.random() < 0.25:
-            rows.insert(
-                r.randrange(len(rows) + 1),
-                [["tabs", [[self.name(), self.rows(1, 3)] for _ in range(r.randint(2, 4))]]],
-            )
+            at = r.randrange(len(rows) + 1)
+            rows.insert(at, [["tabs", [[self.name(), self.rows(1, 3)] for _ in range(r.randint(2, 4))]]])
         if r.random() < 0.2:
             rows.insert(r.randrange(len(rows) + 1), [["frame", self.name(), self.rows(1, 3)]])
         if r.random() < 0.2:

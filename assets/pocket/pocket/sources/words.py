@@ -69,9 +69,8 @@ MONTHS = "January February March April May June July August September October No
 CLOSING = ["OK", "Save", "Apply", "Continue", "Submit", "Done", "Send", "Next", "Finish", "Confirm"]
 DISMISS = ["Cancel", "Back", "Close", "Help", "Reset", "Skip"]
 
-_HEADS = (
-    "b c d f g h j k l m n p r s t v w z br cr dr fl gl gr kl pl pr sk sl sp st tr th sh ch qu x y".split()
-)
+_HEADS = "b c d f g h j k l m n p r s t v w z br cr dr fl gl gr kl pl pr sk sl sp st tr th sh ch qu x y"
+_HEADS = _HEADS.split()
 _VOWELS = "a e i o u a e i o u ai ea ia oo ou au io y".split()
 _TAILS = "||||n|r|s|l|t|m|k|d|x|nd|rt|st|ck|p|g|v|z".split("|")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -108,15 +107,22 @@ class Lexicon:
 
         def make():
             n = self.rng.choices((1, 2, 3, 4), (1, 5, 4, 1))[0]
-            return "".join(
-                self.rng.choice(_HEADS) + self.rng.choice(_VOWELS) + self.rng.choice(_TAILS) for _ in range(n)
-            )
+            parts = (_HEADS, _VOWELS, _TAILS) * n
+            return "".join(map(self.rng.choice, parts))
 
         return self.until(make, 11)
 
     def letters(self, low=2, high=9):
         n = self.rng.randint(low, high)
         return self.until(lambda: "".join(self.rng.choice(LETTERS) for _ in range(n)))
+
+    def jumble(self, letters, most):
+        """Returns 1 to `most` random letters."""
+
+        def make():
+            return "".join(self.rng.choice(letters) for _ in range(self.rng.randint(1, most)))
+
+        return self.until(make)
 
     def listed(self, words):
         return self.until(lambda: self.rng.choice(words))
@@ -211,24 +217,17 @@ class Lexicon:
         return self.until(make, 12)
 
     def carrier(self):
-        return self.until(
-            lambda: (
-                self.rng.choice(CARRIERS)
-                if self.rng.random() < 0.5
-                else self.invented().capitalize() + self.rng.choice(("", "", " Air", " Jet"))
-            ),
-            12,
-        )
+        def make():
+            if self.rng.random() < 0.5:
+                return self.rng.choice(CARRIERS)
+            return self.invented().capitalize() + self.rng.choice(("", "", " Air", " Jet"))
+
+        return self.until(make, 12)
 
     def date(self):
         day, month = self.rng.randint(1, 31), self.rng.choice(MONTHS)
-        forms = (
-            f"{day} {month}",
-            f"{month} {day}",
-            f"{day} {month[:3]}",
-            f"{day}.{self.rng.randint(1, 12)}.",
-            f"2026-{self.rng.randint(1, 12):02}-{day:02}",
-        )
+        forms = [f"{day} {month}", f"{month} {day}", f"{day} {month[:3]}"]
+        forms += [f"{day}.{self.rng.randint(1, 12)}.", f"2026-{self.rng.randint(1, 12):02}-{day:02}"]
         return self.rng.choices(forms, (12, 1, 2, 1, 1))[0]
 
     def typed(self, longest=14):
@@ -265,19 +264,11 @@ class Lexicon:
         if kind < 0.55:
             return self.cased(self.invented())
         if kind < 0.78:
-            return self.until(
-                lambda: "".join(
-                    self.rng.choice(LETTERS + LETTERS.upper()) for _ in range(self.rng.randint(1, 9))
-                )
-            )
+            return self.jumble(LETTERS + LETTERS.upper(), 9)
         if kind < 0.86:
             return str(self.rng.randint(0, 10 ** self.rng.randint(1, 8)))
         if kind < 0.91:
             return self.clock()
         if kind < 0.96:
             return self.listed(PROSE) + self.rng.choice(MARKS)
-        return self.until(
-            lambda: "".join(
-                self.rng.choice(MARKS + "0123456789" + LETTERS) for _ in range(self.rng.randint(1, 5))
-            )
-        )
+        return self.jumble(MARKS + "0123456789" + LETTERS, 5)
