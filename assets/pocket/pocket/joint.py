@@ -43,7 +43,7 @@ def moved(batch, device):
 
 
 def load(a, device, dt):
-    """Returns (model, {"eyes": kept file, "language": kept file}) with the kept parameters."""
+    """Returns (model, {"eyes": saved file, "language": saved file}) with the saved parameters."""
     saved = {"eyes": weights.load(a.eyes), "language": weights.load(a.language)}
     joint = Joint(saved["eyes"]["shape"], language.SHAPE, PROJECTOR, dt).to(device)
     for part, names in joint.named().items():
@@ -57,7 +57,7 @@ def load(a, device, dt):
 
 @torch.no_grad()
 def evaluate(joint, screens, album, device, most):
-    """Counts whole answers by source and page on held-out screens, with all earlier tokens given."""
+    """Counts completely correct answers on held-out screens by source and page, given correct earlier tokens."""
     screens.seed("heldout")
     tables = collections.defaultdict(collections.Counter)
     for size in screens.sizes:
@@ -181,7 +181,7 @@ class Run:
             weights.keep(out, values, saved["shape"], saved["step"] + steps, saved["core_minutes"], figures)
 
     def evaluate(self):
-        """Logs the fractions of whole answers of the averages, per source."""
+        """Logs for each source the fraction of completely correct answers, with the averaged parameters."""
         for part, names in self.joint.named().items():
             for n, p in names.items():
                 p.data.copy_(self.optimizers[part].average[n])

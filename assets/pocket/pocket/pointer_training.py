@@ -144,7 +144,7 @@ def corners(x, y, rows, cols):
 
 
 def inside(box, rows, cols):
-    """Returns the patches whose centres are in a box, or the one that holds the centre of the box."""
+    """Returns the patches whose centres are in a box, or the one that contains the centre of the box."""
     x0, y0, x1, y1 = box
     at = [
         r * cols + c

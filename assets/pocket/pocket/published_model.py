@@ -3,7 +3,7 @@
     m = Published(MODEL)
     rows = m.look(picture)                  uint8 [h, w, 3] -> rows of the image tokens [n, 768]
     logits = m.logits(m.read(ids, rows))    ids [B, T], rows of their pictures in order -> [B, T, VOCAB]
-    m.write(out)                            the same files with the present weights
+    m.write(out)                            the same files with the current weights
 
 The vision encoder and the projector are constant, the language model runs under autograd. Weights are fp32,
 products have the type dt; write() rounds weights to bf16.
