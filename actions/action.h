@@ -94,7 +94,7 @@ enum repair { /* deviations that the parser has accepted, as bits */
 
 struct step {             /* one turn of the model; all zeros: empty */
     char *note, *thought; /* owned; NULL: absent */
-    char *check;          /* what the model's server wants the user to check first; owned, NULL: nothing */
+    char *check;          /* safety checks for the user that the model's server requests; owned, NULL: none */
     char *dropped;        /* further calls of the reply, which are not executed; owned, NULL: none */
     struct action actions[STEP_MAX_ACTIONS];
     int nactions;
@@ -127,25 +127,25 @@ void action_tell(const struct action *a, bool past, struct buf *out);
 void action_to_json(const struct action *a, struct buf *out);
 int action_from_json(const char *json, size_t len, struct action *out, struct err *e);
 
-/* Number of characters that it types, by its text, its address or its keys. */
+/* Returns the number of characters that the action types: of its text, address or keys. */
 int action_characters(const struct action *a);
 /* The effects of a kind of action, as bits: each row of kinds.h states them. */
 enum action_class {
     ACTION_ENDS_RUN = 1 << 0,
-    ACTION_NEEDS_POINT = 1 << 1, /* a call without a place is refused */
+    ACTION_NEEDS_POINT = 1 << 1, /* a call without a position is rejected */
     ACTION_TOUCHES = 1 << 2,     /* sends input */
     ACTION_LOOKS = 1 << 3,       /* changes nothing: allowed with --observe-only */
     ACTION_CHANGES = 1 << 4,     /* changes the screen, as expected */
-    ACTION_POINTER = 1 << 5,     /* acts at its place; without one where the pointer is */
+    ACTION_POINTER = 1 << 5,     /* acts at its position, or at the pointer if it has none */
     ACTION_BUTTON = 1 << 6,      /* presses or releases a mouse button */
-    ACTION_CLICKS = 1 << 7,      /* presses and releases a button at one place */
+    ACTION_CLICKS = 1 << 7,      /* presses and releases a button at one position */
     ACTION_DRAGS = 1 << 8,       /* ends at a second place */
-    ACTION_CARRIES = 1 << 9,     /* while a button is down, it is the rest of a drag */
+    ACTION_CARRIES = 1 << 9,     /* continues a drag while a button is down */
     ACTION_FOCUS = 1 << 10,      /* its keys go to the focused window */
     ACTION_KEYBOARD = 1 << 11,   /* presses keys, fixed or named ones */
     ACTION_CHARACTERS = 1 << 12, /* the keys may be characters for the focused window */
     ACTION_NAMED_KEYS = 1 << 13, /* each key is named */
-    ACTION_TYPES = 1 << 14,      /* types its text into a field, the focused one or one at its place */
+    ACTION_TYPES = 1 << 14,      /* types its text into a field, the focused one or the one at its position */
     ACTION_ADDRESS = 1 << 15,    /* its text is an address for a browser */
     ACTION_HOLDS = 1 << 16,      /* leaves keys or a button pressed */
     ACTION_RELEASES = 1 << 17,   /* releases keys or a button that an earlier action pressed */

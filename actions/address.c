@@ -96,10 +96,10 @@ int action_address(const char *text, struct action_address *out, struct err *e)
     while (n && text[n - 1] == ' ')
         n--;
     if (n >= sizeof out->typed)
-        return err_set(e, ERR_USAGE, "an address of more than %zu bytes", sizeof out->typed - 1);
+        return err_set(e, ERR_USAGE, "the address is longer than %zu bytes", sizeof out->typed - 1);
     memcpy(out->typed, text, n);
     if (!one_line(out->typed))
-        return err_set(e, ERR_USAGE, "an address is one line, without control characters");
+        return err_set(e, ERR_USAGE, "an address must be one line without control characters");
     out->clear = read_host(out->typed, out->host);
     return 0;
 }

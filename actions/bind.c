@@ -14,8 +14,8 @@
 
 /* ---- the whole call --------------------------------------------------------------------------- */
 
-/* Makes a place of two arguments.  A list [min, max] for each is a box; a list for x alone is the place:
- * click((x, y)). */
+/* Builds a position from two arguments. A list [min, max] for each is a box; a list for x alone is the whole
+ * position, as in click((x, y)). */
 static enum action_fault join_axes(struct binding *c, int i, const char *what)
 {
     const struct place_axis *x = &c->axes[i].x, *y = &c->axes[i].y;
@@ -24,18 +24,18 @@ static enum action_fault join_axes(struct binding *c, int i, const char *what)
     if (x->list && !y->given)
         n = (struct place_numbers){2, {x->least, x->most}, {x->real, x->real}};
     else if (!x->given || !y->given)
-        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': a place needs both of %s", c->tool->name, what);
+        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': a position needs both of %s", c->tool->name, what);
     else if (x->list || y->list)
         n = (struct place_numbers){
             4, {x->least, y->least, x->most, y->most}, {x->real, y->real, x->real, y->real}};
     c->p->out->repairs |= n.n == 4 ? REPAIR_MIDPOINT : x->list ? REPAIR_ALIAS : 0;
     if (place_combine(&n, &c->at[i], &why))
-        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': %s is not a place: %s", c->tool->name, what,
+        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': %s is not a position: %s", c->tool->name, what,
                            why.text);
     return FAULT_NONE;
 }
 
-/* Maps the first or the second place to pixels. */
+/* Maps the first or second position to pixels. */
 static enum action_fault map_place(struct binding *c, int i, const char *what, int32_t *x, int32_t *y)
 {
     struct place *at = &c->at[i];
@@ -45,7 +45,7 @@ static enum action_fault map_place(struct binding *c, int i, const char *what, i
     if (!c->whole[i])
         f = join_axes(c, i, what);
     else if (c->axes[i].x.given || c->axes[i].y.given)
-        f = parse_fault(c->p, FAULT_SCHEMA, "tool '%s': the place %s is given twice", c->tool->name, what);
+        f = parse_fault(c->p, FAULT_SCHEMA, "tool '%s': the position %s is given twice", c->tool->name, what);
     *(i ? &c->a->nx2 : &c->a->nx) = at->n.x;
     *(i ? &c->a->ny2 : &c->a->ny) = at->n.y;
     return f ? f : coords_place(c->p, what, at, x, y);
@@ -60,7 +60,7 @@ static void scroll_amount(struct binding *c)
         c->a->dx = (int16_t)(c->direction == 'r' ? n : -n);
 }
 
-/* Returns whether the tool takes a place and the call has none. */
+/* Returns whether the tool takes a position and the call has none. */
 static bool place_is_missing(const struct binding *c)
 {
     bool given = c->a->npath || c->whole[0] || c->whole[1] || c->axes[0].x.given || c->axes[1].x.given;
@@ -154,7 +154,7 @@ static enum action_fault finish(struct binding *c)
     struct action *a = c->a;
     enum action_fault f = FAULT_NONE;
     if (c->p->out->cut && place_is_missing(c) && !has_ref(c)) /* the pointer's position would be a guess */
-        return parse_fault(c->p, FAULT_PARSE, "the call of '%s' is cut off: its place is missing",
+        return parse_fault(c->p, FAULT_PARSE, "the call of '%s' is cut off: its position is missing",
                            c->tool->name);
     if (!a->npath) {
         f = map_place(c, 0, "x, y", &a->x, &a->y);
@@ -181,9 +181,10 @@ static enum action_fault finish(struct binding *c)
     if (a->kind == ACT_ANSWER && (c->failure || (a->text && strstr(a->text, "[TASK=INFEASIBLE]"))))
         a->kind = ACT_INFEASIBLE;
     if (action_is(a->kind, ACTION_NEEDS_POINT) && a->x == ACTION_ABSENT && !has_ref(c))
-        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' needs a place", c->tool->name);
+        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' needs a position", c->tool->name);
     if (action_is(a->kind, ACTION_DRAGS) && a->x2 == ACTION_ABSENT)
-        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' needs a place to end at", c->tool->name);
+        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' needs the position where the drag ends",
+                           c->tool->name);
     if (action_takes(a->kind, P_KEY) && !a->nkeys)
         return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' needs a key", c->tool->name);
     if (action_takes(a->kind, P_REPEAT))

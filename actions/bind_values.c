@@ -241,7 +241,7 @@ static enum action_fault read_keys(struct binding *c, const struct tool_arg *arg
     if (all.n > 1 && (list || arg->id == P_TAP))
         merge(&all, arg->id == P_TAP);
     if (all.n > 1 && (!action_takes(c->a->kind, P_REPEAT) || *n))
-        return parse_fault(c->p, FAULT_SCHEMA, "'%.60s' has %d chords, and one was expected", shown, all.n);
+        return parse_fault(c->p, FAULT_SCHEMA, "'%.60s' has %d chords; expected one", shown, all.n);
     for (int i = 0; i < all.n; i++)
         if (all.chords[i].n > max - *n)
             return list && json_is_array(v)

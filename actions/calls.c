@@ -1,5 +1,5 @@
-/* calls.c - see calls.h.  Looks for the places where a call begins, and hands each to the reader of its
- * form.
+/* calls.c - see calls.h. Finds the positions where a call begins, and passes each to the reader of its
+ * format.
  */
 #include "actions/calls_impl.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_TRIES = 256 /* of JSON and Python between sentences */ };
+enum { MAX_TRIES = 256 /* values of JSON and calls in Python that are tried between sentences */ };
 
 static const char *const wrappers[] = {
     "<tool_call>",      "<TOOLCALL>",    "[TOOL_CALLS]",     "<tool_calls>",   "<function_calls>",
@@ -119,7 +119,7 @@ static bool at_line_start(const struct calls_reader *r, const char *s)
 
 /* ---- a wrapped call ---------------------------------------------------------------------------------- */
 
-/* Returns the position after a wrapper's opening tag, and its index in *which; NULL: there is none at s. */
+/* Returns the position after a wrapper's opening tag, and its index in *which; NULL: no opening tag at s. */
 static const char *wrapper_at(const char *s, const char *end, int *which)
 {
     for (int i = 0; i < N_WRAPPERS; i++)
@@ -265,7 +265,7 @@ static bool read_wrapped(struct calls_reader *r, int which, const char *behind)
     }
     if (empty)
         calls_add_fault(r, begin, FAULT_PARSE, inside == r->end,
-                        inside == r->end ? "the call is cut off behind '%s'"
+                        inside == r->end ? "the call is cut off after '%s'"
                                          : "the call has no '<function=NAME>'",
                         wrappers[which]);
     int closers = skip_closers(r, fenced);
@@ -369,7 +369,7 @@ static bool read_bare(struct scan *s)
         r->at = got == 0 ? up_to_wrapper(at, r->at, r->end) : r->at;
         return got == 0 && r->at > at;
     }
-    if (!from && s->aside.n) { /* an earlier call, which this one was to follow, cannot be read */
+    if (!from && s->aside.n) { /* an earlier call cannot be read, and this one was meant to run after it */
         while (r->out->n)
             calls_drop_last(r);
         r->at = r->end;

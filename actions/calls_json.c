@@ -121,7 +121,7 @@ static void add_said(struct calls *out, const json_t *text)
     out->said = both;
 }
 
-/* Returns whether the object is a call, or a text next to calls, judging by its keys. */
+/* Returns whether an object is a call, or a text part next to calls, judged by its keys. */
 static bool looks_like_call(const struct json_call *c, const json_t *object, int depth)
 {
     struct found name = first_of(object, names, is_string), inner = first_of(object, wrappers, is_object),
@@ -183,7 +183,8 @@ static int add_list(struct json_call *c, const json_t *list, int depth)
         } else if (json_is_array(one) && depth < MAX_NESTED) {
             n += add_list(c, one, depth + 1);
         } else {
-            calls_add_fault(c->r, c->begin, FAULT_SCHEMA, false, "a list of calls holds something else");
+            calls_add_fault(c->r, c->begin, FAULT_SCHEMA, false,
+                            "the list of calls has an element that is not a call");
             return n + 1;
         }
     }

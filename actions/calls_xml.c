@@ -52,9 +52,10 @@ static bool is_parameter(const struct xml *x, const char *name, size_t n)
 
 struct value {
     const char *begin, *end; /* borrowed from the text */
-    const char *next;        /* the text after its own closer */
+    const char *next;        /* position after the closer of this value */
     bool one_line;           /* the value begins on the line of its tag */
-    bool closed;             /* by its own closer, on a separate line if the value begins on one */
+    bool closed;             /* the value ends with its own closer, on a separate line if it begins on a
+                              * separate line */
     bool whole;              /* false: the text ends in the middle of the last line */
 };
 

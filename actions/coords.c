@@ -121,8 +121,8 @@ static int to_extent(enum coord_space space, double v, int size, double scale, d
     return 0;
 }
 
-/* Converts fractions.  In norm1000, fractions from 0 to 1 are parts of the extent; in pixels they may be
- * that, too, and are rejected (returns false).  Other fractions of whole numbers are rounded half up.
+/* Converts fractions. In norm1000, fractions from 0 to 1 are parts of the extent; in pixels they may be parts
+ * of the extent, too, and are rejected (returns false). Other fractions of whole numbers are rounded half up.
  * *changed: there were any. */
 static bool convert_fractions(enum coord_space space, const struct dialect_numbers *n, double *nx, double *ny,
                               bool *changed)

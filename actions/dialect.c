@@ -98,7 +98,7 @@ int dialect_fill(const char *tmpl, const char *const *slots, struct buf *out, st
         while (*pair && (strlen(pair[0]) != n - 2 || memcmp(pair[0], s + 1, n - 2) != 0))
             pair += 2;
         if (!*pair)
-            return err_set(e, ERR_USAGE, "the template has a slot '%.*s' that nothing fills", (int)n, s);
+            return err_set(e, ERR_USAGE, "the template has the unknown slot '%.*s'", (int)n, s);
         buf_puts(out, pair[1]);
         s += n;
     }
@@ -293,7 +293,7 @@ static int read_system_file(json_t *root, const char *folder, struct sha256 *sum
         return 0;
     if (!file || !*file || strchr(file, '/') || json_object_get(root, "system"))
         return err_set(e, ERR_USAGE,
-                       "dialect: key 'system_file' must be the name of a file beside it, without 'system'");
+                       "dialect: key 'system_file' must name a file in its directory, without key 'system'");
     if (!folder)
         text = builtin_file(file, &len);
     else {
@@ -366,8 +366,8 @@ static int unknown_name(const char *name, struct err *e)
         size_t at = strlen(known);
         snprintf(known + at, sizeof known - at, " %s", dialect_names()[n]);
     }
-    return err_set(e, ERR_USAGE, "no dialect '%s'%s; a path ending in .json, or one of:%s", name,
-                   name_hint(hint, name, dialect_names(), n), known);
+    return err_set(e, ERR_USAGE, "unknown dialect '%s'%s; expected a path ending in .json, or one of:%s",
+                   name, name_hint(hint, name, dialect_names(), n), known);
 }
 
 struct dialect *dialect_load(const char *name, struct err *e)

@@ -15,8 +15,8 @@
     ROW(holo31, "holo31.json") ROW(holo31_text, "holo31.txt")                                          \
     ROW(pocket_wide, "pocket-wide.json")                                                               \
     ROW(pyautogui, "pyautogui.json") ROW(pyautogui_text, "pyautogui.txt")                              \
-    ROW(recording, "recording.json") /* no model's: of src/record/playback.c */                        \
-    ROW(host, "host.json")           /* no model's: of src/host/hand.c */                              \
+    ROW(recording, "recording.json") /* recordings (src/record), not a model */                        \
+    ROW(host, "host.json")           /* MCP clients (src/host), not a model */                         \
     ROW(qwen, "qwen.json") ROW(qwen_text, "qwen.txt")                                                  \
     ROW(qwen25, "qwen25.json") ROW(qwen25_text, "qwen25.txt")                                          \
     ROW(fara, "fara.json") ROW(uitars15, "uitars15.json") ROW(uitars15_text, "uitars15.txt")           \
@@ -49,7 +49,7 @@ const char *builtin_file(const char *name, size_t *len)
     ROW("holo3", "Holo3, Holo3.1, Holotron; any model that keeps to a JSON schema", "holo3|holo-3|holotron")\
     ROW("holo1", "Holo2", "holo2|holo-2")                                                                  \
     ROW("uitars", "UI-TARS 1.0", "ui-tars|uitars")                                                         \
-    ROW("pyautogui", "models that write pyautogui calls, places from 0 to 1", "")                          \
+    ROW("pyautogui", "models that write pyautogui calls, positions from 0 to 1", "")                       \
     ROW("pocket-wide", "the model that comes with holorun", "")                                            \
     ROW("openai-computer", "OpenAI's models with the tool computer, --api responses", "")                  \
     ROW("anthropic-computer", "Claude with its computer tools, --api messages", "")                        \

@@ -397,7 +397,8 @@ static gx_node reply(const struct grammar_builder *l, enum dialect_goal goal, st
     if (goal == GOAL_VERDICT)
         return verdict(l->x);
     if (goal == GOAL_GROUND && !*d->ground)
-        return err_set(e, ERR_USAGE, "dialect '%s' has no question for a position (key 'ground')", d->name);
+        return err_set(e, ERR_USAGE, "dialect '%s' cannot ask for a position (it has no key 'ground')",
+                       d->name);
     if (goal == GOAL_GROUND)
         return (d->syntax->ground ? d->syntax->ground : json_ground)(l);
     gx_node call = any_call(l, goal == GOAL_ANSWER);
@@ -440,7 +441,7 @@ struct grammar *dialect_words_grammar(const struct dialect *d, enum slot_kind ki
 {
     const char *mark = d->syntax->word_end[kind];
     if (!mark) {
-        err_set(e, ERR_USAGE, "dialect '%s' has no such slot for words", d->name);
+        err_set(e, ERR_USAGE, "dialect '%s' has no slot of this kind for words", d->name);
         return NULL;
     }
     gx_node *any = xmalloc((size_t)n, sizeof *any);

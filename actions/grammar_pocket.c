@@ -56,7 +56,8 @@ static gx_node pocket_target(const struct grammar_builder *l, const struct tool_
     return GX_SEQ(l->x, gx_utf8(l->x, "<", element->min, element->max), pocket_place(l));
 }
 
-/* Matches the part after the place, or after the verb of a tool without a place (see parse_pocket.c). */
+/* Matches the part after the position, or after the verb of a tool without a position (see
+ * parse_pocket.c). */
 static gx_node pocket_rest(const struct grammar_builder *l, const struct tool *t)
 {
     struct gx *x = l->x;
@@ -102,8 +103,8 @@ static const struct tool *first_of(const struct tools *tools, int kind)
     return NULL;
 }
 
-/* Matches a place alone, or the whole click; or the statement that the element is absent, if the dialect has
- * a word for it. */
+/* Matches a position alone, or the whole click, or the statement that the element is absent, if the dialect
+ * has a word for it. */
 gx_node pocket_ground(const struct grammar_builder *l)
 {
     const struct tool *click = first_of(l->d->tools, ACT_CLICK),

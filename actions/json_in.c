@@ -174,7 +174,7 @@ static int open_bracket(struct reader *r, char c)
         return unexpected(r);
     }
     if (r->depth == r->max_depth)
-        return err_set(r->e, ERR_FAILED, "the JSON is nested over %d deep", r->max_depth);
+        return err_set(r->e, ERR_FAILED, "the JSON is nested deeper than %d", r->max_depth);
     flush_comma(r);
     r->open[r->depth++] = c;
     r->next = c == '{' ? KEY : VALUE;
@@ -233,7 +233,7 @@ static int read_comma(struct reader *r)
 {
     bool again = r->comma && !r->fresh;
     if (r->next != COMMA && !again)
-        return err_set(r->e, ERR_FAILED, "the JSON has a comma too many at byte %zu", r->at);
+        return err_set(r->e, ERR_FAILED, "the JSON has an extra comma at byte %zu", r->at);
     r->repairs |= again ? REPAIR_TRAILING_COMMA : 0;
     r->comma = true;
     r->next = r->open[r->depth - 1] == '{' ? KEY : VALUE;
@@ -334,7 +334,7 @@ json_t *json_in(const char *text, size_t len, struct json_in *in, struct err *e)
     int bad = 0;
     r.at = skip_space(&r, 0);
     if (r.at == len || (text[r.at] != '{' && text[r.at] != '[')) {
-        err_set(e, ERR_FAILED, "a JSON object was expected");
+        err_set(e, ERR_FAILED, "expected a JSON object");
         return NULL;
     }
     buf_init(&r.out, len * 6 + JSON_IN_DEEPEST);

@@ -184,7 +184,7 @@ static enum action_fault unknown(const char *s, size_t n, struct err *e)
     memcpy(shown, s, len);
     shown[len] = 0;
     if (!n)
-        err_set(e, ERR_FAILED, "unknown key ''; a key or a chord such as 'ctrl+c' was expected");
+        err_set(e, ERR_FAILED, "unknown key ''; expected a key or a chord such as 'ctrl+c'");
     else if (!fold(s, n, key))
         err_set(e, ERR_FAILED, "unknown key '%s'; names of keys have at most %d bytes", shown, MAX_NAME);
     else

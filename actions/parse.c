@@ -282,11 +282,11 @@ enum action_fault action_parse(const char *text, size_t len, const struct dialec
         if (!f && strip_fence(&text, &len))
             out->repairs |= REPAIR_FENCE;
         if (!f && !len)
-            f = parse_fault(&p, FAULT_NO_ACTION, "the reply holds no action");
+            f = parse_fault(&p, FAULT_NO_ACTION, "the reply contains no action");
     }
     f = f ? f : d->syntax->parse(&p, text, len);
     if (!f && !out->nactions)
-        f = parse_fault(&p, FAULT_NO_ACTION, "the reply holds no action");
+        f = parse_fault(&p, FAULT_NO_ACTION, "the reply contains no action");
     if (!f && !d->verbatim)
         f = check_markup(&p);
     if (f)

@@ -14,7 +14,8 @@
 struct parse {
     const struct dialect *d;
     int w, h;               /* size in pixels of the image that the model saw */
-    enum coord_space space; /* space of the numbers: the dialect's unless the text shows another */
+    enum coord_space space; /* coordinate space: the dialect's, unless the numbers in the text imply another
+                             * one */
     struct step *out;
     struct err *e;
 };
@@ -68,7 +69,7 @@ void parse_rest(struct parse *p, const char *text, size_t len);
 enum action_fault coords_to_pixels(struct parse *p, const char *what, struct dialect_numbers n, int32_t *x,
                                    int32_t *y);
 
-/* Converts a place as coords_to_pixels() does.  A box must be inside of the image, too. */
+/* Converts a position as coords_to_pixels() does. A box must be inside the image, too. */
 enum action_fault coords_place(struct parse *p, const char *what, const struct place *at, int32_t *x,
                                int32_t *y);
 
@@ -92,8 +93,8 @@ struct binding {
     bool whole[2];  /* `at` is set */
     char direction; /* u d l r, 0 none */
     int amount;
-    bool failure;                 /* status: the task was not done */
-    struct key_sequence sequence; /* of chords, when there are several */
+    bool failure;                 /* the argument status reports that the task was not done */
+    struct key_sequence sequence; /* if there are several chords */
 };
 
 /* Reads one value into the action, or into the binding when its meaning depends on other values. */

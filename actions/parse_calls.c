@@ -22,7 +22,7 @@ bool parse_is_computer(const char *name)
     return tools_has_word("computer_use|computer", name, strlen(name));
 }
 
-/* ---- the tool table, as the reader asks for it --------------------------------------------------------- */
+/* ---- access of the call reader to the tool table ---------------------------------------------- */
 
 static const struct tool_arg *find_arg(const struct tool *t, const char *name)
 {
@@ -75,7 +75,7 @@ static json_t *python_list(const struct parse *p, const char *text, size_t len)
     return NULL;
 }
 
-/* Reads a value as the argument's type wants it.  NULL: it is not valid UTF-8. */
+/* Converts a value to the argument's type. Returns NULL if it is not valid UTF-8. */
 static json_t *read_value(const struct parse *p, const struct tool_arg *arg, const char *text, size_t len)
 {
     enum param_type type = arg ? registry_param(arg->id)->type : PARAM_STRING;
@@ -120,7 +120,8 @@ static enum action_fault add_said(struct parse *p, const char *text)
     return f;
 }
 
-/* Gemini's "safety_decision": {"decision": "require_confirmation", "explanation"} is beside the arguments. */
+/* Gemini's "safety_decision": {"decision": "require_confirmation", "explanation"} is next to the
+ * arguments. */
 static enum action_fault take_safety_decision(struct parse *p, json_t *args)
 {
     json_t *v = json_object_get(args, "safety_decision");
@@ -133,7 +134,7 @@ static enum action_fault take_safety_decision(struct parse *p, json_t *args)
     return FAULT_NONE;
 }
 
-/* Gemini's "intent", the reason of the action, is beside the arguments, too. */
+/* Moves Gemini's "intent", the reason for the action, which is next to the arguments, to the thought. */
 static enum action_fault take_intent(struct parse *p, json_t *args)
 {
     json_t *v = json_object_get(args, "intent");
@@ -171,7 +172,7 @@ static enum action_fault bind_one(struct parse *p, const struct call *c)
 
 /* ---- the reply ----------------------------------------------------------------------------------------- */
 
-/* Without "Action:" or "Thought:" before it. */
+/* Reads the thought, without a preceding "Action:" or "Thought:". */
 static enum action_fault read_thought(struct parse *p, const char *text, size_t len)
 {
     static const char *const labels[] = {"Action:", "Thought:"};
@@ -226,7 +227,7 @@ enum action_fault parse_calls(struct parse *p, const char *text, size_t len)
     bool list = len && (*text == '[' || *text == '{' || c.said);
     enum action_fault f = bind_all(p, text, len, &c);
     if (!f && !c.n && !list)
-        f = parse_fault(p, FAULT_NO_ACTION, "the reply holds no function call");
+        f = parse_fault(p, FAULT_NO_ACTION, "the reply contains no function call");
     calls_free(&c);
     return f;
 }

@@ -2,16 +2,16 @@
  *
  * holo3      {"note": null, "thought": "...", "tool_call": {"tool_name": "click_desktop", ...}}
  * holo1      {"note": "", "thought": "...", "action": {"action": "click_element", "element": "...", ...}}
- *     The tool's name is beside its arguments.  A batch ("tool_calls") is run in order.
+ *     The tool's name is next to its arguments.  A batch ("tool_calls") is run in order.
  *
  * anthropic  {"action": "left_click", "coordinate": [512, 384]}
- *     also as the content block {"type": "tool_use", "name": "computer", "input": {...}}, where another name
- *     is that of the action, or as a list of content blocks, whose actions are run in order.  Reasoning
- *     ("thinking") is passed over.
+ *     also as the content block {"type": "tool_use", "name": "computer", "input": {...}}, where a name other
+ *     than "computer" names the action, or as a list of content blocks, whose actions are run in order.
+ *     Reasoning ("thinking") is ignored.
  *
  * openai     {"type": "computer_call", "action": {"type": "click", ...}, "pending_safety_checks": []}
  *     or the action alone, or "actions", a batch run in order, or a list of such items with messages and
- *     reasoning between.  A pending safety check goes to step.check, for a person.
+ *     reasoning between.  A pending safety check goes to step.check, for the user.
  *
  * Tool calls in any form of calls.h, which newer models may write instead, are read by parse_calls.c.
  */
@@ -80,8 +80,8 @@ static bool begins_with_json(const char *s, size_t n)
     return n && (*s == '{' || (*s == '[' && !(at < n && isalpha((unsigned char)s[at]))));
 }
 
-/* Finds the first JSON value with one of the keys.  NULL: there is none, or the first one, or a call before
- * it, cannot be read (*broken).  *e has the fault of the last one that is not JSON. */
+/* Finds the first JSON value with one of the keys. Returns NULL if there is none, or if that value or a call
+ * before it cannot be read (*broken). *e describes the last value that is not JSON. */
 static json_t *find_json(const char *text, size_t len, const char *const *keys, struct json_in *in,
                          const char **at, bool *broken, struct err *e)
 {
@@ -101,7 +101,7 @@ static json_t *find_json(const char *text, size_t len, const char *const *keys, 
         size_t n = (size_t)(end - s);
         *broken = !v && (begins_with_key(s, n, keys) || (!in->cut && begins_with_key(s, n, call)));
         if (*broken)
-            return NULL; /* a later one was to come after this one */
+            return NULL; /* later values were meant to follow this one */
         s += v ? in->used - 1 : 0;
         json_decref(v);
     }
@@ -109,7 +109,7 @@ static json_t *find_json(const char *text, size_t len, const char *const *keys, 
 }
 
 /* Reads the JSON of a reply that has one of the keys, also between sentences, which are the thought. *out
- * stays NULL where the reply holds calls of another form, which are then bound. */
+ * stays NULL if the reply contains calls in another format, which are then bound. */
 static enum action_fault read_json(struct parse *p, const char *text, size_t len, const char *const *keys,
                                    json_t **out)
 {
@@ -125,7 +125,7 @@ static enum action_fault read_json(struct parse *p, const char *text, size_t len
         enum action_fault f = broken ? FAULT_NO_ACTION : parse_calls(p, text, len);
         return f != FAULT_NO_ACTION
                    ? f
-                   : parse_fault(p, FAULT_PARSE, "%s", *why.text ? why.text : "a JSON object was expected");
+                   : parse_fault(p, FAULT_PARSE, "%s", *why.text ? why.text : "expected a JSON object");
     }
     const char *rest = at + in.used;
     size_t before = (size_t)(at - text);
@@ -180,7 +180,7 @@ static enum action_fault bind_tool_calls(struct parse *p, json_t *root)
     size_t i;
     enum action_fault f = FAULT_NONE;
     if ((call != NULL) + (calls != NULL) + (action != NULL) > 1)
-        return parse_fault(p, FAULT_SCHEMA, "a step has one action");
+        return parse_fault(p, FAULT_SCHEMA, "a step must have exactly one action");
     if (call)
         return bind_tool_call(p, call, "tool_name");
     if (action)
@@ -189,7 +189,7 @@ static enum action_fault bind_tool_calls(struct parse *p, json_t *root)
         return parse_fault(p, FAULT_SCHEMA, "'tool_calls' must be a list");
     json_array_foreach(calls, i, one) f = f ? f : bind_tool_call(p, one, "tool_name");
     if (!f && !p->out->nactions)
-        return parse_fault(p, FAULT_NO_ACTION, "the step holds no tool call");
+        return parse_fault(p, FAULT_NO_ACTION, "the step contains no tool call");
     return f;
 }
 
@@ -247,7 +247,7 @@ static enum action_fault bind_block(struct parse *p, json_t *root)
     if (is_type(root, "thinking|redacted_thinking"))
         return FAULT_NONE;
     if (input && !json_is_object(input))
-        return parse_fault(p, FAULT_SCHEMA, "the input of '%.40s' is cut off, or no JSON object",
+        return parse_fault(p, FAULT_SCHEMA, "the input of '%.40s' is cut off or not a JSON object",
                            name ? name : "?");
     if (input && name && strcmp(name, "computer") != 0)
         action = name;

@@ -68,7 +68,7 @@ static enum action_fault read_place(struct parse *p, struct cursor *c, json_t *a
                                     const char *y_name)
 {
     if (!accept(c, "<at>"))
-        return parse_fault(p, FAULT_PARSE, "a place '<at><x><y>' must follow the element");
+        return parse_fault(p, FAULT_PARSE, "a position '<at><x><y>' must follow the element");
     int x = read_coord(c), y = x < 0 ? -1 : read_coord(c);
     if (y < 0)
         return parse_fault(p, FAULT_PARSE, "two coordinates such as '<12><.3><20><.0>' must follow '<at>'");
@@ -105,7 +105,7 @@ static enum action_fault read_wheel(struct parse *p, struct cursor *c, json_t *a
         notches = notches * 10 + (*s - '0');
     if (!gap || !notches || s < c->end || !amount)
         return parse_fault(p, FAULT_PARSE,
-                           "a direction and a number, such as 'down 3', must follow the place");
+                           "a direction and a number, such as 'down 3', must follow the position");
     json_object_set_new(args, direction->name, json_stringn(c->at, (size_t)(gap - c->at)));
     json_object_set_new(args, amount->name, json_integer(notches));
     c->at = c->end;
@@ -168,7 +168,8 @@ static enum action_fault read_target(struct parse *p, struct cursor *c, const st
     if (f || !x2 || !y2)
         return f;
     if (!accept(c, "<to>"))
-        return parse_fault(p, FAULT_PARSE, "'<to>', an element and a place must follow the first place");
+        return parse_fault(p, FAULT_PARSE,
+                           "'<to>', an element and a position must follow the first position");
     c->at += text_length(c);
     return read_place(p, c, args, x2->name, y2->name);
 }
@@ -202,7 +203,7 @@ static enum action_fault read_thought(struct parse *p, struct cursor *c)
                            MAX_THOUGHT, count);
     enum action_fault f = n ? parse_text(p, c->at, n, &p->out->thought) : FAULT_NONE;
     c->at += n;
-    return !f && c->at == c->end ? parse_fault(p, FAULT_NO_ACTION, "the reply holds no action") : f;
+    return !f && c->at == c->end ? parse_fault(p, FAULT_NO_ACTION, "the reply contains no action") : f;
 }
 
 enum action_fault parse_pocket(struct parse *p, const char *text, size_t len)
@@ -234,12 +235,12 @@ static enum action_fault pocket_place(struct parse *p, const char *text, size_t 
     char step[MAX_REPLY + 16];
     bool place_alone = len >= 4 && !memcmp(text, "<at>", 4);
     if (len > MAX_REPLY)
-        return parse_fault(p, FAULT_PARSE, "a place takes less than %d bytes", MAX_REPLY);
+        return parse_fault(p, FAULT_PARSE, "an answer with a position has at most %d bytes", MAX_REPLY);
     int size = snprintf(step, sizeof step, "%s%.*s", place_alone ? "<click>-" : "", (int)len, text);
     enum action_fault f = parse_pocket(p, step, (size_t)size);
     const struct action *a = &p->out->actions[0];
     if (!f && a->kind != ACT_CLICK && a->kind != ACT_INFEASIBLE)
-        f = parse_fault(p, FAULT_SCHEMA, "a place was expected, or a click");
+        f = parse_fault(p, FAULT_SCHEMA, "expected a position or a click");
     if (!f)
         *out = (struct place){.absent = a->kind == ACT_INFEASIBLE, .n = {.x = a->nx, .y = a->ny}};
     step_free(p->out);

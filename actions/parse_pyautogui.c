@@ -51,7 +51,8 @@ static enum action_fault relative_move(struct parse *p, bool drag, const struct 
            dy = json_number_value(json_array_get(call->list, 1));
     const struct action *last = p->out->nactions ? &p->out->actions[p->out->nactions - 1] : NULL;
     if (json_array_size(call->list) < 2 || !last || last->x == ACTION_ABSENT)
-        return parse_fault(p, FAULT_UNSUPPORTED, "'%s' needs two numbers, and a place before it", call->name);
+        return parse_fault(p, FAULT_UNSUPPORTED, "'%s' needs two numbers, and an earlier position",
+                           call->name);
     int x = last->x2 == ACTION_ABSENT ? last->x : last->x2,
         y = last->x2 == ACTION_ABSENT ? last->y : last->y2;
     struct action *a = parse_add(p, drag ? ACT_DRAG : ACT_MOVE);
@@ -154,7 +155,7 @@ static enum action_fault run_call(struct script *s, struct python_call *call)
         return relative_move(p, call->name[10] == 'd', call);
     const struct tool *t = tools_find(p->d->tools, call->name, &alias);
     if (!t || (!call->called && strchr(call->name, '.')))
-        return parse_fault(p, FAULT_UNSUPPORTED, "there is no '%s' here", call->name);
+        return parse_fault(p, FAULT_UNSUPPORTED, "'%s' is not a call of a supported function", call->name);
     if (action_ends_run(t->kind) && p->out->nactions) {
         parse_dropped(p, call->name, strlen(call->name));
         p->out->repairs |= REPAIR_EXTRA_CALLS;
@@ -165,7 +166,8 @@ static enum action_fault run_call(struct script *s, struct python_call *call)
     if (t->kind == ACT_TYPE && json_is_array(text))
         t = tools_find(p->d->tools, "pyautogui.press", &alias);
     if (!t)
-        return parse_fault(p, FAULT_UNSUPPORTED, "'%s' takes a string here", call->name);
+        return parse_fault(p, FAULT_UNSUPPORTED, "'%s' with a list is not supported; pass a string",
+                           call->name);
     int first = p->out->nactions;
     enum action_fault f = bind_named(s, t, call);
     struct action *a = &p->out->actions[first];

@@ -133,9 +133,9 @@ static bool escaped(const struct span *s, const char *at)
     return (at - from) % 2;
 }
 
-/* The end of a quoted value: the first unescaped quote; for free text the last one before a parenthesis,
- * or without a parenthesis the last one.  A quote behind that parenthesis means that both belong to the text,
- * and NULL is returned. */
+/* Returns the end of a quoted value: the first unescaped quote; for free text the last quote before a
+ * parenthesis, or the last quote if no parenthesis follows one. Returns NULL if another quote follows that
+ * parenthesis, because both then belong to the text. */
 static const char *closing_quote(const struct span *s, char quote, bool free_text)
 {
     for (const char *at = s->end; free_text && at > s->at; at--)
@@ -169,7 +169,7 @@ static const char *closing_bracket(const struct span *s)
     return NULL;
 }
 
-/* Returns the first comma with another argument, ", name=", or NULL.  x and y are parts of a place. */
+/* Returns the first comma with another argument, ", name=", or NULL.  x and y are parts of a position. */
 static const char *next_argument(const struct span *s)
 {
     for (const char *at = s->at; at < s->end; at++) {
@@ -242,8 +242,8 @@ static const char *first_of(const char *from, const char *to, const char *charac
     return from;
 }
 
-/* Returns whether a text that is read up to `to` could as well end at an earlier quote: at the first one, or
- * at one with another call behind the parenthesis. */
+/* Returns whether a text that ends at `to` could also end at an earlier quote: at the first one, or at one
+ * whose parenthesis is followed by another call. */
 static bool ends_before(const struct parse *p, const struct span *s, const char *to, char quote)
 {
     int n = 0;
@@ -320,8 +320,8 @@ static enum action_fault read_key(struct parse *p, struct span *s, const char *t
     return FAULT_NONE;
 }
 
-/* Handles the end of the text in place of a closing parenthesis, which models forget.  It is refused where
- * an argument may be missing: behind a comma, or where a tool that takes some has none. */
+/* Accepts the end of the text instead of a closing parenthesis, which models forget. Returns a fault if an
+ * argument may be missing: after a comma, or if the tool takes arguments and the call has none. */
 static enum action_fault without_parenthesis(struct parse *p, const char *tool, int nargs, bool comma)
 {
     bool alias, takes = false;
@@ -389,8 +389,8 @@ static bool is_complete(struct span s)
     return !text || s.end[-2] == '\'' || s.end[-2] == '"';
 }
 
-/* The end of the first action: before the line of another call, with or without "Action:", or of a thought
- * or a code fence, and before the sentences between them. */
+/* Returns the end of the first action: the end of its line if another call (with or without "Action:"), a
+ * thought or a code fence follows, possibly after sentences. */
 static const char *end_of_action(const struct parse *p, const struct span *s)
 {
     const char *complete = NULL;
@@ -406,8 +406,8 @@ static const char *end_of_action(const struct parse *p, const struct span *s)
     return s->end;
 }
 
-/* The first "Action:" at the beginning of a line that has a call, else the last one there, else the last
- * one after a space, as one that is quoted is not; or NULL. *n: its length. */
+/* Returns the first "Action:" that begins a line and is followed by a call; else the last one that begins a
+ * line; else the last one after white space, which excludes quoted ones; or NULL. *n: its length. */
 static const char *find_action(const struct parse *p, const struct span *s, size_t *n)
 {
     const char *found = NULL;

@@ -102,7 +102,7 @@ void place_from_numbers(struct place_finder *f, enum place_rank rank, const stru
     bool negative = true, zero = n->n == 4;
     struct place at = {0};
     if (n->n != 2 && n->n != 4) {
-        place_refused(f, rank, "it has %d number%s, and a place has two or, as a box, four", n->n,
+        place_refused(f, rank, "it has %d number%s; a position has two, a box has four", n->n,
                       n->n == 1 ? "" : "s");
         return;
     }
@@ -278,14 +278,15 @@ static int conclude(struct place_finder *f, const char *s, struct place *out, st
         shown[i] = (unsigned char)s[i] < 0x20 ? ' ' : s[i];
     shown[n] = 0;
     if (f->bad || (!f->rank && *f->reason.text))
-        return err_set(e, ERR_FAILED, "'%s' is not a place: %s", shown, f->reason.text);
+        return err_set(e, ERR_FAILED, "'%s' is not a position: %s", shown, f->reason.text);
     if (f->several && (f->found.absent || f->other.absent))
-        return err_set(e, ERR_FAILED, "'%s' names a place and says that there is none", shown);
+        return err_set(e, ERR_FAILED, "'%s' gives a position and also reports that the element is absent",
+                       shown);
     if (f->several)
-        return err_set(e, ERR_FAILED, "'%s' names different places, %g, %g and %g, %g, and one was expected",
-                       shown, f->found.n.x, f->found.n.y, f->other.n.x, f->other.n.y);
+        return err_set(e, ERR_FAILED, "'%s' has two positions, %g, %g and %g, %g; expected one", shown,
+                       f->found.n.x, f->found.n.y, f->other.n.x, f->other.n.y);
     if (!f->rank)
-        return err_set(e, ERR_FAILED, "'%s' is not a place: two numbers x, y were expected, or a box of four",
+        return err_set(e, ERR_FAILED, "'%s' is not a position: expected two numbers x, y or a box of four",
                        shown);
     *out = f->found;
     return 0;
@@ -297,8 +298,8 @@ int place_read(const char *text, size_t len, struct place *out, struct err *e)
     size_t n;
     *out = (struct place){0};
     if (len > PLACE_MAX_TEXT)
-        return err_set(e, ERR_FAILED, "the answer has %zu bytes, and a place is read from %d at most", len,
-                       PLACE_MAX_TEXT);
+        return err_set(e, ERR_FAILED, "the answer has %zu bytes; an answer with a position has at most %d",
+                       len, PLACE_MAX_TEXT);
     if (memchr(text, 0, len))
         return err_set(e, ERR_FAILED, "the answer has a NUL byte");
     char *copy = plain_copy(text, len, &n);

@@ -1,4 +1,4 @@
-/* place.h - reads a place on the screen in the notations that models use.
+/* place.h - reads a screen position in the notations that models use.
  *
  *   500, 250     (500, 250)     [500, 250]     x=500, y=250     Click(500, 250)     start_box='(500,250)'
  *   <point>500 250</point>      <|box_start|>(400,200),(600,300)<|box_end|>      [[400, 200, 600, 300]]
@@ -27,7 +27,7 @@ struct place {
     bool box;     /* n is the centre of a box */
     bool percent; /* n is in percent of the width and of the height */
     struct dialect_numbers n;
-    struct dialect_numbers corners[2]; /* of the box: least and greatest x and y */
+    struct dialect_numbers corners[2]; /* corners of the box: minimum and maximum x and y */
 };
 
 /* Reads the only place in a text of at most PLACE_MAX_TEXT bytes, or in a JSON value.  Returns -1 with a

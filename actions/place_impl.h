@@ -4,13 +4,13 @@
 
 #include "actions/place.h"
 
-/* How explicitly a notation marks its numbers as a place; the most explicit one in a text counts. */
+/* How explicitly a notation marks its numbers as a place; the most explicit notation in a text counts. */
 enum place_rank { RANK_NONE, RANK_WORDS, RANK_BRACKETS, RANK_MARKED };
 
 enum { PLACE_MAX_NUMBERS = 5, PLACE_MAX_DEPTH = 6 };
 
 struct place_numbers {
-    int n; /* how many were read; the first PLACE_MAX_NUMBERS are stored */
+    int n; /* number of numbers read; the first PLACE_MAX_NUMBERS are stored */
     double v[PLACE_MAX_NUMBERS];
     bool real[PLACE_MAX_NUMBERS]; /* written with a decimal point */
 };

@@ -98,7 +98,7 @@ static void scan_string(struct place_finder *f, const char *s, size_t len)
     if (inner.bad || (!inner.rank && *inner.reason.text))
         place_refused(f, RANK_MARKED, "%s", inner.reason.text);
     else if (!inner.rank)
-        place_refused(f, RANK_MARKED, "two numbers x, y were expected, or a box of four");
+        place_refused(f, RANK_MARKED, "expected two numbers x, y or a box of four");
     else
         place_found(f, RANK_MARKED, &inner.found);
     if (inner.several)
@@ -132,9 +132,9 @@ void place_scan_member(struct place_finder *f, const char *key, const json_t *v)
     else if (json_is_object(v) && json_object_size(v)) {
         place_scan_json(f, v);
         if (!f->rank)
-            place_refused(f, RANK_MARKED, "two numbers x, y were expected, or a box of four");
+            place_refused(f, RANK_MARKED, "expected two numbers x, y or a box of four");
     } else if (json_is_number(v))
-        place_refused(f, RANK_MARKED, "it has 1 number, and a place has two or, as a box, four");
+        place_refused(f, RANK_MARKED, "it has 1 number; a position has two, a box has four");
     else
         place_found(f, RANK_MARKED, &absent);
     f->depth--;
@@ -148,7 +148,8 @@ static bool is_null(const json_t *v)
            (json_is_string(v) && place_says_absent(json_string_value(v), json_string_length(v)));
 }
 
-/* {"left": ..., "top": ..., "width": ..., "height": ...}: a size in place of the far corner. */
+/* {"left": ..., "top": ..., "width": ..., "height": ...}: Reads a box with a size instead of the far
+ * corner. */
 static bool sized_box(const json_t *o, const json_t *x, const json_t *y, struct place_numbers *n)
 {
     json_t *w = member(o, "width"), *h = member(o, "height");

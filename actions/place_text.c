@@ -14,7 +14,7 @@ enum { MAX_TAG = 400, MAX_TRIES = 64 };
 struct scan {
     struct place_finder *f;
     const char *start, *at, *end;
-    struct place_numbers named[4]; /* of x, y, x2, y2; n == 0: not given */
+    struct place_numbers named[4]; /* values of x, y, x2, y2; n == 0: not given */
     int loose;                     /* number of numbers outside of all notations */
     const char *loose_end;         /* end of the last one */
     struct place_numbers pair;     /* the first two of them, if a comma and a blank separate them */
@@ -140,7 +140,7 @@ static bool scan_attributes(struct place_finder *f, const char *at, const char *
         return false;
     bool several = !box && all.n > 2;
     if (several && (all.n != 4 || all.v[0] != all.v[2] || all.v[1] != all.v[3])) {
-        place_refused(f, RANK_MARKED, "it has several points, and one was expected");
+        place_refused(f, RANK_MARKED, "it has several points; expected one");
         return true;
     }
     all.n = several ? 2 : all.n;
@@ -180,7 +180,7 @@ static void scan_content(struct scan *s, const char *content, bool point)
         if (!stop)
             place_refused(s->f, RANK_MARKED, "it is cut off: the closing tag is missing");
         else if (point && n.n == 4)
-            place_refused(s->f, RANK_MARKED, "it has two points, and one was expected");
+            place_refused(s->f, RANK_MARKED, "it has two points; expected one");
         else
             place_from_numbers(s->f, RANK_MARKED, &n);
     }
@@ -275,7 +275,7 @@ static bool scan_call(struct scan *s, const char *name, size_t len)
     if (!close && bare)
         place_refused(s->f, RANK_MARKED, "the call is cut off: ')' is missing");
     else if (inner.several)
-        place_refused(s->f, RANK_MARKED, "the call has several places, and one was expected");
+        place_refused(s->f, RANK_MARKED, "the call has several positions; expected one");
     else if (inner.rank && !inner.bad)
         place_found(s->f, RANK_MARKED, &inner.found);
     else if (*inner.reason.text)
@@ -352,7 +352,7 @@ static void scan_word(struct scan *s)
     if (end < s->end && *end == '(' && scan_call(s, name, (size_t)(end - name)))
         return;
     if (end < s->end && *end == '(' && (contains(name, len, "drag") || contains(name, len, "swipe"))) {
-        place_refused(s->f, RANK_MARKED, "a drag has two places, and one was expected");
+        place_refused(s->f, RANK_MARKED, "a drag has two positions; expected one");
         s->at = s->end;
     } else if (!scan_named(s, name, len)) {
         s->at = end;

@@ -152,7 +152,7 @@ static json_t *read_number(struct python_in *in)
     bool whole = strspn(text, "+-0123456789") == n;
     double v = strtod(text, &end);
     if (!n || *end || !isfinite(v) || (whole && fabs(v) > 1e15)) {
-        refuse(in, "a number was expected");
+        refuse(in, "expected a number");
         return NULL;
     }
     in->at += n;
@@ -166,7 +166,7 @@ static int read_comma(struct python_in *in, char close)
 {
     skip(in, true);
     if (!accept(in, ',') && (in->at == in->end || *in->at != close))
-        return (in->at == in->end ? refuse_cut : refuse)(in, "a comma or a closing bracket was expected");
+        return (in->at == in->end ? refuse_cut : refuse)(in, "expected a comma or a closing bracket");
     skip(in, true);
     return 0;
 }
@@ -199,7 +199,7 @@ static json_t *read_dict(struct python_in *in, int depth)
         if (key && accept(in, ':'))
             v = read_value(in, depth + 1);
         else
-            (in->at == in->end ? refuse_cut : refuse)(in, "a key and a colon were expected");
+            (in->at == in->end ? refuse_cut : refuse)(in, "expected a key and a colon");
         bool good = v && !json_object_set(dict, json_string_value(key), v) && !read_comma(in, '}');
         json_decref(key);
         json_decref(v);
@@ -268,7 +268,7 @@ static int read_call(struct python_in *in, struct python_call *call)
 {
     size_t n = name_at(in, true);
     if (!n || n >= sizeof call->name)
-        return refuse(in, "a call was expected");
+        return refuse(in, "expected a call");
     memcpy(call->name, in->at, n);
     call->name[n] = 0;
     in->at += n;
@@ -334,7 +334,7 @@ int python_next(struct python_in *in, struct python_call *call)
     int r = accept_word(in, "for") ? read_for(in, call) : read_call(in, call);
     skip(in, false);
     if (!r && in->at < in->end && *in->at != '\n' && *in->at != ';' && *in->at != '#')
-        r = refuse(in, "one call a statement was expected");
+        r = refuse(in, "expected one call per statement");
     if (r)
         python_call_free(call);
     return r ? -1 : 1;

@@ -77,7 +77,7 @@ enum { ENTRY_MAX_USES = 11 };
 struct action_entry { /* the data of a row of kinds.h */
     const char *name; /* such as "click" */
     const char *help; /* one sentence for the schema */
-    /* what action_tell() says before and after the action, {"drag", "dragged"}; NULL: the name */
+    /* words of action_tell() before and after the action, {"drag", "dragged"}; NULL: the name */
     const char *words[2];
     unsigned classes;     /* enum action_class */
     uint32_t shortcut[2]; /* action_shortcut(); 0: none */

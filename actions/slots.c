@@ -1,7 +1,7 @@
 /* slots.c - see slots.h.
  *
  * In JSON a verb is the value of the syntax's tag, and a point two numbers with anything between them
- * (", \"y\": "), found by the keys of the dialect's tool table.  Other syntaxes have functions of their own.
+ * (", \"y\": "), found by the keys of the dialect's tool table.  Other syntaxes have their own functions.
  */
 #include "actions/syntax.h"
 #include "actions/tools.h"

@@ -1,4 +1,4 @@
-/* slots_pocket.c - where verb, element, point and text stand in a reply of the syntax "pocket"
+/* slots_pocket.c - positions of verb, element, point and text in a reply of the syntax "pocket"
  * (parse_pocket.c).
  */
 #include "actions/pocket_impl.h"

@@ -26,7 +26,8 @@ static void put_target(struct buf *out, const struct action *a, const char *befo
         buf_printf(out, " at %d,%d", a->x, a->y);
 }
 
-/* The column `tell` of kinds.h.  word: the entry's for now or the past, else the name of the kind. */
+/* The column `tell` of kinds.h. word: the verb of the row in present or past tense, or the name of the
+ * kind. */
 typedef void tell_fn(const struct action *a, const char *word, bool past, struct buf *out);
 
 static void tell_words(const struct action *a, const char *word, bool past, struct buf *out)

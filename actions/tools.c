@@ -155,7 +155,7 @@ static int parse_arg(const struct tool_context *p, enum action_kind kind, json_t
     int id = registry_param_id(is ? is : name);
     const struct param_use *param_use = id < 0 ? NULL : registry_param_use(kind, (enum param_id)id);
     if (!param_use)
-        return refuse(p, "this kind of action takes no", is ? is : name);
+        return refuse(p, "this kind of action does not take", is ? is : name);
     const struct param *param = registry_param(param_use->id);
     *a = (struct tool_arg){.id = param_use->id,
                            .name = xstrdup(name),
@@ -185,7 +185,7 @@ static int check_with(const struct tool_context *p, enum action_kind kind, json_
     {
         int id = registry_param_id(key);
         if (id < 0 || !registry_param_use(kind, (enum param_id)id))
-            return refuse(p, "this kind of action takes no", key);
+            return refuse(p, "this kind of action does not take", key);
     }
     return 0;
 }

@@ -1,12 +1,12 @@
 /* attend_fragments.cuh - register fragments of keys and values in attend_split.cu, for a bf16 or 8-bit KV
  * cache.
  *
- * A step processes 16 keys. Lane (g, t) has of keys g and g + 8 fragments of eight dimensions, where
- * fragment i begins at dimension place(i, t). Of the values 2t, 2t + 1, 2t + 8 and 2t + 9 it has the D / 8
- * dimensions of group g. The assignment of dimensions to lanes is free, and is chosen such that each lane
- * reads 16 bytes at a time. With an 8-bit cache, 16 bytes are twice as many adjacent dimensions, which are
- * dequantized at their use; values are dequantized for two keys at a time, as the product needs them. Rows
- * after the last key repeat the last one, and their weight is zero. */
+ * A step processes 16 keys. For keys g and g + 8, lane (g, t) holds fragments of eight dimensions; fragment i
+ * begins at dimension place(i, t). For values 2t, 2t + 1, 2t + 8 and 2t + 9 it holds the D / 8 dimensions of
+ * group g. The assignment of dimensions to lanes is free, and is chosen such that each lane reads 16 bytes at
+ * a time. With an 8-bit cache, 16 bytes are twice as many adjacent dimensions, which are dequantized at their
+ * use; values are dequantized for two keys at a time, as the product needs them. Rows after the last key
+ * repeat the last one, and their weight is zero. */
 #ifndef HOLORUN_CUDA_ATTEND_FRAGMENTS_CUH
 #define HOLORUN_CUDA_ATTEND_FRAGMENTS_CUH
 
@@ -86,7 +86,7 @@ __device__ __forceinline__ unsigned word_at(const uint4 &v, int i)
 template <int D> struct value_fragments<bf16, D> {
     uint4 row[4][D / 64];
 
-    /* First of the dimensions 2 m and 2 m + 1 of lane g's share. */
+    /* Returns the first of the dimensions 2 m and 2 m + 1 in lane g's share. */
     static __device__ __forceinline__ int place(int m, int g)
     {
         return m / 4 * 64 + g * 8 + m % 4 * 2;
@@ -101,7 +101,7 @@ template <int D> struct value_fragments<bf16, D> {
                 row[h][i] = *reinterpret_cast<const uint4 *>(from + 64 * i);
         }
     }
-    /* Operand A of the product: row g is dimension 2 m, row g + 8 is dimension 2 m + 1. */
+    /* Returns operand A of the product: row g is dimension 2 m, row g + 8 is dimension 2 m + 1. */
     __device__ __forceinline__ void fragment(unsigned a[4], int m) const
     {
 #pragma unroll

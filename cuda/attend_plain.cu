@@ -20,8 +20,8 @@ __device__ __forceinline__ float block_max(float v)
 }
 
 struct plain {
-    const session_keys *sessions; /* of each query, or NULL: use `one` */
-    session_keys one;             /* of all tiles */
+    const session_keys *sessions; /* KV cache of each query, or NULL: use `one` */
+    session_keys one;             /* KV cache of all tiles */
     int n, past, group, d;
 };
 

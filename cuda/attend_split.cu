@@ -123,7 +123,7 @@ struct split_args {
     float by; /* log2(e) / sqrt(d) */
 };
 
-/* Maximum over the eight lanes with the same t. */
+/* Returns the maximum over the eight lanes with the same t. */
 __device__ __forceinline__ float column_max(float v)
 {
 #pragma unroll

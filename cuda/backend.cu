@@ -13,21 +13,22 @@ const char *cuda_advice(cudaError_t error)
 {
     switch (error) {
     case cudaErrorMemoryAllocation:
-        return "; 'holorun plan' says what fits on this card";
+        return "; 'holorun plan' prints what fits on this GPU";
     case cudaErrorInsufficientDriver:
-        return "; the driver is older than this program wants, update it or use --device cpu";
+        return "; the driver is too old for this program: update it, or use --device cpu";
     case cudaErrorNoDevice:
     case cudaErrorSystemDriverMismatch:
     case cudaErrorStubLibrary:
-        return "; use --device cpu, or see what 'nvidia-smi' says";
+        return "; use --device cpu, or check the GPU with nvidia-smi";
     case cudaErrorNoKernelImageForDevice:
-        return "; this card is older than those this program was built for, use --device cpu";
+        return "; this program was not built for a GPU this old: use --device cpu";
     case cudaErrorDevicesUnavailable:
-        return "; another program may have it to itself: see what 'nvidia-smi' says, or use --device cpu";
+        return "; another program may have exclusive use of the GPU: check it with nvidia-smi, or use "
+               "--device cpu";
     case cudaErrorECCUncorrectable:
     case cudaErrorLaunchFailure:
     case cudaErrorIllegalAddress:
-        return "; this process cannot use the card any more: start again, and see what 'nvidia-smi' says";
+        return "; this process can no longer use the GPU: restart it, and check the GPU with nvidia-smi";
     default:
         return "";
     }

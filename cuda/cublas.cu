@@ -99,15 +99,16 @@ struct cublas {
     handle library, desc, desc_bias, preference;
     void *workspace;
     std::map<shape, plan> plans;
-    std::map<shape, algorithm> fastest; /* by shapes with rounded T: see neighbours */
+    std::map<shape, algorithm> fastest; /* indexed by shapes with rounded T, see neighbours() */
     cudaEvent_t begin, end;
 };
 
 static void check(int status, const char *what)
 {
     if (status != 0)
-        die(ERR_ENV, "GPU: cuBLASLt answers %d (%s); see what 'nvidia-smi' says, or use --device cpu", status,
-            what);
+        die(ERR_ENV,
+            "GPU: cuBLASLt failed with status %d (%s): check the GPU with nvidia-smi, or use --device cpu",
+            status, what);
 }
 
 static void *symbol(void *library, const char *name)
@@ -125,7 +126,7 @@ template <class F> static void find(void *library, const char *name, F *f)
     snprintf(whole, sizeof whole, "cublasLt%s", name);
     void *p = symbol(library, whole);
     if (!p)
-        die(ERR_ENV, "GPU: libcublasLt has no %s: install the one of CUDA 12 or 13", whole);
+        die(ERR_ENV, "GPU: libcublasLt lacks %s: install the library of CUDA 12 or 13", whole);
     memcpy(f, &p, sizeof p);
 }
 
@@ -322,8 +323,8 @@ static struct heuristic propose(struct backend *b, const struct call *p, const s
                                                         plan->y, c->preference, PROPOSED, h, &found);
     if (status != 0 || found == 0 || h[0].state != 0)
         die(ERR_ENV,
-            "GPU: cuBLASLt has no product of %lldx%lldx%lld for this card (it answers %d): install a newer "
-            "one, or use --device cpu",
+            "GPU: cuBLASLt has no product of %lldx%lldx%lld for this GPU (status %d): install a newer "
+            "cuBLAS, or use --device cpu",
             (long long)p->y.rows, (long long)p->y.cols, (long long)p->x.cols, status ? status : h[0].state);
     return h[choose(b, p, plan, h, found)];
 }

@@ -11,8 +11,8 @@
  * chunks and keeps their state in registers. The matrices A and W are common to all columns, and each
  * block of a head computes them again; with 32 columns these are a third of its products. Each of four
  * warps has 16 tokens and 32 rows of the state. (I + A) R = ... is solved by block substitution with
- * blocks of 16 tokens. First each warp inverts its own diagonal block in f32, in parallel. Then one warp
- * after the other multiplies by its inverse, and the warps below subtract the contribution of its result.
+ * blocks of 16 tokens. First each warp inverts its own diagonal block in f32, in parallel. Then the warps
+ * multiply in sequence by their inverses, and the warps below each subtract the contribution of its result.
  * An inverse of the whole matrix would be a product of large terms that cancel (ref_delta.c), while the
  * entries of the inverted blocks are at most 1.
  *
@@ -295,7 +295,7 @@ template <int N> struct sixteen {
         scale(y, N / 8, expf(w->sum[i]) * by[0], expf(w->sum[i + 8]) * by[1]);
         auto row = [&](unsigned a[4], int d) {
             load_a(a, mine + 16 * d, PITCH);
-        }; /* x would not fit into the registers beside W */
+        }; /* x would not fit into the registers in addition to W */
 #pragma unroll
         for (int j = 0; j < BLOCKS; j++)
             if (16 * j <= i0) {

@@ -44,8 +44,8 @@ struct cuda {
     void *old_scratch[8];  /* retired blocks that a graph still uses */
     int old_scratches;
     struct products *products; /* state that linear.cu keeps between calls */
-    struct masks *masks;       /* of sample.cu */
-    struct memory *memory;     /* of memory.cu */
+    struct masks *masks;       /* state of sample.cu */
+    struct memory *memory;     /* state of memory.cu */
 };
 
 const char *cuda_advice(cudaError_t error); /* remedy for the user: "; ...", or empty */

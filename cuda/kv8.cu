@@ -3,8 +3,8 @@
  *
  * A block processes a row, and each of its warps several heads: one pass for the maximum magnitude, by its
  * bits, and one for the codes. A row of Holotron has 2048 bytes, which are read, the second time from the
- * L1 cache, and 1032 bytes are written. With 6 layers that is a 500th of the bytes that a token reads of
- * its keys at 4 K tokens, and negligible compared with its weights. */
+ * L1 cache, and 1032 bytes are written. With 6 layers that is a 500th of the KV cache that a token reads at 4
+ * K tokens, and negligible compared with the weights. */
 #include "kv8.cuh"
 
 #include "host.cuh"

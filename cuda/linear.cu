@@ -26,9 +26,8 @@
 enum {
     FEW = 16,                /* maximum rows for our own kernels */
     ON_CODES = 512,          /* maximum rows for direct products of i8, f8 and f4 (i4: unlimited) */
-    MOST_DECODED = 128,      /* rows of a decode step: their products are also rounded before they are
-                              * added to y, and */
-                             /* are computed without quantizing activations */
+    MOST_DECODED = 128,      /* maximum rows of a decode step, whose products are also rounded before they are
+                              * added to y, and computed without quantizing activations */
     STAGED_BYTES = 16 << 20, /* bytes of a matrix converted on the host at once */
     ALIGNED = 16 / 2         /* in bf16 elements */
 };

@@ -36,8 +36,8 @@ bool rows_aligned16(struct tensor x);
 struct biases;
 struct products {
     struct cublas *cublas;
-    struct biases *biases; /* of linear.cu */
-    struct tables *tables; /* of moe.cu */
+    struct biases *biases; /* state of linear.cu */
+    struct tables *tables; /* state of moe.cu */
 };
 struct products *products_of(struct backend *b);
 void tables_close(struct tables *t);
@@ -71,8 +71,8 @@ void cublas_close(struct cublas *c);
 
 /* Returns whether the library can be opened. cublas_missing is the message if not. */
 bool cublas_here();
-static const char *const cublas_missing = "libcublasLt.so.13 (or .12) is not found: install cuBLAS from "
-                                          "NVIDIA's packages (libcublas-13-0), name its folder in "
+static const char *const cublas_missing = "libcublasLt.so.13 (or .12) not found: install cuBLAS from "
+                                          "NVIDIA's packages (libcublas-13-0), add its directory to "
                                           "LD_LIBRARY_PATH, or use --device cpu";
 
 #endif

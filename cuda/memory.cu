@@ -16,7 +16,7 @@
 struct memory {
     cudaMemPool_t pool;                 /* NULL: not supported by the driver */
     std::mutex lock;                    /* protects pinned memory, which other threads may free */
-    std::map<void *, size_t> size;      /* of all pinned blocks */
+    std::map<void *, size_t> size;      /* sizes of all pinned blocks */
     std::multimap<size_t, void *> left; /* unused blocks by size */
     size_t bytes;                       /* total of `left` */
 };

@@ -135,7 +135,7 @@ static void cuda_route(struct backend *b, struct tensor ids, struct tensor weigh
                        struct tensor bias, const struct route_shape *s)
 {
     if (s->experts > MOST_EXPERTS)
-        bug("%d experts, %d are provided for", s->experts, (int)MOST_EXPERTS);
+        bug("%d experts; at most %d are supported", s->experts, (int)MOST_EXPERTS);
     size_t bytes = (2 * static_cast<size_t>(s->experts) + static_cast<size_t>(s->groups)) * sizeof(float);
     LAUNCH(route, grid_of(logits.rows), WARP, bytes, b, view_of<int32_t>(ids), view_of<float>(weights),
            view_of<const float>(logits), static_cast<const float *>(bias.data), *s);

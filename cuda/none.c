@@ -3,7 +3,7 @@
 
 int cuda_devices(struct gpu *out, int max, struct err *e)
 {
-    return err_set(e, ERR_ENV, "this program was built without CUDA: build it where nvcc is found");
+    return err_set(e, ERR_ENV, "this program was built without CUDA: rebuild it on a machine with nvcc");
 }
 
 const struct work_parts *cuda_work_parts(void)

@@ -20,8 +20,8 @@
  * row scales follow all tiles. The padding to whole tiles and blocks is zero.
  *
  * Codes are converted to bf16 by moving their bits to the positions of bf16. An e4m3 or e2m1 value then
- * differs by a power of two, and an integer is the fraction of a number from 128 on; one fused
- * multiply-add for two values corrects this. Within a word, codes for the same register are 16 bits apart,
+ * differs by a power of two, and an integer becomes the mantissa of a number from 128 on; one fused
+ * multiply-add per two values corrects both. Within a word, codes for the same register are 16 bits apart,
  * which saves an instruction. (The NaN codes of e4m3, which no weight matrix contains, read as 480.) */
 #ifndef HOLORUN_CUDA_QUANT_FORMATS_CUH
 #define HOLORUN_CUDA_QUANT_FORMATS_CUH

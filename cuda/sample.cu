@@ -44,7 +44,7 @@ struct sampling_state { /* zero-initialized */
     sum best, best_allowed;
     sum mass, mass_allowed, mass_drawn;
     sum kept;               /* probability mass from which the token is drawn, once known */
-    sum target, sum_before; /* of the search; sum_before: of the bins below the prefix */
+    sum target, sum_before; /* target of the search; sum of the bins below the prefix */
     sum prefix;
     int searched, level;
     unsigned blocks_done;
@@ -63,7 +63,7 @@ struct masks {
     uint64_t *on_card, *staged; /* [WORK_MASKS][words]; staged: pinned */
     size_t words;
     struct exchange *there, *here; /* on the device; pinned */
-    int rows, searches;            /* of the staged data */
+    int rows, searches;            /* dimensions of the staged data */
     cudaEvent_t done;              /* signals that the results have arrived */
     struct {
         XXH128_hash_t hash;

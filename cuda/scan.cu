@@ -54,7 +54,7 @@ __device__ __forceinline__ int at128(int row, int column)
 
 /* Shared memory of a block. P: rows of the state. */
 template <int P> struct chunk {
-    enum { PITCH = P + 8 }; /* of x: padded to avoid bank conflicts */
+    enum { PITCH = P + 8 }; /* row pitch of x, padded to avoid bank conflicts */
     bf16 B[CHUNK * STATE];  /* index: at128 */
     bf16 most[P * STATE];   /* index: at128; the state before the chunk, as the sum of two bf16 */
     bf16 rest[P * STATE];

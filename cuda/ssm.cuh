@@ -15,7 +15,7 @@
 #include "ops/stochastic_round.h"
 
 enum {
-    SSM_THREADS = 256, /* of kernels that process a state */
+    SSM_THREADS = 256, /* block size of kernels that process a state */
     SSM_WARPS = SSM_THREADS / WARP,
     SESSIONS = WORK_SESSIONS, /* per launch */
 };

@@ -28,11 +28,11 @@ namespace
 
 enum {
     BAND = 4 * TILE, /* rows of the weight */
-    MOST_ROWS = 128, /* of x per launch */
+    MOST_ROWS = 128, /* rows of x per launch */
     BAND_WARPS = 4,  /* 2 x 2: 32 rows of the weight by half of the rows of x */
     BAND_THREADS = BAND_WARPS * WARP,
     STEP = 64,                 /* k per stage of x */
-    X_CHUNKS = STEP / 8,       /* of 16 bytes */
+    X_CHUNKS = STEP / 8,       /* chunks of 16 bytes */
     BLOCKS_EACH = 2,           /* per multiprocessor, for any number of rows of x, because the boundaries
                                 * depend on it */
     LEAST_UNITS = 4,           /* minimum units in a block's range, if there are enough */
@@ -130,7 +130,7 @@ __device__ __forceinline__ void fetch(const ring<FORMAT, NT> &r, int stage, int 
 
 /* ---- step of 64 k ---------------------------------------------------------------------------------- */
 
-struct fragments { /* of 16 rows: operand A of two products */
+struct fragments { /* 16 rows as operand A of two products */
     unsigned low[4], high[4];
 };
 

@@ -61,7 +61,7 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-/* help: the topics of `holorun help` could be meant, too. */
+/* Reports an unknown command with the closest name. help: topics of `holorun help` are candidates, too. */
 static void refuse_name(const char *word, bool help)
 {
     const char *names[64];
@@ -77,7 +77,7 @@ static void refuse_name(const char *word, bool help)
         fprintf(stderr, "holorun: unknown command '%s'\n", word);
 }
 
-/* An unknown command, or a task without quotes, which ends where options begin. */
+/* Reports an unknown command, and how to run the words as a task, which ends at the first option. */
 static int refuse_words(char *const *words, int count)
 {
     int task = 1;
@@ -235,9 +235,9 @@ static int run_command_line(int argc, char **argv)
 
 #ifndef __SANITIZE_ADDRESS__
 
-/* Every library calls this malloc() in place of the C library's.  libxdo, libyaml and others crash or abort
- * without a word when a small allocation fails; here the program ends with a message, and releases its keys.
- * The callers of large allocations handle a failure. */
+/* These functions replace the C library's for all libraries. libxdo, libyaml and others crash or abort
+ * silently if a small allocation fails; here the program ends with a message and releases its keys. Callers
+ * of large allocations handle the failure themselves. */
 enum { SMALL = 1 << 20 };
 
 void *__libc_malloc(size_t size);
@@ -267,7 +267,7 @@ void *realloc(void *old, size_t size)
     return or_die(__libc_realloc(old, size), size);
 }
 
-/* GLib's slices come from here. */
+/* GLib allocates its slices with this function. */
 int posix_memalign(void **out, size_t alignment, size_t size)
 {
     if (alignment % sizeof(void *) || !alignment || (alignment & (alignment - 1)))
@@ -280,8 +280,8 @@ int posix_memalign(void **out, size_t alignment, size_t size)
 
 #endif
 
-/* A standard descriptor that the caller has closed becomes /dev/null: else the next file or socket would get
- * its number.  Such a stdout cannot be written to, so that a lost answer is a failure. */
+/* Opens /dev/null for each standard descriptor that the caller has closed; otherwise the next file or socket
+ * would get its number. stdout is opened for reading, so that a lost answer is an error. */
 static void open_closed(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -289,7 +289,7 @@ static void open_closed(void)
             open("/", O_RDONLY); /* no /dev here: only the number matters */
 }
 
-/* An answer that could not be written to stdout is a failure. */
+/* Runs the command line. An answer that could not be written to stdout is an error. */
 int main(int argc, char **argv)
 {
     open_closed();

@@ -8,7 +8,7 @@ state of the machine decides. Steps and time are holorun's: pass --max-steps and
 not used.
 
 The program must run on that machine's system: build it there, or on one whose C library is not newer. `files` are
-copied beside it, such as libraries that the machine lacks; LD_LIBRARY_PATH names their folder. Needs the package
+copied next to it, such as libraries that the machine lacks; LD_LIBRARY_PATH names their folder. Needs the package
 requests, which OSWorld has.
 """
 

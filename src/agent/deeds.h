@@ -25,7 +25,7 @@ struct deed {
     enum deed_end end;
     bool opens;       /* TYPE: also clicks or presses Enter, so another window may open */
     char *what, *did; /* "press 'Save'", "pressed 'Save'" */
-    char *why;        /* reason for not performing it, for people; NULL: performed */
+    char *why;        /* reason for not performing it, for users; NULL: performed */
 };
 
 struct deeds { /* in the order of the run; all zeros is empty */

@@ -1,6 +1,6 @@
 /* doc.h - reads a YAML file as a tree with line numbers.
  *
- * For files written by people: one document of mappings, sequences and scalars. Anchors and aliases (which
+ * For files written by users: one document of mappings, sequences and scalars. Anchors and aliases (which
  * can expand without limit), tags, a second document and duplicate keys are rejected, as is more than
  * DOC_MAX_BYTES, DOC_MAX_NODES, DOC_MAX_KEYS in one mapping, or DOC_MAX_DEPTH.
  *

@@ -15,7 +15,7 @@ struct feature {
     const char *name;      /* as in `make WITHOUT=NAME` */
     const char *provides;  /* "the step window" */
     const char *libraries; /* names of pkg-config, separated by spaces */
-    const char *packages;  /* of Debian, for building */
+    const char *packages;  /* Debian packages, for building */
     bool built;
 };
 

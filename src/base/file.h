@@ -23,8 +23,8 @@ int file_write(const char *path, const void *data, size_t len, struct err *e);
  * it. */
 uint64_t file_salt(void);
 char *file_temp_name(const char *path);
-/* Creates a temporary file next to `path` with a random name that nobody can have created before. The
- * caller closes the descriptor, renames or removes the file, and frees *tmp, also on failure (-1). */
+/* Creates a temporary file next to `path` with a random name, which another user cannot have created before.
+ * The caller closes the descriptor, renames or removes the file, and frees *tmp, also on failure (-1). */
 int file_temp(const char *path, char **tmp, struct err *e);
 
 /* Opens a file for appending. Returns a descriptor, or -1 with e. */

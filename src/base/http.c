@@ -28,7 +28,7 @@ struct exchange {
     struct http_reply *out;
     CURL *easy;
     int64_t start; /* clock_ns() */
-    int64_t heard; /* of the last byte, or of the start */
+    int64_t heard; /* clock_ns() of the last byte, or of the start */
     bool began;    /* a byte has arrived */
     bool enough;   /* on_data has ended the transfer */
     bool too_long;
@@ -212,7 +212,7 @@ static int fail(const struct exchange *x, CURLcode code, const char *why, struct
         return err_set(e, ERR_USAGE, "'%.200s' is not an address such as http://127.0.0.1:8000/v1",
                        x->q->url);
     if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE)
-        return err_set(e, ERR_ENV, "%s: its certificate was refused: %s", host, why);
+        return err_set(e, ERR_ENV, "%s: certificate verification failed: %s", host, why);
     x->out->broken = true;
     x->out->unreached = code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY ||
                         code == CURLE_COULDNT_CONNECT;

@@ -21,11 +21,12 @@ struct http_request {
     const char *body;           /* NULL: GET, else POST */
     size_t len;
     const volatile int *stop;          /* non-zero: ends within 50 ms with ERR_STOPPED; may be NULL */
-    void (*on_turn)(void *arg);        /* every 20 ms, for whoever sets that flag by the clock; may be NULL */
+    void (*on_turn)(void *arg);        /* called every 20 ms, for example to set that flag at a deadline; may
+                                        * be NULL */
     double connect_s, first_s, idle_s; /* to connect, to the first byte, between bytes; 0: 10, 300, 120 */
-    double whole_s;                    /* for all of it; 0: no limit */
-    size_t max_bytes;                  /* of the reply; 0: 64 MiB */
-    const char *ca_file;               /* PEM, in place of the machine's certificates; may be NULL */
+    double whole_s;                    /* limit for the whole request; 0: none */
+    size_t max_bytes;                  /* maximum size of the reply; 0: 64 MiB */
+    const char *ca_file;               /* PEM file that replaces the machine's certificates; may be NULL */
     /* Called with each piece of the body of a reply with status 200 or 206; status and headers are known
      * then. Returns non-zero to end the transfer as if it were complete. NULL: the body is stored in
      * reply.body, like that of any other status. */

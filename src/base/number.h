@@ -1,4 +1,4 @@
-/* number.h - the smaller, the larger and the clamped of integers. */
+/* number.h - minimum, maximum and clamping of integers. */
 #ifndef HOLORUN_BASE_NUMBER_H
 #define HOLORUN_BASE_NUMBER_H
 

@@ -53,7 +53,8 @@ const char *regex_pattern(const struct regex *r)
 
 int regex_find(const struct regex *r, const char *text, size_t len)
 {
-    pcre2_match_data *data = pcre2_match_data_create(1, NULL); /* one pair: only whether, not where */
+    pcre2_match_data *data = pcre2_match_data_create(1, NULL); /* one pair, because only the existence of a
+                                                                * match matters */
     pcre2_match_context *limits = pcre2_match_context_create(NULL);
     if (!data || !limits)
         die(ERR_ENV, "out of memory");

@@ -231,7 +231,7 @@ int bench_endpoint(const struct bench *k, const struct endpoint_options *o, stru
         rc = search(l, &good, e);
     }
     if (rc == 0 && !k->json)
-        printf("%d agents%s\n", good, good == k->agents ? ", the most that were tried: see --agents" : "");
+        printf("%d agents%s\n", good, good == k->agents ? ", the maximum set by --agents" : "");
     else if (rc == 0)
         printf("{\"section\": \"endpoint\", \"carries\": %d, \"bound_s\": %g, \"pause_s\": %g}\n", good,
                k->bound, k->pause);

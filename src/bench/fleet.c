@@ -168,7 +168,7 @@ static void memory(const struct subject *m)
            each = (session_bytes(m, longer) - first) / (double)(longer - brief);
     bench_value(m->k, "fleet", "memory of a session, whatever its length",
                 (first - (double)brief * each) / (1 << 20), "MiB");
-    bench_value(m->k, "fleet", "and for each token", each / 1024, "KiB");
+    bench_value(m->k, "fleet", "memory per token", each / 1024, "KiB");
 }
 
 void bench_fleet(struct subject *m)

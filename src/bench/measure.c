@@ -150,9 +150,9 @@ void bench_value(const struct bench *k, const char *section, const char *name, d
 void bench_skip(const struct bench *k, const char *section, const char *name)
 {
     if (k->json)
-        fprintf(stderr, "%s: %s: no room\n", section, name);
+        fprintf(stderr, "%s: %s: not enough memory\n", section, name);
     else
-        printf("%-8s %-44s   no room\n", section, name);
+        printf("%-8s %-44s   not enough memory\n", section, name);
     fflush(stdout);
 }
 

@@ -361,7 +361,7 @@ char *random_write(const struct random_model *m, struct err *e)
     char *dir = xasprintf("%s/random-XXXXXX", place);
     free(place);
     if (!mkdtemp(dir)) {
-        err_set(e, ERR_ENV, "cannot make a folder '%s': %s", dir, strerror(errno));
+        err_set(e, ERR_ENV, "cannot create directory '%s': %s", dir, strerror(errno));
         free(dir);
         return NULL;
     }

@@ -18,7 +18,7 @@ struct random_model {
     const char *name, *config, *generation, *preprocessor; /* contents of files; the last may be NULL */
     int specials;     /* ids below are special tokens; 256 bytes and words follow */
     int words;        /* the first id after the words, at which `named` may continue */
-    int prefix, side; /* of the vision encoder: tokens before the patches, side of the position table */
+    int prefix, side; /* vision encoder: tokens before the patches, side of the position table */
     const struct random_special *named; /* special tokens with their own names; the last entry has no text */
 };
 

@@ -65,12 +65,12 @@ struct sums {                /* over the rows of a window */
     double kl, most, nll, nll_exact;
 };
 
-struct totals { /* of an option over windows: sums and sums of squares of the windows' means */
+struct totals { /* sums and sums of squares of the means of an option's windows */
     int windows;
     double kl[2], same[2], nll[2], nll_exact, rise[2], most;
 };
 
-struct row { /* of logits: the likeliest id, and the logarithm of the sum of the exponentials */
+struct row { /* a row of logits: the likeliest id, and the logarithm of the sum of the exponentials */
     int best;
     double log_sum;
 };
@@ -293,8 +293,8 @@ static int check_choices(const struct bench *k, struct err *e)
         if (!found)
             return err_set(
                 e, ERR_USAGE,
-                "--choices has no '%.*s', but default, stored, bf16, int8, int4, fp8, stored+kv-fp8, "
-                "stored+activations-int8, int8+activations-int8, int4+activations-int8, "
+                "unknown option '%.*s' in --choices; the options are default, stored, bf16, int8, int4, fp8, "
+                "stored+kv-fp8, stored+activations-int8, int8+activations-int8, int4+activations-int8, "
                 "fp8+activations-fp8 and stored+state-fp16",
                 n, at);
     }
@@ -320,7 +320,8 @@ static int open_rounding(struct rounding *r, struct err *e)
     tokenizer_encode(engine_tokenizer(r->exact), text, len, false, &r->ids);
     free(text);
     if (r->window > engine_config(r->exact)->lm.max_tokens)
-        return err_set(e, ERR_USAGE, "a window of %d tokens exceeds the model's context of %d: --window",
+        return err_set(e, ERR_USAGE,
+                       "a window of %d tokens exceeds the model's context of %d: use a smaller --window",
                        r->window, engine_config(r->exact)->lm.max_tokens);
     if (r->ids.n / r->window <= k->from)
         return err_set(e, ERR_USAGE, "'%s' has %lld tokens, too few for window %d of %d tokens", k->text,

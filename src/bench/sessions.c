@@ -128,7 +128,7 @@ void bench_sessions(struct subject *m)
     double each = (saved_bytes(&k, longer) - first) / (double)(longer - brief(m));
     bench_value(m->k, "session", "state, whatever the length", (first - (double)brief(m) * each) / 1024,
                 "KiB");
-    bench_value(m->k, "session", "and for each token", each, "bytes");
+    bench_value(m->k, "session", "memory per token", each, "bytes");
     bench_value(m->k, "session", "largest difference of logits after a rewind", rewind_error(m), "logit");
     unlink(k.path);
     checkpoint_free(k.mark);

@@ -224,8 +224,8 @@ static int check_memory(const struct subject *m, const struct engine_options *o,
     safetensors_close(s);
     if (rc == 0 && room > 0 && need > room)
         return err_set(e, ERR_ENV,
-                       "%s takes %.1f GB of memory and %.1f are free: another --device, --weights int8, or "
-                       "--random tiny",
+                       "%s needs %.1f GB of memory, but only %.1f GB are free: use another --device, "
+                       "--weights int8 or --random tiny",
                        m->k->random, need * 1e-9, room * 1e-9);
     return rc;
 }
@@ -260,7 +260,8 @@ int subject_open(struct subject *m, const struct bench *k, struct err *e)
     if (check_memory(m, &o, e) || !(m->g = engine_open(&o, e)))
         return -1;
     if (strcmp(engine_isa(m->g), k->b->ops->name) != 0)
-        return err_set(e, ERR_ENV, "the model runs on '%s', the limits are those of '%s': give --device",
+        return err_set(e, ERR_ENV,
+                       "the model runs on '%s', but the limits were measured on '%s': set --device",
                        engine_isa(m->g), k->b->ops->name);
     m->c = engine_config(m->g);
     if (subject_screen(m, 0, 0, e))

@@ -80,10 +80,10 @@ struct counter {
     struct ops ops;
     size_t own, mapped, streamed;
     const struct work_parts *gpu; /* NULL: host memory */
-    size_t scratch;               /* of the matrix product that needs most */
+    size_t scratch;               /* scratch of the matrix product that needs most */
     const struct lm_config *config;
     struct plan_part *parts; /* NULL: not by part */
-    struct plan_part seen;   /* own and mapped after the last tensor */
+    struct plan_part seen;   /* memory owned and mapped after the last tensor */
     char nothing[64] __attribute__((aligned(64)));
 };
 

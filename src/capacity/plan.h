@@ -50,7 +50,7 @@ struct plan {
     int chunk;        /* index of the chosen chunk (plan_fit) */
     size_t embedding; /* on a GPU: bytes of the embedding; a token reads one row */
     size_t pinned;    /* on a GPU: the embedding's bytes if it stays in host memory */
-    size_t scratch;   /* on a GPU: of the operation that needs most, which is reserved */
+    size_t scratch;   /* on a GPU: scratch of the operation that needs most, which is reserved */
     size_t work;      /* on a GPU: scratch, libraries and sampling */
     size_t picture;   /* on a GPU: pixels and patches of an image (plan_picture) */
     size_t tokenizer;

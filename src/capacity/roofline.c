@@ -1,6 +1,6 @@
 /* roofline.c - predicts GPU times from bytes, arithmetic and fitted efficiencies (roofline.h).
  *
- * The rates of the cards are those of copies and large products measured by others, not the data sheets';
+ * The rates of the GPUs are those of copies and large products measured by others, not the data sheets';
  * the copy rate of the H200 was measured here. The values above the line in `reach` were fitted to rows
  * measured on one H200 on 2026-11-27 (tests/results/2026-11-27-h200.md); the rest is estimated from the
  * kernels' machine code (tests/results/kernels-*.tsv). With these values its rows are met within 10 %,
@@ -25,7 +25,7 @@ static const struct roofline_card cards[] = {
     {"rtx3060", "RTX 3060, 12 GB", 11.8 * 0x1p30, 0.33e12, 25e12, 28, 1.75e9, 1.00, false, 0},
 };
 
-/* Expected efficiencies of the kernels: fractions of the card's rates, and times in ms. */
+/* Expected efficiencies of the kernels: fractions of the GPU's rates, and times in ms. */
 static const struct {
     /* gemv and early_fill match both rows of one session, in bf16 (8.03 ms) and fp8 (4.85 ms). product and
      * product_first: the estimates 0.82 and 0.77, reduced in the ratio 128 : 135 ms. tower: 66 ms,
@@ -36,15 +36,15 @@ static const struct {
                             * x */
     double product, tower; /* many rows: fraction of the products' rate */
     double product_first;  /* with FIRST_ROWS rows */
-    double early_fill;     /* begin and end of a product that overlaps with the previous kernel */
+    double early_fill;     /* ms to begin and end a product that overlaps with the previous kernel */
     /* ---- not measured separately ---- */
     double gemv4;       /* up to 16 rows with 4-bit codes: fraction of the copy rate */
     double gemm_rows;   /* 17 rows and more in bf16, cuBLASLt: fraction of the copy rate */
     double state, keys; /* fractions of the copy rate */
-    /* Fraction of the rate of fp8 products. 0.72 for cuBLASLt, which adds in f32 and is not set to fast
-     * accumulation; rounding x and the pass over the sums take another seventh of the time. */
+    /* Fraction of the GPU's fp8 rate: 0.72 for cuBLASLt, which sums in f32 without fast accumulation, reduced
+     * because quantizing x and the pass over the sums take another seventh of the time. */
     double product_fp8;
-    /* begin and end of a product: own kernel (early_fill and its saving), library */
+    /* ms to begin and end a product: own kernel (early_fill and the time it saves), library */
     double fill, library;
     /* minimum time of a layer's kernel; early: its states are requested while the previous product still
      * runs */
@@ -54,7 +54,7 @@ static const struct {
     double norm, gap, host, sampling;
     double early_gap;    /* for kernels that overlap with the previous one */
     double step, repeat; /* instructions per element of a state: its step, a repeated token */
-    double chunk;        /* of a scan, per layer */
+    double chunk;        /* duration of a chunk of a scan, per layer */
 } reach = {.gemv = 0.875,
            .gemv4 = 0.80,
            .gemm_rows = 0.75,

@@ -1,8 +1,8 @@
 /* roofline.h - predicted GPU times of a decode step, a screenshot, and a step of an agent.
  *
  * The limits of cost.h cannot be beaten. Here every part of a row has the rate or latency that its kernels
- * are expected to reach (roofline.c: `reach`), some of them measured on an H200, so that a run on a card
- * shows which of them is wrong there. The parts of a prediction are printed with it. */
+ * are expected to reach (roofline.c: `reach`), some of them measured on an H200, so that a measurement on a
+ * GPU shows which of them are wrong. The parts of a prediction are printed with it. */
 #ifndef HOLORUN_CAPACITY_ROOFLINE_H
 #define HOLORUN_CAPACITY_ROOFLINE_H
 
@@ -18,10 +18,10 @@ struct roofline_card {
     double mma;       /* fraction of `flops` reached by mma.sync */
     bool overlap;     /* a kernel may start before the previous one has ended */
     double fp8;       /* rate of fp8 products in multiples of `flops`; 0: not supported */
-    const char *seen; /* day of a measurement on this card; NULL: none */
+    const char *seen; /* day of a measurement on this GPU; NULL: none */
 };
 
-/* Return the card with this name, or number i; NULL if there is none. */
+/* Return the GPU with this name, or number i; NULL if there is none. */
 const struct roofline_card *roofline_card(const char *name);
 const struct roofline_card *roofline_card_at(int i);
 
@@ -51,9 +51,9 @@ const char *roofline_part_name(enum roofline_part p);
 
 struct roofline_row {
     char name[96];
-    double ms, limit_ms; /* limit: bytes at the rate of a copy, and products at the card's rate, with
-                          * states read and written at every token, which steps of many sessions need not
-                          * do */
+    double ms, limit_ms; /* limit: the time of the bytes at the rate of a copy and of the products at the
+                          * GPU's rate. It counts states as read and written at every token; steps of many
+                          * sessions write them less often */
     double part[ROOFLINE_PARTS];
     double count; /* units produced in these ms */
     const char *unit;

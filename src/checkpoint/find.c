@@ -121,7 +121,8 @@ char *model_find(const char *option, struct err *e)
     }
     if (!found)
         err_set(e, ERR_MODEL,
-                "the embedded model is not beside '%s'; name a model directory with --model or HOLORUN_MODEL",
+                "the embedded model was not found next to '%s'; select a model directory with --model or "
+                "HOLORUN_MODEL",
                 exe);
     free(exe);
     return found;

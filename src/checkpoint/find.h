@@ -12,7 +12,7 @@
  * - a directory models--ORG--NAME of the Hugging Face cache;
  * - a downloaded model by its name, ORG/NAME or ORG/NAME@REVISION.
  *
- * If option is NULL or empty, returns the embedded model: beside the program in the source tree, or in
+ * If option is NULL or empty, returns the embedded model: next to the program in the source tree, or in
  * ../share/holorun/pocket of an installation. The caller frees the result. NULL with e on failure. */
 char *model_find(const char *option, struct err *e);
 

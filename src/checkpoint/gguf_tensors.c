@@ -136,7 +136,7 @@ static bool translate(const char *name, bool from_file, bool text, char out[256]
     return false;
 }
 
-/* Converts X.scale and X.input_scale beside X.weight, which llama.cpp uses for NVFP4. */
+/* Converts X.scale and X.input_scale, which are next to X.weight, which llama.cpp uses for NVFP4. */
 static bool translate_scale(const char *name, bool text, char out[256])
 {
     static const char *const scales[] = {".input_scale", ".scale"};

@@ -1,7 +1,8 @@
 /* hub_fetch.c - fetches one file: resumes a partial download, checks size and hash, and links it.
  *
- * The part is blobs/HASH.incomplete, guarded by a lock where other tools put theirs.  A hash that does not
- * fit throws the part away; where an older part was continued, the file is fetched once more from its start.
+ * The partial file is blobs/HASH.incomplete, protected by a lock file at the path that other tools use. If
+ * the hash is wrong, the partial file is discarded; if an older partial file was continued, the download is
+ * repeated once from the beginning.
  */
 #include "checkpoint/hub_impl.h"
 
@@ -22,14 +23,14 @@ enum { BLOCK = 1 << 20, MIB = 1 << 20 };
 struct part {
     struct hub *h;
     const struct hub_file *f;
-    char *path, *name; /* the part, and its name when whole */
+    char *path, *name; /* path of the partial file, and of the complete one */
     int fd;
     uint64_t at; /* bytes written and hashed */
     bool git;    /* git's hash instead of SHA-256 */
     struct sha256 sha256;
     SHA1_CTX sha1;
     struct http_reply *reply;
-    struct err *e; /* of a write that failed */
+    struct err *e; /* error of a failed write */
     bool failed;
 };
 
@@ -63,7 +64,7 @@ static void hash_begin(struct part *p)
     p->git = strlen(p->f->hash) == 40;
     sha256_begin(&p->sha256);
     SHA1Init(&p->sha1);
-    if (p->git) /* git hashes "blob SIZE", a zero byte, and the content */
+    if (p->git) /* git hashes "blob SIZE", a NUL byte, and the content */
         SHA1Update(&p->sha1, (const uint8_t *)head,
                    (size_t)snprintf(head, sizeof head, "blob %llu", (unsigned long long)p->f->size) + 1);
 }
@@ -114,13 +115,13 @@ static int on_data(void *arg, const char *data, size_t n)
 {
     struct part *p = arg;
     if (p->reply->status == 200 && p->at && !p->reply->received)
-        p->failed = begin_anew(p) != 0; /* the server does not know ranges */
+        p->failed = begin_anew(p) != 0; /* the server does not support ranges */
     p->reply->received = true;
     for (size_t done = 0; done < n && !p->failed;) {
         ssize_t w = pwrite(p->fd, data + done, n - done, (off_t)p->at);
         if (w <= 0) {
             err_set(p->e, ERR_ENV,
-                    "cannot write '%s': %s; what is there stays, and the next pull goes on behind it",
+                    "cannot write '%s': %s; the downloaded part is kept, and the next pull continues it",
                     p->path, strerror(errno));
             p->failed = true;
             break;
@@ -173,7 +174,7 @@ static int receive(struct part *p)
     }
 }
 
-/* Receives, checks, and gives the file its name. */
+/* Downloads the file, verifies its hash, and renames it. */
 static int complete(struct part *p)
 {
     bool older = p->at > 0;
@@ -185,11 +186,11 @@ static int complete(struct part *p)
         if (begin_anew(p))
             return -1;
         if (!older)
-            return err_set(p->e, ERR_ENV, "'%s' is not the file that the hub lists: its %s differs",
-                           p->f->path, p->git ? "SHA-1" : "SHA-256");
+            return err_set(p->e, ERR_ENV, "'%s' does not match the hub's list: its %s differs", p->f->path,
+                           p->git ? "SHA-1" : "SHA-256");
     }
     if (fsync(p->fd) || rename(p->path, p->name))
-        return err_set(p->e, ERR_ENV, "cannot keep '%s': %s", p->name, strerror(errno));
+        return err_set(p->e, ERR_ENV, "cannot write '%s': %s", p->name, strerror(errno));
     return 0;
 }
 
@@ -198,9 +199,9 @@ static int lock_file(const struct hub *h, const struct hub_file *f, struct err *
     char *path = xasprintf("%s/%s.lock", h->locks, f->hash);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        err_set(e, ERR_ENV, "cannot make '%s': %s", path, strerror(errno));
+        err_set(e, ERR_ENV, "cannot create '%s': %s", path, strerror(errno));
     else if (flock(fd, LOCK_EX | LOCK_NB)) {
-        err_set(e, ERR_ENV, "another program fetches '%s' just now ('%s' is locked)", f->path, path);
+        err_set(e, ERR_ENV, "another program is downloading '%s' ('%s' is locked)", f->path, path);
         close(fd);
         fd = -1;
     }
@@ -226,7 +227,7 @@ int hub_fetch(struct hub *h, const struct hub_file *f, struct err *e)
     p.path = xasprintf("%s.incomplete", p.name);
     p.fd = open(p.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (p.fd < 0)
-        err_set(e, ERR_ENV, "cannot make '%s': %s", p.path, strerror(errno));
+        err_set(e, ERR_ENV, "cannot create '%s': %s", p.path, strerror(errno));
     else if ((rc = hash_file(&p)) == 0 && p.at > f->size)
         rc = begin_anew(&p);
     if (rc == 0)

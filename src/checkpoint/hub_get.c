@@ -20,7 +20,7 @@ static bool same_part(CURLU *a, CURLU *b, CURLUPart part)
     return same;
 }
 
-/* Whether a request to `url` may carry the token. */
+/* Returns whether a request to `url` may carry the token. */
 static bool is_endpoint(const struct hub *h, const char *url)
 {
     CURLU *a = curl_url(), *b = curl_url();
@@ -32,7 +32,8 @@ static bool is_endpoint(const struct hub *h, const char *url)
     return same;
 }
 
-/* The address that a redirect names, which may be relative; NULL: none, from https to http, or to neither. */
+/* Returns the target of a redirect, which may be relative; NULL if it is missing, leads from https to http,
+ * or has another scheme. */
 static char *next_address(const char *url, const char *location)
 {
     CURLU *u = curl_url();
@@ -53,11 +54,12 @@ static int refuse(const struct hub *h, const struct http_reply *r, struct err *e
     if (r->status == 401 || r->status == 403)
         return err_set(
             e, ERR_ENV,
-            "the hub does not give '%s' (%d; %s): accept its licence on its page, and name a token with "
-            "--key file:PATH or env:VAR",
+            "the hub denies access to '%s' (%d; %s): accept its licence on its web page, and pass a token "
+            "with --key file:PATH or env:VAR",
             h->o.repo, r->status, who);
     if (r->status == 404)
-        return err_set(e, ERR_ENV, "the hub has no '%s' with revision '%s' (404)", h->o.repo, h->o.revision);
+        return err_set(e, ERR_ENV, "the hub does not have '%s' with revision '%s' (404)", h->o.repo,
+                       h->o.revision);
     return err_set(e, ERR_ENV, "the hub answered %d for '%s'", r->status, h->o.repo);
 }
 
@@ -90,7 +92,7 @@ int hub_get(struct hub *h, const char *url, struct http_request *q, struct http_
         bool moved = rc == 0 && out->status >= 300 && out->status < 400 && out->status != 304;
         char *next = moved && i < REDIRECTS ? next_address(at, out->location) : NULL;
         if (moved && !next)
-            rc = err_set(e, ERR_ENV, "the hub redirects '%s' to nowhere, or in a circle", h->o.repo);
+            rc = err_set(e, ERR_ENV, "the hub's redirects for '%s' have no target or do not end", h->o.repo);
         free(at);
         if (!next)
             break;

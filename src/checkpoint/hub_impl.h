@@ -16,19 +16,19 @@ struct hub {
     struct hub_listing list;
     struct bar bar;
     bool reached;  /* some server has answered */
-    uint64_t here; /* bytes of the listing that are on the disk */
+    uint64_t here; /* bytes of the listed files that are on the disk */
 };
 
-/* GET, following up to 5 redirects; the token goes to the host of the endpoint only.  0 with status 200
- * or 206. */
+/* Sends a GET request and follows up to 5 redirects; the token is sent to the endpoint's host only. Returns 0
+ * for status 200 or 206, else -1 with e. */
 int hub_get(struct hub *h, const char *url, struct http_request *q, struct http_reply *out, struct err *e);
-/* Returns whether a request that failed so may be sent again, after a warning and a pause.  try: from 0.  A
- * hub that was never reached is tried twice: this machine is offline or its network is closed. */
+/* Returns whether to repeat a failed request, after a warning and a pause. try: attempt number, from 0. Until
+ * a server has answered, only two attempts are made, because the machine may be offline. */
 bool hub_again(const struct hub *h, const struct http_reply *r, int try, const struct err *why);
 
-/* One file into blobs/HASH. */
+/* Downloads one file to blobs/HASH. Returns -1 with e. */
 int hub_fetch(struct hub *h, const struct hub_file *f, struct err *e);
-/* Bytes of a file that are here: all of them, a part, or none. */
+/* Returns the number of bytes of a file that are on the disk: all, a part, or none. */
 uint64_t hub_present(const struct hub *h, const struct hub_file *f);
 void hub_show(struct hub *h, const struct hub_file *f);
 

@@ -11,7 +11,7 @@ static bool is_hex(const char *s, size_t n)
     return s && strlen(s) == n && strspn(s, "0123456789abcdef") == n;
 }
 
-/* A path that stays below a folder on any file system. */
+/* Returns whether a path stays inside its directory on any file system. */
 static bool is_safe(const char *path)
 {
     int depth = 1;
@@ -67,7 +67,7 @@ static int add_file(struct hub_listing *l, const json_t *entry, const char *cons
     return 0;
 }
 
-/* Small ones first, so that a wrong model is noticed before its weights are there. */
+/* Sorts small files first, so that a wrong model is detected before its weights are downloaded. */
 static int by_size(const void *a, const void *b)
 {
     const struct hub_file *x = a, *y = b;
@@ -94,7 +94,7 @@ int listing_parse(const char *json, size_t len, const char *const *include, stru
     int rc = 0;
     if (!is_hex(commit, 40) || n == 0 || n > LISTING_FILES) {
         json_decref(root);
-        return err_set(e, ERR_ENV, "the hub's list of files has no commit, or not 1 to %d files",
+        return err_set(e, ERR_ENV, "the hub's file list is invalid: expected a commit and 1 to %d files",
                        LISTING_FILES);
     }
     memcpy(out->commit, commit, 41);
@@ -102,7 +102,10 @@ int listing_parse(const char *json, size_t len, const char *const *include, stru
     json_array_foreach(files, i, entry) if (rc == 0) rc = add_file(out, entry, include, e);
     json_decref(root);
     if (rc == 0 && out->n == 0)
-        rc = err_set(e, ERR_ENV, "none of its %zu files is wanted; --include '*.gguf' names others", n);
+        rc = err_set(e, ERR_ENV,
+                     "none of its %zu files belongs to a model directory; select others with --include, for "
+                     "example '*.gguf'",
+                     n);
     if (rc == 0)
         rc = check_doubles(out, e);
     if (rc)

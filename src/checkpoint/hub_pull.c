@@ -1,4 +1,4 @@
-/* hub_pull.c - see hub.h: the list, the space, the files, their links. */
+/* hub_pull.c - see hub.h: opens a repository, checks the disk space, downloads and links its files. */
 #include "checkpoint/hub_impl.h"
 
 #include "base/file.h"
@@ -18,7 +18,7 @@ enum { MARGIN = 64 << 20, MIB = 1 << 20 };
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/* The file that other tools keep a token in; NULL: there is none. */
+/* Returns the path of the token file of other tools; NULL: there is none. */
 static char *token_file(void)
 {
     const char *path = getenv("HF_TOKEN_PATH"), *home = getenv("HF_HOME"), *user = getenv("HOME");
@@ -52,7 +52,7 @@ static int set_folders(struct hub *h, struct err *e)
     for (size_t n = strlen(h->endpoint); n && h->endpoint[n - 1] == '/';)
         h->endpoint[--n] = 0;
     if (strncasecmp(h->endpoint, "http://", 7) != 0 && strncasecmp(h->endpoint, "https://", 8) != 0)
-        return err_set(e, ERR_USAGE, "HF_ENDPOINT '%.200s' is not an address; one is " HUB_ADDRESS,
+        return err_set(e, ERR_USAGE, "HF_ENDPOINT '%.200s' is not an address; an example is " HUB_ADDRESS,
                        h->endpoint);
     char *cache = known_cache(e);
     if (!cache)
@@ -68,8 +68,8 @@ static void tell_remedy(struct err *e)
 {
     struct err why = *e;
     err_set(e, why.kind,
-            "%.160s; HF_ENDPOINT=https://HOST names a mirror, or copy the model's files from another machine "
-            "and give their folder to --model",
+            "%.160s; set HF_ENDPOINT=https://HOST to use a mirror, or copy the model's files from another "
+            "machine and pass their directory to --model",
             why.text);
 }
 
@@ -120,10 +120,10 @@ struct hub *hub_open(const struct pull_options *o, struct err *e)
     h->o = *o;
     h->o.revision = o->revision && *o->revision ? o->revision : "main";
     if (!known_is_repo(o->repo))
-        err_set(e, ERR_USAGE, "'%s' is no repository; one is ORG/NAME, and 'holorun models' lists some",
+        err_set(e, ERR_USAGE, "invalid repository '%s': expected ORG/NAME; 'holorun models' lists some",
                 o->repo);
     else if (strstr(h->o.revision, "..") || h->o.revision[0] == '/' || strlen(h->o.revision) > 200)
-        err_set(e, ERR_USAGE, "'%s' is no revision", h->o.revision);
+        err_set(e, ERR_USAGE, "invalid revision '%s'", h->o.revision);
     else if (read_token(h, e) == 0 && set_folders(h, e) == 0) {
         h->http = http_open();
         if (ask_list(h, e) == 0) {
@@ -184,7 +184,8 @@ static int check_space(const struct hub *h, struct err *e)
     if (left >= missing + MARGIN)
         return 0;
     return err_set(e, ERR_ENV,
-                   "%.2f GB are missing and %.2f GB are free at '%s'; HF_HOME names another folder",
+                   "%.2f GB must be downloaded, but only %.2f GB are free at '%s'; set HF_HOME to another "
+                   "directory",
                    (double)missing / 1e9, (double)left / 1e9, h->folder);
 }
 
@@ -196,7 +197,7 @@ static int make_folders(const struct hub *h, struct err *e)
     return rc;
 }
 
-/* snapshots/COMMIT/PATH becomes a link to the blob. */
+/* Creates the symbolic link snapshots/COMMIT/PATH to the blob. */
 static int link_file(const struct hub *h, const struct hub_file *f, struct err *e)
 {
     struct buf target;

@@ -20,7 +20,7 @@ struct known_model {
     const char *purpose, *licence;
     double gb;                       /* size of the files in 1e9 bytes */
     double language, active, vision; /* 1e6 parameters: language model, active per token, vision encoder */
-    int tokens, patches;             /* of a screenshot of 1920x1080; 0 for text models */
+    int tokens, patches;             /* tokens and patches of a screenshot of 1920x1080; 0 for text models */
 };
 
 extern const struct known_model known_models[]; /* ends with {0}; within a family, smaller models come

@@ -241,7 +241,7 @@ static void search_folder(struct search *s, const char *dir, int depth)
 }
 
 /* Returns the GGUF place of an existing blob, with its projector if a manifest lists one. The blob may be
- * in MODELS/blobs or in any other directory beside a directory manifests. */
+ * in MODELS/blobs or in any other directory next to a directory `manifests`. */
 static char *find_projector(const char *path)
 {
     size_t n = strlen(path) - strlen(base_of(path));

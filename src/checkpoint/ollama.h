@@ -21,8 +21,9 @@ bool ollama_is_name(const char *option);
  * caller frees it. NULL with a message that names the missing file. */
 char *ollama_find(const char *option, struct err *e);
 
-/* Returns the GGUF place of the model that a manifest describes. text[len]: the manifest; models:
- * directory with its blobs; name: for messages. The caller frees the result. NULL with e on failure. */
+/* Returns the GGUF place (base/gguf.h) of the model that a manifest describes. text[len]: the manifest;
+ * models: directory with its blobs; name: for messages. The caller frees the result. NULL with e on
+ * failure. */
 char *ollama_place(const char *models, const char *text, size_t len, const char *name, struct err *e);
 
 #endif

@@ -27,7 +27,7 @@ enum weight_storage {
 enum activation_rounding {
     ACTIVATIONS_AUTO, /* int8 for matrices in blocks of a GGUF file on a CPU (W4A8 to W8A8), else bf16 */
     ACTIVATIONS_INT8, /* int8 in layers and tower, groups of 128 or fewer; other weights become int8 */
-    ACTIVATIONS_FP8,  /* of prompts on a GPU: e4m3, a scale for each row; weights become fp8 */
+    ACTIVATIONS_FP8,  /* activations of prompts on a GPU: e4m3, one scale per row; weights become fp8 */
     ACTIVATIONS_BF16, /* never rounded below bf16 */
 };
 

@@ -59,7 +59,7 @@ void safetensors_release_all(const struct safetensors *s);
 void safetensors_scattered(const struct safetensors *s, bool scattered);
 
 int safetensors_files(const struct safetensors *s);
-size_t safetensors_bytes(const struct safetensors *s); /* of all files */
+size_t safetensors_bytes(const struct safetensors *s); /* Returns the bytes of all files. */
 
 /* safetensors_is_gguf: whether the tensors come from GGUF files. safetensors_spelling: the name in the
  * GGUF file of a published tensor name; for other files, the name itself. The result is valid until the

@@ -46,7 +46,7 @@ struct weight_cache {
     uint64_t identity;
     struct file_map map;
     const struct entry *found; /* sorted by name; NULL: no file is mapped */
-    int fd;                    /* of the new file; -1: none */
+    int fd;                    /* descriptor of the new file; -1: none */
     uint64_t at;
     struct entry *entries;
     unsigned long count, cap;

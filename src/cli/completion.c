@@ -342,7 +342,8 @@ void manual_fish(const struct command *const *commands, FILE *f)
         put_help(f, (*c)->purpose, "\\");
         fputs("'\n", f);
         fprintf(f,
-                "complete -c holorun -n '__fish_seen_subcommand_from %s' -f -s h -l help -d 'explain it'\n",
+                "complete -c holorun -n '__fish_seen_subcommand_from %s' -f -s h -l help -d 'show its "
+                "help'\n",
                 (*c)->name);
         for (const struct option_spec *o = (*c)->options; o && o->name; o++)
             if (o->show != OPTION_SWITCH)

@@ -84,8 +84,8 @@ static void add_candidate(struct calibration *k, const char *name, bool own)
     dialect_free(d);
 }
 
-/* Selects the candidates.  The model's own dialect comes first, so that it wins a tie.  Returns -1 with e if
- * none has a question for a place. */
+/* Selects the candidates. The model's own dialect comes first, so that it wins a tie. Returns -1 with e if
+ * none can ask for a position. */
 static int choose_candidates(struct calibration *k, struct err *e)
 {
     struct err ignored = ERR_INIT;
@@ -102,7 +102,7 @@ static int choose_candidates(struct calibration *k, struct err *e)
     }
     free(own);
     return k->n ? 0
-                : err_set(e, ERR_USAGE, "dialect '%s' has no question for a position (key 'ground')",
+                : err_set(e, ERR_USAGE, "dialect '%s' cannot ask for a position (it has no key 'ground')",
                           k->s->dialect);
 }
 
@@ -161,7 +161,8 @@ static void print_lines(const struct candidate *c)
 
 static void print_table(const struct calibration *k)
 {
-    printf("%-14s %-10s %11s %11s   %s\n", "dialect", "space", "places", "steps", "form kept unforced");
+    printf("%-14s %-10s %11s %11s   %s\n", "dialect", "space", "places", "steps",
+           "format kept without grammar");
     for (int i = 0; i < k->n; i++) {
         const struct candidate *c = &k->candidates[i];
         const struct answer_counts *place = &c->counts[QUESTION_PLACE];

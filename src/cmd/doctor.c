@@ -320,7 +320,7 @@ static void check_coordinates(struct report *r, struct vqa *l, json_t *found)
     int rc = *l->dialect->ground ? calibration_ask(&run, c, &e) : 0;
     struct verdict v = calibration_verdict(c, 1);
     if (!*l->dialect->ground)
-        add(r, "coordinates", OK, xasprintf("dialect %s has no question for a position", c->dialect), NULL);
+        add(r, "coordinates", OK, xasprintf("dialect %s cannot ask for a position", c->dialect), NULL);
     else if (rc || *c->error)
         add(r, "coordinates", WARNING, xstrdup(rc ? e.text : c->error),
             "measure again with holorun calibrate");

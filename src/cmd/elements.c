@@ -22,7 +22,7 @@ static const struct option_spec options[] = {
     {"display", 'd', OPTION_TEXT, AT(display), ":N", 0, 256, NULL, "X display", "DISPLAY"},
     {"window", 'w', OPTION_TEXT, AT(window), "TITLE", 0, 512, NULL,
      "read only the program of the window with this title; default: all programs", NULL},
-    {"places", 'p', OPTION_FLAG, AT(places), .help = "print the middle of each element that can be used"},
+    {"places", 'p', OPTION_FLAG, AT(places), .help = "print the centre of each element that can be operated"},
     {"seconds", 0, OPTION_NUMBER, AT(seconds), "SECONDS", 0.1, 60, "5",
      "time limit; elements found by then are printed", NULL},
     JSON_OPTION(struct settings),
@@ -33,11 +33,11 @@ const struct command elements_command = {
     "elements",
     "",
     "print the accessibility tree (AT-SPI) of visible windows",
-    "Prints role, name, value and state of the elements in visible windows, a line each. Numbers (e12) name "
-    "elements that can be used. Elements without a name that are not text are left out; --json has them all. "
-    "Tests of a suite can check elements (kind: element).\n\n"
-    "On a private desktop all programs describe their windows. On a person's desktop GTK programs do as soon "
-    "as there is a session bus, Qt programs with QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1, Chromium with "
+    "Prints role, name, value and state of the elements in visible windows, one per line. Numbers (e12) "
+    "identify elements that can be operated. Elements without a name are omitted unless they are text; "
+    "--json has them all. Tests of a suite can check elements (kind: element).\n\n"
+    "On a private desktop all programs describe their windows. On a user's desktop GTK programs do so once a "
+    "session bus runs, Qt programs with QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1, Chromium with "
     "--force-renderer-accessibility and ACCESSIBILITY_ENABLED=1. Contents of password fields are not read. "
     "Exit code 3: no accessibility bus.",
     "holorun elements\nholorun elements --window Passenger --places\n"

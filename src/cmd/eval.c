@@ -363,7 +363,7 @@ static int evaluate(struct evaluation *v, const char *file, struct err *e)
         return -1;
     v->l.free = s->free;
     if (!*v->l.dialect->ground)
-        return err_set(e, ERR_USAGE, "dialect '%s' has no question for a position (key 'ground')",
+        return err_set(e, ERR_USAGE, "dialect '%s' cannot ask for a position (it has no key 'ground')",
                        v->l.dialect->name);
     if (vqa_check_places(&v->l, e))
         return -1;

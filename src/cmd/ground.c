@@ -49,7 +49,7 @@ static int find_point(struct vqa *l, const struct image *im, const char *target,
     struct buf question;
     double confidence;
     if (!l->dialect->ground || !*l->dialect->ground)
-        return err_set(e, ERR_USAGE, "dialect '%s' has no question for a position (key 'ground')",
+        return err_set(e, ERR_USAGE, "dialect '%s' cannot ask for a position (it has no key 'ground')",
                        l->dialect->name);
     buf_init(&question, 1 << 20);
     int rc = dialect_fill(l->dialect->ground, (const char *const[]){"target", target, NULL}, &question, e);

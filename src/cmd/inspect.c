@@ -115,7 +115,7 @@ static void put_vision(json_t *o, const struct model_config *c)
     else
         json_object_set_new(o, "images",
                             json_sprintf("at most %d tiles of %dx%d%s, %d tokens each", c->max_tiles, v->tile,
-                                         v->tile, c->thumbnail ? " and one of the whole" : "",
+                                         v->tile, c->thumbnail ? " and one of the whole image" : "",
                                          config_tile_tokens(c)));
     put_int(o, "projector", v->projector);
     json_object_set_new(o, "pixel mean",

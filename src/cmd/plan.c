@@ -234,7 +234,7 @@ static void put_limits(struct planning *g)
         put_rate(o, "flop_tile", cost_tile_flop(c, g->p.prefix));
     json_object_set_new(g->root, "limits", o);
     if (!(g->bandwidth > 0 && g->flops > 0)) {
-        note(g, "no limits of speed: give --bandwidth and --flops of the GPU");
+        note(g, "no speed limits: pass --bandwidth and --flops of the GPU");
         return;
     }
     put_rate(o, "bandwidth", g->bandwidth);

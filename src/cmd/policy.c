@@ -36,8 +36,7 @@ static const struct option_spec options[] = {
     {"paste", 0, OPTION_TEXT, AT(paste), "TEXT", 0, 65536, "",
      "with --explain: the text that the action pastes", NULL},
     {"spent", 0, OPTION_LIST, AT(spent), "'N COUNTER'", 0, 64, NULL,
-     "with --explain: what the run has used so far, such as '50 steps', for rules with after; may be "
-     "repeated",
+     "with --explain: usage of the run so far, such as '50 steps', for rules with after; may be repeated",
      NULL},
     {"width", 0, OPTION_INT, AT(width), "PIXELS", 1, 32767, "1920",
      "with --explain: the width of the root window", NULL},

@@ -84,7 +84,7 @@ static void tell(const struct hub *h, const struct settings *s, const char *repo
     fprintf(stderr, "holorun: %s at %.12s from %s: %d files, %s, %s to download\n", repo, l->commit,
             hub_endpoint(h), l->n, size_text(l->bytes, all), size_text(hub_missing(h), missing));
     if (hub_before(h))
-        fprintf(stderr, "holorun: '%s' was %.12s until now\n", s->revision, hub_before(h));
+        fprintf(stderr, "holorun: '%s' was previously %.12s\n", s->revision, hub_before(h));
 }
 
 int cmd_pull(int argc, char **argv)

@@ -78,9 +78,9 @@ const struct command serve_command = {
     "data URLs), streaming, json_schema, tools, top_k, min_p, penalties, log-probabilities and token ids; "
     "/v1/responses and /v1/messages with functions, images and streaming; /v1/responses/input_tokens and "
     "/v1/messages/count_tokens, which count the tokens of a prompt. Responses are not stored. The response "
-    "header x-holorun-ignored lists members that had no effect, x-holorun-warning values that were "
-    "replaced; an unsupported member that would change the reply is refused. A conversation continues from "
-    "its cached state: a turn with a new image reads only that image. Clients send the token as "
+    "header x-holorun-ignored lists members that had no effect, x-holorun-warning values that were replaced; "
+    "an unsupported member that would change the reply is refused. A conversation continues from its cached "
+    "state: a turn with a new image prefills only the tokens of that turn. Clients send the token as "
     "Authorization: Bearer TOKEN, or as x-api-key. Exit codes: 0 after SIGTERM if all requests have "
     "finished, 130 if some were aborted.",
     "holorun serve\nholorun serve -m model --listen 0.0.0.0:8443 --cert cert.pem --cert-key key.pem\n"

@@ -39,7 +39,7 @@ static int make_folders(struct supervisor *k, const char *home, bool kept, struc
     for (int i = 0; i < (k->context.own ? 4 : 1); i++) {
         snprintf(path, sizeof path, "%s%s", k->context.dir, names[i]);
         if (mkdir(path, 0700))
-            return err_set(e, ERR_ENV, "cannot make folder '%s': %s", path, strerror(errno));
+            return err_set(e, ERR_ENV, "cannot create directory '%s': %s", path, strerror(errno));
     }
     snprintf(path, sizeof path, "%s/supervisor", k->context.dir);
     int n = snprintf(text, sizeof text, "%d\n", (int)getpid());

@@ -282,7 +282,7 @@ int folder_begin(char path[DESK_PATH], struct err *e)
     desks_sweep();
     snprintf(path, DESK_PATH, "%s/" PREFIX "XXXXXX", temp_root());
     if (!mkdtemp(path))
-        return err_set(e, ERR_ENV, "cannot make a folder for desktops in '%s': %s", temp_root(),
+        return err_set(e, ERR_ENV, "cannot create a directory for desktops in '%s': %s", temp_root(),
                        strerror(errno));
     char file[DESK_PATH + 8];
     snprintf(file, sizeof file, "%s/lock", path);

@@ -72,7 +72,7 @@ struct picture {
     char *pixels; /* BGRX: the image with the pointer painted on it */
     int w, h, damage_event;
     XID damage;
-    struct rect pointer; /* where the pointer is painted */
+    struct rect pointer; /* position at which the pointer is painted */
     unsigned long pointer_serial;
 };
 int picture_open(struct picture *p, Display *dpy, struct err *e);

@@ -19,7 +19,7 @@ static json_t *read_setting(const char *path, struct err *e)
     if (json_is_object(v))
         return v;
     json_decref(v);
-    err_set(e, ERR_MODEL, "'%s' is not a JSON object; it is left as it is", path);
+    err_set(e, ERR_MODEL, "'%s' is not a JSON object and was not changed", path);
     return NULL;
 }
 
@@ -62,7 +62,8 @@ static const char *name_in(const char *dir, const char *dialect, struct err *e)
         return dialect;
     if (!strncmp(dialect, dir, n) && dialect[n] == '/' && !strchr(dialect + n + 1, '/'))
         return dialect + n + 1;
-    err_set(e, ERR_USAGE, "'%s' is not in the model's directory: copy it there to keep it", dialect);
+    err_set(e, ERR_USAGE, "'%s' is not in the model's directory; copy it there to save the calibration",
+            dialect);
     return NULL;
 }
 
@@ -73,7 +74,7 @@ int calibration_save(const char *model_dir, const struct verdict *v, struct err 
     if (!name)
         return -1;
     if (access(model_dir, W_OK))
-        return err_set(e, ERR_ENV, "cannot write into '%s': %s; --dialect %s says the same for one call",
+        return err_set(e, ERR_ENV, "cannot write into '%s': %s; use --dialect %s for each command instead",
                        model_dir, strerror(errno), v->candidate->dialect);
     if (other && write_dialect(model_dir, v, e))
         return -1;

@@ -128,8 +128,10 @@ int calibration_draw(struct calibration_screen *s, int w, int h, int n, uint64_t
     struct image glyphs = {0};
     *s = (struct calibration_screen){0};
     if (w < CALIBRATE_MIN_W || h < CALIBRATE_MIN_H || n < 1 || n > CALIBRATE_ON_SCREEN)
-        return err_set(e, ERR_USAGE, "no screen of %d x %d with %d buttons: at least %d x %d, at most %d", w,
-                       h, n, CALIBRATE_MIN_W, CALIBRATE_MIN_H, CALIBRATE_ON_SCREEN);
+        return err_set(e, ERR_USAGE,
+                       "cannot draw a screen of %d x %d with %d buttons: expected at least %d x %d and 1 to "
+                       "%d buttons",
+                       w, h, n, CALIBRATE_MIN_W, CALIBRATE_MIN_H, CALIBRATE_ON_SCREEN);
     if (image_parse_png(&glyphs, calibrate_glyphs,
                         (uintptr_t)calibrate_glyphs_end - (uintptr_t)calibrate_glyphs, e) ||
         image_alloc(&s->image, w, h, e)) {

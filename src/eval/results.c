@@ -76,7 +76,7 @@ static int same_head(const json_t *then, const json_t *now, struct err *e)
         if (!was)
             return err_set(e, ERR_USAGE, "it is not a results file of 'holorun eval'");
         char *a = json_dumps(was, JSON_ENCODE_ANY), *b = json_dumps(v, JSON_ENCODE_ANY);
-        err_set(e, ERR_USAGE, "it was begun with another %s: %.100s then, %.100s now", key, a ? a : "?",
+        err_set(e, ERR_USAGE, "it was started with a different %s: %.100s, now %.100s", key, a ? a : "?",
                 b ? b : "?");
         free(a);
         free(b);
@@ -154,7 +154,8 @@ int results_open(struct eval_results *r, const char *path, const struct eval_set
     r->outcomes = xcalloc((unsigned long)set->n, sizeof *r->outcomes);
     r->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | (resume ? 0 : O_EXCL), 0600);
     if (r->fd < 0 && errno == EEXIST)
-        return err_set(e, ERR_USAGE, "'%s' exists: --resume continues it, --results names another", path);
+        return err_set(e, ERR_USAGE,
+                       "'%s' exists: continue it with --resume, or choose another file with --results", path);
     if (r->fd < 0)
         return err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
     struct stat st;

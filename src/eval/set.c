@@ -34,7 +34,7 @@ static int read_text(const json_t *fields, const char *key, size_t max, const ch
 {
     *out = json_string_value(json_object_get(fields, key));
     if (!*out || !**out)
-        return err_set(e, ERR_USAGE, "'%s' must be a text that is not empty", key);
+        return err_set(e, ERR_USAGE, "'%s' must be a non-empty string", key);
     if (strlen(*out) > max)
         return err_set(e, ERR_USAGE, "'%s' is longer than %zu bytes", key, max);
     return 0;
@@ -63,7 +63,7 @@ static int read_numbers(const json_t *list, const char *key, struct target *t, s
         const json_t *v = json_array_get(list, i);
         t->at[i] = json_number_value(v);
         if (!json_is_number(v) || !isfinite(t->at[i]) || fabs(t->at[i]) > 1e6)
-            return err_set(e, ERR_USAGE, "'%s' must hold numbers between -1e6 and 1e6", key);
+            return err_set(e, ERR_USAGE, "'%s' must contain numbers between -1e6 and 1e6", key);
     }
     return 0;
 }
@@ -72,7 +72,7 @@ static int read_target(const json_t *fields, struct target *t, struct err *e)
 {
     json_t *box = json_object_get(fields, "box"), *poly = json_object_get(fields, "poly");
     if (!box && !poly)
-        return err_set(e, ERR_USAGE, "neither 'box' nor 'poly' (null says that there is nothing to find)");
+        return err_set(e, ERR_USAGE, "neither 'box' nor 'poly' (null: the target is absent)");
     bool has_box = box && !json_is_null(box), has_poly = poly && !json_is_null(poly);
     if (has_box && has_poly)
         return err_set(e, ERR_USAGE, "both 'box' and 'poly'");
@@ -112,11 +112,11 @@ static int check_tags(const json_t *fields, struct err *e)
     if (!tags || json_is_null(tags))
         return 0;
     if (!json_is_object(tags) || json_object_size(tags) > EVAL_MAX_TAGS)
-        return err_set(e, ERR_USAGE, "'tags' must be an object of at most %d texts", EVAL_MAX_TAGS);
+        return err_set(e, ERR_USAGE, "'tags' must be an object of at most %d strings", EVAL_MAX_TAGS);
     json_object_foreach(tags, key, v)
     {
         if (!json_is_string(v) || strlen(key) > 64 || json_string_length(v) > 256)
-            return err_set(e, ERR_USAGE, "tag '%.64s' must be a text of at most 256 bytes", key);
+            return err_set(e, ERR_USAGE, "tag '%.64s' must be a string of at most 256 bytes", key);
     }
     return 0;
 }
@@ -166,7 +166,7 @@ static int add_line(struct eval_set *s, const char *line, size_t len, int number
         return -1;
     const json_t *other = json_object_get(ids, item->id);
     if (other)
-        return err_set(e, ERR_USAGE, "id '%s' is that of line %lld, too", item->id,
+        return err_set(e, ERR_USAGE, "duplicate id '%s', also on line %lld", item->id,
                        (long long)json_integer_value(other));
     json_object_set_new(ids, item->id, json_integer(number));
     return 0;
@@ -192,7 +192,7 @@ int eval_set_parse(struct eval_set *s, const char *data, size_t len, const char 
     json_decref(ids);
     if (rc)
         return err_prefix(e, "'%s' line %d", name, number);
-    return s->n ? 0 : err_set(e, ERR_USAGE, "'%s' holds no items", name);
+    return s->n ? 0 : err_set(e, ERR_USAGE, "'%s' contains no items", name);
 }
 
 int eval_set_read(struct eval_set *s, const char *path, struct err *e)

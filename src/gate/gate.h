@@ -42,8 +42,9 @@ struct gate_options { /* pointers are borrowed */
     struct zone hide[ZONES_MAX];   /* areas covered in every image */
     int n_hide;
     /* Reads the accessible name of the element at a point of the root window, in the window with this title,
-     * within a time limit. other: the name by the program's hit test, if it names another element; else "".
-     * NULL: not available. Returns false if no answer arrived. Both buffers have `size` bytes. */
+     * within a time limit. other: the name of the element that the program's hit test finds, if it is another
+     * element; else "". NULL: not available. Returns false if no answer arrived. Both buffers have `size`
+     * bytes. */
     bool (*name_at)(void *arg, int x, int y, const char *title, char *name, char *other, size_t size);
     /* Finds the element that Enter, or else space, would press in the window with this title; name "": none.
      * Returns false if no answer arrived. */

@@ -29,7 +29,7 @@ struct gate {
         size_t last;          /* bytes at the end of text that were written last and are unchanged */
         bool left;            /* other fields contain text of the run */
         bool left_unknown;    /* the content of those fields is unknown */
-        uint8_t seen[128];    /* how often each character was written, at most 255 */
+        uint8_t seen[128];    /* number of times that each character was written, at most 255 */
     } written[WINDOWS_KEPT];  /* newest first */
     int64_t copied;           /* clock_ns() of the last copy or cut key; 0: none */
     const char *part;         /* part of the current action's text that was typed last; NULL: none */

@@ -258,11 +258,11 @@ static void print_verdict(const struct policy *p, enum policy_verdict v, const c
 
 void policy_print_summary(const struct policy *p, struct buf *out)
 {
-    static const char *const rest[] = {"is allowed", "is asked about", "is denied"};
+    static const char *const rest[] = {"is allowed", "requires confirmation", "is denied"};
     buf_printf(out, "Rules of '%s'%s. The first rule that matches an action decides.\n", policy_name(p),
                p->file && p->with_builtin ? ", then the built-in ones" : "");
     print_verdict(p, POLICY_DENY, "Denied", out);
-    print_verdict(p, POLICY_CONFIRM, "Asked about first", out);
+    print_verdict(p, POLICY_CONFIRM, "Confirmation required", out);
     print_verdict(p, POLICY_ALLOW, "Allowed", out);
     buf_printf(out, "Everything else %s.\n", rest[p->otherwise]);
     limits_print(&p->limits, out);

@@ -32,7 +32,7 @@
  *                             # characters, or has had this many consecutive errors
  *
  * The first matching rule decides. A rule matches if all its keys do, a key with a list if one item does.
- * Regexes are PCRE2, case-insensitive, and are applied to each text as it is and folded (fold.h). In doubt a
+ * Regexes are PCRE2, case-insensitive, and are applied to each text unchanged and folded (fold.h). In doubt a
  * rule denies rather than allows:
  *
  * case confirm, deny allow an action has several targets (a drag) any of them all of them more keys are down
@@ -58,7 +58,8 @@ struct policy_target {
     bool writes;                 /* the action writes into this window */
     bool shell;                  /* its process has a shell: it is a terminal, whatever its class */
     char name[256];              /* accessible name (AT-SPI) of the element at x, y; "": unknown */
-    char other[256];             /* element there by the program's hit test, if it is another one; "": none */
+    char other[256];             /* name of the element that the program's hit test finds at x, y, if it is
+                                  * another element; "": none */
     char dialog[512];            /* text of the dialog around the element (AT-SPI); "": none */
     bool silent;                 /* the program did not report the dialog in time */
     bool presses_known;
@@ -119,7 +120,7 @@ struct policy_subject { /* an action and the windows that it would affect */
     /* Returns the keysym of a key with Shift, 0: unknown. NULL: the US layout is assumed. */
     uint32_t (*shifted)(void *keyboard, uint32_t key);
     void *keyboard;
-    const char *thought; /* of the model, for actions that do not describe their target; NULL: none */
+    const char *thought; /* thought of the model, for actions that do not describe their target; NULL: none */
     uint32_t held[POLICY_MAX_KEYS]; /* keys that earlier actions left pressed */
     int n_held;
     const char *const *secrets; /* names of the secrets that it would type */

@@ -46,7 +46,7 @@ static void free_folded(struct folded *f)
         free(f->as[--f->n]);
 }
 
-/* Returns whether the text matches, as it is or folded. For a rule that allows, both forms must match. */
+/* Returns whether the text matches, unchanged or folded. For a rule that allows, both forms must match. */
 static bool regex_matches(const struct rule_match *q, const struct regex *r, const char *text)
 {
     const char *forms[2] = {text, text};
@@ -214,8 +214,8 @@ static bool agrees_to_dialog(const struct rule_match *q)
     return false;
 }
 
-/* Matches the element that the keys would press, as reported by the program; if it is unknown, the dialog and
- * a thought that mentions a button. */
+/* Matches the element that the keys would press, as reported by the program. If the program does not report
+ * it, matches the dialog, or a thought that mentions a button. */
 static bool pressed_matches(const struct rule_match *q)
 {
     const struct regex *r = q->r->regex[RULE_ELEMENT];

@@ -354,19 +354,19 @@ static void apply_answer(struct gate *g, enum confirm_answer answer, struct gate
         return;
     case CONFIRM_DECLINED:
         gate_refuse(out, FAULT_REFUSED,
-                    "a person was asked (rule \"%s\") and declined; do not try it in another way", rule);
+                    "the user was asked (rule \"%s\") and declined; do not try it in another way", rule);
         return;
     case CONFIRM_TIMED_OUT:
-        gate_refuse(out, FAULT_REFUSED, "a person was asked (rule \"%s\") and did not answer in time", rule);
+        gate_refuse(out, FAULT_REFUSED, "the user was asked (rule \"%s\") and did not answer in time", rule);
         return;
     case CONFIRM_STOPPED:
         gate_refuse(out, FAULT_REFUSED, "stopped");
         return;
     case CONFIRM_NOBODY:
         gate_refuse(out, FAULT_REFUSED,
-                    "the rule \"%s\" wants a person to be asked, and there is nobody to ask", rule);
+                    "the rule \"%s\" requires the user's confirmation, and nobody can be asked", rule);
         if (!g->warned_nobody)
-            warn("the rule \"%s\" needs confirmation, but nobody can be asked: see --confirm", rule);
+            warn("the rule \"%s\" requires confirmation, but nobody can be asked: see --confirm", rule);
         g->warned_nobody = true;
     }
 }
@@ -463,14 +463,14 @@ int gate_ask(struct gate *g, const struct action *a, const struct view_transform
          i++)
         rc = ask_once(g, a, transform, step, i > 0, out, &since, e);
     if (since == SINCE_ELSEWHERE)
-        gate_refuse(out, FAULT_REFUSED, "the target has changed while a person was asked; look again");
+        gate_refuse(out, FAULT_REFUSED, "the target has changed while the user was asked; look again");
     else if (out->rule.verdict == POLICY_DENY)
         gate_refuse(out, FAULT_DENIED, "the rule \"%s\" forbids it; do not try it in another way",
                     out->rule.rule);
     else if (since == SINCE_CHANGED)
         gate_refuse(
             out, FAULT_REFUSED,
-            "the screen around the target has changed each time a person was asked; wait and look again");
+            "the screen around the target has changed each time the user was asked; wait and look again");
     out->ms = clock_ms_since(start);
     return rc;
 }

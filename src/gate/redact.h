@@ -33,11 +33,12 @@ void redact_untyped(struct redact *r);
 /* Returns whether any field is covered. */
 bool redact_has_fields(struct redact *r);
 
-/* Ends the growth of the last field: until then it grows with every image that shows more of it. Call it
- * before the next action. */
+/* Fixes the size of the last field, which until then grows whenever an image shows more of the typed text.
+ * Call it before the next action. */
 void redact_seal(struct redact *r);
 
-/* Ends typing that this screen has begun; call it when the screen closes or its run ends. */
+/* Ends the typing of a secret if this screen has begun one; call it when the screen closes or its run
+ * ends. */
 void redact_leave(struct redact *r, const struct screen *s);
 
 /* Covers the fields in a screenshot of the screen's view, in place. */

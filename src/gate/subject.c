@@ -52,7 +52,8 @@ static void add_drag(const struct builder *m, const struct action *a)
     out->s.n_corners = n;
 }
 
-/* Adds the rest of a drag: a move or release while a button is down, from the current pointer position. */
+/* Adds the line of a move or release that continues a drag, from the current pointer position to the
+ * target. */
 static void add_rest_of_drag(const struct builder *m)
 {
     const struct policy_target *t = &m->out->s.targets[0];

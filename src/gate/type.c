@@ -92,11 +92,11 @@ static int check_window(struct typing *t, struct err *e)
     title[utf8_valid_prefix(title, strlen(title))] = 0;
     t->elsewhere = true;
     if (t->secret)
-        return err_set(e, ERR_FAILED, "the secret was not typed: another window has the keyboard");
+        return err_set(e, ERR_FAILED, "the secret was not typed: another window has the keyboard focus");
     return err_set(e, ERR_FAILED,
-                   "another window has the keyboard now (%s), and the rule \"%s\" %s: the rest of the "
-                   "text was not written; look again",
-                   title, rule.rule, rule.verdict == POLICY_DENY ? "forbids it" : "asks a person first");
+                   "another window has the keyboard focus (%s), and the rule \"%s\" %s: the rest of the text "
+                   "was not typed; look again",
+                   title, rule.rule, rule.verdict == POLICY_DENY ? "forbids it" : "requires confirmation");
 }
 
 static int check_before_event(void *arg, struct err *e)
@@ -165,14 +165,14 @@ static int judge_part(struct typing *t, const struct action *part)
         return rc;
     t->elsewhere = true;
     return err_set(t->e, ERR_FAILED,
-                   "its keys would %s %s%s%s, and the rule \"%s\" %s: the rest was not written; "
-                   "press the key as an action of its own",
+                   "its keys would %s %s%s%s, and the rule \"%s\" %s: the rest was not typed; press the key "
+                   "in a separate action",
                    opens ? "open" : "press", *pressed ? "'" : "",
                    opens      ? "the address in the browser's bar"
                    : *pressed ? pressed
-                              : "something in a dialog",
+                              : "a button of a dialog",
                    *pressed ? "'" : "", rule.rule,
-                   rule.verdict == POLICY_DENY ? "forbids it" : "asks a person first");
+                   rule.verdict == POLICY_DENY ? "forbids it" : "requires confirmation");
 }
 
 /* Returns the length of the next part of a text: up to and including the next Tabs, if a key that presses an
@@ -205,7 +205,7 @@ static enum action_fault type_in_parts(struct typing *t)
         if ((clicked || !first) && judge_part(t, &part))
             f = t->elsewhere ? FAULT_FOCUS : FAULT_X11;
         if (!f && !first && t->r->unsure && part.press_enter) {
-            err_set(t->e, ERR_FAILED, "unsure: %s, so the rest and Enter were left out; look at it",
+            err_set(t->e, ERR_FAILED, "unsure: %s, so the rest and Enter were not typed; look at the field",
                     t->r->unsure);
             f = FAULT_X11;
         }

@@ -18,7 +18,7 @@ enum {
     MASK_MEMORY = 64 << 20, /* and at most this much */
     NFA_STATE_BYTES = 40,   /* including its entries in `seen`, `stack` and `set`, and spare capacity */
     DEFAULT_BYTES = 512 << 20,
-    ALL_BYTES = 1 << 30, /* of the grammars of all threads */
+    ALL_BYTES = 1 << 30, /* memory limit of the grammars of all threads */
     MAX_NFA = 1 << 21,   /* states */
 };
 

@@ -114,7 +114,7 @@ struct grammar {
     uint32_t table_size;
     int32_t *seen; /* [nfa.nstates], last round whose closure contains the state */
     int32_t round;
-    int32_t *stack, *set; /* of the closure being computed: [nfa.nstates] each */
+    int32_t *stack, *set; /* [nfa.nstates] each: stack and result of the closure being computed */
     int32_t nset;
     size_t mask_words, mask_bytes;
     size_t bytes, most; /* used, allowed */

@@ -180,7 +180,7 @@ static struct node *parse_primary(struct jx *x)
 }
 
 /* Parses what Jinja calls a tuple: comma-separated expressions up to a closing token. A single expression
- * without a comma is returned as it is, not as a tuple. */
+ * without a comma is returned unchanged, not as a tuple. */
 struct node *parse_tuple(struct jx *x, bool with_if)
 {
     struct node *n = node_new(x, N_TUPLE);

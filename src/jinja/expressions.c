@@ -8,7 +8,7 @@
 static const char *kind_name(struct jinja_value v)
 {
     static const char *const names[] = {"undefined", "None",    "a bool",     "an int",  "a float",
-                                        "a text",    "a list",  "a tuple",    "a dict",  "a namespace",
+                                        "a string",  "a list",  "a tuple",    "a dict",  "a namespace",
                                         "a loop",    "a macro", "a function", "a method"};
     return names[v.kind];
 }
@@ -117,7 +117,7 @@ bool is_in(struct jx *x, struct jinja_value what, struct jinja_value where)
 {
     if (where.kind == JINJA_STRING) {
         if (what.kind != JINJA_STRING)
-            jx_fail(x, "line %d: 'in <text>' requires a text, not %s", x->line, kind_name(what));
+            jx_fail(x, "line %d: 'in <string>' requires a string, not %s", x->line, kind_name(what));
         jx_spend(x, where.s->len);
         return jx_text_find(where.s, what.s, 0) >= 0;
     }

@@ -119,7 +119,7 @@ static struct jinja_value filter_tojson(struct jx *x, struct jinja_value v, cons
 static struct jinja_value filter_replace(struct jx *x, struct jinja_value v, const struct arguments *a)
 {
     if (!given(argument(a, 0, "old")) || !given(argument(a, 1, "new")))
-        jx_fail(x, "line %d: replace needs two texts", x->line);
+        jx_fail(x, "line %d: replace needs two strings", x->line);
     struct jinja_value from = as_string(x, argument(a, 0, "old")), to = as_string(x, argument(a, 1, "new"));
     return jx_text_replace(x, as_string(x, v), from.s, to.s, argument_int(x, a, 2, "count", -1));
 }
@@ -245,7 +245,7 @@ static struct jinja_value filter_indent(struct jx *x, struct jinja_value v, cons
 {
     struct jinja_value width = argument_or(a, 0, "width", value_int(4));
     if (v.kind != JINJA_STRING || (width.kind != JINJA_STRING && width.kind != JINJA_INT))
-        jx_fail(x, "line %d: indent needs a text, and a width that is an integer or a text", x->line);
+        jx_fail(x, "line %d: indent needs a string, and a width that is an integer or a string", x->line);
     bool first = value_true(argument(a, 1, "first")), blank = value_true(argument(a, 2, "blank"));
     struct output spaces = {0}, o = {0};
     if (width.kind == JINJA_STRING)

@@ -12,7 +12,7 @@
 enum { MOST = 300 /* limit of a field's width and of its precision */ };
 
 struct field {
-    char flags[8];        /* of "-+ #0" */
+    char flags[8];        /* flags among "-+ #0" */
     int width, precision; /* precision -1: none */
     char kind;
 };
@@ -122,6 +122,6 @@ struct jinja_value jx_format(struct jx *x, struct jinja_value v, const struct ar
             put_number(x, &o, &f, a->v[used++]);
     }
     if (used < a->n || a->n_named)
-        jx_fail(x, "line %d: format: the text does not use all arguments", x->line);
+        jx_fail(x, "line %d: format: the string does not use all arguments", x->line);
     return out_value(x, &o);
 }

@@ -130,7 +130,7 @@ struct output { /* growing string with origins, in the arena */
 
 struct macro {
     const struct node *node; /* N_MACRO or N_CALL_BLOCK */
-    struct scope *scope;     /* where it was defined */
+    struct scope *scope;     /* scope in which it was defined */
 };
 
 struct loop {
@@ -147,7 +147,7 @@ struct method {
 struct arguments {
     const struct jinja_value *v;
     int n;
-    const char *const *names; /* of the keyword arguments */
+    const char *const *names; /* names of the keyword arguments */
     const struct jinja_value *named;
     int n_named;
     const struct macro *caller; /* macro of the call block; NULL: none */

@@ -134,7 +134,7 @@ static unsigned hex_digits(struct lexer *l, const char *p, int n)
     unsigned v = 0;
     for (int i = 0; i < n; i++) {
         if (p + i >= l->end || !isxdigit((unsigned char)p[i]))
-            jx_fail(l->x, "line %d: a text has an incomplete escape", l->line);
+            jx_fail(l->x, "line %d: a string has an incomplete escape", l->line);
         v = v * 16 + (unsigned)(isdigit((unsigned char)p[i]) ? p[i] - '0' : (p[i] | 32) - 'a' + 10);
     }
     return v;
@@ -162,7 +162,7 @@ static int unescape(struct lexer *l, const char *p, char *out, size_t *n)
         }
         int len = utf8_encode(c, out + *n);
         if (!len)
-            jx_fail(l->x, "line %d: a text has an escape that is not a character", l->line);
+            jx_fail(l->x, "line %d: a string has an escape that is not a character", l->line);
         *n += (size_t)len;
         return used;
     }
@@ -183,7 +183,7 @@ static void lex_string(struct lexer *l)
     while (p < l->end && *p != quote)
         p += *p == '\\' && p + 1 < l->end ? 2 : 1;
     if (p >= l->end)
-        jx_fail(l->x, "line %d: a text has no closing quote", l->line);
+        jx_fail(l->x, "line %d: a string has no closing quote", l->line);
     char *text = jx_arena_take(l->x->arena, (size_t)(p - l->p) * 2 + 8);
     size_t n = 0;
     for (const char *q = l->p + 1; q < p;) {

@@ -28,7 +28,7 @@ static bool affixed(struct jx *x, struct jinja_value v, struct jinja_value with,
         return false;
     }
     if (with.kind != JINJA_STRING)
-        jx_fail(x, "line %d: startswith and endswith need a text", x->line);
+        jx_fail(x, "line %d: startswith and endswith need a string", x->line);
     jx_spend(x, with.s->len);
     return at_end ? jx_text_ends(v.s, with.s) : jx_text_begins(v.s, with.s);
 }
@@ -37,7 +37,7 @@ static struct jinja_value find_in(struct jx *x, struct jinja_value v, const stru
 {
     struct jinja_value what = argument(a, 0, NULL);
     if (what.kind != JINJA_STRING)
-        jx_fail(x, "line %d: find needs a text", x->line);
+        jx_fail(x, "line %d: find needs a string", x->line);
     jx_spend(x, v.s->len);
     int64_t at = jx_text_find(v.s, what.s, 0);
     for (int64_t next = at; last && next >= 0; next = jx_text_find(v.s, what.s, (size_t)next + 1)) {
@@ -54,7 +54,7 @@ static int64_t count_in(struct jx *x, struct jinja_value v, struct jinja_value w
 {
     int64_t n = 0, at;
     if (what.kind != JINJA_STRING || !what.s->len)
-        jx_fail(x, "line %d: count needs a text that is not empty", x->line);
+        jx_fail(x, "line %d: count needs a string that is not empty", x->line);
     jx_spend(x, v.s->len);
     for (size_t from = 0; (at = jx_text_find(v.s, what.s, from)) >= 0; from = (size_t)at + what.s->len)
         n++;
@@ -76,7 +76,7 @@ static struct jinja_value partition(struct jx *x, struct jinja_value v, struct j
 {
     struct jinja_value out = value_tuple(x->arena);
     if (by.kind != JINJA_STRING || !by.s->len)
-        jx_fail(x, "line %d: partition needs a text that is not empty", x->line);
+        jx_fail(x, "line %d: partition needs a string that is not empty", x->line);
     int64_t at = jx_text_find(v.s, by.s, 0);
     size_t n = at < 0 ? v.s->len : (size_t)at, step = at < 0 ? 0 : by.s->len;
     jinja_add(x->arena, out, string_part(x, v.s, 0, n));
@@ -88,7 +88,7 @@ static struct jinja_value partition(struct jx *x, struct jinja_value v, struct j
 static struct jinja_value cut_affix(struct jx *x, struct jinja_value v, struct jinja_value affix, bool at_end)
 {
     if (affix.kind != JINJA_STRING)
-        jx_fail(x, "line %d: removeprefix and removesuffix need a text", x->line);
+        jx_fail(x, "line %d: removeprefix and removesuffix need a string", x->line);
     if (!affixed(x, v, affix, at_end))
         return v;
     return string_part(x, v.s, at_end ? 0 : affix.s->len, v.s->len - affix.s->len);
@@ -134,7 +134,7 @@ static struct jinja_value join_texts(struct jx *x, struct jinja_value items, str
     struct jinja_value list = iterate(x, items);
     for (int i = 0; i < list.l->n; i++)
         if (list.l->items[i].kind != JINJA_STRING)
-            jx_fail(x, "line %d: join: item %d is not a text", x->line, i + 1);
+            jx_fail(x, "line %d: join: item %d is not a string", x->line, i + 1);
     return jx_text_join(x, list, between);
 }
 
@@ -159,7 +159,7 @@ static struct jinja_value edit_text(struct jx *x, struct jinja_value v, const ch
     if (!strcmp(name, "replace")) {
         struct jinja_value to = argument(a, 1, "new");
         if (first.kind != JINJA_STRING || to.kind != JINJA_STRING)
-            jx_fail(x, "line %d: replace needs two texts", x->line);
+            jx_fail(x, "line %d: replace needs two strings", x->line);
         return jx_text_replace(x, v, first.s, to.s, argument_int(x, a, 2, "count", -1));
     }
     if (!strcmp(name, "join"))
@@ -198,13 +198,13 @@ static struct jinja_value text_method(struct jx *x, struct jinja_value v, const 
     if (!strcmp(name, "index")) {
         struct jinja_value at = find_in(x, v, a, false);
         if (at.i < 0)
-            jx_fail(x, "line %d: index: the text was not found", x->line);
+            jx_fail(x, "line %d: index: the string was not found", x->line);
         return at;
     }
     if (!strcmp(name, "count"))
         return value_int(count_in(x, v, first));
     if (v.s->markup && (!strcmp(name, "replace") || !strcmp(name, "join") || !strcmp(name, "format")))
-        jx_fail(x, "line %d: %s on a text marked as safe is not supported", x->line, name);
+        jx_fail(x, "line %d: %s on a string marked as safe is not supported", x->line, name);
     if (!strncmp(name, "is", 2))
         return jinja_bool(jx_text_all(x, v, name));
     return edit_text(x, v, name, a);

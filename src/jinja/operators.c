@@ -146,7 +146,7 @@ struct jinja_value binary(struct jx *x, const char *op, struct jinja_value a, st
     if (value_is_number(a) && value_is_number(b))
         return numbers(x, op, a, b);
     if (*op == '+' && a.kind == JINJA_STRING && b.kind == JINJA_STRING && a.s->markup != b.s->markup)
-        jx_fail(x, "line %d: '+' on a text marked as safe is not supported", x->line);
+        jx_fail(x, "line %d: '+' on a string marked as safe is not supported", x->line);
     if (*op == '+' && a.kind == JINJA_STRING && b.kind == JINJA_STRING)
         return join_texts(x, a, b);
     if (*op == '+' && lists)
@@ -160,7 +160,7 @@ struct jinja_value binary(struct jx *x, const char *op, struct jinja_value a, st
         if (b.kind == JINJA_TUPLE)
             args = (struct arguments){.v = b.l->items, .n = b.l->n};
         if (a.s->markup)
-            jx_fail(x, "line %d: '%%' on a text marked as safe is not supported", x->line);
+            jx_fail(x, "line %d: '%%' on a string marked as safe is not supported", x->line);
         return jx_format(x, a, &args);
     }
     if (a.kind == JINJA_UNDEFINED || b.kind == JINJA_UNDEFINED)
@@ -233,7 +233,7 @@ struct jinja_value slice(struct jx *x, struct jinja_value of, const struct jinja
         want_plain(x, of);
     if (!step || (!text && !list))
         jx_fail(x, "line %d: %s", x->line,
-                step ? "only texts and lists have slices"
+                step ? "only strings and lists have slices"
                      : "the step of a slice must be an integer that is not zero");
     int64_t i = bound(x, part[0], n, step, step < 0 ? n - 1 : 0),
             end = bound(x, part[1], n, step, step < 0 ? -1 : n);

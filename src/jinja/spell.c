@@ -191,7 +191,7 @@ void spell_repr(struct jx *x, struct output *o, struct jinja_value v)
     switch (v.kind) {
     case JINJA_STRING:
         if (v.s->markup)
-            jx_fail(x, "line %d: a text marked as safe within a list or dict is not supported", x->line);
+            jx_fail(x, "line %d: a string marked as safe within a list or dict is not supported", x->line);
         put_quoted(x, o, v.s);
         break;
     case JINJA_LIST:
@@ -291,7 +291,7 @@ static void put_json_items(struct jx *x, struct output *o, const struct jinja_va
         if (indent >= 0)
             put_break(x, o, indent, level + 1);
         if (keys && keys[i].kind > JINJA_STRING)
-            jx_fail(x, "line %d: tojson: a key must be a text or a number", x->line);
+            jx_fail(x, "line %d: tojson: a key must be a string or a number", x->line);
         if (keys && keys[i].kind != JINJA_STRING) {
             out_puts(x, o, "\"");
             put_json(x, o, keys[i], -1, 0);

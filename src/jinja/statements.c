@@ -94,7 +94,7 @@ struct jinja_value iterate(struct jx *x, struct jinja_value v)
         }
         break;
     default:
-        jx_fail(x, "line %d: a value of this type has no items", x->line);
+        jx_fail(x, "line %d: a value of this type is not iterable", x->line);
     }
     return out;
 }
@@ -271,7 +271,7 @@ static void run_statement(struct jx *x, const struct node *n)
             break;
         v = apply_filters(x, n->a, v);
         if (v.kind != JINJA_STRING)
-            jx_fail(x, "line %d: the filter of a block must return a text", n->line);
+            jx_fail(x, "line %d: the filter of a block must return a string", n->line);
         spell(x, x->out, v);
         break;
     case N_WITH:

@@ -43,7 +43,7 @@ struct jinja_value jx_text_strip(struct jx *x, struct jinja_value v, struct jinj
 {
     const struct jinja_string *s = v.s, *set = chars.kind == JINJA_STRING ? chars.s : NULL;
     if (given(chars) && chars.kind != JINJA_STRING && chars.kind != JINJA_NONE)
-        jx_fail(x, "line %d: strip needs a text or nothing", x->line);
+        jx_fail(x, "line %d: strip needs a string or nothing", x->line);
     size_t from = 0, to = s->len;
     uint32_t c;
     while (left && from < to) {
@@ -168,7 +168,7 @@ struct jinja_value jx_text_split(struct jx *x, struct jinja_value v, struct jinj
                                  bool from_right)
 {
     if (given(by) && by.kind != JINJA_STRING && by.kind != JINJA_NONE)
-        jx_fail(x, "line %d: split needs a text or nothing", x->line);
+        jx_fail(x, "line %d: split needs a string or nothing", x->line);
     jx_spend(x, v.s->len);
     if (by.kind != JINJA_STRING && from_right && max >= 0)
         jx_fail(x, "line %d: rsplit needs a separator", x->line);

@@ -334,7 +334,7 @@ int value_order(struct jx *x, struct jinja_value a, struct jinja_value b)
         if (a.kind != JINJA_FLOAT && b.kind != JINJA_FLOAT)
             return (whole(a) > whole(b)) - (whole(a) < whole(b));
         if (isnan(value_double(a)) || isnan(value_double(b)))
-            jx_fail(x, "line %d: 'nan' has no order", x->line);
+            jx_fail(x, "line %d: 'nan' cannot be compared", x->line);
         return (value_double(a) > value_double(b)) - (value_double(a) < value_double(b));
     }
     if (a.kind == b.kind && (a.kind == JINJA_LIST || a.kind == JINJA_TUPLE)) {
@@ -349,7 +349,7 @@ int value_order(struct jx *x, struct jinja_value a, struct jinja_value b)
         }
         return (a.l->n > b.l->n) - (a.l->n < b.l->n);
     }
-    jx_fail(x, "line %d: values of these types have no order", x->line);
+    jx_fail(x, "line %d: values of these types cannot be compared", x->line);
 }
 
 bool value_true(struct jinja_value v)
@@ -394,7 +394,7 @@ bool string_is(struct jinja_value v, const char *text)
 const char *value_chars(struct jx *x, struct jinja_value v)
 {
     if (v.kind != JINJA_STRING)
-        jx_fail(x, "line %d: a text is expected", x->line);
+        jx_fail(x, "line %d: a string is expected", x->line);
     char *copy = jx_arena_take(x->arena, v.s->len + 1);
     memcpy(copy, v.s->data, v.s->len);
     return copy;

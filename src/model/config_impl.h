@@ -11,12 +11,12 @@
 #include <jansson.h>
 
 enum {
-    CONFIG_MAX_SIZE = 1 << 18, /* of any dimension: products of two fit easily in 64 bits */
+    CONFIG_MAX_SIZE = 1 << 18, /* limit of any dimension: the product of two fits easily in 64 bits */
     CONFIG_MAX_VOCAB = 1 << 22,
     CONFIG_MAX_HEADS = 4096,
     CONFIG_MAX_CONTEXT = 1 << 28,
     CONFIG_MAX_EXPERTS = 4096,
-    CONFIG_MAX_PATCHES = 1 << 16, /* of a canvas: 4096 x 4096 pixels */
+    CONFIG_MAX_PATCHES = 1 << 16, /* limit of a canvas: 4096 x 4096 pixels */
 };
 
 struct reader {
@@ -49,8 +49,8 @@ struct reader reader_inside(struct reader *r, const char *names);
 /* Read the parts of a configuration. config: config.json; pre: the preprocessor's file. */
 void config_read_language(struct reader *r, struct lm_config *c);
 void config_read_vision(struct reader *config, struct reader *pre, struct model_config *c);
-/* Return whether config.json names one of Qwen's models; read everything of such a model but its stop
- * tokens. */
+/* Return whether config.json names one of Qwen's models; read the configuration of such a model except its
+ * stop tokens. */
 bool config_is_qwen(const struct reader *config);
 void config_read_qwen(struct reader *config, struct reader *pre, struct model_config *c);
 void config_read_qwen_vision(struct reader *config, struct reader *vit, struct reader *pre,

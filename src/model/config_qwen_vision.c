@@ -82,7 +82,8 @@ static void read_tower(struct reader *r, struct model_config *c)
     v->merge = reader_int(r, "spatial_merge_size", 2, 2, 2);
     v->projector = v->merge * v->merge * v->hidden;
     if (v->hidden % v->heads || v->hidden / v->heads % 4)
-        reader_refuse(r, "%d columns cannot be split into %d heads of a multiple of 4", v->hidden, v->heads);
+        reader_refuse(r, "%d columns cannot be split into %d heads of a multiple of 4 columns", v->hidden,
+                      v->heads);
     int out = reader_int(r, "out_hidden_size", 1, CONFIG_MAX_SIZE, c->lm.hidden);
     if (out != c->lm.hidden)
         reader_refuse(r, "'out_hidden_size' is %d, but the language model's 'hidden_size' is %d", out,
@@ -108,7 +109,12 @@ static void same_int(struct reader *r, const char *key, int want)
 static void read_pixels(struct reader *pre, struct model_config *c)
 {
     struct vit_config *v = &c->vit;
-    enum { CELLS = 64, OLD_CELLS = 4, MOST_CELLS = 16384 }; /* of published files, if no file gives a limit */
+    enum {
+        CELLS = 64,
+        OLD_CELLS = 4,
+        MOST_CELLS = 16384
+    }; /* limits of published files, if no file gives
+                                                             * one */
     static const float mean[] = {0.48145466f, 0.4578275f, 0.40821073f},
                        std[] = {0.26862954f, 0.26130258f, 0.27577711f};
     int cell = v->patch * v->merge * v->patch * v->merge;
@@ -127,8 +133,8 @@ static void read_pixels(struct reader *pre, struct model_config *c)
     v->min_pixels = reader_int(from, "shortest_edge|min_pixels", 1, 1 << 28, v->min_pixels);
     v->max_pixels = reader_int(from, "longest_edge|max_pixels", 1, 1 << 28, v->max_pixels);
     if (v->max_pixels < v->min_pixels || v->max_pixels < cell)
-        reader_refuse(from, "at most %d pixels and at least %d cannot both hold", v->max_pixels,
-                      v->min_pixels);
+        reader_refuse(from, "the maximum of %d pixels is below the minimum of %d or the size of one token",
+                      v->max_pixels, v->min_pixels);
     v->max_patches = v->max_pixels / (v->patch * v->patch);
     same_int(pre, "patch_size", v->patch);
     same_int(pre, "merge_size", v->merge);

@@ -114,7 +114,7 @@ static void read_norm(struct reader *config, struct reader *pre, struct reader *
                config_read_triple(pre, "norm_std|image_std", c->std) ||
                config_read_triple(vit, "norm_std", c->std);
     if (!mean || !std)
-        warn("%s: no 'norm_mean' and 'norm_std'; using those of CLIP", config->where);
+        warn("%s: 'norm_mean' or 'norm_std' is missing; using CLIP's values", config->where);
     for (int i = 0; i < 3; i++)
         if (!(c->std[i] > 1e-6f))
             reader_refuse(config, "'norm_std' has an entry that is not positive");

@@ -75,7 +75,7 @@ static void keep_last(struct language *m, struct language_batch batch, struct te
 
 /* ---- image rows ------------------------------------------------------------------------------ */
 
-/* Images of a pass. `first`: token index of the pass in the call. */
+/* Images in a pass. `first`: token index of the pass in the call. */
 struct pass_images {
     const struct image_rows *images;
     int n;

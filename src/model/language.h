@@ -92,8 +92,8 @@ struct language { /* one per engine */
     bool write[LANGUAGE_SESSIONS];
 
     /* A prefill stops before its next layer when either is non-zero; both may be NULL. */
-    const volatile int *cancel;         /* of the engine */
-    const volatile int *session_cancel; /* of the session that runs */
+    const volatile int *cancel;         /* cancel flag of the engine */
+    const volatile int *session_cancel; /* cancel flag of the running session */
 
     void (*watch)(void *arg, int layer, struct tensor h); /* called after each layer, for tests; may be
                                                            * NULL */
@@ -105,7 +105,7 @@ struct image_rows {
     int64_t at;         /* index into ids of the first image token */
     struct tensor rows; /* [n, D], or [n, (1 + k) D] with DeepStack: the rest is added after the first k
                          * MLPs */
-    int64_t cols;       /* the rows form lines of this many, see rope.h; 0 in a model without rotary
+    int64_t cols;       /* number of rows per line of the image, see rope.h; 0 in a model without rotary
                          * positions */
 };
 

@@ -198,7 +198,7 @@ struct resize {
     const struct resize_taps *across, *down;
     float value[256]; /* byte / 255 */
     float *wide;      /* [p->h][across->out][4] */
-    float *patches;   /* of the first tile of this size */
+    float *patches;   /* patches of the first tile of this size */
 };
 
 /* Rounds to Pillow's 8-bit values, as fractions of 255. */

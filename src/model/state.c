@@ -180,7 +180,7 @@ static int grow(const struct lm_state *s, struct tensor *t, struct backend *b, i
 {
     struct tensor bigger = {NULL, s->now.types.kv, rows, cols, cols};
     if (t->data && t->rows >= rows)
-        return 0; /* by an earlier attempt that ran out of memory */
+        return 0; /* reserved by an earlier attempt that ran out of memory */
     if (alloc_tensor(s, b, &bigger, e))
         return -1;
     if (s->length)

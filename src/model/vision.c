@@ -144,7 +144,7 @@ static void copy_to_tiles(struct vision *v, const XXH128_hash_t *hash, bool *don
     }
 }
 
-/* Collects tiles that are not encoded yet, each distinct hash once; returns their number. */
+/* Collects the tiles that are not encoded yet, one per distinct hash; returns their number. */
 static int next_batch(const struct vision *v, const XXH128_hash_t *hash, const bool *done, int tiles,
                       int *batch)
 {

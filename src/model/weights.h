@@ -114,7 +114,7 @@ struct vit_deepstack {
 /* A tensor that the model itself does not use: heads on the tower's rows (vision_tower_rows). */
 struct extra_tensor {
     char *name;            /* without VISION_EXTRA; owned */
-    int64_t rows, cols;    /* of a vector 1 and its length; of three dimensions the first two are one */
+    int64_t rows, cols;    /* 1 and the length of a vector; of three dimensions the first two are combined */
     struct tensor vector;  /* f32, of one dimension */
     struct weight *matrix; /* else */
 };

@@ -1,6 +1,6 @@
 /* check.c - self-test of a backend against the scalar reference.
  *
- * GPU kernels may run on a card, driver or compiler on which they were never tested. Before their results
+ * GPU kernels may run on a GPU, driver or compiler on which they were never tested. Before their results
  * move a mouse, one small case of each kind of operation runs on both sides, with the head sizes of the
  * published models, so that the fast kernels are used: those of a prompt and those of decoding, with
  * weights, states and KV caches of all types, sampling, and a replayed graph. */

@@ -11,8 +11,8 @@
 
 typedef int32_t ivec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
 
-/* Returns the bits of a code. The functions below are constants of a format, for code that is compiled
- * once per format. */
+/* Returns the bits of a code. This function and those below are compile-time constants per format, for code
+ * that is instantiated once per format. */
 ALWAYS_INLINE int block_bits(const enum quant_format format)
 {
     return format == QUANT_Q8_0 || format == QUANT_Q8_16  ? 8
@@ -21,8 +21,9 @@ ALWAYS_INLINE int block_bits(const enum quant_format format)
                                                           : 4;
 }
 
-ALWAYS_INLINE bool blocks_few_bits(const enum quant_format format) /* codes of fewer than 8 bits: halves,
-                                                                    * and possibly bits above them */
+ALWAYS_INLINE bool blocks_few_bits(const enum quant_format format) /* the codes have fewer than 8 bits: four
+                                                                    * low bits, and for some formats higher
+                                                                    * ones */
 {
     return format >= QUANT_Q8_0 && block_bits(format) < 8;
 }
@@ -85,7 +86,7 @@ ALWAYS_INLINE void group_pair(const char *w, int i, uvec out[2], const enum quan
     }
 }
 
-/* Scale and minimum of VL columns, for one group. */
+/* Scales and minima of VL columns for one group. */
 struct group_scales {
     vec scale, low;
 };
@@ -102,7 +103,7 @@ ALWAYS_INLINE vec record_half(const uint16_t *word)
     return VEC_WIDEN_F16(*(const hvec *)word);
 }
 
-/* The halves at the head of a record: the scale of a block and the scale of its minima. */
+/* Returns the f16 numbers at the start of a record: scale of the block and scale of its minima. */
 ALWAYS_INLINE struct group_scales record_scales(const uint16_t *record, const enum quant_format format)
 {
     struct group_scales s = {record_half(record), {0}};

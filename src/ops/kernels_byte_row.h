@@ -1,7 +1,8 @@
-/* kernels_byte_row.h - products of one row of integers with panels of a matrix, a part of kernels_bytes.h.
- * Reads each weight once, at the speed of memory.
+/* kernels_byte_row.h - products of a single quantized row with the panels of a matrix; part of
+ * kernels_bytes.h. They are limited by memory, because each weight is read once.
  *
- * A coarse row gives the bits of groups_rows, so that a session alone and one in a batch get the same.
+ * For a coarse row the result is bit-identical to groups_rows, so that it does not depend on whether a
+ * session runs alone or in a batch.
  */
 #ifndef HOLORUN_OPS_KERNELS_BYTE_ROW_H
 #define HOLORUN_OPS_KERNELS_BYTE_ROW_H
@@ -23,12 +24,12 @@ ALWAYS_INLINE void split_word(uvec u, uvec out[2], const enum quant_format forma
 }
 
 struct bytes {
-    struct quantized_product s; /* x, row, step and block are not used */
+    struct quantized_product s; /* its x, row, step and block are not used */
     struct digits d;
-    int64_t words; /* of four k */
+    int64_t words; /* number of words of four k */
 };
 
-/* Whether sums are scaled group by group. */
+/* Returns whether the sum of each group gets its own scale. */
 static bool in_groups(const struct bytes *p)
 {
     return p->s.shape.groups || p->d.coarse;
@@ -36,7 +37,7 @@ static bool in_groups(const struct bytes *p)
 
 #ifdef DOT_BYTES
 
-/* N vectors of 4-bit codes, two for each panel: words [k, end) of eight k. */
+/* Adds the products of words [k, end), eight k each, of N vectors of 4-bit codes, two per panel. */
 ALWAYS_INLINE void packed4_run(ivec *hi, ivec *lo, const int N, const uint32_t *x, const char *w,
                                int64_t apart, int64_t k, int64_t end, const enum quant_format format)
 {
@@ -54,7 +55,7 @@ ALWAYS_INLINE void packed4_run(ivec *hi, ivec *lo, const int N, const uint32_t *
         }
 }
 
-/* One row and N vectors of blocks: sums [N] of what quantized_finish scales. */
+/* Computes sums[N] of one row of digits and N vectors of GGUF blocks, before quantized_finish(). */
 ALWAYS_INLINE void blocks_vector(const struct bytes *p, int64_t panel, vec *sums, const int N,
                                  const enum quant_format format)
 {
@@ -96,9 +97,12 @@ ALWAYS_INLINE void blocks_vector(const struct bytes *p, int64_t panel, vec *sums
 
 #endif
 
-enum { COARSE_STEP = 2 }; /* words of x from one k to the next where x has one row: see bytes_pack_rows */
+enum {
+    COARSE_STEP = 2
+}; /* words of x from one k to the next if x has one row: bytes_pack_rows() pads it to
+                           * two */
 
-/* acc [N] += the products of one coarse row, from x on, and a group of a block at w. */
+/* Adds the products of one coarse row at x and one group of a block at w to acc[N]. */
 ALWAYS_INLINE void coarse_block_group(ivec *acc, const uint32_t *x, const char *w, int64_t apart, const int N,
                                       const enum quant_format format)
 {
@@ -114,7 +118,7 @@ ALWAYS_INLINE void coarse_block_group(ivec *acc, const uint32_t *x, const char *
     }
 }
 
-/* The same for words of codes of 4 bits (two of x each), and of 8: [0, n). */
+/* Does the same for n words of 4-bit codes (two words of x each) or 8-bit codes. */
 ALWAYS_INLINE void coarse_words(ivec *acc, const uint32_t *x, const char *w, int64_t apart, int64_t n,
                                 const int N, const enum quant_format format)
 {
@@ -132,8 +136,8 @@ ALWAYS_INLINE void coarse_words(ivec *acc, const uint32_t *x, const char *w, int
         }
 }
 
-/* One coarse row and N vectors of blocks: the bits of groups_rows.  Reads the scales of a block once, and the
- * bytes of two groups together. */
+/* Computes sums[N] of one coarse row and N vectors of GGUF blocks, bit-identical to groups_rows(). Reads the
+ * scales of a block once, and the scale bytes of two groups together. */
 ALWAYS_INLINE void coarse_blocks(const struct bytes *p, int64_t panel, vec *sums, const int N,
                                  const enum quant_format format)
 {
@@ -172,7 +176,7 @@ ALWAYS_INLINE void coarse_blocks(const struct bytes *p, int64_t panel, vec *sums
     }
 }
 
-/* One coarse row and N vectors: the bits of groups_rows. */
+/* Computes sums[N] of one coarse row and N vectors, bit-identical to groups_rows(). */
 ALWAYS_INLINE void coarse_vector(const struct bytes *p, int64_t panel, vec *sums, const int N,
                                  const enum quant_format format)
 {
@@ -202,7 +206,7 @@ ALWAYS_INLINE void coarse_vector(const struct bytes *p, int64_t panel, vec *sums
 
 #ifdef DOT_BYTES
 
-/* One row of two digits and N vectors. */
+/* Computes sums[N] of one row of two digits and N vectors. */
 ALWAYS_INLINE void digits_vector(const struct bytes *p, int64_t panel, vec *sums, const int N,
                                  const enum quant_format format)
 {
@@ -233,7 +237,7 @@ ALWAYS_INLINE void digits_vector(const struct bytes *p, int64_t panel, vec *sums
 
 #else
 
-/* Never called: without DOT_BYTES every row is coarse. */
+/* Never called, because without DOT_BYTES every row is coarse. */
 ALWAYS_INLINE void digits_vector(const struct bytes *p, int64_t panel, vec *sums, const int N,
                                  const enum quant_format format)
 {

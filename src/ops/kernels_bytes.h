@@ -1,12 +1,12 @@
-/* kernels_bytes.h - matrix products in integers: codes of weights times quantized activations.
+/* kernels_bytes.h - integer matrix products: codes of weights times quantized activations.
  *
- * Activations of 16 bits, where the CPU has a dot product of bytes (DOT_BYTES): a row of x becomes integers
- * with one scale, with an error of 1/65000 of the row's largest value, split into two signed digits
- * x = 256 hi + lo; each digit is a row of its own of the product.  This is the default of matrices that are
- * not `coarse`.
+ * 16-bit activations, the default for weights that are not `coarse`, if the CPU has a dot product of bytes
+ * (DOT_BYTES): a row of x becomes integers with one scale, with an error of 1/65000 of the row's largest
+ * value. Each integer is split into two signed digits, x = 256 hi + lo, and each digit is a separate row of
+ * the product.
  *
- * Activations of 8 bits (`coarse` weights, W8A8 and W4A8; on every instruction set): one signed byte for each
- * value and a scale for each group of the weight, of i8 for 128 columns.  Half the work, or less.
+ * 8-bit activations for `coarse` weights (W8A8 and W4A8), on every instruction set: one signed byte per
+ * value, and one scale per group of the weight (i8: per 128 columns). This is at most half the work.
  *
  * Codes are unsigned bytes with an offset, which is subtracted beforehand: a sum begins at minus the offset
  * times the sum of the activations.  Integer sums are exact, so nothing depends on how the work is split.
@@ -14,8 +14,8 @@
  *   i8   byte: code + 128
  *   i4   half a byte: code + 8
  *   f4   half a byte: the e2m1 code; a table maps it to twice the value + 12, the column's scale halves it
- *   blocks of GGUF: the code, of 8 bits + 128 and of Q6_K + 32; a group's minimum is multiplied with the
- *        sum of its activations
+ *   blocks of GGUF: the code, of 8 bits + 128 and of Q6_K + 32; a group's minimum is multiplied by the sum of
+ *   its activations
  *
  * Words hold four neighbouring k of a column, or eight (in_words).  e4m3 spans too many magnitudes for a
  * byte and stays with kernels_quant.h, as do f32 activations.
@@ -29,7 +29,8 @@
 
 #ifdef DOT_BYTES
 
-/* Integer tile [M][NR]: starts from `begin`, or from its current values if that is NULL. */
+/* Adds products to the integer tile [M][NR], which starts from `begin` or, if NULL, from its current
+ * values. */
 ALWAYS_INLINE void bytes_rows(int32_t *tile, const int32_t *begin, const uint32_t *x, int64_t step,
                               const char *w, int64_t words, const int M)
 {
@@ -69,7 +70,7 @@ static void bytes_block(int rows, int32_t *tile, const int32_t *begin, const uin
 
 #else
 
-/* Never called: without DOT_BYTES every sum is one of groups. */
+/* Never called, because without DOT_BYTES all sums are scaled per group. */
 static void bytes_block(int rows, int32_t *tile, const int32_t *begin, const uint32_t *x, int64_t step,
                         const char *w, int64_t words)
 {
@@ -83,7 +84,7 @@ enum {
     BYTES_TILE = BYTES_STRIP * 2 * NR /* sums of a strip and a panel, in words */
 };
 
-/* Words [k, k + n) of four k, from groups of blocks. */
+/* Unpacks words [k, k + n), four k each, of a panel of GGUF blocks. */
 ALWAYS_INLINE void split_groups(const struct bytes *p, int64_t panel, int64_t k, int64_t n, uint32_t *out,
                                 const enum quant_format format)
 {
@@ -99,7 +100,7 @@ ALWAYS_INLINE void split_groups(const struct bytes *p, int64_t panel, int64_t k,
             }
 }
 
-/* Words [k, k + n) of four k, from codes of fewer than eight bits. */
+/* Unpacks words [k, k + n), four k each, of a panel with codes of fewer than eight bits. */
 OWN_FUNCTION void split_words(const struct bytes *p, int64_t panel, int64_t k, int64_t n, uint32_t *out)
 {
     if (quant_is_blocks(p->s.w->format)) {
@@ -121,7 +122,7 @@ OWN_FUNCTION void split_words(const struct bytes *p, int64_t panel, int64_t k, i
         }
 }
 
-/* Scales of the groups of words [k, k + n) of a panel. */
+/* Unpacks the scales of the groups that contain words [k, k + n) of a panel. */
 static void take_scales(const struct bytes *p, int64_t panel, int64_t k, int64_t n, struct scales *out)
 {
     const enum quant_format format = p->s.w->format;
@@ -148,7 +149,8 @@ static void bytes_end(const struct bytes *p, int64_t row, int64_t panel, const v
     quantized_finish(&p->s, row, panel, sums, rows);
 }
 
-/* A block of rows against words [k, k + n) of a panel at w; tile: integers, or sums of groups. */
+/* Multiplies a block of rows with words [k, k + n) of a panel at w. tile: integer sums, or f32 sums of scaled
+ * groups. */
 static void bytes_slice(const struct bytes *p, int64_t row, int64_t panel, int64_t k, int64_t n,
                         const char *w, const struct scales *scales, int32_t *tile)
 {
@@ -204,7 +206,8 @@ static void bytes_product_range(void *arg, int64_t begin, int64_t end, int threa
 
 /* ---- the operation ------------------------------------------------------------------------------------- */
 
-/* Returns the offset that is subtracted from a code; for minima the sum of digits itself is kept. */
+/* Returns the offset that is subtracted from a code; -1 for formats with minima, which need the sum of the
+ * digits itself. */
 static int bytes_offset(enum quant_format format)
 {
     bool eight = format == QUANT_I8 || format == QUANT_Q8_0 || format == QUANT_Q8_16;
@@ -235,7 +238,7 @@ static void bytes_pack_rows(struct bytes *p, struct tensor x)
            begins = (size_t)(blocks * d->groups * d->step) * sizeof(int32_t),
            scales = d->coarse ? begins : (size_t)(blocks * d->block_rows) * sizeof(float);
     char *room = cpu_scratch(d->b, SHARED_SCRATCH, words + begins + scales);
-    if (d->coarse) /* a row that is there to make their number even */
+    if (d->coarse) /* the padding row, if x has an odd number of rows */
         memset(room, 0, words + begins + scales);
     d->out = (uint32_t *)(void *)room;
     d->begin = (int32_t *)(void *)(room + words);
@@ -279,7 +282,7 @@ static void order_range(void *arg, int64_t begin, int64_t end, int thread)
     }
 }
 
-/* Rows of x in the order of the columns of w. */
+/* Returns x with its columns permuted to the order of w's columns. */
 static struct tensor in_order(struct backend *b, struct tensor x, const struct weight *w)
 {
     if (!w->order)

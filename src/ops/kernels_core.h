@@ -1,4 +1,4 @@
-/* kernels_core.h - what the fast kernels are made of: vectors, words, exponentials, one matrix product.
+/* kernels_core.h - building blocks of the fast kernels: vectors, words, exponentials, and one matrix product.
  *
  * The including file defines
  *   VL        floats in a vector: 8 or 16
@@ -27,7 +27,7 @@
 
 enum { NR = 2 * VL, WORD = 4 };
 
-/* Loaded from and stored to any address; bf16 rows are aligned to 2 bytes only. */
+/* Vectors that may be at any address, because bf16 rows are aligned to 2 bytes only. */
 typedef float vec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
 typedef uint32_t uvec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
 typedef uint16_t hvec __attribute__((vector_size(VL * 2), aligned(2), may_alias));
@@ -92,7 +92,7 @@ ALWAYS_INLINE vec vec_from_bf16(hvec h)
     return VEC_WIDEN(h);
 }
 
-/* Round to nearest even; a NaN stays one. */
+/* Rounds to bf16, ties to even; NaN is preserved. */
 ALWAYS_INLINE hvec vec_to_bf16(vec v)
 {
 #ifdef VEC_BF16
@@ -123,7 +123,8 @@ ALWAYS_INLINE float max_lanes(vec v)
     return lane[0];
 }
 
-/* 2^f = 1 + f q(f), |f| <= 1/2: relative error 1e-7, or 3e-6 where the result is rounded to bf16 anyway. */
+/* Returns 2^f = 1 + f q(f) for |f| <= 1/2, with a relative error of 1e-7, or 3e-6 if `rough`, for results
+ * that are rounded to bf16. */
 ALWAYS_INLINE vec small_power(vec f, const bool rough)
 {
     vec q;
@@ -148,7 +149,7 @@ ALWAYS_INLINE vec exp2_vec(vec x, const bool rough)
     return VEC_SCALE(small_power(f, rough), x - f);
 }
 
-/* e^x for x <= 88; log2 e in two parts, so that large |x| lose nothing. */
+/* Returns e^x for x <= 88. log2 e is split into two parts to keep the precision for large |x|. */
 ALWAYS_INLINE vec exp_vec(vec x)
 {
     vec y = x * splat(1.44269502f), n = y - VEC_LESS(y);
@@ -156,10 +157,10 @@ ALWAYS_INLINE vec exp_vec(vec x)
     return VEC_SCALE(small_power(f, false), n);
 }
 #else
-/* Adding it leaves round(x) in the low bits of the sum: 1.5 * 2^23.  n = -127 makes the factor 2^n zero. */
+/* 1.5 * 2^23: after adding it, the low bits of the sum are round(x). With n = -127 the factor 2^n is zero. */
 #define ROUNDING 12582912.0f
 
-/* 2^x for x <= 127; 0 below 2^-126. */
+/* Returns 2^x for x <= 127; 0 if the result is below 2^-126. */
 ALWAYS_INLINE vec exp2_vec(vec x, const bool rough)
 {
     x = VEC_MAX(splat(-127.0f), x);
@@ -167,7 +168,7 @@ ALWAYS_INLINE vec exp2_vec(vec x, const bool rough)
     return small_power(x - (shifted - splat(ROUNDING)), rough) * (vec)(((uvec)shifted + 127) << 23);
 }
 
-/* e^x for x <= 88; log2 e in two parts, so that large |x| lose nothing. */
+/* Returns e^x for x <= 88. log2 e is split into two parts to keep the precision for large |x|. */
 ALWAYS_INLINE vec exp_vec(vec x)
 {
     x = VEC_MAX(splat(-88.0f), x);
@@ -182,7 +183,7 @@ ALWAYS_INLINE vec silu_vec(vec x)
     return x / (splat(1.0f) + exp_vec(-VEC_MAX(splat(-88.0f), x)));
 }
 
-/* v/2 (1 + erf(v / sqrt 2)) = max(v, 0) - |v|/2 erfc(|v| / sqrt 2), with erfc from Abramowitz and
+/* Returns v/2 (1 + erf(v / sqrt 2)) = max(v, 0) - |v|/2 erfc(|v| / sqrt 2), with erfc from Abramowitz and
  * Stegun 7.1.26, whose absolute error is below 2e-7. */
 ALWAYS_INLINE vec gelu_vec(vec v)
 {
@@ -196,7 +197,7 @@ ALWAYS_INLINE vec gelu_vec(vec v)
     return VEC_MAX(splat(0.0f), v) - (vec)((uvec)v & 0x7fffffff) * splat(0.5f) * erfc;
 }
 
-/* v/2 (1 + tanh u) = v sigmoid(2u), u = sqrt(2 / pi) (v + 0.044715 v^3) */
+/* Returns v/2 (1 + tanh u) = v sigmoid(2u), u = sqrt(2 / pi) (v + 0.044715 v^3) */
 ALWAYS_INLINE vec gelu_tanh_vec(vec v)
 {
     vec u = splat(1.5957691216057308f) * v * (splat(1.0f) + splat(0.044715f) * v * v);
@@ -225,7 +226,7 @@ ALWAYS_INLINE void prefetch_columns(struct tensor t, int64_t r, int64_t c, int64
         __builtin_prefetch(p + at);
 }
 
-/* VL values at p. */
+/* Loads VL values at p. */
 ALWAYS_INLINE vec load_vec(const void *p, const bool bf16)
 {
     return bf16 ? vec_from_bf16(*(const hvec *)p) : *(const vec *)p;
@@ -239,7 +240,7 @@ ALWAYS_INLINE void store_vec(void *p, const bool bf16, vec v)
         *(vec *)p = v;
 }
 
-/* n < VL values at p, zeros after them. */
+/* Loads n < VL values at p, zero-padded. */
 ALWAYS_INLINE vec load_part(const void *p, const bool bf16, int64_t n)
 {
     uint32_t room[VL] = {0};
@@ -254,7 +255,7 @@ ALWAYS_INLINE void store_part(void *p, const bool bf16, int64_t n, vec v)
     memcpy(p, room, (size_t)n * (bf16 ? 2 : 4));
 }
 
-/* Columns [c, c + n) of row r as f32; `out` has room for whole vectors and is zero after n. */
+/* Loads columns [c, c + n) of row r as f32 into `out`, zero-padded to whole vectors. */
 static void load_row(struct tensor t, int64_t r, int64_t c, int64_t n, float *out)
 {
     const char *p = element(t, r, c);
@@ -285,7 +286,7 @@ static void store_row(struct tensor t, int64_t r, int64_t c, int64_t n, const fl
         store_part(p + i * size, t.dtype == DT_BF16, n - i, *(const vec *)(in + i));
 }
 
-/* Floats of a row of n values in scratch memory: whole vectors. */
+/* Returns n rounded up to whole vectors, the size of a row in scratch memory. */
 ALWAYS_INLINE int64_t padded(int64_t n)
 {
     return ceil_div(n, VL) * VL;
@@ -293,7 +294,7 @@ ALWAYS_INLINE int64_t padded(int64_t n)
 
 /* ---- packing ------------------------------------------------------------------------------------------- */
 
-/* VL words of row r from word k on; zeros after the row's end. */
+/* Loads VL words of row r, starting with word k; zeros after the row's end. */
 ALWAYS_INLINE uvec load_words(struct tensor t, int64_t r, int64_t k, const bool pair)
 {
     const char *p = element(t, r, pair ? 2 * k : k);
@@ -309,7 +310,8 @@ ALWAYS_INLINE uvec load_words(struct tensor t, int64_t r, int64_t k, const bool 
     return (uvec)(left >= VL ? load_vec(p, bf16) : load_part(p, bf16, left));
 }
 
-/* Exchanges the blocks of s lanes of rows i and i + s: one of the log2(VL) rounds of a transposition. */
+/* ROUND(s) exchanges the blocks of s lanes of rows i and i + s: one of the log2(VL) rounds of a
+ * transposition. */
 #if VL == 16
 #define LANES_1(o)                                                                                           \
     0 + (o), 16 + (o), 2 + (o), 18 + (o), 4 + (o), 20 + (o), 6 + (o), 22 + (o), 8 + (o), 24 + (o), 10 + (o), \
@@ -336,7 +338,7 @@ ALWAYS_INLINE uvec load_words(struct tensor t, int64_t r, int64_t k, const bool 
         r[i + (s)] = __builtin_shufflevector(a, b, LANES_##s(s));                                            \
     }
 
-/* r[i][j] <-> r[j][i] */
+/* Transposes r. */
 ALWAYS_INLINE void transpose(uvec r[VL])
 {
     ROUND(1)
@@ -363,9 +365,9 @@ ALWAYS_INLINE int64_t pack_whole(uint32_t *out, int64_t ld, const char *at, int6
     return k;
 }
 
-/* out[k * ld + i] = word k of row i of t, which has at most VL rows; lanes of missing rows are zero.
- * Each k stores VL words: with ld < VL the next k overwrites the surplus, and `out` needs room for a
- * whole vector at the last. */
+/* Sets out[k * ld + i] to word k of row i of t, which has at most VL rows; lanes of missing rows are zero.
+ * Each k stores VL words: with ld < VL the next k overwrites the surplus, and `out` needs space for a whole
+ * vector at the last k. */
 static void pack_rows(uint32_t *out, int64_t ld, struct tensor t, const bool pair)
 {
     int64_t words = pair ? ceil_div(t.cols, 2) : t.cols, k = 0;
@@ -394,7 +396,7 @@ static void pack_rows(uint32_t *out, int64_t ld, struct tensor t, const bool pai
 #define HIGH_PAIRS 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 #endif
 
-/* Interleaves two rows of bf16 into pairs, whole vectors only; returns the columns done. */
+/* Interleaves two rows of bf16 into pairs, whole vectors only; returns the number of columns processed. */
 ALWAYS_INLINE int64_t pair_rows(uint32_t *out, const char *a, const char *b, int64_t cols)
 {
     int64_t c = 0;
@@ -406,8 +408,8 @@ ALWAYS_INLINE int64_t pair_rows(uint32_t *out, const char *a, const char *b, int
     return c;
 }
 
-/* out[w * ld + c] = column c of row w, or as a pair of rows 2w and 2w + 1 (the missing one is zero);
- * ld >= padded(cols). */
+/* Sets out[w * ld + c] to column c of row w or, with `pair`, of rows 2w and 2w + 1 (zero if the latter is
+ * missing). ld >= padded(cols). */
 static void pack_columns(uint32_t *out, int64_t ld, struct tensor t, const bool pair)
 {
     for (int64_t r = 0; r < t.rows; r += pair ? 2 : 1) {
@@ -456,8 +458,8 @@ ALWAYS_INLINE vec multiply_word(vec acc, const char *a, uvec b, const enum facto
     return acc + x[1] * (vec)(b & 0xffff0000u);
 }
 
-/* acc[m][j] += sum_k a(m, k) b(k, j) for m < M and N vectors j. Word (m, k) of a is at a + m * row + k *
- * step bytes; vector j of b's row k at b + k * ld, two vectors side by side, pairs of vectors `apart`
+/* Computes acc[m][j] += sum_k a(m, k) b(k, j) for m < M and N vectors j. Word (m, k) of a is at a + m * row +
+ * k * step bytes; vector j of b's row k is at b + k * ld, two vectors adjacent, pairs of vectors `apart`
  * bytes from each other. */
 ALWAYS_INLINE void multiply(vec *acc, const int M, const int N, const enum factor kind, const char *a,
                             int64_t row, int64_t step, const char *b, int64_t ld, int64_t apart,
@@ -479,7 +481,7 @@ ALWAYS_INLINE void multiply(vec *acc, const int M, const int N, const enum facto
 /* The left factor of a product; strides in words. */
 struct matrix {
     const void *at;
-    int64_t row, step; /* from row to row, from k to k */
+    int64_t row, step; /* distance between rows, and between adjacent k */
 };
 
 enum start { FROM_ZERO, FROM_SUM, FROM_SUM_TRIANGLE };
@@ -539,9 +541,9 @@ ALWAYS_INLINE void product(float *c, int64_t ldc, struct matrix a, const void *b
     }
 }
 
-/* c[m][n] (+)= sum_k a(m, k) b[k][n] with cols a multiple of VL and ldb in words.  Of a lower triangle
- * only the zeros that a block of MR rows reads are needed.  Separate functions: inlined, the compiler
- * runs out of registers for the sums. */
+/* Computes c[m][n] (+)= sum_k a(m, k) b[k][n]; cols is a multiple of VL, ldb is in words. A lower triangle
+ * needs zeros only as far as a block of MR rows reads. These are separate functions because inlined code
+ * would need too many registers for the sums. */
 #define PRODUCT(name, kind)                                                                                  \
     OWN_FUNCTION void name(float *c, int64_t ldc, struct matrix a, const void *b, int64_t ldb, int64_t rows, \
                            int64_t depth, int64_t cols, enum start start)                                    \

@@ -1,5 +1,6 @@
-/* kernels_digits.h - rows of activations as integers, for kernels_bytes.h: of 16 bits in two signed digits
- * with one scale for a row, or (for a coarse weight) of 8 bits with a scale for each group. */
+/* kernels_digits.h - quantization of activation rows to integers, for kernels_bytes.h. A row becomes 16-bit
+ * integers, each split into two signed digits of 8 bits, with one scale per row; or, for a `coarse` weight,
+ * 8-bit integers with one scale per group. */
 #ifndef HOLORUN_OPS_KERNELS_DIGITS_H
 #define HOLORUN_OPS_KERNELS_DIGITS_H
 
@@ -15,15 +16,15 @@ struct digits {
     int64_t size;          /* k of a group */
     int offset;
     bool coarse;
-    int64_t step;       /* words from one k to the next: two for each row of a block, or one */
+    int64_t step;       /* words from one k to the next: two per row of a block, or one if coarse */
     uint32_t *out;      /* [blocks][words][step] */
     int32_t *begin;     /* [blocks][groups][step]: initial values of the sums */
     float *scale;       /* [rows], or [blocks][groups][step] */
     struct backend *b;  /* for scratch memory */
-    int64_t block_rows; /* of x; a coarse row more where that is odd */
+    int64_t block_rows; /* rows of x in a block; with `coarse` rounded up to an even number */
 };
 
-/* Rounds n values, whole vectors, to [-127, 127]; returns the scale. */
+/* Quantizes n values (a multiple of VL) to [-127, 127]; returns the scale. */
 static float make_coarse(const float *x, int64_t n, int8_t *out)
 {
     vec most = {0}, odd = {0};
@@ -114,7 +115,7 @@ static void digits_range(void *arg, int64_t begin, int64_t end, int thread)
 
 #else
 
-/* Never called: without DOT_BYTES every row is coarse. */
+/* Never called, because without DOT_BYTES every row is coarse. */
 static void digits_range(void *arg, int64_t begin, int64_t end, int thread)
 {
 }

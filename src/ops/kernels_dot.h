@@ -1,10 +1,10 @@
-/* kernels_dot.h - dot products of codes (unsigned bytes) and activations (signed bytes), four k to a lane.
+/* kernels_dot.h - dot products of codes (unsigned bytes) and activations (signed bytes), four k per lane.
  *
  * With DOT_BYTES (VNNI) one instruction adds four products to a 32-bit sum.  Without it the products of
  * neighbouring bytes are added in 16 bits first (maddubs), which saturate: codes of at most 6 bits cannot
  * reach the limit, not even in the sum of two words (4 * 63 * 127 < 2^15).  A code of 8 bits is multiplied as
- * the magnitude of code - 128, and the sign goes to the activation, which must not be -128; its offset is
- * thus subtracted already (BYTES_CENTRED).  All sums are exact, so every variant returns the same integers.
+ * the magnitude of code - 128, and the sign goes to the activation, which must not be -128; so its offset is
+ * already subtracted (BYTES_CENTRED). All sums are exact, so every variant returns the same integers.
  */
 #ifndef HOLORUN_OPS_KERNELS_DOT_H
 #define HOLORUN_OPS_KERNELS_DOT_H
@@ -31,18 +31,18 @@ ALWAYS_INLINE void store_bytes(int8_t *p, ivec v)
 #define STORE_BYTES(p, v) store_bytes(p, v)
 #endif
 
-/* HAS_DIGITS: activations of 16 bits can be multiplied, too, as two signed bytes. */
+/* HAS_DIGITS: 16-bit activations, split into two signed bytes, are supported, too. */
 #ifdef DOT_BYTES
 
 enum { BYTES_CENTRED = 0, HAS_DIGITS = 1 };
 
-/* acc += the dot product of the codes u and the activations x; wide: codes of 8 bits. */
+/* Adds the dot product of the codes u and the activations x to acc. wide: 8-bit codes. */
 ALWAYS_INLINE ivec dot_word(ivec acc, uvec u, uint32_t x, const bool wide)
 {
     return DOT_BYTES(acc, u, x);
 }
 
-/* The same for two words. */
+/* Does the same for two words. */
 ALWAYS_INLINE ivec dot_words(ivec acc, const uvec u[2], uint32_t x0, uint32_t x1, const bool wide)
 {
     return DOT_BYTES(DOT_BYTES(acc, u[0], x0), u[1], x1);
@@ -71,7 +71,7 @@ ALWAYS_INLINE ivec add_products(ivec acc, wvec v)
     return acc + (ivec)_mm512_madd_epi16((__m512i)v, _mm512_set1_epi16(1));
 }
 #else
-/* Products of the codes u and the activations x, neighbours added. */
+/* Returns the products of the codes u and the activations x, with neighbours added. */
 ALWAYS_INLINE wvec byte_products(uvec u, uint32_t x, const bool wide)
 {
     __m256i right = _mm256_set1_epi32((int)x), left = (__m256i)u;
@@ -83,7 +83,7 @@ ALWAYS_INLINE wvec byte_products(uvec u, uint32_t x, const bool wide)
     return (wvec)_mm256_maddubs_epi16(left, right);
 }
 
-/* acc += the sums of neighbouring words. */
+/* Adds the sums of neighbouring 16-bit products to acc. */
 ALWAYS_INLINE ivec add_products(ivec acc, wvec v)
 {
     return acc + (ivec)_mm256_madd_epi16((__m256i)v, _mm256_set1_epi16(1));

@@ -1,9 +1,9 @@
-/* kernels_groups.h - many rows of integers against a panel, group after group: the part of kernels_bytes.h
- * that stays in registers.
+/* kernels_groups.h - inner loop of kernels_bytes.h for many rows: quantized rows times a panel, one group at
+ * a time, with all sums in registers.
  *
- * A block is at most DIGITS rows of bytes: the two digits of six rows of x, or twelve coarse rows.  Of half
- * a block the integer sums of a group and the f32 sums that they are added to, with the group's scales, fit
- * into registers.  Scales are taken out of a panel once for all blocks of a strip.
+ * A block has at most DIGITS rows of bytes: the two digits of six rows of x, or twelve coarse rows. Registers
+ * hold the integer sums of a group, the f32 sums to which they are added, and the scales of the group, for
+ * half a block. The scales of a panel are unpacked once for all blocks of a strip.
  */
 #ifndef HOLORUN_OPS_KERNELS_GROUPS_H
 #define HOLORUN_OPS_KERNELS_GROUPS_H
@@ -13,14 +13,14 @@
 #include "ops/kernels_dot.h"
 
 enum {
-    DIGIT_ROWS = VL == 16 ? 6 : 4, /* rows of x in a block: twice as many of digits */
-    DIGITS = 2 * DIGIT_ROWS,       /* as many sums as registers allow */
-    SUMMED = DIGITS / 2,           /* rows of bytes whose sums of two kinds fit there */
+    DIGIT_ROWS = VL == 16 ? 6 : 4, /* rows of x in a block, each with two digits */
+    DIGITS = 2 * DIGIT_ROWS,       /* rows of bytes in a block, limited by the registers */
+    SUMMED = DIGITS / 2,           /* rows of bytes whose integer and f32 sums fit into registers */
     BYTES_MAX = 1 << 16,           /* columns up to which no sum overflows: 255 * 128 * 2^16 < 2^31 */
 };
 
-/* acc[m][j] += digit row m times the columns; pairs of vectors are `apart` bytes apart.  wide: codes of 8
- * bits. */
+/* Adds the products of row m of digits and the columns to acc[m][j]; pairs of vectors are `apart` bytes
+ * apart. wide: 8-bit codes. */
 ALWAYS_INLINE void bytes_multiply(ivec *acc, const int M, const int N, const uint32_t *x, int64_t step,
                                   const char *w, int64_t apart, int64_t words, const bool wide)
 {
@@ -49,16 +49,16 @@ ALWAYS_INLINE void bytes_multiply(ivec *acc, const int M, const int N, const uin
     }
 }
 
-/* 256 hi + lo as f32. */
+/* Returns 256 hi + lo as f32. */
 ALWAYS_INLINE vec joined(ivec hi, ivec lo)
 {
     return __builtin_convertvector(hi, vec) * splat(256) + __builtin_convertvector(lo, vec);
 }
 
 enum scaling {
-    UNSCALED, /* the column's scale, at the end, is all there is */
+    UNSCALED, /* only the column's scale applies, at the end */
     SCALED,
-    MINIMA, /* less a minimum times the sum of the activations */
+    MINIMA, /* also subtracts a minimum times the sum of the activations */
 };
 
 struct scales {
@@ -67,7 +67,7 @@ struct scales {
     float *scale, *low; /* [groups][NR] */
 };
 
-/* Scales of n groups of a panel from `first` on; records: of the panel. */
+/* Unpacks the scales of n groups of a panel from its records, starting with group `first`. */
 ALWAYS_INLINE void blocks_scales_any(const uint16_t *records, int64_t first, int64_t n, struct scales *out,
                                      const enum quant_format format)
 {
@@ -93,14 +93,14 @@ OWN_FUNCTION void blocks_scales(enum quant_format format, const uint16_t *record
 struct groups {
     const uint32_t *x; /* [words][step] */
     int64_t step;
-    const int32_t *begin; /* [groups][step]: initial sums, or of minima the sums of x */
-    const float *shares;  /* [groups][step]: scales of coarse rows; NULL: two digits a row */
+    const int32_t *begin; /* [groups][step]: initial sums; with MINIMA, sums of x */
+    const float *shares;  /* [groups][step]: scales of coarse rows; NULL: two digits per row */
     const char *w;
     const struct scales *scales;
-    int64_t words, per; /* per: words of a group; the last may have fewer */
+    int64_t words, per; /* per: words of a group; the last group may be shorter */
 };
 
-/* tile [M / digits][NR] += the groups' sums, which stay in registers over a slice. */
+/* Adds the scaled sums of all groups of a slice to tile[M / digits][NR]. */
 ALWAYS_INLINE void groups_rows(float *tile, const struct groups *g, const int M, const int digits,
                                const enum scaling kind, const bool wide)
 {
@@ -167,7 +167,7 @@ GROUPS_ROWS(4)
 GROUPS_ROWS(6)
 #endif
 
-/* A block of so many rows of x. */
+/* Runs the variant for this number of rows of x. */
 static void groups_block(int rows, float *tile, const struct groups *g)
 {
     static void (*const each[])(float *, const struct groups *) = {

@@ -1,4 +1,4 @@
-/* kernels_quant.h - products with quantized matrices (quant.h): as in kernels_linear.h, from a quarter
+/* kernels_quant.h - products with quantized matrices (quant.h): like kernels_linear.h, but reading a quarter
  * to a half of the bytes.
  *
  * Only the weights are quantized.  Their values are exact in bf16, so a panel's slice is expanded to
@@ -21,17 +21,17 @@
 #include "ops/kernels_order.h"
 
 enum {
-    QUANTIZED_DEPTH = 256,     /* k of a slice: whole groups */
+    QUANTIZED_DEPTH = 256,     /* k per slice, a multiple of all groups */
     QUANTIZED_STRIP = 8 * MR,  /* rows that share a dequantized slice */
-    QUANTIZED_PANELS = VL / 4, /* panels of a work item, and of one row at once */
+    QUANTIZED_PANELS = VL / 4, /* panels per work item, and at once for a single row */
     QUANTIZED_FEW = 4,         /* rows up to which x is not interleaved */
     SMALL_CHUNK = 8 << 20,     /* bytes of x interleaved at once */
 };
 
 typedef int16_t shvec __attribute__((vector_size(VL * 2), aligned(2), may_alias));
 
-/* Entry (idx & 15) of a table of 16 words, lane by lane; f16 to f32; VL bytes, signed or not, as 32 or 16
- * bits. */
+/* lookup() returns entry (idx & 15) of a table of 16 words, lane by lane. The macros load VL bytes as 32-bit
+ * or 16-bit integers, signed or unsigned. */
 #if VL == 16
 typedef struct {
     uvec words;
@@ -75,8 +75,8 @@ static table16 table_of(enum quant_format format, int shift)
 
 /* ---- codes become factors ------------------------------------------------------------------------------ */
 
-/* VL values of a line of bytes.  e4m3: sign and magnitude are placed as an f16 with another bias, which
- * is 2^-8 of the value; the column's scale has the rest. */
+/* Converts VL codes of one byte to f32. e4m3: sign and magnitude are shifted into an f16, whose different
+ * exponent bias gives 2^-8 of the value; the column's scale includes the factor 2^8. */
 ALWAYS_INLINE vec wide_value(const char *p, const enum quant_format format)
 {
     if (format == QUANT_I8)
@@ -84,13 +84,13 @@ ALWAYS_INLINE vec wide_value(const char *p, const enum quant_format format)
     return VEC_WIDEN_F16(SHORT_BYTES(p) << 7 & (int16_t)0xbf80);
 }
 
-/* Two bf16 of neighbouring k in a word. */
+/* Combines two bf16 of neighbouring k in a word. */
 ALWAYS_INLINE uvec pair_of(vec even, vec odd)
 {
     return (uvec)even >> 16 | ((uvec)odd & 0xffff0000u);
 }
 
-/* Word `word` (a pair of k) of VL columns. */
+/* Returns word `word` (a pair of k) of VL columns as two bf16. */
 ALWAYS_INLINE uvec quantized_word(const char *at, int64_t word, table16 even, table16 odd,
                                   const enum quant_format format)
 {
@@ -101,7 +101,7 @@ ALWAYS_INLINE uvec quantized_word(const char *at, int64_t word, table16 even, ta
     return pair_of(wide_value(at + 2 * word * NR, format), wide_value(at + (2 * word + 1) * NR, format));
 }
 
-/* The same two values as f32. */
+/* Returns the same two values as f32. */
 ALWAYS_INLINE void quantized_both(const char *at, int64_t word, table16 table, const enum quant_format format,
                                   vec out[2])
 {
@@ -118,10 +118,10 @@ ALWAYS_INLINE void quantized_both(const char *at, int64_t word, table16 table, c
 /* ---- products ------------------------------------------------------------------------------------------ */
 
 struct quantized_product {
-    struct linear out; /* epilogue of the sums: bias, activation, rounding */
+    struct linear out; /* output: bias, activation, rounding */
     const struct weight *w;
     struct quant_panels shape;
-    table16 even, odd; /* odd: also the table of f32 */
+    table16 even, odd; /* tables of 4-bit codes; odd: also used for f32 */
     bool dot;          /* words of x are pairs of bf16, else f32 */
     int64_t pairs;     /* pairs of k, in x and in the lines */
     const char *x;
@@ -133,7 +133,7 @@ ALWAYS_INLINE vec group_scale(const uint16_t *p)
     return vec_from_bf16(*(const hvec *)p);
 }
 
-/* Scales of group g of VL columns, whose words begin at `words`: bf16, or f32 in two words. */
+/* Returns the scales of group g of VL columns: bf16 at `words` or, with `full`, f32 in two words each. */
 ALWAYS_INLINE vec scale_of_group(const uint16_t *words, int64_t g, bool full)
 {
     if (!full)
@@ -152,7 +152,7 @@ static const uint16_t *quantized_groups(const struct quantized_product *p, int64
     return p->w->groups + panel * p->shape.groups * NR;
 }
 
-/* Scales the sums of M rows and a panel and finishes them. */
+/* Multiplies the sums of M rows by the panel's column scales and applies the epilogue. */
 static void quantized_finish(const struct quantized_product *p, int64_t row, int64_t panel, vec *sums, int M)
 {
     const vec *scale = (const vec *)(p->w->scales + panel * NR);
@@ -161,7 +161,7 @@ static void quantized_finish(const struct quantized_product *p, int64_t row, int
     finish_rows(&p->out, row, panel, sums, M);
 }
 
-/* One row and N vectors side by side, two for each panel: pairs [k, end). */
+/* Adds the products of pairs [k, end) of one row and N vectors, two vectors per panel. */
 ALWAYS_INLINE void quantized_run(const struct quantized_product *p, vec *acc, const int N, const char *lines,
                                  int64_t k, int64_t end, const bool dot, const enum quant_format format)
 {
@@ -264,7 +264,7 @@ ALWAYS_INLINE void words_run(const struct quantized_product *p, vec *acc, const 
     }
 }
 
-/* The sums of N vectors of columns for one row, in the order of quantized_block. */
+/* Computes the sums of N vectors of columns for one row, adding in the order of quantized_block(). */
 ALWAYS_INLINE void words_vector(const struct quantized_product *p, int64_t panel, const int N,
                                 const enum quant_format format)
 {
@@ -320,7 +320,7 @@ static void quantized_vector_range(void *arg, int64_t begin, int64_t end, int th
 
 /* ---- many rows ----------------------------------------------------------------------------------------- */
 
-/* Pairs [k, k + n) of a panel as words [n][NR], or as f32 [2 n][NR]. */
+/* Dequantizes pairs [k, k + n) of a panel to words [n][NR], or to f32 [2 n][NR]. */
 ALWAYS_INLINE void quantized_dequantize(const struct quantized_product *p, const char *lines, int64_t k,
                                         int64_t n, uint32_t *out, const enum quant_format format)
 {
@@ -337,7 +337,7 @@ ALWAYS_INLINE void quantized_dequantize(const struct quantized_product *p, const
         }
 }
 
-/* The same from words, always as f32. */
+/* Does the same for formats stored in words, always to f32. */
 static void quantized_unpack(const struct quantized_product *p, const char *lines, int64_t k, int64_t n,
                              float *out)
 {
@@ -370,7 +370,7 @@ OWN_FUNCTION void quantized_slice(const struct quantized_product *p, int64_t pan
 #undef RUN
 }
 
-/* tile [M][NR] += sums [M][NR] times the scales of group g */
+/* Adds sums[M][NR], multiplied by the scales of group g, to tile[M][NR]. */
 static void quantized_gather(const struct quantized_product *p, float *tile, const float *sums, int64_t panel,
                              int64_t g, int64_t M)
 {
@@ -381,12 +381,13 @@ static void quantized_gather(const struct quantized_product *p, float *tile, con
     }
 }
 
-/* At most MR rows from `row` on against a dequantized slice: pairs [k, k + n). */
+/* Multiplies at most MR rows, starting with `row`, with a dequantized slice, pairs [k, k + n). */
 static void quantized_block(const struct quantized_product *p, int64_t row, int64_t panel, int64_t k,
                             int64_t n, const uint32_t *slice, float *tile)
 {
     const int64_t per = p->dot ? 1 : 2, m = least(MR, p->out.rows - row);
-    const bool grouped = p->shape.groups > 0 && !quant_is_blocks(p->w->format); /* those are scaled already */
+    const bool grouped = p->shape.groups > 0 && !quant_is_blocks(p->w->format); /* GGUF blocks are already
+                                                                                 * scaled */
     const int64_t size = grouped ? quant_group(p->w->format) / 2 : n;
     float sums[MR * NR] __attribute__((aligned(64)));
     for (int64_t g = 0; g < n; g += size) {
@@ -432,7 +433,8 @@ static void quantized_product_range(void *arg, int64_t begin, int64_t end, int t
 
 /* ---- the operation ------------------------------------------------------------------------------------- */
 
-/* Rows of x as words, with zeros up to the last pair: row after row for few, else interleaved by MR. */
+/* Converts rows of x to words, zero-padded to the last pair: row by row if there are few, else MR rows
+ * interleaved. */
 static void quantized_pack_rows(struct quantized_product *p, struct tensor x)
 {
     const bool few = x.rows <= QUANTIZED_FEW;

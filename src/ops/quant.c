@@ -223,7 +223,7 @@ static void make_row(struct quant_row *r, int64_t cols, enum quant_format format
 {
     const float top = format == QUANT_I8 ? 127 : 448;
     float most = furthest(r->room, cols), each = most > 0 ? top / most : 0;
-    if (!(each < INFINITY)) /* a row of denormals, which is zero in bf16 */
+    if (!(each < INFINITY)) /* a row of subnormal numbers, which become zero */
         each = 0;
     if (format == QUANT_I8)
         round_to(r->codes, r->room, cols, each, -127, 127, 255);

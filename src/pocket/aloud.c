@@ -11,9 +11,10 @@ enum {
     CUT_OFF = 30,  /* characters; a longer answer may have ended before its line */
     LINE_MOST = 60 /* characters that are compared */
 };
-/* Edit distances: up to the first the transcription is kept, from the second on a line is not similar. */
+/* Edit distances: up to the first one a transcription is kept; lines at the second one or above are not
+ * similar. */
 static const float max_kept = 0.15f, max_similar = 0.5f;
-static const float min_length = 0.8f; /* of a line, as a fraction of the transcription */
+static const float min_length = 0.8f; /* minimum length of a line, as a fraction of the transcription */
 static const float blank = 0.14f;     /* ems */
 
 static int letters_of(const char *text)

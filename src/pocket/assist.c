@@ -1,7 +1,7 @@
 /* assist.c - opens the assist of the embedded model and reads images for it.
  *
  * Operations that read the screenshot need the checkpoint's heads; stand-ins for secrets need its dialect;
- * verdicts with yes or no need a dialect that says so.
+ * yes-or-no verdicts need a dialect with `yes_no`.
  */
 #include "pocket/assist.h"
 

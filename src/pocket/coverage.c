@@ -22,9 +22,9 @@
 
 /* Minimum log-probabilities of a forced prefix (verb and name).  On the development forms and flights correct
  * prefixes had -13 and more, wrong ones mostly -17 and less. */
-static const double min_omission = -15; /* of an omitted element */
-static const double min_guess = -6;     /* of an action that may do something else */
-static const double probable = -4;      /* above it no other action is tried */
+static const double min_omission = -15; /* prefix for an omitted element */
+static const double min_guess = -6;     /* prefix for an action that may have another effect */
+static const double probable = -4;      /* above this value no other action is tried */
 
 const struct action *last_action(const struct review *v)
 {

@@ -1,4 +1,5 @@
-/* coverage.h - what coverage.c, lost_texts.c, other_words.c and writes.c share.  Private to pocket/. */
+/* coverage.h - declarations shared by coverage.c, lost_texts.c, other_words.c and writes.c. Private to
+ * pocket/. */
 #ifndef HOLORUN_POCKET_COVERAGE_H
 #define HOLORUN_POCKET_COVERAGE_H
 
@@ -9,12 +10,12 @@ struct write {
     char name[TASK_NAME], text[TASK_NAME];
 };
 
-struct writes {        /* by the earlier replies to the current task, oldest first */
+struct writes {        /* texts written by the earlier replies to the current task, oldest first */
     struct write *all; /* owned */
     int n;
 };
 
-struct review { /* of the current reply */
+struct review { /* a review of the current reply */
     struct assist_step *s;
     char *before; /* owned: the earlier replies to this task without tags, one line each */
     struct writes writes;
@@ -23,8 +24,8 @@ struct review { /* of the current reply */
 
 /* ---- texts in fields (writes.c) ---- */
 
-/* Collects the writes of the earlier replies; the caller frees `all`.  Names and texts of TASK_NAME bytes and
- * more are left out. */
+/* Collects the writes of the earlier replies; the caller frees `all`. Names and texts of TASK_NAME bytes and
+ * more are omitted. */
 struct writes writes_before(const struct assist_step *s);
 /* Returns whether something was written into the field of this name, which may be misread, or whether the
  * name is itself a written text. */

@@ -49,7 +49,7 @@ struct heads {
 
 struct finder {
     struct engine *engine;
-    int64_t width;     /* of the tower's rows */
+    int64_t width;     /* width of the tower's rows */
     const char *wrong; /* name of the first tensor that is missing or has another shape; NULL: none */
 };
 
@@ -173,7 +173,7 @@ static void read_kinds(struct patch_reading *out, const float *said)
 
 /* ---- layers -------------------------------------------------------------------------------------------- */
 
-struct reader { /* of one image */
+struct reader { /* reads one image */
     const struct heads *h;
     const struct vision_tower_rows *r;
     struct backend *b;

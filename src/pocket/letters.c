@@ -19,7 +19,7 @@ static const float longest_gap = 48,
                    line_gap = 6.5f; /* pixels between characters of a line, right and down */
 
 struct detection {
-    int row, col; /* of the cell */
+    int row, col; /* position of the cell */
     float x, mass;
     uint8_t class;
     bool used;

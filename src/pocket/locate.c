@@ -152,7 +152,7 @@ static bool onto_element(const struct ground *g, const float *mass, float reach,
 
 /* ---- labelled elements ----------------------------------------------------------------------------- */
 
-struct named { /* by the best matches of a label */
+struct named { /* element found by the best matches of a label */
     struct pointed at;
     bool known; /* `at` is set; else the label is plain text everywhere, or not on the screen */
     bool there; /* the position is on the label of an element */
@@ -310,7 +310,7 @@ bool names_field(const struct patch_map *m, const struct written *w)
     struct ground g = ground_of(m);
     struct pointed to = pointer_follow(m, w, g.field, unlikely);
     int patch = patch_at(&g, to.x, to.y), row = patch / m->cols, col = patch % m->cols;
-    float field = 0; /* of the patch and its neighbours, since a field has a border */
+    float field = 0; /* field probability of the patch and its neighbours, because a field has a border */
     for (int i = 0; i < g.n; i++)
         if (abs(i / m->cols - row) <= 1 && abs(i % m->cols - col) <= 1)
             field = fmaxf(field, g.field[i]);

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 enum {
-    LOCATE_LETTERS = 8192, /* characters of an image; further ones are left out */
+    LOCATE_LETTERS = 8192, /* characters of an image; further ones are omitted */
     LOCATE_NAME = 64,      /* characters of a label that are compared */
     LOCATE_PLACES = 16,    /* matches of a label */
 };
@@ -82,11 +82,11 @@ enum located {
     LOCATED_NOWHERE,   /* the label was not found, and the button there has another one */
 };
 
-/* Corrects the position that the model gives for the element with this label.  An empty label only moves the
- * position onto a near element; any other only to the labelled element. */
+/* Corrects the position that the model gives for the element with this label. With an empty label the
+ * position moves only to a nearby element, with any other label only to the labelled element. */
 enum located locate(const struct patch_map *m, const char *name, enum locate_for what, double *x, double *y);
 
-/* Returns whether the text contains a match of the name, so that the name may be right. */
+/* Returns whether the recognized text contains a match of the name. */
 bool may_be_written(const struct picture_text *t, const char *name);
 
 /* Returns whether a matched label most probably labels a field. */

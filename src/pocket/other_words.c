@@ -19,8 +19,8 @@
 
 enum { CANDIDATES = 16, LABELS = 32, PIECES = 128, SHORTEST_NAME = 3, BEGINNING = 2 };
 
-static const double min_probability = 1e-4; /* of another name */
-/* Minimum log-probabilities of a label in place of a name, and of another text. */
+static const double min_probability = 1e-4; /* minimum probability of another name */
+/* Minimum log-probabilities of a label that replaces a name, and of another text. */
 static const double min_label = -10, min_text = -17;
 
 /* Returns the likeliest values of a slot of the current reply: one of n words or, if words is NULL, any.  -1

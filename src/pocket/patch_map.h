@@ -51,14 +51,14 @@ struct patch_pointer {
 
 struct patch_reading {
     float present[PATCH_SLOTS];  /* probability of a character */
-    float shift[PATCH_SLOTS];    /* of its centre from the left of the slot, in slot widths */
+    float shift[PATCH_SLOTS];    /* distance of its centre from the left of the slot, in slot widths */
     uint8_t letter[PATCH_SLOTS]; /* most probable class */
     float kind[ELEMENT_KINDS];   /* probabilities */
     struct patch_pointer pointer;
 };
 
 struct patch_map {
-    int rows, cols, side;          /* of patches; pixels of a patch */
+    int rows, cols, side;          /* rows and columns of patches; pixels per side of a patch */
     double scale;                  /* pixels of the encoder's input for one pixel of the image */
     struct patch_reading *patches; /* [rows * cols], owned; NULL: the model has no heads */
 };

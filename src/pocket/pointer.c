@@ -1,4 +1,4 @@
-/* pointer.c - the element of a label, by the pointers of the patches on which the label is.
+/* pointer.c - finds the element of a label with the pointers of the label's patches.
  *
  * Each patch of the label gives a probability for each other patch.  Their logarithms are averaged; the most
  * probable patch and its neighbours give the position within a patch, as in training
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const float min_share = 0.1f; /* of the most probable patch's probability */
+static const float min_share = 0.1f; /* minimum fraction of the most probable patch's probability */
 
 static int step_of(int patches)
 {

@@ -9,7 +9,7 @@
 
 struct stand_ins {                 /* words in the task that stand for secrets (stand_ins.c) */
     const struct secrets *secrets; /* NULL: none */
-    const char *town[SECRETS_MAX]; /* of secret i; NULL: the task does not mention it */
+    const char *town[SECRETS_MAX]; /* stand-in of secret i; NULL: the task does not mention the secret */
 };
 
 /* Returns a task with such words, which the caller frees.  *unused: a secret that the task does not mention,
@@ -29,7 +29,7 @@ struct pocket {
     int seen_w, seen_h; /* 0: none yet */
 };
 
-/* Corrections that a measurement leaves out (tests/helpers/without.c).  The program leaves out none. */
+/* Corrections that a measurement disables (tests/helpers/without.c). The program disables none. */
 enum {
     WITHOUT_OMISSIONS = 1,   /* coverage.c */
     WITHOUT_OVERWRITTEN = 2, /* lost_texts.c */

@@ -15,7 +15,7 @@
 enum {
     LINE_HEIGHT = 30,
     MAX_IMAGES = 12,
-    MAX_TOKENS = 64, /* of a line */
+    MAX_TOKENS = 64, /* maximum tokens of a line */
     MAX_LINES = 400  /* bytes of lines that are reported */
 };
 

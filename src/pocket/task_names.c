@@ -15,7 +15,7 @@ enum { WORDS = 64, LONGEST_NAME = 3, REPLY_MOST = 1 << 20 };
 
 struct word {
     int begin, end; /* bytes of the task, without punctuation around the word */
-    bool last;      /* of a clause: punctuation follows */
+    bool last;      /* last word of a clause: punctuation follows */
     bool mentioned; /* in a reply */
     bool used;      /* part of a name that was found */
 };

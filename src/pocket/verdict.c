@@ -29,8 +29,8 @@ static int read_shown(struct pocket *x, const struct assist_question *q, enum as
     else if (seen->map.patches && text_absent(&seen->text, q->shows) > 0)
         *out = ASSIST_NO;
     if (*out != ASSIST_UNKNOWN)
-        *reason = xasprintf("\"%.100s\" is written %s", q->shows,
-                            *out == ASSIST_YES ? "there" : "nowhere, as far as it reads");
+        *reason = xasprintf("\"%.100s\" %s the recognized text", q->shows,
+                            *out == ASSIST_YES ? "is in" : "is not in");
     return 0;
 }
 
@@ -45,7 +45,7 @@ static int check_names(struct pocket *x, const struct assist_question *q, const 
         return -1;
     if (seen->map.patches && asks_for_absent(&seen->text, text)) {
         free(*reason);
-        *reason = xasprintf("a name of the question is written nowhere, as far as it reads");
+        *reason = xasprintf("a name in the question is not in the recognized text");
         *out = ASSIST_NO;
     }
     return 0;
@@ -57,8 +57,8 @@ static enum assist_verdict read_yes_no(const struct generated *g, char **reason)
     bool yes = g->text.data && strncmp(g->text.data, "yes", 3) == 0;
     double p = generated_logprob(g, &logprob) ? exp(logprob) : 0;
     bool enough = p >= min_probability;
-    *reason = xasprintf("it says %s with a probability of %.2f%s", yes ? "yes" : "no", p,
-                        enough ? "" : ", which is too little to go by");
+    *reason = xasprintf("answer %s, probability %.2f%s", yes ? "yes" : "no", p,
+                        enough ? "" : ", too low for a verdict");
     return !enough ? ASSIST_UNKNOWN : yes ? ASSIST_YES : ASSIST_NO;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-static const float misread_share = 0.3f; /* of a name's characters */
+static const float misread_share = 0.3f; /* maximum fraction of misread characters of a name */
 
 static bool copy_slot(const char *reply, const struct slot *slot, char out[TASK_NAME])
 {

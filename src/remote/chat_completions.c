@@ -278,7 +278,7 @@ static int chat_read_whole(struct remote_reply *r, const char *data, size_t n)
         read_choice(r, choice);
     remote_reply_usage(r, json_object_get(root, "usage"), "prompt_tokens", "completion_tokens");
     if (!choice && !r->failed.class)
-        failure_set(&r->failed, FAILURE_REPLY, "the server's reply holds no message");
+        failure_set(&r->failed, FAILURE_REPLY, "the server's reply contains no message");
     json_decref(root);
     return r->failed.class ? -1 : 0;
 }

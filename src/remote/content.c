@@ -43,7 +43,7 @@ static json_t *picture_part(const struct dialect *d, const struct image *im, str
     return part;
 }
 
-struct parts { /* of one user message */
+struct parts { /* parts of one user message */
     const struct dialect *dialect;
     const struct chat_part *list;
     int n;

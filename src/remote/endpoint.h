@@ -35,11 +35,11 @@ struct endpoint {
     struct secrets *key;
     struct replayed *replayed; /* recorded replies that replace the network (replayed.h), else NULL */
     struct profile profile;
-    /* What its conversations, which run in several threads, have found out: */
+    /* Findings of its conversations, which run in several threads: */
     pthread_mutex_t lock;
     json_t *refused; /* set (JSON object) of the member names that the server rejects */
     json_t *told;    /* set (JSON object) of the notes already shown */
-    int max_images;  /* that the server accepts in one request; 0: not known */
+    int max_images;  /* maximum images that the server accepts in one request; 0: not known */
     bool heard;      /* it has answered a request */
 };
 

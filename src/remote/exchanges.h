@@ -21,7 +21,7 @@
 
 typedef int exchange_sink(void *arg, const char *json, size_t n); /* -1: writing failed */
 
-struct exchange_log { /* of one conversation; all zeros: records nothing */
+struct exchange_log { /* log of one conversation; all zeros: records nothing */
     exchange_sink *put;
     void *arg;
     const struct secrets *key; /* borrowed; may be NULL */

@@ -25,15 +25,15 @@ struct remote_llm {
     const struct dialect *dialect;
     uint64_t seed;
     char *session;
-    const volatile int *stop; /* of the screen; may be NULL */
+    const volatile int *stop; /* stop flag of the screen; may be NULL */
     json_t *messages;
     int64_t length; /* length of the conversation in tokens, as last reported by the server */
     struct session_stats stats;
     struct llm_usage usage;
     struct exchange_log log;
-    json_t *tools; /* of a conversation with its own tools; else NULL */
+    json_t *tools; /* tools of a conversation that has its own; else NULL */
     struct content_size shown;
-    bool checks_passed; /* of the last reply */
+    bool checks_passed; /* the safety checks of the last reply were approved */
 };
 
 struct remote_mark {
@@ -110,12 +110,12 @@ static int remote_converse(struct llm *m, const struct chat_conversation *c, str
 
 /* ---- a reply ----------------------------------------------------------------------------------------- */
 
-struct reading { /* of one reply */
+struct reading { /* state of reading one reply */
     struct reply_body in;
     struct buf raw; /* for the recording; limited in size, because a reply may never end */
     struct remote_llm *of;
     const struct llm_request *how;
-    json_t *body;      /* of the request */
+    json_t *body;      /* body of the request */
     bool logged;       /* its reply */
     char refused[256]; /* error message of a request that was rejected with status 200; "" */
     int64_t sent;

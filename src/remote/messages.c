@@ -322,7 +322,7 @@ static int messages_read_whole(struct remote_reply *r, const char *data, size_t 
     stop_reason(r, root);
     r->finished = r->native && !r->failed.class;
     if (!r->finished && !r->failed.class)
-        failure_set(&r->failed, FAILURE_REPLY, "the server's reply holds no content");
+        failure_set(&r->failed, FAILURE_REPLY, "the server's reply contains no content");
     json_decref(root);
     return r->finished ? 0 : -1;
 }

@@ -35,8 +35,8 @@ void probe_free(struct probe *p)
 /* ---- one question ---------------------------------------------------------------------------------- */
 
 struct question {
-    json_t *content; /* of the user's message; this struct owns it */
-    json_t *extra;   /* additional members of the request; this struct owns them, may be NULL */
+    json_t *content; /* content of the user's message; owned */
+    json_t *extra;   /* additional members of the request; owned, may be NULL */
     int max_tokens;
     float temperature;
     uint64_t seed;

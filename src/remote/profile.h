@@ -31,7 +31,8 @@ struct profile {
     /* JSON object: members for every request, which replace holorun's own */
     json_t *extra;
     json_t *leave_out;                 /* set (JSON object) of the member names that the server rejects */
-    int max_images;                    /* that the server accepts in one request; 0: not known */
+    int max_images;                    /* maximum images that the server accepts in one request; 0: not
+                                        * known */
     int tries;                         /* maximum number of attempts per request, including the first */
     double retry_s;                    /* seconds from the first failure to the last attempt */
     double backoff_s;                  /* seconds before the second attempt; doubled for each further one */

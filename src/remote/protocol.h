@@ -24,7 +24,7 @@ struct remote_turn { /* borrowed */
     const struct llm_request *how;
     uint64_t seed;
     json_t *schema;       /* schema of the answer; NULL: none */
-    json_t *tools;        /* of a conversation with its own tools; NULL: none */
+    json_t *tools;        /* tools of a conversation that has its own; NULL: none */
     int shown_w, shown_h; /* size of the newest image, in pixels */
 };
 

@@ -11,7 +11,7 @@ struct reply_body { /* must not move in memory between begin and free */
     struct remote_reply reply;
     struct events events;
     struct buf whole; /* a reply that is not streamed; it begins with "{" or "[" */
-    char head[48];    /* how the body begins */
+    char head[48];    /* beginning of the body */
     int mark;         /* bytes of a byte order mark before that */
 };
 

@@ -297,7 +297,7 @@ static int responses_read_whole(struct remote_reply *r, const char *data, size_t
     json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL);
     read_response(r, root);
     if (!r->finished && !r->failed.class)
-        failure_set(&r->failed, FAILURE_REPLY, "the server's reply holds no output");
+        failure_set(&r->failed, FAILURE_REPLY, "the server's reply contains no output");
     json_decref(root);
     return r->finished && !r->failed.class ? 0 : -1;
 }

@@ -20,9 +20,9 @@ enum { MAX_CALLS = 16 };
 
 struct piece {
     const char *id, *name, *text; /* "" if missing */
-    char *owned;                  /* the arguments, if they came as a value and not as a text */
+    char *owned;                  /* the arguments, if they came as a JSON value instead of a string */
     json_int_t place;             /* -1: none */
-    bool whole, first;            /* of a complete message; the first of its array */
+    bool whole, first;            /* the call is of a complete message; it is the first in its array */
 };
 
 /* Returns the string of a member, or "". */

@@ -79,7 +79,7 @@ struct job_host {
 
 struct job {
     struct run_settings s;
-    const char *build; /* of this program, for the record; "": unknown */
+    const char *build; /* build information of this program, for the record; "": unknown */
     int argc;
     char **argv; /* as given, for the record */
     char *task;

@@ -47,7 +47,7 @@ static char *home_folder(const char *path, struct err *e)
 {
     char *full = *path && dir_make(path, e) == 0 ? realpath(path, NULL) : NULL;
     if (!full && !e->kind)
-        err_set(e, ERR_USAGE, "--home '%s': %s", path, *path ? strerror(errno) : "a folder is expected");
+        err_set(e, ERR_USAGE, "--home '%s': %s", path, *path ? strerror(errno) : "expected a folder");
     return full;
 }
 

@@ -190,7 +190,7 @@ static int open_gate(struct job *j, struct err *e)
     return 0;
 }
 
-/* ---- a recording in place of a model ---------------------------------------------------------- */
+/* ---- playback of a recording instead of a model ----------------------------------------------- */
 
 /* Prepares a recording that replaces the model: it has its own dialect, uses no localizer or validator, and
  * takes as many steps as it needs.  Returns -1 with e. */
@@ -295,7 +295,7 @@ static int open_dialect(struct job *j, struct err *e)
     j->s.max_images = most && most < j->s.max_images ? most : j->s.max_images;
     if (j->s.localizer && !*j->dialect->ground)
         return err_set(e, ERR_USAGE,
-                       "--localizer: dialect '%s' has no question for a position (key 'ground')",
+                       "--localizer: dialect '%s' cannot ask for a position (it has no key 'ground')",
                        j->dialect->name);
     if (is_alone(j) && !dialect_describes(j->dialect))
         warn("dialect '%s' does not describe click targets: rules about elements see only the model's "
@@ -414,7 +414,8 @@ static int open_stepper(struct job *j, struct err *e)
 
 /* ---- opening and closing ------------------------------------------------------------------------------- */
 
-/* Registers the run for `holorun stop`; one of several runs gets an entry next to that of its process. */
+/* Registers the run for `holorun stop`; a run that shares its process gets an entry of its own, in addition
+ * to that of the process. */
 static void tell_others(struct job *j)
 {
     struct err e = ERR_INIT;

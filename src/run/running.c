@@ -110,7 +110,7 @@ static int take_text(const json_t *root, const char *key, char *out, size_t size
 {
     const char *text = json_string_value(json_object_get(root, key));
     if (!text || strlen(text) >= size)
-        return err_set(e, ERR_ENV, "'%s' is not a text of less than %zu bytes", key, size);
+        return err_set(e, ERR_ENV, "'%s' is not a string of fewer than %zu bytes", key, size);
     snprintf(out, size, "%s", text);
     for (char *p = out; *p; p++) /* the text may be printed on a terminal */
         if ((unsigned char)*p < 0x20 || *p == 0x7f)

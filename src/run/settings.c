@@ -126,7 +126,7 @@ int job_read_task(struct job *j, const char *word, struct err *e)
         return err_set(e, ERR_USAGE, "no task on stdin");
     size_t n = strlen(j->task);
     if (got > n)
-        return err_set(e, ERR_USAGE, "the task on stdin is not a text: byte %zu is zero", n);
+        return err_set(e, ERR_USAGE, "the task on stdin is not text: byte %zu is NUL", n);
     while (n && strchr(" \n\t", j->task[n - 1]))
         j->task[--n] = 0;
     if (n == 0)

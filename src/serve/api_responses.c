@@ -139,7 +139,7 @@ static int add_input(json_t *messages, const json_t *input, struct notes *n, str
     if (json_is_string(input))
         json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "user", "content", input));
     else if (!json_array_size(input) && !json_array_size(messages))
-        return err_set(e, ERR_USAGE, "'input' must be a text or a list of at least one item");
+        return err_set(e, ERR_USAGE, "'input' must be a string or a list of at least one item");
     buf_init(&a.thought, (size_t)64 << 20);
     json_array_foreach((json_t *)(uintptr_t)input, i, item)
     {

@@ -147,14 +147,14 @@ static int add_stop(struct chat_body *b, const json_t *v, struct err *e)
 {
     size_t n = json_string_length(v);
     if (!json_is_string(v) || n > BODY_STOP_LENGTH || strlen(json_string_value(v)) != n)
-        return err_set(e, ERR_USAGE, "'stop' must be a text of at most %d bytes, or a list of them",
+        return err_set(e, ERR_USAGE, "'stop' must be a string of at most %d bytes, or a list of strings",
                        BODY_STOP_LENGTH);
     if (!n) {
-        notes_ignore(&b->notes, "stop: an empty text");
+        notes_ignore(&b->notes, "stop: an empty string");
         return 0;
     }
     if (b->n_stops == BODY_STOPS)
-        return err_set(e, ERR_USAGE, "'stop' has more than %d texts", BODY_STOPS);
+        return err_set(e, ERR_USAGE, "'stop' has more than %d strings", BODY_STOPS);
     b->stops[b->n_stops++] = json_string_value(v);
     return 0;
 }

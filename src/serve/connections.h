@@ -19,7 +19,7 @@ void connections_free(struct connections *c); /* All connections must be closed.
 /* Registers a connection. Its socket stays open until connection_close() returns. */
 struct connection *connection_open(struct connections *c, int fd, const struct sockaddr *from);
 void connection_close(struct connections *c, struct connection *x);
-/* Mark the begin of a request, with whether it has the token, and the end of its reply. */
+/* Mark the beginning of a request and the end of its reply. known: the request has the token. */
 void connection_begin(struct connections *c, struct connection *x, bool known);
 void connection_rest(struct connections *c, struct connection *x);
 

@@ -25,7 +25,7 @@ struct constraints {
     pthread_mutex_t lock;
     struct constraint kept[KEPT]; /* idle; oldest first */
     int n;
-    size_t bytes; /* of the cached ones */
+    size_t bytes; /* bytes of the cached grammars */
     const struct tokenizer *tokenizer;
 };
 

@@ -21,7 +21,7 @@ struct exchange {
     struct buf body;
     size_t reserved; /* bytes of server.bodies */
     int64_t begun;
-    bool post, crowded; /* crowded: memory for the rest of the body was short */
+    bool post, crowded; /* crowded: there was not enough memory for the rest of the body */
 };
 
 /* ---- replies ------------------------------------------------------------------------------------------- */
@@ -126,7 +126,7 @@ static bool may_ask(const struct server *v, struct MHD_Connection *c)
 
 /* ---- the body ------------------------------------------------------------------------------------------ */
 
-static const char crowded[] = "no memory for the body: other requests use it (--request-memory)",
+static const char crowded[] = "no memory left for the body: other requests use it (--request-memory)",
                   too_large[] = "the body is too large (--max-body)";
 
 /* Returns the bytes that a request of this size may need: its text, a second and third copy while it is

@@ -12,7 +12,7 @@ enum {
     SCHEMA_MERGED = 1 << 16, /* members and list entries that allOf may copy */
     SCHEMA_NESTED = 3,       /* maximum depth of a schema within itself */
     SCHEMA_WHOLE = 999999999,
-    IMPOSSIBLE = -2, /* result in place of a node: no text of this schema ends within SCHEMA_NESTED */
+    IMPOSSIBLE = -2, /* result instead of a node: no text of this schema ends within SCHEMA_NESTED */
 };
 
 struct schema_reading {
@@ -21,7 +21,7 @@ struct schema_reading {
     json_t *merged;                   /* list of merged schemas, freed at the end */
     const json_t *open[SCHEMA_DEPTH]; /* targets of references being read */
     int n_open, depth, nodes;
-    size_t copied;   /* by merging; at most SCHEMA_MERGED */
+    size_t copied;   /* members copied by merging; at most SCHEMA_MERGED */
     char where[256]; /* "#/properties/name" */
     struct notes *notes;
     struct err *e;

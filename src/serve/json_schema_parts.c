@@ -216,7 +216,7 @@ gx_node schema_object(struct schema_reading *r, const json_t *s)
     bool open = json_is_object(more) || json_is_true(more) || get(s, "patternProperties") || (!all && !more);
     int n = 0;
     if ((all && !json_is_object(all)) || listed + required > 2 * SCHEMA_PROPERTIES)
-        return schema_refuse(r, "'properties' must be an object of at most 128");
+        return schema_refuse(r, "'properties' must be an object with at most 128 members");
     if (!listed && !required && open)
         return read_map(r, s);
     struct property *p = xcalloc(listed + required + 1, sizeof *p);

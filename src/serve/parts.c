@@ -183,7 +183,7 @@ static int read_list(struct reading *r, const json_t *content, struct err *e)
     if (!json_is_array(content))
         return json_is_string(content) || json_is_object(content)
                    ? read_part(r, content, e)
-                   : err_set(e, ERR_USAGE, "'content' must be a text or a list of parts");
+                   : err_set(e, ERR_USAGE, "'content' must be a string or a list of parts");
     json_array_foreach((json_t *)(uintptr_t)content, i, part)
     {
         if (json_array_size(r->out) > CONVERSATION_PARTS)

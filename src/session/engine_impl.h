@@ -26,7 +26,7 @@ struct engine {
     struct backend *backend;
     enum dtype act;             /* type of activations */
     struct state_types types;   /* types of a session's state */
-    struct drift drift;         /* of f16 from f32 states; steps 0: not measured */
+    struct drift drift;         /* drift of f16 from f32 states; steps 0: not measured */
     struct safetensors *files;  /* memory-mapped weights; NULL: all weights are in RAM */
     struct weight_cache *cache; /* quantized weights; NULL: none */
     struct model_weights weights;
@@ -38,7 +38,7 @@ struct engine {
     struct prefix_cache prefixes; /* used by a shared engine */
     bool round8;
     int speculate;                    /* engine_options.speculate */
-    struct speculation_counts drafts; /* of all sessions */
+    struct speculation_counts drafts; /* counters of all sessions */
     uint64_t hash;
     int32_t stops[ENGINE_MAX_STOPS];
     int n_stops;

@@ -42,7 +42,7 @@ struct run {
     /* the token being accepted is already in the session */
     bool appended;
     struct drafts *drafts; /* NULL: no speculation */
-    XXH3_state_t *hash;    /* of the logits */
+    XXH3_state_t *hash;    /* hash of the logits */
     bool unhashed;         /* some logits were not on the host */
 };
 

@@ -133,7 +133,7 @@ int edit_json(struct step *s, const char *text, const struct image *frame, struc
         text = end + strspn(end, " \t");
     }
     if (i > s->nactions || i < 0 || i >= STEP_MAX_ACTIONS)
-        return err_set(e, ERR_USAGE, "no action %d", i + 1);
+        return err_set(e, ERR_USAGE, "action %d does not exist", i + 1);
     json_t *all = merge_members(i < s->nactions ? &s->actions[i] : NULL, text, e);
     if (!all)
         return -1;

@@ -72,7 +72,7 @@ struct scene {
 
 struct scene_layout {
     struct box head, picture, panel, line, buttons, strip; /* parts of the window */
-    struct box frame;                                      /* where the frame is drawn */
+    struct box frame;                                      /* position of the frame in the window */
     double fit;                                            /* units per pixel of the frame */
     bool compact;                                          /* small window: smaller parts and type */
 };

@@ -56,7 +56,7 @@ void scene_break_blocks(struct scene *s, const struct step_view *v, struct block
         {"window Save", "the active window's title or class"},
         {"text invoice", "thought, note, element or typed text"},
         {"window Shop and text Pay", "both; up to four conditions"},
-        {"irreversible", "an action that the rules would ask about"},
+        {"irreversible", "an action that requires confirmation"},
         {"confidence 0.8", "a token was less probable"},
         {"no-effect", "the last action changed nothing"},
     };

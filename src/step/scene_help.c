@@ -12,7 +12,7 @@ static const struct row keys[] = {
     {NULL, "KEYS"},
     {"Enter", "run the step; while an earlier one is shown, rewind to it"},
     {"C", "run until the next breakpoint"},
-    {"G", "run until a condition holds, once"},
+    {"G", "run until a condition that you enter is true"},
     {"T", "type or answer another text"},
     {"E", "edit the action as JSON"},
     {"U", "undo these changes"},

@@ -115,7 +115,7 @@ struct step_front *step_terminal(int in, FILE *out, struct err *e);
  * monitor or next to a captured window. If neither has enough space, the window is hidden while the agent
  * captures and acts, and says so. */
 struct window_options {
-    const char *display; /* where it opens; NULL: on `captured` */
+    const char *display; /* display on which the window opens; NULL: `captured` */
     const char *captured;
     struct screen_rect view; /* captured area, in root pixels */
     int w, h;                /* pixels; 0: chosen by the display */

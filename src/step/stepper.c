@@ -48,7 +48,7 @@ static int add_break(struct stepper *s, const char *spec, struct err *e)
 static int clear_breaks(struct stepper *s, int n, struct err *e)
 {
     if (n > s->n_breaks)
-        return err_set(e, ERR_USAGE, "no breakpoint %d", n);
+        return err_set(e, ERR_USAGE, "breakpoint %d does not exist", n);
     int first = n ? n - 1 : 0, count = n ? 1 : s->n_breaks;
     for (int i = first; i < first + count; i++)
         break_free(s->breaks[i].at);
@@ -180,7 +180,7 @@ static int set_until(struct stepper *s, const char *spec, struct err *e)
 static int toggle_break(struct stepper *s, int n, struct err *e)
 {
     if (n < 1 || n > s->n_breaks)
-        return err_set(e, ERR_USAGE, "no breakpoint %d", n);
+        return err_set(e, ERR_USAGE, "breakpoint %d does not exist", n);
     s->breaks[n - 1].off = !s->breaks[n - 1].off;
     return 0;
 }
@@ -236,7 +236,9 @@ static int apply_command(struct stepper *s, const struct proposal *p, const stru
                                       : err_set(e, ERR_USAGE, "at most %d replies at once", OVERSEER_FORKS);
     case STEP_TAKE:
         d->verdict = VERDICT_TAKE;
-        return c->n < p->n_forks ? 1 : err_set(e, ERR_USAGE, "no reply %d; 'fork' samples replies", c->n);
+        return c->n < p->n_forks
+                   ? 1
+                   : err_set(e, ERR_USAGE, "reply %d does not exist; 'fork' samples replies", c->n);
     case STEP_BREAK:
         return add_break(s, c->text, e);
     case STEP_UNTIL:

@@ -33,7 +33,7 @@ struct window {
 
     /* protected by the lock */
     const struct step_view *view; /* NULL: no step is shown */
-    volatile int *stop;           /* of the last run shown; NULL: none yet */
+    volatile int *stop;           /* stop flag of the last run shown; NULL: none yet */
     bool fresh;                   /* the view is not drawn yet */
     bool answered, end, ready;
     int questions;

@@ -37,7 +37,7 @@ static int read_content(struct conversation *v, const json_t *content, struct ch
     bool list = json_is_array(content);
     size_t n = list ? json_array_size(content) : json_is_string(content);
     if (!list && !json_is_string(content) && !json_is_null(content) && content)
-        return err_set(e, ERR_USAGE, "'content' must be a text or a list of parts");
+        return err_set(e, ERR_USAGE, "'content' must be a string or a list of parts");
     if (n > CONVERSATION_PARTS)
         return err_set(e, ERR_USAGE, "more than %d parts", CONVERSATION_PARTS);
     struct chat_part *parts = xcalloc(n + 1, sizeof *parts);

@@ -133,7 +133,8 @@ static int read_word(struct tokenizer *t, const struct alphabet *a, const char *
         return err_set(e, ERR_MODEL, "id %d occurs twice, the second time as '%s'", id, key);
     int len = decode_spelling(a, key, n, bytes);
     if (len <= 0)
-        return err_set(e, ERR_MODEL, "token %d '%s' is not spelled in the byte alphabet", id, key);
+        return err_set(e, ERR_MODEL, "token %d '%s' has a character that is not in the byte-level alphabet",
+                       id, key);
     return set_token(t, id, bytes, (size_t)len, e);
 }
 
@@ -160,7 +161,7 @@ static int read_vocab(struct tokenizer *t, struct json_reader r, int *top, struc
             break;
     }
     return json_next(&r, '}') ? 0
-                              : err_set(e, ERR_MODEL, "the vocabulary contains something other than entries");
+                              : err_set(e, ERR_MODEL, "the vocabulary has an element that is not an entry");
 }
 
 /* ---- tables -------------------------------------------------------------------------------------------- */
@@ -270,7 +271,7 @@ static int read_merge(const struct tokenizer *t, const struct alphabet *a, struc
     int n = decode_spelling(a, left, len[0], both),
         m = n < 0 ? -1 : decode_spelling(a, right, len[1], both + n);
     if (m < 0)
-        return err_set(e, ERR_MODEL, "merge %d is not spelled in the byte alphabet", rank);
+        return err_set(e, ERR_MODEL, "merge %d has a character that is not in the byte-level alphabet", rank);
     struct merge merge = {.left = tokenizer_find_plain(t, both, (size_t)n),
                           .right = tokenizer_find_plain(t, both + n, (size_t)m),
                           .result = tokenizer_find_plain(t, both, (size_t)(n + m)),
@@ -298,7 +299,7 @@ static int read_list(const struct tokenizer *t, struct json_reader r, struct mer
         if (read_merge(t, &alphabet, &r, list, e))
             return -1;
     } while (json_next(&r, ','));
-    return json_next(&r, ']') ? 0 : err_set(e, ERR_MODEL, "'merges' contains something other than merges");
+    return json_next(&r, ']') ? 0 : err_set(e, ERR_MODEL, "'merges' has an element that is not a merge");
 }
 
 static int read_merges(struct tokenizer *t, struct json_reader r, struct err *e)

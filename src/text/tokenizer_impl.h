@@ -36,11 +36,12 @@ struct tokenizer {
     int32_t byte_ids[256];
     int32_t *added; /* sorted by first byte, then longest first */
     int n_added;
-    int added_from[257]; /* those that start with byte b: added[added_from[b] .. added_from[b + 1]) */
+    int added_from[257]; /* the added tokens that start with byte b are added[added_from[b] .. added_from[b +
+                          * 1]) */
     pcre2_code *splits[TOKENIZER_MAX_SPLITS];
     bool literal[TOKENIZER_MAX_SPLITS]; /* a literal text instead of a pattern */
     int n_splits;
-    bool trained_split; /* the pattern is that of a known training */
+    bool trained_split; /* the pattern is one of trained_splits */
     bool nfc;           /* text is converted to normal form C before it is split */
     bool ignore_merges; /* a word that is a token needs no merging */
 };

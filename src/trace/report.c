@@ -220,7 +220,7 @@ static void put_human(FILE *f, const struct story_step *s)
 {
     char text[512];
     if (s->from)
-        page_pairf(f, "screen", "the recorded one of step %d", s->from);
+        page_pairf(f, "screen", "as recorded in step %d", s->from);
     for (int i = 0; i < s->nhuman; i++) {
         if (s->nhuman == 1 && !strcmp(field_text(s->human[i], "what"), "run"))
             continue;

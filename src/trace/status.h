@@ -25,7 +25,7 @@ enum agent_status {
     AGENT_LOOP,       /* the same action repeatedly without effect, or many different ones */
     AGENT_ERRORS,     /* too many consecutive errors */
     AGENT_UNPARSABLE, /* no usable reply after several attempts */
-    AGENT_STOPPED,    /* by the user */
+    AGENT_STOPPED,    /* stopped by the user */
     AGENT_FAILED,     /* display lost, disk full, ... */
 };
 enum { AGENT_STATUSES = AGENT_FAILED + 1 };
@@ -37,7 +37,7 @@ enum status_verdict {
     STATUS_SAYS_DONE,
     STATUS_UNCONFIRMED, /* reports success: only checks decide */
     STATUS_SAYS_INFEASIBLE,
-    STATUS_REJECTED,   /* by its validator */
+    STATUS_REJECTED,   /* rejected by its validator */
     STATUS_UNFINISHED, /* only checks decide */
     STATUS_NOT_DONE,   /* no check can make it pass */
     STATUS_STOPS,      /* stopped by the user */

@@ -20,7 +20,7 @@ struct story_action {
     const json_t *gate;   /* the rule that decided, and who confirmed; NULL: no gate event */
 };
 
-struct story_correction {   /* of a reply, by the program (event assist) */
+struct story_correction {   /* correction of a reply by the program (event assist) */
     bool resampled;         /* it replaced another reply and had to begin with `to` */
     const char *element;    /* the named element, whose position was corrected; "": a text was */
     char from[88], to[128]; /* "": none */
@@ -35,8 +35,8 @@ struct story_step {
     int nactions, attempts;
     const json_t *human[STORY_MAX_HUMAN]; /* decisions of users about the step, in order */
     int nhuman;
-    struct story_correction corrections[STORY_MAX_CORRECTIONS]; /* of the accepted reply */
-    int ncorrections, of_reply; /* those from of_reply on are of the last reply */
+    struct story_correction corrections[STORY_MAX_CORRECTIONS]; /* corrections of the accepted reply */
+    int ncorrections, of_reply; /* entries from of_reply on belong to the last reply */
     int from;                   /* decided on the recorded screen of that step; 0: on its own */
     bool beyond_budget;         /* not a step: the final answer after a budget was used up */
     double ms[PHASES];

@@ -180,7 +180,7 @@ static void t_unknown(void **state)
         {"f36", "unknown key 'f36'; the nearest is 'f30'"},
         {"ctrl+", "unknown key 'ctrl+'; the nearest is 'ctrl'"},
         {"ctrl++c", "unknown key 'ctrl++c'; the nearest is 'ctrl'"},
-        {"", "unknown key ''; a key or a chord such as 'ctrl+c' was expected"},
+        {"", "unknown key ''; expected a key or a chord such as 'ctrl+c'"},
         {"C+c", "'C+c' names a key twice; Control is 'ctrl+' or 'C-'"},
         {"c+c", "'c+c' names a key twice; Control is 'ctrl+' or 'C-'"},
         {"a-b", "unknown key 'a-b'; the nearest is "},

@@ -78,7 +78,7 @@ static void t_conditions(void **state)
     stepped(&p, NULL, "break kind type\ntoggle 1\ntoggle 1\ncontinue\nstop\n", replies);
     assert_non_null(strstr(p.e.text, "stopped before step 4"));
     stepped(&p, NULL, "toggle 1\n", replies);
-    assert_non_null(strstr(p.e.text, "no breakpoint 1"));
+    assert_non_null(strstr(p.e.text, "breakpoint 1 does not exist"));
     play_close(&p);
 }
 

@@ -276,8 +276,8 @@ static void t_localizer(void **state)
     assert_int_equal(field_int(action, "y"), 150);
     assert_int_equal(s.steps[1].nactions, 0);
     assert_string_equal(field_text(s.steps[1].error, "message"),
-                        "'it' was not found on the screen: 'somewhere' is not a place: two numbers x, y were "
-                        "expected, or a box of four");
+                        "'it' was not found on the screen: 'somewhere' is not a position: expected two "
+                        "numbers x, y or a box of four");
     assert_int_equal(s.steps[2].nactions, 0);
     assert_string_equal(field_text(s.steps[2].error, "message"), "'it' was not found on the screen");
     const json_t *last = driven_last(&r, "assist");
@@ -292,7 +292,7 @@ static void t_localizer(void **state)
     /* some model families cannot locate elements */
     pid = driven_start_with(&t, ANSWER("Done."), WORDS("--localizer", "--dialect", "anthropic-computer"));
     program_finish(&t.x, pid, &o);
-    ONE_LINE(&o, ERR_USAGE, "--localizer", "'anthropic-computer' has no question for a position");
+    ONE_LINE(&o, ERR_USAGE, "--localizer", "'anthropic-computer' cannot ask for a position");
     outcome_free(&o);
     stage_close(&t);
 }

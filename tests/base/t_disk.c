@@ -262,7 +262,7 @@ static void suite_within(struct qa_program *q, const char *out, int kib)
     if (page != there)
         fail_msg("a page is %sthere: '%s'", there ? "" : "not ", q->o.err);
     assert_int_equal(q->o.code, kib < 1000 ? ERR_ENV : ERR_NONE);
-    /* of runs that had room for all else */
+    /* each run whose other files fit may report that its page does not */
     int pages = lines_that_begin(q->o.err, "holorun: warning: cannot write the report: ");
     if (pages > 2 || lines_that_begin(q->o.err, "holorun: ") - pages > 1)
         fail_msg("reported more than once: '%s'", q->o.err);

@@ -30,7 +30,7 @@ Targets, and their rows in the table:
     a screenshot of 13 tiles: 55 % of the rate, 240 ms   "screen, 13 tiles, ...: all of it": of peak, and its median
     4 agent steps/s with 100 sessions                    "100 sessions: 1920x1080 screen": steps/s
     one session's step: 0.7 s bf16, 0.4 s at 8 bits      "1 session: 1920x1080 screen, ... 35 forced": its median
-    142 MiB per session and 24 KiB per token             "memory of a session", "and for each token"
+    142 MiB per session and 24 KiB per token             "memory of a session", "memory per token"
 
 On a smaller GPU: SIZES=tiny shows that everything works, WEIGHTS=int8 takes 14 GB. To run a single part:
 

@@ -131,7 +131,7 @@ def start_both(program, place, threads, clients):
     return [ours, theirs], [f"holorun={base},tiny,{token}", f"llama.cpp={there},tiny"]
 
 
-HEAD = """| server | clients | tokens read a turn | first / last third | of at most | first text ms | slowest twentieth |
+HEAD = """| server | clients | tokens prefilled per turn | first / last third | longest context | first text ms | slowest twentieth |
 |---|---|---|---|---|---|---|"""
 
 

@@ -190,7 +190,7 @@ static void t_rounding_refusals(void **state)
     } cases[] = {
         {{"--section", "decode", "--text", "README.md"}, "--section drift"},
         {{"--section", "drift", "--text", "README.md", "--choices=int4,int3"},
-         "no 'int3', but default, stored, bf16"},
+         "unknown option 'int3' in --choices; the options are default, stored, bf16"},
         {{"--section", "drift", "--text", "README.md", "--from=100000"}, "too few for window 100000"},
         {{"--section", "drift", "--text", "no-such-file"}, "no-such-file"},
     };

@@ -99,7 +99,7 @@ static void t_gpu(void **state)
     assert_int_equal(number(j, NULL, "most_sessions"), 0);
     assert_true(mentions(json_object_get(j, "notes"), "more are needed"));
     assert_true(mentions(json_object_get(j, "notes"), "no session fits"));
-    assert_true(mentions(json_object_get(j, "notes"), "give --bandwidth and --flops"));
+    assert_true(mentions(json_object_get(j, "notes"), "pass --bandwidth and --flops"));
     assert_null(json_object_get(j, "predictions"));
     j = run(&p, 0, WORDS("plan", full.dir, "--gpu", "h100", "--json"));
     check_about("tokens a second", number(j, "limits", "decode"), 126, 0.01);

@@ -233,7 +233,7 @@ static void t_quotes(void **state)
     program_run(&x, &o, WORDS("run", "Press Save", "--on", "desk:99"));
     ONE_LINE(&o, ERR_USAGE, "--on 'desk:99'", "1280x800");
     program_run(&x, &o, WORDS("run", "Press Save", "--dialect", "holo32", "--fake", "/dev/null"));
-    assert_non_null(strstr(o.err, "no dialect 'holo32'; did you mean 'holo3'?"));
+    assert_non_null(strstr(o.err, "unknown dialect 'holo32'; did you mean 'holo3'?"));
     program_run(&x, &o, WORDS("help", "nonsense"));
     assert_int_equal(o.code, ERR_USAGE);
     assert_null(strstr(o.err, "holorun run"));

@@ -1,7 +1,7 @@
-/* fuzz_elements.c - what programs answer a reader of elements. Byte 0 chooses: 0 to 127 a message as D-Bus sends it,
- * the reply to one of the calls about a node; else an answer of the child process, as JSON.
+/* fuzz_elements.c - the answers of programs to a reader of elements. Byte 0 chooses: 0 to 127 a message as
+ * D-Bus sends it, the reply to one of the calls about a node; else an answer of the child process, as JSON.
  *
- * Whatever comes in: no error of memory, and elements whose parents come before them. */
+ * For any input no memory error occurs, and parents precede their children. */
 #include "atspi/answer_impl.h"
 #include "atspi/elements_impl.h"
 

@@ -196,13 +196,13 @@ static void t_command(void **state)
         {"cmd:false", false, FAULT_REFUSED, "declined"},
         {"cmd:exit 3", false, FAULT_REFUSED, "declined"},
         {"cmd:kill -9 $$", false, FAULT_REFUSED, "declined"},
-        {"cmd:/no/such/program", false, FAULT_REFUSED, "nobody to ask"},
+        {"cmd:/no/such/program", false, FAULT_REFUSED, "nobody can be asked"},
         {"cmd:head -c 10000000 /dev/urandom; exit 1", false, FAULT_REFUSED, "declined"},
         {"cmd:yes yes y; true", false, FAULT_REFUSED, "did not answer in time"}, /* output is not an answer */
         {"cmd:sleep 100", false, FAULT_REFUSED, "did not answer in time"},
         {"cmd:trap '' TERM; sleep 100 & sleep 100; sleep 100", false, FAULT_REFUSED,
          "did not answer in time"},
-        {"never", false, FAULT_REFUSED, "nobody to ask"},
+        {"never", false, FAULT_REFUSED, "nobody can be asked"},
         {"yes-to-all", true, FAULT_NONE, ""},
     };
     struct guarded g = {0};

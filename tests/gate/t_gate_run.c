@@ -259,7 +259,7 @@ static bool replies_pass(struct stage *t, const char *replies)
     program_finish(
         &t->x, driven_start_with(t, all, WORDS("--dialect", "anthropic-computer", "--confirm", "never")), &o);
     assert_non_null(strstr(o.err, "does not describe click targets"));
-    bool pass = !strstr(o.err, "needs confirmation");
+    bool pass = !strstr(o.err, "requires confirmation");
     assert_int_equal(o.code == ERR_FAILED, !pass);
     outcome_free(&o);
     free(all);

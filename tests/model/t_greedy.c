@@ -2,9 +2,9 @@
  * (tests/reference/train_counting.py, make_greedy.py): in f32 all tokens, in bf16 those before the first
  * difference.
  *
- * In bf16 a near tie may be decided differently, which is not an error, and the text after it is another
- * one.  The score is the fraction of tokens before the first difference, over all prompts.  The reference
- * is computed in f32, so the loss from bf16 itself is included.
+ * In bf16 a near tie may be decided differently, which is not an error; the texts differ from there on. The
+ * score is the fraction of tokens before the first difference, over all prompts. The reference is computed in
+ * f32, so the loss from bf16 itself is included.
  */
 #include "check.h"
 #include "golden.h"

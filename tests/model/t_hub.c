@@ -335,12 +335,11 @@ static void t_refused(void **state)
     static const struct {
         struct fault f;
         const char *says;
-    } faults[] = {
-        {{.wrong = true}, "'model.safetensors' is not the file that the hub lists: its SHA-256 differs"},
-        {{.escape = true}, "lists a file '../config.json', whose name is not allowed"},
-        {{.doubled = true}, "lists 'config.json' twice"},
-        {{.huge = true}, "HF_HOME names another folder"},
-        {{.refuse = 404}, "has no '" REPO "' with revision 'main' (404)"}};
+    } faults[] = {{{.wrong = true}, "'model.safetensors' does not match the hub's list: its SHA-256 differs"},
+                  {{.escape = true}, "lists a file '../config.json', whose name is not allowed"},
+                  {{.doubled = true}, "lists 'config.json' twice"},
+                  {{.huge = true}, "set HF_HOME to another directory"},
+                  {{.refuse = 404}, "does not have '" REPO "' with revision 'main' (404)"}};
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         struct hub_server s;
         struct err e;
@@ -388,7 +387,7 @@ static void t_full(void **state)
     setrlimit(RLIMIT_FSIZE, &small);
     assert_null(pull(NULL, &e));
     setrlimit(RLIMIT_FSIZE, &before);
-    assert_non_null(strstr(e.text, "what is there stays, and the next pull goes on behind it"));
+    assert_non_null(strstr(e.text, "the downloaded part is kept, and the next pull continues it"));
     char *folder = pull(NULL, &e);
     assert_non_null(folder);
     assert_whole(&s, folder);

@@ -13,7 +13,7 @@
 
 #include <jansson.h>
 
-static json_t *golden; /* for a tower with patches of this width */
+static json_t *golden; /* reference values for an encoder with patches of this width */
 static int patch;
 
 static void open_golden(int wide)
@@ -138,9 +138,9 @@ static void t_speed(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM(
-        "the canvas of an image is that of smart_resize, rounded to even; Qwen2.5-VL's coordinates are its pixels",
-        t_sizes),
+    CLAIM("the canvas of an image is that of smart_resize, rounded to even; Qwen2.5-VL's coordinates are its "
+          "pixels",
+          t_sizes),
     CLAIM("resized bytes and patches equal those of the published processor, bit for bit", t_pictures),
     CLAIM("a full screen is preprocessed in a fraction of a second", t_speed),
 };

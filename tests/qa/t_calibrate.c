@@ -288,7 +288,7 @@ static void t_keep(void **state)
     asks_for(&x, "holo3-px", COORD_PIXEL, "note");
     put(&x, "holorun.json", "[broken");
     assert_int_equal(keep(&x, "holo3", COORD_NORM1000, COORD_NORM1000, &e), -1);
-    assert_non_null(strstr(e.text, "left as it is"));
+    assert_non_null(strstr(e.text, "was not changed"));
     char *text;
     size_t len;
     char *path = xvfb_place(&x, "holorun.json");

@@ -131,7 +131,7 @@ static void t_refused(void **state)
         {HEAD "\"box\": null, \"tags\": [\"web\"]}", "'tags'"},
         {HEAD "\"box\": null, \"tags\": {\"platform\": {\"a\": 1}}}", "'platform'"},
         {HEAD "\"box\": null, \"id\": 1.5}", "'id'"},
-        {HEAD "\"box\": null, \"id\": \"1\"}", "line 1, too"},
+        {HEAD "\"box\": null, \"id\": \"1\"}", "also on line 1"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct err e = ERR_INIT;

@@ -257,7 +257,7 @@ static void t_resume_refused(void **state)
     program_run(&x, &o, WORDS("eval", POCKET, "-o", results, "--resume", "--free"));
     ONE_LINE(&o, ERR_USAGE, "r.jsonl", "free");
     program_run(&x, &o, WORDS("eval", CONVERT "webclick.out", "-o", results, "--resume"));
-    ONE_LINE(&o, ERR_USAGE, "r.jsonl", "another set");
+    ONE_LINE(&o, ERR_USAGE, "r.jsonl", "different set");
     char *other = xvfb_put(&x, "other.jsonl", "{\"id\": 1}\n");
     program_run(&x, &o, WORDS("eval", POCKET, "-o", other, "--resume"));
     ONE_LINE(&o, ERR_USAGE, "other.jsonl", "not a results file");

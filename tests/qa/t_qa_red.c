@@ -165,7 +165,7 @@ static void t_undecided(void **state)
     qa_program_close(&q);
 }
 
-/* An expected infeasible task is not a failure, but a success of it is one. */
+/* A test with `expect: infeasible` passes if the run reports that, and fails if the run succeeds. */
 static void t_infeasible(void **state)
 {
     struct qa_program q;

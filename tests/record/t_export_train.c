@@ -105,7 +105,7 @@ static void t_rl(void **state)
     free(to);
 }
 
-/* Appends the ids of prompt and response of an output; returns how often the model chose the token. */
+/* Appends the ids of prompt and response of an output; returns the number that the model chose. */
 static int64_t chosen_in(const json_t *line, json_t *ids)
 {
     const json_t *mask = json_object_get(line, "response_mask"),

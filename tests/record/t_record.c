@@ -50,7 +50,7 @@ static void t_dialog(void **state)
 
 /* ---- accessibility bus ------------------------------------------------------------------------------ */
 
-/* Starts a private session bus, which starts that of AT-SPI on demand. */
+/* Starts a private session bus, which starts the accessibility bus on demand. */
 static void start_bus(void)
 {
     char *log = xvfb_place(&hands_x, "bus.log");

@@ -347,7 +347,7 @@ static void t_nothing(void **state)
     static const char old[] = "{\"dialect\": {\"name\": \"function\"}}";
     write_file(run, "run.json", old, sizeof old - 1);
     program_run(&place, &o, WORDS("replay", run, "--verify", "--model", POCKET));
-    ONE_LINE(&o, ERR_USAGE, run, "'function', which cannot be loaded: ", "no dialect 'function'",
+    ONE_LINE(&o, ERR_USAGE, run, "'function', which cannot be loaded: ", "unknown dialect 'function'",
              "--dialect");
     write_file(run, "run.json", "{}", 2);
     program_run(&place, &o, WORDS("replay", run, "--verify", "--model", POCKET));

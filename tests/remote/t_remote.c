@@ -169,8 +169,8 @@ static void t_refused(void **state)
          "server error: out of memory"},
         {{FAR_OK "data: {\"choices\": [\n\n", 0}, ERR_MODEL, "an event that is not JSON"},
         {{FAR_OK "data: {\"choices\": [", 0}, ERR_ENV, "the stream ended in the middle of a reply"},
-        {{FAR_JSON "{\"choices\": []}", 0}, ERR_MODEL, "holds no message"},
-        {{FAR_JSON "{\"choices\": null}", 0}, ERR_MODEL, "holds no message"},
+        {{FAR_JSON "{\"choices\": []}", 0}, ERR_MODEL, "contains no message"},
+        {{FAR_JSON "{\"choices\": null}", 0}, ERR_MODEL, "contains no message"},
         {{FAR_JSON "{\"error\": {\"message\": \"no credit\"}}", 0}, ERR_ENV, "quota used up: no credit"},
         {{FAR_JSON
           "{\"choices\": [{\"message\": {\"content\": null}, \"finish_reason\": \"content_filter\"}]}",

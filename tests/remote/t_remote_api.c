@@ -255,7 +255,7 @@ static void t_bad_replies(void **state)
     static const struct {
         const char *api, *dialect, *reply, *says;
     } cases[] = {
-        {"responses", "openai-computer", FAR_JSON "{\"status\": \"completed\"}", "holds no output"},
+        {"responses", "openai-computer", FAR_JSON "{\"status\": \"completed\"}", "contains no output"},
         {"responses", "openai-computer", FAR_OK EVENT("{\"type\": \"error\", \"message\": \"overloaded\"}"),
          "overloaded: overloaded"},
         {"responses", "openai-computer",

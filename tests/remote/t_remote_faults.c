@@ -307,12 +307,12 @@ static void t_certificate(void **state)
         if (!pid)
             skip();
         ask_over_tls(&x, &o, url, false);
-        ONE_LINE(&o, ERR_ENV, "its certificate was refused");
+        ONE_LINE(&o, ERR_ENV, "certificate verification failed");
         ask_over_tls(&x, &o, url, true);
         if (this_host) /* it returns a page instead of a list of models */
             ONE_LINE(&o, ERR_MODEL, "lists no models");
         else
-            ONE_LINE(&o, ERR_ENV, "its certificate was refused", "127.0.0.1");
+            ONE_LINE(&o, ERR_ENV, "certificate verification failed", "127.0.0.1");
         kill(pid, SIGTERM);
         free(url);
     }

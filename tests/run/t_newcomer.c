@@ -81,7 +81,7 @@ static void t_questions(void **state)
     free(text);
 }
 
-/* The message contains the command that answers. */
+/* The message names the command that answers questions. */
 static void t_asked(void **state)
 {
     struct stage t;

@@ -441,7 +441,7 @@ static void clear_and_write(Display *d, GC gc, int x, int y, int w, const char *
     XDrawString(d, app.main, gc, x, y, text, (int)strlen(text));
 }
 
-/* Sorts a list again every second. */
+/* Re-sorts a list every second. */
 static void *sort_rows(void *arg)
 {
     Display *d = XOpenDisplay(NULL);

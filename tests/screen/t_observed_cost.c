@@ -46,7 +46,7 @@ static void measure(struct stage *t, int i, bool observe, struct costs *c)
         image_free(&im);
 }
 
-/* At this share of the sorted values: the difference that an observation makes. */
+/* Returns the difference that observing makes at a quantile of the sorted times. */
 static double added(double *with, double *without, double share)
 {
     qsort(with, TIMES, sizeof *with, by_size);
@@ -67,7 +67,7 @@ static void t_cost(void **state)
     check_note("1920x1080: medians: observing %.2f ms; checks of a motion %.2f, a press %.2f, a key %.2f ms",
                added(with.take, without.take, 0.5), added(with.aim, without.aim, 0.5),
                added(with.press, without.press, 0.5), added(with.key, without.key, 0.5));
-    if (!CHECK_SANITIZED) /* on a busy machine the median is others' */
+    if (!CHECK_SANITIZED) /* on a busy machine the median depends on other programs */
         assert_true(added(with.aim, without.aim, 0.2) < 3 && added(with.press, without.press, 0.2) < 3);
     stage_close(&t);
 }

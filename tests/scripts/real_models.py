@@ -50,7 +50,7 @@ def path(model):
 
 
 class Progress:
-    """One line on stderr, at once for parts and after two seconds for MiB; overwritten on a terminal."""
+    """Prints progress on one line of stderr: of parts at once, of MiB after two seconds."""
 
     def __init__(self, what):
         self.what, self.begun, self.shown = what, time.monotonic(), 0

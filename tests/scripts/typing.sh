@@ -26,7 +26,7 @@ killed=$?
     echo "program stalls for up to 5 s, in its event loop or as a stopped process; in one of three somebody loads another"
     echo "keyboard layout at a random moment. What arrived is what the program itself reports (tests/screen/t_programs.c)."
     echo
-    echo "| program | texts | with a stall | with another layout | right | unsure | silently wrong | ms each |"
+    echo "| program | texts | with a stall | with another layout | correct | reported as unsure | silently wrong | ms each |"
     echo "|---|---|---|---|---|---|---|---|"
     sort "$rows"
     sed 's/^ */Skipped: /' "$rows.skipped"

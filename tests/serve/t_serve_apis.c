@@ -215,7 +215,7 @@ static void t_refusals(void **state)
          "{\"max_tokens\": 5, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"document\"}]}]}",
          "'document' is not supported", 400},
         {"/v1/messages", "[]", "not a JSON object", 400},
-        {"/v1/responses", "{}", "'input' must be a text or a list", 400},
+        {"/v1/responses", "{}", "'input' must be a string or a list", 400},
         {"/v1/responses", "{\"input\": \"x\", \"previous_response_id\": \"resp_1\"}", "are not stored", 400},
         {"/v1/responses", "{\"input\": \"x\", \"background\": true}", "'background' is not supported", 400},
         {"/v1/responses", "{\"input\": \"x\", \"tools\": [{\"type\": \"computer\"}]}",

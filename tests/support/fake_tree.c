@@ -116,7 +116,7 @@ static void put_rect(DBusMessage *r, const struct fake_node *n)
     dbus_message_iter_close_container(&at, &in);
 }
 
-/* The element at a point: a cell in a table with too many children, else the node itself. */
+/* Appends the element at a point: a cell of a table with too many children, else the node itself. */
 static void put_hit(DBusMessage *call, DBusMessage *r, int id, const struct fake_node *n)
 {
     dbus_int32_t x = 0, y = 0;

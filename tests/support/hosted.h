@@ -46,8 +46,8 @@ const char *hosted_status(const json_t *answer); /* "status" in it, or "" */
 bool hosted_is_error(const json_t *answer);
 int hosted_end(struct hosted *h); /* exit code; -1: killed by a signal */
 
-/* Before a line that stops the run, waits until the window has got n events of this name; NULL: does not
- * wait. */
+/* Replays a transcript. Sends a line that stops the run only after the window has got n events of this name;
+ * NULL: at once. */
 void hosted_play(struct hosted *h, const char *path, const char *event, int n);
 
 #endif

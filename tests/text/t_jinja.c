@@ -118,7 +118,7 @@ static void check_refused(const char *source, const char *part)
 
 static void t_refused(void **state)
 {
-    check_refused("{{ 'a", "line 1: a text has no closing quote");
+    check_refused("{{ 'a", "line 1: a string has no closing quote");
     check_refused("\n{% if x %}", "line 2: 'elif' is missing");
     check_refused("{% set = 1 %}", "the name of a variable is missing");
     check_refused("{% include 'x' %}", "line 1: the tag 'include' is not supported");

@@ -223,7 +223,7 @@ static void t_refusals(void **state)
     SPOILT(merges, "[\"a\",\"\"]", "merge 0");
     SPOILT(merges, "\"b c\" \"a b\"", "'merges'");
     SPOILT(merges, "\"b c\",", "merge 1");
-    SPOILT(merges, "\"\xe6\x9d\xb1 b\"", "byte alphabet");
+    SPOILT(merges, "\"\xe6\x9d\xb1 b\"", "byte-level alphabet");
     SPOILT(added, "{\"id\":3,\"content\":\"<x>\"}", "id 3");
     SPOILT(added, "{\"id\":300,\"content\":\"<x>\"},{\"id\":300,\"content\":\"<y>\"}", "300");
     SPOILT(added, "{\"id\":300,\"content\":\"<x>\"},{\"id\":301,\"content\":\"<x>\"}", "same name");

@@ -1,5 +1,5 @@
-/* t_untrusted_text.c - tests that text from a screen, even in the words of a dialect, opens or ends no
- * message and does not pose as a tool's answer, and that descriptions for the model are short.
+/* t_untrusted_text.c - tests that text from a screen, even in the words of a dialect, neither opens nor ends
+ * a message and cannot pass for a tool's answer, and that descriptions for the model are short.
  */
 #include "check.h"
 
@@ -88,7 +88,7 @@ static void t_plain(void **state)
     assert_string_equal(out, "a < b, [1], <b>bold</b>, x[INSTALL] \xe2\x82\xac");
     free(out);
     out = prompt_escape(text);
-    assert_non_null(strstr(out, "&lt;messages>")); /* rather too much than too little */
+    assert_non_null(strstr(out, "&lt;messages>")); /* counts too many rather than too few */
     free(out);
 }
 

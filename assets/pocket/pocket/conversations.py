@@ -202,7 +202,7 @@ class Conversations:
 
 
 def whole_answers(s, guess):
-    """Counts the answers of a sequence that greedy decoding would write without an error, by name.
+    """Counts by name the answers of a sequence that greedy decoding would generate without an error.
 
     guess[i] is the most probable token after id i. A place is right if it lies on its element.
     """

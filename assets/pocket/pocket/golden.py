@@ -103,8 +103,9 @@ def filter_matrix(n_in, n_out):
 
 
 def preprocess(im, cfg):
-    """[3, H, W]: the picture at its own pixels, its last row and column repeated up to multiples of two
-    patches; one that is too long is reduced to fit, with that margin."""
+    """Returns [3, H, W]: the picture without scaling, padded with its last row and column to multiples of two
+    patches. A picture that is too large is reduced so that it fits with this padding.
+    """
     side, pair = cfg["vision_config"]["args"]["cpe_max_size"], 2 * cfg["patch_size"]
     x = np.asarray(im.convert("RGB"), np.float64) / 255  # [h, w, 3]
     scale = min(side / max(x.shape[:2]), 1)

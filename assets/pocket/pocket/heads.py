@@ -3,7 +3,8 @@
 Letters: a patch of 16x16 pixels has eight slots of 4x8 pixels, 4 across and 2 down; the head says for each
 slot whether a letter is centred in it, which one, and its horizontal offset. Elements: kind and state bits
 of the element that a patch belongs to. Places: row and column of the patch, a linear head in training only,
-without which letters drown the position (a linear probe then reads the row of 23 % of the image tokens).
+without which training for letters removes the position (a linear probe then finds the row of only 23 % of the
+image tokens).
 Pointer: from a patch with a letter of a label to the patches of the labelled element, on rows behind a
 transformer block of its own.
 """
@@ -63,7 +64,7 @@ class Where(nn.Module):
 
 
 class Block(nn.Module):
-    """A block of the encoder that adds nothing at first."""
+    """A block of the encoder whose initial output is its input."""
 
     def __init__(self, d, heads, mlp):
         super().__init__()

@@ -48,7 +48,7 @@ def moved(batch, device):
 
 
 def load(device, dt):
-    """Returns (model, {"eyes": kept file, "language": kept file}) with the kept parameters."""
+    """Returns (model, {"eyes": saved file, "language": saved file}) with the saved parameters."""
     saved = {"eyes": weights.load(KEPT / "eyes.safetensors")}
     saved |= {"language": weights.load(KEPT / "language20.safetensors")}
     joint = Joint(saved["eyes"]["shape"], language.SHAPE, PROJECTOR, dt).to(device)
@@ -62,7 +62,7 @@ def load(device, dt):
 
 @torch.no_grad()
 def evaluate(joint, screens, album, device):
-    """Counts whole answers by source and page on held-out screens, with all earlier tokens given."""
+    """Counts completely correct answers on held-out screens by source and page, given correct earlier tokens."""
     screens.seed("heldout")
     tables = collections.defaultdict(collections.Counter)
     for size in screens.sizes:
@@ -182,7 +182,7 @@ class Run:
             weights.keep(out, values, saved["shape"], saved["step"] + steps, saved["core_minutes"], figures)
 
     def evaluate(self):
-        """Logs the fractions of whole answers of the averages, per source."""
+        """Logs for each source the fraction of completely correct answers, with the averaged parameters."""
         for part, names in self.joint.named().items():
             for n, p in names.items():
                 p.data.copy_(self.optimizers[part].average[n])

@@ -139,7 +139,7 @@ def corners(x, y, rows, cols):
 
 
 def inside(box, rows, cols):
-    """Returns the patches whose centres are in a box, or the one that holds the centre of the box."""
+    """Returns the patches whose centres are in a box, or the one that contains the centre of the box."""
     x0, y0, x1, y1 = box
     across = [c for c in range(cols) if x0 < 16 * c + 8 < x1]
     at = [r * cols + c for r in range(rows) if y0 < 16 * r + 8 < y1 for c in across]

@@ -49,7 +49,7 @@ def kept(run):
 
 
 def tiny():
-    """Returns the same of a small model of random weights, large enough for every part to matter."""
+    """Returns the same for a small random model, large enough that every part affects the result."""
     torch.manual_seed(1)
     c, lm, projector = TINY_TOWER, language.SHAPE | TINY_LM | {"state": 16}, 48
     d = c["hidden"]

@@ -8,7 +8,7 @@ An answer is a list of pieces, so that its tokens and their sources are known wi
     ("text", text)               anything else
 
 `Screen` builds lines, words and named elements from stored letters and elements. A field or a tick is named
-by the text beside or above it.
+by the text next to it or above it.
 """
 
 import collections
@@ -391,7 +391,7 @@ def played(record, screen):
             places = where[k : k + len(name)] if k >= 0 else None
         if a is action and verb != "drag":
             a = aimed(a, scale, places)
-        if name and not places:  # a field is named by the text beside or above it
+        if name and not places:  # a field is named by the text next to it or above it
             places = screen.where(name, (a["x"] * scale, a["y"] * scale))
         place = ("place", a["x"] * scale, a["y"] * scale, *(v * scale for v in (a.get("box") or [0] * 4)[2:]))
         return a, ([("copy", name, places or [None] * len(name))] if name else []) + [("mark", "<at>"), place]

@@ -83,7 +83,7 @@ class World:
 
 
 class Strays:
-    """Wrong actions: clicks beside the target, cut texts, scrolling the wrong way."""
+    """Wrong actions: clicks next to the target, cut texts, scrolling the wrong way."""
 
     def __init__(self, rng, share):
         self.rng, self.share = rng, share
