@@ -79,6 +79,12 @@ struct llm_ops { /* operations returning int return 0, or -1 with e, unless stat
     void (*free)(struct llm *m);
 };
 
+/* The operations of an implementation with marks of its own, by the prefix of their functions. */
+#define LLM_OPS(of)                                                                                          \
+    .begin = of##_begin, .user = of##_user, .reply = of##_reply, .speak = of##_speak, .close = of##_close,   \
+    .mark = of##_mark_new, .rewind = of##_rewind, .mark_length = of##_mark_length,                           \
+    .mark_free = of##_mark_free, .length = of##_length, .stats = of##_stats, .free = of##_free
+
 struct llm { /* first member of each implementation */
     const struct llm_ops *ops;
 };

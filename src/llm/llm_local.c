@@ -307,22 +307,8 @@ void llm_fit_dialect(struct dialect *d, const struct engine *g)
 struct llm *llm_local(struct engine *g, const struct dialect *d, uint64_t seed)
 {
     static const struct llm_ops ops = {
-        .begin = local_begin,
-        .user = local_user,
-        .reply = local_reply,
-        .speak = local_speak,
-        .beam_search = local_beam_search,
-        .close = local_close,
-        .mark = local_mark_new,
-        .rewind = local_rewind,
-        .branch = local_branch,
-        .mark_length = local_mark_length,
-        .mark_free = local_mark_free,
-        .length = local_length,
-        .session = session_of,
-        .stats = local_stats,
-        .set_cancel = local_set_cancel,
-        .free = local_free,
+        LLM_OPS(local),        .beam_search = local_beam_search, .branch = local_branch,
+        .session = session_of, .set_cancel = local_set_cancel,
     };
     struct local_llm *m = xcalloc(1, sizeof *m);
     m->base.ops = &ops;

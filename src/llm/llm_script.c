@@ -198,19 +198,7 @@ static void cut_replies(struct script_llm *s)
 static struct script_llm *script_new(void)
 {
     static const struct llm_ops ops = {
-        .begin = script_begin,
-        .user = script_user,
-        .reply = script_reply,
-        .speak = script_speak,
-        .close = script_close,
-        .mark = script_mark_new,
-        .rewind = script_rewind,
-        .branch = script_rewind, /* marks are copies and stay valid */
-        .mark_length = script_mark_length,
-        .mark_free = script_mark_free,
-        .length = script_length,
-        .stats = script_stats,
-        .free = script_free,
+        LLM_OPS(script), .branch = script_rewind, /* marks are copies and stay valid */
     };
     struct script_llm *s = xcalloc(1, sizeof *s);
     s->base.ops = &ops;

@@ -433,24 +433,9 @@ static void remote_free(struct llm *m)
 struct llm *llm_remote(struct endpoint *p, const struct dialect *d, uint64_t seed, const char *session)
 {
     static const struct llm_ops ops = {
-        .begin = remote_begin,
-        .user = remote_user,
-        .reply = remote_reply,
-        .converse = remote_converse,
-        .speak = remote_speak,
-        .beam_search = remote_beam_search,
-        .close = remote_close,
-        .mark = remote_mark_new,
-        .rewind = remote_rewind,
+        LLM_OPS(remote),         .converse = remote_converse,           .beam_search = remote_beam_search,
         .branch = remote_rewind, /* marks are copies, so they stay valid */
-        .mark_length = remote_mark_length,
-        .mark_free = remote_mark_free,
-        .length = remote_length,
-        .stats = remote_stats,
-        .usage = remote_usage,
-        .checks_passed = remote_checks_passed,
-        .set_cancel = remote_set_cancel,
-        .free = remote_free,
+        .usage = remote_usage,   .checks_passed = remote_checks_passed, .set_cancel = remote_set_cancel,
     };
     struct remote_llm *r = xcalloc(1, sizeof *r);
     r->base.ops = &ops;

@@ -228,7 +228,8 @@ static void t_suite(void **state)
 
 /* ---- hosts --------------------------------------------------------------------------------------------- */
 
-static void t_mcp(void **state)
+/* Calls fn with a new host for each ending that is a failure. */
+static void each_hosted(const char *protocol, void (*fn)(struct hosted *h, const struct ending *end))
 {
     struct stage t;
     struct ending all[ENDINGS];
@@ -236,24 +237,34 @@ static void t_mcp(void **state)
     make_endings(&speeches[0], all);
     for (int i = 4; i < ENDINGS; i++) {
         struct hosted h;
-        hosted_start(&h, &t, "mcp", all[i].replies);
-        hosted_say(&h, HELLO);
-        hosted_answer(&h, 1);
-        const char *steps = all[i].status == AGENT_STEPS ? ",\"max_steps\":1" : "";
-        char *call = xasprintf(TOOL(2, "run_task", "{\"task\":\"Press Save\",\"wait_s\":20%s}"), steps);
-        hosted_say(&h, call);
-        const json_t *answer = hosted_answer(&h, 2), *told = hosted_told(answer);
-        if (!json_is_true(json_object_get(json_object_get(answer, "result"), "isError")) ||
-            strcmp(field_text(told, "status"), agent_status_name(all[i].status)) != 0)
-            fail_msg("%s: %s", all[i].name, json_dumps(answer, 0));
-        if (all[i].status != AGENT_STEPS)
-            assert_string_not_equal(field_text(told, "answer"), "Done.");
-        assert_true(json_is_array(json_object_get(told, "actions")));
+        hosted_start(&h, &t, protocol, all[i].replies);
+        fn(&h, &all[i]);
         assert_int_equal(hosted_end(&h), 0);
-        free(call);
     }
     free_endings(all);
     stage_close(&t);
+}
+
+static void check_mcp(struct hosted *h, const struct ending *end)
+{
+    hosted_say(h, HELLO);
+    hosted_answer(h, 1);
+    const char *steps = end->status == AGENT_STEPS ? ",\"max_steps\":1" : "";
+    char *call = xasprintf(TOOL(2, "run_task", "{\"task\":\"Press Save\",\"wait_s\":20%s}"), steps);
+    hosted_say(h, call);
+    const json_t *answer = hosted_answer(h, 2), *told = hosted_told(answer);
+    if (!json_is_true(json_object_get(json_object_get(answer, "result"), "isError")) ||
+        strcmp(field_text(told, "status"), agent_status_name(end->status)) != 0)
+        fail_msg("%s: %s", end->name, json_dumps(answer, 0));
+    if (end->status != AGENT_STEPS)
+        assert_string_not_equal(field_text(told, "answer"), "Done.");
+    assert_true(json_is_array(json_object_get(told, "actions")));
+    free(call);
+}
+
+static void t_mcp(void **state)
+{
+    each_hosted("mcp", check_mcp);
 }
 
 /* Returns the last text of a turn, or "". */
@@ -271,36 +282,29 @@ static const char *last_text(const struct hosted *h)
     return last;
 }
 
+static void check_acp(struct hosted *h, const struct ending *end)
+{
+    if (end->status == AGENT_STEPS)
+        return;
+    hosted_say(h, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/new\",\"params\":{\"cwd\":\"/\"}}");
+    const json_t *session = json_object_get(hosted_answer(h, 1), "result");
+    char *ask = xasprintf("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/prompt\",\"params\":{"
+                          "\"sessionId\":\"%s\",\"prompt\":\"Press Save\"}}",
+                          field_text(session, "sessionId"));
+    hosted_say(h, ask);
+    const json_t *result = json_object_get(hosted_answer(h, 2), "result");
+    const json_t *meta = json_object_get(json_object_get(result, "_meta"), "holorun");
+    assert_string_equal(field_text(result, "stopReason"), "end_turn");
+    assert_string_equal(field_text(meta, "status"), agent_status_name(end->status));
+    assert_false(field_bool(meta, "done"));
+    assert_string_not_equal(last_text(h), "Done.");
+    assert_string_not_equal(last_text(h), "");
+    free(ask);
+}
+
 static void t_acp(void **state)
 {
-    struct stage t;
-    struct ending all[ENDINGS];
-    driven_open(&t);
-    make_endings(&speeches[0], all);
-    for (int i = 4; i < ENDINGS; i++) {
-        struct hosted h;
-        if (all[i].status == AGENT_STEPS)
-            continue;
-        hosted_start(&h, &t, "acp", all[i].replies);
-        hosted_say(&h,
-                   "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/new\",\"params\":{\"cwd\":\"/\"}}");
-        const json_t *session = json_object_get(hosted_answer(&h, 1), "result");
-        char *ask = xasprintf("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/prompt\",\"params\":{"
-                              "\"sessionId\":\"%s\",\"prompt\":\"Press Save\"}}",
-                              field_text(session, "sessionId"));
-        hosted_say(&h, ask);
-        const json_t *result = json_object_get(hosted_answer(&h, 2), "result");
-        const json_t *meta = json_object_get(json_object_get(result, "_meta"), "holorun");
-        assert_string_equal(field_text(result, "stopReason"), "end_turn");
-        assert_string_equal(field_text(meta, "status"), agent_status_name(all[i].status));
-        assert_false(field_bool(meta, "done"));
-        assert_string_not_equal(last_text(&h), "Done.");
-        assert_string_not_equal(last_text(&h), "");
-        assert_int_equal(hosted_end(&h), 0);
-        free(ask);
-    }
-    free_endings(all);
-    stage_close(&t);
+    each_hosted("acp", check_acp);
 }
 
 /* ---- single endings ------------------------------------------------------------------------------------ */

@@ -335,11 +335,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a template that cannot be assembled from turns is refused for runs, with the reason", t_refused),
 };
 
-int main(int argc, char **argv)
-{
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    engine_close(engine);
-    tiny_free(&tiny);
-    json_decref(golden);
-    return rc;
-}
+CHECK_MAIN_WITH(, engine_close(engine); tiny_free(&tiny); json_decref(golden))

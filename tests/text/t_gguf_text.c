@@ -157,10 +157,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a chat template in a GGUF file gets the special tokens that the file names", t_special),
 };
 
-int main(int argc, char **argv)
-{
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    json_decref(vocabulary);
-    json_decref(golden);
-    return rc;
-}
+CHECK_MAIN_WITH(, json_decref(vocabulary); json_decref(golden))

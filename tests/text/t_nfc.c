@@ -152,10 +152,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("text from outside cannot form a special token of the template", t_marks),
 };
 
-int main(int argc, char **argv)
-{
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    tokenizer_free(tk);
-    json_decref(golden);
-    return rc;
-}
+CHECK_MAIN_WITH(, tokenizer_free(tk); json_decref(golden))

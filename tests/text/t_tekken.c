@@ -160,10 +160,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the full vocabulary loads within a second", t_speed),
 };
 
-int main(int argc, char **argv)
-{
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    tokenizer_free(tk);
-    json_decref(golden);
-    return rc;
-}
+CHECK_MAIN_WITH(, tokenizer_free(tk); json_decref(golden))
