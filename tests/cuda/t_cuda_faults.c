@@ -137,9 +137,9 @@ static void t_lost(void **state)
     static const struct {
         int error;
         const char *naming, *to_do;
-    } kinds[] = {{LAUNCH_FAILURE, "unspecified launch failure", "start again"},
-                 {ECC, "GPU: ", "start again"},
-                 {ILLEGAL_ADDRESS, "GPU: ", "start again"},
+    } kinds[] = {{LAUNCH_FAILURE, "unspecified launch failure", "restart it"},
+                 {ECC, "GPU: ", "restart it"},
+                 {ILLEGAL_ADDRESS, "GPU: ", "restart it"},
                  {NO_IMAGE, "no kernel image", "--device cpu"}};
     static const long when[] = {1, 2, 40, 130, 300}; /* in a prompt, in the tower, in a recorded step */
     struct engine *g = tiny_open_on(&tiny, "cuda", NULL, false);
