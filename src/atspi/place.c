@@ -8,8 +8,8 @@
  *            places of all elements below, except those of the menu bar itself and of embedded widgets of
  *            GTK 3
  *
- * An element whose middle is outside its parent is doubtful (menu items of Swing), unless it is in a menu, a
- * list or a popup, which are windows of their own. */
+ * An element whose middle is outside its parent is doubtful, unless it is in a menu, a list or a popup, which
+ * are windows of their own.  The items of Swing's menus are always doubtful: they are drawn elsewhere. */
 #include "atspi/reader_impl.h"
 
 #include <math.h>
@@ -92,20 +92,27 @@ static void bridge(struct shift *s, const struct node *n, const struct node *up)
     }
 }
 
-static bool in_popup(const struct node *n, int pid, const struct xwindow *list, int count)
+/* Returns the topmost popup of the program that holds the middle of an element, NULL: none. */
+static const struct xwindow *popup_at(const struct node *n, int pid, const struct xwindow *list, int count)
 {
     int x = n->rect.x + n->rect.w / 2, y = n->rect.y + n->rect.h / 2;
     for (int i = 0; i < count; i++)
         if (list[i].popup && list[i].pid == pid && screen_rect_contains(list[i].rect, x, y))
-            return true;
-    return false;
+            return &list[i];
+    return NULL;
 }
 
-static bool is_doubtful(const struct node *n, const struct node *up, bool java)
+/* Returns whether elements of this role show their children in a popup. */
+static bool opens_popup(uint32_t role)
+{
+    return role == ROLE_MENU || role == ROLE_COMBO_BOX || role == ROLE_MENU_BAR || role == ROLE_MENU_ITEM ||
+           role == ROLE_POPUP_MENU;
+}
+
+static bool is_outside(const struct node *n, const struct node *up)
 {
     int x = n->rect.x + n->rect.w / 2, y = n->rect.y + n->rect.h / 2;
-    bool own_window = !java && (up->role == ROLE_MENU || up->role == ROLE_COMBO_BOX);
-    return up->parent >= 0 && up->placed && !own_window && !screen_rect_contains(up->rect, x, y);
+    return up->parent >= 0 && up->placed && !screen_rect_contains(up->rect, x, y);
 }
 
 void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const struct xwindow *windows,
@@ -133,7 +140,12 @@ void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const 
         e->trust = !e->placed ? PLACE_NONE : shifted ? PLACE_SHIFTED : PLACE_SURE;
         if (!e->placed)
             e->rect = (struct screen_rect){0};
-        if (e->placed && up && is_doubtful(e, up, java) && (java || !in_popup(e, pid, windows, n_windows)))
+        bool outside = e->placed && up && is_outside(e, up);
+        const struct xwindow *popup = outside && !java ? popup_at(e, pid, windows, n_windows) : NULL;
+        if (popup && opens_popup(up->role))
+            e->window = popup->id; /* and that of the elements below it */
+        bool moved = java && e->placed && up && (up->role == ROLE_POPUP_MENU || up->role == ROLE_MENU);
+        if (moved || (outside && !popup && (java || !opens_popup(up->role))))
             e->trust = PLACE_DOUBTFUL;
     }
     free(shifts);

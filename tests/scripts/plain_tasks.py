@@ -2,6 +2,7 @@
 """Measures plain steps (`holorun run --plain only`) on real programs: tests/cases/plain/tasks.py.
 
     plain_tasks.py [--only REGEX] [--group spec|new] [--jobs N] [--json FILE] [--keep DIR] [--list]
+                   [--program FILE]
 
 Each task gets a desktop of its own (`holorun desk`) with a fresh home folder. Its judge runs there afterwards: a shell
 command with an expected output. Prints a table by program:
@@ -147,7 +148,7 @@ LOGS = collections.defaultdict(list)
 
 
 class Pages(http.server.SimpleHTTPRequestHandler):
-    """Serves pages below /ID/, and keeps what they report for that task."""
+    """Serves pages below /ID/, and keeps their reports, by task."""
 
     def __init__(self, *a, **k):
         super().__init__(*a, directory=str(CASES / "pages"), **k)
@@ -230,12 +231,12 @@ def desk_env(home):
     return dict(p.split("=", 1) for p in pairs if "=" in p)
 
 
-def attempt(task, folder, url):
+def attempt(task, folder, url, holorun):
     home = folder / task["id"] / "home"
     prepare(home, task, url)
     result = {k: task[k] for k in ("id", "program", "group", "task", "stops")}
     with open(home.parent / "desk.log", "w") as log:
-        desk = subprocess.Popen([ROOT / "holorun", "desk", "--json", "--size", "1280x800", "--home", home, "--", "sh",
+        desk = subprocess.Popen([holorun, "desk", "--json", "--size", "1280x800", "--home", home, "--", "sh",
                                  str(home / "start.sh")], stdout=subprocess.PIPE, stderr=log, text=True)
     try:
         told = json.loads(desk.stdout.readline() or "{}")
@@ -243,7 +244,7 @@ def attempt(task, folder, url):
         if not told or not wait_for_window(env):
             return dict(result, outcome="broken", said="no window")
         begin = time.time()
-        ran = subprocess.run([ROOT / "holorun", "run", task["task"], "--plain", "only", "--display", told["display"],
+        ran = subprocess.run([holorun, "run", task["task"], "--plain", "only", "--display", told["display"],
                               "--confirm", "yes-to-all", "--runs", folder / task["id"] / "runs", "--max-time",
                               str(RUN_S), "--quiet"], env=env, capture_output=True, text=True, timeout=RUN_S + 60)
         result["seconds"] = round(time.time() - begin, 1)
@@ -293,6 +294,7 @@ def main():
     p.add_argument("--jobs", type=int, default=1)
     p.add_argument("--json", help="file for the results")
     p.add_argument("--keep", help="folder for homes and records; default: a temporary one")
+    p.add_argument("--program", default=str(ROOT / "holorun"), help="holorun to be measured; default: ./holorun")
     p.add_argument("--list", action="store_true", help="print the tasks")
     o = p.parse_args()
     sys.path.insert(0, str(CASES))
@@ -303,7 +305,7 @@ def main():
         for t in chosen:
             print(f"{t['id']:14}{t['task']}")
         return
-    if shutil.which("javac"):
+    if shutil.which("javac") and not (BUILD / "Form.class").exists():
         subprocess.run(["javac", "-d", BUILD, CASES / "Form.java"], check=True)
     skipped = [t["id"] for t in chosen if missing(t)]
     chosen = [t for t in chosen if t["id"] not in skipped]
@@ -313,7 +315,7 @@ def main():
     folder = pathlib.Path(o.keep or tempfile.mkdtemp(prefix="plain-"))
     results = []
     with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
-        for r in pool.map(lambda t: attempt(t, folder, url), chosen):
+        for r in pool.map(lambda t: attempt(t, folder, url, o.program), chosen):
             results.append(r)
             right = r["outcome"] in ("done", "refused")
             print(f"{r['id']:14}{r['outcome']:9}{r.get('seconds', 0):6}  " + ("" if right else
