@@ -26,8 +26,6 @@ static const struct {
     {"zenity --question --text=Sure", "check that Sure is shown, then press Maybe", 1, NULL},
     {"zenity --info --text=Hello", "press OK. check that Hello is shown", 1, ""},
     {"zenity --question --text='Save As or Save'", "press Save", 1, NULL},
-    {"yad --list --radiolist --column=Pick --column=Label --print-column=2 FALSE Italy FALSE 'Made in Italy'",
-     "choose Made in Italy, press OK", 0, "Made in Italy|\n"},
     {"yad --form --field=Price --field=Paid:CHK --field=Colour:CB '' TRUE 'Blue!Red and white!Black'",
      "enter \"12,50\" into Price, untick Paid, choose \"Red and white\" in Colour, press OK", 0,
      "12,50|FALSE|Red and white|\n"},

@@ -5,7 +5,7 @@ that runs on the same desktop afterwards, and the output that it must have. Judg
 files, X properties, settings or the log of the page's server, and never holorun. A task with stops=True must not be
 performed: holorun has to end with an error, and the judge checks that nothing was done.
 
-"spec" has 72 tasks of one to four steps, "new" 62 others.  All were written before the first run; afterwards nine
+"spec" has 72 tasks of one to four steps, "new" 62 others.  All were written before the first run; afterwards ten
 were corrected, because a label or a file of the program was not what the task said.
 """
 TASKS = []
@@ -201,7 +201,7 @@ task("yad-9", "press OK", "test -e code || echo open", "open", "yad --text=Wait 
 save("mousepad-10", "open menu Search > Find and Replace, enter red into \"Search for\", enter blue into "
      "\"Replace with\", press Replace, press Close, press ctrl+s", TEXT["note.txt"].replace("red", "blue", 1))
 task("mousepad-11", "open menu Document > Tab Size > 4", "gsettings get org.xfce.mousepad.preferences.view tab-width",
-     "4", files=TEXT)
+     "uint32 4", files=TEXT)
 save("mousepad-12", "press ctrl+End, type \"X\", close the window, press Save", TEXT["note.txt"] + "X")
 task("mousepad-13", "open menu Edit > Preferences, tick \"Show line numbers\", press Close",
      "gsettings get org.xfce.mousepad.preferences.view show-line-numbers", "true", files=TEXT)
