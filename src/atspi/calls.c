@@ -113,6 +113,7 @@ static void finish(struct reader *r, struct slot *s, DBusMessage *reply)
     else if (!n->late) /* further calls about the same node are late for the same reason */
         r->program->overdue++;
     n->late = n->late || !reply;
+    r->cut = r->cut || !reply;
     reader_take(r, &done, reply);
 }
 
@@ -133,14 +134,14 @@ static void receive(struct reader *r, void (*event)(void *arg, DBusMessage *m), 
     }
 }
 
-/* Gives up calls that are overdue. Returns the age of the oldest other call in ms. */
-static double expire(struct reader *r)
+/* Gives up calls that have lasted max_ms. Returns the age of the oldest other call in ms. */
+static double expire(struct reader *r, double max_ms)
 {
     double oldest = 0;
     for (int i = 0; i < READ_IN_FLIGHT; i++) {
         struct slot *s = &r->slots[i];
         double ms = s->serial ? clock_ms_since(s->sent) : 0;
-        if (ms > READ_CALL_MS)
+        if (ms > max_ms)
             finish(r, s, NULL);
         else
             oldest = ms > oldest ? ms : oldest;
@@ -151,7 +152,7 @@ static double expire(struct reader *r)
 enum snapshot_end reader_run(struct reader *r, double ms, void (*event)(void *arg, DBusMessage *m), void *arg)
 {
     int64_t start = clock_ns();
-    double oldest = 0;
+    double oldest = 0, call_ms = ms / READ_CALLS > READ_CALL_MS ? ms / READ_CALLS : READ_CALL_MS;
     bool silent = false;
     while ((r->in_flight || r->first < r->queued) && !silent && !r->lost) {
         double left = ms - clock_ms_since(start);
@@ -160,7 +161,7 @@ enum snapshot_end reader_run(struct reader *r, double ms, void (*event)(void *ar
         send_queued(r);
         r->lost = !dbus_connection_read_write(r->bus, left < 20 ? (int)left + 1 : 20);
         receive(r, event, arg);
-        oldest = expire(r);
+        oldest = expire(r, call_ms);
         silent = r->program->overdue >= READ_SILENT;
     }
     bool cut = r->in_flight || r->first < r->queued;

@@ -8,8 +8,8 @@
  *            places of all elements below, except those of the menu bar itself and of embedded widgets of
  *            GTK 3
  *
- * An element whose middle is outside its parent is doubtful (menu items of Swing), unless it is in a menu, a
- * list or a popup, which are windows of their own. */
+ * An element whose middle is outside its parent is doubtful, unless it is in a menu, a list or a popup, which
+ * are windows of their own.  The items of Swing's menus are always doubtful: they are drawn elsewhere. */
 #include "atspi/reader_impl.h"
 
 #include <math.h>
@@ -92,7 +92,7 @@ static void bridge(struct shift *s, const struct node *n, const struct node *up)
     }
 }
 
-/* Returns the popup of the program at the middle of a node, NULL: none. */
+/* Returns the topmost popup of the program that holds the middle of an element, NULL: none. */
 static const struct xwindow *popup_at(const struct node *n, int pid, const struct xwindow *list, int count)
 {
     int x = n->rect.x + n->rect.w / 2, y = n->rect.y + n->rect.h / 2;
@@ -102,16 +102,17 @@ static const struct xwindow *popup_at(const struct node *n, int pid, const struc
     return NULL;
 }
 
-static bool opens_popup(const struct node *n)
+/* Returns whether elements of this role show their children in a popup. */
+static bool opens_popup(uint32_t role)
 {
-    return n->role == ROLE_MENU || n->role == ROLE_COMBO_BOX;
+    return role == ROLE_MENU || role == ROLE_COMBO_BOX || role == ROLE_MENU_BAR || role == ROLE_MENU_ITEM ||
+           role == ROLE_POPUP_MENU;
 }
 
-static bool is_doubtful(const struct node *n, const struct node *up, bool java)
+static bool is_outside(const struct node *n, const struct node *up)
 {
     int x = n->rect.x + n->rect.w / 2, y = n->rect.y + n->rect.h / 2;
-    bool own_window = !java && opens_popup(up);
-    return up->parent >= 0 && up->placed && !own_window && !screen_rect_contains(up->rect, x, y);
+    return up->parent >= 0 && up->placed && !screen_rect_contains(up->rect, x, y);
 }
 
 void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const struct xwindow *windows,
@@ -139,12 +140,13 @@ void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const 
         e->trust = !e->placed ? PLACE_NONE : shifted ? PLACE_SHIFTED : PLACE_SURE;
         if (!e->placed)
             e->rect = (struct screen_rect){0};
-        const struct xwindow *popup = e->placed ? popup_at(e, pid, windows, n_windows) : NULL;
-        bool outside = e->placed && up && is_doubtful(e, up, java);
-        if (outside && (java || !popup))
+        bool outside = e->placed && up && is_outside(e, up);
+        const struct xwindow *popup = outside && !java ? popup_at(e, pid, windows, n_windows) : NULL;
+        if (popup && opens_popup(up->role))
+            e->window = popup->id; /* and that of the elements below it */
+        bool moved = java && e->placed && up && (up->role == ROLE_POPUP_MENU || up->role == ROLE_MENU);
+        if (moved || (outside && !popup && (java || !opens_popup(up->role))))
             e->trust = PLACE_DOUBTFUL;
-        if (up && up->parent >= 0 && popup && (outside || opens_popup(up)))
-            e->window = popup->id; /* GTK 3 and Qt report an open menu below the menu bar */
     }
     free(shifts);
 }

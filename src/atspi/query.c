@@ -80,33 +80,51 @@ static void set_choice(struct snapshot *s, int list)
             e->value = s->e[i].name;
 }
 
+/* Returns, for each element, the index of the next label below the same parent (-1: none), and in *first that
+ * of the first label below each element.  The caller frees both. */
+static int *link_labels(const struct snapshot *s, int **first)
+{
+    static const char *const labels[] = {"label", "static", NULL};
+    int *next = xcalloc((size_t)s->n + 1, sizeof *next);
+    *first = xcalloc((size_t)s->n + 1, sizeof **first);
+    for (int i = 0; i <= s->n; i++)
+        next[i] = (*first)[i] = -1;
+    for (int i = s->n - 1; i >= 0; i--) {
+        const struct element *l = &s->e[i];
+        bool empty = i + 1 == s->n || s->e[i + 1].parent != i; /* a label around a field names only that */
+        if (empty && l->parent >= 0 && l->trust != PLACE_NONE && has_role(l, labels) &&
+            (*l->name || *l->value)) {
+            next[i] = (*first)[l->parent];
+            (*first)[l->parent] = i;
+        }
+    }
+    return next;
+}
+
 void snapshot_label(struct snapshot *s)
 {
     static const char *const fields[] = {
         "text", "entry",    "password text", "combo box",   "spin button", "slider",        "check box",
         "list", "list box", "push button",   "date editor", "switch",      "toggle button", NULL};
-    static const char *const labels[] = {"label", "static", NULL};
+    int *first, *next = link_labels(s, &first);
     for (int i = 0; i < s->n; i++) {
         struct element *e = &s->e[i];
         int best = -1;
         if (!strcmp(e->role, role_name(ROLE_COMBO_BOX)))
             set_choice(s, i);
-        if (*e->name || e->trust == PLACE_NONE || !has_role(e, fields))
+        if (*e->name || e->trust == PLACE_NONE || e->parent < 0 || !has_role(e, fields))
             continue;
-        for (int k = 0; k < s->n; k++) {
+        for (int k = first[e->parent]; k >= 0; k = next[k]) {
             const struct element *l = &s->e[k];
-            bool empty =
-                k + 1 == s->n || s->e[k + 1].parent != k; /* a label around a field names only that */
-            int d = empty && l->trust != PLACE_NONE && has_role(l, labels) && (*l->name || *l->value) &&
-                            l->parent == e->parent
-                        ? distance(l->rect, e->rect)
-                        : -1;
+            int d = distance(l->rect, e->rect);
             if (d >= 0 && (best < 0 || d < best)) {
                 best = d;
                 e->label = *l->name ? l->name : l->value;
             }
         }
     }
+    free(first);
+    free(next);
 }
 
 /* ---- at a point -------------------------------------------------------------------------------------- */

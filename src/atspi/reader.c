@@ -54,6 +54,7 @@ static int add_node(struct reader *r, int parent, const char *bus, const char *p
                                    .parent = parent,
                                    .order = order,
                                    .depth = parent < 0 ? -1 : r->nodes[parent].depth + 1,
+                                   .top = parent > 0 ? r->nodes[parent].top : r->n,
                                    .role = ROLE_UNKNOWN};
     return r->n++;
 }
@@ -87,7 +88,7 @@ void reader_begin(struct reader *r, struct program *p, int x, int y)
     r->read++;
     r->first = r->queued = 0;
     r->in_flight = r->calls = 0;
-    r->by_visible = r->cut = false;
+    r->cut = false;
     r->hit = -1;
     r->x = x;
     r->y = y;
@@ -199,11 +200,12 @@ static void described(struct reader *r, int i)
 {
     struct node *n = &r->nodes[i];
     const struct node *up = n->parent >= 0 ? &r->nodes[n->parent] : NULL;
-    if (r->by_visible && up && up->parent >= 0 && up->placed && (!n->placed || !overlap(n->told, up->told))) {
+    bool by_visible = r->nodes[n->top].by_visible;
+    if (by_visible && up && up->parent >= 0 && up->placed && (!n->placed || !overlap(n->told, up->told))) {
         n->shown = false;
         return;
     }
-    if (r->by_visible && n->name && is_class_name(n->name))
+    if (by_visible && n->name && is_class_name(n->name))
         n->name[0] = 0;
     if (n->role == ROLE_PASSWORD)
         return;
@@ -245,10 +247,10 @@ static uint64_t states_of(DBusMessage *reply)
 /* GTK 4.8 sets SHOWING on windows only: if no child of a window shows, those that are VISIBLE count. */
 static void window_seen(struct reader *r, int window)
 {
-    const struct node *w = &r->nodes[window];
+    struct node *w = &r->nodes[window];
     if (w->unseen || w->any_shown)
         return;
-    r->by_visible = true;
+    w->by_visible = true;
     for (int i = 0; i < r->n; i++)
         if (r->nodes[i].parent == window && state_in(r->nodes[i].states, STATE_VISIBLE))
             show(r, i);
@@ -259,7 +261,7 @@ static void take_state(struct reader *r, int i, DBusMessage *reply)
     struct node *n = &r->nodes[i];
     n->states = states_of(reply);
     bool shows = state_in(n->states, STATE_SHOWING) ||
-                 (r->by_visible && n->depth > 0 && state_in(n->states, STATE_VISIBLE));
+                 (r->nodes[n->top].by_visible && n->depth > 0 && state_in(n->states, STATE_VISIBLE));
     int up = n->parent;
     bool in_window = up > 0 && is_window(&r->nodes[up]);
     if (shows)

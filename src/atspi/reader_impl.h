@@ -21,8 +21,9 @@
 
 enum {
     READ_IN_FLIGHT = 64,
-    READ_CALL_MS = 400, /* limit of one call */
-    READ_SILENT = 3,    /* overdue calls in a row after which the program is not asked for READ_SILENT_MS */
+    READ_CALL_MS = 400, /* limit of one call, or if that is more, this part of the limit of the read: */
+    READ_CALLS = 5,
+    READ_SILENT = 3, /* overdue calls in a row after which the program is not asked for READ_SILENT_MS */
     READ_SILENT_MS = 5000,
     READ_NODES = 4000,
     READ_DEPTH = 40,
@@ -69,7 +70,9 @@ struct node {
     int order;         /* among its siblings */
     int children;      /* as the program counts them */
     int missing;       /* replies of the first four that have not arrived */
+    int top;           /* index of its window; 0: the root of the program */
     int unseen;        /* children of a window whose state has not arrived */
+    bool by_visible;   /* of a window: GTK 4.8 sets SHOWING on windows only */
     bool asked, late, shown, placed, any_shown, sampled; /* sampled: its children were found by hit tests */
     uint32_t window;                                     /* X window of a toplevel; 0: none */
 };
@@ -98,10 +101,9 @@ struct reader {
     size_t first, queued, queue_cap;
     struct slot slots[READ_IN_FLIGHT];
     int in_flight, calls;
-    bool by_visible; /* GTK 4.8 sets SHOWING on windows only */
-    bool cut, lost;  /* a limit was reached; the bus was lost */
-    int x, y;        /* point to be hit-tested, -1: none */
-    int hit;         /* node there; -1: none */
+    bool cut, lost; /* a limit was reached; the bus was lost */
+    int x, y;       /* point to be hit-tested, -1: none */
+    int hit;        /* node there; -1: none */
 };
 
 /* reader.c */

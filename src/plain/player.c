@@ -120,6 +120,26 @@ static void look(struct player *p)
     }
 }
 
+/* Appends the action of a step that waits: a pause, or one that removes an obstacle. */
+static void put_wait(struct player *p, const char *why, struct buf *b)
+{
+    struct screen_rect view = screen_view(p->screen), f = p->field;
+    buf_printf(b, "waits: %s\n<tool_call>", why);
+    if (p->s.dismiss) {
+        p->field = (struct screen_rect){0};
+        buf_printf(b,
+                   "{\"name\": \"click\", \"arguments\": {\"x\": %d, \"y\": %d, \"button\": \"left\", "
+                   "\"count\": 1}}",
+                   f.x + f.w / 2 - view.x, f.y + f.h / 2 - view.y);
+    } else if (p->s.aside) {
+        buf_puts(b, "{\"name\": \"move\", \"arguments\": {\"x\": 1, \"y\": 1}}");
+    } else {
+        buf_puts(b, "{\"name\": \"wait\", \"arguments\": {\"seconds\": 0.3}}");
+    }
+    buf_puts(b, "</tool_call>");
+    p->s.dismiss = p->s.aside = false;
+}
+
 static void next_reply(struct player *p, enum dialect_goal goal, struct buf *b)
 {
     char why[ERR_TEXT] = "";
@@ -128,7 +148,9 @@ static void next_reply(struct player *p, enum dialect_goal goal, struct buf *b)
         return;
     }
     bool again = *p->failed && (strstr(p->failed, OBSERVED_NOTHING) || strstr(p->failed, "nothing was done"));
-    if (*p->failed && !again && p->s.at < p->steps.n) {
+    p->s.unsure = strstr(p->failed, "unsure whether") && p->s.at < p->steps.n &&
+                  p->steps.s[p->s.at].verb == PLAIN_ENTER && p->steps.s[p->s.at].what;
+    if (*p->failed && !again && !p->s.unsure && p->s.at < p->steps.n) {
         reply_failed(p, b, p->failed);
         return;
     }
@@ -152,10 +174,7 @@ static void next_reply(struct player *p, enum dialect_goal goal, struct buf *b)
             return;
         }
         if (next == NEXT_WAIT) {
-            buf_printf(
-                b,
-                "waits: %s\n<tool_call>{\"name\": \"wait\", \"arguments\": {\"seconds\": 0.3}}</tool_call>",
-                why);
+            put_wait(p, why, b);
             return;
         }
         if (next == NEXT_FAILED) {
@@ -227,6 +246,7 @@ static void player_free(struct llm *m)
     struct player *p = player_of(m);
     plain_free(&p->steps);
     free(p->before);
+    free(p->typed_over);
     free(p);
 }
 

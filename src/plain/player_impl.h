@@ -8,9 +8,10 @@
 
 enum {
     PLAYER_REPLY_MAX = 1 << 20,
-    PLAYER_READ_MS = 1000,     /* of one snapshot */
+    PLAYER_READ_MS = 5000,     /* of one snapshot: a busy machine or program takes seconds */
     PLAYER_PATIENCE_MS = 4000, /* for a name to appear; longer for the first step: programs start */
     PLAYER_START_MS = 10000,
+    PLAYER_CUT_MS = 20000,  /* the same while the program's elements cannot be read completely */
     PLAYER_WAIT_MS = 30000, /* of a step that waits */
     PLAYER_EFFECT_MS = 1500,
     PLAYER_SCROLLS = 30,
@@ -23,6 +24,9 @@ struct player_state {
     int phase;      /* actions of the step that were performed */
     int64_t since;  /* start of waiting in this phase; 0: not started */
     bool acted;     /* a step has been performed */
+    bool unsure;    /* the action of this phase may have failed: the elements decide */
+    bool dismiss;   /* suggestions for p->field take the next click: the field is clicked */
+    bool aside;     /* a tool tip may cover the element: the pointer moves away */
     bool opened;    /* the current step has opened a closed list at x, y */
     int x, y;
 };
@@ -37,12 +41,15 @@ struct player {
     struct player_state s;
     struct player_state asked; /* before the last reply */
     int turns;
-    uint32_t ref;          /* element of the only step, instead of its name; 0: found by name */
-    bool secret;           /* a step types a secret: values are neither compared nor printed */
-    char *before;          /* text of the elements before the last action; NULL: none */
-    bool seen;             /* a screenshot has arrived */
-    char failed[ERR_TEXT]; /* why the last action was not performed; "": it was */
-    char done[256];        /* the last performed step, and its effect, for the answer */
+    uint32_t ref;             /* element of the only step, instead of its name; 0: found by name */
+    bool secret;              /* a step types a secret: values are neither compared nor printed */
+    char *before;             /* text of the elements before the last action; NULL: none */
+    struct screen_rect field; /* last field that a step wrote to, until its suggestions are closed */
+    char *typed_over;         /* value of the focused field before text was typed; NULL: not readable */
+    uint32_t typed_into;      /* ref of that field */
+    bool seen;                /* a screenshot has arrived */
+    char failed[ERR_TEXT];    /* why the last action was not performed; "": it was */
+    char done[256];           /* the last performed step, and its effect, for the answer */
 };
 
 /* Result of looking at the current step. */
@@ -58,6 +65,28 @@ enum player_next player_step(struct player *p, struct buf *b, char *why, size_t 
 
 /* Returns whether the current step's first element is on the screen, or it needs none. */
 bool player_finds(struct player *p);
+
+/* player_find.c: Return the only element that fits, or NULL with the reason; *several: the name is ambiguous.
+ * player_find_target() looks for the current step's name without and then with the words around it. */
+const struct element *player_find(struct player *p, const struct resolve_query *q, bool *several, char *why,
+                                  size_t size);
+const struct element *player_find_target(struct player *p, enum resolve_for use, const char *row,
+                                         bool *several, char *why, size_t size);
+/* Returns the element if it can be used; otherwise NULL with what happens next. */
+const struct element *player_usable(struct player *p, const struct element *e, enum player_next *next,
+                                    char *why, size_t size);
+/* Return NEXT_WAIT until this phase of the step has lasted ms, then NEXT_FAILED. */
+enum player_next player_wait_or_fail(struct player *p, double ms);
+enum player_next player_missing(struct player *p);
+bool player_is_off(const struct element *e);
+bool player_is_on(const struct element *e);
+
+/* player_choose.c: Chooses an option, in a list that is opened if it is closed. */
+enum player_next player_choose(struct player *p, struct buf *b, char *why, size_t size);
+/* Finds an option whose name is the whole text, as "Made in Italy" is not the option Made in a list Italy. */
+const struct element *player_whole_option(struct player *p);
+/* Verifies that an option or tab that was clicked is the chosen one, if it still shows; e may be NULL. */
+enum player_next player_verify_selected(struct player *p, const struct element *e, char *why, size_t size);
 
 /* Append replies. */
 void player_click(struct player *p, const struct element *e, const char *button, int count, struct buf *b);

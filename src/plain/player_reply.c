@@ -49,6 +49,7 @@ void player_click(struct player *p, const struct element *e, const char *button,
 
 void player_write(struct player *p, const struct element *e, const char *text, struct buf *b)
 {
+    p->field = e->rect;
     begin_call(p, "write", e, b);
     buf_puts(b, ", \"text\": ");
     buf_put_json(b, text, strlen(text));

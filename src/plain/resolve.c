@@ -178,16 +178,35 @@ static bool is_below(const struct snapshot *s, const struct element *e, const st
     return i >= 0;
 }
 
+/* Returns whether the middle of an element is inside a rectangle. */
+static bool is_inside(const struct element *e, struct screen_rect r)
+{
+    return screen_rect_contains(r, e->rect.x + e->rect.w / 2, e->rect.y + e->rect.h / 2);
+}
+
+/* Returns the menu or list around an element that shows it in a window of its own, NULL: none. */
+static const struct element *popup_of(const struct snapshot *s, const struct element *e)
+{
+    static const char *const openers[] = {"menu",      "menu item",  "menu bar", "push button menu",
+                                          "combo box", "popup menu", NULL};
+    for (int i = e->parent; i >= 0; i = s->e[i].parent)
+        if (text_listed(openers, s->e[i].role) && !is_inside(e, s->e[i].rect))
+            return &s->e[i];
+    return NULL;
+}
+
 const struct element *resolve_hidden_by(const struct snapshot *s, const struct element *e)
 {
-    int x = e->rect.x + e->rect.w / 2, y = e->rect.y + e->rect.h / 2;
+    const struct element *end = popup_of(s, e);
     for (const struct element *up = e; up->parent >= 0;) {
         up = &s->e[up->parent];
+        if (up == end)
+            return NULL;
+        if (!strcmp(up->role, "page tab")) /* GTK 3: the page is below its tab */
+            continue;
         struct screen_rect r = up->rect;
         bool placed = r.w > 1 && r.h > 1 && up->trust != PLACE_NONE && up->trust != PLACE_DOUBTFUL;
-        if (up->window != e->window) /* an open menu has a window of its own */
-            return NULL;
-        if (placed && up->parent >= 0 && (x < r.x || x >= r.x + r.w || y < r.y || y >= r.y + r.h))
+        if (placed && up->parent >= 0 && !is_inside(e, r))
             return up;
     }
     return NULL;

@@ -1,4 +1,4 @@
-/* t_plain_live.c - plain sentences on zenity's dialogs, on private desktops; zenity's own output is the judge. */
+/* t_plain_live.c - sentences on dialogs of zenity and yad, judged by the output of these. */
 #include "check.h"
 #include "desks.h"
 #include "program.h"
@@ -12,19 +12,23 @@
 static struct xvfb x;
 
 static const struct {
-    const char *zenity, *task;
+    const char *start, *task;
     int code;
-    const char *prints; /* zenity's output; NULL: it is still open */
+    const char *prints; /* the program's output; NULL: it is still open */
 } cases[] = {
-    {"--forms --add-entry=Name --add-entry=City --add-combo=Size --combo-values='Small|Medium|Large'",
+    {"zenity --forms --add-entry=Name --add-entry=City --add-combo=Size --combo-values='Small|Medium|Large'",
      "Enter \"Ana Lima\" into Name, enter Rome into City, choose Large in Size, then press OK", 0,
      "Ana Lima|Rome|Large\n"},
-    {"--list --checklist --column=Pick --column=Fruit FALSE Apple TRUE Pear FALSE Plum",
+    {"zenity --list --checklist --column=Pick --column=Fruit FALSE Apple TRUE Pear FALSE Plum",
      "untick Pear, tick Plum and press OK", 0, "Plum\n"},
-    {"--entry --text=Name", "enter \"a > b & 'c' ... \\\"d\\\"\" into Name; press OK", 0,
+    {"zenity --entry --text=Name", "enter \"a > b & 'c' ... \\\"d\\\"\" into Name; press OK", 0,
      "a > b & 'c' ... \"d\"\n"},
-    {"--question --text=Sure", "check that Sure is shown, then press Maybe", 1, NULL},
-    {"--info --text=Hello", "press OK. check that Hello is shown", 1, ""},
+    {"zenity --question --text=Sure", "check that Sure is shown, then press Maybe", 1, NULL},
+    {"zenity --info --text=Hello", "press OK. check that Hello is shown", 1, ""},
+    {"zenity --question --text='Save As or Save'", "press Save", 1, NULL},
+    {"yad --form --field=Price --field=Paid:CHK --field=Colour:CB '' TRUE 'Blue!Red and white!Black'",
+     "enter \"12,50\" into Price, untick Paid, choose \"Red and white\" in Colour, press OK", 0,
+     "12,50|FALSE|Red and white|\n"},
 };
 
 static void t_dialogs(void **state)
@@ -35,15 +39,16 @@ static void t_dialogs(void **state)
         skip();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct outcome o = {0};
-        char *printed = xvfb_place(&x, "printed"),
-             *start = xasprintf("zenity %s >%s", cases[i].zenity, printed);
+        if (text_starts(cases[i].start, "yad ") && !program_exists("yad"))
+            continue;
+        char *printed = xvfb_place(&x, "printed"), *start = xasprintf("%s >%s", cases[i].start, printed);
         struct err e = ERR_INIT;
         program_run(&x, &o, WORDS("run", cases[i].task, "--plain", "only", "--on", "desk", "--start", start));
         char *text = NULL;
         size_t n = 0;
         file_read(printed, 1 << 16, &text, &n, &e);
         if (o.code != cases[i].code || (cases[i].prints && (!text || strcmp(text, cases[i].prints) != 0)))
-            fail_msg("%s\nexit %d, expected %d; zenity: %s\n%s%s", cases[i].task, o.code, cases[i].code,
+            fail_msg("%s\nexit %d, expected %d; output: %s\n%s%s", cases[i].task, o.code, cases[i].code,
                      text ? text : "", o.out, o.err);
         free(text);
         free(start);

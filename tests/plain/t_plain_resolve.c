@@ -49,6 +49,12 @@ static struct element elements[] = {
     {.ref = 17, .role = "frame", .name = "Other", .states = ON, .rect = {500, 0, 200, 200}, .parent = -1},
     {.ref = 18, .role = "push button", .name = "Save", .states = ON, .rect = AT(510, 10), .parent = 16},
     {.ref = 19, .role = "push button", .name = "Help", .states = ON, .rect = AT(510, 40), .parent = 16},
+    {.ref = 20, .role = "menu", .name = "File", .states = ON, .rect = AT(0, 0), .parent = 0},
+    {.ref = 21, .role = "menu item", .name = "Quit      ", .states = ON, .rect = AT(0, 60), .parent = 19},
+    {.ref = 22, .role = "page tab", .name = "Fonts", .states = ON, .rect = AT(200, 260), .parent = 0},
+    {.ref = 23, .role = "check box", .name = "Hinting", .states = ON, .rect = AT(200, 330), .parent = 21},
+    {.ref = 24, .role = "scroll pane", .name = "", .states = ON, .rect = AT(300, 300), .parent = 0},
+    {.ref = 25, .role = "push button", .name = "Scrolled", .states = ON, .rect = AT(300, 380), .parent = 23},
 };
 enum { N = sizeof elements / sizeof *elements };
 
@@ -59,7 +65,7 @@ static void complete(void)
         e->name = e->name ? e->name : "";
         e->label = e->label ? e->label : "";
         e->value = e->value ? e->value : "";
-        e->window = i < 16 ? 1 : 2;
+        e->window = i < 16 || i > 18 ? 1 : 2;
         e->depth = e->parent < 0 ? 0 : elements[e->parent].depth + 1;
     }
 }
@@ -98,6 +104,9 @@ static void t_names(void **state)
         {"Pear", RESOLVE_OPTION, NULL, 10},
         {"Save", RESOLVE_FIELD, NULL, 0},
         {"", RESOLVE_PRESS, NULL, 0},
+        {"Quit", RESOLVE_MENU_ITEM, NULL, 21}, /* in a window of its own, outside the menu's title */
+        {"Hinting", RESOLVE_TICK, NULL, 23},   /* below its tab in the tree of GTK 3 */
+        {"Scrolled", RESOLVE_PRESS, NULL, 0},
     };
     complete();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,0 +1,141 @@
+/* player_choose.c - the next action of a step that chooses an option. */
+#include "plain/player_impl.h"
+
+#include "atspi/roles.h"
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Returns the choice that a list shows, as far as the program reports it: toolkits that name a list by its
+ * choice report no value. */
+static const char *shown_choice(const struct element *list, const char *name)
+{
+    return *list->value ? list->value : resolve_same(list->name, name) ? "" : list->name;
+}
+
+static bool is_closed_list(const struct element *e)
+{
+    return !strcmp(e->role, "combo box") || !strcmp(e->role, "push button menu");
+}
+
+/* Finds the list that the step has opened: by its name, or where it was. */
+static const struct element *opened_list(struct player *p, const struct resolve_query *q)
+{
+    bool several;
+    char why[ERR_TEXT];
+    const struct element *e = player_find(p, q, &several, why, sizeof why);
+    for (int i = 0; !e && p->now && i < p->now->n; i++)
+        if (is_closed_list(&p->now->e[i]) && screen_rect_contains(p->now->e[i].rect, p->s.x, p->s.y))
+            e = &p->now->e[i];
+    return e;
+}
+
+/* Compares the choice of the list that was opened with the option. */
+static enum player_next verify_choice(struct player *p, const struct resolve_query *lists, char *why,
+                                      size_t size)
+{
+    const struct plain_step *s = &p->steps.s[p->s.at];
+    const struct element *list = opened_list(p, lists);
+    const char *shows = list ? shown_choice(list, s->in) : "";
+    if (list && (!*shows || resolve_same(shows, s->what)))
+        return NEXT_STEP;
+    if (list)
+        snprintf(why, size, "'%.80s' shows '%.80s' after the choice", s->in, shows);
+    else
+        snprintf(why, size, "'%.80s' is gone after the choice", s->in);
+    return player_wait_or_fail(p, PLAYER_EFFECT_MS);
+}
+
+static enum player_next click_option(struct player *p, const struct element *below, struct buf *b, char *why,
+                                     size_t size)
+{
+    const struct plain_step *s = &p->steps.s[p->s.at];
+    struct resolve_query option = {s->what, RESOLVE_OPTION, NULL, below};
+    enum player_next next;
+    bool several;
+    const struct element *e = player_find(p, &option, &several, why, size);
+    const struct element *box = e && !strcmp(e->role, "table cell") ? resolve_box(p->now, e) : NULL;
+    if (box && player_is_on(box))
+        return NEXT_STEP;
+    if (box && box->rect.x < e->rect.x) /* a row with a button: selecting it does not press that */
+        e = box;
+    if (!(e = player_usable(p, e, &next, why, size)))
+        return next;
+    player_click(p, e, "left", 1, b);
+    return NEXT_ACTION;
+}
+
+/* Finds an option whose name is the whole text, as "Made in Italy" is not the option Made in a list Italy. */
+const struct element *player_whole_option(struct player *p)
+{
+    const struct plain_step *s = &p->steps.s[p->s.at];
+    struct resolve_query q = {s->whole, RESOLVE_OPTION, NULL, NULL};
+    const struct element *found[2];
+    bool split = s->in && s->whole;
+    return split && p->now && resolve(p->now, &q, found, 2) == 1 &&
+                   resolve_same(resolve_name(found[0]), s->whole)
+               ? found[0]
+               : NULL;
+}
+
+/* Returns whether another entry of the same list is selected, and this one is not.  Programs that do not
+ * report selections select none. */
+static bool is_passed_over(const struct snapshot *s, const struct element *e)
+{
+    bool other = false;
+    for (int i = 0; i < s->n; i++)
+        other = other || (s->e[i].parent == e->parent && !strcmp(s->e[i].role, e->role) &&
+                          state_in(s->e[i].states, STATE_SELECTED));
+    return other && !state_in(e->states, STATE_SELECTED);
+}
+
+/* Verifies that the option, tab or radio button that was clicked is the chosen one, if it still shows. */
+enum player_next player_verify_selected(struct player *p, const struct element *e, char *why, size_t size)
+{
+    bool radio = e && !strcmp(e->role, "radio button");
+    if (!e || (radio ? player_is_on(e) : !is_passed_over(p->now, e)))
+        return NEXT_STEP;
+    snprintf(why, size, "%s '%.80s' is not selected after a click", e->role, resolve_name(e));
+    return player_wait_or_fail(p, PLAYER_EFFECT_MS);
+}
+
+/* Opens a closed list, clicks the option, and verifies the choice.  An option of an open list is clicked at
+ * once. */
+enum player_next player_choose(struct player *p, struct buf *b, char *why, size_t size)
+{
+    const struct plain_step *s = &p->steps.s[p->s.at];
+    struct resolve_query lists = {s->in, RESOLVE_LIST, NULL, NULL};
+    const struct element *list = NULL;
+    enum player_next next;
+    bool several = false;
+    const struct element *whole = p->s.opened ? NULL : player_whole_option(p);
+    if (p->s.phase && !p->s.opened) {
+        struct resolve_query option = {s->what, RESOLVE_OPTION, NULL, NULL};
+        return player_verify_selected(p, whole ? whole : player_find(p, &option, &several, why, size), why,
+                                      size);
+    }
+    if (p->s.phase)
+        return p->s.phase == 1 ? click_option(p, NULL, b, why, size) : verify_choice(p, &lists, why, size);
+    p->s.opened = false;
+    if (whole) {
+        if (!player_usable(p, whole, &next, why, size))
+            return next;
+        player_click(p, whole, "left", 1, b);
+        return NEXT_ACTION;
+    }
+    if (s->in && !(list = player_find(p, &lists, &several, why, size)))
+        return player_missing(p);
+    if (!list || !is_closed_list(list))
+        return click_option(p, list, b, why, size);
+    if (resolve_same(shown_choice(list, s->in), s->what))
+        return NEXT_STEP;
+    if (!player_usable(p, list, &next, why, size))
+        return next;
+    p->s.opened = true;
+    p->s.x = list->rect.x + list->rect.w / 2;
+    p->s.y = list->rect.y + list->rect.h / 2;
+    player_click(p, list, "left", 1, b);
+    return NEXT_ACTION;
+}
