@@ -37,11 +37,15 @@ struct player {
     struct player_state s;
     struct player_state asked; /* before the last reply */
     int turns;
-    bool secret;           /* a step types a secret: values are neither compared nor printed */
-    char *before;          /* text of the elements before the last action; NULL: none */
-    bool seen;             /* a screenshot has arrived */
-    char failed[ERR_TEXT]; /* why the last action was not performed; "": it was */
-    char done[256];        /* the last performed step, and its effect, for the answer */
+    bool secret;                     /* a step types a secret: values are neither compared nor printed */
+    char *before;                    /* text of the elements before the last action; NULL: none */
+    unsigned long window;            /* X window that was active then; 0: unknown */
+    bool seen;                       /* a screenshot has arrived */
+    char failed[ERR_TEXT];           /* why the last action was not performed; "": it was */
+    char done[256];                  /* the last performed step, and its effect, for the answer */
+    struct player_outcome *outcomes; /* of each step */
+    enum player_end blame;           /* kind of the reason that the last look at the step gave */
+    int64_t begun;                   /* when the current step began; 0: not yet */
 };
 
 /* Result of looking at the current step. */

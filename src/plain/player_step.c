@@ -12,19 +12,22 @@ enum { VERIFIED_MAX = 150 }; /* bytes: longer texts may be cut in the snapshot *
 
 /* ---- finding ------------------------------------------------------------------------------------------- */
 
-/* Returns the only element that fits, or NULL with the reason; *several: the name is ambiguous. */
-static const struct element *find(struct player *p, const struct resolve_query *q, bool *several, char *why,
-                                  size_t size)
+/* Writes why no element, or none of n, is meant. */
+static void explain(struct player *p, const struct resolve_query *q, const struct element *const *found,
+                    int n, char *why, size_t size)
 {
-    const struct element *found[4];
-    int n = p->now ? resolve(p->now, q, found, 4) : 0;
-    *several = n > 1;
-    if (n == 1)
-        return found[0];
     struct buf b;
+    struct screen_window active;
+    bool described = p->now && p->now->n;
+    bool open = !described && p->screen && screen_focused_window(p->screen, &active) == 0 && active.id;
+    p->blame = !p->now || open ? PLAYER_UNREAD : PLAYER_NOT_FOUND;
     buf_init(&b, size);
     if (!p->now) {
         buf_printf(&b, "the elements cannot be read: %s", p->unread);
+    } else if (open) {
+        buf_printf(&b, "the program of window '%.80s' describes no elements (AT-SPI)", active.title);
+    } else if (!described) {
+        buf_printf(&b, "'%.80s' is not on the screen: no window has the focus", q->name);
     } else if (n > 1) {
         buf_printf(&b, "'%.80s' is the name of several elements: ", q->name);
         for (int i = 0; i < n; i++)
@@ -36,6 +39,19 @@ static const struct element *find(struct player *p, const struct resolve_query *
     }
     snprintf(why, size, "%s", b.data ? b.data : "not found");
     buf_free(&b);
+}
+
+/* Returns the only element that fits, or NULL with the reason; *several: the name is ambiguous. */
+static const struct element *find(struct player *p, const struct resolve_query *q, bool *several, char *why,
+                                  size_t size)
+{
+    const struct element *found[4] = {0};
+    int n = p->now ? resolve(p->now, q, found, 4) : 0;
+    *several = n > 1;
+    p->blame = PLAYER_NOT_DONE;
+    if (n == 1)
+        return found[0];
+    explain(p, q, found, n, why, size);
     return NULL;
 }
 
@@ -341,7 +357,9 @@ static bool is_ticked(const struct player *p, const struct element *e)
 static bool value_holds(const struct player *p, const struct plain_step *s, const struct element *e,
                         char *why, size_t size)
 {
-    const char *text = *e->value || resolve_is_field(e) ? e->value : resolve_name(e);
+    const char *text = is_closed_list(e)                  ? shown_choice(e, s->what)
+                       : *e->value || resolve_is_field(e) ? e->value
+                                                          : resolve_name(e);
     if (p->secret)
         snprintf(why, size, "'%.80s' has another value", s->what);
     else
@@ -383,6 +401,8 @@ static enum player_next condition(struct player *p, char *why, size_t size)
     const struct plain_step *s = &p->steps.s[p->s.at];
     if (holds(p, s, why, size))
         return NEXT_STEP;
+    if (p->blame == PLAYER_NOT_FOUND && (s->state == PLAIN_SHOWN || s->state == PLAIN_GONE))
+        p->blame = PLAYER_NOT_DONE;
     return wait_or_fail(p, s->verb == PLAIN_WAIT ? PLAYER_WAIT_MS : PLAYER_PATIENCE_MS);
 }
 
