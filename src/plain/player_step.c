@@ -107,9 +107,13 @@ static enum player_next missing(struct player *p)
 static bool is_covered(const struct player *p, const struct element *e)
 {
     int x = e->rect.x + e->rect.w / 2, y = e->rect.y + e->rect.h / 2;
-    struct screen_window at;
-    return e->window && screen_window_at(p->screen, x, y, &at) == 0 && at.id && at.id != e->window &&
-           !screen_window_covers(p->screen, e->window, x, y);
+    struct screen_window at, active;
+    if (!e->window || screen_window_at(p->screen, x, y, &at) || !at.id || at.id == e->window ||
+        screen_window_covers(p->screen, e->window, x, y))
+        return false;
+    bool other =
+        screen_focused_window(p->screen, &active) == 0 && at.pid && active.pid && at.pid != active.pid;
+    return other || !resolve_in_popup(p->now, e); /* a menu is another window of the same program */
 }
 
 /* Returns the element if it can be used; otherwise NULL with what happens next. */

@@ -173,6 +173,19 @@ static bool is_below(const struct snapshot *s, const struct element *e, const st
     return i >= 0;
 }
 
+static bool opens_window(const struct element *e)
+{
+    static const char *const openers[] = {"menu", "combo box", "push button menu", NULL};
+    return text_listed(openers, e->role);
+}
+
+bool resolve_in_popup(const struct snapshot *s, const struct element *e)
+{
+    while (e->parent >= 0 && !opens_window(&s->e[e->parent]))
+        e = &s->e[e->parent];
+    return e->parent >= 0;
+}
+
 /* Returns whether the middle of an element is inside all elements around it: not scrolled out of sight. */
 static bool is_in_sight(const struct snapshot *s, const struct element *e)
 {
@@ -180,6 +193,8 @@ static bool is_in_sight(const struct snapshot *s, const struct element *e)
     for (const struct element *up = e; up->parent >= 0;) {
         up = &s->e[up->parent];
         struct screen_rect r = up->rect;
+        if (opens_window(up))
+            return true;
         bool placed = r.w > 1 && r.h > 1 && up->trust != PLACE_NONE && up->trust != PLACE_DOUBTFUL;
         if (placed && up->parent >= 0 && (x < r.x || x >= r.x + r.w || y < r.y || y >= r.y + r.h))
             return false;
@@ -352,7 +367,8 @@ void resolve_nearest(const struct snapshot *s, const struct resolve_query *q, st
         int most = -1;
         for (int i = 0; i < s->n; i++) {
             const struct element *e = &s->e[i];
-            bool fits = suits(e, q->use) && e->parent >= 0 && resolve_name(e)[0] && !is_listed(e, shown, n);
+            bool fits = suits(e, q->use) && e->parent >= 0 && resolve_name(e)[0] && is_in_sight(s, e) &&
+                        !is_listed(e, shown, n);
             int points = fits ? alike(q->name, resolve_name(e)) : -1;
             if (points > most) {
                 most = points;

@@ -35,6 +35,10 @@ int resolve(const struct snapshot *s, const struct resolve_query *q, const struc
 /* Appends the names of the visible elements that are most alike to a message: '; nearest: button "Save"'. */
 void resolve_nearest(const struct snapshot *s, const struct resolve_query *q, struct buf *out);
 
+/* Returns whether an element is in an open menu or list: in an X window of its own, outside the element that
+ * opened it. */
+bool resolve_in_popup(const struct snapshot *s, const struct element *e);
+
 /* Returns whether an element contains text that people enter. */
 bool resolve_is_field(const struct element *e);
 

@@ -49,6 +49,10 @@ static struct element elements[] = {
     {.ref = 17, .role = "frame", .name = "Other", .states = ON, .rect = {500, 0, 200, 200}, .parent = -1},
     {.ref = 18, .role = "push button", .name = "Save", .states = ON, .rect = AT(510, 10), .parent = 16},
     {.ref = 19, .role = "push button", .name = "Help", .states = ON, .rect = AT(510, 40), .parent = 16},
+    {.ref = 20, .role = "menu", .name = "Tools", .states = ON, .rect = AT(10, 130), .parent = 0},
+    {.ref = 21, .role = "menu item", .name = "Sort", .states = ON, .rect = {10, 150, 80, 20}, .parent = 19},
+    {.ref = 22, .role = "list", .name = "", .states = ON, .rect = {10, 320, 80, 20}, .parent = 0},
+    {.ref = 23, .role = "list item", .name = "Below", .states = ON, .rect = {10, 350, 80, 20}, .parent = 21},
 };
 enum { N = sizeof elements / sizeof *elements };
 
@@ -59,7 +63,7 @@ static void complete(void)
         e->name = e->name ? e->name : "";
         e->label = e->label ? e->label : "";
         e->value = e->value ? e->value : "";
-        e->window = i < 16 ? 1 : 2;
+        e->window = i >= 16 && i < 19 ? 2 : 1;
         e->depth = e->parent < 0 ? 0 : elements[e->parent].depth + 1;
     }
 }
@@ -98,6 +102,8 @@ static void t_names(void **state)
         {"Pear", RESOLVE_OPTION, NULL, 10},
         {"Save", RESOLVE_FIELD, NULL, 0},
         {"", RESOLVE_PRESS, NULL, 0},
+        {"Sort", RESOLVE_MENU_ITEM, NULL, 21}, /* of an open menu, below its title */
+        {"Below", RESOLVE_PRESS, NULL, 0},     /* scrolled out of its list */
     };
     complete();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
