@@ -132,6 +132,34 @@ static void t_odd(void **state)
     qa_program_close(&q);
 }
 
+/* The items of an open menu are in a window of their own. */
+static const char menus[] = "  env: { OUT: \"{dir}\" }\n"
+                            "tests:\n"
+                            "  - id: menu\n"
+                            "    start: exec l3afpad \"$OUT/menu.txt\"\n"
+                            "    window: menu.txt\n"
+                            "    task:\n"
+                            "      - type: milk and bread\n"
+                            "      - menu: File > Save\n"
+                            "      - menu: Help > About\n"
+                            "      - press: Close\n"
+                            "      - check: Close is gone\n";
+
+static void t_menus(void **state)
+{
+    struct qa_program q;
+    (void)state;
+    open_suite(&q, menus);
+    if (!program_exists("l3afpad"))
+        skip();
+    qa_program_run(&q, WORDS("--quiet"));
+    char *text = printed(&q, "menu.txt");
+    if (strncmp(text, "milk and bread", 14) != 0 || strcmp(qa_program_outcome(&q, "menu"), "passed") != 0)
+        fail_msg("'%s': %s", text, text_of(&q, "menu", "why"));
+    free(text);
+    qa_program_close(&q);
+}
+
 /* ---- failures ------------------------------------------------------------------------------------ */
 
 static const char failures[] = "  env: { OUT: \"{dir}\" }\n"
@@ -322,6 +350,7 @@ static void t_example(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("steps do in a dialog what they say, without a model", t_dialogs),
     CLAIM("a name with quotes and marks is pressed as it is", t_odd),
+    CLAIM("an item of an open menu is pressed", t_menus),
     CLAIM("a step that fails names itself, its line and the nearest names", t_missing),
     CLAIM("a program without elements is an error, steps without a check are a claim", t_undescribed),
     CLAIM("steps without elements or of another sentence are refused in one line", t_refused),
