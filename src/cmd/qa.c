@@ -160,12 +160,12 @@ static int select_tests(struct qa *q, struct err *e)
     return 0;
 }
 
-/* Returns whether a selected test needs a model, not only a recording; true for an empty suite. */
+/* Returns whether a selected test needs a model; true for an empty suite. */
 static bool needs_model(const struct suite *s)
 {
     bool any = s->n == 0;
     for (int i = 0; i < s->n; i++)
-        any = any || (s->tests[i].selected && !s->tests[i].recording);
+        any = any || (s->tests[i].selected && test_needs_model(&s->tests[i]));
     return any;
 }
 
@@ -222,7 +222,7 @@ static void warn_of_screen_sizes(const struct qa *q)
     int n = 0, w, h;
     for (int i = q->suite->n - 1; d && d->screen_w && i >= 0; i--) {
         const struct test *t = &q->suite->tests[i];
-        if (!t->selected || sscanf(t->display, "xvfb:%dx%d", &w, &h) != 2 ||
+        if (!t->selected || !test_needs_model(t) || sscanf(t->display, "xvfb:%dx%d", &w, &h) != 2 ||
             (w == d->screen_w && h == d->screen_h))
             continue;
         odd = t;
@@ -363,12 +363,11 @@ static int check_suite(struct qa *q, const char *path)
     return n ? ERR_USAGE : 0;
 }
 
-/* Checks --fake and reports the first mistake.  Returns -1 with e. */
-static int check_fake(const struct qa *q, struct err *e)
+/* Checks steps and --fake and reports the first mistake.  Returns -1 with e. */
+static int check_first(const struct qa *q, struct err *e)
 {
     json_t *faults = json_object();
-    if (q->s.run.fake)
-        preflight_fake(q->suite, q->s.run.fake, faults);
+    preflight_first(q->suite, &q->s.run, faults);
     const char *first = json_object_iter_key(json_object_iter(faults));
     size_t n = json_object_size(faults);
     int rc = n > 1 ? err_set(e, ERR_USAGE, "%.400s (and %zu more; --check shows all)", first, n - 1)
@@ -383,7 +382,7 @@ static int work(struct qa *q, struct err *e)
     const struct qa_settings *s = &q->s;
     const struct report_paths copies = copies_of(s);
     struct err unguarded = ERR_INIT, unlisted = ERR_INIT;
-    if (check_fake(q, e) || !(q->secret_store = secret_store_open(q->suite, s->run.secrets, e)) ||
+    if (check_first(q, e) || !(q->secret_store = secret_store_open(q->suite, s->run.secrets, e)) ||
         reports_open(&q->reports, s->out, &copies, e))
         return -1;
     describe(q);

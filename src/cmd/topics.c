@@ -3,6 +3,7 @@
 
 #include "actions/dialect.h"
 #include "base/buf.h"
+#include "qa/suite/suite.h"
 #include "remote/endpoint.h"
 #include "trace/status.h"
 
@@ -102,11 +103,17 @@ static char *elements_text_topic(void)
                    "contents of password fields are not read. --no-elements reads nothing.\n");
 }
 
+static char *steps_text(void)
+{
+    return xstrdup(suite_steps_help);
+}
+
 const struct topic topics[] = {
     {"dialects", "reply formats (--dialect) and their models", dialects_text},
     {"providers", "services and local servers (--provider) and their settings", providers_text},
     {"sentences", "tasks that need no model (--plain)", sentences_text},
     {"elements", "windows as text with refs, for coding agents and models", elements_text_topic},
+    {"steps", "tasks of suites in steps, which need no model", steps_text},
     {"exit", "results of a run: status, exit code, meaning", ends_text},
     {0},
 };

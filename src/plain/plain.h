@@ -79,9 +79,17 @@ struct plain_steps {
 
 /* Parses a sentence.  Returns -1 with the reason when it is not understood completely; out is then empty. */
 int plain_parse(const char *sentence, struct plain_steps *out, struct err *why);
+/* Appends a copy of a step. */
+void plain_add(struct plain_steps *to, const struct plain_step *s);
 void plain_free(struct plain_steps *p);
+
+/* Returns a key or combination in the keyboard's words ("Ctrl+Shift+T": "ctrl+shift+t"), which the caller
+ * frees; NULL: text is not one.  A single character is one only with a modifier. */
+char *plain_keys(const char *text);
 
 /* Appends a step as a sentence without a full stop. */
 void plain_print(const struct plain_step *s, struct buf *out);
+/* Appends a step in the past tense, for reports: "pressed 'Save'".  It cannot be parsed. */
+void plain_print_done(const struct plain_step *s, struct buf *out);
 
 #endif

@@ -50,34 +50,72 @@ static const char *new_line(const char *a, const char *b, size_t *n)
     return NULL;
 }
 
-/* Describes the effect of the last step: which line of the elements is new, or gone. */
+/* Returns the X window of the elements that were read; 0: unknown. */
+static unsigned long window_now(const struct player *p)
+{
+    return p->now && p->now->n ? p->now->e[0].window : 0;
+}
+
+/* Writes a line of the elements without the number of the element. */
+static void put_line(const char *what, const char *line, size_t n, char *out, size_t size)
+{
+    size_t digits = *line == 'e' ? strspn(line + 1, "0123456789") : 0;
+    size_t skipped = digits && line[1 + digits] == ' ' ? digits + 2 : 0;
+    n -= skipped;
+    snprintf(out, size, "; %s%.*s", what, (int)(n < 120 ? n : 120), line + skipped);
+}
+
+/* Describes the effect of the last step: the window that closed or opened, or the line of the elements that
+ * is new, or gone. */
 static void describe_effect(struct player *p, const char *after, char *out, size_t size)
 {
     size_t n = 0;
-    const char *line = p->before && after ? new_line(after, p->before, &n) : NULL;
-    if (line) {
-        snprintf(out, size, "; now %.*s", (int)(n < 120 ? n : 120), line);
-        return;
-    }
-    line = p->before && after ? new_line(p->before, after, &n) : NULL;
-    if (line)
-        snprintf(out, size, "; gone: %.*s", (int)(n < 120 ? n : 120), line);
+    struct screen_rect unused;
+    unsigned long now = window_now(p);
+    bool read = p->before && after;
+    const char *line = read ? new_line(after, p->before, &n) : NULL;
+    if (p->window && screen_window_rect(p->screen, p->window, &unused) < 0)
+        snprintf(out, size, "; the window closed");
+    else if (p->window && now && now != p->window)
+        snprintf(out, size, "; now in window '%.80s'", p->now->e[0].name);
+    else if (line)
+        put_line("now ", line, n, out, size);
+    else if (read && (line = new_line(p->before, after, &n)))
+        put_line("gone: ", line, n, out, size);
     else
-        snprintf(out, size, "%s", p->before && after ? "; no element changed" : "");
+        snprintf(out, size, "%s", read ? "; no element changed" : "");
+}
+
+/* Notes the outcome of the current step. */
+static void note_outcome(struct player *p, enum player_end end, const char *text, const char *effect)
+{
+    struct player_outcome *o = &p->outcomes[p->s.at];
+    o->end = end;
+    o->seconds = p->begun ? clock_ms_since(p->begun) / 1000 : 0;
+    snprintf(o->text, sizeof o->text, "%.320s%s", text, effect);
+    o->text[utf8_valid_prefix(o->text, strlen(o->text))] = 0;
+    p->begun = 0;
 }
 
 static void finish_step(struct player *p)
 {
-    struct buf text;
+    const struct plain_step *s = &p->steps.s[p->s.at];
+    struct buf text, done;
     char effect[160] = "", *after = elements_now(p);
     buf_init(&text, PLAYER_REPLY_MAX);
-    plain_print(&p->steps.s[p->s.at], &text);
+    buf_init(&done, PLAYER_REPLY_MAX);
+    plain_print(s, &text);
+    plain_print_done(s, &done);
     if (p->s.phase && !p->secret)
         describe_effect(p, after, effect, sizeof effect);
+    note_outcome(p, PLAYER_DONE, done.data,
+                 p->s.phase || s->verb == PLAIN_WAIT || s->verb == PLAIN_CHECK ? effect
+                                                                               : "; it was so already");
     snprintf(p->done, sizeof p->done, "%.90s%s", text.data, effect);
     p->done[utf8_valid_prefix(p->done, strlen(p->done))] = 0;
     player_make_safe(p->done);
     buf_free(&text);
+    buf_free(&done);
     free(after);
     free(p->before);
     p->before = NULL;
@@ -86,9 +124,10 @@ static void finish_step(struct player *p)
 
 /* ---- replies ------------------------------------------------------------------------------------------- */
 
-static void reply_failed(const struct player *p, struct buf *b, const char *why)
+static void reply_failed(struct player *p, struct buf *b, enum player_end end, const char *why)
 {
     struct buf text;
+    note_outcome(p, end, why, "");
     buf_init(&text, PLAYER_REPLY_MAX);
     buf_printf(&text, "step %d of %d cannot be performed: ", p->s.at + 1, p->steps.n);
     plain_print(&p->steps.s[p->s.at], &text);
@@ -151,12 +190,14 @@ static void next_reply(struct player *p, enum dialect_goal goal, struct buf *b)
     p->s.unsure = strstr(p->failed, "unsure whether") && p->s.at < p->steps.n &&
                   p->steps.s[p->s.at].verb == PLAIN_ENTER && p->steps.s[p->s.at].what;
     if (*p->failed && !again && !p->s.unsure && p->s.at < p->steps.n) {
-        reply_failed(p, b, p->failed);
+        reply_failed(p, b, PLAYER_NOT_DONE, p->failed);
         return;
     }
     p->s.phase -= again && p->s.phase > 0; /* the screen had changed: looks again */
     while (goal == GOAL_STEP && p->s.at < p->steps.n) {
         look(p);
+        p->begun = p->begun ? p->begun : clock_ns();
+        p->blame = PLAYER_NOT_DONE;
         char *before = elements_now(p);
         enum player_next next = player_step(p, b, why, sizeof why);
         why[utf8_valid_prefix(why, strlen(why))] = 0;
@@ -165,6 +206,7 @@ static void next_reply(struct player *p, enum dialect_goal goal, struct buf *b)
             free(p->before);
             p->before = before;
             before = NULL;
+            p->window = window_now(p);
         }
         free(before);
         if (next == NEXT_ACTION) {
@@ -178,7 +220,7 @@ static void next_reply(struct player *p, enum dialect_goal goal, struct buf *b)
             return;
         }
         if (next == NEXT_FAILED) {
-            reply_failed(p, b, why);
+            reply_failed(p, b, p->blame, why);
             return;
         }
         finish_step(p);
@@ -247,7 +289,15 @@ static void player_free(struct llm *m)
     plain_free(&p->steps);
     free(p->before);
     free(p->typed_over);
+    free(p->outcomes);
     free(p);
+}
+
+const struct player_outcome *player_outcomes(const struct llm *m, int *n)
+{
+    struct player *p = player_of(m);
+    *n = p->steps.n;
+    return p->outcomes;
 }
 
 bool player_can_begin(const struct plain_steps *steps, struct elements *elements, double ms)
@@ -285,6 +335,7 @@ struct llm *player_open(struct plain_steps steps, struct screen *screen, struct 
     p->steps = steps;
     p->screen = screen;
     p->elements = elements;
+    p->outcomes = xcalloc((size_t)steps.n + 1, sizeof *p->outcomes);
     for (int i = 0; i < steps.n; i++)
         p->secret = p->secret || (steps.s[i].value && strstr(steps.s[i].value, "{{"));
     return &p->c.base;

@@ -24,6 +24,20 @@ bool player_can_begin(const struct plain_steps *steps, struct elements *elements
 /* Opens steps as a model.  Takes the steps; borrows screen and elements.  Never NULL. */
 struct llm *player_open(struct plain_steps steps, struct screen *screen, struct elements *elements);
 
+enum player_end {
+    PLAYER_NOT_RUN, /* not reached, or not finished when the run ended */
+    PLAYER_DONE,
+    PLAYER_NOT_FOUND, /* no element, or several, of the name */
+    PLAYER_NOT_DONE,  /* the element could not be used, or did not get the expected state */
+    PLAYER_UNREAD,    /* the program's elements could not be read */
+};
+struct player_outcome {
+    enum player_end end;
+    char text[480]; /* the action and its effect, or the reason why it failed; "": not run */
+    double seconds;
+};
+/* Returns the outcomes of *n steps; they belong to m, a result of player_open(). */
+const struct player_outcome *player_outcomes(const struct llm *m, int *n);
 /* ---- one step on a known element (player_ref.c) -------------------------------------------------------- */
 
 enum player_deed {

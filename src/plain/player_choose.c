@@ -10,12 +10,12 @@
 
 /* Returns the choice that a list shows, as far as the program reports it: toolkits that name a list by its
  * choice report no value. */
-static const char *shown_choice(const struct element *list, const char *name)
+const char *player_shown_choice(const struct element *list, const char *name)
 {
     return *list->value ? list->value : resolve_same(list->name, name) ? "" : list->name;
 }
 
-static bool is_closed_list(const struct element *e)
+bool player_is_closed_list(const struct element *e)
 {
     return !strcmp(e->role, "combo box") || !strcmp(e->role, "push button menu");
 }
@@ -27,7 +27,7 @@ static const struct element *opened_list(struct player *p, const struct resolve_
     char why[ERR_TEXT];
     const struct element *e = player_find(p, q, &several, why, sizeof why);
     for (int i = 0; !e && p->now && i < p->now->n; i++)
-        if (is_closed_list(&p->now->e[i]) && screen_rect_contains(p->now->e[i].rect, p->s.x, p->s.y))
+        if (player_is_closed_list(&p->now->e[i]) && screen_rect_contains(p->now->e[i].rect, p->s.x, p->s.y))
             e = &p->now->e[i];
     return e;
 }
@@ -38,7 +38,7 @@ static enum player_next verify_choice(struct player *p, const struct resolve_que
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
     const struct element *list = opened_list(p, lists);
-    const char *shows = list ? shown_choice(list, s->in) : "";
+    const char *shows = list ? player_shown_choice(list, s->in) : "";
     if (list && (!*shows || resolve_same(shows, s->what)))
         return NEXT_STEP;
     if (list)
@@ -127,9 +127,9 @@ enum player_next player_choose(struct player *p, struct buf *b, char *why, size_
     }
     if (s->in && !(list = player_find(p, &lists, &several, why, size)))
         return player_missing(p);
-    if (!list || !is_closed_list(list))
+    if (!list || !player_is_closed_list(list))
         return click_option(p, list, b, why, size);
-    if (resolve_same(shown_choice(list, s->in), s->what))
+    if (resolve_same(player_shown_choice(list, s->in), s->what))
         return NEXT_STEP;
     if (!player_usable(p, list, &next, why, size))
         return next;

@@ -11,31 +11,32 @@
 enum { SUGGESTIONS_GAP = 8 }; /* px */
 
 /* Returns the element of the step's ref, or NULL with the reason. */
-static const struct element *find_ref(const struct player *p, char *why, size_t size)
+static const struct element *find_ref(struct player *p, char *why, size_t size)
 {
     for (int i = 0; p->now && i < p->now->n; i++)
         if (p->now->e[i].ref == p->ref)
             return &p->now->e[i];
+    p->blame = PLAYER_NOT_FOUND;
     snprintf(why, size, "'%.80s' is gone", p->steps.s[p->s.at].what);
     return NULL;
 }
 
-/* Returns the only element that fits, or NULL with the reason; *several: the name is ambiguous. */
-const struct element *player_find(struct player *p, const struct resolve_query *q, bool *several, char *why,
-                                  size_t size)
+/* Writes why no element, or none of n, is meant. */
+static void explain(struct player *p, const struct resolve_query *q, const struct element *const *found,
+                    int n, char *why, size_t size)
 {
-    const struct element *found[4];
-    *several = false;
-    if (p->ref && q->use != RESOLVE_OPTION)
-        return find_ref(p, why, size);
-    int n = p->now ? resolve(p->now, q, found, 4) : 0;
-    *several = n > 1;
-    if (n == 1)
-        return found[0];
     struct buf b;
+    struct screen_window active;
+    bool described = p->now && p->now->n;
+    bool open = !described && p->screen && screen_focused_window(p->screen, &active) == 0 && active.id;
+    p->blame = !p->now || open ? PLAYER_UNREAD : PLAYER_NOT_FOUND;
     buf_init(&b, size);
     if (!p->now) {
         buf_printf(&b, "the elements cannot be read: %s", p->unread);
+    } else if (open) {
+        buf_printf(&b, "the program of window '%.80s' describes no elements (AT-SPI)", active.title);
+    } else if (!described) {
+        buf_printf(&b, "'%.80s' is not on the screen: no window has the focus", q->name);
     } else if (n > 1) {
         buf_printf(&b, "'%.80s' is the name of several elements: ", q->name);
         for (int i = 0; i < n; i++)
@@ -47,6 +48,22 @@ const struct element *player_find(struct player *p, const struct resolve_query *
     }
     snprintf(why, size, "%s", b.data ? b.data : "not found");
     buf_free(&b);
+}
+
+/* Returns the only element that fits, or NULL with the reason; *several: the name is ambiguous. */
+const struct element *player_find(struct player *p, const struct resolve_query *q, bool *several, char *why,
+                                  size_t size)
+{
+    const struct element *found[4] = {0};
+    *several = false;
+    p->blame = PLAYER_NOT_DONE;
+    if (p->ref && q->use != RESOLVE_OPTION)
+        return find_ref(p, why, size);
+    int n = p->now ? resolve(p->now, q, found, 4) : 0;
+    *several = n > 1;
+    if (n == 1)
+        return found[0];
+    explain(p, q, found, n, why, size);
     return NULL;
 }
 

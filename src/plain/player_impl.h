@@ -50,6 +50,10 @@ struct player {
     bool seen;                /* a screenshot has arrived */
     char failed[ERR_TEXT];    /* why the last action was not performed; "": it was */
     char done[256];           /* the last performed step, and its effect, for the answer */
+    unsigned long window;     /* X window that was active before the last action; 0: unknown */
+    struct player_outcome *outcomes; /* of each step */
+    enum player_end blame;           /* kind of the reason that the last look at the step gave */
+    int64_t begun;                   /* when the current step began; 0: not yet */
 };
 
 /* Result of looking at the current step. */
@@ -79,6 +83,10 @@ const struct element *player_usable(struct player *p, const struct element *e, e
 enum player_next player_wait_or_fail(struct player *p, double ms);
 enum player_next player_missing(struct player *p);
 bool player_is_off(const struct element *e);
+/* Returns whether an element is a combo box, which shows only the chosen item. */
+bool player_is_closed_list(const struct element *e);
+/* Returns the chosen item of such a list, which is called `name`; "": not reported. */
+const char *player_shown_choice(const struct element *list, const char *name);
 bool player_is_on(const struct element *e);
 
 /* player_choose.c: Chooses an option, in a list that is opened if it is closed. */

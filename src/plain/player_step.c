@@ -200,7 +200,9 @@ static bool is_ticked(const struct player *p, const struct element *e)
 static bool value_holds(const struct player *p, const struct plain_step *s, const struct element *e,
                         char *why, size_t size)
 {
-    const char *text = *e->value || resolve_is_field(e) ? e->value : resolve_name(e);
+    const char *text = player_is_closed_list(e)           ? player_shown_choice(e, s->what)
+                       : *e->value || resolve_is_field(e) ? e->value
+                                                          : resolve_name(e);
     if (p->secret)
         snprintf(why, size, "'%.80s' has another value", s->what);
     else
@@ -242,6 +244,8 @@ static enum player_next condition(struct player *p, char *why, size_t size)
     const struct plain_step *s = &p->steps.s[p->s.at];
     if (holds(p, s, why, size))
         return NEXT_STEP;
+    if (p->blame == PLAYER_NOT_FOUND && (s->state == PLAIN_SHOWN || s->state == PLAIN_GONE))
+        p->blame = PLAYER_NOT_DONE;
     return player_wait_or_fail(p, s->verb == PLAIN_WAIT ? PLAYER_WAIT_MS : PLAYER_PATIENCE_MS);
 }
 

@@ -24,15 +24,16 @@ static void put_name(const char *name, const char *role, struct buf *out)
         buf_printf(out, " %s", role);
 }
 
+static const char *const states[PLAIN_STATES] = {
+    [PLAIN_SHOWN] = "is shown",       [PLAIN_GONE] = "is gone",       [PLAIN_TICKED] = "is ticked",
+    [PLAIN_UNTICKED] = "is unticked", [PLAIN_ENABLED] = "is enabled", [PLAIN_DISABLED] = "is disabled",
+    [PLAIN_EQUALS] = "equals ",       [PLAIN_CONTAINS] = "contains ",
+};
+
 static void print_state(const struct plain_step *s, struct buf *out)
 {
-    static const char *const words[PLAIN_STATES] = {
-        [PLAIN_SHOWN] = "is shown",       [PLAIN_GONE] = "is gone",       [PLAIN_TICKED] = "is ticked",
-        [PLAIN_UNTICKED] = "is unticked", [PLAIN_ENABLED] = "is enabled", [PLAIN_DISABLED] = "is disabled",
-        [PLAIN_EQUALS] = "equals ",       [PLAIN_CONTAINS] = "contains ",
-    };
     put_name(s->what, s->role, out);
-    buf_printf(out, " %s", words[s->state]);
+    buf_printf(out, " %s", states[s->state]);
     if (s->value)
         put_quoted(s->value, out);
 }
@@ -96,5 +97,57 @@ void plain_print(const struct plain_step *s, struct buf *out)
             buf_puts(out, s->verb == PLAIN_CHOOSE ? " in" : " in the row of");
             put_name(s->in, NULL, out);
         }
+    }
+}
+
+/* ---- the past tense ------------------------------------------------------------------------------------ */
+
+static void print_menu_done(const struct plain_step *s, struct buf *out)
+{
+    buf_puts(out, "opened menu '");
+    for (int i = 0; i < s->levels; i++)
+        buf_printf(out, "%s%s", i ? " > " : "", s->path[i]);
+    buf_putc(out, '\'');
+}
+
+void plain_print_done(const struct plain_step *s, struct buf *out)
+{
+    static const char *const verbs[PLAIN_VERBS] = {
+        [PLAIN_PRESS] = "pressed",
+        [PLAIN_DOUBLE_CLICK] = "double-clicked",
+        [PLAIN_RIGHT_CLICK] = "right-clicked",
+        [PLAIN_TICK] = "ticked",
+        [PLAIN_UNTICK] = "unticked",
+        [PLAIN_CHOOSE] = "chose",
+        [PLAIN_TAB] = "went to tab",
+        [PLAIN_SCROLL] = "scrolled to",
+    };
+    switch (s->verb) {
+    case PLAIN_ENTER:
+        buf_printf(out, "entered '%s'", s->value);
+        if (s->what)
+            buf_printf(out, " into '%s'", s->what);
+        break;
+    case PLAIN_MENU:
+        print_menu_done(s, out);
+        break;
+    case PLAIN_CLOSE:
+        buf_puts(out, "closed the window");
+        break;
+    case PLAIN_KEYS:
+        buf_printf(out, "pressed %s", s->what);
+        if (s->times > 1)
+            buf_printf(out, " %d times", s->times);
+        break;
+    case PLAIN_WAIT:
+    case PLAIN_CHECK:
+        buf_printf(out, "'%s' %s", s->what, states[s->state]);
+        if (s->value)
+            buf_printf(out, "'%s'", s->value);
+        break;
+    default:
+        buf_printf(out, "%s '%s'", verbs[s->verb], s->what);
+        if (s->in)
+            buf_printf(out, s->verb == PLAIN_CHOOSE ? " in '%s'" : " in the row of '%s'", s->in);
     }
 }

@@ -5,10 +5,6 @@
 #include "plain/plain.h"
 #include "plain/words.h"
 
-/* Returns a key or combination in the keyboard's words ("Ctrl+Shift+T": "ctrl+shift+t"), which the caller
- * frees; NULL: text is not one.  A single character is one only with a modifier. */
-char *plain_keys(const char *text);
-
 /* Parses one step.  Returns -1 when no rule covers all its words, with the reason. */
 int plain_parse_step(struct span s, struct plain_step *out, struct err *why);
 void plain_step_free(struct plain_step *s);

@@ -95,6 +95,25 @@ int plain_parse(const char *sentence, struct plain_steps *out, struct err *why)
     return why && why->text[0] ? -1 : err_set(why, ERR_USAGE, "the sentence has no step");
 }
 
+static char *copied(const char *text)
+{
+    return text ? xstrdup(text) : NULL;
+}
+
+void plain_add(struct plain_steps *to, const struct plain_step *s)
+{
+    to->s = xrealloc(to->s, (unsigned long)to->n + 1, sizeof *to->s);
+    struct plain_step *copy = &to->s[to->n++];
+    *copy = *s;
+    copy->what = copied(s->what);
+    copy->role = copied(s->role);
+    copy->whole = copied(s->whole);
+    copy->in = copied(s->in);
+    copy->value = copied(s->value);
+    for (int i = 0; i < s->levels; i++)
+        copy->path[i] = copied(s->path[i]);
+}
+
 void plain_free(struct plain_steps *p)
 {
     for (int i = 0; i < p->n; i++)

@@ -83,9 +83,11 @@ struct job {
     int argc;
     char **argv; /* as given, for the record */
     char *task;
-    struct running_own *told;  /* entry in the registry of runs; NULL: not registered */
-    bool warm_up, began;       /* began: the run has a record */
-    bool playback;             /* a recording (record/playback.h) replaces the model */
+    struct running_own *told; /* entry in the registry of runs; NULL: not registered */
+    bool warm_up, began;      /* began: the run has a record */
+    bool playback;            /* a recording (record/playback.h) replaces the model */
+    /* steps to perform whatever the words of the task are, borrowed; NULL: none */
+    const struct plain_steps *given;
     struct plain_steps *plain; /* steps that replace the model; NULL: none */
     bool unseen;               /* the display is not visible to the user: no step window opens on it */
     /* one of several runs of this process, which has its own entry in the registry */
@@ -146,7 +148,7 @@ int job_tell_elements(struct job *j, struct err *e);
 /* ---- open_plain.c ---------------------------------------------------------------------------- */
 
 /* Sets j->plain and the dialect if the task is performed without a model.  Returns -1 with e if --plain only
- * cannot be followed. */
+ * or given steps cannot be followed. */
 int job_open_plain(struct job *j, struct err *e);
 struct llm *job_plain_llm(struct job *j); /* takes the steps */
 void job_plain_free(struct job *j);

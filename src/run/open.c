@@ -153,10 +153,10 @@ static bool is_alone(const struct job *j)
 }
 
 /* Starts the reader of the display's accessibility bus.  One of several runs on the user's own display does
- * without: there may be hundreds of them. */
+ * without, unless its steps need it: there may be hundreds of them. */
 static void open_elements(struct job *j)
 {
-    if (j->s.elements && (is_alone(j) || !displays_same(j->s.display, NULL)))
+    if (j->s.elements && (is_alone(j) || j->given || !displays_same(j->s.display, NULL)))
         j->elements = elements_open(j->s.display);
 }
 

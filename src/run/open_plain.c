@@ -1,8 +1,8 @@
 /* open_plain.c - decides whether a task is performed as plain steps, without a model.
  *
- * With --plain auto that is so where the embedded model would be used, every word of the task is understood,
- * and the active window describes the first element, if the first step names one; otherwise the model
- * decides. */
+ * Given steps, those of a suite, always are.  With --plain auto that is so where the embedded model would be
+ * used, every word of the task is understood, and the active window describes the first element, if the first
+ * step names one; otherwise the model decides. */
 #include "run/job.h"
 
 #include "cli/shared_options.h"
@@ -12,8 +12,34 @@
 
 enum { BEGIN_MS = 3000 }; /* for the first element to appear */
 
+/* Prepares the player: it takes as many steps as waiting needs. */
+static void use_player(struct job *j, struct plain_steps steps)
+{
+    j->plain = xcalloc(1, sizeof *j->plain);
+    *j->plain = steps;
+    if (!j->s.max_steps && !j->s.dry_run)
+        j->s.max_steps = PLAYER_STEPS;
+    j->s.dialect = PLAYER_DIALECT;
+}
+
+static int open_given(struct job *j, struct err *e)
+{
+    struct plain_steps copy = {0};
+    if (!j->elements)
+        return err_set(
+            e, ERR_ENV,
+            "steps on named elements need the elements of programs, which are switched off; remove "
+            "--no-elements or HOLORUN_ELEMENTS=no");
+    for (int i = 0; i < j->given->n; i++)
+        plain_add(&copy, &j->given->s[i]);
+    use_player(j, copy);
+    return 0;
+}
+
 int job_open_plain(struct job *j, struct err *e)
 {
+    if (j->given)
+        return open_given(j, e);
     bool only = j->s.plain == JOB_PLAIN_ONLY;
     bool replaced =
         j->s.fake || j->host || j->resume.parent || j->s.dialect || j->s.localizer || j->s.validator;
@@ -38,11 +64,7 @@ int job_open_plain(struct job *j, struct err *e)
         plain_free(&steps);
         return 0;
     }
-    j->plain = xcalloc(1, sizeof *j->plain);
-    *j->plain = steps;
-    if (!j->s.max_steps && !j->s.dry_run)
-        j->s.max_steps = PLAYER_STEPS;
-    j->s.dialect = PLAYER_DIALECT;
+    use_player(j, steps);
     return 0;
 }
 

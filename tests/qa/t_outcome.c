@@ -269,6 +269,45 @@ static void t_expected(void **state)
     }
 }
 
+/* ---- a task in steps ------------------------------------------------------------------------------- */
+
+/* Steps are written as checks are: P presses something, C checks a state; . not run, + done, 0 not found,
+ * - failed, ! not read. */
+static void t_steps(void **state)
+{
+    static const struct {
+        const char *status, *steps, *checks;
+        enum outcome is, turned; /* turned: with expect_fail */
+    } rows[] = {
+        {"answered", "P+", "", OUTCOME_CLAIMED, OUTCOME_CLAIMED},
+        {"answered", "P+ C+", "", OUTCOME_PASSED, OUTCOME_FAILED},
+        {"answered", "P+", "S+", OUTCOME_PASSED, OUTCOME_FAILED},
+        {"answered", "P+ C+", "S-", OUTCOME_FAILED, OUTCOME_PASSED},
+        {"infeasible", "P+ C-", "S+", OUTCOME_FAILED, OUTCOME_PASSED},
+        {"infeasible", "P0 C.", "S+", OUTCOME_FAILED, OUTCOME_FAILED},
+        {"infeasible", "P- P.", "S-", OUTCOME_FAILED, OUTCOME_FAILED},
+        {"infeasible", "C! P.", "", OUTCOME_ERROR, OUTCOME_ERROR},
+        {"infeasible", "P!", "S+", OUTCOME_ERROR, OUTCOME_ERROR},
+        {"time", "P+ C.", "S+", OUTCOME_INCONCLUSIVE, OUTCOME_INCONCLUSIVE},
+        {"stopped", "P-", "", OUTCOME_STOPPED, OUTCOME_STOPPED},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct step_result steps[4];
+        struct told t;
+        bool judged;
+        attempt_of(&t, rows[i].status, rows[i].checks, NULL);
+        t.attempt.script = steps;
+        for (const char *p = rows[i].steps; p[0] && p[1]; p += p[2] ? 3 : 2)
+            steps[t.attempt.n_script++] = (struct step_result){
+                .proof = *p == 'C', .end = (enum step_end)(strchr(".+0-!", p[1]) - ".+0-!")};
+        enum outcome o = result_outcome(&(struct test){0}, &t.attempt, &judged);
+        enum outcome turned = result_outcome(&(struct test){.expect_fail = true}, &t.attempt, &judged);
+        if (o != rows[i].is || turned != rows[i].turned || judged)
+            fail_msg("%s, steps %s, checks %s: %s, expected to fail %s", rows[i].status, rows[i].steps,
+                     rows[i].checks, outcome_name(o), outcome_name(turned));
+    }
+}
+
 /* ---- the actions of a run --------------------------------------------------------------------------- */
 
 /* Builds a list of actions and checks its line, its JSON and the decisive action. */
@@ -449,6 +488,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the order of checks does not matter, a no fails, and only a yes of a proof or a model passes",
           t_all),
     CLAIM("expect_fail swaps passed and failed, and nothing else", t_expected),
+    CLAIM("steps that check a state are proofs, and a step that was not done never passes", t_steps),
     CLAIM("the exit code is that of the worst outcome", t_exit_code),
     CLAIM("a late effect counts, and scrolling does not make up for a refused click", t_list),
     CLAIM("every outcome has its name", t_names),

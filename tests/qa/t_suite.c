@@ -9,6 +9,7 @@
 /* ---- invalid suites ------------------------------------------------------------------------------ */
 
 #define TEST   "tests:\n  - id: a\n    task: t\n" /* three lines; more keys of the test follow */
+#define STEPS  "tests:\n  - id: a\n    task:\n"   /* three lines; steps from line 4 */
 #define CHECKS TEST "    checks:\n"               /* line 4; checks from line 5 */
 
 static const struct {
@@ -72,7 +73,7 @@ static const struct {
      "5: expected the key name or role in a check of kind element"},
     {CHECKS "      - { kind: text, text: x, by: me }\n", "5: key 'by': expected model or reading"},
     {TEST "    expect: fail\n", "4: key 'expect': expected done, or infeasible"},
-    {"tests:\n  - id: a\n    task: [t]\n", "3: key 'task': expected a text"},
+    {"tests:\n  - id: a\n    task: { t: u }\n", "3: key 'task': expected a text"},
     {TEST "    display: 1280x720\n",
      "4: key 'display': expected xvfb:WIDTHxHEIGHT (64 to 16384 pixels) or an "
      "existing display as \":0\", not '1280x720'"},
@@ -168,6 +169,42 @@ static const struct {
     {CHECKS "      - { kind: shell, run: x, seconds: -1 }\n",
      "5: key 'seconds': expected a number from 0 to 86400, not '-1'"},
     {"suite:\n  checks: [{ kind: shell, run: x, when: [] }]\n" TEST, "2: key 'when': expected passed"},
+    {"tests:\n  - id: a\n    task: [t]\n", "3: expected a list of steps, as \"- press: Save\""},
+    {"tests:\n  - id: a\n    task: []\n", "3: key 'task': expected a list of steps"},
+    {STEPS "      - {}\n", "4: expected a list of steps"},
+    {STEPS "      - pres: Save\n",
+     "4: key 'pres': no such key, did you mean 'press'?; a step has one of press, double_click"},
+    {STEPS "      - press: Save\n        tick: Bold\n",
+     "5: key 'tick': expected one step in an item of the list, besides 'press'; begin another with -"},
+    {STEPS "      - press: Save\n        steps: [press OK]\n",
+     "5: key 'steps': expected the key do beside it"},
+    {STEPS "      - press: { a: b }\n", "4: key 'press': expected a name, or a list of them"},
+    {STEPS "      - press: []\n", "4: key 'press': expected a name, or a list of them"},
+    {STEPS "      - press: [[a]]\n", "4: key 'press': expected a name"},
+    {STEPS "      - press: ''\n", "4: key 'press': expected a text that is not empty"},
+    {STEPS "      - press: '{it}'\n", "4: key 'press': no variable {it}"},
+    {STEPS "      - fill: Ana\n", "4: key 'fill': expected names and values, as { Name: Ana }"},
+    {STEPS "      - fill:\n          Name: Ana\n          PIN: '{{PIN}}'\n",
+     "6: no secret PIN for {{PIN}}: give it with secrets"},
+    {STEPS "      - fill: { Name: [a] }\n", "4: key 'Name': expected a text"},
+    {STEPS "      - choose: { Size: '' }\n", "4: key 'Size': expected a text that is not empty"},
+    {STEPS "      - menu: File >\n", "4: key 'menu': expected at most 8 names, as File > Save As"},
+    {STEPS "      - menu: a>b>c>d>e>f>g>h>i\n", "4: key 'menu': expected at most 8 names"},
+    {STEPS "      - menu: { a: b }\n", "4: key 'menu': expected a menu, as File > Save As"},
+    {STEPS "      - keys: Ana\n",
+     "4: key 'keys': expected a key, as ctrl+s or Enter, not 'Ana'; for text use type"},
+    {STEPS "      - close: door\n", "4: key 'close': expected window"},
+    {STEPS "      - check: Save\n", "4: key 'check': expected a condition, as 'Save is shown' or"},
+    {STEPS "      - check: Save is shown, then press Save\n", "4: key 'check': expected a condition"},
+    {STEPS "      - do: ''\n", "4: key 'do': expected a text that is not empty"},
+    {STEPS "      - do: tidy up\n        steps: [tidy up]\n",
+     "5: 'tidy up' is not a step: no rule covers: 'tidy up' (holorun help sentences)"},
+    {STEPS "      - do: tidy up\n        steps: press OK\n        steps_of: never\n",
+     "6: key 'steps_of': expected the 16 hex digits"},
+    {STEPS "      - press: a\n    expect: infeasible\n",
+     "2: expected a task as text, not steps, with expect"},
+    {STEPS "      - press: a\n    recording: Makefile\n",
+     "2: expected a task as text, not steps, with recording"},
     {"suite:\n  tags: &t [a]\n" TEST, "2: anchors (&name) are not allowed"},
     {"tests:\n  - id: a\n    spec: no.md\n", ""},
 };
@@ -262,6 +299,8 @@ static void t_large(void **state)
         {CHECKS, "      - { kind: shell, run: x }\n", 33, "", "37: expected at most 32 checks"},
         {"tests:\n  - { id: x, task: ", "y", 60000, ", matrix: { n: 1..10000 } }\n",
          "2: the tests up to this one have more than 128 MiB of text"},
+        {STEPS "      - press: ", "x", 501, "\n", "4: key 'press': expected a name of at most 500 bytes"},
+        {STEPS, "      - press: x\n", 201, "", "204: key 'press': expected at most 200 steps in a test"},
         {"tests:\n", "  - { id: x, task: t, matrix: { n: 1..6000 } }\n", 2, "",
          "3: expected at most 10000 tests in a suite"},
     };

@@ -19,6 +19,7 @@ static void t_read(void **state)
                 {"tests/suites/waits.yaml", 40, "xvfb:640x480"},
                 {"tests/suites/crowd.yaml", 100, "xvfb:640x480"},
                 {"tests/suites/desktop.yaml", 14, "xvfb:640x480"},
+                {"tests/suites/steps.yaml", 10, "xvfb:640x480"},
                 {"tests/suites/toolkits.yaml", 180, "xvfb:640x480"},
                 {"tests/suites/windows.yaml", 100, "xvfb:1024x768"},
                 {"tests/suites/forms.yaml", 100, "xvfb:640x480"}};

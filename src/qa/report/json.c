@@ -66,6 +66,23 @@ static json_t *check_json(const struct check_result *c)
     return o;
 }
 
+static json_t *script_json(const struct attempt *a)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < a->n_script; i++) {
+        const struct step_result *s = &a->script[i];
+        json_t *o = json_object();
+        set_int(o, "line", s->line);
+        set_text(o, "text", s->text);
+        set_text(o, "end", step_end_name(s->end));
+        set_text(o, "said", s->said);
+        set_bool(o, "proof", s->proof);
+        json_set_rounded(o, "seconds", s->seconds, 3);
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
 static json_t *attempt_json(const struct attempt *a)
 {
     json_t *o = json_object(), *checks = json_array();
@@ -82,6 +99,8 @@ static json_t *attempt_json(const struct attempt *a)
     set_int(o, "steps", a->steps);
     json_set_rounded(o, "seconds", a->seconds, 3);
     json_set_rounded(o, "start_seconds", a->start_seconds, 3);
+    if (a->n_script)
+        json_object_set_new(o, "script", script_json(a));
     for (int i = 0; i < a->n_checks; i++)
         json_array_append_new(checks, check_json(&a->checks[i]));
     json_object_set_new(o, "checks", checks);

@@ -82,6 +82,19 @@ static void put_check(FILE *f, const struct check_result *c)
     fputc('\n', f);
 }
 
+/* Writes a step as "line 12: press "Save": done; pressed 'Save'; the window closed". */
+static void put_step(FILE *f, const struct step_result *s)
+{
+    fprintf(f, "line %d: ", s->line);
+    put_line(f, s->text);
+    fprintf(f, ": %s", step_end_name(s->end));
+    if (s->said && *s->said) {
+        fputs("; ", f);
+        put_line(f, s->said);
+    }
+    fputc('\n', f);
+}
+
 /* Writes the checks that did not pass, with their output. */
 static void put_bad_checks(FILE *f, const struct attempt *a)
 {
@@ -201,6 +214,10 @@ static void put_system_out(const struct junit *j, const struct result *r)
     put_out_line(j->f, "did", a->did);
     put_out_line(j->f, "run", a->run_dir);
     fprintf(j->f, "steps: %d\nattempts: %d\n", a->steps, r->n);
+    for (int i = 0; i < a->n_script; i++) {
+        fputs("step: ", j->f);
+        put_step(j->f, &a->script[i]);
+    }
     for (int i = 0; i < a->n_checks; i++) {
         fputs("check: ", j->f);
         put_check(j->f, &a->checks[i]);

@@ -192,6 +192,35 @@ static void put_checks(FILE *f, const struct attempt *a)
     fputs("</ul>\n", f);
 }
 
+/* Writes the steps of the test's task, with what each did. */
+static void put_script(FILE *f, const struct attempt *a)
+{
+    static const char *const classes[STEP_ENDS] = {[STEP_NOT_RUN] = "unasked",
+                                                   [STEP_DONE] = "yes",
+                                                   [STEP_NOT_FOUND] = "no",
+                                                   [STEP_FAILED] = "no",
+                                                   [STEP_UNREAD] = "error"};
+    if (!a->n_script)
+        return;
+    fputs("<ul class=\"checks\">\n", f);
+    for (int i = 0; i < a->n_script; i++) {
+        const struct step_result *s = &a->script[i];
+        fprintf(f, "<li class=\"%s\"><b>", classes[s->end]);
+        qa_page_line(f, s->text);
+        fprintf(f, "</b><span class=\"said number\">%s, line %d", step_end_name(s->end), s->line);
+        if (s->seconds > 0)
+            fputs(", ", f), page_duration(f, 1000 * s->seconds);
+        fputs("</span>\n", f);
+        if (s->said) {
+            fputs("<p>", f);
+            qa_page_text(f, s->said);
+            fputs("</p>", f);
+        }
+        fputs("</li>\n", f);
+    }
+    fputs("</ul>\n", f);
+}
+
 static bool step_failed(const struct story_step *s)
 {
     bool failed = s->error != NULL;
@@ -288,6 +317,7 @@ static void put_earlier_attempts(struct qa_page *p, const struct result *r)
         attempt_run_open(&t, a);
         put_frames(p, &t, 1);
         attempt_run_close(&t);
+        put_script(p->f, a);
         put_checks(p->f, a);
         qa_page_fact(p->f, "answer", a->answer);
         qa_page_fact(p->f, "did", a->did);
@@ -313,8 +343,10 @@ static void put_figures(FILE *f, const struct result *r)
 
 static void put_details(struct qa_page *p, const struct result *r, const struct attempt_run *t)
 {
+    put_script(p->f, t->a);
     put_checks(p->f, t->a);
-    put_steps(p->f, t);
+    if (!t->a->n_script)
+        put_steps(p->f, t);
     put_facts(p->f, p->r->suite, r, t->a);
     put_folded(p->f, "output of the program", t->a->log);
     put_earlier_attempts(p, r);

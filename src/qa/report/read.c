@@ -60,6 +60,10 @@ static const char *kind_at(int i)
 {
     return check_kind_name((enum check_kind)i);
 }
+static const char *step_end_at(int i)
+{
+    return step_end_name((enum step_end)i);
+}
 static const char *flaky_at(int i)
 {
     return flaky_name((enum flaky)i);
@@ -104,6 +108,24 @@ static void read_check(struct results_file *f, const json_t *from, struct check 
         out->pictures[i] = path_of(f, json_string_value(json_array_get(pictures, i)));
 }
 
+/* Reads the steps of an attempt. */
+static void read_script(const json_t *list, struct attempt *out)
+{
+    size_t n = json_array_size(list) < SUITE_MAX_STEPS ? json_array_size(list) : SUITE_MAX_STEPS;
+    out->script = xcalloc(n + 1, sizeof *out->script);
+    out->n_script = (int)n;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *from = json_array_get(list, i);
+        int end = which_of(json_text(from, "end"), step_end_at, STEP_ENDS);
+        out->script[i] = (struct step_result){.line = int_of(from, "line", 0, 1 << 30),
+                                              .text = copy_of(from, "text"),
+                                              .said = copy_of(from, "said"),
+                                              .end = end == STEP_ENDS ? STEP_NOT_RUN : (enum step_end)end,
+                                              .proof = is_true(from, "proof"),
+                                              .seconds = number_of(from, "seconds")};
+    }
+}
+
 static void read_attempt(struct results_file *f, const json_t *from, struct check **checks,
                          struct attempt *out)
 {
@@ -125,6 +147,7 @@ static void read_attempt(struct results_file *f, const json_t *from, struct chec
                             .seconds = number_of(from, "seconds"),
                             .start_seconds = number_of(from, "start_seconds")};
     size_t n = json_array_size(list) < SUITE_MAX_CHECKS ? json_array_size(list) : SUITE_MAX_CHECKS;
+    read_script(json_object_get(from, "script"), out);
     out->checks = xcalloc(n + 1, sizeof *out->checks);
     out->n_checks = (int)n;
     for (size_t i = 0; i < n; i++)

@@ -3,7 +3,7 @@
  * Checks decide about the program under test; the agent's own statement counts only if no check decides.
  * There are three kinds of evidence:
  *
- *   proof    no model is involved
+ *   proof    no model is involved; steps that check or wait for a state are such evidence
  *   model    a model was asked: a test that passes only by models is `judged`
  *   claim    the agent's own answer, matched or not
  *
@@ -12,12 +12,12 @@
  *   the user stopped the agent                                       stopped
  *   the agent did not start, failed, or there is an error_kind       error
  *   a proof could not be run                                         error
- *   the program under test crashed, or a check failed                failed
+ *   the program under test crashed, or a step or check failed        failed
  *   the agent answers that the task is infeasible, unexpectedly      failed
  *   it answers something else where infeasible is expected           failed
  *   a model could not be asked                                       error
  *   a model does not know                                            inconclusive
- *   a check was not run                                              inconclusive
+ *   a step or a check was not run                                    inconclusive
  *   its last action was refused, failed or interrupted               inconclusive
  *   it did not finish where infeasible is expected                   inconclusive
  *   a proof succeeded                                                passed
@@ -70,11 +70,29 @@ const char *flaky_description(enum flaky f)
     return meanings[f];
 }
 
+const char *step_end_name(enum step_end e)
+{
+    static const char *const names[STEP_ENDS] = {
+        [STEP_NOT_RUN] = "not run", [STEP_DONE] = "done",    [STEP_NOT_FOUND] = "not found",
+        [STEP_FAILED] = "failed",   [STEP_UNREAD] = "error",
+    };
+    return names[e];
+}
+
+const struct step_result *attempt_failed_step(const struct attempt *a)
+{
+    for (int i = 0; a && i < a->n_script; i++)
+        if (a->script[i].end > STEP_DONE)
+            return &a->script[i];
+    return NULL;
+}
+
 /* ---- one attempt --------------------------------------------------------------------------------- */
 
 struct tally {
     int n[BY_PROOF + 1][ANSWER_NOT_ASKED + 1];
     int all[ANSWER_NOT_ASKED + 1];
+    int failed_steps; /* without those that check a state */
 };
 
 static struct tally count(const struct attempt *a)
@@ -83,6 +101,16 @@ static struct tally count(const struct attempt *a)
     for (int i = 0; i < a->n_checks; i++) {
         t.n[check_evidence(a->checks[i].check->kind)][a->checks[i].answer]++;
         t.all[a->checks[i].answer]++;
+    }
+    for (int i = 0; i < a->n_script; i++) {
+        const struct step_result *s = &a->script[i];
+        enum answer as = s->end == STEP_NOT_RUN  ? ANSWER_NOT_ASKED
+                         : s->end == STEP_DONE   ? ANSWER_YES
+                         : s->end == STEP_UNREAD ? ANSWER_ERROR
+                                                 : ANSWER_NO;
+        t.n[BY_PROOF][as] += s->proof;
+        t.all[as] += s->proof || as != ANSWER_YES;
+        t.failed_steps += as == ANSWER_NO && !s->proof;
     }
     return t;
 }
@@ -125,7 +153,7 @@ enum outcome result_outcome(const struct test *t, const struct attempt *a, bool 
     struct tally tally = count(a);
     enum outcome o = decide(t, a, &tally);
     enum answer decisive = o == OUTCOME_FAILED ? ANSWER_NO : ANSWER_YES;
-    bool by_checks = o == OUTCOME_FAILED && (a->crashed || tally.all[ANSWER_NO]);
+    bool by_checks = o == OUTCOME_FAILED && !tally.failed_steps && (a->crashed || tally.all[ANSWER_NO]);
     if (t->expect_fail && (o == OUTCOME_PASSED || by_checks))
         o = by_checks ? OUTCOME_PASSED : OUTCOME_FAILED;
     *judged = o == OUTCOME_PASSED && !tally.n[BY_PROOF][decisive];
@@ -236,6 +264,11 @@ void attempt_free(struct attempt *a)
             free(c->pictures[k]);
     }
     free(a->checks);
+    for (int i = 0; i < a->n_script; i++) {
+        free(a->script[i].text);
+        free(a->script[i].said);
+    }
+    free(a->script);
     free(a->answer);
     free(a->did);
     free(a->error);

@@ -1,9 +1,9 @@
 /* result.h - results of a suite: written by qa/run, read by the reports.
  *
- *   passed        all checks passed; `judged`: only checks by a model
- *   failed        a check failed; or the agent answers that the task is infeasible and the test does not
- *                 expect it, or reports success for a task that should be; or no check decides and its
- *                 validator rejects its answer
+ *   passed        all steps were performed and all checks passed; `judged`: only checks by a model
+ *   failed        a step or a check failed; or the agent answers that the task is infeasible and the test
+ *                 does not expect it, or reports success for a task that should be; or no check decides and
+ *                 its validator rejects its answer
  *   claimed       the agent reports success, and no check confirms it
  *   inconclusive  a judge did not know, or the agent did not finish and its checks were therefore not run
  *   error         no verdict on the program under test: no display, model, disk
@@ -51,12 +51,32 @@ struct check_result {
     double ms;
 };
 
+/* How a step of a task in steps ended. */
+enum step_end {
+    STEP_NOT_RUN, /* not reached, or not finished when the attempt ended */
+    STEP_DONE,
+    STEP_NOT_FOUND, /* its element is not there */
+    STEP_FAILED,
+    STEP_UNREAD, /* an error: the program's elements cannot be read */
+};
+enum { STEP_ENDS = STEP_UNREAD + 1 };
+const char *step_end_name(enum step_end e); /* "not found" */
+
+struct step_result {
+    int line;
+    char *text; /* the step as a sentence */
+    char *said; /* the action and its effect, or the reason why it failed; or NULL */
+    enum step_end end;
+    bool proof; /* it verifies the state of the program, as a check does */
+    double seconds;
+};
+
 struct attempt { /* the first attempt, and each retry */
     enum outcome outcome;
     const char *status; /* agent_status_name() of the agent; "" if it did not start */
     char *answer;       /* of the agent; or NULL */
     char *did;          /* the agent's actions in one line; or NULL */
-    char *error;        /* one line: the reason of an error, or of the agent's failure; or NULL */
+    char *error;        /* one line: the reason of an error, or of a failure of agent or step; or NULL */
     char *error_kind;   /* only for an error: "display", "program", "model", "disk" ...; or NULL */
     char *run_dir;      /* directory with events.jsonl, frames/, report.html; or NULL */
     char *log;          /* the end of the output of the program under test; or NULL */
@@ -65,9 +85,13 @@ struct attempt { /* the first attempt, and each retry */
     bool crashed; /* the program under test crashed while the agent ran; see `error` */
     int steps;
     double seconds, start_seconds; /* of the agent; of starting desktop, setup and program */
+    struct step_result *script;    /* of the steps of the test, all of them */
+    int n_script;
     struct check_result *checks;
     int n_checks;
 };
+/* Returns the step that failed, was not found or could not be read; NULL: none. */
+const struct step_result *attempt_failed_step(const struct attempt *a);
 
 enum flaky { FLAKY_NOT, FLAKY_MODEL, FLAKY_APPLICATION, FLAKY_UNKNOWN };
 /* FLAKY_MODEL: other actions on the same screens; FLAKY_APPLICATION: other screens. */

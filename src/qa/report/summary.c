@@ -113,6 +113,8 @@ static char *why_agent(const struct result *r, const struct attempt *a)
 
 static char *why_claimed(const struct attempt *a)
 {
+    if (a && a->n_script)
+        return xstrdup("all steps were performed, and no check confirms their effect");
     char *answer = clean_line(a ? a->answer : NULL, LINE), *text;
     text = *answer ? xasprintf("no check confirms what the agent says: %s", answer)
                    : xstrdup("no check confirms what the agent says");
@@ -161,6 +163,8 @@ char *summary_reason(const struct result *r)
     if (r->outcome == OUTCOME_INCONCLUSIVE)
         return find_check(a, ANSWER_UNKNOWN) ? why_check(a, ANSWER_UNKNOWN, "the model does not know")
                                              : why_agent(r, a);
+    if (attempt_failed_step(a) && !a->crashed) /* the error names it with its line */
+        return clean_line(a->error ? a->error : attempt_failed_step(a)->said, LINE);
     if (find_check(a, ANSWER_NO) && !a->crashed)
         return why_check(a, ANSWER_NO, "no");
     if (r->test->expect_fail && !failed_by_agent(r, a))
@@ -174,6 +178,9 @@ char *summary_kind(const struct result *r)
     const struct check_result *c = NULL;
     if (r->outcome == OUTCOME_PASSED)
         return xstrdup("");
+    const struct step_result *step = r->outcome == OUTCOME_FAILED ? attempt_failed_step(a) : NULL;
+    if (step && !a->crashed)
+        return xasprintf("step:%s", step_end_name(step->end));
     if (r->outcome == OUTCOME_FAILED)
         c = find_check(a, ANSWER_NO);
     else if (r->outcome == OUTCOME_INCONCLUSIVE)

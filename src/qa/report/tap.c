@@ -56,6 +56,23 @@ static void put_checks(FILE *f, const struct attempt *a)
     }
 }
 
+/* Writes the steps that were not done. */
+static void put_script(FILE *f, const struct attempt *a)
+{
+    bool any = false;
+    for (int i = 0; i < a->n_script; i++) {
+        const struct step_result *s = &a->script[i];
+        if (s->end == STEP_DONE)
+            continue;
+        fputs(any ? "" : "  steps:\n", f);
+        any = true;
+        fprintf(f, "    - line: %d\n", s->line);
+        put_member(f, 6, "end", step_end_name(s->end));
+        put_member(f, 6, "text", s->text);
+        put_member(f, 6, "said", s->said);
+    }
+}
+
 static void put_yaml(FILE *f, const struct result *r)
 {
     const struct attempt *a = summary_last_attempt(r);
@@ -72,6 +89,7 @@ static void put_yaml(FILE *f, const struct result *r)
         put_member(f, 2, "did", a->did);
         put_member(f, 2, "run", a->run_dir);
         put_member(f, 2, "picture", a->picture);
+        put_script(f, a);
         put_checks(f, a);
     }
     fputs("  ...\n", f);

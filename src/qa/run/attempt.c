@@ -3,7 +3,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "plain/player.h"
 #include "qa/report/summary.h"
+#include "trace/status.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,18 +156,19 @@ static void fill_settings(struct attempt_state *s)
 {
     const struct test *t = s->test;
     struct run_settings *r = &s->job.s;
+    bool plain = s->job.given != NULL;
     *r = *s->run->settings;
     r->display = desk_display(s->desk);
-    r->fake = s->fake = fake_replies(s);
-    if (t->recording) /* whatever dialect the other tests of the suite use */
+    r->fake = plain ? NULL : s->fake;
+    if (t->recording || plain) /* whatever dialect the other tests of the suite use */
         r->dialect = NULL;
-    r->runs = s->runs = xasprintf("%s/runs/%s", s->run->dir, t->id);
+    r->runs = s->runs;
     r->seed = t->seed + s->seed_offset;
     r->confirm = s->run->confirm ? s->run->confirm : test_owns_desktop(t) ? "yes-to-all" : "auto";
-    if (t->steps)
-        r->max_steps = t->steps;
+    r->max_steps = plain ? 0 : t->steps ? t->steps : r->max_steps;
     if (t->timeout > 0)
         r->max_time = t->timeout;
+    r->max_time = r->max_time > s->out->seconds + 0.1 ? r->max_time - s->out->seconds : 0.1;
     r->elements = uses_elements(s);
     if (t->elements_text)
         r->elements_text = t->elements_text;
@@ -173,20 +176,31 @@ static void fill_settings(struct attempt_state *s)
         r->policy = t->policy;
     if (t->validator)
         r->validator = t->validator;
+    r->validator = plain ? 0 : r->validator;
     for (int i = 0; t->secrets && t->secrets[i] && i < OPTION_LIST_MAX; i++)
         r->secrets[i] = t->secrets[i];
 }
 
-static void run_agent(struct attempt_state *s)
+static void replace_text(char **to, const char *text)
+{
+    free(*to);
+    *to = text ? xstrdup(text) : NULL;
+}
+
+/* Runs the agent once: with a model, or, if `given` is not NULL, on steps without one. */
+static void run_job(struct attempt_state *s, const char *task, const struct plain_steps *given)
 {
     struct agent_result r;
     struct err e = ERR_INIT;
+    if (s->job_begun) /* for earlier steps of the task */
+        job_close(&s->job);
     job_begin(&s->job, s->run->build, s->run->argc, s->run->argv);
     s->job_begun = true;
     s->job.model = s->run->model;
     s->job.among = true;
     s->job.unseen = test_owns_desktop(s->test);
-    s->job.task = xstrdup(s->test->task);
+    s->job.task = xstrdup(task);
+    s->job.given = given;
     fill_settings(s);
     if (secret_store_copy(s->run->secret_store, s->job.s.secrets, &s->job.secrets, &e)) {
         record_error(s, &e);
@@ -195,18 +209,110 @@ static void run_agent(struct attempt_state *s)
     job_work(&s->job, &r, &e);
     s->out->status = s->job.began ? agent_status_name(r.status) : "";
     s->ended = s->job.began && agent_status_own(r.status);
-    s->out->answer = r.answer ? xstrdup(r.answer) : NULL;
-    s->said = r.said ? xstrdup(r.said) : NULL;
-    s->out->did = r.did ? xstrdup(r.did) : NULL;
-    s->out->steps = r.steps;
-    s->out->seconds = r.seconds;
-    if (s->job.trace)
-        s->out->run_dir = xstrdup(trace_dir(s->job.trace));
+    replace_text(&s->out->answer, r.answer);
+    replace_text(&s->said, r.said);
+    replace_text(&s->out->did, r.did);
+    s->out->steps += r.steps;
+    s->out->seconds += r.seconds;
+    replace_text(&s->out->run_dir, s->job.trace ? trace_dir(s->job.trace) : NULL);
     agent_result_free(&r);
     if (e.kind)
         record_error(s, &e);
     else
         check_desk_state(s);
+}
+
+/* ---- a task in steps ----------------------------------------------------------------------------- */
+
+/* Takes over the outcomes of steps that were performed without a model. */
+static void note_plain(struct attempt_state *s, int first)
+{
+    static const enum step_end ends[] = {[PLAYER_NOT_RUN] = STEP_NOT_RUN,
+                                         [PLAYER_DONE] = STEP_DONE,
+                                         [PLAYER_NOT_FOUND] = STEP_NOT_FOUND,
+                                         [PLAYER_NOT_DONE] = STEP_FAILED,
+                                         [PLAYER_UNREAD] = STEP_UNREAD};
+    int n = 0;
+    const struct player_outcome *o = s->job.llm ? player_outcomes(s->job.llm, &n) : NULL;
+    for (int i = 0; i < n; i++) {
+        struct step_result *step = &s->out->script[first + i];
+        step->end = ends[o[i].end];
+        step->said = *o[i].text ? xstrdup(o[i].text) : NULL;
+        step->seconds = o[i].seconds;
+    }
+}
+
+/* Notes how the model ended a step. */
+static void note_model(struct attempt_state *s, struct step_result *step, double seconds)
+{
+    const struct status_row *row = status_find(s->out->status);
+    enum status_verdict v = row ? row->verdict : STATUS_BREAKS;
+    step->end = v == STATUS_SAYS_DONE || v == STATUS_UNCONFIRMED      ? STEP_DONE
+                : v == STATUS_SAYS_INFEASIBLE || v == STATUS_REJECTED ? STEP_FAILED
+                                                                      : STEP_NOT_RUN;
+    step->said = s->out->answer ? xstrdup(s->out->answer) : NULL;
+    step->seconds = s->out->seconds - seconds;
+}
+
+/* Makes the step that failed the reason of the attempt, unless there is another one. */
+static void blame_step(struct attempt_state *s)
+{
+    const struct step_result *step = attempt_failed_step(s->out);
+    if (!step || s->out->error)
+        return;
+    char *why = xasprintf("%s:%d: step %d of %d, %.200s: %s", s->run->suite->path, step->line,
+                          (int)(step - s->out->script) + 1, s->out->n_script, step->text,
+                          step->said ? step->said : step_end_name(step->end));
+    if (step->end == STEP_UNREAD)
+        set_error(s->out, "elements", why);
+    else
+        s->out->error = xstrdup(why);
+    free(why);
+}
+
+/* Performs the steps from one on up to the next one of the other kind, with or without a model. Returns the
+ * index after them. */
+static int run_steps(struct attempt_state *s, int first)
+{
+    const struct test *t = s->test;
+    const struct test_step *step = &t->script[first];
+    double before = s->out->seconds;
+    if (step->plain < 0) {
+        run_job(s, step->text, NULL);
+        note_model(s, &s->out->script[first], before);
+        return first + 1;
+    }
+    int end = first;
+    struct buf words;
+    buf_init(&words, SUITE_MAX_TEXT + 1);
+    for (; end < t->n_script && t->script[end].plain >= 0; end++)
+        buf_printf(&words, "%s%s", end > first ? ";\n" : "", t->script[end].text);
+    const struct plain_steps given = {t->plain.s + step->plain, end - first};
+    run_job(s, words.data, &given);
+    note_plain(s, first);
+    buf_free(&words);
+    return end;
+}
+
+static void run_agent(struct attempt_state *s)
+{
+    const struct test *t = s->test;
+    struct attempt *a = s->out;
+    if (!t->n_script) {
+        run_job(s, t->task, NULL);
+        return;
+    }
+    a->script = xcalloc((unsigned long)t->n_script, sizeof *a->script);
+    a->n_script = t->n_script;
+    for (int i = 0; i < t->n_script; i++)
+        a->script[i] = (struct step_result){
+            .line = t->script[i].line, .text = xstrdup(t->script[i].text), .proof = test_step_proves(t, i)};
+    for (int i = 0, done = 1; done && i < t->n_script && !a->error;) {
+        int next = run_steps(s, i);
+        for (; i < next; i++)
+            done = done && a->script[i].end == STEP_DONE;
+    }
+    blame_step(s);
 }
 
 /* ---- checks -------------------------------------------------------------------------------------- */
@@ -328,6 +434,8 @@ static void mask_secrets(struct attempt_state *s)
     mask(s, &a->answer);
     mask(s, &a->error);
     mask(s, &a->log);
+    for (int i = 0; i < a->n_script; i++)
+        mask(s, &a->script[i].said);
     for (int i = 0; i < a->n_checks; i++) {
         mask(s, &a->checks[i].detail);
         mask(s, &a->checks[i].output);
@@ -359,6 +467,8 @@ void attempt_run(const struct suite_run *run, const struct test *t, int number, 
     int64_t start = clock_ns();
     bool judged, stopped;
     *out = (struct attempt){.status = "", .outcome = OUTCOME_ERROR};
+    s.fake = fake_replies(&s);
+    s.runs = xasprintf("%s/runs/%s", run->dir, t->id);
     s.pictures = xasprintf("%s/pictures/%s-%d", run->dir, t->id, number);
     int rc = open_desk(&s, &e);
     out->start_seconds = clock_ms_since(start) / 1000;

@@ -103,17 +103,43 @@ static void search_fake(struct search *s, const char *fake)
     for (int i = 0; i < s->suite->n; i++) {
         s->test = &s->suite->tests[i];
         char *path = xasprintf("%s/%s.txt", fake, s->test->id);
-        if (s->test->selected && !s->test->recording)
+        if (s->test->selected && test_needs_model(s->test))
             search_script(s, path);
         free(path);
     }
     s->test = NULL;
 }
 
-void preflight_fake(const struct suite *s, const char *fake, json_t *faults)
+/* ---- steps --------------------------------------------------------------------------------------- */
+
+static void search_steps(const struct search *s, const struct run_settings *settings)
+{
+    const struct test *t = s->test;
+    const char *off = getenv("HOLORUN_ELEMENTS");
+    const char *why = !t->elements                ? "elements: no, or write the task as text"
+                      : !settings->elements       ? "--no-elements"
+                      : off && !strcmp(off, "no") ? "HOLORUN_ELEMENTS=no"
+                                                  : NULL;
+    if (t->stale)
+        found(s,
+              "line %d: the steps were made for another sentence; check them, then write steps_of: %s, "
+              "or remove steps and steps_of",
+              t->stale, t->stale_hash);
+    if (t->plain.n && why)
+        found(s, "its steps need the elements of programs: remove %s", why);
+}
+
+void preflight_first(const struct suite *s, const struct run_settings *settings, json_t *faults)
 {
     struct search search = {.suite = s, .faults = faults};
-    search_fake(&search, fake);
+    for (int i = 0; i < s->n; i++) {
+        search.test = &s->tests[i];
+        if (search.test->selected)
+            search_steps(&search, settings);
+    }
+    search.test = NULL;
+    if (settings->fake)
+        search_fake(&search, settings->fake);
 }
 
 /* ---- other functions ----------------------------------------------------------------------------- */
@@ -172,6 +198,7 @@ void preflight(const struct suite *s, const struct run_settings *settings, bool 
         search.test = &s->tests[i];
         if (!search.test->selected)
             continue;
+        search_steps(&search, settings);
         if (search.test->recording)
             search_recording(&search, search.test->recording);
         search_secrets(&search);

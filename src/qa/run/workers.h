@@ -66,9 +66,10 @@ void attempt_run(const struct suite_run *run, const struct test *t, int number, 
  * Each becomes a key of `faults`.
  */
 
-/* Checks --fake: a file, or a directory with a file for each selected test, that has replies. */
-void preflight_fake(const struct suite *s, const char *fake, json_t *faults);
-/* Checks this, and replies, secrets, policies, dialects and reference images. Removes the secrets from the
+/* Checks that the steps of a task belong to its sentences and that programs report their elements, and that
+ * --fake is a file, or a directory with a file for each selected test, that has replies. */
+void preflight_first(const struct suite *s, const struct run_settings *settings, json_t *faults);
+/* Checks these, and replies, secrets, policies, dialects and reference images. Removes the secrets from the
  * environment. */
 void preflight(const struct suite *s, const struct run_settings *settings, bool update_golden,
                json_t *faults);

@@ -17,6 +17,8 @@ static enum evidence best_evidence(const struct test *t)
     for (int i = 0; i < t->n_checks; i++)
         if (check_evidence(t->checks[i].kind) > best)
             best = check_evidence(t->checks[i].kind);
+    for (int i = 0; i < t->n_script; i++)
+        best = test_step_proves(t, i) ? BY_PROOF : best;
     return best;
 }
 
@@ -30,7 +32,11 @@ void suite_warn(const struct suite *s)
         const struct test *t = &s->tests[i];
         enum evidence best = t->selected ? best_evidence(t) : BY_PROOF;
         if (best < BY_PROOF && ++n <= WARNINGS)
-            warn("%s:%d: test '%s' has %s", s->path, t->line, t->id, why[best]);
+            warn("%s:%d: test '%s' has %s", s->path, t->line, t->id,
+                 best == BY_CLAIM && t->n_script
+                     ? "no check, neither in its steps nor in checks: it can be claimed, not "
+                       "passed"
+                     : why[best]);
     }
     if (n > WARNINGS)
         warn("%s: %d more tests like these", s->path, n - WARNINGS);

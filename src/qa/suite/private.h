@@ -7,6 +7,7 @@
  *   vars.c        variables and their expansion
  *   matrix.c      the axes of a matrix and their combinations
  *   spec.c        a test as a Markdown file
+ *   steps.c       a task as a list of steps
  *   arena.c       memory of all texts
  *   select.c, shard.c, earlier.c, print.c, help.c   the rest of suite.h
  *
@@ -84,6 +85,7 @@ struct suite_reader {
     const char *env[SUITE_MOST_ENV + 1], *secrets[SUITE_MAX_SECRETS + 1];
     const char *commands[SUITE_MAX_COMMANDS];
     int n_env, n_secrets, n_tags, n_commands;
+    int n_steps; /* of all tests so far */
 };
 
 /* Returns the rc of a part of the suite. While all mistakes are collected, stores a mistake and returns 0, so
@@ -185,11 +187,18 @@ struct spec {                           /* texts belong to the suite */
 int spec_read(struct suite_reader *r, const char *path, struct spec *p);
 int spec_parse(struct suite_reader *r, const char *text, size_t len, const char *path, struct spec *p);
 
+/* ---- steps.c ------------------------------------------------------------------------------------- */
+
+/* Reads the task of r->t from a list of steps. */
+int steps_read(struct suite_reader *r, const struct doc_node *list);
+void test_free(struct test *t); /* frees its steps; everything else belongs to the suite */
+
 /* ---- shard.c ------------------------------------------------------------------------------------- */
 
 /* Parses "2/5"; "auto" and "auto/5" read the environment variables of a scheduler. */
 int shard_find(const char *text, struct shard *out, struct err *e);
 int select_by_shard(struct suite *s, const struct suite_selection *c, struct err *e);
+uint64_t suite_hash_text(const char *text); /* FNV-1a */
 
 /* ---- earlier.c: the outcomes and durations of an earlier run --------------------------------------
  *

@@ -143,6 +143,11 @@ static uint64_t fnv1a(uint64_t h, const char *s)
 }
 static const uint64_t FNV_BASIS = 0xcbf29ce484222325u;
 
+uint64_t suite_hash_text(const char *text)
+{
+    return fnv1a(FNV_BASIS, text);
+}
+
 uint64_t suite_hash(const struct suite *s)
 {
     uint64_t h = fnv1a(FNV_BASIS, s->name);

@@ -1,7 +1,7 @@
 /* suite.c - reads a suite file: the suite, its tests, combinations and ids.
  *
  * The keys of a test are read in this order: matrix, seed, id, vars (each may use earlier ones), task or
- * spec, the rest. */
+ * spec, the rest. A task is a text, or a list of steps (steps.c). */
 #include "qa/suite/private.h"
 
 #include "base/file.h"
@@ -196,6 +196,23 @@ static int check_secret_names(struct suite_reader *r, const struct doc_node *at,
     return 0;
 }
 
+/* Checks the secrets that a task names, and keys that steps on named elements do not allow. */
+static int check_task(struct suite_reader *r, const struct doc_node *test, const struct doc_node *task)
+{
+    const struct test *t = r->t;
+    if (!t->n_script) {
+        const char *says = task && task->kind == DOC_SCALAR ? task->text : t->task;
+        return says ? part_read(r, check_secret_names(r, task ? task : doc_get(test, "spec"), says)) : 0;
+    }
+    for (int i = 0; i < t->n_script; i++) {
+        const struct doc_node at = {.line = t->script[i].line};
+        if (part_read(r, check_secret_names(r, &at, t->script[i].text)))
+            return -1;
+    }
+    const char *odd = t->recording ? "recording" : t->expect_infeasible ? "expect: infeasible" : NULL;
+    return odd ? part_read(r, fault_at(r, test, "expected a task as text, not steps, with %s", odd)) : 0;
+}
+
 static int read_test(struct suite_reader *r, const struct doc_node *suite, const struct doc_node *test,
                      const struct suite_matrix *m, long which, struct test *t)
 {
@@ -219,13 +236,13 @@ static int read_test(struct suite_reader *r, const struct doc_node *suite, const
     if (!t->id)
         vars_set(&r->vars, "id", ""); /* its mistake is already recorded */
     r->n = task;
-    if (task && part_read(r, value_text(r, task, VALUE_STRICT, &t->task)))
+    bool steps = task && task->kind == DOC_LIST;
+    if (task && part_read(r, steps ? steps_read(r, task) : value_text(r, task, VALUE_STRICT, &t->task)))
         return -1;
     if (keys_read_test(r, suite, test) || (spec.task && part_read(r, use_spec(r, test, &spec))))
         return -1;
     keys_finish(r);
-    const char *says = task && task->kind == DOC_SCALAR ? task->text : t->task;
-    if (says && part_read(r, check_secret_names(r, task ? task : doc_get(test, "spec"), says)))
+    if (check_task(r, test, task))
         return -1;
     if (arena_size(r->s->arena) > SUITE_MAX_ALL)
         return fault_at(r, test, "the tests up to this one have more than %d MiB of text",
@@ -258,7 +275,10 @@ static int read_entry(struct suite_reader *r, const struct doc_node *suite, cons
             s->tests = xrealloc(s->tests, (unsigned long)(*capacity = *capacity ? 2 * *capacity : 16),
                                 sizeof *s->tests);
         rc = read_test(r, suite, test, &m, i, &s->tests[s->n]);
-        s->n += !rc && s->tests[s->n].id && s->tests[s->n].task;
+        bool read = !rc && s->tests[s->n].id && s->tests[s->n].task;
+        if (!read)
+            test_free(&s->tests[s->n]);
+        s->n += read;
     }
     matrix_free(&m);
     return rc;
@@ -408,6 +428,8 @@ void suite_free(struct suite *s)
 {
     if (!s)
         return;
+    for (int i = 0; i < s->n; i++)
+        test_free(&s->tests[i]);
     free(s->tests);
     arena_free(s->arena);
     free(s);

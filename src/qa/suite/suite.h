@@ -12,6 +12,7 @@
 #define HOLORUN_QA_SUITE_SUITE_H
 
 #include "base/err.h"
+#include "plain/plain.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -24,7 +25,9 @@ enum {
     SUITE_MAX_CHECKS = 32,
     SUITE_MAX_WAITS = 8,
     SUITE_MAX_TAGS = 16,
-    SUITE_MAX_COMMANDS = 32
+    SUITE_MAX_COMMANDS = 32,
+    SUITE_MAX_STEPS = 200, /* in the task of one test */
+    SUITE_HASH = 17,
 };
 enum { SUITE_MOST_ENV = 128 /* variables of a test, including those of its vars */ };
 enum { SUITE_MAX_FRAMES = 8 /* frames that a judge sees */ };
@@ -69,12 +72,23 @@ struct check {
     bool always;        /* when: always; false: runs only if the agent finished without being stopped */
 };
 
+struct test_step { /* a step of a task that is a list */
+    int line;
+    const char *text; /* the step as a sentence */
+    int plain;        /* index in `plain` of the test; -1: `text` is a task for a model */
+};
+
 struct test {
     const char *id, *suite; /* unique in the suite; the suite's name */
     int line;
-    const char *task;                                        /* expanded; for a spec: its sections */
-    const char *spec;                                        /* path, or NULL */
-    const char *display, *wm, *home, *dir;                   /* see desk.h; absolute, or NULL */
+    const char *task;         /* expanded; for a spec: its sections; for a list of steps: a line for each */
+    struct test_step *script; /* the steps of the task; n_script 0: the task is a text */
+    int n_script;
+    struct plain_steps plain;              /* what `script` performs without a model */
+    int stale;                             /* line of steps_of that belongs to another sentence; 0: none */
+    const char *stale_hash;                /* the hash of that sentence today */
+    const char *spec;                      /* path, or NULL */
+    const char *display, *wm, *home, *dir; /* see desk.h; absolute, or NULL */
     const char *const *env, *const *setup, *const *teardown; /* ended by NULL; "NAME=value"; shell commands */
     const char *const *matrix;  /* "page=click-test": its combination; ended by NULL */
     const char *start, *window; /* command of the program under test, and the title to wait for; or NULL */
@@ -98,6 +112,13 @@ struct test {
 
 /* Returns whether it runs on a private desktop; false: on an existing display. */
 bool test_owns_desktop(const struct test *t);
+/* Returns whether a model performs the task or a part of it, or answers a check of a task in steps. */
+bool test_needs_model(const struct test *t);
+/* Returns whether a step verifies the state of the program: a check, or a wait. */
+bool test_step_proves(const struct test *t, int i);
+
+/* Writes the hash of a sentence, which does not depend on white space, for the key steps_of. */
+void suite_sentence_hash(const char *sentence, char out[SUITE_HASH]);
 
 struct shard {
     int which, of;    /* from 1; number of shards, 0: the whole suite */
@@ -153,5 +174,7 @@ int suite_print_mistakes(json_t *faults, const char *path, const struct suite *s
 
 /* The documentation of the keys, formatted as the `details` of a command (help.c). */
 extern const char suite_keys_help[];
+/* The documentation of tasks in steps, with an example. */
+extern const char suite_steps_help[];
 
 #endif
