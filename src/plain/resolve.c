@@ -173,12 +173,16 @@ static bool is_below(const struct snapshot *s, const struct element *e, const st
     return i >= 0;
 }
 
-/* Returns whether the middle of an element is inside all elements around it: not scrolled out of sight. */
+/* Returns whether the middle of an element is inside all elements around it: not scrolled out of sight. Menus
+ * and lists open windows of their own. */
 static bool is_in_sight(const struct snapshot *s, const struct element *e)
 {
+    static const char *const opening[] = {"menu", "menu item", "combo box", NULL};
     int x = e->rect.x + e->rect.w / 2, y = e->rect.y + e->rect.h / 2;
     for (const struct element *up = e; up->parent >= 0;) {
         up = &s->e[up->parent];
+        if (text_listed(opening, up->role))
+            return true;
         struct screen_rect r = up->rect;
         bool placed = r.w > 1 && r.h > 1 && up->trust != PLACE_NONE && up->trust != PLACE_DOUBTFUL;
         if (placed && up->parent >= 0 && (x < r.x || x >= r.x + r.w || y < r.y || y >= r.y + r.h))
@@ -208,11 +212,21 @@ static bool in_row(const struct snapshot *s, const struct element *e, const char
     return false;
 }
 
+static bool is_placed(const struct element *e)
+{
+    return e->trust != PLACE_NONE && e->rect.w > 0 && e->rect.h > 0 && e->parent >= 0;
+}
+
+bool resolve_visible(const struct snapshot *s, const struct element *e)
+{
+    return is_placed(e) && is_in_sight(s, e);
+}
+
 static int score(const struct snapshot *s, const struct resolve_query *q, const struct element *e)
 {
     int role = suits(e, q->use), by = 0;
     bool text = q->use == RESOLVE_ANY || q->use == RESOLVE_OPTION || text_listed(rows, e->role);
-    if (!role || e->trust == PLACE_NONE || e->rect.w <= 0 || e->rect.h <= 0 || e->parent < 0)
+    if (!role || !is_placed(e))
         return 0;
     if (q->use != RESOLVE_ANY && !is_in_sight(s, e))
         return 0;
@@ -251,10 +265,28 @@ static int from_label(const struct element *label, const struct element *e)
                                                                                     : -1;
 }
 
+static const char *const texts[] = {"label", "static", "caption", "heading", NULL};
+
+const char *resolve_label(const struct snapshot *s, const struct element *e)
+{
+    const char *found = e->label;
+    int nearest = INT_MAX;
+    if (*e->label || strcmp(e->role, "combo box") != 0)
+        return e->label;
+    for (int i = 0; i < s->n; i++) {
+        int far =
+            text_listed(texts, s->e[i].role) && !is_below(s, &s->e[i], e) ? from_label(&s->e[i], e) : -1;
+        if (far >= 0 && far < nearest && *resolve_name(&s->e[i])) {
+            nearest = far;
+            found = resolve_name(&s->e[i]);
+        }
+    }
+    return found;
+}
+
 /* Finds the field or list beside a text of that name: toolkits name some lists by their choice. */
 static const struct element *beside_label(const struct snapshot *s, const struct resolve_query *q)
 {
-    static const char *const texts[] = {"label", "static", "caption", "heading", NULL};
     const struct element *found = NULL;
     int nearest = INT_MAX;
     for (int i = 0; i < s->n; i++) {

@@ -374,7 +374,7 @@ static void t_suite(void **state)
     char *text = hands_text_of(suite);
     char *start = xasprintf("wish %s/dialog.tcl -- +330+250 $HOME/letter ''\"", hands_x.dir);
     assert_non_null(strstr(text, "display: xvfb:800x600"));
-    assert_non_null(strstr(text, "- { kind: window, title: \"^Letter\" }"));
+    assert_non_null(strstr(text, "the last action changed no window, so nothing shows its effect"));
     char *line = strstr(text, "start: \""), *end = line ? strchr(line + 8, '"') : NULL;
     assert_non_null(end);
     int before = (int)(line - text) - (line[-2] == '#' ? 2 : 0); /* Tk windows do not name their program */
