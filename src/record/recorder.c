@@ -41,9 +41,12 @@ enum {
     IDLE_SHOT_MS = 300, /* between screenshots otherwise */
     IDLE_MS = 5000,
     ASK_AGAIN_MS = 250, /* between two requests for the element at one position */
-    LIST_MS = 150,      /* between two lists of the windows */
-    FOCUS_MS = 350,     /* longest delay of a program's focus report */
-    LATE_MS = 500,      /* a screen change this long after an action needs a wait */
+    POINTED_MS = 3000,  /* so long after the pointer was used: reading delays reports of the focus */
+    LIST_MS = 200,      /* between two lists of the windows, if the screen has changed */
+    LIST_IDLE_MS = 1000,
+    LAG_MAX_MS = 5000, /* by which an event may be read late */
+    FOCUS_MS = 350,    /* longest delay of a program's focus report */
+    LATE_MS = 500,     /* a screen change this long after an action needs a wait */
     LONG_PAUSE_MS = 2000,
     END_SECONDS = 15, /* for the effect of the last action */
 };
@@ -220,7 +223,7 @@ static void start_gesture(struct recorder *r)
     double pause = (double)(r->in_ns - r->last_end) / 1e6,
            change = (double)(r->last_change - r->last_end) / 1e6;
     r->late = r->last_end && pause > LONG_PAUSE_MS && change > LATE_MS;
-    r->focus_asked = 0;
+    r->focus_asked = r->typed = 0;
     r->windows_earlier = r->windows_before;
     r->windows_before = r->windows_now;
 }
@@ -239,8 +242,7 @@ static void on_typing(void *arg, const struct input *at)
     recording_target_free(&r->target);
     screen_focused_window(r->o->screen, &r->focus);
     r->hidden = prompt_tty_hides(r->focus.pid);
-    if (*at->text)
-        recorder_ask_focus(r);
+    r->typed = *at->text ? clock_ns() : 0;
     if (r->redact)
         redact_before(r->redact, r->o->screen, NULL);
 }
@@ -281,6 +283,7 @@ static bool is_new_window(struct recorder *r, unsigned long id)
 static void on_done(void *arg, struct gesture *g)
 {
     struct recorder *r = arg;
+    r->typed = r->focus_asked = 0;
     struct item q = {.from = ns_of(r, g->from), .until = clock_ns(), .done = clock_ns(), .wait = r->late};
     q.hidden = action_is(g->action.kind, ACTION_TYPES) && r->hidden;
     q.step.action = g->action;
@@ -304,18 +307,28 @@ static void on_done(void *arg, struct gesture *g)
 
 /* ---- the loop ------------------------------------------------------------------------------------- */
 
+/* Returns the clock_ns() at which an event occurred: on a loaded machine it is read later, and must not seem
+ * to come after the focus report that it caused. Times of the X server may wrap. */
+static int64_t time_of(struct recorder *r, int64_t ms)
+{
+    double now = (double)clock_ns() / 1e6, skew = now - (double)ms;
+    bool unknown = r->skew == 0 || skew < r->skew || skew > r->skew + LAG_MAX_MS;
+    r->skew = unknown ? skew : r->skew;
+    return (int64_t)(((double)ms + r->skew) * 1e6);
+}
+
 static void on_input(struct recorder *r, const struct input *in)
 {
+    r->pointed = in->kind == INPUT_KEY ? 0 : clock_ns();
     if (in->kind == INPUT_MOTION || in->x != r->px || in->y != r->py) {
         r->px = in->x;
         r->py = in->y;
         r->moved = clock_ns();
         r->asked = 0;
     }
-    r->last_input = r->in_ns = clock_ns();
+    r->last_input = clock_ns();
     r->in_ms = in->ms;
-    double skew = (double)r->in_ns / 1e6 - (double)in->ms;
-    r->skew = r->skew == 0 || skew < r->skew ? skew : r->skew;
+    r->in_ns = time_of(r, in->ms);
     gestures_input(r->gestures, in);
 }
 
@@ -324,7 +337,8 @@ static void on_input(struct recorder *r, const struct input *in)
 static void look_ahead(struct recorder *r)
 {
     bool other = r->last_change > r->asked || !*r->found.role;
-    bool old = r->asked && r->answered && other && clock_ms_since(r->asked) > ASK_AGAIN_MS;
+    bool soon = r->pointed && clock_ms_since(r->pointed) < POINTED_MS;
+    bool old = r->asked && r->answered && other && soon && clock_ms_since(r->asked) > ASK_AGAIN_MS;
     if ((r->asked && !old) || clock_ms_since(r->moved) < REST_MS)
         return;
     r->asked = clock_ns();
@@ -344,18 +358,20 @@ static int work(struct recorder *r, struct err *e)
     while (!flag_up(stop)) {
         struct pollfd p[2] = {{listen_fd(r->listen), POLLIN, 0}, {elements_fd(r->elements), POLLIN, 0}};
         poll(p, 2, TICK_MS);
-        elements_pump(r->elements);
         while (listen_next(r->listen, &in))
             on_input(r, &in);
+        elements_pump(r->elements);
         if (listen_lost(r->listen))
             return err_set(e, ERR_ENV, "display '%s' was lost", screen_name(r->o->screen));
         gestures_tick(r->gestures, clock_ms_since(r->last_input));
         if (r->focus_asked)
             recorder_hear_focus(r);
+        else if (r->typed && clock_ms_since(r->typed) > FOCUS_MS)
+            recorder_ask_focus(r);
         else
             look_ahead(r);
         recorder_hear(r, 0);
-        if (clock_ms_since(r->windows_read) > LIST_MS)
+        if (clock_ms_since(r->windows_read) > (r->last_change > r->windows_read ? LIST_MS : LIST_IDLE_MS))
             list_windows(r);
         bool idle = clock_ms_since(r->last_input) > IDLE_MS;
         if (clock_ms_since(r->last_shot) > (idle ? IDLE_SHOT_MS : SHOT_MS) && recorder_shoot(r, e))

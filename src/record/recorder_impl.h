@@ -69,7 +69,9 @@ struct recorder {
     int64_t asked; /* clock_ns() of the request for this position; 0: none */
     struct screen_window under;
     int ux, uy;
-    int64_t asked_at;    /* clock_ns() of the newest request */
+    int64_t asked_at; /* clock_ns() of the newest request */
+    int64_t pointed;  /* clock_ns() of the newest event if it came from the pointer; 0: from the keyboard */
+    int64_t typed;    /* clock_ns() of the first key of the current text; 0: its field was requested */
     int64_t focus_asked; /* clock_ns() of a request for the element with the keyboard; 0: none is open */
     bool answered;       /* `found` is the answer to the newest request */
     struct recording_target found; /* the element there, without pictures; role "": none */

@@ -92,6 +92,20 @@ static bool is_on_top(const struct snapshot *s, int at)
     return !s->window || !e->window || e->window == s->window || text_listed(items, e->role);
 }
 
+/* Returns the smallest element at a point in an X window, except items of menus and lists; -1: none. */
+static int beneath(const struct snapshot *s, int x, int y, unsigned long window)
+{
+    int best = -1;
+    for (int i = 0; i < s->n; i++) {
+        const struct element *e = &s->e[i], *b = best >= 0 ? &s->e[best] : NULL;
+        if (e->window == window && e->parent >= 0 && e->trust != PLACE_NONE && !text_listed(items, e->role) &&
+            screen_rect_contains(e->rect, x, y) &&
+            (!b || (double)e->rect.w * e->rect.h <= (double)b->rect.w * b->rect.h))
+            best = i;
+    }
+    return best;
+}
+
 void recorder_hear(struct recorder *r, double ms)
 {
     int at;
@@ -101,6 +115,9 @@ void recorder_hear(struct recorder *r, double ms)
     r->answered = true;
     r->found = (struct recording_target){.x = r->ux, .y = r->uy};
     r->found_in = r->under.id;
+    bool opened = s->window && r->under.id && s->window != r->under.id;
+    if (at >= 0 && opened && text_listed(items, s->e[at].role)) /* read after the press had opened it */
+        at = beneath(s, r->ux, r->uy, r->under.id);
     if (at >= 0 && s->e[at].parent >= 0 && resolve_is_field(&s->e[s->e[at].parent]))
         at = s->e[at].parent; /* Qt describes the inside of a text as a part of it */
     if (at >= 0 && screen_rect_contains(s->e[at].rect, r->ux, r->uy) && is_on_top(s, at))
@@ -181,10 +198,9 @@ void recorder_look_at(struct recorder *r, int x, int y)
 
 void recorder_ask_focus(struct recorder *r)
 {
-    recording_target_free(&r->target);
-    r->focus_asked = clock_ns();
-    r->asked = 0; /* the question about the pointer is replaced */
-    r->answered = true;
+    r->focus_asked = r->asked = clock_ns();
+    r->typed = 0;
+    r->answered = true; /* the question about the pointer is replaced */
     r->ux = r->uy = -FAR_AWAY;
     elements_ask_focus(r->elements, r->focus.title);
 }
