@@ -340,17 +340,12 @@ static void next_reply(struct playback *p, enum dialect_goal goal, struct buf *b
 static int play_user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place,
                      struct err *e)
 {
-    static const char mark[] = "FAILED ";
     struct playback *p = playback_of(m);
     llm_counted_add(&p->c, parts, n);
     for (int i = 0; i < n; i++) {
         if (!parts[i].image)
             continue;
-        const char *failed = i ? parts[0].text : NULL;
-        failed = failed ? strstr(failed, mark) : NULL;
-        snprintf(p->failed, sizeof p->failed, "%.*s",
-                 failed ? (int)strcspn(failed, "\n") - (int)sizeof mark + 1 : 0,
-                 failed ? failed + sizeof mark - 1 : "");
+        llm_counted_failed(parts, i, p->failed);
         image_free(&p->seen);
         if (image_copy(&p->seen, parts[i].image, e))
             return -1;

@@ -325,6 +325,7 @@ static void on_input(struct recorder *r, const struct input *in)
         r->py = in->y;
         r->moved = clock_ns();
         r->asked = 0;
+        r->typed = r->focus_asked = 0; /* the element under the pointer is more urgent */
     }
     r->last_input = clock_ns();
     r->in_ms = in->ms;
