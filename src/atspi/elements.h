@@ -89,6 +89,9 @@ void elements_ask_at(struct elements *x, int px, int py);
  * other; role "": none. Returns false without an element. */
 bool elements_answer_at(struct elements *x, int px, int py, double ms, struct element *out,
                         struct element *other);
+/* As elements_answer_at(), but returns the whole snapshot, valid until the next question, or NULL; *at: the
+ * element at the point, -1: none. */
+const struct snapshot *elements_answer(struct elements *x, int px, int py, double ms, int *at);
 /* Finds visible elements of this name and role, in windows of this title first. Waits at most ms; returns
  * their number. */
 int elements_find(struct elements *x, const char *name, const char *role, const char *window, double ms,
@@ -97,6 +100,12 @@ int elements_find(struct elements *x, const char *name, const char *role, const 
  * report it: the element with the keyboard focus, or a default button; name "": none. Returns false without
  * an answer within ms. */
 bool elements_pressed(struct elements *x, bool enter, const char *window, double ms, struct element *out);
+
+/* Asks for the element with the keyboard in the window of this title, without waiting for the answer. */
+void elements_ask_focus(struct elements *x, const char *window);
+/* Returns the snapshot that answers the newest question, if that was about a window, valid until the next
+ * question, or NULL if it has not arrived within ms; *at: the element with the keyboard, -1: none. */
+const struct snapshot *elements_answer_focus(struct elements *x, const char *window, double ms, int *at);
 
 struct element_field { /* the focused element */
     bool in_page;      /* part of a web page */

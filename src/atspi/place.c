@@ -34,16 +34,22 @@ static bool same_size(struct screen_rect a, struct screen_rect b)
     return alike(a.w, b.w) && alike(a.h, b.h);
 }
 
-/* Returns the factor, a multiple of a quarter from 1.25 to 3, by which a window is larger than its program
- * says; 1: none. The program may count the frame of the window manager. */
-static double scale_of(struct screen_rect told, const struct xwindow *w)
+static bool fits(double s, struct screen_rect told, const struct xwindow *w)
 {
-    double s = told.w > 0 ? round(4.0 * w->rect.w / told.w) / 4 : 1;
-    if (s < 1.25 || s > 3)
-        return 1;
     bool wide = fabs(s * told.w - w->rect.w) <= 2 * SLACK || fabs(s * told.w - w->frame.w) <= 2 * SLACK;
     bool high = fabs(s * told.h - w->rect.h) <= 2 * SLACK || fabs(s * told.h - w->frame.h) <= 2 * SLACK;
-    return wide && high ? s : 1;
+    return wide && high;
+}
+
+/* Returns the factor from 1.1 to 3 by which a window is larger than its program says; 1: none. Multiples of a
+ * quarter come first: the program may count the frame of the window manager, and rounds. Qt has any factor,
+ * such as 134/96. */
+static double scale_of(struct screen_rect told, const struct xwindow *w)
+{
+    double exact = told.w > 0 ? (double)w->rect.w / told.w : 1, s = round(4 * exact) / 4;
+    if (s >= 1.25 && s <= 3 && fits(s, told, w))
+        return s;
+    return exact >= 1.1 && exact <= 3 && fabs(exact * told.h - w->rect.h) <= SLACK ? exact : 1;
 }
 
 /* Returns the X window of a window of the program: by title, then by size, then the only one. */

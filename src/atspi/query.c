@@ -157,17 +157,25 @@ void elements_ask_at(struct elements *x, int px, int py)
         elements_ask(x, &(struct elements_scope){.at_point = true, .x = px, .y = py}, ELEMENTS_ASK_MS);
 }
 
+const struct snapshot *elements_answer(struct elements *x, int px, int py, double ms, int *at)
+{
+    const struct elements_scope *q = elements_question(x);
+    bool same = q && q->at_point && abs(px - q->x) <= NEAR && abs(py - q->y) <= NEAR;
+    const struct snapshot *s = same ? elements_await(x, ms) : NULL;
+    *at = s ? snapshot_at(s, px, py) : -1;
+    if (s && (*at < 0 || s->e[*at].parent < 0))
+        *at = s->hit;
+    return s;
+}
+
 bool elements_answer_at(struct elements *x, int px, int py, double ms, struct element *out,
                         struct element *other)
 {
-    const struct elements_scope *q = elements_question(x);
+    int at;
+    const struct snapshot *s = elements_answer(x, px, py, ms, &at);
+    int hit = s ? s->hit : -1;
     *out = none;
     *other = none;
-    bool same = q && q->at_point && abs(px - q->x) <= NEAR && abs(py - q->y) <= NEAR;
-    const struct snapshot *s = same ? elements_await(x, ms) : NULL;
-    int at = s ? snapshot_at(s, px, py) : -1, hit = s ? s->hit : -1;
-    if (at < 0 || s->e[at].parent < 0)
-        at = hit;
     if (at < 0)
         return false;
     *out = s->e[at];
@@ -260,6 +268,20 @@ bool elements_pressed(struct elements *x, bool enter, const char *window, double
     if (found >= 0)
         *out = s->e[found];
     return found >= 0 || whole;
+}
+
+void elements_ask_focus(struct elements *x, const char *window)
+{
+    if (x)
+        elements_ask(x, &(struct elements_scope){.window = window}, ELEMENTS_ASK_MS);
+}
+
+const struct snapshot *elements_answer_focus(struct elements *x, const char *window, double ms, int *at)
+{
+    const struct elements_scope *q = elements_question(x);
+    const struct snapshot *s = q && !q->at_point ? elements_await(x, ms) : NULL;
+    *at = s ? focus_of(s, window, true) : -1;
+    return s;
 }
 
 static bool is_of_tools(const struct element *document)

@@ -25,7 +25,8 @@ static const struct option_spec options[] = {
     {"out", 'o', OPTION_TEXT, AT(out), "FILE", 0, 4096, NULL,
      "file to write; it must not exist; default: recording.jsonl, with --test recording.yaml"},
     {"test", 't', OPTION_FLAG, AT(test),
-     .help = "write a suite for holorun qa to FILE, to which you add checks, and the recording next to it"},
+     .help = "write a suite for holorun qa to FILE, with a check of the window that the last action opened "
+             "or closed, and the recording next to it"},
     {"display", 'd', OPTION_TEXT, AT(display), "NAME", 0, 256, NULL, "X display to record", "DISPLAY"},
     {"secret", 0, OPTION_LIST, AT(secrets), "NAME=env:VARIABLE|NAME=file:PATH", 0, 4096, NULL,
      "record typing of this value as {{NAME}}; may be repeated", NULL},
@@ -44,13 +45,19 @@ const struct command record_command = {
         "Watches the display while you work and writes each click, drag, scroll, text and key as a step, "
         "until you press Escape twice, Ctrl-C in the terminal, or run holorun stop. It sends no input "
         "itself. run --fake FILE repeats the recording with rules, record and report as in any run.\n\n"
-        "For each target the recording stores an image, the name of the element if the program provides it "
-        "(AT-SPI), and its position in its window. Playback searches for the image, in the window or "
-        "anywhere on the screen; else for the name; else it uses the position, if the screen still looks "
-        "alike there. So a window or an icon may have moved. The run waits until the target, or the window "
-        "that had the keyboard focus, appears; if it does not, the run ends with exit code 1 and reports "
-        "the step. Where you waited for the screen, playback waits until the screen stops changing; where a "
-        "window opened, until one of its class and title is open.\n\n"
+        "For each target the recording stores the element if the program provides it (AT-SPI): role, name"
+        " or label, menu, neighbours, whether it was ticked; also an image and the position in the "
+        "window. Playback searches for the element; else for the image, in the window or anywhere on the "
+        "screen; else it uses the position, if the screen still looks alike there. So windows may have "
+        "moved or have another size, theme or font. In a program that now uses another language, an "
+        "element is also found by its path in the tree, and the answer counts it as mended. An element "
+        "with another name at the recorded position is not used, nor one of several equal ones if none "
+        "has the recorded neighbours, nor a box that is ticked now and was not. The run waits until the "
+        "target, or the window and field that had the keyboard focus, appear; if they do not, the run "
+        "ends with exit code 1 and reports the step. Where you waited for the screen, playback waits "
+        "until the screen stops changing; where a window opened, until one of its class and title is "
+        "open. If the last action opened or closed a window or changed a title, playback succeeds only "
+        "after that has happened.\n\n"
         "Text typed into a password field, or in a terminal that does not show it, and each value of "
         "--secret are written as {{NAME}}, and playback needs --secret NAME. Other text is recorded as "
         "typed.\n\n"

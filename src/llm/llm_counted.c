@@ -1,6 +1,7 @@
 /* llm_counted.c - operations of a conversation that keeps only its length; see llm_counted.h. */
 #include "llm/llm_counted.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,14 @@ void llm_counted_add(struct llm_counted *c, const struct chat_part *parts, int n
 {
     for (int i = 0; i < n; i++)
         c->length += parts[i].image ? IMAGE_TOKENS : (int64_t)strlen(parts[i].text);
+}
+
+void llm_counted_failed(const struct chat_part *parts, int i, char out[ERR_TEXT])
+{
+    static const char mark[] = "FAILED ";
+    const char *failed = i && parts[0].text ? strstr(parts[0].text, mark) : NULL;
+    failed = failed ? failed + sizeof mark - 1 : "";
+    snprintf(out, ERR_TEXT, "%.*s", (int)strcspn(failed, "\n"), failed);
 }
 
 int llm_counted_begin(struct llm *m, const char *system, struct err *e)

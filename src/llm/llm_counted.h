@@ -17,6 +17,10 @@ struct llm_counted {
 /* Adds the parts of a turn to the length. */
 void llm_counted_add(struct llm_counted *c, const struct chat_part *parts, int n);
 
+/* Copies the reason for which the last action failed, from the text before a screenshot; "": it was
+ * performed. i: index of the screenshot's part. */
+void llm_counted_failed(const struct chat_part *parts, int i, char out[ERR_TEXT]);
+
 int llm_counted_begin(struct llm *m, const char *system, struct err *e);
 int llm_counted_reply(struct llm *m, const char *text, struct err *e);
 int llm_counted_close(struct llm *m, struct err *e);

@@ -234,7 +234,6 @@ static void next_reply(struct player *p, enum dialect_goal goal, struct buf *b)
 static int player_user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place,
                        struct err *e)
 {
-    static const char mark[] = "FAILED ";
     struct player *p = player_of(m);
     (void)place;
     (void)e;
@@ -242,10 +241,7 @@ static int player_user(struct llm *m, const struct chat_part *parts, int n, enum
     for (int i = 0; i < n; i++) {
         if (!parts[i].image)
             continue;
-        const char *failed = i && p->turns ? strstr(parts[0].text, mark) : NULL; /* the first is the task */
-        snprintf(p->failed, sizeof p->failed, "%.*s",
-                 failed ? (int)strcspn(failed, "\n") - (int)sizeof mark + 1 : 0,
-                 failed ? failed + sizeof mark - 1 : "");
+        llm_counted_failed(parts, p->turns ? i : 0, p->failed); /* the first text is the task */
         p->seen = true;
         p->turns++;
     }

@@ -239,11 +239,21 @@ static bool in_row(const struct snapshot *s, const struct element *e, const char
     return false;
 }
 
+static bool is_placed(const struct element *e)
+{
+    return e->trust != PLACE_NONE && e->rect.w > 0 && e->rect.h > 0 && e->parent >= 0;
+}
+
+bool resolve_visible(const struct snapshot *s, const struct element *e)
+{
+    return is_placed(e) && is_in_sight(s, e);
+}
+
 static int score(const struct snapshot *s, const struct resolve_query *q, const struct element *e)
 {
     int role = suits(e, q->use), by = 0;
     bool text = q->use == RESOLVE_ANY || q->use == RESOLVE_OPTION || text_listed(rows, e->role);
-    if (!role || e->trust == PLACE_NONE || e->rect.w <= 0 || e->rect.h <= 0 || e->parent < 0)
+    if (!role || !is_placed(e))
         return 0;
     if (q->use != RESOLVE_ANY && !is_in_sight(s, e))
         return 0;
@@ -282,10 +292,28 @@ static int from_label(const struct element *label, const struct element *e)
                                                                                     : -1;
 }
 
+static const char *const texts[] = {"label", "static", "caption", "heading", NULL};
+
+const char *resolve_label(const struct snapshot *s, const struct element *e)
+{
+    const char *found = e->label;
+    int nearest = INT_MAX;
+    if (*e->label || strcmp(e->role, "combo box") != 0)
+        return e->label;
+    for (int i = 0; i < s->n; i++) {
+        int far =
+            text_listed(texts, s->e[i].role) && !is_below(s, &s->e[i], e) ? from_label(&s->e[i], e) : -1;
+        if (far >= 0 && far < nearest && *resolve_name(&s->e[i])) {
+            nearest = far;
+            found = resolve_name(&s->e[i]);
+        }
+    }
+    return found;
+}
+
 /* Finds the field or list beside a text of that name: toolkits name some lists by their choice. */
 static const struct element *beside_label(const struct snapshot *s, const struct resolve_query *q)
 {
-    static const char *const texts[] = {"label", "static", "caption", "heading", NULL};
     const struct element *found = NULL;
     int nearest = INT_MAX;
     for (int i = 0; i < s->n; i++) {

@@ -56,4 +56,11 @@ const struct element *resolve_box(const struct snapshot *s, const struct element
 /* Returns the text by which people know an element: its name, else its label, else its value. */
 const char *resolve_name(const struct element *e);
 
+/* Returns whether an element has a place and is not scrolled out of sight. */
+bool resolve_visible(const struct snapshot *s, const struct element *e);
+
+/* Returns the label of an element: that of the snapshot, or for lists, which toolkits name by their choice,
+ * the text on their left or above; "": none. */
+const char *resolve_label(const struct snapshot *s, const struct element *e);
+
 #endif

@@ -6,6 +6,8 @@
 #include "base/file.h"
 #include "llm/llm_counted.h"
 #include "record/target.h"
+#include "record/target_element.h"
+#include "record/windows.h"
 #include "screen/observed.h"
 
 #include <fcntl.h>
@@ -17,8 +19,9 @@
 
 enum {
     REPLY_MAX = 1 << 20,
-    WAIT_MS = 500,      /* between two searches for a target */
-    PATIENCE_MIN_S = 5, /* limits of the time for which a target may be missing */
+    FOCUS_MS = 1000,     /* longest wait for the element with the keyboard */
+    WAIT_MS = 500,       /* between two searches for a target */
+    PATIENCE_MIN_S = 15, /* limits of the time for which a target may be missing */
     PATIENCE_MAX_S = 120,
 };
 
@@ -33,6 +36,7 @@ struct playback {
     struct image seen, rested;
     char failed[ERR_TEXT]; /* why the last action was not performed; "": it was */
     int ways[TARGET_WAYS];
+    struct windows before; /* before the last action */
 };
 
 static struct playback *playback_of(const struct llm *m)
@@ -142,7 +146,10 @@ static void reply_failed(const struct playback *p, struct buf *b, const char *wh
     struct buf text;
     buf_init(&text, REPLY_MAX);
     buf_printf(&text, "step %d of %d (line %d) cannot be played: ", p->at + 1, p->recording->n, s->line);
-    action_describe(&s->action, &text);
+    if (s->action.kind == ACT_NONE)
+        buf_puts(&text, "the end");
+    else
+        action_describe(&s->action, &text);
     buf_printf(&text, ": %s", why);
     reply_with(b, "infeasible", "text", text.data);
     buf_free(&text);
@@ -151,8 +158,10 @@ static void reply_failed(const struct playback *p, struct buf *b, const char *wh
 static void reply_done(const struct playback *p, struct buf *b)
 {
     char text[256];
-    snprintf(text, sizeof text, "played %d of %d steps; targets found by image %d, name %d, position %d",
-             p->at, p->recording->n, p->ways[TARGET_PICTURE], p->ways[TARGET_NAME], p->ways[TARGET_PIXEL]);
+    snprintf(text, sizeof text,
+             "played %d of %d steps; targets found by image %d, name %d, position %d, mended %d", p->at,
+             p->recording->n, p->ways[TARGET_PICTURE], p->ways[TARGET_NAME], p->ways[TARGET_PIXEL],
+             p->ways[TARGET_MENDED]);
     reply_with(b, "answer", "text", text);
 }
 
@@ -189,46 +198,33 @@ static bool rests(struct playback *p, const struct recording_step *s)
 
 static bool is_there(const struct playback *p, const struct recording_step *s)
 {
-    struct screen_window w;
-    bool found = screen_find_window(p->screen, s->class, s->title, &w) == 0;
-    return (found && (!*s->title || !strcmp(w.title, s->title))) ||
-           clock_ms_since(p->since) > 1000 * s->seconds;
+    return windows_there(p->screen, s) || clock_ms_since(p->since) > 1000 * s->seconds;
 }
 
-struct count { /* visible windows of the class of a step; whether one has its title */
-    const struct recording_step *s;
-    int of_class;
-    bool titled;
-};
-
-static bool count_window(void *arg, const char *title, const char *class)
+/* Returns whether the last action has had its recorded effect; otherwise writes the reason to why. */
+static bool is_at_end(const struct playback *p, const struct recording_step *s, char *why, size_t size)
 {
-    struct count *c = arg;
-    c->of_class += !strcmp(class, c->s->class);
-    c->titled = c->titled || (!strcmp(class, c->s->class) && !strcmp(title, c->s->title));
-    return false;
+    struct windows *now = xcalloc(1, sizeof *now);
+    *now = p->before;
+    windows_read(p->screen, now);
+    bool agree = windows_agree(&p->before, now, s, p->ways[TARGET_MENDED] > 0, why, size);
+    free(now);
+    return agree;
 }
 
-/* Returns whether the recorded window has the keyboard; otherwise writes the reason to why. Among several
- * windows of its class the title decides; if only one window of the class remains, a changed title does not
- * matter. */
-static bool has_keyboard(const struct playback *p, const struct recording_step *s, char *why, size_t size)
+/* Returns whether the recorded window, and for a text the recorded field, has the keyboard. */
+static bool has_keyboard(struct playback *p, const struct recording_step *s, char *why, size_t size)
 {
     struct screen_window w;
-    struct count c = {.s = s};
-    if (!*s->class)
-        return true;
-    bool known = screen_focused_window(p->screen, &w) == 0;
-    if (!known || strcmp(w.class, s->class) != 0) {
-        snprintf(why, size, "the keyboard focus is in a window of class '%s', not '%s'", known ? w.class : "",
-                 s->class);
+    int focus;
+    if (!windows_keyboard(p->screen, s, why, size))
         return false;
-    }
-    if (!*s->title || !strcmp(w.title, s->title) ||
-        (screen_each_window(p->screen, count_window, &c, NULL) >= 0 && c.of_class <= 1 && !c.titled))
+    if (!*s->target.role || !action_is(s->action.kind, ACTION_TYPES) || screen_focused_window(p->screen, &w))
         return true;
-    snprintf(why, size, "the keyboard focus is in window '%.150s', not in '%.150s'", w.title, s->title);
-    return false;
+    elements_ask_focus(elements_of(p), w.title);
+    const struct snapshot *now = elements_answer_focus(p->elements, w.title, FOCUS_MS, &focus);
+    bool translated = window_translated(w.pid, s->language);
+    return !now || target_has_keyboard(now, &s->target, focus, translated, why, size);
 }
 
 /* Finds the targets of a step. Returns false with the reason in `how` if one is missing. last: accepts every
@@ -285,8 +281,27 @@ static void play_step(struct playback *p, struct buf *b)
                action_kind_name(s->action.kind));
     put_arguments(b, s, from, to);
     buf_puts(b, "}}</tool_call>");
+    windows_read(p->screen, &p->before);
     p->at++;
     p->since = 0;
+}
+
+/* Looks at a step that waits. Returns true, with a reply in b, while it is not over, or if it failed. */
+static bool wait_step(struct playback *p, const struct recording_step *s, struct buf *b)
+{
+    char why[ERR_TEXT] = "";
+    if (s->for_end && !is_at_end(p, s, why, sizeof why)) {
+        if (clock_ms_since(p->since) > 1000 * s->seconds)
+            reply_failed(p, b, why);
+        else
+            reply_wait(b, why);
+        return true;
+    }
+    if (!s->for_end && (s->for_window ? !is_there(p, s) : !rests(p, s))) {
+        reply_wait(b, s->for_window ? "waits for a window" : "waits until the screen stops changing");
+        return true;
+    }
+    return false;
 }
 
 static void next_reply(struct playback *p, enum dialect_goal goal, struct buf *b)
@@ -310,11 +325,8 @@ static void next_reply(struct playback *p, enum dialect_goal goal, struct buf *b
             play_step(p, b);
             return;
         }
-        const struct recording_step *s = &r->steps[p->at];
-        if (s->for_window ? !is_there(p, s) : !rests(p, s)) {
-            reply_wait(b, s->for_window ? "waits for a window" : "waits until the screen stops changing");
+        if (wait_step(p, &r->steps[p->at], b))
             return;
-        }
         image_free(&p->rested);
         p->at++;
         p->since = 0;
@@ -328,17 +340,12 @@ static void next_reply(struct playback *p, enum dialect_goal goal, struct buf *b
 static int play_user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place,
                      struct err *e)
 {
-    static const char mark[] = "FAILED ";
     struct playback *p = playback_of(m);
     llm_counted_add(&p->c, parts, n);
     for (int i = 0; i < n; i++) {
         if (!parts[i].image)
             continue;
-        const char *failed = i ? parts[0].text : NULL;
-        failed = failed ? strstr(failed, mark) : NULL;
-        snprintf(p->failed, sizeof p->failed, "%.*s",
-                 failed ? (int)strcspn(failed, "\n") - (int)sizeof mark + 1 : 0,
-                 failed ? failed + sizeof mark - 1 : "");
+        llm_counted_failed(parts, i, p->failed);
         image_free(&p->seen);
         if (image_copy(&p->seen, parts[i].image, e))
             return -1;

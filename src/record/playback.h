@@ -4,7 +4,7 @@
  * The player receives each screenshot as a model does, finds the recorded target in it (target.h), and
  * replies with the action in the dialect PLAYBACK_DIALECT; the thought is the way in which the target was
  * found. Rules, secrets, the record and the debugger therefore work as with a model. While a target, or the
- * window that had the keyboard, is missing, the player waits 5 to 120 s, depending on the recorded user's
+ * window that had the keyboard, is missing, the player waits 15 to 120 s, depending on the recorded user's
  * pause; then it replies that the task cannot be done (exit code 1) and names the failed step and the
  * reason. An action that was refused ends the run in the same way.
  */

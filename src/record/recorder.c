@@ -40,9 +40,15 @@ enum {
     SHOT_MS = 60,       /* between screenshots while the user works */
     IDLE_SHOT_MS = 300, /* between screenshots otherwise */
     IDLE_MS = 5000,
-    FOCUS_MS = 350, /* longest delay of a program's focus report */
-    LATE_MS = 500,  /* a screen change this long after an action needs a wait */
+    ASK_AGAIN_MS = 250, /* between two requests for the element at one position */
+    POINTED_MS = 3000,  /* so long after the pointer was used: reading delays reports of the focus */
+    LIST_MS = 200,      /* between two lists of the windows, if the screen has changed */
+    LIST_IDLE_MS = 1000,
+    LAG_MAX_MS = 5000, /* by which an event may be read late */
+    FOCUS_MS = 350,    /* longest delay of a program's focus report */
+    LATE_MS = 500,     /* a screen change this long after an action needs a wait */
     LONG_PAUSE_MS = 2000,
+    END_SECONDS = 15, /* for the effect of the last action */
 };
 
 /* ---- the queue of steps ----------------------------------------------------------------------------- */
@@ -140,6 +146,15 @@ static void mask_title(const struct recorder *r, char *title)
         *title = 0;
 }
 
+static void mask_target(const struct recorder *r, struct recording_target *t)
+{
+    mask_title(r, t->title);
+    mask_title(r, t->name);
+    mask_title(r, t->label);
+    for (int i = 0; i < t->n_near; i++)
+        mask_title(r, t->near[i]);
+}
+
 static int wait_for_rest(struct recorder *r, const struct recording_step *s, struct err *e)
 {
     const struct recording_step w = {.seconds = 5 + 2 * s->pause};
@@ -148,9 +163,10 @@ static int wait_for_rest(struct recorder *r, const struct recording_step *s, str
 
 static int wait_for_window(struct recorder *r, const struct recording_step *s, struct err *e)
 {
-    struct recording_step w = {.for_window = true, .seconds = 5 + 2 * s->pause};
+    struct recording_step w = {.for_window = true, .seconds = 10 + 2 * s->pause};
     snprintf(w.class, sizeof w.class, "%s", s->has_target ? s->target.class : s->class);
     snprintf(w.title, sizeof w.title, "%s", s->has_target ? s->target.title : s->title);
+    memcpy(w.language, s->has_target ? s->target.language : s->language, sizeof w.language);
     return *w.class ? append(r, &w, e) : 0;
 }
 
@@ -159,8 +175,7 @@ static int write_step(struct recorder *r, struct item *q, struct err *e)
     if (!hide_secret(r, q))
         return 0;
     mask_title(r, q->step.title);
-    mask_title(r, q->step.target.title);
-    mask_title(r, q->step.target.name);
+    mask_target(r, &q->step.target);
     mask_title(r, q->step.to.title);
     if ((q->opened && wait_for_window(r, &q->step, e)) || (q->wait && wait_for_rest(r, &q->step, e)))
         return -1;
@@ -208,6 +223,9 @@ static void start_gesture(struct recorder *r)
     double pause = (double)(r->in_ns - r->last_end) / 1e6,
            change = (double)(r->last_change - r->last_end) / 1e6;
     r->late = r->last_end && pause > LONG_PAUSE_MS && change > LATE_MS;
+    r->focus_asked = r->typed = 0;
+    r->windows_earlier = r->windows_before;
+    r->windows_before = r->windows_now;
 }
 
 static void on_pointed(void *arg, const struct input *at)
@@ -224,6 +242,7 @@ static void on_typing(void *arg, const struct input *at)
     recording_target_free(&r->target);
     screen_focused_window(r->o->screen, &r->focus);
     r->hidden = prompt_tty_hides(r->focus.pid);
+    r->typed = *at->text ? clock_ns() : 0;
     if (r->redact)
         redact_before(r->redact, r->o->screen, NULL);
 }
@@ -239,6 +258,9 @@ static void describe_step(struct recorder *r, struct recording_step *s)
     } else {
         snprintf(s->class, sizeof s->class, "%s", r->focus.class);
         snprintf(s->title, sizeof s->title, "%.*s", (int)sizeof s->title - 1, r->focus.title);
+        window_language(r->focus.pid, s->language);
+        s->target = r->target; /* the element with the keyboard */
+        r->target = (struct recording_target){0};
     }
     if (action_is(s->action.kind, ACTION_DRAGS)) {
         s->has_to = true;
@@ -261,6 +283,7 @@ static bool is_new_window(struct recorder *r, unsigned long id)
 static void on_done(void *arg, struct gesture *g)
 {
     struct recorder *r = arg;
+    r->typed = r->focus_asked = 0;
     struct item q = {.from = ns_of(r, g->from), .until = clock_ns(), .done = clock_ns(), .wait = r->late};
     q.hidden = action_is(g->action.kind, ACTION_TYPES) && r->hidden;
     q.step.action = g->action;
@@ -284,26 +307,49 @@ static void on_done(void *arg, struct gesture *g)
 
 /* ---- the loop ------------------------------------------------------------------------------------- */
 
+/* Returns the clock_ns() at which an event occurred: on a loaded machine it is read later, and must not seem
+ * to come after the focus report that it caused. Times of the X server may wrap. */
+static int64_t time_of(struct recorder *r, int64_t ms)
+{
+    double now = (double)clock_ns() / 1e6, skew = now - (double)ms;
+    bool unknown = r->skew == 0 || skew < r->skew || skew > r->skew + LAG_MAX_MS;
+    r->skew = unknown ? skew : r->skew;
+    return (int64_t)(((double)ms + r->skew) * 1e6);
+}
+
 static void on_input(struct recorder *r, const struct input *in)
 {
+    r->pointed = in->kind == INPUT_KEY ? 0 : clock_ns();
     if (in->kind == INPUT_MOTION || in->x != r->px || in->y != r->py) {
         r->px = in->x;
         r->py = in->y;
         r->moved = clock_ns();
-        r->asked = false;
+        r->asked = 0;
+        r->typed = r->focus_asked = 0; /* the element under the pointer is more urgent */
     }
-    r->last_input = r->in_ns = clock_ns();
+    r->last_input = clock_ns();
     r->in_ms = in->ms;
+    r->in_ns = time_of(r, in->ms);
     gestures_input(r->gestures, in);
 }
 
-/* Requests window and element under the pointer as soon as it stops moving. */
+/* Requests window and element under the pointer as soon as it stops moving, and again when the screen has
+ * changed since, because a list may have opened under the pointer, or while no element is known. */
 static void look_ahead(struct recorder *r)
 {
-    if (r->asked || clock_ms_since(r->moved) < REST_MS)
+    bool other = r->last_change > r->asked || !*r->found.role;
+    bool soon = r->pointed && clock_ms_since(r->pointed) < POINTED_MS;
+    bool old = r->asked && r->answered && other && soon && clock_ms_since(r->asked) > ASK_AGAIN_MS;
+    if ((r->asked && !old) || clock_ms_since(r->moved) < REST_MS)
         return;
-    r->asked = true;
+    r->asked = clock_ns();
     recorder_ask(r, r->px, r->py);
+}
+
+static void list_windows(struct recorder *r)
+{
+    windows_read(r->o->screen, &r->windows_now);
+    r->windows_read = clock_ns();
 }
 
 static int work(struct recorder *r, struct err *e)
@@ -313,13 +359,21 @@ static int work(struct recorder *r, struct err *e)
     while (!flag_up(stop)) {
         struct pollfd p[2] = {{listen_fd(r->listen), POLLIN, 0}, {elements_fd(r->elements), POLLIN, 0}};
         poll(p, 2, TICK_MS);
-        elements_pump(r->elements);
         while (listen_next(r->listen, &in))
             on_input(r, &in);
+        elements_pump(r->elements);
         if (listen_lost(r->listen))
             return err_set(e, ERR_ENV, "display '%s' was lost", screen_name(r->o->screen));
         gestures_tick(r->gestures, clock_ms_since(r->last_input));
-        look_ahead(r);
+        if (r->focus_asked)
+            recorder_hear_focus(r);
+        else if (r->typed && clock_ms_since(r->typed) > FOCUS_MS)
+            recorder_ask_focus(r);
+        else
+            look_ahead(r);
+        recorder_hear(r, 0);
+        if (clock_ms_since(r->windows_read) > (r->last_change > r->windows_read ? LIST_MS : LIST_IDLE_MS))
+            list_windows(r);
         bool idle = clock_ms_since(r->last_input) > IDLE_MS;
         if (clock_ms_since(r->last_shot) > (idle ? IDLE_SHOT_MS : SHOT_MS) && recorder_shoot(r, e))
             return -1;
@@ -333,6 +387,19 @@ static int work(struct recorder *r, struct err *e)
     return 0;
 }
 
+/* Writes what the last action changed. escaped: Escape was pressed after it and may have closed a window. */
+static int write_end(struct recorder *r, bool escaped, struct err *e)
+{
+    const struct windows *before = escaped ? &r->windows_earlier : &r->windows_before,
+                         *after = escaped ? &r->windows_before : &r->windows_now;
+    struct recording_step s = {.for_end = true, .seconds = END_SECONDS};
+    if (!r->result->steps || !windows_changed(before, after, &s))
+        return 0;
+    mask_title(r, s.title);
+    mask_title(r, s.closed_title);
+    return append(r, &s, e);
+}
+
 /* Processes the pending events, drops the two Escapes that ended the recording, and writes all steps.
  * Returns -1 with e. */
 static int finish(struct recorder *r, struct err *e)
@@ -341,10 +408,15 @@ static int finish(struct recorder *r, struct err *e)
     clock_sleep_ms(30);
     while (listen_next(r->listen, &in))
         on_input(r, &in);
-    gestures_end(r->gestures, *screen_stop_flag(r->o->screen) == STOP_HUMAN);
+    bool escaped = *screen_stop_flag(r->o->screen) == STOP_HUMAN;
+    gestures_end(r->gestures, escaped);
     clock_sleep_ms(r->elements ? FOCUS_MS : 0);
     elements_pump(r->elements);
-    return write_queue(r, true, e);
+    if (write_queue(r, true, e))
+        return -1;
+    if (!escaped)
+        list_windows(r);
+    return write_end(r, escaped, e);
 }
 
 /* ---- the file ------------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "record/listen.h"
 #include "record/recorder.h"
 #include "record/recording.h"
+#include "record/windows.h"
 
 enum { QUEUE_MOST = 32, SHOTS = 4, WINDOWS_SEEN = 64 };
 
@@ -47,6 +48,7 @@ struct recorder {
     int n_windows;
 
     int64_t in_ms, in_ns; /* the newest event: X server time, clock_ns() */
+    double skew;          /* least difference of clock and X server time so far, ms; 0: no event */
     int64_t last_end;     /* end of the newest finished gesture, clock_ns(); 0: none */
 
     /* the current gesture */
@@ -57,12 +59,24 @@ struct recorder {
     bool hidden; /* typed at a terminal without echo */
     int64_t last_change, last_input, last_shot;
 
+    /* windows now, before the current or newest gesture, and before the one before that */
+    struct windows windows_now, windows_before, windows_earlier;
+    int64_t windows_read;
+
     /* the pointer, and the window under it when it stopped moving */
     int px, py;
     int64_t moved;
-    bool asked;
+    int64_t asked; /* clock_ns() of the request for this position; 0: none */
     struct screen_window under;
     int ux, uy;
+    int64_t asked_at; /* clock_ns() of the newest request */
+    int64_t pointed;  /* clock_ns() of the newest event if it came from the pointer; 0: from the keyboard */
+    int64_t typed;    /* clock_ns() of the first key of the current text; 0: its field was requested */
+    int64_t focus_asked; /* clock_ns() of a request for the element with the keyboard; 0: none is open */
+    bool answered;       /* `found` is the answer to the newest request */
+    struct recording_target found; /* the element there, without pictures; role "": none */
+    int64_t found_at;              /* clock_ns() of its request */
+    unsigned long found_in;        /* window */
 
     struct shot shots[SHOTS]; /* the newest first */
 };
@@ -72,6 +86,10 @@ struct recorder {
 int recorder_shoot(struct recorder *r, struct err *e);   /* takes a screenshot; -1 with e */
 void recorder_ask(struct recorder *r, int x, int y);     /* requests window and element at a point */
 void recorder_look_at(struct recorder *r, int x, int y); /* fills r->target and r->press */
+void recorder_hear(struct recorder *r, double ms);       /* waits at most ms for the answer, into r->found */
+/* Requests the element with the keyboard; reads the answer into r->target if the focus has not changed. */
+void recorder_ask_focus(struct recorder *r);
+void recorder_hear_focus(struct recorder *r);
 /* Fills *out with another target, from the screen before the current gesture. */
 void recorder_look_back(struct recorder *r, int x, int y, struct recording_target *out);
 void recorder_name_program(struct recorder *r, const struct recording_step *s);

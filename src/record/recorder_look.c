@@ -1,19 +1,23 @@
 /* recorder_look.c - records the appearance of a target: pictures, window, element. See recorder.c. */
 #include "record/recorder_impl.h"
 #include "record/target.h"
+#include "record/target_element.h"
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "plain/resolve.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    ANSWER_MS = 300, /* longest wait for an element's name at a press */
-    UNDER_PX = 3,    /* maximum distance to the point of the last request */
-    AWAY_PX = 60,    /* a pointer farther away does not change a target's appearance */
-    FRESH_MS = 40,   /* a screenshot younger than this need not be repeated */
+    ANSWER_MS = 300,        /* longest wait for an element at a press */
+    FOCUS_ANSWER_MS = 1000, /* longest time in which the element with the keyboard is requested */
+    UNDER_PX = 3,           /* maximum distance to the point of the last request */
+    FAR_AWAY = 1 << 20,
+    AWAY_PX = 60,  /* a pointer farther away does not change a target's appearance */
+    FRESH_MS = 40, /* a screenshot younger than this need not be repeated */
 };
 
 /* ---- screenshots ------------------------------------------------------------------------------------ */
@@ -63,6 +67,8 @@ void recorder_ask(struct recorder *r, int x, int y)
     screen_window_at(r->o->screen, x, y, &r->under);
     r->ux = x;
     r->uy = y;
+    r->answered = false;
+    r->asked_at = clock_ns();
     elements_ask_at(r->elements, x, y);
 }
 
@@ -72,21 +78,73 @@ static void set_window(struct recording_target *t, const struct screen_window *w
     snprintf(t->class, sizeof t->class, "%s", w->class);
     snprintf(t->title, sizeof t->title, "%.*s", (int)sizeof t->title - 1, known ? w->title : "");
     t->rect = known ? w->rect : root;
+    window_language(w->pid, t->language);
 }
 
+static const char *const items[] = {
+    "menu item", "check menu item", "radio menu item", "menu", "list item", "table cell", NULL};
+
+/* Returns whether an element is in the X window at the point. GTK 3 and Qt describe the items of an open
+ * menu or list below the menu bar or the closed list. */
+static bool is_on_top(const struct snapshot *s, int at)
+{
+    const struct element *e = &s->e[at];
+    return !s->window || !e->window || e->window == s->window || text_listed(items, e->role);
+}
+
+/* Returns the smallest element at a point in an X window, except items of menus and lists; -1: none. */
+static int beneath(const struct snapshot *s, int x, int y, unsigned long window)
+{
+    int best = -1;
+    for (int i = 0; i < s->n; i++) {
+        const struct element *e = &s->e[i], *b = best >= 0 ? &s->e[best] : NULL;
+        if (e->window == window && e->parent >= 0 && e->trust != PLACE_NONE && !text_listed(items, e->role) &&
+            screen_rect_contains(e->rect, x, y) &&
+            (!b || (double)e->rect.w * e->rect.h <= (double)b->rect.w * b->rect.h))
+            best = i;
+    }
+    return best;
+}
+
+void recorder_hear(struct recorder *r, double ms)
+{
+    int at;
+    const struct snapshot *s = r->answered ? NULL : elements_answer(r->elements, r->ux, r->uy, ms, &at);
+    if (!s)
+        return;
+    r->answered = true;
+    r->found = (struct recording_target){.x = r->ux, .y = r->uy};
+    r->found_in = r->under.id;
+    bool opened = s->window && r->under.id && s->window != r->under.id;
+    if (at >= 0 && opened && text_listed(items, s->e[at].role)) /* read after the press had opened it */
+        at = beneath(s, r->ux, r->uy, r->under.id);
+    if (at >= 0 && s->e[at].parent >= 0 && resolve_is_field(&s->e[s->e[at].parent]))
+        at = s->e[at].parent; /* Qt describes the inside of a text as a part of it */
+    if (at >= 0 && screen_rect_contains(s->e[at].rect, r->ux, r->uy) && is_on_top(s, at))
+        target_describe(s, at, &r->found);
+    r->found_at = r->asked_at;
+}
+
+/* Copies the element under the pointer. Without an answer to the newest request, an older answer counts if it
+ * is about the same position in the same window: a colour under the pointer causes a request, too. */
 static void set_element(struct recorder *r, struct recording_target *t)
 {
-    struct element el, other;
-    if (!elements_answer_at(r->elements, t->x, t->y, ANSWER_MS, &el, &other))
+    struct recording_target whole = *t;
+    recorder_hear(r, ANSWER_MS);
+    const struct recording_target *f = &r->found;
+    if (!*f->role || r->found_in != r->under.id || abs(f->x - t->x) > UNDER_PX || abs(f->y - t->y) > UNDER_PX)
         return;
-    bool inside = t->x >= el.rect.x && t->x < el.rect.x + el.rect.w && t->y >= el.rect.y &&
-                  t->y < el.rect.y + el.rect.h;
-    if (!inside || el.rect.w < 1 || el.rect.h < 1)
+    bool late = (double)r->found_at / 1e6 > (double)r->in_ms + r->skew;
+    if (late && text_listed(items, f->role)) /* requested after the press, which may have opened this menu */
         return;
-    snprintf(t->name, sizeof t->name, "%s", el.name);
-    snprintf(t->role, sizeof t->role, "%s", el.role);
-    t->fx = (t->x - el.rect.x + 0.5) / el.rect.w;
-    t->fy = (t->y - el.rect.y + 0.5) / el.rect.h;
+    *t = *f;
+    t->on = late ? RECORDING_NO_STATE : t->on;
+    t->x = whole.x;
+    t->y = whole.y;
+    t->rect = whole.rect;
+    memcpy(t->class, whole.class, sizeof t->class);
+    memcpy(t->title, whole.title, sizeof t->title);
+    memcpy(t->language, whole.language, sizeof t->language);
 }
 
 /* Adds a further picture of the target, cut at the rectangle of the first, unless the list is full or both
@@ -136,6 +194,30 @@ void recorder_look_at(struct recorder *r, int x, int y)
     add_picture(t, without_pointer(r, x, y));
     add_picture(t, &now);
     image_free(&now);
+}
+
+void recorder_ask_focus(struct recorder *r)
+{
+    r->focus_asked = r->asked = clock_ns();
+    r->typed = 0;
+    r->answered = true; /* the question about the pointer is replaced */
+    r->ux = r->uy = -FAR_AWAY;
+    elements_ask_focus(r->elements, r->focus.title);
+}
+
+void recorder_hear_focus(struct recorder *r)
+{
+    int at;
+    const struct snapshot *s = elements_answer_focus(r->elements, r->focus.title, 0, &at);
+    if (!s && clock_ms_since(r->focus_asked) < FOCUS_ANSWER_MS)
+        return;
+    bool moved = elements_focus_since(r->elements, r->focus_asked);
+    r->focus_asked = 0;
+    if (!s || moved || at < 0 || s->e[at].rect.w < 1 || s->e[at].rect.h < 1)
+        return;
+    r->target.x = s->e[at].rect.x + s->e[at].rect.w / 2;
+    r->target.y = s->e[at].rect.y + s->e[at].rect.h / 2;
+    target_describe(s, at, &r->target);
 }
 
 void recorder_look_back(struct recorder *r, int x, int y, struct recording_target *out)

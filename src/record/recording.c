@@ -1,4 +1,4 @@
-/* recording.c - reads and writes recordings; see recording.h.
+/* recording.c - reads recordings; see recording.h.
  *
  * The file may have been edited or come from elsewhere: sizes are bounded, every member is checked, and an
  * error names line and member. Unknown members are ignored, so that users may add comments.
@@ -9,15 +9,14 @@
 #include "base/file.h"
 #include "base/secret.h"
 #include "base/utf8.h"
-#include "trace/page.h"
 
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERSION = 1, FAR = 1 << 20 };
-static const char magic[] = "{\"holorun_recording\":";
+enum { FAR = 1 << 20 };
+static const char magic[] = RECORDING_MAGIC;
 
 bool recording_is(const char *text, size_t len)
 {
@@ -121,12 +120,21 @@ static bool get_number(json_t *v, double lo, double hi, double *out)
     return !v || (json_is_number(v) && *out >= lo && *out <= hi);
 }
 
+static bool get_language(json_t *object, char out[RECORDING_LANGUAGE])
+{
+    char text[RECORDING_TEXT] = "";
+    bool valid = get_text(object, "language", text);
+    snprintf(out, RECORDING_LANGUAGE, "%.7s", text);
+    return valid;
+}
+
 static bool get_window(json_t *w, struct recording_target *t)
 {
     json_t *rect = json_object_get(w, "rect");
     return !w || (get_text(w, "class", t->class) && get_text(w, "title", t->title) &&
-                  get_pixel(rect, 0, &t->rect.x) && get_pixel(rect, 1, &t->rect.y) &&
-                  get_pixel(rect, 2, &t->rect.w) && get_pixel(rect, 3, &t->rect.h));
+                  get_language(w, t->language) && get_pixel(rect, 0, &t->rect.x) &&
+                  get_pixel(rect, 1, &t->rect.y) && get_pixel(rect, 2, &t->rect.w) &&
+                  get_pixel(rect, 3, &t->rect.h));
 }
 
 static int get_picture(struct reader *p, json_t *from, struct recording_picture *out)
@@ -149,20 +157,55 @@ static int get_picture(struct reader *p, json_t *from, struct recording_picture 
     return refuse(p, "an image is too large, or all images together");
 }
 
+static bool get_names(json_t *element, struct recording_target *t)
+{
+    json_t *near = json_object_get(element, "near"), *path = json_object_get(element, "path");
+    const char *text = json_string_value(path);
+    size_t i;
+    json_t *one;
+    json_array_foreach(near, i, one)
+    {
+        json_t *wrapped = i < RECORDING_NEAR ? json_pack("{s:O}", "name", one) : NULL;
+        bool valid = wrapped && get_text(wrapped, "name", t->near[t->n_near]);
+        json_decref(wrapped);
+        if (!valid)
+            return false;
+        t->n_near++;
+    }
+    if (path && (!text || strlen(text) >= RECORDING_PATH))
+        return false;
+    snprintf(t->path, sizeof t->path, "%s", text ? text : "");
+    return get_text(element, "name", t->name) && get_text(element, "role", t->role) &&
+           get_text(element, "label", t->label) && get_text(element, "menu", t->menu);
+}
+
+/* Reads the element of a target. */
+static bool get_element(json_t *element, struct recording_target *t)
+{
+    json_t *inside = json_object_get(element, "at"), *size = json_object_get(element, "size");
+    json_t *equal = json_object_get(element, "equal"), *on = json_object_get(element, "on");
+    t->fx = t->fy = 0.5;
+    t->on = json_is_boolean(on) ? json_is_true(on) : RECORDING_NO_STATE;
+    t->equals = 1;
+    return get_names(element, t) &&
+           (!inside || (get_number(json_array_get(inside, 0), 0, 1, &t->fx) &&
+                        get_number(json_array_get(inside, 1), 0, 1, &t->fy))) &&
+           (!size || (get_pixel(size, 0, &t->w) && get_pixel(size, 1, &t->h) && t->w >= 0 && t->h >= 0)) &&
+           (!equal || (get_pixel(equal, 0, &t->equal) && get_pixel(equal, 1, &t->equals) && t->equal >= 0));
+}
+
 static int get_target(struct reader *p, json_t *from, struct recording_target *t)
 {
-    json_t *at = json_object_get(from, "at"), *element = json_object_get(from, "element"), *one;
-    json_t *pictures = json_object_get(from, "pictures"), *inside = json_object_get(element, "at");
+    json_t *at = json_object_get(from, "at"), *pictures = json_object_get(from, "pictures"), *one;
     size_t i;
     if (!get_pixel(at, 0, &t->x) || !get_pixel(at, 1, &t->y))
         return refuse(p, "a target needs 'at' [x, y]");
     if (!get_window(json_object_get(from, "window"), t))
         return refuse(p, "a window needs 'class', 'title' and 'rect' [x, y, w, h]");
-    t->fx = t->fy = 0.5;
-    if (!get_text(element, "name", t->name) || !get_text(element, "role", t->role) ||
-        (inside && (!get_number(json_array_get(inside, 0), 0, 1, &t->fx) ||
-                    !get_number(json_array_get(inside, 1), 0, 1, &t->fy))))
-        return refuse(p, "an element needs 'name', 'role' and 'at' from 0 to 1");
+    if (!get_element(json_object_get(from, "element"), t))
+        return refuse(
+            p, "an element needs 'name' and 'role', 'at' from 0 to 1, 'size' and 'equal' of two numbers, "
+               "and at most four names in 'near'");
     if (pictures && (!json_is_array(pictures) || json_array_size(pictures) > RECORDING_PICTURES))
         return refuse(p, "'pictures' must be a list of at most two images");
     json_array_foreach(pictures, i, one)
@@ -210,6 +253,16 @@ static int place_action(const struct reader *p, struct recording_step *s)
     return 0;
 }
 
+static int get_end(const struct reader *p, json_t *line, struct recording_step *s)
+{
+    json_t *opened = json_object_get(line, "opened"), *closed = json_object_get(line, "closed");
+    bool valid = get_text(opened, "class", s->class) && get_text(opened, "title", s->title) &&
+                 get_text(closed, "class", s->closed_class) && get_text(closed, "title", s->closed_title);
+    return valid && (*s->class || *s->closed_class)
+               ? 0
+               : refuse(p, "waiting for the end needs 'opened' or 'closed' with 'class' and 'title'");
+}
+
 static int get_step(struct reader *p, json_t *line, struct recording_step *s)
 {
     json_t *action = json_object_get(line, "action"), *target = json_object_get(line, "target");
@@ -220,13 +273,16 @@ static int get_step(struct reader *p, json_t *line, struct recording_step *s)
         !get_number(json_object_get(line, "seconds"), 0, 3600, &s->seconds))
         return refuse(p, "'pause' and 'seconds' must be numbers");
     s->for_window = wait && !strcmp(wait, "window");
-    if (s->for_window &&
-        (!get_text(line, "class", s->class) || !get_text(line, "title", s->title) || !*s->class))
+    s->for_end = wait && !strcmp(wait, "end");
+    if (s->for_end)
+        return get_end(p, line, s);
+    if (s->for_window && (!get_text(line, "class", s->class) || !get_text(line, "title", s->title) ||
+                          !get_language(line, s->language) || !*s->class))
         return refuse(p, "waiting for a window needs its 'class' and 'title'");
     if (wait)
         return s->for_window || !strcmp(wait, "rest")
                    ? 0
-                   : refuse(p, "'wait_until' must be \"rest\" or \"window\"");
+                   : refuse(p, "'wait_until' must be \"rest\", \"window\" or \"end\"");
     if (!action)
         return refuse(p, "a line needs 'action' or 'wait_until'");
     if (get_action(p, action, &s->action))
@@ -235,7 +291,9 @@ static int get_step(struct reader *p, json_t *line, struct recording_step *s)
     s->has_to = to != NULL;
     if ((target && get_target(p, target, &s->target)) || (to && get_target(p, to, &s->to)))
         return -1;
-    if (!get_text(keyboard, "class", s->class) || !get_text(keyboard, "title", s->title))
+    if (!get_text(keyboard, "class", s->class) || !get_text(keyboard, "title", s->title) ||
+        !get_language(keyboard, s->language) ||
+        (!target && !get_element(json_object_get(keyboard, "element"), &s->target)))
         return refuse(p, "'keyboard' needs 'class' and 'title'");
     return place_action(p, s);
 }
@@ -243,7 +301,7 @@ static int get_step(struct reader *p, json_t *line, struct recording_step *s)
 static int get_head(const struct reader *p, json_t *line, struct recording *r)
 {
     json_t *size = json_object_get(line, "screen");
-    if (json_integer_value(json_object_get(line, "holorun_recording")) != VERSION)
+    if (json_integer_value(json_object_get(line, "holorun_recording")) != RECORDING_VERSION)
         return refuse(p, "not a recording, or of a version that this program does not support");
     bool sized = get_pixel(size, 0, &r->w) && get_pixel(size, 1, &r->h) && r->w > 0 && r->h > 0;
     return sized ? 0 : refuse(p, "'screen' must be [width, height]");
@@ -326,98 +384,4 @@ struct recording *recording_read(const char *path, struct err *e)
     struct recording *r = recording_parse(text, len, path, e);
     free(text);
     return r;
-}
-
-/* ---- writing ---------------------------------------------------------------------------------------- */
-
-static void put_window(const char *class, const char *title, const struct screen_rect *rect, struct buf *out)
-{
-    buf_puts(out, "{\"class\": ");
-    buf_put_json(out, class, strlen(class));
-    buf_put_member(out, "title", title);
-    if (rect)
-        buf_printf(out, ", \"rect\": [%d, %d, %d, %d]", rect->x, rect->y, rect->w, rect->h);
-    buf_putc(out, '}');
-}
-
-static int put_picture(const struct recording_picture *p, struct buf *out, struct err *e)
-{
-    void *png = NULL;
-    uint64_t len;
-    char *text = NULL;
-    size_t n = 0;
-    if (image_encode_png(&p->image, &png, &len, e))
-        return -1;
-    FILE *f = open_memstream(&text, &n);
-    if (f) {
-        page_base64(f, png, len);
-        fclose(f);
-    }
-    buf_printf(out, "{\"at\": [%d, %d], \"png\": \"", p->x, p->y);
-    buf_put(out, text, n);
-    buf_puts(out, "\"}");
-    free(text);
-    free(png);
-    return f ? 0 : err_set(e, ERR_ENV, "out of memory");
-}
-
-static int put_target(const struct recording_target *t, struct buf *out, struct err *e)
-{
-    buf_printf(out, "{\"at\": [%d, %d], \"window\": ", t->x, t->y);
-    put_window(t->class, t->title, &t->rect, out);
-    if (*t->role) {
-        buf_puts(out, ", \"element\": {\"name\": ");
-        buf_put_json(out, t->name, strlen(t->name));
-        buf_put_member(out, "role", t->role);
-        buf_printf(out, ", \"at\": [%.4g, %.4g]}", t->fx, t->fy);
-    }
-    for (int i = 0; i < t->n_pictures; i++) {
-        buf_puts(out, i ? ", " : ", \"pictures\": [");
-        if (put_picture(&t->pictures[i], out, e))
-            return -1;
-    }
-    buf_puts(out, t->n_pictures ? "]}" : "}");
-    return 0;
-}
-
-void recording_put_head(int w, int h, struct buf *out)
-{
-    buf_printf(out, "%s %d, \"screen\": [%d, %d]}\n", magic, VERSION, w, h);
-}
-
-int recording_put_step(const struct recording_step *s, struct buf *out, struct err *e)
-{
-    size_t before = out->len;
-    if (s->for_window) {
-        buf_puts(out, "{\"wait_until\": \"window\"");
-        buf_put_member(out, "class", s->class);
-        buf_put_member(out, "title", s->title);
-        buf_printf(out, ", \"seconds\": %.4g}\n", s->seconds);
-        return 0;
-    }
-    if (s->action.kind == ACT_NONE) {
-        buf_printf(out, "{\"wait_until\": \"rest\", \"seconds\": %.4g}\n", s->seconds);
-        return 0;
-    }
-    buf_puts(out, "{\"action\": ");
-    action_to_json(&s->action, out);
-    buf_printf(out, ", \"pause\": %.3g", s->pause);
-    if (*s->class) {
-        buf_puts(out, ", \"keyboard\": ");
-        put_window(s->class, s->title, NULL, out);
-    }
-    if (s->has_target) {
-        buf_puts(out, ", \"target\": ");
-        if (put_target(&s->target, out, e))
-            return -1;
-    }
-    if (s->has_to) {
-        buf_puts(out, ", \"to\": ");
-        if (put_target(&s->to, out, e))
-            return -1;
-    }
-    buf_puts(out, "}\n");
-    return out->full || out->len - before > RECORDING_MAX_LINE
-               ? err_set(e, ERR_FAILED, "a step is too long to record")
-               : 0;
 }

@@ -7,13 +7,17 @@
  *   {"wait_until": "window", "class": "Zenity", "title": "Save", "seconds": 8}
  *   {"action": {"kind": "click", ...}, "pause": 0.8, "target": {...}}
  *   {"action": {"kind": "type", "text": "{{PASSWORD}}", ...}, "keyboard": {"class": "XTerm", "title": "..."}}
+ *   {"wait_until": "end", "opened": {"class", "title"}, "closed": {"class", "title"}, "seconds": 8}
  *
+ * The last line says which window the last action opened, or gave another title, and which it closed.
  * Actions have the form of the run record (action_to_json) with root pixels. A target is
  *
  *   {"at": [x, y],                                       the pixel, on the root window
- *    "window": {"class", "title", "rect": [x, y, w, h]},
+ *    "window": {"class", "title", "language", "rect": [x, y, w, h]},
  *    "pictures": [{"at": [x, y], "png": BASE64}, ...],   "at": position of the target in the picture
- *    "element": {"name", "role", "at": [0.5, 0.5]}}      through AT-SPI; "at": position inside it
+ *    "element": {"name", "role", "at": [0.5, 0.5],       through AT-SPI; "at": position inside it
+ *                "label", "menu": "File > Export", "near": ["Cancel"], "equal": [0, 2], "path", "on": false,
+ *                "size": [w, h]}}                        see struct recording_target
  *
  * in which all members but "at" are optional. Of two pictures one shows the target under the pointer, the
  * other without the pointer. "to" is a second target, the end of a drag. An incomplete last line (the
@@ -26,7 +30,10 @@
 #include "base/image.h"
 #include "screen/screen.h"
 
+#define RECORDING_MAGIC "{\"holorun_recording\":"
+
 enum {
+    RECORDING_VERSION = 1,
     RECORDING_MAX_BYTES = 64 << 20,
     RECORDING_MAX_LINE = 2 << 20,
     RECORDING_MAX_STEPS = 10000,
@@ -35,6 +42,11 @@ enum {
     RECORDING_SIDE = 640,        /* longest side of a picture */
     RECORDING_PIXELS = 64 << 20, /* pixels of all pictures together */
     RECORDING_TEXT = 256,        /* bytes of a name, class or title */
+    RECORDING_NEAR = 4,          /* neighbours of an element */
+    RECORDING_DEPTH = 24,        /* elements of a path */
+    RECORDING_PATH = 512,        /* bytes of a path */
+    RECORDING_LANGUAGE = 8,      /* bytes of a language */
+    RECORDING_NO_STATE = -1,
 };
 
 struct recording_picture {
@@ -45,11 +57,22 @@ struct recording_picture {
 struct recording_target {
     int x, y;                                          /* root pixels */
     char class[RECORDING_TEXT], title[RECORDING_TEXT]; /* window; "": none, rect is the root's */
+    char language[RECORDING_LANGUAGE];                 /* of the window's program: "de"; "": unknown */
     struct screen_rect rect;
     struct recording_picture pictures[RECORDING_PICTURES];
     int n_pictures;
-    char name[RECORDING_TEXT], role[RECORDING_TEXT]; /* "": no element */
-    double fx, fy;                                   /* position inside the element, 0 to 1 */
+
+    /* the element */
+    char name[RECORDING_TEXT], role[RECORDING_TEXT]; /* role "": no element */
+    char label[RECORDING_TEXT];                      /* text beside it, if toolkits may give it no name */
+    char menu[RECORDING_TEXT];                       /* names of the menus around it: "File > Export" */
+    char near[RECORDING_NEAR][RECORDING_TEXT];       /* names in its row, or before and after it */
+    int n_near;
+    int equal, equals;         /* its number among the elements of the same name, from 0; their number */
+    char path[RECORDING_PATH]; /* roles and numbers of siblings from the window down */
+    int on;                    /* state before the action: 1 on, 0 off, or RECORDING_NO_STATE */
+    int w, h;                  /* size in pixels; 0: unknown */
+    double fx, fy;             /* position inside the element, 0 to 1 */
 };
 
 struct recording_step {
@@ -59,7 +82,11 @@ struct recording_step {
     struct recording_target target, to; /* only with has_target, has_to */
     bool has_target, has_to;
     char class[RECORDING_TEXT], title[RECORDING_TEXT]; /* window with the keyboard; "": unknown */
-    int line;                                          /* line in the file, from 1 */
+    char language[RECORDING_LANGUAGE];                 /* of its program */
+    bool for_end; /* ACT_NONE: wait until the last action has had its effect: a window of this class and title
+                   * has opened (class "": none), and the following one has closed (class "": none) */
+    char closed_class[RECORDING_TEXT], closed_title[RECORDING_TEXT];
+    int line; /* line in the file, from 1 */
 };
 
 struct recording {

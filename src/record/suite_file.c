@@ -24,13 +24,15 @@ static void put_text(struct buf *b, const char *s)
     buf_free(&twice);
 }
 
-/* Writes a regular expression for titles that begin with this title. */
+/* Writes a regular expression for titles that begin with this title, from its last directory on. */
 static void put_title(struct buf *b, const char *title)
 {
     struct buf p;
+    size_t word = strcspn(title, " ");
+    const char *slash = memrchr(title, '/', word);
     buf_init(&p, SUITE_BYTES);
-    buf_putc(&p, '^');
-    for (; *title; title++) {
+    buf_puts(&p, slash ? "(^|/)" : "^");
+    for (title = slash ? slash + 1 : title; *title; title++) {
         if (strchr("\\^$.|?*+()[]{}", *title))
             buf_putc(&p, '\\');
         buf_putc(&p, *title);
@@ -65,6 +67,21 @@ static void put_id(struct buf *b, const char *name, size_t n)
         buf_putc(b, isalnum((unsigned char)name[i]) || strchr("._-", name[i]) ? name[i] : '-');
 }
 
+/* Writes the check of the state after the last action. */
+static void put_end_check(struct buf *b, const struct recording *r)
+{
+    const struct recording_step *end = r->n ? &r->steps[r->n - 1] : NULL;
+    bool known = end && end->for_end, opened = known && *end->class;
+    const char *title = !known ? "" : opened ? end->title : end->closed_title;
+    if (!*title) {
+        buf_puts(b, "      # the last action changed no window, so nothing shows its effect: add a check\n");
+        return;
+    }
+    buf_puts(b, "      - { kind: window, title: ");
+    put_title(b, title);
+    buf_puts(b, opened ? " }\n" : ", absent: yes }\n");
+}
+
 static void put_suite(struct buf *b, const char *name, const char *file, const struct recording *r,
                       const struct recorder_result *result)
 {
@@ -86,10 +103,9 @@ static void put_suite(struct buf *b, const char *name, const char *file, const s
     for (int i = 0; i < r->n_secrets; i++)
         buf_printf(b, "%s%s=env:%s", i ? ", " : "\n    secrets: [", r->secrets[i], r->secrets[i]);
     buf_puts(b, r->n_secrets ? "]\n    checks:\n" : "\n    checks:\n");
-    buf_puts(b, "      # conditions after the test; holorun help qa lists the kinds\n      ");
-    buf_puts(b, *result->title ? "- { kind: window, title: " : "# - { kind: window, title: ");
-    put_title(b, result->title);
-    buf_puts(b, " }\n      # - { kind: file, path: saved.txt, match: \"the text\" }\n"
+    buf_puts(b, "      # conditions after the test; holorun help qa lists the kinds\n");
+    put_end_check(b, r);
+    buf_puts(b, "      # - { kind: file, path: saved.txt, match: \"the text\" }\n"
                 "      # - { kind: shell, run: \"test -s saved.txt\" }\n");
 }
 

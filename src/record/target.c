@@ -2,8 +2,11 @@
 #include "record/target.h"
 
 #include "record/picture.h"
+#include "record/target_element.h"
+#include "record/windows.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +14,8 @@
 enum {
     NEAR = 3,       /* px: largest distance at which a picture counts as at the expected position */
     SIZE_SLACK = 4, /* px by which the size of a window may differ for its pixels to be valid */
-    NAME_MS = 2500, /* longest wait for names */
+    NAME_MS = 1500, /* longest wait for names */
+    LARGE = 60,     /* px; in a larger element the distance from its left top corner counts */
     CLOSE_W = 96,   /* size of the surroundings of a target, px */
     CLOSE_H = 64,
 };
@@ -19,7 +23,8 @@ static const double CLEARLY = 0.05; /* minimum lead over the second best score *
 
 const char *target_way_name(enum target_way w)
 {
-    static const char *const names[TARGET_WAYS] = {"nothing", "image", "name", "position"};
+    static const char *const names[TARGET_WAYS] = {"nothing", "image", "name", "position",
+                                                   "place among its neighbours"};
     return names[w];
 }
 
@@ -35,7 +40,11 @@ struct search {
     bool covered;       /* another window is at the expected position */
     bool plain;         /* all pictures are plain, so none identifies the target */
     int alike;          /* number of matching pictures, none clearly best */
-    int named;          /* number of elements of that name */
+    bool translated;    /* its program uses another language than in the recording */
+
+    const struct snapshot *elements; /* NULL: not read */
+    char missing[300];               /* why its element was not found; "": it has none */
+    const char *other;               /* name of another element at its position */
 };
 
 static bool in_class(const struct search *q, int x, int y)
@@ -59,6 +68,16 @@ static void expect(struct search *q)
         q->same_size = abs(w.rect.w - t->rect.w) <= SIZE_SLACK && abs(w.rect.h - t->rect.h) <= SIZE_SLACK;
     }
     q->covered = q->window && !in_class(q, q->ex, q->ey);
+    q->translated = q->window && w.pid && window_translated(w.pid, t->language);
+}
+
+static void read_elements(struct search *q)
+{
+    const struct elements_scope scope = {.window = q->t->title};
+    if (*q->t->role && elements_snapshot(q->f->elements, &scope, NAME_MS, &q->elements, NULL))
+        q->elements = NULL;
+    if (*q->t->role && !q->elements)
+        snprintf(q->missing, sizeof q->missing, "the elements could not be read");
 }
 
 static enum target_way found(struct target_found *out, enum target_way way, int x, int y, double score)
@@ -112,24 +131,33 @@ static enum target_way by_picture(struct search *q, struct target_found *out)
     return found(out, TARGET_PICTURE, best.x, best.y, best.score);
 }
 
-static enum target_way by_name(struct search *q, struct target_found *out)
+/* Returns the recorded position inside an element along one axis. */
+static int inside(double fraction, int recorded, int at, int size)
 {
-    struct element list[ELEMENTS_MATCHES];
+    double offset = fraction * (recorded > LARGE && fraction * recorded < size ? recorded : size);
+    return at + (int)fmin(offset, size - 1);
+}
+
+static enum target_way by_element(struct search *q, struct target_found *out)
+{
     const struct recording_target *t = q->t;
-    int one = -1;
-    if (!*t->role)
+    struct screen_rect view = {q->x0, q->y0, q->im->w, q->im->h};
+    bool mended;
+    if (!q->elements)
         return TARGET_NONE;
-    q->named = elements_find(q->f->elements, t->name, t->role, t->title, NAME_MS, list);
-    for (int i = 0; i < q->named; i++)
-        if (q->named == 1 || screen_rect_contains(list[i].rect, q->ex, q->ey))
-            one = i;
-    if (one < 0 || list[one].trust >= PLACE_DOUBTFUL)
+    const struct element *e =
+        target_element(q->elements, t, q->translated, &mended, q->missing, sizeof q->missing);
+    if (!e)
         return TARGET_NONE;
-    struct screen_rect r = list[one].rect, view = {q->x0, q->y0, q->im->w, q->im->h};
-    int x = r.x + (int)fmin(t->fx * r.w, r.w - 1), y = r.y + (int)fmin(t->fy * r.h, r.h - 1);
-    if (!screen_rect_contains(view, x, y) || !in_class(q, x, y))
+    int x = inside(t->fx, t->w, e->rect.x, e->rect.w), y = inside(t->fy, t->h, e->rect.y, e->rect.h);
+    if (!screen_rect_contains(view, x, y) || !in_class(q, x, y)) {
+        snprintf(q->missing, sizeof q->missing, "%s \"%.80s\" is covered, or not on the screen", e->role,
+                 e->name);
         return TARGET_NONE;
-    return found(out, TARGET_NAME, x, y, 0);
+    }
+    if (mended)
+        snprintf(out->now, sizeof out->now, "%s", e->name);
+    return found(out, mended ? TARGET_MENDED : TARGET_NAME, x, y, 0);
 }
 
 /* Cuts the surroundings of the target out of a picture: a field looks the same if only its wider
@@ -167,32 +195,58 @@ static enum target_way by_pixel(struct search *q, struct target_found *out)
     return like_close(q, out);
 }
 
+/* Appends a line to a message. */
+static void add(struct target_found *out, const char *format, ...)
+{
+    size_t n = strlen(out->text);
+    va_list list;
+    va_start(list, format);
+    vsnprintf(out->text + n, sizeof out->text - n, format, list);
+    va_end(list);
+}
+
+static void tell_missing(const struct search *q, struct target_found *out)
+{
+    if (!q->window) {
+        add(out, "its window (class %.100s) is not on the screen", q->t->class);
+        return;
+    }
+    if (*q->missing)
+        add(out, "%s, and ", q->missing);
+    if (q->other)
+        add(out, "\"%.80s\" is at the position of its image", q->other);
+    else if (q->alike > 1)
+        add(out, "its image is on the screen %d times", q->alike);
+    else
+        add(out, "its image is not on the screen");
+    add(out, "%s",
+        q->covered     ? ", and another window covers its position"
+        : q->same_size ? ", and its position looks different"
+                       : ", and its window has another size");
+}
+
 static void tell(const struct search *q, struct target_found *out)
 {
-    int n = 0, size = sizeof out->text;
-    if (out->way) {
-        int dx = out->x - q->t->x, dy = out->y - q->t->y;
-        n = snprintf(out->text, (size_t)size, "found by its %s", target_way_name(out->way));
-        if (dx || dy)
-            snprintf(out->text + n, (size_t)(size - n), ", %+d,%+d px from its recorded position", dx, dy);
+    int dx = out->x - q->t->x, dy = out->y - q->t->y;
+    if (!out->way) {
+        tell_missing(q, out);
         return;
     }
-    if (!q->window) {
-        snprintf(out->text, (size_t)size, "its window (class %.100s) is not on the screen", q->t->class);
-        return;
-    }
-    if (q->alike > 1)
-        n = snprintf(out->text, (size_t)size, "its image is on the screen %d times", q->alike);
-    else
-        n = snprintf(out->text, (size_t)size, "its image is not on the screen");
-    if (*q->t->role && n < size)
-        n += snprintf(out->text + n, (size_t)(size - n),
-                      q->named ? ", its name occurs %d times" : ", and its name was not found", q->named);
-    if (n < size)
-        snprintf(out->text + n, (size_t)(size - n), "%s",
-                 q->covered     ? ", and another window covers its position"
-                 : q->same_size ? ", and its position looks different"
-                                : ", and its window has another size");
+    add(out, "found by its %s", target_way_name(out->way));
+    if (out->way == TARGET_MENDED)
+        add(out, ", \"%.100s\" instead of \"%.100s\"", out->now, q->t->name);
+    if (dx || dy)
+        add(out, ", %+d,%+d px from its recorded position", dx, dy);
+}
+
+/* Discards a target that was found by its looks if its program describes another element there. */
+static void contradict(struct search *q, struct target_found *out)
+{
+    bool looks = out->way == TARGET_PICTURE || out->way == TARGET_PIXEL;
+    if (looks && q->elements && !q->translated)
+        q->other = target_contradicted(q->elements, q->t, out->x, out->y);
+    if (q->other)
+        *out = (struct target_found){0};
 }
 
 enum target_way target_find(const struct target_finder *f, const struct recording_target *t,
@@ -205,8 +259,10 @@ enum target_way target_find(const struct target_finder *f, const struct recordin
     q.plain = true;
     for (int i = 0; i < t->n_pictures; i++)
         q.plain = q.plain && picture_plain(&t->pictures[i].image);
-    if (!by_picture(&q, out) && !by_name(&q, out) && (settle_for_pixel || (q.plain && !*t->role)))
+    read_elements(&q);
+    if (!by_element(&q, out) && !by_picture(&q, out) && (settle_for_pixel || (q.plain && !*t->role)))
         by_pixel(&q, out);
+    contradict(&q, out);
     tell(&q, out);
     return out->way;
 }

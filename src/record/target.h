@@ -1,11 +1,13 @@
 /* target.h - a position at which the user pointed: its appearance, and finding it again.
  *
- * A target is found by its picture, first near the recorded position (relative to its window), then anywhere
- * on the screen; by the name of its element; and, only if `settle_for_pixel` is set or it has neither a
- * distinctive picture nor an element, by its pixel inside its window. Each way has its own check: the
- * picture must be found once, in a window of the same class; so must the name; the pixel must be in a window
- * of the same class and size, with a picture that still resembles the recorded one. A target that has
- * disappeared is therefore not found, and nothing is clicked instead.
+ * A target is found as an element (target_element.h); by its picture, first near the recorded position
+ * (relative to its window), then anywhere on the screen; and, only if `settle_for_pixel` is set or it has
+ * neither a distinctive picture nor an element, by its pixel inside its window. Each way has its own check:
+ * the element must be unique, enabled and in its recorded state; the picture must be found once, in a window
+ * of the same class; the pixel must be in a window of the same class and size, with a picture that still
+ * resembles the recorded one. Where the program describes an element of the same role and another name,
+ * neither picture nor pixel count. A target that has disappeared is therefore not found, and nothing is
+ * clicked instead.
  */
 #ifndef HOLORUN_RECORD_TARGET_H
 #define HOLORUN_RECORD_TARGET_H
@@ -13,13 +15,21 @@
 #include "atspi/elements.h"
 #include "record/recording.h"
 
-enum target_way { TARGET_NONE, TARGET_PICTURE, TARGET_NAME, TARGET_PIXEL, TARGET_WAYS };
+enum target_way {
+    TARGET_NONE,
+    TARGET_PICTURE,
+    TARGET_NAME,
+    TARGET_PIXEL,
+    TARGET_MENDED, /* by its path in the tree, because the program uses another language */
+    TARGET_WAYS
+};
 const char *target_way_name(enum target_way w); /* "image" */
 
 struct target_found {
     enum target_way way;
-    int x, y;     /* root pixels */
-    double score; /* score of the picture; 0: none was compared */
+    int x, y;                 /* root pixels */
+    double score;             /* score of the picture; 0: none was compared */
+    char now[RECORDING_TEXT]; /* TARGET_MENDED: name of the element */
     /* for the user: "found by its image, +40,+25 px from its recorded position", or why not */
     char text[512];
 };

@@ -122,6 +122,32 @@ bool hands_file_has(const char *path, const char *part)
     return has;
 }
 
+/* Starts a private session bus, which starts that of AT-SPI on demand. */
+static void start_bus(void)
+{
+    char *log = xvfb_place(&hands_x, "bus.log");
+    if (!program_exists("dbus-daemon") || !program_exists("zenity") ||
+        !file_exists("/usr/libexec/at-spi-bus-launcher"))
+        skip();
+    assert_true(xvfb_spawn(&hands_x, "bus.log",
+                           WORDS("dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address")) >
+                0);
+    assert_true(hands_wait_for_text(log, "\n"));
+    char *address = hands_text_of(log);
+    address[strcspn(address, "\n")] = 0;
+    setenv("DBUS_SESSION_BUS_ADDRESS", address, 1);
+    free(address);
+    free(log);
+}
+
+void hands_open_with_bus(void)
+{
+    hands_open("800x600x24");
+    if (xvfb_window_manager(&hands_x))
+        skip();
+    start_bus();
+}
+
 /* A Tk dialog with a field, a check box and two buttons. Save writes the values to OUT. `how`: "unsaved" has
  * no Save button, "swapped" moves the buttons, "late" and "later" show Save after 3.5 and 6.5 s. */
 static const char dialog[] =

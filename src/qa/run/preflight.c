@@ -201,6 +201,8 @@ void preflight(const struct suite *s, const struct run_settings *settings, bool 
         search_steps(&search, settings);
         if (search.test->recording)
             search_recording(&search, search.test->recording);
+        if (search.test->recording && !search.test->n_checks)
+            found(&search, "the recording has no check that shows its effect: add one under 'checks'");
         search_secrets(&search);
         search_policy(&search, search.test->policy);
         if (!update_golden)
