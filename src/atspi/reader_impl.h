@@ -27,6 +27,7 @@ enum {
     READ_NODES = 4000,
     READ_DEPTH = 40,
     READ_CHILDREN = 200,
+    READ_CLOSED = 1200, /* nodes of closed menus and lists */
     READ_HITS = 100,
     READ_TEXT = 200,   /* characters of a value */
     READ_FIELD = 4000, /* ... of the focused element */
@@ -70,7 +71,8 @@ struct node {
     int missing;       /* replies of the first four that have not arrived */
     int unseen;        /* children of a window whose state has not arrived */
     bool asked, late, shown, placed, any_shown, sampled; /* sampled: its children were found by hit tests */
-    uint32_t window;                                     /* X window of a toplevel; 0: none */
+    bool closed;     /* does not show, but is part of a closed menu or list, or of a page behind another */
+    uint32_t window; /* X window of a toplevel; 0: none */
 };
 
 struct slot {        /* a call in flight */
@@ -98,9 +100,11 @@ struct reader {
     struct slot slots[READ_IN_FLIGHT];
     int in_flight, calls;
     bool by_visible; /* GTK 4.8 sets SHOWING on windows only */
-    bool cut, lost;  /* a limit was reached; the bus was lost */
-    int x, y;        /* point to be hit-tested, -1: none */
-    int hit;         /* node there; -1: none */
+    bool closed;     /* the question is also about closed menus and lists */
+    int n_closed;
+    bool cut, lost; /* a limit was reached; the bus was lost */
+    int x, y;       /* point to be hit-tested, -1: none */
+    int hit;        /* node there; -1: none */
 };
 
 /* reader.c */

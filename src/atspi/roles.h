@@ -15,6 +15,8 @@ enum { /* AtspiRole */
        ROLE_LIST_ITEM = 32,
        ROLE_MENU = 33,
        ROLE_MENU_BAR = 34,
+       ROLE_MENU_ITEM = 35,
+       ROLE_PAGE_TAB = 37,
        ROLE_PASSWORD = 40,
        ROLE_PROGRESS_BAR = 42,
        ROLE_SLIDER = 51,
