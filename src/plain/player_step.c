@@ -88,10 +88,25 @@ static enum player_next missing(struct player *p)
     return wait_or_fail(p, p->s.acted ? PLAYER_PATIENCE_MS : PLAYER_START_MS);
 }
 
+/* Returns whether an element is part of an open menu or list, which is a window of its own above the others.
+ * */
+static bool is_in_popup(const struct snapshot *s, const struct element *e)
+{
+    static const char *const openers[] = {"menu", "menu item", "popup menu", "combo box", NULL};
+    while (e->parent >= 0) {
+        e = &s->e[e->parent];
+        if (text_listed(openers, e->role))
+            return true;
+    }
+    return false;
+}
+
 static bool is_covered(const struct player *p, const struct element *e)
 {
     int x = e->rect.x + e->rect.w / 2, y = e->rect.y + e->rect.h / 2;
     struct screen_window at;
+    if (is_in_popup(p->now, e))
+        return false;
     return e->window && screen_window_at(p->screen, x, y, &at) == 0 && at.id && at.id != e->window &&
            !screen_window_covers(p->screen, e->window, x, y);
 }

@@ -173,12 +173,16 @@ static bool is_below(const struct snapshot *s, const struct element *e, const st
     return i >= 0;
 }
 
-/* Returns whether the middle of an element is inside all elements around it: not scrolled out of sight. */
+/* Returns whether the middle of an element is inside all elements around it: not scrolled out of sight.  An
+ * open menu or list is a window of its own: its items are outside the element that opens it. */
 static bool is_in_sight(const struct snapshot *s, const struct element *e)
 {
+    static const char *const openers[] = {"menu", "menu item", "popup menu", "combo box", NULL};
     int x = e->rect.x + e->rect.w / 2, y = e->rect.y + e->rect.h / 2;
     for (const struct element *up = e; up->parent >= 0;) {
         up = &s->e[up->parent];
+        if (text_listed(openers, up->role))
+            return true;
         struct screen_rect r = up->rect;
         bool placed = r.w > 1 && r.h > 1 && up->trust != PLACE_NONE && up->trust != PLACE_DOUBTFUL;
         if (placed && up->parent >= 0 && (x < r.x || x >= r.x + r.w || y < r.y || y >= r.y + r.h))
