@@ -223,7 +223,9 @@ static bool fits(const struct frame *f, const struct plain_step *s)
     if (!s->what || s->maybe_key)
         return false;
     struct resolve_query q = {s->what, uses[s->verb], s->in, NULL};
-    return resolve(f->all->s, &q, found, 2) == 1;
+    if (resolve(f->all->s, &q, found, 2) != 1)
+        return false;
+    return s->verb != PLAIN_ENTER || strcmp(found[0]->role, "combo box") != 0; /* its options are chosen */
 }
 
 enum framed frame_plain(struct frame *f)

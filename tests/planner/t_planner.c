@@ -126,6 +126,7 @@ static const struct {
     {IN(order), "Set the quantity to 3 and the colour to dark green",
      "~1. enter \"3\" into \"Quantity\"  2. enter \"dark green\" into \"Colour\""},
     {IN(order), "Turn on gift wrapping, then cancel", "1. tick \"Gift wrapping\"  2. press \"Cancel\""},
+    {IN(order), "Set the size to large", "1. choose \"Large\" in \"Size\""},
     {IN(order), "Buy a large shirt", "1. choose \"Large\" in \"Size\"  2. press \"Order\""},
     {IN(order), "Buy it", "1. press \"Order\""},
     {IN(order), "Order a large shirt with express delivery", "unsure~express"},
