@@ -32,14 +32,16 @@ struct player {
     struct plain_steps steps;
     struct screen *screen;
     struct elements *elements;
-    const struct snapshot *now; /* borrowed from elements, of this reply; NULL: nothing could be read */
-    char unread[200];           /* why */
+    struct player_source *source; /* NULL: none */
+    const struct snapshot *now;   /* borrowed from elements, of this reply; NULL: nothing could be read */
+    char unread[200];             /* why */
     struct player_state s;
     struct player_state asked; /* before the last reply */
     int turns;
     bool secret;           /* a step types a secret: values are neither compared nor printed */
     char *before;          /* text of the elements before the last action; NULL: none */
     bool seen;             /* a screenshot has arrived */
+    bool ended;            /* the source has no further steps */
     char failed[ERR_TEXT]; /* why the last action was not performed; "": it was */
     char done[256];        /* the last performed step, and its effect, for the answer */
 };
