@@ -27,7 +27,7 @@ static const struct {
     {FORM, "Set the size to purple", "cmd:true", 8, NULL, "purple"},
     {FORM, "Fill in the name Ana unless the city is Rome", "cmd:true", 8, NULL, "unless"},
     {"--forms --add-entry=Phone --add-entry=Phone", "Enter 555 into the phone field", "cmd:true", 8, NULL,
-     "Phone"},
+     "which field"},
 };
 
 static void t_dialogs(void **state)
