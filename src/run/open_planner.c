@@ -97,7 +97,7 @@ static bool plan_first(struct job *j, struct job_planner *p, bool proposal, char
         before = now ? now->n : -1;
         clock_sleep_ms(AGAIN_MS);
     } while (clock_ms_since(start) < BEGIN_MS && !*screen_stop_flag(NULL));
-    return false;
+    return p->first.steps.n && p->first.end != PLAN_UNSURE; /* a window that does not stop changing */
 }
 
 static int refuse(struct job *j, const char *why, struct err *e)
