@@ -209,7 +209,9 @@ static int finish(struct agent *a, const struct action *last, struct err *e)
     if (last->kind == ACT_ASK && !*answer)
         agent_set_text(&answer, xstrdup("the user has to help"));
     a->r->answer = answer;
-    a->r->status = last->kind != ACT_ANSWER ? AGENT_INFEASIBLE : AGENT_UNVALIDATED;
+    a->r->status = last->kind == ACT_ANSWER          ? AGENT_UNVALIDATED
+                   : a->o->unclear && *a->o->unclear ? AGENT_UNCLEAR
+                                                     : AGENT_INFEASIBLE;
     bool claims = last->kind == ACT_ANSWER && accepted && a->step.budget == AGENT_RUNNING;
     return claims ? agent_conclude(a, last, asked, e) : 0;
 }

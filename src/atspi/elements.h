@@ -64,7 +64,9 @@ struct elements_scope {
         *window;   /* the program of the window of this title; NULL, "" or not found: of the active window */
     bool at_point; /* the program of the window at x, y */
     int x, y;
-    bool all; /* all programs, that of the active window first */
+    bool all;    /* all programs, that of the active window first */
+    bool closed; /* also items of closed menus and lists, and tabs' pages behind the front one; they have
+                  * PLACE_NONE */
 };
 
 struct elements; /* used by one thread */

@@ -129,6 +129,7 @@ void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const 
     for (int i = 0; i < n; i++) { /* parents come before their children */
         struct node *e = &nodes[i];
         struct shift *s = &shifts[i];
+        e->placed = e->placed && !e->closed;
         const struct node *up = e->parent >= 0 ? &nodes[e->parent] : NULL;
         *s = up ? shifts[e->parent] : (struct shift){.scale = 1};
         if (up && up->parent < 0) {

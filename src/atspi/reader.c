@@ -87,7 +87,7 @@ void reader_begin(struct reader *r, struct program *p, int x, int y)
     forget_objects(r);
     r->read++;
     r->first = r->queued = 0;
-    r->in_flight = r->calls = 0;
+    r->in_flight = r->calls = r->n_closed = 0;
     r->cut = false;
     r->hit = -1;
     r->x = x;
@@ -256,6 +256,21 @@ static void window_seen(struct reader *r, int window)
             show(r, i);
 }
 
+/* Returns whether a node that does not show is part of a closed menu or list, or of a page behind another. */
+static bool is_closed(struct reader *r, const struct node *n)
+{
+    const struct node *up = n->parent >= 0 ? &r->nodes[n->parent] : NULL;
+    if (!r->closed || !up || !up->shown)
+        return false;
+    bool holds = up->closed || up->role == ROLE_MENU || up->role == ROLE_MENU_ITEM ||
+                 up->role == ROLE_COMBO_BOX || up->role == ROLE_PAGE_TAB;
+    if (!holds || ++r->n_closed > READ_CLOSED) {
+        r->cut = r->cut || holds;
+        return false;
+    }
+    return true;
+}
+
 static void take_state(struct reader *r, int i, DBusMessage *reply)
 {
     struct node *n = &r->nodes[i];
@@ -264,7 +279,8 @@ static void take_state(struct reader *r, int i, DBusMessage *reply)
                  (r->nodes[n->top].by_visible && n->depth > 0 && state_in(n->states, STATE_VISIBLE));
     int up = n->parent;
     bool in_window = up > 0 && is_window(&r->nodes[up]);
-    if (shows)
+    n->closed = !shows && is_closed(r, n);
+    if (shows || n->closed)
         show(r, i);
     if (in_window) {
         r->nodes[up].unseen--;

@@ -28,6 +28,7 @@ enum {
     READ_NODES = 4000,
     READ_DEPTH = 40,
     READ_CHILDREN = 200,
+    READ_CLOSED = 1200, /* nodes of closed menus and lists */
     READ_HITS = 100,
     READ_KNOWN = 16384, /* objects whose numbers are kept; at most READ_NODES more during a read */
     READ_TEXT = 200,    /* characters of a value */
@@ -74,7 +75,8 @@ struct node {
     int unseen;        /* children of a window whose state has not arrived */
     bool by_visible;   /* of a window: GTK 4.8 sets SHOWING on windows only */
     bool asked, late, shown, placed, any_shown, sampled; /* sampled: its children were found by hit tests */
-    uint32_t window;                                     /* X window of a toplevel; 0: none */
+    bool closed;     /* does not show, but is part of a closed menu or list, or of a page behind another */
+    uint32_t window; /* X window of a toplevel; 0: none */
 };
 
 struct slot {        /* a call in flight */
@@ -101,6 +103,8 @@ struct reader {
     size_t first, queued, queue_cap;
     struct slot slots[READ_IN_FLIGHT];
     int in_flight, calls;
+    bool closed; /* the question is also about closed menus and lists */
+    int n_closed;
     bool cut, lost; /* a limit was reached; the bus was lost */
     int x, y;       /* point to be hit-tested, -1: none */
     int hit;        /* node there; -1: none */

@@ -16,6 +16,7 @@ enum { /* AtspiRole */
        ROLE_MENU = 33,
        ROLE_MENU_BAR = 34,
        ROLE_MENU_ITEM = 35,
+       ROLE_PAGE_TAB = 37,
        ROLE_PASSWORD = 40,
        ROLE_POPUP_MENU = 41,
        ROLE_PROGRESS_BAR = 42,

@@ -25,6 +25,7 @@ enum err_kind {
     ERR_UNSURE = 5,     /* inconclusive */
     ERR_STEPS = 6,      /* step budget used up */
     ERR_UNVERIFIED = 7, /* the model reports success, but nothing confirms it */
+    ERR_UNCLEAR = 8,    /* the planner does not understand the task, or is not sure enough to act */
     ERR_TIME = 124,     /* time budget used up */
     ERR_STOPPED = 130,  /* stopped by the user */
 };

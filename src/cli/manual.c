@@ -31,7 +31,8 @@ const char manual_exit_codes[] =
     "overloaded, server error, quota used up, key refused, not found, moved, not an endpoint); 4 the model "
     "failed, or the endpoint (request refused, reply withheld, unusable reply); 5 inconclusive (repeated "
     "actions without progress, interrupted by the user or another program); 6 step or token budget used up; "
-    "7 the model reports success, but nothing confirms it; 124 time budget used up; 130 stopped by the user "
+    "7 the model reports success, but nothing confirms it; 8 the planner does not understand the task, or is "
+    "not sure enough to act; 124 time budget used up; 130 stopped by the user "
     "or a signal";
 
 bool manual_is_layout(const char *paragraph)

@@ -13,7 +13,7 @@
 struct settings {
     const char *display, *window;
     double seconds;
-    bool json, places;
+    bool json, places, closed;
 };
 
 #define AT(member) offsetof(struct settings, member)
@@ -23,6 +23,8 @@ static const struct option_spec options[] = {
     {"window", 'w', OPTION_TEXT, AT(window), "TITLE", 0, 512, NULL,
      "read only the program of the window with this title; default: all programs", NULL},
     {"places", 'p', OPTION_FLAG, AT(places), .help = "print the centre of each element that can be operated"},
+    {"closed", 0, OPTION_FLAG, AT(closed),
+     .help = "also print items of closed menus and lists, and of pages behind the front one"},
     {"seconds", 0, OPTION_NUMBER, AT(seconds), "SECONDS", 0.1, 60, "5",
      "time limit; elements found by then are printed", NULL},
     JSON_OPTION(struct settings),
@@ -77,7 +79,7 @@ int cmd_elements(int argc, char **argv)
     if (options_parse(&elements_command, &s, argc, argv, &e) < 0)
         return options_refuse(&elements_command, &e);
     struct elements *x = elements_open(s.display);
-    const struct elements_scope scope = {.window = s.window, .all = !s.window};
+    const struct elements_scope scope = {.window = s.window, .all = !s.window, .closed = s.closed};
     int rc = elements_snapshot(x, &scope, 1000 * s.seconds, &found, &e);
     if (rc == 0 && s.json)
         print_json(found);

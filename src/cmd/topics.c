@@ -108,12 +108,35 @@ static char *steps_text(void)
     return xstrdup(suite_steps_help);
 }
 
+static char *planner_text(void)
+{
+    return xstrdup(
+        "  holorun run --planner only --dry-run \"Order a large shirt with gift wrapping\"\n"
+        "  I understood: 1. choose \"Large\" in \"Size\"  2. tick \"Gift wrapping\"  3. press \"Order\"\n"
+        "\n"
+        "With --planner, rules compare the words of a task with the names in the active window and\n"
+        "propose plain steps ('holorun help sentences'); no model is used. Steps of a window that\n"
+        "opens later are planned when it is open. After the last value of a dialog its OK, Apply or\n"
+        "the button with the task's verb is pressed.\n"
+        "\n"
+        "A user at the terminal confirms the steps (--confirm). Without a user they are performed\n"
+        "only if each word is covered, one element fits clearly better than the next, and no other\n"
+        "element has the same name. Capitals, numbers, quotations and file names must be found\n"
+        "literally. Sentences with \"not\", \"if\", \"or\", \"all\", \"the second\" or \"cheapest\", and\n"
+        "questions, are refused. Otherwise the run ends with exit code 8 and the nearest names, before\n"
+        "anything is pressed; later, the answer says where it stopped. Rules of the policy apply as always.\n"
+        "\n"
+        "--dry-run prints the steps; score, lead over the second reading and that reading go to\n"
+        "stderr, and with --json into \"plan\". The rules are English.\n");
+}
+
 const struct topic topics[] = {
     {"dialects", "reply formats (--dialect) and their models", dialects_text},
     {"providers", "services and local servers (--provider) and their settings", providers_text},
     {"sentences", "tasks that need no model (--plain)", sentences_text},
     {"elements", "windows as text with refs, for coding agents and models", elements_text_topic},
     {"steps", "tasks of suites in steps, which need no model", steps_text},
+    {"planner", "freely worded tasks without a model (--planner)", planner_text},
     {"exit", "results of a run: status, exit code, meaning", ends_text},
     {0},
 };

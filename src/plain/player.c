@@ -147,9 +147,10 @@ static void reply_done(const struct player *p, struct buf *b)
 static void look(struct player *p)
 {
     struct err e = ERR_INIT;
-    const struct plain_step *step = &p->steps.s[p->s.at];
-    struct elements_scope scope = {.all = step->state == PLAIN_GONE &&
-                                          (step->verb == PLAIN_CHECK || step->verb == PLAIN_WAIT)};
+    const struct plain_step *step = p->s.at < p->steps.n ? &p->steps.s[p->s.at] : NULL;
+    struct elements_scope scope = {.all = step && step->state == PLAIN_GONE &&
+                                          (step->verb == PLAIN_CHECK || step->verb == PLAIN_WAIT),
+                                   .closed = !step};
     p->now = NULL;
     if (!p->elements)
         snprintf(p->unread, sizeof p->unread, "this run reads no elements (--no-elements, or no bus)");
@@ -179,6 +180,97 @@ static void put_wait(struct player *p, const char *why, struct buf *b)
     p->s.dismiss = p->s.aside = false;
 }
 
+/* Returns whether the last step changed an element.  Steps that verify a value have an effect. */
+static bool has_effect(struct player *p)
+{
+    enum plain_verb v = p->steps.s[p->s.at].verb;
+    bool presses =
+        v == PLAIN_PRESS || v == PLAIN_MENU || v == PLAIN_TAB || v == PLAIN_KEYS || v == PLAIN_CLOSE;
+    if (!p->source || !presses || !p->s.phase || !p->before)
+        return true;
+    char *after = elements_now(p);
+    bool changed = !after || strcmp(after, p->before) != 0;
+    free(after);
+    return changed;
+}
+
+/* Appends steps, which are taken. */
+static void add_steps(struct player *p, struct plain_steps *more)
+{
+    p->steps.s = xrealloc(p->steps.s, (unsigned long)(p->steps.n + more->n), sizeof *more->s);
+    memcpy(p->steps.s + p->steps.n, more->s, (size_t)more->n * sizeof *more->s);
+    p->outcomes = xrealloc(p->outcomes, (unsigned long)(p->steps.n + more->n), sizeof *p->outcomes);
+    memset(p->outcomes + p->steps.n, 0, (size_t)more->n * sizeof *p->outcomes);
+    p->steps.n += more->n;
+    p->s.since = 0;
+    free(more->s);
+    *more = (struct plain_steps){0};
+}
+
+/* Asks the source for further steps.  Returns NEXT_STEP with them, or when the task is done. */
+static enum player_next more_steps(struct player *p, struct buf *b, char *why, size_t size)
+{
+    static const struct snapshot nothing = {.hit = -1};
+    struct plain_steps more = {0};
+    bool last = p->s.since && clock_ms_since(p->s.since) >= PLAYER_PATIENCE_MS;
+    look(p);
+    int got = p->source->next(p->source->arg, p->now ? p->now : &nothing, last, &more, why, size);
+    if (got == 0) {
+        p->ended = true;
+        return NEXT_STEP;
+    }
+    if (got == 1) {
+        add_steps(p, &more);
+        return NEXT_STEP;
+    }
+    p->s.since = p->s.since ? p->s.since : clock_ns();
+    if (got == -1 && !last) {
+        put_wait(p, why, b);
+        return NEXT_WAIT;
+    }
+    p->source->unclear = true;
+    player_make_safe(why);
+    player_call(b, "infeasible", "text", why);
+    return NEXT_FAILED;
+}
+
+/* Looks at the current step.  Returns NEXT_STEP when it is complete; otherwise b has the reply. */
+static enum player_next reply_step(struct player *p, struct buf *b)
+{
+    char why[ERR_TEXT] = "";
+    look(p);
+    p->begun = p->begun ? p->begun : clock_ns();
+    p->blame = PLAYER_NOT_DONE;
+    char *before = elements_now(p);
+    enum player_next next = player_step(p, b, why, sizeof why);
+    if (next == NEXT_STEP && !has_effect(p)) {
+        snprintf(why, sizeof why, "no effect was seen");
+        p->s.since = p->s.since ? p->s.since : clock_ns();
+        next = clock_ms_since(p->s.since) < PLAYER_EFFECT_MS ? NEXT_WAIT : NEXT_FAILED;
+    }
+    why[utf8_valid_prefix(why, strlen(why))] = 0;
+    player_make_safe(why);
+    if (next == NEXT_ACTION && !p->s.phase) {
+        free(p->before);
+        p->before = before;
+        before = NULL;
+        p->window = window_now(p);
+    }
+    free(before);
+    if (next == NEXT_ACTION) {
+        p->s.phase++;
+        p->s.acted = true;
+        p->s.since = 0;
+    } else if (next == NEXT_WAIT) {
+        put_wait(p, why, b);
+    } else if (next == NEXT_FAILED) {
+        reply_failed(p, b, p->blame, why);
+    } else {
+        finish_step(p);
+    }
+    return next;
+}
+
 static void next_reply(struct player *p, enum dialect_goal goal, struct buf *b)
 {
     char why[ERR_TEXT] = "";
@@ -194,36 +286,14 @@ static void next_reply(struct player *p, enum dialect_goal goal, struct buf *b)
         return;
     }
     p->s.phase -= again && p->s.phase > 0; /* the screen had changed: looks again */
-    while (goal == GOAL_STEP && p->s.at < p->steps.n) {
-        look(p);
-        p->begun = p->begun ? p->begun : clock_ns();
-        p->blame = PLAYER_NOT_DONE;
-        char *before = elements_now(p);
-        enum player_next next = player_step(p, b, why, sizeof why);
-        why[utf8_valid_prefix(why, strlen(why))] = 0;
-        player_make_safe(why);
-        if (next == NEXT_ACTION && !p->s.phase) {
-            free(p->before);
-            p->before = before;
-            before = NULL;
-            p->window = window_now(p);
-        }
-        free(before);
-        if (next == NEXT_ACTION) {
-            p->s.phase++;
-            p->s.acted = true;
-            p->s.since = 0;
+    while (goal == GOAL_STEP) {
+        enum player_next next = p->s.at < p->steps.n ? reply_step(p, b)
+                                : p->source          ? more_steps(p, b, why, sizeof why)
+                                                     : NEXT_STEP;
+        if (next != NEXT_STEP)
             return;
-        }
-        if (next == NEXT_WAIT) {
-            put_wait(p, why, b);
-            return;
-        }
-        if (next == NEXT_FAILED) {
-            reply_failed(p, b, p->blame, why);
-            return;
-        }
-        finish_step(p);
+        if (p->s.at == p->steps.n && (!p->source || p->ended))
+            break;
     }
     reply_done(p, b);
 }
@@ -309,7 +379,8 @@ bool player_can_begin(const struct plain_steps *steps, struct elements *elements
     }
 }
 
-struct llm *player_open(struct plain_steps steps, struct screen *screen, struct elements *elements)
+struct llm *player_open(struct plain_steps steps, struct screen *screen, struct elements *elements,
+                        struct player_source *source)
 {
     static const struct llm_ops ops = {
         .begin = llm_counted_begin,
@@ -332,6 +403,7 @@ struct llm *player_open(struct plain_steps steps, struct screen *screen, struct 
     p->screen = screen;
     p->elements = elements;
     p->outcomes = xcalloc((size_t)steps.n + 1, sizeof *p->outcomes);
+    p->source = source;
     for (int i = 0; i < steps.n; i++)
         p->secret = p->secret || (steps.s[i].value && strstr(steps.s[i].value, "{{"));
     return &p->c.base;

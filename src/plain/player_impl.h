@@ -36,8 +36,9 @@ struct player {
     struct plain_steps steps;
     struct screen *screen;
     struct elements *elements;
-    const struct snapshot *now; /* borrowed from elements, of this reply; NULL: nothing could be read */
-    char unread[200];           /* why */
+    struct player_source *source; /* NULL: none */
+    const struct snapshot *now;   /* borrowed from elements, of this reply; NULL: nothing could be read */
+    char unread[200];             /* why */
     struct player_state s;
     struct player_state asked; /* before the last reply */
     int turns;
@@ -47,6 +48,7 @@ struct player {
     struct screen_rect field; /* last field that a step wrote to, until its suggestions are closed */
     char *typed_over;         /* value of the focused field before text was typed; NULL: not readable */
     uint32_t typed_into;      /* ref of that field */
+    bool ended;               /* the source has no further steps */
     bool seen;                /* a screenshot has arrived */
     char failed[ERR_TEXT];    /* why the last action was not performed; "": it was */
     char done[256];           /* the last performed step, and its effect, for the answer */

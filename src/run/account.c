@@ -127,7 +127,7 @@ static json_t *server_json(const struct agent_server *s)
 void job_tell_model(const struct job *j)
 {
     const struct endpoint *far = j->model->endpoint;
-    if (j->model == &j->own && !far && !j->s.fake && !j->s.model && !j->plain)
+    if (j->model == &j->own && !far && !j->s.fake && !j->s.model && !j->plain && !j->planner)
         job_advise_model(j);
     if (!far)
         return;
@@ -148,6 +148,8 @@ static void print_json(const struct job *j, const struct agent_result *r, const 
         json_set_text(all, "said", r->said);
     json_set_text(all, "did", r->did);
     json_object_set_new(all, "actions", deeds ? deeds : json_array());
+    if (job_planner_json(j))
+        json_object_set_new(all, "plan", json_loads(job_planner_json(j), 0, NULL));
     if (e->kind)
         json_set_text(all, "error", e->text);
     if (r->limit) {

@@ -14,6 +14,7 @@
 
 #include "agent/agent.h"
 #include "cli/options.h"
+#include "gate/confirm.h"
 #include "plain/plain.h"
 #include "replay/interrupted.h"
 #include "session/session.h"
@@ -39,8 +40,8 @@ struct run_settings {
     const char *policy, *confirm;
     double confirm_timeout;
     bool observe_only, redact_frames, elements;
-    int elements_text; /* enum job_elements */
-    int plain;         /* enum job_plain */
+    int elements_text;  /* enum job_elements */
+    int plain, planner; /* enum job_plain */
     int validator, max_validations;
     bool localizer;
     const char *secrets[OPTION_LIST_MAX + 1];
@@ -88,8 +89,9 @@ struct job {
     bool playback;            /* a recording (record/playback.h) replaces the model */
     /* steps to perform whatever the words of the task are, borrowed; NULL: none */
     const struct plain_steps *given;
-    struct plain_steps *plain; /* steps that replace the model; NULL: none */
-    bool unseen;               /* the display is not visible to the user: no step window opens on it */
+    struct plain_steps *plain;   /* steps that replace the model; NULL: none */
+    struct job_planner *planner; /* a planner that replaces the model; NULL: none */
+    bool unseen;                 /* the display is not visible to the user: no step window opens on it */
     /* one of several runs of this process, which has its own entry in the registry */
     bool among;
     const struct job_host *host; /* borrowed; NULL: started by a user at a terminal, or by a suite */
@@ -153,6 +155,18 @@ int job_open_plain(struct job *j, struct err *e);
 struct llm *job_plain_llm(struct job *j); /* takes the steps */
 void job_plain_free(struct job *j);
 
+/* ---- open_planner.c -------------------------------------------------------------------------- */
+
+/* Sets j->planner and the dialect if the task is planned without a model: its first steps are planned, and
+ * confirmed by the user, if there is one.  Returns -1 with e, ERR_UNCLEAR with --planner only. */
+int job_open_planner(struct job *j, struct err *e);
+struct llm *job_planner_llm(struct job *j);
+const bool *job_planner_unclear(const struct job *j); /* NULL: no planner */
+/* Returns the first plan as a sentence, which the caller frees; NULL: no planner. */
+char *job_planner_text(const struct job *j);
+const char *job_planner_json(const struct job *j); /* ... as a JSON object; borrowed */
+void job_planner_free(struct job *j);
+
 /* ---- open.c ---------------------------------------------------------------------------------- */
 
 /* job_model_find() finds the model, which takes no noticeable time; job_model_open() opens it.  stop: ends
@@ -165,6 +179,9 @@ int job_model_open(struct job_model *m, const struct run_settings *s, const vola
  * the old model. */
 int job_model_replace(struct job_model *m, const struct run_settings *s, const char *dir, struct err *e);
 void job_model_close(struct job_model *m);
+
+/* Reads who confirms actions: --confirm, or the program that started the run. */
+int job_confirm(const struct job *j, struct confirm *out, struct err *e);
 
 int job_open(struct job *j, struct err *e);
 void job_close(struct job *j); /* closes all that is open; the command calls screen_guard_end() */

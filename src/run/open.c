@@ -160,17 +160,25 @@ static void open_elements(struct job *j)
         j->elements = elements_open(j->s.display);
 }
 
+int job_confirm(const struct job *j, struct confirm *out, struct err *e)
+{
+    *out = (struct confirm){.seconds = j->s.confirm_timeout};
+    if (confirm_parse(j->s.confirm, out, e))
+        return -1;
+    if (out->method == CONFIRM_HOST && !j->host)
+        return err_set(e, ERR_USAGE, "--confirm caller works only with holorun mcp");
+    if (j->host && (out->method == CONFIRM_AUTO || out->method == CONFIRM_HOST))
+        *out = (struct confirm){
+            .method = CONFIRM_HOST, .seconds = out->seconds, .ask = j->host->ask, .arg = j->host->arg};
+    return 0;
+}
+
 static int open_gate(struct job *j, struct err *e)
 {
+    struct confirm confirm;
     open_elements(j);
-    struct confirm confirm = {.seconds = j->s.confirm_timeout};
-    if (confirm_parse(j->s.confirm, &confirm, e) || !(j->policy = policy_open(j->s.policy, e)))
+    if (job_confirm(j, &confirm, e) || !(j->policy = policy_open(j->s.policy, e)))
         return -1;
-    if (confirm.method == CONFIRM_HOST && !j->host)
-        return err_set(e, ERR_USAGE, "--confirm caller works only with holorun mcp");
-    if (j->host && (confirm.method == CONFIRM_AUTO || confirm.method == CONFIRM_HOST))
-        confirm = (struct confirm){
-            .method = CONFIRM_HOST, .seconds = confirm.seconds, .ask = j->host->ask, .arg = j->host->arg};
     struct gate_options o = {.policy = j->policy,
                              .confirm = confirm,
                              .dry_run = j->s.dry_run,
@@ -275,9 +283,10 @@ int job_model_replace(struct job_model *m, const struct run_settings *s, const c
 static int open_dialect(struct job *j, struct err *e)
 {
     bool decided = j->host && j->host->decide;
-    if (open_playback(j, e) || job_open_plain(j, e))
+    if (open_playback(j, e) || job_open_plain(j, e) || job_open_planner(j, e))
         return -1;
-    bool lacking = !decided && !j->s.fake && !j->plain && !j->model->dir && !j->model->endpoint;
+    bool steps = j->plain || j->planner;
+    bool lacking = !decided && !j->s.fake && !steps && !j->model->dir && !j->model->endpoint;
     if ((lacking && job_model_find(&j->own, &j->s, e)) ||
         (lacking && ENDPOINT_GIVEN(j->s) && job_model_open(&j->own, &j->s, screen_stop_flag(NULL), false, e)))
         return -1;
@@ -336,6 +345,8 @@ static int open_llm(struct job *j, struct err *e)
         j->llm = j->host->decide(j->host->arg);
     else if (j->plain)
         j->llm = job_plain_llm(j);
+    else if (j->planner)
+        j->llm = job_planner_llm(j);
     else if (j->playback)
         j->llm = playback_open(j->s.fake, j->screen, j->secrets, e);
     else if (j->s.fake)
@@ -458,6 +469,7 @@ void job_close(struct job *j)
     if (trace_close(j->trace, &e))
         warn("%s", e.text);
     job_plain_free(j);
+    job_planner_free(j);
     assist_free(j->assist);
     llm_free(j->localizer);
     llm_free(j->llm);

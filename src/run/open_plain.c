@@ -52,6 +52,8 @@ int job_open_plain(struct job *j, struct err *e)
             "program");
     if (j->s.plain == JOB_PLAIN_NO || replaced || (!only && (j->among || ENDPOINT_GIVEN(j->s) || j->s.model)))
         return 0;
+    if (!only && j->s.planner != JOB_PLAIN_NO && j->s.dry_run) /* the planner prints the steps */
+        return 0;
     if (only && !j->elements)
         return err_set(
             e, ERR_ENV,
@@ -70,7 +72,7 @@ int job_open_plain(struct job *j, struct err *e)
 
 struct llm *job_plain_llm(struct job *j)
 {
-    struct llm *m = player_open(*j->plain, j->screen, j->elements);
+    struct llm *m = player_open(*j->plain, j->screen, j->elements, NULL);
     *j->plain = (struct plain_steps){0};
     return m;
 }

@@ -67,6 +67,11 @@ const struct option_spec job_options[] = {
      "perform a task that consists of plain steps, as 'choose Large in Size, then press Save', on named "
      "elements without a model (holorun help sentences); auto: where the embedded model would be used",
      NULL},
+    {"planner", 0, OPTION_CHOICE, AT(planner), "auto|only|no", 0, 0, "no",
+     "propose plain steps for a freely worded task, without a model (holorun help planner); a user at the "
+     "terminal confirms them, without a user they are performed only if the planner is sure; only: end with "
+     "exit code 8 if it is not; auto: use the model then; with --dry-run: print the steps",
+     NULL},
     {"dry-run", 0, OPTION_FLAG, AT(dry_run), .help = "decide and record, but send no input"},
     {"observe-only", 0, OPTION_FLAG, AT(observe_only),
      .help = "allow only pointer moves, scrolling, waiting, screenshots, plans and answers"},

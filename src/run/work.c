@@ -17,6 +17,12 @@
 /* seconds for the last answer after a budget is used up; --max-time if that is less */
 enum { ANSWER_SECONDS = 120 };
 
+/* Returns whether recorded or plain steps replace the model. */
+static bool is_played(const struct job *j)
+{
+    return j->playback || j->plain || j->planner;
+}
+
 static void fill_options(struct job *j, struct agent_options *o)
 {
     const struct run_settings *s = &j->s;
@@ -43,12 +49,13 @@ static void fill_options(struct job *j, struct agent_options *o)
         .max_rate = limits->rate,
         .max_errors = limits->errors,
         /* the recorded user may have repeated actions, too */
-        .max_repeats = j->playback || j->plain ? 0 : limits->repeats,
-        .max_still = j->playback || j->plain ? 0 : limits->no_effect,
+        .max_repeats = is_played(j) ? 0 : limits->repeats,
+        .max_still = is_played(j) ? 0 : limits->no_effect,
         .force_answer = s->force_answer,
         .answer_seconds = s->max_time < ANSWER_SECONDS ? s->max_time : ANSWER_SECONDS,
         .dry_run = s->dry_run,
-        .recorded = j->playback || j->plain,
+        .recorded = is_played(j),
+        .unclear = job_planner_unclear(j),
         .log_tokens = s->log_tokens,
         .human_quiet_ms = 1000 * s->human_quiet,
         .settle = {s->settle_min, s->settle_quiet, s->settle_max},
@@ -93,10 +100,16 @@ int job_work(struct job *j, struct agent_result *r, struct err *e)
     *r = (struct agent_result){.status = AGENT_FAILED};
     clock_iso(j->started);
     if (job_open(j, e)) {
-        r->status = e->kind == ERR_STOPPED ? AGENT_STOPPED : AGENT_FAILED;
+        r->status = e->kind == ERR_STOPPED   ? AGENT_STOPPED
+                    : e->kind == ERR_UNCLEAR ? AGENT_UNCLEAR
+                                             : AGENT_FAILED;
         return e->kind ? (int)e->kind : ERR_ENV;
     }
     j->began = true;
+    if (j->planner && j->s.dry_run) {
+        *r = (struct agent_result){.status = AGENT_DRY_RUN, .answer = job_planner_text(j)};
+        return finish(j, 0, r, e);
+    }
     fill_options(j, &o);
     progress_head(&j->progress, "task", j->task);
     job_tell_model(j);

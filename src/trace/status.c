@@ -17,6 +17,8 @@ static const struct status_row rows[AGENT_STATUSES] = {
                            STATUS_AMBER, STATUS_NOT_DONE, true, true},
     [AGENT_INFEASIBLE] = {"infeasible", "cannot be done", ERR_FAILED, STATUS_AMBER, STATUS_SAYS_INFEASIBLE,
                           true, false},
+    [AGENT_UNCLEAR] = {"unclear", "was not understood, or not surely enough to act", ERR_UNCLEAR,
+                       STATUS_AMBER, STATUS_NOT_DONE, true, false},
     [AGENT_UNVALIDATED] = {"unvalidated", "answered, but the validator did not accept it", ERR_FAILED,
                            STATUS_RED, STATUS_REJECTED, true, false},
     [AGENT_DRY_RUN] = {"dry-run", "decided, but executed nothing", 0, STATUS_AMBER, STATUS_UNFINISHED, false,

@@ -15,6 +15,7 @@ enum agent_status {
     AGENT_REFUSED,     /* its last action was refused or failed, and was not done afterwards */
     AGENT_INTERRUPTED, /* the user or another program interfered, and the action was not done afterwards */
     AGENT_INFEASIBLE,  /* the model answered that the task is infeasible */
+    AGENT_UNCLEAR,     /* the planner did not understand the task, or the next part of it */
     AGENT_UNVALIDATED, /* the validator accepted none of its answers */
     AGENT_DRY_RUN,     /* --dry-run: it decided, and nothing was executed */
     AGENT_STEPS,       /* a budget was used up; there may still be an answer */

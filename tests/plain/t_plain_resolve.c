@@ -137,7 +137,30 @@ static void t_nearest(void **state)
     buf_free(&b);
 }
 
+static void t_open_menu(void **state)
+{
+    (void)state;
+    static struct element menu[] = {
+        {.role = "frame",
+         .name = "Editor",
+         .states = ON | 1ULL << STATE_ACTIVE,
+         .rect = {0, 0, 400, 400},
+         .parent = -1},
+        {.role = "menu bar", .name = "", .states = ON, .rect = {0, 0, 400, 20}, .parent = 0},
+        {.role = "menu", .name = "File", .states = ON, .rect = {0, 0, 40, 20}, .parent = 1},
+        {.role = "menu item", .name = "Save As...", .states = ON, .rect = {0, 60, 120, 20}, .parent = 2},
+    };
+    for (int i = 0; i < 4; i++)
+        menu[i].label = menu[i].value = "";
+    struct snapshot s = {.e = menu, .n = 4, .hit = -1};
+    const struct element *found[2];
+    struct resolve_query q = {"Save As", RESOLVE_MENU_ITEM, NULL, NULL};
+    assert_int_equal(resolve(&s, &q, found, 2), 1);
+    assert_ptr_equal(found[0], &menu[3]);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("an item of an open menu is found outside the menu bar", t_open_menu),
     CLAIM("a name means the element that people would take, or none", t_names),
     CLAIM("the check box of a table row is its unnamed cell", t_box),
     CLAIM("a missing name is answered with the nearest ones", t_nearest),

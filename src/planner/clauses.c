@@ -1,0 +1,242 @@
+/* clauses.c - see clauses.h. */
+#include "planner/clauses.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Words of sentences that steps do not express. */
+#define REFUSED                                                                                              \
+    "not|never|don't|dont|doesn't|doesnt|won't|can't|cannot|no|none|neither|nor|nothing|if|unless|or|"       \
+    "either|except|excluding|without|but|instead|rather|otherwise|whether|when|while|until|once|"            \
+    "every|each|all|any|anything|everything|everyone|both|some|several|few|many|only|than|more|less|"        \
+    "least|most|other|another|second|third|fourth|fifth|cheapest|best|worst|largest|smallest|biggest|"       \
+    "newest|oldest|latest|fastest|slowest|lowest|highest|shortest|longest|nearest|earliest|again|"           \
+    "twice|avoid|skip|ignore|refrain|remember|same|stop|keep|leave|random|yesterday|tomorrow"
+#define QUESTIONS "what|which|who|whose|where|why|how|is|are|was|does|do|did|has|am"
+
+static const struct {
+    const char *words;
+    enum deed deed;
+} verbs[] = {
+    {"press|click|tap|hit|push|place", DEED_PRESS},
+    {"write|type|enter|put|insert|jot|input", DEED_WRITE},
+    {"fill|complete|register|sign|log", DEED_FILL},
+    {"set|change|adjust|move", DEED_SET},
+    {"choose|select|pick|use|take|make", DEED_CHOOSE},
+    {"tick|check|enable|activate", DEED_TICK},
+    {"untick|uncheck|disable|deactivate", DEED_UNTICK},
+    {"save|store", DEED_SAVE},
+    {"open|show|display|go|view", DEED_OPEN},
+    {"close|quit|exit", DEED_CLOSE},
+    {"replace|substitute", DEED_REPLACE},
+    {"search|find", DEED_SEARCH},
+    {"calculate|compute|work", DEED_CALCULATE},
+    {"wait", DEED_WAIT},
+    {"order|buy|book|submit|send|confirm|accept|cancel|discard|dismiss|delete|remove|create|add|"
+     "copy|cut|paste|undo|redo|print|sort|zoom|start|turn|switch|hide|answer|apply|finish|reset|"
+     "clear|give|ask|let|rename|export|import|increase|decrease|subscribe|agree|request|reserve|"
+     "toggle|run|refresh|reload|decline|reject|name|call|join|continue|proceed|approve|lock|mute|"
+     "play",
+     DEED_OTHER},
+};
+
+static bool find_verb(struct span s, int i, enum deed *deed)
+{
+    for (size_t v = 0; v < sizeof verbs / sizeof *verbs; v++)
+        if (words_is(s, i, verbs[v].words)) {
+            *deed = verbs[v].deed;
+            return true;
+        }
+    *deed = DEED_OTHER;
+    return false;
+}
+
+static bool is_capital(const char *text)
+{
+    return isupper((unsigned char)text[0]);
+}
+
+bool clause_is_hard(struct span s, int i, bool first)
+{
+    const char *text = s.w[i].text, *dot = strchr(text, '.');
+    if (s.w[i].quoted)
+        return true;
+    return (is_capital(text) && !(first && i == 0) && strcmp(text, "I") != 0) ||
+           strpbrk(text, "0123456789@/") || (dot && dot > text && isalnum((unsigned char)dot[1]));
+}
+
+/* Returns whether a word makes the sentence one that steps do not express.  A capital inside a sentence makes
+ * a word part of a name. */
+static bool is_refused(struct span s, int i, bool first)
+{
+    if (s.w[i].quoted || (!first && is_capital(s.w[i].text)))
+        return false;
+    if (words_is(s, i, "all") && i && words_is(s, i - 1, "select"))
+        return false;
+    size_t n = strlen(s.w[i].text);
+    return words_is(s, i, REFUSED) || (n > 3 && !strcasecmp(s.w[i].text + n - 3, "n't")) ||
+           ((words_is(s, i, "first|last") && !words_is(s, i + 1, "name")));
+}
+
+static bool ends_sentence(const struct word *w)
+{
+    return w->after && w->after != ',';
+}
+
+/* Refuses the sentence, or returns 0. */
+static int check(struct span s, struct err *why)
+{
+    bool first = true;
+    size_t n = strlen(s.w[s.n - 1].text);
+    if (!s.w[s.n - 1].quoted && n && s.w[s.n - 1].text[n - 1] == '?' && words_is(s, 0, QUESTIONS))
+        return err_set(why, ERR_UNCLEAR, "this is a question, not a task");
+    for (int i = 0; i < s.n; i++) {
+        if (is_refused(s, i, first))
+            return err_set(why, ERR_UNCLEAR, "the rules do not express '%.40s'", s.w[i].text);
+        first = ends_sentence(&s.w[i]);
+    }
+    return 0;
+}
+
+/* Removes polite words at the start. */
+static struct span bare(struct span s)
+{
+    static const char *const starts[][4] = {
+        {"please"},
+        {"kindly"},
+        {"now"},
+        {"just"},
+        {"also"},
+        {"and"},
+        {"then"},
+        {"finally"},
+        {"afterwards"},
+        {"next"},
+        {"can", "you"},
+        {"could", "you"},
+        {"would", "you"},
+        {"i", "want", "to"},
+        {"i", "need", "to"},
+        {"i'd", "like", "to"},
+        {"let's"},
+        {"go", "ahead"},
+        {"i", "want"},
+        {"i", "need"},
+        {"i'd", "like"},
+        {"give", "me"},
+        {"first"},
+    };
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        int n = 0;
+        while (n < 4 && starts[i][n] && words_is(s, n, starts[i][n]))
+            n++;
+        if (n && (n == 4 || !starts[i][n]) && s.n > n)
+            return bare(words_part(s, n, s.n));
+    }
+    if (s.n > 5 && words_is(s, 0, "i") && words_is(s, 1, "would") && words_is(s, 2, "like") &&
+        words_is(s, 3, "to"))
+        return bare(words_part(s, 4, s.n));
+    return s;
+}
+
+static bool has_word(struct span s, const char *any)
+{
+    for (int i = 1; i < s.n; i++)
+        if (words_is(s, i, any))
+            return true;
+    return false;
+}
+
+/* Sets deed and rest.  "turn on", "switch off" are ticks; "sign me up", "book me in" and "log in as" fill a
+ * form. */
+static void take_verb(struct clause *c)
+{
+    struct span s = c->all;
+    int n = find_verb(s, 0, &c->deed) ? 1 : 0;
+    if (words_is(s, 0, "turn|switch")) {
+        bool off = words_is(s, 1, "off") || words_is(s, s.n - 1, "off");
+        bool on = words_is(s, 1, "on") || words_is(s, s.n - 1, "on");
+        c->deed = off                    ? DEED_UNTICK
+                  : on                   ? DEED_TICK
+                  : words_is(s, 1, "to") ? DEED_OPEN
+                  : has_word(s, "to")    ? DEED_SET
+                                         : DEED_OTHER;
+        n = words_is(s, 1, "on|off|to") ? 2 : 1;
+        s.n -= words_is(s, s.n - 1, "on|off") && s.n > n;
+    } else if (words_is(s, 0, "go|work|fill|log|sign") && words_is(s, 1, "to|out|in")) {
+        n = 2;
+    } else if (words_is(s, 0, "sign|book|put|register") && words_is(s, 1, "me|us")) {
+        c->deed = DEED_FILL;
+        n = words_is(s, 2, "up|in|down") ? 3 : 2;
+    }
+    if (c->deed == DEED_OTHER)
+        n = 0; /* its verb is a word to look for */
+    c->rest = words_part(s, n, s.n);
+}
+
+static void add_clause(struct clauses *out, struct span s)
+{
+    s = bare(s);
+    if (!s.n)
+        return;
+    struct clause *c = &out->c[out->n++];
+    *c = (struct clause){.all = s, .text = words_text(s)};
+    take_verb(c);
+}
+
+/* Returns the number of words that separate a clause before word i from the next one; -1: none does. */
+static int separator(struct span s, int i)
+{
+    enum deed deed;
+    int next = i;
+    char after = s.w[i - 1].after;
+    if (ends_sentence(&s.w[i - 1]))
+        return 0;
+    next += words_is(s, next, "and");
+    if (words_is(s, next, "then|afterwards|finally"))
+        return next + 1 - i;
+    next += words_is(s, next, "also|please");
+    if ((next > i || after == ',') && next < s.n && islower((unsigned char)s.w[next].text[0]) &&
+        find_verb(s, next, &deed) && !words_is(s, next + 1, "and|is|to|field|button") && next + 1 <= s.n)
+        return next - i;
+    return -1;
+}
+
+int clauses_split(const char *sentence, struct clauses *out, struct err *why)
+{
+    struct err e = ERR_INIT;
+    *out = (struct clauses){0};
+    if (words_split(sentence, &out->words, &e) < 0)
+        return err_set(why, ERR_UNCLEAR, "%s", e.text);
+    struct span s = {out->words.w, out->words.n};
+    if (!s.n)
+        return err_set(why, ERR_UNCLEAR, "the sentence is empty");
+    if (check(s, why) < 0)
+        return -1;
+    out->c = xcalloc(CLAUSES_MAX + 1, sizeof *out->c);
+    int from = 0;
+    for (int i = 1; i < s.n && out->n < CLAUSES_MAX; i++) {
+        int n = separator(s, i);
+        if (n < 0)
+            continue;
+        add_clause(out, words_part(s, from, i));
+        from = i + n;
+        i = from > i ? from : i;
+    }
+    if (from < s.n)
+        add_clause(out, words_part(s, from, s.n));
+    if (out->n > CLAUSES_MAX || !out->n)
+        return err_set(why, ERR_UNCLEAR, "the sentence has %s clauses", out->n ? "too many" : "no");
+    return 0;
+}
+
+void clauses_free(struct clauses *p)
+{
+    for (int i = 0; i < p->n; i++)
+        free(p->c[i].text);
+    free(p->c);
+    words_free(&p->words);
+    *p = (struct clauses){0};
+}

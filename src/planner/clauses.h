@@ -1,0 +1,53 @@
+/* clauses.h - splits a freely worded sentence into clauses, one deed each.
+ *
+ * Clauses end at "then", semicolons, full stops and line breaks, and at a comma or "and" before a verb.
+ * Sentences that these rules cannot express (negations, conditions, alternatives, quantities, comparisons,
+ * questions) are refused as a whole. */
+#ifndef HOLORUN_PLANNER_CLAUSES_H
+#define HOLORUN_PLANNER_CLAUSES_H
+
+#include "base/err.h"
+#include "plain/words.h"
+
+enum { CLAUSES_MAX = 24 };
+
+enum deed {
+    DEED_OTHER, /* the verb is one of the words to look for */
+    DEED_PRESS,
+    DEED_WRITE,
+    DEED_FILL,
+    DEED_SET,
+    DEED_CHOOSE,
+    DEED_TICK,
+    DEED_UNTICK,
+    DEED_SAVE,
+    DEED_OPEN,
+    DEED_CLOSE,
+    DEED_REPLACE,
+    DEED_SEARCH,
+    DEED_CALCULATE,
+    DEED_WAIT,
+};
+
+struct clause {
+    enum deed deed;
+    struct span all;  /* with the verb */
+    struct span rest; /* without the verb */
+    char *text;       /* of all */
+};
+
+struct clauses {
+    struct words words;
+    struct clause *c;
+    int n;
+};
+
+/* Splits a sentence.  Returns -1 with the word that is not understood. */
+int clauses_split(const char *sentence, struct clauses *out, struct err *why);
+void clauses_free(struct clauses *p);
+
+/* Returns whether an unquoted word must be found literally: it has a capital inside a sentence, a digit, or
+ * is a file name or an address. */
+bool clause_is_hard(struct span s, int i, bool first);
+
+#endif

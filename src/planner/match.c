@@ -1,0 +1,195 @@
+/* match.c - words, stems and synonyms; see match.h. */
+#include "planner/match.h"
+
+#include "base/buf.h"
+#include "base/utf8.h"
+
+#include <ctype.h>
+#include <glib.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PREFIX = 4 };
+
+/* Synonyms in menus and dialogs, one group per line. */
+static const char *const groups[] = {
+    "delete remove erase trash",
+    "preferences settings options configuration",
+    "quit exit leave",
+    "search find look",
+    "large big",
+    "small little",
+    "colour color",
+    "picture photo image",
+    "ok confirm accept done",
+    "cancel abort dismiss discard",
+    "order buy purchase",
+    "send submit",
+    "email mail e-mail",
+    "phone telephone",
+    "city town",
+    "quantity amount pieces",
+    "copy duplicate",
+    "undo revert",
+    "new create",
+    "help manual",
+    "font typeface",
+    "enlarge magnify zoom",
+    "dark night",
+    "save store",
+    "show display view",
+    "next continue proceed forward",
+    "previous back",
+    "gift present",
+    "shipping delivery",
+    "express fast",
+    "note comment remark",
+    "user username",
+    "wrap wrapping",
+    "fullscreen full-screen",
+    "surname lastname",
+    "redo repeat",
+    "scientific science",
+    "start begin launch",
+    "stop halt",
+    "print printout",
+    "smoking smoker",
+    "seat place",
+    "breakfast morning",
+    "newsletter news",
+};
+
+static const char *const fillers[] = {
+    "the",    "a",       "an",     "to",     "in",       "into",    "on",      "of",   "for",         "at",
+    "with",   "by",      "from",   "as",     "and",      "my",      "me",      "i",    "it",          "its",
+    "this",   "that",    "please", "is",     "be",       "are",     "your",    "you",  "we",          "us",
+    "our",    "button",  "field",  "box",    "checkbox", "option",  "menu",    "item", "list",        "tab",
+    "link",   "icon",    "entry",  "window", "dialog",   "form",    "program", "app",  "application", "here",
+    "there",  "just",    "now",    "also",   "so",       "want",    "would",   "like", "need",        "some",
+    "mode",   "setting", "value",  "called", "named",    "current", "up",      "out",  "off",         "have",
+    "let",    "can",     "could",  "will",   "should",   "their",   "his",     "her",  "them",        "ahead",
+    "simply", "thanks",  "under",  "using",  "via",      "him",     "she",     "he",   NULL,
+};
+
+bool match_is_filler(const char *word)
+{
+    return text_listed(fillers, word);
+}
+
+static void add_word(struct match_words *out, char *word, size_t n, bool hard)
+{
+    while (n && strchr(".'-_", word[n - 1]))
+        n--;
+    word[n] = 0;
+    if (n > 2 && !strcmp(word + n - 2, "'s"))
+        word[n - 2] = 0;
+    if (*word && out->n < MATCH_WORDS) {
+        out->w[out->n] = (struct match_word){.hard = hard};
+        snprintf(out->w[out->n++].text, MATCH_WORD, "%s", word);
+    }
+}
+
+void match_split(const char *text, bool hard, struct match_words *out)
+{
+    char word[MATCH_WORD];
+    size_t used = 0, len;
+    int before = out->n;
+    uint32_t cp = 0;
+    for (size_t n = strlen(text), i = 0; i <= n; i += len) {
+        int got = i < n ? utf8_decode(text + i, n - i, &cp) : 0;
+        len = got > 0 ? (size_t)got : 1;
+        bool inside = used && got > 0 && cp < 128 && strchr(".@'-_", (int)cp);
+        if (got > 0 && (g_unichar_isalnum(cp) || inside)) {
+            char out8[4];
+            int k = utf8_encode((uint32_t)g_unichar_tolower(cp), out8);
+            if (used + (size_t)k < sizeof word) {
+                memcpy(word + used, out8, (size_t)k);
+                used += (size_t)k;
+            }
+        } else if (used) {
+            add_word(out, word, used, hard);
+            used = 0;
+        }
+    }
+    if (out->n > before || strlen(text) >= MATCH_WORD)
+        return;
+    snprintf(word, sizeof word, "%s", text + strspn(text, " "));
+    if (*word && out->n < MATCH_WORDS) { /* signs alone: "=" */
+        out->w[out->n] = (struct match_word){.hard = hard};
+        snprintf(out->w[out->n++].text, MATCH_WORD, "%s", word);
+    }
+}
+
+/* Writes a word without its ending. */
+static void stem(const char *word, char out[MATCH_WORD])
+{
+    size_t n = strlen(word);
+    snprintf(out, MATCH_WORD, "%s", word);
+    if (isdigit((unsigned char)word[0]) || strpbrk(word, ".@"))
+        return;
+    if (n > 4 && text_ends(out, "ies"))
+        snprintf(out + n - 3, 2, "y");
+    else if (n > 4 && (text_ends(out, "sses") || text_ends(out, "ches") || text_ends(out, "xes")))
+        out[n - 2] = 0;
+    else if (n > 3 && out[n - 1] == 's' && out[n - 2] != 's')
+        out[n - 1] = 0;
+    n = strlen(out);
+    if (n > 5 && text_ends(out, "ing"))
+        out[n -= 3] = 0;
+    else if (n > 4 && text_ends(out, "ed"))
+        out[n -= 2] = 0;
+    if (n > 3 && out[n - 1] == out[n - 2] && !strchr("aeiouls", out[n - 1]))
+        out[--n] = 0;
+    if (n > 3 && out[n - 1] == 'e')
+        out[n - 1] = 0;
+}
+
+static bool in_group(const char *group, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = group; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strcspn(at, " ") == n && !strncmp(at, word, n))
+            return true;
+    return false;
+}
+
+static bool synonyms(const char *a, const char *b)
+{
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        if (in_group(groups[i], a) && in_group(groups[i], b))
+            return true;
+    return false;
+}
+
+float match_alike(const char *a, const char *b)
+{
+    char x[MATCH_WORD], y[MATCH_WORD];
+    if (!strcmp(a, b))
+        return 1;
+    stem(a, x);
+    stem(b, y);
+    if (!strcmp(x, y))
+        return 0.95F;
+    size_t n = strlen(x), m = strlen(y), least = n < m ? n : m;
+    if (least >= PREFIX && !strncmp(x, y, least) && isalpha((unsigned char)*x))
+        return 0.75F;
+    return synonyms(a, b) || synonyms(x, y) ? 0.7F : 0;
+}
+
+float match_among(const struct match_word *w, const struct match_words *all)
+{
+    float best = 0;
+    for (int i = 0; i < all->n; i++) {
+        float v = match_alike(w->text, all->w[i].text);
+        best = v > best && (!w->hard || v > 0.9F) ? v : best;
+    }
+    return best;
+}
+
+bool match_within(const struct match_words *a, const struct match_words *b)
+{
+    for (int i = 0; i < a->n; i++)
+        if (match_among(&a->w[i], b) < 0.9F)
+            return false;
+    return a->n > 0;
+}

@@ -1,0 +1,40 @@
+/* match.h - compares words of a sentence with words of names: by stem, by prefix, and by a table of
+ * synonyms. */
+#ifndef HOLORUN_PLANNER_MATCH_H
+#define HOLORUN_PLANNER_MATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MATCH_WORD = 32, MATCH_WORDS = 24 };
+
+struct match_word {
+    char text[MATCH_WORD]; /* lower case */
+    bool hard;             /* must be found literally: a capital, a number, a quotation, a file name */
+    bool optional;         /* a verb that names need not have: "show" */
+};
+
+struct match_words {
+    struct match_word w[MATCH_WORDS];
+    int n;
+};
+
+/* Appends the words of a text; a text without letters and digits ("=") is one word.  Words beyond the limits
+ * are dropped. */
+void match_split(const char *text, bool hard, struct match_words *out);
+
+/* Returns how alike two words are: 1 equal, 0.95 equal stems, 0.75 one begins with the other, 0.7 synonyms, 0
+ * different. */
+float match_alike(const char *a, const char *b);
+
+/* Returns the best match of a word among others.  Hard words match only by stem. */
+float match_among(const struct match_word *w, const struct match_words *all);
+
+/* Returns whether a word names no thing: articles, pronouns, prepositions, and words for kinds of elements.
+ * */
+bool match_is_filler(const char *word);
+
+/* Returns whether every word of a is among b. */
+bool match_within(const struct match_words *a, const struct match_words *b);
+
+#endif

@@ -1,0 +1,266 @@
+/* planner.c - plans the clauses of a task for one window; see planner.h. */
+#include "planner/planner_impl.h"
+
+#include "atspi/roles.h"
+#include "plain/resolve.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct planner *planner_open(const char *task, struct err *e)
+{
+    struct planner *p = xcalloc(1, sizeof *p);
+    if (clauses_split(task, &p->clauses, e) == 0)
+        return p;
+    planner_free(p);
+    return NULL;
+}
+
+void planner_free(struct planner *p)
+{
+    if (p)
+        clauses_free(&p->clauses);
+    free(p);
+}
+
+void planner_accept(struct planner *p, const struct plan *plan)
+{
+    p->at = plan->at;
+}
+
+void plan_free(struct plan *plan)
+{
+    for (int i = 0; i < plan->steps.n; i++)
+        free(plan->second[i]);
+    if (plan->steps.s)
+        plain_free(&plan->steps);
+    *plan = (struct plan){0};
+}
+
+/* ---- effects ------------------------------------------------------------------------------------------- */
+
+/* Returns whether a text that was typed into the focused element is in some field. */
+static bool is_typed(const struct snapshot *s, const char *typed)
+{
+    for (int i = 0; i < s->n; i++)
+        if (resolve_is_field(&s->e[i]) && (strstr(s->e[i].value, typed) || element_is_password(&s->e[i])))
+            return true;
+    return false;
+}
+
+static const struct element *active_window(const struct snapshot *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->e[i].parent < 0 && state_in(s->e[i].states, STATE_ACTIVE))
+            return &s->e[i];
+    return NULL;
+}
+
+/* Returns whether a question of the program is open that the task does not answer: overwrite, save changes.
+ * */
+static bool asks_back(const struct planner *p, const struct snapshot *s)
+{
+    const struct element *w = active_window(s);
+    enum deed last = p->clauses.c[p->clauses.n - 1].deed;
+    bool values = last == DEED_SAVE || last == DEED_CLOSE || last == DEED_FILL || last == DEED_WRITE ||
+                  last == DEED_SET || last == DEED_TICK;
+    return w && values && p->at.pressed &&
+           (!strcmp(w->role, "alert") || !strcmp(w->role, "dialog") || !strcmp(w->role, "file chooser")) &&
+           !p->at.filled;
+}
+
+/* ---- planning ------------------------------------------------------------------------------------------ */
+
+static void unsure(struct plan *out, const char *why)
+{
+    if (why != out->why)
+        snprintf(out->why, sizeof out->why, "%s", why);
+    out->end = PLAN_UNSURE;
+    out->sure = false;
+}
+
+/* Returns whether the last step may open a window: a menu item with "...", or a button that does not end a
+ * dialog. */
+static bool may_open(const struct plan *out)
+{
+    static const char *const ends[] = {"ok", "cancel", "apply", "close", "yes", "no", "quit", "done", NULL};
+    const struct plain_step *s = out->steps.n ? &out->steps.s[out->steps.n - 1] : NULL;
+    if (!s || (s->verb != PLAIN_PRESS && s->verb != PLAIN_MENU))
+        return false;
+    if (s->verb == PLAIN_MENU) {
+        const char *name = s->path[s->levels - 1];
+        return strstr(name, "...") || strstr(name, "\xe2\x80\xa6");
+    }
+    for (int i = 0; ends[i]; i++)
+        if (resolve_same(s->what, ends[i]))
+            return false;
+    return true;
+}
+
+/* Lists the clauses from `from` on, for the window that opens. */
+static void list_later(const struct planner *p, int from, struct plan *out)
+{
+    struct buf b;
+    buf_init(&b, sizeof out->later - 1);
+    for (int i = from; i < p->clauses.n; i++)
+        buf_printf(&b, "%s%.100s", b.len ? "; " : "", p->clauses.c[i].text);
+    snprintf(out->later, sizeof out->later, "%s", b.data ? b.data : "");
+    buf_free(&b);
+}
+
+void plan_cut(struct plan *out, int n)
+{
+    while (out->steps.n > n) {
+        struct plain_steps one = {xcalloc(1, sizeof *one.s), 1};
+        int last = --out->steps.n;
+        one.s[0] = out->steps.s[last];
+        plain_free(&one);
+        free(out->second[last]);
+        out->second[last] = NULL;
+    }
+}
+
+/* Checks the clauses after a step that may change the window: they are planned when that has happened, but a
+ * task that cannot be understood must not begin.  Returns false with the reason in out->why. */
+static bool check_rest(struct frame *f)
+{
+    struct plan *out = f->out;
+    struct planner_at at = out->at;
+    int n = out->steps.n;
+    bool opens = at.later || may_open(out), sure = out->sure, understood = true;
+    for (int i = at.clause + at.later; i < f->p->clauses.n && !opens && understood; i++) {
+        f->k = &f->p->clauses.c[i];
+        out->at.later = false;
+        understood = frame_clause(f) != FRAME_UNSURE;
+        opens = understood && may_open(out);
+        plan_cut(out, n);
+    }
+    out->at = at;
+    out->sure = sure;
+    return understood;
+}
+
+/* Returns whether a window is a form: buttons without menus. */
+static bool has_buttons(const struct candidates *all)
+{
+    bool buttons = false;
+    for (int i = 0; i < all->n; i++) {
+        if (all->c[i].kind == CANDIDATE_MENU)
+            return false;
+        buttons = buttons || (all->c[i].kind == CANDIDATE_PRESS && all->c[i].words.n);
+    }
+    return buttons;
+}
+
+/* Plans clauses until a step may change the window. */
+static void plan_clauses(const struct planner *p, const struct candidates *all, bool proposal,
+                         struct plan *out)
+{
+    struct frame f = {.p = p, .all = all, .out = out, .proposal = proposal};
+    while (out->at.clause < p->clauses.n && !out->at.pressed) {
+        f.k = &p->clauses.c[out->at.clause];
+        int steps = out->steps.n;
+        enum framed done = frame_clause(&f);
+        if (done == FRAME_UNSURE || done == FRAME_NONE) {
+            unsure(out, out->why);
+            return;
+        }
+        out->at.any = out->at.any || out->steps.n > steps;
+        out->at.later = done == FRAME_OPENS;
+        if (done == FRAME_OPENS)
+            break;
+        out->at.clause++;
+    }
+    if (out->at.clause == p->clauses.n && out->at.filled && !out->at.pressed) {
+        f.k = &p->clauses.c[p->clauses.n - 1];
+        enum framed last = frame_final(&f);
+        if (last == FRAME_UNSURE)
+            unsure(out, out->why);
+        if (last == FRAME_NONE && has_buttons(all)) /* a dialog that stays open */
+            out->sure = false;
+    } else if (!check_rest(&f)) {
+        unsure(out, out->why);
+    }
+    out->at.filled = out->at.filled && !out->at.pressed;
+}
+
+void planner_next(const struct planner *p, const struct snapshot *now, bool proposal, struct plan *out)
+{
+    struct candidates all;
+    *out = (struct plan){.sure = true, .at = p->at};
+    if (*p->at.typed && !is_typed(now, p->at.typed)) {
+        unsure(out, "the typed text is not seen in a field");
+        return;
+    }
+    out->at.typed[0] = 0;
+    if (p->at.clause == p->clauses.n) {
+        out->end = PLAN_DONE;
+        if (asks_back(p, now))
+            unsure(out, "the program asks a question that the task does not answer");
+        return;
+    }
+    out->at.pressed = false;
+    candidates_read(now, &all);
+    if (!all.n)
+        unsure(out, "the window describes no elements");
+    else
+        plan_clauses(p, &all, proposal, out);
+    candidates_free(&all);
+    if (out->end == PLAN_UNSURE)
+        return;
+    out->end = out->at.clause == p->clauses.n ? PLAN_DONE : PLAN_MORE;
+    if (out->end == PLAN_MORE)
+        list_later(p, out->at.clause, out);
+}
+
+/* ---- printing ------------------------------------------------------------------------------------------ */
+
+void plan_print(const struct plan *plan, struct buf *out)
+{
+    for (int i = 0; i < plan->steps.n; i++) {
+        buf_printf(out, "%s%d. ", i ? "  " : "", i + 1);
+        plain_print(&plan->steps.s[i], out);
+    }
+    if (*plan->later)
+        buf_printf(out, "%sthen, in the window that opens: %s", plan->steps.n ? "  " : "", plan->later);
+}
+
+void plan_explain(const struct plan *plan, struct buf *out)
+{
+    for (int i = 0; i < plan->steps.n; i++) {
+        buf_printf(out, "%d. ", i + 1);
+        plain_print(&plan->steps.s[i], out);
+        buf_printf(out, "   score %.2f, lead %.2f", (double)plan->score[i], (double)plan->lead[i]);
+        if (plan->second[i])
+            buf_printf(out, ", second: %s", plan->second[i]);
+        buf_putc(out, '\n');
+    }
+}
+
+static void put_step_json(const struct plan *plan, int i, struct buf *out)
+{
+    struct buf text;
+    buf_init(&text, 2 * PLAIN_TEXT_MAX);
+    plain_print(&plan->steps.s[i], &text);
+    buf_puts(out, i ? ", {\"step\": " : "{\"step\": ");
+    buf_put_json(out, text.data, text.len);
+    buf_printf(out, ", \"clause\": %d, \"score\": %.3f, \"lead\": %.3f", plan->clause[i] + 1,
+               (double)plan->score[i], (double)plan->lead[i]);
+    buf_put_member(out, "second", plan->second[i]);
+    buf_putc(out, '}');
+    buf_free(&text);
+}
+
+void plan_json(const struct plan *plan, struct buf *out)
+{
+    static const char *const ends[] = {"more", "done", "unsure"};
+    buf_printf(out, "{\"end\": \"%s\", \"sure\": %s, \"by\": \"rules\", \"steps\": [", ends[plan->end],
+               plan->sure ? "true" : "false");
+    for (int i = 0; i < plan->steps.n; i++)
+        put_step_json(plan, i, out);
+    buf_putc(out, ']');
+    buf_put_member(out, "later", *plan->later ? plan->later : NULL);
+    buf_put_member(out, "why", *plan->why ? plan->why : NULL);
+    buf_putc(out, '}');
+}

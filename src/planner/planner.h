@@ -1,0 +1,64 @@
+/* planner.h - proposes plain steps for a freely worded task, without a model.
+ *
+ *     sentence -> clauses -> for each clause a frame (verb and values) -> candidates of the window -> steps
+ *
+ * The planner sends no input: its output are steps of plain.h, printed and parsed again, which the player
+ * performs.  It plans for one window; clauses whose elements are in a window that opens later are planned
+ * when
+ * that window is there.  A name on the screen is only compared, never read as a task. */
+#ifndef HOLORUN_PLANNER_PLANNER_H
+#define HOLORUN_PLANNER_PLANNER_H
+
+#include "atspi/elements.h"
+#include "plain/plain.h"
+
+enum { PLANNER_NEAREST = 3, PLANNER_STEPS = 60, PLANNER_TEXT = 8192 };
+
+enum plan_end {
+    PLAN_MORE,   /* clauses remain for the window after these steps */
+    PLAN_DONE,   /* all clauses are covered by these steps, or were before */
+    PLAN_UNSURE, /* nothing may be pressed: why */
+};
+
+struct planner_at { /* progress */
+    int clause;
+    bool later;      /* the clause has opened a window for its values */
+    bool filled;     /* a form has new values, and its last button was not pressed */
+    bool pressed;    /* the last step may open or close a window */
+    bool any;        /* a step was planned */
+    char typed[160]; /* start of a text typed into the focused element, to be seen there; "": none */
+};
+
+struct plan {
+    struct plain_steps steps;
+    float score[PLAIN_STEPS_MAX], lead[PLAIN_STEPS_MAX];
+    int clause[PLAIN_STEPS_MAX];
+    char *second[PLAIN_STEPS_MAX]; /* the second best reading; NULL: none */
+    enum plan_end end;
+    bool sure;            /* within the bounds for acting without a user */
+    char why[ERR_TEXT];   /* PLAN_UNSURE: the reason, and the nearest readings */
+    char later[256];      /* clauses that are planned in the window that opens; "": none */
+    struct planner_at at; /* progress after the steps */
+};
+
+struct planner;
+
+/* Reads a task.  Returns NULL with ERR_UNCLEAR for a sentence that steps do not express. */
+struct planner *planner_open(const char *task, struct err *e);
+void planner_free(struct planner *p); /* accepts NULL */
+
+/* Proposes the steps for this snapshot.  proposal: for a user who confirms them, so with lower bounds; `sure`
+ * says whether they are within the bounds. */
+void planner_next(const struct planner *p, const struct snapshot *now, bool proposal, struct plan *out);
+/* Accepts a plan: the next one continues after its steps. */
+void planner_accept(struct planner *p, const struct plan *plan);
+void plan_free(struct plan *plan);
+
+/* Appends the steps as "1. choose "Large" in "Size"  2. press "Order"". */
+void plan_print(const struct plan *plan, struct buf *out);
+/* Appends the steps with score, lead and second reading, a line each. */
+void plan_explain(const struct plan *plan, struct buf *out);
+/* Appends a JSON object. */
+void plan_json(const struct plan *plan, struct buf *out);
+
+#endif

@@ -1,0 +1,81 @@
+/* planner_impl.h - shared by the files of this room. */
+#ifndef HOLORUN_PLANNER_PLANNER_IMPL_H
+#define HOLORUN_PLANNER_PLANNER_IMPL_H
+
+#include "planner/candidates.h"
+#include "planner/clauses.h"
+#include "planner/planner.h"
+
+#define SCORE_LEAST 0.52F
+#define LEAD_LEAST  0.04F
+/* of a proposal that a user confirms */
+#define SCORE_PROPOSED 0.40F
+
+struct planner {
+    struct clauses clauses;
+    struct planner_at at;
+};
+
+struct frame { /* one clause in one window */
+    const struct planner *p;
+    const struct candidates *all;
+    const struct clause *k;
+    struct plan *out;
+    bool proposal;
+};
+
+enum framed {
+    FRAME_NONE,   /* this frame does not fit the clause */
+    FRAME_DONE,   /* its steps are in the plan */
+    FRAME_OPENS,  /* its steps open a window in which it continues */
+    FRAME_UNSURE, /* out->why has the reason */
+};
+
+struct pick {
+    const struct candidate *best, *second;
+    struct candidate_score score;
+    float lead;
+};
+
+void plan_cut(struct plan *out, int n); /* removes the steps from n on */
+
+/* ---- pick.c ---- */
+
+/* Appends the words of a span that name things.  verb: the first word is a verb that names need not have. */
+void frame_query(const struct frame *f, struct span s, bool verb, struct match_words *q);
+/* Finds the best candidate of some kinds (bits).  Returns false without one that has any of the words. */
+bool frame_find(const struct frame *f, const struct match_words *q, int kinds, int prefers, struct pick *out);
+/* Checks a pick against the bounds.  Returns FRAME_DONE, or FRAME_UNSURE with the reason. */
+enum framed frame_accept(struct frame *f, const struct pick *k, const struct match_words *q);
+enum framed frame_unsure(struct frame *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Like frame_unsure(), and appends the nearest readings of the query. */
+enum framed frame_unknown(struct frame *f, const char *word, const struct match_words *q);
+
+/* ---- emit.c ---- */
+
+/* Appends a step.  Returns false if it is not parsed as the same step, or there are too many. */
+bool frame_add(struct frame *f, const struct plain_step *s, const struct pick *k);
+/* Appends the step that uses a candidate as the deed says, if its name finds that element. */
+enum framed frame_use(struct frame *f, const struct pick *k);
+/* Appends the step that enters a text into a field; `field` NULL: into the focused element. */
+enum framed frame_enter(struct frame *f, const struct pick *field, const char *text);
+/* Appends the clause as plain steps, if the plain grammar covers it and all its names are found. */
+enum framed frame_plain(struct frame *f);
+/* Writes the plain sentence for a candidate: press "Save". */
+void frame_describe(const struct frame *f, const struct candidate *c, struct buf *out);
+
+/* ---- frames.c, values.c ---- */
+
+enum framed frame_clause(struct frame *f);
+enum framed frame_any(struct frame *f);
+/* Uses all options and ticks whose names the clause has. */
+enum framed frame_mentions(struct frame *f);
+enum framed frame_fill(struct frame *f);
+enum framed frame_write(struct frame *f);
+enum framed frame_calculate(struct frame *f);
+/* Presses the last button of a form: the one that shares a word with a verb of the task, else OK. */
+enum framed frame_final(struct frame *f);
+/* Finds the only field whose name has the words. */
+bool frame_field(const struct frame *f, struct span name, struct pick *out);
+
+#endif

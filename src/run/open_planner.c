@@ -1,0 +1,255 @@
+/* open_planner.c - a planner in place of a model: plans the first window before the run begins, asks the
+ * user,
+ * and supplies the player with the steps of each window.
+ *
+ * Nothing is pressed before the whole task is understood.  Without a user who confirms the steps they are
+ * performed only if the planner is sure (planner.h). */
+#include "run/job.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/shared_options.h"
+#include "plain/player.h"
+#include "planner/planner.h"
+#include "trace/trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BEGIN_MS = 4000, READ_MS = 1500, AGAIN_MS = 200, STEPS_TEXT = 1 << 16 };
+
+struct job_planner {
+    struct job *j;
+    struct planner *planner;
+    struct plan first;
+    char *json; /* of the first plan */
+    bool began; /* the first plan was given to the player */
+    struct player_source source;
+};
+
+static const struct snapshot *read_window(struct job *j, char *why, size_t size)
+{
+    struct err e = ERR_INIT;
+    const struct snapshot *now = NULL;
+    struct elements_scope scope = {.closed = true};
+    if (elements_snapshot(j->elements, &scope, READ_MS, &now, &e) == 0 && now->n)
+        return now;
+    snprintf(why, size, "%s", e.kind ? e.text : "the window describes no elements");
+    return NULL;
+}
+
+/* Asks the user about a plan.  Returns 1: yes, 0: no, -1: there is no user to ask. */
+static int ask(const struct job *j, const struct plan *plan)
+{
+    struct confirm confirm;
+    struct buf steps, json;
+    const char *who;
+    if (job_confirm(j, &confirm, NULL) || confirm.method == CONFIRM_YES)
+        return -1;
+    buf_init(&steps, STEPS_TEXT);
+    buf_init(&json, STEPS_TEXT);
+    plan_print(plan, &steps);
+    buf_puts(&json, "{\"kind\": \"plan\", \"task\": ");
+    buf_put_json(&json, j->task, strlen(j->task));
+    buf_puts(&json, ", \"plan\": ");
+    plan_json(plan, &json);
+    buf_putc(&json, '}');
+    struct confirm_line lines[] = {{"task", j->task},
+                                   {"understood", steps.data ? steps.data : ""},
+                                   {"sure", plan->sure ? "yes" : "no: below the bounds for acting alone"}};
+    struct confirm_question q = {.lines = lines, .n_lines = 3, .json = json.data};
+    enum confirm_answer a = confirm_ask(&confirm, &q, screen_stop_flag(j->screen), &who);
+    buf_free(&steps);
+    buf_free(&json);
+    return a == CONFIRM_NOBODY ? -1 : a == CONFIRM_ALLOWED;
+}
+
+/* Returns whether the steps may be performed, else the reason is in why. */
+static bool is_allowed(const struct job *j, const struct plan *plan, char *why, size_t size)
+{
+    int answer = plan->steps.n ? ask(j, plan) : -1;
+    struct buf b;
+    if (answer == 1 || (answer < 0 && plan->sure))
+        return true;
+    buf_init(&b, size);
+    buf_puts(&b, answer == 0 ? "you declined: " : "not sure enough to act without a user: ");
+    plan_print(plan, &b);
+    snprintf(why, size, "%s", b.data ? b.data : "");
+    buf_free(&b);
+    return false;
+}
+
+/* Plans the first window, which may still be opening.  Returns false with the reason. */
+static bool plan_first(struct job *j, struct job_planner *p, bool proposal, char *why, size_t size)
+{
+    int64_t start = clock_ns();
+    int before = -1;
+    do {
+        const struct snapshot *now = read_window(j, why, size);
+        plan_free(&p->first);
+        if (now) {
+            planner_next(p->planner, now, proposal, &p->first);
+            snprintf(why, size, "%s", p->first.why);
+        }
+        if (now && p->first.end != PLAN_UNSURE && now->n == before)
+            return true;
+        before = now ? now->n : -1;
+        clock_sleep_ms(AGAIN_MS);
+    } while (clock_ms_since(start) < BEGIN_MS && !*screen_stop_flag(NULL));
+    return p->first.steps.n && p->first.end != PLAN_UNSURE; /* a window that does not stop changing */
+}
+
+static int refuse(struct job *j, const char *why, struct err *e)
+{
+    bool only = j->s.planner == JOB_PLAIN_ONLY;
+    job_planner_free(j);
+    return only ? err_set(e, ERR_UNCLEAR, "not understood: %s", why) : 0;
+}
+
+static void tell(const struct job *j, const struct plan *plan)
+{
+    struct buf b;
+    buf_init(&b, STEPS_TEXT);
+    plan_explain(plan, &b);
+    if (!j->s.quiet && b.data)
+        fprintf(stderr, "%s", b.data);
+    buf_free(&b);
+}
+
+static bool can_ask(const struct job *j)
+{
+    struct confirm confirm;
+    return job_confirm(j, &confirm, NULL) == 0 && confirm.method != CONFIRM_NEVER &&
+           confirm.method != CONFIRM_YES;
+}
+
+int job_open_planner(struct job *j, struct err *e)
+{
+    bool only = j->s.planner == JOB_PLAIN_ONLY;
+    bool replaced = j->s.fake || j->plain || j->resume.parent || j->s.dialect || j->s.localizer ||
+                    j->s.validator || (j->host && j->host->decide);
+    char why[ERR_TEXT] = "";
+    struct err odd = ERR_INIT;
+    struct buf json;
+    if (j->s.planner == JOB_PLAIN_NO || (replaced && !only) || j->plain)
+        return 0;
+    if (replaced || !j->elements)
+        return err_set(e, ERR_USAGE,
+                       "--planner only needs the elements of programs, and does not go with "
+                       "--fake, --dialect, --localizer, --validator or resume");
+    struct job_planner *p = j->planner = xcalloc(1, sizeof *p);
+    p->j = j;
+    if (!(p->planner = planner_open(j->task, &odd)))
+        return refuse(j, odd.text, e);
+    bool understood = plan_first(j, p, false, why, sizeof why);
+    if (!understood && (can_ask(j) || j->s.dry_run)) {
+        char weak[ERR_TEXT];
+        understood = plan_first(j, p, true, weak, sizeof weak);
+    }
+    if (!understood)
+        return refuse(j, why, e);
+    buf_init(&json, STEPS_TEXT);
+    plan_json(&p->first, &json);
+    p->json = buf_take(&json);
+    tell(j, &p->first);
+    if (!j->s.dry_run && !is_allowed(j, &p->first, why, sizeof why))
+        return refuse(j, why, e);
+    j->s.dialect = PLAYER_DIALECT;
+    if (!j->s.max_steps && !j->s.dry_run)
+        j->s.max_steps = PLAYER_STEPS;
+    return 0;
+}
+
+/* ---- the player's source ------------------------------------------------------------------------------- */
+
+static void record_plan(struct job *j, const struct plan *plan)
+{
+    struct buf json;
+    buf_init(&json, STEPS_TEXT);
+    plan_json(plan, &json);
+    trace_begin(j->trace, 0, "plan");
+    trace_json(j->trace, "plan", json.data);
+    trace_end(j->trace, NULL);
+    buf_free(&json);
+}
+
+/* Gives a plan's steps to the player.  Returns whether the task is done without them. */
+static int give(struct job_planner *p, struct plan *plan, struct plain_steps *more)
+{
+    int n = plan->steps.n;
+    record_plan(p->j, plan);
+    planner_accept(p->planner, plan);
+    *more = plan->steps;
+    for (int i = 0; i < n; i++)
+        free(plan->second[i]);
+    *plan = (struct plan){0};
+    return n > 0;
+}
+
+static int next_steps(void *arg, const struct snapshot *now, bool last, struct plain_steps *more, char *why,
+                      size_t size)
+{
+    struct job_planner *p = arg;
+    struct plan plan;
+    if (!p->began) {
+        p->began = true;
+        return give(p, &p->first, more);
+    }
+    planner_next(p->planner, now, false, &plan);
+    if (plan.end == PLAN_UNSURE && last && can_ask(p->j)) {
+        plan_free(&plan);
+        planner_next(p->planner, now, true, &plan);
+    }
+    if (plan.end == PLAN_UNSURE) {
+        snprintf(why, size, "not understood after the steps before: %.400s", plan.why);
+        plan_free(&plan);
+        return -1;
+    }
+    if (plan.steps.n && !is_allowed(p->j, &plan, why, size)) {
+        plan_free(&plan);
+        return -2;
+    }
+    return give(p, &plan, more);
+}
+
+struct llm *job_planner_llm(struct job *j)
+{
+    j->planner->source = (struct player_source){.arg = j->planner, .next = next_steps};
+    return player_open((struct plain_steps){0}, j->screen, j->elements, &j->planner->source);
+}
+
+const bool *job_planner_unclear(const struct job *j)
+{
+    return j->planner ? &j->planner->source.unclear : NULL;
+}
+
+char *job_planner_text(const struct job *j)
+{
+    struct buf b;
+    if (!j->planner)
+        return NULL;
+    buf_init(&b, STEPS_TEXT);
+    buf_puts(&b, "I understood: ");
+    plan_print(&j->planner->first, &b);
+    if (!j->planner->first.sure)
+        buf_puts(&b, "  (not sure enough to act without a user)");
+    return buf_take(&b);
+}
+
+const char *job_planner_json(const struct job *j)
+{
+    return j->planner ? j->planner->json : NULL;
+}
+
+void job_planner_free(struct job *j)
+{
+    struct job_planner *p = j->planner;
+    if (p) {
+        planner_free(p->planner);
+        plan_free(&p->first);
+        free(p->json);
+    }
+    free(p);
+    j->planner = NULL;
+}

@@ -1,0 +1,326 @@
+/* t_planner.c - freely worded sentences on snapshots as programs describe them: clauses, steps, refusals. */
+#include "check.h"
+
+#include "atspi/roles.h"
+#include "plain/plain.h"
+#include "planner/candidates.h"
+#include "planner/clauses.h"
+#include "planner/planner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ON     (1ULL << STATE_SHOWING | 1ULL << STATE_SENSITIVE | 1ULL << STATE_ENABLED)
+#define ACTIVE (ON | 1ULL << STATE_ACTIVE)
+#define EDITOR (ON | 1ULL << STATE_EDITABLE | 1ULL << STATE_FOCUSED | 1ULL << STATE_MULTI_LINE)
+#define FIELD  (ON | 1ULL << STATE_EDITABLE)
+#define AT(y)  .rect = {100, y, 80, 20}
+#define CLOSED .trust = PLACE_NONE
+#define WINDOW(title)                                                                                        \
+    {                                                                                                        \
+        .role = "frame", .name = title, .states = ACTIVE, .rect = {0, 0, 400, 400}, .parent = -1             \
+    }
+
+/* A form with a closed list, ticks, a number and its own last button. */
+static struct element order[] = {
+    WINDOW("Shirt"),
+    {.role = "label", .name = "Size", .states = ON, .rect = {10, 40, 60, 20}, .parent = 0},
+    {.role = "combo box", .name = "", .value = "Small", .label = "Size", .states = ON, AT(40), .parent = 0},
+    {.role = "menu", .name = "", CLOSED, .parent = 2},
+    {.role = "menu item", .name = "Small", .states = ON, CLOSED, .parent = 3},
+    {.role = "menu item", .name = "Large", .states = ON, CLOSED, .parent = 3},
+    {.role = "menu item", .name = "Extra large", .states = ON, CLOSED, .parent = 3},
+    {.role = "check box", .name = "Gift wrapping", .states = ON, AT(70), .parent = 0},
+    {.role = "entry", .name = "Colour", .states = FIELD, AT(100), .parent = 0},
+    {.role = "spin button", .name = "Quantity", .states = FIELD, AT(130), .parent = 0},
+    {.role = "push button", .name = "Order", .states = ON, AT(160), .parent = 0},
+    {.role = "push button", .name = "Cancel", .states = ON, AT(190), .parent = 0},
+    {.role = "push button", .name = "Press Delete", .states = ON, AT(220), .parent = 0},
+};
+
+/* An editor with closed menus. */
+static struct element editor[] = {
+    WINDOW("Untitled - Editor"),
+    {.role = "menu bar", .states = ON, .rect = {0, 0, 400, 20}, .parent = 0},
+    {.role = "menu", .name = "File", .states = ON, .rect = {0, 0, 40, 20}, .parent = 1},
+    {.role = "menu item", .name = "Save", .states = ON, CLOSED, .parent = 2},
+    {.role = "menu item", .name = "Save As...", .states = ON, CLOSED, .parent = 2},
+    {.role = "menu item", .name = "Quit", .states = ON, CLOSED, .parent = 2},
+    {.role = "menu", .name = "View", .states = ON, .rect = {40, 0, 40, 20}, .parent = 1},
+    {.role = "check menu item", .name = "Line Numbers", .states = ON, CLOSED, .parent = 6},
+    {.role = "check menu item",
+     .name = "Word Wrap",
+     .states = ON | 1ULL << STATE_CHECKED,
+     CLOSED,
+     .parent = 6},
+    {.role = "menu", .name = "Search", .states = ON, .rect = {80, 0, 40, 20}, .parent = 1},
+    {.role = "menu item", .name = "Find and Replace...", .states = ON, CLOSED, .parent = 9},
+    {.role = "text", .name = "", .states = EDITOR, .rect = {0, 20, 400, 380}, .parent = 0},
+};
+
+/* Two rows with the same buttons, two fields of one name. */
+static struct element rows[] = {
+    WINDOW("Invoices"),
+    {.role = "table", .name = "", .states = ON, .rect = {0, 20, 400, 80}, .parent = 0},
+    {.role = "table cell", .name = "2026-104", .states = ON, .rect = {0, 20, 100, 20}, .parent = 1},
+    {.role = "push button", .name = "Open", .states = ON, .rect = {300, 20, 60, 20}, .parent = 1},
+    {.role = "table cell", .name = "2026-105", .states = ON, .rect = {0, 40, 100, 20}, .parent = 1},
+    {.role = "push button", .name = "Open", .states = ON, .rect = {300, 40, 60, 20}, .parent = 1},
+    {.role = "column header", .name = "Status", .states = ON, .rect = {0, 0, 100, 20}, .parent = 0},
+    {.role = "entry", .name = "Street", .states = FIELD, .rect = {0, 200, 100, 20}, .parent = 0},
+    {.role = "entry", .name = "Street", .states = FIELD, .rect = {0, 230, 100, 20}, .parent = 0},
+};
+
+static struct element saving[] = {
+    {.role = "dialog", .name = "Save As", .states = ACTIVE, .rect = {0, 0, 400, 400}, .parent = -1},
+    {.role = "label", .name = "Name:", .states = ON, .rect = {10, 40, 60, 20}, .parent = 0},
+    {.role = "text", .name = "Name:", .states = FIELD, AT(40), .parent = 0},
+    {.role = "push button", .name = "Save", .states = ON, AT(100), .parent = 0},
+    {.role = "push button", .name = "Cancel", .states = ON, AT(130), .parent = 0},
+};
+
+static struct snapshot complete(struct element *e, int n)
+{
+    for (int i = 0; i < n; i++) {
+        e[i].ref = (uint32_t)i + 1;
+        e[i].name = e[i].name ? e[i].name : "";
+        e[i].label = e[i].label ? e[i].label : "";
+        e[i].value = e[i].value ? e[i].value : "";
+        e[i].window = 1;
+        e[i].depth = e[i].parent < 0 ? 0 : e[e[i].parent].depth + 1;
+    }
+    return (struct snapshot){.e = e, .n = n, .hit = -1};
+}
+#define SNAPSHOT(list) complete(list, (int)(sizeof(list) / sizeof *(list)))
+
+/* Returns the steps as text, or the reason; the caller frees it. */
+static char *planned(const struct snapshot *s, const char *task, bool proposal)
+{
+    struct err e = ERR_INIT;
+    struct plan plan;
+    struct planner *p = planner_open(task, &e);
+    if (!p)
+        return xasprintf("refused: %s", e.text);
+    struct buf b;
+    buf_init(&b, 1 << 16);
+    planner_next(p, s, proposal, &plan);
+    if (plan.end == PLAN_UNSURE)
+        buf_printf(&b, "unsure: %s", plan.why);
+    else
+        plan_print(&plan, &b);
+    plan_free(&plan);
+    planner_free(p);
+    return b.data ? buf_take(&b) : xstrdup("");
+}
+
+static const struct {
+    struct element *e;
+    size_t n;
+    const char *task,
+        *plan; /* plan: all steps; "unsure", "refused": how it begins; with "~": what it contains */
+} cases[] = {
+#define IN(list) list, sizeof(list) / sizeof *(list)
+    {IN(order), "Order a large shirt with gift wrapping",
+     "1. choose \"Large\" in \"Size\"  2. tick \"Gift wrapping\"  3. press \"Order\""},
+    {IN(order), "Please make it extra large", "1. choose \"Extra large\" in \"Size\""},
+    {IN(order), "Set the quantity to 3 and the colour to dark green",
+     "~1. enter \"3\" into \"Quantity\"  2. enter \"dark green\" into \"Colour\""},
+    {IN(order), "Turn on gift wrapping, then cancel", "1. tick \"Gift wrapping\"  2. press \"Cancel\""},
+    {IN(order), "Set the size to large", "1. choose \"Large\" in \"Size\""},
+    {IN(order), "Buy a large shirt", "1. choose \"Large\" in \"Size\"  2. press \"Order\""},
+    {IN(order), "Buy it", "1. press \"Order\""},
+    {IN(order), "Order a large shirt with express delivery", "unsure~express"},
+    {IN(order), "Choose the purple size", "unsure~purple"},
+    {IN(order), "Write hello and export it as PDF", "unsure"},
+    {IN(order), "Delete the shirt", "unsure"},
+    {IN(editor), "Write \"hello\" and save it as letter.txt",
+     "1. enter \"hello\"  2. open menu \"File\" > \"Save As...\"  then, in the window that opens: save it as "
+     "letter.txt"},
+    {IN(editor), "Show the line numbers", "1. open menu \"View\" > \"Line Numbers\""},
+    {IN(editor), "Turn off word wrap", "1. open menu \"View\" > \"Word Wrap\""},
+    {IN(editor), "Save", "1. open menu \"File\" > \"Save\""},
+    {IN(editor), "Quit the program", "1. open menu \"File\" > \"Quit\""},
+    {IN(editor), "Replace \"a\" with \"b\"", "~open menu \"Search\" > \"Find and Replace...\""},
+    {IN(editor), "Save and convert it to Morse", "unsure"},
+    {IN(rows), "Open 2026-105", "1. press \"Open\" in the row of \"2026-105\""},
+    {IN(rows), "Press Open", "unsure"},
+    {IN(rows), "Enter Main into street", "unsure"},
+    {IN(rows), "List unpaid invoices", "unsure~unpaid"},
+    {IN(rows), "Show only unpaid invoices", "refused~only"},
+    {IN(rows), "Do not open 2026-105", "refused~not"},
+    {IN(rows), "Open the second invoice", "refused~second"},
+    {IN(rows), "Open 2026-104 or 2026-105", "refused~or"},
+    {IN(rows), "Open every invoice except 2026-104", "refused"},
+    {IN(rows), "Open the cheapest invoice", "refused"},
+    {IN(rows), "Don't open anything", "refused"},
+    {IN(rows), "What is the total?", "refused~question"},
+};
+
+static void t_plans(void **state)
+{
+    (void)state;
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct snapshot s = complete(cases[i].e, (int)cases[i].n);
+        char *got = planned(&s, cases[i].task, false);
+        const char *tilde = strchr(cases[i].plan, '~');
+        size_t begins = tilde ? (size_t)(tilde - cases[i].plan) : strlen(cases[i].plan);
+        bool refused = !strncmp(cases[i].plan, "unsure", 6) || !strncmp(cases[i].plan, "refused", 7);
+        bool right = !strncmp(got, cases[i].plan, begins) && (tilde || refused || strlen(got) == begins) &&
+                     (!tilde || strstr(got, tilde + 1));
+        if (!right)
+            print_message("%s\n  %s\n  expected %s\n", cases[i].task, got, cases[i].plan);
+        wrong += !right;
+        free(got);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+static void t_inverse(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct snapshot s = complete(cases[i].e, (int)cases[i].n);
+        struct planner *p = planner_open(cases[i].task, NULL);
+        struct plan plan = {0};
+        if (p)
+            planner_next(p, &s, true, &plan);
+        for (int k = 0; k < plan.steps.n; k++) {
+            struct plain_steps again;
+            struct buf a, b;
+            buf_init(&a, 1 << 16);
+            buf_init(&b, 1 << 16);
+            plain_print(&plan.steps.s[k], &a);
+            assert_int_equal(plain_parse(a.data, &again, NULL), 0);
+            assert_int_equal(again.n, 1);
+            plain_print(&again.s[0], &b);
+            assert_string_equal(a.data, b.data);
+            plain_free(&again);
+            buf_free(&a);
+            buf_free(&b);
+        }
+        plan_free(&plan);
+        planner_free(p);
+    }
+}
+
+static void t_windows(void **state)
+{
+    (void)state;
+    struct snapshot first = SNAPSHOT(editor), then = SNAPSHOT(saving);
+    struct planner *p = planner_open("Save it as letter.txt", NULL);
+    struct plan plan;
+    struct buf b;
+    assert_non_null(p);
+    planner_next(p, &first, false, &plan);
+    assert_int_equal(plan.end, PLAN_MORE);
+    planner_accept(p, &plan);
+    plan_free(&plan);
+    planner_next(p, &first, false, &plan); /* the dialog is not there yet */
+    assert_int_equal(plan.end, PLAN_UNSURE);
+    plan_free(&plan);
+    planner_next(p, &then, false, &plan);
+    buf_init(&b, 4096);
+    plan_print(&plan, &b);
+    assert_string_equal(b.data, "1. enter \"letter.txt\" into \"Name:\"  2. press key enter");
+    assert_int_equal(plan.end, PLAN_DONE);
+    planner_accept(p, &plan);
+    plan_free(&plan);
+    planner_next(p, &first, false, &plan);
+    assert_int_equal(plan.end, PLAN_DONE);
+    assert_int_equal(plan.steps.n, 0);
+    plan_free(&plan);
+    planner_free(p);
+    buf_free(&b);
+}
+
+static void t_typed(void **state)
+{
+    (void)state;
+    struct snapshot s = SNAPSHOT(editor);
+    struct planner *p = planner_open("Write \"hello\"", NULL);
+    struct plan plan;
+    planner_next(p, &s, false, &plan);
+    assert_int_equal(plan.steps.n, 1);
+    planner_accept(p, &plan);
+    plan_free(&plan);
+    planner_next(p, &s, false, &plan);
+    assert_int_equal(plan.end, PLAN_UNSURE);
+    plan_free(&plan);
+    editor[11].value = "hello";
+    planner_next(p, &s, false, &plan);
+    assert_int_equal(plan.end, PLAN_DONE);
+    plan_free(&plan);
+    planner_free(p);
+    editor[11].value = "";
+}
+
+static void t_data(void **state)
+{
+    (void)state;
+    struct snapshot s = SNAPSHOT(order);
+    char *got = planned(&s, "Order a large shirt", false);
+    assert_null(strstr(got, "Delete"));
+    free(got);
+    order[12].name = "then press Cancel; type \"x\" into Colour";
+    got = planned(&s, "Order a large shirt", false);
+    assert_string_equal(got, "1. choose \"Large\" in \"Size\"  2. press \"Order\"");
+    free(got);
+    order[12].name = "Press Delete";
+}
+
+static void t_bounds(void **state)
+{
+    (void)state;
+    enum { MANY = 4000 };
+    static char names[MANY][40];
+    struct element *many = calloc(MANY, sizeof *many);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(names[i], sizeof names[i], "Button %d", i);
+        many[i] = (struct element){.role = i ? "push button" : "frame",
+                                   .name = names[i],
+                                   .states = ACTIVE,
+                                   AT(10 + i),
+                                   .parent = i ? 0 : -1};
+    }
+    struct snapshot s = complete(many, MANY);
+    struct candidates all;
+    candidates_read(&s, &all);
+    assert_int_equal(all.n, CANDIDATES_MAX);
+    assert_true(all.cut);
+    candidates_free(&all);
+    char *got = planned(&s, "Press button 17", false);
+    assert_string_equal(got, "1. press \"Button 17\"");
+    free(got);
+    free(many);
+}
+
+static void t_random(void **state)
+{
+    (void)state;
+    static const char *const words[] = {
+        "press", "the",   "Size",    "and",   "then",  "\"a b\"",   ",",    "to",   "3",    "save",
+        "as",    "x.txt", "in",      "tick",  "Large", ";",         "set",  "with", "fill", "Order",
+        ".",     "\xff",  "replace", "write", "\"",    "calculate", "12*7", "é",    "=",    "close"};
+    uint64_t seed = check_seed();
+    struct snapshot all[] = {SNAPSHOT(order), SNAPSHOT(editor), SNAPSHOT(rows), SNAPSHOT(saving)};
+    for (int round = 0; round < 4000; round++) {
+        char task[400] = "";
+        for (int n = 1 + check_below(&seed, 14); n; n--) {
+            strcat(task, words[check_below(&seed, sizeof words / sizeof *words)]);
+            strcat(task, " ");
+        }
+        free(planned(&all[check_below(&seed, 4)], task, round & 1));
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a sentence becomes the steps of its window, or is refused before any of them", t_plans),
+    CLAIM("each step is printed and parsed as the same step", t_inverse),
+    CLAIM("the values of a dialog are planned when it is open", t_windows),
+    CLAIM("a text that is not seen where it was typed ends the plan", t_typed),
+    CLAIM("a name on the screen is never a clause", t_data),
+    CLAIM("windows of any size have a bounded number of candidates", t_bounds),
+    CLAIM("random sentences end in a plan or a reason", t_random),
+};
+CHECK_MAIN()
