@@ -382,8 +382,8 @@ static bool read_bare(struct scan *s)
     return true;
 }
 
-/* Refuses a reply with a call in a wrapper behind one without: the first may be a quotation in the thought, or
- * the step before the second. */
+/* Refuses a reply with a call in a wrapper behind one without: the first may be a quotation in the thought,
+ * or the step before the second. */
 static void refuse_mixed(struct scan *s)
 {
     size_t begin = s->r.out->list[0].begin;
