@@ -154,9 +154,14 @@ static void t_recording(void **state)
                                "{\"wait_until\": \"rest\", \"seconds\": 1}\n";
     struct qa_program q;
     qa_program_open(&q);
-    put(&q, "s.yaml",
-        "tests:\n  - id: a\n    task: Do it.\n    recording: r.jsonl\n  - id: b\n    task: Do it.\n");
+    put(&q, "s.yaml", "tests:\n  - id: a\n    task: Do it.\n    recording: r.jsonl\n");
     put(&q, "r.jsonl", good);
+    run_in(&q, WORDS("qa", "s.yaml", "--check"));
+    assert_int_equal(q.o.code, ERR_USAGE);
+    assert_non_null(strstr(q.o.err, "s.yaml:2: test 'a': the recording has no check"));
+    put(&q, "s.yaml",
+        "tests:\n  - id: a\n    task: Do it.\n    recording: r.jsonl\n"
+        "    checks:\n      - {kind: file, path: a}\n  - id: b\n    task: Do it.\n");
     qa_program_reply(&q, "b", ANSWER("Done."));
     run_in(&q, WORDS("qa", "s.yaml", "--check", "--fake", "replies"));
     if (q.o.code)
