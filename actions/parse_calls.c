@@ -153,6 +153,11 @@ static enum action_fault bind_named(struct parse *p, const char *name, json_t *a
         return parse_fault(p, FAULT_SCHEMA, "the arguments of '%.60s' need an 'action'", name);
     char *word = xstrdup(computer && action ? action : name);
     json_t *values = texts ? read_values(p, tools_find(p->d->tools, word, &alias), args) : json_incref(args);
+    const struct tool *t = tools_find(p->d->tools, word, &alias);
+    if (!computer && action && t && !strcmp(action, word) && !find_arg(t, "action")) {
+        json_object_del(values, "action"); /* {"name": "type", "arguments": {"action": "type", ...}} */
+        p->out->repairs |= REPAIR_CALL;
+    }
     enum action_fault f = take_safety_decision(p, values);
     f = f ? f : take_intent(p, values);
     f = f ? f : bind_call(p, word, values, computer && action ? "action" : NULL);
