@@ -305,7 +305,7 @@ static bool read_bare_xml(struct calls_reader *r)
 struct scan {
     struct calls_reader r;
     int tries;
-    bool bare;          /* the last call had no wrapper */
+    bool bare;          /* JSON or Python without a wrapper was read */
     struct calls aside; /* a fault before all calls, reported if no call was found */
 };
 

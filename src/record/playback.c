@@ -345,7 +345,7 @@ static int play_user(struct llm *m, const struct chat_part *parts, int n, enum c
     for (int i = 0; i < n; i++) {
         if (!parts[i].image)
             continue;
-        llm_counted_failed(parts, i, p->failed);
+        llm_counted_failed(parts, p->c.stats.decoded ? i : 0, p->failed); /* the first text is the task */
         image_free(&p->seen);
         if (image_copy(&p->seen, parts[i].image, e))
             return -1;

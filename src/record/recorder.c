@@ -151,6 +151,7 @@ static void mask_target(const struct recorder *r, struct recording_target *t)
     mask_title(r, t->title);
     mask_title(r, t->name);
     mask_title(r, t->label);
+    mask_title(r, t->menu);
     for (int i = 0; i < t->n_near; i++)
         mask_title(r, t->near[i]);
 }
@@ -177,6 +178,8 @@ static int write_step(struct recorder *r, struct item *q, struct err *e)
     mask_title(r, q->step.title);
     mask_target(r, &q->step.target);
     mask_title(r, q->step.to.title);
+    if (q->step.has_target)
+        snprintf(q->step.action.element, sizeof q->step.action.element, "%s", q->step.target.name);
     if ((q->opened && wait_for_window(r, &q->step, e)) || (q->wait && wait_for_rest(r, &q->step, e)))
         return -1;
     if (!*r->result->title && *q->step.target.title)
@@ -254,7 +257,6 @@ static void describe_step(struct recorder *r, struct recording_step *s)
         s->has_target = true;
         s->target = r->target;
         r->target = (struct recording_target){0};
-        snprintf(s->action.element, sizeof s->action.element, "%s", s->target.name);
     } else {
         snprintf(s->class, sizeof s->class, "%s", r->focus.class);
         snprintf(s->title, sizeof s->title, "%.*s", (int)sizeof s->title - 1, r->focus.title);

@@ -130,6 +130,7 @@ void recorder_hear(struct recorder *r, double ms)
 static void set_element(struct recorder *r, struct recording_target *t)
 {
     struct recording_target whole = *t;
+    bool heard = r->answered; /* before the press, which changes the state */
     recorder_hear(r, ANSWER_MS);
     const struct recording_target *f = &r->found;
     if (!*f->role || r->found_in != r->under.id || abs(f->x - t->x) > UNDER_PX || abs(f->y - t->y) > UNDER_PX)
@@ -138,7 +139,7 @@ static void set_element(struct recorder *r, struct recording_target *t)
     if (late && text_listed(items, f->role)) /* requested after the press, which may have opened this menu */
         return;
     *t = *f;
-    t->on = late ? RECORDING_NO_STATE : t->on;
+    t->on = late || !heard ? RECORDING_NO_STATE : t->on;
     t->x = whole.x;
     t->y = whole.y;
     t->rect = whole.rect;

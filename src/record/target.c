@@ -41,6 +41,7 @@ struct search {
     bool plain;         /* all pictures are plain, so none identifies the target */
     int alike;          /* number of matching pictures, none clearly best */
     bool translated;    /* its program uses another language than in the recording */
+    bool unfit;         /* its element is disabled or in another state: nothing else is the target */
 
     const struct snapshot *elements; /* NULL: not read */
     char missing[300];               /* why its element was not found; "": it has none */
@@ -142,11 +143,12 @@ static enum target_way by_element(struct search *q, struct target_found *out)
 {
     const struct recording_target *t = q->t;
     struct screen_rect view = {q->x0, q->y0, q->im->w, q->im->h};
-    bool mended;
+    struct target_match how;
     if (!q->elements)
         return TARGET_NONE;
     const struct element *e =
-        target_element(q->elements, t, q->translated, &mended, q->missing, sizeof q->missing);
+        target_element(q->elements, t, q->translated, &how, q->missing, sizeof q->missing);
+    q->unfit = how.unfit;
     if (!e)
         return TARGET_NONE;
     int x = inside(t->fx, t->w, e->rect.x, e->rect.w), y = inside(t->fy, t->h, e->rect.y, e->rect.h);
@@ -155,9 +157,9 @@ static enum target_way by_element(struct search *q, struct target_found *out)
                  e->name);
         return TARGET_NONE;
     }
-    if (mended)
+    if (how.mended)
         snprintf(out->now, sizeof out->now, "%s", e->name);
-    return found(out, mended ? TARGET_MENDED : TARGET_NAME, x, y, 0);
+    return found(out, how.mended ? TARGET_MENDED : TARGET_NAME, x, y, 0);
 }
 
 /* Cuts the surroundings of the target out of a picture: a field looks the same if only its wider
@@ -212,7 +214,9 @@ static void tell_missing(const struct search *q, struct target_found *out)
         return;
     }
     if (*q->missing)
-        add(out, "%s, and ", q->missing);
+        add(out, q->unfit ? "%s" : "%s, and ", q->missing);
+    if (q->unfit)
+        return;
     if (q->other)
         add(out, "\"%.80s\" is at the position of its image", q->other);
     else if (q->alike > 1)
@@ -260,7 +264,8 @@ enum target_way target_find(const struct target_finder *f, const struct recordin
     for (int i = 0; i < t->n_pictures; i++)
         q.plain = q.plain && picture_plain(&t->pictures[i].image);
     read_elements(&q);
-    if (!by_element(&q, out) && !by_picture(&q, out) && (settle_for_pixel || (q.plain && !*t->role)))
+    if (!by_element(&q, out) && !q.unfit && !by_picture(&q, out) &&
+        (settle_for_pixel || (q.plain && !*t->role)))
         by_pixel(&q, out);
     contradict(&q, out);
     tell(&q, out);

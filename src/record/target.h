@@ -5,9 +5,9 @@
  * neither a distinctive picture nor an element, by its pixel inside its window. Each way has its own check:
  * the element must be unique, enabled and in its recorded state; the picture must be found once, in a window
  * of the same class; the pixel must be in a window of the same class and size, with a picture that still
- * resembles the recorded one. Where the program describes an element of the same role and another name,
- * neither picture nor pixel count. A target that has disappeared is therefore not found, and nothing is
- * clicked instead.
+ * resembles the recorded one. Where the program describes an element of the same role and another name, or
+ * the element is disabled or in another state, neither picture nor pixel count. A target that has disappeared
+ * is therefore not found, and nothing is clicked instead.
  */
 #ifndef HOLORUN_RECORD_TARGET_H
 #define HOLORUN_RECORD_TARGET_H

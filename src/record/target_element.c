@@ -226,41 +226,44 @@ static void describe_missing(const struct recording_target *t, int n, char *why,
 }
 
 const struct element *target_element(const struct snapshot *s, const struct recording_target *t,
-                                     bool translated, bool *mended, char *why, size_t size)
+                                     bool translated, struct target_match *how, char *why, size_t size)
 {
     int list[EQUALS], n = equals(s, t, list), at;
-    *mended = false;
+    *how = (struct target_match){.mended = false};
     if (n && *t->menu && !translated)
         n = in_menu(s, t, list, n);
     at = n ? choose(s, t, list, n, translated) : -1;
     if (at < 0 && translated && (at = by_path(s, t)) >= 0)
-        *mended = true;
+        how->mended = true;
     if (at < 0) {
         describe_missing(t, n, why, size);
         return NULL;
     }
     const struct element *e = &s->e[at];
     int on = state_of(e);
+    how->unfit = true;
     if (!state_in(e->states, STATE_SENSITIVE) && !state_in(e->states, STATE_ENABLED))
         snprintf(why, size, "%s \"%.80s\" is disabled", e->role, known_as(e));
-    else if (e->trust == PLACE_DOUBTFUL)
-        snprintf(why, size, "the program does not say reliably where %s \"%.80s\" is", e->role, known_as(e));
     else if (t->on != RECORDING_NO_STATE && on != RECORDING_NO_STATE && on != t->on)
         snprintf(why, size, "%s \"%.80s\" was %s before the recorded action and is %s now", e->role,
                  known_as(e), t->on ? "on" : "off", on ? "on" : "off");
     else
-        return e;
-    return NULL;
+        how->unfit = false;
+    if (!how->unfit && e->trust == PLACE_DOUBTFUL)
+        snprintf(why, size, "the program does not say reliably where %s \"%.80s\" is", e->role, known_as(e));
+    return how->unfit || e->trust == PLACE_DOUBTFUL ? NULL : e;
 }
 
 bool target_has_keyboard(const struct snapshot *s, const struct recording_target *t, int focus,
                          bool translated, char *why, size_t size)
 {
-    bool mended;
+    struct target_match how;
     char unused[300];
     const struct element *e = focus >= 0 ? &s->e[focus] : NULL;
-    if (!e || !*t->role || target_element(s, t, translated, &mended, unused, sizeof unused) == e ||
-        is_equal(s, e, t) || (translated && !strcmp(e->role, role_canonical(t->role))))
+    if (!e || !*t->role || (translated && !strcmp(e->role, role_canonical(t->role))))
+        return true;
+    const struct element *found = target_element(s, t, translated, &how, unused, sizeof unused);
+    if (found ? found == e : is_equal(s, e, t))
         return true;
     snprintf(why, size, "the keyboard is in %s \"%.80s\", not in %s \"%.80s\"", e->role, known_as(e), t->role,
              *t->name ? t->name : t->label);

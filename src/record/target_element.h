@@ -16,10 +16,15 @@
 /* Fills the element members of *t, whose x and y are set. */
 void target_describe(const struct snapshot *s, int at, struct recording_target *t);
 
+struct target_match {
+    bool mended; /* the element has another name than recorded */
+    bool unfit;  /* it was found, but it is disabled or in another state than recorded */
+};
+
 /* Returns the element that *t describes, or NULL with the reason in why. translated: the program uses another
- * language now; *mended: the element has another name than recorded. */
+ * language now. */
 const struct element *target_element(const struct snapshot *s, const struct recording_target *t,
-                                     bool translated, bool *mended, char *why, size_t size);
+                                     bool translated, struct target_match *how, char *why, size_t size);
 
 /* Returns whether the element at index `focus` may be the one that *t describes; otherwise writes the reason
  * to why. focus -1: unknown. */

@@ -156,10 +156,10 @@ bool windows_there(struct screen *s, const struct recording_step *step)
     return translated && screen_focused_window(s, &w) == 0 && !strcmp(w.class, step->class) && w.dialog;
 }
 
-struct count { /* visible windows of the class of a step; whether one has its title */
+struct count { /* visible windows of the class of a step */
     const struct recording_step *step;
     int of_class;
-    bool titled;
+    bool titled, exact; /* one has its title, without and with numbers and directories */
 };
 
 static bool count_window(void *arg, const char *title, const char *class)
@@ -167,6 +167,7 @@ static bool count_window(void *arg, const char *title, const char *class)
     struct count *c = arg;
     c->of_class += !strcmp(class, c->step->class);
     c->titled = c->titled || (!strcmp(class, c->step->class) && same_title(title, c->step->title));
+    c->exact = c->exact || (!strcmp(class, c->step->class) && !strcmp(title, c->step->title));
     return false;
 }
 
@@ -182,10 +183,12 @@ bool windows_keyboard(struct screen *s, const struct recording_step *step, char 
                  step->class);
         return false;
     }
-    if (!*step->title || same_title(w.title, step->title))
+    if (!*step->title || !strcmp(w.title, step->title))
         return true;
-    if (screen_each_window(s, count_window, &c, NULL) >= 0 && !c.titled &&
-        (c.of_class <= 1 || window_translated(w.pid, step->language)))
+    bool listed = screen_each_window(s, count_window, &c, NULL) >= 0,
+         alike = same_title(w.title, step->title);
+    if (listed && !c.exact &&
+        (alike || (!c.titled && (c.of_class <= 1 || window_translated(w.pid, step->language)))))
         return true;
     snprintf(why, size, "the keyboard focus is in window '%.150s', not in '%.150s'", w.title, step->title);
     return false;

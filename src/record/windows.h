@@ -21,16 +21,18 @@ void windows_read(struct screen *s, struct windows *out);
  * title now, and one that closed. Returns false if nothing changed. */
 bool windows_changed(const struct windows *before, const struct windows *after, struct recording_step *step);
 
-/* Returns whether the change of *step took place between two lists; otherwise writes the reason to why.
- * Numbers and directories in titles may differ; translated: titles may differ. */
+/* Returns whether the windows are as at the end of the recording: the opened window exists, also if it
+ * existed before; if none opened, the closed one was there before and is not now. Otherwise writes the reason
+ * to why. Numbers and directories in titles may differ; translated: a new title of the class counts. */
 bool windows_agree(const struct windows *before, const struct windows *now, const struct recording_step *step,
                    bool translated, char *why, size_t size);
 
 /* Returns whether the window of a step is open. */
 bool windows_there(struct screen *s, const struct recording_step *step);
 /* Returns whether the recorded window has the keyboard; otherwise writes the reason to why. Among several
- * windows of its class the title decides; if only one window of the class remains, or its program uses
- * another language than in the recording, a changed title does not matter. */
+ * windows of its class the title decides: an equal one, or if no window has that, one that differs only in
+ * numbers and directories. If only one window of the class remains, or its program uses another language than
+ * in the recording, a changed title does not matter. */
 bool windows_keyboard(struct screen *s, const struct recording_step *step, char *why, size_t size);
 
 /* Writes the language of a process's messages, from its environment: "de"; "en" for none; "": unknown. */

@@ -442,8 +442,9 @@ static void t_time_within(void **state)
         play_forget();
         play(&p, BAD_KEY BAD_KEY BAD_KEY BAD_KEY WAIT(60) ANSWER("So far."));
         ended(&p, AGENT_TIME, ERR_TIME);
-        assert_string_equal(p.r.answer, "So far.");
-    } while (p.r.steps < 5 && p.o.max_seconds < 15);
+    } while ((!p.r.answer || p.r.steps < 5) && p.o.max_seconds < 15); /* on a loaded machine: try longer */
+    assert_non_null(p.r.answer);
+    assert_string_equal(p.r.answer, "So far.");
     assert_int_equal(p.r.steps, 5);
     play_close(&p);
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "record/windows.h"
 #include "screen/screen.h"
 
 #include <X11/keysym.h>
@@ -127,8 +128,79 @@ static void t_no_effect(void **state)
     hands_close();
 }
 
+/* A button whose name is a secret: neither its target nor its action contains it. */
+static void t_secret_name(void **state)
+{
+    hands_open_with_bus();
+    char *file = xvfb_place(&hands_x, "letter.jsonl"), *log = xvfb_place(&hands_x, "then");
+    struct outcome o = {0};
+    setenv("HUSH", "Tulip4711", 1);
+    ask("then", "Tulip4711", "Discard", "300");
+    pid_t pid = hands_record(file, WORDS("--secret", "HUSH=env:HUSH"));
+    hands_pause_ms(500);
+    struct screen_rect r = rect_of("Zenity");
+    hands_point(r.x + r.w - 60, r.y + r.h - 26);
+    hands_pause_ms(700);
+    hands_press(1, 1);
+    assert_true(hands_wait_for_text(log, "pressed Tulip4711"));
+    hands_pause_ms(500);
+    kill(pid, SIGINT);
+    program_finish(&hands_x, pid, &o);
+    if (o.code)
+        fail_msg("%s", o.err);
+    assert_true(hands_file_has(file, "\"name\": \"\", \"role\": \"push button\""));
+    assert_false(hands_file_has(file, "Tulip4711"));
+    assert_null(strstr(o.err, "Tulip4711"));
+    outcome_free(&o);
+    free(file);
+    free(log);
+    unsetenv("HUSH");
+    unsetenv("DBUS_SESSION_BUS_ADDRESS");
+    hands_close();
+}
+
+/* Returns whether the keyboard may be in this window instead of the recorded "Note 1". */
+static bool takes_keyboard(struct screen *s, int x, int y)
+{
+    struct recording_step step = {.class = "Note.tcl", .title = "Note 1"};
+    char why[300] = "";
+    hands_point(x, y);
+    hands_pause_ms(200);
+    bool takes = windows_keyboard(s, &step, why, sizeof why);
+    check_note("%s", why);
+    return takes;
+}
+
+static void t_numbered(void **state)
+{
+    static const char note[] = "wm title . [lindex $argv 0]\nwm geometry . [lindex $argv 1]\n";
+    hands_open("800x600x24");
+    if (!program_exists("wish"))
+        skip();
+    char *script = xvfb_put(&hands_x, "note.tcl", note);
+    const struct screen_options o = {.display = hands_x.display};
+    pid_t first = xvfb_spawn(&hands_x, "1.log", WORDS("wish", script, "--", "Note 1", "200x150+100+80"));
+    assert_true(xvfb_wait_window(&hands_x, "^Note 1"));
+    pid_t second = xvfb_spawn(&hands_x, "2.log", WORDS("wish", script, "--", "Note 2", "200x150+400+80"));
+    assert_true(xvfb_wait_window(&hands_x, "^Note 2"));
+    struct screen *s = screen_open(&o, NULL);
+    assert_non_null(s);
+    assert_true(takes_keyboard(s, 200, 150));
+    assert_false(takes_keyboard(s, 500, 150));
+    process_end(first);
+    hands_pause_ms(300);
+    assert_true(takes_keyboard(s, 500, 150));
+    screen_close(s);
+    process_end(second);
+    free(script);
+    hands_close();
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("a recorded button is pressed where it is now, and another one at its place is not", t_swapped),
+    CLAIM("a name that is a secret is not recorded", t_secret_name),
+    CLAIM("keys go to a window with another number in its title only if the recorded title is gone",
+          t_numbered),
     CLAIM("a recording whose last action has no effect now does not pass", t_no_effect),
 };
 

@@ -78,12 +78,20 @@ static struct recording_target describe(const struct form *f, int at)
 static int again(const struct form *f, const struct recording_target *t, bool translated)
 {
     char why[300] = "";
-    bool mended;
-    const struct element *e = target_element(&f->s, t, translated, &mended, why, sizeof why);
+    struct target_match how;
+    const struct element *e = target_element(&f->s, t, translated, &how, why, sizeof why);
     if (!e)
         check_note("%s", why);
     assert_true(e || *why);
     return e ? (int)(e - f->e) : -1;
+}
+
+/* Returns whether the element is found, but refused: then its looks do not count either. */
+static bool refused(const struct form *f, const struct recording_target *t)
+{
+    char why[300] = "";
+    struct target_match how;
+    return !target_element(&f->s, t, false, &how, why, sizeof why) && how.unfit;
 }
 
 static const char *const three[3] = {"Ana", "Bo", "Cy"};
@@ -121,15 +129,17 @@ static void t_replaced(void **state)
     struct recording_target t = describe(then, save);
     now->e[save].name = "Delete";
     assert_int_equal(again(now, &t, false), -1);
+    assert_false(refused(now, &t));
     assert_string_equal(target_contradicted(&now->s, &t, t.x, t.y), "Delete");
     now->e[save].name = "Cancel"; /* swapped */
     now->e[cancel].name = "Save";
     assert_int_equal(again(now, &t, false), cancel);
     now->e[cancel].states = 0;
-    assert_int_equal(again(now, &t, false), -1);
+    assert_true(refused(now, &t));
     now->e[cancel].states = STATES;
     now->e[cancel].trust = PLACE_DOUBTFUL;
     assert_int_equal(again(now, &t, false), -1);
+    assert_false(refused(now, &t));
     free(then);
     free(now);
 }
@@ -143,7 +153,26 @@ static void t_ticked(void **state)
     assert_int_equal(t.on, 0);
     assert_int_equal(again(form, &t, false), box);
     form->e[box].states |= 1 << STATE_CHECKED;
-    assert_int_equal(again(form, &t, false), -1);
+    assert_true(refused(form, &t));
+    t.on = RECORDING_NO_STATE;
+    assert_int_equal(again(form, &t, false), box);
+    free(form);
+}
+
+/* Fields without names and labels differ only by their rows. */
+static void t_keyboard(void **state)
+{
+    struct form *form = guests(three, 0, 40);
+    int name = find(form, "text", "Name:", 0), city = find(form, "text", "City:", 0);
+    char why[300] = "";
+    form->e[name].label = form->e[city].label = "";
+    struct recording_target t = describe(form, name);
+    assert_true(target_has_keyboard(&form->s, &t, name, false, why, sizeof why));
+    assert_true(target_has_keyboard(&form->s, &t, -1, false, why, sizeof why));
+    assert_false(target_has_keyboard(&form->s, &t, city, false, why, sizeof why));
+    check_note("%s", why);
+    t.n_near = t.equals = 0; /* nothing tells them apart */
+    assert_true(target_has_keyboard(&form->s, &t, city, false, why, sizeof why));
     free(form);
 }
 
@@ -234,6 +263,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a renamed, disabled or doubtful element is not found, and a swapped one at its new place",
           t_replaced),
     CLAIM("a box that is in another state than recorded is not pressed", t_ticked),
+    CLAIM("a text is not typed if the keyboard is in another field than recorded", t_keyboard),
     CLAIM("a list is found by its label, whatever it shows", t_chosen),
     CLAIM("a menu item is found in its menu only, and in another language by its path", t_menus),
     CLAIM("the end of a recording holds if the same window opened, closed or changed its title", t_end),

@@ -103,9 +103,11 @@ int x11_capture(struct screen *s, struct screen_rect r, uint8_t *rgb, struct err
     int code = xtrap_end(&t);
     if (screen_alive(s, e))
         return -1;
-    if (!ok || code)
+    if (!ok || code) {
+        drop_last(x); /* undefined pixels */
         return err_set(e, ERR_ENV, "display '%s' refused a screenshot of %dx%d+%d+%d (X error %d)", s->name,
                        r.w, r.h, r.x, r.y, code);
+    }
     return pixels_to_rgb(x->last, rgb, r.w, r.h, e);
 }
 
