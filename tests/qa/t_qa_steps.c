@@ -119,7 +119,8 @@ static const char odd[] = "  env: { OUT: \"{dir}\" }\n"
                           "    window: ^Odd$\n"
                           "    task:\n"
                           "      - check: '\"Say \\\"hi\\\" & ''bye'' > ...\" is enabled'\n"
-                          "      - press: \"Say \\\"hi\\\" & 'bye' > ...\"\n";
+                          "      - press: \"Say \\\"hi\\\" & 'bye' > ...\"\n"
+                          "      - wait: Odd is gone\n";
 
 static void t_odd(void **state)
 {

@@ -95,6 +95,14 @@ static void t_model(void **state)
     assert_string_equal(t->script[1].text, "make it nice");
     assert_true(!test_step_proves(t, 0) && !test_step_proves(t, 1) && test_step_proves(t, 2));
     suite_free(s);
+    s = suite_of("tests:\n"
+                 "  - id: acts\n    task: [{ wait: OK }, { press: OK }, { wait: OK is gone }]\n"
+                 "  - id: looks\n    task: [{ wait: OK }, { check: OK is enabled }]\n");
+    t = test_of(s, "acts");
+    assert_true(!test_step_proves(t, 0) && !test_step_proves(t, 1) && test_step_proves(t, 2));
+    t = test_of(s, "looks");
+    assert_true(test_step_proves(t, 0) && test_step_proves(t, 1));
+    suite_free(s);
 }
 
 static void t_stale(void **state)
