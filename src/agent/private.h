@@ -199,10 +199,10 @@ int agent_validate(struct agent *a, const char *answer, bool *accepted, struct e
 
 /* elements.c: agent_tell_elements() appends the text of the elements to the lead of the next turn.
  * agent_resolve_refs() replaces refs in a->reply by places; a reply with a ref that cannot be used becomes a
- * mistake, which the model reads about.  agent_without_elements() returns a lead without that text, for turns
+ * mistake, which the model reads about; it returns a bit for each action that had a ref.  agent_without_elements() returns a lead without that text, for turns
  * whose screenshot is no longer in view; the caller frees it. */
 void agent_tell_elements(struct agent *a);
-void agent_resolve_refs(struct agent *a);
+unsigned agent_resolve_refs(struct agent *a);
 char *agent_without_elements(const char *lead);
 
 /* Corrects the positions of the elements that a->reply names (localize.c). */
