@@ -389,9 +389,9 @@ static void tool_deed(const struct request *q, const char *deed)
     else if (odd)
         mcp_tool_error(q->m, q->id, q->c, "argument '%s' does not go with %s and ref; leave out ref, or '%s'",
                        odd, text_of(q, "action"), odd);
-    else if (needs && !value)
-        mcp_tool_error(q->m, q->id, q->c, "argument 'value' is missing; %s needs %s", deed,
-                       !strcmp(deed, "fill") ? "the text" : "the name of the option");
+    else if (needs && (!value || (!*value && !strcmp(deed, "choose"))))
+        mcp_tool_error(q->m, q->id, q->c, "argument 'value' is %s; %s needs %s", value ? "empty" : "missing",
+                       deed, !strcmp(deed, "fill") ? "the text" : "the name of the option");
     else if (needs && strlen(value) > HOST_VALUE_BYTES)
         mcp_tool_error(q->m, q->id, q->c, "argument 'value' has %zu bytes; at most %d can be typed",
                        strlen(value), HOST_VALUE_BYTES);

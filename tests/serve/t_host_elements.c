@@ -49,6 +49,8 @@ static const struct {
     {"act", "{\"action\":\"fill\",\"ref\":\"e1\"}", "argument 'value' is missing; fill needs the text"},
     {"act", "{\"action\":\"choose\",\"ref\":\"e1\"}",
      "argument 'value' is missing; choose needs the name of"},
+    {"act", "{\"action\":\"choose\",\"ref\":\"e1\",\"value\":\"\"}",
+     "argument 'value' is empty; choose needs the name of"},
     {"act", "{\"action\":\"drag\",\"ref\":\"e1\",\"x\":1,\"y\":1}", "argument 'ref' does not go with drag"},
     {"act", "{\"action\":\"press\",\"ref\":\"e1\",\"button\":\"right\"}",
      "argument 'button' does not go with press and ref"},
