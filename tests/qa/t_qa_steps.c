@@ -315,7 +315,7 @@ static void t_reports(void **state)
     qa_program_close(&q);
 }
 
-/* A model takes over with the secret on the screen: what it sees must not depend on the secret. */
+/* A model takes over while the secret is on the screen: its screenshot must not depend on the secret. */
 static void t_covered(void **state)
 {
     static const char *const pins[] = {"1734905", "9043517"}; /* of the same width */
@@ -390,7 +390,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("steps without elements or of another sentence are refused in one line", t_refused),
     CLAIM("a sentence is performed by its steps, by its words, or by the model", t_sentences),
     CLAIM("reports show each step with its effect and no secret", t_reports),
-    CLAIM("a model that goes on after steps sees no secret that they typed", t_covered),
+    CLAIM("a model that continues after steps sees no secret that they typed", t_covered),
     CLAIM("the example of the help runs as it is printed", t_example),
 };
 

@@ -129,7 +129,7 @@ static void t_stale(void **state)
     free(text);
 }
 
-/* A variable that is empty or has several lines is no name. */
+/* A variable that is empty or has several lines cannot be a name. */
 static void t_names(void **state)
 {
     static const char *const steps[] = {"do: press {x}", "check: '{x} is shown'", "wait: '{x} is gone'",
