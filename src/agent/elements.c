@@ -4,6 +4,8 @@
  * Turns whose screenshot has been evicted lose it: only recent texts can be true. */
 #include "agent/private.h"
 
+#include "base/utf8.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,18 +52,24 @@ static int resolve(struct agent *a, struct action *action, struct err *e)
     action->y = (int32_t)((y - view->oy) / view->sy);
     if (action->x < 0 || action->y < 0 || action->x >= a->step.frame.w || action->y >= a->step.frame.h)
         return err_set(e, ERR_FAILED, "%s is outside the screenshot; nothing was done", action->element);
+    name[utf8_valid_prefix(name, strlen(name))] = 0; /* it may be cut */
     snprintf(action->element, sizeof action->element, "%s", name);
     return 0;
 }
 
-void agent_resolve_refs(struct agent *a)
+unsigned agent_resolve_refs(struct agent *a)
 {
     struct err why = ERR_INIT;
+    unsigned resolved = 0;
     for (int i = 0; a->o->elements && a->reply.fault == FAULT_NONE && i < a->reply.step.nactions; i++) {
         struct action *action = &a->reply.step.actions[i];
-        if (!action_ref(action->element) || resolve(a, action, &why) == 0)
+        if (!action_ref(action->element))
+            continue;
+        resolved |= 1U << i;
+        if (resolve(a, action, &why) == 0)
             continue;
         a->reply.fault = FAULT_RANGE;
         err_set(&a->reply.why, ERR_FAILED, "%s", why.text);
     }
+    return resolved;
 }

@@ -108,9 +108,11 @@ static void refuse_hidden_places(struct agent *a)
 int agent_localize(struct agent *a, struct err *e)
 {
     int rc = 0;
-    agent_resolve_refs(a);
+    unsigned placed = agent_resolve_refs(a);
     for (int i = 0; rc == 0 && a->reply.fault == FAULT_NONE && i < a->reply.step.nactions; i++) {
         const struct action *action = &a->reply.step.actions[i];
+        if (placed >> i & 1) /* where the program says */
+            continue;
         if (a->o->localizer && names_a_place(action))
             rc = localize(a, i, e);
         else

@@ -198,11 +198,12 @@ void agent_validate_see(struct agent *a);
 int agent_validate(struct agent *a, const char *answer, bool *accepted, struct err *e);
 
 /* elements.c: agent_tell_elements() appends the text of the elements to the lead of the next turn.
- * agent_resolve_refs() replaces refs in a->reply by places; a reply with a ref that cannot be used becomes a
- * mistake, which the model reads about.  agent_without_elements() returns a lead without that text, for turns
- * whose screenshot is no longer in view; the caller frees it. */
+ * agent_resolve_refs() replaces refs in a->reply by places, and returns a bit for each action that had a ref;
+ * a reply with a ref that cannot be used becomes a mistake, which the model reads about.
+ * agent_without_elements() returns a lead without that text, for turns whose screenshot is no longer in view;
+ * the caller frees it. */
 void agent_tell_elements(struct agent *a);
-void agent_resolve_refs(struct agent *a);
+unsigned agent_resolve_refs(struct agent *a);
 char *agent_without_elements(const char *lead);
 
 /* Corrects the positions of the elements that a->reply names (localize.c). */

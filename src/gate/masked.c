@@ -4,6 +4,7 @@
 #include "gate/zone.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char *keep(struct masked *m, const struct masked_by *by, const char *text)
 {
@@ -13,6 +14,13 @@ static const char *keep(struct masked *m, const struct masked_by *by, const char
     return m->texts[m->n++] = by->mask(by->arg, text);
 }
 
+static void empty(struct element *e)
+{
+    e->name = e->label = e->value = "";
+    e->role = "hidden";
+    e->states = 0;
+}
+
 /* Removes the value of an element that a zone touches, and everything if its middle is in the zone. */
 static void hide(struct element *e, struct screen_rect zone)
 {
@@ -20,11 +28,16 @@ static void hide(struct element *e, struct screen_rect zone)
     if (both.w <= 0 || both.h <= 0)
         return;
     e->value = "";
-    if (!screen_rect_contains(zone, e->rect.x + e->rect.w / 2, e->rect.y + e->rect.h / 2))
-        return;
-    e->name = e->label = "";
-    e->role = "hidden";
-    e->states = 0;
+    if (screen_rect_contains(zone, e->rect.x + e->rect.w / 2, e->rect.y + e->rect.h / 2))
+        empty(e);
+}
+
+/* Empties an element whose place is unknown if its parent is hidden. */
+static void hide_below(struct element *e, const struct element *all)
+{
+    bool placed = e->trust != PLACE_NONE && e->trust != PLACE_DOUBTFUL && e->rect.w > 0 && e->rect.h > 0;
+    if (!placed && e->parent >= 0 && !strcmp(all[e->parent].role, "hidden"))
+        empty(e);
 }
 
 int masked_copy(struct masked *m, const struct snapshot *s, const struct masked_by *by, struct err *e)
@@ -43,6 +56,7 @@ int masked_copy(struct masked *m, const struct snapshot *s, const struct masked_
         one->value = keep(m, by, one->value);
         for (int z = 0; z < n; z++)
             hide(one, zone_rect(&zones[z], by->root.w, by->root.h));
+        hide_below(one, m->s.e);
     }
     return 0;
 }

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AGAIN_MS = 150, AGAIN_MAX = 3, WINDOWS_MAX = 16, TITLE_BYTES = 128 };
+enum { AGAIN_MS = 150, AGAIN_MAX = 3, WINDOWS_MAX = 64, TITLE_BYTES = 128 };
 
 #define NOTHING "nothing was done"
 #define UNSURE  "unsure whether the text arrived" /* screen/typing.c, overwrite.c */
@@ -38,6 +38,8 @@ struct deed {
     uint32_t ref;
     char *value, *what;          /* what: of the element, `button "Save"`; NULL: not found yet */
     bool picture, acted, unread; /* unread: the value cannot be compared with the typed text */
+    bool acted_before;           /* acted, without the last reply */
+    bool all;                    /* reads all programs: the ref is of another one than the client saw last */
     struct player_ref *player;
     struct titles before;
     int again; /* replies that were taken back */
@@ -157,7 +159,7 @@ static void put_difference(struct deed *d, const struct snapshot *s, struct buf 
     else
         lines_within(whole ? text.data : difference.data, most, out);
     refs_note(tree_refs(t), s, text.data);
-    tree_see(t, text.data, NULL);
+    tree_see(t, text.data, d->all ? &(struct elements_scope){.all = true} : NULL);
     buf_free(&text);
     buf_free(&difference);
 }
@@ -214,15 +216,17 @@ void deed_refuse(struct deed *d, const char *why)
 
 /* ---- the steps ----------------------------------------------------------------------------------------- */
 
-/* Reads the elements that the client saw last, and if the ref is not among them those of all programs.
- * Returns NULL with e, and else a locked tree. */
-static const struct snapshot *read_for(const struct deed *d, struct err *e)
+/* Reads the elements that the client saw last, and if the ref is not among them those of all programs, also
+ * afterwards.  Returns NULL with e, and else a locked tree. */
+static const struct snapshot *read_for(struct deed *d, struct err *e)
 {
     struct tree *t = d->work->host->tree;
-    const struct snapshot *s = tree_read(t, NULL, d->work->screen, e);
-    if (!s || d->acted || refs_element(s, d->ref))
+    const struct snapshot *s = d->all ? NULL : tree_read(t, NULL, d->work->screen, e);
+    if (!d->all && (!s || d->acted || refs_element(s, d->ref)))
         return s;
-    tree_done(t);
+    if (s)
+        tree_done(t);
+    d->all = true;
     return tree_read(t, &(struct elements_scope){.all = true}, d->work->screen, e);
 }
 
@@ -252,7 +256,8 @@ static int begin(struct deed *d, const struct snapshot *s, struct err *e)
     buf_init(&what, ERR_TEXT);
     refs_describe(on, &what);
     d->what = buf_take(&what);
-    d->unread = d->kind == PLAYER_DO_FILL && (element_is_password(on) || strstr(d->value, "{{"));
+    d->unread = d->kind == PLAYER_DO_FILL &&
+                (element_is_password(on) || strstr(d->value, "{{") || strlen(d->value) > PLAYER_VERIFIED_MAX);
     list_windows(s, &d->before);
     d->player = player_ref_open(d->kind, field_of(d, s, on), d->value, d->work->screen, e);
     return d->player ? 0 : -1;
@@ -271,9 +276,9 @@ static bool go_on(struct deed *d)
     bool stale = text && (strstr(text, OBSERVED_NOTHING) || strstr(text, NOTHING));
     if (!ok && stale && d->again++ < AGAIN_MAX) {
         player_ref_again(d->player); /* the screen had changed: the element is read again */
-        d->acted = false;
+        d->acted = d->acted_before;
     } else if (!ok) {
-        d->acted = json_integer_value(json_object_get(outcome, "events")) > 0;
+        d->acted = d->acted_before || json_integer_value(json_object_get(outcome, "events")) > 0;
         char *why = xasprintf("%s: %s", d->what, text ? text : "the action failed");
         deed_refuse(d, why);
         free(why);
@@ -317,6 +322,7 @@ bool deed_next(struct deed *d, struct buf *out)
     bool over = !go_on(d);
     while (!over && !work_stopping(d->work)) {
         if (step(d, out, &over)) {
+            d->acted_before = d->acted;
             d->acted = true;
             d->work->outcome = json_pack("{s:s, s:b}", "kind", "act", "ok", true);
             return true;

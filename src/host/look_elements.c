@@ -12,10 +12,11 @@
 enum { JSON_BYTES = HOST_REPLY_BYTES / 3 }; /* as text in a result, quotes need an escape */
 
 /* Appends a line if elements are missing. */
-static void put_end(const struct snapshot *s, struct buf *out)
+static void put_end(const struct snapshot *s, bool all, struct buf *out)
 {
     if (s->end == SNAPSHOT_NOTHING || !s->n)
-        buf_puts(out, "The active window describes no elements: use screenshot, and act with x and y.\n");
+        buf_printf(out, "%s no elements: use screenshot, and act with x and y.\n",
+                   all ? "The programs describe" : "The active window describes");
     if (s->end == SNAPSHOT_SILENT)
         buf_puts(out, "A program does not answer; its elements are missing.\n");
     if (s->end == SNAPSHOT_CUT)
@@ -78,7 +79,7 @@ static void put_elements(struct tree *t, const struct elements_order *o, const s
     if (!o->find && !o->json && !o->boxes)
         tree_see(t, text.data, scope);
     if (!o->json)
-        put_end(s, out);
+        put_end(s, o->all, out);
     buf_free(&text);
 }
 

@@ -321,14 +321,21 @@ static void pass_call(const struct request *q, char *call, bool picture)
 }
 
 /* Returns the deed that an action is: a deed of deed.c, or with a ref also a mouse action; NULL: none. */
-static const char *deed_of(const char *action, bool with_ref)
+static const char *deed_of(const struct request *q)
 {
+    const char *action = text_of(q, "action"), *button = text_of(q, "button");
+    bool with_ref = text_of(q, "ref") != NULL;
     static const char *const deeds[] = {"press", "double_press", "right_press", "fill",      "choose",
                                         "tick",  "untick",       "focus",       "scroll_to", NULL};
     static const char *const mouse[][2] = {
         {"click", "press"}, {"double_click", "double_press"}, {"type", "fill"}, {"scroll", "scroll_to"}};
     if (text_listed(deeds, action))
         return action;
+    if (with_ref && !strcmp(action, "click") && button && !strcmp(button, "right"))
+        return "right_press";
+    if (with_ref && !strcmp(action, "click") &&
+        json_integer_value(json_object_get(q->arguments, "count")) == 2)
+        return "double_press";
     for (size_t i = 0; with_ref && i < sizeof mouse / sizeof *mouse; i++)
         if (!strcmp(mouse[i][0], action))
             return mouse[i][1];
@@ -345,9 +352,29 @@ static char *deed_call(const struct request *q, const char *deed, uint32_t ref, 
     return text;
 }
 
+/* Returns the first argument that a deed cannot follow and that must not be ignored, since the call asks for
+ * something else; NULL: none. */
+static const char *odd_argument(const struct request *q, const char *deed)
+{
+    const char *button = text_of(q, "button");
+    json_int_t count = json_integer_value(json_object_get(q->arguments, "count"));
+    if (button && strcmp(button, strcmp(deed, "right_press") ? "left" : "right") != 0)
+        return "button";
+    if (count && count != 1 + !strcmp(deed, "double_press"))
+        return "count";
+    if (json_array_size(json_object_get(q->arguments, "hold")))
+        return "hold";
+    if (is_set(q, "press_enter"))
+        return "press_enter";
+    if (json_is_false(json_object_get(q->arguments, "overwrite")) && !strcmp(deed, "fill"))
+        return "overwrite";
+    return text_of(q, "direction") ? "direction" : NULL;
+}
+
 /* Does a deed on an element that the call names by its ref. */
 static void tool_deed(const struct request *q, const char *deed)
 {
+    const char *odd = odd_argument(q, deed);
     const char *ref = text_of(q, "ref"), *value = text_of(q, "value");
     bool needs = !strcmp(deed, "fill") || !strcmp(deed, "choose");
     uint32_t number = ref ? refs_read(ref) : 0;
@@ -359,9 +386,12 @@ static void tool_deed(const struct request *q, const char *deed)
     else if (!number)
         mcp_tool_error(q->m, q->id, q->c, "argument 'ref' must be a ref of snapshot, as e12; got '%.60s'",
                        ref);
-    else if (needs && !value)
-        mcp_tool_error(q->m, q->id, q->c, "argument 'value' is missing; %s needs %s", deed,
-                       !strcmp(deed, "fill") ? "the text" : "the name of the option");
+    else if (odd)
+        mcp_tool_error(q->m, q->id, q->c, "argument '%s' does not go with %s and ref; leave out ref, or '%s'",
+                       odd, text_of(q, "action"), odd);
+    else if (needs && (!value || (!*value && !strcmp(deed, "choose"))))
+        mcp_tool_error(q->m, q->id, q->c, "argument 'value' is %s; %s needs %s", value ? "empty" : "missing",
+                       deed, !strcmp(deed, "fill") ? "the text" : "the name of the option");
     else if (needs && strlen(value) > HOST_VALUE_BYTES)
         mcp_tool_error(q->m, q->id, q->c, "argument 'value' has %zu bytes; at most %d can be typed",
                        strlen(value), HOST_VALUE_BYTES);
@@ -371,7 +401,7 @@ static void tool_deed(const struct request *q, const char *deed)
 
 static void tool_act(const struct request *q)
 {
-    const char *deed = deed_of(text_of(q, "action"), text_of(q, "ref") != NULL);
+    const char *deed = deed_of(q);
     if (deed) {
         tool_deed(q, deed);
         return;

@@ -3,9 +3,9 @@
  * The player receives each screenshot as a model does, reads the elements of the active window, and replies
  * with the next action in the dialect PLAYER_DIALECT, so that rules, the record and the debugger work as with
  * a model.  After each action it reads the elements again: a tick, a choice in a closed list and a text of
- * at most 150 bytes are verified where the program reports them; for anything else the answer says what
- * changed.  A name that is missing for some seconds, or ambiguous, ends the run (exit code 1) with the
- * nearest names; nothing is guessed. */
+ * at most PLAYER_VERIFIED_MAX bytes are verified where the program reports them; for anything else the answer
+ * says what changed.  A name that is missing for some seconds, or ambiguous, ends the run (exit code 1) with
+ * the nearest names; nothing is guessed. */
 #ifndef HOLORUN_PLAIN_PLAYER_H
 #define HOLORUN_PLAIN_PLAYER_H
 
@@ -15,7 +15,8 @@
 #include "screen/screen.h"
 
 #define PLAYER_DIALECT "plain"
-enum { PLAYER_STEPS = 100000 }; /* default step limit of a run: waiting also takes steps */
+enum { PLAYER_STEPS = 100000 };     /* default step limit of a run: waiting also takes steps */
+enum { PLAYER_VERIFIED_MAX = 150 }; /* bytes: longer texts may be cut in the snapshot, and are not compared */
 
 /* Supplies the steps of a task that is planned one window at a time. */
 struct player_source {

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERIFIED_MAX = 150 }; /* bytes: longer texts may be cut in the snapshot */
-
 /* Returns whether two texts are the same apart from white space, which programs and the bus may change. */
 static bool same_text(const char *a, const char *b)
 {
@@ -80,7 +78,8 @@ static enum player_next type(struct player *p, struct buf *b, char *why, size_t 
                                           "radio button", "link",          NULL};
     const struct plain_step *s = &p->steps.s[p->s.at];
     const struct element *e = focused(p->now);
-    bool readable = e && resolve_is_field(e) && !element_is_password(e) && strlen(e->value) < VERIFIED_MAX;
+    bool readable =
+        e && resolve_is_field(e) && !element_is_password(e) && strlen(e->value) < PLAYER_VERIFIED_MAX;
     if (!p->s.phase) {
         if (e && text_listed(buttons, e->role)) {
             snprintf(why, size, "%s '%.80s' has the keyboard, which takes no text", e->role, resolve_name(e));
@@ -113,11 +112,11 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
         player_write(p, e, s->value, b);
         return NEXT_ACTION;
     }
-    if (p->s.unsure && e && (element_is_password(e) || strlen(s->value) > VERIFIED_MAX)) {
+    if (p->s.unsure && e && (element_is_password(e) || strlen(s->value) > PLAYER_VERIFIED_MAX)) {
         snprintf(why, size, "%s", p->failed);
         return NEXT_FAILED;
     }
-    bool hidden = p->secret || (e && element_is_password(e)) || strlen(s->value) > VERIFIED_MAX;
+    bool hidden = p->secret || (e && element_is_password(e)) || strlen(s->value) > PLAYER_VERIFIED_MAX;
     if (hidden || (e && same_text(e->value, s->value)))
         return NEXT_STEP;
     if (e)

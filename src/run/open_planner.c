@@ -1,6 +1,5 @@
 /* open_planner.c - a planner in place of a model: plans the first window before the run begins, asks the
- * user,
- * and supplies the player with the steps of each window.
+ * user, and supplies the player with the steps of each window.
  *
  * Nothing is pressed before the whole task is understood.  Without a user who confirms the steps they are
  * performed only if the planner is sure (planner.h). */
@@ -39,14 +38,14 @@ static const struct snapshot *read_window(struct job *j, char *why, size_t size)
     return NULL;
 }
 
-/* Asks the user about a plan.  Returns 1: yes, 0: no, -1: there is no user to ask. */
-static int ask(const struct job *j, const struct plan *plan)
+/* Asks the user about a plan.  CONFIRM_NOBODY: no user can be asked. */
+static enum confirm_answer ask(const struct job *j, const struct plan *plan)
 {
     struct confirm confirm;
     struct buf steps, json;
     const char *who;
     if (job_confirm(j, &confirm, NULL) || confirm.method == CONFIRM_YES)
-        return -1;
+        return CONFIRM_NOBODY;
     buf_init(&steps, STEPS_TEXT);
     buf_init(&json, STEPS_TEXT);
     plan_print(plan, &steps);
@@ -62,18 +61,22 @@ static int ask(const struct job *j, const struct plan *plan)
     enum confirm_answer a = confirm_ask(&confirm, &q, screen_stop_flag(j->screen), &who);
     buf_free(&steps);
     buf_free(&json);
-    return a == CONFIRM_NOBODY ? -1 : a == CONFIRM_ALLOWED;
+    return a;
 }
 
 /* Returns whether the steps may be performed, else the reason is in why. */
 static bool is_allowed(const struct job *j, const struct plan *plan, char *why, size_t size)
 {
-    int answer = plan->steps.n ? ask(j, plan) : -1;
+    static const char *const reasons[] = {[CONFIRM_DECLINED] = "you declined: ",
+                                          [CONFIRM_TIMED_OUT] = "you did not answer in time: ",
+                                          [CONFIRM_NOBODY] = "not sure enough to act without a user: ",
+                                          [CONFIRM_STOPPED] = "stopped: "};
+    enum confirm_answer answer = plan->steps.n ? ask(j, plan) : CONFIRM_NOBODY;
     struct buf b;
-    if (answer == 1 || (answer < 0 && plan->sure))
+    if (answer == CONFIRM_ALLOWED || (answer == CONFIRM_NOBODY && plan->sure))
         return true;
     buf_init(&b, size);
-    buf_puts(&b, answer == 0 ? "you declined: " : "not sure enough to act without a user: ");
+    buf_puts(&b, reasons[answer]);
     plan_print(plan, &b);
     snprintf(why, size, "%s", b.data ? b.data : "");
     buf_free(&b);
@@ -104,7 +107,9 @@ static int refuse(struct job *j, const char *why, struct err *e)
 {
     bool only = j->s.planner == JOB_PLAIN_ONLY;
     job_planner_free(j);
-    return only ? err_set(e, ERR_UNCLEAR, "not understood: %s", why) : 0;
+    if (*screen_stop_flag(NULL))
+        return err_set(e, ERR_STOPPED, "stopped while the task was being planned");
+    return only ? err_set(e, ERR_UNCLEAR, "not performed: %s", why) : 0;
 }
 
 static void tell(const struct job *j, const struct plan *plan)

@@ -8,6 +8,7 @@
 #include "plain/resolve.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { READ_MS = 1000, TEXT_BYTES = 4500 }; /* about 1,500 tokens */
 
@@ -45,7 +46,7 @@ static void read_text(void *arg, struct buf *out)
     buf_puts(&text, "");
     elements_text(&m.s, false, &text);
     lines_within(text.data, TEXT_BYTES, out);
-    refs_note(j->refs, &m.s, text.data);
+    refs_note(j->refs, &m.s, out->data); /* those that the model reads */
     buf_free(&text);
     masked_free(&m);
 }
@@ -59,8 +60,9 @@ static int find_ref(void *arg, uint32_t ref, int *x, int *y, char *name, size_t 
         return -1;
     const struct element *el = refs_find(j->refs, &m.s, ref, why, sizeof why);
     bool placed = el && el->trust != PLACE_NONE && el->trust != PLACE_DOUBTFUL && el->rect.w > 0;
-    if (!el)
-        err_set(e, ERR_FAILED, "%s", why);
+    if (!el) /* the advice of refs_find() is for clients with tools */
+        err_set(e, ERR_FAILED, "%.*s; nothing was done; see the elements below",
+                (int)(strrchr(why, ';') ? strrchr(why, ';') - why : (long)strlen(why)), why);
     else if (!placed || resolve_hidden_by(&m.s, el))
         err_set(e, ERR_FAILED, "e%u is not in sight; nothing was done", ref);
     if (el) {
@@ -76,7 +78,7 @@ static int find_ref(void *arg, uint32_t ref, int *x, int *y, char *name, size_t 
 int job_tell_elements(struct job *j, struct err *e)
 {
     bool decided = j->host && j->host->decide;
-    if (j->s.elements_text == JOB_ELEMENTS_NO || j->plain || j->playback || decided)
+    if (j->s.elements_text == JOB_ELEMENTS_NO || j->plain || j->planner || j->playback || decided)
         return 0;
     if (!j->elements)
         return err_set(e, ERR_USAGE,

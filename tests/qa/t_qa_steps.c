@@ -4,6 +4,7 @@
 #include "qa_program.h"
 
 #include "base/file.h"
+#include "base/image.h"
 #include "qa/suite/suite.h"
 
 #include <unistd.h>
@@ -118,7 +119,8 @@ static const char odd[] = "  env: { OUT: \"{dir}\" }\n"
                           "    window: ^Odd$\n"
                           "    task:\n"
                           "      - check: '\"Say \\\"hi\\\" & ''bye'' > ...\" is enabled'\n"
-                          "      - press: \"Say \\\"hi\\\" & 'bye' > ...\"\n";
+                          "      - press: \"Say \\\"hi\\\" & 'bye' > ...\"\n"
+                          "      - wait: Odd is gone\n";
 
 static void t_odd(void **state)
 {
@@ -313,6 +315,38 @@ static void t_reports(void **state)
     qa_program_close(&q);
 }
 
+/* A model takes over while the secret is on the screen: its screenshot must not depend on the secret. */
+static void t_covered(void **state)
+{
+    static const char *const pins[] = {"1734905", "9043517"}; /* of the same width */
+    struct image seen[2] = {{0}};
+    struct qa_program q;
+    (void)state;
+    open_suite(&q, "  env: { OUT: \"{dir}\" }\n"
+                   "tests:\n"
+                   "  - id: shared\n" FORM "    secrets: [PIN=env:QA_STEPS_PIN]\n"
+                   "    task:\n"
+                   "      - fill: { Name: \"{{PIN}}\" }\n"
+                   "      - do: make the order as good as you can\n");
+    q.model = NULL;
+    qa_program_reply(&q, "shared", WAIT(0.1) ANSWER("It is good."));
+    for (int i = 0; i < 2; i++) {
+        struct err e = ERR_INIT;
+        setenv("QA_STEPS_PIN", pins[i], 1);
+        qa_program_run(&q, WORDS("--quiet"));
+        unsetenv("QA_STEPS_PIN");
+        const json_t *attempts = json_object_get(qa_program_test(&q, "shared"), "attempts");
+        char *path = xasprintf("%s/frames/000000.png", field_text(json_array_get(attempts, 0), "run"));
+        if (image_read_png(&seen[i], path, &e))
+            fail_msg("%s", e.text);
+        free(path);
+    }
+    assert_true(image_equal(&seen[0], &seen[1]));
+    image_free(&seen[0]);
+    image_free(&seen[1]);
+    qa_program_close(&q);
+}
+
 /* ---- the documentation --------------------------------------------------------------------------- */
 
 /* Copies the indented block that begins with "  suite:", without its indentation; the caller frees it. */
@@ -356,6 +390,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("steps without elements or of another sentence are refused in one line", t_refused),
     CLAIM("a sentence is performed by its steps, by its words, or by the model", t_sentences),
     CLAIM("reports show each step with its effect and no secret", t_reports),
+    CLAIM("a model that continues after steps sees no secret that they typed", t_covered),
     CLAIM("the example of the help runs as it is printed", t_example),
 };
 

@@ -95,6 +95,14 @@ static void t_model(void **state)
     assert_string_equal(t->script[1].text, "make it nice");
     assert_true(!test_step_proves(t, 0) && !test_step_proves(t, 1) && test_step_proves(t, 2));
     suite_free(s);
+    s = suite_of("tests:\n"
+                 "  - id: acts\n    task: [{ wait: OK }, { press: OK }, { wait: OK is gone }]\n"
+                 "  - id: looks\n    task: [{ wait: OK }, { check: OK is enabled }]\n");
+    t = test_of(s, "acts");
+    assert_true(!test_step_proves(t, 0) && !test_step_proves(t, 1) && test_step_proves(t, 2));
+    t = test_of(s, "looks");
+    assert_true(test_step_proves(t, 0) && test_step_proves(t, 1));
+    suite_free(s);
 }
 
 static void t_stale(void **state)
@@ -121,10 +129,29 @@ static void t_stale(void **state)
     free(text);
 }
 
+/* A variable that is empty or has several lines cannot be a name. */
+static void t_names(void **state)
+{
+    static const char *const steps[] = {"do: press {x}", "check: '{x} is shown'", "wait: '{x} is gone'",
+                                        "do: choose Large in {x}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        for (int lines = 0; lines < 2; lines++) {
+            char *text = xasprintf("tests:\n  - id: a\n    vars: { x: \"%s\" }\n    task:\n      - %s\n",
+                                   lines ? "a\\nb" : "", steps[i]);
+            struct err e = ERR_INIT;
+            assert_null(suite_parse(text, strlen(text), "s.yaml", &e));
+            if (!strstr(e.text, lines ? "expected one line" : "variables are empty"))
+                fail_msg("%s: %s", text, e.text);
+            free(text);
+        }
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("each step is read as the sentence of the same meaning", t_read),
     CLAIM("each combination of a matrix has its own steps", t_matrix),
     CLAIM("a model is needed for free sentences and for checks that ask it", t_model),
+    CLAIM("a name in a sentence is one line that is not empty", t_names),
     CLAIM("steps are stale when the words of their sentence changed", t_stale),
 };
 

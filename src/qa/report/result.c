@@ -3,7 +3,7 @@
  * Checks decide about the program under test; the agent's own statement counts only if no check decides.
  * There are three kinds of evidence:
  *
- *   proof    no model is involved; steps that check or wait for a state are such evidence
+ *   proof    no model is involved; steps that check or wait for a result are such evidence
  *   model    a model was asked: a test that passes only by models is `judged`
  *   claim    the agent's own answer, matched or not
  *

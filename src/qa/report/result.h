@@ -67,7 +67,7 @@ struct step_result {
     char *text; /* the step as a sentence */
     char *said; /* the action and its effect, or the reason why it failed; or NULL */
     enum step_end end;
-    bool proof; /* it verifies the state of the program, as a check does */
+    bool proof; /* it verifies the result, as a check does: test_step_proves() */
     double seconds;
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "gate/redact.h"
 #include "plain/player.h"
 #include "qa/report/summary.h"
 #include "trace/status.h"
@@ -26,10 +27,11 @@ struct attempt_state {
     struct attempt *out;
     struct desk *desk;
     struct job job;
-    bool job_begun, ended; /* ended: the agent finished without being stopped */
-    char *runs, *fake;     /* owned paths, borrowed by job.s */
-    char *said;            /* the model's own words, if the answer is worded differently */
-    char *pictures;        /* directory; created for the first image */
+    bool job_begun, ended;  /* ended: the agent finished without being stopped */
+    struct redact *covered; /* fields that hold secrets, for all jobs of a task in steps; NULL: one job */
+    char *runs, *fake;      /* owned paths, borrowed by job.s */
+    char *said;             /* the model's own words, if the answer is worded differently */
+    char *pictures;         /* directory; created for the first image */
     uint64_t seed_offset;
     struct image frames[MAX_FRAMES];
     int n_frames;
@@ -199,6 +201,7 @@ static void run_job(struct attempt_state *s, const char *task, const struct plai
     s->job.model = s->run->model;
     s->job.among = true;
     s->job.unseen = test_owns_desktop(s->test);
+    s->job.covered = s->covered;
     s->job.task = xstrdup(task);
     s->job.given = given;
     fill_settings(s);
@@ -302,6 +305,7 @@ static void run_agent(struct attempt_state *s)
         run_job(s, t->task, NULL);
         return;
     }
+    s->covered = s->run->settings->redact_frames ? redact_new() : NULL;
     a->script = xcalloc((unsigned long)t->n_script, sizeof *a->script);
     a->n_script = t->n_script;
     for (int i = 0; i < t->n_script; i++)
@@ -448,6 +452,7 @@ static void tear_down(struct attempt_state *s)
     mask_secrets(s);
     if (s->job_begun)
         job_close(&s->job);
+    redact_free(s->covered);
     if (s->desk && desk_run_all(s->desk, s->test->teardown, "teardown", COMMAND_SECONDS, NULL, NULL, &e))
         warn("%s: %s", s->test->id, e.text);
     desk_close(s->desk);

@@ -144,5 +144,6 @@ const char suite_steps_help[] =
     "\n"
     "A step that fails ends the task and fails the test: 'not found' with the nearest names on the screen,\n"
     "or 'failed' with the state that was found instead. A program that describes no elements is an error.\n"
-    "A test passes if all its steps were performed, and a check or wait among them, or its checks, confirm\n"
-    "the result. The key steps of a test does not limit these steps; timeout_s limits the whole task.\n";
+    "A test passes if all its steps were performed, and a check or wait after the first action, or its\n"
+    "checks, confirm the result. The key steps of a test does not limit these steps; timeout_s limits the\n"
+    "whole task.\n";

@@ -200,10 +200,10 @@ static int read_close(struct suite_reader *r, const struct key *k, void *member)
 
 /* ---- sentences ----------------------------------------------------------------------------------- */
 
-/* Replaces the variables of one text of a step. */
-static int expand_text(struct suite_reader *r, char **text)
+/* Replaces the variables of one text of a step.  how: VALUE_EMPTY, or for names VALUE_ONE_LINE. */
+static int expand_text(struct suite_reader *r, char **text, unsigned how)
 {
-    const char *value = *text ? expanded(r, *text, VALUE_STRICT | VALUE_EMPTY) : NULL;
+    const char *value = *text ? expanded(r, *text, VALUE_STRICT | how) : NULL;
     if (!*text)
         return 0;
     if (!value)
@@ -219,12 +219,12 @@ static int add_parsed(struct suite_reader *r, int line, struct plain_steps *step
     int rc = 0;
     for (int i = 0; i < steps->n && rc == 0; i++) {
         struct plain_step *s = &steps->s[i];
-        rc = expand_text(r, &s->what) || expand_text(r, &s->whole) || expand_text(r, &s->in) ||
-                     expand_text(r, &s->value)
+        rc = expand_text(r, &s->what, VALUE_ONE_LINE) || expand_text(r, &s->whole, VALUE_ONE_LINE) ||
+                     expand_text(r, &s->in, VALUE_ONE_LINE) || expand_text(r, &s->value, VALUE_EMPTY)
                  ? -1
                  : 0;
         for (int l = 0; l < s->levels && rc == 0; l++)
-            rc = expand_text(r, &s->path[l]);
+            rc = expand_text(r, &s->path[l], VALUE_ONE_LINE);
         rc = rc ? rc : add(r, line, s, NULL);
     }
     return rc;
@@ -405,10 +405,18 @@ int steps_read(struct suite_reader *r, const struct doc_node *list)
 
 /* ---- the steps of a test ------------------------------------------------------------------------- */
 
-bool test_step_proves(const struct test *t, int i)
+static bool verifies(const struct test *t, int i)
 {
     const struct plain_step *s = t->script[i].plain < 0 ? NULL : &t->plain.s[t->script[i].plain];
     return s && (s->verb == PLAIN_CHECK || s->verb == PLAIN_WAIT);
+}
+
+bool test_step_proves(const struct test *t, int i)
+{
+    int first = 0; /* step that acts */
+    while (first < t->n_script && verifies(t, first))
+        first++;
+    return verifies(t, i) && (i > first || first == t->n_script);
 }
 
 bool test_needs_model(const struct test *t)

@@ -114,7 +114,8 @@ struct test {
 bool test_owns_desktop(const struct test *t);
 /* Returns whether a model performs the task or a part of it, or answers a check of a task in steps. */
 bool test_needs_model(const struct test *t);
-/* Returns whether a step verifies the state of the program: a check, or a wait. */
+/* Returns whether a step verifies the result: a check or wait after the first step that acts, or any if none
+ * acts. */
 bool test_step_proves(const struct test *t, int i);
 
 /* Writes the hash of a sentence, which does not depend on white space, for the key steps_of. */
