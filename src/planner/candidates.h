@@ -28,9 +28,10 @@ enum candidate_kind {
 
 struct candidate {
     const struct element *e;
+    const struct element *list_of; /* closed list of an option; NULL: none */
     enum candidate_kind kind;
     char name[CANDIDATE_NAME];
-    char list[CANDIDATE_NAME];  /* name of the closed list of an option; "": none */
+    char list[CANDIDATE_NAME];  /* its name */
     char row[CANDIDATE_NAME];   /* text at the start of its row, of elements with a namesake */
     char group[CANDIDATE_NAME]; /* names of the groups and headings around it */
     char tab[CANDIDATE_NAME];   /* page behind the front one that holds it */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PREFIX = 4 };
+enum { PREFIX = 4, PREFIX_SURE = 6, ENDING = 3 }; /* letters: "book" is not the beginning of "bookmark" */
 
 /* Synonyms in menus and dialogs, one group per line. */
 static const char *const groups[] = {
@@ -22,7 +22,7 @@ static const char *const groups[] = {
     "colour color",
     "picture photo image",
     "ok confirm accept done",
-    "cancel abort dismiss discard",
+    "cancel abort dismiss",
     "order buy purchase",
     "send submit",
     "email mail e-mail",
@@ -30,7 +30,6 @@ static const char *const groups[] = {
     "city town",
     "quantity amount pieces",
     "copy duplicate",
-    "undo revert",
     "new create",
     "help manual",
     "font typeface",
@@ -60,15 +59,16 @@ static const char *const groups[] = {
 };
 
 static const char *const fillers[] = {
-    "the",    "a",       "an",     "to",     "in",       "into",    "on",      "of",   "for",         "at",
-    "with",   "by",      "from",   "as",     "and",      "my",      "me",      "i",    "it",          "its",
-    "this",   "that",    "please", "is",     "be",       "are",     "your",    "you",  "we",          "us",
-    "our",    "button",  "field",  "box",    "checkbox", "option",  "menu",    "item", "list",        "tab",
-    "link",   "icon",    "entry",  "window", "dialog",   "form",    "program", "app",  "application", "here",
-    "there",  "just",    "now",    "also",   "so",       "want",    "would",   "like", "need",        "some",
-    "mode",   "setting", "value",  "called", "named",    "current", "up",      "out",  "off",         "have",
-    "let",    "can",     "could",  "will",   "should",   "their",   "his",     "her",  "them",        "ahead",
-    "simply", "thanks",  "under",  "using",  "via",      "him",     "she",     "he",   NULL,
+    "the",    "a",       "an",      "to",          "in",     "into",  "on",    "of",       "for",
+    "at",     "with",    "by",      "from",        "as",     "and",   "my",    "me",       "i",
+    "it",     "its",     "this",    "that",        "please", "is",    "be",    "are",      "your",
+    "you",    "we",      "us",      "our",         "button", "field", "box",   "checkbox", "option",
+    "menu",   "item",    "list",    "tab",         "link",   "icon",  "entry", "window",   "dialog",
+    "form",   "program", "app",     "application", "here",   "there", "just",  "now",      "also",
+    "so",     "want",    "would",   "like",        "need",   "some",  "mode",  "setting",  "value",
+    "called", "named",   "current", "up",          "out",    "have",  "let",   "can",      "could",
+    "will",   "should",  "their",   "his",         "her",    "them",  "ahead", "simply",   "thanks",
+    "under",  "using",   "via",     "him",         "she",    "he",    NULL,
 };
 
 bool match_is_filler(const char *word)
@@ -86,6 +86,8 @@ static void add_word(struct match_words *out, char *word, size_t n, bool hard)
     if (*word && out->n < MATCH_WORDS) {
         out->w[out->n] = (struct match_word){.hard = hard};
         snprintf(out->w[out->n++].text, MATCH_WORD, "%s", word);
+    } else if (*word) {
+        out->cut = true;
     }
 }
 
@@ -105,6 +107,8 @@ void match_split(const char *text, bool hard, struct match_words *out)
             if (used + (size_t)k < sizeof word) {
                 memcpy(word + used, out8, (size_t)k);
                 used += (size_t)k;
+            } else {
+                out->cut = true;
             }
         } else if (used) {
             add_word(out, word, used, hard);
@@ -170,8 +174,9 @@ float match_alike(const char *a, const char *b)
     stem(b, y);
     if (!strcmp(x, y))
         return 0.95F;
-    size_t n = strlen(x), m = strlen(y), least = n < m ? n : m;
-    if (least >= PREFIX && !strncmp(x, y, least) && isalpha((unsigned char)*x))
+    size_t n = strlen(x), m = strlen(y), least = n < m ? n : m, most = n < m ? m : n;
+    bool near = least >= PREFIX_SURE || (least >= PREFIX && most - least <= ENDING);
+    if (near && !strncmp(x, y, least) && isalpha((unsigned char)*x))
         return 0.75F;
     return synonyms(a, b) || synonyms(x, y) ? 0.7F : 0;
 }

@@ -17,14 +17,15 @@ struct match_word {
 struct match_words {
     struct match_word w[MATCH_WORDS];
     int n;
+    bool cut; /* words, or ends of words, were dropped at the limits */
 };
 
 /* Appends the words of a text; a text without letters and digits ("=") is one word.  Words beyond the limits
- * are dropped. */
+ * are dropped (`cut`). */
 void match_split(const char *text, bool hard, struct match_words *out);
 
-/* Returns how alike two words are: 1 equal, 0.95 equal stems, 0.75 one begins with the other, 0.7 synonyms, 0
- * different. */
+/* Returns how alike two words are: 1 equal, 0.95 equal stems, 0.75 one begins with the other and
+ * is nearly as long or has six letters, 0.7 synonyms, 0 different. */
 float match_alike(const char *a, const char *b);
 
 /* Returns the best match of a word among others.  Hard words match only by stem. */

@@ -129,9 +129,15 @@ static bool check_rest(struct frame *f)
     struct planner_at at = out->at;
     int n = out->steps.n;
     bool opens = at.later || may_open(out), sure = out->sure, understood = true;
-    for (int i = at.clause + at.later; i < f->p->clauses.n && !opens && understood; i++) {
+    for (int i = at.clause + at.later; i < f->p->clauses.n && understood; i++) {
         f->k = &f->p->clauses.c[i];
         out->at.later = false;
+        if (opens && !f->k->known) {
+            frame_unsure(f, "'%.60s' does not begin with a known verb", f->k->text);
+            understood = false;
+        }
+        if (opens)
+            continue;
         understood = frame_clause(f) != FRAME_UNSURE;
         opens = understood && may_open(out);
         plan_cut(out, n);
