@@ -2,9 +2,9 @@
  * changes.
  *
  * A question is a line {"id", "refs", "window", "x", "y", "all", "closed", "ms"}, an answer a line {"id",
- * "end", "hit", "window", "calls", "nodes", "ms", "young", "elements": [[...], ...]}. {"focus": true} arrives unrequested
- * whenever the keyboard focus moves to another element, false if typed text is not shown there. {"error"}
- * says why nothing can be read. */
+ * "end", "hit", "window", "calls", "nodes", "ms", "young", "elements": [[...], ...]}. {"focus": true}
+ * arrives unrequested whenever the keyboard focus moves to another element, false if typed text is not
+ * shown there. {"error"} says why nothing can be read. */
 #include "atspi/answer_impl.h"
 
 #include "base/buf.h"

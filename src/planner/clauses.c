@@ -12,12 +12,12 @@
 #define NEGATIONS                                                                                            \
     "not|never|dont|doesnt|wont|cant|cannot|none|neither|nor|nothing|if|unless|or|either|except|excluding|"  \
     "without|but|instead|rather|otherwise|whether|when|while|until|avoid|skip|ignore|refrain|forget|prevent"
-#define REFUSED                                                                                                \
-    NEGATIONS                                                                                                  \
-    "|no|once|every|each|all|any|anything|everything|everyone|both|some|several|few|many|only|than|more|less|" \
-    "least|most|other|another|second|third|fourth|fifth|cheapest|best|worst|largest|smallest|biggest|"         \
-    "newest|oldest|latest|fastest|slowest|lowest|highest|shortest|longest|nearest|earliest|again|"             \
-    "twice|remember|same|stop|keep|leave|random|yesterday|tomorrow"
+#define REFUSED                                                                                              \
+    NEGATIONS                                                                                                \
+    "|no|once|every|each|all|any|anything|everything|everyone|both|some|several|few|many|only|than|more|"    \
+    "less|least|most|other|another|second|third|fourth|fifth|cheapest|best|worst|largest|smallest|biggest|"  \
+    "newest|oldest|latest|fastest|slowest|lowest|highest|shortest|longest|nearest|earliest|again|twice|"     \
+    "remember|same|stop|keep|leave|random|yesterday|tomorrow"
 #define QUESTIONS "what|which|who|whose|where|why|how|is|are|was|does|do|did|has|am"
 
 static const struct {

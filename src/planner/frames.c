@@ -87,8 +87,7 @@ static bool is_named_only_by_fillers(const struct candidate *c)
 }
 
 /* Finds the word that no used candidate, heading or button covers; NULL: none.  *button: the one that the
- * verb
- * names, which is to be pressed. */
+ * verb names, which is to be pressed. */
 static const char *open_word(const struct frame *f, const struct match_words *q, uint32_t found,
                              struct pick *button)
 {
@@ -107,9 +106,7 @@ static const char *open_word(const struct frame *f, const struct match_words *q,
     return q->cut ? f->k->text : NULL;
 }
 
-/* Returns whether the clause names a candidate: an option or a tick, not another one with a longer name, and
- * not
- * a second option of a list.  Adds its list to lists. */
+/* Returns whether the clause names an option or a tick, and not another one with a longer name. */
 static bool is_mentioned(const struct frame *f, const struct candidate *c, const struct match_words *all)
 {
     return c->kind & (CANDIDATE_OPTION | CANDIDATE_TICK) && !is_named_only_by_fillers(c) &&

@@ -1,5 +1,4 @@
-/* match.h - compares words of a sentence with words of names: by stem, by prefix, and by a table of
- * synonyms. */
+/* match.h - compares words of a sentence with those of names: by stem, by prefix, by a table of synonyms. */
 #ifndef HOLORUN_PLANNER_MATCH_H
 #define HOLORUN_PLANNER_MATCH_H
 
@@ -31,8 +30,7 @@ float match_alike(const char *a, const char *b);
 /* Returns the best match of a word among others.  Hard words match only by stem. */
 float match_among(const struct match_word *w, const struct match_words *all);
 
-/* Returns whether a word names no thing: articles, pronouns, prepositions, and words for kinds of elements.
- * */
+/* Returns whether a word names no thing: articles, pronouns, prepositions, words for kinds of elements. */
 bool match_is_filler(const char *word);
 
 /* Returns whether every word of a is among b. */

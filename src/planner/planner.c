@@ -57,8 +57,7 @@ static const struct element *active_window(const struct snapshot *s)
     return NULL;
 }
 
-/* Returns whether a question of the program is open that the task does not answer: overwrite, save changes.
- * */
+/* Returns whether the program asks a question that the task does not answer: overwrite, save changes. */
 static bool asks_back(const struct planner *p, const struct snapshot *s)
 {
     const struct element *w = active_window(s);

@@ -72,8 +72,7 @@ static bool has_mail(struct span s)
 static const struct word kinds_of_field[] = {
     {(char *)"email", false, 0}, {(char *)"city", false, 0}, {(char *)"name", false, 0}};
 
-/* Assigns a value without the name of a field by its form: an address with @, "from Porto", a person's name.
- * */
+/* Assigns a value without the name of a field by its form: an address with @, "from Porto", a name. */
 static enum framed assign_by_form(struct frame *f, struct span s)
 {
     bool from = words_is(s, 0, "from|in");

@@ -1,6 +1,5 @@
 /* open_planner.c - a planner in place of a model: plans the first window before the run begins, asks the
- * user,
- * and supplies the player with the steps of each window.
+ * user, and supplies the player with the steps of each window.
  *
  * Nothing is pressed before the whole task is understood.  Without a user who confirms the steps they are
  * performed only if the planner is sure (planner.h). */
