@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BEGIN_MS = 4000, READ_MS = 1500, AGAIN_MS = 200, STEPS_TEXT = 1 << 16 };
+enum { BEGIN_MS = 4000, READ_MS = 4000, AGAIN_MS = 200, STEPS_TEXT = 1 << 16 };
 
 struct job_planner {
     struct job *j;
