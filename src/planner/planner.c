@@ -131,14 +131,10 @@ static bool check_rest(struct frame *f)
     for (int i = at.clause + at.later; i < f->p->clauses.n && understood; i++) {
         f->k = &f->p->clauses.c[i];
         out->at.later = false;
-        if (opens && !f->k->known) {
-            frame_unsure(f, "'%.60s' does not begin with a known verb", f->k->text);
-            understood = false;
-        }
-        if (opens)
-            continue;
+        if (opens && f->k->known)
+            continue; /* its elements may be in the window that opens */
         understood = frame_clause(f) != FRAME_UNSURE;
-        opens = understood && may_open(out);
+        opens = opens || may_open(out);
         plan_cut(out, n);
     }
     out->at = at;
