@@ -102,7 +102,7 @@ static void bridge(struct shift *s, const struct node *n, const struct node *up)
 static const struct xwindow *popup_at(const struct node *n, int pid, const struct xwindow *list, int count)
 {
     int x = n->rect.x + n->rect.w / 2, y = n->rect.y + n->rect.h / 2;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count && pid; i++) /* 0: unknown */
         if (list[i].popup && list[i].pid == pid && screen_rect_contains(list[i].rect, x, y))
             return &list[i];
     return NULL;

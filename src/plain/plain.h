@@ -87,6 +87,8 @@ void plain_free(struct plain_steps *p);
  * frees; NULL: text is not one.  A single character is one only with a modifier. */
 char *plain_keys(const char *text);
 
+/* Appends a text in double quotes, which words are read from as one. */
+void plain_quote(const char *text, struct buf *out);
 /* Appends a step as a sentence without a full stop. */
 void plain_print(const struct plain_step *s, struct buf *out);
 /* Appends a step in the past tense, for reports: "pressed 'Save'".  It cannot be parsed. */

@@ -132,6 +132,7 @@ static void reply_failed(struct player *p, struct buf *b, enum player_end end, c
     buf_printf(&text, "step %d of %d cannot be performed: ", p->s.at + 1, p->steps.n);
     plain_print(&p->steps.s[p->s.at], &text);
     buf_printf(&text, ": %s", why);
+    player_make_safe(text.data); /* a planned step has names of the screen */
     player_call(b, "infeasible", "text", text.data);
     buf_free(&text);
 }
@@ -163,9 +164,9 @@ static void look(struct player *p)
 /* Appends the action of a step that waits: a pause, or one that removes an obstacle. */
 static void put_wait(struct player *p, const char *why, struct buf *b)
 {
-    struct screen_rect view = screen_view(p->screen), f = p->field;
     buf_printf(b, "waits: %s\n<tool_call>", why);
     if (p->s.dismiss) {
+        struct screen_rect view = screen_view(p->screen), f = p->field;
         p->field = (struct screen_rect){0};
         buf_printf(b,
                    "{\"name\": \"click\", \"arguments\": {\"x\": %d, \"y\": %d, \"button\": \"left\", "
@@ -185,7 +186,7 @@ static bool has_effect(struct player *p)
 {
     enum plain_verb v = p->steps.s[p->s.at].verb;
     bool presses =
-        v == PLAIN_PRESS || v == PLAIN_MENU || v == PLAIN_TAB || v == PLAIN_KEYS || v == PLAIN_CLOSE;
+        v <= PLAIN_RIGHT_CLICK || v == PLAIN_MENU || v == PLAIN_TAB || v == PLAIN_KEYS || v == PLAIN_CLOSE;
     if (!p->source || !presses || !p->s.phase || !p->before)
         return true;
     char *after = elements_now(p);
@@ -194,9 +195,17 @@ static bool has_effect(struct player *p)
     return changed;
 }
 
+/* Notes whether steps type a secret. */
+static void note_secrets(struct player *p, const struct plain_steps *steps)
+{
+    for (int i = 0; i < steps->n; i++)
+        p->secret = p->secret || (steps->s[i].value && strstr(steps->s[i].value, "{{"));
+}
+
 /* Appends steps, which are taken. */
 static void add_steps(struct player *p, struct plain_steps *more)
 {
+    note_secrets(p, more);
     p->steps.s = xrealloc(p->steps.s, (unsigned long)(p->steps.n + more->n), sizeof *more->s);
     memcpy(p->steps.s + p->steps.n, more->s, (size_t)more->n * sizeof *more->s);
     p->outcomes = xrealloc(p->outcomes, (unsigned long)(p->steps.n + more->n), sizeof *p->outcomes);
@@ -224,12 +233,13 @@ static enum player_next more_steps(struct player *p, struct buf *b, char *why, s
         return NEXT_STEP;
     }
     p->s.since = p->s.since ? p->s.since : clock_ns();
+    why[utf8_valid_prefix(why, strlen(why))] = 0;
+    player_make_safe(why);
     if (got == -1 && !last) {
         put_wait(p, why, b);
         return NEXT_WAIT;
     }
     p->source->unclear = true;
-    player_make_safe(why);
     player_call(b, "infeasible", "text", why);
     return NEXT_FAILED;
 }
@@ -404,7 +414,6 @@ struct llm *player_open(struct plain_steps steps, struct screen *screen, struct 
     p->elements = elements;
     p->outcomes = xcalloc((size_t)steps.n + 1, sizeof *p->outcomes);
     p->source = source;
-    for (int i = 0; i < steps.n; i++)
-        p->secret = p->secret || (steps.s[i].value && strstr(steps.s[i].value, "{{"));
+    note_secrets(p, &steps);
     return &p->c.base;
 }

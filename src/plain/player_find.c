@@ -146,7 +146,10 @@ const struct element *player_usable(struct player *p, const struct element *e, e
         *next = player_missing(p);
         return NULL;
     }
-    if (player_is_off(e))
+    p->blame = PLAYER_NOT_DONE;
+    if (e->trust == PLACE_NONE || e->rect.w <= 0 || e->rect.h <= 0)
+        snprintf(why, size, "%s '%.80s' has no place on the screen", e->role, resolve_name(e));
+    else if (player_is_off(e))
         snprintf(why, size, "%s '%.80s' is disabled", e->role, resolve_name(e));
     else if (e->trust == PLACE_DOUBTFUL)
         snprintf(why, size, "the program does not say reliably where %s '%.80s' is", e->role,

@@ -163,10 +163,13 @@ static enum player_next tab(struct player *p, struct buf *b, char *why, size_t s
 
 static enum player_next scroll(struct player *p, struct buf *b, char *why, size_t size)
 {
-    struct screen_rect view = screen_view(p->screen);
+    struct screen_rect view = screen_view(p->screen), area = view;
     bool several;
     const struct element *e = player_find_target(p, RESOLVE_ANY, NULL, &several, why, size);
-    if (several || (e && e->rect.y >= view.y && e->rect.y + e->rect.h <= view.y + view.h))
+    const struct element *pane = e && p->now ? resolve_hidden_by(p->now, e) : NULL;
+    if (pane)
+        area = pane->rect;
+    if (several || (e && !pane && e->rect.y >= view.y && e->rect.y + e->rect.h <= view.y + view.h))
         return NEXT_STEP;
     if (p->s.phase >= PLAYER_SCROLLS)
         return NEXT_FAILED;
@@ -174,7 +177,7 @@ static enum player_next scroll(struct player *p, struct buf *b, char *why, size_
         b,
         "<tool_call>{\"name\": \"scroll\", \"arguments\": {\"x\": %d, \"y\": %d, \"direction\": \"%s\", "
         "\"amount\": 3}}</tool_call>",
-        view.w / 2, view.h / 2, e && e->rect.y < view.y ? "up" : "down");
+        area.x + area.w / 2 - view.x, area.y + area.h / 2 - view.y, e && e->rect.y < area.y ? "up" : "down");
     return NEXT_ACTION;
 }
 

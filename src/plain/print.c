@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/* Appends a quoted text. */
-static void put_quoted(const char *text, struct buf *out)
+void plain_quote(const char *text, struct buf *out)
 {
     buf_putc(out, '"');
     for (; *text; text++) {
@@ -19,7 +18,7 @@ static void put_quoted(const char *text, struct buf *out)
 static void put_name(const char *name, const char *role, struct buf *out)
 {
     buf_putc(out, ' ');
-    put_quoted(name, out);
+    plain_quote(name, out);
     if (role)
         buf_printf(out, " %s", role);
 }
@@ -35,7 +34,7 @@ static void print_state(const struct plain_step *s, struct buf *out)
     put_name(s->what, s->role, out);
     buf_printf(out, " %s", states[s->state]);
     if (s->value)
-        put_quoted(s->value, out);
+        plain_quote(s->value, out);
 }
 
 static void print_menu(const struct plain_step *s, struct buf *out)
@@ -62,7 +61,7 @@ void plain_print(const struct plain_step *s, struct buf *out)
     switch (s->verb) {
     case PLAIN_ENTER:
         buf_puts(out, "enter ");
-        put_quoted(s->value, out);
+        plain_quote(s->value, out);
         if (s->what) {
             buf_puts(out, " into");
             put_name(s->what, s->role, out);

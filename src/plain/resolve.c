@@ -284,7 +284,7 @@ static int from_label(const struct element *label, const struct element *e)
 {
     struct screen_rect l = label->rect, r = e->rect;
     int middle = l.y + l.h / 2, gap = r.x - l.x - l.w, below = r.y - l.y - l.h;
-    if (label->window != e->window)
+    if (label->window != e->window || l.w <= 0)
         return -1;
     if (middle >= r.y && middle < r.y + r.h && gap >= -2 && gap < LABEL_BESIDE)
         return gap > 0 ? gap : 0;
@@ -294,12 +294,10 @@ static int from_label(const struct element *label, const struct element *e)
 
 static const char *const texts[] = {"label", "static", "caption", "heading", NULL};
 
-const char *resolve_label(const struct snapshot *s, const struct element *e)
+const char *resolve_beside(const struct snapshot *s, const struct element *e)
 {
-    const char *found = e->label;
+    const char *found = "";
     int nearest = INT_MAX;
-    if (*e->label || strcmp(e->role, "combo box") != 0)
-        return e->label;
     for (int i = 0; i < s->n; i++) {
         int far =
             text_listed(texts, s->e[i].role) && !is_below(s, &s->e[i], e) ? from_label(&s->e[i], e) : -1;
@@ -309,6 +307,11 @@ const char *resolve_label(const struct snapshot *s, const struct element *e)
         }
     }
     return found;
+}
+
+const char *resolve_label(const struct snapshot *s, const struct element *e)
+{
+    return *e->label || strcmp(e->role, "combo box") != 0 ? e->label : resolve_beside(s, e);
 }
 
 /* Finds the field or list beside a text of that name: toolkits name some lists by their choice. */

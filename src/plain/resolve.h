@@ -59,6 +59,8 @@ const char *resolve_name(const struct element *e);
 /* Returns whether an element has a place and is not scrolled out of sight. */
 bool resolve_visible(const struct snapshot *s, const struct element *e);
 
+/* Returns the nearest text on the left of an element or above it; "": none. */
+const char *resolve_beside(const struct snapshot *s, const struct element *e);
 /* Returns the label of an element: that of the snapshot, or for lists, which toolkits name by their choice,
  * the text on their left or above; "": none. */
 const char *resolve_label(const struct snapshot *s, const struct element *e);

@@ -9,11 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    LABEL_LEFT = 300,
-    LABEL_ABOVE = 40,
-    LINE_HEIGHT = 60
-}; /* px; the label beside a higher field does not name it */
+enum { LINE_HEIGHT = 60 }; /* px; the text beside a higher field does not name it */
 
 static const struct {
     const char *role;
@@ -82,30 +78,6 @@ static void append(char out[CANDIDATE_NAME], const char *text)
     out[utf8_valid_prefix(out, strlen(out))] = 0;
 }
 
-/* Returns the nearest label on the left or above an element: toolkits name some lists by their choice. */
-static const char *label_beside(const struct snapshot *s, const struct element *e)
-{
-    const char *found = "";
-    int nearest = LABEL_LEFT + LABEL_ABOVE;
-    for (int i = 0; i < s->n; i++) {
-        const struct element *l = &s->e[i];
-        bool is_label = !strcmp(l->role, "label") || !strcmp(l->role, "static");
-        if (!is_label || l->window != e->window || !*resolve_name(l) || l->rect.w <= 0)
-            continue;
-        int middle = l->rect.y + l->rect.h / 2, gap = e->rect.x - l->rect.x - l->rect.w;
-        int below = e->rect.y - l->rect.y - l->rect.h;
-        bool left = middle >= e->rect.y && middle < e->rect.y + e->rect.h && gap >= -2 && gap < LABEL_LEFT;
-        bool above = below >= -2 && below < LABEL_ABOVE && l->rect.x < e->rect.x + e->rect.w &&
-                     e->rect.x < l->rect.x + l->rect.w;
-        int far = left ? gap : above ? LABEL_ABOVE + below : nearest;
-        if (far < nearest) {
-            nearest = far;
-            found = resolve_name(l);
-        }
-    }
-    return found;
-}
-
 static bool shows_choice(const struct snapshot *s, int list)
 {
     const struct element *e = &s->e[list];
@@ -117,13 +89,19 @@ static bool shows_choice(const struct snapshot *s, int list)
     return false;
 }
 
-/* Sets the name of the list that holds an option. */
-static void name_list(const struct snapshot *s, int list, char out[CANDIDATE_NAME])
+/* Sets the name of the list that holds an option.  The options of a list follow each other: `before` may have
+ * it. */
+static void name_list(const struct snapshot *s, int list, const struct candidate *before,
+                      char out[CANDIDATE_NAME])
 {
     const struct element *e = &s->e[list];
+    if (before && before->list_of == e) {
+        memcpy(out, before->list, CANDIDATE_NAME);
+        return;
+    }
     const char *name = *e->name && !shows_choice(s, list) ? e->name
                        : *e->label                        ? e->label
-                                                          : label_beside(s, e);
+                                                          : resolve_beside(s, e);
     copy_name(out, name);
 }
 
@@ -142,7 +120,8 @@ static bool is_menu(const struct element *e)
 }
 
 /* Sets path, list, group and tab from the elements above. */
-static void take_ancestors(const struct snapshot *s, int i, struct candidate *c)
+static void take_ancestors(const struct snapshot *s, int i, const struct candidate *before,
+                           struct candidate *c)
 {
     const char *up_path[PLAIN_PATH_MAX];
     int n = 0;
@@ -150,9 +129,11 @@ static void take_ancestors(const struct snapshot *s, int i, struct candidate *c)
         const struct element *up = &s->e[k];
         if (is_menu(up) && n < PLAIN_PATH_MAX - 1 && (!n || strcmp(up_path[n - 1], up->name) != 0))
             up_path[n++] = up->name;
-        else if (!strcmp(up->role, "combo box") && !*c->list)
-            name_list(s, k, c->list), c->kind = CANDIDATE_OPTION;
-        else if (!strcmp(up->role, "page tab") && c->closed && c->kind != CANDIDATE_OPTION && !*c->tab)
+        else if (!strcmp(up->role, "combo box") && !c->list_of) {
+            name_list(s, k, before, c->list);
+            c->list_of = up;
+            c->kind = CANDIDATE_OPTION;
+        } else if (!strcmp(up->role, "page tab") && c->closed && c->kind != CANDIDATE_OPTION && !*c->tab)
             copy_name(c->tab, up->name);
         else if (up->parent >= 0 && *up->name && strcmp(up->role, "menu bar") != 0 && !is_menu(up))
             append(c->group, up->name);
@@ -171,12 +152,12 @@ static const char *row_text(const struct snapshot *s, const struct element *e)
     int middle = e->rect.y + e->rect.h / 2;
     for (int i = 0; i < s->n; i++) {
         const struct element *r = &s->e[i];
-        if (r == e || r->window != e->window || r->parent < 0 || r->rect.h <= 0 ||
-            r->rect.h > 3 * e->rect.h || !*resolve_name(r) || resolve_same(resolve_name(r), resolve_name(e)))
-            continue;
         int m = r->rect.y + r->rect.h / 2;
-        if (m >= e->rect.y && m < e->rect.y + e->rect.h && abs(m - middle) < e->rect.h &&
-            (!first || r->rect.x < first->rect.x))
+        if (r == e || r->window != e->window || r->parent < 0 || r->rect.h <= 0 ||
+            r->rect.h > 3 * e->rect.h || m < e->rect.y || m >= e->rect.y + e->rect.h ||
+            abs(m - middle) >= e->rect.h || (first && r->rect.x >= first->rect.x))
+            continue;
+        if (*resolve_name(r) && !resolve_same(resolve_name(r), resolve_name(e)))
             first = r;
     }
     return first ? resolve_name(first) : "";
@@ -196,7 +177,7 @@ static bool has_children(const struct snapshot *s, int i)
 }
 
 /* Returns whether an element is a candidate, and fills it. */
-static bool read_one(const struct snapshot *s, int i, struct candidate *c)
+static bool read_one(const struct snapshot *s, int i, const struct candidate *before, struct candidate *c)
 {
     const struct element *e = &s->e[i];
     *c = (struct candidate){.e = e, .kind = kind_of(e)};
@@ -205,32 +186,36 @@ static bool read_one(const struct snapshot *s, int i, struct candidate *c)
     c->closed = e->trust == PLACE_NONE || e->rect.w <= 0;
     c->on = state_in(e->states, STATE_CHECKED) || state_in(e->states, STATE_PRESSED);
     c->off = !state_in(e->states, STATE_SENSITIVE) && !state_in(e->states, STATE_ENABLED);
-    take_ancestors(s, i, c);
+    take_ancestors(s, i, before, c);
     bool field = c->kind == CANDIDATE_FIELD, line = field && e->rect.h <= LINE_HEIGHT;
     const char *name = *e->name         ? e->name
                        : field && !line ? ""
                        : *e->label      ? e->label
-                       : line           ? label_beside(s, e)
+                       : line           ? resolve_beside(s, e)
                                         : e->value;
     copy_name(c->name, name);
     if (!*c->name && !field)
         return false;
     if (!strcmp(e->role, "menu") && (*c->list || (c->levels == 1 && !has_children(s, i) && c->closed)))
         return false;
-    if (c->closed && !*c->tab && c->kind != CANDIDATE_MENU && c->kind != CANDIDATE_OPTION)
-        return false;
-    return true;
+    match_split(c->name, false, &c->words);
+    return !c->closed || *c->tab || c->kind == CANDIDATE_MENU || c->kind == CANDIDATE_OPTION;
 }
 
-static void add_words(struct candidate *c)
+static void add_context(struct candidate *c)
 {
-    match_split(c->name, false, &c->words);
     match_split(c->list, false, &c->context);
     match_split(c->row, false, &c->context);
     match_split(c->tab, false, &c->context);
     for (int k = 0; k + 1 < c->levels; k++)
         match_split(c->path[k], false, &c->context);
     match_split(c->group, false, &c->context);
+}
+
+/* Returns whether two names may be the same, at less cost than resolve_same(). */
+static bool is_alike(const struct candidate *a, const struct candidate *b)
+{
+    return a->words.n == b->words.n && (!a->words.n || !strcmp(a->words.w[0].text, b->words.w[0].text));
 }
 
 /* Gives elements with a namesake of the same kind the text of their row. */
@@ -240,7 +225,8 @@ static void tell_apart(struct candidates *p)
         for (int k = 0; k < p->n && !*p->c[i].row; k++) {
             struct candidate *a = &p->c[i], *b = &p->c[k];
             bool acts = a->kind == CANDIDATE_PRESS || a->kind == CANDIDATE_TICK;
-            if (i != k && acts && a->kind == b->kind && !a->closed && resolve_same(a->name, b->name))
+            if (i != k && acts && a->kind == b->kind && !a->closed && is_alike(a, b) &&
+                resolve_same(a->name, b->name))
                 copy_name(a->row, row_text(p->s, a->e));
         }
 }
@@ -257,7 +243,8 @@ static void read_labels(struct candidates *p, int root)
     static const char *const titles[] = {"heading", "label", "static", "caption", NULL};
     for (int i = 0; i < p->s->n && p->labels.n < MATCH_WORDS; i++) {
         const char *text = resolve_name(&p->s->e[i]);
-        bool names = !text_listed(titles, p->s->e[i].role) || (root >= 0 && root_of(p->s, i) != root);
+        bool names =
+            !*text || !text_listed(titles, p->s->e[i].role) || (root >= 0 && root_of(p->s, i) != root);
         for (int k = 0; k < p->n && !names; k++)
             names = resolve_same(p->c[k].name, text) || resolve_same(p->c[k].list, text);
         if (!names)
@@ -277,7 +264,7 @@ void candidates_read(const struct snapshot *s, struct candidates *out)
         out->cut = out->cut || out->n == CANDIDATES_MAX;
         if (out->n == CANDIDATES_MAX)
             break;
-        if (read_one(s, i, &out->c[out->n]))
+        if (read_one(s, i, out->n ? &out->c[out->n - 1] : NULL, &out->c[out->n]))
             out->n++;
         else
             free_path(&out->c[out->n]);
@@ -285,7 +272,7 @@ void candidates_read(const struct snapshot *s, struct candidates *out)
     tell_apart(out);
     read_labels(out, root);
     for (int i = 0; i < out->n; i++)
-        add_words(&out->c[i]);
+        add_context(&out->c[i]);
 }
 
 void candidates_free(struct candidates *p)

@@ -1,8 +1,7 @@
 /* candidates.h - the elements of the active window that a sentence may mean, with their context.
  *
- * A candidate is an element that can be used: a button, a tick, an option, a field, a row, a tab, a menu
- * item.
- * Items of closed menus and options of closed lists are candidates if the snapshot has them
+ * A candidate is an element that can be used: a button, a tick, an option, a field, a row, a tab, a
+ * menu item.  Items of closed menus and options of closed lists are candidates if the snapshot has them
  * (elements_scope.closed).  The context of a candidate are the words by which people distinguish it from
  * others: the path of its menu, the name of its list, the text of its row, the tab and the groups that hold
  * it. */
@@ -28,9 +27,10 @@ enum candidate_kind {
 
 struct candidate {
     const struct element *e;
+    const struct element *list_of; /* closed list of an option; NULL: none */
     enum candidate_kind kind;
     char name[CANDIDATE_NAME];
-    char list[CANDIDATE_NAME];  /* name of the closed list of an option; "": none */
+    char list[CANDIDATE_NAME];  /* its name */
     char row[CANDIDATE_NAME];   /* text at the start of its row, of elements with a namesake */
     char group[CANDIDATE_NAME]; /* names of the groups and headings around it */
     char tab[CANDIDATE_NAME];   /* page behind the front one that holds it */
@@ -60,8 +60,7 @@ struct candidate_score {
 };
 
 /* Scores a candidate: 0.6 * share of the words that were found + 0.4 * share of the name that was used; a
- * word
- * that only the context has counts 0.75.  kinds: preferred ones get 0.12 more. */
+ * word that only the context has counts 0.75.  kinds: preferred ones get 0.12 more. */
 struct candidate_score candidate_score(const struct candidate *c, const struct match_words *q, int prefers);
 
 /* Returns whether two candidates are one command in a menu and a tool bar. */

@@ -1,19 +1,23 @@
 /* clauses.c - see clauses.h. */
 #include "planner/clauses.h"
 
+#include "plain/plain.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 /* Words of sentences that steps do not express. */
+#define NEGATIONS                                                                                            \
+    "not|never|dont|doesnt|wont|cant|cannot|none|neither|nor|nothing|if|unless|or|either|except|excluding|"  \
+    "without|but|instead|rather|otherwise|whether|when|while|until|avoid|skip|ignore|refrain|forget|prevent"
 #define REFUSED                                                                                              \
-    "not|never|don't|dont|doesn't|doesnt|won't|can't|cannot|no|none|neither|nor|nothing|if|unless|or|"       \
-    "either|except|excluding|without|but|instead|rather|otherwise|whether|when|while|until|once|"            \
-    "every|each|all|any|anything|everything|everyone|both|some|several|few|many|only|than|more|less|"        \
-    "least|most|other|another|second|third|fourth|fifth|cheapest|best|worst|largest|smallest|biggest|"       \
-    "newest|oldest|latest|fastest|slowest|lowest|highest|shortest|longest|nearest|earliest|again|"           \
-    "twice|avoid|skip|ignore|refrain|remember|same|stop|keep|leave|random|yesterday|tomorrow"
+    NEGATIONS                                                                                                \
+    "|no|once|every|each|all|any|anything|everything|everyone|both|some|several|few|many|only|than|more|"    \
+    "less|least|most|other|another|second|third|fourth|fifth|cheapest|best|worst|largest|smallest|biggest|"  \
+    "newest|oldest|latest|fastest|slowest|lowest|highest|shortest|longest|nearest|earliest|again|twice|"     \
+    "remember|same|stop|keep|leave|random|yesterday|tomorrow"
 #define QUESTIONS "what|which|who|whose|where|why|how|is|are|was|does|do|did|has|am"
 
 static const struct {
@@ -31,14 +35,13 @@ static const struct {
     {"open|show|display|go|view", DEED_OPEN},
     {"close|quit|exit", DEED_CLOSE},
     {"replace|substitute", DEED_REPLACE},
-    {"search|find", DEED_SEARCH},
     {"calculate|compute|work", DEED_CALCULATE},
     {"wait", DEED_WAIT},
     {"order|buy|book|submit|send|confirm|accept|cancel|discard|dismiss|delete|remove|create|add|"
      "copy|cut|paste|undo|redo|print|sort|zoom|start|turn|switch|hide|answer|apply|finish|reset|"
      "clear|give|ask|let|rename|export|import|increase|decrease|subscribe|agree|request|reserve|"
      "toggle|run|refresh|reload|decline|reject|name|call|join|continue|proceed|approve|lock|mute|"
-     "play",
+     "play|search|find|double-click|right-click|scroll",
      DEED_OTHER},
 };
 
@@ -67,17 +70,28 @@ bool clause_is_hard(struct span s, int i, bool first)
            strpbrk(text, "0123456789@/") || (dot && dot > text && isalnum((unsigned char)dot[1]));
 }
 
+/* Returns whether a word is "not" or of its kind: "don't" with either apostrophe. */
+static bool is_negation(struct span s, int i)
+{
+    const char *text = s.w[i].text, *end = strrchr(text, 'n');
+    end = end ? end : strrchr(text, 'N');
+    return words_is(s, i, NEGATIONS) ||
+           (end && end > text && (!strcasecmp(end, "n't") || !strcasecmp(end, "n\xe2\x80\x99t")));
+}
+
 /* Returns whether a word makes the sentence one that steps do not express.  A capital inside a sentence makes
- * a word part of a name. */
+ * a word part of a name, but "NOT" and "Not" are one only after a verb: "press Not now". */
 static bool is_refused(struct span s, int i, bool first)
 {
-    if (s.w[i].quoted || (!first && is_capital(s.w[i].text)))
+    enum deed before = DEED_OTHER;
+    if (s.w[i].quoted)
         return false;
-    if (words_is(s, i, "all") && i && words_is(s, i - 1, "select"))
+    bool named = i && is_capital(s.w[i].text) && !s.w[i - 1].after && find_verb(s, i - 1, &before);
+    if (is_negation(s, i) && (!named || (before != DEED_PRESS && before != DEED_CHOOSE)))
+        return true;
+    if ((!first && is_capital(s.w[i].text)) || (words_is(s, i, "all") && i && words_is(s, i - 1, "select")))
         return false;
-    size_t n = strlen(s.w[i].text);
-    return words_is(s, i, REFUSED) || (n > 3 && !strcasecmp(s.w[i].text + n - 3, "n't")) ||
-           ((words_is(s, i, "first|last") && !words_is(s, i + 1, "name")));
+    return words_is(s, i, REFUSED) || (words_is(s, i, "first|last") && !words_is(s, i + 1, "name"));
 }
 
 static bool ends_sentence(const struct word *w)
@@ -116,28 +130,21 @@ static struct span bare(struct span s)
         {"next"},
         {"can", "you"},
         {"could", "you"},
-        {"would", "you"},
-        {"i", "want", "to"},
-        {"i", "need", "to"},
-        {"i'd", "like", "to"},
         {"let's"},
         {"go", "ahead"},
+        {"would", "you"},
         {"i", "want"},
         {"i", "need"},
         {"i'd", "like"},
-        {"give", "me"},
-        {"first"},
+        {"i", "would", "like"},
     };
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
         int n = 0;
         while (n < 4 && starts[i][n] && words_is(s, n, starts[i][n]))
             n++;
-        if (n && (n == 4 || !starts[i][n]) && s.n > n)
-            return bare(words_part(s, n, s.n));
+        if (n && !starts[i][n] && s.n > n)
+            return bare(words_part(s, n + words_is(s, n, "to"), s.n));
     }
-    if (s.n > 5 && words_is(s, 0, "i") && words_is(s, 1, "would") && words_is(s, 2, "like") &&
-        words_is(s, 3, "to"))
-        return bare(words_part(s, 4, s.n));
     return s;
 }
 
@@ -154,7 +161,7 @@ static bool has_word(struct span s, const char *any)
 static void take_verb(struct clause *c)
 {
     struct span s = c->all;
-    int n = find_verb(s, 0, &c->deed) ? 1 : 0;
+    int n = c->known = find_verb(s, 0, &c->deed);
     if (words_is(s, 0, "turn|switch")) {
         bool off = words_is(s, 1, "off") || words_is(s, s.n - 1, "off");
         bool on = words_is(s, 1, "on") || words_is(s, s.n - 1, "on");
@@ -176,13 +183,30 @@ static void take_verb(struct clause *c)
     c->rest = words_part(s, n, s.n);
 }
 
+/* Returns the words as a sentence in which the same words are quoted; the caller frees it. */
+static char *quoted_text(struct span s)
+{
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    for (int i = 0; i < s.n; i++) {
+        buf_puts(&b, i ? " " : "");
+        if (s.w[i].quoted)
+            plain_quote(s.w[i].text, &b);
+        else
+            buf_puts(&b, s.w[i].text);
+        if (s.w[i].after == ',' && i + 1 < s.n)
+            buf_putc(&b, ',');
+    }
+    return buf_take(&b);
+}
+
 static void add_clause(struct clauses *out, struct span s)
 {
     s = bare(s);
     if (!s.n)
         return;
     struct clause *c = &out->c[out->n++];
-    *c = (struct clause){.all = s, .text = words_text(s)};
+    *c = (struct clause){.all = s, .text = quoted_text(s)};
     take_verb(c);
 }
 

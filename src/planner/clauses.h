@@ -24,13 +24,13 @@ enum deed {
     DEED_OPEN,
     DEED_CLOSE,
     DEED_REPLACE,
-    DEED_SEARCH,
     DEED_CALCULATE,
     DEED_WAIT,
 };
 
 struct clause {
     enum deed deed;
+    bool known;       /* the first word is a verb of the table */
     struct span all;  /* with the verb */
     struct span rest; /* without the verb */
     char *text;       /* of all */

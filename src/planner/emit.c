@@ -65,14 +65,6 @@ static bool finds(const struct frame *f, const char *name, enum resolve_for use,
             e->parent == (int)(found[0] - f->all->s->e));
 }
 
-static const struct element *list_of(const struct frame *f, const struct candidate *c)
-{
-    const struct element *e = c->e;
-    while (e->parent >= 0 && strcmp(e->role, "combo box") != 0)
-        e = &f->all->s->e[e->parent];
-    return e;
-}
-
 static void describe_step(const struct frame *f, const struct candidate *c, struct plain_step *s)
 {
     bool off = f->k && f->k->deed == DEED_UNTICK, tick = f->k && (off || f->k->deed == DEED_TICK);
@@ -126,7 +118,7 @@ static bool is_found(const struct frame *f, const struct candidate *c, const str
     if (*c->tab || s->verb == PLAIN_MENU)
         return true;
     if (s->verb == PLAIN_CHOOSE && *c->list)
-        return finds(f, c->list, RESOLVE_LIST, NULL, list_of(f, c));
+        return finds(f, c->list, RESOLVE_LIST, NULL, c->list_of);
     return finds(f, c->name, uses[s->verb], s->in, c->e);
 }
 
@@ -176,7 +168,7 @@ enum framed frame_enter(struct frame *f, const struct pick *field, const char *t
         return FRAME_UNSURE;
     f->out->at.filled = true;
     f->out->at.pressed = false;
-    if (!s.what)
+    if (!s.what && !strstr(text, "{{")) /* a secret is not seen as it is written here */
         snprintf(f->out->at.typed, sizeof f->out->at.typed, "%s", text);
     return FRAME_DONE;
 }

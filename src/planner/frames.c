@@ -40,20 +40,21 @@ static bool find_command(const struct frame *f, const struct match_words *q, str
 
 enum framed frame_any(struct frame *f)
 {
-    static const int preferred[] = {[DEED_PRESS] = CANDIDATE_PRESS,
-                                    [DEED_CHOOSE] = CANDIDATE_OPTION,
-                                    [DEED_TICK] = CANDIDATE_TICK,
-                                    [DEED_UNTICK] = CANDIDATE_TICK,
-                                    [DEED_WAIT] = 0};
+    static const int preferred[DEED_WAIT + 1] = {[DEED_PRESS] = CANDIDATE_PRESS,
+                                                 [DEED_CHOOSE] = CANDIDATE_OPTION,
+                                                 [DEED_TICK] = CANDIDATE_TICK,
+                                                 [DEED_UNTICK] = CANDIDATE_TICK};
     enum deed deed = f->k->deed;
     struct match_words q = {.n = 0};
     struct pick k;
     int kinds = CANDIDATE_ANY & ~CANDIDATE_FIELD;
     if (deed == DEED_TICK || deed == DEED_UNTICK)
         kinds = CANDIDATE_TICK | CANDIDATE_OPTION | CANDIDATE_ROW | CANDIDATE_MENU;
-    bool named = deed == DEED_OTHER || deed == DEED_CLOSE || deed == DEED_SAVE || deed == DEED_REPLACE ||
-                 deed == DEED_SEARCH; /* names have these verbs */
-    frame_query(f, named || deed == DEED_OPEN ? f->k->all : f->k->rest, deed == DEED_OPEN, &q);
+    if (deed == DEED_SET) /* "change the order" is not the button Order */
+        kinds = CANDIDATE_TICK | CANDIDATE_OPTION | CANDIDATE_ROW;
+    if (deed == DEED_FILL || deed == DEED_WRITE || deed == DEED_CALCULATE || deed == DEED_WAIT)
+        return frame_unsure(f, "'%.60s' is not understood", f->k->text);
+    frame_query(f, frame_names_verb(f) || deed == DEED_OPEN ? f->k->all : f->k->rest, deed == DEED_OPEN, &q);
     if (!q.n || !frame_find(f, &q, kinds, preferred[deed], &k))
         return frame_unknown(f, q.n ? q.w[0].text : f->k->text, &q);
     struct pick command;
@@ -86,25 +87,26 @@ static bool is_named_only_by_fillers(const struct candidate *c)
 }
 
 /* Finds the word that no used candidate, heading or button covers; NULL: none.  *button: the one that the
- * verb
- * names, which is to be pressed. */
+ * verb names, which is to be pressed. */
 static const char *open_word(const struct frame *f, const struct match_words *q, uint32_t found,
                              struct pick *button)
 {
     for (int i = 0; i < q->n; i++) {
         struct match_words one = {.w = {q->w[i]}, .n = 1};
-        bool covered = found >> i & 1 || q->w[i].optional || match_among(&q->w[i], &f->all->labels) > 0.9F;
-        if (!covered && i == 0 && f->k->deed == DEED_OTHER)
-            covered = frame_find(f, &one, CANDIDATE_PRESS, 0, button);
+        bool verb = i == 0 && f->k->deed == DEED_OTHER;
+        bool covered = found >> i & 1 || q->w[i].optional ||
+                       (!verb && !q->w[i].hard && match_among(&q->w[i], &f->all->labels) > 0.9F);
+        if (!covered && verb)
+            covered = frame_find(f, &one, CANDIDATE_PRESS, 0, button) &&
+                      match_among(&one.w[0], &button->best->words) > 0 &&
+                      (button->lead >= LEAD_LEAST || !button->second);
         if (!covered)
             return q->w[i].text;
     }
-    return NULL;
+    return q->cut ? f->k->text : NULL;
 }
 
-/* Returns whether the clause names a candidate: an option or a tick, not another one with a longer name, and
- * not
- * a second option of a list.  Adds its list to lists. */
+/* Returns whether the clause names an option or a tick, and not another one with a longer name. */
 static bool is_mentioned(const struct frame *f, const struct candidate *c, const struct match_words *all)
 {
     return c->kind & (CANDIDATE_OPTION | CANDIDATE_TICK) && !is_named_only_by_fillers(c) &&
@@ -118,7 +120,10 @@ enum framed frame_mentions(struct frame *f)
     const char *lists[PLAIN_PATH_MAX] = {0};
     uint32_t found = 0;
     int used = 0;
-    frame_query(f, f->k->all, f->k->deed != DEED_OTHER, &q);
+    enum deed d = f->k->deed;
+    if (d == DEED_OPEN || d == DEED_WAIT || d == DEED_CALCULATE || (d != DEED_OTHER && frame_names_verb(f)))
+        return FRAME_NONE; /* the verb would count for nothing */
+    frame_query(f, f->k->all, d != DEED_OTHER, &q);
     match_split(f->k->text, false, &all);
     for (int i = 0; i < f->all->n; i++) {
         const struct candidate *c = &f->all->c[i];
@@ -198,6 +203,9 @@ static enum framed save(struct frame *f)
     struct span name = file_name(f->k->rest, &bad);
     if (bad)
         return FRAME_NONE;
+    for (int i = 0; i < f->k->rest.n && !name.n; i++)
+        if (words_is(f->k->rest, i, "as|under|new|called|named|a|an"))
+            return frame_unsure(f, "'%.60s' does not say under which name", f->k->text);
     if (!name.n)
         return find_and_use(f, "save", CANDIDATE_PRESS | CANDIDATE_MENU);
     if (!clause_is_hard(name, 0, false))
@@ -242,7 +250,6 @@ static enum framed enter_by(struct frame *f, const char *const *names, struct sp
 {
     struct pick k;
     for (; *names; names++) {
-        struct word w = {(char *)(uintptr_t)*names, false, 0};
         struct match_words q = {.n = 0};
         match_split(*names, false, &q);
         if (frame_find(f, &q, CANDIDATE_FIELD, 0, &k) && (k.lead >= LEAD_LEAST || !k.second)) {
@@ -251,7 +258,6 @@ static enum framed enter_by(struct frame *f, const char *const *names, struct sp
             free(text);
             return done;
         }
-        (void)w;
     }
     return frame_unsure(f, "the window '%.60s' has no field for '%.40s'", f->all->title, value.w[0].text);
 }
@@ -268,33 +274,26 @@ static enum framed replace_later(struct frame *f)
     return done == FRAME_DONE ? find_and_use(f, "replace all", CANDIDATE_PRESS) : done;
 }
 
-static enum framed search_later(struct frame *f)
+/* Opens the dialog for "replace A with B". */
+static enum framed replace(struct frame *f)
 {
-    static const char *const olds[] = {"search", "find", "what", NULL};
-    struct span s = f->k->rest;
-    s = words_part(s, words_is(s, 0, "for"), s.n);
-    enum framed done = s.n == 1 ? enter_by(f, olds, s) : FRAME_NONE;
-    return done == FRAME_DONE ? find_and_use(f, "find", CANDIDATE_PRESS) : done;
-}
-
-static enum framed open_dialog(struct frame *f, const char *words)
-{
-    struct span s = f->k->rest, a, b;
-    bool values =
-        f->k->deed == DEED_REPLACE ? pair(s, &a, &b) : s.n && (s.w[s.n - 1].quoted || words_is(s, 0, "for"));
-    if (!values)
+    struct span a, b;
+    if (!pair(f->k->rest, &a, &b))
         return FRAME_NONE;
-    enum framed done = find_and_use(f, words, CANDIDATE_MENU | CANDIDATE_PRESS);
+    enum framed done = find_and_use(f, "replace", CANDIDATE_MENU | CANDIDATE_PRESS);
     return done == FRAME_DONE ? FRAME_OPENS : done;
 }
 
-/* Returns whether a word means the window: "program", or a word of its title. */
+/* Returns whether a word means the window: "program", or a word of its title.  A tab or a menu is only a part
+ * of it. */
 static bool is_own_name(const struct frame *f, struct span s, int i)
 {
     struct match_words title = {.n = 0}, word = {.n = 0};
     match_split(f->all->title, false, &title);
     match_split(s.w[i].text, true, &word);
-    return words_is(s, i, "editor|calculator|message") || match_is_filler(word.n ? word.w[0].text : "") ||
+    return words_is(s, i,
+                    "the|this|that|my|it|now|please|window|dialog|form|program|app|application|editor|"
+                    "calculator|message") ||
            match_within(&word, &title);
 }
 
@@ -325,9 +324,7 @@ static enum framed by_verb(struct frame *f)
     case DEED_SAVE:
         return save(f);
     case DEED_REPLACE:
-        return open_dialog(f, "replace");
-    case DEED_SEARCH:
-        return open_dialog(f, "find");
+        return replace(f);
     case DEED_CLOSE:
         return close_frame(f);
     case DEED_CALCULATE:
@@ -351,12 +348,11 @@ enum framed frame_clause(struct frame *f)
     struct planner_at at = f->out->at;
     bool sure = f->out->sure;
     int n = f->out->steps.n;
-    if (at.later && f->k->deed != DEED_SAVE && f->k->deed != DEED_REPLACE && f->k->deed != DEED_SEARCH)
-        return FRAME_UNSURE;
     if (at.later)
-        return f->k->deed == DEED_SAVE      ? save_later(f)
-               : f->k->deed == DEED_REPLACE ? replace_later(f)
-                                            : search_later(f);
+        return f->k->deed == DEED_SAVE ? save_later(f) : replace_later(f);
+    for (int i = 0; i < f->k->rest.n && (f->k->deed == DEED_TICK || f->k->deed == DEED_UNTICK); i++)
+        if (words_is(f->k->rest, i, "on|off"))
+            return frame_unsure(f, "'%.60s' has two deeds, or another one", f->k->text);
     for (size_t i = 0; i < sizeof frames / sizeof *frames; i++) {
         enum deed d = f->k->deed;
         bool each = frames[i] != each_name || d == DEED_TICK || d == DEED_UNTICK;
@@ -396,7 +392,7 @@ enum framed frame_final(struct frame *f)
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < f->all->n; i++) {
             const struct candidate *c = &f->all->c[i];
-            bool verb = pass == 0 && is_verb(k, c);
+            bool verb = pass == 0 && c->words.n == 1 && is_verb(k, c);
             for (int v = 0; finals[v] && pass; v++)
                 verb = verb || resolve_same(c->name, finals[v]);
             struct pick one = {.best = c, .score = {.score = 1, .hard = true}, .lead = 1};

@@ -9,66 +9,55 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PREFIX = 4 };
+enum { PREFIX = 4, PREFIX_SURE = 6, ENDING = 3 }; /* letters: "book" is not the beginning of "bookmark" */
 
-/* Synonyms in menus and dialogs, one group per line. */
-static const char *const groups[] = {
-    "delete remove erase trash",
-    "preferences settings options configuration",
-    "quit exit leave",
-    "search find look",
-    "large big",
-    "small little",
-    "colour color",
-    "picture photo image",
-    "ok confirm accept done",
-    "cancel abort dismiss discard",
-    "order buy purchase",
-    "send submit",
-    "email mail e-mail",
-    "phone telephone",
-    "city town",
-    "quantity amount pieces",
-    "copy duplicate",
-    "undo revert",
-    "new create",
-    "help manual",
-    "font typeface",
-    "enlarge magnify zoom",
-    "dark night",
-    "save store",
-    "show display view",
-    "next continue proceed forward",
-    "previous back",
-    "gift present",
-    "shipping delivery",
-    "express fast",
-    "note comment remark",
-    "user username",
-    "wrap wrapping",
-    "fullscreen full-screen",
-    "surname lastname",
-    "redo repeat",
-    "scientific science",
-    "start begin launch",
-    "stop halt",
-    "print printout",
-    "smoking smoker",
-    "seat place",
-    "breakfast morning",
-    "newsletter news",
-};
+/* Groups of synonyms in menus and dialogs. */
+static const char *const groups[] = {"delete remove erase trash",
+                                     "preferences settings options configuration",
+                                     "quit exit leave",
+                                     "search find look",
+                                     "large big",
+                                     "small little",
+                                     "colour color",
+                                     "picture photo image",
+                                     "ok confirm accept done",
+                                     "cancel abort dismiss",
+                                     "order buy purchase",
+                                     "send submit",
+                                     "email mail e-mail",
+                                     "phone telephone",
+                                     "city town",
+                                     "quantity amount pieces",
+                                     "copy duplicate",
+                                     "new create",
+                                     "help manual",
+                                     "font typeface",
+                                     "enlarge magnify zoom",
+                                     "save store",
+                                     "show display view",
+                                     "next continue proceed forward",
+                                     "previous back",
+                                     "gift present",
+                                     "shipping delivery",
+                                     "note comment remark",
+                                     "user username",
+                                     "wrap wrapping",
+                                     "fullscreen full-screen",
+                                     "surname lastname",
+                                     "redo repeat",
+                                     "start begin launch"};
 
 static const char *const fillers[] = {
-    "the",    "a",       "an",     "to",     "in",       "into",    "on",      "of",   "for",         "at",
-    "with",   "by",      "from",   "as",     "and",      "my",      "me",      "i",    "it",          "its",
-    "this",   "that",    "please", "is",     "be",       "are",     "your",    "you",  "we",          "us",
-    "our",    "button",  "field",  "box",    "checkbox", "option",  "menu",    "item", "list",        "tab",
-    "link",   "icon",    "entry",  "window", "dialog",   "form",    "program", "app",  "application", "here",
-    "there",  "just",    "now",    "also",   "so",       "want",    "would",   "like", "need",        "some",
-    "mode",   "setting", "value",  "called", "named",    "current", "up",      "out",  "off",         "have",
-    "let",    "can",     "could",  "will",   "should",   "their",   "his",     "her",  "them",        "ahead",
-    "simply", "thanks",  "under",  "using",  "via",      "him",     "she",     "he",   NULL,
+    "the",    "a",       "an",      "to",          "in",     "into",  "on",    "of",       "for",
+    "at",     "with",    "by",      "from",        "as",     "and",   "my",    "me",       "i",
+    "it",     "its",     "this",    "that",        "please", "is",    "be",    "are",      "your",
+    "you",    "we",      "us",      "our",         "button", "field", "box",   "checkbox", "option",
+    "menu",   "item",    "list",    "tab",         "link",   "icon",  "entry", "window",   "dialog",
+    "form",   "program", "app",     "application", "here",   "there", "just",  "now",      "also",
+    "so",     "want",    "would",   "like",        "need",   "some",  "mode",  "setting",  "value",
+    "called", "named",   "current", "up",          "out",    "have",  "let",   "can",      "could",
+    "will",   "should",  "their",   "his",         "her",    "them",  "ahead", "simply",   "thanks",
+    "under",  "using",   "via",     "him",         "she",    "he",    NULL,
 };
 
 bool match_is_filler(const char *word)
@@ -86,6 +75,8 @@ static void add_word(struct match_words *out, char *word, size_t n, bool hard)
     if (*word && out->n < MATCH_WORDS) {
         out->w[out->n] = (struct match_word){.hard = hard};
         snprintf(out->w[out->n++].text, MATCH_WORD, "%s", word);
+    } else if (*word) {
+        out->cut = true;
     }
 }
 
@@ -105,6 +96,8 @@ void match_split(const char *text, bool hard, struct match_words *out)
             if (used + (size_t)k < sizeof word) {
                 memcpy(word + used, out8, (size_t)k);
                 used += (size_t)k;
+            } else {
+                out->cut = true;
             }
         } else if (used) {
             add_word(out, word, used, hard);
@@ -170,8 +163,9 @@ float match_alike(const char *a, const char *b)
     stem(b, y);
     if (!strcmp(x, y))
         return 0.95F;
-    size_t n = strlen(x), m = strlen(y), least = n < m ? n : m;
-    if (least >= PREFIX && !strncmp(x, y, least) && isalpha((unsigned char)*x))
+    size_t n = strlen(x), m = strlen(y), least = n < m ? n : m, most = n < m ? m : n;
+    bool near = least >= PREFIX_SURE || (least >= PREFIX && most - least <= ENDING);
+    if (near && !strncmp(x, y, least) && isalpha((unsigned char)*x))
         return 0.75F;
     return synonyms(a, b) || synonyms(x, y) ? 0.7F : 0;
 }

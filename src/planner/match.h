@@ -1,5 +1,4 @@
-/* match.h - compares words of a sentence with words of names: by stem, by prefix, and by a table of
- * synonyms. */
+/* match.h - compares words of a sentence with those of names: by stem, by prefix, by a table of synonyms. */
 #ifndef HOLORUN_PLANNER_MATCH_H
 #define HOLORUN_PLANNER_MATCH_H
 
@@ -17,21 +16,21 @@ struct match_word {
 struct match_words {
     struct match_word w[MATCH_WORDS];
     int n;
+    bool cut; /* words, or ends of words, were dropped at the limits */
 };
 
 /* Appends the words of a text; a text without letters and digits ("=") is one word.  Words beyond the limits
- * are dropped. */
+ * are dropped (`cut`). */
 void match_split(const char *text, bool hard, struct match_words *out);
 
-/* Returns how alike two words are: 1 equal, 0.95 equal stems, 0.75 one begins with the other, 0.7 synonyms, 0
- * different. */
+/* Returns how alike two words are: 1 equal, 0.95 equal stems, 0.75 one begins with the other and
+ * is nearly as long or has six letters, 0.7 synonyms, 0 different. */
 float match_alike(const char *a, const char *b);
 
 /* Returns the best match of a word among others.  Hard words match only by stem. */
 float match_among(const struct match_word *w, const struct match_words *all);
 
-/* Returns whether a word names no thing: articles, pronouns, prepositions, and words for kinds of elements.
- * */
+/* Returns whether a word names no thing: articles, pronouns, prepositions, words for kinds of elements. */
 bool match_is_filler(const char *word);
 
 /* Returns whether every word of a is among b. */

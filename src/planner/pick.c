@@ -29,6 +29,12 @@ void frame_query(const struct frame *f, struct span s, bool verb, struct match_w
     }
 }
 
+bool frame_names_verb(const struct frame *f)
+{
+    enum deed d = f->k->deed;
+    return d == DEED_OTHER || d == DEED_CLOSE || d == DEED_SAVE || d == DEED_REPLACE;
+}
+
 bool frame_find(const struct frame *f, const struct match_words *q, int kinds, int prefers, struct pick *out)
 {
     *out = (struct pick){0};
@@ -103,8 +109,11 @@ enum framed frame_accept(struct frame *f, const struct pick *k, const struct mat
 {
     int missing = 0;
     const char *word = "";
+    if (q->cut)
+        return frame_unsure(f, "the clause is too long: '%.60s'", f->k->text);
     for (int i = 0; i < q->n; i++) {
-        bool found = k->score.found >> i & 1 || q->w[i].optional || is_topic(f, &q->w[i]);
+        bool verb = i == 0 && frame_names_verb(f); /* in a heading it is not understood */
+        bool found = k->score.found >> i & 1 || q->w[i].optional || (!verb && is_topic(f, &q->w[i]));
         missing += found ? 0 : 1;
         word = found || *word ? word : q->w[i].text;
         if (!found && q->w[i].hard)

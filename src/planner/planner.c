@@ -57,8 +57,7 @@ static const struct element *active_window(const struct snapshot *s)
     return NULL;
 }
 
-/* Returns whether a question of the program is open that the task does not answer: overwrite, save changes.
- * */
+/* Returns whether the program asks a question that the task does not answer: overwrite, save changes. */
 static bool asks_back(const struct planner *p, const struct snapshot *s)
 {
     const struct element *w = active_window(s);
@@ -129,11 +128,13 @@ static bool check_rest(struct frame *f)
     struct planner_at at = out->at;
     int n = out->steps.n;
     bool opens = at.later || may_open(out), sure = out->sure, understood = true;
-    for (int i = at.clause + at.later; i < f->p->clauses.n && !opens && understood; i++) {
+    for (int i = at.clause + at.later; i < f->p->clauses.n && understood; i++) {
         f->k = &f->p->clauses.c[i];
         out->at.later = false;
+        if (opens && f->k->known)
+            continue; /* its elements may be in the window that opens */
         understood = frame_clause(f) != FRAME_UNSURE;
-        opens = understood && may_open(out);
+        opens = opens || may_open(out);
         plan_cut(out, n);
     }
     out->at = at;

@@ -43,6 +43,8 @@ void plan_cut(struct plan *out, int n); /* removes the steps from n on */
 
 /* Appends the words of a span that name things.  verb: the first word is a verb that names need not have. */
 void frame_query(const struct frame *f, struct span s, bool verb, struct match_words *q);
+/* Returns whether the names of elements have the verb of the clause: "save", but not "choose". */
+bool frame_names_verb(const struct frame *f);
 /* Finds the best candidate of some kinds (bits).  Returns false without one that has any of the words. */
 bool frame_find(const struct frame *f, const struct match_words *q, int kinds, int prefers, struct pick *out);
 /* Checks a pick against the bounds.  Returns FRAME_DONE, or FRAME_UNSURE with the reason. */

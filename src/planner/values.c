@@ -72,8 +72,7 @@ static bool has_mail(struct span s)
 static const struct word kinds_of_field[] = {
     {(char *)"email", false, 0}, {(char *)"city", false, 0}, {(char *)"name", false, 0}};
 
-/* Assigns a value without the name of a field by its form: an address with @, "from Porto", a person's name.
- * */
+/* Assigns a value without the name of a field by its form: an address with @, "from Porto", a name. */
 static enum framed assign_by_form(struct frame *f, struct span s)
 {
     bool from = words_is(s, 0, "from|in");
@@ -85,6 +84,8 @@ static enum framed assign_by_form(struct frame *f, struct span s)
     struct pick k;
     if (find_option(f, words_part(s, 0, 0), s, &k))
         return frame_use(f, &k);
+    if (f->k->deed != DEED_FILL) /* "choose Violet" is not the name of a person */
+        return FRAME_NONE;
     if (has_mail(s))
         return assign_to(f, (struct span){&kinds_of_field[0], 1}, s);
     if (!names || !s.n)
@@ -102,7 +103,7 @@ static enum framed assign(struct frame *f, struct span s)
         if (words_is(s, i, "into|in|as|for|to|under") && i + 1 < s.n && done == FRAME_NONE)
             done = assign_to(f, words_part(s, i + 1, s.n), words_part(s, 0, i));
     }
-    for (int i = s.n - 1; i > 0 && done == FRAME_NONE; i--)
+    for (int i = s.n - 1; i > 0 && done == FRAME_NONE && !words_is(s, i, JOINTS "|into"); i--)
         done = assign_to(f, words_part(s, 0, i), words_part(s, i, s.n));
     return done;
 }
@@ -199,6 +200,9 @@ enum framed frame_write(struct frame *f)
         return done;
     if (s.n > 1 && words_is(s, 0, "a|an|the|my|your|some|our"))
         return frame_unsure(f, "'%.60s' may describe the text or be it; quote the text", f->k->text);
+    if (!s.w[0].quoted && !words_is(f->k->all, 0, "write|type|jot") &&
+        !(words_is(f->k->all, 0, "enter|input") && clause_is_hard(s, 0, false)))
+        return frame_unsure(f, "'%.60s' may be a command; quote a text", f->k->text); /* "insert table" */
     if (!find_editor(f, &k))
         return frame_unsure(f, "'%.60s' does not say into which field", f->k->text);
     char *text = words_text(s);

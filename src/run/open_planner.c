@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BEGIN_MS = 4000, READ_MS = 1500, AGAIN_MS = 200, STEPS_TEXT = 1 << 16 };
+enum { BEGIN_MS = 4000, READ_MS = 4000, AGAIN_MS = 200, STEPS_TEXT = 1 << 16 };
 
 struct job_planner {
     struct job *j;
@@ -179,7 +179,7 @@ static void record_plan(struct job *j, const struct plan *plan)
     buf_free(&json);
 }
 
-/* Gives a plan's steps to the player.  Returns whether the task is done without them. */
+/* Gives a plan's steps to the player.  Returns 1, or 0 if there are none: the task is done. */
 static int give(struct job_planner *p, struct plan *plan, struct plain_steps *more)
 {
     int n = plan->steps.n;
@@ -189,6 +189,8 @@ static int give(struct job_planner *p, struct plan *plan, struct plain_steps *mo
     for (int i = 0; i < n; i++)
         free(plan->second[i]);
     *plan = (struct plan){0};
+    if (!n)
+        plain_free(more);
     return n > 0;
 }
 

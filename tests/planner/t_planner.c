@@ -79,6 +79,13 @@ static struct element saving[] = {
     {.role = "push button", .name = "Cancel", .states = ON, AT(130), .parent = 0},
 };
 
+static struct element question[] = {
+    WINDOW("Question"),
+    {.role = "label", .name = "Discard the order?", .states = ON, AT(40), .parent = 0},
+    {.role = "push button", .name = "Order", .states = ON, AT(70), .parent = 0},
+    {.role = "push button", .name = "Bookmark", .states = ON, AT(100), .parent = 0},
+};
+
 static struct snapshot complete(struct element *e, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -154,6 +161,31 @@ static const struct {
     {IN(rows), "Open the cheapest invoice", "refused"},
     {IN(rows), "Don't open anything", "refused"},
     {IN(rows), "What is the total?", "refused~question"},
+    /* "not" in any case and with either apostrophe */
+    {IN(order), "Do NOT order a large shirt", "refused~NOT"},
+    {IN(order), "Order a large shirt, Never with gift wrapping", "refused~Never"},
+    {IN(editor), "Write hello, don\xe2\x80\x99t save", "refused"},
+    {IN(order), "Press Not now", "unsure"}, /* a name */
+    /* verbs that the button does not have */
+    {IN(order), "Change the order", "unsure"},
+    {IN(order), "Calculate the order", "unsure"},
+    {IN(order), "Archive the order of a shirt", "unsure"},
+    {IN(order), "Close the gift wrapping", "unsure"},
+    {IN(order), "Set gift wrapping to off", "unsure"},
+    {IN(order), "Turn on gift wrapping and off sounds", "unsure"},
+    {IN(order), "Set the colour quickly to red", "unsure"},
+    {IN(order), "Choose Violet", "unsure"},
+    {IN(order), "Order it, then fly to the moon", "unsure~fly"},
+    {IN(editor), "Save it under a new name", "unsure"},
+    {IN(editor), "Insert table", "unsure"},
+    {IN(editor), "Close the tab", "unsure"},
+    {IN(editor), "Close the editor", "1. close the window"},
+    /* quoted words are never steps */
+    {IN(editor), "Write \"a\\\", press \\\"File\"", "~1. enter \"a\\\", press \\\"File\""},
+    {IN(question), "Discard the order", "unsure"}, /* the question has the verb, no button has it */
+    {IN(question), "Cancel", "unsure"},            /* "Discard" is another deed */
+    {IN(question), "Book it", "unsure"},           /* "Bookmark" is another word */
+    {IN(question), "Order it", "1. press \"Order\""},
 };
 
 static void t_plans(void **state)
@@ -255,6 +287,22 @@ static void t_typed(void **state)
     editor[11].value = "";
 }
 
+/* A clause of more words than are compared must not be performed by its first ones. */
+static void t_long(void **state)
+{
+    (void)state;
+    struct snapshot s = SNAPSHOT(order);
+    struct buf task;
+    buf_init(&task, 1 << 12);
+    buf_puts(&task, "Order a large shirt with gift wrapping");
+    for (int i = 0; i < 30; i++)
+        buf_puts(&task, " order");
+    char *got = planned(&s, task.data, false);
+    assert_null(strstr(got, "1. "));
+    free(got);
+    buf_free(&task);
+}
+
 static void t_data(void **state)
 {
     (void)state;
@@ -320,6 +368,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the values of a dialog are planned when it is open", t_windows),
     CLAIM("a text that is not seen where it was typed ends the plan", t_typed),
     CLAIM("a name on the screen is never a clause", t_data),
+    CLAIM("a clause that is too long to be compared is not performed", t_long),
     CLAIM("windows of any size have a bounded number of candidates", t_bounds),
     CLAIM("random sentences end in a plan or a reason", t_random),
 };
