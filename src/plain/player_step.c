@@ -99,6 +99,16 @@ static enum player_next type(struct player *p, struct buf *b, char *why, size_t 
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
 }
 
+/* Returns the text field of a combo box, which reports the text; otherwise the element itself. */
+static const struct element *text_of(const struct snapshot *s, const struct element *e)
+{
+    if (e && !strcmp(e->role, "combo box"))
+        for (const struct element *at = e + 1; at < s->e + s->n && at->depth > e->depth; at++)
+            if (resolve_is_field(at))
+                return at;
+    return e;
+}
+
 static enum player_next enter(struct player *p, struct buf *b, char *why, size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
@@ -113,6 +123,7 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
         player_write(p, e, s->value, b);
         return NEXT_ACTION;
     }
+    e = text_of(p->now, e);
     if (p->s.unsure && e && (element_is_password(e) || strlen(s->value) > VERIFIED_MAX)) {
         snprintf(why, size, "%s", p->failed);
         return NEXT_FAILED;
