@@ -48,11 +48,11 @@ static enum player_next verify_choice(struct player *p, const struct resolve_que
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
 }
 
-static enum player_next click_option(struct player *p, const struct element *below, struct buf *b, char *why,
-                                     size_t size)
+/* Clicks the option of this name, below an element or, with NULL, anywhere. */
+static enum player_next click_option(struct player *p, const char *name, const struct element *below,
+                                     struct buf *b, char *why, size_t size)
 {
-    const struct plain_step *s = &p->steps.s[p->s.at];
-    struct resolve_query option = {s->what, RESOLVE_OPTION, NULL, below};
+    struct resolve_query option = {name, RESOLVE_OPTION, NULL, below};
     enum player_next next;
     bool several;
     const struct element *e = player_find(p, &option, &several, why, size);
@@ -117,18 +117,15 @@ enum player_next player_choose(struct player *p, struct buf *b, char *why, size_
                                       size);
     }
     if (p->s.phase)
-        return p->s.phase == 1 ? click_option(p, NULL, b, why, size) : verify_choice(p, &lists, why, size);
+        return p->s.phase == 1 ? click_option(p, s->what, NULL, b, why, size)
+                               : verify_choice(p, &lists, why, size);
     p->s.opened = false;
-    if (whole) {
-        if (!player_usable(p, whole, &next, why, size))
-            return next;
-        player_click(p, whole, "left", 1, b);
-        return NEXT_ACTION;
-    }
+    if (whole)
+        return click_option(p, s->whole, NULL, b, why, size);
     if (s->in && !(list = player_find(p, &lists, &several, why, size)))
         return player_missing(p);
     if (!list || !player_is_closed_list(list))
-        return click_option(p, list, b, why, size);
+        return click_option(p, s->what, list, b, why, size);
     if (resolve_same(player_shown_choice(list, s->in), s->what))
         return NEXT_STEP;
     if (!player_usable(p, list, &next, why, size))

@@ -57,10 +57,12 @@ const struct element *player_find(struct player *p, const struct resolve_query *
     const struct element *found[4] = {0};
     *several = false;
     p->blame = PLAYER_NOT_DONE;
+    p->s.absent = false;
     if (p->ref && q->use != RESOLVE_OPTION)
         return find_ref(p, why, size);
     int n = p->now ? resolve(p->now, q, found, 4) : 0;
     *several = n > 1;
+    p->s.absent = n == 0;
     if (n == 1)
         return found[0];
     explain(p, q, found, n, why, size);
@@ -100,9 +102,35 @@ enum player_next player_wait_or_fail(struct player *p, double ms)
     return clock_ms_since(p->s.since) < ms ? NEXT_WAIT : NEXT_FAILED;
 }
 
+/* Scrolls a web page down for a name that is not in sight: browsers do not report elements further below.
+ * Returns false if a page is not shown, or the last turn of the wheel did not move it. */
+static bool search_page(struct player *p)
+{
+    const struct element *page = NULL;
+    uint64_t place = 0;
+    double since = p->s.since ? clock_ms_since(p->s.since) : 0;
+    for (int i = 0; p->now && i < p->now->n; i++) {
+        const struct element *e = &p->now->e[i];
+        place = place * 31 + e->ref + (uint64_t)(e->rect.y + (1 << 20));
+        if (!page && !strcmp(e->role, "document web") && e->rect.w > 0 && e->trust != PLACE_NONE)
+            page = e;
+    }
+    if (!page || p->ref || !p->s.absent || p->s.turns >= PLAYER_SCROLLS || p->s.opened ||
+        since < (p->s.turns ? PLAYER_TURN_MS : PLAYER_SEARCH_MS) || (p->s.turns && place == p->s.place))
+        return false;
+    p->s.x = page->rect.x + page->rect.w / 2;
+    p->s.y = page->rect.y + page->rect.h / 2;
+    p->s.place = place;
+    p->s.turns++;
+    p->s.since = clock_ns();
+    return p->s.search = true;
+}
+
 enum player_next player_missing(struct player *p)
 {
-    bool whole = p->now && p->now->end != SNAPSHOT_CUT && p->now->end != SNAPSHOT_SILENT;
+    if (search_page(p))
+        return NEXT_WAIT;
+    bool whole = p->now && p->now->end == SNAPSHOT_WHOLE; /* a program that starts describes nothing */
     double named = p->s.acted ? PLAYER_PATIENCE_MS : PLAYER_START_MS;
     return player_wait_or_fail(p, !whole ? PLAYER_CUT_MS : p->ref ? PLAYER_EFFECT_MS : named);
 }
@@ -123,8 +151,19 @@ static bool suggestions_open(const struct player *p, const struct element *e)
     return false;
 }
 
-/* Returns whether another window is above an element.  A popup of the same program may be a tool tip, which
- * closes when the pointer moves away (*popup). */
+/* Returns whether a window is a popup, which the window manager does not handle. */
+static bool is_popup(struct player *p, unsigned long id)
+{
+    struct screen_window over[8];
+    int n = screen_overlays(p->screen, over, 8);
+    for (int i = 0; i < n; i++)
+        if (over[i].id == id)
+            return true;
+    return false;
+}
+
+/* Returns whether another window is above an element.  A popup may be a tool tip, which closes when the
+ * pointer moves away (*popup); those of GTK have the title of the program, and may be dialogs of it. */
 static bool is_covered(struct player *p, const struct element *e, bool *popup)
 {
     int x = e->rect.x + e->rect.w / 2, y = e->rect.y + e->rect.h / 2;
@@ -133,8 +172,8 @@ static bool is_covered(struct player *p, const struct element *e, bool *popup)
     if (!e->window || screen_window_at(p->screen, x, y, &at) != 0 || !at.id || at.id == e->window ||
         screen_window_covers(p->screen, e->window, x, y))
         return false;
-    *popup = !*at.title && !at.dialog;
-    return true;
+    *popup = is_popup(p, at.id) || (!*at.title && !at.dialog);
+    return !(*popup && p->s.opened); /* the list that the step has opened */
 }
 
 /* Returns the element if it can be used; otherwise NULL with what happens next. */

@@ -15,6 +15,8 @@ enum {
     PLAYER_WAIT_MS = 30000, /* of a step that waits */
     PLAYER_EFFECT_MS = 1500,
     PLAYER_SCROLLS = 30,
+    PLAYER_SEARCH_MS = 2000, /* for a name to appear before the page is scrolled for it */
+    PLAYER_TURN_MS = 700,    /* for a page to move after the wheel was turned */
 };
 
 /* Progress through the steps. */
@@ -26,6 +28,10 @@ struct player_state {
     bool acted;     /* a step has been performed */
     bool unsure;    /* the action of this phase may have failed: the elements decide */
     bool dismiss;   /* suggestions for p->field take the next click: the field is clicked */
+    bool absent;    /* no element has the name that was looked for last */
+    bool search;    /* the page at x, y is scrolled down, because the name may be further below */
+    int turns;      /* of the wheel in this search */
+    uint64_t place; /* sum over the places of all elements before the last turn */
     bool aside;     /* a tool tip may cover the element: the pointer moves away */
     bool opened;    /* the current step has opened a closed list at x, y */
     int x, y;

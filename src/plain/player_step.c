@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Returns whether two texts are the same apart from white space, which programs and the bus may change. */
 static bool same_text(const char *a, const char *b)
@@ -20,6 +21,16 @@ static bool same_text(const char *a, const char *b)
 
 /* ---- kinds of steps ------------------------------------------------------------------------------------ */
 
+/* Returns whether the name of a key is also a usual name of buttons, which may not be on the screen yet. */
+static bool is_button_word(const char *name)
+{
+    static const char *const words[] = {"delete", "insert", "print", "home", "end", "pause", "menu"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcasecmp(name, words[i]))
+            return true;
+    return false;
+}
+
 static enum player_next press(struct player *p, struct buf *b, char *why, size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
@@ -29,6 +40,8 @@ static enum player_next press(struct player *p, struct buf *b, char *why, size_t
         return NEXT_STEP;
     const struct element *e = player_find_target(p, RESOLVE_PRESS, s->in, &several, why, size);
     if (!e && !several && s->maybe_key) {
+        if (is_button_word(s->what) && player_wait_or_fail(p, PLAYER_EFFECT_MS) == NEXT_WAIT)
+            return NEXT_WAIT;
         player_keys(s->what, 1, b);
         return NEXT_ACTION;
     }
@@ -98,6 +111,16 @@ static enum player_next type(struct player *p, struct buf *b, char *why, size_t 
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
 }
 
+/* Returns the text field of a combo box, which reports the text; otherwise the element itself. */
+static const struct element *text_of(const struct snapshot *s, const struct element *e)
+{
+    if (e && !strcmp(e->role, "combo box"))
+        for (const struct element *at = e + 1; at < s->e + s->n && at->depth > e->depth; at++)
+            if (resolve_is_field(at))
+                return at;
+    return e;
+}
+
 static enum player_next enter(struct player *p, struct buf *b, char *why, size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
@@ -112,6 +135,7 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
         player_write(p, e, s->value, b);
         return NEXT_ACTION;
     }
+    e = text_of(p->now, e);
     if (p->s.unsure && e && (element_is_password(e) || strlen(s->value) > PLAYER_VERIFIED_MAX)) {
         snprintf(why, size, "%s", p->failed);
         return NEXT_FAILED;

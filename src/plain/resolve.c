@@ -225,15 +225,25 @@ static bool in_active_window(const struct snapshot *s, const struct element *e)
     return state_in(e->states, STATE_ACTIVE);
 }
 
-/* Returns whether an element of this name is in the same row: its middle is as high. */
+static bool is_shown(const struct snapshot *s, const char *name)
+{
+    for (int i = 0; i < s->n; i++)
+        if (resolve_same(resolve_name(&s->e[i]), name))
+            return true;
+    return false;
+}
+
+/* Returns whether an element of this name is in the same row: its middle is as high.  The beginning of a name
+ * counts only if no element has the whole name: "Ana Lima" is not the row of "Ana Lima Costa". */
 static bool in_row(const struct snapshot *s, const struct element *e, const char *row)
 {
+    bool exact = is_shown(s, row);
     for (int i = 0; i < s->n; i++) {
         const struct element *r = &s->e[i];
         int middle = r->rect.y + r->rect.h / 2;
         if (r != e && r->window == e->window && r->rect.h > 0 && middle >= e->rect.y &&
             middle < e->rect.y + e->rect.h &&
-            (resolve_same(resolve_name(r), row) || resolve_begins(resolve_name(r), row)))
+            (resolve_same(resolve_name(r), row) || (!exact && resolve_begins(resolve_name(r), row))))
             return true;
     }
     return false;
@@ -254,6 +264,8 @@ static int score(const struct snapshot *s, const struct resolve_query *q, const 
     int role = suits(e, q->use), by = 0;
     bool text = q->use == RESOLVE_ANY || q->use == RESOLVE_OPTION || text_listed(rows, e->role);
     if (!role || !is_placed(e))
+        return 0;
+    if (q->use == RESOLVE_MENU_ITEM && !strcmp(s->e[e->parent].role, "menu bar"))
         return 0;
     if (q->use != RESOLVE_ANY && !is_in_sight(s, e))
         return 0;

@@ -23,14 +23,15 @@ static int not_understood(struct err *why, const char *what, struct span s)
 }
 
 /* Checks that a name without quotes names one thing.  Capital letters make a word part of a name: "Select
- * All". */
+ * All", and so does a word with a capital letter before a quantity: "Replace all". */
 static int check_name(struct span s, struct err *why)
 {
     if (!s.n || (s.n == 1 && words_article(s, 0)))
         return err_set(why, ERR_USAGE, "a name is missing");
     for (int i = 0; i < s.n; i++) {
         bool lower = !isupper((unsigned char)s.w[i].text[0]);
-        if (lower && words_is(s, i, LOGIC "|" COUNTS))
+        bool named = i && isupper((unsigned char)s.w[i - 1].text[0]) && !s.w[i - 1].after;
+        if (lower && words_is(s, i, named ? LOGIC : LOGIC "|" COUNTS))
             return not_understood(why, "leaves open which element is meant; quote a name that has this word",
                                   words_part(s, i, i + 1));
         if (lower && i == 0 && words_is(s, i, WHICH))
@@ -191,7 +192,10 @@ static int menu(struct span s, bool named, struct plain_step *out, struct err *w
     int marks = read_path(s, out, why);
     if (marks < 0 || (!marks && !named))
         return marks < 0 ? -1 : not_understood(why, "no rule covers", s);
-    return marks ? 0 : check_name(s, why);
+    for (int i = 0; i + 1 < s.n && marks; i++)
+        if (s.w[i].after && !s.w[i].quoted)
+            return not_understood(why, "no rule covers the end of", s);
+    return check_name(s, why);
 }
 
 /* "choose Large in Size", "choose Large". */

@@ -29,6 +29,9 @@ static const struct {
     {"yad --form --field=Price --field=Paid:CHK --field=Colour:CB '' TRUE 'Blue!Red and white!Black'",
      "enter \"12,50\" into Price, untick Paid, choose \"Red and white\" in Colour, press OK", 0,
      "12,50|FALSE|Red and white|\n"},
+    {"yad --list --column=Label --radiolist --column=Text --print-column=2 FALSE 'Made in Spain' FALSE "
+     "'Made in Italy'",
+     "choose Made in Italy, press OK", 0, "Made in Italy|\n"},
 };
 
 static void t_dialogs(void **state)

@@ -55,6 +55,7 @@ static struct element elements[] = {
     {.ref = 23, .role = "check box", .name = "Hinting", .states = ON, .rect = AT(200, 330), .parent = 21},
     {.ref = 24, .role = "scroll pane", .name = "", .states = ON, .rect = AT(300, 300), .parent = 0},
     {.ref = 25, .role = "push button", .name = "Scrolled", .states = ON, .rect = AT(300, 380), .parent = 23},
+    {.ref = 26, .role = "label", .name = "Pear tart", .states = ON, .rect = AT(240, 170), .parent = 7},
 };
 enum { N = sizeof elements / sizeof *elements };
 
@@ -102,6 +103,7 @@ static void t_names(void **state)
         {"Open", RESOLVE_PRESS, "Apple", 0},
         {"Hidden", RESOLVE_PRESS, NULL, 0},
         {"Pear", RESOLVE_OPTION, NULL, 10},
+        {"Open", RESOLVE_PRESS, "Pear", 13}, /* not the row of "Pear tart" */
         {"Save", RESOLVE_FIELD, NULL, 0},
         {"", RESOLVE_PRESS, NULL, 0},
         {"Quit", RESOLVE_MENU_ITEM, NULL, 21}, /* in a window of its own, outside the menu's title */

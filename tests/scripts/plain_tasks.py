@@ -40,7 +40,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASES = ROOT / "tests/cases/plain"
 BUILD = ROOT / "build/plain"
 OUTCOMES = ("done", "refused", "false", "stopped", "silent", "broken")
-START_S, RUN_S, JUDGE_S = 90, 150, 5
+START_S, RUN_S, JUDGE_S = 240, 150, 5
 COMMANDS = {
     "office": "soffice --norestore --nologo --nofirststartwizard -env:UserInstallation=file://\"$HOME\"/lo",
     "firefox": "firefox-esr --no-remote --new-instance --profile \"$HOME\"/ff",
@@ -195,13 +195,13 @@ def windows(env):
 
 
 def wait_for_window(env):
-    """Waits until the program has a window, and its windows have stayed the same for a second."""
+    """Waits until the program has a window, and its windows have stayed the same for three seconds."""
     begin, last, since = time.time(), None, time.time()
     while time.time() - begin < START_S:
         now = windows(env)
         if now != last:
             last, since = now, time.time()
-        elif now and time.time() - since > 1:
+        elif now and time.time() - since > 3:
             return True
         time.sleep(0.25)
     return False
