@@ -45,7 +45,8 @@ enum {
     LIST_MS = 200,      /* between two lists of the windows, if the screen has changed */
     LIST_IDLE_MS = 1000,
     LAG_MAX_MS = 5000, /* by which an event may be read late */
-    FOCUS_MS = 350,    /* longest delay of a program's focus report */
+    FOCUS_MS = 350,    /* usual delay of a program's focus report */
+    REPORT_MS = 2500,  /* longest delay, on a loaded machine */
     LATE_MS = 500,     /* a screen change this long after an action needs a wait */
     LONG_PAUSE_MS = 2000,
     END_SECONDS = 15, /* for the effect of the last action */
@@ -193,14 +194,20 @@ static int write_step(struct recorder *r, struct item *q, struct err *e)
     return append(r, &q->step, e);
 }
 
+/* Returns whether a text must wait for the report of the focus that tells its field. */
+static bool awaits_focus(const struct recorder *r, const struct item *q)
+{
+    return action_is(q->step.action.kind, ACTION_TYPES) && r->elements &&
+           clock_ms_since(q->done) < (q->unsure ? REPORT_MS : FOCUS_MS);
+}
+
 /* Writes the steps that need not wait any more; all: every step. Returns -1 with e. */
 static int write_queue(struct recorder *r, bool all, struct err *e)
 {
     int rc = 0, done = 0;
     while (done < r->n_queue && rc == 0) {
         struct item *q = &r->queue[done];
-        if (!all && action_is(q->step.action.kind, ACTION_TYPES) && r->elements &&
-            clock_ms_since(q->done) < FOCUS_MS)
+        if (!all && awaits_focus(r, q))
             break;
         rc = write_step(r, q, e);
         if (q->step.action.text)
@@ -253,33 +260,18 @@ static void on_typing(void *arg, const struct input *at)
 /* Fills the members of a step that its action does not contain: target or focused window. */
 static void describe_step(struct recorder *r, struct recording_step *s)
 {
-    if (action_is(s->action.kind, ACTION_POINTER)) {
-        s->has_target = true;
-        s->target = r->target;
-        r->target = (struct recording_target){0};
-    } else {
+    s->target = r->target; /* under the pointer, or with the keyboard */
+    r->target = (struct recording_target){0};
+    s->has_target = action_is(s->action.kind, ACTION_POINTER);
+    if (!s->has_target) {
         snprintf(s->class, sizeof s->class, "%s", r->focus.class);
         snprintf(s->title, sizeof s->title, "%.*s", (int)sizeof s->title - 1, r->focus.title);
         window_language(r->focus.pid, s->language);
-        s->target = r->target; /* the element with the keyboard */
-        r->target = (struct recording_target){0};
     }
     if (action_is(s->action.kind, ACTION_DRAGS)) {
         s->has_to = true;
         recorder_look_back(r, s->action.x2, s->action.y2, &s->to);
     }
-}
-
-/* Returns whether a step is the first in its window, but not the first of the recording: the window may be
- * new. */
-static bool is_new_window(struct recorder *r, unsigned long id)
-{
-    bool known = !id;
-    for (int i = 0; i < r->n_windows && i < WINDOWS_SEEN; i++)
-        known = known || r->windows[i] == id;
-    if (!known)
-        r->windows[r->n_windows++ % WINDOWS_SEEN] = id;
-    return !known && r->n_windows > 1;
 }
 
 static void on_done(void *arg, struct gesture *g)
@@ -291,11 +283,12 @@ static void on_done(void *arg, struct gesture *g)
     q.step.action = g->action;
     q.step.pause = r->last_end ? fmax(0, (double)(q.from - r->last_end) / 1e9) : 0;
     describe_step(r, &q.step);
-    q.opened = is_new_window(r, q.step.has_target ? r->under.id : r->focus.id);
-    /* Programs report a focus change late. Without a report since the previous gesture, a text that was
-     * typed faster than FOCUS_MS may belong to the element that the next report names. */
-    if ((double)(q.until - q.from) / 1e6 < FOCUS_MS && !elements_focus_since(r->elements, r->last_end))
-        q.until += FOCUS_MS * INT64_C(1000000);
+    q.opened = recorder_is_new_window(r, q.step.has_target ? r->under.id : r->focus.id);
+    /* Programs report a focus change late. Without a report between the previous gesture and the first key, a
+     * text that was typed faster than FOCUS_MS may belong to the element that a later report names. */
+    bool known = elements_focus_since(r->elements, r->last_end) && !elements_focus_since(r->elements, q.from);
+    q.unsure = g->to - g->from < FOCUS_MS && !known;
+    q.until += q.unsure ? REPORT_MS * INT64_C(1000000) : 0;
     r->last_end = ns_of(r, g->to);
     if (action_is(q.step.action.kind, ACTION_TYPES) && r->redact &&
         secrets_contained_in(r->o->secrets, q.step.action.text)) {
@@ -412,8 +405,11 @@ static int finish(struct recorder *r, struct err *e)
         on_input(r, &in);
     bool escaped = *screen_stop_flag(r->o->screen) == STOP_HUMAN;
     gestures_end(r->gestures, escaped);
-    clock_sleep_ms(r->elements ? FOCUS_MS : 0);
-    elements_pump(r->elements);
+    for (int i = r->n_queue; i-- > 0;)
+        while (awaits_focus(r, &r->queue[i])) {
+            clock_sleep_ms(TICK_MS);
+            elements_pump(r->elements);
+        }
     if (write_queue(r, true, e))
         return -1;
     if (!escaped)

@@ -18,6 +18,7 @@ struct item { /* a step that is not written yet */
     bool opened;               /* in a window without earlier steps */
     bool wait;                 /* the screen changed late before this step */
     bool hidden;               /* typed at a terminal without echo */
+    bool unsure;               /* typed so fast that its field is told by the next report of the focus */
 };
 
 struct shot { /* a screenshot that differs from the next newer one */
@@ -87,6 +88,9 @@ int recorder_shoot(struct recorder *r, struct err *e);   /* takes a screenshot; 
 void recorder_ask(struct recorder *r, int x, int y);     /* requests window and element at a point */
 void recorder_look_at(struct recorder *r, int x, int y); /* fills r->target and r->press */
 void recorder_hear(struct recorder *r, double ms);       /* waits at most ms for the answer, into r->found */
+/* Returns whether a step is the first in its window, but not the first of the recording: the window may be
+ * new. */
+bool recorder_is_new_window(struct recorder *r, unsigned long id);
 /* Requests the element with the keyboard; reads the answer into r->target if the focus has not changed. */
 void recorder_ask_focus(struct recorder *r);
 void recorder_hear_focus(struct recorder *r);

@@ -239,3 +239,13 @@ void recorder_name_program(struct recorder *r, const struct recording_step *s)
     if (screen_find_window(r->o->screen, s->target.class, s->target.title, &w) == 0)
         snprintf(r->result->command, sizeof r->result->command, "%s", w.program);
 }
+
+bool recorder_is_new_window(struct recorder *r, unsigned long id)
+{
+    bool known = !id;
+    for (int i = 0; i < r->n_windows && i < WINDOWS_SEEN; i++)
+        known = known || r->windows[i] == id;
+    if (!known)
+        r->windows[r->n_windows++ % WINDOWS_SEEN] = id;
+    return !known && r->n_windows > 1;
+}

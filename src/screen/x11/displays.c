@@ -24,7 +24,7 @@
 #define SOCKETS "/tmp/.X11-unix"
 #define DESKS   "/holorun-desks-*/*/auth"
 
-enum { KNOCK_MS = 500, FILES_MAX = 64, PATTERN = 300, NUMBER_MAX = 65535 };
+enum { KNOCK_MS = 500, FILES_MAX = 64, PATTERN = 300, NUMBER_MAX = 65535, SOCKETS_MAX = 4096 };
 
 /* ---- names ------------------------------------------------------------------------------------------ */
 
@@ -236,12 +236,13 @@ static int by_number(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Lists display numbers with a socket, in ascending order. Returns their number. */
-static int sockets(int out[DISPLAYS_MAX])
+/* Lists display numbers with a socket, in ascending order; killed servers leave theirs. Returns their
+ * number. */
+static int sockets(int out[SOCKETS_MAX])
 {
     DIR *dir = opendir(SOCKETS);
     int n = 0, number, end;
-    for (struct dirent *d; dir && n < DISPLAYS_MAX && (d = readdir(dir));) {
+    for (struct dirent *d; dir && n < SOCKETS_MAX && (d = readdir(dir));) {
         end = 0;
         if (sscanf(d->d_name, "X%5d%n", &number, &end) == 1 && end && !d->d_name[end] && number >= 0 &&
             number <= NUMBER_MAX)
@@ -256,7 +257,7 @@ static int sockets(int out[DISPLAYS_MAX])
 int displays_list(struct display_found *out, int max)
 {
     struct files *files = xcalloc(1, sizeof *files);
-    int numbers[DISPLAYS_MAX], n = sockets(numbers), found = 0;
+    int numbers[SOCKETS_MAX], n = sockets(numbers), found = 0;
     find_files(files);
     for (int i = 0; i < n && found < max; i++) {
         snprintf(out[found].name, sizeof out[found].name, ":%d", numbers[i]);
