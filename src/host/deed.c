@@ -159,7 +159,8 @@ static void put_difference(struct deed *d, const struct snapshot *s, struct buf 
     else
         lines_within(whole ? text.data : difference.data, most, out);
     refs_note(tree_refs(t), s, text.data);
-    tree_see(t, text.data, d->all ? &(struct elements_scope){.all = true} : NULL);
+    const struct elements_scope everything = {.all = true};
+    tree_see(t, text.data, d->all ? &everything : NULL);
     buf_free(&text);
     buf_free(&difference);
 }

@@ -117,7 +117,8 @@ static int check(struct span s, struct err *why)
 /* Removes polite words at the start. */
 static struct span bare(struct span s)
 {
-    static const char *const starts[][4] = {
+    enum { STARTS = 4 };
+    static const char *const starts[][STARTS] = {
         {"please"},
         {"kindly"},
         {"now"},
@@ -140,9 +141,9 @@ static struct span bare(struct span s)
     };
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
         int n = 0;
-        while (n < 4 && starts[i][n] && words_is(s, n, starts[i][n]))
+        while (n < STARTS && starts[i][n] && words_is(s, n, starts[i][n]))
             n++;
-        if (n && !starts[i][n] && s.n > n)
+        if (n && (n == STARTS || !starts[i][n]) && s.n > n)
             return bare(words_part(s, n + words_is(s, n, "to"), s.n));
     }
     return s;

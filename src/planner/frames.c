@@ -342,8 +342,8 @@ static enum framed by_verb(struct frame *f)
 
 enum framed frame_clause(struct frame *f)
 {
-    enum framed (*const frames[])(struct frame *) = {frame_plain, by_verb, frame_any, frame_mentions,
-                                                     each_name};
+    typedef enum framed (*frame_reader)(struct frame * f);
+    static const frame_reader frames[] = {frame_plain, by_verb, frame_any, frame_mentions, each_name};
     char why[ERR_TEXT] = "";
     struct planner_at at = f->out->at;
     bool sure = f->out->sure;

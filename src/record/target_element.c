@@ -128,7 +128,7 @@ static int equals(const struct snapshot *s, const struct recording_target *t, in
 void target_describe(const struct snapshot *s, int at, struct recording_target *t)
 {
     const struct element *e = &s->e[at];
-    int list[EQUALS];
+    int list[EQUALS] = {0};
     copy(t->name, e->name);
     copy(t->role, e->role);
     copy(t->label, resolve_label(s, e));

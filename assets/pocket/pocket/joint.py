@@ -62,7 +62,7 @@ def load(device, dt):
 
 @torch.no_grad()
 def evaluate(joint, screens, album, device):
-    """Counts completely correct answers on held-out screens by source and page, given correct earlier tokens."""
+    """Counts correct answers on held-out screens by source and page, given correct earlier tokens."""
     screens.seed("heldout")
     tables = collections.defaultdict(collections.Counter)
     for size in screens.sizes:

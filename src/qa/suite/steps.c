@@ -152,8 +152,10 @@ static int read_menu(struct suite_reader *r, const struct key *k, void *member)
                  : 0;
     for (const struct doc_node *n = each_first(list); rc == 0 && n; n = each_next(list, n)) {
         const char *at = n->text, *mark;
-        if (!at)
+        if (!at) {
             rc = fault(r, "expected a name");
+            break;
+        }
         for (; rc == 0 && list->kind == DOC_SCALAR && (mark = strchr(at, '>')); at = mark + 1)
             rc = add_level(r, at, (size_t)(mark - at), &s);
         rc = rc ? rc : add_level(r, at, strlen(at), &s);
@@ -379,6 +381,8 @@ static int read_step(struct suite_reader *r, const struct doc_node *item)
                          step->name);
         step = k->where & BESIDE ? step : k;
     }
+    if (!step)
+        return fault_at(r, item, "%s", example);
     if (!step->read)
         return read_do(r, item);
     r->n = doc_get(item, step->name);

@@ -123,11 +123,12 @@ static bool is_dialog(struct screen *s, Window w)
 
 void hit_test_describe(struct screen *s, Window w, struct screen_window *out)
 {
+    XWindowAttributes attributes = {0};
     *out = (struct screen_window){.id = w, .pid = hit_test_pid(s, w), .dialog = is_dialog(s, w)};
     window_title(s, w, out->title, sizeof out->title);
     window_class(s, w, out->class, sizeof out->class);
     program_of(out->pid, out->program, sizeof out->program);
-    rect_of(s, w, &(XWindowAttributes){0}, &out->rect);
+    rect_of(s, w, &attributes, &out->rect);
 }
 
 /* ---- interface -------------------------------------------------------------------------------------- */
