@@ -289,7 +289,10 @@ static void on_done(void *arg, struct gesture *g)
     bool known = elements_focus_since(r->elements, r->last_end) && !elements_focus_since(r->elements, q.from);
     q.unsure = g->to - g->from < FOCUS_MS && !known;
     q.until += q.unsure ? REPORT_MS * INT64_C(1000000) : 0;
-    r->last_end = ns_of(r, g->to);
+    for (int i = 0; i < r->n_queue; i++) /* reports after a pause belong to the gesture that ended it */
+        if (q.from - r->queue[i].ended > FOCUS_MS * INT64_C(1000000) && r->queue[i].until > q.from)
+            r->queue[i].until = q.from;
+    r->last_end = q.ended = ns_of(r, g->to);
     if (action_is(q.step.action.kind, ACTION_TYPES) && r->redact &&
         secrets_contained_in(r->o->secrets, q.step.action.text)) {
         redact_after(r->redact, r->o->screen, &r->focus, -1, -1, NULL);

@@ -15,10 +15,11 @@ enum { QUEUE_MOST = 32, SHOTS = 4, WINDOWS_SEEN = 64 };
 struct item { /* a step that is not written yet */
     struct recording_step step;
     int64_t from, until, done; /* clock_ns(): keyboard focus counts from..until; completion */
+    int64_t ended;             /* clock_ns() of its last event */
     bool opened;               /* in a window without earlier steps */
     bool wait;                 /* the screen changed late before this step */
     bool hidden;               /* typed at a terminal without echo */
-    bool unsure;               /* typed so fast that its field is told by the next report of the focus */
+    bool unsure;               /* typed so fast that a later report of the focus may name its field */
 };
 
 struct shot { /* a screenshot that differs from the next newer one */
