@@ -10,6 +10,7 @@
 #include "base/flag.h"
 #include "capacity/memory.h"
 #include "cli/version.h"
+#include "qa/report/identity.h"
 #include "qa/report/read.h"
 #include "qa/report/report.h"
 #include "qa/report/summary.h"
@@ -22,8 +23,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-enum { SUITE_SECONDS = 600, OUTPUT_BYTES = 16 << 10 }; /* limits for the suite's setup and teardown */
 
 struct qa_settings {
     struct run_settings run; /* must be first: options of `run` use its offsets */
@@ -136,6 +135,7 @@ struct qa {
     struct job_model model;
     struct suite_run run;
     struct results results;
+    json_t *identity; /* of the results */
     struct reports reports;
     struct results_file earlier; /* results that --resume-shard continues */
     struct progress *progress;
@@ -184,6 +184,7 @@ static int reload_model(void *arg, const char *dir, struct err *e)
         return -1;
     q->judge.engine = q->model.engine;
     q->results.model = q->model.dir;
+    identity_set_model(q->identity, &q->model, q->dialect);
     return 0;
 }
 
@@ -241,23 +242,40 @@ static void describe(struct qa *q)
     static char host[256];
     gethostname(host, sizeof host - 1);
     results_begin(r, q->suite);
-    r->dir = q->reports.dir;
     r->jobs = q->s.jobs;
     r->undecided = (enum undecided)q->s.undecided;
     r->accept_claims = q->s.accept_claims;
     r->host = host;
     r->version = HOLORUN_VERSION;
     r->model = "script";
+    r->identity = q->identity =
+        identity_new(q->suite, HOLORUN_VERSION, version_build(), options_json(options, &q->s));
+    identity_set_model(q->identity, &q->model, NULL);
     clock_iso(r->started);
 }
 
-/* Takes over the results that --resume-shard continues.  Returns the number of remaining tests, -1 with e. */
+/* Takes over the results that --resume-shard continues.  The model is compared when it is open.  Returns the
+ * number of remaining tests, -1 with e. */
 static int resume(struct qa *q, struct err *e)
 {
+    if (q->earlier.json)
+        identity_copy_model(q->identity, q->earlier.results.identity);
     int kept = q->earlier.json ? results_resume(&q->results, &q->earlier, e) : 0;
     if (kept > 0 && !q->s.run.quiet)
         fprintf(stderr, "%-12s %d of %d tests have results\n", "resumed", kept, q->results.n);
     return kept < 0 ? -1 : q->results.n - kept;
+}
+
+/* Sets the model in the identity of the results.  Returns -1 with e if earlier results had another one. */
+static int check_model(struct qa *q, struct err *e)
+{
+    identity_set_model(q->identity, &q->model, q->dialect);
+    char *difference = q->earlier.json ? identity_difference(q->earlier.results.identity, q->identity) : NULL;
+    if (difference)
+        err_set(e, ERR_USAGE, "cannot continue '%s': that run and this one differ in %s", q->earlier.path,
+                difference);
+    free(difference);
+    return difference ? -1 : 0;
 }
 
 static void save_progress(void *arg, const struct results *r)
@@ -265,37 +283,11 @@ static void save_progress(void *arg, const struct results *r)
     reports_save_progress(arg, r);
 }
 
-/* Prints the output of the suite's setup, and masks secrets in the output and in the error. */
-static void setup_failed(const struct qa *q, const struct buf *output, struct err *e)
-{
-    char *why = secret_store_mask(q->secret_store, e->text);
-    char *masked = secret_store_mask(q->secret_store, output->data);
-    char *clean = clean_text(masked, OUTPUT_BYTES);
-    if (!q->s.run.quiet)
-        fputs(clean, stderr);
-    snprintf(e->text, sizeof e->text, "%s", why);
-    free(clean);
-    free(masked);
-    free(why);
-}
-
-/* Runs the tests between the suite's setup and teardown, whose programs have no display and run on. */
+/* Runs the tests between the suite's setup and teardown. */
 static int run_tests(struct qa *q, struct err *e)
 {
-    const struct desk_options no_display = {.dir = q->suite->dir, .env = q->suite->env};
-    struct desk *desk = NULL;
-    struct buf output;
-    int rc = 0;
-    buf_init(&output, OUTPUT_BYTES);
-    if (*q->suite->setup || *q->suite->teardown) {
-        desk = desk_open(&no_display, e);
-        rc = desk ? desk_run_all(desk, q->suite->setup, "the suite's setup", SUITE_SECONDS,
-                                 screen_stop_flag(NULL), &output, e)
-                  : -1;
-    }
-    if (rc)
-        setup_failed(q, &output, e);
-    buf_free(&output);
+    struct desk *desk;
+    int rc = suite_setup(&q->run, &desk, e);
     const struct workers_options o = {.jobs = q->s.run.step || *q->s.run.breaks ? 1 : q->s.jobs,
                                       .retries = q->s.retries,
                                       .attempts = q->s.attempts,
@@ -308,11 +300,7 @@ static int run_tests(struct qa *q, struct err *e)
     if (rc == 0)
         workers_run(&q->run, &o, &q->results);
     feed_close(o.feed);
-    struct err late = ERR_INIT;
-    if (desk &&
-        desk_run_all(desk, q->suite->teardown, "the suite's teardown", SUITE_SECONDS, NULL, NULL, &late))
-        warn("%s", late.text);
-    desk_close(desk);
+    suite_teardown(&q->run, desk);
     return rc;
 }
 
@@ -382,13 +370,13 @@ static int work(struct qa *q, struct err *e)
     const struct qa_settings *s = &q->s;
     const struct report_paths copies = copies_of(s);
     struct err unguarded = ERR_INIT, unlisted = ERR_INIT;
-    if (check_first(q, e) || !(q->secret_store = secret_store_open(q->suite, s->run.secrets, e)) ||
-        reports_open(&q->reports, s->out, &copies, e))
+    if (check_first(q, e) || !(q->secret_store = secret_store_open(q->suite, s->run.secrets, e)))
         return -1;
     describe(q);
-    int left = resume(q, e);
-    if (left < 0)
+    int left = resume(q, e); /* before the reports of the earlier run are removed */
+    if (left < 0 || reports_open(&q->reports, s->out, &copies, e))
         return -1;
+    q->results.dir = q->reports.dir;
     if (!s->feed)
         reports_save_progress(&q->reports, &q->results);
     if (desks_begin(e))
@@ -399,6 +387,8 @@ static int work(struct qa *q, struct err *e)
     memory_return_large(); /* workers come and go, each with its screenshots */
     if (open_model(q, e))
         return abort_suite(q, e);
+    if (check_model(q, e))
+        return -1;
     q->run.settings = &s->run;
     q->run.suite = q->suite;
     q->run.model = &q->model;
@@ -425,6 +415,7 @@ static void close_all(struct qa *q)
     running_leave(q->running);
     progress_free(q->progress);
     results_free(&q->results);
+    json_decref(q->identity);
     results_file_free(&q->earlier);
     if (q->dialect)
         dialect_free(q->dialect);
@@ -479,7 +470,7 @@ int cmd_qa(int argc, char **argv)
     if (n < 0 || (q.s.resume_shard && read_earlier(&q, &e)))
         return options_refuse(&qa_command, &e);
     const struct report_paths copies = copies_of(&q.s);
-    if (!q.s.list && !q.s.check)
+    if (!q.s.list && !q.s.check && !q.s.resume_shard)
         reports_discard(q.s.out, &copies);
     if (q.s.check) {
         code = check_suite(&q, argv[0]);

@@ -203,7 +203,7 @@ static void t_json(void **state)
     struct fixture *m = fixture_one_of_each();
     char *text = fixture_report(m, "results.json", REPORT_JSON);
     static const char *const wanted[] = {
-        "{\"schema\": \"holorun-qa\", \"schema_version\": 1, \"version\": \"1\", \"suite\": \"nimbus\"",
+        "{\"schema\": \"holorun-qa\", \"schema_version\": 2, \"version\": \"1\", \"suite\": \"nimbus\"",
         "\"memory\": {\"weights\": 1000, \"state\": 20, \"most\": 3000}",
         "\"counts\": {\"total\": 9, \"passed\": 2, \"failed\": 2, \"claimed\": 1, \"inconclusive\": 1, "
         "\"error\": 1, "
@@ -356,7 +356,8 @@ static void t_damaged(void **state)
         results_file_free(&f);
     }
     /* an incomplete file is read, but never green */
-    static const char little[] = "{\"tests\": [{\"id\": \"a\", \"outcome\": \"wonderful\"}]}";
+    static const char little[] =
+        "{\"schema_version\": 2, \"tests\": [{\"id\": \"a\", \"outcome\": \"wonderful\"}]}";
     struct results_file f;
     struct merged m = {0};
     assert_int_equal(results_file_parse(little, strlen(little), "results.json", &f, NULL), 0);

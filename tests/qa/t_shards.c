@@ -229,7 +229,8 @@ static void t_merge(void **state)
                          "checks: [{ kind: shell, run: \"true\" }] }\n");
     run_shard(&q, "1/2", "other", NULL);
     run_merge(&q, WORDS("a", "b", "other"));
-    assert_red(&q, ERR_FAILED, "belongs to another version of the suite");
+    assert_red(&q, ERR_FAILED, "a/results.json and");
+    assert_red(&q, ERR_FAILED, "differ in the tests of the suite (id)");
     qa_program_close(&q);
 }
 
@@ -249,8 +250,14 @@ static void t_missing(void **state)
     }
     run_merge(&q, WORDS("s1", "s3"));
     assert_red(&q, ERR_UNSURE, "shard 2 of 3 is missing");
-    run_merge(&q, WORDS("s1", "s2", "s3")); /* the test `bad` was not selected, which is not a success */
-    assert_red(&q, ERR_UNSURE, "1 of the suite's 7 tests have no result");
+    run_merge(&q, WORDS("s1", "s2", "s3"));
+    assert_int_equal(q.o.code, 0); /* all selected tests have passed */
+    run_shard(&q, "2/3", "whole", NULL);
+    run_merge(&q, WORDS("s1", "whole", "s3"));
+    assert_red(&q, ERR_UNSURE, "differ in the selected tests (--only, --rerun-failed)");
+    run_shard(&q, "2/3", "again", "--retries=1");
+    run_merge(&q, WORDS("whole", "again"));
+    assert_red(&q, ERR_UNSURE, "differ in --retries (0 and 1)");
     qa_program_close(&q);
 }
 

@@ -1,6 +1,6 @@
 /* json.c - writes results.json, the complete results of a suite for other programs.
  *
- *     {"schema": "holorun-qa", "schema_version": 1, "suite": ..., "counts": {...}, "tests": [{"id": ...
+ *     {"schema": "holorun-qa", "schema_version": 2, "suite": ..., "counts": {...}, "tests": [{"id": ...
  *
  * Keys have a fixed order, and each test starts a new line. Texts are not cleaned; only invalid UTF-8 is
  * replaced. Times are in seconds, memory in bytes. schema_version changes when a key is removed or changes
@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-    SCHEMA_VERSION = 1,
+    SCHEMA_VERSION = RESULTS_SCHEMA,
     TEXT = 16 << 10, /* bytes */
 };
 
@@ -144,10 +144,10 @@ static json_t *test_json(const struct results *all, const struct result *r)
 static void set_suite(json_t *o, const struct results *r)
 {
     const struct suite *s = r->suite;
-    char hash[17];
-    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)r->suite_hash);
-    set_text(o, "suite_hash", hash);
+    if (r->identity)
+        json_object_set(o, "identity", (json_t *)r->identity);
     set_int(o, "suite_tests", s->n);
+    set_int(o, "selected_tests", s->n_selected);
     set_int(o, "flaky_max", s->flaky_max);
     json_object_set_new(o, "shard",
                         s->shard.of ? json_pack("{s:i, s:i}", "index", s->shard.which, "of", s->shard.of)

@@ -4,6 +4,8 @@
  * shard are allowed: only the presence of each test, exactly once, is checked. */
 #include "qa/report/merge.h"
 
+#include "qa/report/identity.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,18 +28,19 @@ void merge_fault(struct merged *m, const char *text)
 
 static bool is_of_suite(struct merged *m, const struct results_file *first, const struct results_file *f)
 {
-    if (f->results.suite_hash == first->results.suite_hash && !strcmp(f->suite.name, first->suite.name) &&
-        f->suite.shard.of == first->suite.shard.of)
-        return true;
+    char *difference = identity_difference(first->results.identity, f->results.identity);
+    bool same = !difference && !strcmp(f->suite.name, first->suite.name) &&
+                f->suite.shard.of == first->suite.shard.of;
     if (strcmp(f->suite.name, first->suite.name) != 0)
         FAULT(m, "%s belongs to suite '%.100s', %s to '%.100s'", f->path, f->suite.name, first->path,
               first->suite.name);
     else if (f->suite.shard.of != first->suite.shard.of)
         FAULT(m, "%s belongs to a run with %d shards, %s to one with %d", f->path, f->suite.shard.of,
               first->path, first->suite.shard.of);
-    else
-        FAULT(m, "%s belongs to another version of the suite than %s", f->path, first->path);
-    return false;
+    else if (difference)
+        FAULT(m, "%s and %s differ in %s", first->path, f->path, difference);
+    free(difference);
+    return same;
 }
 
 /* Returns the first file with this shard; NULL: none. */
@@ -115,14 +118,13 @@ static int collect(struct merged *m, const struct results_file *files, int n, co
 /* Combines the heads of several reports: times, memory, settings. */
 static void merge_heads(struct results *r, const struct results_file *files, int n, const bool *counts)
 {
-    r->complete = r->accept_claims = true;
-    r->undecided = UNDECIDED_SKIPPED;
+    r->complete = true;
+    r->accept_claims = files[0].results.accept_claims;
+    r->undecided = files[0].results.undecided;
     for (int i = 0; i < n; i++) {
         const struct results *f = &files[i].results;
         if (!counts[i])
             continue;
-        r->accept_claims = r->accept_claims && f->accept_claims;
-        r->undecided = f->undecided < r->undecided ? f->undecided : r->undecided; /* the strictest setting */
         r->time_over = r->time_over || f->time_over;
         r->jobs += f->jobs;
         r->seconds = f->seconds > r->seconds ? f->seconds : r->seconds;
@@ -169,10 +171,12 @@ void merge(struct results_file *files, int n, struct merged *m)
     m->suite.name = first->suite.name;
     m->suite.path = first->suite.path;
     m->suite.flaky_max = first->suite.flaky_max;
-    if (kept < first->suite_tests && before == 0)
-        FAULT(m, "%d of the suite's %d tests have no result", first->suite_tests - kept, first->suite_tests);
+    if (kept < first->suite.n_selected && before == 0)
+        FAULT(m, "%d of the %d selected tests have no result", first->suite.n_selected - kept,
+              first->suite.n_selected);
+    m->suite.n_selected = first->suite.n_selected;
     m->results.suite = &m->suite;
-    m->results.suite_hash = first->results.suite_hash;
+    m->results.identity = first->results.identity;
     m->results.model = first->results.model;
     m->results.dialect = first->results.dialect;
     m->results.version = first->results.version;

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "qa/report/identity.h"
 #include "qa/report/report.h"
 #include "qa/report/summary.h"
 #include "trace/status.h"
@@ -177,6 +178,24 @@ static void read_test(const json_t *from, const char *suite, struct test *t)
             n++;
 }
 
+/* Computes the outcome of the last attempt again, in case the file was edited. Returns -1 with e if a test
+ * passed for no reason. */
+static int check_outcome(const struct results_file *f, const struct result *r, struct err *e)
+{
+    bool judged, passed = r->outcome == OUTCOME_PASSED || r->outcome == OUTCOME_CLAIMED;
+    if (!passed)
+        return 0;
+    if (!r->n)
+        return err_set(e, ERR_USAGE, "%s: test '%s' is %s without an attempt", f->path, r->test->id,
+                       outcome_name(r->outcome));
+    enum outcome o = result_outcome(r->test, &r->attempts[r->n - 1], &judged);
+    if (o == r->outcome && judged == r->judged)
+        return 0;
+    return err_set(e, ERR_USAGE, "%s: test '%s' is %s%s, but by its checks it is %s%s", f->path, r->test->id,
+                   outcome_name(r->outcome), r->judged ? " (judged)" : "", outcome_name(o),
+                   judged ? " (judged)" : "");
+}
+
 static void read_result(struct results_file *f, const json_t *from, struct check **checks, struct result *r)
 {
     const json_t *list = json_object_get(from, "attempts");
@@ -230,21 +249,21 @@ static void read_head(struct results_file *f)
 {
     const json_t *shard = json_object_get(f->json, "shard"), *memory = json_object_get(f->json, "memory");
     const char *name = json_text(f->json, "suite"), *path = json_text(f->json, "path"),
-               *hash = json_text(f->json, "suite_hash"), *started = json_text(f->json, "started");
+               *started = json_text(f->json, "started");
     struct results *r = &f->results;
     f->suite =
         (struct suite){.name = name ? name : "",
                        .path = path ? path : "",
                        .flaky_max = int_of(f->json, "flaky_max", 0, SUITE_MAX_TESTS),
                        .shard = {int_of(shard, "index", 0, 99999), int_of(shard, "of", 0, 99999), NULL}};
-    f->suite_tests = int_of(f->json, "suite_tests", 0, SUITE_MAX_TESTS);
+    f->suite.n_selected = int_of(f->json, "selected_tests", 0, SUITE_MAX_TESTS);
     *r = (struct results){.suite = &f->suite,
                           .jobs = int_of(f->json, "jobs", 1, 256),
                           .accept_claims = is_true(f->json, "accept_claims"),
                           .time_over = is_true(f->json, "time_over"),
                           .complete = is_true(f->json, "complete"),
                           .seconds = number_of(f->json, "seconds"),
-                          .suite_hash = hash ? strtoull(hash, NULL, 16) : 0,
+                          .identity = json_object_get(f->json, "identity"),
                           .dir = f->dir,
                           .model = json_text(f->json, "model"),
                           .dialect = json_text(f->json, "dialect"),
@@ -268,8 +287,13 @@ int results_file_parse(const char *text, size_t len, const char *path, struct re
         return err_set(e, ERR_USAGE, "%s:%d: expected the results.json of a suite: %s", path, why.line,
                        why.text);
     const json_t *tests = json_object_get(f->json, "tests");
+    int schema = int_of(f->json, "schema_version", 0, 1 << 30);
     if (check_tests(tests, path, e))
         return -1;
+    if (schema != RESULTS_SCHEMA)
+        return err_set(e, ERR_USAGE,
+                       "'%s' was written by another version of holorun: its schema is %d, not %d", path,
+                       schema, RESULTS_SCHEMA);
     read_head(f);
     size_t n = json_array_size(tests);
     struct check *next = f->checks = xcalloc(count_checks(tests) + 1, sizeof *f->checks);
@@ -284,6 +308,8 @@ int results_file_parse(const char *text, size_t len, const char *path, struct re
                           : (int)i;
         r->results[r->n].test = &f->suite.tests[i];
         read_result(f, test, &next, &r->results[r->n++]);
+        if (check_outcome(f, &r->results[r->n - 1], e))
+            return -1;
     }
     f->suite.n = (int)n;
     return 0;
@@ -338,9 +364,13 @@ int results_resume(struct results *r, struct results_file *f, struct err *e)
 {
     const struct shard *now = &r->suite->shard, *then = &f->suite.shard;
     int kept = 0;
-    if (f->results.suite_hash != r->suite_hash)
-        return err_set(e, ERR_USAGE, "'%s' belongs to another suite or another version of this suite",
-                       f->path);
+    char *difference = identity_difference(f->results.identity, r->identity);
+    if (difference)
+        err_set(e, ERR_USAGE, "cannot continue '%s': that run and this one differ in %s", f->path,
+                difference);
+    free(difference);
+    if (difference)
+        return -1;
     if (now->which != then->which || now->of != then->of)
         return err_set(e, ERR_USAGE, "'%s' belongs to shard %d of %d, not %d of %d", f->path, then->which,
                        then->of, now->which, now->of);

@@ -11,7 +11,6 @@
 struct results_file {
     char *path, *dir;   /* path as given; its directory */
     struct suite suite; /* its tests, as far as reports need them; texts belong to `json` */
-    int suite_tests;    /* number of tests in the whole suite; `suite` has the selected ones */
     int *index;         /* [suite.n] position of each test in the whole suite */
     struct results results;
     struct check *checks; /* the checks of all attempts */

@@ -165,7 +165,6 @@ enum outcome result_outcome(const struct test *t, const struct attempt *a, bool 
 void results_begin(struct results *r, const struct suite *s)
 {
     r->suite = s;
-    r->suite_hash = suite_hash(s);
     r->n = 0;
     r->results = xcalloc((unsigned long)s->n + 1, sizeof *r->results);
     for (int i = 0; i < s->n; i++)
@@ -179,6 +178,8 @@ void results_abort(struct results *r, const struct err *why)
     free(r->abort_reason);
     r->abort_reason = xstrdup(why->text);
     for (int i = 0; i < r->n; i++) {
+        if (r->results[i].n) /* continued from an earlier run */
+            continue;
         r->results[i].outcome = why->kind == ERR_STOPPED ? OUTCOME_STOPPED : OUTCOME_ERROR;
         r->results[i].reason = why->kind == ERR_STOPPED ? "stopped before it started" : r->abort_reason;
     }

@@ -114,6 +114,8 @@ struct result {
     double began, seconds;
 };
 
+enum { RESULTS_SCHEMA = 2 }; /* schema_version of results.json */
+
 struct results { /* The results of the selected tests of a suite, in their order. */
     const struct suite *suite;
     struct result *results;
@@ -127,7 +129,7 @@ struct results { /* The results of the selected tests of a suite, in their order
     char *abort_reason;
     char started[28]; /* UTC, "2026-11-21T05:45:00Z" */
     double seconds;
-    uint64_t suite_hash; /* suite_hash() */
+    const json_t *identity; /* everything that can change an outcome, see identity.h; borrowed */
     const char *dir;     /* directory of reports and runs; mode 0700 */
     const char *model, *dialect, *version, *host;
     size_t memory_weights, memory_state,

@@ -61,6 +61,14 @@ struct suite_run {                       /* shared by all tests of a run and con
 void attempt_run(const struct suite_run *run, const struct test *t, int number, uint64_t seed_offset,
                  struct attempt *out);
 
+/* ---- the suite's own setup and teardown (setup.c) ------------------------------------------------------ */
+
+/* Runs the setup. *desk: a desk without a display, or NULL. Returns -1 with e, with secrets masked. The
+ * caller calls suite_teardown() in any case. */
+int suite_setup(const struct suite_run *run, struct desk **desk, struct err *e);
+/* Runs the teardown and closes the desk, which may be NULL. */
+void suite_teardown(const struct suite_run *run, struct desk *desk);
+
 /* ---- checks before the suite starts (preflight.c) -----------------------------------------------------
  *
  * Each becomes a key of `faults`.

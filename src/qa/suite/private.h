@@ -9,6 +9,7 @@
  *   spec.c        a test as a Markdown file
  *   steps.c       a task as a list of steps
  *   arena.c       memory of all texts
+ *   identity.c    hashes of all values
  *   select.c, shard.c, earlier.c, print.c, help.c   the rest of suite.h
  *
  * A test is read again for each combination of its matrix, because any value may contain variables. The
@@ -199,6 +200,7 @@ void test_free(struct test *t); /* frees its steps; everything else belongs to t
 int shard_find(const char *text, struct shard *out, struct err *e);
 int select_by_shard(struct suite *s, const struct suite_selection *c, struct err *e);
 uint64_t suite_hash_text(const char *text); /* FNV-1a */
+void suite_hash_selection(struct suite *s); /* sets s->selection */
 
 /* ---- earlier.c: the outcomes and durations of an earlier run --------------------------------------
  *

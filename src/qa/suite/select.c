@@ -83,7 +83,13 @@ int suite_select(struct suite *s, const struct suite_selection *c, struct err *e
 {
     int n = 0;
     if ((c->only && *c->only && by_name(s, c->only, e)) ||
-        (c->rerun_failed && by_failure(s, c->rerun_failed, e)) || (c->shard && select_by_shard(s, c, e)))
+        (c->rerun_failed && by_failure(s, c->rerun_failed, e)))
+        return -1;
+    s->n_selected = 0;
+    for (int i = 0; i < s->n; i++)
+        s->n_selected += s->tests[i].selected;
+    suite_hash_selection(s);
+    if (c->shard && select_by_shard(s, c, e))
         return -1;
     for (int i = 0; i < s->n; i++)
         n += s->tests[i].selected;

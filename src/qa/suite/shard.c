@@ -148,18 +148,6 @@ uint64_t suite_hash_text(const char *text)
     return fnv1a(FNV_BASIS, text);
 }
 
-uint64_t suite_hash(const struct suite *s)
-{
-    uint64_t h = fnv1a(FNV_BASIS, s->name);
-    for (int i = 0; i < s->n; i++) {
-        const struct test *t = &s->tests[i];
-        h = fnv1a(fnv1a(fnv1a(h, t->id), "\n"), t->task);
-        for (int k = 0; k < t->n_checks; k++)
-            h = fnv1a(fnv1a(fnv1a(h, "\n"), t->checks[k].name), t->checks[k].text);
-    }
-    return h;
-}
-
 struct timed {
     struct test *t;
     double seconds;

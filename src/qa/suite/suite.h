@@ -132,7 +132,9 @@ struct suite {
     int flaky_max; /* more flaky tests than this cause exit code 5; SUITE_MAX_TESTS: no limit */
     struct test *tests;
     int n;
-    struct shard shard;  /* set by suite_select() */
+    struct shard shard;         /* set by suite_select() */
+    int n_selected;             /* number of tests selected in all shards together */
+    char selection[SUITE_HASH]; /* hash of their ids */
     struct arena *arena; /* owns all texts */
 };
 
@@ -160,9 +162,9 @@ struct suite_selection {
 /* Selects tests. Returns their number, possibly 0; -1 for an invalid selection. */
 int suite_select(struct suite *s, const struct suite_selection *c, struct err *e);
 
-/* Returns a hash of names, tasks and checks of all tests: the results of two runs belong together if it is
- * equal. */
-uint64_t suite_hash(const struct suite *s);
+/* Returns a hash for each group of keys, over all tests: {"task": "8f00...", "checks": ...}. Results of two
+ * runs belong together only if all are equal. Reads the files that the suite names. */
+json_t *suite_identity(const struct suite *s);
 
 /* Warns on stderr about tests that only a model or the agent itself decides. */
 void suite_warn(const struct suite *s);
