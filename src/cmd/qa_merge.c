@@ -5,11 +5,16 @@
  *     qa/report/report.h    writes the reports */
 #include "cmd/commands.h"
 
+#include "base/file.h"
 #include "qa/report/merge.h"
 #include "qa/report/report.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+
+enum { MOST_DEPTH = 4 }; /* of folders of results */
 
 struct settings {
     const char *out, *junit, *tap, *html;
@@ -34,31 +39,77 @@ static const struct command merge_command = {
     "qa merge",
     "RESULTS...",
     "combine the results of several shards in one report",
-    "Takes result folders of `holorun qa --shard`, or their results.json, and writes the reports of the "
-    "whole suite. Images and runs stay in their folders; the page links to them. A shard that is missing, "
+    "Takes result folders of `holorun qa --shard`, folders of such folders, or their results.json, and writes "
+    "the reports of the whole suite. Images and runs stay in their folders; the page links to them. A shard that is missing, "
     "incomplete, duplicate or from another version of the suite is listed and makes the result undecided: "
     "exit code 5, or 1 if a test failed.",
     "holorun qa suite.yaml --shard auto --out results/$SLURM_ARRAY_TASK_ID\n"
-    "holorun qa merge results/* --out merged\n",
+    "holorun qa merge results --out merged\n",
     options,
     cmd_qa_merge};
 
 struct merging {
     struct settings s;
+    char **paths;
     struct results_file *files;
-    int n;
+    int n_paths, n;
     struct merged merged;
     struct reports reports;
 };
 
+static void add_path(struct merging *g, char *path)
+{
+    g->paths = xrealloc(g->paths, (unsigned long)g->n_paths + 1, sizeof *g->paths);
+    g->paths[g->n_paths++] = path;
+}
+
+static int is_visible(const struct dirent *d)
+{
+    return d->d_name[0] != '.';
+}
+
+/* Adds the folders of results in a folder that has none itself.  Returns whether there are any. */
+static bool add_folders(struct merging *g, const char *path, int depth)
+{
+    struct dirent **names = NULL;
+    struct stat st;
+    int n = depth < MOST_DEPTH ? scandir(path, &names, is_visible, versionsort) : 0;
+    bool any = false;
+    for (int i = 0; i < n; i++) {
+        char *inner = xasprintf("%s/%s", path, names[i]->d_name), *file = xasprintf("%s/results.json", inner);
+        bool folder = lstat(inner, &st) == 0 && S_ISDIR(st.st_mode), here = folder && file_exists(file);
+        if (here)
+            add_path(g, xstrdup(inner));
+        any = here || (folder && add_folders(g, inner, depth + 1)) || any;
+        free(file);
+        free(inner);
+        free(names[i]);
+    }
+    free(names);
+    return any;
+}
+
+static int find_files(struct merging *g, char **paths, int n, struct err *e)
+{
+    for (int i = 0; i < n; i++) {
+        char *file = xasprintf("%s/results.json", paths[i]);
+        if (file_exists(file) || !add_folders(g, paths[i], 0))
+            add_path(g, xstrdup(paths[i]));
+        free(file);
+    }
+    if (g->n_paths > MERGE_MOST)
+        return err_set(e, ERR_USAGE, "qa merge takes at most %d results, not %d", MERGE_MOST, g->n_paths);
+    return 0;
+}
+
 /* Reads the results.  Unreadable files become faults of the merged results, because a report of the others is
  * still useful.  Returns -1 with e if none can be read. */
-static int read_files(struct merging *g, char **paths, int n, struct err *e)
+static int read_files(struct merging *g, struct err *e)
 {
-    g->files = xcalloc((unsigned long)n, sizeof *g->files);
-    for (int i = 0; i < n; i++) {
+    g->files = xcalloc((unsigned long)g->n_paths, sizeof *g->files);
+    for (int i = 0; i < g->n_paths; i++) {
         struct err why = ERR_INIT;
-        if (results_file_read(paths[i], &g->files[g->n], &why) == 0) {
+        if (results_file_read(g->paths[i], &g->files[g->n], &why) == 0) {
             g->n++;
             continue;
         }
@@ -91,11 +142,11 @@ int cmd_qa_merge(int argc, char **argv)
     struct err e = ERR_INIT;
     struct merging g = {0};
     int n = options_parse(&merge_command, &g.s, argc, argv, &e), code;
-    if (n == 0 || n > MERGE_MOST)
-        n = err_set(&e, ERR_USAGE, "qa merge takes 1 to %d folders of results", MERGE_MOST);
+    if (n == 0)
+        n = err_set(&e, ERR_USAGE, "qa merge takes folders of results");
     if (n < 0)
         return options_refuse(&merge_command, &e);
-    if (read_files(&g, argv, n, &e)) {
+    if (find_files(&g, argv, n, &e) || read_files(&g, &e)) {
         code = options_failed(&e);
     } else {
         merge(g.files, g.n, &g.merged);
@@ -106,6 +157,9 @@ int cmd_qa_merge(int argc, char **argv)
     merged_free(&g.merged);
     for (int i = 0; i < g.n; i++)
         results_file_free(&g.files[i]);
+    for (int i = 0; i < g.n_paths; i++)
+        free(g.paths[i]);
+    free(g.paths);
     free(g.files);
     return code;
 }

@@ -8,7 +8,7 @@
 
 #include "qa/report/read.h"
 
-enum { MERGE_MOST = 10000 }; /* limit of files */
+enum { MERGE_MOST = 50000 }; /* limit of files */
 
 struct merged {
     struct suite suite;     /* the tests of all files in the order of the suite, then a row for each fault */

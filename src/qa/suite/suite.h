@@ -21,7 +21,7 @@
 #include <stdio.h>
 
 enum {
-    SUITE_MAX_TESTS = 10000,
+    SUITE_MAX_TESTS = 50000,
     SUITE_MAX_CHECKS = 32,
     SUITE_MAX_WAITS = 8,
     SUITE_MAX_TAGS = 16,
