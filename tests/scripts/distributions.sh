@@ -73,17 +73,22 @@ step_root() {
     run_demo "$1" root root
 }
 
+# Runs the demo as a user whom sudo refuses, then without sudo.
 step_none() {
-    local rc=0
+    local rc without
     prepare "$1" none
-    in_clone "$1" none someone "make demo" || rc=$?
-    if [ $rc -ne 0 ] && [ "$(grep -vc '^make' "$log")" -eq 1 ] && grep -q 'as root run: apt-get install' "$log"; then
-        record "$1" none "one line with the packages to ask for"
-    else
-        bad=1
-        cat "$log"
-        record "$1" none "FAILS (exit code $rc)"
-    fi
+    for without in "" "rm -f /usr/bin/sudo"; do
+        rc=0
+        [ -z "$without" ] || bare_inside "$1-none" $without
+        in_clone "$1" none someone "make demo" || rc=$?
+        if [ $rc -eq 0 ] || [ "$(grep -vc '^make' "$log")" -ne 1 ] || ! grep -q 'as root run: apt-get install' "$log"; then
+            bad=1
+            cat "$log"
+            record "$1" none "FAILS (exit code $rc)"
+            return
+        fi
+    done
+    record "$1" none "one line with the packages to ask for"
 }
 
 step_test() {

@@ -126,7 +126,7 @@ if [ "$(id -u)" -ne 0 ]; then
         echo "install.sh: not root and no sudo; as root run: $install ${missing[*]}" >&2
         exit 3
     fi
-    if ! sudo true; then
+    if ! sudo true 2>/dev/null; then # it asks for a password on the terminal
         echo "install.sh: sudo refused; as root run: $install ${missing[*]}" >&2
         exit 3
     fi
