@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the Debian package of this tree in build/deb: deb.sh [NAME <ADDRESS>]
+# Builds the Debian packages holorun and holorun-headless of this tree in build/deb: deb.sh [NAME <ADDRESS>]
 #
 # debhelper needs its folder at the top of a source tree, so the tracked files are copied first. The maintainer is
 # DEBFULLNAME and DEBEMAIL, or git's user.

@@ -30,7 +30,7 @@ if [ -n "${ON:-}" ]; then
     xprop -root >/dev/null 2>&1 || { echo "cannot open display '$ON'; is it running, and may you use it?" >&2; exit 3; }
     trap desktop_stop EXIT
     others=$(flights)
-    desktop_browser --app="$page" --window-size=640,480
+    desktop_browser --app="$page" --window-size=640,480 || exit 3
     for ((i = 0; i < 200; i++)); do
         window=$(flights | grep -vxF -- "${others:-none}" | head -n 1)
         [ -n "$window" ] && break

@@ -42,7 +42,12 @@ desktop_browser() {
     local sandbox=()
     [ "$(id -u)" -eq 0 ] && sandbox=(--no-sandbox --test-type)
     : "${desktop_tmp:=$(mktemp -d)}"
-    HOME=$desktop_tmp setsid chromium "${sandbox[@]}" --user-data-dir="$desktop_tmp/profile" --no-first-run \
+    local program
+    program=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {
+        echo "no Chromium found (chromium, chromium-browser, google-chrome)" >&2
+        return 3
+    }
+    HOME=$desktop_tmp setsid "$program" "${sandbox[@]}" --user-data-dir="$desktop_tmp/profile" --no-first-run \
         --no-default-browser-check --password-store=basic --disable-gpu --disable-dev-shm-usage \
         --force-device-scale-factor=1 --disable-features=Translate --disable-sync --disable-background-networking \
         --allow-file-access-from-files "$@" >"$desktop_tmp/chromium.log" 2>&1 &
@@ -51,7 +56,7 @@ desktop_browser() {
 
 desktop_page() {
     local url=$1 pattern=$2 i
-    desktop_browser --kiosk "$url"
+    desktop_browser --kiosk "$url" || return
     for ((i = 0; i < 300; i++)); do
         if desktop_title | grep -qE -- "$pattern"; then
             sleep 0.3
