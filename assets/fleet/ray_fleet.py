@@ -12,18 +12,30 @@ given to another slot at most --retries times, and fleet.jsonl records each. A t
 result, which makes the merged report undecided (exit code 5), never green. Only the driver writes results and accepts
 one per test, so no test counts twice.
 
+A machine runs tests only if it has enough disk and memory, Xvfb, and a clock that agrees with the driver's. A test
+that could not run because of its machine (no display, a full disk) is given to another one. A machine with three such
+errors in a row is excluded, and the end of the run names it.
+
+--out is the queue. If the driver or the cluster ends early, the results so far are merged, and the same command
+continues. A folder that another command wrote is refused; --fresh starts again. A report of the results so far is
+written about once a minute (merged/junit.xml, merged/report.html).
+
 The suite, its programs and holorun must have the driver's paths on each machine (a shared folder). Alternatively
 --ship FOLDER sends a folder with all of them through Ray's runtime environment, and paths are relative to it. Results
 return through Ray. Needs only the package ray.
+
+Exit codes: those of `holorun qa`; 3 if the cluster was lost or no machine can run tests, 130 after Ctrl-C.
 """
 
 import argparse
 import collections
+import fcntl
 import io
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -34,6 +46,11 @@ import time
 import ray
 
 LEAST_ATTEMPTS_S = 30  # seconds; slots that repeatedly end sooner are not replaced
+ERRORS_IN_A_ROW = 3  # before a machine is excluded
+LIVE_S = 60  # between two reports of a run that continues
+CLOCK_S = 60  # greatest difference of two clocks
+NOT_THE_MACHINE = {"model", "suite", "stopped"}  # kinds of errors that another machine would not prevent
+FAILED, ENVIRONMENT, UNDECIDED, STOPPED = 1, 3, 5, 130  # exit codes
 
 
 # ---- a slot, on some machine ----------------------------------------------------------------------------------------
@@ -42,17 +59,35 @@ LEAST_ATTEMPTS_S = 30  # seconds; slots that repeatedly end sooner are not repla
 class Slot:
     """A `holorun qa --feed` process; run() is called from as many threads as it has lanes."""
 
-    def __init__(self, command, export):
-        self.command, self.export = command, export
-        self.dir = tempfile.mkdtemp(prefix="holorun-fleet-")
+    def __init__(self, command, export, least_mb):
+        self.command, self.export, self.least_mb = command, export, least_mb
         self.waiting, self.lock, self.dead = {}, threading.Lock(), None
+
+    def start(self, now):
+        """Starts holorun; returns the machine, and the reason why it cannot run tests, or None."""
+        node, fault = ray.get_runtime_context().get_node_id(), self.fault(now)
+        if fault:
+            return node, fault
+        self.dir = tempfile.mkdtemp(prefix="holorun-fleet-")
         self.log = open(os.path.join(self.dir, "log"), "wb")
-        self.process = subprocess.Popen(command + ["--out", os.path.join(self.dir, "out")], text=True, stdin=subprocess.PIPE,
+        self.process = subprocess.Popen(self.command + ["--out", os.path.join(self.dir, "out")], text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=self.log)
         threading.Thread(target=self.read, daemon=True).start()
+        return node, None
 
-    def where(self):
-        return ray.get_runtime_context().get_node_id()
+    def fault(self, now):
+        free = shutil.disk_usage(tempfile.gettempdir()).free >> 20
+        with open("/proc/meminfo") as f:
+            memory = int(re.search(r"MemAvailable: *(\d+)", f.read())[1]) >> 10
+        if free < self.least_mb:
+            return f"{tempfile.gettempdir()} has {free} MB free; {self.least_mb} are needed"
+        if memory < self.least_mb:
+            return f"{memory} MB of memory are free; {self.least_mb} are needed"
+        if not shutil.which("Xvfb"):
+            return "Xvfb is not installed"
+        if abs(time.time() - now) > CLOCK_S:
+            return f"its clock and the driver's differ by {time.time() - now:.0f} s"
+        return None
 
     def read(self):
         for line in self.process.stdout:
@@ -64,7 +99,7 @@ class Slot:
                 found["event"].set()
         code = self.process.wait()
         with open(os.path.join(self.dir, "log"), "rb") as f:
-            self.dead = f"holorun ended with {code}: {f.read()[-400:].decode(errors='replace').strip()}"
+            self.dead = f"holorun ended with {code}: {f.read()[-2000:].decode(errors='replace').strip()}"
         with self.lock:
             for found in self.waiting.values():
                 found["event"].set()
@@ -82,39 +117,37 @@ class Slot:
         answer = mine.get("answer")
         if answer is None:
             raise RuntimeError(self.dead)
-        if "dir" in answer:
-            answer["reward"], run = self.reward(answer["dir"])
-            if self.export and run:
-                self.convert(answer, run)
-            answer["archive"] = self.pack(answer["dir"])
-            shutil.rmtree(answer.pop("dir"), ignore_errors=True)
+        if "dir" not in answer:
+            return {"sick": answer.get("error", "no results")}  # holorun could not write them
+        with open(os.path.join(answer["dir"], "results.json")) as f:
+            result = json.load(f)["tests"][0]
+        last = result["attempts"][-1] if result["attempts"] else {}
+        run = os.path.join(answer["dir"], last["run"]) if last.get("run") else None
+        kind = last.get("error_kind")
+        answer["sick"] = f"{kind}: {last.get('error')}" if result["outcome"] == "error" and kind and kind not in NOT_THE_MACHINE else None
+        answer["reward"] = self.reward(result, last)
+        if self.export and run:
+            self.convert(answer, run)
+        answer["archive"] = self.pack(answer["dir"])
+        shutil.rmtree(answer.pop("dir"), ignore_errors=True)
         return answer
 
-    def reward(self, folder):
-        """Returns the reward and the folder of the last run. The reward is 1 or 0 by the checks, or the number that a
-        check prints as reward=X.
-        """
-        with open(os.path.join(folder, "results.json")) as f:
-            test = json.load(f)["tests"][0]
-        last = test["attempts"][-1] if test["attempts"] else {}
+    @staticmethod
+    def reward(result, last):
+        """Returns the number that a check prints as reward=X, else 1 or 0 by the checks, or None if undecided."""
         for check in last.get("checks", []):
             said = re.search(r"\breward=(-?\d+(?:\.\d+)?)", check.get("detail") or "")
             if said:
-                return float(said[1]), self.run_dir(folder, last)
-        verdict = {"passed": 1.0, "failed": 0.0}.get(test["outcome"])  # an undecided episode has no reward
-        return verdict, self.run_dir(folder, last)
-
-    @staticmethod
-    def run_dir(folder, attempt):
-        return os.path.join(folder, attempt["run"]) if attempt.get("run") else None
+                return float(said[1])
+        return {"passed": 1.0, "failed": 0.0}.get(result["outcome"])
 
     def convert(self, answer, run):
         for form in self.export:
             words = [self.command[0], "export", run, "--format", form, "--output", os.path.join(answer["dir"], "export-" + form)]
             words += ["--reward", str(answer["reward"])] if answer["reward"] is not None else []
-            done = subprocess.run(words, capture_output=True, text=True)
+            done = subprocess.run(words, check=False, capture_output=True, text=True)
             if done.returncode:
-                answer.setdefault("export_errors", []).append(done.stderr.strip()[-300:])
+                answer.setdefault("export_errors", []).append(done.stderr.strip()[-2000:])
 
     @staticmethod
     def pack(folder):
@@ -132,25 +165,92 @@ class Slot:
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
+# ---- the folder of results, which is the queue ----------------------------------------------------------------------
+
+
+class Store:
+    """The folder --out: what was asked (fleet.json), the results (tests/ID or tests/ID/SAMPLE), the log (fleet.jsonl)."""
+
+    def __init__(self, folder, asked, fresh):
+        self.folder = folder
+        self.marker = os.path.join(folder, "fleet.json")
+        os.makedirs(folder, exist_ok=True)
+        if os.listdir(folder) and not os.path.exists(self.marker):
+            sys.exit(f"ray_fleet.py: --out '{folder}' has files of something else; name another folder")
+        self.lock = open(os.path.join(folder, "fleet.lock"), "w")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            sys.exit(f"ray_fleet.py: another fleet is writing to '{folder}'")
+        if fresh:
+            for name in ("tests", "merged", "fleet.jsonl", "fleet.json"):
+                path = os.path.join(folder, name)
+                shutil.rmtree(path) if os.path.isdir(path) else os.path.exists(path) and os.unlink(path)
+        if os.path.exists(self.marker):
+            with open(self.marker) as f:
+                before = json.load(f)
+            for key in asked:
+                if before.get(key) != asked[key]:
+                    sys.exit(f"ray_fleet.py: '{folder}' belongs to another command: its {key} was {before.get(key)}, now {asked[key]}; "
+                             "name another folder, or add --fresh to remove its results")
+        with open(self.marker + ".new", "w") as f:
+            json.dump(asked, f)
+        os.replace(self.marker + ".new", self.marker)
+
+    def place(self, test, sample, samples):
+        return os.path.join(self.folder, "tests", test, *([str(sample)] if samples else []))
+
+    def has(self, test, sample, samples):
+        """Returns whether a test has a result; an error does not count, because it may have been the machine's."""
+        try:
+            with open(os.path.join(self.place(test, sample, samples), "results.json")) as f:
+                return json.load(f)["tests"][0]["outcome"] != "error"
+        except FileNotFoundError:
+            return False
+
+    def put(self, folder, archive):
+        """Unpacks a result; it appears at once, so that a killed driver leaves no part of one."""
+        new = folder + ".new"
+        shutil.rmtree(new, ignore_errors=True)
+        os.makedirs(new)
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            tar.extractall(new, filter="data")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.rename(new, folder)
+
+
 # ---- the driver -----------------------------------------------------------------------------------------------------
 
 
 class Fleet:
-    def __init__(self, o, todo, command, seconds):
-        self.o, self.command, self.seconds = o, command, seconds
-        self.queue = collections.deque(todo)  # (test, sample)
-        self.total, self.done, self.lost, self.given_up = len(todo), {}, collections.defaultdict(list), []
+    def __init__(self, o, todo, command, store):
+        self.o, self.command, self.store = o, command, store
+        self.done = [x for x in todo if store.has(*x, o.samples)]
+        there = set(self.done)
+        self.queue = collections.deque(x for x in todo if x not in there)  # (test, sample)
+        self.total, self.lost, self.given_up = len(todo), collections.defaultdict(list), []
         self.slots, self.flying = [], {}  # flying: ref -> (slot, test); test None: the slot is starting
+        self.errors, self.excluded = collections.Counter(), {}  # of each machine: errors in a row; the reason
         self.outcomes, self.begun, self.told, self.failed_starts = collections.Counter(), time.monotonic(), 0, 0
-        self.log = open(os.path.join(o.out, "fleet.jsonl"), "w", buffering=1)
+        self.before = len(self.done)
+        self.log = open(os.path.join(o.out, "fleet.jsonl"), "a", buffering=1)
+
+    def healthy(self):
+        return [n["NodeID"] for n in ray.nodes() if n["Alive"] and n["NodeID"] not in self.excluded and n["Resources"].get("CPU", 0) >= self.o.cpus]
 
     def start_slot(self):
-        o = self.o
-        actor = ray.remote(Slot).options(num_cpus=o.cpus, num_gpus=o.gpus, max_concurrency=o.jobs + 2, max_restarts=0).remote(
-            self.command, o.export)
-        slot = {"actor": actor, "node": None, "free": 0, "begun": time.monotonic(), "dead": False}
+        o, place = self.o, "DEFAULT"
+        if self.excluded:
+            nodes, used = self.healthy(), collections.Counter(s["node"] for s in self.slots)
+            if not nodes:
+                raise SystemExit(f"ray_fleet.py: no machine can run tests: {'; '.join(self.excluded.values())}")
+            place = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(min(nodes, key=lambda n: used[n]), soft=False)
+        actor = ray.remote(Slot).options(num_cpus=o.cpus, num_gpus=o.gpus, max_concurrency=o.jobs + 2, max_restarts=0,
+                                         scheduling_strategy=place).remote(self.command, o.export, o.least_mb)
+        slot = {"actor": actor, "node": None if place == "DEFAULT" else place.node_id, "ready": False, "free": 0,
+                "begun": time.monotonic(), "dead": False}
         self.slots.append(slot)
-        self.flying[actor.where.remote()] = (slot, None)
+        self.flying[actor.start.remote(time.time())] = (slot, None)
 
     def give_out(self):
         for slot in self.slots:
@@ -163,106 +263,182 @@ class Fleet:
         self.log.write(json.dumps(line) + "\n")
 
     def take(self, slot, what, answer):
-        """Stores a result."""
+        """Stores a result, or gives the test to another machine if this one could not run it."""
         test, sample, begun = what
-        if (test, sample) in self.done:
-            raise AssertionError(f"{test} {sample} has two results")
-        if "archive" not in answer:
-            raise SystemExit(f"ray_fleet.py: {test}: {answer.get('error')}")
-        folder = os.path.join(self.o.out, "tests", test, *([str(sample)] if self.o.samples else []))
-        shutil.rmtree(folder, ignore_errors=True)
-        os.makedirs(folder)
-        with tarfile.open(fileobj=io.BytesIO(answer.pop("archive"))) as tar:
-            tar.extractall(folder, filter="data")
-        answer["lost_on"] = self.lost[test, sample]
-        self.done[test, sample] = answer
-        self.outcomes[answer["outcome"]] += 1
-        self.write(**answer, node=slot["node"], wall=round(time.monotonic() - begun, 3), folder=os.path.relpath(folder, self.o.out))
-        self.tell(f"{answer['outcome']:>12}  {test}{f' #{sample}' if self.o.samples else ''}  {answer['seconds']:.1f} s")
         slot["free"] += 1
+        sick, node = answer.pop("sick"), slot["node"]
+        self.errors[node] = self.errors[node] + 1 if sick else 0
+        if sick and ("archive" not in answer or len(self.lost[test, sample]) < self.o.retries):
+            self.again(test, sample, node, sick, "its machine cannot run it")
+        else:
+            folder = self.store.place(test, sample, self.o.samples)
+            self.store.put(folder, answer.pop("archive"))
+            self.done.append((test, sample))
+            self.outcomes[answer["outcome"]] += 1
+            self.write(**answer, lost_on=self.lost[test, sample], node=node, wall=round(time.monotonic() - begun, 3),
+                       folder=os.path.relpath(folder, self.o.out))
+            self.tell(f"{answer['outcome']:>12}  {test}{f' #{sample}' if self.o.samples else ''}  {answer['seconds']:.1f} s")
+        if self.errors[node] >= ERRORS_IN_A_ROW:
+            self.exclude(node, sick)
 
-    def give_back(self, slot, what, why):
-        """Returns the test of a dead slot to the queue."""
-        if what:
-            test, sample, _ = what
-            self.lost[test, sample].append(slot["node"])
-            if len(self.lost[test, sample]) > self.o.retries:
-                self.given_up.append((test, sample))
-                self.write(test=test, sample=sample, outcome=None, lost_on=self.lost[test, sample], error=why)
-                self.tell(f"{'lost':>12}  {test}  on {len(self.lost[test, sample])} slots")
-            else:
-                self.queue.appendleft((test, sample))
-                self.tell(f"{'again':>12}  {test}  its slot is gone")
+    def again(self, test, sample, node, why, note):
+        """Queues a test that has no result, at most --retries times."""
+        self.lost[test, sample].append(node)
+        if len(self.lost[test, sample]) > self.o.retries:
+            self.given_up.append((test, sample))
+            self.write(test=test, sample=sample, outcome=None, lost_on=self.lost[test, sample], error=why)
+            self.tell(f"{'lost':>12}  {test}  on {len(self.lost[test, sample])} slots: {why}")
+        else:
+            self.queue.append((test, sample))
+            self.tell(f"{'again':>12}  {test}  {note}: {why}")
+
+    def exclude(self, node, why):
+        """Ends the slots of a machine, and starts others elsewhere."""
+        if node in self.excluded:
+            return
+        self.excluded[node] = why
+        self.write(excluded=node, error=why)
+        print(f"a machine gets no more tests: {why}", file=sys.stderr)
+        for slot in [s for s in self.slots if s["node"] == node]:
+            self.replace(slot, why)
+
+    def replace(self, slot, why):
         if slot["dead"]:
             return
-        slot["dead"] = True
+        slot["dead"], slot["free"] = True, 0
         self.slots.remove(slot)
-        self.write(slot_lost=slot["node"], error=why)
-        print(f"a slot is gone: {why}", file=sys.stderr)
-        ray.kill(slot["actor"])
-        self.failed_starts = self.failed_starts + 1 if time.monotonic() - slot["begun"] < LEAST_ATTEMPTS_S else 0
+        ray.kill(slot["actor"])  # the calls in flight fail, which returns their tests
+        if why not in self.excluded.values():
+            self.failed_starts = self.failed_starts + 1 if time.monotonic() - slot["begun"] < LEAST_ATTEMPTS_S else 0
         if self.failed_starts > 3 * self.o.slots:
             raise SystemExit(f"ray_fleet.py: slots end as soon as they start: {why}")
         self.start_slot()
 
+    def give_back(self, slot, what, why):
+        """Returns the test of a dead slot to the queue."""
+        if what:
+            self.again(what[0], what[1], slot["node"], why, "its slot is gone")
+        if slot["dead"]:
+            return
+        self.write(slot_lost=slot["node"], error=why)
+        print(f"a slot is gone: {why}", file=sys.stderr)
+        self.replace(slot, why)
+
     def tell(self, line):
         """Prints a line per test, with the remaining time at the pace so far."""
         n, now = len(self.done) + len(self.given_up), time.monotonic()
-        ready = [s for s in self.slots if s["node"]]
-        left = (now - self.begun) / n * (self.total - n) if n else None
+        ready, new = [s for s in self.slots if s["ready"]], n - self.before
+        left = (now - self.begun) / new * (self.total - n) if new else None
         when = f", {left / 60:.0f} min left" if left and left >= 90 else f", {left:.0f} s left" if left else ""
-        print(f"{n}/{self.total}  {line}   [{len(ready)} slots on {len({s['node'] for s in ready})} machines{when}]", file=sys.stderr)
+        sick = f", {len(self.excluded)} excluded" if self.excluded else ""
+        print(f"{n}/{self.total}  {line}   [{len(ready)} slots on {len({s['node'] for s in ready})} machines{sick}{when}]", file=sys.stderr)
         self.told = now
 
     def stalled(self):
         """Kills slots that have had a test for longer than --stall."""
-        for ref, (slot, what) in list(self.flying.items()):
+        for slot, what in list(self.flying.values()):
             if what and self.o.stall and time.monotonic() - what[2] > self.o.stall:
                 ray.kill(slot["actor"])  # its calls fail, which returns its tests
 
+    def collect(self, ref):
+        slot, what = self.flying.pop(ref)
+        try:
+            value = ray.get(ref)
+        except ray.exceptions.RayError as e:
+            self.give_back(slot, what, " ".join(str(e).split())[-1000:])
+            return
+        if slot["dead"]:  # its machine was excluded meanwhile
+            self.again(what[0], what[1], slot["node"], self.excluded.get(slot["node"], ""), "its slot is gone") if what else None
+        elif what:
+            self.take(slot, what, value)
+        else:
+            slot["node"], fault = value
+            if fault:
+                self.exclude(slot["node"], fault)
+            else:
+                slot["ready"], slot["free"] = True, self.o.jobs
+
     def run(self):
-        for _ in range(min(self.o.slots, self.total)):
+        if self.before:
+            print(f"{self.before} of {self.total} results are there", file=sys.stderr)
+        for _ in range(min(self.o.slots, len(self.queue))):
             self.start_slot()
         while len(self.done) + len(self.given_up) < self.total:
             self.give_out()
             ready, _ = ray.wait(list(self.flying), num_returns=1, timeout=5)
             for ref in ready:
-                slot, what = self.flying.pop(ref)
-                try:
-                    value = ray.get(ref)
-                except ray.exceptions.RayError as e:
-                    self.give_back(slot, what, " ".join(str(e).split())[:300])
-                    continue
-                if what:
-                    self.take(slot, what, value)
-                else:
-                    slot["node"], slot["free"] = value, self.o.jobs
+                self.collect(ref)
             self.stalled()
             if not ready and time.monotonic() - self.told > 30:
                 self.tell("waiting")
-        closing = [s["actor"].close.remote() for s in self.slots if s["node"]]
-        ray.wait(closing, num_returns=len(closing), timeout=70)
-        self.write(tests=self.total, done=len(self.done), given_up=len(self.given_up), outcomes=dict(self.outcomes),
+        closing = [s["actor"].close.remote() for s in self.slots if s["ready"]]
+        ray.wait(closing, num_returns=len(closing), timeout=70) if closing else None
+        self.write(tests=self.total, done=len(self.done), given_up=len(self.given_up), outcomes=dict(self.outcomes), excluded=self.excluded,
                    taken_up_again=sum(1 for lost in self.lost.values() if lost), seconds=round(time.monotonic() - self.begun, 1))
+        for why in self.excluded.values():
+            print(f"excluded: a machine, because {why}", file=sys.stderr)
+        return UNDECIDED if self.given_up else 0
+
+
+# ---- the command ----------------------------------------------------------------------------------------------------
 
 
 def tests_of(o, qa):
     """Returns the ids of the selected tests, slowest ones of earlier runs first."""
-    listed = subprocess.run(qa + ["--list", "--json"] + [w for p in o.only for w in ("--only", p)], capture_output=True, text=True)
+    listed = subprocess.run(qa + ["--list", "--json"], check=False, capture_output=True, text=True)
     if listed.returncode:
-        raise SystemExit(listed.stderr.strip())
+        sys.exit(listed.stderr.strip())
     ids = [t["id"] for t in json.loads(listed.stdout)["tests"]]
     seconds = {}
     if o.times:
         with open(o.times) as f:
             seconds = {t["id"]: t["seconds"] for t in json.load(f)["tests"]}
-    return sorted(ids, key=lambda i: -seconds.get(i, 1e9)), seconds
+    return sorted(ids, key=lambda i: -seconds.get(i, 1e9))
 
 
-def main(argv=None):
+def drive(o, todo, command, store):
+    """Runs the fleet; returns an exit code. Ends the process if Ray is lost, which Ray may do by itself, too."""
+    if not ray.is_initialized():
+        ray.init(address=o.address, runtime_env={"working_dir": "."} if o.ship else None, log_to_driver=False, logging_level="error")
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # machines need no copy of this file
+    try:
+        return Fleet(o, todo, command, store).run()
+    except SystemExit as e:
+        print(e, file=sys.stderr)
+        return ENVIRONMENT
+
+
+def merge(o, quiet):
+    """Merges the results so far; returns the exit code of `holorun qa merge`, or None if there are none."""
+    tests = os.path.join(o.out, "tests")
+    if not os.path.isdir(tests):
+        return None
+    words = [o.holorun, "qa", "merge", "--out", os.path.join(o.out, "merged"), *(["--quiet"] if quiet else []), tests]
+    return subprocess.run(words, check=False, stderr=subprocess.DEVNULL if quiet else None).returncode
+
+
+def supervise(o, child):
+    """Waits for the process that drives Ray, and writes reports meanwhile. Returns its exit code."""
+    stopped, pause, last = [], LIVE_S, time.monotonic()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: (stopped.append(1), os.kill(child, signal.SIGTERM if len(stopped) == 1 else signal.SIGKILL)))
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return STOPPED if stopped else os.waitstatus_to_exitcode(status)
+        time.sleep(0.2)
+        if not o.samples and time.monotonic() - last > pause:
+            begun = time.monotonic()
+            merge(o, True)
+            last = time.monotonic()
+            pause = max(LIVE_S, 20 * (last - begun))
+
+
+def parse(argv):
     p = argparse.ArgumentParser(prog="ray_fleet.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("suite", metavar="SUITE.yaml")
-    p.add_argument("--out", required=True, metavar="DIR", help="folder for results; what is in it is removed")
+    p.add_argument("--out", required=True, metavar="DIR", help="folder for results; the same command continues what is in it")
+    p.add_argument("--fresh", action="store_true", help="remove the results of an earlier fleet in --out first")
     p.add_argument("--only", action="append", default=[], metavar="ID|tag:NAME", help="as of holorun qa; may be repeated")
     p.add_argument("--samples", type=int, default=0, metavar="K", help="K episodes of each test, each with random numbers of its own")
     p.add_argument("--export", action="append", default=[], metavar="FORMAT", help="convert each run by holorun export; may be repeated")
@@ -272,6 +448,7 @@ def main(argv=None):
     p.add_argument("--gpus", type=float, default=0, metavar="G", help="cards of a slot [0]")
     p.add_argument("--retries", type=int, default=2, metavar="N", help="how often a test is given to another slot when its own dies [2]")
     p.add_argument("--stall", type=float, default=1800, metavar="SECONDS", help="a slot with a test for so long is killed; 0: never [1800]")
+    p.add_argument("--least-mb", type=int, default=500, metavar="MB", help="free disk and memory that a machine needs [500]")
     p.add_argument("--times", metavar="FILE", help="results.json of an earlier run: the longest tests first")
     p.add_argument("--address", metavar="ADDRESS", help="of the cluster, as ray.init takes it; default: $RAY_ADDRESS, else this machine")
     p.add_argument("--ship", metavar="FOLDER", help="send this folder to all machines; the suite and --holorun are relative to it")
@@ -280,22 +457,34 @@ def main(argv=None):
     at = argv.index("--") if "--" in argv else len(argv)
     o, more = p.parse_args(argv[:at]), argv[at + 1:]
     o.out = os.path.abspath(o.out)
+    return o, more
+
+
+def main(argv=None):
+    o, more = parse(argv)
     if o.ship:
         os.chdir(o.ship)
-    qa = [o.holorun, "qa", o.suite]
-    ids, seconds = tests_of(o, qa)
+    qa = [o.holorun, "qa", o.suite] + [w for x in o.only for w in ("--only", x)]
+    ids = tests_of(o, qa)
     todo = [(i, k) for k in range(o.samples or 1) for i in ids]
-    shutil.rmtree(o.out, ignore_errors=True)
-    os.makedirs(o.out)
-    if not ray.is_initialized():
-        ray.init(address=o.address, runtime_env={"working_dir": "."} if o.ship else None, log_to_driver=False, logging_level="error")
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # machines need no copy of this file
-    fleet = Fleet(o, todo, qa + ["--feed", "--jobs", str(o.jobs)] + more, seconds)
-    fleet.run()
+    asked = {"suite": os.path.abspath(o.suite), "only": o.only, "samples": o.samples, "export": o.export, "options": more}
+    store = Store(o.out, asked, o.fresh)
+    command = qa + ["--feed", "--jobs", str(o.jobs)] + more
+    if ray.is_initialized():  # by a caller, whose connection does not survive a fork
+        code = drive(o, todo, command, store)
+    else:
+        child = os.fork()
+        if child == 0:
+            os.setpgid(0, 0)  # Ctrl-C is for the supervisor
+            os._exit(drive(o, todo, command, store))
+        code = supervise(o, child)
+    lost = code not in (0, UNDECIDED)
+    if lost:
+        print(f"the fleet ended early (exit code {code}); the same command continues", file=sys.stderr)
     if o.samples:
-        return 5 if fleet.given_up else 0
-    folders = [os.path.join(o.out, "tests", i) for i in ids if (i, 0) in fleet.done]
-    return subprocess.run([o.holorun, "qa", "merge", "--out", os.path.join(o.out, "merged"), *folders]).returncode
+        return code if code in (0, UNDECIDED, STOPPED) else ENVIRONMENT
+    merged = merge(o, False)
+    return STOPPED if code == STOPPED else ENVIRONMENT if lost or merged is None else merged
 
 
 if __name__ == "__main__":
