@@ -237,9 +237,6 @@ static void t_suite(void **state)
     free(suite);
     free(out);
     outcome_free(&o);
-    command = xasprintf("rm -rf '%s'", x.dir);
-    assert_int_equal(system(command), 0);
-    free(command);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -113,11 +113,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    char *command = xasprintf("rm -rf '%s'", root);
-    int rc = system(command);
-    free(command);
     golden_close(&g);
-    return rc;
+    return 0;
 }
 
 /* Checks the end of the found path; a leading "" means below the root. */

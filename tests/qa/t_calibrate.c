@@ -221,13 +221,6 @@ static struct xvfb folder(void)
     return x;
 }
 
-static void folder_end(const struct xvfb *x)
-{
-    char *command = xasprintf("rm -rf '%s'", x->dir);
-    assert_int_equal(system(command), 0);
-    free(command);
-}
-
 static void put(const struct xvfb *x, const char *name, const char *text)
 {
     char *path = xvfb_place(x, name);
@@ -297,7 +290,6 @@ static void t_keep(void **state)
     free(text);
     free(path);
     free(own);
-    folder_end(&x);
 }
 
 /* Compares a built-in dialect's file with its variant, except for name, space, and the location of the
@@ -376,7 +368,6 @@ static void t_embedded(void **state)
     asks_for(&x, "pocket-wide", COORD_NATIVE, NULL);
     json_decref(v);
     outcome_free(&o);
-    folder_end(&x);
 }
 
 static void t_unsure(void **state)
@@ -400,7 +391,6 @@ static void t_unsure(void **state)
         assert_non_null(strstr(o.err, sizes[i]));
     }
     outcome_free(&o);
-    folder_end(&x);
 }
 
 static const struct CMUnitTest tests[] = {

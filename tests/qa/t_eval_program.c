@@ -25,13 +25,6 @@ static struct xvfb place_begin(void)
     return x;
 }
 
-static void place_end(struct xvfb *x)
-{
-    char *command = xasprintf("rm -rf '%s'", x->dir);
-    assert_int_equal(system(command), 0);
-    free(command);
-}
-
 static char *text_of_file(const char *path)
 {
     struct err e = ERR_INIT;
@@ -114,7 +107,6 @@ static void t_embedded(void **state)
     free(text);
     free(results);
     outcome_free(&o);
-    place_end(&x);
 }
 
 /* Compares confidence with correctness, in the results of a whole set. */
@@ -140,7 +132,6 @@ static void t_reliability(void **state)
     free(table);
     free(results);
     outcome_free(&o);
-    place_end(&x);
 }
 
 static void t_only(void **state)
@@ -165,7 +156,6 @@ static void t_only(void **state)
     ONE_LINE(&o, ERR_USAGE, "page=nowhere");
     free(results);
     outcome_free(&o);
-    place_end(&x);
 }
 
 static void t_resume(void **state)
@@ -204,7 +194,6 @@ static void t_resume(void **state)
     free(whole);
     free(killed);
     outcome_free(&o);
-    place_end(&x);
 }
 
 static void t_standard_place(void **state)
@@ -242,7 +231,6 @@ static void t_standard_place(void **state)
     free(before);
     free(home);
     outcome_free(&o);
-    place_end(&x);
 }
 
 static void t_resume_refused(void **state)
@@ -271,7 +259,6 @@ static void t_resume_refused(void **state)
     free(other);
     free(results);
     outcome_free(&o);
-    place_end(&x);
 }
 
 static void t_broken(void **state)
@@ -304,7 +291,6 @@ static void t_broken(void **state)
     free(photo);
     free(results);
     outcome_free(&o);
-    place_end(&x);
 }
 
 static void t_usage(void **state)
@@ -347,7 +333,6 @@ static void t_usage(void **state)
     free(nowhere);
     free(gone);
     outcome_free(&o);
-    place_end(&x);
 }
 
 /* ---- converters ------------------------------------------------------------------------------ */
@@ -370,7 +355,6 @@ static void t_convert(void **state)
     struct xvfb x = place_begin();
     struct outcome o = {0};
     if (!program_exists("jq")) {
-        place_end(&x);
         check_note("jq is missing");
         skip();
     }
@@ -399,7 +383,6 @@ static void t_convert(void **state)
     assert_int_not_equal(
         system("sh assets/eval/convert.sh webclick " CONVERT "osworld-g.json >/dev/null 2>&1"), 0);
     outcome_free(&o);
-    place_end(&x);
 }
 
 static void t_parquet(void **state)
@@ -426,7 +409,6 @@ static void t_parquet(void **state)
     free(results);
     free(command);
     outcome_free(&o);
-    place_end(&x);
 }
 
 static const struct CMUnitTest tests[] = {

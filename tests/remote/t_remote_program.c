@@ -17,13 +17,6 @@
 
 #define KEY FAR_KEY
 
-static void folder_end(struct xvfb *x)
-{
-    char *command = xasprintf("rm -rf '%s'", x->dir);
-    assert_int_equal(system(command), 0);
-    free(command);
-}
-
 /* ---- questions ---------------------------------------------------------------------------------------- */
 
 static int pictures_in(const char *request)
@@ -124,7 +117,6 @@ static void t_questions(void **state)
     free(state_dir);
     free(picture);
     free(url);
-    folder_end(&x);
 }
 
 /* A conversation from a file, with an image, a call, its result and tools; the reply is a call. */
@@ -175,7 +167,6 @@ static void t_chat(void **state)
     far_close(&s);
     free(chat);
     free(url);
-    folder_end(&x);
 }
 
 /* ---- runs --------------------------------------------------------------------------------------------- */
@@ -336,7 +327,6 @@ static void t_key(void **state)
     free(url);
     outcome_free(&o);
     far_close(&s);
-    folder_end(&x);
 }
 
 /* Under strace: without --base-url the only sockets are those of the display and of the local bus. */
@@ -405,7 +395,6 @@ static void t_agents(void **state)
     check_note("carries %d agents", good);
     outcome_free(&o);
     far_close(&s);
-    folder_end(&x);
     free(url);
 }
 

@@ -164,9 +164,6 @@ static void t_doctor(void **state)
     unsetenv("XDG_STATE_HOME");
     far_close(&s);
     outcome_free(&o);
-    char *command = xasprintf("rm -rf '%s'", x.dir);
-    assert_int_equal(system(command), 0);
-    free(command);
     free(state_dir);
     free(url);
 }
@@ -202,9 +199,6 @@ static void t_help(void **state)
     outcome_free(&models);
     outcome_free(&man);
     outcome_free(&shell);
-    char *command = xasprintf("rm -rf '%s'", x.dir);
-    assert_int_equal(system(command), 0);
-    free(command);
 }
 
 static const struct CMUnitTest tests[] = {

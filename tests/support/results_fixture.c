@@ -54,9 +54,7 @@ struct fixture *fixture_new(int n)
 
 void fixture_free(struct fixture *m)
 {
-    char *command = xasprintf("rm -rf '%s'", m->dir);
-    assert_int_equal(system(command), 0);
-    free(command);
+    place_remove(m->dir);
     free(m);
 }
 
