@@ -394,7 +394,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the example of the help runs as it is printed", t_example),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()
