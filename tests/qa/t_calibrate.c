@@ -350,7 +350,7 @@ static void copy_model(const struct xvfb *x)
 static void t_embedded(void **state)
 {
     struct xvfb x = folder();
-    struct outcome o = {0};
+    OUTCOME(o);
     copy_model(&x);
     program_run(
         &x, &o,
@@ -367,13 +367,12 @@ static void t_embedded(void **state)
     assert_true(fabs(json_number_value(json_object_get(line, "a")) - 1) < 0.03);
     asks_for(&x, "pocket-wide", COORD_NATIVE, NULL);
     json_decref(v);
-    outcome_free(&o);
 }
 
 static void t_unsure(void **state)
 {
     struct xvfb x = folder();
-    struct outcome o = {0};
+    OUTCOME(o);
     copy_model(&x);
     program_run(&x, &o,
                 WORDS("calibrate", "--model", x.dir, "--dialect", "holo15", "-n", "8", "--no-steps",
@@ -390,7 +389,6 @@ static void t_unsure(void **state)
         assert_int_equal(o.code, ERR_USAGE);
         assert_non_null(strstr(o.err, sizes[i]));
     }
-    outcome_free(&o);
 }
 
 static const struct CMUnitTest tests[] = {

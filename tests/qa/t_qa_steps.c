@@ -366,7 +366,7 @@ static char *example_in(const char *help)
 static void t_example(void **state)
 {
     struct qa_program q;
-    struct outcome o = {0};
+    OUTCOME(o);
     (void)state;
     open_suite(&q, "");
     program_run(&q.x, &o, WORDS("help", "steps"));
@@ -377,7 +377,6 @@ static void t_example(void **state)
     assert_string_equal(qa_program_outcome(&q, "shirt"), "passed");
     free(path);
     free(suite);
-    outcome_free(&o);
     qa_program_close(&q);
 }
 

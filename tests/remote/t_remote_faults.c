@@ -298,7 +298,7 @@ static void ask_over_tls(const struct xvfb *x, struct outcome *o, const char *ur
 static void t_certificate(void **state)
 {
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     xvfb_folder(&x);
     for (int this_host = 0; this_host < 2; this_host++) {
         int port = 20000 + (getpid() * 2 + this_host) % 20000;
@@ -316,7 +316,6 @@ static void t_certificate(void **state)
         kill(pid, SIGTERM);
         free(url);
     }
-    outcome_free(&o);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -67,7 +67,7 @@ static void t_questions(void **state)
 {
     struct far_server s;
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     struct stat st;
     xvfb_folder(&x);
     far_open_with(&s, habits, NULL);
@@ -110,7 +110,6 @@ static void t_questions(void **state)
         WORDS("calibrate", "--base-url", url, "--targets", "8", "--no-steps", "-q", "--dialect", "holo3"));
     assert_int_equal(o.code, ERR_UNSURE);
     unsetenv("XDG_STATE_HOME");
-    outcome_free(&o);
     far_close(&s);
     free(path);
     free(set);
@@ -131,7 +130,7 @@ static void t_chat(void **state)
 {
     struct far_server s;
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     xvfb_folder(&x);
     far_open_with(&s, call_again, NULL);
     put_picture(&x);
@@ -163,7 +162,6 @@ static void t_chat(void **state)
     ONE_LINE(&o, ERR_USAGE, "own tools needs --api chat");
     json_decref(wanted);
     json_decref(sent);
-    outcome_free(&o);
     far_close(&s);
     free(chat);
     free(url);
@@ -237,10 +235,8 @@ static json_t *messages_of(const struct far_server *s, int i)
 
 static void t_stepped(void **state)
 {
-    struct stage t;
     struct far_server s;
-    struct outcome o = {0};
-    driven_open(&t);
+    DRIVEN(t, o);
     far_open_with(&s, stepped, NULL);
     char *url = far_address(&s), *runs = xvfb_place(&t.x, "runs");
     char *commands = xvfb_put(&t.x, "commands",
@@ -265,13 +261,11 @@ static void t_stepped(void **state)
     json_decref(fork);
     json_decref(third);
     json_decref(back);
-    outcome_free(&o);
     far_close(&s);
     free(how);
     free(commands);
     free(runs);
     free(url);
-    stage_close(&t);
 }
 
 /* ---- the key, sockets ----------------------------------------------------------------------- */
@@ -302,7 +296,7 @@ static void t_key(void **state)
 {
     struct far_server s;
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     xvfb_folder(&x);
     far_open_with(&s, slow, (void *)(uintptr_t) "fine");
     char *url = far_address(&s);
@@ -325,7 +319,6 @@ static void t_key(void **state)
     free(limits);
     free(environ_now);
     free(url);
-    outcome_free(&o);
     far_close(&s);
 }
 
@@ -372,7 +365,7 @@ static void t_agents(void **state)
 {
     struct far_server s;
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     xvfb_folder(&x);
     far_open_with(&s, in_turn, NULL);
     char *url = far_address(&s), *line, *rest;
@@ -393,7 +386,6 @@ static void t_agents(void **state)
     }
     assert_true(levels >= 2 && good == at_once && good <= 6); /* seven take 700 ms */
     check_note("carries %d agents", good);
-    outcome_free(&o);
     far_close(&s);
     free(url);
 }

@@ -152,9 +152,7 @@ static bool has_in_environment(pid_t pid, const char *text)
 
 static void t_guard(void **state)
 {
-    struct stage t;
-    struct outcome o = {0};
-    driven_open(&t);
+    DRIVEN(t, o);
     setenv("PIN", "quokka-4417-willow", 1);
     pid_t run = driven_start_with(&t, TYPE("a") WAIT(30) ANSWER("Done."), WORDS("--secret", "PIN=env:PIN"));
     unsetenv("PIN");
@@ -171,10 +169,8 @@ static void t_guard(void **state)
     kill(run, SIGTERM);
     program_finish(&t.x, run, &o);
     assert_int_equal(o.code, ERR_STOPPED);
-    outcome_free(&o);
     free(list);
     free(path);
-    stage_close(&t);
 }
 
 static const struct CMUnitTest tests[] = {

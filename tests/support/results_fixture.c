@@ -118,12 +118,6 @@ char *fixture_report(const struct fixture *m, const char *name, enum report whic
     return text;
 }
 
-void text_has(const char *text, const char *what)
-{
-    if (!strstr(text, what))
-        fail_msg("it lacks: %s\nin: %.4000s", what, text);
-}
-
 /* Returns random bytes, many of them special in some format. */
 static char *random_text(uint64_t *seed, char *pool[], int *used)
 {
