@@ -106,8 +106,7 @@ static int act_on_omitted(const struct review *v, const char *name, bool field, 
                : 0;
 }
 
-/* Acts on an omitted element.  Otherwise, before an answer, clicks the unmentioned last word of the task; or
- * turns a click into a field into typing, because a click does not fill it in. */
+/* Acts on an omitted element.  Otherwise, before an answer, clicks the unmentioned last word of the task. */
 static int fix_omissions(const struct review *v, struct err *e)
 {
     const struct action *last = last_action(v);
@@ -124,14 +123,7 @@ static int fix_omissions(const struct review *v, struct err *e)
     free(said);
     if (unread)
         return try_action(v, ACT_CLICK, name, &min_logprob, e);
-    if (omitted)
-        return act_on_omitted(v, name, thing.field, e);
-    if (last->kind != ACT_CLICK || !named_element(v, last->element, &thing) || !thing.field)
-        return 0;
-    char *field = xstrdup(last->element); /* min_guess: the click may open a list or a calendar */
-    int rc = try_action(v, ACT_TYPE, field, &min_logprob, e);
-    free(field);
-    return rc;
+    return omitted ? act_on_omitted(v, name, thing.field, e) : 0;
 }
 
 int pocket_correct_reply(struct assist *assist, struct assist_step *s, struct err *e)

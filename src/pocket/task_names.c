@@ -155,33 +155,6 @@ int task_pieces(const char *task, const char *said, char (*out)[TASK_NAME], int 
     return n;
 }
 
-/* Returns whether a word may continue a name: capital, not at the start of a clause, not mentioned. */
-static bool is_of_name(const char *task, const struct word *w, int words, int i, const char *said)
-{
-    char piece[TASK_NAME];
-    return i > 0 && i < words && !w[i - 1].last && isupper((unsigned char)task[w[i].begin]) &&
-           piece_at(task, w, words, i, 1, piece) && !words_find_last(said, piece);
-}
-
-int task_longer_names(const char *task, const char *text, const char *said, char out[2][TASK_NAME])
-{
-    struct word w[WORDS];
-    const char *at = words_find_last(task, text);
-    int words = split(task, w), n = 0, from = -1, to = -1;
-    for (int i = 0; at && i < words; i++) {
-        from = w[i].begin == at - task ? i : from;
-        to = w[i].end == at - task + (int)strlen(text) ? i : to;
-    }
-    if (from < 0 || to < from || !isupper((unsigned char)*at))
-        return 0;
-    if (is_of_name(task, w, words, from - 1, said) &&
-        piece_at(task, w, words, from - 1, to - from + 2, out[n]))
-        n++;
-    if (is_of_name(task, w, words, to + 1, said) && piece_at(task, w, words, from, to - from + 2, out[n]))
-        n++;
-    return n;
-}
-
 /* Marks words [i, i + n) as used by a name.  Returns whether none of them was mentioned: "Egg" is enough for
  * "Egg 24". */
 static bool use(struct word *w, int i, int n)

@@ -27,11 +27,6 @@ bool task_last_word(const char *task, char name[TASK_NAME]);
  * instructions: at most max.  Returns their number. */
 int task_pieces(const char *task, const char *said, char (*out)[TASK_NAME], int max);
 
-/* Joins a text with the word before it in the task, and with the word after it, if both begin with a
- * capital, no punctuation is between them, the word does not begin a clause and `said` does not mention
- * it.  Returns the number of results. */
-int task_longer_names(const char *task, const char *text, const char *said, char out[2][TASK_NAME]);
-
 /* Returns whether a task has negations or conditions: "not", "if", "or", ... */
 bool task_has_conditions(const char *task);
 
