@@ -107,13 +107,6 @@ static bool piece_at(const char *task, const struct word *w, int words, int i, i
     return true;
 }
 
-bool task_last_word(const char *task, char name[TASK_NAME])
-{
-    struct word w[WORDS];
-    int n = split(task, w);
-    return n && piece_at(task, w, n, n - 1, 1, name) && strlen(name) > 1;
-}
-
 static bool is_one_of(const char *task, const struct word *w, const char *const *words, size_t n)
 {
     for (size_t i = 0; i < n; i++)

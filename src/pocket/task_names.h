@@ -20,9 +20,6 @@ const char *words_find_last(const char *text, const char *words);
 /* Returns their number of occurrences. */
 int words_count(const char *text, const char *words);
 
-/* Copies the last word of a task; false: it has fewer than two characters. */
-bool task_last_word(const char *task, char name[TASK_NAME]);
-
 /* Lists the phrases of a task of up to three words without punctuation between them, mentioned words and
  * instructions: at most max.  Returns their number. */
 int task_pieces(const char *task, const char *said, char (*out)[TASK_NAME], int max);

@@ -44,15 +44,6 @@ static void t_spoken(void **state)
     free(words);
 }
 
-static void t_word(void **state)
-{
-    char name[TASK_NAME];
-    assert_true(task_last_word("then click \"Finish\".", name));
-    assert_string_equal(name, "Finish");
-    assert_false(task_last_word("press X", name));
-    assert_false(task_last_word(" ,. ", name));
-}
-
 static void t_conditions(void **state)
 {
     assert_true(task_has_conditions("Press OK, not Cancel"));
@@ -208,7 +199,6 @@ static void t_typed_again(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("words are found as words of their own, in any case, without punctuation", t_spoken),
-    CLAIM("any word of a list and the last word of a task are found", t_word),
     CLAIM("pieces of a task that no reply mentions contain no punctuation and no fillers at their ends",
           t_pieces),
     CLAIM("a task with a condition is distinguished from a list of actions", t_conditions),
