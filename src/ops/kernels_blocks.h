@@ -150,33 +150,22 @@ ALWAYS_INLINE void group_values(const char *w, const uint16_t *record, int g, fl
     }
 }
 
+#define CASE_FORMAT(format, what)                                                                            \
+    case format:                                                                                             \
+        what(format);                                                                                        \
+        break;
+
 /* Instantiates `what` for each block format. */
 #define EACH_BLOCKS(format, what)                                                                            \
     switch (format) {                                                                                        \
-    case QUANT_Q8_0:                                                                                         \
-        what(QUANT_Q8_0);                                                                                    \
-        break;                                                                                               \
-    case QUANT_Q4_K:                                                                                         \
-        what(QUANT_Q4_K);                                                                                    \
-        break;                                                                                               \
-    case QUANT_Q5_K:                                                                                         \
-        what(QUANT_Q5_K);                                                                                    \
-        break;                                                                                               \
-    case QUANT_Q4_1:                                                                                         \
-        what(QUANT_Q4_1);                                                                                    \
-        break;                                                                                               \
-    case QUANT_Q5_1:                                                                                         \
-        what(QUANT_Q5_1);                                                                                    \
-        break;                                                                                               \
-    case QUANT_Q4_16:                                                                                        \
-        what(QUANT_Q4_16);                                                                                   \
-        break;                                                                                               \
-    case QUANT_Q8_16:                                                                                        \
-        what(QUANT_Q8_16);                                                                                   \
-        break;                                                                                               \
-    case QUANT_GPTQ:                                                                                         \
-        what(QUANT_GPTQ);                                                                                    \
-        break;                                                                                               \
+        CASE_FORMAT(QUANT_Q8_0, what)                                                                        \
+        CASE_FORMAT(QUANT_Q4_K, what)                                                                        \
+        CASE_FORMAT(QUANT_Q5_K, what)                                                                        \
+        CASE_FORMAT(QUANT_Q4_1, what)                                                                        \
+        CASE_FORMAT(QUANT_Q5_1, what)                                                                        \
+        CASE_FORMAT(QUANT_Q4_16, what)                                                                       \
+        CASE_FORMAT(QUANT_Q8_16, what)                                                                       \
+        CASE_FORMAT(QUANT_GPTQ, what)                                                                        \
     default:                                                                                                 \
         what(QUANT_Q6_K);                                                                                    \
     }

@@ -215,18 +215,10 @@ ALWAYS_INLINE void quantized_vector(const struct quantized_product *p, int64_t p
 /* Instantiates `what` for each format. */
 #define EACH_FORMAT(format, what)                                                                            \
     switch (format) {                                                                                        \
-    case QUANT_I8:                                                                                           \
-        what(QUANT_I8);                                                                                      \
-        break;                                                                                               \
-    case QUANT_I4:                                                                                           \
-        what(QUANT_I4);                                                                                      \
-        break;                                                                                               \
-    case QUANT_F8:                                                                                           \
-        what(QUANT_F8);                                                                                      \
-        break;                                                                                               \
-    case QUANT_F8_BLOCKS:                                                                                    \
-        what(QUANT_F8_BLOCKS);                                                                               \
-        break;                                                                                               \
+        CASE_FORMAT(QUANT_I8, what)                                                                          \
+        CASE_FORMAT(QUANT_I4, what)                                                                          \
+        CASE_FORMAT(QUANT_F8, what)                                                                          \
+        CASE_FORMAT(QUANT_F8_BLOCKS, what)                                                                   \
     default:                                                                                                 \
         what(QUANT_F4);                                                                                      \
     }

@@ -1,27 +1,10 @@
-/* by_name.c - corrects positions by the names of elements, and typed texts by the task. */
+/* by_name.c - corrects positions by the names of elements. */
 #include "pocket/private.h"
 
 #include "base/err.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* Replaces a text that is a near copy of a phrase of the task by that phrase. */
-static int correct_text(struct assist_step *s, int index, struct action *a, struct err *e)
-{
-    char *copied = !(pocket_without & WITHOUT_COPIES) && a->kind == ACT_TYPE && a->text
-                       ? copied_text(a->text, s->task)
-                       : NULL;
-    if (!copied)
-        return 0;
-    const struct assist_note n = {.by = "task", .index = index, .from = a->text, .to = copied};
-    int rc = s->note(s, &n, e);
-    free(a->text);
-    a->text = copied;
-    return rc;
-}
 
 static int note_place(struct assist_step *s, int index, const char *element, const int32_t from[2],
                       const int32_t *to, struct err *e)
@@ -74,8 +57,6 @@ int pocket_correct_action(struct assist *x, struct assist_step *s, int index, st
 {
     bool placed = (action_is(a->kind, ACTION_CLICKS) || action_is(a->kind, ACTION_TYPES)) && *a->element &&
                   a->x != ACTION_ABSENT;
-    if (correct_text(s, index, a, e))
-        return -1;
     return placed ? correct_place((struct pocket *)x, s, index, a, e) : 0;
 }
 

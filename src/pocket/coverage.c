@@ -23,7 +23,6 @@
 /* Minimum log-probabilities of a forced prefix (verb and name).  On the development forms and flights correct
  * prefixes had -13 and more, wrong ones mostly -17 and less. */
 static const double min_omission = -15; /* prefix for an omitted element */
-static const double min_guess = -6;     /* prefix for an action that may have another effect */
 static const double probable = -4;      /* above this value no other action is tried */
 
 const struct action *last_action(const struct review *v)
@@ -106,32 +105,18 @@ static int act_on_omitted(const struct review *v, const char *name, bool field, 
                : 0;
 }
 
-/* Acts on an omitted element.  Otherwise, before an answer, clicks the unmentioned last word of the task; or
- * turns a click into a field into typing, because a click does not fill it in. */
 static int fix_omissions(const struct review *v, struct err *e)
 {
     const struct action *last = last_action(v);
     const char *task = v->s->task;
     struct thing thing = {.p = 0};
     char name[TASK_NAME];
-    double min_logprob = min_guess;
     char *now = reply_words(last->kind == ACT_INFEASIBLE ? "" : v->s->text);
     char *said = xasprintf("%s\n%s", v->before, now);
     bool omitted = task_unmentioned(task, must_be_done(v), said, v->seen, name, &thing);
-    bool unread =
-        !omitted && last->kind == ACT_ANSWER && task_last_word(task, name) && !words_find_last(said, name);
     free(now);
     free(said);
-    if (unread)
-        return try_action(v, ACT_CLICK, name, &min_logprob, e);
-    if (omitted)
-        return act_on_omitted(v, name, thing.field, e);
-    if (last->kind != ACT_CLICK || !named_element(v, last->element, &thing) || !thing.field)
-        return 0;
-    char *field = xstrdup(last->element); /* min_guess: the click may open a list or a calendar */
-    int rc = try_action(v, ACT_TYPE, field, &min_logprob, e);
-    free(field);
-    return rc;
+    return omitted ? act_on_omitted(v, name, thing.field, e) : 0;
 }
 
 int pocket_correct_reply(struct assist *assist, struct assist_step *s, struct err *e)

@@ -299,12 +299,6 @@ enum located locate(const struct patch_map *m, const char *name, enum locate_for
     return nowhere ? LOCATED_NOWHERE : at;
 }
 
-bool may_be_written(const struct picture_text *t, const char *name)
-{
-    struct written w[LOCATE_PLACES];
-    return text_find(t, name, strlen(name) > SHORT_NAME ? max_field_misread : max_misread, w) > 0;
-}
-
 bool names_field(const struct patch_map *m, const struct written *w)
 {
     struct ground g = ground_of(m);

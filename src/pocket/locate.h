@@ -86,9 +86,6 @@ enum located {
  * position moves only to a nearby element, with any other label only to the labelled element. */
 enum located locate(const struct patch_map *m, const char *name, enum locate_for what, double *x, double *y);
 
-/* Returns whether the recognized text contains a match of the name. */
-bool may_be_written(const struct picture_text *t, const char *name);
-
 /* Returns whether a matched label most probably labels a field. */
 bool names_field(const struct patch_map *m, const struct written *w);
 

@@ -1,7 +1,7 @@
 /* other_words.c - replaces names and texts of a reply that are wrong.
  *
- * A small model makes mistakes while it copies: it completes the name of one field with that of another,
- * cuts a name of two words, or types a text twice.  The screen or the task then shows which words are
+ * A small model makes mistakes while it copies: it completes the name of one field with that of another, or
+ * types a text twice.  The screen or the task then shows which words are
  * possible, and the model chooses among them: a beam search over these words alone, which is decoding
  * constrained to a trie (De Cao et al. 2021).
  */
@@ -9,17 +9,14 @@
 
 #include "actions/syntax.h"
 #include "base/err.h"
-#include "pocket/private.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { CANDIDATES = 16, LABELS = 32, PIECES = 128, SHORTEST_NAME = 3, BEGINNING = 2 };
+enum { CANDIDATES = 16, LABELS = 32, PIECES = 128, BEGINNING = 2 };
 
-static const double min_probability = 1e-4; /* minimum probability of another name */
 /* Minimum log-probabilities of a label that replaces a name, and of another text. */
 static const double min_label = -10, min_text = -17;
 
@@ -56,50 +53,26 @@ static bool may_be_meant(const struct review *v, const char *label)
     return fits && !strchr(label, '<');
 }
 
-/* Replaces a name that mixes two by the likeliest label on the screen.  Returns 1 if there was one; -1 with
- * e. */
-static int replace_by_label(const struct review *v, enum locate_for what, struct err *e)
+/* Replaces a name that mixes two by the likeliest label on the screen: one that is in neither the task nor
+ * the recognized text, which was clearly read. */
+static int fix_name(const struct review *v, struct err *e)
 {
+    const struct action *last = last_action(v);
     char labels[LABELS][LOCATE_NAME];
     const char *words[LABELS];
     struct beam_candidate found[CANDIDATES];
     struct slot slot;
-    int n = labels_read(&v->seen->map, &v->seen->text, what, labels, LABELS), meant = 0;
+    int meant = 0;
+    if ((last->kind != ACT_CLICK && last->kind != ACT_TYPE) || strlen(last->element) < 2 ||
+        words_find_last(v->s->task, last->element) || !is_misspelt(&v->seen->text, last->element))
+        return 0;
+    int n = labels_read(&v->seen->map, &v->seen->text, last->kind == ACT_TYPE ? LOCATE_TYPE : LOCATE_CLICK,
+                        labels, LABELS);
     for (int i = 0; i < n; i++)
         if (may_be_meant(v, labels[i]))
             words[meant++] = labels[i];
     n = search(v, SLOT_NAME, words, meant, &slot, found, e);
-    if (n <= 0)
-        return n;
-    return replace_slot(v, "label", &slot, found[0].text, min_label, e) ? -1 : 1;
-}
-
-/* Replaces a name that is neither on the screen nor in the task by the likeliest other one that labels an
- * element, or a field if the action types. */
-static int fix_name(const struct review *v, struct err *e)
-{
-    const struct action *last = last_action(v);
-    struct beam_candidate found[CANDIDATES];
-    struct thing is;
-    struct slot slot;
-    enum locate_for what = last->kind == ACT_TYPE ? LOCATE_TYPE : LOCATE_CLICK;
-    if ((last->kind != ACT_CLICK && last->kind != ACT_TYPE) || strlen(last->element) < 2 ||
-        words_find_last(v->s->task, last->element))
-        return 0;
-    if (is_misspelt(&v->seen->text, last->element)) {
-        int replaced = replace_by_label(v, what, e);
-        if (replaced)
-            return replaced < 0 ? -1 : 0;
-    }
-    if (may_be_written(&v->seen->text, last->element))
-        return 0;
-    int n = search(v, SLOT_NAME, NULL, 0, &slot, found, e);
-    for (int i = 0; i < n; i++)
-        if (found[i].p > min_probability &&
-            thing_of_name(&v->seen->map, &v->seen->text, found[i].text, true, what, &is) &&
-            (what == LOCATE_CLICK || !is_filled(&v->writes, found[i].text)))
-            return replace_slot(v, "name", &slot, found[i].text, -INFINITY, e);
-    return n < 0 ? -1 : 0;
+    return n > 0 ? replace_slot(v, "label", &slot, found[0].text, min_label, e) : n;
 }
 
 /* ---- texts -------------------------------------------------------------------------------------------- */
@@ -152,42 +125,7 @@ static int fix_repeated_text(const struct review *v, struct err *e)
     return rc;
 }
 
-/* Replaces a text whose first word is a name of the task but whose rest is not by the likeliest phrase
- * with the same first word. */
-static int fix_wrong_end(const struct review *v, struct err *e)
-{
-    const struct action *last = last_action(v);
-    size_t first = last->text ? strcspn(last->text, " ") : 0;
-    if (last->kind != ACT_TYPE || first < SHORTEST_NAME || !last->text[first] ||
-        !isupper((unsigned char)*last->text) || words_find_last(v->s->task, last->text))
-        return 0;
-    char *near = copied_text(last->text, v->s->task);
-    char(*piece)[TASK_NAME] = xmalloc(PIECES, sizeof *piece);
-    int n = near ? 0 : task_pieces(v->s->task, v->before, piece, PIECES - 1), kept = 0;
-    for (int i = 0; i < n; i++)
-        if (!strncmp(piece[i], last->text, first + 1))
-            memmove(piece[kept++], piece[i], sizeof *piece);
-    int rc = type_likeliest(v, piece, kept, -INFINITY, e);
-    free(piece);
-    free(near);
-    return rc;
-}
-
-/* Completes a text that is half of a two-word name in the task. */
-static int fix_half_name(const struct review *v, struct err *e)
-{
-    const struct action *last = last_action(v);
-    char longer[2][TASK_NAME];
-    if (last->kind != ACT_TYPE || !last->text || !*last->text)
-        return 0;
-    char *now = reply_words(v->s->text), *said = xasprintf("%s\n%s", v->before, now);
-    int n = task_longer_names(v->s->task, last->text, said, longer);
-    free(now);
-    free(said);
-    return type_likeliest(v, longer, n, min_text, e);
-}
-
 int fix_words(const struct review *v, struct err *e)
 {
-    return fix_name(v, e) || fix_repeated_text(v, e) || fix_wrong_end(v, e) || fix_half_name(v, e) ? -1 : 0;
+    return fix_name(v, e) || fix_repeated_text(v, e) ? -1 : 0;
 }

@@ -34,9 +34,8 @@ enum {
     WITHOUT_OMISSIONS = 1,   /* coverage.c */
     WITHOUT_OVERWRITTEN = 2, /* lost_texts.c */
     WITHOUT_WORDS = 4,       /* other_words.c */
-    WITHOUT_COPIES = 8,      /* copied.c */
-    WITHOUT_PLACES = 16,     /* by_name.c: positions of actions and of `ground` */
-    WITHOUT_ANSWERS = 32,    /* answers.c */
+    WITHOUT_PLACES = 8,      /* by_name.c: positions of actions and of `ground` */
+    WITHOUT_ANSWERS = 16,    /* answers.c */
 };
 extern unsigned pocket_without;
 
@@ -55,10 +54,6 @@ int pocket_answer(struct assist *x, const struct image *im, const char *question
 bool pocket_shows(struct assist *x, const struct image *im, const char *text);
 int pocket_judge(struct assist *x, const struct assist_question *q, enum assist_verdict *out, char **reason,
                  struct err *e); /* verdict.c */
-
-/* Returns the phrase of the task that a text resembles, which the caller frees; NULL: none, or an exact copy
- * (copied.c). */
-char *copied_text(const char *text, const char *task);
 
 /* Returns whether a question names something that is not on the image (answers.c). */
 bool asks_for_absent(const struct picture_text *t, const char *question);

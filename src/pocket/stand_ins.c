@@ -12,7 +12,6 @@
 #include <string.h>
 #include <strings.h>
 
-/* Long enough to be recognized with a misspelt character (copied.c). */
 static const char *const towns[] = {
     "Melbourne", "Florence",  "Auckland",  "Salzburg", "Helsinki", "Valencia",  "Stuttgart",
     "Edinburgh", "Marseille", "Budapest",  "Montreal", "Santiago", "Brisbane",  "Winnipeg",

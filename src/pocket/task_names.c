@@ -107,13 +107,6 @@ static bool piece_at(const char *task, const struct word *w, int words, int i, i
     return true;
 }
 
-bool task_last_word(const char *task, char name[TASK_NAME])
-{
-    struct word w[WORDS];
-    int n = split(task, w);
-    return n && piece_at(task, w, n, n - 1, 1, name) && strlen(name) > 1;
-}
-
 static bool is_one_of(const char *task, const struct word *w, const char *const *words, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -152,33 +145,6 @@ int task_pieces(const char *task, const char *said, char (*out)[TASK_NAME], int 
         for (int k = 1; k <= LONGEST_NAME && i + k <= words && n < max; k++)
             n += !is_filler(task, &w[i]) && !is_filler(task, &w[i + k - 1]) &&
                  piece_at(task, w, words, i, k, out[n]);
-    return n;
-}
-
-/* Returns whether a word may continue a name: capital, not at the start of a clause, not mentioned. */
-static bool is_of_name(const char *task, const struct word *w, int words, int i, const char *said)
-{
-    char piece[TASK_NAME];
-    return i > 0 && i < words && !w[i - 1].last && isupper((unsigned char)task[w[i].begin]) &&
-           piece_at(task, w, words, i, 1, piece) && !words_find_last(said, piece);
-}
-
-int task_longer_names(const char *task, const char *text, const char *said, char out[2][TASK_NAME])
-{
-    struct word w[WORDS];
-    const char *at = words_find_last(task, text);
-    int words = split(task, w), n = 0, from = -1, to = -1;
-    for (int i = 0; at && i < words; i++) {
-        from = w[i].begin == at - task ? i : from;
-        to = w[i].end == at - task + (int)strlen(text) ? i : to;
-    }
-    if (from < 0 || to < from || !isupper((unsigned char)*at))
-        return 0;
-    if (is_of_name(task, w, words, from - 1, said) &&
-        piece_at(task, w, words, from - 1, to - from + 2, out[n]))
-        n++;
-    if (is_of_name(task, w, words, to + 1, said) && piece_at(task, w, words, from, to - from + 2, out[n]))
-        n++;
     return n;
 }
 

@@ -20,17 +20,9 @@ const char *words_find_last(const char *text, const char *words);
 /* Returns their number of occurrences. */
 int words_count(const char *text, const char *words);
 
-/* Copies the last word of a task; false: it has fewer than two characters. */
-bool task_last_word(const char *task, char name[TASK_NAME]);
-
 /* Lists the phrases of a task of up to three words without punctuation between them, mentioned words and
  * instructions: at most max.  Returns their number. */
 int task_pieces(const char *task, const char *said, char (*out)[TASK_NAME], int max);
-
-/* Joins a text with the word before it in the task, and with the word after it, if both begin with a
- * capital, no punctuation is between them, the word does not begin a clause and `said` does not mention
- * it.  Returns the number of results. */
-int task_longer_names(const char *task, const char *text, const char *said, char out[2][TASK_NAME]);
 
 /* Returns whether a task has negations or conditions: "not", "if", "or", ... */
 bool task_has_conditions(const char *task);

@@ -44,15 +44,6 @@ static void t_spoken(void **state)
     free(words);
 }
 
-static void t_word(void **state)
-{
-    char name[TASK_NAME];
-    assert_true(task_last_word("then click \"Finish\".", name));
-    assert_string_equal(name, "Finish");
-    assert_false(task_last_word("press X", name));
-    assert_false(task_last_word(" ,. ", name));
-}
-
 static void t_conditions(void **state)
 {
     assert_true(task_has_conditions("Press OK, not Cancel"));
@@ -88,30 +79,6 @@ static void t_pieces(void **state)
     assert_string_equal(pieces[0], "Rome");
     assert_int_equal(task_pieces(task, "", pieces, 3), 3);
     assert_int_equal(task_pieces("", "", pieces, 3), 0);
-}
-
-static void t_longer(void **state)
-{
-    static const struct {
-        const char *task, *text, *said, *longer; /* NULL: none */
-    } cases[] = {{"Book it for Pour Grisgloup", "Pour", "", "Pour Grisgloup"},
-                 {"Book it for Pour Grisgloup", "Grisgloup", "", "Pour Grisgloup"},
-                 {"Book it for Pour Grisgloup", "Pour", "Grisgloup", NULL},
-                 {"Book it for Pour Grisgloup", "Pour Grisgloup", "", NULL},
-                 {"Book it for Pour, Grisgloup", "Pour", "", NULL},
-                 {"Book Rome for Slu", "Rome", "", NULL},   /* "Book" is a verb */
-                 {"Enter 4 May. Press Go", "Go", "", NULL}, /* "Press" starts a new clause */
-                 {"Type red Apple here", "Apple", "", NULL},
-                 {"Type Red apple here", "apple", "", NULL},
-                 {"Type Red here", "Blue", "", NULL}};
-    char longer[2][TASK_NAME];
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        int n = task_longer_names(cases[i].task, cases[i].text, cases[i].said, longer);
-        check_note("\"%s\" of \"%s\": \"%s\"", cases[i].text, cases[i].task, n ? longer[0] : "");
-        assert_int_equal(n, cases[i].longer != NULL);
-        if (n)
-            assert_string_equal(longer[0], cases[i].longer);
-    }
 }
 
 /* ---- names --------------------------------------------------------------------------------------------- */
@@ -232,10 +199,8 @@ static void t_typed_again(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("words are found as words of their own, in any case, without punctuation", t_spoken),
-    CLAIM("any word of a list and the last word of a task are found", t_word),
     CLAIM("pieces of a task that no reply mentions contain no punctuation and no fillers at their ends",
           t_pieces),
-    CLAIM("if one word of a name was typed, the whole name is found", t_longer),
     CLAIM("a task with a condition is distinguished from a list of actions", t_conditions),
     CLAIM("the first thing that a task names and no reply mentions is found, up to an offset", t_left_out),
     CLAIM("a text that was typed before is replaced by other text of the task, reproducibly", t_typed_again),

@@ -280,9 +280,6 @@ static void t_file(void **state)
     free(place);
     free(path);
     free(parent);
-    char *rm = xasprintf("rm -rf '%s'", dir);
-    assert_int_equal(system(rm), 0);
-    free(rm);
 }
 
 /* Returns the inode of a file; 0: it does not exist. */
@@ -319,9 +316,6 @@ static void t_temporary(void **state)
     free(other);
     free(taken);
     free(path);
-    char *rm = xasprintf("rm -rf '%s'", dir);
-    assert_int_equal(system(rm), 0);
-    free(rm);
 }
 
 /* Directories that are not private, or replaced by files, are not used for locks and tokens. */
@@ -351,9 +345,6 @@ static void t_runtime(void **state)
         char *place = file_place(PLACE_RUNTIME, &e), *own = xasprintf("%s/holorun", dir);
         if (!place || strcmp(place, i < 0 ? own : common) != 0)
             fail_msg("%s: %s", i < 0 ? "a private folder" : cases[i], place ? place : e.text);
-        char *rm = xasprintf("rm -rf '%s'", dir);
-        assert_int_equal(system(rm), 0);
-        free(rm);
         free(shell);
         free(place);
         free(own);

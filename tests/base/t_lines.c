@@ -154,10 +154,8 @@ static int read_by_all(const char *path)
 /* Checks titles, typed texts, thoughts and answers in the record and in --json. */
 static void t_run(void **state)
 {
-    struct stage t;
     struct record r;
-    struct outcome o = {0};
-    driven_open(&t);
+    DRIVEN(t, o);
     set_title(&t, "a" BREAKS);
     driven_run(&t, CLICK_ON("a" BREAKS, 300, 300) ANSWER("a" BREAKS), WORDS("--json"), &o);
     assert_int_equal(o.code, 0);
@@ -174,8 +172,6 @@ static void t_run(void **state)
     free(text);
     free(events);
     record_free(&r);
-    outcome_free(&o);
-    stage_close(&t);
 }
 
 /* Uses a host in JavaScript, as most are. */
@@ -208,7 +204,7 @@ static void t_node(void **state)
 static void t_suite(void **state)
 {
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     xvfb_folder(&x);
     char *suite = xvfb_put(&x, "s.yaml", SUITE), *out = xvfb_place(&x, "results");
     char *script = xvfb_put(&x, "replies", ANSWER("Done."));
@@ -236,10 +232,6 @@ static void t_suite(void **state)
     free(script);
     free(suite);
     free(out);
-    outcome_free(&o);
-    command = xasprintf("rm -rf '%s'", x.dir);
-    assert_int_equal(system(command), 0);
-    free(command);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -51,7 +51,7 @@ static json_t *rows_of(const char *section)
     if (rows)
         return rows;
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     open_place(&x);
     bool few = !strcmp(section, "threads"); /* fewer tokens: 64 replies take seconds */
     program_run(&x, &o,
@@ -67,7 +67,6 @@ static json_t *rows_of(const char *section)
             fail_msg("section %s: %s in: %s", section, why.text, line);
         json_array_append_new(rows, row);
     }
-    outcome_free(&o);
     close_place(&x);
     known = known ? known : json_object();
     json_object_set_new(known, section, rows);
@@ -119,7 +118,7 @@ static void t_sections(void **state)
 static json_t *rounding(const char *from, const char *windows)
 {
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     json_t *rows = json_array();
     open_place(&x);
     program_run(&x, &o,
@@ -129,7 +128,6 @@ static json_t *rounding(const char *from, const char *windows)
         fail_msg("exit %d, %s", o.code, o.err);
     for (char *rest = o.out, *line; (line = strsep(&rest, "\n")) && *line;)
         json_array_append_new(rows, json_loads(line, JSON_REJECT_DUPLICATES, NULL));
-    outcome_free(&o);
     close_place(&x);
     return rows;
 }
@@ -196,14 +194,13 @@ static void t_rounding_refusals(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct xvfb x;
-        struct outcome o = {0};
+        OUTCOME(o);
         const char *const *w = cases[i].words;
         open_place(&x);
         program_run(&x, &o, WORDS("bench", "--model", MODEL, w[0], w[1], w[2], w[3], w[4] ? w[4] : "--json"));
         assert_true(o.code != 0);
         if (!strstr(o.err, cases[i].says))
             fail_msg("'%s' is not in: %s", cases[i].says, o.err);
-        outcome_free(&o);
         close_place(&x);
     }
 }
@@ -267,26 +264,24 @@ static int lines(const char *text)
 static void t_table(void **state)
 {
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     open_place(&x);
     size_t rows = json_array_size(rows_of("vision"));
     program_run(&x, &o, WORDS("bench", "--repeat", "1", "-s", "vision", "--model", MODEL));
     assert_int_equal(o.code, 0);
     assert_int_equal(lines(o.out), (int)rows + 2); /* and two lines of header */
     assert_non_null(strstr(o.out, "of peak"));
-    outcome_free(&o);
     close_place(&x);
 }
 
 static void refused(const struct xvfb *x, int code, const char *what, const char *const *words)
 {
-    struct outcome o = {0};
+    OUTCOME(o);
     program_run(x, &o, words);
     bool quiet = !*o.out || (lines(o.out) == 1 && strstr(o.out, "\"failed\"")); /* with --json one object */
     if (o.code != code || !quiet || !strstr(o.err, what))
         fail_msg("exit %d, stdout '%s', stderr '%s'", o.code, o.out, o.err);
     printf("           %d  %.*s\n", code, (int)strcspn(o.err, "\n"), o.err);
-    outcome_free(&o);
 }
 
 static void t_refused(void **state)
@@ -308,7 +303,7 @@ static void t_interrupted(void **state)
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     for (int i = 0; i < 3; i++) {
         struct xvfb x;
-        struct outcome o = {0};
+        OUTCOME(o);
         open_place(&x);
         char *made = xvfb_place(&x, "holorun/random-*/model.safetensors");
         pid_t pid =
@@ -321,7 +316,6 @@ static void t_interrupted(void **state)
         assert_int_equal(kill(pid, signals[i]), 0);
         program_finish(&x, pid, &o);
         assert_int_equal(o.code, -1); /* killed by the signal */
-        outcome_free(&o);
         free(made);
         close_place(&x);
     }

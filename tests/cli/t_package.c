@@ -37,7 +37,7 @@ static void prints(const char *command, const char *wanted)
 static void t_pages(void **state)
 {
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     xvfb_folder(&x);
     program_run(&x, &o, WORDS("help", "--pages", x.dir));
     assert_int_equal(o.code, 0);
@@ -53,9 +53,7 @@ static void t_pages(void **state)
         if (file_read(path, 1 << 20, &text, &n, NULL))
             continue; /* a continued line of text */
         commands++;
-        assert_non_null(strstr(text, ".SH NAME\nholorun\\-"));
-        assert_non_null(strstr(text, ".SH SYNOPSIS\n"));
-        assert_non_null(strstr(text, ".SH OPTIONS\n"));
+        check_has(text, ".SH NAME\nholorun\\-", ".SH SYNOPSIS\n", ".SH OPTIONS\n");
         free(text);
         if (program_exists("man") && program_exists("groff")) {
             char *command = xasprintf("man --warnings -E UTF-8 -l -Tutf8 -Z %s 2>&1 >/dev/null", path);
@@ -68,7 +66,6 @@ static void t_pages(void **state)
     }
     check_note("%d commands, each with a page", commands);
     assert_true(commands > 20);
-    outcome_free(&o);
     xvfb_stop(&x);
 }
 
@@ -77,7 +74,7 @@ static void t_pages(void **state)
 static void t_fish(void **state)
 {
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     if (!program_exists("fish"))
         skip();
     xvfb_folder(&x);
@@ -106,7 +103,6 @@ static void t_fish(void **state)
     }
     free(script);
     free(runs);
-    outcome_free(&o);
     xvfb_stop(&x);
 }
 
@@ -114,7 +110,7 @@ static void t_fish(void **state)
 static void t_zsh(void **state)
 {
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     if (!program_exists("zsh"))
         skip();
     xvfb_folder(&x);
@@ -123,11 +119,9 @@ static void t_zsh(void **state)
     char *script = xvfb_put(&x, "_holorun", o.out);
     char *command = xasprintf("zsh -n %s 2>&1 && grep -c 'run) _arguments' %s", script, script);
     prints(command, "1");
-    assert_non_null(strstr(o.out, "--weights-in=[copy the weights to memory"));
-    assert_non_null(strstr(o.out, ":(auto ram mmap)"));
+    check_has(o.out, "--weights-in=[copy the weights to memory", ":(auto ram mmap)");
     free(command);
     free(script);
-    outcome_free(&o);
     xvfb_stop(&x);
 }
 

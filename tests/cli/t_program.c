@@ -78,7 +78,7 @@ static void t_models(void **state)
         {"config.json", "not a model directory"},
     };
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     xvfb_folder(&x);
     char *dir = xvfb_place(&x, "model"), *copy = xasprintf("rm -rf %s && cp -r %s %s", dir, POCKET, dir);
     for (int i = 0; i < 7; i++) {
@@ -88,7 +88,6 @@ static void t_models(void **state)
         ONE_LINE(&o, ERR_MODEL, names[i][0], names[i][1], names[i][2] ? names[i][2] : "");
         assert_string_equal(o.out, "");
     }
-    outcome_free(&o);
     free(copy);
     free(dir);
     xvfb_stop(&x);
@@ -131,7 +130,7 @@ static void t_json_failures(void **state)
         {ERR_ENV, {"run", "one", "-d", ":987", "-j"}},
     };
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     xvfb_folder(&x);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         program_run(&x, &o, cases[i].words);
@@ -142,7 +141,6 @@ static void t_json_failures(void **state)
     program_finish(&x, program_start_into(&x, "/dev/full", WORDS("run", "--json")), &o);
     assert_int_equal(o.code, ERR_USAGE);
     assert_non_null(strstr(o.err, "cannot write to stdout")); /* so there is no object */
-    outcome_free(&o);
     xvfb_stop(&x);
 }
 
@@ -150,7 +148,7 @@ static void t_pictures(void **state)
 {
     static const char jpeg[] = "\xff\xd8\xff\xe0 and more", ppm[] = "P6 1 1 255 abc";
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     xvfb_folder(&x);
     char *photo = xvfb_place(&x, "photo.jpg"), *plain = xvfb_place(&x, "picture.png");
     assert_int_equal(file_write(photo, jpeg, sizeof jpeg - 1, NULL), 0);
@@ -172,7 +170,6 @@ static void t_pictures(void **state)
     program_run(&x, &o, WORDS("ask", "What is the capital of France?", "--model", POCKET));
     ONE_LINE(&o, ERR_USAGE, "this model needs an image", "a PNG");
     assert_string_equal(o.out, "");
-    outcome_free(&o);
     free(photo);
     free(plain);
     xvfb_stop(&x);
@@ -181,7 +178,7 @@ static void t_pictures(void **state)
 static void t_facts(void **state)
 {
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     xvfb_folder(&x);
     program_run(&x, &o, WORDS("version"));
     assert_int_equal(o.code, 0);
@@ -207,14 +204,13 @@ static void t_facts(void **state)
     ONE_LINE(&o, ERR_USAGE, "run 'nonsense' not found", x.dir);
     program_run(&x, &o, WORDS("report", x.dir));
     ONE_LINE(&o, ERR_USAGE, "is not a run", "events.jsonl");
-    outcome_free(&o);
     xvfb_stop(&x);
 }
 
 static void t_quotes(void **state)
 {
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     xvfb_folder(&x);
     program_run(&x, &o, WORDS("book", "a", "flight", "--dry-run"));
     assert_int_equal(o.code, ERR_USAGE);
@@ -240,7 +236,6 @@ static void t_quotes(void **state)
     program_run(&x, &o, WORDS("run", "--dry-run", "pay", "$5", "for", "Ana's", "book"));
     assert_int_equal(o.code, ERR_USAGE);
     assert_non_null(strstr(o.err, "holorun run 'pay $5 for Ana'\\''s book'\n"));
-    outcome_free(&o);
     xvfb_stop(&x);
 }
 

@@ -93,7 +93,7 @@ static void t_commands(void **state)
         {"calibrate", NULL},
     };
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        struct outcome o = {0};
+        OUTCOME(o);
         const char *words[12] = {0};
         int n = 0;
         for (; n < 8 && commands[i][n]; n++)
@@ -104,13 +104,11 @@ static void t_commands(void **state)
         if (!strcmp(words[0], "qa")) { /* also prints the name of its report */
             assert_int_equal(o.code, ERR_USAGE);
             assert_non_null(strstr(o.err, CANNOT));
-            outcome_free(&o);
             continue;
         }
         ONE_LINE(&o, ERR_USAGE, text.dir, CANNOT, "with ask, serve or bench and text only", "holorun models");
         if (strstr(o.err, ":987") || *o.out)
             fail_msg("%s: '%s' '%s'", words[0], o.err, o.out);
-        outcome_free(&o);
     }
     free(suite);
     free(items);
@@ -118,17 +116,15 @@ static void t_commands(void **state)
 
 static void t_answers(void **state)
 {
-    struct outcome o = {0};
+    OUTCOME(o);
     program_run(
         &none, &o,
         WORDS("ask", "--model", text.dir, "--json", "--max-tokens", "8", "--temperature", "0", "Hello"));
     if (o.code && o.code != ERR_UNSURE) /* a random model may give an empty reply */
         fail_msg("%d: %s", o.code, o.err);
-    outcome_free(&o);
     program_run(&none, &o, WORDS("inspect", text.dir));
     assert_int_equal(o.code, 0);
     assert_non_null(strstr(o.out, "vision                 none"));
-    outcome_free(&o);
 }
 
 /* ---- the server ------------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  * Sizes are those of --random tiny, because without a GPU the kernels are emulated.  Speed is not tested.
  */
 #include "check.h"
+#include "lab.h"
 
 #include "bench/subject.h"
 #include "emu/emu.h"
@@ -192,13 +193,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the memory that rows request is the memory that their sessions and checkpoints use", t_memory),
 };
 
-int main(int argc, char **argv)
-{
-    struct err e = ERR_INIT;
-    gpu = backend_open("cuda", NULL, 0, NULL, &e);
-    if (!gpu)
-        die(ERR_FAILED, "%s", e.text);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    backend_free(gpu);
-    return rc;
-}
+CHECK_MAIN_WITH(gpu = lab_gpu(), backend_free(gpu))

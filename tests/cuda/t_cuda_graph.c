@@ -212,24 +212,13 @@ static void t_many_keys(void **state)
         steps(1, 3, STEPS, key % 70);
 }
 
-static int open_device(void **state);
-
 /* Uses a device with little memory: all sessions reach their second block of keys at once, after an
  * operation that needs one block only. */
 static void t_grows(void **state)
 {
     backend_free(b);
-    open_device(state);
+    b = lab_gpu();
     steps(5, -124, STEPS, 1);
-}
-
-static int open_device(void **state)
-{
-    struct err e = ERR_INIT;
-    b = backend_cuda(0, NULL, &e);
-    if (!b)
-        fail_msg("%s", e.text);
-    return 0;
 }
 
 /* A captured graph that is not a chain is detected at each of its nodes. */
@@ -252,12 +241,12 @@ static void t_overlap(void **state)
         skip();
     long before = emu_card.overlapped;
     backend_free(b);
-    open_device(state);
+    b = lab_gpu();
     steps(3, 40, STEPS, 1);
     assert_true(emu_card.overlapped > before);
     backend_free(b);
     emu_card.overlaps = false; /* a driver without such launches */
-    open_device(state);
+    b = lab_gpu();
     before = emu_card.overlapped;
     long graphs = emu_card.graphs;
     steps(3, 40, STEPS, 1);
@@ -265,14 +254,14 @@ static void t_overlap(void **state)
     assert_true(emu_card.graphs > graphs);
     emu_card.overlaps = true;
     backend_free(b);
-    open_device(state);
+    b = lab_gpu();
     graphs = emu_card.graphs;
     emu_card.odd = 3; /* capture fails with such launches */
     steps(3, 40, STEPS, 1);
     assert_true(emu_card.graphs > graphs);
     emu_card.major = 8;
     backend_free(b);
-    open_device(state);
+    b = lab_gpu();
     before = emu_card.overlapped;
     steps(3, 40, STEPS, 1);
     assert_int_equal(emu_card.overlapped, before);
@@ -290,11 +279,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a step that cannot be recorded runs operation by operation", t_odd),
 };
 
-int main(int argc, char **argv)
-{
-    lab_random = check_seed();
-    open_device(NULL);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    backend_free(b);
-    return rc;
-}
+CHECK_MAIN_WITH((lab_random = check_seed(), b = lab_gpu()), backend_free(b))

@@ -82,10 +82,7 @@ static int compare_digests(const struct cut *a, const struct cut *b)
 
 static void t_patches(void **state)
 {
-    struct err e = ERR_INIT;
-    struct backend *gpu = backend_cuda(0, NULL, &e);
-    if (!gpu)
-        fail_msg("%s", e.text);
+    struct backend *gpu = lab_gpu();
     int tiles = 0, same = 0;
     for (int k = 0; k < 36; k++) {
         struct model_config c = config(k % 4 == 3);
@@ -113,10 +110,7 @@ static void t_patches(void **state)
  * sum. */
 static void t_digest(void **state)
 {
-    struct err e = ERR_INIT;
-    struct backend *gpu = backend_cuda(0, NULL, &e);
-    if (!gpu)
-        fail_msg("%s", e.text);
+    struct backend *gpu = lab_gpu();
     struct model_config c = config(false);
     c.vit.patch = 16;
     c.vit.tile = 32;

@@ -187,10 +187,7 @@ static void check_rows(struct backend *gpu, const struct rows *r, int *refused)
 
 static void t_rows(void **state)
 {
-    struct err e = ERR_INIT;
-    struct backend *gpu = backend_cuda(0, NULL, &e);
-    if (!gpu)
-        fail_msg("%s", e.text);
+    struct backend *gpu = lab_gpu();
     struct rows *r = malloc(sizeof *r);
     int rows = 0, refused = 0;
     for (int k = 0; k < 260; k++) {

@@ -470,16 +470,6 @@ static const struct CMUnitTest tests[] = {
     CLAIM("steps of many sessions together give the bits of each alone", t_ssm_each),
 };
 
-int main(int argc, char **argv)
-{
-    lab_random = check_seed();
-    struct err e = ERR_INIT;
-    ref = backend_cpu("ref", NULL, NULL);
-    gpu = backend_cuda(0, NULL, &e);
-    if (!gpu)
-        die(e.kind, "%s", e.text);
-    int failed = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    backend_free(gpu);
-    backend_free(ref);
-    return failed;
-}
+CHECK_MAIN_WITH((lab_random = check_seed(), ref = backend_cpu("ref", NULL, NULL), gpu = lab_gpu()),
+                backend_free(gpu);
+                backend_free(ref))

@@ -127,14 +127,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("one launch for all between the projections gives the bits of its operations in f16, too", t_fused),
 };
 
-int main(int argc, char **argv)
-{
-    lab_random = check_seed();
-    struct err e = ERR_INIT;
-    gpu = backend_cuda(0, NULL, &e);
-    if (!gpu)
-        die(e.kind, "%s", e.text);
-    int failed = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    backend_free(gpu);
-    return failed;
-}
+CHECK_MAIN_WITH((lab_random = check_seed(), gpu = lab_gpu()), backend_free(gpu))

@@ -118,16 +118,6 @@ static const struct CMUnitTest tests[] = {
     CLAIM("both limits of arithmetic can be measured", t_limits),
 };
 
-int main(int argc, char **argv)
-{
-    struct err e = ERR_INIT;
-    lab_random = check_seed();
-    ref = backend_cpu("ref", NULL, NULL);
-    gpu = backend_cuda(0, NULL, &e);
-    if (!gpu)
-        die(ERR_FAILED, "%s", e.text);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    backend_free(gpu);
-    backend_free(ref);
-    return rc;
-}
+CHECK_MAIN_WITH((lab_random = check_seed(), ref = backend_cpu("ref", NULL, NULL), gpu = lab_gpu()),
+                backend_free(gpu);
+                backend_free(ref))

@@ -113,11 +113,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    char *command = xasprintf("rm -rf '%s'", root);
-    int rc = system(command);
-    free(command);
     golden_close(&g);
-    return rc;
+    return 0;
 }
 
 /* Checks the end of the found path; a leading "" means below the root. */
@@ -329,8 +326,7 @@ static void t_parts(void **state)
     free(third);
     unlink(second);
     assert_null(safetensors_open(first, &e));
-    assert_non_null(strstr(e.text, "part 2 of 3"));
-    assert_non_null(strstr(e.text, "is missing; download it"));
+    check_has(e.text, "part 2 of 3", "is missing; download it");
     gguf_close(f);
     free(path);
     free(first);

@@ -277,8 +277,7 @@ static void t_whole(void **state)
     struct folder f;
     folder_open(&f, "qwen/whole", half);
     char *place = place_of(&f);
-    assert_non_null(strstr(place, "model.gguf,"));
-    assert_non_null(strstr(place, "mmproj.gguf"));
+    check_has(place, "model.gguf,", "mmproj.gguf");
     /* images of this golden data are smaller than the published minimum */
     struct engine_options o = {
         .dir = place, .threads = 1, .f32 = true, .min_pixels = 4096, .max_pixels = 8192};

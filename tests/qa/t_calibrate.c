@@ -221,13 +221,6 @@ static struct xvfb folder(void)
     return x;
 }
 
-static void folder_end(const struct xvfb *x)
-{
-    char *command = xasprintf("rm -rf '%s'", x->dir);
-    assert_int_equal(system(command), 0);
-    free(command);
-}
-
 static void put(const struct xvfb *x, const char *name, const char *text)
 {
     char *path = xvfb_place(x, name);
@@ -297,7 +290,6 @@ static void t_keep(void **state)
     free(text);
     free(path);
     free(own);
-    folder_end(&x);
 }
 
 /* Compares a built-in dialect's file with its variant, except for name, space, and the location of the
@@ -358,7 +350,7 @@ static void copy_model(const struct xvfb *x)
 static void t_embedded(void **state)
 {
     struct xvfb x = folder();
-    struct outcome o = {0};
+    OUTCOME(o);
     copy_model(&x);
     program_run(
         &x, &o,
@@ -375,14 +367,12 @@ static void t_embedded(void **state)
     assert_true(fabs(json_number_value(json_object_get(line, "a")) - 1) < 0.03);
     asks_for(&x, "pocket-wide", COORD_NATIVE, NULL);
     json_decref(v);
-    outcome_free(&o);
-    folder_end(&x);
 }
 
 static void t_unsure(void **state)
 {
     struct xvfb x = folder();
-    struct outcome o = {0};
+    OUTCOME(o);
     copy_model(&x);
     program_run(&x, &o,
                 WORDS("calibrate", "--model", x.dir, "--dialect", "holo15", "-n", "8", "--no-steps",
@@ -399,8 +389,6 @@ static void t_unsure(void **state)
         assert_int_equal(o.code, ERR_USAGE);
         assert_non_null(strstr(o.err, sizes[i]));
     }
-    outcome_free(&o);
-    folder_end(&x);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -25,13 +25,6 @@ static struct xvfb place_begin(void)
     return x;
 }
 
-static void place_end(struct xvfb *x)
-{
-    char *command = xasprintf("rm -rf '%s'", x->dir);
-    assert_int_equal(system(command), 0);
-    free(command);
-}
-
 static char *text_of_file(const char *path)
 {
     struct err e = ERR_INIT;
@@ -83,7 +76,7 @@ static char *timeless(const char *path)
 static void t_embedded(void **state)
 {
     struct xvfb x = place_begin();
-    struct outcome o = {0};
+    OUTCOME(o);
     char *results = xvfb_place(&x, "r.jsonl");
     program_run(&x, &o, WORDS("eval", POCKET, "--results", results, "--json"));
     if (o.code)
@@ -113,8 +106,6 @@ static void t_embedded(void **state)
     json_decref(v);
     free(text);
     free(results);
-    outcome_free(&o);
-    place_end(&x);
 }
 
 /* Compares confidence with correctness, in the results of a whole set. */
@@ -125,7 +116,7 @@ static void t_reliability(void **state)
         skip();
     }
     struct xvfb x = place_begin();
-    struct outcome o = {0};
+    OUTCOME(o);
     char *results = xvfb_place(&x, "r.jsonl");
     program_run(&x, &o, WORDS("eval", POCKET, "--limit", "8", "-o", results));
     assert_int_equal(o.code, 0);
@@ -133,20 +124,17 @@ static void t_reliability(void **state)
          *path = xasprintf("%s.md", results);
     assert_int_equal(system(table), 0);
     char *text = text_of_file(path);
-    assert_non_null(strstr(text, "\n| 0.00-1.00 | 8 | "));
-    assert_non_null(strstr(text, "of 8 | "));
+    check_has(text, "\n| 0.00-1.00 | 8 | ", "of 8 | ");
     free(text);
     free(path);
     free(table);
     free(results);
-    outcome_free(&o);
-    place_end(&x);
 }
 
 static void t_only(void **state)
 {
     struct xvfb x = place_begin();
-    struct outcome o = {0};
+    OUTCOME(o);
     char *results = xvfb_place(&x, "r.jsonl");
     program_run(&x, &o, WORDS("eval", POCKET, "--only", "page=dialog-ticks", "--limit", "2", "-o", results));
     assert_int_equal(o.code, 0);
@@ -164,14 +152,12 @@ static void t_only(void **state)
     program_run(&x, &o, WORDS("eval", POCKET, "--only", "page=nowhere", "-o", results));
     ONE_LINE(&o, ERR_USAGE, "page=nowhere");
     free(results);
-    outcome_free(&o);
-    place_end(&x);
 }
 
 static void t_resume(void **state)
 {
     struct xvfb x = place_begin();
-    struct outcome o = {0};
+    OUTCOME(o);
     char *whole = xvfb_place(&x, "whole.jsonl"), *killed = xvfb_place(&x, "killed.jsonl"), *text = NULL;
     program_run(&x, &o, WORDS("eval", POCKET, "-o", whole, "-n", "12"));
     assert_int_equal(o.code, 0);
@@ -203,14 +189,12 @@ static void t_resume(void **state)
     free(text);
     free(whole);
     free(killed);
-    outcome_free(&o);
-    place_end(&x);
 }
 
 static void t_standard_place(void **state)
 {
     struct xvfb x = place_begin();
-    struct outcome o = {0};
+    OUTCOME(o);
     char *home = xvfb_place(&x, "state"),
          *before = getenv("XDG_STATE_HOME") ? xstrdup(getenv("XDG_STATE_HOME")) : NULL;
     setenv("XDG_STATE_HOME", home, 1);
@@ -241,14 +225,12 @@ static void t_standard_place(void **state)
         free(paths[i]);
     free(before);
     free(home);
-    outcome_free(&o);
-    place_end(&x);
 }
 
 static void t_resume_refused(void **state)
 {
     struct xvfb x = place_begin();
-    struct outcome o = {0};
+    OUTCOME(o);
     char *results = xvfb_place(&x, "r.jsonl");
     program_run(&x, &o, WORDS("eval", POCKET, "-o", results, "-n", "1"));
     assert_int_equal(o.code, 0);
@@ -270,14 +252,12 @@ static void t_resume_refused(void **state)
     free(text);
     free(other);
     free(results);
-    outcome_free(&o);
-    place_end(&x);
 }
 
 static void t_broken(void **state)
 {
     struct xvfb x = place_begin();
-    struct outcome o = {0};
+    OUTCOME(o);
     char cwd[1024];
     assert_non_null(getcwd(cwd, sizeof cwd));
     char *set = xasprintf(
@@ -290,10 +270,7 @@ static void t_broken(void **state)
          *photo = xvfb_put(&x, "photo.jpg", "\xff\xd8\xff\xe0 no PNG"), *results = xvfb_place(&x, "r.jsonl");
     program_run(&x, &o, WORDS("eval", path, "-o", results, "--json"));
     assert_int_equal(o.code, ERR_ENV);
-    assert_non_null(strstr(o.err, "'gone'"));
-    assert_non_null(strstr(o.err, "gone.png"));
-    assert_non_null(strstr(o.err, "photo.jpg"));
-    assert_non_null(strstr(o.err, "2 of 3 items"));
+    check_has(o.err, "'gone'", "gone.png", "photo.jpg", "2 of 3 items");
     json_t *v = json_of(o.out), *all = json_object_get(v, "all");
     assert_int_equal(json_integer_value(json_object_get(all, "items")), 1);
     assert_int_equal(json_integer_value(json_object_get(all, "hits")), 1);
@@ -303,14 +280,12 @@ static void t_broken(void **state)
     free(path);
     free(photo);
     free(results);
-    outcome_free(&o);
-    place_end(&x);
 }
 
 static void t_usage(void **state)
 {
     struct xvfb x = place_begin();
-    struct outcome o = {0};
+    OUTCOME(o);
     char *empty = xvfb_put(&x, "empty.jsonl", ""),
          *bad = xvfb_put(&x, "bad.jsonl", "{\"image\": \"a.png\"\n"),
          *nowhere = xvfb_place(&x, "no/such/folder/r.jsonl"), *gone = xvfb_place(&x, "gone.jsonl");
@@ -346,8 +321,6 @@ static void t_usage(void **state)
     free(bad);
     free(nowhere);
     free(gone);
-    outcome_free(&o);
-    place_end(&x);
 }
 
 /* ---- converters ------------------------------------------------------------------------------ */
@@ -368,9 +341,8 @@ static const struct {
 static void t_convert(void **state)
 {
     struct xvfb x = place_begin();
-    struct outcome o = {0};
+    OUTCOME(o);
     if (!program_exists("jq")) {
-        place_end(&x);
         check_note("jq is missing");
         skip();
     }
@@ -398,8 +370,6 @@ static void t_convert(void **state)
     }
     assert_int_not_equal(
         system("sh assets/eval/convert.sh webclick " CONVERT "osworld-g.json >/dev/null 2>&1"), 0);
-    outcome_free(&o);
-    place_end(&x);
 }
 
 static void t_parquet(void **state)
@@ -409,7 +379,7 @@ static void t_parquet(void **state)
         skip();
     }
     struct xvfb x = place_begin();
-    struct outcome o = {0};
+    OUTCOME(o);
     char cwd[1024];
     assert_non_null(getcwd(cwd, sizeof cwd));
     char *command = xasprintf("cd '%s' && sh '%s/assets/eval/convert.sh' webclick --images shots '%s/" CONVERT
@@ -425,8 +395,6 @@ static void t_parquet(void **state)
     free(set);
     free(results);
     free(command);
-    outcome_free(&o);
-    place_end(&x);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -172,8 +172,7 @@ static void t_recording(void **state)
     put(&q, "r.jsonl", "{\"holorun_recording\": 1, \"screen\": [800, 600]}\n{\"action\": 3}\n");
     run_in(&q, WORDS("qa", "s.yaml", "--check", "--fake", "replies"));
     assert_int_equal(q.o.code, ERR_USAGE);
-    assert_non_null(strstr(q.o.err, "s.yaml:2: test 'a': "));
-    assert_non_null(strstr(q.o.err, "r.jsonl"));
+    check_has(q.o.err, "s.yaml:2: test 'a': ", "r.jsonl");
     qa_program_close(&q);
 }
 

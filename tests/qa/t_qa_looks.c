@@ -149,7 +149,7 @@ static void t_wait(void **state)
 static void t_wait_command(void **state)
 {
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     if (xvfb_start(&x, "640x480x24", NULL))
         skip();
     char *form = realpath(helper_path("form"), NULL), *png = xvfb_place(&x, "screen.png");
@@ -186,7 +186,6 @@ static void t_wait_command(void **state)
     }
     program_run(&x, &o, WORDS("wait", "--area", "1,2,3", "--region", png));
     assert_int_equal(o.code, ERR_USAGE);
-    outcome_free(&o);
     free(form), free(png);
     xvfb_stop(&x);
 }

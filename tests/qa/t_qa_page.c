@@ -63,32 +63,19 @@ static void t_page(void **state)
     m->attempts[OUTCOME_PASSED][0].run_dir = run;
     m->checks[OUTCOME_FAILED][0].pictures[2] = png;
     char *page = fixture_report(m, "report.html", REPORT_HTML);
-    static const char *const wanted[] = {
-        "<title>nimbus</title>",
-        "<span class=\"status bad\">2 failed, 1 error, 1 claimed, 1 inconclusive, 1 stopped, 1 flaky, "
-        "1 skipped, 1 passed</span>",
-        "<a class=\"of-failed\" data-of=\"failed\" href=\"#test-0\"><i></i><b>2</b> failed</a>",
-        "<a class=\"of-flaky\" data-of=\"flaky\" href=\"#test-6\"><i></i><b>1</b> flaky</a>",
-        "<section class=\"test of-failed\" id=\"test-0\" data-of=\"failed\">",
-        "<p class=\"why\">shell: true: expected exit code 0, got 1</p>",
-        "curl: (7) refused",
-        "last screen, before step 5",
-        "before step 3",
-        "before step 4",
-        "thought 1<code>click 1</code>",
-        "href=\"a%20run%20%231/report.html\"",
-        "href=\"a%20run%20%231/frames/000004.png\"",
-        "<figcaption>difference</figcaption>",
-        "the log of the program",
-        "<details class=\"test of-passed\"",
-        "<details class=\"earlier\"><summary>attempt 1 of 2: failed, ",
-        "step 3: other pixels",
-        "the X server is gone",
-        "yes, by a model",
-        "</html>",
-    };
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        text_has(page, wanted[i]);
+    check_has(page, "<title>nimbus</title>",
+              "<span class=\"status bad\">2 failed, 1 error, 1 claimed, 1 inconclusive, 1 stopped, 1 flaky, "
+              "1 skipped, 1 passed</span>",
+              "<a class=\"of-failed\" data-of=\"failed\" href=\"#test-0\"><i></i><b>2</b> failed</a>",
+              "<a class=\"of-flaky\" data-of=\"flaky\" href=\"#test-6\"><i></i><b>1</b> flaky</a>",
+              "<section class=\"test of-failed\" id=\"test-0\" data-of=\"failed\">",
+              "<p class=\"why\">shell: true: expected exit code 0, got 1</p>", "curl: (7) refused",
+              "last screen, before step 5", "before step 3", "before step 4", "thought 1<code>click 1</code>",
+              "href=\"a%20run%20%231/report.html\"", "href=\"a%20run%20%231/frames/000004.png\"",
+              "<figcaption>difference</figcaption>", "the log of the program",
+              "<details class=\"test of-passed\"",
+              "<details class=\"earlier\"><summary>attempt 1 of 2: failed, ", "step 3: other pixels",
+              "the X server is gone", "yes, by a model", "</html>");
     assert_null(strstr(page, "{{"));
     assert_int_equal(check_count(page, "<details class=\"test") + check_count(page, "<section class=\"test"),
                      9);
@@ -170,7 +157,7 @@ static void t_self_contained(void **state)
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
         if (strstr(page, never[i]))
             fail_msg("the page has '%s'", never[i]);
-    text_has(page, "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'nonce-");
+    check_has(page, "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'nonce-");
     free(page);
     fixture_free(m);
 }
@@ -232,7 +219,7 @@ static void t_github(void **state)
     };
     text[len] = 0;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        text_has(text, wanted[i]);
+        check_has(text, wanted[i]);
     assert_true(strstr(text, "| failed |") < strstr(text, "| passed |"));
     free(text), free(path);
     fixture_free(m);
@@ -255,7 +242,7 @@ static void t_github_limit(void **state)
         assert_int_equal(file_read(path, 2 << 20, &text, &len, &e), 0);
         assert_in_range(len, 1000000, 1 << 20);
         if (round == 0)
-            text_has(text, " more tests in the report; they did not fit here.\n");
+            check_has(text, " more tests in the report; they did not fit here.\n");
         assert_int_equal(check_count(text, "<details>"), check_count(text, "</details>"));
         free(text);
     }
@@ -297,7 +284,7 @@ static void t_full_disk(void **state)
     size_t len;
     assert_int_equal(file_write(names[3], "old", 3, &e), 0);
     assert_int_equal(failing_within(m, &p, 12000, &e), 1); /* only the page is longer */
-    text_has(e.text, "report.html': File too large");
+    check_has(e.text, "report.html': File too large");
     assert_null(strstr(e.text, "more"));
     assert_int_equal(file_read(names[3], 1 << 20, &text, &len, &e), 0);
     assert_string_equal(text, "old");
@@ -310,7 +297,7 @@ static void t_full_disk(void **state)
     char *list = xasprintf("ls '%s' | grep -q tmp", m->dir);
     assert_int_not_equal(system(list), 0); /* no temporary file is left */
     assert_int_equal(failing_within(m, &p, 100, &e), 5);
-    text_has(e.text, "junit.xml': File too large, and 4 more reports were not written");
+    check_has(e.text, "junit.xml': File too large, and 4 more reports were not written");
     assert_int_equal(file_read(names[4], 1 << 20, &text, &len, &e), 0);
     assert_true(len > 1000); /* unchanged */
     free(text), free(list);

@@ -366,7 +366,7 @@ static char *example_in(const char *help)
 static void t_example(void **state)
 {
     struct qa_program q;
-    struct outcome o = {0};
+    OUTCOME(o);
     (void)state;
     open_suite(&q, "");
     program_run(&q.x, &o, WORDS("help", "steps"));
@@ -377,7 +377,6 @@ static void t_example(void **state)
     assert_string_equal(qa_program_outcome(&q, "shirt"), "passed");
     free(path);
     free(suite);
-    outcome_free(&o);
     qa_program_close(&q);
 }
 
@@ -394,7 +393,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the example of the help runs as it is printed", t_example),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -155,7 +155,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("steps are stale when the words of their sentence changed", t_stale),
 };
 
-int main(int argc, char **argv)
-{
-    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}
+CHECK_MAIN()

@@ -41,8 +41,7 @@ static void t_conversation(void **state)
     assert_string_equal(json_string_value(json_object_get(json_array_get(messages, 2), "content")),
                         "one two");
     assert_non_null(json_object_get(first, "response_format"));
-    assert_non_null(strstr(t.server.requests[0], "Authorization: Bearer sesame-open\r\n"));
-    assert_non_null(strstr(t.server.requests[0], "x-session-id: abc\r\n"));
+    check_has(t.server.requests[0], "Authorization: Bearer sesame-open\r\n", "x-session-id: abc\r\n");
     json_decref(first);
     json_decref(third);
     t.llm->ops->mark_free(mark);

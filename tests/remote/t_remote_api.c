@@ -199,8 +199,7 @@ static void t_messages(void **state)
     talk_expect(&t, 1, "messages.2.content.1.tool_use_id", "\"toolu_2\"");
     talk_expect(&t, 1, "messages.2.content.1.content.0.text", "\"typed\\n\"");
     talk_expect(&t, 1, "messages.2.content.1.content.1.type", "\"image\"");
-    assert_non_null(strstr(t.server.requests[0], "x-api-key: sesame-open\r\n"));
-    assert_non_null(strstr(t.server.requests[0], "anthropic-version: 2023-06-01\r\n"));
+    check_has(t.server.requests[0], "x-api-key: sesame-open\r\n", "anthropic-version: 2023-06-01\r\n");
     assert_null(strstr(t.server.requests[0], "anthropic-beta"));
     talk_close(&t);
 }

@@ -68,7 +68,7 @@ static char *answer(void *arg, int n, const char *request)
 static void run(struct model *m, const char *mode, const char *more)
 {
     struct far_server server;
-    struct outcome o = {0};
+    OUTCOME(o);
     char *printed = xvfb_place(&x, "printed"), *runs = xvfb_place(&x, "runs");
     char *start = xasprintf("zenity --entry --text=Name >%s", printed), *text = NULL;
     size_t n = 0;
@@ -82,7 +82,6 @@ static void run(struct model *m, const char *mode, const char *more)
     if (file_read(printed, 1 << 16, &text, &n, NULL) || strcmp(text, "Ana Lima\n") != 0)
         fail_msg("zenity printed '%s' after %d requests\n%s%s", text ? text : "", m->n, o.out, o.err);
     far_close(&server);
-    outcome_free(&o);
     free(text);
     free(url);
     free(start);
@@ -126,13 +125,12 @@ static void t_added(void **state)
 
 static void t_refused(void **state)
 {
-    struct outcome o = {0};
+    OUTCOME(o);
     (void)state;
     program_run(&x, &o,
                 WORDS("run", "Press Save", "--elements-text", "add", "--no-elements", "--fake", "x",
                       "--display", x.display));
     ONE_LINE(&o, ERR_USAGE, "--elements-text", "--no-elements");
-    outcome_free(&o);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -17,13 +17,6 @@
 
 #define KEY FAR_KEY
 
-static void folder_end(struct xvfb *x)
-{
-    char *command = xasprintf("rm -rf '%s'", x->dir);
-    assert_int_equal(system(command), 0);
-    free(command);
-}
-
 /* ---- questions ---------------------------------------------------------------------------------------- */
 
 static int pictures_in(const char *request)
@@ -74,7 +67,7 @@ static void t_questions(void **state)
 {
     struct far_server s;
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     struct stat st;
     xvfb_folder(&x);
     far_open_with(&s, habits, NULL);
@@ -117,14 +110,12 @@ static void t_questions(void **state)
         WORDS("calibrate", "--base-url", url, "--targets", "8", "--no-steps", "-q", "--dialect", "holo3"));
     assert_int_equal(o.code, ERR_UNSURE);
     unsetenv("XDG_STATE_HOME");
-    outcome_free(&o);
     far_close(&s);
     free(path);
     free(set);
     free(state_dir);
     free(picture);
     free(url);
-    folder_end(&x);
 }
 
 /* A conversation from a file, with an image, a call, its result and tools; the reply is a call. */
@@ -139,7 +130,7 @@ static void t_chat(void **state)
 {
     struct far_server s;
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     xvfb_folder(&x);
     far_open_with(&s, call_again, NULL);
     put_picture(&x);
@@ -171,11 +162,9 @@ static void t_chat(void **state)
     ONE_LINE(&o, ERR_USAGE, "own tools needs --api chat");
     json_decref(wanted);
     json_decref(sent);
-    outcome_free(&o);
     far_close(&s);
     free(chat);
     free(url);
-    folder_end(&x);
 }
 
 /* ---- runs --------------------------------------------------------------------------------------------- */
@@ -246,10 +235,8 @@ static json_t *messages_of(const struct far_server *s, int i)
 
 static void t_stepped(void **state)
 {
-    struct stage t;
     struct far_server s;
-    struct outcome o = {0};
-    driven_open(&t);
+    DRIVEN(t, o);
     far_open_with(&s, stepped, NULL);
     char *url = far_address(&s), *runs = xvfb_place(&t.x, "runs");
     char *commands = xvfb_put(&t.x, "commands",
@@ -274,13 +261,11 @@ static void t_stepped(void **state)
     json_decref(fork);
     json_decref(third);
     json_decref(back);
-    outcome_free(&o);
     far_close(&s);
     free(how);
     free(commands);
     free(runs);
     free(url);
-    stage_close(&t);
 }
 
 /* ---- the key, sockets ----------------------------------------------------------------------- */
@@ -311,7 +296,7 @@ static void t_key(void **state)
 {
     struct far_server s;
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     xvfb_folder(&x);
     far_open_with(&s, slow, (void *)(uintptr_t) "fine");
     char *url = far_address(&s);
@@ -334,9 +319,7 @@ static void t_key(void **state)
     free(limits);
     free(environ_now);
     free(url);
-    outcome_free(&o);
     far_close(&s);
-    folder_end(&x);
 }
 
 /* Under strace: without --base-url the only sockets are those of the display and of the local bus. */
@@ -382,7 +365,7 @@ static void t_agents(void **state)
 {
     struct far_server s;
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     xvfb_folder(&x);
     far_open_with(&s, in_turn, NULL);
     char *url = far_address(&s), *line, *rest;
@@ -403,9 +386,7 @@ static void t_agents(void **state)
     }
     assert_true(levels >= 2 && good == at_once && good <= 6); /* seven take 700 ms */
     check_note("carries %d agents", good);
-    outcome_free(&o);
     far_close(&s);
-    folder_end(&x);
     free(url);
 }
 

@@ -73,10 +73,8 @@ static bool runs_still(pid_t pid)
 
 static void t_choose(void **state)
 {
-    struct stage t;
-    struct outcome o = {0};
     char number[16];
-    driven_open(&t);
+    DRIVEN(t, o);
     program_run(&t.x, &o, WORDS("stop"));
     ONE_LINE(&o, ERR_FAILED, "no active runs");
     program_run(&t.x, &o, WORDS("stop", "--all"));
@@ -109,8 +107,6 @@ static void t_choose(void **state)
     program_run(&t.x, &o, WORDS("stop", "--all"));
     assert_int_equal(o.code, 0);
     assert_false(runs_still(c));
-    outcome_free(&o);
-    stage_close(&t);
 }
 
 /* Starts a process that registers a run for itself and one for each of two screens. A stopped screen leaves;
@@ -154,11 +150,9 @@ static pid_t two_sessions(const struct xvfb *first, const struct xvfb *second)
 
 static void t_sessions(void **state)
 {
-    struct stage t;
     struct xvfb second;
-    struct outcome o = {0};
     char line[200];
-    driven_open(&t);
+    DRIVEN(t, o);
     assert_int_equal(xvfb_start_beside(&second, "320x240x24", &t.x), 0);
     pid_t pid = two_sessions(&t.x, &second);
     program_run(&t.x, &o, WORDS("stop", "--list"));
@@ -190,17 +184,13 @@ static void t_sessions(void **state)
     assert_int_equal(o.code, 0);
     assert_false(runs_still(pid));
     driven_left_nothing(&t);
-    outcome_free(&o);
     xvfb_stop(&second);
-    stage_close(&t);
 }
 
 /* The file of a crashed run whose pid now belongs to another process. */
 static void t_recycled(void **state)
 {
-    struct stage t;
-    struct outcome o = {0};
-    driven_open(&t);
+    DRIVEN(t, o);
     pid_t pid = sleeper(":77");
     char *path = xasprintf("%s/holorun/run-%d.json", getenv("XDG_RUNTIME_DIR"), (int)pid), *text;
     size_t len;
@@ -216,8 +206,6 @@ static void t_recycled(void **state)
     waitpid(pid, NULL, 0);
     free(text);
     free(path);
-    outcome_free(&o);
-    stage_close(&t);
 }
 
 static void t_bad_files(void **state)
@@ -248,9 +236,7 @@ static void t_bad_files(void **state)
 
 static void t_own_file(void **state)
 {
-    struct stage t;
-    struct outcome o = {0};
-    driven_open(&t);
+    DRIVEN(t, o);
     pid_t pid = driven_start(&t, SHIFT_DOWN TYPE_LONG ANSWER("Done."));
     driven_wait(&t, "key_press", 30);
     char *other = xasprintf("%s/holorun/stop-%d", t.x.dir, (int)pid + 1),
@@ -266,17 +252,13 @@ static void t_own_file(void **state)
     assert_false(file_exists(own));
     free(other);
     free(own);
-    outcome_free(&o);
-    stage_close(&t);
 }
 
 /* The run does not react: stop kills it in the end and releases its keys. */
 static void t_deaf(void **state)
 {
-    struct stage t;
-    struct outcome o = {0};
     int status;
-    driven_open(&t);
+    DRIVEN(t, o);
     pid_t pid = driven_start(&t, HELD_DRAG);
     driven_wait(&t, "button_press", 1);
     kill(pid, SIGSTOP);
@@ -288,8 +270,6 @@ static void t_deaf(void **state)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(WTERMSIG(status), SIGKILL);
     driven_left_nothing(&t);
-    outcome_free(&o);
-    stage_close(&t);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -88,7 +88,7 @@ static void t_kept_home(void **state)
 static void t_home_option(void **state)
 {
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     struct stat st;
     xvfb_folder(&x);
     char *home = xvfb_place(&x, "profiles"), *runs = xvfb_place(&x, "runs"), *made, *file;
@@ -108,7 +108,6 @@ static void t_home_option(void **state)
     ONE_LINE(&o, ERR_ENV, "is not a directory");
     program_run(&x, &o, WORDS("run", "Press Save", "--home", home, "--fake", replies));
     ONE_LINE(&o, ERR_USAGE, "--home", "--on desk");
-    outcome_free(&o);
     xvfb_stop(&x);
     free(home), free(runs), free(made), free(file), free(replies);
 }
@@ -178,8 +177,7 @@ static void t_windows(void **state)
         fail_msg("%s", e.text);
     assert_int_equal(desk_state(d, what, sizeof what), DESK_OK);
     assert_int_equal(desk_wait_window(d, "^B", 0.2, NULL, &e), -1);
-    assert_non_null(strstr(e.text, "'^B'"));
-    assert_non_null(strstr(e.text, "open windows: 'A form'"));
+    check_has(e.text, "'^B'", "open windows: 'A form'");
     volatile int cancel = 1;
     assert_int_equal(desk_wait_window(d, "^B", DESKS_PATIENCE, &cancel, &e), -1);
     assert_int_equal(e.kind, ERR_STOPPED);
@@ -194,8 +192,7 @@ static void t_windows(void **state)
     int64_t start = clock_ns();
     assert_int_equal(desk_wait_window(d, "^B", 10 * DESKS_PATIENCE, NULL, &e), -1);
     assert_true(clock_ms_since(start) < DESKS_PATIENCE * 1000);
-    assert_non_null(strstr(e.text, "exit code 3"));
-    assert_non_null(strstr(e.text, "cannot find it"));
+    check_has(e.text, "exit code 3", "cannot find it");
     struct buf log;
     buf_init(&log, 1000);
     desk_log(d, &log, 1000);

@@ -113,7 +113,7 @@ static void check_page(const char *name, const char *path)
 /* Checks that exit code, JSON, record and report of one run agree. */
 static void check_run(const struct stage *t, const char *dialect, const struct ending *x, const char *step)
 {
-    struct outcome o = {0};
+    OUTCOME(o);
     char *policy = xvfb_put(&t->x, "policy.yaml", *x->policy ? x->policy : "rules: []\n");
     const char *more[] = {"--json", "--dialect", dialect,  "--confirm",         x->confirm, "--policy",
                           policy,   "-n",        x->steps, "--no-force-answer", step,       NULL};
@@ -132,7 +132,6 @@ static void check_run(const struct stage *t, const char *dialect, const struct e
     assert_int_equal(field_int(r.run, "exit"), o.code);
     record_free(&r);
     json_decref(told);
-    outcome_free(&o);
     free(policy);
 }
 
@@ -218,8 +217,7 @@ static void t_suite(void **state)
     char *xml = text_in(&q, "out.d/junit.xml"), *tap = text_in(&q, "out.d/results.tap");
     assert_int_equal(check_count(xml, "<failure ") + check_count(xml, "<error "), n);
     assert_int_equal(check_count(tap, "\nnot ok "), n);
-    assert_non_null(strstr(xml, "type=\"refused\""));
-    assert_non_null(strstr(xml, "type=\"unverified\""));
+    check_has(xml, "type=\"refused\"", "type=\"unverified\"");
     free(xml), free(tap);
     free_endings(all);
     buf_free(&tests);
@@ -345,9 +343,7 @@ static void t_confirmed(void **state)
 
 static void t_told(void **state)
 {
-    struct stage t;
-    struct outcome o = {0};
-    driven_open(&t);
+    DRIVEN(t, o);
     driven_run(&t, CLICK_ON("File", 500, 500) CLICK_ON("Save As...", 990, 990) ANSWER("Saved."),
                WORDS("--no-report"), &o);
     assert_int_equal(o.code, ERR_UNVERIFIED);
@@ -360,8 +356,6 @@ static void t_told(void **state)
                &o);
     assert_int_equal(o.code, ERR_FAILED);
     assert_string_equal(o.out, "not done: step 1 (click 'Accept all'): the command of --confirm declined\n");
-    outcome_free(&o);
-    stage_close(&t);
 }
 
 /* ---- other windows ------------------------------------------------------------------------------------- */
@@ -399,10 +393,8 @@ static void t_interrupted(void **state)
 /* The user types during a text, and the model then reports success. */
 static void t_person(void **state)
 {
-    struct stage t;
-    struct outcome o = {0};
     struct record r;
-    driven_open(&t);
+    DRIVEN(t, o);
     XDevice *person = persons_keyboard(t.other);
     pid_t pid = driven_start_with(&t, TYPE_LONG ANSWER("Done."),
                                   WORDS("--pause-on-human", "--human-quiet", "0.3", "--no-report"));
@@ -418,9 +410,7 @@ static void t_person(void **state)
     driven_read(&t, &r);
     assert_string_equal(field_text(r.run, "status"), "interrupted");
     record_free(&r);
-    outcome_free(&o);
     XCloseDevice(t.other, person);
-    stage_close(&t);
 }
 
 /* ---- the embedded model ---------------------------------------------------------------------------------- */
@@ -428,7 +418,7 @@ static void t_person(void **state)
 static void t_embedded(void **state)
 {
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     if (!program_exists("zenity") || xvfb_start(&x, "640x480x24", NULL))
         skip();
     char *runs = xvfb_place(&x, "runs");
@@ -444,7 +434,6 @@ static void t_embedded(void **state)
     if (o.code || strcmp(o.out, "pressed 'Delete all'\n") != 0)
         fail_msg("exit %d: %s%s", o.code, o.out, o.err);
     free(runs);
-    outcome_free(&o);
     xvfb_stop(&x);
 }
 

@@ -119,7 +119,7 @@ static void shell(const char *format, const char *a, const char *b)
 /* Makes a finished run, a truncated one, an image, rules, a suite and scripts. */
 static void make_input(struct trial *x)
 {
-    struct outcome o = {0};
+    OUTCOME(o);
     struct record r;
     snprintf(x->input, sizeof x->input, "%s/input", x->t.x.dir);
     assert_int_equal(mkdir(x->input, 0700), 0);
@@ -133,7 +133,6 @@ static void make_input(struct trial *x)
           "cp ../run/frames/000000.png ../screen.png%s",
           x->input, "");
     record_free(&r);
-    outcome_free(&o);
     put(x, "script", ACTING);
     put(x, "steps", "run\nrun\nrun\nrun\nrun\nrun\nrun\nrun\n");
     put(x, "policy.yaml", "rules:\n  - deny: mine\n    keys: ctrl+q\n");
@@ -254,11 +253,10 @@ static void release_all(const struct trial *x)
 
 static void try_one(struct trial *x, int c, enum injection_kind kind, unsigned long at)
 {
-    struct outcome o = {0};
+    OUTCOME(o);
     run_case(x, c, kind, at, &o);
     if (!*x->shared->failed) {
         x->not_reached++;
-        outcome_free(&o);
         return;
     }
     const char *wrong = judge(x, c, &o);
@@ -271,13 +269,12 @@ static void try_one(struct trial *x, int c, enum injection_kind kind, unsigned l
         release_all(x);
     x->tried[c][kind]++;
     x->went_on[c] += o.code == 0;
-    outcome_free(&o);
 }
 
 /* Counts the calls of the undisturbed command. */
 static void count_calls(struct trial *x, int c)
 {
-    struct outcome o = {0};
+    OUTCOME(o);
     if (x->said[c])
         return;
     run_case(x, c, INJECT_MEMORY, 0, &o);
@@ -285,7 +282,6 @@ static void count_calls(struct trial *x, int c)
         fail_msg("%s, undisturbed: %s", cases[c].name, o.err);
     x->counted[c] = *x->shared;
     x->said[c] = xstrdup(o.out);
-    outcome_free(&o);
 }
 
 static void print_table(const struct trial *x)
@@ -346,7 +342,7 @@ static int case_of(const char *name)
 static void t_last_writes(void **state)
 {
     struct trial x;
-    struct outcome o = {0};
+    OUTCOME(o);
     int c = case_of("run"), failed = 0;
     if (access(helper_path("inject.so"), R_OK) || CHECK_SANITIZED)
         skip();
@@ -372,7 +368,6 @@ static void t_last_writes(void **state)
         free(dir);
     }
     check_note("%d runs ended with the reason", failed);
-    outcome_free(&o);
     free(out);
     close_trial(&x);
 }

@@ -36,9 +36,7 @@ static void pretend_pulled(const char *cache, const char *repo)
 
 static void t_better(void **state)
 {
-    struct stage t;
-    struct outcome o = {0};
-    driven_open(&t);
+    DRIVEN(t, o);
     char *cache = xvfb_place(&t.x, "hub");
     setenv("HF_HUB_CACHE", cache, 1);
     char *advised = xvfb_place(&t.x, "state");
@@ -61,8 +59,6 @@ static void t_better(void **state)
     free(stamp);
     unsetenv("HF_HUB_CACHE");
     free(cache);
-    outcome_free(&o);
-    stage_close(&t);
 }
 
 static void t_questions(void **state)
@@ -84,9 +80,7 @@ static void t_questions(void **state)
 /* The message names the command that answers questions. */
 static void t_asked(void **state)
 {
-    struct stage t;
-    struct outcome o = {0};
-    driven_open(&t);
+    DRIVEN(t, o);
     program_run(&t.x, &o, WORDS("run", "Is there a Save button?"));
     ONE_LINE(&o, ERR_USAGE, "does not answer questions", "holorun ask --screen \"Is there a Save button?\"");
     program_run(&t.x, &o, WORDS("run", "Is there a Save button?", "--json"));
@@ -101,9 +95,7 @@ static void t_asked(void **state)
     /* another model may answer */
     program_run(&t.x, &o, WORDS("run", "Is there a Save button?", "--fake", replies));
     assert_int_equal(o.code, 0);
-    outcome_free(&o);
     free(replies);
-    stage_close(&t);
 }
 
 /* Real runs on forms: the program types the value, the embedded model finds the field. */
@@ -121,7 +113,7 @@ static void t_secret(void **state)
         skip();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct xvfb x;
-        struct outcome o = {0};
+        OUTCOME(o);
         if (xvfb_start(&x, "640x480x24", NULL))
             skip();
         char *page =
@@ -136,7 +128,6 @@ static void t_secret(void **state)
         if (!xvfb_wait_window(&x, cases[i].title))
             fail_msg("%s: %s", cases[i].task, o.err);
         assert_null(strstr(o.err, "kR7%vq-19Xz"));
-        outcome_free(&o);
         xvfb_stop(&x);
         free(page);
         free(runs);
@@ -146,7 +137,7 @@ static void t_secret(void **state)
 static void t_large(void **state)
 {
     struct stage t;
-    struct outcome o = {0};
+    OUTCOME(o);
     static const char *const sizes[] = {"1600x900x24", "1000x700x24"};
     for (int i = 0; i < 2; i++) {
         stage_open_sized(&t, sizes[i]);
@@ -157,7 +148,6 @@ static void t_large(void **state)
         assert_int_equal(told, i == 0);
         stage_close(&t);
     }
-    outcome_free(&o);
 }
 
 static const struct CMUnitTest tests[] = {

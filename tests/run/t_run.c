@@ -24,13 +24,12 @@
 
 static void report_works(const struct stage *t)
 {
-    struct outcome o = {0};
+    OUTCOME(o);
     char *runs = xvfb_place(&t->x, "runs"), *page = xvfb_place(&t->x, "page.html");
     program_run(&t->x, &o, WORDS("report", "--runs", runs, "-o", page));
     assert_int_equal(o.code, 0);
     assert_string_equal(o.err, "");
     assert_true(file_exists(page));
-    outcome_free(&o);
     free(runs);
     free(page);
 }
@@ -41,7 +40,7 @@ static void t_no_display(void **state)
 {
     static const char *const no_xtest[] = {"-extension", "XTEST", NULL};
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     const char *const *words = WORDS("run", "Press Save", "--fake", "/dev/null");
     if (xvfb_start(&x, "320x240x24", no_xtest))
         skip();
@@ -66,15 +65,12 @@ static void t_no_display(void **state)
     assert_non_null(strstr(field_text(json, "error"), "Wayland session"));
     json_decref(json);
     unsetenv("WAYLAND_DISPLAY");
-    outcome_free(&o);
     xvfb_stop(&x);
 }
 
 static void t_doctor(void **state)
 {
-    struct stage t;
-    struct outcome o = {0};
-    driven_open(&t);
+    DRIVEN(t, o);
     program_run(&t.x, &o, WORDS("doctor"));
     assert_int_equal(o.code, 0);
     assert_string_equal(o.err, "");
@@ -89,8 +85,6 @@ static void t_doctor(void **state)
     assert_int_equal(o.code, ERR_ENV);
     assert_non_null(strstr(o.out, "DISPLAY is not set"));
     setenv("DISPLAY", t.x.display, 1);
-    outcome_free(&o);
-    stage_close(&t);
 }
 
 static void t_lost(void **state)
@@ -101,10 +95,8 @@ static void t_lost(void **state)
     static const char *const events[] = {"key_press", "button_press", "button_press"};
     static const int n[] = {40, 2, 1};
     for (int i = 0; i < 3; i++) {
-        struct stage t;
-        struct outcome o = {0};
         struct record r;
-        driven_open(&t);
+        DRIVEN(t, o);
         atomic_bool lost = false;
         xtrap_watch(t.other, &lost);
         pid_t pid = driven_start(&t, replies[i]);
@@ -118,15 +110,13 @@ static void t_lost(void **state)
         assert_int_equal(field_int(r.run, "exit"), ERR_ENV);
         record_free(&r);
         report_works(&t);
-        outcome_free(&o);
-        stage_close(&t);
     }
 }
 
 static void t_driven(void **state)
 {
     struct stage t;
-    struct outcome o = {0};
+    OUTCOME(o);
     stage_open(&t); /* this process holds the input lock */
     driven_run(&t, CLICK(500, 500) ANSWER("Done."), NULL, &o);
     char *number = xasprintf("(process %d)", (int)getpid());
@@ -139,7 +129,6 @@ static void t_driven(void **state)
     free(runs);
     assert_int_equal(json_array_size(stage_events(&t, NULL)), 0);
     free(number);
-    outcome_free(&o);
     stage_close(&t);
 }
 
@@ -147,9 +136,7 @@ static void t_driven(void **state)
 
 static void t_no_place(void **state)
 {
-    struct stage t;
-    struct outcome o = {0};
-    driven_open(&t);
+    DRIVEN(t, o);
     const char *const *words =
         WORDS("run", "Press Save", "--fake", "/dev/null", "--runs", "/proc/holorun/runs");
     program_run(&t.x, &o, words);
@@ -164,8 +151,6 @@ static void t_no_place(void **state)
         &t.x, program_start_into(&t.x, "/dev/full", WORDS("run", "Press Save", "-q", "--fake", script)), &o);
     ONE_LINE(&o, ERR_ENV, "cannot write to stdout", "No space left");
     free(script);
-    outcome_free(&o);
-    stage_close(&t);
 }
 
 /* Many small steps: moves, which are not expected to change the screen. */
@@ -185,7 +170,7 @@ static char *long_script(void)
 static void t_full_disk(void **state)
 {
     struct stage t;
-    struct outcome o = {0};
+    OUTCOME(o);
     struct record r = {0};
     driven_open(&t);
     char *runs = xvfb_place(&t.x, "runs"), *script = long_script();
@@ -214,7 +199,6 @@ static void t_full_disk(void **state)
     assert_true(file_exists(file));
     assert_int_equal(pressed(t.other), 0);
     record_free(&r);
-    outcome_free(&o);
     outcome_free(&page);
     free(file);
     free(dir);
@@ -240,10 +224,8 @@ static void t_signals(void **state)
         {SIGUSR1, "SIGUSR1", SHIFT_DOWN CLICK(500, 500) WAIT(60) ANSWER("Done."), "button_release", 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct stage t;
-        struct outcome o = {0};
         struct record r;
-        driven_open(&t);
+        DRIVEN(t, o);
         pid_t pid = driven_start(&t, cases[i].replies);
         driven_wait(&t, cases[i].event, cases[i].n);
         if (strstr(cases[i].replies, "wait"))
@@ -265,17 +247,13 @@ static void t_signals(void **state)
         assert_int_equal(field_int(r.run, "exit"), ERR_STOPPED);
         record_free(&r);
         report_works(&t);
-        outcome_free(&o);
-        stage_close(&t);
     }
 }
 
 /* An answer requested at the end of the steps is not the run's result, so it is not on stdout. */
 static void t_no_result(void **state)
 {
-    struct stage t;
-    struct outcome o = {0};
-    driven_open(&t);
+    DRIVEN(t, o);
     char *script = xvfb_place(&t.x, "script"), *runs = xvfb_place(&t.x, "runs");
     const char *text = CLICK(500, 500) CLICK(400, 400) CLICK(300, 300) ANSWER("Done.");
     assert_int_equal(file_write(script, text, strlen(text), NULL), 0);
@@ -285,9 +263,7 @@ static void t_no_result(void **state)
     program_run(&t.x, &o, WORDS(THREE));
     assert_int_equal(o.code, ERR_STEPS);
     assert_string_equal(o.out, "");
-    assert_non_null(strstr(o.err, "used up its steps"));
-    assert_non_null(strstr(o.err, "said  Done."));
-    assert_non_null(strstr(o.err, "3 steps in"));
+    check_has(o.err, "used up its steps", "said  Done.", "3 steps in");
     assert_null(strstr(o.err, "   4  "));
     program_run(&t.x, &o, WORDS(THREE, "--json"));
     json_t *json = json_loads(o.out, 0, NULL);
@@ -298,10 +274,8 @@ static void t_no_result(void **state)
     program_run(&t.x, &o, WORDS(THREE, "-n", "4", "-q"));
     assert_int_equal(o.code, 0);
     assert_string_equal(o.out, "Done.\n");
-    outcome_free(&o);
     free(script);
     free(runs);
-    stage_close(&t);
 }
 
 /* The watchdog survives the run, and releases its keys. */
@@ -317,10 +291,8 @@ static void t_killed(void **state)
     static const char *const events[] = {"key_press", "button_press"};
     static const int n[] = {30, 1};
     for (int i = 0; i < 2; i++) {
-        struct stage t;
-        struct outcome o = {0};
         struct record r;
-        driven_open(&t);
+        DRIVEN(t, o);
         pid_t pid = driven_start(&t, replies[i]);
         driven_wait(&t, events[i], n[i]);
         kill(pid, SIGKILL);
@@ -341,8 +313,6 @@ static void t_killed(void **state)
         assert_int_equal(o.code, 0);
         assert_int_equal(pressed(t.other), 0);
         assert_int_equal(borrowed_keycodes(t.other), 0);
-        outcome_free(&o);
-        stage_close(&t);
     }
 }
 
@@ -379,9 +349,7 @@ static void t_unread(void **state)
 
 static void t_no_room(void **state)
 {
-    struct stage t;
-    struct outcome o = {0};
-    driven_open(&t);
+    DRIVEN(t, o);
     char *runs = xvfb_place(&t.x, "runs");
     program_run(
         &t.x, &o,
@@ -390,8 +358,6 @@ static void t_no_room(void **state)
     assert_non_null(strstr(o.err, "tokens long; the model's context has 8192"));
     assert_string_equal(o.out, "");
     free(runs);
-    outcome_free(&o);
-    stage_close(&t);
 }
 
 static const struct CMUnitTest tests[] = {

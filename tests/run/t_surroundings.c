@@ -22,13 +22,6 @@ static void open_place(struct xvfb *x)
     assert_non_null(mkdtemp(place_template(x->dir)));
 }
 
-static void close_place(const struct xvfb *x)
-{
-    char *line = xasprintf("rm -rf '%s'", x->dir);
-    assert_int_equal(system(line), 0);
-    free(line);
-}
-
 /* Runs a shell command in x's folder; %s is the program. Returns its exit code, or -1 if it was killed after
  * PATIENCE_MS. */
 static int shell(const struct xvfb *x, const char *format, char **err)
@@ -98,7 +91,6 @@ static void t_pipes(void **state)
         expect(&x, cases[i].line, cases[i].code, "pipe");
         assert_true(clock_ms_since(start) < SOON_MS);
     }
-    close_place(&x);
 }
 
 static void t_written_pipes(void **state)
@@ -110,7 +102,6 @@ static void t_written_pipes(void **state)
            "late");
     expect(&x, "echo 'rules: [{deny: piped, keys: ctrl+q}]' | '%s' policy /dev/stdin", 0, "piped");
     expect(&x, "(sleep 2; echo 'rules: [{deny: slow, keys: ctrl+q}]') | '%s' policy /dev/stdin", 0, "slow");
-    close_place(&x);
 }
 
 static void t_closed(void **state)
@@ -124,7 +115,6 @@ static void t_closed(void **state)
     expect(&x,
            "'%s' run x --fake /dev/null --display :9999 --step=script:/proc/self/fd/3 3<<<quit <&- >&- 2>&-",
            ERR_ENV, NULL);
-    close_place(&x);
 }
 
 static void t_home(void **state)
@@ -134,7 +124,6 @@ static void t_home(void **state)
     expect(&x, "env -u XDG_STATE_HOME HOME=foo '%s' report", ERR_ENV, "HOME is 'foo'");
     expect(&x, "env -u XDG_STATE_HOME -u HOME '%s' report", ERR_ENV,
            "neither XDG_STATE_HOME nor HOME is set");
-    close_place(&x);
 }
 
 static void t_hardened(void **state)
@@ -148,7 +137,6 @@ static void t_hardened(void **state)
     expect(&x, "readelf -lW '%s' | grep 'GNU_STACK.*RW '", 0, "GNU_STACK");
     expect(&x, "readelf --dyn-syms -W '%s' | grep __stack_chk_fail", 0, "__stack_chk_fail");
     expect(&x, "readelf --dyn-syms -W '%s' | grep __snprintf_chk", 0, "__snprintf_chk");
-    close_place(&x);
 }
 
 /* Returns whether the text is in the environment of a process according to /proc. */
@@ -164,9 +152,7 @@ static bool has_in_environment(pid_t pid, const char *text)
 
 static void t_guard(void **state)
 {
-    struct stage t;
-    struct outcome o = {0};
-    driven_open(&t);
+    DRIVEN(t, o);
     setenv("PIN", "quokka-4417-willow", 1);
     pid_t run = driven_start_with(&t, TYPE("a") WAIT(30) ANSWER("Done."), WORDS("--secret", "PIN=env:PIN"));
     unsetenv("PIN");
@@ -183,10 +169,8 @@ static void t_guard(void **state)
     kill(run, SIGTERM);
     program_finish(&t.x, run, &o);
     assert_int_equal(o.code, ERR_STOPPED);
-    outcome_free(&o);
     free(list);
     free(path);
-    stage_close(&t);
 }
 
 static const struct CMUnitTest tests[] = {

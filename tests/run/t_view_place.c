@@ -53,7 +53,7 @@ static void t_places(void **state)
 static void t_refused(void **state)
 {
     struct xvfb x;
-    struct outcome o = {0};
+    OUTCOME(o);
     xvfb_folder(&x);
     if (!program_exists("Xvfb"))
         skip();
@@ -79,7 +79,6 @@ static void t_refused(void **state)
     free(open);
     free(empty);
     free(kept);
-    outcome_free(&o);
     xvfb_stop(&x);
 }
 

@@ -12,7 +12,7 @@ import sys
 PARTS = re.compile(
     r"SYNTAX_POCKET|llm_(?:is_)?locate|patch_map|patch_reading|picture_text|element_kind|ELEMENT_(?:KINDS|BUTTON|CHECK|FIELD)|LOCATE_[A-Z]"
     r'|<at>|<missing>|session_read_patches|vision_heads|stand_ins_|task_(?:pieces|unmentioned|has_conditions)'
-    r'|copied_text|pocket_(?!assist_open|read_screen)[a-z]|"pocket/(?!assist\.h|reading\.h)'
+    r'|pocket_(?!assist_open|read_screen)[a-z]|"pocket/(?!assist\.h|reading\.h)'
 )
 OWN = re.compile(r"^src/pocket/|^actions/[a-z]*_?pocket[a-z_]*\.[ch]$")
 # Names of Unicode categories, the file of the dialect, the row of the table of formats.

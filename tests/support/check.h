@@ -75,6 +75,15 @@ __attribute__((unused)) static int check_below(uint64_t *state, int n)
     return (int)(check_random(state) * n);
 }
 
+/* Fails the test unless the text contains each of the others. */
+#define check_has(text, ...) check_has_all(text, (const char *const[]){__VA_ARGS__, NULL})
+__attribute__((unused)) static void check_has_all(const char *text, const char *const *parts)
+{
+    for (; *parts; parts++)
+        if (!strstr(text, *parts))
+            fail_msg("it lacks: %s\nin: %.4000s", *parts, text);
+}
+
 /* Returns the larger of two differences. A NaN is the largest, while fmax would drop it. */
 __attribute__((unused)) static double check_worse(double a, double b)
 {

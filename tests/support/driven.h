@@ -9,6 +9,11 @@
 
 /* Opens a display for the program, with a window that records its events. */
 void driven_open(struct stage *t);
+/* Declares such a stage and an outcome, closed and freed at the end of the block. */
+#define DRIVEN(t, o)                                                                                         \
+    __attribute__((cleanup(stage_close))) struct stage t;                                                    \
+    OUTCOME(o);                                                                                              \
+    driven_open(&(t))
 
 /* Starts `holorun run` with these replies; `more` are further options. */
 pid_t driven_start(const struct stage *t, const char *replies);

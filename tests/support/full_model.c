@@ -65,12 +65,8 @@ void full_init(struct full_model *m)
 
 void full_free(struct full_model *m)
 {
-    if (m->dir[0]) {
-        char *rm = xasprintf("rm -rf '%s'", m->dir);
-        if (system(rm))
-            warn("cannot remove '%s'", m->dir);
-        free(rm);
-    }
+    if (m->dir[0] && place_remove(m->dir))
+        warn("cannot remove '%s'", m->dir);
     free(m->tensors);
     *m = (struct full_model){0};
 }

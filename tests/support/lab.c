@@ -337,14 +337,19 @@ double lab_tiles(const struct lab *l)
 
 /* ---- two backends ---------------------------------------------------------------------------- */
 
-struct lab lab_open(enum dtype act)
+struct backend *lab_gpu(void)
 {
     struct err e = ERR_INIT;
-    struct lab l = {.ref = backend_cpu("ref", NULL, NULL), .fast = backend_cuda(0, NULL, &e), .act = act};
-    if (!l.fast)
-        fail_msg("%s", e.text);
-    l.mem = l.fast;
-    return l;
+    struct backend *gpu = backend_cuda(0, NULL, &e);
+    if (!gpu)
+        die(e.kind, "%s", e.text);
+    return gpu;
+}
+
+struct lab lab_open(enum dtype act)
+{
+    struct backend *gpu = lab_gpu();
+    return (struct lab){.ref = backend_cpu("ref", NULL, NULL), .fast = gpu, .mem = gpu, .act = act};
 }
 
 void lab_close(struct lab *l)

@@ -25,7 +25,9 @@ struct lab {
 typedef double lab_case(const struct lab *l);
 lab_case lab_linear, lab_norms, lab_conv, lab_ssm, lab_attend, lab_tiles;
 
-/* Opens the reference and the GPU; fails the test without a GPU. */
+/* Opens the GPU; ends the program without one. */
+struct backend *lab_gpu(void);
+/* Opens the reference and the GPU. */
 struct lab lab_open(enum dtype act);
 void lab_close(struct lab *l);
 

@@ -1,9 +1,8 @@
 /* program.h - runs the whole program as a process: arguments, output, exit code.
  *
- *     struct outcome o = {0};
+ *     OUTCOME(o);
  *     program_run(&x, &o, WORDS("run", "Press Save", "--display", ":987"));
  *     ONE_LINE(&o, ERR_ENV, "cannot open display ':987'");
- *     outcome_free(&o);
  */
 #ifndef HOLORUN_TESTS_PROGRAM_H
 #define HOLORUN_TESTS_PROGRAM_H
@@ -15,6 +14,8 @@ struct outcome {
     char *out, *err;
 };
 void outcome_free(struct outcome *o);
+/* Declares an outcome, freed at the end of the block. */
+#define OUTCOME(o) __attribute__((cleanup(outcome_free))) struct outcome o = {0}
 
 /* Returns the program under test: in the folder above the test's, or ./holorun of the source tree. Static. */
 const char *program_path(void);

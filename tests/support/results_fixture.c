@@ -54,9 +54,7 @@ struct fixture *fixture_new(int n)
 
 void fixture_free(struct fixture *m)
 {
-    char *command = xasprintf("rm -rf '%s'", m->dir);
-    assert_int_equal(system(command), 0);
-    free(command);
+    place_remove(m->dir);
     free(m);
 }
 
@@ -118,12 +116,6 @@ char *fixture_report(const struct fixture *m, const char *name, enum report whic
     assert_int_equal(strlen(text), len); /* no NUL inside */
     free(path);
     return text;
-}
-
-void text_has(const char *text, const char *what)
-{
-    if (!strstr(text, what))
-        fail_msg("it lacks: %s\nin: %.4000s", what, text);
 }
 
 /* Returns random bytes, many of them special in some format. */

@@ -34,6 +34,4 @@ void fixture_random(int rounds, void (*look)(const struct fixture *m));
  * it. */
 char *fixture_report(const struct fixture *m, const char *name, enum report which);
 
-void text_has(const char *text, const char *what); /* fails the test if not */
-
 #endif

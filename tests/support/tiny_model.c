@@ -260,12 +260,8 @@ void tiny_init(struct tiny *t, uint64_t seed)
 
 void tiny_free(struct tiny *t)
 {
-    if (t->dir[0]) {
-        char *rm = xasprintf("rm -rf '%s'", t->dir);
-        if (system(rm))
-            warn("cannot remove '%s'", t->dir);
-        free(rm);
-    }
+    if (t->dir[0] && place_remove(t->dir))
+        warn("cannot remove '%s'", t->dir);
     for (int i = 0; i < t->n; i++)
         free(t->tensors[i].data);
     free(t->tensors);
