@@ -6,6 +6,7 @@
 #include "actions/registry.h"
 #include "agent/private.h"
 #include "agent/record.h"
+#include "base/clock.h"
 #include "screen/observed.h"
 
 #include <stdio.h>
@@ -146,6 +147,7 @@ static int perform(struct agent *a, int index, struct err *e)
     struct err why = ERR_INIT;
     enum action_fault fault = FAULT_NONE;
     bool pass, lost, stale = false;
+    int64_t start = clock_ns() - a->run.paused_ns;
     if (follow_view(a, action, &lost, e))
         return -1;
     if (lost || !agent_affords(a, action)) { /* outcome.result gives the reason */
@@ -168,6 +170,7 @@ static int perform(struct agent *a, int index, struct err *e)
         fault = o->gate ? gate_execute(o->gate, action, &a->step.place, &done, &why)
                         : action_execute(o->screen, action, &a->step.place, &done, &why);
     screen_deadline(o->screen, 0);
+    done.ms = clock_ms_since(start + a->run.paused_ns); /* all of it, without the time of a question */
     a->step.ms[PHASE_ACT] += done.ms;
     if (fault != FAULT_NONE && agent_check_stale(a, index, presses, &stale, e))
         return -1;

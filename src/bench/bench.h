@@ -93,6 +93,10 @@ int bench_rounding(const struct bench *k, struct err *e);
 /* Measures reading the elements of the visible windows of $DISPLAY (elements.c). Returns -1 with e. */
 int bench_elements(const struct bench *k, struct err *e);
 
+/* Measures runs of eight steps with scripted replies, with a browser on private desktops (loop.c). Returns -1
+ * with e. */
+int bench_loop(const struct bench *k, struct err *e);
+
 /* Measures the number of agents that an endpoint supports (endpoint.c).  Returns -1 with e. */
 struct endpoint_options;
 int bench_endpoint(const struct bench *k, const struct endpoint_options *o, struct err *e);

@@ -206,17 +206,21 @@
     {"confirm-timeout", 0, OPTION_NUMBER, offsetof(T, confirm_timeout), "SECONDS", 0.1, 86400, "60",         \
      "time limit for an answer; then the answer is no", NULL, .show = OPTION_MORE}
 
-/* double settle_min, settle_quiet, settle_max, key_delay, keymap_settle; UNLESS: another source of the
+/* double settle_min, settle_quiet, settle_max, key_delay, keymap_settle, all but the second NAN if not given,
+ * and the last 0; UNLESS: another source of the
  * values, as "; default: as in the run". */
 #define PACE_OPTIONS(T, UNLESS)                                                                              \
     {"settle-quiet", 0, OPTION_NUMBER, offsetof(T, settle_quiet), "MS", 0, 60000, "300",                     \
      "time without changes after which the screen counts as settled" UNLESS, NULL},                          \
-    {"settle-min", 0, OPTION_NUMBER, offsetof(T, settle_min), "MS", 0, 60000, "150",                         \
-     "minimum wait for the screen after an action" UNLESS, NULL, .show = OPTION_MORE},                       \
-    {"settle-max", 0, OPTION_NUMBER, offsetof(T, settle_max), "MS", 0, 600000, "3000",                       \
-     "maximum wait for the screen" UNLESS, NULL, .show = OPTION_MORE},                                       \
-    {"key-delay", 0, OPTION_NUMBER, offsetof(T, key_delay), "MS", 0, 1000, "5",                              \
-     "pause between typed characters" UNLESS, NULL},                                                         \
+    {"settle-min", 0, OPTION_NUMBER, offsetof(T, settle_min), "MS", 0, 60000, NULL,                          \
+     "minimum wait for the screen after an action; default: 150, or --settle-quiet if that is less" UNLESS,  \
+     NULL, .show = OPTION_MORE},                                                                             \
+    {"settle-max", 0, OPTION_NUMBER, offsetof(T, settle_max), "MS", 0, 600000, NULL,                         \
+     "maximum wait for the screen; default: 3000, or 2700 more than --settle-quiet if that is more" UNLESS,  \
+     NULL, .show = OPTION_MORE},                                                                             \
+    {"key-delay", 0, OPTION_NUMBER, offsetof(T, key_delay), "MS", 0, 1000, NULL,                             \
+     "pause between typed characters; default: none in programs that confirm that they have read their "     \
+     "keys, else 5" UNLESS, NULL},                                                                           \
     {"keymap-settle", 0, OPTION_NUMBER, offsetof(T, keymap_settle), "MS", 0, 5000, "50",                     \
      "pause after borrowing keycodes" UNLESS, "HOLORUN_KEYMAP_SETTLE", .show = OPTION_SWITCH}
 

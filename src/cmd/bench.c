@@ -19,7 +19,8 @@ static const struct option_spec options[] = {
     {"section", 's', OPTION_TEXT, offsetof(struct bench, section), "NAME", 0, 32, "all",
      "what to measure: peak, kernels, vision, prefill, decode, concurrency, session, step, drift or all. "
      "Not part of all: fleet (100 sessions on one machine), threads (one session per thread), elements "
-     "(reading the elements of visible windows: time, and tokens of their text), and for "
+     "(reading the elements of visible windows: time, and tokens of their text), loop (eight steps with the "
+     "flight page in Chromium, by phase, next to xdotool and playwright), and for "
      "comparisons with other programs peers, peers-prompt, peers-decode or peers-tile",
      NULL},
     {"repeat", 'r', OPTION_INT, offsetof(struct bench, repeat), "N", 1, 1000, "5",
@@ -60,7 +61,7 @@ const struct command bench_command = {
     "arithmetic in registers and the memory bandwidth; a model that fits in the caches can exceed the "
     "latter.\n"
     "The section step measures one step of the agent without a display; the record of every run has its "
-    "times for settling, capture and acting.\n"
+    "times for settling, capture and acting, and the section loop measures eight of them in a browser.\n"
     "With --base-url, simulated agents take steps with a model behind an address. Their number grows until "
     "the p95 of the step time exceeds --bound.",
     "holorun bench\nholorun bench --section decode --threads 1 --json\n"
@@ -73,7 +74,7 @@ const struct command bench_command = {
 static int check(const struct bench *k, int n, struct err *e)
 {
     static const char names[] = "all|peak|kernels|vision|prefill|decode|concurrency|session|step|drift|fleet|"
-                                "threads|elements|peers|peers-prompt|peers-decode|peers-tile";
+                                "threads|elements|loop|peers|peers-prompt|peers-decode|peers-tile";
     if (n == 0 && options_choice_index(names, k->section) < 0)
         return err_set(e, ERR_USAGE, "unknown section '%s': use %s", k->section, names);
     if (n == 0 && (k->text != NULL) > !strcmp(k->section, "drift"))
@@ -111,6 +112,8 @@ int cmd_bench(int argc, char **argv)
     }
     if (!strcmp(k.section, "elements"))
         return bench_elements(&k, &e) ? options_failed(&e) : 0;
+    if (!strcmp(k.section, "loop"))
+        return bench_loop(&k, &e) ? options_failed(&e) : 0;
     if (k.text)
         return bench_rounding(&k, &e) ? options_failed(&e) : 0;
     k.pool = pool_new(k.threads);

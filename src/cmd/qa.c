@@ -102,6 +102,7 @@ static const struct option_spec options[] = {
      NULL},
     ELEMENTS_OPTIONS(struct run_settings),
     HIDE_OPTION(struct run_settings, ""),
+    PACE_OPTIONS(struct run_settings, ", unless the suite sets it"),
     STEP_OPTION(struct run_settings, "; runs one test at a time"),
     {"ui-display", 0, OPTION_TEXT, RUN(ui_display), ":N", 0, 256, NULL,
      "with --step=window: display for the step window; default: $DISPLAY", "DISPLAY"},

@@ -11,6 +11,7 @@
 #include "replay/verify.h"
 #include "screen/screen.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,6 +278,8 @@ static json_t *settings_of(const json_t *run)
     return settings;
 }
 
+static const struct replay_settings unset = {.settle_min = NAN, .settle_max = NAN, .key_delay = NAN};
+
 /* Parses the command line twice: it names the run, and the run has the settings.  Returns the result of
  * options_parse(). */
 static int read_words(struct job *j, struct recorded_line *l, int argc, char **argv, struct err *e)
@@ -296,7 +299,7 @@ static int read_words(struct job *j, struct recorded_line *l, int argc, char **a
     if (n < 0)
         return n;
     json_t *settings = settings_of(j->record.run);
-    j->s = (struct replay_settings){0}; /* lists would be appended to twice otherwise */
+    j->s = unset; /* lists would be appended to twice otherwise */
     recorded_line(l, settings, options, taken, argc, argv);
     json_decref(settings);
     return options_parse(&replay_command, &j->s, l->argc, l->argv, e);
@@ -305,7 +308,7 @@ static int read_words(struct job *j, struct recorded_line *l, int argc, char **a
 int cmd_replay(int argc, char **argv)
 {
     struct err e = ERR_INIT;
-    struct job j = {.s = {0}};
+    struct job j = {.s = unset};
     struct recorded_line l = {0};
     int n = read_words(&j, &l, argc, argv, &e), code = n == OPTIONS_HELP ? 0 : (int)e.kind;
     if (n >= 0 && j.s.actions) {

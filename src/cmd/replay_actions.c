@@ -12,6 +12,7 @@
 #include "run/running.h"
 #include "screen/x11/displays.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,7 @@ static int open_screen(struct acting *a, struct err *e)
                                .view = a->s->view,
                                .cursor = a->s->cursor,
                                .key_delay_ms = a->s->key_delay,
+                               .own_key_delay = !isnan(a->s->key_delay),
                                .keymap_settle_ms = a->s->keymap_settle};
     if (!(a->screen = screen_open(&o, e)))
         return -1;

@@ -22,9 +22,8 @@
 #include <string.h>
 
 enum {
-    FOCUS_MS = 120,       /* time for a click to move the focus */
-    FOCUS_MOST_MS = 1000, /* the same under a slow window manager */
-    FOCUS_POLL_MS = 20
+    FOCUS_MOST_MS = 1000, /* time for a click to move the focus under a slow window manager */
+    FOCUS_POLL_MS = 2
 };
 
 struct typing {
@@ -45,7 +44,6 @@ static enum action_fault execute_part(struct typing *t, const struct action *a)
     struct exec_result one = {0};
     enum action_fault f = action_execute(t->g->screen, a, t->transform, &one, t->e);
     t->r->events += one.events;
-    t->r->ms += one.ms;
     t->r->unsure = one.unsure ? one.unsure : t->r->unsure;
     return f && t->elsewhere ? FAULT_FOCUS : f;
 }
@@ -121,7 +119,7 @@ static enum action_fault focus_target(struct typing *t)
         return FAULT_NONE;
     struct action click = {.kind = ACT_CLICK, .x = t->a->x, .y = t->a->y, .button = 1, .count = 1};
     enum action_fault f = execute_part(t, &click);
-    f = f ? f : wait_ms(t, FOCUS_MS);
+    f = f || !screen_click_done(g->screen, t->e) ? f : FAULT_STOPPED;
     struct screen_window w;
     int64_t start = clock_ns();
     while (!f && screen_focused_window(g->screen, &w) == 0 && w.id != g->window &&
@@ -306,24 +304,34 @@ static enum action_fault paste_secret(struct typing *t)
 
 /* ---- all actions ------------------------------------------------------------------------------------ */
 
-enum action_fault gate_execute(struct gate *g, const struct action *a, const struct view_transform *transform,
-                               struct exec_result *r, struct err *e)
+static enum action_fault execute(struct typing *t)
 {
     const char *names[SECRETS_MAX];
-    struct err own = ERR_INIT;
-    struct typing t = {.g = g, .a = a, .transform = transform, .r = r, .e = e ? e : &own};
-    *r = (struct exec_result){0};
-    t.secret =
+    struct gate *g = t->g;
+    const struct action *a = t->a;
+    t->secret =
         action_is(a->kind, ACTION_TYPES) && a->text && secrets_find_names(g->o.secrets, a->text, names);
-    if (t.secret)
-        return type_secret(&t);
+    if (t->secret)
+        return type_secret(t);
     if (pastes_secret(g))
-        return paste_secret(&t);
+        return paste_secret(t);
     bool harmless = action_is(a->kind, ACTION_LOOKS) && !action_is(a->kind, ACTION_CHANGES);
     /* changes outside the field that a secret was typed into are not part of it */
     if (g->redact && !harmless)
         redact_seal(g->redact);
     if (!action_is(a->kind, ACTION_KEYBOARD))
-        return execute_part(&t, a);
-    return action_is(a->kind, ACTION_TYPES) ? type_in_parts(&t) : press(&t, a);
+        return execute_part(t, a);
+    return action_is(a->kind, ACTION_TYPES) ? type_in_parts(t) : press(t, a);
+}
+
+enum action_fault gate_execute(struct gate *g, const struct action *a, const struct view_transform *transform,
+                               struct exec_result *r, struct err *e)
+{
+    struct err own = ERR_INIT;
+    struct typing t = {.g = g, .a = a, .transform = transform, .r = r, .e = e ? e : &own};
+    int64_t start = clock_ns();
+    *r = (struct exec_result){0};
+    enum action_fault f = execute(&t);
+    r->ms = clock_ms_since(start);
+    return f;
 }

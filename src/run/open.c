@@ -21,6 +21,7 @@
 #include "pocket/assist.h"
 #include "remote/llm_remote.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -380,6 +381,7 @@ static int open_screen(struct job *j, struct err *e)
     const struct screen_options o = {.pause_on_user = j->s.pause_on_human,
                                      .corner_stop = policy_limits(j->policy)->corner_stop,
                                      .key_delay_ms = j->s.key_delay,
+                                     .own_key_delay = !isnan(j->s.key_delay),
                                      .keymap_settle_ms = j->s.keymap_settle};
     if (!(j->screen = place_screen(&j->s, o, e)))
         return -1;

@@ -14,8 +14,7 @@
 #include <string.h>
 
 enum {
-    FOCUS_MS = 120,  /* from a click to typing, because the focus moves */
-    REPEAT_MS = 30,  /* between repeats of a chord */
+    REPEAT_MS = 30,  /* between repeats of a chord, unless the program confirms that it has read them */
     ADDRESS_MS = 150 /* from ctrl+l to typing */
 };
 
@@ -143,7 +142,7 @@ static int run_key(struct execution *r)
 {
     int count = r->a->count ? r->a->count : 1;
     for (int i = 0; i < count; i++)
-        if ((i && screen_wait(r->s, REPEAT_MS, r->e)) || chord(r, r->a->keys, r->a->nkeys))
+        if ((i && screen_keys_read(r->s, REPEAT_MS, r->e)) || chord(r, r->a->keys, r->a->nkeys))
             return -1;
     return 0;
 }
@@ -224,7 +223,7 @@ static int type_text(struct execution *r)
 static int run_type(struct execution *r)
 {
     if (has_point(r->a) &&
-        (move_to_target(r) || screen_click(r->s, -1, -1, 1, 1, r->e) || screen_wait(r->s, FOCUS_MS, r->e)))
+        (move_to_target(r) || screen_click(r->s, -1, -1, 1, 1, r->e) || screen_click_done(r->s, r->e)))
         return -1;
     return type_text(r);
 }

@@ -8,7 +8,7 @@
  * thread checks two counters of its screen in shared memory:
  *
  *   alive     incremented continuously by the input monitor thread
- *   progress  incremented with each event sent and each 10 ms of waiting; checked during an action only
+ *   progress  incremented with each event sent and every 50 ms of waiting; checked during an action only
  *
  * When this process dies, each thread releases everything that the held file of its display lists; if the
  * server hangs, it does so once the server resumes. When a counter has not changed for 2 s while something

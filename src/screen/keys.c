@@ -3,7 +3,9 @@
 
 #include <X11/keysym.h>
 
-enum { CHORD_MS = 20 }; /* time between the last press and the first release */
+/* time between the last press and the first release, for programs that may poll the keyboard: those that
+ * answer pings read events, and need none */
+enum { CHORD_MS = 20 };
 
 /* Returns whether the locks stay on during a chord: they do if the chord itself changes one. */
 static bool changes_locks(const uint32_t *keysyms, int n)
@@ -39,11 +41,19 @@ int screen_chord(struct screen *s, const uint32_t *keysyms, int n, struct err *e
         rc = key(s, keysyms[done], true, changes_locks(keysyms, n), e);
     }
     if (rc == 0)
-        rc = screen_wait(s, CHORD_MS, e);
+        rc = screen_wait(s, !s->lost && s->ops->confirms(s) ? 0 : CHORD_MS, e);
     while (done-- > 0)
         if (!before[done] && key(s, keysyms[done], false, false, rc ? NULL : e))
             rc = -1;
     return rc;
+}
+
+int screen_keys_read(struct screen *s, double max_ms, struct err *e)
+{
+    bool late;
+    if (screen_alive(s, e) || !s->ops->confirms(s))
+        return screen_wait(s, max_ms, e);
+    return s->ops->ping(s, max_ms, &late, e);
 }
 
 uint32_t screen_shifted(struct screen *s, uint32_t keysym)

@@ -129,7 +129,7 @@ static int wait_for_owner(struct screen *s, bool *taken, struct err *e)
             READ_MS / 1000);
     for (int64_t start = clock_ns(); !*taken && clock_ms_since(start) < PUBLISH_MS;) {
         *taken = !s->lost && s->ops->primary_taken(s);
-        if (!*taken && screen_wait(s, 10, e))
+        if (!*taken && screen_wait_event(s, 10, e))
             return -1;
     }
     return screen_alive(s, e);

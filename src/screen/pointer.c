@@ -9,6 +9,7 @@
  * the target so that drop sites respond. Wheel clicks are buttons 4 to 7. */
 #include "screen/private.h"
 
+#include "base/clock.h"
 #include "base/number.h"
 
 #include <X11/keysym.h>
@@ -16,9 +17,13 @@
 #include <stdlib.h>
 
 enum {
-    HOVER_MS = 30,   /* from arrival to press */
-    DOWN_MS = 30,    /* from press to release */
-    BETWEEN_MS = 60, /* from release to the next press */
+    HOVER_MS = 30, /* from arrival to press, for a program that does not answer pings */
+    DOWN_MS = 30,  /* from press to release, for the same: it may poll the button */
+    CONFIRMED_DOWN_MS = 8,
+    FRAME_MS = 16, /* from arrival to press, if the program draws where the pointer is */
+    NEAR_PX = 48,
+    CLICKED_MS = 120, /* time for a click to move the focus, if its end cannot be known */
+    BETWEEN_MS = 60,  /* from release to the next press */
     WHEEL_MS = 15,
     WHEEL_MAX = 100,
     DRAG_MS = 500,
@@ -220,16 +225,48 @@ static int tap_button(struct screen *s, int number, double down_ms, struct err *
     return -1;
 }
 
+/* Returns whether something near the pointer was redrawn. */
+static bool redrawn_near_pointer(struct screen *s)
+{
+    struct screen_rect area[16], near = {s->put_x - NEAR_PX, s->put_y - NEAR_PX, 2 * NEAR_PX, 2 * NEAR_PX};
+    bool any = false;
+    screen_pump(s);
+    int n = s->lost ? 0 : s->ops->redrawn(s, area, 16);
+    for (int i = 0; i < n; i++)
+        any = any || screen_rect_intersect(area[i], near).w;
+    return any;
+}
+
+/* Waits until the program under the pointer has seen it arrive. *answered: it has said so. */
+static int hover(struct screen *s, bool *answered, struct err *e)
+{
+    int64_t start = clock_ns();
+    if (screen_alive(s, e) || s->ops->hover(s, HOVER_MS, answered, e))
+        return -1;
+    double ms = !*answered ? HOVER_MS - clock_ms_since(start) : redrawn_near_pointer(s) ? FRAME_MS : 0;
+    return screen_wait(s, ms, e);
+}
+
 int screen_click(struct screen *s, int x, int y, int button, int count, struct err *e)
 {
-    if (x >= 0 && screen_move(s, x, y, e))
+    bool answered = false;
+    if ((x >= 0 && screen_move(s, x, y, e)) || hover(s, &answered, e))
         return -1;
-    int number = screen_wait(s, HOVER_MS, e) ? 0 : find_button(s, button, e);
+    int number = find_button(s, button, e), down_ms = answered ? CONFIRMED_DOWN_MS : DOWN_MS;
     int rc = !number || s->ops->prepare(s, e) ? -1 : 0;
     for (int i = 0; i < count && rc == 0; i++)
-        rc = (i && screen_wait(s, BETWEEN_MS, e)) || tap_button(s, number, DOWN_MS, e) ? -1 : 0;
+        rc = (i && screen_wait(s, BETWEEN_MS, e)) || tap_button(s, number, down_ms, e) ? -1 : 0;
     s->ops->restore(s);
     return rc;
+}
+
+int screen_click_done(struct screen *s, struct err *e)
+{
+    int64_t start = clock_ns();
+    bool processed;
+    if (screen_alive(s, e) || s->ops->clicked(s, CLICKED_MS, &processed, e))
+        return -1;
+    return processed ? screen_alive(s, e) : screen_wait(s, CLICKED_MS - clock_ms_since(start), e);
 }
 
 /* ---- drag ------------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
  *   settle.c     waiting for a still screen  overwrite.c  replaces the text of a field and reads it back
  *   windows.c    titles, classes, overlays   cpu_wait.c   programs that wait for a CPU
  *   active_view.c  the focused window as the view
+ *   seen.c       redraws that only repeat    at_rest.c    whether programs have nothing left to do
  *   terminal.c   whether a window is a terminal
  *   stop.c       stop flags                  stopfile.c   stop files
  *   observed.c   whether the screen has changed since the screenshot (observed_busy.c, observed_pixels.c)
@@ -98,6 +99,8 @@ int input_begin(struct screen *s, bool down, struct err *e);
 int input_end(struct screen *s, struct err *e);
 /* Handles pending events: keyboard map, monitors, damage, selections. */
 void screen_pump(struct screen *s);
+/* Waits like screen_wait(), at most until an event of the display has been handled. */
+int screen_wait_event(struct screen *s, double ms, struct err *e);
 /* Notes input of the user, for screen_user_input(). Any thread may call it. */
 void screen_note_user(struct screen *s, const char *device);
 
@@ -165,6 +168,43 @@ double cpu_wait_sample(struct cpu_wait *v);
 void cpu_wait_end(struct cpu_wait *v);
 /* Returns whether the main thread of a process sleeps: state S, neither runnable nor stopped. */
 bool cpu_wait_asleep(int pid);
+
+/* ---- seen.c ------------------------------------------------------------------------------------- */
+
+struct seen { /* what the view has shown since seen_begin() */
+    struct image shown;
+    struct screen_rect view;
+    struct seen_tile *tiles; /* NULL: nothing is known, and every redraw is news */
+    int columns, rows;
+};
+
+void seen_begin(struct seen *v, struct screen *s);
+void seen_end(struct seen *v);
+enum seen_kind { SEEN_SAME, SEEN_REPEATED, SEEN_NEW };
+/* Captures an area of the root and compares it with the last look. *differs: the rectangle around the pixels
+ * that differ; the area if they are unknown. */
+enum seen_kind seen_look(struct seen *v, struct screen *s, struct screen_rect area,
+                         struct screen_rect *differs);
+
+/* ---- at_rest.c ---------------------------------------------------------------------------------- */
+
+enum { AT_REST_MAX = 64 };
+
+struct at_rest {
+    struct at_rest_process {
+        int pid;
+        int64_t ran_ns; /* CPU time of all its threads */
+    } of[AT_REST_MAX];
+    int n, server;
+    bool unknown; /* a process cannot be watched */
+};
+
+/* Begins to watch n processes and their descendants. A pid of 0 is one that cannot be watched. server: the X
+ * server, which works for others too, so it need only sleep; 0: on another machine. */
+void at_rest_begin(struct at_rest *v, const int *pids, int n, int server);
+/* Waits up to max_ms until all are at rest. *rests: whether they are. Returns -1 with e if stopped or the
+ * display is lost. */
+int at_rest_wait(struct at_rest *v, struct screen *s, double max_ms, bool *rests, struct err *e);
 
 /* ---- pointer.c --------------------------------------------------------------------------------- */
 

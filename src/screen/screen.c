@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SLICE_MS = 50 };
+
 /* ---- open ------------------------------------------------------------------------------------- */
 
 struct screen *screen_open(const struct screen_options *o, struct err *e)
@@ -18,8 +20,6 @@ struct screen *screen_open(const struct screen_options *o, struct err *e)
     s->ops = &screen_x11;
     s->fd = -1;
     s->options = o ? *o : none;
-    if (s->options.key_delay_ms <= 0)
-        s->options.key_delay_ms = 5;
     if (s->options.keymap_settle_ms <= 0)
         s->options.keymap_settle_ms = 50;
     s->view_name = xstrdup(s->options.view ? s->options.view : "all");
@@ -134,18 +134,30 @@ static void check_connection(struct screen *s)
         s->lost = true;
 }
 
-int screen_wait(struct screen *s, double ms, struct err *e)
+/* Waits for ms, or until an event of the display was handled if events is true. Returns -1 with e if stopped
+ * or the display is lost. The guard counts on a sign of progress every SLICE_MS. */
+static int wait(struct screen *s, double ms, bool events, struct err *e)
 {
-    /* Sleeps in slices of 10 ms, so that a stop or a lost display is noticed within one slice. */
-    for (double left = ms;; left -= 10) {
+    int64_t start = clock_ns();
+    for (double left = ms;; left = ms - clock_ms_since(start)) {
         guard_progress(s->stop->slot);
         check_connection(s);
         if (screen_alive(s, e) || stop_check(s->stop, e))
             return -1;
-        if (left <= 0)
+        if ((events && s->ops->pump(s)) || left <= 0)
             return 0;
-        clock_sleep_ms(left < 10 ? left : 10);
+        stop_sleep(s->stop, left < SLICE_MS ? left : SLICE_MS, s->fd, events);
     }
+}
+
+int screen_wait(struct screen *s, double ms, struct err *e)
+{
+    return wait(s, ms, false, e);
+}
+
+int screen_wait_event(struct screen *s, double ms, struct err *e)
+{
+    return wait(s, ms, true, e);
 }
 
 /* ---- the user --------------------------------------------------------------------------------- */

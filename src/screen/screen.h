@@ -26,10 +26,13 @@ struct screen_options {
     const char *view;    /* NULL or "all": whole root; monitor name or number; "window:ID"; "active" */
     bool cursor;         /* draw the pointer into screenshots */
     bool no_shm;         /* do not use MIT-SHM, only XGetImage */
-    /* 0: 5 ms after each character, 50 ms after each change of the keyboard map */
-    double key_delay_ms, keymap_settle_ms;
-    bool pause_on_user; /* user input interrupts an action; see screen_user_input() */
-    bool corner_stop;   /* stop the run when the user leaves the pointer in the top left corner for 1 s */
+    /* ms after each character, if own_key_delay is set; else none if the program confirms that it has read
+     * its keys, and 5 ms if it does not */
+    double key_delay_ms;
+    bool own_key_delay;
+    double keymap_settle_ms; /* after each change of the keyboard map; 0: 50 ms */
+    bool pause_on_user;      /* user input interrupts an action; see screen_user_input() */
+    bool corner_stop; /* stop the run when the user leaves the pointer in the top left corner for 1 s */
 };
 
 /* Opens a display. Returns NULL with e if DISPLAY is not set, the session is Wayland, the server lacks
@@ -69,7 +72,9 @@ void screen_describe(struct screen *s, struct buf *out);
 int screen_capture(struct screen *s, struct image *out, struct err *e);
 
 struct settle {
-    double min_ms, quiet_ms, max_ms; /* milliseconds; 0 selects the defaults 150, 300, 3000 */
+    /* Milliseconds; negative or NAN selects the default: 300 for quiet; 150 for min, and quiet if that is
+     * less; 3000 for max, and 2700 more than quiet if that is more. */
+    double min_ms, quiet_ms, max_ms;
 };
 struct settled {
     double ms;
@@ -140,6 +145,9 @@ int screen_move(struct screen *s, int x, int y, struct err *e);
 int screen_button(struct screen *s, int button, bool down, struct err *e);
 int screen_click(struct screen *s, int x, int y, int button, int count,
                  struct err *e); /* x < 0: at the current position */
+/* Waits after a click, at most 120 ms, until the program and the window manager have processed it: then a
+ * dialog that it opens has the keyboard. */
+int screen_click_done(struct screen *s, struct err *e);
 /* Drags along n points x0 y0 x1 y1 ... in ms (0: 500) plus pauses at both ends. */
 int screen_drag(struct screen *s, const int *xy, int n, int button, int ms, struct err *e);
 /* Turns the wheel at the pointer by dx, dy clicks. */
@@ -147,6 +155,9 @@ int screen_scroll(struct screen *s, int dx, int dy, struct err *e);
 int screen_key(struct screen *s, uint32_t keysym, bool down, struct err *e);
 /* Presses the keys in order and releases them in reverse. Keys that were held before stay held. */
 int screen_chord(struct screen *s, const uint32_t *keysyms, int n, struct err *e);
+/* Waits until the focused program has read all keys, but at most max_ms; max_ms if it does not answer
+ * pings. */
+int screen_keys_read(struct screen *s, double max_ms, struct err *e);
 /* Types valid UTF-8. Newline is Return and tab is Tab; other control characters fail with ERR_USAGE. */
 int screen_type(struct screen *s, const char *utf8, size_t len, struct err *e);
 /* Types a secret with keys only, never through the clipboard. Error messages do not contain its
@@ -164,7 +175,7 @@ int screen_overwrite(struct screen *s, const char *utf8, size_t len, bool secret
 int screen_overwrite_keys(int index, uint32_t keys[3]);
 /* regular expression, case-insensitive, for window classes and program names */
 extern const char screen_terminal_classes[];
-/* Sleeps for ms and checks the stop flag and the connection every 10 ms. */
+/* Sleeps for ms. A stop or the loss of the connection ends the sleep at once. */
 int screen_wait(struct screen *s, double ms, struct err *e);
 /* Returns the keysym that the key of `keysym` produces with Shift on the current keyboard map; 0: unknown. */
 uint32_t screen_shifted(struct screen *s, uint32_t keysym);

@@ -53,7 +53,7 @@ struct screen_ops {
     /* Releases and restores everything, and disconnects. */
     void (*close)(struct screen *s);
     void (*describe)(struct screen *s, struct buf *out); /* see screen_describe() */
-    void (*pump)(struct screen *s);                      /* Handles pending events. */
+    bool (*pump)(struct screen *s); /* Handles pending events. Returns whether there were any. */
     /* Reads screen.root_rect and screen.monitors. Returns -1 if the system does not report them. */
     int (*outputs)(struct screen *s);
     int (*acquire)(struct screen *s, struct err *e); /* see screen_acquire_input() */
@@ -117,6 +117,13 @@ struct screen_ops {
     int (*keys_wait)(struct screen *s, double max_ms, enum delivery *out, struct err *e);
     /* Asks the focused program for a sign of life. *late: none, or only after 60 ms. */
     int (*ping)(struct screen *s, double max_ms, bool *late, struct err *e);
+    bool (*confirms)(struct screen *s); /* Returns whether the focused program answers pings. */
+    /* Waits up to max_ms until the program under the pointer has read all events so far. *answered: it
+     * has. */
+    int (*hover)(struct screen *s, double max_ms, bool *answered, struct err *e);
+    /* Waits up to max_ms until that program and the window manager have processed a click. *processed: it is
+     * known that they have. Both return -1 with e if stopped or the display is lost. */
+    int (*clicked)(struct screen *s, double max_ms, bool *processed, struct err *e);
 
     /* ---- windows ---- */
 

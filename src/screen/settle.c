@@ -1,29 +1,32 @@
 /* settle.c - waits until the screen stops changing.
  *
  * The wait ends with one of three results, the first two after at least `min` ms:
- *   "quiet"     nothing was redrawn for `quiet` ms
- *   "stable"    two frames at least 200 ms apart have the same tiles; other changes are negligible
+ *   "quiet"     nothing new was drawn for `quiet` ms
+ *   "stable"    the frames of `quiet` ms, at least 200, have the same tiles; other changes are negligible
  *   "timeout"   `max` ms have passed
- * The display system reports redraws; if it does not, frames are hashed at 10 Hz. Time in which a program
+ * The display system reports redraws; if it does not, the view is captured at 10 Hz. Time in which a program
  * that would draw waits for a CPU (cpu_wait.c) counts only towards `max`.
  *
  * Before "quiet" or "stable" is returned, the focused program must answer a ping. A late answer means that
  * the program was busy, perhaps with the effect of the action, and counts as a change.
  *
  * A small area that is redrawn repeatedly at one position is a text caret and is ignored, also in later
- * calls. */
+ * calls. Other repetitions are those of seen.c. */
 #include "screen/private.h"
 
 #include "base/clock.h"
+
+#include <math.h>
 
 enum {
     BLINK_W = 24,
     BLINK_H = 40, /* an area of this width or height or larger is not a caret */
     BLINK_TIMES = 3,
-    POLL_MS = 10,
+    LOOK_MS = 10, /* between two looks at areas that are redrawn all the time */
+    CPU_MS = 20,  /* between two samples of the CPU wait */
     COMPARE_MS = 200,
-    HASH_MS = 100,
-    REDRAWN_AREAS = 256,
+    CAPTURE_MS = 100,
+    REDRAWN_AREAS = 16,
 };
 static const double blink_forget_ms = 5000;
 /* difference from which a tile has changed: a caret or one character gives about 1.6, a word 4.5 */
@@ -32,12 +35,13 @@ static const double tile_fraction = 0.001; /* two frames are the same below this
 
 struct settle_run { /* state of one screen_settle() call */
     int64_t start;
-    double last_change, last_frame; /* ms since start, without cpu_wait_ms */
+    /* ms since start, without cpu_wait_ms. same_since: the age of frame[0], which later frames equal */
+    double last_change, last_frame, same_since;
     struct cpu_wait cpu_wait;
     double cpu_wait_ms; /* so far */
     struct image frame[2];
     bool have_frame;
-    uint64_t hash;
+    struct seen seen;
 };
 
 /* Returns whether r is a known caret; adds a small unknown r to the candidates, replacing the oldest. */
@@ -60,32 +64,57 @@ static bool blinks(struct screen *s, struct screen_rect r)
     return false;
 }
 
-/* Returns whether any redrawn area is in the view and not a caret; -1: redraws are not reported. */
-static int redrawn(struct screen *s)
+/* Returns whether a redrawn area in the view counts as a change. A program may redraw more than its caret:
+ * then the pixels that differ are the caret. A redraw without a difference counts, because the program is at
+ * work. */
+static bool area_counts(struct screen *s, struct settle_run *w, struct screen_rect area)
+{
+    struct screen_rect differs;
+    bool caret = blinks(s, area);
+    enum seen_kind kind = seen_look(&w->seen, s, area, &differs);
+    bool within = kind == SEEN_NEW && (differs.w < area.w || differs.h < area.h);
+    return !caret && kind != SEEN_REPEATED && !(within && blinks(s, differs));
+}
+
+/* Returns whether any redrawn area counts as a change; -1: redraws are not reported. */
+static int redrawn(struct screen *s, struct settle_run *w)
 {
     struct screen_rect area[REDRAWN_AREAS];
     int n = s->ops->redrawn(s, area, REDRAWN_AREAS), counts = n < 0 ? -1 : 0;
     for (int i = 0; i < n; i++)
-        counts = (screen_rect_intersect(area[i], s->view).w && !blinks(s, area[i])) || counts;
+        if (screen_rect_intersect(area[i], s->view).w)
+            counts = area_counts(s, w, area[i]) || counts;
     return counts;
 }
 
-/* Compares a new frame with the previous one; returns 1 if same, 0 if not or too early, -1 with e. */
-static int frames_agree(struct screen *s, struct settle_run *w, double now, struct err *e)
+/* Returns the age that the first of equal frames must have. */
+static double stable_ms(const struct settle *p)
 {
-    if (w->have_frame && now - w->last_frame < COMPARE_MS)
+    return fmax(p->quiet_ms, COMPARE_MS);
+}
+
+/* Compares a new frame with the oldest one that all later ones equal, which is replaced if it differs.
+ * Returns 1 if that one is old enough, 0 if not or if it is too early to compare, -1 with e. */
+static int frames_agree(struct screen *s, struct settle_run *w, const struct settle *p, double now,
+                        struct err *e)
+{
+    bool due = now - w->same_since >= stable_ms(p);
+    if (w->have_frame && !due && now - w->last_frame < COMPARE_MS)
         return 0;
     if (screen_capture(s, &w->frame[1], e))
         return -1;
     bool same = w->have_frame && image_tiles_changed(&w->frame[0], &w->frame[1], tile_level) < tile_fraction;
     if (w->have_frame)
-        observed_learn(s, &w->frame[0], &w->frame[1], same);
+        observed_learn(s, &w->frame[0], &w->frame[1], same && due);
+    w->last_frame = now;
+    if (same)
+        return due;
     struct image swap = w->frame[0];
     w->frame[0] = w->frame[1];
     w->frame[1] = swap;
     w->have_frame = true;
-    w->last_frame = now;
-    return same;
+    w->same_since = now;
+    return 0;
 }
 
 static double elapsed(const struct settle_run *w)
@@ -93,24 +122,21 @@ static double elapsed(const struct settle_run *w)
     return clock_ms_since(w->start) - w->cpu_wait_ms;
 }
 
-/* Sets last_change if the screen was redrawn; returns the ms to sleep before the next call, or -1 with e. */
+/* Sets last_change if something new was drawn; returns the ms to sleep at least, or -1 with e. */
 static double poll_changes(struct screen *s, struct settle_run *w, struct err *e)
 {
     w->cpu_wait_ms += cpu_wait_sample(&w->cpu_wait);
     screen_pump(s);
     double now = elapsed(w);
-    int changed = s->lost ? 0 : redrawn(s);
+    int changed = s->lost ? 0 : redrawn(s, w);
     if (changed > 0)
         w->last_change = now;
     if (changed >= 0)
-        return POLL_MS;
-    if (screen_capture(s, &w->frame[1], e))
-        return -1;
-    uint64_t hash = image_hash(&w->frame[1]);
-    if (hash != w->hash)
+        return changed ? LOOK_MS : 0;
+    struct screen_rect differs;
+    if (seen_look(&w->seen, s, s->view, &differs) == SEEN_NEW && !blinks(s, differs))
         w->last_change = now;
-    w->hash = hash;
-    return HASH_MS;
+    return screen_alive(s, e) ? -1 : CAPTURE_MS;
 }
 
 /* Returns why the wait may end ("quiet" or "stable"), or NULL. *rc is -1 after an error. */
@@ -122,7 +148,7 @@ static const char *at_rest(struct screen *s, struct settle_run *w, const struct 
         return NULL;
     if (now - w->last_change >= p->quiet_ms)
         return "quiet";
-    int same = frames_agree(s, w, now, e);
+    int same = frames_agree(s, w, p, now, e);
     *rc = same < 0 ? -1 : 0;
     return same > 0 ? "stable" : NULL;
 }
@@ -142,6 +168,17 @@ static bool program_idle(struct screen *s, struct settle_run *w, const struct se
     return !late;
 }
 
+/* Returns the ms until the wait may end or must look again, if nothing is redrawn until then. */
+static double until_next(const struct settle_run *w, const struct settle *p)
+{
+    double now = elapsed(w), rest = fmax(p->min_ms - now, p->quiet_ms - (now - w->last_change));
+    double frame = w->have_frame
+                       ? fmin(COMPARE_MS - (now - w->last_frame), stable_ms(p) - (now - w->same_since))
+                       : CPU_MS;
+    double ms = fmin(fmin(rest, fmax(p->min_ms - now, frame)), p->max_ms - now - w->cpu_wait_ms);
+    return fmax(0, fmin(ms, CPU_MS));
+}
+
 static int settle_run(struct screen *s, struct settle_run *w, const struct settle *p, struct settled *out,
                       struct err *e)
 {
@@ -159,30 +196,45 @@ static int settle_run(struct screen *s, struct settle_run *w, const struct settl
             out->why = "timeout";
             return 0;
         }
-        if (screen_wait(s, sleep, e))
+        if (screen_wait(s, sleep, e) || screen_wait_event(s, until_next(w, p), e))
             return -1;
     }
 }
 
+static double given(double ms, double otherwise)
+{
+    return ms >= 0 ? ms : otherwise;
+}
+
+/* Captures the view, with all that was redrawn before. */
+static void begin_looking(struct screen *s, struct settle_run *w)
+{
+    struct screen_rect unused[1];
+    screen_pump(s);
+    if (!s->lost)
+        s->ops->redrawn(s, unused, 1);
+    seen_begin(&w->seen, s);
+    w->have_frame = w->seen.shown.rgb && image_copy(&w->frame[0], &w->seen.shown, NULL) == 0;
+}
+
 int screen_settle(struct screen *s, const struct settle *p, struct settled *out, struct err *e)
 {
-    static const struct settle none;
-    struct settle limits = p ? *p : none;
-    if (limits.min_ms <= 0)
-        limits.min_ms = 150;
-    if (limits.quiet_ms <= 0)
-        limits.quiet_ms = 300;
-    if (limits.max_ms <= 0)
-        limits.max_ms = 3000;
+    static const struct settle defaults = {-1, -1, -1};
+    struct settle limits = p ? *p : defaults;
+    limits.quiet_ms = given(limits.quiet_ms, 300);
+    limits.min_ms = given(limits.min_ms, fmin(150, limits.quiet_ms));
+    limits.max_ms = given(limits.max_ms, fmax(3000, limits.quiet_ms + 2700));
 
     struct settle_run w = {.start = clock_ns()};
     cpu_wait_begin(&w.cpu_wait, s);
+    begin_looking(s, &w);
     *out = (struct settled){0, "timeout"};
     int rc = settle_run(s, &w, &limits, out, e);
     if (rc && stop_check(s->stop, NULL))
         out->why = "stopped";
     out->ms = clock_ms_since(w.start);
     cpu_wait_end(&w.cpu_wait);
+    seen_end(&w.seen);
     image_free(&w.frame[0]);
     image_free(&w.frame[1]);
     return rc;

@@ -21,6 +21,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -38,6 +40,27 @@ static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- one screen ------------------------------------------------------------------------------- */
 
+static int open_event(atomic_int *at)
+{
+    int fd = *at ? *at - 1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    *at = fd + 1;
+    return fd < 0 ? -1 : 0;
+}
+
+static void write_event(int fd)
+{
+    static const uint64_t one = 1;
+    ssize_t n = write(fd, &one, sizeof one);
+    (void)n; /* the counter is full: the descriptor is already readable */
+}
+
+static void clear_event(int fd)
+{
+    uint64_t n;
+    ssize_t stale = read(fd, &n, sizeof n);
+    (void)stale;
+}
+
 static struct stop *take_slot(void)
 {
     static int last_number;
@@ -47,13 +70,7 @@ static struct stop *take_slot(void)
             continue;
         s->slot = i;
         s->number = ++last_number;
-        if (!s->wake) {
-            int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-            if (fd < 0)
-                return NULL;
-            s->wake = fd + 1;
-        }
-        return s;
+        return open_event(&s->wake) || open_event(&s->rouse) ? NULL : s;
     }
     errno = EUSERS;
     return NULL;
@@ -61,12 +78,10 @@ static struct stop *take_slot(void)
 
 struct stop *stop_open(struct err *e)
 {
-    uint64_t n;
     pthread_mutex_lock(&slots_lock);
     struct stop *s = take_slot();
     if (s) {
-        ssize_t stale = read(stop_wake_fd(s), &n, sizeof n);
-        (void)stale;
+        clear_event(stop_wake_fd(s));
         s->deadline = 0;
         flag_set(&s->flag, 0);
         s->used = true; /* from now on screen_stop_all() sets its flag */
@@ -91,9 +106,20 @@ int stop_wake_fd(const struct stop *s)
 
 void stop_wake(const struct stop *s)
 {
-    static const uint64_t one = 1;
-    ssize_t n = write(stop_wake_fd(s), &one, sizeof one);
-    (void)n; /* the counter is full: the descriptor is already readable */
+    write_event(stop_wake_fd(s));
+}
+
+void stop_sleep(const struct stop *s, double ms, int fd, bool events)
+{
+    int64_t deadline = s->deadline;
+    double left = deadline ? fmax(0, (double)(deadline - clock_ns()) / 1e6) : ms;
+    const double most = fmin(ms, left);
+    const struct timespec time = {(time_t)(most / 1000), (long)(fmod(most, 1000) * 1e6)};
+    struct pollfd p[] = {{.fd = s->rouse - 1, .events = POLLIN},
+                         {.fd = fd, .events = (short)(POLLRDHUP | (events ? POLLIN : 0))}};
+    clear_event(p[0].fd); /* of an earlier stop: a flag that is set now ends the sleep before it begins */
+    if (!flag_up(&s->flag))
+        ppoll(p, 2, &time, NULL);
 }
 
 void stop_set(struct stop *s, int why)
@@ -101,6 +127,7 @@ void stop_set(struct stop *s, int why)
     if (!flag_up(&s->flag))
         flag_set(&s->flag, why);
     stop_wake(s);
+    write_event(s->rouse - 1);
 }
 
 int stop_reason(struct stop *s)

@@ -19,8 +19,9 @@ enum { STOP_SLOTS = 1024 };
 struct stop {
     volatile int flag;
     atomic_bool used;
-    /* eventfd + 1; stays open while the slot is free, because a signal handler may be about to write to it */
-    atomic_int wake;
+    /* eventfds + 1; they stay open while the slot is free, because a signal handler may be about to write to
+     * them. wake is read by the input monitor, rouse by the thread that waits (stop_sleep()). */
+    atomic_int wake, rouse;
     _Atomic int64_t deadline; /* clock_ns(); 0: none */
     int slot, number;         /* number: 1 for the first screen opened, never reused */
 };
@@ -33,7 +34,11 @@ void stop_close(struct stop *s); /* NULL is allowed. */
 int stop_wake_fd(const struct stop *s);
 void stop_wake(const struct stop *s); /* Wakes the input monitor; async-signal-safe. */
 
-/* Sets the flag unless it is set, and wakes the input monitor. */
+/* Sleeps for ms, or until `fd` is readable if events is true. A stop, the deadline and the end of the
+ * connection `fd` (-1: none) end the sleep too; the caller checks why it has ended. */
+void stop_sleep(const struct stop *s, double ms, int fd, bool events);
+
+/* Sets the flag unless it is set, and wakes the input monitor and the waiting thread. */
 void stop_set(struct stop *s, int why);
 
 /* Returns the flag, after merging the process's flag and the state of the guard; 0: continue. */

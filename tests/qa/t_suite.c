@@ -4,6 +4,7 @@
 #include "suite_fixture.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <unistd.h>
 
 /* ---- invalid suites ------------------------------------------------------------------------------ */
@@ -95,6 +96,7 @@ static const struct {
     {TEST "    steps: 1.5\n", "4: key 'steps': expected a whole number from 1 to 100000, not '1.5'"},
     {TEST "    steps: 0x10\n", "4: key 'steps': expected a whole number"},
     {TEST "    steps: [1]\n", "4: key 'steps': expected a whole number from 1 to 100000"},
+    {TEST "    settle_quiet_ms: -1\n", "4: key 'settle_quiet_ms': expected a number from 0 to 60000"},
     {TEST "    timeout_s: nan\n", "4: key 'timeout_s': expected a number from 0.1 to 1000000, not 'nan'"},
     {TEST "    timeout_s: 1e9\n", "4: key 'timeout_s': expected a number"},
     {TEST "    attempts: 0\n", "4: key 'attempts': expected a whole number from 1 to 20, not '0'"},
@@ -348,6 +350,8 @@ static const char full[] = "suite:\n"
                            "  steps: 40\n"
                            "  timeout_s: 240\n"
                            "  retries: 2\n"
+                           "  settle_quiet_ms: 50\n"
+                           "  key_delay_ms: 3\n"
                            "  attempts: 3\n"
                            "  validator: 4\n"
                            "  flaky_max: 5\n"
@@ -373,6 +377,8 @@ static const char full[] = "suite:\n"
                            "    start_timeout_s: 1\n"
                            "    steps: 2\n"
                            "    timeout_s: 3\n"
+                           "    settle_quiet_ms: 0\n"
+                           "    settle_min_ms: 7\n"
                            "    retries: 0\n"
                            "    attempts: 1\n"
                            "    validator: 0\n"
@@ -397,7 +403,9 @@ static void t_suite_keys(void **state)
     assert_int_equal(s->n, 2);
 
     const struct test *t = test_of(s, "one");
-    assert_int_equal(t->line, 24);
+    assert_true(t->settle_quiet == 50 && t->key_delay == 3 && isnan(t->settle_min));
+    assert_true(test_of(s, "two")->settle_quiet == 0 && test_of(s, "two")->settle_min == 7);
+    assert_int_equal(t->line, 26);
     assert_string_equal(t->task, "Go to http://x.");
     assert_string_equal(t->display, "xvfb:1024x768");
     assert_string_equal(t->wm, "openbox --sm-disable");

@@ -44,7 +44,7 @@ static struct settled settle_under(struct canvas *t, int w, int h, int every_ms,
     struct painter p = {.w = w, .h = h, .every_ms = every_ms, .wander = wander};
     snprintf(p.display, sizeof p.display, "%s", t->x.display);
     struct screen *s = canvas_view(NULL, false, false);
-    static const struct settle limits = {.max_ms = 1200};
+    static const struct settle limits = {-1, -1, 1200};
     struct settled out = {0};
     pthread_t thread;
     if (w)
@@ -95,8 +95,75 @@ static void t_settle_blinker(void **state)
     struct settled r = settle_under(&t, 23, 39, 110, false, 3);
     check_note("third wait with a caret: %s after %.0f ms", r.why, r.ms);
     assert_string_equal(r.why, "quiet");
-    r = settle_under(&t, 24, 40, 110, false, 3); /* just too big for a caret */
-    assert_string_not_equal(r.why, "quiet");
+    r = settle_under(&t, 24, 40, 110, false, 1); /* just too big for a caret: ignored after it has repeated */
+    check_note("a blinking area: %s after %.0f ms", r.why, r.ms);
+    assert_string_equal(r.why, "quiet");
+    assert_true(r.ms >= 300);
+    canvas_close(&t);
+}
+
+/* A message that appears and disappears, and then the content: its return to the pixels below is a change. */
+static void *show_message(void *arg)
+{
+    Display *dpy = XOpenDisplay(arg);
+    GC gc = XCreateGC(dpy, DefaultRootWindow(dpy), 0, NULL);
+    static const struct {
+        int ms, x;
+        unsigned long colour;
+    } draw[] = {{50, 40, 0xffffff}, {220, 40, 0}, {220, 300, 0xffffff}};
+    for (size_t i = 0; i < sizeof draw / sizeof *draw; i++) {
+        clock_sleep_ms(draw[i].ms);
+        XSetForeground(dpy, gc, draw[i].colour);
+        XFillRectangle(dpy, DefaultRootWindow(dpy), gc, draw[i].x, 40, 90, 20);
+        XSync(dpy, False);
+    }
+    XFreeGC(dpy, gc);
+    XCloseDisplay(dpy);
+    return NULL;
+}
+
+static void t_settle_message(void **state)
+{
+    struct canvas t;
+    canvas_open(&t, "640x400x24", NULL);
+    struct screen *s = canvas_view(NULL, false, false);
+    struct settled out;
+    struct image im = {0};
+    pthread_t thread;
+    pthread_create(&thread, NULL, show_message, t.x.display);
+    assert_int_equal(screen_settle(s, NULL, &out, &canvas_why), 0);
+    check_note("a message for 220 ms, content after as long: %s after %.0f ms", out.why, out.ms);
+    assert_int_equal(screen_capture(s, &im, &canvas_why), 0);
+    assert_int_equal(*image_at(&im, 310, 50), 0xff);
+    pthread_join(thread, NULL);
+    image_free(&im);
+    screen_close(s);
+    canvas_close(&t);
+}
+
+/* Options are exact on a still screen. */
+static void t_settle_options(void **state)
+{
+    static const struct {
+        struct settle limits;
+        double ms;
+    } cases[] = {{{-1, 1000, -1}, 1000}, {{-1, 50, -1}, 50},   {{-1, 0, -1}, 0},
+                 {{0, 0, -1}, 0},        {{200, 50, -1}, 200}, {{-1, 4000, -1}, 4000}};
+    struct canvas t;
+    canvas_open(&t, "320x200x24", NULL);
+    struct screen *s = canvas_view(NULL, false, false);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct settled out, least = {.ms = 1e9};
+        for (int k = 0; k < (cases[i].ms > 500 ? 1 : 5); k++) {
+            assert_int_equal(screen_settle(s, &cases[i].limits, &out, &canvas_why), 0);
+            assert_string_equal(out.why, "quiet");
+            assert_true(out.ms >= cases[i].ms);
+            least.ms = out.ms < least.ms ? out.ms : least.ms;
+        }
+        check_note("minimum %g, quiet %g: %.1f ms", cases[i].limits.min_ms, cases[i].limits.quiet_ms,
+                   least.ms);
+    }
+    screen_close(s);
     canvas_close(&t);
 }
 
@@ -113,7 +180,7 @@ static void t_settle_stop(void **state)
     canvas_open(&t, "320x200x24", NULL);
     struct screen *s = canvas_view(NULL, false, false);
     struct settled out;
-    static const struct settle slow = {.min_ms = 5000, .max_ms = 9000};
+    static const struct settle slow = {5000, -1, 9000};
     pthread_t thread;
     pthread_create(&thread, NULL, stop_later, NULL);
     assert_int_equal(screen_settle(s, &slow, &out, &canvas_why), -1);
@@ -202,7 +269,11 @@ static void t_settle_busy(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("settling: quiet, stable under a caret, timeout under an animation", t_settle),
     CLAIM("settling without XDAMAGE gives the same results", t_settle_polling),
-    CLAIM("a blinking caret is ignored, a larger blinking area is not", t_settle_blinker),
+    CLAIM("a blinking caret is ignored, and a larger blinking area once it repeats", t_settle_blinker),
+    CLAIM("a message that disappears is a change, although the pixels below it are not new",
+          t_settle_message),
+    CLAIM("quiet time and minimum are exact, also 0 and 1000, and the minimum follows the quiet time",
+          t_settle_options),
     CLAIM("a stop ends the wait", t_settle_stop),
     CLAIM("the wait includes the time that a program is busy after a click", t_settle_busy),
 };

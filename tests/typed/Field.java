@@ -1,9 +1,12 @@
 /* Field.java - as field.py, with Swing: java Field.java FOLDER */
 import java.awt.Font;
+import java.awt.event.MouseAdapter;
+import java.awt.event.MouseEvent;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import javax.swing.JDialog;
 import javax.swing.JFrame;
 import javax.swing.JTextField;
 import javax.swing.SwingUtilities;
@@ -13,6 +16,30 @@ import javax.swing.event.DocumentListener;
 
 public class Field {
     static Path folder;
+    static boolean dialogWanted;
+
+    /* The next press in the field opens it after "dialog" was read. */
+    static void openDialog(JFrame frame) {
+        if (!dialogWanted)
+            return;
+        dialogWanted = false;
+        write("dialog", "");
+        JDialog dialog = new JDialog(frame, "dialog", false);
+        JTextField inside = new JTextField(30);
+        report(inside, "dialog");
+        dialog.add(inside);
+        dialog.setSize(400, 100);
+        dialog.setVisible(true);
+        inside.requestFocusInWindow();
+    }
+
+    static void report(JTextField field, String name) {
+        field.getDocument().addDocumentListener(new DocumentListener() {
+            public void insertUpdate(DocumentEvent e) { write(name, field.getText()); }
+            public void removeUpdate(DocumentEvent e) { write(name, field.getText()); }
+            public void changedUpdate(DocumentEvent e) { }
+        });
+    }
 
     static void write(String name, String text) {
         try {
@@ -31,7 +58,9 @@ public class Field {
                 return;
             String[] words = Files.readString(path).trim().split(" ");
             Files.delete(path);
-            if (words[0].equals("clear"))
+            if (words[0].equals("dialog"))
+                dialogWanted = true;
+            else if (words[0].equals("clear"))
                 field.setText("");
             else if (words[0].equals("stall"))
                 Thread.sleep(Integer.parseInt(words[1]));
@@ -44,10 +73,9 @@ public class Field {
         JFrame frame = new JFrame("typing");
         JTextField field = new JTextField(40);
         field.setFont(new Font(Font.DIALOG, Font.PLAIN, 14));
-        field.getDocument().addDocumentListener(new DocumentListener() {
-            public void insertUpdate(DocumentEvent e) { write("text", field.getText()); }
-            public void removeUpdate(DocumentEvent e) { write("text", field.getText()); }
-            public void changedUpdate(DocumentEvent e) { }
+        report(field, "text");
+        field.addMouseListener(new MouseAdapter() {
+            public void mouseReleased(MouseEvent e) { openDialog(frame); }
         });
         frame.add(field);
         frame.setSize(600, 80);

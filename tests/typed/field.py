@@ -5,7 +5,8 @@ a document of LibreOffice Writer.
     field.py KIND FOLDER
 
 FOLDER/text holds the field's text, rewritten after each change; FOLDER/ready appears with the window. Every 20 ms the
-program looks for FOLDER/do: "clear" empties the field, "stall MS" makes the program sleep in its event loop.
+program looks for FOLDER/do: "clear" empties the field, "stall MS" makes the program sleep in its event loop, and
+"dialog" (tk, gtk3, qt) lets the next press in the field open a dialog, whose own field is FOLDER/dialog.
 """
 import os
 import sys
@@ -21,7 +22,20 @@ def write(name, text):
     os.rename(path + ".new", path)
 
 
+dialog_wanted = False
+
+
+def take_dialog():
+    """Returns whether this press opens the dialog."""
+    global dialog_wanted
+    wanted, dialog_wanted = dialog_wanted, False
+    if wanted:
+        write("dialog", "")
+    return wanted
+
+
 def command(clear):
+    global dialog_wanted
     try:
         path = os.path.join(FOLDER, "do")
         words = open(path).read().split()
@@ -30,6 +44,8 @@ def command(clear):
         return
     if words[0] == "clear":
         clear()
+    elif words[0] == "dialog":
+        dialog_wanted = True
     elif words[0] == "stall":
         time.sleep(int(words[1]) / 1000)
 
@@ -50,6 +66,21 @@ def run_tk():
         return text.get().encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
     text.trace_add("write", lambda *_: write("text", value()))
+
+    def open_dialog(_):
+        if not take_dialog():
+            return
+        top, inside = tkinter.Toplevel(root), tkinter.StringVar()
+        top.title("dialog")
+        field = tkinter.Entry(top, textvariable=inside, width=40)
+        field.pack(padx=30, pady=30)
+        inside.trace_add("write", lambda *_: write("dialog", inside.get()))
+        top.transient(root)
+        field.focus_force()
+        root.wait_visibility(top)
+        top.grab_set()
+
+    entry.bind("<ButtonRelease-1>", open_dialog)
 
     def look():
         command(lambda: text.set(""))
@@ -102,8 +133,18 @@ def run_gtk(version):
         GLib.timeout_add(20, look)
         GLib.timeout_add(300, lambda: write("ready", ""))
 
+    def open_dialog(entry, _):
+        if take_dialog():
+            dialog, field = Gtk.Dialog(title="dialog", transient_for=entry.get_toplevel(), modal=True), Gtk.Entry()
+            dialog.get_content_area().add(field)
+            field.connect("changed", lambda e: write("dialog", e.get_text()))
+            dialog.show_all()
+            field.grab_focus()
+        return False
+
     if version == "3.0":
         window, entry = Gtk.Window(title="typing"), make()
+        entry.connect("button-release-event", open_dialog)
         window.add(entry)
         window.show_all()
         fill(window, entry)
@@ -130,7 +171,21 @@ def run_qt():
 
     app = QtWidgets.QApplication(sys.argv[:1])
     lines = KIND.endswith("-text")
-    field = QtWidgets.QPlainTextEdit() if lines else QtWidgets.QLineEdit()
+
+    class Line(QtWidgets.QLineEdit):
+        def mouseReleaseEvent(self, event):
+            super().mouseReleaseEvent(event)
+            if take_dialog():
+                self.dialog = QtWidgets.QDialog(self)
+                self.dialog.setWindowTitle("dialog")
+                inside = QtWidgets.QLineEdit(self.dialog)
+                inside.textChanged.connect(lambda text: write("dialog", text))
+                self.dialog.setModal(True)
+                self.dialog.resize(300, 100)
+                self.dialog.show()
+                inside.setFocus()
+
+    field = QtWidgets.QPlainTextEdit() if lines else Line()
     field.setWindowTitle("typing")
     field.resize(500, 150 if lines else 60)
     field.textChanged.connect(lambda *_: write("text", field.toPlainText() if lines else field.text()))

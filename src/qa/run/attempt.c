@@ -8,6 +8,7 @@
 #include "qa/report/summary.h"
 #include "trace/status.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,6 +172,9 @@ static void fill_settings(struct attempt_state *s)
     if (t->timeout > 0)
         r->max_time = t->timeout;
     r->max_time = r->max_time > s->out->seconds + 0.1 ? r->max_time - s->out->seconds : 0.1;
+    r->settle_quiet = isnan(t->settle_quiet) ? r->settle_quiet : t->settle_quiet;
+    r->settle_min = isnan(t->settle_min) ? r->settle_min : t->settle_min;
+    r->key_delay = isnan(t->key_delay) ? r->key_delay : t->key_delay;
     r->elements = uses_elements(s);
     if (t->elements_text)
         r->elements_text = t->elements_text;

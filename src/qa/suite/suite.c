@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <libgen.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,9 @@ static void test_begin(struct suite_reader *r, struct test *t)
                        .start_timeout = 30,
                        .elements = true,
                        .retries = -1,
+                       .settle_quiet = NAN,
+                       .settle_min = NAN,
+                       .key_delay = NAN,
                        .selected = true};
     r->t = t;
     r->vars.n = 0;

@@ -95,6 +95,8 @@ struct test {
     double start_timeout;       /* seconds */
     int steps, retries, attempts, validator; /* 0: from the command line or the dialect; retries: -1 */
     double timeout;                          /* seconds for the agent; 0: from the command line */
+    /* ms, as the options of these names; NAN: from the command line */
+    double settle_quiet, settle_min, key_delay;
     uint64_t seed;
     /* file of `holorun record`, replayed instead of a model; NULL: none */
     const char *recording;

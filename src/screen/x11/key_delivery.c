@@ -30,7 +30,7 @@
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
-#include <poll.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +145,15 @@ static bool chain_asks_for_keys(struct screen *s, const Window *chain, int n)
     return n && asks_for_keys(s, chain[n - 1], 0, &budget);
 }
 
+Window delivery_ping_window(struct screen *s, const Window *chain, int n)
+{
+    int budget = SEARCH_WINDOWS;
+    for (int i = n; i-- > 0;)
+        if (same_client(s, chain[i], chain[n - 1]) && answers_pings(s, chain[i]))
+            return chain[i];
+    return search(s, chain[n - 1], s->x11->root, 0, &budget);
+}
+
 static void find_target(struct screen *s, struct key_target *r)
 {
     Window chain[WINDOW_DEPTH];
@@ -153,14 +162,11 @@ static void find_target(struct screen *s, struct key_target *r)
     if (s->lost)
         return;
     xtrap_begin(&t, s->x11->dpy);
-    int n = hit_test_focus(s, chain), budget = SEARCH_WINDOWS;
+    int n = hit_test_focus(s, chain);
     if (n)
         r->focus = chain[n - 1];
-    for (int i = n; i-- > 0 && !r->ping;)
-        if (same_client(s, chain[i], r->focus) && answers_pings(s, chain[i]))
-            r->ping = chain[i];
-    if (n && !r->ping)
-        r->ping = search(s, r->focus, s->x11->root, 0, &budget);
+    if (n)
+        r->ping = delivery_ping_window(s, chain, n);
     if (n && !r->ping && !(r->pid = client_pid(s, r->focus)))
         r->pid = hit_test_pid(s, r->focus);
     r->no_listener = !r->ping && !chain_asks_for_keys(s, chain, n) && !grab_keyboard_taken(s);
@@ -337,10 +343,9 @@ static bool window_exists(struct screen *s, Window w)
 
 /* Waits for the answer to a ping. A program whose window was closed consumes no more keys, so the wait
  * ends. */
-static int wait_for_pong(struct screen *s, Window w, double max_ms, enum delivery *out, struct err *e)
+int delivery_ping_once(struct screen *s, Window w, double max_ms, enum delivery *out, struct err *e)
 {
     int64_t start = clock_ns(), looked = start;
-    struct pollfd p = {.fd = ConnectionNumber(s->x11->dpy), .events = POLLIN};
     struct xtrap t;
     *out = DELIVERY_DONE;
     xtrap_begin(&t, s->x11->dpy);
@@ -348,8 +353,7 @@ static int wait_for_pong(struct screen *s, Window w, double max_ms, enum deliver
     xtrap_end(&t);
     int rc = 0;
     for (screen_pump(s); s->x11->pong != s->x11->ping && rc == 0; screen_pump(s)) {
-        poll(&p, 1, LOOK_MS);
-        rc = screen_wait(s, 0, e);
+        rc = screen_wait_event(s, fmax(0, fmin(EXISTS_MS, max_ms - clock_ms_since(start))), e);
         if (clock_ms_since(looked) > EXISTS_MS && rc == 0) {
             looked = clock_ns();
             if (!window_exists(s, w))
@@ -394,7 +398,7 @@ static int wait_for(struct screen *s, const struct key_target *r, double max_ms,
     if (r->no_listener || !r->focus || screen_alive(s, e))
         return screen_alive(s, e);
     if (r->ping)
-        return wait_for_pong(s, r->ping, max_ms, out, e);
+        return delivery_ping_once(s, r->ping, max_ms, out, e);
     if (r->pid)
         return wait_for_sockets(s, r, max_ms, out, e);
     return 0;
@@ -414,6 +418,21 @@ int delivery_wait(struct screen *s, double max_ms, enum delivery *out, struct er
     return 0;
 }
 
+int delivery_keep_up(struct screen *s, enum delivery *out, struct err *e)
+{
+    return wait_for(s, &s->x11->target, READ_MS, out, e);
+}
+
+bool delivery_confirms(struct screen *s)
+{
+    struct key_target *r = &s->x11->asked;
+    unsigned opened;
+    unsigned long focus = s->lost ? None : hit_test_input_focus(s, &opened);
+    if (!focus || focus != r->focus)
+        find_target(s, r);
+    return r->ping != None;
+}
+
 int delivery_settle(struct screen *s, struct err *e)
 {
     enum delivery unused;
@@ -429,7 +448,7 @@ int delivery_ping(struct screen *s, double max_ms, bool *late, struct err *e)
     if (!r.ping)
         return screen_alive(s, e);
     int64_t start = clock_ns();
-    if (wait_for_pong(s, r.ping, max_ms, &now, e))
+    if (delivery_ping_once(s, r.ping, max_ms, &now, e))
         return -1;
     *late = now == DELIVERY_BEHIND || clock_ms_since(start) > LATE_MS;
     return screen_alive(s, e);

@@ -19,17 +19,21 @@
 #include <X11/keysym.h>
 #include <string.h>
 
-enum { MOST_CHANGES = 100 };
+enum {
+    MOST_CHANGES = 100,
+    UNREAD_KEYS = 64, /* characters after which the program must confirm that it has read them */
+    BLIND_MS = 5,     /* after each character for a program that confirms nothing */
+};
 
 struct text_typing {
     struct screen *s;
     const uint32_t *text; /* keysyms */
-    size_t n, done;
-    bool spare;       /* some characters were typed with a borrowed keycode */
-    bool changed;     /* the keyboard map or state has changed since the first key */
-    bool moved;       /* another program has received the focus before the last key */
-    bool grabbed;     /* the keyboard is grabbed by a permitted program: grab_check_keyboard() */
-    unsigned layouts; /* screen.layouts at the time of planning */
+    size_t n, done, read; /* read: characters that the program has confirmed */
+    bool spare;           /* some characters were typed with a borrowed keycode */
+    bool changed;         /* the keyboard map or state has changed since the first key */
+    bool moved;           /* another program has received the focus before the last key */
+    bool grabbed;         /* the keyboard is grabbed by a permitted program: grab_check_keyboard() */
+    unsigned layouts;     /* screen.layouts at the time of planning */
     int group;
     struct err *e;
 };
@@ -149,6 +153,29 @@ static int read_keyboard_again(struct text_typing *t)
     return check_grab(t);
 }
 
+static int refuse_behind(struct err *e)
+{
+    return err_set(e, ERR_FAILED,
+                   "unsure whether the text arrived as meant: the program has not read its keys for %d s; "
+                   "look at it",
+                   READ_MS / 1000);
+}
+
+/* Waits after a character, so that the program can keep up. */
+static int pace(struct text_typing *t)
+{
+    struct screen *s = t->s;
+    enum delivery r = DELIVERY_DONE;
+    bool confirms = s->x11->target.ping != None;
+    double ms = s->options.own_key_delay ? s->options.key_delay_ms : confirms ? 0 : BLIND_MS;
+    if (confirms && t->done + 1 - t->read >= UNREAD_KEYS) {
+        if (delivery_keep_up(s, &r, t->e))
+            return -1;
+        t->read = t->done + 1;
+    }
+    return r == DELIVERY_BEHIND ? refuse_behind(t->e) : screen_wait(s, ms, t->e);
+}
+
 /* Types up to n characters. Returns 0 early if the keyboard has changed and the rest must be planned again;
  * -1 on failure. */
 static int type_run(struct text_typing *t, size_t n)
@@ -168,7 +195,7 @@ static int type_run(struct text_typing *t, size_t n)
         if (!code && k.shift && !keyboard_find(s, XK_Shift_L, true, &shift))
             return err_set(t->e, ERR_FAILED, "this keyboard has no Shift key");
         if (check_view(s, t->e) || tap(s, code ? code : k.code, !code && k.shift ? shift.code : 0, t->e) ||
-            screen_wait(s, s->options.key_delay_ms, t->e))
+            pace(t))
             return -1;
     }
     return 0;
@@ -200,9 +227,10 @@ static int confirm(struct text_typing *t)
     enum delivery r;
     if (delivery_wait(t->s, READ_MS, &r, t->e) || read_keyboard_again(t))
         return -1;
+    if (r == DELIVERY_BEHIND)
+        return refuse_behind(t->e);
     const char *why =
-        r == DELIVERY_BEHIND   ? "the program has not read its keys for 8 s"
-        : t->moved             ? "the keyboard went to another window meanwhile"
+        t->moved               ? "the keyboard went to another window meanwhile"
         : r == DELIVERY_NOBODY ? "no window that reads keys had the keyboard"
         : t->changed           ? "the keyboard layout or its state changed meanwhile"
         : r == DELIVERY_UNKNOWN && t->spare

@@ -227,6 +227,14 @@ static bool is_redirected(struct screen *s)
            a.all_event_masks & SubstructureRedirectMask;
 }
 
+bool window_manager_redirects(struct screen *s)
+{
+    struct xtrap trap;
+    xtrap_begin(&trap, s->x11->dpy);
+    bool yes = is_redirected(s);
+    return xtrap_end(&trap) == 0 && yes;
+}
+
 /* Maps a window. Returns whether it becomes viewable within MAP_MS. */
 static bool shows_a_window(struct screen *s)
 {

@@ -253,9 +253,10 @@ static int x11_acquire(struct screen *s, struct err *e)
                : 0;
 }
 
-static void x11_pump(struct screen *s)
+static bool x11_pump(struct screen *s)
 {
-    while (!s->lost && XPending(s->x11->dpy)) {
+    bool any = false;
+    for (; !s->lost && XPending(s->x11->dpy); any = true) {
         XEvent ev;
         XNextEvent(s->x11->dpy, &ev);
         if (ev.type == MappingNotify || ev.type == s->x11->xkb_event) { /* the only XKB events selected */
@@ -276,6 +277,7 @@ static void x11_pump(struct screen *s)
             s->view_gone = monitors_update(s, NULL) != 0;
         }
     }
+    return any;
 }
 
 static void x11_lock(struct screen *s, bool on)
@@ -323,8 +325,7 @@ static bool x11_release(struct screen *s)
     return any;
 }
 
-/* Returns the pid of the X server; 0 if it runs on another machine. */
-static int server_pid(struct screen *s)
+int x11_server_pid(struct screen *s)
 {
     struct ucred peer;
     socklen_t size = sizeof peer;
@@ -334,7 +335,7 @@ static int server_pid(struct screen *s)
 
 static int x11_drawing_pids(struct screen *s, int pids[3])
 {
-    pids[0] = server_pid(s);
+    pids[0] = x11_server_pid(s);
     return 1 + hit_test_pids(s, pids + 1);
 }
 
@@ -401,6 +402,9 @@ const struct screen_ops screen_x11 = {
     .keys_begin = delivery_begin,
     .keys_wait = delivery_wait,
     .ping = delivery_ping,
+    .confirms = delivery_confirms,
+    .hover = clicked_hover,
+    .clicked = clicked_wait,
     .tops = hit_test_tops,
     .chain = hit_test_at_point,
     .window = hit_test_window,

@@ -10,7 +10,8 @@
  *   paste.c     text through the clipboard  grabs.c           keyboard and pointer grabs of other programs
  *   held.c      pressed keys and buttons    watch.c           input monitor: the user
  *   guard.c     watchdog process            input_owner.c     which process may send input to a display
- *   displays.c  displays of this machine    xtrap.c           X errors, lost connections */
+ *   displays.c  displays of this machine    xtrap.c           X errors, lost connections
+ *   clicked.c   when a click was processed */
 #ifndef HOLORUN_SCREEN_X11_X11_IMPL_H
 #define HOLORUN_SCREEN_X11_X11_IMPL_H
 
@@ -87,7 +88,7 @@ struct x11 {
     unsigned spare_clock;
 
     /* key_delivery.c */
-    struct key_target target;
+    struct key_target target, asked; /* of delivery_begin() and delivery_confirms() */
     int ping, pong; /* number of the last ping sent, of the last ping answered */
 
     struct grabs {     /* grabs.c */
@@ -123,6 +124,7 @@ struct x11 {
 /* Returns whether the server has XInput. Call it before XIQueryVersion(): if the server dies during that
  * call, libXi reads a reply that was never received; XGetExtensionVersion() is safe. */
 bool x11_xinput_answers(Display *dpy);
+int x11_server_pid(struct screen *s); /* Returns the pid of the X server; 0 if it runs on another machine. */
 
 /* ---- input_owner.c ----------------------------------------------------------------------------- */
 
@@ -194,6 +196,8 @@ struct screen_rect window_without_shadow(struct screen *s, const struct screen_w
 int window_active(struct screen *s, char *title, size_t title_size, char *class, size_t class_size);
 int window_each(struct screen *s, bool (*visit)(void *arg, const char *title, const char *class), void *arg);
 bool window_manager_runs(struct screen *s);
+/* Returns whether a client redirects the windows of the root, as window managers do. */
+bool window_manager_redirects(struct screen *s);
 
 /* ---- keyboard.c -------------------------------------------------------------------------------- */
 
@@ -290,11 +294,24 @@ int delivery_settle(struct screen *s, struct err *e);
  * A program that does not support pings counts as idle. Returns -1 with e if stopped or the display is
  * lost. */
 int delivery_ping(struct screen *s, double max_ms, bool *late, struct err *e);
+/* Returns whether the focused program answers pings. */
+bool delivery_confirms(struct screen *s);
+/* Waits like delivery_wait(), but only for the program found by delivery_begin(), in the middle of a text. */
+int delivery_keep_up(struct screen *s, enum delivery *out, struct err *e);
+/* Returns a window that answers pings of the client that has the last window of the chain, or None. */
+Window delivery_ping_window(struct screen *s, const Window *chain, int n);
+int delivery_ping_once(struct screen *s, Window w, double max_ms, enum delivery *out, struct err *e);
 void delivery_note_pong(struct screen *s, const XClientMessageEvent *ev);
 
 /* Returns the local process of the client that owns this resource; 0: unknown. */
 int client_pid(struct screen *s, XID resource);
 bool same_client(struct screen *s, XID a, XID b); /* Returns whether two resources belong to one client. */
+
+/* ---- clicked.c ----------------------------------------------------------------------------------- */
+
+/* see screen_ops.hover and screen_ops.clicked */
+int clicked_hover(struct screen *s, double max_ms, bool *answered, struct err *e);
+int clicked_wait(struct screen *s, double max_ms, bool *processed, struct err *e);
 
 /* ---- input_method.c ---------------------------------------------------------------------------- */
 
