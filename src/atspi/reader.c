@@ -341,11 +341,21 @@ static void take_children(struct reader *r, int i, DBusMessage *reply)
         dbus_message_iter_get_arg_type(&at) != DBUS_TYPE_ARRAY)
         return;
     dbus_message_iter_recurse(&at, &in);
+    if (r->nodes[i].children == 1 && dbus_message_iter_get_arg_type(&in) == DBUS_TYPE_INVALID)
+        reader_push(r, i, CALL_CHILD, 0, 0);
     for (int k = 0; k < READ_CHILDREN && dbus_message_iter_get_arg_type(&in) != DBUS_TYPE_INVALID; k++) {
         if (read_reference(&in, &bus, &path))
             add_child(r, i, bus, path, k);
         dbus_message_iter_next(&in);
     }
+}
+
+static void take_child(struct reader *r, int i, DBusMessage *reply)
+{
+    DBusMessageIter at;
+    const char *bus, *path;
+    if (reply && dbus_message_iter_init(reply, &at) && read_reference(&at, &bus, &path))
+        add_child(r, i, bus, path, 0);
 }
 
 static int node_at(const struct reader *r, const char *bus, const char *path)
@@ -442,6 +452,9 @@ void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply)
         break;
     case CALL_CHILDREN:
         take_children(r, s->node, reply);
+        break;
+    case CALL_CHILD:
+        take_child(r, s->node, reply);
         break;
     case CALL_HIT:
         take_hit(r, s, reply);
