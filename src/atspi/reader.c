@@ -274,7 +274,12 @@ static bool is_closed(struct reader *r, const struct node *n)
 static void take_state(struct reader *r, int i, DBusMessage *reply)
 {
     struct node *n = &r->nodes[i];
+    const struct node *only =
+        n->parent >= 0 && r->nodes[n->parent].children == 1 ? &r->nodes[n->parent] : NULL;
     n->states = states_of(reply);
+    if (!n->states && only &&
+        only->shown) /* sockets have no states at times, and are all that the parent shows */
+        n->states = only->states & ~(UINT64_C(1) << STATE_FOCUSED);
     bool shows = state_in(n->states, STATE_SHOWING) ||
                  (r->nodes[n->top].by_visible && n->depth > 0 && state_in(n->states, STATE_VISIBLE));
     int up = n->parent;
