@@ -54,6 +54,10 @@ static DBusMessage *build(const struct reader *r, const struct pending *p)
         return bus_get(n->bus, n->path, ATSPI "Accessible", "ChildCount");
     case CALL_CHILDREN:
         return bus_call(n->bus, n->path, ATSPI "Accessible", "GetChildren");
+    case CALL_CHILD:
+        if ((m = bus_call(n->bus, n->path, ATSPI "Accessible", "GetChildAtIndex")))
+            dbus_message_append_args(m, DBUS_TYPE_INT32, &from, DBUS_TYPE_INVALID);
+        return m;
     case CALL_RECT:
         if ((m = bus_call(n->bus, n->path, ATSPI "Component", "GetExtents")))
             dbus_message_append_args(m, DBUS_TYPE_UINT32, &system, DBUS_TYPE_INVALID);

@@ -274,7 +274,12 @@ static bool is_closed(struct reader *r, const struct node *n)
 static void take_state(struct reader *r, int i, DBusMessage *reply)
 {
     struct node *n = &r->nodes[i];
+    const struct node *only =
+        n->parent >= 0 && r->nodes[n->parent].children == 1 ? &r->nodes[n->parent] : NULL;
     n->states = states_of(reply);
+    if (!n->states && only &&
+        only->shown) /* sockets have no states at times, and are all that the parent shows */
+        n->states = only->states & ~(UINT64_C(1) << STATE_FOCUSED);
     bool shows = state_in(n->states, STATE_SHOWING) ||
                  (r->nodes[n->top].by_visible && n->depth > 0 && state_in(n->states, STATE_VISIBLE));
     int up = n->parent;
@@ -341,11 +346,21 @@ static void take_children(struct reader *r, int i, DBusMessage *reply)
         dbus_message_iter_get_arg_type(&at) != DBUS_TYPE_ARRAY)
         return;
     dbus_message_iter_recurse(&at, &in);
+    if (r->nodes[i].children == 1 && dbus_message_iter_get_arg_type(&in) == DBUS_TYPE_INVALID)
+        reader_push(r, i, CALL_CHILD, 0, 0);
     for (int k = 0; k < READ_CHILDREN && dbus_message_iter_get_arg_type(&in) != DBUS_TYPE_INVALID; k++) {
         if (read_reference(&in, &bus, &path))
             add_child(r, i, bus, path, k);
         dbus_message_iter_next(&in);
     }
+}
+
+static void take_child(struct reader *r, int i, DBusMessage *reply)
+{
+    DBusMessageIter at;
+    const char *bus, *path;
+    if (reply && dbus_message_iter_init(reply, &at) && read_reference(&at, &bus, &path))
+        add_child(r, i, bus, path, 0);
 }
 
 static int node_at(const struct reader *r, const char *bus, const char *path)
@@ -442,6 +457,9 @@ void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply)
         break;
     case CALL_CHILDREN:
         take_children(r, s->node, reply);
+        break;
+    case CALL_CHILD:
+        take_child(r, s->node, reply);
         break;
     case CALL_HIT:
         take_hit(r, s, reply);

@@ -42,6 +42,7 @@ enum call {
     CALL_COUNT,
     CALL_RECT,
     CALL_CHILDREN,
+    CALL_CHILD,  /* the only child: sockets, which embed a window of another program, do not list it */
     CALL_HIT,    /* child at a point of the grid */
     CALL_LENGTH, /* of the text */
     CALL_TEXT,

@@ -1,6 +1,7 @@
 /* player.c - plain steps as a model: one reply for each screenshot. */
 #include "plain/player_impl.h"
 
+#include "atspi/roles.h"
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "screen/observed.h"
@@ -27,6 +28,27 @@ static char *elements_now(struct player *p)
     buf_puts(&b, "");
     elements_text(p->now, false, &b);
     return buf_take(&b);
+}
+
+/* Returns a sum over the elements, which differs if any of them changed, apart from the keyboard focus. */
+static uint64_t digest_now(const struct player *p)
+{
+    static const int states[] = {STATE_CHECKED,  STATE_PRESSED,   STATE_SELECTED,
+                                 STATE_EXPANDED, STATE_SENSITIVE, STATE_ENABLED};
+    uint64_t sum = 14695981039346656037u;
+    for (int i = 0; p->now && i < p->now->n; i++) {
+        const struct element *e = &p->now->e[i];
+        const char *const texts[] = {e->role, e->name, e->value};
+        for (int k = 0; k < 3; k++)
+            for (const char *at = texts[k]; *at || at == texts[k]; at++) {
+                sum = (sum ^ (unsigned char)*at) * 1099511628211u;
+                if (!*at)
+                    break;
+            }
+        for (size_t k = 0; k < sizeof states / sizeof *states; k++)
+            sum = (sum ^ state_in(e->states, states[k])) * 1099511628211u;
+    }
+    return sum;
 }
 
 static size_t line_length(const char *text)
@@ -187,14 +209,17 @@ static void put_wait(struct player *p, const char *why, struct buf *b)
     p->s.dismiss = p->s.aside = p->s.search = false;
 }
 
-/* Returns whether the last step changed an element.  Steps that verify a value have an effect. */
+/* Returns whether the last step changed an element.  Steps that verify a value have an effect.  The keyboard
+ * focus alone is one only of keys, and of a press that asks for it. */
 static bool has_effect(struct player *p)
 {
     enum plain_verb v = p->steps.s[p->s.at].verb;
     bool presses =
         v <= PLAIN_RIGHT_CLICK || v == PLAIN_MENU || v == PLAIN_TAB || v == PLAIN_KEYS || v == PLAIN_CLOSE;
-    if (!p->source || !presses || !p->s.phase || !p->before)
+    if (!p->source || !presses || !p->s.phase || !p->before || p->s.verified || digest_now(p) != p->digest)
         return true;
+    if (v != PLAIN_KEYS && !p->s.focuses)
+        return false;
     char *after = elements_now(p);
     bool changed = !after || strcmp(after, p->before) != 0;
     free(after);
@@ -270,6 +295,7 @@ static enum player_next reply_step(struct player *p, struct buf *b)
         free(p->before);
         p->before = before;
         before = NULL;
+        p->digest = digest_now(p);
         p->window = window_now(p);
     }
     free(before);
@@ -302,6 +328,8 @@ static void next_reply(struct player *p, enum dialect_goal goal, struct buf *b)
         return;
     }
     p->s.phase -= again && p->s.phase > 0; /* the screen had changed: looks again */
+    p->s.keys -= again && p->s.keyed;
+    p->s.keyed = p->s.keyed && !again;
     while (goal == GOAL_STEP) {
         enum player_next next = p->s.at < p->steps.n ? reply_step(p, b)
                                 : p->source          ? more_steps(p, b, why, sizeof why)

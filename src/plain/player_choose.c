@@ -48,6 +48,19 @@ static enum player_next verify_choice(struct player *p, const struct resolve_que
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
 }
 
+/* Returns whether an entry that is not below an open list can belong to it: it is in another window, or in no
+ * other list. */
+static bool is_of_popup(const struct snapshot *s, const struct element *e, const struct element *list)
+{
+    static const char *const others[] = {"list", "list box", "table", "tree", "tree table", NULL};
+    if (e->window != list->window)
+        return true;
+    for (int i = e->parent; i >= 0; i = s->e[i].parent)
+        if (text_listed(others, s->e[i].role))
+            return false;
+    return strcmp(e->role, "radio button") != 0 && strcmp(e->role, "check box") != 0;
+}
+
 /* Clicks the option of this name, below an element or, with NULL, anywhere. */
 static enum player_next click_option(struct player *p, const char *name, const struct element *below,
                                      struct buf *b, char *why, size_t size)
@@ -56,6 +69,15 @@ static enum player_next click_option(struct player *p, const char *name, const s
     enum player_next next;
     bool several;
     const struct element *e = player_find(p, &option, &several, why, size);
+    if (!e && !several && below && p->s.opened) {
+        option.below = NULL;
+        e = player_find(p, &option, &several, why, size);
+        if (e && !is_of_popup(p->now, e, below)) {
+            snprintf(why, size, "'%.80s' is not in the list '%.80s' but elsewhere", name,
+                     resolve_name(below));
+            e = NULL;
+        }
+    }
     const struct element *box = e && !strcmp(e->role, "table cell") ? resolve_box(p->now, e) : NULL;
     if (box && player_is_on(box))
         return NEXT_STEP;
@@ -101,6 +123,52 @@ enum player_next player_verify_selected(struct player *p, const struct element *
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
 }
 
+/* Chooses in the list that the step has opened. */
+static enum player_next choose_in_opened(struct player *p, const struct resolve_query *lists, struct buf *b,
+                                         char *why, size_t size)
+{
+    const struct plain_step *s = &p->steps.s[p->s.at];
+    const struct element *list = opened_list(p, lists);
+    if (player_chooses_by_keys(p, list, s->in))
+        return player_choose_by_keys(p, list, b, why, size);
+    return click_option(p, s->what, list, b, why, size);
+}
+
+int player_choice(const struct player *p, const struct plain_step *s, struct plain_step *out)
+{
+    struct plain_step one;
+    int n = 0;
+    *out = (struct plain_step){0};
+    for (int k = 0; p->now && !p->ref && plain_choice(s, k, &one); k++) {
+        struct resolve_query q = {one.in, RESOLVE_LIST, NULL, NULL};
+        const struct element *found[1];
+        if (one.in && resolve(p->now, &q, found, 1) && !n++)
+            *out = one;
+        else
+            plain_step_free(&one);
+    }
+    return n;
+}
+
+/* Replaces the option and list of the step by those of the only reading whose list is on the screen. */
+static enum player_next take_reading(struct player *p, char *why, size_t size)
+{
+    struct plain_step *s = &p->steps.s[p->s.at], found;
+    int n = player_choice(p, s, &found);
+    if (n == 1) {
+        free(s->what);
+        free(s->in);
+        s->what = found.what;
+        s->in = found.in;
+        found.what = found.in = NULL;
+    }
+    plain_step_free(&found);
+    if (n < 2)
+        return NEXT_STEP;
+    snprintf(why, size, "'%.80s' names several lists of this window; quote the names", s->whole);
+    return NEXT_FAILED;
+}
+
 /* Opens a closed list, clicks the option, and verifies the choice.  An option of an open list is clicked at
  * once. */
 enum player_next player_choose(struct player *p, struct buf *b, char *why, size_t size)
@@ -112,16 +180,21 @@ enum player_next player_choose(struct player *p, struct buf *b, char *why, size_
     bool several = false;
     const struct element *whole = p->s.opened ? NULL : player_whole_option(p);
     if (p->s.phase && !p->s.opened) {
-        struct resolve_query option = {s->what, RESOLVE_OPTION, NULL, NULL};
+        list = s->in ? player_find(p, &lists, &several, why, size) : NULL;
+        struct resolve_query option = {s->what, RESOLVE_OPTION, NULL, list};
         return player_verify_selected(p, whole ? whole : player_find(p, &option, &several, why, size), why,
                                       size);
     }
+    if (p->s.phase - p->s.keys > 1)
+        return verify_choice(p, &lists, why, size);
     if (p->s.phase)
-        return p->s.phase == 1 ? click_option(p, s->what, NULL, b, why, size)
-                               : verify_choice(p, &lists, why, size);
+        return choose_in_opened(p, &lists, b, why, size);
     p->s.opened = false;
     if (whole)
         return click_option(p, s->whole, NULL, b, why, size);
+    if (take_reading(p, why, size) == NEXT_FAILED)
+        return NEXT_FAILED;
+    lists.name = s->in;
     if (s->in && !(list = player_find(p, &lists, &several, why, size)))
         return player_missing(p);
     if (!list || !player_is_closed_list(list))

@@ -33,7 +33,13 @@ struct player_state {
     int turns;      /* of the wheel in this search */
     uint64_t place; /* sum over the places of all elements before the last turn */
     bool aside;     /* a tool tip may cover the element: the pointer moves away */
+    bool verified;  /* the element that was pressed reports the state that the press leads to */
+    bool focuses;   /* the press may only move the keyboard focus: to a field, or a row */
     bool opened;    /* the current step has opened a closed list at x, y */
+    int keys;       /* actions of the step that were keys on the way to the element */
+    bool keyed;     /* the last action was such a key */
+    bool up;        /* the keys go up */
+    uint32_t mark;  /* what was selected before that key */
     int x, y;
 };
 
@@ -51,6 +57,7 @@ struct player {
     uint32_t ref;             /* element of the only step, instead of its name; 0: found by name */
     bool secret;              /* a step types a secret: values are neither compared nor printed */
     char *before;             /* text of the elements before the last action; NULL: none */
+    uint64_t digest;          /* of the elements then, apart from the focus */
     struct screen_rect field; /* last field that a step wrote to, until its suggestions are closed */
     char *typed_over;         /* value of the focused field before text was typed; NULL: not readable */
     uint32_t typed_into;      /* ref of that field */
@@ -97,8 +104,26 @@ bool player_is_closed_list(const struct element *e);
 const char *player_shown_choice(const struct element *list, const char *name);
 bool player_is_on(const struct element *e);
 
+/* player_keys.c: Select an item of an open menu, or an entry of an open list, with the arrow keys, and press
+ * Return. */
+enum player_next player_press_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
+                                      size_t size);
+enum player_next player_choose_by_keys(struct player *p, const struct element *list, struct buf *b, char *why,
+                                       size_t size);
+/* Returns whether an open list reports its choice, but for some time none of its entries. */
+bool player_chooses_by_keys(struct player *p, const struct element *list, const char *name);
+
+/* Selects a file in an icon view whose files are not described, by typing its name, and opens it or its menu
+ * if the step asks for that. */
+enum player_next player_select_by_typing(struct player *p, struct buf *b, char *why, size_t size);
+/* Returns whether the name of the step has been missing for some time while such a view has the keyboard. */
+bool player_selects_by_typing(struct player *p);
+
 /* player_choose.c: Chooses an option, in a list that is opened if it is closed. */
 enum player_next player_choose(struct player *p, struct buf *b, char *why, size_t size);
+/* Returns how many readings of "choose A in B in C" have a list on the screen; the first is in out, which the
+ * caller frees. */
+int player_choice(const struct player *p, const struct plain_step *s, struct plain_step *out);
 /* Finds an option whose name is the whole text, as "Made in Italy" is not the option Made in a list Italy. */
 const struct element *player_whole_option(struct player *p);
 /* Verifies that an option or tab that was clicked is the chosen one, if it still shows; e may be NULL. */

@@ -19,6 +19,28 @@ static bool same_text(const char *a, const char *b)
     }
 }
 
+/* Returns the innermost element that reports the keyboard focus, NULL: none. */
+static const struct element *focused(const struct snapshot *s)
+{
+    const struct element *found = NULL;
+    for (int i = 0; s && i < s->n; i++)
+        if (state_in(s->e[i].states, STATE_FOCUSED) && s->e[i].parent >= 0 &&
+            (!found || s->e[i].depth > found->depth))
+            found = &s->e[i];
+    return found;
+}
+
+/* Returns whether keys of the first step could be lost, because the program has not opened its document yet:
+ * it describes elements, but none of them has the keyboard. */
+static bool is_starting(struct player *p, char *why, size_t size)
+{
+    bool described = p->now && (p->now->n || p->now->end != SNAPSHOT_NOTHING);
+    if (p->s.acted || !described || focused(p->now))
+        return false;
+    snprintf(why, size, "no element has the keyboard yet");
+    return player_wait_or_fail(p, PLAYER_START_MS) == NEXT_WAIT;
+}
+
 /* ---- kinds of steps ------------------------------------------------------------------------------------ */
 
 /* Returns whether the name of a key is also a usual name of buttons, which may not be on the screen yet. */
@@ -36,17 +58,24 @@ static enum player_next press(struct player *p, struct buf *b, char *why, size_t
     const struct plain_step *s = &p->steps.s[p->s.at];
     enum player_next next;
     bool several;
-    if (p->s.phase)
-        return NEXT_STEP;
     const struct element *e = player_find_target(p, RESOLVE_PRESS, s->in, &several, why, size);
+    if (p->s.phase > p->s.keys) {
+        p->s.verified = e && !strcmp(e->role, "radio button") && player_is_on(e);
+        return NEXT_STEP;
+    }
+    if (p->s.keys || (!e && !s->maybe_key && player_selects_by_typing(p)))
+        return player_select_by_typing(p, b, why, size);
     if (!e && !several && s->maybe_key) {
         if (is_button_word(s->what) && player_wait_or_fail(p, PLAYER_EFFECT_MS) == NEXT_WAIT)
+            return NEXT_WAIT;
+        if (is_starting(p, why, size))
             return NEXT_WAIT;
         player_keys(s->what, 1, b);
         return NEXT_ACTION;
     }
     if (!(e = player_usable(p, e, &next, why, size)))
         return next;
+    p->s.focuses = resolve_is_field(e) || resolve_is_row(e);
     player_click(p, e, s->verb == PLAIN_RIGHT_CLICK ? "right" : "left", s->verb == PLAIN_DOUBLE_CLICK ? 2 : 1,
                  b);
     return NEXT_ACTION;
@@ -72,17 +101,6 @@ static enum player_next tick(struct player *p, struct buf *b, char *why, size_t 
     return NEXT_ACTION;
 }
 
-/* Returns the innermost element that reports the keyboard focus, NULL: none. */
-static const struct element *focused(const struct snapshot *s)
-{
-    const struct element *found = NULL;
-    for (int i = 0; s && i < s->n; i++)
-        if (state_in(s->e[i].states, STATE_FOCUSED) && s->e[i].parent >= 0 &&
-            (!found || s->e[i].depth > found->depth))
-            found = &s->e[i];
-    return found;
-}
-
 /* Types into the element that has the keyboard.  If that is a field whose value can be read, the value must
  * change; a button takes no text. */
 static enum player_next type(struct player *p, struct buf *b, char *why, size_t size)
@@ -94,6 +112,8 @@ static enum player_next type(struct player *p, struct buf *b, char *why, size_t 
     bool readable =
         e && resolve_is_field(e) && !element_is_password(e) && strlen(e->value) < PLAYER_VERIFIED_MAX;
     if (!p->s.phase) {
+        if (is_starting(p, why, size))
+            return NEXT_WAIT;
         if (e && text_listed(buttons, e->role)) {
             snprintf(why, size, "%s '%.80s' has the keyboard, which takes no text", e->role, resolve_name(e));
             return player_missing(p);
@@ -147,7 +167,8 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
         snprintf(why, size, "field '%.80s' contains '%.80s' after typing", s->what, e->value);
     else
         snprintf(why, size, "field '%.80s' is gone after typing", s->what);
-    return player_wait_or_fail(p, PLAYER_EFFECT_MS);
+    bool unread = !e && (!p->now || p->now->end != SNAPSHOT_WHOLE); /* the program is busy */
+    return player_wait_or_fail(p, unread ? PLAYER_CUT_MS : PLAYER_EFFECT_MS);
 }
 
 static enum player_next menu(struct player *p, struct buf *b, char *why, size_t size)
@@ -155,17 +176,21 @@ static enum player_next menu(struct player *p, struct buf *b, char *why, size_t 
     const struct plain_step *s = &p->steps.s[p->s.at];
     enum player_next next;
     bool several;
-    if (p->s.phase == s->levels)
+    int level = p->s.phase - p->s.keys;
+    if (level == s->levels)
         return NEXT_STEP;
-    struct resolve_query q = {s->path[p->s.phase], p->s.phase ? RESOLVE_MENU_ITEM : RESOLVE_MENU, NULL, NULL};
+    struct resolve_query q = {s->path[level], level ? RESOLVE_MENU_ITEM : RESOLVE_MENU, NULL, NULL};
     const struct element *e = player_find(p, &q, &several, why, size);
-    if (several && !p->s.phase) { /* twins in a tool bar: the menu bar comes first */
+    if (several && !level) { /* twins in a tool bar: the menu bar comes first */
         const struct element *found[4];
         int n = resolve(p->now, &q, found, 4);
         for (int i = 0; i < n && !e; i++)
             if (!strcmp(found[i]->role, "menu"))
                 e = found[i];
     }
+    p->s.verified = e && !strcmp(e->role, "radio menu item") && player_is_on(e);
+    if (e && level && e->trust == PLACE_DOUBTFUL && !player_is_off(e))
+        return player_press_by_keys(p, e, b, why, size);
     if (!(e = player_usable(p, e, &next, why, size)))
         return next;
     player_click(p, e, "left", 1, b);
@@ -177,8 +202,10 @@ static enum player_next tab(struct player *p, struct buf *b, char *why, size_t s
     enum player_next next;
     bool several;
     const struct element *e = player_find_target(p, RESOLVE_TAB, NULL, &several, why, size);
-    if (p->s.phase)
+    if (p->s.phase) {
+        p->s.verified = e && state_in(e->states, STATE_SELECTED);
         return player_verify_selected(p, e, why, size);
+    }
     if (!(e = player_usable(p, e, &next, why, size)))
         return next;
     player_click(p, e, "left", 1, b);
@@ -236,6 +263,21 @@ static bool value_holds(const struct player *p, const struct plain_step *s, cons
     return s->state == PLAIN_EQUALS ? same_text(text, s->value) : strstr(text, s->value) != NULL;
 }
 
+/* Returns whether the program of the focused window describes that window, or no window has the focus. */
+static bool front_is_described(struct player *p)
+{
+    struct screen_window front;
+    if (!p->screen || screen_focused_window(p->screen, &front) != 0 || !front.id)
+        return true;
+    for (int i = 0; i < p->now->n; i++) {
+        const struct element *e = &p->now->e[i];
+        bool here = e->window ? e->window == front.id : state_in(e->states, STATE_ACTIVE);
+        if (here && (e->parent >= 0 || (i + 1 < p->now->n && p->now->e[i + 1].parent == i)))
+            return true;
+    }
+    return false;
+}
+
 /* Returns whether the condition of a step holds; otherwise the reason is in why. */
 static bool holds(struct player *p, const struct plain_step *s, char *why, size_t size)
 {
@@ -249,7 +291,8 @@ static bool holds(struct player *p, const struct plain_step *s, char *why, size_
     if (s->state == PLAIN_SHOWN)
         return shown;
     if (s->state == PLAIN_GONE) {
-        bool whole = p->now && (p->now->end == SNAPSHOT_WHOLE || p->now->end == SNAPSHOT_NOTHING);
+        bool whole = p->now && (p->now->end == SNAPSHOT_WHOLE || p->now->end == SNAPSHOT_NOTHING) &&
+                     front_is_described(p);
         snprintf(why, size, "'%.80s' is %s", s->what,
                  shown ? "still on the screen"
                        : "possibly in a window "
@@ -287,7 +330,10 @@ bool player_finds(struct player *p)
     bool several;
     if (!p->now || !p->now->n)
         return false;
-    if (s->verb == PLAIN_CHOOSE && player_whole_option(p))
+    struct plain_step unused = {0};
+    bool chosen = s->verb == PLAIN_CHOOSE && (player_whole_option(p) || player_choice(p, s, &unused));
+    plain_step_free(&unused);
+    if (chosen)
         return true;
     if (s->verb == PLAIN_MENU || (s->verb == PLAIN_CHOOSE && s->in)) {
         struct resolve_query q = {s->verb == PLAIN_MENU ? s->path[0] : s->in,
@@ -323,6 +369,8 @@ enum player_next player_step(struct player *p, struct buf *b, char *why, size_t 
     case PLAIN_CLOSE:
         if (p->s.phase)
             return NEXT_STEP;
+        if (is_starting(p, why, size))
+            return NEXT_WAIT;
         player_keys(s->verb == PLAIN_KEYS ? s->what : "alt+F4", s->verb == PLAIN_KEYS ? s->times : 1, b);
         return NEXT_ACTION;
     default:

@@ -46,6 +46,15 @@ static void print_menu(const struct plain_step *s, struct buf *out)
     }
 }
 
+/* Returns whether several words could begin the name of a list: such a step keeps its words. */
+static bool has_choices(const struct plain_step *s)
+{
+    struct plain_step second = {0};
+    bool yes = s->verb == PLAIN_CHOOSE && plain_choice(s, 1, &second);
+    plain_step_free(&second);
+    return yes;
+}
+
 void plain_print(const struct plain_step *s, struct buf *out)
 {
     static const char *const verbs[PLAIN_VERBS] = {
@@ -88,11 +97,11 @@ void plain_print(const struct plain_step *s, struct buf *out)
         break;
     default:
         buf_puts(out, verbs[s->verb]);
-        if (s->maybe_key)
-            buf_printf(out, " %s", s->what);
+        if (s->maybe_key || has_choices(s))
+            buf_printf(out, " %s", s->maybe_key ? s->what : s->whole);
         else
             put_name(s->what, s->role, out);
-        if (s->in) {
+        if (s->in && !has_choices(s)) {
             buf_puts(out, s->verb == PLAIN_CHOOSE ? " in" : " in the row of");
             put_name(s->in, NULL, out);
         }

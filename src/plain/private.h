@@ -7,6 +7,5 @@
 
 /* Parses one step.  Returns -1 when no rule covers all its words, with the reason. */
 int plain_parse_step(struct span s, struct plain_step *out, struct err *why);
-void plain_step_free(struct plain_step *s);
 
 #endif

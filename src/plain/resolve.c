@@ -168,6 +168,11 @@ bool resolve_is_field(const struct element *e)
     return text_listed(fields, e->role);
 }
 
+bool resolve_is_row(const struct element *e)
+{
+    return text_listed(rows, e->role);
+}
+
 /* ---- candidates ---------------------------------------------------------------------------------------- */
 
 static bool is_below(const struct snapshot *s, const struct element *e, const struct element *top)

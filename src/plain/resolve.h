@@ -45,6 +45,9 @@ const struct element *resolve_hidden_by(const struct snapshot *s, const struct e
 /* Returns whether an element contains text that people enter. */
 bool resolve_is_field(const struct element *e);
 
+/* Returns whether an element is a row, cell or icon, which a click selects. */
+bool resolve_is_row(const struct element *e);
+
 /* Returns whether two names are the same after normalizing. */
 bool resolve_same(const char *a, const char *b);
 /* Returns whether a name begins with another one and continues with another word. */

@@ -198,18 +198,11 @@ static int menu(struct span s, bool named, struct plain_step *out, struct err *w
     return check_name(s, why);
 }
 
-/* "choose Large in Size", "choose Large". */
-static int choose(struct span s, struct plain_step *out, struct err *why)
+#define BEFORE_LIST "from|in|for|under"
+
+/* Reads the words before and after word `at` as the option and the list. */
+static int option_of_list(struct span s, int at, struct plain_step *out, struct err *why)
 {
-    int at = only(s, "from|in|for|under");
-    for (int i = 0; i < s.n; i++)
-        if (!s.w[i].quoted && strchr(s.w[i].text, '>'))
-            return menu(s, true, out, why);
-    out->verb = PLAIN_CHOOSE;
-    if (at == -2)
-        return not_understood(why, "two words could begin the name of the list; quote the names", s);
-    if (at <= 0 || at == s.n - 1)
-        return take_name(s, CHOSEN, out, why);
     struct plain_step list = {0};
     int status = take_name(words_part(s, at + 1, s.n), CHOSEN, &list, why);
     if (status == 0)
@@ -220,6 +213,39 @@ static int choose(struct span s, struct plain_step *out, struct err *why)
     list.what = NULL;
     plain_step_free(&list);
     return status;
+}
+
+/* "choose Large in Size", "choose Large".  Of several words that could begin the name of the list, the last
+ * one does; plain_choice() has the others. */
+static int choose(struct span s, struct plain_step *out, struct err *why)
+{
+    int at = -1;
+    for (int i = 0; i < s.n; i++)
+        if (!s.w[i].quoted && strchr(s.w[i].text, '>'))
+            return menu(s, true, out, why);
+    for (int i = 1; i + 1 < s.n; i++)
+        at = words_is(s, i, BEFORE_LIST) ? i : at;
+    out->verb = PLAIN_CHOOSE;
+    return at < 0 ? take_name(s, CHOSEN, out, why) : option_of_list(s, at, out, why);
+}
+
+bool plain_choice(const struct plain_step *s, int k, struct plain_step *out)
+{
+    struct words words;
+    bool found = false;
+    *out = (struct plain_step){0};
+    if (!s->whole || !s->in || words_split(s->whole, &words, NULL) < 0)
+        return false;
+    struct span all = {words.w, words.n};
+    for (int i = words.n - 2; i > 0 && !found; i--) {
+        if (!words_is(all, i, BEFORE_LIST) || k-- > 0)
+            continue;
+        found = true;
+        if (option_of_list(all, i, out, NULL) < 0)
+            plain_step_free(out);
+    }
+    words_free(&words);
+    return found;
 }
 
 /* text, field of "enter TEXT into FIELD", "fill FIELD with TEXT", "set FIELD to TEXT". */

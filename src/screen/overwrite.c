@@ -1,11 +1,11 @@
 /* overwrite.c - replaces the text of the focused field and reads the field back.
  *
  * Toolkits do not agree on a key for "select all": ctrl+a moves the cursor in Tk and in shells, and Chromium
- * ignores it on layouts without Latin letters. All of them move to the start with Home or ctrl+Home and
- * extend the selection to the end with shift+End or ctrl+shift+End; a toolkit ignores the chords that it does
- * not support. The selection goes forwards, because GTK 4 does not publish a backward selection. The new text
- * is typed over the selection: BackSpace is pressed only to empty a field, and only if text is known to be
- * selected.
+ * ignores it on layouts without Latin letters. All of them move to the start with ctrl+shift+Home and Home,
+ * and extend the selection to the end with shift+End or ctrl+shift+End; a toolkit ignores the chords that it
+ * does not support. ctrl+Home would set a spin button of GTK 3 to its minimum. The selection goes forwards,
+ * because GTK 4 does not publish a backward selection. The new text is typed over the selection: BackSpace is
+ * pressed only to empty a field, and only if text is known to be selected.
  *
  * Afterwards the same keys select the new text. Programs publish selected text as PRIMARY, so this process
  * takes PRIMARY first, waits until a program takes it over, and reads the content of the field from it. Some
@@ -82,9 +82,11 @@ static int check_program(struct screen *s, struct err *e)
 
 int screen_overwrite_keys(int index, uint32_t keys[3])
 {
-    static const uint32_t chords[][3] = {
-        {XK_Home}, {XK_Control_L, XK_Home}, {XK_Shift_L, XK_End}, {XK_Control_L, XK_Shift_L, XK_End}};
-    static const int counts[] = {1, 2, 2, 3};
+    static const uint32_t chords[][3] = {{XK_Control_L, XK_Shift_L, XK_Home},
+                                         {XK_Home},
+                                         {XK_Shift_L, XK_End},
+                                         {XK_Control_L, XK_Shift_L, XK_End}};
+    static const int counts[] = {3, 1, 2, 3};
     if (index < 0 || index >= (int)(sizeof counts / sizeof *counts))
         return 0;
     memcpy(keys, chords[index], sizeof chords[index]);

@@ -25,10 +25,17 @@ static const struct {
      "a > b & 'c' ... \"d\"\n"},
     {"zenity --question --text=Sure", "check that Sure is shown, then press Maybe", 1, NULL},
     {"zenity --info --text=Hello", "press OK. check that Hello is shown", 1, ""},
+    {"xterm -e cat", "check that Order is gone", 1, NULL}, /* the front window describes nothing */
     {"zenity --question --text='Save As or Save'", "press Save", 1, NULL},
     {"yad --form --field=Price --field=Paid:CHK --field=Colour:CB '' TRUE 'Blue!Red and white!Black'",
      "enter \"12,50\" into Price, untick Paid, choose \"Red and white\" in Colour, press OK", 0,
      "12,50|FALSE|Red and white|\n"},
+    {"yad --form --field=Nights:NUM --field=Rate:NUM 2 '1.5!0..9!.5!1'",
+     "set Nights to 5, set Rate to 7.5, press OK", 0, "5|7.5|\n"},
+    /* the pages are windows of two other processes */
+    {"sh -c 'K=$$; yad --plug=$K --tabnum=1 --form --field=Nick & yad --plug=$K --tabnum=2 --form --field=Host & "
+     "yad --notebook --key=$K --tab=User --tab=Network | LC_ALL=C sort'",
+     "go to tab Network, enter proxy.example into Host, press OK", 0, "proxy.example|\n|\n"},
     {"yad --list --column=Label --radiolist --column=Text --print-column=2 FALSE 'Made in Spain' FALSE "
      "'Made in Italy'",
      "choose Made in Italy, press OK", 0, "Made in Italy|\n"},

@@ -1,0 +1,160 @@
+/* player_keys.c - selects with the keyboard what programs do not place on the screen: items of menus whose
+ * rectangle is wrong, entries of lists that are not reported, and files in icon views.
+ *
+ * The effect of each key is read before the next one: a key that arrives late would select another item. */
+#include "plain/player_impl.h"
+
+#include "atspi/roles.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { KEYS_MAX = 60 };
+
+/* ---- menus and lists ----------------------------------------------------------------------------------- */
+
+static enum player_next press_return(struct player *p, struct buf *b)
+{
+    p->s.keyed = false;
+    player_keys("Return", 1, b);
+    return NEXT_ACTION;
+}
+
+static enum player_next press_key(struct player *p, const char *key, uint32_t mark, struct buf *b)
+{
+    p->s.keys++;
+    p->s.keyed = true;
+    p->s.mark = mark;
+    player_keys(key, 1, b);
+    return NEXT_ACTION;
+}
+
+/* Returns the ref of the selected item of the menu that e is in, 0: none. */
+static uint32_t selected_beside(const struct snapshot *s, const struct element *e)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->e[i].parent == e->parent && state_in(s->e[i].states, STATE_SELECTED))
+            return s->e[i].ref;
+    return 0;
+}
+
+enum player_next player_press_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
+                                      size_t size)
+{
+    uint32_t selected = selected_beside(p->now, e);
+    if (selected == e->ref)
+        return press_return(p, b);
+    if (!p->s.keyed || (selected && selected != p->s.mark && p->s.keys < KEYS_MAX))
+        return press_key(p, "Down", selected, b);
+    snprintf(why, size,
+             "the program does not say reliably where %s '%.80s' is, and the arrow keys do not select it",
+             e->role, resolve_name(e));
+    return player_wait_or_fail(p, PLAYER_EFFECT_MS);
+}
+
+/* Returns whether entries of an open list are on the screen: below it, or in a window of their own. */
+static bool shows_entries(const struct snapshot *s, const struct element *list)
+{
+    const struct element *end = list + 1;
+    while (end < s->e + s->n && end->depth > list->depth)
+        end++;
+    for (const struct element *e = s->e; e < s->e + s->n; e++)
+        if (resolve_suits(e, RESOLVE_OPTION) && e->trust != PLACE_NONE &&
+            ((e > list && e < end) || e->window != list->window))
+            return true;
+    return false;
+}
+
+static uint32_t hash_of(const char *text)
+{
+    uint32_t sum = 2166136261u;
+    for (; *text; text++)
+        sum = (sum ^ (unsigned char)*text) * 16777619u;
+    return sum;
+}
+
+bool player_chooses_by_keys(struct player *p, const struct element *list, const char *name)
+{
+    return list && *player_shown_choice(list, name) && !shows_entries(p->now, list) &&
+           (p->s.keys || player_wait_or_fail(p, PLAYER_EFFECT_MS) == NEXT_FAILED);
+}
+
+enum player_next player_choose_by_keys(struct player *p, const struct element *list, struct buf *b, char *why,
+                                       size_t size)
+{
+    const struct plain_step *s = &p->steps.s[p->s.at];
+    const char *shown = player_shown_choice(list, s->in);
+    uint32_t mark = hash_of(shown);
+    bool moved = !p->s.keyed || mark != p->s.mark;
+    if (resolve_same(shown, s->what))
+        return press_return(p, b);
+    snprintf(why, size, "'%.80s' has no '%.80s': the arrow keys reach '%.80s'", s->in, s->what, shown);
+    if (!moved && player_wait_or_fail(p, PLAYER_EFFECT_MS) == NEXT_WAIT)
+        return NEXT_WAIT;
+    if (p->s.keys >= KEYS_MAX || (!moved && p->s.up))
+        return NEXT_FAILED;
+    p->s.up = p->s.up || !moved; /* the last entry is reached: the others are above the first choice */
+    return press_key(p, p->s.up ? "Up" : "Down", mark, b);
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+/* Returns whether the focused element is the view of a directory, and does not describe its files. */
+static bool is_blank_directory(const struct snapshot *s)
+{
+    for (int i = 0; s && i < s->n; i++) {
+        bool described = s->e[i].children || (i + 1 < s->n && s->e[i + 1].parent == i);
+        if (!state_in(s->e[i].states, STATE_FOCUSED) || described)
+            continue;
+        for (int k = i; k >= 0; k = s->e[k].parent)
+            if (!strcmp(s->e[k].role, "directory pane"))
+                return true;
+    }
+    return false;
+}
+
+/* Returns whether a text of the window begins with the quoted name of a file, as status bars report the
+ * selected one. */
+static bool is_reported(const struct snapshot *s, const char *name)
+{
+    size_t n = strlen(name);
+    for (int i = 0; s && i < s->n; i++) {
+        const char *text = *s->e[i].name ? s->e[i].name : s->e[i].value;
+        if (!resolve_is_field(&s->e[i]) && *text == '"' && !strncmp(text + 1, name, n) && text[n + 1] == '"')
+            return true;
+    }
+    return false;
+}
+
+bool player_selects_by_typing(struct player *p)
+{
+    const struct plain_step *s = &p->steps.s[p->s.at];
+    return p->s.absent && !p->ref && !s->in && is_blank_directory(p->now) &&
+           player_wait_or_fail(p, PLAYER_SEARCH_MS) == NEXT_FAILED;
+}
+
+enum player_next player_select_by_typing(struct player *p, struct buf *b, char *why, size_t size)
+{
+    const struct plain_step *s = &p->steps.s[p->s.at];
+    bool reported = is_reported(p->now, s->what);
+    snprintf(why, size, "'%.80s' is not on the screen, and is not selected after its name was typed",
+             s->what);
+    if (!p->s.keys && !reported) {
+        p->s.keys++;
+        player_call(b, "type", "text", s->what);
+        return NEXT_ACTION;
+    }
+    if (!reported && player_wait_or_fail(p, PLAYER_EFFECT_MS) == NEXT_WAIT)
+        return NEXT_WAIT;
+    if (p->s.keys == 1) { /* closes the field that shows the typed name */
+        p->s.keys += !reported || s->verb != PLAIN_PRESS;
+        player_keys("Escape", 1, b);
+        return NEXT_ACTION;
+    }
+    if (!reported)
+        return NEXT_FAILED;
+    if (s->verb == PLAIN_PRESS) /* it was selected before */
+        return NEXT_STEP;
+    player_keys(s->verb == PLAIN_DOUBLE_CLICK ? "Return" : "shift+F10", 1, b);
+    return NEXT_ACTION;
+}
