@@ -70,10 +70,14 @@ int screen_capture(struct screen *s, struct image *out, struct err *e);
 
 struct settle {
     double min_ms, quiet_ms, max_ms; /* milliseconds; 0 selects the defaults 150, 300, 3000 */
+    /* Returns whether a screenshot of the view, which it may change, shows the screen that the caller waits
+     * for. Then the wait ends at once (settle.c). NULL: no screen is expected. */
+    bool (*known)(void *arg, struct image *frame);
+    void *arg;
 };
 struct settled {
     double ms;
-    const char *why; /* "quiet", "stable", "timeout" or "stopped" */
+    const char *why; /* "known", "quiet", "stable", "timeout" or "stopped" */
 };
 /* Waits until the screen stops changing (settle.c). After a stop returns -1 with ERR_STOPPED, and *out is
  * still filled ("stopped"). */
