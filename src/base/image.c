@@ -8,7 +8,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { PNG_MAX_BYTES = 128 << 20, TILE = 32 };
+enum { PNG_MAX_BYTES = 128 << 20 };
 
 static size_t image_bytes(const struct image *im)
 {
@@ -253,10 +253,11 @@ int image_write_png(const struct image *im, const char *path, struct err *e)
     return rc;
 }
 
-static double tile_difference(const struct image *a, const struct image *b, int tx, int ty)
+double image_tile_difference(const struct image *a, const struct image *b, int tx, int ty)
 {
-    int x0 = tx * TILE, y0 = ty * TILE;
-    int x1 = x0 + TILE < a->w ? x0 + TILE : a->w, y1 = y0 + TILE < a->h ? y0 + TILE : a->h;
+    int x0 = tx * IMAGE_TILE, y0 = ty * IMAGE_TILE;
+    int x1 = x0 + IMAGE_TILE < a->w ? x0 + IMAGE_TILE : a->w,
+        y1 = y0 + IMAGE_TILE < a->h ? y0 + IMAGE_TILE : a->h;
     int64_t sum = 0;
     for (int y = y0; y < y1; y++) {
         size_t at = ((size_t)y * (size_t)a->w + (size_t)x0) * 3;
@@ -270,10 +271,10 @@ double image_tiles_changed(const struct image *a, const struct image *b, double 
 {
     if (a->w != b->w || a->h != b->h)
         return 1.0;
-    int cols = (a->w + TILE - 1) / TILE, rows = (a->h + TILE - 1) / TILE, changed = 0;
+    int cols = (a->w + IMAGE_TILE - 1) / IMAGE_TILE, rows = (a->h + IMAGE_TILE - 1) / IMAGE_TILE, changed = 0;
     for (int ty = 0; ty < rows; ty++)
         for (int tx = 0; tx < cols; tx++)
-            changed += tile_difference(a, b, tx, ty) > level;
+            changed += image_tile_difference(a, b, tx, ty) > level;
     int tiles = cols * rows;
     return tiles > 0 ? (double)changed / tiles : 0;
 }
@@ -304,10 +305,11 @@ int image_difference(struct image *out, const struct image *a, const struct imag
     bool same_size = a->w == b->w && a->h == b->h;
     if (image_copy(out, b, e))
         return -1;
-    for (int y = 0; y < b->h; y += TILE) {
-        for (int x = 0; x < b->w; x += TILE) {
-            int x1 = x + TILE < b->w ? x + TILE : b->w, y1 = y + TILE < b->h ? y + TILE : b->h;
-            bool same = same_size && tile_difference(a, b, x / TILE, y / TILE) <= level;
+    for (int y = 0; y < b->h; y += IMAGE_TILE) {
+        for (int x = 0; x < b->w; x += IMAGE_TILE) {
+            int x1 = x + IMAGE_TILE < b->w ? x + IMAGE_TILE : b->w,
+                y1 = y + IMAGE_TILE < b->h ? y + IMAGE_TILE : b->h;
+            bool same = same_size && image_tile_difference(a, b, x / IMAGE_TILE, y / IMAGE_TILE) <= level;
             (same ? fade_tile : frame_tile)(out, x, y, x1, y1);
         }
     }

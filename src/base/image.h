@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { IMAGE_MAX_SIDE = 16384, IMAGE_MAX_PIXELS = 64 << 20 };
+enum { IMAGE_MAX_SIDE = 16384, IMAGE_MAX_PIXELS = 64 << 20, IMAGE_TILE = 32 /* side of a tile */ };
 
 struct image {
     uint8_t *rgb; /* [h][w][3], owned */
@@ -64,6 +64,8 @@ int image_write_png(const struct image *im, const char *path, struct err *e); /*
  * stays below it. */
 #define IMAGE_EFFECT_LEVEL 3.0
 double image_tiles_changed(const struct image *a, const struct image *b, double level);
+/* Returns the mean absolute channel difference of one tile of two images of the same size. */
+double image_tile_difference(const struct image *a, const struct image *b, int tx, int ty);
 
 /* Copies b with equal tiles faded to grey and different tiles framed; all are framed if the sizes differ. */
 int image_difference(struct image *out, const struct image *a, const struct image *b, double level,

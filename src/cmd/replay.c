@@ -30,7 +30,7 @@ static const struct option_spec options[] = {
      "fraction of the screen, in tiles of 32x32 pixels, that may differ from the record before an action",
      NULL},
     {"speed", 0, OPTION_NUMBER, AT(speed), "X", 0, 1000, "0",
-     "1 keeps the recorded pauses, 2 halves them, 0 waits only for the screen to settle", NULL},
+     "1 keeps the recorded pauses, 2 halves them, 0 waits only for the recorded screen", NULL},
     {"dry-run", 0, OPTION_FLAG, AT(dry_run),
      .help = "compare the screen before each action, but send no input"},
     SCREEN_OPTIONS(struct replay_settings),
@@ -66,8 +66,10 @@ const struct command replay_command = {
         "token. Exit code 0: the same; 1: something differs; 3, 4: it could not run.\n\n"
         "Results are bit-identical on the same kind of CPU (the recorded instruction set is used if this "
         "CPU has it) for any number of threads.\n\n"
-        "--actions performs the recorded actions on a display, without a model. It stops before an action "
-        "if the screen differs from the record, and shows both in the report of its own run directory. The "
+        "--actions performs the recorded actions on a display, without a model. Each action waits until the "
+        "screen shows the effect of the one before, as recorded; if that had no visible effect, until the "
+        "screen settles. If the screen still differs from the record after --settle-max, the replay stops "
+        "before the action, names the area, and shows both in the report of its own run directory. The "
         "record contains only the names of secrets: pass their values with --secret. The current rules "
         "apply; Escape twice, Ctrl-C and holorun stop end it.",
     .examples = "holorun replay --verify\nholorun replay 20261121T054500Z-9f3c01ab --verify --json\n",

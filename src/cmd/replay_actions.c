@@ -141,12 +141,15 @@ static const char *status_of(const struct acting *a, const struct err *e)
 static void print_json(const struct acting *a, const struct err *e, int code)
 {
     const struct perform_result *r = &a->result;
+    const struct expected_differences *d = &r->differences;
     json_t *out =
         json_pack("{s:s, s:i, s:i, s:i, s:s?, s:s?}", "status", status_of(a, e), "exit", code, "steps",
                   r->steps, "actions", r->actions, "run_dir", trace_dir(a->trace), "report", a->report);
     if (r->end == PERFORMED_DIFFERS) {
         json_object_set_new(out, "step", json_integer(r->at));
-        json_object_set_new(out, "tiles", json_real(r->tiles));
+        json_object_set_new(out, "tiles", json_real(d->fraction));
+        json_object_set_new(out, "area", json_pack("[i,i,i,i]", d->area.x, d->area.y, d->area.w, d->area.h));
+        json_object_set_new(out, "waited_ms", json_real(r->waited_ms));
     }
     if (e->kind)
         json_object_set_new(out, "error", json_string(e->text));
@@ -156,6 +159,7 @@ static void print_json(const struct acting *a, const struct err *e, int code)
 static void print_outcome(const struct acting *a, const struct err *e, int code)
 {
     const struct perform_result *r = &a->result;
+    const struct expected_differences *d = &r->differences;
     char text[200];
     if (e->kind)
         fprintf(stderr, "holorun: %s\n", e->text);
@@ -164,8 +168,11 @@ static void print_outcome(const struct acting *a, const struct err *e, int code)
         return;
     }
     if (r->end == PERFORMED_DIFFERS)
-        printf("differs before step %d: %.1f %% of the screen has changed, the limit is %.1f %%\n", r->at,
-               r->tiles * 100, a->s->threshold * 100);
+        printf(
+            "differs before step %d: %.1f %% of the screen has changed, the limit is %.1f %%; after %.1f s "
+            "%d tile%s differ%s, within the %dx%d pixels at %d,%d\n",
+            r->at, d->fraction * 100, a->s->threshold * 100, r->waited_ms / 1000, d->tiles,
+            d->tiles == 1 ? "" : "s", d->tiles == 1 ? "s" : "", d->area.w, d->area.h, d->area.x, d->area.y);
     snprintf(text, sizeof text, "%d step%s, %d action%s%s", r->steps, r->steps == 1 ? "" : "s", r->actions,
              r->actions == 1 ? "" : "s", a->s->dry_run ? ", no input sent" : "");
     progress_head(&a->progress, "did", text);

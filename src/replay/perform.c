@@ -4,19 +4,22 @@
 #include "actions/registry.h"
 #include "agent/record.h"
 #include "base/clock.h"
+#include "replay/expected.h"
 #include "screen/exec.h"
 #include "screen/observed.h"
 #include "trace/index.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_LIMIT = 4 << 20 };
+enum { TEXT_LIMIT = 4 << 20, PATIENCE_MS = 3000 /* longest wait for the recorded screen */ };
 
 struct performing {
     const struct perform_options *o;
     struct perform_result *r;
     struct frame_index index;
+    struct expected expected;
     struct image now;
     struct view_transform place;
     int64_t start, first; /* clock_ns() at the start, and of the first recorded step */
@@ -39,17 +42,63 @@ static int keep_pace(struct performing *p, const struct story_step *s, struct er
     return ms > 0 ? screen_wait(p->o->screen, ms, e) : 0;
 }
 
-static int capture_screen(struct performing *p, const struct story_step *s, struct settled *settled,
-                          struct err *e)
+static int capture_screen(struct performing *p, struct err *e)
 {
     struct screen *x = p->o->screen;
-    if (keep_pace(p, s, e) || screen_settle(x, &p->o->settle, settled, e) || screen_capture(x, &p->now, e))
+    if (screen_capture(x, &p->now, e))
         return -1;
     observed_take(x, &p->now);
     gate_redact(p->o->gate, &p->now); /* the recorded screenshots are redacted too */
     struct screen_rect view = screen_view(x);
     p->place = (struct view_transform){view.x, view.y, (double)view.w / p->now.w, (double)view.h / p->now.h};
     return 0;
+}
+
+/* Loads the recorded screenshot of a step. A step that was decided from an earlier step's screenshot has
+ * none. */
+static int load_expected(struct performing *p, const struct story_step *s, struct err *e)
+{
+    struct image then = {0};
+    struct err why = ERR_INIT;
+    if (field_int(s->observe, "from"))
+        return 0;
+    if (s->frame < 0 || (index_image(&p->index, p->o->record, s->frame, &then, &why), !then.rgb))
+        return err_set(e, ERR_ENV, "step %d has no screenshot to compare with%s%s", s->number,
+                       *why.text ? ": " : "", why.text);
+    expected_next(&p->expected, &then);
+    return 0;
+}
+
+/* Waits for the recorded screen and captures it. If the last action had a visible effect in the record, the
+ * wait ends when the screen shows that effect; otherwise nothing on the screen tells when the program is
+ * done, so the screen must also settle. A screen that has settled and differs is given the rest of PATIENCE
+ * to change. */
+static int await_screen(struct performing *p, bool own, struct settled *total, struct expected_differences *d,
+                        struct err *e)
+{
+    const struct settle *usual = &p->o->settle;
+    const double most = usual->max_ms > 0 ? usual->max_ms : PATIENCE_MS;
+    bool tells = own && expected_tells(&p->expected), settles = true;
+    int64_t start = clock_ns();
+    for (;;) {
+        struct settle limits = *usual;
+        struct settled settled;
+        double left = fmax(1, most - clock_ms_since(start));
+        limits.known = tells || !settles ? expected_shown : NULL;
+        limits.arg = &p->expected;
+        if (!settles)
+            limits.min_ms = limits.max_ms = left; /* only the recorded screen ends this wait earlier */
+        if (screen_settle(p->o->screen, &limits, &settled, e) || capture_screen(p, e))
+            return -1;
+        *d = own ? expected_compare(&p->expected, &p->now) : (struct expected_differences){0};
+        *total = (struct settled){clock_ms_since(start), settled.why};
+        bool same = d->fraction <= p->o->threshold, late = clock_ms_since(start) >= most;
+        if (same && (settles || tells || late))
+            return 0;
+        if (!same && late)
+            return 0;
+        settles = same; /* the screen came late, and nothing tells that it is complete */
+    }
 }
 
 static int record_screen(struct performing *p, int number, const struct settled *settled, double tiles,
@@ -69,28 +118,20 @@ static int record_screen(struct performing *p, int number, const struct settled 
     return trace_end(t, e);
 }
 
-/* Compares the screen with the recorded screenshot. A step that was decided from an earlier step's screenshot
- * has none. */
+/* Compares the screen with the recorded screenshot. */
 static int compare_screen(struct performing *p, const struct story_step *s, bool *same, struct err *e)
 {
     struct settled settled;
-    struct image then = {0};
-    struct err why = ERR_INIT;
-    bool own = !field_int(s->observe, "from");
-    *same = true;
-    if (capture_screen(p, s, &settled, e))
+    struct expected_differences d;
+    if (keep_pace(p, s, e) || load_expected(p, s, e) ||
+        await_screen(p, !field_int(s->observe, "from"), &settled, &d, e) ||
+        record_screen(p, s->number, &settled, d.fraction, e))
         return -1;
-    if (own && (s->frame < 0 || (index_image(&p->index, p->o->record, s->frame, &then, &why), !then.rgb)))
-        return err_set(e, ERR_ENV, "step %d has no screenshot to compare with%s%s", s->number,
-                       *why.text ? ": " : "", why.text);
-    double tiles = own ? image_tiles_changed(&then, &p->now, IMAGE_EFFECT_LEVEL) : 0;
-    image_free(&then);
-    if (record_screen(p, s->number, &settled, tiles, e))
-        return -1;
-    if (tiles > p->o->threshold) {
-        *same = false;
+    *same = d.fraction <= p->o->threshold;
+    if (!*same) {
         p->r->end = PERFORMED_DIFFERS;
-        p->r->tiles = tiles;
+        p->r->differences = d;
+        p->r->waited_ms = settled.ms;
     }
     return 0;
 }
@@ -240,7 +281,8 @@ static int record_end(struct performing *p, const char *error, struct err *e)
 
 int perform_run(const struct perform_options *o, struct perform_result *r, struct err *e)
 {
-    struct performing p = {.o = o, .r = r, .start = clock_ns()};
+    struct performing p = {
+        .o = o, .r = r, .expected = {.threshold = o->threshold, .gate = o->gate}, .start = clock_ns()};
     struct story s;
     *r = (struct perform_result){0};
     if (index_open(&p.index, o->record, e))
@@ -260,6 +302,7 @@ int perform_run(const struct perform_options *o, struct perform_result *r, struc
         rc = -1;
     story_free(&s);
     index_free(&p.index);
+    expected_free(&p.expected);
     image_free(&p.now);
     return rc;
 }

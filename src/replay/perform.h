@@ -1,13 +1,15 @@
 /* perform.h - performs the actions of a recorded run again, without a model.
  *
- * Before each step it waits until the screen has settled and compares it with the recorded screenshot; a
- * difference above the threshold ends the replay. Rules, stop handling, input and secrets are the same as in
- * a run, and the replay is recorded as a run of its own. */
+ * Before each step it waits until the screen shows the recorded screenshot of the step. If the action before
+ * had no visible effect in the record, the screen must also settle. A difference above the threshold that
+ * remains for the longest settling time (3 s by default) ends the replay. Rules, stop handling, input and
+ * secrets are the same as in a run, and the replay is recorded as a run of its own. */
 #ifndef HOLORUN_REPLAY_PERFORM_H
 #define HOLORUN_REPLAY_PERFORM_H
 
 #include "agent/progress.h"
 #include "gate/gate.h"
+#include "replay/expected.h"
 #include "screen/screen.h"
 #include "trace/story.h"
 #include "trace/trace.h"
@@ -33,8 +35,9 @@ const char *performed_name(enum performed end); /* Returns the name of an outcom
 struct perform_result {
     enum performed end;
     int steps, actions;
-    int at;       /* for DIFFERS and FAILED: the step */
-    double tiles; /* for DIFFERS: fraction of the screen */
+    int at;                                  /* for DIFFERS and FAILED: the step */
+    struct expected_differences differences; /* for DIFFERS */
+    double waited_ms;                        /* for DIFFERS: since the action before */
 };
 
 /* Performs the steps. Returns -1 if the replay was interrupted (stop, no display, full disk) or could not

@@ -75,10 +75,14 @@ struct settle {
     /* Milliseconds; negative or NAN selects the default: 300 for quiet; 150 for min, and quiet if that is
      * less; 3000 for max, and 2700 more than quiet if that is more. */
     double min_ms, quiet_ms, max_ms;
+    /* Returns whether a screenshot of the view, which it may change, shows the screen that the caller waits
+     * for. Then the wait ends at once (settle.c). NULL: no screen is expected. */
+    bool (*known)(void *arg, struct image *frame);
+    void *arg;
 };
 struct settled {
     double ms;
-    const char *why; /* "quiet", "stable", "timeout" or "stopped" */
+    const char *why; /* "known", "quiet", "stable", "timeout" or "stopped" */
 };
 /* Waits until the screen stops changing (settle.c). After a stop returns -1 with ERR_STOPPED, and *out is
  * still filled ("stopped"). */

@@ -1,14 +1,15 @@
 /* settle.c - waits until the screen stops changing.
  *
- * The wait ends with one of three results, the first two after at least `min` ms:
+ * The wait ends with one of four results, "quiet" and "stable" after at least `min` ms:
+ *   "known"     the caller's function accepts the screen, and still does after KNOWN_MS
  *   "quiet"     nothing new was drawn for `quiet` ms
  *   "stable"    the frames of `quiet` ms, at least 200, have the same tiles; other changes are negligible
  *   "timeout"   `max` ms have passed
  * The display system reports redraws; if it does not, the view is captured at 10 Hz. Time in which a program
  * that would draw waits for a CPU (cpu_wait.c) counts only towards `max`.
  *
- * Before "quiet" or "stable" is returned, the focused program must answer a ping. A late answer means that
- * the program was busy, perhaps with the effect of the action, and counts as a change.
+ * Before any of the first three is returned, the focused program must answer a ping. A late answer means
+ * that the program was busy, perhaps with the effect of the action, and counts as a change.
  *
  * A small area that is redrawn repeatedly at one position is a text caret and is ignored, also in later
  * calls. Other repetitions are those of seen.c. */
@@ -26,6 +27,7 @@ enum {
     CPU_MS = 20,  /* between two samples of the CPU wait */
     COMPARE_MS = 200,
     CAPTURE_MS = 100,
+    KNOWN_MS = 32, /* two frames of a display with 60 Hz */
     REDRAWN_AREAS = 16,
 };
 static const double blink_forget_ms = 5000;
@@ -42,6 +44,9 @@ struct settle_run { /* state of one screen_settle() call */
     struct image frame[2];
     bool have_frame;
     struct seen seen;
+    bool redrawn;       /* since the last call of settle.known */
+    double known_asked; /* ms since start of that call */
+    double known_since; /* ms since start; below 0: the screen is not known */
 };
 
 /* Returns whether r is a known caret; adds a small unknown r to the candidates, replacing the oldest. */
@@ -131,19 +136,42 @@ static double poll_changes(struct screen *s, struct settle_run *w, struct err *e
     int changed = s->lost ? 0 : redrawn(s, w);
     if (changed > 0)
         w->last_change = now;
+    w->redrawn = w->redrawn || changed > 0;
     if (changed >= 0)
         return changed ? LOOK_MS : 0;
     struct screen_rect differs;
-    if (seen_look(&w->seen, s, s->view, &differs) == SEEN_NEW && !blinks(s, differs))
+    if (seen_look(&w->seen, s, s->view, &differs) == SEEN_NEW && !blinks(s, differs)) {
         w->last_change = now;
+        w->redrawn = true;
+    }
     return screen_alive(s, e) ? -1 : CAPTURE_MS;
 }
 
-/* Returns why the wait may end ("quiet" or "stable"), or NULL. *rc is -1 after an error. */
+/* Returns 1 if the caller has accepted the screen for KNOWN_MS, 0 if not, -1 with e. Looks again after the
+ * screen was redrawn, and every CAPTURE_MS, because titles change without that. */
+static int is_known(struct screen *s, struct settle_run *w, const struct settle *p, double now, struct err *e)
+{
+    if (!p->known)
+        return 0;
+    if (w->redrawn || now - w->known_asked >= CAPTURE_MS) {
+        w->redrawn = false;
+        w->known_asked = now;
+        if (screen_capture(s, &w->frame[1], e))
+            return -1;
+        bool yes = p->known(p->arg, &w->frame[1]);
+        w->known_since = !yes ? -1 : w->known_since < 0 ? now : w->known_since;
+    }
+    return w->known_since >= 0 && now - w->known_since >= KNOWN_MS;
+}
+
+/* Returns why the wait may end ("known", "quiet" or "stable"), or NULL. *rc is -1 after an error. */
 static const char *at_rest(struct screen *s, struct settle_run *w, const struct settle *p, double now,
                            int *rc, struct err *e)
 {
-    *rc = 0;
+    int known = is_known(s, w, p, now, e);
+    *rc = known < 0 ? -1 : 0;
+    if (known)
+        return known > 0 ? "known" : NULL;
     if (now < p->min_ms)
         return NULL;
     if (now - w->last_change >= p->quiet_ms)
@@ -225,7 +253,7 @@ int screen_settle(struct screen *s, const struct settle *p, struct settled *out,
     limits.min_ms = given(limits.min_ms, fmin(150, limits.quiet_ms));
     limits.max_ms = given(limits.max_ms, fmax(3000, limits.quiet_ms + 2700));
 
-    struct settle_run w = {.start = clock_ns()};
+    struct settle_run w = {.start = clock_ns(), .redrawn = true, .known_since = -1};
     cpu_wait_begin(&w.cpu_wait, s);
     begin_looking(s, &w);
     *out = (struct settled){0, "timeout"};
