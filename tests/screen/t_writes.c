@@ -31,12 +31,12 @@ static int writes(void)
     return s && atoi(s) > 0 ? atoi(s) : 3;
 }
 
-/* Makes a text of 1 to 20 words, without white space at its ends. */
-static void make_text(char out[TEXT_BYTES], uint64_t *rng)
+/* Makes a text of 1 to 20 words and up to `most` bytes, without white space at its ends. */
+static void make_text(char out[TEXT_BYTES], size_t most, uint64_t *rng)
 {
     int n = check_below(rng, 3) ? 1 + check_below(rng, 4) : 10 + check_below(rng, 11);
     size_t len = 0;
-    for (int i = 0; i < n && len < TEXT_BYTES - 32; i++)
+    for (int i = 0; i < n && len + 16 < most; i++)
         len += (size_t)snprintf(out + len, TEXT_BYTES - len, "%s%s", i ? " " : "",
                                 words[check_below(rng, WORDS)]);
 }
@@ -106,7 +106,6 @@ static void count(struct field *f, int index, const char *want, enum action_faul
     char *got = fault ? NULL : typed_wait(f, want);
     if (fault || r->unsure) {
         sum->unsure++;
-        sum->wrong += fault && !strstr(e->text, "unsure");
         check_note("%s write %d: %s", f->program->name, index, fault ? e->text : r->unsure);
     } else if (strcmp(got, want) == 0) {
         sum->right++;
@@ -118,18 +117,20 @@ static void count(struct field *f, int index, const char *want, enum action_faul
     free(got);
 }
 
-/* Writes one text. *before: what the field contains, updated. */
+/* Writes one text. *before: the content of the field, updated. */
 static void write_one(struct field *f, int index, char before[2 * TEXT_BYTES], uint64_t *rng,
                       struct tally *sum)
 {
     char text[TEXT_BYTES], want[2 * TEXT_BYTES];
     struct err e = ERR_INIT;
     struct exec_result r = {0};
+    /* a page reports its text as hexadecimal digits in its title, and Firefox cuts that to 255 */
+    size_t most = f->program->page ? 60 : TEXT_BYTES / 2;
     struct stop t = {f, check_within(rng, 0, 200)};
     pthread_t thread;
     bool stop = !check_below(rng, 3), over;
-    over = !f->program->terminal && (!sum->sure || strlen(before) > TEXT_BYTES / 2 || check_below(rng, 2));
-    make_text(text, rng);
+    over = !f->program->terminal && (!sum->sure || strlen(before) > most / 2 || check_below(rng, 2));
+    make_text(text, most, rng);
     snprintf(want, sizeof want, "%s%s", over ? "" : before, text);
     sum->stopped += stop;
     if (stop)

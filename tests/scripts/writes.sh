@@ -31,11 +31,11 @@ cat "$rows"/*.log >&2
         "($(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), Xvfb, openbox;" \
         "load at the end $load."
     echo
-    echo "A write is a click into the field and a text of 1 to 20 words, ASCII and Latin accents, at the end of the text of the write"
+    echo "A write is a click into the field and a text of 1 to 20 words (in browsers up to 60 bytes), ASCII and Latin accents, at the end of the text of the write"
     echo "before or over it. Four busy loops run beside it, and all programs at the same time. In one of three the program is stopped"
     echo "for 300 ms (SIGSTOP) within the write. The program itself reports the content of its field (tests/screen/t_writes.c)."
     echo
-    echo "| program | writes | with a stop | right | unsure | wrong and reported as done | median ms |"
+    echo "| program | writes | with a stop | right | unsure or refused | wrong and reported as done | median ms |"
     echo "|---|---|---|---|---|---|---|"
     sort "$rows/rows"
     sed -n 's/^ *\(.* is not installed\)$/\nSkipped: \1./p' "$rows"/*.log
