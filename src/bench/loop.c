@@ -24,14 +24,15 @@ enum { RUNS_MAX = 101, OUTPUT_BYTES = 64 << 10, PAGE_SECONDS = 60, RUN_SECONDS =
 #define TASK  "Book the 9:40 flight from Paris to Rome on 12 May for Ana Lima"
 #define TITLE "BOOKED Paris>Rome|12 May|9:40|Ana Lima"
 
-static const char replies[] = "origin<write>From<at><5><.2><6><.6>Paris\n"
-                              "destination<write>To<at><4><.0><12><.3>Rome\n"
-                              "date<write>Date<at><5><.2><18><.0>12 May\n"
-                              "search<click>Find flights<at><11><.4><23><.5>\n"
-                              "offer<click>9:40<at><20><.2><18><.0>\n"
-                              "passenger<write>Traveller<at><8><.3><14><.2>Ana Lima\n"
-                              "confirm<click>Book<at><6><.4><19><.7>\n"
-                              "booked<done>Booked.\n";
+/* replies in thousandths of the screen */
+#define SAY(name, arguments) "{\"name\": \"" name "\", \"arguments\": {" arguments "}}\n"
+#define SAY_WRITE(x, y, text)                                                                                \
+    SAY("write_at_desktop",                                                                                  \
+        "\"content\": \"" text "\", \"element\": \"\", \"overwrite\": true, \"x\": " x ", \"y\": " y)
+#define SAY_CLICK(x, y) SAY("click_desktop", "\"element\": \"\", \"x\": " x ", \"y\": " y)
+static const char replies[] = SAY_WRITE("288", "217", "Paris") SAY_WRITE("434", "412", "Rome")
+    SAY_WRITE("286", "596", "12 May") SAY_CLICK("289", "790") SAY_CLICK("437", "588")
+        SAY_WRITE("417", "481", "Ana Lima") SAY_CLICK("164", "665") SAY("answer", "\"content\": \"Booked.\"");
 
 /* The shell commands run with PROGRAM and PAGE in the environment. */
 #define BROWSER                                                                                              \
@@ -41,7 +42,7 @@ static const char replies[] = "origin<write>From<at><5><.2><6><.6>Paris\n"
     "--disable-component-update --disable-background-networking --allow-file-access-from-files "             \
     "--remote-debugging-port=0 \"$PAGE\""
 #define RUN                                                                                                  \
-    "exec \"$PROGRAM\" run '" TASK "' --fake \"$HOME/replies\" --dialect pocket-wide --plain no --json -q "  \
+    "exec \"$PROGRAM\" run '" TASK "' --fake \"$HOME/replies\" --dialect holo31 --plain no --json -q "       \
     "--confirm yes-to-all --runs \"$HOME/runs\" "
 #define WRITE(x, y, text) "mousemove " x " " y " click 1 $click key ctrl+a type --args 1 '" text "' $step "
 #define CLICK(x, y)       "mousemove " x " " y " click 1 $step "
@@ -94,7 +95,7 @@ static double phase(const json_t *ms, const char *name)
     return json_number_value(json_object_get(ms, name));
 }
 
-/* Adds the phases of the last line of the output. Returns -1 with e if that is no outcome of a run. */
+/* Adds the phases of the last line of the output. Returns -1 with e if it is not the outcome of a run. */
 static int add_phases(struct outcome *o, double wall, const struct buf *out, struct err *e)
 {
     const char *from = strstr(out->data, "{\"status\"");

@@ -2,11 +2,15 @@
  *
  * A program that has several processes or threads may answer a ping before all of them have seen an event. As
  * long as work is passed on between them, one of them uses CPU time or is runnable. So they are at rest if
- * none has used CPU time for REST_MS and all threads sleep. A stopped process is not at rest.
+ * they have used hardly any CPU time for REST_MS and then all threads sleep. A stopped process is not at
+ * rest. Time in which they are stopped or wait for a CPU does not count towards the time limit, up to
+ * CEILING_MS.
  *
  * The CPU clock of a process includes all its threads and costs one system call. /proc/PID/task/TID/children
  * gives the descendants. */
 #include "screen/private.h"
+
+#include "base/clock.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,7 +20,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 2, REST_MS = 4 };
+enum {
+    LOOK_MS = 2,
+    REST_MS = 24, /* longer than a frame at 60 Hz: toolkits hold events back until the next one */
+    CEILING_MS = 2000,
+};
+static const double works_share = 0.1; /* of one CPU; below are timers and the like */
 
 /* Reads a file of a thread. Returns -1, with "", if there is none. */
 static int read_file(int pid, const char *tid, const char *name, char *out, size_t size)
@@ -76,20 +85,28 @@ static bool sleeps(struct at_rest *v, int pid, const char *tid)
     return !name_end || (name_end[1] == ' ' && strchr("SIZX", name_end[2]));
 }
 
-/* Returns whether a process has used CPU time since the last call. */
-static bool has_run(struct at_rest *v)
+/* Returns the CPU time in ms that the processes have used since the last call, without the X server. */
+static double cpu_ms(struct at_rest *v)
 {
-    bool any = false;
+    int64_t used = 0;
     for (int i = 0; i < v->n; i++) {
         struct timespec t = {0};
         clockid_t clock;
         if (v->of[i].pid != v->server && clock_getcpuclockid(v->of[i].pid, &clock) == 0)
             clock_gettime(clock, &t);
         int64_t ran = t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-        any = any || ran != v->of[i].ran_ns;
+        used += ran > v->of[i].ran_ns ? ran - v->of[i].ran_ns : 0;
         v->of[i].ran_ns = ran;
     }
-    return any;
+    return (double)used / 1e6;
+}
+
+static bool all_sleep(struct at_rest *v)
+{
+    bool asleep = true;
+    for (int i = 0; i < v->n && asleep; i++)
+        asleep = each_thread(v, v->of[i].pid, sleeps);
+    return asleep;
 }
 
 void at_rest_begin(struct at_rest *v, const int *pids, int n, int server)
@@ -108,22 +125,25 @@ void at_rest_begin(struct at_rest *v, const int *pids, int n, int server)
         each_thread(v, v->of[i].pid, add_children);
     if (server)
         add(v, server);
-    has_run(v);
+    cpu_ms(v);
 }
 
 int at_rest_wait(struct at_rest *v, struct screen *s, double max_ms, bool *rests, struct err *e)
 {
+    int64_t start = clock_ns();
+    double busy = 0, idle = 0;
     *rests = false;
-    for (double ms = 0, idle = 0; !v->unknown && ms < max_ms; ms += LOOK_MS) {
+    while (!v->unknown && busy < max_ms && !*rests && clock_ms_since(start) < CEILING_MS) {
+        int64_t slice = clock_ns();
         if (screen_wait(s, LOOK_MS, e))
             return -1;
-        idle = has_run(v) ? 0 : idle + LOOK_MS;
-        bool all = idle >= REST_MS;
-        for (int i = 0; i < v->n && all; i++)
-            all = each_thread(v, v->of[i].pid, sleeps);
-        if (all) {
-            *rests = true;
-            return 0;
+        double ms = clock_ms_since(slice);
+        bool works = cpu_ms(v) > works_share * ms;
+        busy += works ? idle + ms : 0;
+        idle = works ? 0 : idle + ms;
+        if (idle >= REST_MS) {
+            *rests = all_sleep(v);
+            idle = 0;
         }
     }
     return screen_alive(s, e);

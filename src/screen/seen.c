@@ -1,9 +1,10 @@
-/* seen.c - what the view has shown since the beginning of a wait, in tiles of 32 x 32 pixels.
+/* seen.c - the pictures that the view has shown since the beginning of a wait, in tiles of 32 x 32 pixels.
  *
- * A redraw is no news if it only repeats. Two kinds of repetition are recognized, both by the exact pixels:
+ * A redraw does not count as a change if it repeats. Two kinds of repetition are recognized by the exact
+ * pixels:
  *
- *   a caret       a bar at most 4 pixels wide returns to what was there before
- *   an animation  all tiles that differ return to what they have shown before, not for the first time
+ *   caret       a bar at most 4 pixels wide returns to the pixels before it
+ *   animation   all tiles that differ return to an earlier picture, not for the first time
  *
  * The first return of anything else is a change: a message that disappears restores the pixels below it, and
  * the page may draw its content after that. */

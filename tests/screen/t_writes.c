@@ -31,12 +31,12 @@ static int writes(void)
     return s && atoi(s) > 0 ? atoi(s) : 3;
 }
 
-/* Makes a text of 1 to 20 words, without white space at its ends. */
-static void make_text(char out[TEXT_BYTES], uint64_t *rng)
+/* Makes a text of 1 to 20 words and up to `most` bytes, without white space at its ends. */
+static void make_text(char out[TEXT_BYTES], size_t most, uint64_t *rng)
 {
     int n = check_below(rng, 3) ? 1 + check_below(rng, 4) : 10 + check_below(rng, 11);
     size_t len = 0;
-    for (int i = 0; i < n && len < TEXT_BYTES - 32; i++)
+    for (int i = 0; i < n && len + 16 < most; i++)
         len += (size_t)snprintf(out + len, TEXT_BYTES - len, "%s%s", i ? " " : "",
                                 words[check_below(rng, WORDS)]);
 }
@@ -63,6 +63,16 @@ static void *stop_program(void *arg)
     return NULL;
 }
 
+/* Finds the window of the field, which need not have the focus itself: in Swing a child has. */
+static void find_window(const struct field *f, struct screen_window *w)
+{
+    for (int y = 20; y < 768; y += 20)
+        for (int x = 20; x < 1024; x += 40)
+            if (screen_window_at(f->s, x, y, w) == 0 && (f->program->page || !strcmp(w->title, "typing")))
+                return;
+    fail_msg("%s has no window", f->program->name);
+}
+
 /* Takes a screenshot as the agent does, and performs a write at a place of the field. */
 static enum action_fault write_at(struct field *f, const char *text, bool over, struct exec_result *r,
                                   struct err *e)
@@ -76,7 +86,7 @@ static enum action_fault write_at(struct field *f, const char *text, bool over, 
     assert_int_equal(screen_capture(f->s, &frame, NULL), 0);
     observed_take(f->s, &frame);
     image_free(&frame);
-    assert_int_equal(screen_focused_window(f->s, &w), 0);
+    find_window(f, &w);
     char copy[TEXT_BYTES];
     snprintf(copy, sizeof copy, "%s", text);
     struct action a = {
@@ -96,7 +106,6 @@ static void count(struct field *f, int index, const char *want, enum action_faul
     char *got = fault ? NULL : typed_wait(f, want);
     if (fault || r->unsure) {
         sum->unsure++;
-        sum->wrong += fault && !strstr(e->text, "unsure");
         check_note("%s write %d: %s", f->program->name, index, fault ? e->text : r->unsure);
     } else if (strcmp(got, want) == 0) {
         sum->right++;
@@ -108,18 +117,20 @@ static void count(struct field *f, int index, const char *want, enum action_faul
     free(got);
 }
 
-/* Writes one text. *before: what the field contains, updated. */
+/* Writes one text. *before: the content of the field, updated. */
 static void write_one(struct field *f, int index, char before[2 * TEXT_BYTES], uint64_t *rng,
                       struct tally *sum)
 {
     char text[TEXT_BYTES], want[2 * TEXT_BYTES];
     struct err e = ERR_INIT;
     struct exec_result r = {0};
+    /* a page reports its text as hexadecimal digits in its title, and Firefox cuts that to 255 */
+    size_t most = f->program->page ? 60 : TEXT_BYTES / 2;
     struct stop t = {f, check_within(rng, 0, 200)};
     pthread_t thread;
     bool stop = !check_below(rng, 3), over;
-    over = !f->program->terminal && (!sum->sure || strlen(before) > TEXT_BYTES / 2 || check_below(rng, 2));
-    make_text(text, rng);
+    over = !f->program->terminal && (!sum->sure || strlen(before) > most / 2 || check_below(rng, 2));
+    make_text(text, most, rng);
     snprintf(want, sizeof want, "%s%s", over ? "" : before, text);
     sum->stopped += stop;
     if (stop)
@@ -199,12 +210,15 @@ static void dialog_of(const char *name)
     typed_tell(&f, "dialog");
     typed_told(&f);
     enum action_fault fault = write_at(&f, "must not go there", false, &r, &e);
-    clock_sleep_ms(1500);
-    char *path = xasprintf("%s/dialog", f.x.dir), *in_dialog = NULL, *text = typed_text(&f);
+    check_note("%s: %s after %.0f ms", name, fault ? e.text : "done", r.ms);
+    char *path = xasprintf("%s/dialog", f.x.dir), *in_dialog = NULL;
     size_t n = 0;
+    for (int ms = 0; ms < ARRIVE_MS && !file_exists(path); ms += 50)
+        clock_sleep_ms(50);
+    clock_sleep_ms(1500); /* for text on its way */
+    char *text = typed_text(&f);
     assert_int_equal(file_read(path, 1 << 20, &in_dialog, &n, NULL), 0); /* it has opened */
-    check_note("%s: %s after %.0f ms; field '%s', dialog '%s'", name, fault ? e.text : "done", r.ms, text,
-               in_dialog);
+    check_note("%s: field '%s', dialog '%s'", name, text, in_dialog);
     assert_string_equal(in_dialog, "");
     assert_true(fault || r.unsure || !strcmp(text, "must not go there"));
     free(in_dialog);

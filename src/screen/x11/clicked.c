@@ -6,9 +6,9 @@
  * things cannot be known, the caller waits for a fixed time instead. */
 #include "screen/x11/x11_impl.h"
 
-#include "base/clock.h"
-
 #include <X11/Xatom.h>
+
+enum { PONG_MS = 2000 }; /* time for a program that is stopped or has no CPU to read a click */
 
 /* Finds the program under the pointer. *ping: its window that answers pings, or None. Returns its process; 0:
  * unknown. */
@@ -52,7 +52,6 @@ static int window_manager_pid(struct screen *s)
 
 int clicked_wait(struct screen *s, double max_ms, bool *processed, struct err *e)
 {
-    int64_t start = clock_ns();
     Window ping;
     struct at_rest rest;
     enum delivery r;
@@ -61,8 +60,7 @@ int clicked_wait(struct screen *s, double max_ms, bool *processed, struct err *e
     if (!ping || !pids[0])
         return screen_alive(s, e);
     at_rest_begin(&rest, pids, pids[1] || window_manager_redirects(s) ? 2 : 1, x11_server_pid(s));
-    if (delivery_ping_once(s, ping, max_ms, &r, e))
+    if (delivery_ping_once(s, ping, PONG_MS, &r, e))
         return -1;
-    return r == DELIVERY_DONE ? at_rest_wait(&rest, s, max_ms - clock_ms_since(start), processed, e)
-                              : screen_alive(s, e);
+    return r == DELIVERY_DONE ? at_rest_wait(&rest, s, max_ms, processed, e) : screen_alive(s, e);
 }

@@ -89,7 +89,7 @@ struct x11 {
 
     /* key_delivery.c */
     struct key_target target, asked; /* of delivery_begin() and delivery_confirms() */
-    int ping, pong; /* number of the last ping sent, of the last ping answered */
+    int ping, pong;                  /* number of the last ping sent, of the last ping answered */
 
     struct grabs {     /* grabs.c */
         Window window; /* unmapped; None: not created yet */
