@@ -42,7 +42,7 @@ struct player_state {
     int keys;        /* actions of the step that were keys on the way to the element */
     bool keyed;      /* the last action was such a key */
     bool up;         /* the keys go up */
-    uint32_t mark;   /* what was selected before that key */
+    uint32_t mark;   /* the selection before that key */
     int x, y;
 };
 
