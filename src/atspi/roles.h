@@ -40,6 +40,7 @@ enum { /* AtspiRole */
 
 enum { /* AtspiStateType: bits of a state set */
        STATE_ACTIVE = 1,
+       STATE_BUSY = 3,
        STATE_CHECKED = 4,
        STATE_EDITABLE = 7,
        STATE_ENABLED = 8,

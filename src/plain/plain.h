@@ -86,7 +86,7 @@ bool plain_choice(const struct plain_step *s, int k, struct plain_step *out);
 /* Appends a copy of a step. */
 void plain_add(struct plain_steps *to, const struct plain_step *s);
 void plain_free(struct plain_steps *p);
-void plain_step_free(struct plain_step *s); /* what it points to */
+void plain_step_free(struct plain_step *s); /* frees its strings */
 
 /* Returns a key or combination in the keyboard's words ("Ctrl+Shift+T": "ctrl+shift+t"), which the caller
  * frees; NULL: text is not one.  A single character is one only with a modifier. */

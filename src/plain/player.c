@@ -30,8 +30,7 @@ static char *elements_now(struct player *p)
     return buf_take(&b);
 }
 
-/* Returns a sum over the elements, which differs if any of them changed, apart from the keyboard focus. */
-static uint64_t digest_now(const struct player *p)
+uint64_t player_digest(const struct player *p)
 {
     static const int states[] = {STATE_CHECKED,  STATE_PRESSED,   STATE_SELECTED,
                                  STATE_EXPANDED, STATE_SENSITIVE, STATE_ENABLED};
@@ -216,7 +215,7 @@ static bool has_effect(struct player *p)
     enum plain_verb v = p->steps.s[p->s.at].verb;
     bool presses =
         v <= PLAIN_RIGHT_CLICK || v == PLAIN_MENU || v == PLAIN_TAB || v == PLAIN_KEYS || v == PLAIN_CLOSE;
-    if (!p->source || !presses || !p->s.phase || !p->before || p->s.verified || digest_now(p) != p->digest)
+    if (!p->source || !presses || !p->s.phase || !p->before || p->s.verified || player_digest(p) != p->digest)
         return true;
     if (v != PLAIN_KEYS && !p->s.focuses)
         return false;
@@ -295,7 +294,7 @@ static enum player_next reply_step(struct player *p, struct buf *b)
         free(p->before);
         p->before = before;
         before = NULL;
-        p->digest = digest_now(p);
+        p->digest = player_digest(p);
         p->window = window_now(p);
     }
     free(before);

@@ -4,8 +4,10 @@
  * with the next action in the dialect PLAYER_DIALECT, so that rules, the record and the debugger work as with
  * a model.  After each action it reads the elements again: a tick, a choice in a closed list and a text of
  * at most PLAYER_VERIFIED_MAX bytes are verified where the program reports them; for anything else the answer
- * says what changed.  A name that is missing for some seconds, or ambiguous, ends the run (exit code 1) with
- * the nearest names; nothing is guessed. */
+ * says what changed.  Entries of lists and items of menus without a reliable place are reached with the arrow
+ * keys, and a file in an icon view that is not described by typing its name (player_keys.c).  A name that is
+ * missing for some seconds, or ambiguous, ends the run (exit code 1) with the nearest names; nothing is
+ * guessed. */
 #ifndef HOLORUN_PLAIN_PLAYER_H
 #define HOLORUN_PLAIN_PLAYER_H
 

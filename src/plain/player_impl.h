@@ -14,6 +14,7 @@ enum {
     PLAYER_CUT_MS = 20000,  /* the same while the program's elements cannot be read completely */
     PLAYER_WAIT_MS = 30000, /* of a step that waits */
     PLAYER_EFFECT_MS = 1500,
+    PLAYER_STEADY_MS = 1000, /* without a change: the window is filled */
     PLAYER_SCROLLS = 30,
     PLAYER_SEARCH_MS = 2000, /* for a name to appear before the page is scrolled for it */
     PLAYER_TURN_MS = 700,    /* for a page to move after the wheel was turned */
@@ -21,25 +22,27 @@ enum {
 
 /* Progress through the steps. */
 struct player_state {
-    int64_t length; /* of the conversation */
-    int at;         /* index of the current step */
-    int phase;      /* actions of the step that were performed */
-    int64_t since;  /* start of waiting in this phase; 0: not started */
-    bool acted;     /* a step has been performed */
-    bool unsure;    /* the action of this phase may have failed: the elements decide */
-    bool dismiss;   /* suggestions for p->field take the next click: the field is clicked */
-    bool absent;    /* no element has the name that was looked for last */
-    bool search;    /* the page at x, y is scrolled down, because the name may be further below */
-    int turns;      /* of the wheel in this search */
-    uint64_t place; /* sum over the places of all elements before the last turn */
-    bool aside;     /* a tool tip may cover the element: the pointer moves away */
-    bool verified;  /* the element that was pressed reports the state that the press leads to */
-    bool focuses;   /* the press may only move the keyboard focus: to a field, or a row */
-    bool opened;    /* the current step has opened a closed list at x, y */
-    int keys;       /* actions of the step that were keys on the way to the element */
-    bool keyed;     /* the last action was such a key */
-    bool up;        /* the keys go up */
-    uint32_t mark;  /* what was selected before that key */
+    int64_t length;  /* of the conversation */
+    int at;          /* index of the current step */
+    int phase;       /* actions of the step that were performed */
+    int64_t since;   /* start of waiting in this phase; 0: not started */
+    bool acted;      /* a step has been performed */
+    bool unsure;     /* the action of this phase may have failed: the elements decide */
+    bool dismiss;    /* suggestions for p->field take the next click: the field is clicked */
+    bool absent;     /* no element has the name that was looked for last */
+    bool search;     /* the page at x, y is scrolled down, because the name may be further below */
+    int turns;       /* of the wheel in this search */
+    uint64_t place;  /* sum over the places of all elements before the last turn */
+    uint64_t seen;   /* digest of the elements while a key waits for a window that is still being filled */
+    int64_t seen_at; /* since when it is the same; 0: not yet */
+    bool aside;      /* a tool tip may cover the element: the pointer moves away */
+    bool verified;   /* the element that was pressed reports the state that the press leads to */
+    bool focuses;    /* the press may only move the keyboard focus: to a field, or a row */
+    bool opened;     /* the current step has opened a closed list at x, y */
+    int keys;        /* actions of the step that were keys on the way to the element */
+    bool keyed;      /* the last action was such a key */
+    bool up;         /* the keys go up */
+    uint32_t mark;   /* the selection before that key */
     int x, y;
 };
 
@@ -84,6 +87,9 @@ enum player_next player_step(struct player *p, struct buf *b, char *why, size_t 
 
 /* Returns whether the current step's first element is on the screen, or it needs none. */
 bool player_finds(struct player *p);
+
+/* Returns a sum over the elements, which differs if any of them changed, apart from the keyboard focus. */
+uint64_t player_digest(const struct player *p);
 
 /* player_find.c: Return the only element that fits, or NULL with the reason; *several: the name is ambiguous.
  * player_find_target() looks for the current step's name without and then with the words around it. */

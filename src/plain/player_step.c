@@ -2,6 +2,7 @@
 #include "plain/player_impl.h"
 
 #include "atspi/roles.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,13 +31,31 @@ static const struct element *focused(const struct snapshot *s)
     return found;
 }
 
+/* Returns whether the window is still being filled: a page loads, or the elements have changed just now. */
+static bool is_changing(struct player *p, char *why, size_t size)
+{
+    uint64_t now = player_digest(p);
+    bool busy = false;
+    for (int i = 0; p->now && i < p->now->n; i++)
+        busy =
+            busy || (!strcmp(p->now->e[i].role, "document web") && state_in(p->now->e[i].states, STATE_BUSY));
+    if (now != p->s.seen || !p->s.seen_at)
+        p->s.seen_at = clock_ns();
+    p->s.seen = now;
+    snprintf(why, size, "the elements of the window still change");
+    return (busy || clock_ms_since(p->s.seen_at) < PLAYER_STEADY_MS) &&
+           player_wait_or_fail(p, PLAYER_START_MS) == NEXT_WAIT;
+}
+
 /* Returns whether keys of the first step could be lost, because the program has not opened its document yet:
- * it describes elements, but none of them has the keyboard. */
+ * it describes elements, but none of them has the keyboard, or they still change. */
 static bool is_starting(struct player *p, char *why, size_t size)
 {
     bool described = p->now && (p->now->n || p->now->end != SNAPSHOT_NOTHING);
-    if (p->s.acted || !described || focused(p->now))
+    if (p->s.acted || !described)
         return false;
+    if (focused(p->now))
+        return is_changing(p, why, size);
     snprintf(why, size, "no element has the keyboard yet");
     return player_wait_or_fail(p, PLAYER_START_MS) == NEXT_WAIT;
 }
@@ -66,7 +85,8 @@ static enum player_next press(struct player *p, struct buf *b, char *why, size_t
     if (p->s.keys || (!e && !s->maybe_key && player_selects_by_typing(p)))
         return player_select_by_typing(p, b, why, size);
     if (!e && !several && s->maybe_key) {
-        if (is_button_word(s->what) && player_wait_or_fail(p, PLAYER_EFFECT_MS) == NEXT_WAIT)
+        if (is_button_word(s->what) &&
+            (is_changing(p, why, size) || player_wait_or_fail(p, PLAYER_EFFECT_MS) == NEXT_WAIT))
             return NEXT_WAIT;
         if (is_starting(p, why, size))
             return NEXT_WAIT;

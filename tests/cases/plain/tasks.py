@@ -192,9 +192,9 @@ task("yad-6", "choose Made in Italy, press OK", "cat out", "Made in Italy|",
 task("yad-7", "enter \"12,50\" into Price, untick Paid, choose \"Red and white\" in Colour, press OK", "cat out",
      "12,50|FALSE|Red and white|",
      "yad --form --field=Price --field=Paid:CHK --field=Colour:CB '' TRUE 'Blue!Red and white!Black'")
-task("yad-8", "go to tab Network, enter proxy.example into Host, press OK", "cat out", "proxy.example|\n|",
+task("yad-8", "go to tab Network, enter proxy.example into Host, press OK", "LC_ALL=C sort out", "proxy.example|\n|",
      "sh -c 'K=$$; yad --plug=$K --tabnum=1 --form --field=Nick & yad --plug=$K --tabnum=2 --form --field=Host & "
-     "yad --notebook --key=$K --tab=User --tab=Network | LC_ALL=C sort'")
+     "yad --notebook --key=$K --tab=User --tab=Network'")
 task("yad-9", "press OK", "test -e code || echo open", "open", "yad --text=Wait --button=Stop:1 --button=Go:0",
      stops=True)
 
