@@ -8,8 +8,8 @@
  * mentioned.
  *
  * An uncovered item causes a second reply, forced to begin with an action on that element.  It replaces the
- * first if the model finds the prefix probable enough.  Overwritten texts and wrong names are handled next
- * (lost_texts.c, other_words.c).  Tasks with negations or conditions are left to the model: they name
+ * first if the model finds the prefix probable enough.  Repeated texts are handled next (repeated_texts.c).
+ * Tasks with negations or conditions are left to the model: they name
  * elements that must not be touched.
  */
 #include "pocket/coverage.h"
@@ -129,9 +129,9 @@ int pocket_correct_reply(struct assist *assist, struct assist_step *s, struct er
         return -1;
     v.before = replies_before(s);
     v.writes = writes_before(s);
-    int (*const fixes[])(const struct review *v, struct err *e) = {fix_omissions, fix_overwritten, fix_words};
+    int (*const fixes[])(const struct review *v, struct err *e) = {fix_omissions, fix_repeated_text};
     int rc = 0;
-    for (int i = 0; i < 3 && rc == 0 && v.seen->map.patches; i++)
+    for (int i = 0; i < 2 && rc == 0 && v.seen->map.patches; i++)
         if (!(pocket_without & (unsigned)WITHOUT_OMISSIONS << i))
             rc = fixes[i](&v, e);
     free(v.before);

@@ -1,5 +1,4 @@
-/* coverage.h - declarations shared by coverage.c, lost_texts.c, other_words.c and writes.c. Private to
- * pocket/. */
+/* coverage.h - declarations shared by coverage.c, repeated_texts.c and writes.c. Private to pocket/. */
 #ifndef HOLORUN_POCKET_COVERAGE_H
 #define HOLORUN_POCKET_COVERAGE_H
 
@@ -27,11 +26,6 @@ struct review { /* a review of the current reply */
 /* Collects the writes of the earlier replies; the caller frees `all`. Names and texts of TASK_NAME bytes and
  * more are omitted. */
 struct writes writes_before(const struct assist_step *s);
-/* Returns whether something was written into the field of this name, which may be misread, or whether the
- * name is itself a written text. */
-bool is_filled(const struct writes *w, const char *name);
-/* Returns whether a later write went into the same field as write i. */
-bool is_written_over(const struct writes *w, int i);
 /* Returns the number of fields into which a text, or one that contains it, was written and not
  * overwritten. */
 int times_standing(const struct writes *w, const char *text);
@@ -47,11 +41,7 @@ bool named_element(const struct review *v, const char *name, struct thing *out);
 
 /* ---- corrections; each may replace the current reply; -1 with e ---- */
 
-/* Restores overwritten texts before the end of a page (lost_texts.c). */
-int fix_overwritten(const struct review *v, struct err *e);
-/* Replaces names and texts that are wrong (other_words.c). */
-int fix_words(const struct review *v, struct err *e);
-/* Replaces the text to type by the likeliest of n texts (other_words.c). */
-int type_one_of(const struct review *v, char (*text)[TASK_NAME], int n, struct err *e);
+/* Replaces a text that was typed before by the likeliest unused phrase of the task (repeated_texts.c). */
+int fix_repeated_text(const struct review *v, struct err *e);
 
 #endif

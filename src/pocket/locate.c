@@ -299,19 +299,6 @@ enum located locate(const struct patch_map *m, const char *name, enum locate_for
     return nowhere ? LOCATED_NOWHERE : at;
 }
 
-bool names_field(const struct patch_map *m, const struct written *w)
-{
-    struct ground g = ground_of(m);
-    struct pointed to = pointer_follow(m, w, g.field, unlikely);
-    int patch = patch_at(&g, to.x, to.y), row = patch / m->cols, col = patch % m->cols;
-    float field = 0; /* field probability of the patch and its neighbours, because a field has a border */
-    for (int i = 0; i < g.n; i++)
-        if (abs(i / m->cols - row) <= 1 && abs(i % m->cols - col) <= 1)
-            field = fmaxf(field, g.field[i]);
-    ground_free(&g);
-    return to.nothing < min_clear && field > min_element;
-}
-
 bool thing_of_name(const struct patch_map *m, const struct picture_text *t, const char *name, bool exactly,
                    enum locate_for what, struct thing *out)
 {

@@ -58,8 +58,6 @@ int text_find(const struct picture_text *t, const char *name, float may_differ, 
  * substring of it. */
 float text_unlike(const struct letter *line, int m, const char *name);
 float text_differs(const struct letter *line, int m, const char *name);
-/* Returns the normalised edit distance of two names. */
-float names_differ(const char *a, const char *b);
 
 struct pointed { /* element of a label */
     float x, y;
@@ -86,9 +84,6 @@ enum located {
  * position moves only to a nearby element, with any other label only to the labelled element. */
 enum located locate(const struct patch_map *m, const char *name, enum locate_for what, double *x, double *y);
 
-/* Returns whether a matched label most probably labels a field. */
-bool names_field(const struct patch_map *m, const struct written *w);
-
 struct thing {
     float x, y;         /* pixels */
     float p;            /* probability that the label belongs to it */
@@ -110,14 +105,5 @@ float text_absent(const struct picture_text *t, const char *name);
 /* Replaces a transcription by the most similar rest of a line (aloud.c), as text of less than `size`
  * bytes; false: none is similar. */
 bool text_aloud(const struct picture_text *t, const char *said, char *out, int size);
-
-/* Lists clearly read labels of fields, or of clickable elements (labels.c), at most max; with and without
- * a space where that is uncertain.  Returns their number. */
-int labels_read(const struct patch_map *m, const struct picture_text *t, enum locate_for what,
-                char (*out)[LOCATE_NAME], int max);
-
-/* Returns whether a name has no exact match, and its similar matches were clearly read with other
- * characters. */
-bool is_misspelt(const struct picture_text *t, const char *name);
 
 #endif

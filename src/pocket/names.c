@@ -131,16 +131,6 @@ float text_differs(const struct letter *line, int m, const char *name)
     return is_part(line, m, plain, n) ? 0 : text_unlike(line, m, name);
 }
 
-float names_differ(const char *a, const char *b)
-{
-    char plain[LOCATE_NAME] = "";
-    struct letter line[LOCATE_NAME] = {{0}};
-    int m = plain_name(b, plain);
-    for (int i = 0; i < m; i++)
-        line[i].c = plain[i];
-    return text_unlike(line, m, a);
-}
-
 static float least_differs(const struct picture_text *t, const char *name)
 {
     struct written w[LOCATE_PLACES];

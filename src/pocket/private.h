@@ -31,11 +31,10 @@ struct pocket {
 
 /* Corrections that a measurement disables (tests/helpers/without.c). The program disables none. */
 enum {
-    WITHOUT_OMISSIONS = 1,   /* coverage.c */
-    WITHOUT_OVERWRITTEN = 2, /* lost_texts.c */
-    WITHOUT_WORDS = 4,       /* other_words.c */
-    WITHOUT_PLACES = 8,      /* by_name.c: positions of actions and of `ground` */
-    WITHOUT_ANSWERS = 16,    /* answers.c */
+    WITHOUT_OMISSIONS = 1, /* coverage.c */
+    WITHOUT_REPEATS = 2,   /* repeated_texts.c */
+    WITHOUT_PLACES = 4,    /* by_name.c: positions of actions and of `ground` */
+    WITHOUT_ANSWERS = 8,   /* answers.c */
 };
 extern unsigned pocket_without;
 

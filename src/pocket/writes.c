@@ -6,8 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-static const float misread_share = 0.3f; /* maximum fraction of misread characters of a name */
-
 static bool copy_slot(const char *reply, const struct slot *slot, char out[TASK_NAME])
 {
     size_t n = slot->end - slot->begin;
@@ -34,16 +32,8 @@ struct writes writes_before(const struct assist_step *s)
     return w;
 }
 
-bool is_filled(const struct writes *w, const char *name)
-{
-    for (int i = 0; i < w->n; i++)
-        if (names_differ(w->all[i].name, name) <= misread_share ||
-            names_differ(w->all[i].text, name) <= misread_share)
-            return true;
-    return false;
-}
-
-bool is_written_over(const struct writes *w, int i)
+/* Returns whether a later write went into the same field as write i. */
+static bool is_written_over(const struct writes *w, int i)
 {
     for (int k = i + 1; k < w->n; k++)
         if (!strcasecmp(w->all[k].name, w->all[i].name))

@@ -282,88 +282,6 @@ static void t_field_unknown(void **state)
     assert_false(found(&m, LOCATE_TYPE, "City", 50, 50).moved);
 }
 
-/* ---- labels -------------------------------------------------------------------------------------------- */
-
-/* Two columns of fields with labels, a button, text in a field, and a faint label. */
-static struct patch_map two_columns(void)
-{
-    struct patch_map m = empty_map(16, 50);
-    put_name(&m, "Full name", 40, 40, 2, 12, false);
-    put_element(&m, ELEMENT_FIELD, 0.8f, 2, 12, 1, 8);
-    put_name(&m, "To", 400, 40, 2, 30, false);
-    put_element(&m, ELEMENT_FIELD, 0.8f, 2, 30, 1, 8);
-    put_name(&m, "Rome", 500, 40, 2, 32, false); /* inside that field */
-    put_name(&m, "Search", 40, 120, 7, 4, false);
-    put_element(&m, ELEMENT_BUTTON, 0.9f, 7, 2, 1, 6);
-    drawn_faint = 0.6f;
-    put_name(&m, "Date", 40, 200, 12, 12, false);
-    drawn_faint = 0.98f;
-    put_element(&m, ELEMENT_FIELD, 0.8f, 12, 12, 1, 8);
-    put_text(&m, "All are needed", 40, 232);
-    return m;
-}
-
-static void t_labels(void **state)
-{
-    char labels[8][LOCATE_NAME];
-    struct patch_map m = two_columns();
-    struct picture_text t = text_read(&m);
-    int n = labels_read(&m, &t, LOCATE_TYPE, labels, 8);
-    for (int i = 0; i < n; i++)
-        check_note("label \"%s\"", labels[i]);
-    assert_int_equal(n, 2);
-    bool turned = strcmp(labels[0], "To") == 0; /* lines are in any order */
-    assert_string_equal(labels[turned], "Full name");
-    assert_string_equal(labels[!turned], "To");
-    assert_int_equal(labels_read(&m, &t, LOCATE_TYPE, labels, 1), 1);
-    assert_int_equal(labels_read(&m, &t, LOCATE_CLICK, labels, 8), 1);
-    assert_string_equal(labels[0], "Search");
-    text_free(&t);
-    patch_map_free(&m);
-}
-
-/* In a proportional font a space is narrower than some letters. */
-static void t_blanks(void **state)
-{
-    static const struct {
-        const char *c;
-        double x;
-    } letters[] = {{"M", 6.7},  {"a", 17.8}, {"i", 24},   {"l", 27.5}, {"w", 39.5},
-                   {"i", 47.1}, {"l", 50.6}, {"l", 54.2}, {"e", 61},   {"d", 69.8}};
-    char labels[4][LOCATE_NAME];
-    struct patch_map m = empty_map(8, 40);
-    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
-        put_name(&m, letters[i].c, 43 + letters[i].x, 40, 2, 12, false);
-    put_element(&m, ELEMENT_FIELD, 0.8f, 2, 12, 1, 8);
-    struct picture_text t = text_read(&m);
-    int n = labels_read(&m, &t, LOCATE_TYPE, labels, 4);
-    check_note("%d labels, the first \"%s\"", n, n ? labels[0] : "");
-    assert_int_equal(n, 1);
-    assert_string_equal(labels[0], "Mail willed");
-    text_free(&t);
-    patch_map_free(&m);
-}
-
-static void t_misspelt(void **state)
-{
-    static const struct {
-        const char *name;
-        bool misspelt, faint;
-    } cases[] = {{"Destination", false, false}, {"destination", false, false}, {"Deptination", true, false},
-                 {"Departure", true, false},    {"Deptination", false, true},  {"Departure", true, true}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct patch_map m = empty_map(8, 40);
-        drawn_faint = cases[i].faint ? 0.6f : 0.98f;
-        put_name(&m, "Destination", 40, 40, 2, 20, false);
-        drawn_faint = 0.98f;
-        struct picture_text t = text_read(&m);
-        check_note("\"%s\" where \"Destination\" is %s", cases[i].name, cases[i].faint ? "faint" : "clear");
-        assert_int_equal(is_misspelt(&t, cases[i].name), cases[i].misspelt);
-        text_free(&t);
-        patch_map_free(&m);
-    }
-}
-
 /* ---- answers ------------------------------------------------------------------------------------------- */
 
 static struct picture_text some_lines(struct patch_map *m)
@@ -429,7 +347,6 @@ static void t_absent(void **state)
     }
     assert_true(text_absent(&t, "the volume slider") > 0);
     assert_true(text_absent(&t, "the Total") == 0);
-    assert_true(names_differ("Fedroo", "Fcdroo") < 0.3f && names_differ("Day", "Date") > 0.3f);
     text_free(&t);
     patch_map_free(&m);
 }
@@ -448,12 +365,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a field is identified by the label that points at it, not by text far before it", t_field_meant),
     CLAIM("typing goes to the field that its label points at; a position in that field stays", t_field),
     CLAIM("of two positions that a label points at, the one that is certainly a field is used", t_field_kind),
-    CLAIM("names of fields are read, with spaces; text that is in a field, faint or plain is not", t_labels),
-    CLAIM("a space is distinguished from a wide letter", t_blanks),
     CLAIM("a transcription with few errors becomes the recognized line, from its first word on", t_aloud),
     CLAIM("a name in a question that no text on the screen resembles is detected", t_absent),
-    CLAIM("a misspelt name is detected if a similar name is legible and the name itself is absent",
-          t_misspelt),
     CLAIM("an undetected field is where its label points; a position without a name moves to a near field",
           t_field_unknown),
 };

@@ -1,6 +1,6 @@
 /* without.c - runs the program without some corrections of the embedded model, to measure their effect.
  *
- *   HOLORUN_MODEL=assets/pocket/model without omissions,words qa tests/suites/forms.yaml --jobs 2 --out DIR
+ *   HOLORUN_MODEL=assets/pocket/model without omissions,repeats qa tests/suites/forms.yaml --jobs 2 --out DIR
  *
  * The first argument lists the corrections to disable, separated by commas, or is "none"; the rest is a
  * command line of holorun. */
@@ -17,7 +17,7 @@ int holorun_main(int argc, char **argv);
 
 static unsigned find_correction(const char *name, size_t n)
 {
-    static const char *const names[] = {"omissions", "overwritten", "words", "places", "answers"};
+    static const char *const names[] = {"omissions", "repeats", "places", "answers"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (strlen(names[i]) == n && !memcmp(names[i], name, n))
             return 1U << i;

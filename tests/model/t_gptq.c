@@ -206,13 +206,7 @@ static void encode(struct tiny *t, struct tiny *plain, const char *front, int le
         tiny_put(t, front, ".g_idx", "I32", m.group, cols, 0);
 }
 
-static void configure(struct tiny *t, const char *inside)
-{
-    char *text =
-        xasprintf("{\"quantization_config\":{\"quant_method\":\"gptq\"%s},\"architectures\"", inside);
-    tiny_edit(&t->config, "{\"architectures\"", text);
-    free(text);
-}
+#define GPTQ(rest) "\"quant_method\":\"gptq\"" rest
 
 static void make_pair(struct tiny *t, struct tiny *plain, int least, bool moved)
 {
@@ -223,8 +217,8 @@ static void make_pair(struct tiny *t, struct tiny *plain, int least, bool moved)
     make_wide(plain);
     for (size_t i = 0; i < sizeof coded / sizeof *coded; i++)
         encode(t, plain, coded[i], least, moved);
-    configure(t, least ? ",\"bits\":4,\"group_size\":128,\"desc_act\":true,\"sym\":true"
-                       : ",\"bits\":4,\"group_size\":128,\"checkpoint_format\":\"gptq_v2\"");
+    tiny_quantization(t, least ? GPTQ(",\"bits\":4,\"group_size\":128,\"desc_act\":true,\"sym\":true")
+                               : GPTQ(",\"bits\":4,\"group_size\":128,\"checkpoint_format\":\"gptq_v2\""));
 }
 
 static void t_directories(void **state)
@@ -244,23 +238,16 @@ static void t_directories(void **state)
 
 static void t_configs(void **state)
 {
-    static const struct {
-        const char *config, *says;
-    } configs[] = {
-        {"", "'bits' is missing"},
-        {",\"bits\":4", "'group_size' is missing"},
-        {",\"bits\":8,\"group_size\":128", "8 bits in groups of 128; only 4 bits"},
-        {",\"bits\":4,\"group_size\":-1", "4 bits in groups of -1"},
-        {",\"bits\":4,\"group_size\":128,\"checkpoint_format\":\"marlin\"",
+    static const char *const configs[][2] = {
+        {GPTQ(""), "'bits' is missing"},
+        {GPTQ(",\"bits\":4"), "'group_size' is missing"},
+        {GPTQ(",\"bits\":8,\"group_size\":128"), "8 bits in groups of 128; only 4 bits"},
+        {GPTQ(",\"bits\":4,\"group_size\":-1"), "4 bits in groups of -1"},
+        {GPTQ(",\"bits\":4,\"group_size\":128,\"checkpoint_format\":\"marlin\""),
          "'checkpoint_format' is 'marlin'"},
-        {",\"bits\":4,\"group_size\":128,\"checkpoint_format\":3", "'checkpoint_format' is 'no text'"},
+        {GPTQ(",\"bits\":4,\"group_size\":128,\"checkpoint_format\":3"), "'checkpoint_format' is 'no text'"},
     };
-    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
-        struct tiny t;
-        tiny_qwen(&t, 5);
-        configure(&t, configs[i].config);
-        tiny_damaged(&t, "config.json: quantization_config", configs[i].says);
-    }
+    tiny_refused_quantization(configs, sizeof configs / sizeof *configs, "config.json: quantization_config");
 }
 
 static void t_damage(void **state)

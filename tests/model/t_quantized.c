@@ -149,9 +149,7 @@ static void t_published(void **state)
         struct tiny t, plain;
         float want[QUANTIZED_VOCAB], have[QUANTIZED_VOCAB], rough[QUANTIZED_VOCAB], wide[QUANTIZED_VOCAB];
         make_scaled(&t, &plain, kinds[f].format, kinds[f].what);
-        char *config = xasprintf("{\"quantization_config\":{%s},\"architectures\"", kinds[f].config);
-        tiny_edit(&t.config, "{\"architectures\"", config);
-        free(config);
+        tiny_quantization(&t, kinds[f].config);
         tiny_write(&t);
         tiny_write(&plain);
         quantized_look(quantized_open(&plain, "ref", true, WEIGHTS_AUTO, false), want);
@@ -215,9 +213,7 @@ static void refused_config(const char *inside, const char *also)
 {
     struct tiny t;
     tiny_init(&t, 5);
-    char *text = xasprintf("{\"quantization_config\":{%s},\"architectures\"", inside);
-    tiny_edit(&t.config, "{\"architectures\"", text);
-    free(text);
+    tiny_quantization(&t, inside);
     tiny_damaged(&t, "config.json: quantization_config", also);
 }
 

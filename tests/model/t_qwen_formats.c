@@ -217,9 +217,7 @@ static void t_directories(void **state)
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         struct tiny t, plain;
         make_pair(&t, &plain, forms[i].form);
-        char *text = xasprintf("{\"quantization_config\":{%s},\"architectures\"", forms[i].config);
-        tiny_edit(&t.config, "{\"architectures\"", text);
-        free(text);
+        tiny_quantization(&t, forms[i].config);
         double worst = tiny_worst(&t, &plain);
         check_note("%-13s logits off by %.1e", forms[i].name, worst);
         assert_true(worst < 1e-4);
@@ -228,21 +226,13 @@ static void t_directories(void **state)
 
 static void t_refused(void **state)
 {
-    static const struct {
-        const char *config, *says;
-    } configs[] = {
+    static const char *const configs[][2] = {
         {"\"quant_method\":\"fp8\",\"weight_block_size\":[64,128]", "'weight_block_size' is not [128, 128]"},
         {"\"quant_method\":\"fp8\",\"weight_block_size\":[128,128],\"fmt\":\"e5m2\"", "'fmt' is 'e5m2'"},
         {"\"quant_method\":\"awq\"", "'quant_method' is 'awq'"},
     };
     struct tiny t, plain;
-    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
-        tiny_qwen(&t, 5);
-        char *text = xasprintf("{\"quantization_config\":{%s},\"architectures\"", configs[i].config);
-        tiny_edit(&t.config, "{\"architectures\"", text);
-        free(text);
-        tiny_damaged(&t, "", configs[i].says);
-    }
+    tiny_refused_quantization(configs, sizeof configs / sizeof *configs, "");
     static const char scale[] = LAYER "0.linear_attn.out_proj.weight_scale_inv";
     for (int k = 0; k < 3; k++) {
         make_pair(&t, &plain, F8_BLOCKS);

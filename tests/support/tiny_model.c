@@ -375,6 +375,13 @@ void tiny_refused(struct engine_options o, const char *says)
     assert_null(strchr(e.text, '\n'));
 }
 
+void tiny_quantization(struct tiny *t, const char *members)
+{
+    char *text = xasprintf("{\"quantization_config\":{%s},\"architectures\"", members);
+    tiny_edit(&t->config, "{\"architectures\"", text);
+    free(text);
+}
+
 void tiny_damaged(struct tiny *t, const char *naming, const char *also)
 {
     struct err e = ERR_INIT;

@@ -44,6 +44,9 @@ void tiny_free(struct tiny *t);
 /* Replaces the first occurrence; fails the test without one. */
 void tiny_edit(char **text, const char *from, const char *to);
 
+/* Adds a quantization_config with these members. */
+void tiny_quantization(struct tiny *t, const char *members);
+
 struct tiny_tensor *tiny_find(struct tiny *t, const char *name);
 void tiny_drop(struct tiny *t, const char *name);
 /* Adds a tensor of random numbers around `mean` and returns it; shape ends with 0. */

@@ -85,3 +85,13 @@ void tiny_qwen(struct tiny *t, uint64_t seed)
     }
     tiny_add(t, "mtp.fc.weight", 0, 1, TINY_SHAPE(TINY_QWEN_HIDDEN, 2 * TINY_QWEN_HIDDEN));
 }
+
+void tiny_refused_quantization(const char *const (*pairs)[2], size_t n, const char *naming)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct tiny t;
+        tiny_qwen(&t, 5);
+        tiny_quantization(&t, pairs[i][0]);
+        tiny_damaged(&t, naming, pairs[i][1]);
+    }
+}

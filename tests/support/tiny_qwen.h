@@ -16,5 +16,8 @@ enum { TINY_QWEN_HIDDEN = 40 };
     }
 
 void tiny_qwen(struct tiny *t, uint64_t seed); /* instead of tiny_init() */
+/* Expects of n pairs that such a model with the first text as quantization_config is refused as tiny_damaged()
+ * does, with the second. */
+void tiny_refused_quantization(const char *const (*pairs)[2], size_t n, const char *naming);
 
 #endif
