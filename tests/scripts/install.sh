@@ -20,7 +20,7 @@ build="$required libsdl2-dev libpango1.0-dev libmicrohttpd-dev libvncserver-dev"
 desk="xvfb openbox xauth dbus-daemon at-spi2-core fonts-dejavu-core"
 demo="$desk zenity chromium chromium-sandbox x11-utils"
 pictures="ffmpeg xterm"
-test="tk at-spi2-core dbus-daemon g++ libcmocka-dev libfreetype-dev jq xterm zenity xclip fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji procps x11-xserver-utils
+test="tk at-spi2-core dbus-daemon g++ libcmocka-dev libfreetype-dev jq xterm zenity yad xclip fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji procps x11-xserver-utils
       libxml2-utils fish zsh python3 python3-pip"
 typing="python3-tk python3-gi gir1.2-gtk-3.0 gir1.2-gtk-4.0 python3-pyqt5 default-jre default-jdk-headless firefox-esr"
 qa="zenity yad xterm x11-apps l3afpad jq python3 python3-pip libfreetype-dev fontconfig fonts-liberation python3-gi gir1.2-gtk-3.0
