@@ -2,7 +2,8 @@
  *
  *   scale    GTK 3 and Qt report logical pixels when they draw with a scale: a window is smaller than its X
  *   window
- *   origin   GTK 4 reports places relative to the window, which is then at 0,0
+ *   origin   GTK 4 reports places relative to the window, which is then at 0,0, or by the width of its shadow
+ *            above and to the left of that
  *   bridge   LibreOffice reports a pane that is as large as its parent but elsewhere: its menu bar is
  *   missing in the
  *            places of all elements below, except those of the menu bar itself and of embedded widgets of
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BRIDGE_DEPTH = 3, BRIDGE_MAX = 100, SLACK = 2 };
+enum { BRIDGE_DEPTH = 3, BRIDGE_MAX = 100, SLACK = 2, SHADOW_MAX = 64 };
 
 struct shift {
     double scale;
@@ -77,9 +78,10 @@ static struct shift shift_of(const struct node *n, const struct xwindow *w)
         return s;
     s.scale = scale_of(n->told, w);
     bool framed = w->frame.x == 0 && w->frame.y == 0 && same_size(w->frame, n->told);
-    if (s.scale == 1 && n->told.x == 0 && n->told.y == 0 && same_size(n->told, w->rect) && !framed) {
-        s.x = w->rect.x;
-        s.y = w->rect.y;
+    bool at_origin = n->told.x <= 0 && n->told.x >= -SHADOW_MAX && n->told.y <= 0 && n->told.y >= -SHADOW_MAX;
+    if (s.scale == 1 && at_origin && same_size(n->told, w->rect) && !framed) {
+        s.x = w->rect.x - n->told.x;
+        s.y = w->rect.y - n->told.y;
     }
     return s;
 }
