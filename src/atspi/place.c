@@ -2,8 +2,9 @@
  *
  *   scale    GTK 3 and Qt report logical pixels when they draw with a scale: a window is smaller than its X
  *   window
- *   origin   GTK 4 reports places relative to the window, which is then at 0,0, or by the width of its shadow
- *            above and to the left of that
+ *   origin   GTK 4 reports places relative to the window, which is then at 0,0
+ *   shadow   GTK 4.18 reports a window that draws its shadow above and to the left of 0,0, and leaves the
+ *            padding of each parent out of the places of its children: all of them are doubtful
  *   bridge   LibreOffice reports a pane that is as large as its parent but elsewhere: its menu bar is
  *   missing in the
  *            places of all elements below, except those of the menu bar itself and of embedded widgets of
@@ -23,6 +24,7 @@ struct shift {
     double scale;
     int x, y;   /* of the window */
     int bx, by; /* of the bridge */
+    bool loose; /* places are wrong by an unknown number of pixels */
 };
 
 static bool alike(int a, int b)
@@ -82,6 +84,7 @@ static struct shift shift_of(const struct node *n, const struct xwindow *w)
     if (s.scale == 1 && at_origin && same_size(n->told, w->rect) && !framed) {
         s.x = w->rect.x - n->told.x;
         s.y = w->rect.y - n->told.y;
+        s.loose = (n->told.x < 0 || n->told.y < 0) && (s.x || s.y);
     }
     return s;
 }
@@ -154,7 +157,8 @@ void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const 
         if (popup && opens_popup(up->role))
             e->window = popup->id; /* and that of the elements below it */
         bool moved = java && e->placed && up && (up->role == ROLE_POPUP_MENU || up->role == ROLE_MENU);
-        if (moved || (outside && !popup && (java || !opens_popup(up->role))))
+        if (moved || (outside && !popup && (java || !opens_popup(up->role))) ||
+            (s->loose && e->placed && up && up->parent >= 0))
             e->trust = PLACE_DOUBTFUL;
     }
     free(shifts);
