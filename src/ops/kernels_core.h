@@ -2,7 +2,8 @@
  *
  * The including file defines
  *   VL        floats in a vector: 4 (NEON), 8 or 16 (AVX)
- *   MR        rows of the block of sums that multiply() keeps in registers
+ *   MR        rows of the block of sums that multiply() keeps in registers, at most VL, the rows that
+ *             pack_rows() takes
  *   DOT_BF16  optional, (acc, word, v): acc += the dot product of the two pairs of bf16, lane by lane
  *   VEC_BF16  optional, (v): VL floats rounded to bf16
  *   DOT_BYTES optional, (acc, u, word): integer acc += the dot product of four unsigned bytes of u and the

@@ -1,7 +1,7 @@
 /* ops_neonbf16.c - CPU kernels for NEON with dot products of bf16 (BF16), and of unsigned and signed bytes
  * (I8MM). */
 #define VL           4
-#define MR           12
+#define MR           4
 #define KERNELS_FILL ops_neonbf16_fill
 #define VEC_BF16(v)  ((hvec)vreinterpret_u16_bf16(vcvt_bf16_f32((float32x4_t)(v))))
 #define DOT_BF16(acc, word, v)                                                                               \
