@@ -4,7 +4,7 @@
 #   install.sh [required|build|desk|demo|pictures|test|typing|qa|deb|slurm|lint ...]     default: build
 #
 # required: only the packages without which nothing is built; the build then lacks the step window, `serve` and VNC
-# viewers. build: these and the packages of those features. desk: what private desktops need.
+# viewers. build: these and the packages of those features. desk: the packages of private desktops.
 #
 # The names are Debian's. They also serve Ubuntu; names of Fedora and Arch are translated. Only Debian was tested. A
 # package that the distribution lacks is left out with one line: the build leaves out its feature, and tests are skipped.
