@@ -32,8 +32,8 @@ for cpu in ${CPU:-max cortex-a72}; do
     for t in $tests; do
         bare_inside arm64 sh -c "cd /src && qemu-aarch64 -cpu $cpu build/release/tests/$t" >"$bare/arm64-$t.log" 2>&1 && rc=0 || rc=$?
         ok=$(grep -c '^\[       OK \]' "$bare/arm64-$t.log" || true)
-        skip=$(sed -n 's/^\[  SKIPPED \] \([0-9]*\) test(s).*/\1/p' "$bare/arm64-$t.log" | tail -n 1)
-        bad=$(sed -n 's/^\[  FAILED  \] \([0-9]*\) test(s).*/\1/p' "$bare/arm64-$t.log" | tail -n 1)
+        skip=$(sed -n 's/^\[  SKIPPED \] \(.*: \)\{0,1\}\([0-9]*\) test(s).*/\2/p' "$bare/arm64-$t.log" | tail -n 1)
+        bad=$(sed -n 's/^\[  FAILED  \] \(.*: \)\{0,1\}\([0-9]*\) test(s).*/\2/p' "$bare/arm64-$t.log" | tail -n 1)
         [ "$rc" -eq 0 ] || [ "${bad:-0}" -gt 0 ] || bad=1
         echo "== $t on $cpu: $ok ok, ${bad:-0} failed, ${skip:-0} skipped"
         [ "$rc" -eq 0 ] || tail -n 30 "$bare/arm64-$t.log"
