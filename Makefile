@@ -49,7 +49,7 @@ SAN    := $(if $(ASAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-rec
 CFLAGS ?= $(if $(ASAN),-O1 -fno-omit-frame-pointer,-O3) -g
 # Mitigations of memory errors that a hostile client or file may trigger.  Sanitizers have their own checks.
 comma  := ,
-HARDEN := $(if $(ASAN),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong \
+HARDEN := $(if $(ASAN),,-U_FORTIFY_SOURCE $(if $(filter -O0,$(CFLAGS)),,-D_FORTIFY_SOURCE=2) -fstack-protector-strong \
           $(call accepts,-fcf-protection=full) $(call accepts,-fstack-clash-protection))
 PIE    := $(if $(ASAN),,-pie)
 LDFLAGS += $(if $(ASAN),,-Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now$(comma)-z$(comma)noexecstack)
@@ -59,8 +59,12 @@ FLAGS  := -std=gnu11 -D_GNU_SOURCE -Isrc -I. $(CFLAGS) $(WARN) $(SAN) $(HARDEN) 
           -pthread $(shell pkg-config --cflags $(FLAG_PKGS) 2>/dev/null)
 LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lxdo -lm
 
+# Kernels of other processors are left out.
+MACHINE     := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
+OTHER_SRC   := $(if $(filter x86_64,$(MACHINE)),,$(wildcard src/ops/ops_avx*.c)) \
+               $(if $(filter aarch64,$(MACHINE)),,$(wildcard src/ops/ops_neon*.c))
 PROGRAM_SRC := src/main.c $(wildcard src/cmd/*.c)
-LIB_SRC     := $(filter-out $(PROGRAM_SRC) $(UNUSED_SRC),$(wildcard src/*/*.c src/*/*/*.c actions/*.c))
+LIB_SRC     := $(filter-out $(PROGRAM_SRC) $(UNUSED_SRC) $(OTHER_SRC),$(wildcard src/*/*.c src/*/*/*.c actions/*.c))
 LIB_OBJ     := $(LIB_SRC:%.c=$(B)/%.o)
 PROGRAM_OBJ := $(PROGRAM_SRC:%.c=$(B)/%.o)
 PROGRAM     := $(if $(ASAN),$(B)/holorun,holorun)
@@ -80,11 +84,12 @@ $(PROGRAM): $(PROGRAM_OBJ) $(B)/libholorun.a
 	$(Q)$(CC) $(FLAGS) $(LDFLAGS) $(PIE) -o $@ $^ $(LIBS)
 	@$(foreach f,$(LEFT_OUT),echo '  NOTE  built without $($f_PKGS), needed for $($f_NEEDS)';)
 
-# A thin archive: it refers to the objects, which saves 36 MB.
+# A thin archive: it refers to the objects, which saves 36 MB. The wrapper of ar knows objects of -flto.
+AR := $(shell $(CC) -print-prog-name=$(if $(findstring -flto,$(CFLAGS)),$(if $(findstring clang,$(CC)),llvm-ar,gcc-ar),ar))
 $(B)/libholorun.a: $(LIB_OBJ) $(CUDA_OBJ) $(B)/left-out
 	$(call say,AR)
 	@rm -f $@
-	$(Q)ar rcsT $@ $(filter %.o,$^)
+	$(Q)$(AR) rcsT $@ $(filter %.o,$^)
 
 $(B)/left-out: always
 	@mkdir -p $(@D)
@@ -112,9 +117,11 @@ AVX512_BF16 := -mavx512bf16 -mavx512vnni
 $(B)/src/ops/ops_avx2.o: FLAGS += $(AVX2)
 $(B)/src/ops/ops_avx512.o: FLAGS += $(AVX512)
 $(B)/src/ops/ops_avx512bf16.o: FLAGS += $(AVX512) $(AVX512_BF16)
+$(B)/src/ops/ops_neondot.o: FLAGS += -march=armv8.2-a+dotprod
+$(B)/src/ops/ops_neonbf16.o: FLAGS += -march=armv8.2-a+dotprod+bf16+i8mm
 
 # Build information for `holorun version`; the file is written only if its content changes.
-KERNELS := ref $(filter-out ref impl,$(patsubst src/ops/ops_%.c,%,$(wildcard src/ops/ops_*.c)))
+KERNELS := ref $(filter-out ref,$(patsubst src/ops/ops_%.c,%,$(filter src/ops/ops_%.c,$(LIB_SRC))))
 $(B)/build.h: always
 	@mkdir -p $(@D)
 	@{ echo '#define HOLORUN_BUILD "$(if $(wildcard .git),$(shell git describe --tags --always --dirty 2>/dev/null))"'; \

@@ -3,6 +3,8 @@
  *   scale    GTK 3 and Qt report logical pixels when they draw with a scale: a window is smaller than its X
  *   window
  *   origin   GTK 4 reports places relative to the window, which is then at 0,0
+ *   shadow   GTK 4.18 reports a window that draws its shadow above and to the left of 0,0, and leaves the
+ *            padding of each parent out of the places of its children: all of them are doubtful
  *   bridge   LibreOffice reports a pane that is as large as its parent but elsewhere: its menu bar is
  *   missing in the
  *            places of all elements below, except those of the menu bar itself and of embedded widgets of
@@ -16,12 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BRIDGE_DEPTH = 3, BRIDGE_MAX = 100, SLACK = 2 };
+enum { BRIDGE_DEPTH = 3, BRIDGE_MAX = 100, SLACK = 2, SHADOW_MAX = 64 };
 
 struct shift {
     double scale;
     int x, y;   /* of the window */
     int bx, by; /* of the bridge */
+    bool loose; /* places are wrong by an unknown number of pixels */
 };
 
 static bool alike(int a, int b)
@@ -77,9 +80,11 @@ static struct shift shift_of(const struct node *n, const struct xwindow *w)
         return s;
     s.scale = scale_of(n->told, w);
     bool framed = w->frame.x == 0 && w->frame.y == 0 && same_size(w->frame, n->told);
-    if (s.scale == 1 && n->told.x == 0 && n->told.y == 0 && same_size(n->told, w->rect) && !framed) {
-        s.x = w->rect.x;
-        s.y = w->rect.y;
+    bool at_origin = n->told.x <= 0 && n->told.x >= -SHADOW_MAX && n->told.y <= 0 && n->told.y >= -SHADOW_MAX;
+    if (s.scale == 1 && at_origin && same_size(n->told, w->rect) && !framed) {
+        s.x = w->rect.x - n->told.x;
+        s.y = w->rect.y - n->told.y;
+        s.loose = (n->told.x < 0 || n->told.y < 0) && (s.x || s.y);
     }
     return s;
 }
@@ -152,7 +157,8 @@ void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const 
         if (popup && opens_popup(up->role))
             e->window = popup->id; /* and that of the elements below it */
         bool moved = java && e->placed && up && (up->role == ROLE_POPUP_MENU || up->role == ROLE_MENU);
-        if (moved || (outside && !popup && (java || !opens_popup(up->role))))
+        if (moved || (outside && !popup && (java || !opens_popup(up->role))) ||
+            (s->loose && e->placed && up && up->parent >= 0))
             e->trust = PLACE_DOUBTFUL;
     }
     free(shifts);

@@ -39,8 +39,9 @@
      "draft up to N tokens from earlier text of the conversation (prompt lookup) and verify them in one "    \
      "pass over the weights; replies stay the same. Faster on a GPU with one session and repetitive "        \
      "text; typical values are 4 to 8", "HOLORUN_SPECULATE", .show = OPTION_MORE},                           \
-    {"isa", 0, OPTION_TEXT, offsetof(T, isa), "ref|avx2|avx512|avx512bf16", 0, 32, NULL,                     \
-     "instruction set of the CPU kernels, \"ref\" for the scalar reference; default: the best available",    \
+    {"isa", 0, OPTION_TEXT, offsetof(T, isa), "NAME", 0, 32, NULL,                                           \
+     "instruction set of the CPU kernels: avx2, avx512 or avx512bf16; on ARM neon, neondot or neonbf16; "    \
+     "\"ref\" for the scalar reference; default: the best available",                                        \
      "HOLORUN_ISA", .show = OPTION_SWITCH},                                                                  \
     {"f32", 0, OPTION_FLAG, offsetof(T, f32), NULL, 0, 0, NULL, "compute in f32 instead of bf16",            \
      "HOLORUN_F32", .show = OPTION_SWITCH},                                                                  \

@@ -261,7 +261,7 @@ static void job_close(struct job *j)
 
 static bool is_processor(const char *isa)
 {
-    return !strcmp(isa, "ref") || !strncmp(isa, "avx", 3);
+    return !strcmp(isa, "ref") || !strncmp(isa, "avx", 3) || !strncmp(isa, "neon", 4);
 }
 
 /* Returns the recorded settings with the values that were in effect: the model's directory, the device, and

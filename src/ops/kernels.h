@@ -1,8 +1,10 @@
 /* kernels.h - fast CPU kernels, written once and compiled for each instruction set.
  *
- * The including file defines VL, MR and, if there are dot products, DOT_BF16, VEC_BF16 and DOT_BYTES as
- * described in kernels_core.h; and KERNELS_FILL, the function that enters these kernels into a table.
+ * The including file defines VL, MR and, if there are dot products, DOT_BF16, VEC_BF16, DOT_BYTES or
+ * DOT_SIGNED as described in kernels_core.h; and KERNELS_FILL, the function that enters these kernels into a
+ * table.
  *
+ *   kernels_avx.h, kernels_neon.h   vector operations of an instruction set
  *   kernels_core.h     vectors, exponentials, packing, the matrix product used by all
  *   kernels_linear.h   matrix products
  *   kernels_quant.h    matrix products with quantized weights
@@ -45,12 +47,13 @@ ALWAYS_INLINE void probe_run(int64_t rounds, const enum factor kind)
     uvec right = (uvec)splat(0.25f);
     UNROLL for (int i = 0; i < MR * 2; i++) acc[i] = splat((float)i);
     for (int64_t r = 0; r < rounds; r++) {
-        __asm__ volatile("" : "+m"(factor), "+v"(right)); /* keeps the compiler from folding the values */
+        /* keeps the compiler from folding the values */
+        __asm__ volatile("" : "+m"(factor), "+" VECTOR_REGISTER(right));
         UNROLL for (int i = 0; i < MR * 2; i++) acc[i] = multiply_word(acc[i], (char *)factor, right, kind);
     }
     UNROLL for (int i = 0; i < MR * 2; i++)
     {
-        __asm__ volatile("" : : "v"(acc[i]));
+        __asm__ volatile("" : : VECTOR_REGISTER(acc[i]));
     }
 }
 
@@ -81,7 +84,7 @@ void KERNELS_FILL(struct ops *o)
     o->pack = fast_pack;
     o->embed = fast_embed;
     o->linear = any_linear;
-    o->quant_layout = VL == 16 ? "words 1 of 32" : "words 1 of 16";
+    o->quant_layout = VL == 16 ? "words 1 of 32" : VL == 8 ? "words 1 of 16" : "words 1 of 8";
     o->quant_bytes = quantized_bytes;
     o->quant_pack = quantized_pack;
     o->quant_weight = quantized_weight;

@@ -210,7 +210,7 @@ static vec row_maxima(const float *s, int64_t rows, int64_t n)
     for (int64_t i = 0; i < VL; i++) {
         vec most = splat(-INFINITY);
         for (int64_t j = 0; i < rows && j < n; j += VL)
-            most = VEC_MAX(most, *(const vec *)(s + i * KEYS + j));
+            most = VEC_MAX(most, *(const vec_at *)(s + i * KEYS + j));
         r[i] = (uvec)most;
     }
     transpose(r);
@@ -226,13 +226,13 @@ ALWAYS_INLINE vec exponentials(const float *s, uint32_t *p, int64_t n, float c, 
 {
     vec sum = {0}, by = splat(c), at = splat(c * most);
     for (int64_t j = 0; j < n; j += VL) {
-        vec e = exp2_vec(*(const vec *)(s + j) * by - at, pair);
+        vec e = exp2_vec(*(const vec_at *)(s + j) * by - at, pair);
         if (pair) {
             hvec h = vec_to_bf16(e);
-            *(hvec *)((uint16_t *)p + j) = h;
+            *(hvec_at *)((uint16_t *)p + j) = h;
             e = vec_from_bf16(h);
         } else {
-            *(vec *)(p + j) = e;
+            *(vec_at *)(p + j) = e;
         }
         sum += e;
     }
@@ -262,7 +262,7 @@ static void softmax_rows(const struct attention *a, struct queries *w, int64_t r
                                  : exponentials(s, p, whole, c, most[i], false));
         float *out = w->out + (r * MR + i) * a->dp;
         for (int64_t k = 0; k < a->dp; k += VL)
-            *(vec *)(out + k) *= splat(scale[i]);
+            *(vec_at *)(out + k) *= splat(scale[i]);
     }
     transpose(sums);
     vec sum = (vec)sums[0];
@@ -280,7 +280,7 @@ static void store_queries(const struct attention *a, struct queries *w, int64_t 
         float *out = w->out + i * a->dp;
         vec by = splat(1.0f / w->sum[i / MR][i % MR]);
         for (int64_t k = 0; k < a->dp; k += VL)
-            *(vec *)(out + k) *= by;
+            *(vec_at *)(out + k) *= by;
         store_row(a->y, t, c, a->d, out);
     }
 }

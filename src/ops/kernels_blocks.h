@@ -9,8 +9,6 @@
 #include "ops/kernels_core.h"
 #include "ops/quant.h"
 
-typedef int32_t ivec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
-
 /* Returns the bits of a code. This function and those below are compile-time constants per format, for code
  * that is instantiated once per format. */
 ALWAYS_INLINE int block_bits(const enum quant_format format)
@@ -70,17 +68,17 @@ ALWAYS_INLINE int block_record(const enum quant_format format)
 ALWAYS_INLINE void group_pair(const char *w, int i, uvec out[2], const enum quant_format format)
 {
     if (!blocks_few_bits(format)) {
-        out[0] = *(const uvec *)(w + 2 * i * NR * WORD);
-        out[1] = *(const uvec *)(w + (2 * i + 1) * NR * WORD);
+        out[0] = *(const uvec_at *)(w + 2 * i * NR * WORD);
+        out[1] = *(const uvec_at *)(w + (2 * i + 1) * NR * WORD);
         return;
     }
-    uvec u = *(const uvec *)(w + i * NR * WORD);
+    uvec u = *(const uvec_at *)(w + i * NR * WORD);
     out[0] = u & 0x0f0f0f0fu;
     out[1] = u >> 4 & 0x0f0f0f0fu;
     if (bits_above(format)) {
         const int bits = bits_above(format);
         const uint32_t mask = bits == 1 ? 0x01010101u : 0x03030303u;
-        uvec above = *(const uvec *)(w + (group_stored(format) - 1) * NR * WORD);
+        uvec above = *(const uvec_at *)(w + (group_stored(format) - 1) * NR * WORD);
         out[0] |= (above >> (uint32_t)(2 * i * bits) & mask) << 4;
         out[1] |= (above >> (uint32_t)((2 * i + 1) * bits) & mask) << 4;
     }
@@ -93,14 +91,14 @@ struct group_scales {
 
 ALWAYS_INLINE vec record_byte(const uint16_t *word, int g)
 {
-    uvec u = __builtin_convertvector(*(const hvec *)word, uvec);
+    uvec u = __builtin_convertvector(*(const hvec_at *)word, uvec);
     u = u >> (uint32_t)(g % 2 * 8) & 255;
     return __builtin_convertvector((ivec)u, vec);
 }
 
 ALWAYS_INLINE vec record_half(const uint16_t *word)
 {
-    return VEC_WIDEN_F16(*(const hvec *)word);
+    return VEC_WIDEN_F16(*(const hvec_at *)word);
 }
 
 /* Returns the f16 numbers at the start of a record: scale of the block and scale of its minima. */
@@ -117,7 +115,7 @@ ALWAYS_INLINE struct group_scales block_group_scales(struct group_scales of, con
                                                      const enum quant_format format)
 {
     if (format == QUANT_GPTQ) {
-        uvec zero = __builtin_convertvector(*(const hvec *)(record + NR), uvec);
+        uvec zero = __builtin_convertvector(*(const hvec_at *)(record + NR), uvec);
         of.low = of.scale * __builtin_convertvector((ivec)zero, vec);
     } else if (has_minima(format) && block_groups(format) > 1) {
         of.low *= record_byte(record + (6 + g / 2) * NR, g);
@@ -145,7 +143,7 @@ ALWAYS_INLINE void group_values(const char *w, const uint16_t *record, int g, fl
         group_pair(w, i, pair, format);
         for (int k = 0; k < 8; k++, out += NR) {
             ivec code = (ivec)(pair[k / 4] >> (uint32_t)(k % 4 * 8) & 255);
-            *(vec *)out = (__builtin_convertvector(code, vec) - splat(offset)) * s.scale - s.low;
+            *(vec_at *)out = (__builtin_convertvector(code, vec) - splat(offset)) * s.scale - s.low;
         }
     }
 }

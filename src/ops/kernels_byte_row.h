@@ -17,7 +17,7 @@ ALWAYS_INLINE void split_word(uvec u, uvec out[2], const enum quant_format forma
     out[0] = u & 0x0f0f0f0fu;
     out[1] = u >> 4 & 0x0f0f0f0fu;
     if (format == QUANT_F4) {
-        const __m128i table = _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0);
+        const bytevec table = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
         for (int i = 0; i < 2; i++)
             out[i] = SHUFFLE_BYTES(table, out[i]);
     }
@@ -45,7 +45,7 @@ ALWAYS_INLINE void packed4_run(ivec *hi, ivec *lo, const int N, const uint32_t *
         UNROLL for (int j = 0; j < N; j++)
         {
             uvec word[2];
-            split_word(*(const uvec *)(w + k * NR * WORD + (j / 2) * apart + j % 2 * VL * WORD), word,
+            split_word(*(const uvec_at *)(w + k * NR * WORD + (j / 2) * apart + j % 2 * VL * WORD), word,
                        format);
             UNROLL for (int i = 0; i < 2; i++)
             {
@@ -126,7 +126,7 @@ ALWAYS_INLINE void coarse_words(ivec *acc, const uint32_t *x, const char *w, int
     for (int64_t k = 0; k < n; k++, x += each * COARSE_STEP, w += NR * WORD)
         UNROLL for (int j = 0; j < N; j++)
         {
-            uvec word[2], u = *(const uvec *)(w + (j / 2) * apart + j % 2 * VL * WORD);
+            uvec word[2], u = *(const uvec_at *)(w + (j / 2) * apart + j % 2 * VL * WORD);
             if (format == QUANT_I8) {
                 acc[j] = dot_word(acc[j], u, x[0], true);
             } else {

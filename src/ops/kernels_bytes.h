@@ -40,10 +40,10 @@ ALWAYS_INLINE void bytes_rows(int32_t *tile, const int32_t *begin, const uint32_
         if (begin)
             acc[i] = (ivec){0} + begin[i / 2];
         else
-            acc[i] = *(const ivec *)(tile + i / 2 * NR + i % 2 * VL);
+            acc[i] = *(const ivec_at *)(tile + i / 2 * NR + i % 2 * VL);
     }
     bytes_multiply(acc, M, 2, x, step, w, 0, words, true);
-    UNROLL for (int i = 0; i < 2 * M; i++) * (ivec *)(tile + i / 2 * NR + i % 2 * VL) = acc[i];
+    UNROLL for (int i = 0; i < 2 * M; i++) * (ivec_at *)(tile + i / 2 * NR + i % 2 * VL) = acc[i];
 }
 
 #define BYTES_ROWS(rows)                                                                                     \
@@ -95,8 +95,8 @@ ALWAYS_INLINE void split_groups(const struct bytes *p, int64_t panel, int64_t k,
             for (int j = 0; j < NR; j += VL) {
                 uvec word[2];
                 group_pair(w + j * WORD, i / 2, word, format);
-                *(uvec *)(out + j) = word[0];
-                *(uvec *)(out + NR + j) = word[1];
+                *(uvec_at *)(out + j) = word[0];
+                *(uvec_at *)(out + NR + j) = word[1];
             }
 }
 
@@ -112,13 +112,13 @@ OWN_FUNCTION void split_words(const struct bytes *p, int64_t panel, int64_t k, i
     const char *w = quantized_lines(&p->s, panel) + k / 2 * NR * WORD;
     for (int64_t i = 0; i < n; i += 2, w += NR * WORD, out += 2 * NR)
         for (int j = 0; j < NR; j += VL) {
-            uvec word[2], u = *(const uvec *)(w + j * WORD);
+            uvec word[2], u = *(const uvec_at *)(w + j * WORD);
             if (p->s.w->format == QUANT_I4)
                 split_word(u, word, QUANT_I4);
             else
                 split_word(u, word, QUANT_F4);
-            *(uvec *)(out + j) = word[0];
-            *(uvec *)(out + NR + j) = word[1];
+            *(uvec_at *)(out + j) = word[0];
+            *(uvec_at *)(out + NR + j) = word[1];
         }
 }
 
@@ -134,7 +134,7 @@ static void take_scales(const struct bytes *p, int64_t panel, int64_t k, int64_t
         blocks_scales(format, groups, k / per, ceil_div(n, per), out);
     else if (format != QUANT_I8)
         for (int64_t i = 0; i < n / per * NR; i += VL)
-            *(vec *)(out->scale + i) = group_scale(groups + k / per * NR + i);
+            *(vec_at *)(out->scale + i) = group_scale(groups + k / per * NR + i);
 }
 
 static void bytes_end(const struct bytes *p, int64_t row, int64_t panel, const void *tile, int rows)
@@ -142,8 +142,8 @@ static void bytes_end(const struct bytes *p, int64_t row, int64_t panel, const v
     vec sums[2 * DIGITS];
     for (int i = 0; i < 2 * rows; i++) {
         const int32_t *at = (const int32_t *)tile + i / 2 * 2 * NR + i % 2 * VL;
-        vec sum = in_groups(p) ? *(const vec *)((const float *)tile + i / 2 * NR + i % 2 * VL)
-                               : joined(*(const ivec *)at, *(const ivec *)(at + NR));
+        vec sum = in_groups(p) ? *(const vec_at *)((const float *)tile + i / 2 * NR + i % 2 * VL)
+                               : joined(*(const ivec_at *)at, *(const ivec_at *)(at + NR));
         sums[i] = sum * splat(p->d.coarse ? 1 : p->d.scale[row + i / 2]);
     }
     quantized_finish(&p->s, row, panel, sums, rows);

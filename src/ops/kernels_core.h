@@ -1,12 +1,14 @@
 /* kernels_core.h - building blocks of the fast kernels: vectors, words, exponentials, and one matrix product.
  *
  * The including file defines
- *   VL        floats in a vector: 8 or 16
- *   MR        rows of the block of sums that multiply() keeps in registers
+ *   VL        floats in a vector: 4 (NEON), 8 or 16 (AVX)
+ *   MR        rows of the block of sums that multiply() keeps in registers, at most VL, the rows that
+ *             pack_rows() takes
  *   DOT_BF16  optional, (acc, word, v): acc += the dot product of the two pairs of bf16, lane by lane
  *   VEC_BF16  optional, (v): VL floats rounded to bf16
  *   DOT_BYTES optional, (acc, u, word): integer acc += the dot product of four unsigned bytes of u and the
  *             four signed bytes of a word, lane by lane
+ *   DOT_SIGNED optional, the same with signed bytes of u
  *
  * Word: 32 bits that are multiplied at once, one f32 or, where DOT_BF16 exists and both factors are
  * bf16, two neighbouring bf16.  Packing, blocking and loops are the same for both; only the innermost
@@ -20,18 +22,28 @@
 
 #include "ops/ops_impl.h"
 
-#include <immintrin.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
 enum { NR = 2 * VL, WORD = 4 };
 
-/* Vectors that may be at any address, because bf16 rows are aligned to 2 bytes only. */
-typedef float vec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
-typedef uint32_t uvec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
-typedef uint16_t hvec __attribute__((vector_size(VL * 2), aligned(2), may_alias));
-typedef uint16_t pairvec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
+typedef float vec __attribute__((vector_size(VL * 4), may_alias));
+typedef uint32_t uvec __attribute__((vector_size(VL * 4), may_alias));
+typedef int32_t ivec __attribute__((vector_size(VL * 4), may_alias));
+typedef uint16_t pairvec __attribute__((vector_size(VL * 4), may_alias));
+typedef int16_t wvec __attribute__((vector_size(VL * 4), may_alias));
+typedef uint16_t hvec __attribute__((vector_size(VL * 2), may_alias));
+typedef int16_t shvec __attribute__((vector_size(VL * 2), may_alias));
+typedef uint8_t bytevec __attribute__((vector_size(16)));
+
+/* The same in memory, at any address, because bf16 rows are aligned to 2 bytes only. gcc for ARM does not
+ * accept such a type as a parameter. */
+typedef vec vec_at __attribute__((aligned(2)));
+typedef uvec uvec_at __attribute__((aligned(2)));
+typedef ivec ivec_at __attribute__((aligned(2)));
+typedef pairvec pairvec_at __attribute__((aligned(2)));
+typedef hvec hvec_at __attribute__((aligned(2)));
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #ifdef __SANITIZE_ADDRESS__
@@ -45,22 +57,10 @@ typedef uint16_t pairvec __attribute__((vector_size(VL * 4), aligned(2), may_ali
 #define OWN_FUNCTION static __attribute__((noinline, noclone)) /* nor specialised for constant arguments */
 #endif
 
-/* VEC_MAX (a, b): lane by lane; b where either is NaN.  VEC_WIDEN (h): VL 16-bit values moved to the upper
- * halves of words.  VEC_WIDEN_F16 (h): VL f16 values as f32; VEC_TRUNCATE_F16 (v): and back, rounded towards
- * zero. VEC_LESS (x): x minus the nearest integer, 0 for infinities; VEC_SCALE (x, n): x 2^n for integers n,
- * 0 where n is -infinity. */
-#if VL == 16
-#define VEC_MAX(a, b)       ((vec)_mm512_max_ps((__m512)(a), (__m512)(b)))
-#define VEC_WIDEN(h)        ((vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32((__m256i)(h)), 16))
-#define VEC_WIDEN_F16(h)    ((vec)_mm512_cvtph_ps((__m256i)(h)))
-#define VEC_TRUNCATE_F16(v) ((hvec)_mm512_cvtps_ph((__m512)(v), _MM_FROUND_TO_ZERO))
-#define VEC_LESS(x)         ((vec)_mm512_reduce_ps((__m512)(x), 0))
-#define VEC_SCALE(x, n)     ((vec)_mm512_scalef_ps((__m512)(x), (__m512)(n)))
+#if VL == 4
+#include "ops/kernels_neon.h"
 #else
-#define VEC_MAX(a, b)       ((vec)_mm256_max_ps((__m256)(a), (__m256)(b)))
-#define VEC_WIDEN(h)        ((vec)_mm256_slli_epi32(_mm256_cvtepu16_epi32((__m128i)(h)), 16))
-#define VEC_WIDEN_F16(h)    ((vec)_mm256_cvtph_ps((__m128i)(h)))
-#define VEC_TRUNCATE_F16(v) ((hvec)_mm256_cvtps_ph((__m256)(v), _MM_FROUND_TO_ZERO))
+#include "ops/kernels_avx.h"
 #endif
 
 #ifdef DOT_BF16
@@ -229,15 +229,15 @@ ALWAYS_INLINE void prefetch_columns(struct tensor t, int64_t r, int64_t c, int64
 /* Loads VL values at p. */
 ALWAYS_INLINE vec load_vec(const void *p, const bool bf16)
 {
-    return bf16 ? vec_from_bf16(*(const hvec *)p) : *(const vec *)p;
+    return bf16 ? vec_from_bf16(*(const hvec_at *)p) : *(const vec_at *)p;
 }
 
 ALWAYS_INLINE void store_vec(void *p, const bool bf16, vec v)
 {
     if (bf16)
-        *(hvec *)p = vec_to_bf16(v);
+        *(hvec_at *)p = vec_to_bf16(v);
     else
-        *(vec *)p = v;
+        *(vec_at *)p = v;
 }
 
 /* Loads n < VL values at p, zero-padded. */
@@ -263,12 +263,12 @@ static void load_row(struct tensor t, int64_t r, int64_t c, int64_t n, float *ou
     int64_t i = 0;
     if (t.dtype == DT_BF16)
         for (; i + VL <= n; i += VL)
-            *(vec *)(out + i) = load_vec(p + i * 2, true);
+            *(vec_at *)(out + i) = load_vec(p + i * 2, true);
     else
         for (; i + VL <= n; i += VL)
-            *(vec *)(out + i) = load_vec(p + i * 4, false);
+            *(vec_at *)(out + i) = load_vec(p + i * 4, false);
     if (i < n)
-        *(vec *)(out + i) = load_part(p + i * size, t.dtype == DT_BF16, n - i);
+        *(vec_at *)(out + i) = load_part(p + i * size, t.dtype == DT_BF16, n - i);
 }
 
 static void store_row(struct tensor t, int64_t r, int64_t c, int64_t n, const float *in)
@@ -278,12 +278,12 @@ static void store_row(struct tensor t, int64_t r, int64_t c, int64_t n, const fl
     int64_t i = 0;
     if (t.dtype == DT_BF16)
         for (; i + VL <= n; i += VL)
-            store_vec(p + i * 2, true, *(const vec *)(in + i));
+            store_vec(p + i * 2, true, *(const vec_at *)(in + i));
     else
         for (; i + VL <= n; i += VL)
-            store_vec(p + i * 4, false, *(const vec *)(in + i));
+            store_vec(p + i * 4, false, *(const vec_at *)(in + i));
     if (i < n)
-        store_part(p + i * size, t.dtype == DT_BF16, n - i, *(const vec *)(in + i));
+        store_part(p + i * size, t.dtype == DT_BF16, n - i, *(const vec_at *)(in + i));
 }
 
 /* Returns n rounded up to whole vectors, the size of a row in scratch memory. */
@@ -301,10 +301,10 @@ ALWAYS_INLINE uvec load_words(struct tensor t, int64_t r, int64_t k, const bool 
     int64_t left = t.cols - (pair ? 2 * k : k);
     if (pair) {
         if (left >= 2 * VL)
-            return *(const uvec *)p;
+            return *(const uvec_at *)p;
         uint32_t room[VL] = {0};
         memcpy(room, p, (size_t)left * 2);
-        return *(const uvec *)room;
+        return *(const uvec_at *)room;
     }
     bool bf16 = t.dtype == DT_BF16;
     return (uvec)(left >= VL ? load_vec(p, bf16) : load_part(p, bf16, left));
@@ -325,10 +325,13 @@ ALWAYS_INLINE uvec load_words(struct tensor t, int64_t r, int64_t k, const bool 
 #define LANES_8(o)                                                                                           \
     0 + (o), 1 + (o), 2 + (o), 3 + (o), 4 + (o), 5 + (o), 6 + (o), 7 + (o), 16 + (o), 17 + (o), 18 + (o),    \
         19 + (o), 20 + (o), 21 + (o), 22 + (o), 23 + (o)
-#else
+#elif VL == 8
 #define LANES_1(o) 0 + (o), 8 + (o), 2 + (o), 10 + (o), 4 + (o), 12 + (o), 6 + (o), 14 + (o)
 #define LANES_2(o) 0 + (o), 1 + (o), 8 + (o), 9 + (o), 4 + (o), 5 + (o), 12 + (o), 13 + (o)
 #define LANES_4(o) 0 + (o), 1 + (o), 2 + (o), 3 + (o), 8 + (o), 9 + (o), 10 + (o), 11 + (o)
+#else
+#define LANES_1(o) 0 + (o), 4 + (o), 2 + (o), 6 + (o)
+#define LANES_2(o) 0 + (o), 1 + (o), 4 + (o), 5 + (o)
 #endif
 #define ROUND(s)                                                                                             \
     UNROLL for (int i = 0; i < VL; i++) if (!(i & (s)))                                                      \
@@ -343,7 +346,9 @@ ALWAYS_INLINE void transpose(uvec r[VL])
 {
     ROUND(1)
     ROUND(2)
+#if VL > 4
     ROUND(4)
+#endif
 #if VL == 16
     ROUND(8)
 #endif
@@ -355,11 +360,11 @@ ALWAYS_INLINE int64_t pack_whole(uint32_t *out, int64_t ld, const char *at, int6
     int64_t k = 0;
     for (; k + VL <= words; k += VL, at += VL * WORD) {
         uvec r[VL];
-        UNROLL for (int i = 0; i < VL; i++) r[i] = *(const uvec *)(at + i * row_bytes);
+        UNROLL for (int i = 0; i < VL; i++) r[i] = *(const uvec_at *)(at + i * row_bytes);
         transpose(r);
         UNROLL for (int i = 0; i < VL; i++)
         {
-            *(uvec *)(out + (k + i) * ld) = r[i];
+            *(uvec_at *)(out + (k + i) * ld) = r[i];
         }
     }
     return k;
@@ -380,7 +385,7 @@ static void pack_rows(uint32_t *out, int64_t ld, struct tensor t, const bool pai
         transpose(r);
         int64_t n = least(VL, words - k);
         for (int64_t i = 0; i < n; i++)
-            *(uvec *)(out + (k + i) * ld) = r[i];
+            *(uvec_at *)(out + (k + i) * ld) = r[i];
     }
 }
 
@@ -391,9 +396,12 @@ static void pack_rows(uint32_t *out, int64_t ld, struct tensor t, const bool pai
 #define HIGH_PAIRS                                                                                           \
     16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58, 27, 59, 28, 60,  \
         29, 61, 30, 62, 31, 63
-#else
+#elif VL == 8
 #define LOW_PAIRS  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define HIGH_PAIRS 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#else
+#define LOW_PAIRS  0, 8, 1, 9, 2, 10, 3, 11
+#define HIGH_PAIRS 4, 12, 5, 13, 6, 14, 7, 15
 #endif
 
 /* Interleaves two rows of bf16 into pairs, whole vectors only; returns the number of columns processed. */
@@ -401,9 +409,9 @@ ALWAYS_INLINE int64_t pair_rows(uint32_t *out, const char *a, const char *b, int
 {
     int64_t c = 0;
     for (; c + 2 * VL <= cols; c += 2 * VL, out += 2 * VL) {
-        pairvec x = *(const pairvec *)(a + 2 * c), y = *(const pairvec *)(b + 2 * c);
-        *(pairvec *)out = __builtin_shufflevector(x, y, LOW_PAIRS);
-        *(pairvec *)(out + VL) = __builtin_shufflevector(x, y, HIGH_PAIRS);
+        pairvec x = *(const pairvec_at *)(a + 2 * c), y = *(const pairvec_at *)(b + 2 * c);
+        *(pairvec_at *)out = __builtin_shufflevector(x, y, LOW_PAIRS);
+        *(pairvec_at *)(out + VL) = __builtin_shufflevector(x, y, HIGH_PAIRS);
     }
     return c;
 }
@@ -428,7 +436,7 @@ static void pack_columns(uint32_t *out, int64_t ld, struct tensor t, const bool 
                                        : load_part(element(t, r + 1, c), bf16, n));
                 a = a >> 16 | b;
             }
-            *(uvec *)(out + (pair ? r / 2 : r) * ld + c) = a;
+            *(uvec_at *)(out + (pair ? r / 2 : r) * ld + c) = a;
         }
     }
 }
@@ -468,7 +476,8 @@ ALWAYS_INLINE void multiply(vec *acc, const int M, const int N, const enum facto
     const char *rows[4] = {a, a + 4 * row, a + 8 * row, a + 12 * row}; /* more would not fit in registers */
     for (int64_t k = 0; k < depth; k++, b += ld) {
         uvec right[8];
-        UNROLL for (int j = 0; j < N; j++) right[j] = *(const uvec *)(b + (j / 2) * apart + (j % 2) * VL * 4);
+        UNROLL for (int j = 0; j < N; j++) right[j] =
+            *(const uvec_at *)(b + (j / 2) * apart + (j % 2) * VL * 4);
         UNROLL for (int m = 0; m < M; m++)
         {
             UNROLL for (int j = 0; j < N; j++) acc[m * N + j] =
@@ -493,12 +502,12 @@ ALWAYS_INLINE void product_block(float *c, int64_t ldc, struct matrix a, const v
     UNROLL for (int m = 0; m < M; m++)
     {
         UNROLL for (int j = 0; j < N; j++) acc[m * N + j] =
-            fresh ? (vec){0} : *(const vec *)(c + m * ldc + j * VL);
+            fresh ? (vec){0} : *(const vec_at *)(c + m * ldc + j * VL);
     }
     multiply(acc, M, N, kind, a.at, a.row * WORD, a.step * WORD, b, ldb * WORD, 0, depth);
     UNROLL for (int m = 0; m < M; m++)
     {
-        UNROLL for (int j = 0; j < N; j++) * (vec *)(c + m * ldc + j * VL) = acc[m * N + j];
+        UNROLL for (int j = 0; j < N; j++) * (vec_at *)(c + m * ldc + j * VL) = acc[m * N + j];
     }
 }
 

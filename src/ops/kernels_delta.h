@@ -36,7 +36,7 @@ static void load_unit(struct tensor v, int64_t t, int64_t c, int64_t n, float by
     load_row(v, t, c, n, out);
     vec scale = splat(by / sqrtf(sum_squares(out, n) + 1e-6f));
     for (int64_t i = 0; i < n; i += VL)
-        *(vec *)(out + i) *= scale;
+        *(vec_at *)(out + i) *= scale;
 }
 
 /* ---- one token ----------------------------------------------------------------------------------------- */
@@ -58,31 +58,31 @@ ALWAYS_INLINE void delta_columns(const struct delta_head *h, float *S, int64_t l
         const float *row = S + r * ld + c;
         vec k = splat(h->k[r]);
         UNROLL for (int j = 0; j < N; j++) read[j] +=
-            k * (part ? load_part(row, false, left) : *(const vec *)(row + j * VL));
+            k * (part ? load_part(row, false, left) : *(const vec_at *)(row + j * VL));
     }
     UNROLL for (int j = 0; j < N; j++)
     {
-        d[j] = splat(h->beta) * (*(const vec *)(h->v + c + j * VL) - splat(h->decay) * read[j]);
+        d[j] = splat(h->beta) * (*(const vec_at *)(h->v + c + j * VL) - splat(h->decay) * read[j]);
     }
     for (int64_t r = 0; r < h->dk; r++) {
         float *row = S + r * ld + c;
         vec k = splat(h->k[r]), q = splat(h->q[r]), by = splat(h->decay);
         UNROLL for (int j = 0; j < N; j++)
         {
-            vec next = by * (part ? load_part(row, false, left) : *(const vec *)(row + j * VL)) + k * d[j];
+            vec next = by * (part ? load_part(row, false, left) : *(const vec_at *)(row + j * VL)) + k * d[j];
             if (part)
                 store_part(row, false, left, next);
             else
-                *(vec *)(row + j * VL) = next;
+                *(vec_at *)(row + j * VL) = next;
             y[j] += q * next;
         }
     }
-    UNROLL for (int j = 0; j < N; j++) * (vec *)(h->y + c + j * VL) = y[j];
+    UNROLL for (int j = 0; j < N; j++) * (vec_at *)(h->y + c + j * VL) = y[j];
 }
 
 OWN_FUNCTION void delta_columns_8(const struct delta_head *h, float *S, int64_t ld, int64_t c)
 {
-    delta_columns(h, S, ld, c, VL == 16 ? 8 : 4, false, 0);
+    delta_columns(h, S, ld, c, REGISTERS == 32 ? 8 : 4, false, 0);
 }
 
 OWN_FUNCTION void delta_columns_1(const struct delta_head *h, float *S, int64_t ld, int64_t c, int64_t left)
@@ -99,7 +99,7 @@ static void delta_step_range(void *arg, int64_t begin, int64_t end, int thread)
     const struct delta_shape *s = k->s;
     int64_t keys = (int64_t)s->key_heads * s->key, DK = padded(s->key), DV = padded(s->value);
     float *q = cpu_scratch(k->b, thread, (size_t)(2 * DK + 2 * DV) * sizeof *q), *v = q + 2 * DK;
-    enum { COLUMNS = (VL == 16 ? 8 : 4) * VL };
+    enum { COLUMNS = (REGISTERS == 32 ? 8 : 4) * VL };
     for (int64_t item = begin; item < end; item++) {
         int64_t t = item / s->value_heads, j = item % s->value_heads, of = delta_key_column(s, j);
         const struct tensor *state = &k->states[t];
@@ -199,9 +199,9 @@ static void load_decays(const struct delta_task *k, struct delta_chunk *w, int64
     }
     vec last = splat(w->sum[L - 1]), rest = splat(w->low[L - 1]);
     for (int64_t i = 0; i < L; i += VL) {
-        *(vec *)(w->decay + i) = exp_vec(*(const vec *)(w->sum + i));
-        *(vec *)(w->part + i) =
-            exp_vec(last - *(const vec *)(w->sum + i) + (rest - *(const vec *)(w->low + i)));
+        *(vec_at *)(w->decay + i) = exp_vec(*(const vec_at *)(w->sum + i));
+        *(vec_at *)(w->part + i) =
+            exp_vec(last - *(const vec_at *)(w->sum + i) + (rest - *(const vec_at *)(w->low + i)));
     }
 }
 
@@ -221,9 +221,9 @@ static void weigh_pairs(const struct delta_task *k, struct delta_chunk *w, int64
                  before = (uvec)(lane + (unsigned)j < (unsigned)i);
             vec d = {0};
             if (j <= i)
-                d = exp_vec(sum - *(const vec *)(w->sum + j) + (low - *(const vec *)(w->low + j)));
-            *(vec *)(A + j) = (vec)((uvec)(by * *(const vec *)(w->kk + i * w->C + j) * d) & before);
-            *(vec *)(W + j) = (vec)((uvec)(*(const vec *)(w->qk + i * w->C + j) * d) & seen);
+                d = exp_vec(sum - *(const vec_at *)(w->sum + j) + (low - *(const vec_at *)(w->low + j)));
+            *(vec_at *)(A + j) = (vec)((uvec)(by * *(const vec_at *)(w->kk + i * w->C + j) * d) & before);
+            *(vec_at *)(W + j) = (vec)((uvec)(*(const vec_at *)(w->qk + i * w->C + j) * d) & seen);
         }
     }
 }
@@ -238,10 +238,10 @@ static void solve(struct delta_chunk *w, int64_t L)
                         w->DV, end - first, first, w->DV, FROM_SUM);
         for (int64_t i = first + 1; i < end; i++)
             for (int64_t c = 0; c < w->DV; c += VL) {
-                vec sum = *(const vec *)(w->R + i * w->DV + c);
+                vec sum = *(const vec_at *)(w->R + i * w->DV + c);
                 for (int64_t j = first; j < i; j++)
-                    sum += splat(w->A[i * w->C + j]) * *(const vec *)(w->R + j * w->DV + c);
-                *(vec *)(w->R + i * w->DV + c) = sum;
+                    sum += splat(w->A[i * w->C + j]) * *(const vec_at *)(w->R + j * w->DV + c);
+                *(vec_at *)(w->R + i * w->DV + c) = sum;
             }
     }
 }
@@ -252,10 +252,11 @@ static void carry_delta(const struct delta_task *k, struct delta_chunk *w, float
     vec by = splat(w->decay[L - 1]);
     for (int64_t r = 0; r < k->s->key; r++)
         for (int64_t c = 0; c < w->DV; c += VL)
-            *(vec *)(S + r * ld + c) *= by;
+            *(vec_at *)(S + r * ld + c) *= by;
     for (int64_t j = 0; j < L; j++)
         for (int64_t c = 0; c < w->DK; c += VL)
-            *(vec *)(w->faded + j * w->DK + c) = splat(w->part[j]) * *(const vec *)(w->k + j * w->DK + c);
+            *(vec_at *)(w->faded + j * w->DK + c) =
+                splat(w->part[j]) * *(const vec_at *)(w->k + j * w->DK + c);
     product_f32(S, ld, (struct matrix){w->faded, 1, w->DK}, w->R, w->DV, k->s->key, L, w->DV, FROM_SUM);
 }
 
@@ -272,13 +273,14 @@ static void delta_scan_head(const struct delta_task *k, struct delta_chunk *w, i
         vec beta = splat(load_value(k->gates, t0 + i, s->value_heads + h)), by = splat(w->decay[i]);
         load_row(k->v, t0 + i, delta_value_column(s, h), s->value, R);
         for (int64_t c = 0; c < w->DV; c += VL)
-            *(vec *)(R + c) = beta * (*(const vec *)(R + c) - by * *(const vec *)(w->y + i * w->DV + c));
+            *(vec_at *)(R + c) =
+                beta * (*(const vec_at *)(R + c) - by * *(const vec_at *)(w->y + i * w->DV + c));
     }
     solve(w, L);
     product_f32(w->y, w->DV, (struct matrix){w->q, w->DK, 1}, S, ld, L, s->key, w->DV, FROM_ZERO);
     for (int64_t i = 0; i < L; i++)
         for (int64_t c = 0; c < w->DV; c += VL)
-            *(vec *)(w->y + i * w->DV + c) *= splat(w->decay[i]);
+            *(vec_at *)(w->y + i * w->DV + c) *= splat(w->decay[i]);
     product_f32(w->y, w->DV, (struct matrix){w->W, w->C, 1}, w->R, w->DV, L, L, w->DV, FROM_SUM_TRIANGLE);
     for (int64_t i = 0; i < L; i++)
         store_row(k->y, t0 + i, h * s->value, s->value, w->y + i * w->DV);

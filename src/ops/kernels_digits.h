@@ -29,14 +29,14 @@ static float make_coarse(const float *x, int64_t n, int8_t *out)
 {
     vec most = {0}, odd = {0};
     for (int64_t k = 0; k < n; k += VL) {
-        vec v = *(const vec *)(x + k);
+        vec v = *(const vec_at *)(x + k);
         most = VEC_MAX((vec)((uvec)v & 0x7fffffffu), most);
         odd += v * 0; /* NaN where v is not finite */
     }
     float far = max_lanes(most);
     vec each = splat(far > 1e-30f ? 127 / far : 0);
     for (int64_t k = 0; k < n; k += VL)
-        STORE_BYTES(out + k, IVEC_ROUND(*(const vec *)(x + k) * each));
+        STORE_BYTES(out + k, IVEC_ROUND(*(const vec_at *)(x + k) * each));
     return far / 127 + sum_lanes(odd);
 }
 
@@ -77,14 +77,14 @@ static float make_digits(const float *x, int64_t n, int8_t *hi, int8_t *lo)
 {
     vec most = {0}, odd = {0};
     for (int64_t k = 0; k < n; k += VL) {
-        vec v = *(const vec *)(x + k);
+        vec v = *(const vec_at *)(x + k);
         most = VEC_MAX((vec)((uvec)v & 0x7fffffffu), most);
         odd += v * 0; /* NaN where v is not finite */
     }
     float far = max_lanes(most), scale = far / DIGIT_MOST;
     vec each = splat(far > 1e-30f ? DIGIT_MOST / far : 0);
     for (int64_t k = 0; k < n; k += VL) {
-        ivec v = IVEC_ROUND(*(const vec *)(x + k) * each), low = v << 24 >> 24;
+        ivec v = IVEC_ROUND(*(const vec_at *)(x + k) * each), low = v << 24 >> 24;
         STORE_BYTES(lo + k, low);
         STORE_BYTES(hi + k, (v - low) >> 8);
     }

@@ -38,7 +38,7 @@ static void swiglu_range(void *arg, int64_t begin, int64_t end, int thread)
         load_row(k->x, r, 0, n, g);
         load_row(k->z, r, 0, n, u);
         for (int64_t i = 0; i < n; i += VL)
-            *(vec *)(g + i) = silu_vec(*(const vec *)(g + i)) * *(const vec *)(u + i);
+            *(vec_at *)(g + i) = silu_vec(*(const vec_at *)(g + i)) * *(const vec_at *)(u + i);
         store_row(k->y, r, 0, n, g);
     }
 }
@@ -59,7 +59,7 @@ static void add_gated_range(void *arg, int64_t begin, int64_t end, int thread)
         load_row(k->y, r, 0, n, sum);
         load_row(k->x, r, 0, n, x);
         for (int64_t i = 0; i < n; i += VL)
-            *(vec *)(sum + i) += by * *(const vec *)(x + i);
+            *(vec_at *)(sum + i) += by * *(const vec_at *)(x + i);
         store_row(k->y, r, 0, n, sum);
     }
 }
@@ -82,9 +82,9 @@ static void delta_gates_range(void *arg, int64_t begin, int64_t end, int thread)
         load_row(k->x, r, 0, n, x);
         load_row(k->z, r, 0, n, z);
         for (int64_t i = 0; i < n; i += VL) {
-            *(vec *)(x + i) =
-                weights_at(a, i, n) * softplus_vec(*(const vec *)(x + i) + weights_at(bias, i, n));
-            *(vec *)(z + i) = sigmoid_vec(*(const vec *)(z + i));
+            *(vec_at *)(x + i) =
+                weights_at(a, i, n) * softplus_vec(*(const vec_at *)(x + i) + weights_at(bias, i, n));
+            *(vec_at *)(z + i) = sigmoid_vec(*(const vec_at *)(z + i));
         }
         store_row(k->y, r, 0, n, x);
         store_row(k->y, r, n, n, z);
@@ -110,8 +110,8 @@ static void norm_gate_range(void *arg, int64_t begin, int64_t end, int thread)
             load_row(k->z, r, c, n, z);
             vec by = splat(1.0f / sqrtf(sum_squares(y, n) / (float)n + k->eps));
             for (int64_t i = 0; i < n; i += VL)
-                *(vec *)(y + i) =
-                    weights_at(w, i, n) * (*(const vec *)(y + i) * by) * silu_vec(*(const vec *)(z + i));
+                *(vec_at *)(y + i) = weights_at(w, i, n) * (*(const vec_at *)(y + i) * by) *
+                                     silu_vec(*(const vec_at *)(z + i));
             store_row(k->y, r, c, n, y);
         }
 }
@@ -130,10 +130,10 @@ ALWAYS_INLINE void rotate(float *v, const float *cosines, const float *sines, in
 {
     int64_t i = 0;
     for (; i + VL <= half; i += VL) {
-        vec c = *(const vec *)(cosines + i), s = *(const vec *)(sines + i), low = *(const vec *)(v + i),
-            high = *(const vec *)(v + half + i);
-        *(vec *)(v + i) = low * c - high * s;
-        *(vec *)(v + half + i) = high * c + low * s;
+        vec c = *(const vec_at *)(cosines + i), s = *(const vec_at *)(sines + i),
+            low = *(const vec_at *)(v + i), high = *(const vec_at *)(v + half + i);
+        *(vec_at *)(v + i) = low * c - high * s;
+        *(vec_at *)(v + half + i) = high * c + low * s;
     }
     for (; i < half; i++) {
         float low = v[i], high = v[half + i];
@@ -154,7 +154,7 @@ static void norm_rotate_range(void *arg, int64_t begin, int64_t end, int thread)
             load_row(k->x, r, h * apart, n, v);
             vec by = splat(1.0f / sqrtf(sum_squares(v, n) / (float)n + k->eps));
             for (int64_t i = 0; i < n; i += VL)
-                *(vec *)(v + i) = weights_at(w, i, n) * (*(const vec *)(v + i) * by);
+                *(vec_at *)(v + i) = weights_at(w, i, n) * (*(const vec_at *)(v + i) * by);
             rotate(v, turn, turn + half, half);
             store_row(k->y, r, h * n, n, v);
         }
@@ -178,7 +178,7 @@ static void gate_heads_range(void *arg, int64_t begin, int64_t end, int thread)
             load_row(k->y, r, h * n, n, y);
             load_row(k->z, r, (2 * h + 1) * n, n, z);
             for (int64_t i = 0; i < n; i += VL)
-                *(vec *)(y + i) *= sigmoid_vec(*(const vec *)(z + i));
+                *(vec_at *)(y + i) *= sigmoid_vec(*(const vec_at *)(z + i));
             store_row(k->y, r, h * n, n, y);
         }
 }

@@ -13,10 +13,10 @@
 #include "ops/kernels_dot.h"
 
 enum {
-    DIGIT_ROWS = VL == 16 ? 6 : 4, /* rows of x in a block, each with two digits */
-    DIGITS = 2 * DIGIT_ROWS,       /* rows of bytes in a block, limited by the registers */
-    SUMMED = DIGITS / 2,           /* rows of bytes whose integer and f32 sums fit into registers */
-    BYTES_MAX = 1 << 16,           /* columns up to which no sum overflows: 255 * 128 * 2^16 < 2^31 */
+    DIGIT_ROWS = REGISTERS == 32 ? 6 : 4, /* rows of x in a block, each with two digits */
+    DIGITS = 2 * DIGIT_ROWS,              /* rows of bytes in a block, limited by the registers */
+    SUMMED = DIGITS / 2,                  /* rows of bytes whose integer and f32 sums fit into registers */
+    BYTES_MAX = 1 << 16,                  /* columns up to which no sum overflows: 255 * 128 * 2^16 < 2^31 */
 };
 
 /* Adds the products of row m of digits and the columns to acc[m][j]; pairs of vectors are `apart` bytes
@@ -29,7 +29,7 @@ ALWAYS_INLINE void bytes_multiply(ivec *acc, const int M, const int N, const uin
     for (; k + 2 <= words; k += 2, x += 2 * step, w += 2 * NR * WORD) {
         uvec right[4][2];
         UNROLL for (int j = 0; j < 2 * N; j++) right[j / 2][j % 2] =
-            *(const uvec *)(w + j % 2 * NR * WORD + (j / 4) * apart + j / 2 % 2 * VL * WORD);
+            *(const uvec_at *)(w + j % 2 * NR * WORD + (j / 4) * apart + j / 2 % 2 * VL * WORD);
         UNROLL for (int m = 0; m < M; m++)
         {
             UNROLL for (int j = 0; j < N; j++) acc[m * N + j] =
@@ -40,7 +40,7 @@ ALWAYS_INLINE void bytes_multiply(ivec *acc, const int M, const int N, const uin
     for (; k < words; k++, x += step, w += NR * WORD) {
         uvec right[4];
         UNROLL for (int j = 0; j < N; j++) right[j] =
-            *(const uvec *)(w + (j / 2) * apart + j % 2 * VL * WORD);
+            *(const uvec_at *)(w + (j / 2) * apart + j % 2 * VL * WORD);
         UNROLL for (int m = 0; m < M; m++)
         {
             UNROLL for (int j = 0; j < N; j++) acc[m * N + j] =
@@ -76,8 +76,8 @@ ALWAYS_INLINE void blocks_scales_any(const uint16_t *records, int64_t first, int
         const uint16_t *of = records + g / block_groups(format) * block_record(format) * NR;
         for (int j = 0; j < NR; j += VL) {
             struct group_scales s = group_scales(of + j, (int)(g % block_groups(format)), format);
-            *(vec *)(out->scale + i * NR + j) = s.scale;
-            *(vec *)(out->low + i * NR + j) = s.low;
+            *(vec_at *)(out->scale + i * NR + j) = s.scale;
+            *(vec_at *)(out->low + i * NR + j) = s.low;
         }
     }
 }
@@ -109,7 +109,8 @@ ALWAYS_INLINE void groups_rows(float *tile, const struct groups *g, const int M,
     const int32_t *begin = g->begin;
     const float *scale = g->scales->scale, *low = g->scales->low, *shares = g->shares;
     vec sums[SUMMED * 2];
-    UNROLL for (int i = 0; i < 2 * M / digits; i++) sums[i] = *(const vec *)(tile + i / 2 * NR + i % 2 * VL);
+    UNROLL for (int i = 0; i < 2 * M / digits; i++) sums[i] =
+        *(const vec_at *)(tile + i / 2 * NR + i % 2 * VL);
     for (int64_t k = 0; k < g->words; k += g->per) {
         int64_t n = least(g->per, g->words - k);
         ivec acc[SUMMED * 2];
@@ -118,19 +119,19 @@ ALWAYS_INLINE void groups_rows(float *tile, const struct groups *g, const int M,
         UNROLL for (int i = 0; i < 2 * M / digits; i++)
         {
             const int row = i / 2;
-            vec by = kind == UNSCALED ? splat(1) : *(const vec *)(scale + i % 2 * VL);
+            vec by = kind == UNSCALED ? splat(1) : *(const vec_at *)(scale + i % 2 * VL);
             if (digits == 2) {
                 const int m = row * 2;
                 sums[i] += joined(acc[m * 2 + i % 2], acc[m * 2 + 2 + i % 2]) * by;
                 if (kind == MINIMA)
                     sums[i] -=
-                        splat((float)(256 * begin[m] + begin[m + 1])) * *(const vec *)(low + i % 2 * VL);
+                        splat((float)(256 * begin[m] + begin[m + 1])) * *(const vec_at *)(low + i % 2 * VL);
             } else {
                 vec v = __builtin_convertvector(acc[i], vec);
                 if (kind != UNSCALED)
                     v *= by;
                 if (kind == MINIMA)
-                    v -= splat((float)begin[row]) * *(const vec *)(low + i % 2 * VL);
+                    v -= splat((float)begin[row]) * *(const vec_at *)(low + i % 2 * VL);
                 sums[i] += v * splat(shares[row]);
             }
         }
@@ -141,7 +142,7 @@ ALWAYS_INLINE void groups_rows(float *tile, const struct groups *g, const int M,
         scale += NR;
         low += NR;
     }
-    UNROLL for (int i = 0; i < 2 * M / digits; i++) * (vec *)(tile + i / 2 * NR + i % 2 * VL) = sums[i];
+    UNROLL for (int i = 0; i < 2 * M / digits; i++) * (vec_at *)(tile + i / 2 * NR + i % 2 * VL) = sums[i];
 }
 
 #define GROUPS_ROWS(M)                                                                                       \
@@ -163,7 +164,7 @@ ALWAYS_INLINE void groups_rows(float *tile, const struct groups *g, const int M,
     }
 GROUPS_ROWS(2)
 GROUPS_ROWS(4)
-#if VL == 16
+#if REGISTERS == 32
 GROUPS_ROWS(6)
 #endif
 
@@ -173,7 +174,7 @@ static void groups_block(int rows, float *tile, const struct groups *g)
     static void (*const each[])(float *, const struct groups *) = {
         groups_rows_2,
         groups_rows_4,
-#if VL == 16
+#if REGISTERS == 32
         groups_rows_6,
 #endif
     };

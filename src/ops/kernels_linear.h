@@ -98,7 +98,7 @@ struct linear {
 ALWAYS_INLINE void finish_vec(const struct linear *p, void *y, const float *bias, vec v, const bool bf16)
 {
     if (bias)
-        v += *(const vec *)bias;
+        v += *(const vec_at *)bias;
     if (p->epi == EPI_RELU2) {
         v = VEC_MAX(splat(0.0f), bf16 ? vec_from_bf16(vec_to_bf16(v)) : v);
         v *= v;
@@ -131,7 +131,7 @@ static void finish_edge(const struct linear *p, char *y, const float *bias, int6
     memcpy(y, scratch, (size_t)(n * size));
 }
 
-static void finish_rows(const struct linear *p, int64_t row, int64_t panel, const vec *sums, int M)
+static void finish_rows(const struct linear *p, int64_t row, int64_t panel, const vec_at *sums, int M)
 {
     int64_t col = panel * NR, n = least(NR, p->w->rows - col);
     const float *bias = p->bias ? p->bias + col : NULL;
@@ -171,7 +171,7 @@ static void run_rows(const struct linear *p, int64_t begin, int64_t end, int64_t
         else
             product_wide(tile, NR, x, s.at, NR, n, s.n, NR, start);
         if (s.last)
-            finish_rows(p, row, panel, (const vec *)tile, (int)n);
+            finish_rows(p, row, panel, (const vec_at *)tile, (int)n);
     }
 }
 
@@ -190,13 +190,13 @@ OWN_FUNCTION void gather_rows_whole(const char *at, int64_t row_bytes, int64_t n
         uvec r[VL];
         UNROLL for (int j = 0; j < VL; j++)
         {
-            r[j] = *(const uvec *)(at + j * row_bytes);
+            r[j] = *(const uvec_at *)(at + j * row_bytes);
             __builtin_prefetch(at + j * row_bytes + (int64_t)GATHERED * WORD);
         }
         transpose(r);
         UNROLL for (int j = 0; j < VL; j++)
         {
-            *(uvec *)(out + j * NR) = r[j];
+            *(uvec_at *)(out + j * NR) = r[j];
         }
     }
 }
@@ -233,9 +233,9 @@ static void dequantize_slice(struct slice *s, float *scratch)
     float *to = scratch;
     for (int64_t k = 0; k < s->n; k++, from += NR, to += 2 * NR)
         for (int j = 0; j < NR; j += VL) {
-            uvec u = *(const uvec *)(from + j);
-            *(vec *)(to + j) = (vec)(u << 16);
-            *(vec *)(to + NR + j) = (vec)(u & 0xffff0000u);
+            uvec u = *(const uvec_at *)(from + j);
+            *(vec_at *)(to + j) = (vec)(u << 16);
+            *(vec_at *)(to + NR + j) = (vec)(u & 0xffff0000u);
         }
     *s = (struct slice){(const char *)scratch, 2 * s->k, 2 * s->n, s->last};
 }

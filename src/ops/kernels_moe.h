@@ -92,7 +92,7 @@ static void scatter_range(void *arg, int64_t begin, int64_t end, int thread)
         float *to = g->m->sum + g->rows[i] * padded(n);
         vec share = splat(g->shares[i]);
         for (int64_t c = 0; c < n; c += VL)
-            *(vec *)(to + c) += share * weights_at(from, c, n);
+            *(vec_at *)(to + c) += share * weights_at(from, c, n);
     }
 }
 

@@ -21,42 +21,12 @@
 #include "ops/kernels_order.h"
 
 enum {
-    QUANTIZED_DEPTH = 256,     /* k per slice, a multiple of all groups */
-    QUANTIZED_STRIP = 8 * MR,  /* rows that share a dequantized slice */
-    QUANTIZED_PANELS = VL / 4, /* panels per work item, and at once for a single row */
-    QUANTIZED_FEW = 4,         /* rows up to which x is not interleaved */
-    SMALL_CHUNK = 8 << 20,     /* bytes of x interleaved at once */
+    QUANTIZED_DEPTH = 256,                      /* k per slice, a multiple of all groups */
+    QUANTIZED_STRIP = 8 * MR,                   /* rows that share a dequantized slice */
+    QUANTIZED_PANELS = REGISTERS == 32 ? 4 : 2, /* panels per work item, and at once for a single row */
+    QUANTIZED_FEW = 4,                          /* rows up to which x is not interleaved */
+    SMALL_CHUNK = 8 << 20,                      /* bytes of x interleaved at once */
 };
-
-typedef int16_t shvec __attribute__((vector_size(VL * 2), aligned(2), may_alias));
-
-/* lookup() returns entry (idx & 15) of a table of 16 words, lane by lane. The macros load VL bytes as 32-bit
- * or 16-bit integers, signed or unsigned. */
-#if VL == 16
-typedef struct {
-    uvec words;
-} table16;
-ALWAYS_INLINE uvec lookup(table16 t, uvec idx)
-{
-    return (uvec)_mm512_permutexvar_epi32((__m512i)idx, (__m512i)t.words);
-}
-#define SIGNED_BYTES(p) ((ivec)_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p))))
-#define BYTES(p)        ((uvec)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p))))
-#define SHORT_BYTES(p)  ((shvec)_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(p))))
-#else
-typedef struct {
-    uvec low, high;
-} table16;
-ALWAYS_INLINE uvec lookup(table16 t, uvec idx)
-{
-    __m256i low = _mm256_permutevar8x32_epi32((__m256i)t.low, (__m256i)idx);
-    __m256i high = _mm256_permutevar8x32_epi32((__m256i)t.high, (__m256i)idx);
-    return (uvec)_mm256_blendv_ps((__m256)low, (__m256)high, (__m256)(idx << 28));
-}
-#define SIGNED_BYTES(p) ((ivec)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(p))))
-#define BYTES(p)        ((uvec)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(p))))
-#define SHORT_BYTES(p)  ((shvec)_mm_cvtepi8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)(p))))
-#endif
 
 /* Factors of the 4-bit codes of a format, in memory order. */
 static table16 table_of(enum quant_format format, int shift)
@@ -130,7 +100,7 @@ struct quantized_product {
 
 ALWAYS_INLINE vec group_scale(const uint16_t *p)
 {
-    return vec_from_bf16(*(const hvec *)p);
+    return vec_from_bf16(*(const hvec_at *)p);
 }
 
 /* Returns the scales of group g of VL columns: bf16 at `words` or, with `full`, f32 in two words each. */
@@ -138,7 +108,7 @@ ALWAYS_INLINE vec scale_of_group(const uint16_t *words, int64_t g, bool full)
 {
     if (!full)
         return group_scale(words + g * NR);
-    uvec low = __builtin_convertvector(*(const hvec *)(words + (2 * g + 1) * NR), uvec);
+    uvec low = __builtin_convertvector(*(const hvec_at *)(words + (2 * g + 1) * NR), uvec);
     return (vec)((uvec)group_scale(words + 2 * g * NR) | low);
 }
 
@@ -153,9 +123,10 @@ static const uint16_t *quantized_groups(const struct quantized_product *p, int64
 }
 
 /* Multiplies the sums of M rows by the panel's column scales and applies the epilogue. */
-static void quantized_finish(const struct quantized_product *p, int64_t row, int64_t panel, vec *sums, int M)
+static void quantized_finish(const struct quantized_product *p, int64_t row, int64_t panel, vec_at *sums,
+                             int M)
 {
-    const vec *scale = (const vec *)(p->w->scales + panel * NR);
+    const vec_at *scale = (const vec_at *)(p->w->scales + panel * NR);
     for (int i = 0; i < 2 * M; i++)
         sums[i] *= scale[i % 2];
     finish_rows(&p->out, row, panel, sums, M);
@@ -242,7 +213,7 @@ ALWAYS_INLINE void words_run(const struct quantized_product *p, vec *acc, const 
         const float *x = (const float *)(const void *)p->x + k * each;
         uvec u[2 * QUANTIZED_PANELS];
         UNROLL for (int j = 0; j < N; j++) u[j] =
-            *(const uvec *)(lines + (j / 2) * apart + (k * NR + j % 2 * VL) * WORD);
+            *(const uvec_at *)(lines + (j / 2) * apart + (k * NR + j % 2 * VL) * WORD);
         UNROLL for (int c = 0; c < each; c++)
         {
             UNROLL for (int j = 0; j < N; j++)
@@ -319,12 +290,12 @@ ALWAYS_INLINE void quantized_dequantize(const struct quantized_product *p, const
     for (int64_t i = 0; i < n; i++)
         for (int j = 0; j < NR; j += VL) {
             if (p->dot) {
-                *(uvec *)(out + i * NR + j) = quantized_word(lines + j, k + i, p->even, p->odd, format);
+                *(uvec_at *)(out + i * NR + j) = quantized_word(lines + j, k + i, p->even, p->odd, format);
             } else {
                 vec w[2];
                 quantized_both(lines + j, k + i, p->odd, format, w);
-                *(vec *)(out + 2 * i * NR + j) = w[0];
-                *(vec *)(out + (2 * i + 1) * NR + j) = w[1];
+                *(vec_at *)(out + 2 * i * NR + j) = w[0];
+                *(vec_at *)(out + (2 * i + 1) * NR + j) = w[1];
             }
         }
 }
@@ -336,11 +307,11 @@ static void quantized_unpack(const struct quantized_product *p, const char *line
     const int each = p->shape.packed4 ? 8 : 4;
     for (int64_t i = 0; i < 2 * n; i += each, out += (ptrdiff_t)each * NR)
         for (int j = 0; j < NR; j += VL) {
-            uvec u = *(const uvec *)(lines + ((2 * k + i) / each * NR + j) * WORD);
+            uvec u = *(const uvec_at *)(lines + ((2 * k + i) / each * NR + j) * WORD);
             for (int c = 0; c < each; c++) {
                 uvec code = u >> (uint32_t)(c % 4 * 8 + c / 4 * 4);
                 vec v = __builtin_convertvector((ivec)(code & 255), vec) - splat(128);
-                *(vec *)(out + c * NR + j) = p->shape.packed4 ? (vec)lookup(p->odd, code) : v;
+                *(vec_at *)(out + c * NR + j) = p->shape.packed4 ? (vec)lookup(p->odd, code) : v;
             }
         }
 }
@@ -369,7 +340,7 @@ static void quantized_gather(const struct quantized_product *p, float *tile, con
     for (int j = 0; j < NR; j += VL) {
         vec scale = scale_of_group(quantized_groups(p, panel) + j, g, p->w->format == QUANT_F8_BLOCKS);
         for (int64_t m = 0; m < M; m++)
-            *(vec *)(tile + m * NR + j) += *(const vec *)(sums + m * NR + j) * scale;
+            *(vec_at *)(tile + m * NR + j) += *(const vec_at *)(sums + m * NR + j) * scale;
     }
 }
 
@@ -397,7 +368,7 @@ static void quantized_block(const struct quantized_product *p, int64_t row, int6
             quantized_gather(p, tile, sums, panel, (k + g) / size, m);
     }
     if (k + n == p->pairs)
-        quantized_finish(p, row, panel, (vec *)tile, (int)m);
+        quantized_finish(p, row, panel, (vec_at *)tile, (int)m);
 }
 
 static void quantized_product_range(void *arg, int64_t begin, int64_t end, int thread)

@@ -29,7 +29,7 @@ ALWAYS_INLINE float sum_squares(const float *v, int64_t n)
 {
     vec sum = {0};
     for (int64_t i = 0; i < n; i += VL)
-        sum += *(const vec *)(v + i) * *(const vec *)(v + i);
+        sum += *(const vec_at *)(v + i) * *(const vec_at *)(v + i);
     return sum_lanes(sum);
 }
 
@@ -37,14 +37,14 @@ ALWAYS_INLINE float sum_values(const float *v, int64_t n)
 {
     vec sum = {0};
     for (int64_t i = 0; i < n; i += VL)
-        sum += *(const vec *)(v + i);
+        sum += *(const vec_at *)(v + i);
     return sum_lanes(sum);
 }
 
 /* Returns VL of n weights starting at i; the last vector may be partial. */
 ALWAYS_INLINE vec weights_at(const float *w, int64_t i, int64_t n)
 {
-    return i + VL <= n ? *(const vec *)(w + i) : load_part(w + i, false, n - i);
+    return i + VL <= n ? *(const vec_at *)(w + i) : load_part(w + i, false, n - i);
 }
 
 static void rmsnorm_range(void *arg, int64_t begin, int64_t end, int thread)
@@ -57,7 +57,7 @@ static void rmsnorm_range(void *arg, int64_t begin, int64_t end, int thread)
         load_row(k->x, r, 0, n, v);
         vec scale = splat(1.0f / sqrtf(sum_squares(v, n) / (float)n + k->eps));
         for (int64_t i = 0; i < n; i += VL)
-            *(vec *)(v + i) = weights_at(w, i, n) * (*(vec *)(v + i) * scale);
+            *(vec_at *)(v + i) = weights_at(w, i, n) * (*(vec_at *)(v + i) * scale);
         store_row(k->y, r, 0, n, v);
     }
 }
@@ -72,11 +72,11 @@ static void layernorm_range(void *arg, int64_t begin, int64_t end, int thread)
         load_row(k->x, r, 0, n, v);
         vec mean = splat(sum_values(v, n) / (float)n);
         for (int64_t i = 0; i < n; i += VL)
-            *(vec *)(v + i) -= mean;
+            *(vec_at *)(v + i) -= mean;
         memset(v + n, 0, (size_t)(whole - n) * sizeof *v);
         vec scale = splat(1.0f / sqrtf(sum_squares(v, n) / (float)n + k->eps));
         for (int64_t i = 0; i < n; i += VL)
-            *(vec *)(v + i) = *(vec *)(v + i) * scale * weights_at(w, i, n) + weights_at(bias, i, n);
+            *(vec_at *)(v + i) = *(vec_at *)(v + i) * scale * weights_at(w, i, n) + weights_at(bias, i, n);
         store_row(k->y, r, 0, n, v);
     }
 }
@@ -92,10 +92,10 @@ static void gated_range(void *arg, int64_t begin, int64_t end, int thread)
             load_row(k->x, r, c, n, q);
             load_row(k->z, r, c, n, z);
             for (int64_t i = 0; i < n; i += VL)
-                *(vec *)(q + i) *= silu_vec(*(vec *)(z + i));
+                *(vec_at *)(q + i) *= silu_vec(*(vec_at *)(z + i));
             vec scale = splat(1.0f / sqrtf(sum_squares(q, n) / (float)n + k->eps));
             for (int64_t i = 0; i < n; i += VL)
-                *(vec *)(q + i) = weights_at(w + c, i, n) * (*(vec *)(q + i) * scale);
+                *(vec_at *)(q + i) = weights_at(w + c, i, n) * (*(vec_at *)(q + i) * scale);
             store_row(k->y, r, c, n, q);
         }
     }
@@ -132,7 +132,7 @@ static void add_range(void *arg, int64_t begin, int64_t end, int thread)
         load_row(k->y, r, 0, n, sum);
         load_row(k->x, r, 0, n, x);
         for (int64_t i = 0; i < n; i += VL)
-            *(vec *)(sum + i) += *(vec *)(x + i);
+            *(vec_at *)(sum + i) += *(vec_at *)(x + i);
         store_row(k->y, r, 0, n, sum);
     }
 }
@@ -230,7 +230,7 @@ static void resize_range(void *arg, int64_t begin, int64_t end, int thread)
             vec v[4];
             for (int j = 0; j < 4; j++)
                 v[j] = weights_at(in[j], c, n);
-            *(vec *)(scratch + c) =
+            *(vec_at *)(scratch + c) =
                 (one - fy) * ((one - fx) * v[0] + fx * v[1]) + fy * ((one - fx) * v[2] + fx * v[3]);
         }
         store_row(k->y, i, 0, n, scratch);
@@ -258,10 +258,10 @@ static void rotate_range(void *arg, int64_t begin, int64_t end, int thread)
             load_row(k->x, t, h * d, half, first);
             load_row(k->x, t, h * d + half, half, second);
             for (int64_t i = 0; i < half; i += VL) {
-                vec a = *(vec *)(first + i), z = *(vec *)(second + i), c = *(vec *)(cosines + i),
-                    s = *(vec *)(sines + i);
-                *(vec *)(first + i) = a * c - z * s;
-                *(vec *)(second + i) = z * c + a * s;
+                vec a = *(vec_at *)(first + i), z = *(vec_at *)(second + i), c = *(vec_at *)(cosines + i),
+                    s = *(vec_at *)(sines + i);
+                *(vec_at *)(first + i) = a * c - z * s;
+                *(vec_at *)(second + i) = z * c + a * s;
             }
             store_row(k->x, t, h * d, half, first);
             store_row(k->x, t, h * d + half, half, second);

@@ -81,10 +81,10 @@ static void convert_states(const struct ssm_task *k, const struct chunk *w, int6
         float *wide = w->wide + (r - begin * P) * w->N;
         for (int64_t n = 0; n < N; n += VL)
             if (back)
-                store_state(half + n, true, N - n, *(const vec *)(wide + n),
+                store_state(half + n, true, N - n, *(const vec_at *)(wide + n),
                             stochastic_counters(*k->keys, r * stochastic_pairs(N) + n / 2));
             else
-                *(vec *)(wide + n) = load_state(half + n, true, N - n);
+                *(vec_at *)(wide + n) = load_state(half + n, true, N - n);
     }
 }
 
@@ -130,8 +130,8 @@ static void load_group(const struct ssm_task *k, struct chunk *w, int64_t group,
 /* Returns exp(c_i - c_j) for j and the VL - 1 tokens after it. */
 ALWAYS_INLINE vec decay_between(const struct chunk *w, int64_t i, int64_t j)
 {
-    return exp_vec(splat(w->sum[i]) - *(const vec *)(w->sum + j) +
-                   (splat(w->low[i]) - *(const vec *)(w->low + j)));
+    return exp_vec(splat(w->sum[i]) - *(const vec_at *)(w->sum + j) +
+                   (splat(w->low[i]) - *(const vec_at *)(w->low + j)));
 }
 
 /* Computes time steps and running sums of a head, zero-padded to whole vectors, and each token's weight in
@@ -145,7 +145,7 @@ static void load_times(const struct ssm_task *k, struct chunk *w, int64_t h, int
         w->d[i] = 0;
     double acc = 0;
     for (int64_t i = 0; i < L; i += VL)
-        *(vec *)(w->d + i) = time_steps(k->s, *(const vec *)(w->d + i));
+        *(vec_at *)(w->d + i) = time_steps(k->s, *(const vec_at *)(w->d + i));
     for (int64_t i = 0; i < padded(L); i++) {
         w->d[i] = i < L ? w->d[i] : 0;
         acc += w->d[i] * k->c->a[h];
@@ -153,8 +153,8 @@ static void load_times(const struct ssm_task *k, struct chunk *w, int64_t h, int
         w->low[i] = (float)(acc - (double)w->sum[i]);
     }
     for (int64_t i = 0; i < L; i += VL) {
-        *(vec *)(w->decay + i) = exp_vec(*(const vec *)(w->sum + i));
-        *(vec *)(w->part + i) = decay_between(w, L - 1, i) * *(const vec *)(w->d + i);
+        *(vec_at *)(w->decay + i) = exp_vec(*(const vec_at *)(w->sum + i));
+        *(vec_at *)(w->part + i) = decay_between(w, L - 1, i) * *(const vec_at *)(w->d + i);
     }
 }
 
@@ -170,7 +170,7 @@ ALWAYS_INLINE void weigh(struct chunk *w, int64_t L, const bool pair)
         const float *CB = w->CB + i * w->Q;
         int64_t j = 0, end = least(padded(i + MR), w->Q);
         for (; j <= i; j += VL) {
-            vec m = *(const vec *)(CB + j) * decay_between(w, i, j) * *(const vec *)(w->d + j);
+            vec m = *(const vec_at *)(CB + j) * decay_between(w, i, j) * *(const vec_at *)(w->d + j);
             uvec seen = (uvec)(lane + (unsigned)j <= (unsigned)i);
             store_vec(M + j * size, pair, (vec)((uvec)m & seen));
         }
@@ -183,8 +183,8 @@ ALWAYS_INLINE void weigh(struct chunk *w, int64_t L, const bool pair)
 ALWAYS_INLINE vec x_of(const struct chunk *w, int64_t i, int64_t p)
 {
     if (!w->pair)
-        return *(const vec *)(w->x + i * w->P + p);
-    uvec both = *(const uvec *)(w->x + i / 2 * w->P + p);
+        return *(const vec_at *)(w->x + i * w->P + p);
+    uvec both = *(const uvec_at *)(w->x + i / 2 * w->P + p);
     return i % 2 ? (vec)(both & 0xffff0000u) : (vec)(both << 16);
 }
 
@@ -201,7 +201,7 @@ static void share_x(struct chunk *w, int64_t P, int64_t L)
                     next = (uvec)vec_from_bf16(vec_to_bf16(splat(w->part[j + 1]) * x_of(w, j + 1, p)));
                 x = (vec)(low >> 16 | next);
             }
-            *(vec *)(to + p) = x;
+            *(vec_at *)(to + p) = x;
         }
     }
 }
@@ -231,7 +231,8 @@ static void pack_state(const struct ssm_task *k, struct chunk *w, int64_t h)
         char *to = element(rounded, p, 0);
         for (int64_t n = 0; n < S.cols; n += VL)
             store_vec(to + 2 * n, true,
-                      n + VL <= S.cols ? *(const vec *)(from + n) : load_part(from + n, false, S.cols - n));
+                      n + VL <= S.cols ? *(const vec_at *)(from + n)
+                                       : load_part(from + n, false, S.cols - n));
     }
     transposed(w->St, w->P, w->pair ? rounded : S, w->pair);
 }
@@ -247,7 +248,7 @@ static void scan_head(const struct ssm_task *k, struct chunk *w, int64_t h, int6
     for (int64_t i = 0; i < L; i++) {
         float *y = w->y + i * w->P;
         for (int64_t p = 0; p < P; p += VL)
-            *(vec *)(y + p) = splat(w->decay[i]) * *(vec *)(y + p) + splat(k->c->d[h]) * x_of(w, i, p);
+            *(vec_at *)(y + p) = splat(w->decay[i]) * *(vec_at *)(y + p) + splat(k->c->d[h]) * x_of(w, i, p);
     }
     if (w->pair)
         weigh(w, L, true);

@@ -56,10 +56,10 @@ static void conv_block(const struct conv_task *a, int64_t sequence, int64_t c, i
         for (int64_t k = 0; k < K; k++)
             rows[k] = ring + (t + k) % K * CHANNELS;
         for (int64_t i = 0; i < n; i += VL) {
-            vec s = *(const vec *)(bias + i);
+            vec s = *(const vec_at *)(bias + i);
             for (int64_t k = 0; k < K; k++)
-                s += *(const vec *)(taps + k * CHANNELS + i) * *(const vec *)(rows[k] + i);
-            *(vec *)(sum + i) = silu_vec(s);
+                s += *(const vec_at *)(taps + k * CHANNELS + i) * *(const vec_at *)(rows[k] + i);
+            *(vec_at *)(sum + i) = silu_vec(s);
         }
         store_row(a->v, first + t, c, n, sum);
     }
@@ -178,12 +178,12 @@ ALWAYS_INLINE hvec stochastic_round(vec v, uvec counters)
 ALWAYS_INLINE vec load_state(const void *p, const bool f16, int64_t n)
 {
     if (!f16)
-        return n < VL ? load_part(p, false, n) : *(const vec *)p;
+        return n < VL ? load_part(p, false, n) : *(const vec_at *)p;
     hvec buf = {0};
     if (n < VL)
         memcpy(&buf, p, (size_t)n * 2);
     else
-        buf = *(const hvec *)p;
+        buf = *(const hvec_at *)p;
     return VEC_WIDEN_F16(buf);
 }
 
@@ -192,7 +192,7 @@ ALWAYS_INLINE void store_state(void *p, const bool f16, int64_t n, vec v, uvec c
     if (!f16 && n < VL) {
         store_part(p, false, n, v);
     } else if (!f16) {
-        *(vec *)p = v;
+        *(vec_at *)p = v;
     } else {
         hvec h = stochastic_round(v, counters);
         memcpy(p, &h, (size_t)least(n, VL) * 2);
@@ -215,14 +215,14 @@ ALWAYS_INLINE vec step_rows(const struct tensor *state, const bool f16, uint32_t
         vec sum = {0}, by = splat(decay), x = splat(dx[i]);
         int64_t j = 0;
         for (; j + VL <= N; j += VL, at += VL / 2 * STOCHASTIC_STRIDE) {
-            vec next = by * load_state(S + j * size, f16, VL) + x * *(const vec *)(B + j);
+            vec next = by * load_state(S + j * size, f16, VL) + x * *(const vec_at *)(B + j);
             store_state(S + j * size, f16, VL, next, at);
-            sum += next * *(const vec *)(C + j);
+            sum += next * *(const vec_at *)(C + j);
         }
         if (j < N) {
-            vec next = by * load_state(S + j * size, f16, N - j) + x * *(const vec *)(B + j);
+            vec next = by * load_state(S + j * size, f16, N - j) + x * *(const vec_at *)(B + j);
             store_state(S + j * size, f16, N - j, next, at);
-            sum += next * *(const vec *)(C + j);
+            sum += next * *(const vec_at *)(C + j);
         }
         sums[i] = (uvec)sum;
     }
@@ -261,13 +261,13 @@ static void step_range(void *arg, int64_t begin, int64_t end, int thread)
         load_row(ssm_x(k, h), t, 0, P, x);
         for (int64_t p = 0; p < P; p += VL) {
             float dx[VL];
-            vec xs = *(const vec *)(x + p), scaled = d * xs;
+            vec xs = *(const vec_at *)(x + p), scaled = d * xs;
             memcpy(dx, &scaled, sizeof dx);
             const struct tensor *S = &k->states[t];
             int64_t row = h * P + p, n = least(VL, P - p);
             vec sum = S->dtype == DT_F16 ? step_f16(S, k->keys[t], row, n, decay[0], dx, B, C)
                                          : step_f32(S, row, n, decay[0], dx, B, C);
-            *(vec *)(y + p) = sum + splat(k->c->d[h]) * xs;
+            *(vec_at *)(y + p) = sum + splat(k->c->d[h]) * xs;
         }
         store_row(k->y, t, h * P, P, y);
     }

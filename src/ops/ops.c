@@ -6,6 +6,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#ifdef __aarch64__
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 /* ---- dtypes -------------------------------------------------------------------------------------------- */
 
@@ -297,6 +301,21 @@ static void cpu_weight_free(struct backend *b, struct weight *w)
 
 /* ---- choosing a backend ---------------------------------------------------------------------- */
 
+#ifdef __aarch64__
+
+static bool has_neondot(void)
+{
+    return getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+}
+
+static bool has_neonbf16(void)
+{
+    const unsigned long both = HWCAP2_BF16 | HWCAP2_I8MM;
+    return has_neondot() && (getauxval(AT_HWCAP2) & both) == both;
+}
+
+#elif defined(__x86_64__)
+
 static bool has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -313,15 +332,23 @@ static bool has_avx512bf16(void)
     return has_avx512() && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
 }
 
+#endif
+
 static const struct isa { /* slowest first; each requires everything the previous ones require */
     const char *name;
     bool (*runs)(void); /* NULL: always available */
     void (*fill)(struct ops *o);
 } isas[] = {
     {"ref", NULL, ops_ref_fill},
+#ifdef __aarch64__
+    {"neon", NULL, ops_neon_fill},
+    {"neondot", has_neondot, ops_neondot_fill},
+    {"neonbf16", has_neonbf16, ops_neonbf16_fill},
+#elif defined(__x86_64__)
     {"avx2", has_avx2, ops_avx2_fill},
     {"avx512", has_avx512, ops_avx512_fill},
     {"avx512bf16", has_avx512bf16, ops_avx512bf16_fill},
+#endif
 };
 
 int backend_cpu_list(const char *names[], int max)

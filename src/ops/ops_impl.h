@@ -57,5 +57,8 @@ void ops_ref_fill(struct ops *o);
 void ops_avx2_fill(struct ops *o);
 void ops_avx512_fill(struct ops *o);
 void ops_avx512bf16_fill(struct ops *o);
+void ops_neon_fill(struct ops *o);
+void ops_neondot_fill(struct ops *o);
+void ops_neonbf16_fill(struct ops *o);
 
 #endif

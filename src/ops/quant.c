@@ -149,7 +149,8 @@ void quant_source_row(const struct quant_source *s, int64_t n, float *out)
 /* ---- quantizing ---------------------------------------------------------------------------------- */
 
 /* Four values at a time: the same result on every machine, and a quarter of the instructions. */
-typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float four __attribute__((vector_size(16), may_alias));
+typedef four four_at __attribute__((aligned(4))); /* in memory */
 typedef int32_t mask __attribute__((vector_size(16)));
 
 static inline four splat(float x)
@@ -175,7 +176,8 @@ static void round_to(uint8_t *out, const float *x, int64_t n, float each, float 
 {
     int64_t k = 0;
     for (; k + 4 <= n; k += 4) {
-        mask v = __builtin_convertvector(nearest(*(const four *)(x + k) * splat(each), lo, hi), mask) & bits;
+        four near = nearest(*(const four_at *)(x + k) * splat(each), lo, hi);
+        mask v = __builtin_convertvector(near, mask) & bits;
         for (int i = 0; i < 4; i++)
             out[k + i] = (uint8_t)v[i];
     }
@@ -190,7 +192,7 @@ static float furthest(const float *x, int64_t n)
     four lane = splat(0);
     int64_t k = 0;
     for (; k + 4 <= n; k += 4) {
-        four a = (four)((mask) * (const four *)(x + k) & size);
+        four a = (four)((mask) * (const four_at *)(x + k) & size);
         lane = choose(a > lane, a, lane);
     }
     for (; k < n; k++)
@@ -237,7 +239,7 @@ static float group_error(const float *x, float step)
 {
     four lane = splat(0), each = splat(1 / step);
     for (int k = 0; k < QUANT_I4_GROUP; k += 4) {
-        four v = *(const four *)(x + k), off = v - splat(step) * nearest(v * each, -8, 7);
+        four v = *(const four_at *)(x + k), off = v - splat(step) * nearest(v * each, -8, 7);
         lane += off * off;
     }
     return (lane[0] + lane[1]) + (lane[2] + lane[3]);

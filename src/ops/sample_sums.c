@@ -2,12 +2,14 @@
  *
  * A block is 64 ids, one word of the set; blocks without an id are skipped. The plain variant is the
  * definition. The vector variants share their loop over the blocks, compiled for each instruction set:
- * most of it is plain C that the compiler vectorizes, the weights are intrinsics. */
+ * most of it is plain C that the compiler vectorizes, the weights are intrinsics of x86. */
 #include "ops/sample_sums.h"
 #include "ops/sampling.h"
 
-#include <immintrin.h>
 #include <math.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 enum { BLOCK = 64, LANES = 16 };
 
@@ -145,6 +147,8 @@ BODY int block_walk_from(const float *logits, int n, const uint64_t *set, const 
     return k;
 }
 
+#ifdef __x86_64__
+
 /* ---- weights ------------------------------------------------------------------------------------------- */
 
 /* Computes sampling_weight()'s polynomial for each lane; `mul` etc. belong to one instruction set. A fall
@@ -230,6 +234,8 @@ AVX2 static uint64_t avx2_mass(const float *logits, int n, const uint64_t *set, 
     return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
+#endif
+
 /* ---- selection ----------------------------------------------------------------------------------------- */
 
 #define WALKS_FOR(isa, features)                                                                             \
@@ -249,6 +255,7 @@ AVX2 static uint64_t avx2_mass(const float *logits, int n, const uint64_t *set, 
         return block_walk_from(logits, n, set, also, least, ids);                                            \
     }
 
+#ifdef __x86_64__
 WALKS_FOR(avx2, AVX2)
 WALKS_FOR(avx512, AVX512)
 
@@ -263,6 +270,17 @@ const struct sample_sums *sample_sums(int k)
                   __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
     return k <= avx2 + avx512 ? &forms[k] : NULL;
 }
+#else
+WALKS_FOR(blocks, )
+
+const struct sample_sums *sample_sums(int k)
+{
+    static const struct sample_sums forms[] = {
+        {"plain", plain_largest, plain_first, plain_mass, plain_from},
+        {"blocks", blocks_largest, blocks_first, plain_mass, blocks_from}};
+    return k <= 1 ? &forms[k] : NULL;
+}
+#endif
 
 const struct sample_sums *sample_sums_here(void)
 {

@@ -211,8 +211,7 @@ static void start_bus(struct xvfb *x)
 {
     char *log = xvfb_place(x, "bus.log"), *address = NULL;
     size_t n = 0;
-    if (!program_exists("dbus-daemon") || !program_exists("zenity") ||
-        !file_exists("/usr/libexec/at-spi-bus-launcher"))
+    if (!program_exists("dbus-daemon") || !zenity_fits() || !file_exists("/usr/libexec/at-spi-bus-launcher"))
         skip();
     xvfb_spawn(x, "bus.log", WORDS("dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address"));
     for (int ms = 0; ms < PATIENCE_MS && n == 0; ms += 50, clock_sleep_ms(50)) {

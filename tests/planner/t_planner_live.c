@@ -33,8 +33,7 @@ static const struct {
 static void t_dialogs(void **state)
 {
     (void)state;
-    if (!program_exists("zenity") || !program_exists("dbus-daemon") ||
-        !file_exists("/usr/libexec/at-spi-bus-launcher"))
+    if (!zenity_fits() || !program_exists("dbus-daemon") || !file_exists("/usr/libexec/at-spi-bus-launcher"))
         skip();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct outcome o = {0};
@@ -63,8 +62,7 @@ static void t_dry(void **state)
 {
     (void)state;
     struct outcome o = {0};
-    if (!program_exists("zenity") || !program_exists("dbus-daemon") ||
-        !file_exists("/usr/libexec/at-spi-bus-launcher"))
+    if (!zenity_fits() || !program_exists("dbus-daemon") || !file_exists("/usr/libexec/at-spi-bus-launcher"))
         skip();
     program_run(&x, &o,
                 WORDS("run", "Name Ana Lima, please", "--planner", "only", "--dry-run", "--on", "desk",

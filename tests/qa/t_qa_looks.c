@@ -65,8 +65,7 @@ static void t_clipboard(void **state)
 static void t_elements(void **state)
 {
     struct qa_program q;
-    if (!program_exists("zenity") || !program_exists("dbus-daemon") ||
-        !file_exists("/usr/libexec/at-spi-bus-launcher"))
+    if (!zenity_fits() || !program_exists("dbus-daemon") || !file_exists("/usr/libexec/at-spi-bus-launcher"))
         skip();
     start(&q,
           "tests:\n  - id: tree\n    task: Look.\n"

@@ -91,8 +91,7 @@ static void run(struct model *m, const char *mode, const char *more)
 
 static bool can_read(void)
 {
-    return program_exists("zenity") && program_exists("dbus-daemon") &&
-           file_exists("/usr/libexec/at-spi-bus-launcher");
+    return zenity_fits() && program_exists("dbus-daemon") && file_exists("/usr/libexec/at-spi-bus-launcher");
 }
 
 static void t_only(void **state)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the steps of assets/ci in bare Debian systems, as root: there is no GitHub, GitLab or container engine in between.
+"""Runs the steps of assets/ci in bare Debian systems, as root, without GitHub, GitLab or a container engine.
 
     ci_try.py [action] [container]      default: both
 

@@ -4,7 +4,7 @@
 #   install.sh [required|build|desk|demo|pictures|test|typing|qa|deb|slurm|lint ...]     default: build
 #
 # required: only the packages without which nothing is built; the build then lacks the step window, `serve` and VNC
-# viewers. build: these and the packages of those features. desk: what private desktops need.
+# viewers. build: these and the packages of those features. desk: the packages of private desktops.
 #
 # The names are Debian's. They also serve Ubuntu; names of Fedora and Arch are translated. Only Debian was tested. A
 # package that the distribution lacks is left out with one line: the build leaves out its feature, and tests are skipped.
@@ -20,7 +20,7 @@ build="$required libsdl2-dev libpango1.0-dev libmicrohttpd-dev libvncserver-dev"
 desk="xvfb openbox xauth dbus-daemon at-spi2-core fonts-dejavu-core"
 demo="$desk zenity chromium chromium-sandbox x11-utils"
 pictures="ffmpeg xterm"
-test="tk at-spi2-core dbus-daemon g++ libcmocka-dev libfreetype-dev jq xterm zenity xclip fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji procps x11-xserver-utils
+test="tk at-spi2-core dbus-daemon g++ libcmocka-dev libfreetype-dev jq xterm zenity yad xclip fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji procps x11-xserver-utils
       libxml2-utils fish zsh python3 python3-pip"
 typing="python3-tk python3-gi gir1.2-gtk-3.0 gir1.2-gtk-4.0 python3-pyqt5 default-jre default-jdk-headless firefox-esr"
 qa="zenity yad xterm x11-apps l3afpad jq python3 python3-pip libfreetype-dev fontconfig fonts-liberation python3-gi gir1.2-gtk-3.0

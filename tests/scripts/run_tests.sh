@@ -88,8 +88,8 @@ run() {
     done
     ok=$(grep -c '^\[       OK \]' "$log")
     skip=$(grep -c '^\[  SKIPPED \]' "$log")
-    # cmocka repeats skipped and failed names in a summary; the summary's count is right.
-    summary() { sed -n "s/^\[  $1 \] \([0-9][0-9]*\) test(s).*/\1/p" "$log" | tail -n 1; }
+    # cmocka repeats skipped and failed names in a summary; the summary's count is right. cmocka 2 begins it with a name.
+    summary() { sed -n "s/^\[  $1 \] \(.*: \)\{0,1\}\([0-9][0-9]*\) test(s).*/\2/p" "$log" | tail -n 1; }
     bad=$(summary 'FAILED ') nskip=$(summary 'SKIPPED')
     bad=${bad:-0} skip=${nskip:-$skip}
     if [ "$rc" -ne 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi

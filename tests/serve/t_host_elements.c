@@ -158,8 +158,7 @@ struct client {
 
 static bool can_read(void)
 {
-    return program_exists("zenity") && program_exists("dbus-daemon") &&
-           file_exists("/usr/libexec/at-spi-bus-launcher");
+    return zenity_fits() && program_exists("dbus-daemon") && file_exists("/usr/libexec/at-spi-bus-launcher");
 }
 
 static void start(struct client *c, const char *command)

@@ -13,7 +13,7 @@ extern Display *hands_dpy;
 
 void hands_open(const char *size); /* skips the test without Xvfb */
 /* As hands_open("800x600x24"), with a window manager and a session bus, which starts that of AT-SPI. Skips the
- * test without zenity. */
+ * test without a zenity that zenity_fits() accepts. */
 void hands_open_with_bus(void);
 void hands_close(void);
 

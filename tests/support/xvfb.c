@@ -37,6 +37,16 @@ bool program_exists(const char *name)
     return false;
 }
 
+bool zenity_fits(void)
+{
+    if (!program_exists("zenity"))
+        return false;
+    bool newer = system("zenity --version 2>/dev/null | grep -q '^[4-9]'") == 0;
+    if (newer)
+        printf("           zenity has GTK 4, whose dialogs differ\n");
+    return !newer;
+}
+
 const char *helper_path(const char *name)
 {
     static char path[4096];

@@ -35,6 +35,9 @@ void xvfb_stop(struct xvfb *x);
 void xvfb_kill_server(struct xvfb *x); /* at once, like a crash */
 
 bool program_exists(const char *name); /* in PATH */
+/* Returns whether zenity is installed with GTK 3. GTK 4 (Debian 13) has other classes of windows and places of
+ * buttons, and reports a field that hides its text as an ordinary one. */
+bool zenity_fits(void);
 
 /* Starts a program with stdout and stderr in dir/LOG; returns -1 if it cannot start. */
 pid_t xvfb_spawn(struct xvfb *x, const char *log, const char *const *argv);

@@ -70,10 +70,12 @@ int spare_code(struct screen *s, const struct spare *want)
 }
 
 /* Writes the changed keycodes into one device's map with a single request. The request covers a range of
- * keycodes, so it repeats the keys in between as this device has them. */
+ * keycodes, so it repeats the keys in between as this device has them. The actions are read, too, because
+ * XkbChangeTypesOfKey() of newer libX11 (Debian 13) clears those of a key without groups, and crashes
+ * without them. */
 static void write_device(struct screen *s, unsigned device, const bool *changed)
 {
-    XkbDescPtr m = XkbGetMap(s->x11->dpy, XkbAllClientInfoMask, device);
+    XkbDescPtr m = XkbGetMap(s->x11->dpy, XkbAllClientInfoMask | XkbKeyActionsMask, device);
     XkbMapChangesRec range = {.changed = XkbKeySymsMask};
     int two_levels[XkbNumKbdGroups] = {XkbTwoLevelIndex}, last = 0;
     for (int i = 0; m && m->map && m->map->syms && i < s->x11->n_spare; i++) {
