@@ -1,4 +1,4 @@
-/* t_record_merge.c - tests merging the gestures that write a text into a field, and playback that goes on as soon
+/* t_record_merge.c - tests merging the gestures that write a text into a field, and playback that continues as soon
  * as a window looks as recorded. A person fills in a form of a real program; its output decides.
  */
 #include "check.h"
@@ -194,7 +194,7 @@ static void t_merged(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("a form is filled in again with one step per field, as soon as its window looks as recorded",
           t_form),
-    CLAIM("only what is typed into a clicked text field is merged with the click", t_merged),
+    CLAIM("only text typed into a clicked text field is merged with the click", t_merged),
 };
 
 CHECK_MAIN()
