@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "llm/llm_counted.h"
+#include "record/look.h"
+#include "record/playback_put.h"
 #include "record/target.h"
 #include "record/target_element.h"
 #include "record/windows.h"
@@ -20,7 +22,9 @@
 enum {
     REPLY_MAX = 1 << 20,
     FOCUS_MS = 1000,     /* longest wait for the element with the keyboard */
-    WAIT_MS = 500,       /* between two searches for a target */
+    WAIT_MS = 100,       /* between two searches for a target */
+    REST_MS = 500,       /* between two screenshots that must be equal */
+    NEAR_PX = 4,         /* of a target from its recorded place in a window that looks as recorded */
     PATIENCE_MIN_S = 15, /* limits of the time for which a target may be missing */
     PATIENCE_MAX_S = 120,
 };
@@ -37,6 +41,10 @@ struct playback {
     char failed[ERR_TEXT]; /* why the last action was not performed; "": it was */
     int ways[TARGET_WAYS];
     struct windows before; /* before the last action */
+    int known;             /* index of the step whose window looks as recorded; -1: none */
+    int doubted;           /* index of the step whose target was not where that window has it; -1: none */
+    int clicked;           /* index of the step whose field was clicked first, for its window; -1: none */
+    int dx, dy;            /* of that window, from its recorded place */
 };
 
 static struct playback *playback_of(const struct llm *m)
@@ -46,85 +54,6 @@ static struct playback *playback_of(const struct llm *m)
 
 /* ---- replies ---------------------------------------------------------------------------------------- */
 
-static void put_keys(struct buf *b, const char *name, const uint32_t *keys, int n)
-{
-    struct action a = {.kind = ACT_KEY, .x = ACTION_ABSENT, .x2 = ACTION_ABSENT, .nkeys = n, .count = 1};
-    struct buf json;
-    if (!n)
-        return;
-    memcpy(a.keys, keys, (size_t)n * sizeof *keys);
-    buf_init(&json, REPLY_MAX);
-    action_to_json(&a, &json); /* for its spelling of keys */
-    const char *list = strchr(json.data, '['), *end = list ? strchr(list, ']') : NULL;
-    if (end)
-        buf_printf(b, ", \"%s\": %.*s", name, (int)(end - list) + 1, list);
-    buf_free(&json);
-}
-
-static void put_element(struct buf *b, const struct recording_target *t)
-{
-    if (!*t->name)
-        return;
-    buf_puts(b, ", \"element\": ");
-    buf_put_json(b, t->name, strlen(t->name));
-}
-
-struct place {
-    int x, y; /* image pixels */
-};
-
-/* Writes the path of a drag. Inside one window the recorded path is kept; to another target it is
- * straight. */
-static void put_path(struct buf *b, const struct action *a, struct place from, struct place to)
-{
-    struct action_point ends[2] = {{a->x, a->y}, {a->x2, a->y2}};
-    const struct action_point *p = a->npath ? a->path : ends;
-    int n = a->npath ? a->npath : 2;
-    bool moved = to.x - from.x != p[n - 1].x - p[0].x || to.y - from.y != p[n - 1].y - p[0].y;
-    buf_puts(b, ", \"path\": [");
-    for (int i = 0; i < n; i++) {
-        struct place at = {from.x + p[i].x - p[0].x, from.y + p[i].y - p[0].y};
-        if (moved && i && i < n - 1)
-            continue;
-        at = i == n - 1 ? to : at;
-        buf_printf(b, "%s{\"x\": %d, \"y\": %d}", i ? ", " : "", at.x, at.y);
-    }
-    buf_putc(b, ']');
-}
-
-static void put_arguments(struct buf *b, const struct recording_step *s, struct place from, struct place to)
-{
-    const struct action *a = &s->action;
-    if (action_is(a->kind, ACTION_TYPES)) {
-        buf_puts(b, "\"text\": ");
-        buf_put_json(b, a->text, strlen(a->text));
-        buf_printf(b, ", \"press_enter\": %s", a->press_enter ? "true" : "false");
-        return;
-    }
-    if (action_is(a->kind, ACTION_NAMED_KEYS)) {
-        buf_printf(b, "\"repeat\": %d", a->count);
-        put_keys(b, "keys", a->keys, a->nkeys);
-        return;
-    }
-    if (action_is(a->kind, ACTION_DRAGS)) {
-        buf_printf(b, "\"button\": \"%s\"", action_button_name(a->button));
-        put_path(b, a, from, to);
-    } else {
-        buf_printf(b, "\"x\": %d, \"y\": %d", from.x, from.y);
-    }
-    if (action_takes(a->kind, P_DIRECTION))
-        buf_printf(b, ", \"direction\": \"%s\", \"amount\": %d",
-                   a->dy > 0   ? "down"
-                   : a->dy < 0 ? "up"
-                   : a->dx > 0 ? "right"
-                               : "left",
-                   abs(a->dy ? a->dy : a->dx));
-    if (action_is(a->kind, ACTION_CLICKS))
-        buf_printf(b, ", \"button\": \"%s\", \"count\": %d", action_button_name(a->button), a->count);
-    put_element(b, &s->target);
-    put_keys(b, "hold", a->hold, a->nhold);
-}
-
 /* Writes a call with one text argument. */
 static void reply_with(struct buf *b, const char *tool, const char *key, const char *text)
 {
@@ -133,10 +62,10 @@ static void reply_with(struct buf *b, const char *tool, const char *key, const c
     buf_puts(b, "}}</tool_call>");
 }
 
-static void reply_wait(struct buf *b, const char *why)
+static void reply_wait(struct buf *b, const char *why, int ms)
 {
     buf_printf(b, "%s\n<tool_call>{\"name\": \"wait\", \"arguments\": {\"seconds\": %.1f}}</tool_call>", why,
-               WAIT_MS / 1000.0);
+               ms / 1000.0);
 }
 
 static void reply_failed(const struct playback *p, struct buf *b, const char *why)
@@ -229,8 +158,8 @@ static bool has_keyboard(struct playback *p, const struct recording_step *s, cha
 
 /* Finds the targets of a step. Returns false with the reason in `how` if one is missing. last: accepts every
  * way to find a target. */
-static bool find_targets(struct playback *p, const struct recording_step *s, struct place *from,
-                         struct place *to, bool last, char *how, size_t size)
+static bool find_targets(struct playback *p, const struct recording_step *s, struct playback_place *from,
+                         struct playback_place *to, bool last, char *how, size_t size)
 {
     struct target_finder f = {p->screen, *s->target.role || *s->to.role ? elements_of(p) : NULL};
     struct screen_rect view = screen_view(p->screen);
@@ -239,7 +168,7 @@ static bool find_targets(struct playback *p, const struct recording_step *s, str
     snprintf(how, size, "%s", a.text);
     if (!way)
         return false;
-    *from = *to = (struct place){a.x - view.x, a.y - view.y};
+    *from = *to = (struct playback_place){a.x - view.x, a.y - view.y};
     p->ways[way]++;
     if (!s->has_to)
         return true;
@@ -255,8 +184,25 @@ static bool find_targets(struct playback *p, const struct recording_step *s, str
         p->ways[way]--;
         return false;
     }
-    *to = (struct place){b.x - view.x, b.y - view.y};
+    *to = (struct playback_place){b.x - view.x, b.y - view.y};
     return true;
+}
+
+/* Returns whether a target is at its recorded place in its window. */
+static bool is_in_place(const struct playback *p, const struct recording_step *s, struct playback_place at)
+{
+    struct screen_rect view = screen_view(p->screen);
+    return !s->has_target || (abs(at.x + view.x - p->dx - s->target.x) <= NEAR_PX &&
+                              abs(at.y + view.y - p->dy - s->target.y) <= NEAR_PX);
+}
+
+/* Returns whether the window at a place has the keyboard. */
+static bool has_focus(const struct playback *p, struct playback_place at)
+{
+    struct screen_rect view = screen_view(p->screen);
+    struct screen_window under, focused;
+    return screen_window_at(p->screen, at.x + view.x, at.y + view.y, &under) == 0 &&
+           screen_focused_window(p->screen, &focused) == 0 && under.id == focused.id;
 }
 
 /* Replies with the action of the current step, a wait for its target, or the statement that it cannot be
@@ -264,23 +210,32 @@ static bool find_targets(struct playback *p, const struct recording_step *s, str
 static void play_step(struct playback *p, struct buf *b)
 {
     const struct recording_step *s = &p->recording->steps[p->at];
-    struct place from = {0}, to = {0};
+    struct playback_place from = {0}, to = {0};
     char how[ERR_TEXT] = "";
     bool last = !patient(p, s); /* evaluated once: the search takes time */
     bool there = s->has_target ? find_targets(p, s, &from, &to, last, how, sizeof how)
                                : has_keyboard(p, s, how, sizeof how);
     if (!there && !last) {
-        reply_wait(b, how);
+        reply_wait(b, how, WAIT_MS);
+        return;
+    }
+    if (there && p->known == p->at && !is_in_place(p, s, from)) {
+        p->doubted = p->at;
+        reply_wait(b, "its window looks as recorded, but it is elsewhere: waits until the screen settles",
+                   WAIT_MS);
         return;
     }
     if (!there) {
         reply_failed(p, b, how);
         return;
     }
-    buf_printf(b, "%s\n<tool_call>{\"name\": \"%s\", \"arguments\": {", how,
-               action_kind_name(s->action.kind));
-    put_arguments(b, s, from, to);
-    buf_puts(b, "}}</tool_call>");
+    buf_puts(b, how);
+    if (s->action.overwrite && p->clicked != p->at && !has_focus(p, from)) {
+        playback_put_click(b, s, from); /* the keyboard follows later */
+        p->clicked = p->at;
+        return;
+    }
+    playback_put_calls(b, s, from, to);
     windows_read(p->screen, &p->before);
     p->at++;
     p->since = 0;
@@ -294,11 +249,12 @@ static bool wait_step(struct playback *p, const struct recording_step *s, struct
         if (clock_ms_since(p->since) > 1000 * s->seconds)
             reply_failed(p, b, why);
         else
-            reply_wait(b, why);
+            reply_wait(b, why, WAIT_MS);
         return true;
     }
-    if (!s->for_end && (s->for_window ? !is_there(p, s) : !rests(p, s))) {
-        reply_wait(b, s->for_window ? "waits for a window" : "waits until the screen stops changing");
+    if (!s->for_end && p->known <= p->at && (s->for_window ? !is_there(p, s) : !rests(p, s))) {
+        reply_wait(b, s->for_window ? "waits for a window" : "waits until the screen stops changing",
+                   s->for_window ? WAIT_MS : REST_MS);
         return true;
     }
     return false;
@@ -332,6 +288,51 @@ static void next_reply(struct playback *p, enum dialect_goal goal, struct buf *b
         p->since = 0;
     }
     reply_done(p, b);
+}
+
+/* ---- windows that look as recorded ------------------------------------------------------------------ */
+
+/* Returns whether the action before a step changed the window in the recording. Otherwise the window does not
+ * show when the program is done with it. */
+static bool is_changed(const struct recording *r, int at)
+{
+    const struct recording_step *s = &r->steps[at], *last = NULL;
+    for (int i = 0; i < at; i++)
+        last = r->steps[i].action.kind != ACT_NONE ? &r->steps[i] : last;
+    return !last || !look_same(&last->look, &s->look, look_of_target(s));
+}
+
+static bool is_known(struct playback *p, int at, const struct image *frame)
+{
+    const struct recording_step *s = &p->recording->steps[at];
+    const char *class = s->has_target ? s->target.class : s->class,
+               *title = s->has_target ? s->target.title : s->title;
+    struct screen_rect view = screen_view(p->screen);
+    struct screen_window w = {.rect = screen_root(p->screen)};
+    struct recording_look now = {0};
+    if (!s->look.image.rgb || at == p->doubted || !is_changed(p->recording, at) ||
+        (*class && screen_find_window(p->screen, class, title, &w)))
+        return false;
+    p->dx = w.rect.x - s->target.rect.x;
+    p->dy = w.rect.y - s->target.rect.y;
+    look_take(frame, view.x, view.y, w.rect, &now);
+    bool same = look_same(&now, &s->look, look_of_target(s));
+    image_free(&now.image);
+    return same;
+}
+
+bool playback_known(void *arg, struct image *frame)
+{
+    struct playback *p = playback_of(arg);
+    const struct recording *r = p->recording;
+    char why[ERR_TEXT];
+    int at = p->at;
+    while (at < r->n && r->steps[at].action.kind == ACT_NONE && !r->steps[at].for_end)
+        at++;
+    bool known = at < r->n && (r->steps[at].for_end ? is_at_end(p, &r->steps[at], why, sizeof why)
+                                                    : is_known(p, at, frame));
+    p->known = known ? at : -1;
+    return known;
 }
 
 /* ---- the interface of llm.h ------------------------------------------------------------------------- */
@@ -427,5 +428,6 @@ struct llm *playback_open(const char *path, struct screen *screen, const struct 
     p->c.base.ops = &ops;
     p->recording = r;
     p->screen = screen;
+    p->known = p->doubted = p->clicked = -1;
     return &p->c.base;
 }

@@ -26,4 +26,9 @@ bool playback_is(const char *path);
 struct llm *playback_open(const char *path, struct screen *screen, const struct secrets *secrets,
                           struct err *e);
 
+/* Returns whether a screenshot shows the next target's window as it was recorded before the action there, or
+ * the end of the recording. Then the player need not wait until the screen settles. A function for
+ * settle.known; arg: the result of playback_open(). */
+bool playback_known(void *arg, struct image *frame);
+
 #endif

@@ -5,9 +5,6 @@
  *
  * A press changes its target, so a target is recorded as it looked before: screenshots are taken
  * continuously, window and element are requested as soon as the pointer stops moving.
- *
- * Whether a text was typed into a password field is known only up to FOCUS_MS later, when the program has
- * reported the keyboard focus: steps wait in a queue until then.
  */
 #include "record/recorder.h"
 
@@ -45,180 +42,10 @@ enum {
     LIST_MS = 200,      /* between two lists of the windows, if the screen has changed */
     LIST_IDLE_MS = 1000,
     LAG_MAX_MS = 5000, /* by which an event may be read late */
-    FOCUS_MS = 350,    /* usual delay of a program's focus report */
-    REPORT_MS = 2500,  /* longest delay, on a loaded machine */
     LATE_MS = 500,     /* a screen change this long after an action needs a wait */
     LONG_PAUSE_MS = 2000,
     END_SECONDS = 15, /* for the effect of the last action */
 };
-
-/* ---- the queue of steps ----------------------------------------------------------------------------- */
-
-/* Returns the name PASSWORD, PASSWORD_2, ... of a value. Values are recognized by a salted hash, which is
- * never written. */
-static const char *hidden_name(struct recorder *r, const char *value)
-{
-    char(*names)[SECRET_NAME] = r->result->hidden;
-    int n = r->result->n_hidden;
-    uint64_t hash = XXH3_64bits_withSeed(value, strlen(value), r->salt);
-    for (int i = 0; i < n; i++)
-        if (r->hashes[i] == hash)
-            return names[i];
-    if (n == RECORDER_SECRETS)
-        return names[n - 1];
-    for (int k = n + 1;; k++) {
-        bool taken = false;
-        snprintf(names[n], SECRET_NAME, k > 1 ? "PASSWORD_%d" : "PASSWORD", k);
-        for (int i = 0; i < secrets_count(r->o->secrets); i++)
-            taken = taken || !strcmp(names[n], secrets_name(r->o->secrets, i));
-        if (!taken)
-            break;
-    }
-    r->hashes[n] = hash;
-    r->result->n_hidden++;
-    return names[n];
-}
-
-static void replace_text(struct action *a, char *text)
-{
-    explicit_bzero(a->text, strlen(a->text));
-    free(a->text);
-    a->text = text;
-}
-
-static bool edits(const struct action *a)
-{
-    static const uint32_t keys[] = {XK_BackSpace, XK_Delete, XK_Left, XK_Right, XK_Home, XK_End};
-    for (size_t i = 0; action_is(a->kind, ACTION_NAMED_KEYS) && i < sizeof keys / sizeof *keys; i++)
-        if (a->keys[0] == keys[i])
-            return true;
-    return false;
-}
-
-/* Replaces a secret by its name. Returns false if the step belongs to the previous one, which types the
- * whole value. */
-static bool hide_secret(struct recorder *r, struct item *q)
-{
-    struct action *a = &q->step.action;
-    bool before = r->in_field;
-    if (action_is(a->kind, ACTION_TYPES) && r->o->secrets)
-        replace_text(a, secrets_mask(r->o->secrets, a->text));
-    bool hidden = action_is(a->kind, ACTION_TYPES) &&
-                  (q->hidden || elements_password_between(r->elements, q->from, q->until));
-    r->in_field = hidden ? !a->press_enter : before && edits(a);
-    if (hidden && before)
-        replace_text(a, xstrdup(""));
-    else if (hidden && !strstr(a->text, "{{"))
-        replace_text(a, xasprintf("{{%s}}", hidden_name(r, a->text)));
-    return !before || (hidden ? a->press_enter : !edits(a));
-}
-
-static int append(struct recorder *r, const struct recording_step *s, struct err *e)
-{
-    struct buf line;
-    buf_init(&line, RECORDING_MAX_LINE + 4096);
-    int rc =
-        recording_put_step(s, &line, e) || file_write_all(r->fd, r->part, line.data, line.len, e) ? -1 : 0;
-    r->bytes += line.len;
-    buf_free(&line);
-    if (rc)
-        return -1;
-    r->result->steps++;
-    return r->bytes > RECORDING_MAX_BYTES - RECORDING_MAX_LINE || r->result->steps >= RECORDING_MAX_STEPS - 1
-               ? err_set(e, ERR_FAILED, "the recording is full: %d steps", r->result->steps)
-               : 0;
-}
-
-static void show(const struct recorder *r, const struct recording_step *s)
-{
-    struct buf b;
-    if (r->o->quiet)
-        return;
-    buf_init(&b, 1 << 20);
-    action_describe(&s->action, &b);
-    fprintf(stderr, "holorun: %s\n", b.data);
-    buf_free(&b);
-}
-
-/* Clears a title that contains a secret. */
-static void mask_title(const struct recorder *r, char *title)
-{
-    if (r->o->secrets && secrets_contained_in(r->o->secrets, title))
-        *title = 0;
-}
-
-static void mask_target(const struct recorder *r, struct recording_target *t)
-{
-    mask_title(r, t->title);
-    mask_title(r, t->name);
-    mask_title(r, t->label);
-    mask_title(r, t->menu);
-    for (int i = 0; i < t->n_near; i++)
-        mask_title(r, t->near[i]);
-}
-
-static int wait_for_rest(struct recorder *r, const struct recording_step *s, struct err *e)
-{
-    const struct recording_step w = {.seconds = 5 + 2 * s->pause};
-    return append(r, &w, e);
-}
-
-static int wait_for_window(struct recorder *r, const struct recording_step *s, struct err *e)
-{
-    struct recording_step w = {.for_window = true, .seconds = 10 + 2 * s->pause};
-    snprintf(w.class, sizeof w.class, "%s", s->has_target ? s->target.class : s->class);
-    snprintf(w.title, sizeof w.title, "%s", s->has_target ? s->target.title : s->title);
-    memcpy(w.language, s->has_target ? s->target.language : s->language, sizeof w.language);
-    return *w.class ? append(r, &w, e) : 0;
-}
-
-static int write_step(struct recorder *r, struct item *q, struct err *e)
-{
-    if (!hide_secret(r, q))
-        return 0;
-    mask_title(r, q->step.title);
-    mask_target(r, &q->step.target);
-    mask_title(r, q->step.to.title);
-    if (q->step.has_target)
-        snprintf(q->step.action.element, sizeof q->step.action.element, "%s", q->step.target.name);
-    if ((q->opened && wait_for_window(r, &q->step, e)) || (q->wait && wait_for_rest(r, &q->step, e)))
-        return -1;
-    if (!*r->result->title && *q->step.target.title)
-        recorder_name_program(r, &q->step);
-    snprintf(r->result->title, sizeof r->result->title, "%s",
-             *q->step.target.title ? q->step.target.title
-             : *q->step.title      ? q->step.title
-                                   : r->result->title);
-    r->result->named += *q->step.target.role != 0;
-    show(r, &q->step);
-    return append(r, &q->step, e);
-}
-
-/* Returns whether a text must wait for the report of the focus that tells its field. */
-static bool awaits_focus(const struct recorder *r, const struct item *q)
-{
-    return action_is(q->step.action.kind, ACTION_TYPES) && r->elements &&
-           clock_ms_since(q->done) < (q->unsure ? REPORT_MS : FOCUS_MS);
-}
-
-/* Writes the steps that need not wait any more; all: every step. Returns -1 with e. */
-static int write_queue(struct recorder *r, bool all, struct err *e)
-{
-    int rc = 0, done = 0;
-    while (done < r->n_queue && rc == 0) {
-        struct item *q = &r->queue[done];
-        if (!all && awaits_focus(r, q))
-            break;
-        rc = write_step(r, q, e);
-        if (q->step.action.text)
-            explicit_bzero(q->step.action.text, strlen(q->step.action.text));
-        recording_step_free(&q->step);
-        done++;
-    }
-    memmove(r->queue, r->queue + done, (size_t)(r->n_queue - done) * sizeof *r->queue);
-    r->n_queue -= done;
-    return rc;
-}
 
 /* ---- gestures --------------------------------------------------------------------------------------- */
 
@@ -228,6 +55,12 @@ static int64_t ns_of(const struct recorder *r, int64_t ms)
     return r->in_ns - (r->in_ms - ms) * 1000000;
 }
 
+static void list_windows(struct recorder *r)
+{
+    windows_read(r->o->screen, &r->windows_now);
+    r->windows_read = clock_ns();
+}
+
 static void start_gesture(struct recorder *r)
 {
     double pause = (double)(r->in_ns - r->last_end) / 1e6,
@@ -235,6 +68,8 @@ static void start_gesture(struct recorder *r)
     r->late = r->last_end && pause > LONG_PAUSE_MS && change > LATE_MS;
     r->focus_asked = r->typed = 0;
     r->windows_earlier = r->windows_before;
+    if (r->windows_read < r->last_end || r->windows_read < r->last_change)
+        list_windows(r); /* or the effect of the previous gesture would count as that of this one */
     r->windows_before = r->windows_now;
 }
 
@@ -251,6 +86,7 @@ static void on_typing(void *arg, const struct input *at)
     start_gesture(r);
     recording_target_free(&r->target);
     screen_focused_window(r->o->screen, &r->focus);
+    recorder_look_around(r, r->focus.id ? r->focus.rect : screen_root(r->o->screen));
     r->hidden = prompt_tty_hides(r->focus.pid);
     r->typed = *at->text ? clock_ns() : 0;
     if (r->redact)
@@ -262,6 +98,8 @@ static void describe_step(struct recorder *r, struct recording_step *s)
 {
     s->target = r->target; /* under the pointer, or with the keyboard */
     r->target = (struct recording_target){0};
+    s->look = r->look;
+    r->look = (struct recording_look){0};
     s->has_target = action_is(s->action.kind, ACTION_POINTER);
     if (!s->has_target) {
         snprintf(s->class, sizeof s->class, "%s", r->focus.class);
@@ -298,7 +136,7 @@ static void on_done(void *arg, struct gesture *g)
         redact_after(r->redact, r->o->screen, &r->focus, -1, -1, NULL);
         redact_seal(r->redact);
     }
-    if (r->n_queue == QUEUE_MOST && write_queue(r, true, &r->trouble))
+    if (r->n_queue == QUEUE_MOST && recorder_write_queue(r, true, &r->trouble))
         r->failed = true;
     r->queue[r->n_queue++] = q;
 }
@@ -344,12 +182,6 @@ static void look_ahead(struct recorder *r)
     recorder_ask(r, r->px, r->py);
 }
 
-static void list_windows(struct recorder *r)
-{
-    windows_read(r->o->screen, &r->windows_now);
-    r->windows_read = clock_ns();
-}
-
 static int work(struct recorder *r, struct err *e)
 {
     const volatile int *stop = screen_stop_flag(r->o->screen);
@@ -379,7 +211,7 @@ static int work(struct recorder *r, struct err *e)
             *e = r->trouble;
             return -1;
         }
-        if (write_queue(r, false, e))
+        if (recorder_write_queue(r, false, e))
             return -1;
     }
     return 0;
@@ -393,9 +225,9 @@ static int write_end(struct recorder *r, bool escaped, struct err *e)
     struct recording_step s = {.for_end = true, .seconds = END_SECONDS};
     if (!r->result->steps || !windows_changed(before, after, &s))
         return 0;
-    mask_title(r, s.title);
-    mask_title(r, s.closed_title);
-    return append(r, &s, e);
+    recorder_mask_title(r, s.title);
+    recorder_mask_title(r, s.closed_title);
+    return recorder_append(r, &s, e);
 }
 
 /* Processes the pending events, drops the two Escapes that ended the recording, and writes all steps.
@@ -409,11 +241,11 @@ static int finish(struct recorder *r, struct err *e)
     bool escaped = *screen_stop_flag(r->o->screen) == STOP_HUMAN;
     gestures_end(r->gestures, escaped);
     for (int i = r->n_queue; i-- > 0;)
-        while (awaits_focus(r, &r->queue[i])) {
+        while (recorder_awaits_focus(r, &r->queue[i])) {
             clock_sleep_ms(TICK_MS);
             elements_pump(r->elements);
         }
-    if (write_queue(r, true, e))
+    if (recorder_write_queue(r, true, e))
         return -1;
     if (!escaped)
         list_windows(r);

@@ -1,4 +1,4 @@
-/* recorder_impl.h - state shared by recorder.c and recorder_look.c. */
+/* recorder_impl.h - state shared by recorder.c, recorder_look.c and recorder_queue.c. */
 #ifndef HOLORUN_RECORD_RECORDER_IMPL_H
 #define HOLORUN_RECORD_RECORDER_IMPL_H
 
@@ -10,7 +10,13 @@
 #include "record/recording.h"
 #include "record/windows.h"
 
-enum { QUEUE_MOST = 32, SHOTS = 4, WINDOWS_SEEN = 64 };
+enum {
+    QUEUE_MOST = 32,
+    SHOTS = 4,
+    WINDOWS_SEEN = 64,
+    FOCUS_MS = 350,   /* usual delay of a program's focus report */
+    REPORT_MS = 2500, /* longest delay, on a loaded machine */
+};
 
 struct item { /* a step that is not written yet */
     struct recording_step step;
@@ -56,7 +62,8 @@ struct recorder {
     /* the current gesture */
     bool late; /* the screen changed long after the previous gesture */
     struct recording_target target;
-    struct image press; /* the screen before the gesture */
+    struct image press;         /* the screen before the gesture */
+    struct recording_look look; /* the window of the gesture in it */
     struct screen_window focus;
     bool hidden; /* typed at a terminal without echo */
     int64_t last_change, last_input, last_shot;
@@ -83,12 +90,22 @@ struct recorder {
     struct shot shots[SHOTS]; /* the newest first */
 };
 
+/* ---- recorder_queue.c --------------------------------------------------------------------------------- */
+
+/* Writes the steps that need not wait any more; all: every step. Returns -1 with e. */
+int recorder_write_queue(struct recorder *r, bool all, struct err *e);
+/* Returns whether a text must wait for the report of the focus that tells its field. */
+bool recorder_awaits_focus(const struct recorder *r, const struct item *q);
+int recorder_append(struct recorder *r, const struct recording_step *s, struct err *e); /* -1 with e */
+void recorder_mask_title(const struct recorder *r, char *title); /* clears a title that contains a secret */
+
 /* ---- recorder_look.c ---------------------------------------------------------------------------------- */
 
 int recorder_shoot(struct recorder *r, struct err *e);   /* takes a screenshot; -1 with e */
 void recorder_ask(struct recorder *r, int x, int y);     /* requests window and element at a point */
-void recorder_look_at(struct recorder *r, int x, int y); /* fills r->target and r->press */
-void recorder_hear(struct recorder *r, double ms);       /* waits at most ms for the answer, into r->found */
+void recorder_look_at(struct recorder *r, int x, int y); /* fills r->target, r->press and r->look */
+void recorder_look_around(struct recorder *r, struct screen_rect window); /* fills r->press and r->look */
+void recorder_hear(struct recorder *r, double ms); /* waits at most ms for the answer, into r->found */
 /* Returns whether a step is the first in its window, but not the first of the recording: the window may be
  * new. */
 bool recorder_is_new_window(struct recorder *r, unsigned long id);

@@ -1,4 +1,5 @@
 /* recorder_look.c - records the appearance of a target: pictures, window, element. See recorder.c. */
+#include "record/look.h"
 #include "record/recorder_impl.h"
 #include "record/target.h"
 #include "record/target_element.h"
@@ -57,6 +58,7 @@ void recorder_free_pictures(struct recorder *r)
     for (int i = 0; i < SHOTS; i++)
         image_free(&r->shots[i].image);
     image_free(&r->press);
+    image_free(&r->look.image);
     recording_target_free(&r->target);
 }
 
@@ -174,6 +176,13 @@ static const struct image *without_pointer(const struct recorder *r, int x, int 
     return &none;
 }
 
+void recorder_look_around(struct recorder *r, struct screen_rect window)
+{
+    image_free(&r->press);
+    if (image_copy(&r->press, &r->shots[0].image, NULL) == 0)
+        look_take(&r->press, 0, 0, window, &r->look);
+}
+
 void recorder_look_at(struct recorder *r, int x, int y)
 {
     struct recording_target *t = &r->target;
@@ -188,9 +197,8 @@ void recorder_look_at(struct recorder *r, int x, int y)
     t->y = y;
     set_window(t, &r->under, screen_root(r->o->screen));
     set_element(r, t);
-    image_free(&r->press);
-    if (image_copy(&r->press, &r->shots[0].image, NULL) == 0 &&
-        target_cut(&r->press, x, y, t->rect, &t->pictures[0], NULL) == 0)
+    recorder_look_around(r, t->rect);
+    if (r->press.rgb && target_cut(&r->press, x, y, t->rect, &t->pictures[0], NULL) == 0)
         t->n_pictures = 1;
     add_picture(t, without_pointer(r, x, y));
     add_picture(t, &now);

@@ -35,6 +35,7 @@ void recording_step_free(struct recording_step *s)
     action_free(&s->action);
     recording_target_free(&s->target);
     recording_target_free(&s->to);
+    image_free(&s->look.image);
     *s = (struct recording_step){0};
 }
 
@@ -137,24 +138,42 @@ static bool get_window(json_t *w, struct recording_target *t)
                   get_pixel(rect, 3, &t->rect.h));
 }
 
-static int get_picture(struct reader *p, json_t *from, struct recording_picture *out)
+/* Reads the member "png" of an image. */
+static int get_png(struct reader *p, json_t *from, struct image *out)
 {
-    json_t *at = json_object_get(from, "at"), *png = json_object_get(from, "png");
-    if (!get_pixel(at, 0, &out->x) || !get_pixel(at, 1, &out->y) || !json_is_string(png))
-        return refuse(p, "an image needs 'at' [x, y] and 'png'");
-    char *bytes = xstrdup(json_string_value(png));
+    const char *png = json_string_value(json_object_get(from, "png"));
+    if (!png)
+        return refuse(p, "an image needs 'png'");
+    char *bytes = xstrdup(png);
     long n = get_base64(bytes, strlen(bytes));
     struct err why = ERR_INIT;
-    int rc = n < 0 ? err_set(&why, ERR_USAGE, "not base64")
-                   : image_parse_png(&out->image, bytes, (uint64_t)n, &why);
+    int rc = n < 0 ? err_set(&why, ERR_USAGE, "not base64") : image_parse_png(out, bytes, (uint64_t)n, &why);
     free(bytes);
     if (rc)
         return err_set(p->e, ERR_USAGE, "%s:%d: cannot read an image: %s", p->name, p->line, why.text);
-    p->pixels += (long)out->image.w * out->image.h;
-    if (out->image.w <= RECORDING_SIDE && out->image.h <= RECORDING_SIDE && p->pixels <= RECORDING_PIXELS)
+    p->pixels += (long)out->w * out->h;
+    if (out->w <= RECORDING_SIDE && out->h <= RECORDING_SIDE && p->pixels <= RECORDING_PIXELS)
         return 0;
-    image_free(&out->image);
+    image_free(out);
     return refuse(p, "an image is too large, or all images together");
+}
+
+static int get_picture(struct reader *p, json_t *from, struct recording_picture *out)
+{
+    json_t *at = json_object_get(from, "at");
+    if (!get_pixel(at, 0, &out->x) || !get_pixel(at, 1, &out->y))
+        return refuse(p, "an image needs 'at' [x, y]");
+    return get_png(p, from, &out->image);
+}
+
+static int get_look(struct reader *p, json_t *from, struct recording_look *out)
+{
+    json_t *size = json_object_get(from, "size");
+    if (!from)
+        return 0;
+    if (!get_pixel(size, 0, &out->w) || !get_pixel(size, 1, &out->h))
+        return refuse(p, "'look' needs 'size' [w, h]");
+    return get_png(p, from, &out->image);
 }
 
 static bool get_names(json_t *element, struct recording_target *t)
@@ -242,6 +261,7 @@ static int place_action(const struct reader *p, struct recording_step *s)
 {
     struct action *a = &s->action;
     bool pointed = action_is(a->kind, ACTION_POINTER), drag = action_is(a->kind, ACTION_DRAGS);
+    pointed = pointed || (action_is(a->kind, ACTION_TYPES) && s->has_target);
     if (pointed && !s->has_target)
         return refuse(p, "this action needs a 'target'");
     if (drag && !s->has_to)
@@ -289,7 +309,8 @@ static int get_step(struct reader *p, json_t *line, struct recording_step *s)
         return -1;
     s->has_target = target != NULL;
     s->has_to = to != NULL;
-    if ((target && get_target(p, target, &s->target)) || (to && get_target(p, to, &s->to)))
+    if ((target && get_target(p, target, &s->target)) || (to && get_target(p, to, &s->to)) ||
+        get_look(p, json_object_get(line, "look"), &s->look))
         return -1;
     if (!get_text(keyboard, "class", s->class) || !get_text(keyboard, "title", s->title) ||
         !get_language(keyboard, s->language) ||
@@ -383,5 +404,7 @@ struct recording *recording_read(const char *path, struct err *e)
         return NULL;
     struct recording *r = recording_parse(text, len, path, e);
     free(text);
+    if (r)
+        recording_merge(r);
     return r;
 }

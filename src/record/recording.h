@@ -19,7 +19,11 @@
  *                "label", "menu": "File > Export", "near": ["Cancel"], "equal": [0, 2], "path", "on": false,
  *                "size": [w, h]}}                        see struct recording_target
  *
- * in which all members but "at" are optional. Of two pictures one shows the target under the pointer, the
+ * in which all members but "at" are optional. An action may have a member
+ *
+ *   "look": {"size": [w, h], "png": BASE64}              its window before it, at an eighth of its size
+ *
+ * Of two pictures one shows the target under the pointer, the
  * other without the pointer. "to" is a second target, the end of a drag. An incomplete last line (the
  * recorder was killed) is dropped. Secrets appear as {{NAME}}.
  */
@@ -54,6 +58,11 @@ struct recording_picture {
     int x, y;           /* position of the target in the picture; may lie outside */
 };
 
+struct recording_look { /* a window, reduced (look.h) */
+    struct image image; /* owned; no pixels: none */
+    int w, h;           /* size of the window */
+};
+
 struct recording_target {
     int x, y;                                          /* root pixels */
     char class[RECORDING_TEXT], title[RECORDING_TEXT]; /* window; "": none, rect is the root's */
@@ -81,6 +90,8 @@ struct recording_step {
     double seconds, pause;              /* pause: of the user, before the action */
     struct recording_target target, to; /* only with has_target, has_to */
     bool has_target, has_to;
+    struct recording_look
+        look; /* the window of the target, or the one with the keyboard, before the action */
     char class[RECORDING_TEXT], title[RECORDING_TEXT]; /* window with the keyboard; "": unknown */
     char language[RECORDING_LANGUAGE];                 /* of its program */
     bool for_end; /* ACT_NONE: wait until the last action has had its effect: a window of this class and title
@@ -99,11 +110,15 @@ struct recording {
 
 /* Returns whether a text begins as a recording does. */
 bool recording_is(const char *text, size_t len);
-/* Parse a recording, or read and parse a file. Return NULL with e: ERR_USAGE for an invalid recording, with
- * "NAME:LINE: " before the message. The caller frees the result. */
+/* Parse a recording, or read and parse a file; the second also merges steps (recording_merge). Return NULL
+ * with e: ERR_USAGE for an invalid recording, with "NAME:LINE: " before the message. The caller frees the
+ * result. */
 struct recording *recording_parse(const char *text, size_t len, const char *name, struct err *e);
 struct recording *recording_read(const char *path, struct err *e);
 void recording_free(struct recording *r); /* accepts NULL */
+/* Replaces each click into a text field and the text typed there by one step; with Ctrl+A in between, the
+ * text overwrites the field (merge.c). */
+void recording_merge(struct recording *r);
 
 void recording_step_free(struct recording_step *s);     /* leaves *s empty */
 void recording_target_free(struct recording_target *t); /* leaves *t empty */

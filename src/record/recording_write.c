@@ -20,20 +20,21 @@ static void put_window(const char *class, const char *title, const char *languag
     buf_putc(out, '}');
 }
 
-static int put_picture(const struct recording_picture *p, struct buf *out, struct err *e)
+/* Appends ', "png": BASE64}'. */
+static int put_png(const struct image *im, struct buf *out, struct err *e)
 {
     void *png = NULL;
     uint64_t len;
     char *text = NULL;
     size_t n = 0;
-    if (image_encode_png(&p->image, &png, &len, e))
+    if (image_encode_png(im, &png, &len, e))
         return -1;
     FILE *f = open_memstream(&text, &n);
     if (f) {
         page_base64(f, png, len);
         fclose(f);
     }
-    buf_printf(out, "{\"at\": [%d, %d], \"png\": \"", p->x, p->y);
+    buf_puts(out, ", \"png\": \"");
     buf_put(out, text, n);
     buf_puts(out, "\"}");
     free(text);
@@ -74,7 +75,8 @@ static int put_target(const struct recording_target *t, struct buf *out, struct 
         put_element(t, out);
     for (int i = 0; i < t->n_pictures; i++) {
         buf_puts(out, i ? ", " : ", \"pictures\": [");
-        if (put_picture(&t->pictures[i], out, e))
+        buf_printf(out, "{\"at\": [%d, %d]", t->pictures[i].x, t->pictures[i].y);
+        if (put_png(&t->pictures[i].image, out, e))
             return -1;
     }
     buf_puts(out, t->n_pictures ? "]}" : "}");
@@ -140,6 +142,11 @@ int recording_put_step(const struct recording_step *s, struct buf *out, struct e
     if (s->has_to) {
         buf_puts(out, ", \"to\": ");
         if (put_target(&s->to, out, e))
+            return -1;
+    }
+    if (s->look.image.rgb) {
+        buf_printf(out, ", \"look\": {\"size\": [%d, %d]", s->look.w, s->look.h);
+        if (put_png(&s->look.image, out, e))
             return -1;
     }
     buf_puts(out, "}\n");

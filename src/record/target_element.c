@@ -12,8 +12,8 @@ enum { EQUALS = 64 };
 
 static const char *const menus[] = {"menu", NULL};
 static const char *const fields[] = {"combo box", "spin button", "entry", "text", "password text", NULL};
-static const char *const toggles[] = {"check box",       "radio button",    "switch", "toggle button",
-                                      "check menu item", "radio menu item", NULL};
+/* elements that a press turns on or off; pressing a radio button again changes nothing */
+static const char *const toggles[] = {"check box", "switch", "toggle button", "check menu item", NULL};
 
 /* ---- description ------------------------------------------------------------------------------------ */
 

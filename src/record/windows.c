@@ -111,7 +111,7 @@ bool windows_changed(const struct windows *before, const struct windows *after, 
 static bool has_opened(const struct windows *before, const struct windows *now, const char *class,
                        const char *title, bool translated)
 {
-    if (number(now, class, title))
+    if (number(now, class, title) > number(before, class, title))
         return true;
     for (int i = 0; i < now->n && translated; i++)
         if (!strcmp(now->w[i].class, class) && !number(before, class, now->w[i].title))
@@ -136,8 +136,12 @@ bool windows_agree(const struct windows *before, const struct windows *now, cons
         return false;
     }
     if (*step->class && !has_opened(before, now, step->class, step->title, translated)) {
-        snprintf(why, size, "the recording ended with window '%.150s', and no window has this title",
-                 step->title);
+        snprintf(
+            why, size,
+            number(now, step->class, step->title)
+                ? "the recording ended when window '%.150s' opened, and it was open before the last action"
+                : "the recording ended with window '%.150s', and no window has this title",
+            step->title);
         return false;
     }
     return true;

@@ -21,9 +21,10 @@ void windows_read(struct screen *s, struct windows *out);
  * title now, and one that closed. Returns false if nothing changed. */
 bool windows_changed(const struct windows *before, const struct windows *after, struct recording_step *step);
 
-/* Returns whether the windows are as at the end of the recording: the opened window exists, also if it
- * existed before; if none opened, the closed one was there before and is not now. Otherwise writes the reason
- * to why. Numbers and directories in titles may differ; translated: a new title of the class counts. */
+/* Returns whether the windows are as at the end of the recording: there are more with the class and title of
+ * the opened one than before; if none opened, the closed one was there before and is not now. Otherwise
+ * writes the reason to why. Numbers and directories in titles may differ; translated: a new title of the
+ * class counts. */
 bool windows_agree(const struct windows *before, const struct windows *now, const struct recording_step *step,
                    bool translated, char *why, size_t size);
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "model/config.h"
+#include "record/playback.h"
 #include "run/place.h"
 #include "trace/report.h"
 
@@ -58,7 +59,8 @@ static void fill_options(struct job *j, struct agent_options *o)
         .unclear = job_planner_unclear(j),
         .log_tokens = s->log_tokens,
         .human_quiet_ms = 1000 * s->human_quiet,
-        .settle = {s->settle_min, s->settle_quiet, s->settle_max},
+        .settle = {s->settle_min, s->settle_quiet, s->settle_max, j->playback ? playback_known : NULL,
+                   j->llm},
         .overseer = j->stepper ? stepper_overseer(j->stepper) : NULL,
         .assist = j->assist,
         .elements = j->tell.read ? &j->tell : NULL,

@@ -243,6 +243,8 @@ static void t_end(void **state)
     assert_true(windows_agree(&before, &after, &saved, false, why, sizeof why));
     assert_false(windows_agree(&before, &before, &saved, false, why, sizeof why));
     check_note("%s", why);
+    assert_false(windows_agree(&after, &after, &saved, false, why, sizeof why)); /* it was open before */
+    check_note("%s", why);
     set(&before, "Sichern", "Unbenannt 1");
     assert_false(windows_agree(&before, &before, &saved, true, why, sizeof why));
     assert_true(windows_agree(&before, &after, &saved, true, why, sizeof why));

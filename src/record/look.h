@@ -1,0 +1,21 @@
+/* look.h - a window before a recorded action, at an eighth of its size. Playback that sees the same window
+ * need not wait until the screen settles.
+ */
+#ifndef HOLORUN_RECORD_LOOK_H
+#define HOLORUN_RECORD_LOOK_H
+
+#include "record/recording.h"
+
+/* Cuts a window out of a screenshot whose left top pixel is x0, y0 of the root. Leaves *out empty if the
+ * window does not lie inside the screenshot or memory is exhausted. */
+void look_take(const struct image *im, int x0, int y0, struct screen_rect window, struct recording_look *out);
+
+/* Returns whether two windows look the same in every tile of 32 pixels, except the tiles that touch `skip`
+ * (pixels of the window). A caret and a single character do not make a difference. False if one is empty. */
+bool look_same(const struct recording_look *a, const struct recording_look *b, struct screen_rect skip);
+
+/* Returns the rectangle of a step's target in its window: that of its element, or 64 pixels around the point.
+ * It may look different while the pointer is at the target. */
+struct screen_rect look_of_target(const struct recording_step *s);
+
+#endif

@@ -1,0 +1,74 @@
+/* merge.c - merges the steps that write a text into a field: a click, perhaps Ctrl+A, and typing.
+ *
+ * Only an element that the program describes as a text field counts: elsewhere a click may open something
+ * that takes the keyboard, and Ctrl+A may mean another command. The file keeps the single gestures, so that
+ * one that was cut off remains valid, and line numbers in messages are those of the clicks. Playback performs
+ * the gestures as recorded (playback_put.h): Ctrl+A is what the user pressed, and opens no completions.
+ */
+#include "actions/registry.h"
+#include "record/recording.h"
+
+#include <X11/keysym.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const fields[] = {"entry", "text", "password text", NULL};
+
+static bool is_click_into_field(const struct recording_step *s)
+{
+    const struct action *a = &s->action;
+    return a->kind == ACT_CLICK && a->button == 1 && a->count == 1 && !a->nhold && s->has_target &&
+           text_listed(fields, s->target.role);
+}
+
+/* Returns whether the keys of a step go to the field of a click, as far as the recording tells. */
+static bool goes_to(const struct recording_step *s, const struct recording_step *click)
+{
+    const struct recording_target *t = &s->target;
+    return !s->has_target && !strcmp(s->class, click->target.class) &&
+           (!*t->role || (!strcmp(t->role, click->target.role) && !strcmp(t->path, click->target.path)));
+}
+
+static bool selects_all(const struct recording_step *s)
+{
+    const struct action *a = &s->action;
+    return a->kind == ACT_KEY && a->nkeys == 2 && a->count == 1 && a->keys[0] == XK_Control_L &&
+           a->keys[1] == XK_a;
+}
+
+/* Returns the number of steps from s[0] on, of n, that write into a field; 0: none. */
+static int written(const struct recording_step *s, int n)
+{
+    int all = n > 2 && selects_all(&s[1]) && goes_to(&s[1], s), last = 1 + all;
+    bool writes =
+        n > last && is_click_into_field(s) && s[last].action.kind == ACT_TYPE && goes_to(&s[last], s);
+    return writes ? last + 1 : 0;
+}
+
+/* Moves the text of the last of n steps into the first, and frees the others. */
+static void merge(struct recording_step *s, int n)
+{
+    struct action text = s[n - 1].action;
+    s[n - 1].action = (struct action){.kind = ACT_NONE};
+    text.x = s->target.x;
+    text.y = s->target.y;
+    text.overwrite = n > 2;
+    snprintf(text.element, sizeof text.element, "%s", *s->target.name ? s->target.name : s->target.label);
+    action_free(&s->action);
+    s->action = text;
+    for (int i = 1; i < n; i++)
+        recording_step_free(&s[i]);
+}
+
+void recording_merge(struct recording *r)
+{
+    int kept = 0;
+    for (int i = 0, n; i < r->n; i += n) {
+        n = written(&r->steps[i], r->n - i);
+        if (n)
+            merge(&r->steps[i], n);
+        n = n ? n : 1;
+        r->steps[kept++] = r->steps[i];
+    }
+    r->n = kept;
+}

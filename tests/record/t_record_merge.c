@@ -1,0 +1,200 @@
+/* t_record_merge.c - tests merging the gestures that write a text into a field, and playback that continues as soon
+ * as a window looks as recorded. A person fills in a form of a real program; its output decides.
+ */
+#include "check.h"
+#include "hands.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "record/recording.h"
+#include "screen/screen.h"
+#include "trace/story.h"
+
+#include <X11/keysym.h>
+#include <signal.h>
+
+static struct screen_rect place_of(const char *class)
+{
+    const struct screen_options o = {.display = hands_x.display};
+    struct screen *s = screen_open(&o, NULL);
+    struct screen_window w;
+    assert_non_null(s);
+    assert_int_equal(screen_find_window(s, class, "", &w), 0);
+    screen_close(s);
+    return w.rect;
+}
+
+/* Starts a form with two fields, the first with a text; it prints both. */
+static void start_form(const char *log)
+{
+    pid_t pid = xvfb_spawn(&hands_x, log,
+                           WORDS("yad", "--form", "--title=Order", "--width=400", "--field=Name",
+                                 "--field=City", "Ana", "", "--separator=|"));
+    assert_true(pid > 0 && xvfb_wait_window(&hands_x, "^Order"));
+    clock_sleep_ms(1500);
+}
+
+static void click(int px, int py)
+{
+    hands_point(px, py);
+    hands_pause_ms(2000); /* the name of the element is read meanwhile */
+    hands_press(1, 1);
+    hands_pause_ms(900);
+}
+
+/* Records a person who replaces the name, fills in the city and presses OK. */
+static void record_form(const char *file, const char *log)
+{
+    struct outcome o = {0};
+    start_form("then");
+    pid_t pid = hands_record(file, WORDS(NULL));
+    struct screen_rect r = place_of("Yad");
+    click(r.x + r.w - 80, r.y + 20);
+    hands_key(XK_a, XK_Control_L);
+    hands_pause_ms(500);
+    hands_words("Bo");
+    hands_pause_ms(500);
+    click(r.x + r.w - 80, r.y + 55);
+    hands_words("Rome");
+    hands_pause_ms(500);
+    click(r.x + r.w - 50, r.y + r.h - 22);
+    assert_true(hands_wait_for_text(log, "Bo|Rome|"));
+    hands_pause_ms(500);
+    kill(pid, SIGINT);
+    program_finish(&hands_x, pid, &o);
+    if (o.code)
+        fail_msg("%s", o.err);
+    outcome_free(&o);
+}
+
+/* Returns the number of settled waits that ended because the window looked as recorded. */
+static int known_waits(void)
+{
+    char *runs = xvfb_place(&hands_x, "runs"), *dir = record_newest(runs, NULL);
+    struct record r;
+    struct story s;
+    int n = 0;
+    assert_int_equal(record_open(&r, dir, NULL), 0);
+    story_make(&s, &r);
+    for (int i = 0; i < s.n; i++)
+        n += !strcmp(field_text(s.steps[i].observe, "settle_why"), "known");
+    story_free(&s);
+    record_free(&r);
+    free(dir);
+    free(runs);
+    return n;
+}
+
+static void t_form(void **state)
+{
+    hands_open_with_bus();
+    if (!program_exists("yad"))
+        skip();
+    char *file = xvfb_place(&hands_x, "order.jsonl"), *then = xvfb_place(&hands_x, "then"),
+         *now = xvfb_place(&hands_x, "now");
+    record_form(file, then);
+    struct err e = ERR_INIT;
+    struct recording *r = recording_read(file, &e);
+    assert_non_null(r);
+    int texts = 0, clicks = 0, keys = 0;
+    for (int i = 0; i < r->n; i++) {
+        const struct action *a = &r->steps[i].action;
+        if (r->steps[i].has_target && !*r->steps[i].target.role) {
+            check_note("the machine is too slow to read the name of each element");
+            skip();
+        }
+        clicks += a->kind == ACT_CLICK;
+        keys += a->kind == ACT_KEY;
+        if (a->kind != ACT_TYPE)
+            continue;
+        assert_true(r->steps[i].has_target);
+        assert_int_equal(a->overwrite, !texts);
+        assert_string_equal(a->text, texts++ ? "Rome" : "Bo");
+    }
+    recording_free(r);
+    assert_int_equal(texts, 2);
+    assert_int_equal(keys, 0);
+    assert_int_equal(clicks, 1); /* OK */
+
+    struct outcome o = {0};
+    start_form("now");
+    hands_play(file, &o, WORDS(NULL));
+    if (o.code)
+        fail_msg("exit code %d: %s\n%s", o.code, o.out, o.err);
+    assert_true(hands_wait_for_text(now, "Bo|Rome|"));
+    check_note("%d waits ended at a known window", known_waits());
+    assert_true(known_waits() >= 2);
+    setenv("GTK_THEME", "Adwaita:dark", 1); /* nothing looks as recorded */
+    unlink(now);
+    start_form("now");
+    hands_play(file, &o, WORDS(NULL));
+    if (o.code)
+        fail_msg("exit code %d: %s\n%s", o.code, o.out, o.err);
+    assert_true(hands_wait_for_text(now, "Bo|Rome|"));
+    assert_true(known_waits() <= 1); /* the end, at most */
+    unsetenv("GTK_THEME");
+    outcome_free(&o);
+    free(file);
+    free(then);
+    free(now);
+    unsetenv("DBUS_SESSION_BUS_ADDRESS");
+    hands_close();
+}
+
+/* ---- which gestures are merged ------------------------------------------------------------------------ */
+
+#define HEAD     "{\"holorun_recording\": 1, \"screen\": [640, 480]}\n"
+#define KEYBOARD "\"keyboard\": {\"class\": \"Form\", \"title\": \"Order\"}}\n"
+#define ON(role)                                                                                              \
+    "{\"action\": {\"kind\": \"click\", \"button\": \"left\", \"count\": 1}, \"target\": {\"at\": [50, 60], " \
+    "\"window\": {\"class\": \"Form\", \"title\": \"Order\", \"rect\": [0, 0, 300, 200]}, "                   \
+    "\"element\": {\"name\": \"Name\", \"role\": \"" role "\"}}}\n"
+#define ALL  "{\"action\": {\"kind\": \"key\", \"keys\": [\"Control_L\", \"a\"], \"count\": 1}, " KEYBOARD
+#define WORD "{\"action\": {\"kind\": \"type\", \"text\": \"Bo\"}, " KEYBOARD
+#define ELSEWHERE                                                                                            \
+    "{\"action\": {\"kind\": \"type\", \"text\": \"Bo\"}, \"keyboard\": {\"class\": \"Dialog\", \"title\": " \
+    "\"Find\"}}\n"
+#define REST "{\"wait_until\": \"rest\", \"seconds\": 5}\n"
+
+/* Parses and merges a recording, and describes its steps. */
+static void expect_steps(const char *text, const char *want)
+{
+    struct err e = ERR_INIT;
+    struct buf b;
+    struct recording *r = recording_parse(text, strlen(text), "f", &e);
+    if (!r)
+        fail_msg("%s", e.text);
+    recording_merge(r);
+    buf_init(&b, 1 << 16);
+    for (int i = 0; i < r->n; i++) {
+        buf_puts(&b, i ? "; " : "");
+        if (r->steps[i].action.kind == ACT_NONE)
+            buf_puts(&b, "wait");
+        else
+            action_describe(&r->steps[i].action, &b);
+    }
+    assert_string_equal(b.data, want);
+    buf_free(&b);
+    recording_free(r);
+}
+
+static void t_merged(void **state)
+{
+    expect_steps(HEAD ON("entry") ALL WORD, "write \"Bo\" into \"Name\" at 50,60");
+    expect_steps(HEAD ON("text") WORD WORD, "type \"Bo\" into \"Name\" at 50,60; type \"Bo\"");
+    expect_steps(HEAD ON("push button") WORD, "click at 50,60; type \"Bo\"");
+    expect_steps(HEAD ON("table cell") ALL WORD, "click at 50,60; press Control_L+a; type \"Bo\"");
+    expect_steps(HEAD ON("entry") ELSEWHERE, "click at 50,60; type \"Bo\"");
+    expect_steps(HEAD ON("entry") REST WORD, "click at 50,60; wait; type \"Bo\"");
+    expect_steps(HEAD ON("entry") ALL ALL WORD,
+                 "click at 50,60; press Control_L+a; press Control_L+a; type \"Bo\"");
+    expect_steps(HEAD ON("entry") ALL, "click at 50,60; press Control_L+a");
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a form is filled in again with one step per field, as soon as its window looks as recorded",
+          t_form),
+    CLAIM("only text typed into a clicked text field is merged with the click", t_merged),
+};
+
+CHECK_MAIN()
