@@ -92,6 +92,8 @@ def holds(case, desk):
         code, out = read(desk.home + "/code.txt"), read(desk.home + "/out.txt")
         if "file" in judge:
             found = (read(os.path.join(desk.home, judge["file"][0])) or "").rstrip("\n") == judge["file"][1]
+        elif "exists" in judge:
+            found = os.path.exists(os.path.join(desk.home, judge["exists"]))
         elif judge.get("ended"):
             found = code is not None and int(code) < 126
         elif "code" in judge:
