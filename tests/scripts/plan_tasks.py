@@ -24,7 +24,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HOLORUN = os.environ.get("HOLORUN", os.path.join(ROOT, "holorun"))
 REFUSED = ("impossible", "twin", "negated")
-START_S, RUN_S, END_S = 60, 90, 10
+START_S, RUN_S, END_S, MODEL_S = 60, 90, 10, 600  # MODEL_S: loading it on a busy machine
 
 
 def read(path):
@@ -126,12 +126,15 @@ def run(case, options):
         words = ["run", case["task"], "--planner", "only", "--plain", "no", "--json", "--no-report", "--runs",
                  home + "/runs", "--max-time", str(RUN_S), "--confirm", "cmd:true" if options.user else "yes-to-all"]
         start = time.time()
-        got = desk.holorun(*words, *(["-m", options.model] if options.model else []))
+        model = ["-m", options.model] if options.model else []
+        got = desk.holorun(*words, *model, seconds=RUN_S + (MODEL_S if model else 0))
         told = json.loads(got.stdout) if got.stdout.startswith("{") else {}
         pressed = bool(told.get("actions"))
         result = {"code": got.returncode, "seconds": round(time.time() - start, 1), "pressed": pressed,
                   "steps": [s["step"] for s in told.get("plan", {}).get("steps", [])],
                   "why": told.get("error") or told.get("answer") or got.stderr.strip()[-300:]}
+        if model:
+            result["log"] = got.stderr[-3000:]
         if case["kind"] in REFUSED:
             right = got.returncode == 8 and not pressed and untouched(case, desk)
         else:
