@@ -153,26 +153,16 @@ struct qa {
     struct judge_model judge;
 };
 
-/* Returns whether --freeze may plan a step of the test, now or when its steps find nothing. */
-static bool has_sentence(const struct test *t)
-{
-    bool any = false;
-    for (int i = 0; i < t->n_script; i++)
-        any = any || t->script[i].of;
-    return any;
-}
-
 static int select_tests(struct qa *q, struct err *e)
 {
     const struct qa_settings *s = &q->s;
     const struct suite_selection selection = {.only = *s->only ? s->only : NULL,
                                               .shard = s->shard,
                                               .shard_times = s->shard_times,
-                                              .rerun_failed = s->rerun_failed};
+                                              .rerun_failed = s->rerun_failed,
+                                              .sentences = s->freeze};
     if (suite_select(q->suite, &selection, e) < 0)
         return -1;
-    for (int i = 0; i < q->suite->n && s->freeze; i++)
-        q->suite->tests[i].selected = q->suite->tests[i].selected && has_sentence(&q->suite->tests[i]);
     const struct shard *shard = &q->suite->shard;
     if (shard->from && !s->run.quiet)
         fprintf(stderr, "%-12s %d of %d, from the variables of %s\n", "shard", shard->which, shard->of,

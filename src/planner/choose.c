@@ -1,10 +1,10 @@
 /* choose.c - a clause that the rules do not decide: a model chooses its steps among the likeliest candidates.
  *
  * The lines are those of the candidates with the best scores, and one for each value of the clause and each
- * field.  The model chooses a line for the words of the clause, then one for the words that this line does not
- * have, and so on.  A word that the first line does not have is understood if it makes the line much more
- * probable: "throw it away" for Discard, but not "with express delivery" for an order.  What has a capital, a digit or
- * quotation marks must be in a line. */
+ * field.  The model chooses a line for the words of the clause, then one for the words that this line does
+ * not have, and so on.  A word that the first line does not have is understood if it makes the line much more
+ * probable: "throw it away" for Discard, but not "with express delivery" for an order.  A word with a
+ * capital, a digit or quotation marks must be in a line. */
 #include "planner/planner_impl.h"
 
 #include "atspi/roles.h"
@@ -145,8 +145,8 @@ static char *open_words(const struct frame *f, const bool *open, int from, int t
     return buf_take(&b);
 }
 
-/* Returns whether word i needs no line: an article, "please", "choose", a word of the title.  *hard: it must be found
- * literally. */
+/* Returns whether word i needs no line: an article, "please", "choose", a word of the title.  *hard: it must
+ * be found literally. */
 static bool is_idle(const struct frame *f, int i, bool *hard)
 {
     struct match_words q = {.n = 0};

@@ -1,7 +1,7 @@
 /* chooser.c - see chooser.h.
  *
- * The instructions and examples are computed once, the lines once per question: the task follows them, so that
- * another task (chooser_compare()) needs only its own tokens. */
+ * The instructions and examples are computed once, the lines once for each window: the words follow them, so
+ * that a question needs only its own tokens. */
 #include "planner/chooser.h"
 
 #include "base/buf.h"
@@ -16,8 +16,8 @@
 enum { PROMPT = 1 << 14, WIDTH = 4 };
 
 static const char instructions[] =
-    "A user operates a window. You get its steps, one a line, and the user's words. Copy the step that the words "
-    "ask for first.";
+    "A user operates a window. You get its steps, one a line, and the user's words. Copy the step that the "
+    "words ask for first.";
 
 static const char *const examples[][2] = {
     {"Window: Draft\nSteps:\ntick \"Private\"\npress \"Post\"\npress \"Discard\"\nWords: get rid of it",

@@ -341,7 +341,7 @@ static enum framed by_verb(struct frame *f)
     }
 }
 
-/* Tries the frames one after the other. */
+/* Tries the frames in order. */
 static enum framed by_rules(struct frame *f)
 {
     typedef enum framed (*frame_reader)(struct frame * f);

@@ -136,6 +136,7 @@ static const struct {
     {IN(order), "Set the size to large", "1. choose \"Large\" in \"Size\""},
     {IN(order), "Buy a large shirt", "1. choose \"Large\" in \"Size\"  2. press \"Order\""},
     {IN(order), "Buy it", "1. press \"Order\""},
+    {IN(order), "Order the large one", "1. choose \"Large\" in \"Size\"  2. press \"Order\""},
     {IN(order), "Order a large shirt with express delivery", "unsure~express"},
     {IN(order), "Choose the purple size", "unsure~purple"},
     {IN(order), "Write hello and export it as PDF", "unsure"},

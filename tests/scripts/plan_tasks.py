@@ -6,7 +6,7 @@ exit code, a saved file, or the clipboard.
 
 CASES (default tests/cases/plan_sentences.jsonl) has a task per line: id, program, kind, task, start, judge. Each task gets
 a private desktop. Without --user nobody confirms the steps, so the planner acts only if it is sure; --user confirms every
-proposal. Tasks of the kinds impossible, twin and negated are right if nothing was pressed and the exit code is 8.
+proposal, and "sure" in the results describes which would have been performed without. Tasks of the kinds impossible, twin and negated are right if nothing was pressed and the exit code is 8.
 
 Results: right, false (exit code 0, but the judge disagrees), wrong (a press without success, and not reported as done),
 stopped (exit code 8, nothing pressed).
@@ -131,6 +131,7 @@ def run(case, options):
         told = json.loads(got.stdout) if got.stdout.startswith("{") else {}
         pressed = bool(told.get("actions"))
         result = {"code": got.returncode, "seconds": round(time.time() - start, 1), "pressed": pressed,
+                  "sure": told.get("plan", {}).get("sure"),
                   "steps": [s["step"] for s in told.get("plan", {}).get("steps", [])],
                   "why": told.get("error") or told.get("answer") or got.stderr.strip()[-300:]}
         if model:

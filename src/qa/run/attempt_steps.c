@@ -64,8 +64,8 @@ static int end_of_sentence(const struct test *t, int first)
     return end;
 }
 
-/* Plans a sentence and performs its steps, or performs those that the attempt before has planned.  Returns the
- * index after its steps. */
+/* Plans a sentence and performs its steps, or performs those that the attempt before has planned.  Returns
+ * the index after its steps. */
 static int run_planned(struct attempt_state *s, int first)
 {
     const struct attempt *before = s->order->planned;

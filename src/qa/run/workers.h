@@ -78,7 +78,7 @@ void attempt_run(const struct suite_run *run, const struct test *t, const struct
 void preflight_warn_sizes(const struct suite *s, const struct dialect *d);
 /* Checks that the steps of a task belong to its sentences and that programs report their elements, and that
  * --fake is a file, or a directory with a file for each selected test, that has replies. freezes: steps of
- * another sentence are planned anew. */
+ * another sentence are planned again. */
 void preflight_first(const struct suite *s, const struct run_settings *settings, bool freezes,
                      json_t *faults);
 /* Checks these, and replies, secrets, policies, dialects and reference images. Removes the secrets from the

@@ -1,6 +1,7 @@
 /* freeze.c - writes planned steps into the text of a suite, beside the sentences that they perform.
  *
- * The file is edited as lines, so that comments and layout stay.  Earlier steps of the sentence are replaced. */
+ * The file is edited as lines, so that comments and layout stay.  Earlier steps of the sentence are
+ * replaced. */
 #include "qa/suite/private.h"
 
 #include "plain/plain.h"

@@ -288,8 +288,8 @@ static int add_frozen(struct suite_reader *r, const struct doc_node *n)
     return rc;
 }
 
-/* Notes the sentence that the steps from `from` on perform.  Steps of one with variables are not written back,
- * because they would have their values. */
+/* Notes the sentence that the steps from `from` on perform.  Steps of a sentence with variables are not
+ * written back, because they would have their values. */
 static void belong(struct suite_reader *r, int from, const struct doc_node *sentence, const char *text,
                    bool stale)
 {

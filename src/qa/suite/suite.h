@@ -131,9 +131,9 @@ struct frozen {
     const char *of;    /* its sentence */
     const char *steps; /* plain sentences, a line each */
 };
-/* Copies the text of a suite with the steps of n sentences, which are in the order of their lines, and appends
- * the changed lines to diff, with - and + before them.  Returns -1 with e if a `do` is not on a line of its
- * own. */
+/* Copies the text of a suite with the steps of n sentences, which are in the order of their lines, and
+ * appends the changed lines to diff, with - and + before them.  Returns -1 with e if a `do` is not on a line
+ * of its own. */
 int suite_freeze(const char *text, const struct frozen *f, int n, struct buf *out, struct buf *diff,
                  struct err *e);
 
@@ -175,6 +175,7 @@ struct suite_selection {
      * first, to the shard with the least time; NULL: by hash. */
     const char *shard_times;
     const char *rerun_failed; /* results.json of an earlier run: selects only tests that did not pass in it */
+    bool sentences;           /* only tests with a step for --freeze */
 };
 /* Selects tests. Returns their number, possibly 0; -1 for an invalid selection. */
 int suite_select(struct suite *s, const struct suite_selection *c, struct err *e);
