@@ -140,7 +140,7 @@ static char *open_words(const struct frame *f, const bool *open, int from, int t
     buf_init(&b, PLANNER_TEXT);
     buf_puts(&b, "");
     for (int i = 0; i < f->k->all.n; i++)
-        if (open[i] && (i < from || i >= to))
+        if ((i < from || i >= to) && open[i])
             buf_printf(&b, b.len ? " %s" : "%s", f->k->all.w[i].text);
     return buf_take(&b);
 }

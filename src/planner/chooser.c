@@ -189,7 +189,7 @@ static void add_row(void *arg, int64_t i, const float *logits)
         most = logits[k] > most ? logits[k] : most;
     for (int64_t k = 0; k < s->vocab; k++)
         all += exp((double)(logits[k] - most));
-    s->logp += (double)(logits[s->ids[i + 1]] - most) - log(all);
+    s->logp += (double)(logits[s->ids[i + 1]] - most) - log(all > 1 ? all : 1);
 }
 
 /* Computes the log-probability of a line after these words.  Returns -1 with e. */

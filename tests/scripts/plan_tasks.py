@@ -52,9 +52,8 @@ class Desk:
             self.env["XAUTHORITY"] = told.get("xauthority") or told["cookie"]
 
     def holorun(self, *words, seconds=RUN_S):
-        return subprocess.run([HOLORUN, *words], env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              stdin=subprocess.DEVNULL, text=True, timeout=seconds + 30, start_new_session=True,
-                              check=False)
+        return subprocess.run([HOLORUN, *words], env=self.env, capture_output=True, stdin=subprocess.DEVNULL,
+                              text=True, timeout=seconds + 30, start_new_session=True, check=False)
 
     def wait(self):
         """Waits until the program describes its window, twice the same."""
@@ -161,7 +160,7 @@ def main():
         cases = [json.loads(line) for line in f if line.strip()]
     if options.only:
         cases = [c for c in cases if c["id"] in options.only.split(",")]
-    counts, out = {}, open(options.out, "a", encoding="utf-8") if options.out else None
+    counts = {}
     for case in cases:
         try:
             result = run(case, options)
@@ -171,9 +170,9 @@ def main():
         print(f"{case['id']} {result['result']:8} {case['task']}\n      {result.get('code')} {result.get('seconds')} s "
               f"{'; '.join(result.get('steps', []))} | {result.get('why', '')[:160]} | {result.get('out')!r:.60}",
               flush=True)
-        if out:
-            out.write(json.dumps({"id": case["id"], "kind": case["kind"], **result}) + "\n")
-            out.flush()
+        if options.out:
+            with open(options.out, "a", encoding="utf-8") as out:
+                out.write(json.dumps({"id": case["id"], "kind": case["kind"], **result}) + "\n")
     print(f"{len(cases)} tasks: " + ", ".join(f"{n} {k}" for k, n in sorted(counts.items())))
     return 0 if not counts.get("false") else 1
 
