@@ -26,4 +26,9 @@ COMMANDS(DECLARE_COMMAND)
 /* Runs `holorun qa merge`; argv[0] is "merge". */
 int cmd_qa_merge(int argc, char **argv);
 
+struct results;
+/* Writes the steps that `holorun qa --freeze` planned into the suite, or prints the difference.  Returns the
+ * number of sentences whose steps are new, or -1 with e. */
+int qa_freeze(const struct results *r, const char *path, bool only_diff, bool quiet, struct err *e);
+
 #endif

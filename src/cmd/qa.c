@@ -31,8 +31,11 @@ struct qa_settings {
     int jobs, retries, attempts;
     double max_time;
     int undecided;
-    bool list, check, fail_fast, update_golden, accept_claims, resume_shard, feed;
+    bool list, check, fail_fast, update_golden, accept_claims, resume_shard, feed, freeze;
+    int update; /* enum update */
 };
+
+enum update { UPDATE_WRITE, UPDATE_DIFF };
 
 #define AT(member)  offsetof(struct qa_settings, member)
 #define RUN(member) offsetof(struct run_settings, member)
@@ -67,6 +70,12 @@ static const struct option_spec options[] = {
      "start no further tests after this time; 0: no limit", NULL},
     {"update-golden", 0, OPTION_FLAG, AT(update_golden),
      .help = "replace the images of region checks by the current screen instead of comparing"},
+    {"freeze", 0, OPTION_FLAG, AT(freeze),
+     .help =
+         "plan the sentences of do: without a model (holorun help planner), or with -m FILE.gguf, a model "
+         "without vision, and write their steps into the suite when the test has passed twice"},
+    {"update", 0, OPTION_CHOICE, AT(update), "write|diff", 0, 0, "write",
+     "with --freeze: write the suite, or print the difference and exit with 1 if there is one", NULL},
     {"accept-claims", 0, OPTION_FLAG, AT(accept_claims),
      .help = "count a test that only the agent claims to be done as skipped instead of undecided"},
     {"undecided", 0, OPTION_CHOICE, AT(undecided), "error|failure|skipped", 0, 0, "error",
@@ -151,7 +160,8 @@ static int select_tests(struct qa *q, struct err *e)
     const struct suite_selection selection = {.only = *s->only ? s->only : NULL,
                                               .shard = s->shard,
                                               .shard_times = s->shard_times,
-                                              .rerun_failed = s->rerun_failed};
+                                              .rerun_failed = s->rerun_failed,
+                                              .sentences = s->freeze};
     if (suite_select(q->suite, &selection, e) < 0)
         return -1;
     const struct shard *shard = &q->suite->shard;
@@ -191,7 +201,7 @@ static int reload_model(void *arg, const char *dir, struct err *e)
 
 static int open_model(struct qa *q, struct err *e)
 {
-    if (q->s.run.fake || !needs_model(q->suite))
+    if (q->s.run.fake || q->s.freeze || !needs_model(q->suite))
         return 0;
     if (job_model_find(&q->model, &q->s.run, e) ||
         job_model_open(&q->model, &q->s.run, screen_stop_flag(NULL), true, e))
@@ -214,27 +224,6 @@ static int open_model(struct qa *q, struct err *e)
     q->results.model = q->model.dir;
     q->results.dialect = q->dialect->name;
     return 0;
-}
-
-/* Warns once for all tests about screen sizes, as `run` does about its own screen. */
-static void warn_of_screen_sizes(const struct qa *q)
-{
-    const struct dialect *d = q->dialect;
-    const struct test *odd = NULL;
-    int n = 0, w, h;
-    for (int i = q->suite->n - 1; d && d->screen_w && i >= 0; i--) {
-        const struct test *t = &q->suite->tests[i];
-        if (!t->selected || !test_needs_model(t) || sscanf(t->display, "xvfb:%dx%d", &w, &h) != 2 ||
-            (w == d->screen_w && h == d->screen_h))
-            continue;
-        odd = t;
-        n++;
-    }
-    if (odd)
-        warn("this model was trained on screens of %dx%d, but %d test%s another size ('%s': %s): expect "
-             "errors, or set display: xvfb:%dx%d",
-             d->screen_w, d->screen_h, n, n == 1 ? " has" : "s have", odd->id, odd->display, d->screen_w,
-             d->screen_h);
 }
 
 static void describe(struct qa *q)
@@ -356,7 +345,7 @@ static int check_suite(struct qa *q, const char *path)
 static int check_first(const struct qa *q, struct err *e)
 {
     json_t *faults = json_object();
-    preflight_first(q->suite, &q->s.run, faults);
+    preflight_first(q->suite, &q->s.run, q->s.freeze, faults);
     const char *first = json_object_iter_key(json_object_iter(faults));
     size_t n = json_object_size(faults);
     int rc = n > 1 ? err_set(e, ERR_USAGE, "%.400s (and %zu more; --check shows all)", first, n - 1)
@@ -398,11 +387,12 @@ static int work(struct qa *q, struct err *e)
     q->run.confirm = s->confirm;
     q->run.dir = q->results.dir;
     q->run.update_golden = s->update_golden;
+    q->run.freezes = s->freeze;
     q->running = running_enter(0, "", q->suite->name, q->results.started, &unlisted);
     if (!q->running || running_set_dir(q->running, q->results.dir, &unlisted))
         warn("holorun stop cannot find this suite: %s", unlisted.text);
     suite_warn(q->suite);
-    warn_of_screen_sizes(q);
+    preflight_warn_sizes(q->suite, q->dialect);
     q->progress = progress_begin(left, s->jobs, s->run.quiet || s->feed);
     if (run_tests(q, e))
         return abort_suite(q, e);
@@ -481,10 +471,14 @@ int cmd_qa(int argc, char **argv)
         suite_print(stdout, q.suite, q.s.run.json);
         code = 0;
     } else {
-        code = work(&q, &e)                       ? options_failed(&e)
-               : reports_print_errors(&q.reports) ? ERR_ENV
-               : q.s.feed                         ? (flag_up(screen_stop_flag(NULL)) ? ERR_STOPPED : 0)
-                                                  : results_exit_code(&q.results);
+        int frozen = work(&q, &e) ? -1 : 0;
+        if (frozen == 0 && q.s.freeze)
+            frozen = qa_freeze(&q.results, argv[0], q.s.update == UPDATE_DIFF, q.s.run.quiet, &e);
+        code = frozen < 0                            ? options_failed(&e)
+               : frozen && q.s.update == UPDATE_DIFF ? ERR_FAILED
+               : reports_print_errors(&q.reports)    ? ERR_ENV
+               : q.s.feed                            ? (flag_up(screen_stop_flag(NULL)) ? ERR_STOPPED : 0)
+                                                     : results_exit_code(&q.results);
     }
     close_all(&q);
     return code;

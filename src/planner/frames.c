@@ -3,6 +3,7 @@
 
 #include "atspi/roles.h"
 #include "plain/resolve.h"
+#include "planner/chooser.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -340,7 +341,8 @@ static enum framed by_verb(struct frame *f)
     }
 }
 
-enum framed frame_clause(struct frame *f)
+/* Tries the frames in order. */
+static enum framed by_rules(struct frame *f)
 {
     typedef enum framed (*frame_reader)(struct frame * f);
     static const frame_reader frames[] = {frame_plain, by_verb, frame_any, frame_mentions, each_name};
@@ -348,13 +350,8 @@ enum framed frame_clause(struct frame *f)
     struct planner_at at = f->out->at;
     bool sure = f->out->sure;
     int n = f->out->steps.n;
-    if (at.later)
-        return f->k->deed == DEED_SAVE ? save_later(f) : replace_later(f);
-    for (int i = 0; i < f->k->rest.n && (f->k->deed == DEED_TICK || f->k->deed == DEED_UNTICK); i++)
-        if (words_is(f->k->rest, i, "on|off"))
-            return frame_unsure(f, "'%.60s' has two deeds, or another one", f->k->text);
+    enum deed d = f->k->deed;
     for (size_t i = 0; i < sizeof frames / sizeof *frames; i++) {
-        enum deed d = f->k->deed;
         bool each = frames[i] != each_name || d == DEED_TICK || d == DEED_UNTICK;
         enum framed done = each ? frames[i](f) : FRAME_NONE;
         if (done == FRAME_DONE || done == FRAME_OPENS)
@@ -368,6 +365,42 @@ enum framed frame_clause(struct frame *f)
             break;
     }
     return frame_unsure(f, "%s", why);
+}
+
+/* Returns the model, opened at its first use; NULL without one. */
+static struct chooser *chooser_of(struct planner *p)
+{
+    struct err e = ERR_INIT;
+    if (p->model.open) {
+        struct engine *g = p->model.open(p->model.arg, &e);
+        p->chooser = g ? chooser_open(g, p->model.cancel, &e) : NULL;
+        if (!p->chooser)
+            warn("the planner does without the model: %s", e.text);
+        p->model.open = NULL;
+    }
+    return p->chooser;
+}
+
+enum framed frame_clause(struct frame *f)
+{
+    struct planner_at at = f->out->at;
+    bool sure = f->out->sure;
+    int n = f->out->steps.n;
+    if (at.later)
+        return f->k->deed == DEED_SAVE ? save_later(f) : replace_later(f);
+    for (int i = 0; i < f->k->rest.n && (f->k->deed == DEED_TICK || f->k->deed == DEED_UNTICK); i++)
+        if (words_is(f->k->rest, i, "on|off"))
+            return frame_unsure(f, "'%.60s' has two deeds, or another one", f->k->text);
+    f->proposal = false;
+    enum framed done = by_rules(f);
+    struct chooser *m = done == FRAME_UNSURE && f->effort >= PLAN_MODEL ? chooser_of(f->p) : NULL;
+    f->proposal = f->effort == PLAN_PROPOSAL;
+    if (m && (done = frame_choose(f, m)) == FRAME_UNSURE) {
+        plan_cut(f->out, n);
+        f->out->at = at;
+        f->out->sure = sure;
+    }
+    return done == FRAME_UNSURE && f->proposal ? by_rules(f) : done;
 }
 
 /* Returns whether a name begins with the verb of a clause. */

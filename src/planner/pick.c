@@ -22,7 +22,8 @@ void frame_query(const struct frame *f, struct span s, bool verb, struct match_w
         bool hard = clause_is_hard(words_part(s, i, s.n), 0, first);
         int before = q->n;
         match_split(s.w[i].text, hard, q);
-        if (q->n == before + 1 && !hard && match_is_filler(q->w[before].text))
+        bool pronoun = i && words_is(s, i, "one"); /* "the large one" */
+        if (q->n == before + 1 && !hard && (pronoun || match_is_filler(q->w[before].text)))
             q->n--;
         else if (q->n > before && verb && i == 0)
             q->w[before].optional = true;

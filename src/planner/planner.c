@@ -3,6 +3,7 @@
 
 #include "atspi/roles.h"
 #include "plain/resolve.h"
+#include "planner/chooser.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +20,16 @@ struct planner *planner_open(const char *task, struct err *e)
 
 void planner_free(struct planner *p)
 {
-    if (p)
+    if (p) {
         clauses_free(&p->clauses);
+        chooser_free(p->chooser);
+    }
     free(p);
+}
+
+void planner_use_model(struct planner *p, const struct planner_model *m)
+{
+    p->model = *m;
 }
 
 void planner_accept(struct planner *p, const struct plan *plan)
@@ -155,10 +163,10 @@ static bool has_buttons(const struct candidates *all)
 }
 
 /* Plans clauses until a step may change the window. */
-static void plan_clauses(const struct planner *p, const struct candidates *all, bool proposal,
+static void plan_clauses(struct planner *p, const struct candidates *all, enum plan_effort effort,
                          struct plan *out)
 {
-    struct frame f = {.p = p, .all = all, .out = out, .proposal = proposal};
+    struct frame f = {.p = p, .all = all, .out = out, .effort = effort};
     while (out->at.clause < p->clauses.n && !out->at.pressed) {
         f.k = &p->clauses.c[out->at.clause];
         int steps = out->steps.n;
@@ -186,7 +194,7 @@ static void plan_clauses(const struct planner *p, const struct candidates *all, 
     out->at.filled = out->at.filled && !out->at.pressed;
 }
 
-void planner_next(const struct planner *p, const struct snapshot *now, bool proposal, struct plan *out)
+void planner_next(struct planner *p, const struct snapshot *now, enum plan_effort effort, struct plan *out)
 {
     struct candidates all;
     *out = (struct plan){.sure = true, .at = p->at};
@@ -206,7 +214,7 @@ void planner_next(const struct planner *p, const struct snapshot *now, bool prop
     if (!all.n)
         unsure(out, "the window describes no elements");
     else
-        plan_clauses(p, &all, proposal, out);
+        plan_clauses(p, &all, effort, out);
     candidates_free(&all);
     if (out->end == PLAN_UNSURE)
         return;

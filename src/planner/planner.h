@@ -1,4 +1,5 @@
-/* planner.h - proposes plain steps for a freely worded task, without a model.
+/* planner.h - proposes plain steps for a freely worded task by rules, and where they do not decide by the
+ * choice of a text-only model.
  *
  *     sentence -> clauses -> for each clause a frame (verb and values) -> candidates of the window -> steps
  *
@@ -41,14 +42,29 @@ struct plan {
 };
 
 struct planner;
+struct engine;
+
+struct planner_model { /* a text-only model that chooses among candidates */
+    struct engine *(*open)(void *arg,
+                           struct err *e); /* called once, when it is needed; the engine is borrowed */
+    void *arg;
+    const volatile int *cancel;
+};
+
+enum plan_effort {
+    PLAN_RULES,    /* by rules alone */
+    PLAN_MODEL,    /* the model chooses where they do not decide */
+    PLAN_PROPOSAL, /* ... for a user who confirms the steps, so with lower bounds; plan.sure says whether the
+                    * steps are within the bounds */
+};
 
 /* Reads a task.  Returns NULL with ERR_UNCLEAR for a sentence that steps do not express. */
 struct planner *planner_open(const char *task, struct err *e);
 void planner_free(struct planner *p); /* accepts NULL */
+void planner_use_model(struct planner *p, const struct planner_model *m);
 
-/* Proposes the steps for this snapshot.  proposal: for a user who confirms them, so with lower bounds; `sure`
- * says whether they are within the bounds. */
-void planner_next(const struct planner *p, const struct snapshot *now, bool proposal, struct plan *out);
+/* Proposes the steps for this snapshot. */
+void planner_next(struct planner *p, const struct snapshot *now, enum plan_effort effort, struct plan *out);
 /* Accepts a plan: the next one continues after its steps. */
 void planner_accept(struct planner *p, const struct plan *plan);
 void plan_free(struct plan *plan);

@@ -10,18 +10,30 @@
 #define LEAD_LEAST  0.04F
 /* of a proposal that a user confirms */
 #define SCORE_PROPOSED 0.40F
+/* of a model's choice: least probability of a line, and in a proposal */
+#define P_LEAST    0.50F
+#define P_PROPOSED 0.20F
+/* ... of a line that has no word of the clause, in a proposal */
+#define P_GUESSED 0.75F
+/* ... and by how much words that it does not have must raise its log-probability */
+#define GAIN_LEAST 1.5
+
+struct chooser;
 
 struct planner {
     struct clauses clauses;
     struct planner_at at;
+    struct planner_model model;
+    struct chooser *chooser; /* NULL: not opened */
 };
 
 struct frame { /* one clause in one window */
-    const struct planner *p;
+    struct planner *p;
     const struct candidates *all;
     const struct clause *k;
     struct plan *out;
-    bool proposal;
+    enum plan_effort effort;
+    bool proposal; /* lower bounds */
 };
 
 enum framed {
@@ -65,6 +77,11 @@ enum framed frame_enter(struct frame *f, const struct pick *field, const char *t
 enum framed frame_plain(struct frame *f);
 /* Writes the plain sentence for a candidate: press "Save". */
 void frame_describe(const struct frame *f, const struct candidate *c, struct buf *out);
+
+/* ---- choose.c ---- */
+
+/* Appends the steps that the model chooses for the clause. */
+enum framed frame_choose(struct frame *f, struct chooser *m);
 
 /* ---- frames.c, values.c ---- */
 

@@ -91,6 +91,7 @@ struct job {
     const struct plain_steps *given;
     struct plain_steps *plain;   /* steps that replace the model; NULL: none */
     struct job_planner *planner; /* a planner that replaces the model; NULL: none */
+    bool proposals;              /* planned steps are performed although the planner is not sure */
     bool unseen;                 /* the display is not visible to the user: no step window opens on it */
     /* one of several runs of this process, which has its own entry in the registry */
     bool among;
@@ -165,6 +166,8 @@ const bool *job_planner_unclear(const struct job *j); /* NULL: no planner */
 /* Returns the first plan as a sentence, which the caller frees; NULL: no planner. */
 char *job_planner_text(const struct job *j);
 const char *job_planner_json(const struct job *j); /* ... as a JSON object; borrowed */
+/* Returns the steps that were given to the player, a line each, which the caller frees; NULL: none. */
+char *job_planner_steps(const struct job *j);
 void job_planner_free(struct job *j);
 
 /* ---- open.c ---------------------------------------------------------------------------------- */

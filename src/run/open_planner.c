@@ -2,12 +2,15 @@
  * user, and supplies the player with the steps of each window.
  *
  * Nothing is pressed before the whole task is understood.  Without a user who confirms the steps they are
- * performed only if the planner is sure (planner.h). */
+ * performed only if the planner is sure (planner.h).  A model without vision chooses where the rules do not
+ * decide; it is opened when that happens. */
 #include "run/job.h"
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "checkpoint/find.h"
 #include "cli/shared_options.h"
+#include "model/config.h"
 #include "plain/player.h"
 #include "planner/planner.h"
 #include "trace/trace.h"
@@ -22,8 +25,11 @@ struct job_planner {
     struct job *j;
     struct planner *planner;
     struct plan first;
-    char *json; /* of the first plan */
-    bool began; /* the first plan was given to the player */
+    char *json;            /* of the first plan */
+    bool began;            /* the first plan was given to the player */
+    bool chooses;          /* --model has no vision: it can choose, but not see a screen */
+    struct engine *engine; /* of that model, owned; NULL: not opened, or of the job */
+    struct buf performed;  /* steps that the player got, a line each */
     struct player_source source;
 };
 
@@ -64,8 +70,8 @@ static enum confirm_answer ask(const struct job *j, const struct plan *plan)
     return a;
 }
 
-/* Returns whether the steps may be performed, else the reason is in why. */
-static bool is_allowed(const struct job *j, const struct plan *plan, char *why, size_t size)
+/* Returns whether the steps may be performed, else the reason is in why.  *answered: a user was asked. */
+static bool is_allowed(const struct job *j, const struct plan *plan, bool *answered, char *why, size_t size)
 {
     static const char *const reasons[] = {[CONFIRM_DECLINED] = "you declined: ",
                                           [CONFIRM_TIMED_OUT] = "you did not answer in time: ",
@@ -73,7 +79,8 @@ static bool is_allowed(const struct job *j, const struct plan *plan, char *why, 
                                           [CONFIRM_STOPPED] = "stopped: "};
     enum confirm_answer answer = plan->steps.n ? ask(j, plan) : CONFIRM_NOBODY;
     struct buf b;
-    if (answer == CONFIRM_ALLOWED || (answer == CONFIRM_NOBODY && plan->sure))
+    *answered = answer != CONFIRM_NOBODY;
+    if (answer == CONFIRM_ALLOWED || (answer == CONFIRM_NOBODY && (plan->sure || j->proposals)))
         return true;
     buf_init(&b, size);
     buf_puts(&b, reasons[answer]);
@@ -83,16 +90,34 @@ static bool is_allowed(const struct job *j, const struct plan *plan, char *why, 
     return false;
 }
 
+static bool can_ask(const struct job *j)
+{
+    struct confirm confirm;
+    return job_confirm(j, &confirm, NULL) == 0 && confirm.method != CONFIRM_NEVER &&
+           confirm.method != CONFIRM_YES;
+}
+
+/* Plans by all that is allowed, where the rules did not decide. */
+static void plan_harder(struct job_planner *p, const struct snapshot *now, struct plan *out)
+{
+    bool shown = can_ask(p->j) || p->j->s.dry_run || p->j->proposals;
+    if (!shown && !p->chooses)
+        return;
+    plan_free(out);
+    planner_next(p->planner, now, shown ? PLAN_PROPOSAL : PLAN_MODEL, out);
+}
+
 /* Plans the first window, which may still be opening.  Returns false with the reason. */
-static bool plan_first(struct job *j, struct job_planner *p, bool proposal, char *why, size_t size)
+static bool plan_first(struct job *j, struct job_planner *p, char *why, size_t size)
 {
     int64_t start = clock_ns();
     int before = -1;
+    const struct snapshot *now;
     do {
-        const struct snapshot *now = read_window(j, why, size);
+        now = read_window(j, why, size);
         plan_free(&p->first);
         if (now) {
-            planner_next(p->planner, now, proposal, &p->first);
+            planner_next(p->planner, now, PLAN_RULES, &p->first);
             snprintf(why, size, "%s", p->first.why);
         }
         if (now && p->first.end != PLAN_UNSURE && now->n == before)
@@ -100,16 +125,21 @@ static bool plan_first(struct job *j, struct job_planner *p, bool proposal, char
         before = now ? now->n : -1;
         clock_sleep_ms(AGAIN_MS);
     } while (clock_ms_since(start) < BEGIN_MS && !*screen_stop_flag(NULL));
-    return p->first.steps.n && p->first.end != PLAN_UNSURE; /* a window that does not stop changing */
+    if (now && p->first.end == PLAN_UNSURE) {
+        plan_harder(p, now, &p->first);
+        snprintf(why, size, "%s", p->first.why);
+    }
+    return p->first.steps.n && p->first.end != PLAN_UNSURE; /* also of a window that does not stop changing */
 }
 
-static int refuse(struct job *j, const char *why, struct err *e)
+/* Frees the planner.  Returns 0 if the model of the run may do the task instead, else -1 with e. */
+static int refuse(struct job *j, bool answered, const char *why, struct err *e)
 {
-    bool only = j->s.planner == JOB_PLAIN_ONLY;
+    bool ends = answered || j->planner->chooses || j->s.planner == JOB_PLAIN_ONLY;
     job_planner_free(j);
     if (*screen_stop_flag(NULL))
         return err_set(e, ERR_STOPPED, "stopped while the task was being planned");
-    return only ? err_set(e, ERR_UNCLEAR, "not performed: %s", why) : 0;
+    return ends ? err_set(e, ERR_UNCLEAR, "not performed: %s", why) : 0;
 }
 
 static void tell(const struct job *j, const struct plan *plan)
@@ -122,16 +152,34 @@ static void tell(const struct job *j, const struct plan *plan)
     buf_free(&b);
 }
 
-static bool can_ask(const struct job *j)
+/* ---- the model that chooses ---------------------------------------------------------------------------- */
+
+/* Returns whether --model names a model without vision. */
+static bool is_text_model(const struct job *j)
 {
-    struct confirm confirm;
-    return job_confirm(j, &confirm, NULL) == 0 && confirm.method != CONFIRM_NEVER &&
-           confirm.method != CONFIRM_YES;
+    struct model_config c;
+    struct err e = ERR_INIT;
+    char *dir = j->s.model && !ENDPOINT_GIVEN(j->s) ? model_find(j->s.model, &e) : NULL;
+    bool text = dir && config_load(&c, dir, &e) == 0 && config_check_vision(&c, dir, &e) != 0;
+    free(dir);
+    return text;
+}
+
+static struct engine *open_chooser(void *arg, struct err *e)
+{
+    struct job_planner *p = arg;
+    struct engine_options o = MODEL_ENGINE(p->j->s);
+    char *dir = model_find(p->j->s.model, e);
+    o.dir = dir;
+    o.cancel = screen_stop_flag(NULL);
+    p->engine = dir ? engine_open(&o, e) : NULL;
+    free(dir);
+    return p->engine;
 }
 
 int job_open_planner(struct job *j, struct err *e)
 {
-    bool only = j->s.planner == JOB_PLAIN_ONLY;
+    bool only = j->s.planner == JOB_PLAIN_ONLY, answered = false;
     bool replaced = j->s.fake || j->plain || j->resume.parent || j->s.dialect || j->s.localizer ||
                     j->s.validator || (j->host && j->host->decide);
     char why[ERR_TEXT] = "";
@@ -145,21 +193,20 @@ int job_open_planner(struct job *j, struct err *e)
                        "--fake, --dialect, --localizer, --validator or resume");
     struct job_planner *p = j->planner = xcalloc(1, sizeof *p);
     p->j = j;
+    buf_init(&p->performed, STEPS_TEXT);
+    p->chooses = is_text_model(j);
     if (!(p->planner = planner_open(j->task, &odd)))
-        return refuse(j, odd.text, e);
-    bool understood = plan_first(j, p, false, why, sizeof why);
-    if (!understood && (can_ask(j) || j->s.dry_run)) {
-        char weak[ERR_TEXT];
-        understood = plan_first(j, p, true, weak, sizeof weak);
-    }
-    if (!understood)
-        return refuse(j, why, e);
+        return refuse(j, false, odd.text, e);
+    if (p->chooses)
+        planner_use_model(p->planner, &(struct planner_model){open_chooser, p, screen_stop_flag(NULL)});
+    if (!plan_first(j, p, why, sizeof why))
+        return refuse(j, false, why, e);
     buf_init(&json, STEPS_TEXT);
     plan_json(&p->first, &json);
     p->json = buf_take(&json);
     tell(j, &p->first);
-    if (!j->s.dry_run && !is_allowed(j, &p->first, why, sizeof why))
-        return refuse(j, why, e);
+    if (!j->s.dry_run && !is_allowed(j, &p->first, &answered, why, sizeof why))
+        return refuse(j, answered, why, e);
     j->s.dialect = PLAYER_DIALECT;
     if (!j->s.max_steps && !j->s.dry_run)
         j->s.max_steps = PLAYER_STEPS;
@@ -186,8 +233,11 @@ static int give(struct job_planner *p, struct plan *plan, struct plain_steps *mo
     record_plan(p->j, plan);
     planner_accept(p->planner, plan);
     *more = plan->steps;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        plain_print(&plan->steps.s[i], &p->performed);
+        buf_putc(&p->performed, '\n');
         free(plan->second[i]);
+    }
     *plan = (struct plan){0};
     if (!n)
         plain_free(more);
@@ -203,17 +253,16 @@ static int next_steps(void *arg, const struct snapshot *now, bool last, struct p
         p->began = true;
         return give(p, &p->first, more);
     }
-    planner_next(p->planner, now, false, &plan);
-    if (plan.end == PLAN_UNSURE && last && can_ask(p->j)) {
-        plan_free(&plan);
-        planner_next(p->planner, now, true, &plan);
-    }
+    bool answered;
+    planner_next(p->planner, now, PLAN_RULES, &plan);
+    if (plan.end == PLAN_UNSURE && last)
+        plan_harder(p, now, &plan);
     if (plan.end == PLAN_UNSURE) {
         snprintf(why, size, "not understood after the steps before: %.400s", plan.why);
         plan_free(&plan);
         return -1;
     }
-    if (plan.steps.n && !is_allowed(p->j, &plan, why, size)) {
+    if (plan.steps.n && !is_allowed(p->j, &plan, &answered, why, size)) {
         plan_free(&plan);
         return -2;
     }
@@ -249,12 +298,19 @@ const char *job_planner_json(const struct job *j)
     return j->planner ? j->planner->json : NULL;
 }
 
+char *job_planner_steps(const struct job *j)
+{
+    return j->planner && j->planner->performed.len ? xstrdup(j->planner->performed.data) : NULL;
+}
+
 void job_planner_free(struct job *j)
 {
     struct job_planner *p = j->planner;
     if (p) {
         planner_free(p->planner);
         plan_free(&p->first);
+        engine_close(p->engine);
+        buf_free(&p->performed);
         free(p->json);
     }
     free(p);

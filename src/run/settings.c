@@ -70,7 +70,8 @@ const struct option_spec job_options[] = {
     {"planner", 0, OPTION_CHOICE, AT(planner), "auto|only|no", 0, 0, "no",
      "propose plain steps for a freely worded task, without a model (holorun help planner); a user at the "
      "terminal confirms them, without a user they are performed only if the planner is sure; only: end with "
-     "exit code 8 if it is not; auto: use the model then; with --dry-run: print the steps",
+     "exit code 8 if it is not; auto: use the model then, unless the user declined; with --dry-run: print "
+     "the steps; with -m and a model without vision, that model chooses where the rules do not decide",
      NULL},
     {"dry-run", 0, OPTION_FLAG, AT(dry_run), .help = "decide and record, but send no input"},
     {"observe-only", 0, OPTION_FLAG, AT(observe_only),

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_TEXT = 192, MAX_CANDIDATES = 4 * BEAM_WIDTH };
+enum { PATH_TEXT = 256, MAX_CANDIDATES = 4 * BEAM_WIDTH };
 
 struct path {
     struct session *session;

@@ -11,7 +11,7 @@
 
 #include "session/generate.h"
 
-enum { BEAM_TEXT = 64, BEAM_WIDTH = 32, BEAM_TOKENS = 40 };
+enum { BEAM_TEXT = 192, BEAM_WIDTH = 32, BEAM_TOKENS = 40 };
 
 struct beam_search {
     struct grammar *grammar; /* NULL: unconstrained */

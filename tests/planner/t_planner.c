@@ -110,7 +110,7 @@ static char *planned(const struct snapshot *s, const char *task, bool proposal)
         return xasprintf("refused: %s", e.text);
     struct buf b;
     buf_init(&b, 1 << 16);
-    planner_next(p, s, proposal, &plan);
+    planner_next(p, s, proposal ? PLAN_PROPOSAL : PLAN_RULES, &plan);
     if (plan.end == PLAN_UNSURE)
         buf_printf(&b, "unsure: %s", plan.why);
     else
@@ -136,6 +136,7 @@ static const struct {
     {IN(order), "Set the size to large", "1. choose \"Large\" in \"Size\""},
     {IN(order), "Buy a large shirt", "1. choose \"Large\" in \"Size\"  2. press \"Order\""},
     {IN(order), "Buy it", "1. press \"Order\""},
+    {IN(order), "Order the large one", "1. choose \"Large\" in \"Size\"  2. press \"Order\""},
     {IN(order), "Order a large shirt with express delivery", "unsure~express"},
     {IN(order), "Choose the purple size", "unsure~purple"},
     {IN(order), "Write hello and export it as PDF", "unsure"},
@@ -216,7 +217,7 @@ static void t_inverse(void **state)
         struct planner *p = planner_open(cases[i].task, NULL);
         struct plan plan = {0};
         if (p)
-            planner_next(p, &s, true, &plan);
+            planner_next(p, &s, PLAN_PROPOSAL, &plan);
         for (int k = 0; k < plan.steps.n; k++) {
             struct plain_steps again;
             struct buf a, b;
@@ -244,21 +245,21 @@ static void t_windows(void **state)
     struct plan plan;
     struct buf b;
     assert_non_null(p);
-    planner_next(p, &first, false, &plan);
+    planner_next(p, &first, PLAN_RULES, &plan);
     assert_int_equal(plan.end, PLAN_MORE);
     planner_accept(p, &plan);
     plan_free(&plan);
-    planner_next(p, &first, false, &plan); /* the dialog is not there yet */
+    planner_next(p, &first, PLAN_RULES, &plan); /* the dialog is not there yet */
     assert_int_equal(plan.end, PLAN_UNSURE);
     plan_free(&plan);
-    planner_next(p, &then, false, &plan);
+    planner_next(p, &then, PLAN_RULES, &plan);
     buf_init(&b, 4096);
     plan_print(&plan, &b);
     assert_string_equal(b.data, "1. enter \"letter.txt\" into \"Name:\"  2. press key enter");
     assert_int_equal(plan.end, PLAN_DONE);
     planner_accept(p, &plan);
     plan_free(&plan);
-    planner_next(p, &first, false, &plan);
+    planner_next(p, &first, PLAN_RULES, &plan);
     assert_int_equal(plan.end, PLAN_DONE);
     assert_int_equal(plan.steps.n, 0);
     plan_free(&plan);
@@ -272,15 +273,15 @@ static void t_typed(void **state)
     struct snapshot s = SNAPSHOT(editor);
     struct planner *p = planner_open("Write \"hello\"", NULL);
     struct plan plan;
-    planner_next(p, &s, false, &plan);
+    planner_next(p, &s, PLAN_RULES, &plan);
     assert_int_equal(plan.steps.n, 1);
     planner_accept(p, &plan);
     plan_free(&plan);
-    planner_next(p, &s, false, &plan);
+    planner_next(p, &s, PLAN_RULES, &plan);
     assert_int_equal(plan.end, PLAN_UNSURE);
     plan_free(&plan);
     editor[11].value = "hello";
-    planner_next(p, &s, false, &plan);
+    planner_next(p, &s, PLAN_RULES, &plan);
     assert_int_equal(plan.end, PLAN_DONE);
     plan_free(&plan);
     planner_free(p);

@@ -17,13 +17,15 @@ static struct xvfb x;
 static const struct {
     const char *zenity, *task, *confirm;
     int code;
-    const char *prints; /* zenity's output; NULL: it is still open */
-    const char *says;   /* part of stdout or stderr */
+    const char *prints;  /* zenity's output; NULL: it is still open */
+    const char *says;    /* part of stdout or stderr */
+    const char *planner; /* NULL: only */
 } cases[] = {
     {FORM, "Fill in the form: name Ana Lima, city Porto and size Large", "never", 0, "Ana Lima|Porto|Large\n",
      "performed"},
     {FORM, "Set the size to large, then cancel", "cmd:true", 0, "", "performed"},
     {FORM, "Set the size to large", "cmd:false", 8, NULL, "you declined"},
+    {FORM, "Set the size to large", "cmd:false", 8, NULL, "you declined", "auto"}, /* no model instead */
     {FORM, "Set the size to purple", "cmd:true", 8, NULL, "purple"},
     {FORM, "Fill in the name Ana unless the city is Rome", "cmd:true", 8, NULL, "unless"},
     {"--forms --add-entry=Phone --add-entry=Phone", "Enter 555 into the phone field", "cmd:true", 8, NULL,
@@ -43,8 +45,8 @@ static void t_dialogs(void **state)
         char *text = NULL;
         size_t n = 0;
         program_run(&x, &o,
-                    WORDS("run", cases[i].task, "--planner", "only", "--plain", "no", "--confirm",
-                          cases[i].confirm, "--on", "desk", "--start", start));
+                    WORDS("run", cases[i].task, "--planner", cases[i].planner ? cases[i].planner : "only",
+                          "--plain", "no", "--confirm", cases[i].confirm, "--on", "desk", "--start", start));
         file_read(printed, 1 << 16, &text, &n, &e);
         bool prints = cases[i].prints ? text && !strcmp(text, cases[i].prints) : !text || !*text;
         if (o.code != cases[i].code || !prints ||

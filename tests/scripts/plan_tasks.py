@@ -6,7 +6,7 @@ exit code, a saved file, or the clipboard.
 
 CASES (default tests/cases/plan_sentences.jsonl) has a task per line: id, program, kind, task, start, judge. Each task gets
 a private desktop. Without --user nobody confirms the steps, so the planner acts only if it is sure; --user confirms every
-proposal. Tasks of the kinds impossible, twin and negated are right if nothing was pressed and the exit code is 8.
+proposal, and "sure" in the results describes which would have been performed without. Tasks of the kinds impossible, twin and negated are right if nothing was pressed and the exit code is 8.
 
 Results: right, false (exit code 0, but the judge disagrees), wrong (a press without success, and not reported as done),
 stopped (exit code 8, nothing pressed).
@@ -24,7 +24,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HOLORUN = os.environ.get("HOLORUN", os.path.join(ROOT, "holorun"))
 REFUSED = ("impossible", "twin", "negated")
-START_S, RUN_S, END_S = 60, 90, 10
+START_S, RUN_S, END_S, MODEL_S = 60, 90, 10, 600  # MODEL_S: loading it on a busy machine
 
 
 def read(path):
@@ -52,9 +52,8 @@ class Desk:
             self.env["XAUTHORITY"] = told.get("xauthority") or told["cookie"]
 
     def holorun(self, *words, seconds=RUN_S):
-        return subprocess.run([HOLORUN, *words], env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              stdin=subprocess.DEVNULL, text=True, timeout=seconds + 30, start_new_session=True,
-                              check=False)
+        return subprocess.run([HOLORUN, *words], env=self.env, capture_output=True, stdin=subprocess.DEVNULL,
+                              text=True, timeout=seconds + 30, start_new_session=True, check=False)
 
     def wait(self):
         """Waits until the program describes its window, twice the same."""
@@ -92,6 +91,8 @@ def holds(case, desk):
         code, out = read(desk.home + "/code.txt"), read(desk.home + "/out.txt")
         if "file" in judge:
             found = (read(os.path.join(desk.home, judge["file"][0])) or "").rstrip("\n") == judge["file"][1]
+        elif "exists" in judge:
+            found = os.path.exists(os.path.join(desk.home, judge["exists"]))
         elif judge.get("ended"):
             found = code is not None and int(code) < 126
         elif "code" in judge:
@@ -124,12 +125,16 @@ def run(case, options):
         words = ["run", case["task"], "--planner", "only", "--plain", "no", "--json", "--no-report", "--runs",
                  home + "/runs", "--max-time", str(RUN_S), "--confirm", "cmd:true" if options.user else "yes-to-all"]
         start = time.time()
-        got = desk.holorun(*words, *(["-m", options.model] if options.model else []))
+        model = ["-m", options.model] if options.model else []
+        got = desk.holorun(*words, *model, seconds=RUN_S + (MODEL_S if model else 0))
         told = json.loads(got.stdout) if got.stdout.startswith("{") else {}
         pressed = bool(told.get("actions"))
         result = {"code": got.returncode, "seconds": round(time.time() - start, 1), "pressed": pressed,
+                  "sure": told.get("plan", {}).get("sure"),
                   "steps": [s["step"] for s in told.get("plan", {}).get("steps", [])],
                   "why": told.get("error") or told.get("answer") or got.stderr.strip()[-300:]}
+        if model:
+            result["log"] = got.stderr[-3000:]
         if case["kind"] in REFUSED:
             right = got.returncode == 8 and not pressed and untouched(case, desk)
         else:
@@ -155,7 +160,7 @@ def main():
         cases = [json.loads(line) for line in f if line.strip()]
     if options.only:
         cases = [c for c in cases if c["id"] in options.only.split(",")]
-    counts, out = {}, open(options.out, "a", encoding="utf-8") if options.out else None
+    counts = {}
     for case in cases:
         try:
             result = run(case, options)
@@ -165,9 +170,9 @@ def main():
         print(f"{case['id']} {result['result']:8} {case['task']}\n      {result.get('code')} {result.get('seconds')} s "
               f"{'; '.join(result.get('steps', []))} | {result.get('why', '')[:160]} | {result.get('out')!r:.60}",
               flush=True)
-        if out:
-            out.write(json.dumps({"id": case["id"], "kind": case["kind"], **result}) + "\n")
-            out.flush()
+        if options.out:
+            with open(options.out, "a", encoding="utf-8") as out:
+                out.write(json.dumps({"id": case["id"], "kind": case["kind"], **result}) + "\n")
     print(f"{len(cases)} tasks: " + ", ".join(f"{n} {k}" for k, n in sorted(counts.items())))
     return 0 if not counts.get("false") else 1
 

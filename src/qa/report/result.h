@@ -64,8 +64,9 @@ const char *step_end_name(enum step_end e); /* "not found" */
 
 struct step_result {
     int line;
-    char *text; /* the step as a sentence */
-    char *said; /* the action and its effect, or the reason why it failed; or NULL */
+    char *text;    /* the step as a sentence */
+    char *planned; /* plain steps that were planned for the sentence, a line each; or NULL */
+    char *said;    /* the action and its effect, or the reason why it failed; or NULL */
     enum step_end end;
     bool proof; /* it verifies the result, as a check does: test_step_proves() */
     double seconds;

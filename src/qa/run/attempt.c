@@ -1,10 +1,9 @@
 /* attempt.c - runs one attempt of a test: desktop, setup, program, agent, checks, teardown. */
-#include "qa/run/workers.h"
+#include "qa/run/attempt_impl.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "gate/redact.h"
-#include "plain/player.h"
 #include "qa/report/summary.h"
 #include "trace/status.h"
 
@@ -15,32 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    COMMAND_SECONDS = 300,
-    /* frames of the run for a judge, whose last frame is the current screen */
-    MAX_FRAMES = SUITE_MAX_FRAMES - 1,
-    LOG_BYTES = (16 << 10) - 64, /* reports cut texts at 16 KiB */
-};
-
-struct attempt_state {
-    const struct suite_run *run;
-    const struct test *test;
-    struct attempt *out;
-    struct desk *desk;
-    struct job job;
-    bool job_begun, ended;  /* ended: the agent finished without being stopped */
-    struct redact *covered; /* fields that hold secrets, for all jobs of a task in steps; NULL: one job */
-    char *runs, *fake;      /* owned paths, borrowed by job.s */
-    char *said;             /* the model's own words, if the answer is worded differently */
-    char *pictures;         /* directory; created for the first image */
-    uint64_t seed_offset;
-    struct image frames[MAX_FRAMES];
-    int n_frames;
-};
+enum { COMMAND_SECONDS = 300, LOG_BYTES = (16 << 10) - 64 }; /* reports cut texts at 16 KiB */
 
 /* ---- errors -------------------------------------------------------------------------------------- */
 
-static void set_error(struct attempt *a, const char *kind, const char *text)
+void attempt_error(struct attempt *a, const char *kind, const char *text)
 {
     if (a->error)
         return; /* the first error is the cause */
@@ -56,15 +34,16 @@ static void record_error(struct attempt_state *s, const struct err *e)
     char what[512];
     enum desk_state state = s->desk ? desk_state(s->desk, what, sizeof what) : DESK_OK;
     if (state < sizeof of_desk / sizeof *of_desk && of_desk[state]) {
-        set_error(s->out, of_desk[state], what);
+        attempt_error(s->out, of_desk[state], what);
         return;
     }
-    const char *kind = e->kind == ERR_STOPPED ? "stopped"
-                       : e->kind == ERR_MODEL ? "model"
-                       : e->kind == ERR_USAGE ? "suite"
-                       : s->desk              ? "environment"
-                                              : "desk";
-    set_error(s->out, kind, e->text);
+    const char *kind = e->kind == ERR_STOPPED   ? "stopped"
+                       : e->kind == ERR_MODEL   ? "model"
+                       : e->kind == ERR_USAGE   ? "suite"
+                       : e->kind == ERR_UNCLEAR ? "planner"
+                       : s->desk                ? "environment"
+                                                : "desk";
+    attempt_error(s->out, kind, e->text);
 }
 
 static void check_desk_state(struct attempt_state *s)
@@ -166,7 +145,7 @@ static void fill_settings(struct attempt_state *s)
     if (t->recording || plain) /* whatever dialect the other tests of the suite use */
         r->dialect = NULL;
     r->runs = s->runs;
-    r->seed = t->seed + s->seed_offset;
+    r->seed = t->seed + s->order->seed_offset;
     r->confirm = s->run->confirm ? s->run->confirm : test_owns_desktop(t) ? "yes-to-all" : "auto";
     r->max_steps = plain ? 0 : t->steps ? t->steps : r->max_steps;
     if (t->timeout > 0)
@@ -193,8 +172,7 @@ static void replace_text(char **to, const char *text)
     *to = text ? xstrdup(text) : NULL;
 }
 
-/* Runs the agent once: with a model, or, if `given` is not NULL, on steps without one. */
-static void run_job(struct attempt_state *s, const char *task, const struct plain_steps *given)
+void attempt_job(struct attempt_state *s, const char *task, const struct plain_steps *given, bool plans)
 {
     struct agent_result r;
     struct err e = ERR_INIT;
@@ -209,6 +187,8 @@ static void run_job(struct attempt_state *s, const char *task, const struct plai
     s->job.task = xstrdup(task);
     s->job.given = given;
     fill_settings(s);
+    s->job.s.planner = plans ? JOB_PLAIN_ONLY : JOB_PLAIN_NO;
+    s->job.proposals = plans && test_owns_desktop(s->test);
     if (secret_store_copy(s->run->secret_store, s->job.s.secrets, &s->job.secrets, &e)) {
         record_error(s, &e);
         return;
@@ -227,100 +207,6 @@ static void run_job(struct attempt_state *s, const char *task, const struct plai
         record_error(s, &e);
     else
         check_desk_state(s);
-}
-
-/* ---- a task in steps ----------------------------------------------------------------------------- */
-
-/* Takes over the outcomes of steps that were performed without a model. */
-static void note_plain(struct attempt_state *s, int first)
-{
-    static const enum step_end ends[] = {[PLAYER_NOT_RUN] = STEP_NOT_RUN,
-                                         [PLAYER_DONE] = STEP_DONE,
-                                         [PLAYER_NOT_FOUND] = STEP_NOT_FOUND,
-                                         [PLAYER_NOT_DONE] = STEP_FAILED,
-                                         [PLAYER_UNREAD] = STEP_UNREAD};
-    int n = 0;
-    const struct player_outcome *o = s->job.llm ? player_outcomes(s->job.llm, &n) : NULL;
-    for (int i = 0; i < n; i++) {
-        struct step_result *step = &s->out->script[first + i];
-        step->end = ends[o[i].end];
-        step->said = *o[i].text ? xstrdup(o[i].text) : NULL;
-        step->seconds = o[i].seconds;
-    }
-}
-
-/* Notes how the model ended a step. */
-static void note_model(struct attempt_state *s, struct step_result *step, double seconds)
-{
-    const struct status_row *row = status_find(s->out->status);
-    enum status_verdict v = row ? row->verdict : STATUS_BREAKS;
-    step->end = v == STATUS_SAYS_DONE || v == STATUS_UNCONFIRMED      ? STEP_DONE
-                : v == STATUS_SAYS_INFEASIBLE || v == STATUS_REJECTED ? STEP_FAILED
-                                                                      : STEP_NOT_RUN;
-    step->said = s->out->answer ? xstrdup(s->out->answer) : NULL;
-    step->seconds = s->out->seconds - seconds;
-}
-
-/* Makes the step that failed the reason of the attempt, unless there is another one. */
-static void blame_step(struct attempt_state *s)
-{
-    const struct step_result *step = attempt_failed_step(s->out);
-    if (!step || s->out->error)
-        return;
-    char *why = xasprintf("%s:%d: step %d of %d, %.200s: %s", s->run->suite->path, step->line,
-                          (int)(step - s->out->script) + 1, s->out->n_script, step->text,
-                          step->said ? step->said : step_end_name(step->end));
-    if (step->end == STEP_UNREAD)
-        set_error(s->out, "elements", why);
-    else
-        s->out->error = xstrdup(why);
-    free(why);
-}
-
-/* Performs the steps from one on up to the next one of the other kind, with or without a model. Returns the
- * index after them. */
-static int run_steps(struct attempt_state *s, int first)
-{
-    const struct test *t = s->test;
-    const struct test_step *step = &t->script[first];
-    double before = s->out->seconds;
-    if (step->plain < 0) {
-        run_job(s, step->text, NULL);
-        note_model(s, &s->out->script[first], before);
-        return first + 1;
-    }
-    int end = first;
-    struct buf words;
-    buf_init(&words, SUITE_MAX_TEXT + 1);
-    for (; end < t->n_script && t->script[end].plain >= 0; end++)
-        buf_printf(&words, "%s%s", end > first ? ";\n" : "", t->script[end].text);
-    const struct plain_steps given = {t->plain.s + step->plain, end - first};
-    run_job(s, words.data, &given);
-    note_plain(s, first);
-    buf_free(&words);
-    return end;
-}
-
-static void run_agent(struct attempt_state *s)
-{
-    const struct test *t = s->test;
-    struct attempt *a = s->out;
-    if (!t->n_script) {
-        run_job(s, t->task, NULL);
-        return;
-    }
-    s->covered = s->run->settings->redact_frames ? redact_new() : NULL;
-    a->script = xcalloc((unsigned long)t->n_script, sizeof *a->script);
-    a->n_script = t->n_script;
-    for (int i = 0; i < t->n_script; i++)
-        a->script[i] = (struct step_result){
-            .line = t->script[i].line, .text = xstrdup(t->script[i].text), .proof = test_step_proves(t, i)};
-    for (int i = 0, done = 1; done && i < t->n_script && !a->error;) {
-        int next = run_steps(s, i);
-        for (; i < next; i++)
-            done = done && a->script[i].end == STEP_DONE;
-    }
-    blame_step(s);
 }
 
 /* ---- checks -------------------------------------------------------------------------------------- */
@@ -468,23 +354,23 @@ static void tear_down(struct attempt_state *s)
 
 /* ---- the attempt --------------------------------------------------------------------------------- */
 
-void attempt_run(const struct suite_run *run, const struct test *t, int number, uint64_t seed_offset,
+void attempt_run(const struct suite_run *run, const struct test *t, const struct attempt_order *o,
                  struct attempt *out)
 {
-    struct attempt_state s = {.run = run, .test = t, .out = out, .seed_offset = seed_offset};
+    struct attempt_state s = {.run = run, .test = t, .out = out, .order = o};
     struct err e = ERR_INIT;
     int64_t start = clock_ns();
     bool judged, stopped;
     *out = (struct attempt){.status = "", .outcome = OUTCOME_ERROR};
     s.fake = fake_replies(&s);
     s.runs = xasprintf("%s/runs/%s", run->dir, t->id);
-    s.pictures = xasprintf("%s/pictures/%s-%d", run->dir, t->id, number);
+    s.pictures = xasprintf("%s/pictures/%s-%d", run->dir, t->id, o->number);
     int rc = open_desk(&s, &e);
     out->start_seconds = clock_ms_since(start) / 1000;
     if (rc)
         record_error(&s, &e);
     else
-        run_agent(&s);
+        attempt_task(&s);
     stopped = out->error_kind && !strcmp(out->error_kind, "stopped");
     if (rc == 0 && s.job.began && !out->error_kind)
         stopped = run_checks(&s) != 0;

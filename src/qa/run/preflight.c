@@ -112,7 +112,7 @@ static void search_fake(struct search *s, const char *fake)
 
 /* ---- steps --------------------------------------------------------------------------------------- */
 
-static void search_steps(const struct search *s, const struct run_settings *settings)
+static void search_steps(const struct search *s, const struct run_settings *settings, bool freezes)
 {
     const struct test *t = s->test;
     const char *off = getenv("HOLORUN_ELEMENTS");
@@ -120,7 +120,7 @@ static void search_steps(const struct search *s, const struct run_settings *sett
                       : !settings->elements       ? "--no-elements"
                       : off && !strcmp(off, "no") ? "HOLORUN_ELEMENTS=no"
                                                   : NULL;
-    if (t->stale)
+    if (t->stale && !freezes)
         found(s,
               "line %d: the steps were made for another sentence; check them, then write steps_of: %s, "
               "or remove steps and steps_of",
@@ -129,13 +129,13 @@ static void search_steps(const struct search *s, const struct run_settings *sett
         found(s, "its steps need the elements of programs: remove %s", why);
 }
 
-void preflight_first(const struct suite *s, const struct run_settings *settings, json_t *faults)
+void preflight_first(const struct suite *s, const struct run_settings *settings, bool freezes, json_t *faults)
 {
     struct search search = {.suite = s, .faults = faults};
     for (int i = 0; i < s->n; i++) {
         search.test = &s->tests[i];
         if (search.test->selected)
-            search_steps(&search, settings);
+            search_steps(&search, settings, freezes);
     }
     search.test = NULL;
     if (settings->fake)
@@ -198,7 +198,7 @@ void preflight(const struct suite *s, const struct run_settings *settings, bool 
         search.test = &s->tests[i];
         if (!search.test->selected)
             continue;
-        search_steps(&search, settings);
+        search_steps(&search, settings, false);
         if (search.test->recording)
             search_recording(&search, search.test->recording);
         if (search.test->recording && !search.test->n_checks)
@@ -211,4 +211,23 @@ void preflight(const struct suite *s, const struct run_settings *settings, bool 
     if (dialect)
         dialect_free(dialect);
     json_decref(search.sources);
+}
+
+void preflight_warn_sizes(const struct suite *s, const struct dialect *d)
+{
+    const struct test *odd = NULL;
+    int n = 0, w, h;
+    for (int i = s->n - 1; d && d->screen_w && i >= 0; i--) {
+        const struct test *t = &s->tests[i];
+        if (!t->selected || !test_needs_model(t) || sscanf(t->display, "xvfb:%dx%d", &w, &h) != 2 ||
+            (w == d->screen_w && h == d->screen_h))
+            continue;
+        odd = t;
+        n++;
+    }
+    if (odd)
+        warn("this model was trained on screens of %dx%d, but %d test%s another size ('%s': %s): expect "
+             "errors, or set display: xvfb:%dx%d",
+             d->screen_w, d->screen_h, n, n == 1 ? " has" : "s have", odd->id, odd->display, d->screen_w,
+             d->screen_h);
 }

@@ -81,13 +81,47 @@ static void run_test(struct queue *q, const struct suite_run *run, uint64_t samp
         /* Attempts get different random seeds. A retry uses the test's own seed, so that only the program can
          * differ. */
         uint64_t seed_offset = r->n < attempts_of(q, r->test) ? (uint64_t)r->n : 0;
-        attempt_run(run, r->test, ++r->n, seed_offset + (sample << 20), a);
+        const struct attempt_order order = {.number = ++r->n, .seed_offset = seed_offset + (sample << 20)};
+        attempt_run(run, r->test, &order, a);
         result_outcome(r->test, a, &r->judged);
         r->outcome = a->outcome;
     } while (should_retry(q, r));
     const struct attempt *a = &r->attempts[r->n - 1], *before = r->n > 1 ? a - 1 : NULL;
     if (before && r->outcome == OUTCOME_PASSED && r->n > attempts_of(q, r->test))
         r->flaky = flaky_cause(before->run_dir, a->run_dir, &r->flaky_where);
+}
+
+/* Returns the line of the sentence whose written steps lack an element; 0: none. */
+static int missing_of(const struct test *t, const struct attempt *a)
+{
+    const struct step_result *step = attempt_failed_step(a);
+    const struct test_step *s = step ? &t->script[step - a->script] : NULL;
+    return s && s->of && s->plain >= 0 && step->end == STEP_NOT_FOUND ? s->of_line : 0;
+}
+
+static const struct attempt *freeze_attempt(const struct suite_run *run, struct result *r, int again,
+                                            const struct attempt *planned)
+{
+    const struct attempt_order order = {
+        .number = r->n + 1, .freezes = true, .again = again, .planned = planned};
+    struct attempt a;
+    attempt_run(run, r->test, &order, &a);
+    r->attempts = xrealloc(r->attempts, (unsigned long)r->n + 1, sizeof *r->attempts);
+    r->attempts[r->n] = a;
+    r->outcome = a.outcome;
+    result_outcome(r->test, &r->attempts[r->n], &r->judged);
+    return &r->attempts[r->n++];
+}
+
+/* Plans the sentences of a test, also one whose steps lack an element, and runs it again with these steps. */
+static void freeze_test(const struct suite_run *run, struct result *r)
+{
+    const struct attempt *a = freeze_attempt(run, r, 0, NULL);
+    int again = missing_of(r->test, a);
+    if (again)
+        a = freeze_attempt(run, r, again, NULL);
+    if (a->outcome == OUTCOME_PASSED)
+        freeze_attempt(run, r, again, a);
 }
 
 /* Stores a complete row at once, so that results saved meanwhile have no partial row. */
@@ -111,7 +145,10 @@ static void take_test(struct queue *q, const struct suite_run *run, uint64_t sam
         pthread_mutex_lock(&q->desktop);
     r->began = since_start(q);
     progress_start(q->o->progress, r->test, r->worker);
-    run_test(q, run, sample, r);
+    if (run->freezes)
+        freeze_test(run, r);
+    else
+        run_test(q, run, sample, r);
     r->seconds = since_start(q) - r->began;
     progress_end(q->o->progress, r);
     if (shared)

@@ -53,12 +53,20 @@ struct suite_run {                       /* shared by all tests of a run and con
     const char *confirm; /* as in `run`; NULL: yes on private desktops, else the user is asked */
     const char *dir;     /* directory of runs and images */
     bool update_golden;
+    bool freezes; /* sentences without steps are planned; a test that passes runs again with these steps */
     struct judge judge;
 };
 
-/* Runs one attempt. number: from 1; seed_offset: added to the seed of the test. Fills *out; the caller calls
- * attempt_free(). */
-void attempt_run(const struct suite_run *run, const struct test *t, int number, uint64_t seed_offset,
+struct attempt_order {
+    int number;           /* from 1 */
+    uint64_t seed_offset; /* added to the seed of the test */
+    bool freezes;         /* sentences without steps are planned */
+    int again;            /* line of a sentence whose steps are planned although it has some; 0: none */
+    const struct attempt *planned; /* its planned steps are performed instead of planning; NULL: none */
+};
+
+/* Runs one attempt. Fills *out; the caller calls attempt_free(). */
+void attempt_run(const struct suite_run *run, const struct test *t, const struct attempt_order *o,
                  struct attempt *out);
 
 /* ---- the suite's own setup and teardown (setup.c) ------------------------------------------------------ */
@@ -74,9 +82,13 @@ void suite_teardown(const struct suite_run *run, struct desk *desk);
  * Each becomes a key of `faults`.
  */
 
+/* Warns about sizes of screens for which the dialect's model was not trained, once for all tests. */
+void preflight_warn_sizes(const struct suite *s, const struct dialect *d);
 /* Checks that the steps of a task belong to its sentences and that programs report their elements, and that
- * --fake is a file, or a directory with a file for each selected test, that has replies. */
-void preflight_first(const struct suite *s, const struct run_settings *settings, json_t *faults);
+ * --fake is a file, or a directory with a file for each selected test, that has replies. freezes: steps of
+ * another sentence are planned again. */
+void preflight_first(const struct suite *s, const struct run_settings *settings, bool freezes,
+                     json_t *faults);
 /* Checks these, and replies, secrets, policies, dialects and reference images. Removes the secrets from the
  * environment. */
 void preflight(const struct suite *s, const struct run_settings *settings, bool update_golden,

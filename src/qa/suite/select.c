@@ -91,7 +91,13 @@ int suite_select(struct suite *s, const struct suite_selection *c, struct err *e
     suite_hash_selection(s);
     if (c->shard && select_by_shard(s, c, e))
         return -1;
-    for (int i = 0; i < s->n; i++)
-        n += s->tests[i].selected;
+    for (int i = 0; i < s->n; i++) {
+        struct test *t = &s->tests[i];
+        bool sentence = false;
+        for (int k = 0; k < t->n_script; k++)
+            sentence = sentence || t->script[k].of;
+        t->selected &= sentence || !c->sentences;
+        n += t->selected;
+    }
     return n;
 }

@@ -288,6 +288,19 @@ static int add_frozen(struct suite_reader *r, const struct doc_node *n)
     return rc;
 }
 
+/* Notes the sentence that the steps from `from` on perform.  Steps of a sentence with variables are not
+ * written back, because they would have their values. */
+static void belong(struct suite_reader *r, int from, const struct doc_node *sentence, const char *text,
+                   bool stale)
+{
+    const char *of = strcmp(text, sentence->text) ? NULL : text;
+    for (int i = from; i < r->t->n_script; i++) {
+        r->t->script[i].of = of;
+        r->t->script[i].of_line = sentence->line;
+        r->t->script[i].stale = stale;
+    }
+}
+
 /* do: a sentence. With `steps` beside it these are performed; else the sentence itself if every word of it is
  * understood; else it is a task for a model. */
 static int read_do(struct suite_reader *r, const struct doc_node *item)
@@ -297,26 +310,36 @@ static int read_do(struct suite_reader *r, const struct doc_node *item)
     struct plain_steps steps = {0};
     char hash[SUITE_HASH];
     const char *text;
+    int from = r->t->n_script;
     r->n = sentence;
     if (value_text(r, sentence, VALUE_STRICT, &text))
         return -1;
     r->n = of;
     suite_sentence_hash(sentence->text, hash);
+    if (of && !frozen)
+        return fault(r, "expected the key steps beside it, the steps that were made for the sentence");
     if (of && (of->kind != DOC_SCALAR || strlen(of->text) != strlen(hash) ||
                strspn(of->text, "0123456789abcdef") != strlen(hash)))
         return fault(r, "expected the %d hex digits that were written with the steps", SUITE_HASH - 1);
-    if (of && strcmp(of->text, hash) != 0 && !r->t->stale) {
+    bool stale = of && strcmp(of->text, hash) != 0;
+    if (stale && !r->t->stale) {
         r->t->stale = of->line;
         r->t->stale_hash = arena_strdup(r->s->arena, hash);
     }
     r->n = frozen;
-    if (frozen)
-        return value_each(r, "sentences, as [choose Large in Size, press Order]", SUITE_MAX_STEPS,
-                          add_frozen);
+    int rc = frozen ? value_each(r, "sentences, as [choose Large in Size, press Order]", SUITE_MAX_STEPS,
+                                 add_frozen)
+                    : 0;
     r->n = sentence;
-    if (plain_parse(sentence->text, &steps, NULL))
-        return add(r, sentence->line, NULL, text);
-    int rc = add_parsed(r, sentence->line, &steps);
+    if (!frozen && plain_parse(sentence->text, &steps, NULL)) {
+        rc = add(r, sentence->line, NULL, text);
+        frozen = sentence;
+    }
+    if (frozen) {
+        belong(r, from, sentence, text, stale);
+        return rc;
+    }
+    rc = add_parsed(r, sentence->line, &steps);
     plain_free(&steps);
     return rc;
 }
@@ -421,6 +444,11 @@ bool test_step_proves(const struct test *t, int i)
     while (first < t->n_script && verifies(t, first))
         first++;
     return verifies(t, i) && (i > first || first == t->n_script);
+}
+
+bool test_step_is_planned(const struct test_step *s)
+{
+    return s->of && (s->plain < 0 || s->stale);
 }
 
 bool test_needs_model(const struct test *t)

@@ -76,6 +76,9 @@ struct test_step { /* a step of a task that is a list */
     int line;
     const char *text; /* the step as a sentence */
     int plain;        /* index in `plain` of the test; -1: `text` is a task for a model */
+    const char *of;   /* sentence of the `do` that this step performs, without variables; NULL: none */
+    int of_line;      /* its line */
+    bool stale;       /* steps_of belongs to another sentence */
 };
 
 struct test {
@@ -120,6 +123,22 @@ bool test_needs_model(const struct test *t);
  * acts. */
 bool test_step_proves(const struct test *t, int i);
 
+/* Returns whether the steps of a sentence are planned: it has none, or they belong to another sentence. */
+bool test_step_is_planned(const struct test_step *s);
+
+/* ---- writing planned steps back (freeze.c) ----------------------------------------------------------- */
+
+struct frozen {
+    int line;          /* of the `do` */
+    const char *of;    /* its sentence */
+    const char *steps; /* plain sentences, a line each */
+};
+/* Copies the text of a suite with the steps of n sentences, which are in the order of their lines, and
+ * appends the changed lines to diff, with - and + before them.  Returns -1 with e if a `do` is not on a line
+ * of its own. */
+int suite_freeze(const char *text, const struct frozen *f, int n, struct buf *out, struct buf *diff,
+                 struct err *e);
+
 /* Writes the hash of a sentence, which does not depend on white space, for the key steps_of. */
 void suite_sentence_hash(const char *sentence, char out[SUITE_HASH]);
 
@@ -160,6 +179,7 @@ struct suite_selection {
      * first, to the shard with the least time; NULL: by hash. */
     const char *shard_times;
     const char *rerun_failed; /* results.json of an earlier run: selects only tests that did not pass in it */
+    bool sentences;           /* only tests with a step for --freeze */
 };
 /* Selects tests. Returns their number, possibly 0; -1 for an invalid selection. */
 int suite_select(struct suite *s, const struct suite_selection *c, struct err *e);

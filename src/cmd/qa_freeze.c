@@ -1,0 +1,91 @@
+/* qa_freeze.c - `holorun qa --freeze`: writes the planned steps of tests that passed twice into the suite. */
+#include "cmd/commands.h"
+
+#include "base/file.h"
+#include "qa/report/result.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SUITE_BYTES = 1 << 20 };
+
+struct list {
+    struct frozen *f;
+    int n;
+};
+
+static int by_line(const void *a, const void *b)
+{
+    return ((const struct frozen *)a)->line - ((const struct frozen *)b)->line;
+}
+
+/* Adds the steps of a sentence.  Tests of a matrix share its line.  Returns -1 with e if they differ. */
+static int add(struct list *l, const struct test_step *s, const char *steps, struct err *e)
+{
+    for (int i = 0; i < l->n; i++)
+        if (l->f[i].line == s->of_line)
+            return strcmp(l->f[i].steps, steps)
+                       ? err_set(e, ERR_USAGE, "line %d: two tests need different steps for it", s->of_line)
+                       : 0;
+    l->f = xrealloc(l->f, (unsigned long)l->n + 1, sizeof *l->f);
+    l->f[l->n++] = (struct frozen){s->of_line, s->of, steps};
+    return 0;
+}
+
+/* Collects the steps of tests that passed when they were planned, and again when they were given. */
+static int collect(const struct results *r, bool quiet, struct list *l, struct err *e)
+{
+    for (int i = 0; i < r->n; i++) {
+        const struct result *t = &r->results[i];
+        const struct attempt *a = t->n > 1 && t->outcome == OUTCOME_PASSED ? &t->attempts[t->n - 1] : NULL;
+        for (int k = 0; a && k < a->n_script; k++) {
+            const struct test_step *s = &t->test->script[k];
+            if (!a->script[k].planned)
+                continue;
+            if (add(l, s, a->script[k].planned, e))
+                return -1;
+            if (!quiet)
+                fprintf(stderr, "%-12s %s, line %d\n", s->plain < 0 ? "planned" : "re-planned", t->test->id,
+                        s->of_line);
+        }
+    }
+    qsort(l->f, (size_t)l->n, sizeof *l->f, by_line);
+    return 0;
+}
+
+/* Returns whether the new text is a suite with the same tests. */
+static int verify(const struct buf *text, const struct results *r, const char *path, struct err *e)
+{
+    struct suite *s = suite_parse(text->data, text->len, path, e);
+    int rc = !s ? -1 : s->n != r->suite->n ? err_set(e, ERR_USAGE, "the suite would have other tests") : 0;
+    suite_free(s);
+    return rc;
+}
+
+int qa_freeze(const struct results *r, const char *path, bool only_diff, bool quiet, struct err *e)
+{
+    struct list l = {0};
+    struct buf out, diff;
+    char *text = NULL;
+    size_t n;
+    buf_init(&out, 2 * SUITE_BYTES);
+    buf_init(&diff, 2 * SUITE_BYTES);
+    int rc = collect(r, quiet, &l, e);
+    if (rc == 0 && l.n)
+        rc = !strcmp(path, "-") ? err_set(e, ERR_USAGE, "--freeze needs a file, not stdin")
+             : file_read(path, SUITE_BYTES, &text, &n, e) || suite_freeze(text, l.f, l.n, &out, &diff, e) ||
+                     verify(&out, r, path, e)
+                 ? -1
+                 : 0;
+    if (rc == 0 && l.n && only_diff)
+        fputs(diff.data, stdout);
+    else if (rc == 0 && l.n)
+        rc = file_write(path, out.data, out.len, e);
+    int found = l.n;
+    free(l.f);
+    free(text);
+    buf_free(&out);
+    buf_free(&diff);
+    return rc ? -1 : found;
+}

@@ -1,0 +1,33 @@
+/* attempt_impl.h - shared by attempt.c and attempt_steps.c. */
+#ifndef HOLORUN_QA_RUN_ATTEMPT_IMPL_H
+#define HOLORUN_QA_RUN_ATTEMPT_IMPL_H
+
+#include "qa/run/workers.h"
+
+/* frames of the run for a judge, whose last frame is the current screen */
+enum { MAX_FRAMES = SUITE_MAX_FRAMES - 1 };
+
+struct attempt_state {
+    const struct suite_run *run;
+    const struct test *test;
+    struct attempt *out;
+    struct desk *desk;
+    struct job job;
+    bool job_begun, ended;  /* ended: the agent finished without being stopped */
+    struct redact *covered; /* fields that hold secrets, for all jobs of a task in steps; NULL: one job */
+    char *runs, *fake;      /* owned paths, borrowed by job.s */
+    char *said;             /* the model's own words, if the answer is worded differently */
+    char *pictures;         /* directory; created for the first image */
+    const struct attempt_order *order;
+    struct image frames[MAX_FRAMES];
+    int n_frames;
+};
+
+/* Records the first error of an attempt, which is the cause of later ones. */
+void attempt_error(struct attempt *a, const char *kind, const char *text);
+/* Runs the agent once: with a model, on given steps, or on steps that are planned for the task. */
+void attempt_job(struct attempt_state *s, const char *task, const struct plain_steps *given, bool plans);
+/* Performs the task of the test (attempt_steps.c). */
+void attempt_task(struct attempt_state *s);
+
+#endif
