@@ -11,10 +11,14 @@
  * the program was busy, perhaps with the effect of the action, and counts as a change.
  *
  * A small area that is redrawn repeatedly at one position is a text caret and is ignored, also in later
- * calls. */
+ * calls.
+ *
+ * A wait can pause early, after a short time without redraws, and go on in another thread. */
 #include "screen/private.h"
 
 #include "base/clock.h"
+
+#include <stdlib.h>
 
 enum {
     BLINK_W = 24,
@@ -30,8 +34,14 @@ static const double blink_forget_ms = 5000;
 static const double tile_level = 3.0;
 static const double tile_fraction = 0.001; /* two frames are the same below this fraction of changed tiles */
 
-struct settle_run { /* state of one screen_settle() call */
+struct settle_run {
+    struct screen *screen;
+    struct settle limits;
+    struct settled result;
+    bool over;
     int64_t start;
+    struct screen_rect redrawn;     /* since the last call of settle_redrawn() */
+    double last_unknown;            /* like last_change, without areas that mostly change by themselves */
     double last_change, last_frame; /* ms since start, without cpu_wait_ms */
     struct cpu_wait cpu_wait;
     double cpu_wait_ms; /* so far */
@@ -60,14 +70,21 @@ static bool blinks(struct screen *s, struct screen_rect r)
     return false;
 }
 
-/* Returns whether any redrawn area is in the view and not a caret; -1: redraws are not reported. */
-static int redrawn(struct screen *s)
+/* Notes the redrawn areas that are in the view and not carets. Returns false if redraws are not reported. */
+static bool note_redrawn(struct screen *s, struct settle_run *w, double now)
 {
     struct screen_rect area[REDRAWN_AREAS];
-    int n = s->ops->redrawn(s, area, REDRAWN_AREAS), counts = n < 0 ? -1 : 0;
-    for (int i = 0; i < n; i++)
-        counts = (screen_rect_intersect(area[i], s->view).w && !blinks(s, area[i])) || counts;
-    return counts;
+    int n = s->ops->redrawn(s, area, REDRAWN_AREAS);
+    for (int i = 0; i < n; i++) {
+        struct screen_rect r = screen_rect_intersect(area[i], s->view);
+        if (!r.w || blinks(s, area[i]))
+            continue;
+        w->last_change = now;
+        if (!observed_mostly_busy(s, r))
+            w->last_unknown = now;
+        w->redrawn = w->redrawn.w ? screen_rect_join(w->redrawn, r) : r;
+    }
+    return n >= 0;
 }
 
 /* Compares a new frame with the previous one; returns 1 if same, 0 if not or too early, -1 with e. */
@@ -99,16 +116,15 @@ static double poll_changes(struct screen *s, struct settle_run *w, struct err *e
     w->cpu_wait_ms += cpu_wait_sample(&w->cpu_wait);
     screen_pump(s);
     double now = elapsed(w);
-    int changed = s->lost ? 0 : redrawn(s);
-    if (changed > 0)
-        w->last_change = now;
-    if (changed >= 0)
+    if (s->lost || note_redrawn(s, w, now))
         return POLL_MS;
     if (screen_capture(s, &w->frame[1], e))
         return -1;
     uint64_t hash = image_hash(&w->frame[1]);
-    if (hash != w->hash)
-        w->last_change = now;
+    if (hash != w->hash) {
+        w->last_change = w->last_unknown = now;
+        w->redrawn = s->view;
+    }
     w->hash = hash;
     return HASH_MS;
 }
@@ -142,48 +158,90 @@ static bool program_idle(struct screen *s, struct settle_run *w, const struct se
     return !late;
 }
 
-static int settle_run(struct screen *s, struct settle_run *w, const struct settle *p, struct settled *out,
-                      struct err *e)
+struct settle_run *settle_begin(struct screen *s, const struct settle *p)
 {
+    struct settle_run *w = xcalloc(1, sizeof *w);
+    *w = (struct settle_run){.screen = s, .start = clock_ns(), .result = {0, "timeout"}};
+    w->limits = p ? *p : (struct settle){0};
+    if (w->limits.min_ms <= 0)
+        w->limits.min_ms = 150;
+    if (w->limits.quiet_ms <= 0)
+        w->limits.quiet_ms = 300;
+    if (w->limits.max_ms <= 0)
+        w->limits.max_ms = 3000;
+    cpu_wait_begin(&w->cpu_wait, s);
+    observed_begin_learning(s);
+    return w;
+}
+
+double settle_look(struct settle_run *w, struct err *e)
+{
+    struct screen *s = w->screen;
     int rc = 0;
+    double sleep = poll_changes(s, w, e), now = elapsed(w);
+    if (sleep < 0 || screen_alive(s, e))
+        return -1;
+    if (w->over)
+        return sleep;
+    const char *why = at_rest(s, w, &w->limits, now, &rc, e);
+    if (why && rc == 0 && !program_idle(s, w, &w->limits, &rc, e))
+        why = NULL;
+    if (!why && now + w->cpu_wait_ms >= w->limits.max_ms)
+        why = "timeout";
+    if (rc)
+        return -1;
+    if (why) {
+        w->over = true;
+        w->result = (struct settled){clock_ms_since(w->start), why};
+    }
+    return sleep;
+}
+
+int settle_pause(struct settle_run *w, double quiet_ms, struct err *e)
+{
     for (;;) {
-        double sleep = poll_changes(s, w, e), now = elapsed(w);
-        if (sleep < 0 || screen_alive(s, e))
+        double sleep = settle_look(w, e), now = elapsed(w);
+        if (sleep < 0)
             return -1;
-        const char *why = at_rest(s, w, p, now, &rc, e);
-        if (why && program_idle(s, w, p, &rc, e) && rc == 0)
-            return out->why = why, 0;
-        if (rc)
-            return -1;
-        if (now + w->cpu_wait_ms >= p->max_ms) {
-            out->why = "timeout";
+        if (w->over || (quiet_ms > 0 && now - w->last_unknown >= quiet_ms))
             return 0;
-        }
-        if (screen_wait(s, sleep, e))
+        if (screen_wait(w->screen, sleep, e))
             return -1;
     }
 }
 
+bool settle_over(const struct settle_run *w, struct settled *out)
+{
+    *out = w->result;
+    if (!w->over)
+        *out = (struct settled){clock_ms_since(w->start), "early"};
+    return w->over;
+}
+
+struct screen_rect settle_redrawn(struct settle_run *w)
+{
+    struct screen_rect r = w->redrawn;
+    w->redrawn = (struct screen_rect){0};
+    return r;
+}
+
+void settle_end(struct settle_run *w)
+{
+    if (!w)
+        return;
+    cpu_wait_end(&w->cpu_wait);
+    image_free(&w->frame[0]);
+    image_free(&w->frame[1]);
+    free(w);
+}
+
 int screen_settle(struct screen *s, const struct settle *p, struct settled *out, struct err *e)
 {
-    static const struct settle none;
-    struct settle limits = p ? *p : none;
-    if (limits.min_ms <= 0)
-        limits.min_ms = 150;
-    if (limits.quiet_ms <= 0)
-        limits.quiet_ms = 300;
-    if (limits.max_ms <= 0)
-        limits.max_ms = 3000;
-
-    struct settle_run w = {.start = clock_ns()};
-    cpu_wait_begin(&w.cpu_wait, s);
-    *out = (struct settled){0, "timeout"};
-    int rc = settle_run(s, &w, &limits, out, e);
-    if (rc && stop_check(s->stop, NULL))
-        out->why = "stopped";
-    out->ms = clock_ms_since(w.start);
-    cpu_wait_end(&w.cpu_wait);
-    image_free(&w.frame[0]);
-    image_free(&w.frame[1]);
+    struct settle_run *w = settle_begin(s, p);
+    int rc = settle_pause(w, 0, e);
+    settle_over(w, out);
+    if (rc)
+        out->why = stop_check(s->stop, NULL) ? "stopped" : "timeout";
+    settle_end(w);
     return rc;
 }
