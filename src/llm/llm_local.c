@@ -209,7 +209,7 @@ static int local_close(struct llm *m, struct err *e)
     return chat_close_reply(session_of(m), e);
 }
 
-/* Returns a mark with this checkpoint, of which it takes ownership; NULL for NULL. */
+/* Returns a mark that owns this checkpoint; NULL for NULL. */
 static struct llm_mark *mark_at(struct local_llm *m, struct checkpoint *at)
 {
     if (!at)

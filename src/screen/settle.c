@@ -13,7 +13,7 @@
  * A small area that is redrawn repeatedly at one position is a text caret and is ignored, also in later
  * calls.
  *
- * A wait can pause early, after a short time without redraws, and go on in another thread. */
+ * A wait can pause early, after a short time without redraws, and continue in another thread. */
 #include "screen/private.h"
 
 #include "base/clock.h"

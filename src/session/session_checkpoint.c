@@ -8,7 +8,7 @@ struct checkpoint {
     struct pool_entry entry;
     uint64_t session;
     int64_t length;   /* tokens */
-    int64_t computed; /* ... of which have been computed; the others are pending again after a rewind */
+    int64_t computed; /* tokens with a state; the others are pending again after a rewind */
     int64_t position; /* rotary position of the next token */
     /* tokens whose updates the SSM states of the block lack (delayed state write-back) */
     int lag;
