@@ -1,8 +1,8 @@
 /* t_early.c - tests of thinking early and acting late (early.c).
  *
  * The page is a window of the test's own that covers the display and shows a number as a label at the target,
- * and as a colour in its corner. It changes on request, at given times, and notes what it shows at each press.
- * What the model saw is read from the recorded screenshots.
+ * and as a colour in its corner. It changes on request, at given times, and notes its number at each press.
+ * The recorded screenshots show the number that the model saw.
  */
 #include "check.h"
 #include "play.h"
@@ -347,7 +347,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("an answer is given about the screen as it is", t_answer),
     CLAIM("no press meets a page that the model has not seen, if it changed more than 25 ms before",
           t_random),
-    CLAIM("on a page that never rests at most two turns of a step are cancelled, and the run goes on",
+    CLAIM("on a page that never rests at most two turns of a step are cancelled, and the run continues",
           t_restless),
     CLAIM("a run can be stopped in a cancelled turn, and sends no input", t_stopped),
     CLAIM("the step debugger shows only turns that stand, and rewinds over cancelled ones", t_stepped),

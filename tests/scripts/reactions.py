@@ -11,7 +11,7 @@ page as a colour, drawn with the change itself:
     unseen      at the second press the page was in another state than the screenshot shows
 
 The model is an HTTP server of this script that thinks for a given time (several after commas: in turn). Several
-programs take turns; what follows the colon is the value of --think-early. --most N: exit code 1 if more than N in 100 were too early or any
+programs take turns; the value of --think-early follows a colon. --most N: exit code 1 if more than N in 100 were too early or any
 press was unseen. Needs Xvfb, openbox, chromium, and /usr/bin/python3 with tkinter, PyQt5 and GTK 3. Runs from the root
 of the source tree.
 """
