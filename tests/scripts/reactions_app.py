@@ -44,7 +44,7 @@ def qt():
     app = QtWidgets.QApplication([])
 
     class Window(QtWidgets.QWidget):
-        def eventFilter(self, _, event):  # noqa: N802
+        def eventFilter(self, _, event):
             if event.type() == QtCore.QEvent.MouseButtonPress:
                 report()
             return False
