@@ -2,8 +2,9 @@
  *
  *     until the run ends:  observe -> think -> act -> record
  *
- * observe  waits until the screen is still, captures it, judges the effect of the last action
- * think    shows the screenshot to the model and samples until a reply can be parsed
+ * observe  waits for the screen, captures it, judges the effect of the last action
+ * think    shows the screenshot to the model and samples until a reply can be parsed; both are repeated if
+ *          the screen changes before it has settled (early.c)
  * act      records each action, syncs, performs it
  * record   prints, adds up totals, syncs
  *
@@ -108,14 +109,14 @@ static int end_step(struct agent *a, struct err *e)
 
 static int parts_of_step(struct agent *a, struct err *e)
 {
-    if (a->run.rewind_to ? agent_rewind(a, e) : agent_observe(a, e))
+    if (agent_turn(a, e))
         return -1;
     if (a->r->status != AGENT_RUNNING) /* the new screenshot revealed a loop */
         return 0;
     agent_validate_see(a);
     if (a->o->overseer)
         agent_history_begin(a);
-    if (agent_think(a, e))
+    if (agent_take(a, e))
         return -1;
     if (a->run.rewind_to) /* this step is abandoned for an earlier one */
         return trace_sync(a->o->trace, e);
@@ -124,7 +125,7 @@ static int parts_of_step(struct agent *a, struct err *e)
     return end_step(a, e);
 }
 
-static void begin_step(struct agent *a, int number, enum agent_status budget)
+void agent_begin_step(struct agent *a, int number, enum agent_status budget)
 {
     struct image frame = a->step.frame; /* reuses its memory */
     image_free(&a->step.decided_on);
@@ -142,7 +143,7 @@ static int run_steps(struct agent *a, struct err *e)
             a->r->status = budget;
             return 0;
         }
-        begin_step(a, a->step.number + 1, budget);
+        agent_begin_step(a, a->step.number + 1, budget);
         int rc = parts_of_step(a, e);
         add_totals(a);
         if (rc)
@@ -164,12 +165,14 @@ static int record_end(struct agent *a, const char *error, struct err *e)
 {
     const struct agent_result *r = a->r;
     struct trace *t = a->o->trace;
-    char totals[320];
+    char totals[400];
     snprintf(totals, sizeof totals,
              "{\"steps\": %d, \"seconds\": %.3f, \"generated\": %lld, \"forced\": %lld, \"prefilled\": "
-             "%lld, \"reused\": %lld, \"typed\": %lld, \"acted\": %d, \"cost\": %.9g}",
+             "%lld, \"reused\": %lld, \"typed\": %lld, \"acted\": %d, \"cost\": %.9g, \"cancelled\": %d, "
+             "\"cancelled_tokens\": %lld}",
              r->steps, r->seconds, (long long)r->generated, (long long)r->forced, (long long)r->prefilled,
-             (long long)r->reused, (long long)r->typed, r->acted, r->server.cost);
+             (long long)r->reused, (long long)r->typed, r->acted, r->server.cost, r->cancelled.turns,
+             (long long)r->cancelled.tokens);
     trace_begin(t, a->step.number, "end");
     trace_text(t, "status", agent_status_name(r->status));
     if (r->limit) {

@@ -48,6 +48,9 @@ struct agent_elements {
 
 struct agent_result;
 
+/* Whether the model begins to think before the screen has settled (early.c). */
+enum think_early { THINK_EARLY_AUTO, THINK_EARLY_YES, THINK_EARLY_NO };
+
 struct agent_options {
     const char *task;
     const struct dialect *dialect;
@@ -77,6 +80,7 @@ struct agent_options {
     double human_quiet_ms; /* quiet time before the run continues after user input; see screen_user_input() */
     bool log_tokens;
     struct settle settle;
+    enum think_early think_early;
     const struct resume *resume;           /* an interrupted run to continue, or NULL */
     struct overseer *overseer;             /* reviews each step before it is performed; NULL: none */
     struct assist *assist;                 /* corrects replies (assist.h); NULL: none */
@@ -110,6 +114,10 @@ struct agent_result {
     double seconds;
     double ms[PHASES];
     int64_t generated, forced, prefilled, reused;
+    struct agent_cancelled {
+        int turns;
+        int64_t tokens; /* generated in them, and counted nowhere else */
+    } cancelled;        /* because the screen changed */
     struct agent_server server;
     int64_t typed; /* characters */
     int acted;     /* actions that touched the screen */

@@ -7,6 +7,7 @@
  * Rewinding to a turn needs the mark before its reply, and the marks for evictions as they were then. Turns
  * share these marks.
  */
+#include "agent/context_impl.h"
 #include "agent/private.h"
 
 #include "base/clock.h"
@@ -15,44 +16,6 @@
 #include <string.h>
 
 enum { ROOM_TURNS = 4 }; /* memory kept free, in turns of average length */
-
-struct shared_mark { /* reference counted */
-    struct llm_mark *mark;
-    int users;
-};
-
-struct rewind_point { /* restores the state in which a turn had no reply yet */
-    struct shared_mark *before_reply;
-    struct shared_mark **before; /* [n] marks for evictions: before each turn in view, up to this one */
-    int n;
-};
-
-struct turn {
-    char *lead;                 /* text before the screenshot */
-    struct image image;         /* strict only: an eviction prefills it again */
-    bool shown;                 /* the screenshot is in view */
-    struct shared_mark *mark;   /* before this turn, or NULL */
-    char *reply;                /* NULL until accepted */
-    int first;                  /* first turn in view when this one was observed */
-    uint64_t rng;               /* random number state at that time */
-    struct rewind_point *point; /* or NULL */
-};
-
-struct context {
-    struct llm *llm;
-    const struct llm_ops *ops;
-    const struct dialect *dialect;
-    enum window_policy window;
-    int max_images;
-    struct turn *turns;
-    int n, cap;
-    char *system;
-    int max_points; /* number of last turns with rewind points */
-    struct shared_mark *before_reply;
-    bool imageless;  /* turns have no screenshots */
-    bool replied;    /* a reply follows before_reply and is not accepted yet */
-    int64_t carried; /* tokens prefilled since the last observe (system text, a reply): part of the next */
-};
 
 struct context *context_new(struct llm *m, const struct dialect *d, enum window_policy window, int max_images,
                             int rewindable, const char *system, struct err *e)
@@ -121,18 +84,27 @@ static bool drop_oldest_point(struct context *c)
     return false;
 }
 
-/* Returns a new mark of the current state with one user. Drops the oldest rewind points while memory is
- * full. Returns NULL with e. */
-static struct shared_mark *mark_here(struct context *c, struct err *e)
+/* Makes a mark, or a bookmark, of the current state. Drops the oldest rewind points while memory is full.
+ * Returns NULL with e. */
+static struct llm_mark *make_mark(struct context *c, bool bookmark, struct err *e)
 {
     struct err full = ERR_INIT;
     struct llm_mark *mark;
-    while (!(mark = c->ops->mark(c->llm, &full))) {
+    while (!(mark = (bookmark && c->ops->bookmark ? c->ops->bookmark : c->ops->mark)(c->llm, &full))) {
         if (drop_oldest_point(c))
             continue;
         err_set(e, full.kind, "%s", full.text);
         return NULL;
     }
+    return mark;
+}
+
+/* Returns a new mark of the current state with one user, or NULL with e. */
+static struct shared_mark *mark_here(struct context *c, struct err *e)
+{
+    struct llm_mark *mark = make_mark(c, false, e);
+    if (!mark)
+        return NULL;
     struct shared_mark *h = xcalloc(1, sizeof *h);
     *h = (struct shared_mark){mark, 1};
     return h;
@@ -173,6 +145,7 @@ void context_free(struct context *c)
     for (int i = 0; i < c->n; i++)
         free_turn(c, &c->turns[i]);
     mark_drop(c, &c->before_reply);
+    c->ops->mark_free(c->undo.mark);
     free(c->turns);
     free(c->system);
     free(c);
@@ -292,6 +265,44 @@ static int await_reply(struct context *c, struct err *e)
     return 0;
 }
 
+void context_allow_undo(struct context *c, const volatile int *cancel)
+{
+    c->undo.cancel = cancel;
+    c->ops->mark_free(c->undo.mark);
+    c->undo.mark = NULL;
+}
+
+/* Remembers how to undo the turn that follows, and lets its prefill be cancelled. Returns -1 with e. */
+static int prepare_undo(struct context *c, const struct context_cost *cost, struct err *e)
+{
+    if (!c->undo.cancel)
+        return 0;
+    c->ops->mark_free(c->undo.mark);
+    c->undo.n = c->n;
+    c->undo.carried = c->carried;
+    c->undo.reused = cost->reused;
+    c->undo.evicted = cost->cut;
+    if (!(c->undo.mark = make_mark(c, true, e)))
+        return -1;
+    llm_set_cancel(c->llm, c->undo.cancel);
+    return 0;
+}
+
+int context_undo(struct context *c, struct err *e)
+{
+    if (!c->undo.mark)
+        return 0; /* nothing was appended */
+    mark_drop(c, &c->before_reply);
+    while (c->n > c->undo.n)
+        free_turn(c, &c->turns[--c->n]);
+    c->replied = false;
+    c->carried = c->undo.carried;
+    int rc = c->ops->rewind(c->llm, c->undo.mark, e);
+    c->ops->mark_free(c->undo.mark);
+    c->undo.mark = NULL;
+    return rc;
+}
+
 int context_observe(struct context *c, const char *lead, const struct image *im, struct context_cost *cost,
                     struct err *e)
 {
@@ -302,6 +313,12 @@ int context_observe(struct context *c, const char *lead, const struct image *im,
     mark_drop(c, &c->before_reply);
     cost->cut = images_in_view(c) >= c->max_images;
     if (cost->cut && evict_screenshots(c, &cost->reused, e))
+        return -1;
+    if (c->undo.evicted) { /* for a turn that was undone */
+        cost->cut = true;
+        cost->reused = c->undo.reused;
+    }
+    if (prepare_undo(c, cost, e))
         return -1;
     struct turn *t = add_turn(c, lead);
     if (c->window == WINDOW_STRICT && c->max_images > 1 && image_copy(&t->image, im, e))
@@ -359,6 +376,7 @@ int context_beam_search(struct context *c, const struct beam_request *x, struct 
 int context_accept(struct context *c, const char *text, bool as_said, struct err *e)
 {
     struct turn *t = &c->turns[c->n - 1];
+    c->undo.evicted = false;
     t->reply = xstrdup(text);
     struct session *s = llm_session(c->llm);
     if (as_said && (!s || chat_keeps_reply(s, text))) {

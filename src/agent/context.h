@@ -43,6 +43,12 @@ int context_observe(struct context *c, const char *lead, const struct image *im,
                     struct err *e);
 /* Appends a turn of an earlier run, without its screenshot; call before the first observe. */
 int context_recall(struct context *c, const char *lead, const char *reply, struct err *e);
+/* Lets the turns observed from now on be undone. cancel: flag that stops their prefill, but not that of older
+ * turns after an eviction, which the next turn needs as well; NULL: they need not be undone any more. */
+void context_allow_undo(struct context *c, const volatile int *cancel);
+/* Removes the last turn if it was observed, in whole or in part, since context_allow_undo() and has no
+ * accepted reply. The conversation continues, bit for bit, as if the turn had not been observed. */
+int context_undo(struct context *c, struct err *e);
 int context_think(struct context *c, const struct llm_request *r, struct generated *out, struct err *e);
 /* Finds candidates for a slot of the last reply (llm.h); returns their number, or -1 with e. */
 int context_beam_search(struct context *c, const struct beam_request *x, struct beam_candidate *out, int max,

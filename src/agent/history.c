@@ -16,7 +16,7 @@ static char *copied(const char *s)
     return s ? xstrdup(s) : NULL;
 }
 
-static struct agent_outcome outcome_copy(const struct agent_outcome *o)
+struct agent_outcome agent_outcome_copy(const struct agent_outcome *o)
 {
     struct agent_outcome c = *o;
     c.lead = copied(o->lead);
@@ -94,7 +94,7 @@ void agent_history_begin(struct agent *a)
                                 .tiles = -1,
                                 .reachable = true};
     struct agent_saved saved = {.turn = context_turns(a->run.context) - 1,
-                                .outcome = outcome_copy(&a->outcome),
+                                .outcome = agent_outcome_copy(&a->outcome),
                                 .window = a->step.window};
     history_add(&a->run.history, &step, &saved);
 }
@@ -175,7 +175,7 @@ int agent_rewind(struct agent *a, struct err *e)
     if (context_rewind(a->run.context, turn, frame_of_turn, a, &a->step.cost, e))
         return -1;
     agent_outcome_free(&a->outcome);
-    a->outcome = outcome_copy(&h->saved[i].outcome);
+    a->outcome = agent_outcome_copy(&h->saved[i].outcome);
     a->step.window = h->saved[i].window;
     a->step.from = step->recorded ? step->from : step->number;
     a->run.rewind_to = 0;

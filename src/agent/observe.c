@@ -1,7 +1,6 @@
-/* observe.c - observe, the first part of a step: waits until the screen is still, captures it, and reports
- * the result of the last step to the model. The effect of an action is judged from the screens before and
- * after it.
- */
+/* observe.c - observe, the first part of a step: captures the screen, for which early.c has waited, and
+ * reports the result of the last step to the model. The effect of an action is judged from the screens
+ * before and after it. */
 #include "agent/private.h"
 
 #include "base/clock.h"
@@ -18,7 +17,7 @@ enum { REPEATS_TOLD = 3 }; /* repetitions without effect until the model is info
 /* Waits until a user of the display is quiet, and records the pause. From the first key, button or motion of
  * a user, no more input is sent, a started action is aborted, and the model is informed; the next screenshot
  * waits for human_quiet_ms of quiet. Returns -1 with e. */
-static int wait_for_human(struct agent *a, struct err *e)
+int agent_wait_for_human(struct agent *a, struct err *e)
 {
     const struct agent_options *o = a->o;
     const char *what = screen_user_input(o->screen);
@@ -68,7 +67,6 @@ static int judge_last_step(struct agent *a, struct err *e)
     if (trace_end(o->trace, e))
         return -1;
     a->outcome.tiles = tiles;
-    agent_deeds_judge(a, a->step.number - 1, changed);
     agent_history_judged(a);
     a->outcome.repeats = changed || o->dry_run ? 0 : a->outcome.repeats;
     if (changed || o->dry_run)
@@ -145,7 +143,7 @@ int agent_record_prompt(struct agent *a, struct err *e)
 }
 
 /* Limits settling to the remaining time budget, except before the final answer. */
-static struct settle settle_within_budget(const struct agent *a)
+struct settle agent_patience(const struct agent *a)
 {
     struct settle p = a->o->settle;
     double left = fmax(1, 1000 * (a->o->max_seconds - agent_seconds(a)));
@@ -176,15 +174,9 @@ static void tell_large(struct agent *a)
     free(text);
 }
 
-int agent_observe(struct agent *a, struct err *e)
+int agent_see(struct agent *a, const struct settled *settled, struct err *e)
 {
     const struct agent_options *o = a->o;
-    if (wait_for_human(a, e))
-        return -1;
-    struct settle patience = settle_within_budget(a);
-    struct settled settled;
-    if (screen_settle(o->screen, &patience, &settled, e))
-        return -1;
     int64_t start = clock_ns();
     if (screen_capture(o->screen, &a->step.frame, e))
         return -1;
@@ -193,18 +185,27 @@ int agent_observe(struct agent *a, struct err *e)
         return -1;
     gate_redact(o->gate, &a->step.frame); /* hidden from the model too */
     tell_large(a);
-    a->step.ms[PHASE_SETTLE] = settled.ms;
+    a->step.ms[PHASE_SETTLE] = settled->ms;
     a->step.ms[PHASE_SEE] = clock_ms_since(start);
     struct window_name *w = &a->step.window;
     *w->title = *w->class = 0;
     screen_active_window(o->screen, w->title, sizeof w->title, w->class, sizeof w->class);
     a->step.from = 0;
-    if (agent_record_observation(a, &settled, e) || (a->run.before.rgb && judge_last_step(a, e)))
+    if (agent_record_observation(a, settled, e) || (a->run.before.rgb && judge_last_step(a, e)))
         return -1;
-    if (a->r->status != AGENT_RUNNING)
-        return 0;
-    agent_tell_elements(a);
-    if (context_observe(a->run.context, a->outcome.lead, &a->step.frame, &a->step.cost, e))
+    if (a->r->status == AGENT_RUNNING)
+        agent_tell_elements(a);
+    return 0;
+}
+
+int agent_show(struct agent *a, struct err *e)
+{
+    struct err why = ERR_INIT;
+    agent_watch(a);
+    int rc = context_observe(a->run.context, a->outcome.lead, &a->step.frame, &a->step.cost, &why);
+    if (agent_unwatch(a, e))
         return -1;
+    if (rc)
+        return err_set(e, why.kind, "%s", why.text);
     return agent_record_prompt(a, e);
 }

@@ -104,14 +104,19 @@ struct agent_run {
 
     int32_t *ids; /* the conversation as recorded in tokens.bin */
     int64_t n_ids;
+    int64_t kept_least;  /* smallest `kept` of the replies of this turn */
     bool secret_spelled; /* the model has written a secret: no more tokens are recorded */
+    double thought_ms;   /* time that the model needed for the last turn; 0: none yet */
 
     struct image recent[VALIDATOR_FRAMES]; /* last screenshots, the newest at the end; empty: none yet */
     int validations;
     bool told_large; /* the user was warned of a screenshot larger than the model reads */
 };
 
+struct early; /* early.c */
+
 struct agent {
+    struct early *early; /* the watch over the current turn; NULL: none */
     const struct agent_options *o;
     struct agent_result *r;
     struct agent_run run;
@@ -120,11 +125,31 @@ struct agent {
     struct agent_reply reply;
 };
 
-/* Execute three of the four parts of a step (the last is in agent.c). Each returns -1 with e if the run
- * breaks off. */
-int agent_observe(struct agent *a, struct err *e);
+/* Resets a->step. budget: the one that is used up, or RUNNING. */
+void agent_begin_step(struct agent *a, int number, enum agent_status budget);
+
+/* Execute the parts of a step. Each returns -1 with e if the run breaks off.
+ *
+ *   agent_turn()    observes and thinks, again if the screen changes meanwhile (early.c):
+ *     agent_wait_for_human()   until a user of the display is quiet
+ *     agent_see()              captures the screen and judges the effect of the last step
+ *     agent_show()             shows the screenshot to the model
+ *     agent_think()            samples a reply
+ *   agent_take()    lets the overseer decide about the reply, and keeps it
+ *   agent_act()     performs its actions */
+int agent_turn(struct agent *a, struct err *e);
+int agent_wait_for_human(struct agent *a, struct err *e);
+int agent_see(struct agent *a, const struct settled *settled, struct err *e);
+int agent_show(struct agent *a, struct err *e);
 int agent_think(struct agent *a, struct err *e);
+int agent_take(struct agent *a, struct err *e);
 int agent_act(struct agent *a, struct err *e);
+
+/* Enclose the work of the model for a turn, during which the screen is watched (early.c). agent_unwatch()
+ * returns -1 with e if the screen has changed since the screenshot; the turn is then cancelled. */
+void agent_watch(struct agent *a);
+int agent_unwatch(struct agent *a, struct err *e);
+
 int agent_record_observation(struct agent *a, const struct settled *settled, struct err *e);
 int agent_record_prompt(struct agent *a, struct err *e);
 int agent_place(
@@ -162,6 +187,7 @@ void agent_deed_failed(struct agent *a, const struct action *action, enum action
 void agent_deed_mistaken(struct agent *a);
 /* Records for the actions of that step whether the current screenshot shows a change. */
 void agent_deeds_judge(struct agent *a, int step, bool changed);
+struct settle agent_patience(const struct agent *a); /* limits for settling within the time budget */
 /* Sets the status of a run that ends with an answer, result->answer, and words the answer accordingly.
  * validated: a validator has accepted the answer. Returns -1 with e if the screen cannot be captured. */
 int agent_conclude(struct agent *a, const struct action *answer, bool validated, struct err *e);
@@ -182,6 +208,7 @@ void agent_history_judged(struct agent *a);         /* once its effect is known 
 int agent_rewind(struct agent *a,
                  struct err *e); /* used instead of agent_observe(): loads the screen of run.rewind_to */
 void agent_outcome_free(struct agent_outcome *o);
+struct agent_outcome agent_outcome_copy(const struct agent_outcome *o);
 
 /* Record the start event, and each reply with all data to reproduce it (record.c). */
 int agent_record_start(struct agent *a, const char *system, struct err *e);

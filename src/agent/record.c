@@ -116,6 +116,7 @@ static int record_tokens(struct agent *a, const struct generated *g, struct err 
     const int32_t *ids = session_tokens(session);
     int64_t length = session_length(session), prompt = length - g->n, at, logprobs_at;
     int64_t kept = shared_prefix(a, ids, prompt);
+    a->run.kept_least = kept < a->run.kept_least ? kept : a->run.kept_least;
     float *pairs = xmalloc((unsigned long)g->n + 1, 2 * sizeof *pairs);
     for (int i = 0; i < g->n; i++) {
         const struct token_choice *c = &g->choices[i];

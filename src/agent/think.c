@@ -127,11 +127,21 @@ enum attempt agent_attempt(struct agent *a, int resample, float temperature, str
     a->step.resamples = resample > a->step.resamples ? resample : a->step.resamples;
     agent_reply_free(reply);
     *reply = (struct agent_reply){.status = ATTEMPT_FAILED, .resample = resample, .temperature = temperature};
-    if (context_think(a->run.context, &r, &reply->raw, e) || agent_record_reply(a, &r, &reply->raw, e))
-        return ATTEMPT_FAILED;
-    count_server(a);
-    a->step.ms[PHASE_WRITE] += reply->raw.ms;
+    struct err why = ERR_INIT;
+    agent_watch(a);
+    int rc = context_think(a->run.context, &r, &reply->raw, &why);
+    if (rc == 0)
+        count_server(a);
     a->step.generated += reply->raw.n;
+    if (agent_unwatch(a, e))
+        return ATTEMPT_FAILED;
+    if (rc) {
+        err_set(e, why.kind, "%s", why.text);
+        return ATTEMPT_FAILED;
+    }
+    if (agent_record_reply(a, &r, &reply->raw, e))
+        return ATTEMPT_FAILED;
+    a->step.ms[PHASE_WRITE] += reply->raw.ms;
     a->step.forced += reply->raw.forced;
     a->step.proposed += reply->raw.proposed;
     a->step.accepted += reply->raw.accepted;
@@ -183,9 +193,12 @@ static int record_step(struct agent *a, struct err *e)
 
 int agent_think(struct agent *a, struct err *e)
 {
+    return attempt_until_read(a, e) || agent_correct_reply(a, e) ? -1 : 0;
+}
+
+int agent_take(struct agent *a, struct err *e)
+{
     const struct agent_reply *r = &a->reply;
-    if (attempt_until_read(a, e) || agent_correct_reply(a, e))
-        return -1;
     agent_restore_secrets(a);
     bool shown =
         r->status == ATTEMPT_READ || (r->status == ATTEMPT_UNREADABLE && a->step.budget == AGENT_RUNNING);

@@ -225,6 +225,12 @@
     {"keymap-settle", 0, OPTION_NUMBER, offsetof(T, keymap_settle), "MS", 0, 5000, "50",                     \
      "pause after borrowing keycodes" UNLESS, "HOLORUN_KEYMAP_SETTLE", .show = OPTION_SWITCH}
 
+/* int think_early; */
+#define THINK_EARLY_OPTION(T)                                                                                \
+    {"think-early", 0, OPTION_CHOICE, offsetof(T, think_early), "auto|yes|no", 0, 0, "auto",                 \
+     "let the model begin while the screen may still change, and begin again if it does; auto: if the model "\
+     "runs in this process and needed more than 100 ms for the last step", NULL, .show = OPTION_MORE}
+
 /* const char *runs; */
 #define RUNS_OPTION(T)                                                                                       \
     {"runs", 0, OPTION_TEXT, offsetof(T, runs), "DIR", 0, 4096, NULL,                                        \

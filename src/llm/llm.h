@@ -61,6 +61,9 @@ struct llm_ops { /* operations returning int return 0, or -1 with e, unless stat
     int (*close)(struct llm *m, struct err *e); /* ends the turn that speak left open */
 
     struct llm_mark *(*mark)(struct llm *m, struct err *e); /* NULL with e: out of memory */
+    /* Like mark, but a rewind to it leaves no trace: nothing is computed for it (session_try_bookmark()), and
+     * a script gives the same replies again. NULL: mark does that. */
+    struct llm_mark *(*bookmark)(struct llm *m, struct err *e);
     int (*rewind)(struct llm *m, const struct llm_mark *mark, struct err *e);
     /* Like rewind, but later marks stay valid: the conversation continues in a second session, and the first
      * session exists as long as it has marks. */

@@ -209,16 +209,25 @@ static int local_close(struct llm *m, struct err *e)
     return chat_close_reply(session_of(m), e);
 }
 
-static struct llm_mark *local_mark_new(struct llm *llm, struct err *e)
+/* Returns a mark that owns this checkpoint; NULL for NULL. */
+static struct llm_mark *mark_at(struct local_llm *m, struct checkpoint *at)
 {
-    struct local_llm *m = (struct local_llm *)llm;
-    struct checkpoint *at = session_try_checkpoint(m->session->session, e);
     if (!at)
         return NULL;
     struct local_mark *k = xcalloc(1, sizeof *k);
     *k = (struct local_mark){m->session, at, m->w, m->h};
     m->session->users++;
     return (struct llm_mark *)k;
+}
+
+static struct llm_mark *local_mark_new(struct llm *llm, struct err *e)
+{
+    return mark_at((struct local_llm *)llm, session_try_checkpoint(session_of(llm), e));
+}
+
+static struct llm_mark *local_bookmark(struct llm *llm, struct err *e)
+{
+    return mark_at((struct local_llm *)llm, session_try_bookmark(session_of(llm), e));
 }
 
 static const struct local_mark *mark_of(const struct llm_mark *mark)
@@ -308,7 +317,7 @@ struct llm *llm_local(struct engine *g, const struct dialect *d, uint64_t seed)
 {
     static const struct llm_ops ops = {
         LLM_OPS(local),        .beam_search = local_beam_search, .branch = local_branch,
-        .session = session_of, .set_cancel = local_set_cancel,
+        .session = session_of, .set_cancel = local_set_cancel,   .bookmark = local_bookmark,
     };
     struct local_llm *m = xcalloc(1, sizeof *m);
     m->base.ops = &ops;

@@ -2,7 +2,7 @@
  *
  * The conversation is text in the layout of the chat template; an image is "[image WxH]". A token is a byte
  * and an image costs IMAGE_TOKENS, so that prefilled, reused and decoded tokens can be counted. A mark is a
- * copy of the text; rewinding does not restore used replies.
+ * copy of the text; only rewinding to a bookmark restores used replies.
  */
 #include "llm/llm.h"
 
@@ -32,6 +32,7 @@ struct script_mark {
     char *text;
     size_t len;
     int64_t images;
+    int used; /* -1: rewinding does not restore it */
 };
 
 static struct script_llm *script_of(const struct llm *m)
@@ -127,10 +128,17 @@ static struct llm_mark *script_mark_new(struct llm *m, struct err *e)
 {
     const struct script_llm *s = script_of(m);
     struct script_mark *k = xmalloc(1, sizeof *k);
-    *k = (struct script_mark){xcalloc(s->transcript.len + 1, 1), s->transcript.len, s->images};
+    *k = (struct script_mark){xcalloc(s->transcript.len + 1, 1), s->transcript.len, s->images, -1};
     if (k->len)
         memcpy(k->text, s->transcript.data, k->len);
     return (struct llm_mark *)k;
+}
+
+static struct llm_mark *script_bookmark(struct llm *m, struct err *e)
+{
+    struct llm_mark *mark = script_mark_new(m, e);
+    ((struct script_mark *)mark)->used = script_of(m)->of->used;
+    return mark;
 }
 
 static int script_rewind(struct llm *m, const struct llm_mark *at, struct err *e)
@@ -140,6 +148,7 @@ static int script_rewind(struct llm *m, const struct llm_mark *at, struct err *e
     buf_clear(&s->transcript);
     buf_put(&s->transcript, k->text, k->len);
     s->images = k->images;
+    s->of->used = k->used < 0 ? s->of->used : k->used;
     return 0;
 }
 
@@ -198,7 +207,9 @@ static void cut_replies(struct script_llm *s)
 static struct script_llm *script_new(void)
 {
     static const struct llm_ops ops = {
-        LLM_OPS(script), .branch = script_rewind, /* marks are copies and stay valid */
+        LLM_OPS(script),
+        .branch = script_rewind, /* marks are copies and stay valid */
+        .bookmark = script_bookmark,
     };
     struct script_llm *s = xcalloc(1, sizeof *s);
     s->base.ops = &ops;

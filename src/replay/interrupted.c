@@ -85,6 +85,9 @@ static void add_totals(struct resume *p, const struct record *r)
         } else if (!strcmp(r->events[i].kind, "exec")) {
             sum->typed += clamped(field_int(f, "typed"), ACTION_MAX_TEXT);
             sum->acted += field_int(f, "events") > 0;
+        } else if (!strcmp(r->events[i].kind, "cancelled")) {
+            sum->cancelled.turns++;
+            sum->cancelled.tokens += clamped(field_int(f, "tokens"), 1LL << 40);
         } else if (!strcmp(r->events[i].kind, "generate")) {
             sum->generated += field_int(f, "tokens");
             sum->forced += field_int(f, "forced");

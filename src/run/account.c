@@ -167,6 +167,9 @@ static void print_json(const struct job *j, const struct agent_result *r, const 
                         json_pack("{s:I, s:I, s:I, s:I}", "generated", (json_int_t)r->generated, "forced",
                                   (json_int_t)r->forced, "prefilled", (json_int_t)r->prefilled, "reused",
                                   (json_int_t)r->reused));
+    json_object_set_new(
+        all, "cancelled",
+        json_pack("{s:i, s:I}", "turns", r->cancelled.turns, "tokens", (json_int_t)r->cancelled.tokens));
     if (r->server.replies)
         json_object_set_new(all, "server", server_json(&r->server));
     options_print_json(all, JSON_ROUNDED);

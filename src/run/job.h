@@ -29,6 +29,7 @@ struct run_settings {
     const char *model, *device, *isa, *display, *view, *ui_display, *dialect, *fake, *runs;
     const char *base_url, *key, *profile;
     int api, provider, threads, weights_in, weights, tower, activations, state, kv;
+    int think_early; /* enum think_early */
     int max_steps, max_tokens, reply_tokens, window, max_images;
     double max_time, temperature, settle_min, settle_quiet, settle_max, key_delay, keymap_settle, human_quiet;
     uint64_t seed;

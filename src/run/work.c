@@ -61,6 +61,7 @@ static void fill_options(struct job *j, struct agent_options *o)
         .human_quiet_ms = 1000 * s->human_quiet,
         .settle = {s->settle_min, s->settle_quiet, s->settle_max, j->playback ? playback_known : NULL,
                    j->llm},
+        .think_early = (enum think_early)s->think_early,
         .overseer = j->stepper ? stepper_overseer(j->stepper) : NULL,
         .assist = j->assist,
         .elements = j->tell.read ? &j->tell : NULL,

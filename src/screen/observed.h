@@ -54,6 +54,11 @@ observed_reason_name(enum observed_reason r); /* Returns "window", "moved", "pix
 /* Returns the number of buttons and keys pressed since the last observed_take(). */
 int observed_presses(const struct screen *s);
 
+/* Sets *changed to whether the view has moved since the last observed_take(), or shows something else in r
+ * (root pixels). Carets and areas that change by themselves are ignored. Returns -1 with e if the display is
+ * lost. */
+int observed_view_changed(struct screen *s, struct screen_rect r, bool *changed, struct err *e);
+
 double observed_age_ms(const struct screen *s); /* Returns the ms since observed_take(). */
 
 /* Detaches the observation from its screen, for example to attach it to another connection to the same

@@ -14,7 +14,8 @@
 enum {
     CELL = 16,
     BUSY_MS = 20000,
-    AGAIN_MS = 700, /* changes further apart do not count as one animation */
+    LEARN_TIMES = 4, /* a reaction to an action changes a cell less often */
+    AGAIN_MS = 700,  /* changes further apart do not count as one animation */
     STOPS_MS = 60000,
     WATCH_MS = 1200,
     CLOCK_MS = 2800, /* extended time if something at the target changes once a second */
@@ -46,6 +47,22 @@ static struct observed_cell *cell_at(const struct observed *o, int x, int y)
     return inside ? &o->cells[y / CELL * o->columns + x / CELL] : NULL;
 }
 
+bool observed_busy_at(const struct observed *o, int x, int y, int64_t time)
+{
+    const struct observed_cell *c = cell_at(o, x, y);
+    return c && c->busy > time;
+}
+
+bool observed_mostly_busy(const struct screen *s, struct screen_rect r)
+{
+    int busy = 0, all = 0;
+    int64_t time = clock_ns();
+    for (int y = r.y / CELL; s->observed && y <= (r.y + r.h - 1) / CELL; y++)
+        for (int x = r.x / CELL; x <= (r.x + r.w - 1) / CELL; x++, all++)
+            busy += observed_busy_at(s->observed, x * CELL, y * CELL, time);
+    return all && 2 * busy >= all;
+}
+
 bool observed_keep_frame(struct screen *s, struct observed *o, const struct image *frame)
 {
     make_cells(o, s->root_rect);
@@ -74,6 +91,12 @@ static bool cell_differs(const struct image *a, const struct image *b, int x0, i
     return false;
 }
 
+void observed_begin_learning(struct screen *s)
+{
+    if (s->observed)
+        s->observed->learns_since = clock_ns();
+}
+
 void observed_learn(struct screen *s, const struct image *a, const struct image *b, bool at_rest)
 {
     struct observed *o = s->observed ? s->observed : xcalloc(1, sizeof *o);
@@ -87,7 +110,9 @@ void observed_learn(struct screen *s, const struct image *a, const struct image 
             struct observed_cell *c = cell_at(o, x + s->view.x, y + s->view.y);
             if (!c || !cell_differs(a, b, x, y))
                 continue;
-            if (at_rest || now - c->changed < AGAIN_MS * 1000000LL)
+            bool again = c->changed > o->learns_since && now - c->changed < AGAIN_MS * 1000000LL;
+            c->times = again ? c->times + 1 : 1;
+            if (at_rest || c->times >= LEARN_TIMES)
                 c->busy = now + BUSY_MS * 1000000LL;
             c->changed = now;
         }

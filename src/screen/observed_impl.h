@@ -47,9 +47,11 @@ struct observed {
         int64_t changed, busy; /* clock_ns() of the last change; of the end of the busy time */
         int64_t stopped;       /* clock_ns() of the last refusal because of this cell */
         int stops;
+        int times;    /* changes in a row during one settling */
         bool differs; /* in the last comparison that refused an event */
     } * cells;
     int columns, rows;
+    int64_t learns_since; /* clock_ns() of the last observed_begin_learning() */
 };
 
 /* Returns the observation to compare with, or NULL. */
@@ -65,6 +67,8 @@ int observed_under_changed(struct screen *s, const struct observed_now *now, int
                            struct err *e);
 /* Returns whether more than content_share (30 %) of a window's tiles differ. */
 bool observed_window_changed(struct screen *s, struct screen_rect r);
+/* Returns whether the pixel of the root is in an area that changes by itself at this time (clock_ns()). */
+bool observed_busy_at(const struct observed *o, int x, int y, int64_t time);
 /* Notes that an event was refused because of the differing cells; cells that refuse repeatedly become
  * busy. */
 void observed_note_stop(struct observed *o);

@@ -9,7 +9,8 @@
  *   seen.c       redraws that only repeat    at_rest.c    whether programs have nothing left to do
  *   terminal.c   whether a window is a terminal
  *   stop.c       stop flags                  stopfile.c   stop files
- *   observed.c   whether the screen has changed since the screenshot (observed_busy.c, observed_pixels.c)
+ *   observed.c   whether the screen has changed since the screenshot (observed_busy.c, observed_pixels.c,
+ *                observed_view.c)
  *   exec.c       actions
  *
  * None of them includes a header of X11: screen_ops.h is the interface of the display system, which is in
@@ -126,6 +127,10 @@ int observed_aim(struct screen *s, int x, int y, struct err *e);
 int observed_check_place(struct screen *s, int x, int y, struct err *e);
 int observed_may_press(struct screen *s, bool wheel, struct err *e);
 int observed_may_type(struct screen *s, struct err *e);
+/* Returns whether at least half of an area (root pixels) changes by itself. */
+bool observed_mostly_busy(const struct screen *s, struct screen_rect r);
+/* Begins to learn which cells of the view change by themselves: earlier changes are effects of an action. */
+void observed_begin_learning(struct screen *s);
 /* Learns from two screenshots of the view taken while it settles: cells that change repeatedly become
  * busy. at_rest: the wait ended with these two, so every cell that differs between them becomes busy. */
 void observed_learn(struct screen *s, const struct image *a, const struct image *b, bool at_rest);

@@ -82,11 +82,26 @@ struct settle {
 };
 struct settled {
     double ms;
-    const char *why; /* "known", "quiet", "stable", "timeout" or "stopped" */
+    const char *why; /* "known", "quiet", "stable", "timeout" or "stopped"; "early": the wait continues */
 };
 /* Waits until the screen stops changing (settle.c). After a stop returns -1 with ERR_STOPPED, and *out is
  * still filled ("stopped"). */
 int screen_settle(struct screen *s, const struct settle *p, struct settled *out, struct err *e);
+
+/* The same wait in parts; between them the caller may use the screen. */
+struct settle_run;
+struct settle_run *settle_begin(struct screen *s, const struct settle *p);
+/* Waits until the wait is over, or nothing was redrawn for quiet_ms (0: only that) except in areas that
+ * change by themselves. Returns -1 with e. */
+int settle_pause(struct settle_run *w, double quiet_ms, struct err *e);
+/* Checks once for redraws. Returns the ms to sleep before the next call, or -1 with e. */
+double settle_look(struct settle_run *w, struct err *e);
+/* Returns whether the wait is over, and its result in *out. */
+bool settle_over(const struct settle_run *w, struct settled *out);
+/* Returns the smallest rectangle around all redraws in the view since the last call, without known carets; w
+ * is 0 if there were none. */
+struct screen_rect settle_redrawn(struct settle_run *w);
+void settle_end(struct settle_run *w); /* NULL is allowed. */
 
 /* Reads the title and class of the active window, or without a window manager of the window under the
  * pointer. UTF-8, truncated to the buffer sizes. Returns -1 if none was found or the display is lost. */

@@ -12,12 +12,15 @@
  * that the program was busy, perhaps with the effect of the action, and counts as a change.
  *
  * A small area that is redrawn repeatedly at one position is a text caret and is ignored, also in later
- * calls. Other repetitions are those of seen.c. */
+ * calls. Other repetitions are those of seen.c.
+ *
+ * A wait can pause early, after a short time without redraws, and continue in another thread. */
 #include "screen/private.h"
 
 #include "base/clock.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum {
     BLINK_W = 24,
@@ -35,8 +38,14 @@ static const double blink_forget_ms = 5000;
 static const double tile_level = 3.0;
 static const double tile_fraction = 0.001; /* two frames are the same below this fraction of changed tiles */
 
-struct settle_run { /* state of one screen_settle() call */
+struct settle_run {
+    struct screen *screen;
+    struct settle limits;
+    struct settled result;
+    bool over;
     int64_t start;
+    struct screen_rect redrawn; /* since the last call of settle_redrawn() */
+    double last_unknown;        /* like last_change, without areas that mostly change by themselves */
     /* ms since start, without cpu_wait_ms. same_since: the age of frame[0], which later frames equal */
     double last_change, last_frame, same_since;
     struct cpu_wait cpu_wait;
@@ -44,7 +53,7 @@ struct settle_run { /* state of one screen_settle() call */
     struct image frame[2];
     bool have_frame;
     struct seen seen;
-    bool redrawn;       /* since the last call of settle.known */
+    bool look_again;    /* something was redrawn since the last call of settle.known */
     double known_asked; /* ms since start of that call */
     double known_since; /* ms since start; below 0: the screen is not known */
 };
@@ -81,15 +90,29 @@ static bool area_counts(struct screen *s, struct settle_run *w, struct screen_re
     return !caret && kind != SEEN_REPEATED && !(within && blinks(s, differs));
 }
 
-/* Returns whether any redrawn area counts as a change; -1: redraws are not reported. */
-static int redrawn(struct screen *s, struct settle_run *w)
+static void note_change(struct settle_run *w, struct screen_rect r, double now)
+{
+    w->last_change = now;
+    if (!observed_mostly_busy(w->screen, r))
+        w->last_unknown = now;
+    w->redrawn = w->redrawn.w ? screen_rect_join(w->redrawn, r) : r;
+    w->look_again = true;
+}
+
+/* Notes the redrawn areas in the view that count as changes. Returns whether there were any; -1: redraws are
+ * not reported. */
+static int note_redrawn(struct screen *s, struct settle_run *w, double now)
 {
     struct screen_rect area[REDRAWN_AREAS];
-    int n = s->ops->redrawn(s, area, REDRAWN_AREAS), counts = n < 0 ? -1 : 0;
-    for (int i = 0; i < n; i++)
-        if (screen_rect_intersect(area[i], s->view).w)
-            counts = area_counts(s, w, area[i]) || counts;
-    return counts;
+    int n = s->ops->redrawn(s, area, REDRAWN_AREAS), any = n < 0 ? -1 : 0;
+    for (int i = 0; i < n; i++) {
+        struct screen_rect r = screen_rect_intersect(area[i], s->view);
+        if (!r.w || !area_counts(s, w, area[i]))
+            continue;
+        note_change(w, r, now);
+        any = 1;
+    }
+    return any;
 }
 
 /* Returns the age that the first of equal frames must have. */
@@ -133,17 +156,12 @@ static double poll_changes(struct screen *s, struct settle_run *w, struct err *e
     w->cpu_wait_ms += cpu_wait_sample(&w->cpu_wait);
     screen_pump(s);
     double now = elapsed(w);
-    int changed = s->lost ? 0 : redrawn(s, w);
-    if (changed > 0)
-        w->last_change = now;
-    w->redrawn = w->redrawn || changed > 0;
+    int changed = s->lost ? 0 : note_redrawn(s, w, now);
     if (changed >= 0)
         return changed ? LOOK_MS : 0;
     struct screen_rect differs;
-    if (seen_look(&w->seen, s, s->view, &differs) == SEEN_NEW && !blinks(s, differs)) {
-        w->last_change = now;
-        w->redrawn = true;
-    }
+    if (seen_look(&w->seen, s, s->view, &differs) == SEEN_NEW && !blinks(s, differs))
+        note_change(w, s->view, now);
     return screen_alive(s, e) ? -1 : CAPTURE_MS;
 }
 
@@ -153,8 +171,8 @@ static int is_known(struct screen *s, struct settle_run *w, const struct settle 
 {
     if (!p->known)
         return 0;
-    if (w->redrawn || now - w->known_asked >= CAPTURE_MS) {
-        w->redrawn = false;
+    if (w->look_again || now - w->known_asked >= CAPTURE_MS) {
+        w->look_again = false;
         w->known_asked = now;
         if (screen_capture(s, &w->frame[1], e))
             return -1;
@@ -207,28 +225,6 @@ static double until_next(const struct settle_run *w, const struct settle *p)
     return fmax(0, fmin(ms, CPU_MS));
 }
 
-static int settle_run(struct screen *s, struct settle_run *w, const struct settle *p, struct settled *out,
-                      struct err *e)
-{
-    int rc = 0;
-    for (;;) {
-        double sleep = poll_changes(s, w, e), now = elapsed(w);
-        if (sleep < 0 || screen_alive(s, e))
-            return -1;
-        const char *why = at_rest(s, w, p, now, &rc, e);
-        if (why && program_idle(s, w, p, &rc, e) && rc == 0)
-            return out->why = why, 0;
-        if (rc)
-            return -1;
-        if (now + w->cpu_wait_ms >= p->max_ms) {
-            out->why = "timeout";
-            return 0;
-        }
-        if (screen_wait(s, sleep, e) || screen_wait_event(s, until_next(w, p), e))
-            return -1;
-    }
-}
-
 static double given(double ms, double otherwise)
 {
     return ms >= 0 ? ms : otherwise;
@@ -245,25 +241,103 @@ static void begin_looking(struct screen *s, struct settle_run *w)
     w->have_frame = w->seen.shown.rgb && image_copy(&w->frame[0], &w->seen.shown, NULL) == 0;
 }
 
-int screen_settle(struct screen *s, const struct settle *p, struct settled *out, struct err *e)
+struct settle_run *settle_begin(struct screen *s, const struct settle *p)
 {
     static const struct settle defaults = {-1, -1, -1};
-    struct settle limits = p ? *p : defaults;
-    limits.quiet_ms = given(limits.quiet_ms, 300);
-    limits.min_ms = given(limits.min_ms, fmin(150, limits.quiet_ms));
-    limits.max_ms = given(limits.max_ms, fmax(3000, limits.quiet_ms + 2700));
+    struct settle_run *w = xcalloc(1, sizeof *w);
+    *w = (struct settle_run){.screen = s,
+                             .limits = p ? *p : defaults,
+                             .start = clock_ns(),
+                             .result = {0, "timeout"},
+                             .look_again = true,
+                             .known_since = -1};
+    w->limits.quiet_ms = given(w->limits.quiet_ms, 300);
+    w->limits.min_ms = given(w->limits.min_ms, fmin(150, w->limits.quiet_ms));
+    w->limits.max_ms = given(w->limits.max_ms, fmax(3000, w->limits.quiet_ms + 2700));
+    cpu_wait_begin(&w->cpu_wait, s);
+    observed_begin_learning(s);
+    begin_looking(s, w);
+    return w;
+}
 
-    struct settle_run w = {.start = clock_ns(), .redrawn = true, .known_since = -1};
-    cpu_wait_begin(&w.cpu_wait, s);
-    begin_looking(s, &w);
-    *out = (struct settled){0, "timeout"};
-    int rc = settle_run(s, &w, &limits, out, e);
-    if (rc && stop_check(s->stop, NULL))
-        out->why = "stopped";
-    out->ms = clock_ms_since(w.start);
-    cpu_wait_end(&w.cpu_wait);
-    seen_end(&w.seen);
-    image_free(&w.frame[0]);
-    image_free(&w.frame[1]);
+/* Checks once for redraws. Returns the ms to sleep before anything else is checked, or -1 with e. */
+static double look_once(struct settle_run *w, struct err *e)
+{
+    struct screen *s = w->screen;
+    int rc = 0;
+    double sleep = poll_changes(s, w, e), now = elapsed(w);
+    if (sleep < 0 || screen_alive(s, e))
+        return -1;
+    if (w->over)
+        return sleep;
+    const char *why = at_rest(s, w, &w->limits, now, &rc, e);
+    if (why && rc == 0 && !program_idle(s, w, &w->limits, &rc, e))
+        why = NULL;
+    if (!why && now + w->cpu_wait_ms >= w->limits.max_ms)
+        why = "timeout";
+    if (rc)
+        return -1;
+    if (why) {
+        w->over = true;
+        w->result = (struct settled){clock_ms_since(w->start), why};
+    }
+    return sleep;
+}
+
+double settle_look(struct settle_run *w, struct err *e)
+{
+    double sleep = look_once(w, e);
+    return sleep < 0 ? -1 : fmax(sleep, LOOK_MS);
+}
+
+int settle_pause(struct settle_run *w, double quiet_ms, struct err *e)
+{
+    for (;;) {
+        double sleep = look_once(w, e), quiet = quiet_ms - (elapsed(w) - w->last_unknown);
+        if (sleep < 0)
+            return -1;
+        if (w->over || (quiet_ms > 0 && quiet <= 0))
+            return 0;
+        double next = until_next(w, &w->limits);
+        if (screen_wait(w->screen, sleep, e) ||
+            screen_wait_event(w->screen, quiet_ms > 0 ? fmin(next, quiet) : next, e))
+            return -1;
+    }
+}
+
+bool settle_over(const struct settle_run *w, struct settled *out)
+{
+    *out = w->result;
+    if (!w->over)
+        *out = (struct settled){clock_ms_since(w->start), "early"};
+    return w->over;
+}
+
+struct screen_rect settle_redrawn(struct settle_run *w)
+{
+    struct screen_rect r = w->redrawn;
+    w->redrawn = (struct screen_rect){0};
+    return r;
+}
+
+void settle_end(struct settle_run *w)
+{
+    if (!w)
+        return;
+    cpu_wait_end(&w->cpu_wait);
+    seen_end(&w->seen);
+    image_free(&w->frame[0]);
+    image_free(&w->frame[1]);
+    free(w);
+}
+
+int screen_settle(struct screen *s, const struct settle *p, struct settled *out, struct err *e)
+{
+    struct settle_run *w = settle_begin(s, p);
+    int rc = settle_pause(w, 0, e);
+    settle_over(w, out);
+    if (rc)
+        out->why = stop_check(s->stop, NULL) ? "stopped" : "timeout";
+    settle_end(w);
     return rc;
 }

@@ -7,7 +7,8 @@ struct checkpoint {
     struct engine *engine;
     struct pool_entry entry;
     uint64_t session;
-    int64_t length;
+    int64_t length;   /* tokens */
+    int64_t computed; /* tokens with a state; the others are pending again after a rewind */
     int64_t position; /* rotary position of the next token */
     /* tokens whose updates the SSM states of the block lack (delayed state write-back) */
     int lag;
@@ -44,12 +45,13 @@ static int copy_block(struct checkpoint *c, const struct session *s, struct err 
     return 0;
 }
 
-/* Creates a checkpoint of a pinned session. */
+/* Creates a checkpoint of a pinned session without pending images. */
 static struct checkpoint *checkpoint_of(const struct session *s, struct err *e)
 {
     struct engine *g = s->engine;
     struct checkpoint *c = xcalloc(1, sizeof *c);
     *c = (struct checkpoint){.engine = g, .session = s->id, .length = s->n, .random = s->random};
+    c->computed = s->state.length;
     c->position = s->state.position;
     c->lag = s->state.lag;
     c->epoch = s->n ? s->epochs[s->n - 1] : 0;
@@ -69,6 +71,21 @@ struct checkpoint *session_try_checkpoint(struct session *s, struct err *e)
     if (engine_try_enter(s->engine, &s->client, e))
         return NULL;
     if (session_prefill(s, e) == 0 && session_pin(s, 0, e) == 0) {
+        c = checkpoint_of(s, e);
+        session_unpin(s);
+    }
+    engine_leave(s->engine);
+    return c;
+}
+
+struct checkpoint *session_try_bookmark(struct session *s, struct err *e)
+{
+    struct checkpoint *c = NULL;
+    if (s->n_images)
+        return session_try_checkpoint(s, e);
+    if (engine_try_enter(s->engine, &s->client, e))
+        return NULL;
+    if (session_pin(s, 0, e) == 0) {
         c = checkpoint_of(s, e);
         session_unpin(s);
     }
@@ -115,7 +132,8 @@ static int rewind_to(struct session *s, struct checkpoint *c, struct err *e)
     session_drop_images(s);
     restore(s, c);
     pool_entry_unpin(&s->entry);
-    s->state.length = s->n = c->length;
+    s->n = c->length;
+    s->state.length = c->computed;
     s->random = c->random;
     s->logits_at = 0;
     s->interrupted = false;
@@ -164,7 +182,7 @@ static struct session *copy_session(struct session *from, int64_t length, struct
         return NULL;
     }
     struct lm_state part = from->state;
-    part.length = length;
+    part.length = c ? c->computed : length;
     for (int64_t i = 0; i < length; i++)
         session_push(s, from->tokens[i]);
     state_copy(&s->state, &part, session_lm(s), session_backend(s));

@@ -142,6 +142,9 @@ static void slot_facts(void *arg)
         page_pairf(p->f, "tokens", "%lld generated, %lld prefilled, %lld reused",
                    (long long)field_int(totals, "generated"), (long long)field_int(totals, "prefilled"),
                    (long long)field_int(totals, "reused"));
+    if (field_int(totals, "cancelled") > 0)
+        page_pairf(p->f, "cancelled", "%lld turns, %lld tokens", (long long)field_int(totals, "cancelled"),
+                   (long long)field_int(totals, "cancelled_tokens"));
     page_pair(p->f, "started", field_text(run, "started"));
     const char *slash = p->record->dir ? strrchr(p->record->dir, '/') : NULL;
     page_pair(p->f, "run", slash ? slash + 1 : p->record->dir ? p->record->dir : "");
@@ -266,6 +269,9 @@ static void put_lines(FILE *f, const struct story_step *s)
                    (long long)field_int(s->prompt, "tokens_prefilled"),
                    (long long)field_int(s->prompt, "tokens_reused"), (long long)(tokens - forced),
                    (long long)forced);
+    if (s->cancelled)
+        page_pairf(f, "cancelled", "%d turn%s, because the screen changed", s->cancelled,
+                   s->cancelled == 1 ? "" : "s");
     if (s->attempts > 1)
         page_pairf(f, "attempts", "%d", s->attempts);
     fputs("</dl>\n", f);

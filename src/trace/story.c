@@ -139,6 +139,10 @@ static void add_event(struct story_step *s, const char *kind, const json_t *fiel
         s->from = (int)field_int(fields, "from");
         s->ms[PHASE_SETTLE] += milliseconds(fields, "settle_ms");
         s->ms[PHASE_SEE] += milliseconds(fields, "capture_ms");
+    } else if (!strcmp(kind, "cancelled")) {
+        s->cancelled++;
+    } else if (!strcmp(kind, "committed")) {
+        s->ms[PHASE_SETTLE] = milliseconds(fields, "settle_ms");
     } else if (!strcmp(kind, "prompt")) {
         s->ms[PHASE_READ] += milliseconds(fields, "ms");
     } else if (!strcmp(kind, "generate")) {

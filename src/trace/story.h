@@ -33,6 +33,7 @@ struct story_step {
     const json_t *observe, *prompt, *generate, *step, *effect, *output, *error, *stale;
     struct story_action actions[STORY_MAX_ACTIONS];
     int nactions, attempts;
+    int cancelled;                        /* turns before the one that became the step */
     const json_t *human[STORY_MAX_HUMAN]; /* decisions of users about the step, in order */
     int nhuman;
     struct story_correction corrections[STORY_MAX_CORRECTIONS]; /* corrections of the accepted reply */

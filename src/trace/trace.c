@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { EVENT_MAX = 1 << 20, NAME_TRIES = 16 };
+enum { EVENT_MAX = 1 << 20, HELD_MAX = 64 << 20, NAME_TRIES = 16 };
 
 struct rows { /* a file of fixed-size rows */
     char *path;
@@ -30,6 +30,9 @@ struct trace {
     struct rows tokens, logprobs, exchanges;
     struct frames *frames;
     struct buf line; /* the event being written */
+    bool holds;
+    struct buf held;  /* lines of events that are not written yet */
+    int64_t held_seq; /* number of the first of them */
     struct err failure;
     void (*scrub)(const void *arg, struct buf *json);
     const void *scrub_arg;
@@ -81,6 +84,7 @@ struct trace *trace_open(const char *runs, struct err *e)
     struct trace *t = xcalloc(1, sizeof *t);
     t->events_fd = t->tokens.fd = t->logprobs.fd = t->exchanges.fd = -1;
     buf_init(&t->line, EVENT_MAX);
+    buf_init(&t->held, HELD_MAX);
     t->dir = make_run_dir(runs ? runs : standard, e);
     free(standard);
     if (!t->dir)
@@ -125,6 +129,7 @@ int trace_close(struct trace *t, struct err *e)
     rows_close(&t->logprobs);
     rows_close(&t->exchanges);
     buf_free(&t->line);
+    buf_free(&t->held);
     free(t->dir);
     free(t->events_path);
     free(t);
@@ -234,9 +239,18 @@ void trace_json(struct trace *t, const char *key, const char *json)
     buf_put_json_text(&t->line, json, strlen(json));
 }
 
-int trace_end(struct trace *t, struct err *e)
+static int write_event(struct trace *t, const char *line, size_t len, struct err *e)
 {
     struct err cause = ERR_INIT;
+    if (file_write_all(t->events_fd, t->events_path, line, len, &cause))
+        return trace_fail(t, &cause, e);
+    if (t->listen)
+        t->listen(t->listen_arg, line, len);
+    return 0;
+}
+
+int trace_end(struct trace *t, struct err *e)
+{
     buf_puts(&t->line, "}\n");
     if (t->scrub && !t->line.full)
         t->scrub(t->scrub_arg, &t->line);
@@ -244,12 +258,37 @@ int trace_end(struct trace *t, struct err *e)
         return -1;
     if (t->line.full)
         return err_set(e, ERR_ENV, "cannot record an event of more than %d bytes", EVENT_MAX);
-    if (file_write_all(t->events_fd, t->events_path, t->line.data, t->line.len, &cause))
-        return trace_fail(t, &cause, e);
     t->seq++;
-    if (t->listen)
-        t->listen(t->listen_arg, t->line.data, t->line.len);
-    return 0;
+    if (!t->holds)
+        return write_event(t, t->line.data, t->line.len, e);
+    return buf_put(&t->held, t->line.data, t->line.len)
+               ? err_set(e, ERR_ENV, "cannot record a turn of more than %d bytes", HELD_MAX)
+               : 0;
+}
+
+void trace_hold(struct trace *t)
+{
+    t->holds = true;
+    t->held_seq = t->seq;
+}
+
+int trace_release(struct trace *t, struct err *e)
+{
+    int rc = 0;
+    t->holds = false;
+    for (size_t at = 0, n; at < t->held.len && rc == 0; at += n) {
+        n = (size_t)((const char *)memchr(t->held.data + at, '\n', t->held.len - at) - t->held.data) + 1 - at;
+        rc = failed_before(t, e) || write_event(t, t->held.data + at, n, e) ? -1 : 0;
+    }
+    buf_clear(&t->held);
+    return rc;
+}
+
+void trace_drop(struct trace *t)
+{
+    t->seq = t->holds ? t->held_seq : t->seq;
+    t->holds = false;
+    buf_clear(&t->held);
 }
 
 int trace_frame(struct trace *t, const struct image *im, uint64_t hash, int *number, struct err *e)

@@ -56,6 +56,12 @@ void trace_hash(struct trace *t, const char *key, uint64_t hash);
 void trace_json(struct trace *t, const char *key, const char *json); /* Adds a value that is already JSON. */
 int trace_end(struct trace *t, struct err *e);
 
+/* Keeps the events that follow in memory. trace_release() writes them; trace_drop() forgets them, as if they
+ * had not been recorded. Both do nothing if no events are held. */
+void trace_hold(struct trace *t);
+int trace_release(struct trace *t, struct err *e);
+void trace_drop(struct trace *t);
+
 /* Writes a screenshot. *number: equal images have equal numbers. */
 int trace_frame(struct trace *t, const struct image *im, uint64_t hash, int *number, struct err *e);
 /* Appends to tokens.bin. *at: offset of the first id, in tokens. */

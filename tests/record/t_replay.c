@@ -5,12 +5,16 @@
 #include "place.h"
 #include "program.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "replay/timeline.h"
 #include "trace/index.h"
 #include "trace/read.h"
 
+#include <X11/Xlib.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -143,6 +147,65 @@ static const json_t *difference(const json_t *json, size_t i, const char *kind)
         fail_msg("difference %zu is not '%s': %s", i, kind, text);
     }
     return d;
+}
+
+/* ---- turns that were cancelled ----------------------------------------------------------------- */
+
+struct painter {
+    const char *display;
+    atomic_bool end;
+};
+
+/* Changes the screen two to six times a second. */
+static void *paint(void *arg)
+{
+    struct painter *p = arg;
+    Display *dpy = XOpenDisplay(p->display);
+    Window root = DefaultRootWindow(dpy);
+    GC gc = XCreateGC(dpy, root, 0, NULL);
+    for (unsigned i = 1; !p->end; i++) {
+        XSetForeground(dpy, gc, i * 2654435761u >> 8);
+        XFillRectangle(dpy, root, gc, (int)(i * 97 % 500), (int)(i * 61 % 400), 140, 60);
+        XSync(dpy, False);
+        clock_sleep_ms(160 + i * 37 % 340);
+    }
+    XCloseDisplay(dpy);
+    return NULL;
+}
+
+static void t_cancelled(void **state)
+{
+    static const char *const images[] = {"1", "2"}, *const windows[] = {"sawtooth", "strict"};
+    struct xvfb was = place;
+    for (int i = 0; i < 2; i++) {
+        struct xvfb x;
+        struct outcome o = {0};
+        char runs[PLACE_PATH];
+        pthread_t thread;
+        if (xvfb_start(&x, "640x480x24", NULL))
+            skip();
+        struct painter p = {.display = x.display};
+        assert_non_null(mkdtemp(place_template(runs)));
+        pthread_create(&thread, NULL, paint, &p);
+        program_run(&x, &o,
+                    WORDS("run", "Book the 9:40 flight from Paris to Rome on 12 May for Ana Lima", "--model",
+                          POCKET, "--runs", runs, "-q", "-n", "3", "--temperature", "0.9", "--no-report",
+                          "--think-early", "yes", "--max-images", images[i], "--window", windows[i],
+                          "--plain", "no", "--json"));
+        p.end = true;
+        pthread_join(thread, NULL);
+        json_t *run = json_loads(o.out, 0, NULL);
+        assert_true(field_int(json_object_get(run, "cancelled"), "turns") > 0);
+        char *dir = record_newest(runs, NULL);
+        memcpy(place.dir, runs, sizeof runs);
+        json_decref(verify(dir, 0));
+        free(dir);
+        json_decref(run);
+        outcome_free(&o);
+        xvfb_stop(&x);
+        place_remove(runs);
+    }
+    place = was;
 }
 
 static void t_same(void **state)
@@ -363,6 +426,7 @@ static void t_nothing(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    CLAIM("a run with cancelled turns is repeated bit for bit", t_cancelled),
     CLAIM("verifying a run gives the same tokens and logits, with any number of threads", t_same),
     CLAIM("a changed byte of a screenshot, another image or a missing one is named", t_frame),
     CLAIM("a changed weight is found by its hash, or in the logits", t_model),

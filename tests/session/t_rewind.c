@@ -163,6 +163,56 @@ static void t_kept(void **state)
     }
 }
 
+/* Observes another screenshot as turn k, and undoes it: stopped in its prefill, without a reply, or after one. */
+static void observe_in_vain(struct talk *t, int k, int how)
+{
+    volatile int stop = how == 0;
+    struct image other = tiny_image(66, 52, 99 + (uint64_t)k);
+    struct context_cost cost;
+    context_allow_undo(t->c, &stop);
+    assert_int_equal(context_observe(t->c, "a turn that is undone\n", &other, &cost, NULL), how ? 0 : -1);
+    if (how == 2) {
+        struct generated g;
+        think(t, &g);
+        generated_free(&g);
+    }
+    stop = 0;
+    assert_int_equal(context_undo(t->c, NULL), 0);
+    assert_int_equal(context_turns(t->c), k);
+    context_allow_undo(t->c, NULL);
+    llm_set_cancel(t->m, NULL);
+    image_free(&other);
+}
+
+static void t_undone(void **state)
+{
+    for (int i = 0; i < 4; i++) {
+        enum window_policy window = i % 2 ? WINDOW_STRICT : WINDOW_SAWTOOTH;
+        struct talk plain, t;
+        talk_open(&plain, window, 0);
+        talk_open(&t, window, i / 2 ? TURNS : 0);
+        for (int k = 0; k < TURNS; k++) {
+            volatile int never = 0;
+            go_on(&plain, k, k + 1, k % 3 == 1 ? "well" : NULL);
+            observe_in_vain(&t, k, k % 3);
+            if (k % 2)
+                observe_in_vain(&t, k, (k + 1) % 3);
+            if (k % 4 < 2)
+                context_allow_undo(t.c, &never); /* it could be undone, and is not */
+            go_on(&t, k, k + 1, k % 3 == 1 ? "well" : NULL);
+            context_allow_undo(t.c, NULL);
+            llm_set_cancel(t.m, NULL);
+            if (t.n_before[k] != plain.n_before[k] ||
+                memcmp(t.before[k], plain.before[k], (size_t)t.n_before[k] * sizeof(int32_t)) != 0)
+                fail_msg("turn %d has other tokens", k);
+            if (!same_words(&t.said[k], &plain.said[k]))
+                fail_msg("turn %d has another reply", k);
+        }
+        talk_close(&t);
+        talk_close(&plain);
+    }
+}
+
 /* Repeats equal turns after a rewind: tokens and evictions must be equal. */
 static void t_window(void **state)
 {
@@ -240,6 +290,8 @@ static void t_no_room(void **state)
 static const struct CMUnitTest tests[] = {
     WITH_TALK("a turn with a rewind point gives the same reply bit for bit, across evictions and branches",
               t_kept),
+    WITH_TALK("turns that are undone leave no bit behind: the next ones have the same tokens and replies",
+              t_undone),
     WITH_TALK("after a rewind the window evicts the same screenshots again", t_window),
     WITH_TALK("a turn without a rewind point is prefilled again: same tokens, same random numbers",
               t_read_again),

@@ -97,6 +97,7 @@ static json_t *attempt_json(const struct attempt *a)
     set_text(o, "picture", a->picture);
     set_bool(o, "crashed", a->crashed);
     set_int(o, "steps", a->steps);
+    set_int(o, "cancelled", a->cancelled);
     json_set_rounded(o, "seconds", a->seconds, 3);
     json_set_rounded(o, "start_seconds", a->start_seconds, 3);
     if (a->n_script)

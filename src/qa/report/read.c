@@ -145,6 +145,7 @@ static void read_attempt(struct results_file *f, const json_t *from, struct chec
                             .picture = path_of(f, json_text(from, "picture")),
                             .crashed = is_true(from, "crashed"),
                             .steps = int_of(from, "steps", 0, 1 << 30),
+                            .cancelled = int_of(from, "cancelled", 0, 1 << 30),
                             .seconds = number_of(from, "seconds"),
                             .start_seconds = number_of(from, "start_seconds")};
     size_t n = json_array_size(list) < SUITE_MAX_CHECKS ? json_array_size(list) : SUITE_MAX_CHECKS;

@@ -85,6 +85,7 @@ struct attempt { /* the first attempt, and each retry */
     char *picture;
     bool crashed; /* the program under test crashed while the agent ran; see `error` */
     int steps;
+    int cancelled;                 /* turns, because the screen changed while the model was thinking */
     double seconds, start_seconds; /* of the agent; of starting desktop, setup and program */
     struct step_result *script;    /* of the steps of the test, all of them */
     int n_script;

@@ -200,6 +200,7 @@ void attempt_job(struct attempt_state *s, const char *task, const struct plain_s
     replace_text(&s->said, r.said);
     replace_text(&s->out->did, r.did);
     s->out->steps += r.steps;
+    s->out->cancelled += r.cancelled.turns;
     s->out->seconds += r.seconds;
     replace_text(&s->out->run_dir, s->job.trace ? trace_dir(s->job.trace) : NULL);
     agent_result_free(&r);

@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+"""Counts how often a run decides on a screen that is not finished, or acts on another screen than its model has seen.
+
+    reactions.py [N] [--program ./holorun[:yes|no]] [--think 0.06] [--kind NAME] [--json FILE]
+
+N trials (100) in turn of the kinds of reactions below: pages in Chromium, and windows of Tk, Qt and GTK. In each, the
+model presses a button, and its next action presses a place beside it. A square in the corner shows the state of the
+page as a colour, drawn with the change itself:
+
+    too early   the screenshot of the second action shows another state than the page has 2 s later
+    unseen      at the second press the page was in another state than the screenshot shows
+
+The model is an HTTP server of this script that thinks for a given time (several after commas: in turn). Several
+programs take turns; the value of --think-early follows a colon. --most N: exit code 1 if more than N in 100 were too early or any
+press was unseen. Needs Xvfb, openbox, chromium, and /usr/bin/python3 with tkinter, PyQt5 and GTK 3. Runs from the root
+of the source tree.
+"""
+import argparse
+import collections
+import glob
+import http.server
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zlib
+
+import observed
+
+COLOURS = ["#204060", "#c02020", "#20a040", "#8020c0"]
+START, BESIDE = (200, 130), (420, 420)
+# Each script runs at the press of the button; state(n) shows a state, with a text.
+SCRIPTS = {
+    "paints once": "state(1)",
+    "field with a caret": "field.focus(); state(1)",
+    "menu animation": "menu.style.height = '300px'; menu.ontransitionend = () => state(1)",
+    "smooth scrolling": "box.onscrollend = () => state(1); box.scrollTo({top: 900, behavior: 'smooth'})",
+    "new page": "location = '/page/second'",
+    "changes after 150": "setTimeout(state, 150, 1)",
+    "200 ms of script": "let t = performance.now(); while (performance.now() < t + 200); state(1)",
+    "changes after 300": "setTimeout(state, 300, 1)",
+    "changes after 600": "setTimeout(state, 600, 1)",
+    "greys, then 300": "state(1); setTimeout(state, 300, 2)",
+    "spinner for 400": "spin.hidden = false; setTimeout(() => { spin.hidden = true; state(1) }, 400)",
+    "spinner for ever": "spin.hidden = false; state(1)",
+    "video beside it": "video(); setTimeout(state, 20, 1)",
+    "skeleton, then 150": "state(1); setTimeout(state, 150, 2)",
+    "skeleton, then 250": "state(1); setTimeout(state, 250, 2)",
+    "skeleton, then 450": "state(1); setTimeout(state, 450, 2)",
+}
+WINDOWS = {"Tk button": "tk", "Qt button": "qt", "GTK revealer": "gtk"}
+KINDS = [*SCRIPTS, *WINDOWS]
+PAGE = """<!doctype html><title>Page</title><style>body{margin:0;font:40px sans-serif;background:#fff;height:800px;overflow:hidden}
+body>*{position:absolute}#square{width:24px;height:24px}#start{left:100px;top:100px;width:200px;height:60px}
+#text{left:200px;top:300px}#field{left:500px;top:100px}#menu{left:350px;top:200px;width:200px;height:0;background:#cde;
+overflow:hidden;transition:height .2s}#box{left:600px;top:200px;width:300px;height:300px;overflow:auto}
+#spin{left:700px;top:600px;width:60px;height:60px;border:6px solid #888;border-top-color:#04f;border-radius:50%;
+animation:r 1s linear infinite}@keyframes r{to{transform:rotate(360deg)}}canvas{left:700px;top:600px}</style>
+<div id=square></div><button id=start>Start</button><div id=text></div><input id=field><div id=menu>one<br>two<br>three</div>
+<div id=box></div><div id=spin hidden></div><canvas id=film width=160 height=120></canvas><script>
+const colours = COLOURS, texts = ['waiting', 'loaded', 'finished'];
+let now = 0;
+function state(n) { now = n; square.style.background = colours[n]; text.textContent = texts[n]; }
+function video() { const c = film.getContext('2d'); let i = 0; setInterval(() => {
+  c.fillStyle = `hsl(${i++ * 7 % 360} 80% 50%)`; c.fillRect(i * 5 % 160, 0, 40, 120); }, 40); }
+box.innerHTML = [...Array(60).keys()].map(i => 'row ' + i + '<br>').join('');
+addEventListener('mousedown', () => fetch('/pressed/' + now, {method: 'POST', keepalive: true}), true);
+start.onclick = () => { REACT };
+state(FIRST);
+(async () => { for (;;) { const to = await (await fetch('/next')).text(); if (to) { location = to; return; }
+  await new Promise(r => setTimeout(r, 300)); } })();
+</script>"""
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Serves the pages, the model, and notes presses."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        self.next, self.pressed, self.think, self.asked = "", [], 0.0, 0
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, *_):
+        """Ignores clients that have gone."""
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def send(self, body, kind="text/html"):
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body.encode())))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def do_GET(self):
+        if self.path.startswith("/next"):
+            to, self.server.next = self.server.next, ""
+            return self.send(to)
+        n = re.search(r"/page/(\d+)", self.path)
+        script = list(SCRIPTS.values())[int(n[1])] if n else ""
+        self.send(PAGE.replace("COLOURS", json.dumps(COLOURS)).replace("REACT", script)
+                  .replace("FIRST", "0" if n or "start" in self.path else "1"))
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path.startswith("/pressed/"):
+            self.server.pressed.append(int(self.path.split("/")[2]))
+            return self.send("")
+        self.server.asked += 1
+        time.sleep(self.server.think)
+        done = sum(m["role"] == "assistant" for m in json.loads(body)["messages"])
+        replies = [observed.click(*START), observed.click(*BESIDE), observed.reply("wait_desktop", seconds=2),
+                   observed.reply("answer", content="Done.")]
+        parts = [{"choices": [{"delta": {"content": replies[min(done, 3)]}}]},
+                 {"choices": [{"delta": {}, "finish_reason": "stop"}]}]
+        self.send("".join(f"data: {json.dumps(p)}\n\n" for p in parts) + "data: [DONE]\n\n", "text/event-stream")
+
+
+def state_shown(path):
+    """Returns the state that the square in the corner of a PNG file shows, or None."""
+    with open(path, "rb") as f:
+        png = f.read()
+    at, data = 8, b""
+    while at < len(png):
+        size, kind = int.from_bytes(png[at:at + 4], "big"), png[at + 4:at + 8]
+        if kind == b"IHDR":
+            width, channels = int.from_bytes(png[at + 8:at + 12], "big"), {2: 3, 6: 4}[png[at + 17]]
+        if kind == b"IDAT":
+            data += png[at + 8:at + 8 + size]
+        at += size + 12
+    row, n = width * channels + 1, channels
+    raw = zlib.decompressobj().decompress(data, 13 * row)
+    last = bytearray(row - 1)
+    for y in range(13):
+        how, line = raw[y * row], bytearray(raw[y * row + 1:(y + 1) * row])
+        for i in range(len(line)):
+            a, b, c = (line[i - n], last[i], last[i - n]) if i >= n else (0, last[i], 0)
+            p = a + b - c
+            near = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
+            line[i] = (line[i] + [0, a, b, (a + b) // 2, near][how]) & 255
+        last = line
+    seen = last[12 * n:12 * n + 3]
+    for k, colour in enumerate(COLOURS):
+        if all(abs(v - int(colour[1 + 2 * i:3 + 2 * i], 16)) < 12 for i, v in enumerate(seen)):
+            return k
+    return None
+
+
+def run(place, server, o):
+    runs = tempfile.mkdtemp(dir=place.dir)
+    program, _, early = o.now.partition(":")
+    early = ["--think-early", early] if early else []
+    subprocess.run([program, "run", "Press Start", "--quiet", "--base-url", server.url + "/v1", "-m", "tiny", "--runs",
+                    runs, "--dialect", "holo3", "--no-report", "--confirm", "yes-to-all", "--max-steps", "6",
+                    "--max-time", "90", *early], env=place.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, timeout=120, check=False)
+    events = []
+    for path in glob.glob(f"{runs}/*/events.jsonl"):
+        with open(path) as f:
+            events += [json.loads(line) for line in f]
+    folder = (glob.glob(f"{runs}/*/") or [""])[0]
+    frames = [state_shown(f"{folder}frames/{e['frame']:06d}.png") for e in events if e["kind"] == "observe"]
+    return events, frames
+
+
+def show(place, server, kind):
+    """Opens the page or window of this kind; returns a program to end, or None."""
+    if kind in WINDOWS:
+        app = place.start(["/usr/bin/python3", "tests/scripts/reactions_app.py", WINDOWS[kind], server.url, *COLOURS])
+        time.sleep(2.5)
+        return app
+    server.next = f"/page/{KINDS.index(kind)}"
+    observed.wait_until(lambda: not server.next)
+    time.sleep(1.5)
+    return None
+
+
+def trial(place, server, kind, o):
+    app = show(place, server, kind)
+    server.pressed, server.asked = [], 0
+    start = time.time()
+    events, frames = run(place, server, o)
+    if app:
+        app.kill()
+        app.wait()
+    times = {}
+    for e in events:
+        times.setdefault((e["step"], e["kind"]), e["t_mono_ns"] / 1e6)
+    got = {"program": o.now, "think": server.think, "kind": kind, "seconds": time.time() - start, "asked": server.asked, "frames": frames, "pressed": server.pressed,
+           "cancelled": sum(e["kind"] == "cancelled" for e in events), "stale": sum(e["kind"] == "stale" for e in events)}
+    if (2, "action") in times and (1, "exec") in times:
+        got["step_ms"] = times[2, "action"] - times[1, "exec"]
+    presses = [e["step"] for e in events if e["kind"] == "exec" and e["ok"]][:2]
+    if len(presses) < 2 or presses[1] > len(frames) or len(server.pressed) < 2 or len(frames) < 3:
+        return got | {"broken": True}
+    seen = frames[presses[1] - 1]
+    return got | {"early": seen != frames[-1], "unseen": seen != server.pressed[1]}
+
+
+def summary(results):
+    rows = collections.defaultdict(list)
+    for r in results:
+        rows[r["kind"]].append(r)
+    print(f"{'kind':22} trials  early unseen cancelled stale broken  step ms")
+    for kind, of in [*rows.items(), ("all", results)]:
+        steps = sorted(r["step_ms"] for r in of if "step_ms" in r) or [0]
+        total = [sum(bool(r.get(key)) for r in of) for key in ("early", "unseen")]
+        print(f"{kind:22} {len(of):6} {total[0]:6} {total[1]:6} {sum(r['cancelled'] for r in of):9} "
+              f"{sum(r['stale'] for r in of):5} {sum('broken' in r for r in of):6} {steps[len(steps) // 2]:8.0f}")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("n", nargs="?", type=int, default=100)
+    p.add_argument("--program", action="append")
+    p.add_argument("--think", default="0.06")
+    p.add_argument("--kind", action="append")
+    p.add_argument("--json")
+    p.add_argument("--most", type=float, default=-1)
+    p.add_argument("--display", type=int, default=9650)
+    o = p.parse_args()
+    server, place = Server(), observed.Place(o.display)
+    kinds, thinks, results = o.kind or KINDS, [float(t) for t in o.think.split(",")], []
+    programs = o.program or ["./holorun"]
+    try:
+        place.start(["chromium", "--no-sandbox", "--kiosk", "--no-first-run", "--password-store=basic", "--test-type",
+                     f"--window-size={observed.W},{observed.H}", f"--user-data-dir={place.dir}/profile",
+                     "--disable-dev-shm-usage", server.url + "/page/start"])
+        time.sleep(8)
+        for i in range(o.n * len(programs)):
+            o.now, k = programs[i % len(programs)], i // len(programs)
+            server.think = thinks[k // len(kinds) % len(thinks)]
+            results.append(trial(place, server, kinds[k % len(kinds)], o))
+    except KeyboardInterrupt:
+        pass
+    finally:
+        place.close()
+    for program in programs:
+        for think in thinks:
+            of = [r for r in results if r["program"] == program and r["think"] == think]
+            print(f"\n{program}, the model thinks for {think * 1000:.0f} ms, load {os.getloadavg()[0]:.0f}")
+            summary(of)
+    if o.json:
+        with open(o.json, "w") as f:
+            json.dump(results, f, indent=1)
+    early, unseen = (sum(bool(r.get(key)) for r in results) for key in ("early", "unseen"))
+    sys.exit(0 <= o.most and (early * 100 > o.most * len(results) or unseen > 0))
+
+
+main()
