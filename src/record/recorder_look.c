@@ -140,6 +140,8 @@ static void set_element(struct recorder *r, struct recording_target *t)
     bool late = (double)r->found_at / 1e6 > (double)r->in_ms + r->skew;
     if (late && text_listed(items, f->role)) /* requested after the press, which may have opened this menu */
         return;
+    if (!heard && f->equals > 1) /* read after the press, which may have removed a row above */
+        return;
     *t = *f;
     t->on = late || !heard ? RECORDING_NO_STATE : t->on;
     t->x = whole.x;
