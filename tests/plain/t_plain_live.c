@@ -32,10 +32,6 @@ static const struct {
      "12,50|FALSE|Red and white|\n"},
     {"yad --form --field=Nights:NUM --field=Rate:NUM 2 '1.5!0..9!.5!1'",
      "set Nights to 5, set Rate to 7.5, press OK", 0, "5|7.5|\n"},
-    /* the pages are windows of two other processes */
-    {"sh -c 'K=$$; (yad --plug=$K --tabnum=1 --form --field=Nick & yad --plug=$K --tabnum=2 --form --field=Host & "
-     "yad --notebook --key=$K --tab=User --tab=Network) | LC_ALL=C sort'",
-     "go to tab Network, enter proxy.example into Host, press OK", 0, "proxy.example|\n|\n"},
     {"yad --list --column=Label --radiolist --column=Text --print-column=2 FALSE 'Made in Spain' FALSE "
      "'Made in Italy'",
      "choose Made in Italy, press OK", 0, "Made in Italy|\n"},
