@@ -50,7 +50,8 @@ static int collect(const struct results *r, bool quiet, struct list *l, struct e
                         s->of_line);
         }
     }
-    qsort(l->f, (size_t)l->n, sizeof *l->f, by_line);
+    if (l->n)
+        qsort(l->f, (size_t)l->n, sizeof *l->f, by_line);
     return 0;
 }
 

@@ -137,7 +137,7 @@ static struct grammar *lines_grammar(const struct chooser *c, uint32_t skip, str
 static struct session *with_words(const struct chooser *c, const char *words, struct tokens *rest,
                                   struct err *e)
 {
-    struct tokens ids;
+    struct tokens ids = {0};
     int rc = render(c, words, &ids, e);
     struct session *s = rc == 0 ? session_try_fork(c->lined, e) : NULL;
     for (int64_t i = c->shared; i < ids.n && s; i++)
