@@ -419,7 +419,7 @@ static void t_embedded(void **state)
 {
     struct xvfb x;
     OUTCOME(o);
-    if (!program_exists("zenity") || xvfb_start(&x, "640x480x24", NULL))
+    if (!zenity_fits() || xvfb_start(&x, "640x480x24", NULL))
         skip();
     char *runs = xvfb_place(&x, "runs");
     xvfb_spawn(&x, "zenity.log",

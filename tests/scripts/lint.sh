@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.."
 mapfile -t sources < <(ls src/*.c src/*/*.c src/*/*/*.c actions/*.c tests/*/*.c 2>/dev/null)
 mapfile -t headers < <(ls src/*/*.h src/*/*/*.h actions/*.h tests/*/*.h 2>/dev/null)
 mapfile -t kernels < <(ls cuda/*.cu cuda/*.cuh cuda/*.[ch] tests/emu/*.cc tests/emu/*.h)
-mapfile -t product < <(ls src/*.c src/*/*.c src/*/*/*.c actions/*.c)
+mapfile -t product < <(ls src/*.c src/*/*.c src/*/*/*.c actions/*.c | grep -v ops_neon) # these need the headers of ARM
 bad=0 cores=$(nproc)
 
 echo "rooms: no cycle between folders, no private header used from another one"
