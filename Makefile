@@ -243,9 +243,10 @@ serve-turns: holorun ## 30 turns with an image each, 1 and 16 clients, and llama
 serve-soak: holorun ## kill 16 clients of `holorun serve` at random moments for SECONDS (3600): nothing may leak
 	@python3 $(SCRIPTS)/serve_soak.py $(or $(SECONDS),3600) 16 ./holorun
 PREFIX ?= /usr/local
-SHARE   = $(DESTDIR)$(PREFIX)/share
+DEST    = "$(DESTDIR)$(PREFIX)"
+SHARE   = $(DEST)/share
 install: holorun ## program, model, demo, manual pages, completion and user units under PREFIX (/usr/local)
-	install -D -m 755 holorun $(DESTDIR)$(PREFIX)/bin/holorun
+	install -D -m 755 holorun $(DEST)/bin/holorun
 	install -D -m 644 -t $(SHARE)/holorun/pocket assets/pocket/model/*
 	install -D -m 755 -t $(SHARE)/holorun/eval assets/eval/convert.sh assets/eval/reliability.py
 	install -m 644 -t $(SHARE)/holorun/eval assets/eval/parquet.py
@@ -257,13 +258,13 @@ install: holorun ## program, model, demo, manual pages, completion and user unit
 	./holorun completion bash >$(SHARE)/bash-completion/completions/holorun
 	./holorun completion zsh >$(SHARE)/zsh/vendor-completions/_holorun
 	./holorun completion fish >$(SHARE)/fish/vendor_completions.d/holorun.fish
-	install -d $(DESTDIR)$(PREFIX)/lib/systemd/user
+	install -d $(DEST)/lib/systemd/user
 	for unit in desk serve; do sed 's|/usr/bin/|$(PREFIX)/bin/|' assets/systemd/holorun-$$unit.service \
-	    >$(DESTDIR)$(PREFIX)/lib/systemd/user/holorun-$$unit.service; done
+	    >$(DEST)/lib/systemd/user/holorun-$$unit.service; done
 uninstall: ## remove the files of install (the same PREFIX and DESTDIR)
-	rm -f $(DESTDIR)$(PREFIX)/bin/holorun $(SHARE)/man/man1/holorun.1 $(SHARE)/man/man1/holorun-*.1
+	rm -f $(DEST)/bin/holorun $(SHARE)/man/man1/holorun.1 $(SHARE)/man/man1/holorun-*.1
 	rm -f $(SHARE)/bash-completion/completions/holorun $(SHARE)/zsh/vendor-completions/_holorun
-	rm -f $(SHARE)/fish/vendor_completions.d/holorun.fish $(DESTDIR)$(PREFIX)/lib/systemd/user/holorun-*.service
+	rm -f $(SHARE)/fish/vendor_completions.d/holorun.fish $(DEST)/lib/systemd/user/holorun-*.service
 	rm -rf $(SHARE)/holorun
 deb: ## the Debian packages holorun and holorun-headless of this tree, in build/deb
 	@$(SCRIPTS)/install.sh build deb

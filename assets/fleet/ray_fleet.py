@@ -50,7 +50,7 @@ ERRORS_IN_A_ROW = 3  # before a machine is excluded
 LIVE_S = 60  # between two reports of a run that continues
 CLOCK_S = 60  # greatest difference of two clocks
 NOT_THE_MACHINE = {"model", "suite", "stopped"}  # kinds of errors that another machine would not prevent
-FAILED, ENVIRONMENT, UNDECIDED, STOPPED = 1, 3, 5, 130  # exit codes
+USAGE, ENVIRONMENT, UNDECIDED, STOPPED = 2, 3, 5, 130  # exit codes
 
 
 # ---- a slot, on some machine ----------------------------------------------------------------------------------------
@@ -168,6 +168,11 @@ class Slot:
 # ---- the folder of results, which is the queue ----------------------------------------------------------------------
 
 
+def refuse(why):
+    print(f"ray_fleet.py: {why}", file=sys.stderr)
+    sys.exit(USAGE)
+
+
 class Store:
     """The folder --out: what was asked (fleet.json), the results (tests/ID or tests/ID/SAMPLE), the log (fleet.jsonl)."""
 
@@ -176,14 +181,14 @@ class Store:
         self.marker = os.path.join(folder, "fleet.json")
         os.makedirs(folder, exist_ok=True)
         if os.listdir(folder) and not os.path.exists(self.marker):
-            sys.exit(f"ray_fleet.py: --out '{folder}' has files of something else; name another folder")
+            refuse(f"--out '{folder}' has files of something else; name another folder")
         self.lock = open(os.path.join(folder, "fleet.lock"), "w")
         try:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            sys.exit(f"ray_fleet.py: another fleet is writing to '{folder}'")
+            refuse(f"another fleet is writing to '{folder}'")
         if fresh:
-            for name in ("tests", "merged", "fleet.jsonl", "fleet.json"):
+            for name in ("new", "tests", "merged", "fleet.jsonl", "fleet.json"):
                 path = os.path.join(folder, name)
                 shutil.rmtree(path) if os.path.isdir(path) else os.path.exists(path) and os.unlink(path)
         if os.path.exists(self.marker):
@@ -191,8 +196,8 @@ class Store:
                 before = json.load(f)
             for key in asked:
                 if before.get(key) != asked[key]:
-                    sys.exit(f"ray_fleet.py: '{folder}' belongs to another command: its {key} was {before.get(key)}, now {asked[key]}; "
-                             "name another folder, or add --fresh to remove its results")
+                    refuse(f"'{folder}' belongs to another command: its {key} was {before.get(key)}, now {asked[key]}; "
+                           "name another folder, or add --fresh to remove its results")
         with open(self.marker + ".new", "w") as f:
             json.dump(asked, f)
         os.replace(self.marker + ".new", self.marker)
@@ -210,12 +215,13 @@ class Store:
 
     def put(self, folder, archive):
         """Unpacks a result; it appears at once, so that a killed driver leaves no part of one."""
-        new = folder + ".new"
+        new = os.path.join(self.folder, "new")  # not in tests, which is merged meanwhile
         shutil.rmtree(new, ignore_errors=True)
         os.makedirs(new)
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
             tar.extractall(new, filter="data")
         shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
         os.rename(new, folder)
 
 
@@ -355,6 +361,7 @@ class Fleet:
             slot["node"], fault = value
             if fault:
                 self.exclude(slot["node"], fault)
+                self.replace(slot, fault)  # if another slot of the machine had excluded it
             else:
                 slot["ready"], slot["free"] = True, self.o.jobs
 
@@ -387,7 +394,8 @@ def tests_of(o, qa):
     """Returns the ids of the selected tests, slowest ones of earlier runs first."""
     listed = subprocess.run(qa + ["--list", "--json"], check=False, capture_output=True, text=True)
     if listed.returncode:
-        sys.exit(listed.stderr.strip())
+        print(listed.stderr.strip(), file=sys.stderr)
+        sys.exit(listed.returncode)
     ids = [t["id"] for t in json.loads(listed.stdout)["tests"]]
     seconds = {}
     if o.times:
@@ -406,6 +414,8 @@ def drive(o, todo, command, store):
     except SystemExit as e:
         print(e, file=sys.stderr)
         return ENVIRONMENT
+    except KeyboardInterrupt:
+        return STOPPED
 
 
 def merge(o, quiet):
@@ -420,11 +430,14 @@ def merge(o, quiet):
 def supervise(o, child):
     """Waits for the process that drives Ray, and writes reports meanwhile. Returns its exit code."""
     stopped, pause, last = [], LIVE_S, time.monotonic()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: (stopped.append(1), os.kill(child, signal.SIGTERM if len(stopped) == 1 else signal.SIGKILL)))
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    for number in before:
+        signal.signal(number, lambda *_: (stopped.append(1), os.kill(child, signal.SIGINT if len(stopped) == 1 else signal.SIGKILL)))
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
+            for number, handler in before.items():
+                signal.signal(number, handler)
             return STOPPED if stopped else os.waitstatus_to_exitcode(status)
         time.sleep(0.2)
         if not o.samples and time.monotonic() - last > pause:
@@ -456,7 +469,7 @@ def parse(argv):
     argv = sys.argv[1:] if argv is None else argv
     at = argv.index("--") if "--" in argv else len(argv)
     o, more = p.parse_args(argv[:at]), argv[at + 1:]
-    o.out = os.path.abspath(o.out)
+    o.out, o.times = os.path.abspath(o.out), o.times and os.path.abspath(o.times)  # not of --ship
     return o, more
 
 
@@ -476,6 +489,7 @@ def main(argv=None):
         child = os.fork()
         if child == 0:
             os.setpgid(0, 0)  # Ctrl-C is for the supervisor
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             os._exit(drive(o, todo, command, store))
         code = supervise(o, child)
     lost = code not in (0, UNDECIDED)
@@ -484,7 +498,7 @@ def main(argv=None):
     if o.samples:
         return code if code in (0, UNDECIDED, STOPPED) else ENVIRONMENT
     merged = merge(o, False)
-    return STOPPED if code == STOPPED else ENVIRONMENT if lost or merged is None else merged
+    return STOPPED if code == STOPPED else ENVIRONMENT if lost or merged is None else merged or code
 
 
 if __name__ == "__main__":

@@ -140,7 +140,7 @@ static struct session *with_words(const struct chooser *c, const char *words, st
     struct tokens ids = {0};
     int rc = render(c, words, &ids, e);
     struct session *s = rc == 0 ? session_try_fork(c->lined, e) : NULL;
-    for (int64_t i = c->shared; i < ids.n && s; i++)
+    for (int64_t i = c->shared; ids.ids && i < ids.n && s; i++)
         tokens_push(rest, ids.ids[i]);
     tokens_free(&ids);
     return s;

@@ -19,6 +19,8 @@ void look_take(const struct image *im, int x0, int y0, struct screen_rect window
     out->h = r.h;
     if (!im->rgb || r.w < PART || r.h < PART || inside.w != r.w || inside.h != r.h)
         return;
+    if (r.w / PART > RECORDING_SIDE || r.h / PART > RECORDING_SIDE) /* would not be read again */
+        return;
     if (image_crop(&whole, im, r.x, r.y, r.w, r.h, NULL) == 0 &&
         image_shrink(&out->image, &whole, r.w / PART, r.h / PART, NULL))
         image_free(&out->image);

@@ -7,7 +7,7 @@
 #include "record/recording.h"
 
 /* Cuts a window out of a screenshot whose left top pixel is x0, y0 of the root. Leaves *out empty if the
- * window does not lie inside the screenshot or memory is exhausted. */
+ * window does not lie inside the screenshot or is larger than 8 x RECORDING_SIDE, or memory is exhausted. */
 void look_take(const struct image *im, int x0, int y0, struct screen_rect window, struct recording_look *out);
 
 /* Returns whether two windows look the same in every tile of 32 pixels, except the tiles that touch `skip`

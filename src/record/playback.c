@@ -267,12 +267,13 @@ static void next_reply(struct playback *p, enum dialect_goal goal, struct buf *b
         reply_with(b, "infeasible", "text", "a recording cannot answer questions");
         return;
     }
-    if (*p->failed && goal == GOAL_STEP && strstr(p->failed, OBSERVED_NOTHING)) {
-        p->at -= p->at > 0; /* the screen had changed: searches for the target again */
-    } else if (*p->failed && goal == GOAL_STEP) {
-        p->at -= p->at > 0;
-        reply_failed(p, b, p->failed);
-        return;
+    if (*p->failed && goal == GOAL_STEP) {
+        p->at -= p->at > 0 && p->clicked != p->at; /* the first click into a field is part of its step */
+        p->clicked = -1;
+        if (!strstr(p->failed, OBSERVED_NOTHING)) {
+            reply_failed(p, b, p->failed);
+            return;
+        } /* otherwise the screen had changed: searches for the target again */
     }
     while (goal == GOAL_STEP && p->at < r->n) {
         if (!p->since)
@@ -292,21 +293,35 @@ static void next_reply(struct playback *p, enum dialect_goal goal, struct buf *b
 
 /* ---- windows that look as recorded ------------------------------------------------------------------ */
 
-/* Returns whether the action before a step changed the window in the recording. Otherwise the window does not
- * show when the program is done with it. */
+static const char *class_of(const struct recording_step *s)
+{
+    return s->has_target ? s->target.class : s->class;
+}
+
+static const char *title_of(const struct recording_step *s)
+{
+    return s->has_target ? s->target.title : s->title;
+}
+
+/* Returns whether the action before a step changed the window in the recording, or opened it. Otherwise the
+ * window does not show when the program is done with it: it may look the same beside a dialog that closes. */
 static bool is_changed(const struct recording *r, int at)
 {
-    const struct recording_step *s = &r->steps[at], *last = NULL;
-    for (int i = 0; i < at; i++)
-        last = r->steps[i].action.kind != ACT_NONE ? &r->steps[i] : last;
-    return !last || !look_same(&last->look, &s->look, look_of_target(s));
+    const struct recording_step *s = &r->steps[at], *last = NULL, *here = NULL;
+    for (int i = 0; i < at; i++) {
+        const struct recording_step *t = &r->steps[i];
+        if (t->action.kind == ACT_NONE)
+            continue;
+        last = t;
+        here = !strcmp(class_of(t), class_of(s)) && !strcmp(title_of(t), title_of(s)) ? t : here;
+    }
+    return !here || (here == last && !look_same(&last->look, &s->look, look_of_target(s)));
 }
 
 static bool is_known(struct playback *p, int at, const struct image *frame)
 {
     const struct recording_step *s = &p->recording->steps[at];
-    const char *class = s->has_target ? s->target.class : s->class,
-               *title = s->has_target ? s->target.title : s->title;
+    const char *class = class_of(s), *title = title_of(s);
     struct screen_rect view = screen_view(p->screen);
     struct screen_window w = {.rect = screen_root(p->screen)};
     struct recording_look now = {0};

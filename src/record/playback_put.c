@@ -56,7 +56,7 @@ static void put_arguments(struct buf *b, const struct recording_step *s, struct 
                           struct playback_place to)
 {
     const struct action *a = &s->action;
-    if (action_is(a->kind, ACTION_TYPES)) {
+    if (action_is(a->kind, ACTION_TYPES) && a->text) {
         buf_puts(b, "\"text\": ");
         buf_put_json(b, a->text, strlen(a->text));
         buf_printf(b, ", \"press_enter\": %s", a->press_enter ? "true" : "false");

@@ -7,6 +7,7 @@ action: the run steps of action.yml, with the inputs of SUITE below, in trixie a
 container: the stages of Containerfile (FROM, COPY, WORKDIR, RUN), then the script of gitlab.yml in the last one.
 Both must pass the suite and write junit.xml. actionlint checks github.yml and action.yml first, if it is installed.
 """
+import glob
 import os
 import re
 import shlex
@@ -35,7 +36,7 @@ INPUTS = {"suite": "tests/desktop.yaml", "packages": "zenity", "options": "--job
 
 def bare(function, *words):
     """Calls a function of bare.sh."""
-    line = f". {HERE}/bare.sh; {function} {shlex.join(words)}"
+    line = f". {shlex.quote(HERE)}/bare.sh; {function} {shlex.join(words)}"
     subprocess.run(["bash", "-ec", line], check=True, cwd=TREE, env={**os.environ, "ROOT": BARE})
 
 
@@ -98,8 +99,8 @@ def action():
 def copy(system, words, stages):
     """COPY of the tree, or of files of an earlier stage."""
     if words[0].startswith("--from="):
-        source = os.path.join(BARE, stages[words[0][7:]], words[1].lstrip("/"))
-        subprocess.run(f"cp {source} {os.path.join(BARE, system, words[2].lstrip('/'))}", shell=True, check=True)
+        for path in glob.glob(os.path.join(glob.escape(BARE), stages[words[0][7:]], words[1].lstrip("/"))):
+            shutil.copy(path, os.path.join(BARE, system, words[2].lstrip("/")))
     else:
         clone(os.path.join(BARE, system, words[1].lstrip("/")))
 

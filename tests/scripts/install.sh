@@ -132,10 +132,15 @@ if [ "$(id -u)" -ne 0 ]; then
     fi
     as_root=(sudo)
 fi
-"${as_root[@]}" $update >/dev/null || echo "install.sh: cannot update the lists of packages" >&2
+updated=yes
+"${as_root[@]}" $update >/dev/null || { updated=no; echo "install.sh: cannot update the lists of packages" >&2; }
 mapfile -t known < <(known_of "${missing[@]}")
+[ $updated = yes ] || [ ${#known[@]} -gt 0 ] || { echo "install.sh: no lists of packages; not installed: ${missing[*]}" >&2; exit 3; }
 mapfile -t unknown < <(printf '%s\n' "${missing[@]}" | grep -vxF "$(printf '%s\n' "${known[@]}")")
 [ ${#unknown[@]} -eq 0 ] || echo "install.sh: not in this distribution, what needs it is left out: ${unknown[*]}" >&2
 [ ${#known[@]} -gt 0 ] || exit 0
 echo "installing: ${known[*]}" >&2
-"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive $install "${known[@]}" >/dev/null
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive $install "${known[@]}" >/dev/null || {
+    echo "install.sh: could not be installed: ${known[*]}" >&2
+    exit 3
+}

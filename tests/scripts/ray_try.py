@@ -76,8 +76,8 @@ def run(suite, holorun, out, nodes, jobs, lose, only=()):
     begun = time.monotonic()
     try:
         only = [w for x in only for w in ("--only", x)]
-        code = ray_fleet.main([suite, "--out", out, "--slots", str(2 * nodes), "--jobs", str(jobs), "--holorun", holorun, *only, "--",
-                               *GREEDY])
+        code = ray_fleet.main([suite, "--out", out, "--fresh", "--slots", str(2 * nodes), "--jobs", str(jobs), "--holorun", holorun, *only,
+                               "--", *GREEDY])
     finally:
         seconds = time.monotonic() - begun
         ray.shutdown()

@@ -254,7 +254,8 @@ def main():
         with open(o.json, "w") as f:
             json.dump(results, f, indent=1)
     early, unseen = (sum(bool(r.get(key)) for r in results) for key in ("early", "unseen"))
-    sys.exit(0 <= o.most and (early * 100 > o.most * len(results) or unseen > 0))
+    valid = sum("early" in r for r in results)
+    sys.exit(0 <= o.most and (valid == 0 or early * 100 > o.most * valid or unseen > 0))
 
 
 main()

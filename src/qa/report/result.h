@@ -132,7 +132,7 @@ struct results { /* The results of the selected tests of a suite, in their order
     char started[28]; /* UTC, "2026-11-21T05:45:00Z" */
     double seconds;
     const json_t *identity; /* everything that can change an outcome, see identity.h; borrowed */
-    const char *dir;     /* directory of reports and runs; mode 0700 */
+    const char *dir;        /* directory of reports and runs; mode 0700 */
     const char *model, *dialect, *version, *host;
     size_t memory_weights, memory_state,
         memory_peak; /* bytes: weights, peak of session states, peak of the process */

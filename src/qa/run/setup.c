@@ -49,8 +49,8 @@ int suite_setup(const struct suite_run *run, struct desk **desk, struct err *e)
 void suite_teardown(const struct suite_run *run, struct desk *desk)
 {
     struct err late = ERR_INIT;
-    if (desk && desk_run_all(desk, run->suite->teardown, "the suite's teardown", SUITE_SECONDS, NULL, NULL,
-                             &late))
+    if (desk &&
+        desk_run_all(desk, run->suite->teardown, "the suite's teardown", SUITE_SECONDS, NULL, NULL, &late))
         warn("%s", late.text);
     desk_close(desk);
 }

@@ -156,7 +156,7 @@ struct suite {
     struct shard shard;         /* set by suite_select() */
     int n_selected;             /* number of tests selected in all shards together */
     char selection[SUITE_HASH]; /* hash of their ids */
-    struct arena *arena; /* owns all texts */
+    struct arena *arena;        /* owns all texts */
 };
 
 /* Reads a suite. path "-": stdin, as if it were a file in the current directory. */
