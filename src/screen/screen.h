@@ -80,6 +80,8 @@ struct settle {
     bool (*known)(void *arg, struct image *frame);
     void *arg;
 };
+/* Returns *p with the defaults in place of negative values and NAN; NULL: only defaults. */
+struct settle settle_limits(const struct settle *p);
 struct settled {
     double ms;
     const char *why; /* "known", "quiet", "stable", "timeout" or "stopped"; "early": the wait continues */
