@@ -99,8 +99,8 @@ static void note_change(struct settle_run *w, struct screen_rect r, double now)
     w->look_again = true;
 }
 
-/* Notes the redrawn areas in the view that count as changes. Returns whether anything in the view was redrawn;
- * -1: redraws are not reported. */
+/* Notes the redrawn areas in the view that count as changes. Returns 1 if anything in the view
+ * was redrawn, 0 if not, -1 if redraws are not reported. */
 static int note_redrawn(struct screen *s, struct settle_run *w, double now)
 {
     struct screen_rect area[REDRAWN_AREAS];
