@@ -91,7 +91,7 @@ static struct llm_mark *make_mark(struct context *c, bool bookmark, struct err *
     struct err full = ERR_INIT;
     struct llm_mark *mark;
     while (!(mark = (bookmark && c->ops->bookmark ? c->ops->bookmark : c->ops->mark)(c->llm, &full))) {
-        if (drop_oldest_point(c))
+        if (full.kind != ERR_STOPPED && drop_oldest_point(c))
             continue;
         err_set(e, full.kind, "%s", full.text);
         return NULL;

@@ -22,7 +22,6 @@
 #include "base/pool.h"
 #include "screen/observed.h"
 
-#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -102,6 +101,7 @@ int agent_unwatch(struct agent *a, struct err *e)
         close(w->end);
         w->watching = false;
     }
+    llm_set_cancel(a->o->llm, screen_stop_flag(a->o->screen)); /* from now on nobody sets w->stop */
     if ((w->changed || w->failure.kind) && flag_up(screen_stop_flag(a->o->screen)))
         return err_set(e, ERR_STOPPED, "stopped while the model was deciding");
     if (w->failure.kind)
@@ -131,6 +131,7 @@ static int commit(struct early *w, struct err *e)
 {
     struct agent *a = w->a;
     struct settled settled;
+    int64_t start = clock_ns();
     bool waits = a->early && a->step.budget == AGENT_RUNNING;
     while (waits && !w->changed && !settle_over(w->settle, &settled)) {
         double ms = look(w);
@@ -144,10 +145,9 @@ static int commit(struct early *w, struct err *e)
         return -1;
     if (w->changed || (!a->early && !w->cancelled))
         return 0;
-    double now = clock_ms_since(w->begin), *ms = a->step.ms;
     settle_over(w->settle, &settled);
-    ms[PHASE_SETTLE] = fmax(0, now - ms[PHASE_SEE] - ms[PHASE_READ] - ms[PHASE_WRITE]);
-    return record_committed(w, settled.why, now, e);
+    a->step.ms[PHASE_SETTLE] = w->captured_ms + clock_ms_since(start); /* with the cancelled turns */
+    return record_committed(w, settled.why, clock_ms_since(w->begin), e);
 }
 
 /* Restores everything as it was before the turn. Returns -1 with e. */
@@ -177,14 +177,16 @@ static int cancel(struct early *w, struct err *e)
     return trace_end(t, e) || context_undo(a->run.context, e) ? -1 : 0;
 }
 
-/* Keeps the turn: only now the effect of the last step is certain. */
-static int keep(struct early *w, struct err *e)
+/* Keeps the turn, and judges the last step if the turn did: only now its effect is certain. settled: the
+ * screen had, so a step without an effect will have none. */
+static int keep(struct early *w, bool settled, struct err *e)
 {
     struct agent *a = w->a;
+    double tiles = a->outcome.tiles;
     a->run.thought_ms = a->step.ms[PHASE_READ] + a->step.ms[PHASE_WRITE];
     agent_outcome_free(&w->outcome);
-    if (a->run.before.rgb)
-        agent_deeds_judge(a, a->step.number - 1, a->outcome.tiles > 0);
+    if (tiles > 0 || (tiles == 0 && settled))
+        agent_deeds_judge(a, a->step.number - 1, tiles > 0);
     return trace_release(a->o->trace, e);
 }
 
@@ -204,6 +206,7 @@ static void prepare(struct early *w, bool early)
     w->changed = false;
     flag_set(&w->stop, 0);
     w->outcome = agent_outcome_copy(&a->outcome);
+    a->outcome.tiles = -1; /* not known yet */
     a->run.kept_least = a->run.n_ids;
     w->secret_spelled = a->run.secret_spelled;
     w->captured_ms = clock_ms_since(w->begin);
@@ -243,13 +246,12 @@ static int attempt(struct early *w, bool *again, struct err *e)
     prepare(w, early);
     int rc = see_and_think(w, &settled, e);
     a->early = NULL;
-    llm_set_cancel(a->o->llm, screen_stop_flag(a->o->screen));
     *again = w->changed && !flag_up(screen_stop_flag(a->o->screen));
     if (*again) {
         *e = (struct err)ERR_INIT;
         rc = cancel(w, e);
     } else {
-        rc = keep(w, rc ? NULL : e) || rc ? -1 : 0;
+        rc = keep(w, rc == 0 || !early, rc ? NULL : e) || rc ? -1 : 0;
     }
     context_allow_undo(a->run.context, NULL);
     return rc;

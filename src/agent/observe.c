@@ -145,11 +145,9 @@ int agent_record_prompt(struct agent *a, struct err *e)
 /* Limits settling to the remaining time budget, except before the final answer. */
 struct settle agent_patience(const struct agent *a)
 {
-    struct settle p = a->o->settle;
-    double left = fmax(1, 1000 * (a->o->max_seconds - agent_seconds(a)));
-    if (a->step.budget == AGENT_RUNNING &&
-        left < (p.max_ms > 0 ? p.max_ms : 3000)) /* the default of max_ms */
-        p.max_ms = left;
+    struct settle p = settle_limits(&a->o->settle);
+    if (a->step.budget == AGENT_RUNNING)
+        p.max_ms = fmin(p.max_ms, fmax(1, 1000 * (a->o->max_seconds - agent_seconds(a))));
     return p;
 }
 

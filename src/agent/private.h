@@ -205,8 +205,8 @@ void history_free(struct history *h);
 void agent_history_begin(struct agent *a);          /* adds the current step */
 void agent_history_done(struct agent *a, bool ran); /* after its actions */
 void agent_history_judged(struct agent *a);         /* once its effect is known */
-int agent_rewind(struct agent *a,
-                 struct err *e); /* used instead of agent_observe(): loads the screen of run.rewind_to */
+/* Loads the screen of run.rewind_to, instead of agent_see() and agent_show(). */
+int agent_rewind(struct agent *a, struct err *e);
 void agent_outcome_free(struct agent_outcome *o);
 struct agent_outcome agent_outcome_copy(const struct agent_outcome *o);
 

@@ -101,12 +101,15 @@ static bool popup_shows(struct screen *s)
     return screen_overlays(s, &one, 1) > 0;
 }
 
+/* Selects the text of the field. The program must have handled one chord before the next: after four chords
+ * at once, GTK 4 often had nothing selected, or did not publish it. */
 static int select_text(struct screen *s, struct err *e)
 {
     uint32_t keys[3];
-    bool popup = popup_shows(s);
+    bool popup = popup_shows(s), late;
     for (int i = 0, n; (n = screen_overwrite_keys(i, keys)) != 0; i++)
-        if (!(popup && keys[0] == XK_Control_L) && screen_chord(s, keys, n, e))
+        if (!(popup && keys[0] == XK_Control_L) &&
+            (screen_chord(s, keys, n, e) || s->ops->ping(s, PUBLISH_MS, &late, e)))
             return -1;
     return 0;
 }

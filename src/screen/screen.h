@@ -80,6 +80,8 @@ struct settle {
     bool (*known)(void *arg, struct image *frame);
     void *arg;
 };
+/* Returns *p with the defaults in place of negative values and NAN; NULL: only defaults. */
+struct settle settle_limits(const struct settle *p);
 struct settled {
     double ms;
     const char *why; /* "known", "quiet", "stable", "timeout" or "stopped"; "early": the wait continues */
@@ -164,8 +166,8 @@ int screen_move(struct screen *s, int x, int y, struct err *e);
 int screen_button(struct screen *s, int button, bool down, struct err *e);
 int screen_click(struct screen *s, int x, int y, int button, int count,
                  struct err *e); /* x < 0: at the current position */
-/* Waits after a click, at most 120 ms, until the program and the window manager have processed it: then a
- * dialog that it opens has the keyboard. */
+/* Waits after a click until the program and the window manager have processed it: then a dialog that it opens
+ * has the keyboard. Takes at most 4 s, and 120 ms if their state cannot be known. */
 int screen_click_done(struct screen *s, struct err *e);
 /* Drags along n points x0 y0 x1 y1 ... in ms (0: 500) plus pauses at both ends. */
 int screen_drag(struct screen *s, const int *xy, int n, int button, int ms, struct err *e);

@@ -121,9 +121,9 @@ struct screen_ops {
     /* Waits up to max_ms until the program under the pointer has read all events so far. *answered: it
      * has. */
     int (*hover)(struct screen *s, double max_ms, bool *answered, struct err *e);
-    /* Waits up to max_ms, and 4 s for programs that are stopped or wait for a CPU, until that program and the
-     * window manager have processed a click. *processed: it is known that they have. Both return -1 with e if
-     * stopped or the display is lost. */
+    /* Waits until that program and the window manager have processed a click: up to 2 s for its answer, then
+     * until they have worked for max_ms, or for 2 s in which they are stopped or wait for a CPU.
+     * *processed: it is known that they have. Both return -1 with e if stopped or the display is lost. */
     int (*clicked)(struct screen *s, double max_ms, bool *processed, struct err *e);
 
     /* ---- windows ---- */

@@ -99,18 +99,19 @@ static void note_change(struct settle_run *w, struct screen_rect r, double now)
     w->look_again = true;
 }
 
-/* Notes the redrawn areas in the view that count as changes. Returns whether there were any; -1: redraws are
- * not reported. */
+/* Notes the redrawn areas in the view that count as changes. Returns 1 if anything in the view
+ * was redrawn, 0 if not, -1 if redraws are not reported. */
 static int note_redrawn(struct screen *s, struct settle_run *w, double now)
 {
     struct screen_rect area[REDRAWN_AREAS];
     int n = s->ops->redrawn(s, area, REDRAWN_AREAS), any = n < 0 ? -1 : 0;
     for (int i = 0; i < n; i++) {
         struct screen_rect r = screen_rect_intersect(area[i], s->view);
-        if (!r.w || !area_counts(s, w, area[i]))
+        if (!r.w || !r.h)
             continue;
-        note_change(w, r, now);
         any = 1;
+        if (area_counts(s, w, area[i]))
+            note_change(w, r, now);
     }
     return any;
 }
@@ -150,7 +151,8 @@ static double elapsed(const struct settle_run *w)
     return clock_ms_since(w->start) - w->cpu_wait_ms;
 }
 
-/* Sets last_change if something new was drawn; returns the ms to sleep at least, or -1 with e. */
+/* Sets last_change if something new was drawn; returns the ms to sleep at least, or -1 with e. Redraws
+ * that only repeat need the pause too, because each look captures them. */
 static double poll_changes(struct screen *s, struct settle_run *w, struct err *e)
 {
     w->cpu_wait_ms += cpu_wait_sample(&w->cpu_wait);
@@ -241,19 +243,24 @@ static void begin_looking(struct screen *s, struct settle_run *w)
     w->have_frame = w->seen.shown.rgb && image_copy(&w->frame[0], &w->seen.shown, NULL) == 0;
 }
 
+struct settle settle_limits(const struct settle *p)
+{
+    struct settle l = p ? *p : (struct settle){-1, -1, -1};
+    l.quiet_ms = given(l.quiet_ms, 300);
+    l.min_ms = given(l.min_ms, fmin(150, l.quiet_ms));
+    l.max_ms = given(l.max_ms, fmax(3000, l.quiet_ms + 2700));
+    return l;
+}
+
 struct settle_run *settle_begin(struct screen *s, const struct settle *p)
 {
-    static const struct settle defaults = {-1, -1, -1};
     struct settle_run *w = xcalloc(1, sizeof *w);
     *w = (struct settle_run){.screen = s,
-                             .limits = p ? *p : defaults,
+                             .limits = settle_limits(p),
                              .start = clock_ns(),
                              .result = {0, "timeout"},
                              .look_again = true,
                              .known_since = -1};
-    w->limits.quiet_ms = given(w->limits.quiet_ms, 300);
-    w->limits.min_ms = given(w->limits.min_ms, fmin(150, w->limits.quiet_ms));
-    w->limits.max_ms = given(w->limits.max_ms, fmax(3000, w->limits.quiet_ms + 2700));
     cpu_wait_begin(&w->cpu_wait, s);
     observed_begin_learning(s);
     begin_looking(s, w);

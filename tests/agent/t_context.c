@@ -280,12 +280,59 @@ static void t_model(void **state)
     tiny_free(&tiny);
 }
 
+static int no_image(void *arg, int turn, struct image *out, struct err *e)
+{
+    return err_set(e, ERR_FAILED, "turn %d would be prefilled again", turn);
+}
+
+/* Cancels the prefill of the third turn and undoes it; then rewinds to the first. Turns without screenshots are
+ * not cancelled before that, while an image is encoded. */
+static void t_undo(void **state)
+{
+    enum { POINTS = 8 };
+    volatile int cancel = 1;
+    struct err e = ERR_INIT;
+    struct tiny tiny;
+    struct story s = {0};
+    struct context_cost cost;
+    tiny_init(&tiny, check_seed());
+    tiny_write(&tiny);
+    struct engine *engine = tiny_open(&tiny, NULL, 1, true);
+    struct llm *m = llm_local(engine, dialect, 1);
+    struct context *c = context_new(m, dialect, WINDOW_SAWTOOTH, TURNS, POINTS, system_text, NULL);
+    context_hide_images(c);
+    for (int k = 0; k < 3; k++) {
+        struct generated g;
+        story_add(&s);
+        context_allow_undo(c, k == 2 ? &cancel : NULL);
+        int rc = context_observe(c, s.leads[k], &s.images[k], &cost, &e);
+        assert_int_equal(rc, k == 2 ? -1 : 0);
+        if (rc)
+            break;
+        speak(NULL, c, &g);
+        generated_free(&g);
+        assert_int_equal(context_accept(c, "a step", false, NULL), 0);
+    }
+    assert_string_equal(e.text, "stopped during prefill");
+    assert_int_equal(context_undo(c, NULL), 0);
+    assert_int_equal(context_turns(c), 2);
+    llm_set_cancel(m, NULL);
+    assert_int_equal(context_rewind(c, 0, no_image, NULL, &cost, NULL), 0);
+    assert_int_equal(cost.prefilled, 0);
+    context_free(c);
+    llm_free(m);
+    story_free(&s);
+    engine_close(engine);
+    tiny_free(&tiny);
+}
+
 static const struct CMUnitTest tests[] = {
     WITH_DIALECT("sawtooth: screenshots accumulate, then all old ones are dropped at once", t_sawtooth),
     WITH_DIALECT("strict: the last N screenshots stay, one is dropped per turn, the prefix is reused",
                  t_strict),
     WITH_DIALECT("discarded replies leave no trace, and a rewritten one is counted", t_attempts),
     WITH_DIALECT("after a cut a model's tokens and replies equal those of a new session", t_model),
+    WITH_DIALECT("a turn whose prefill was cancelled costs no rewind point", t_undo),
 };
 
 CHECK_MAIN()

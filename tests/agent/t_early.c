@@ -6,10 +6,11 @@
  */
 #include "check.h"
 #include "play.h"
-#include "stepped.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "screen/observed.h"
+#include "step/step.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -314,15 +315,22 @@ static void t_stopped(void **state)
 
 static void t_stepped(void **state)
 {
+    static const char commands[] = "run\nrewind 1\nrun\nrun\n";
     struct play p;
     page_open(&p, THINK_EARLY_YES);
-    page.change_at = clock_ns() + 250 * 1000000LL;
-    stepped(&p, NULL, "run\nrewind 1\nrun\nrun\n",
-            CLICK(500, 500) ANSWER("Not yet.") CLICK(500, 500) ANSWER("Done."));
+    char *path = xasprintf("%s/commands", p.stage.x.dir);
+    assert_int_equal(file_write(path, commands, sizeof commands - 1, NULL), 0);
+    struct stepper *s = stepper_new(step_script(path, NULL, NULL), NULL, NULL);
+    assert_non_null(s);
+    played.slow_ms = 20;
+    played.always = change_once;
+    play_script(&p, CLICK(500, 500) ANSWER("Not yet.") CLICK(500, 500) ANSWER("Done."), stepper_overseer(s));
     answered(&p);
-    assert_true(p.r.cancelled.turns > 0);
+    assert_int_equal(p.r.cancelled.turns, 1);
     assert_int_equal(page.n, 2);
     assert_string_equal(p.r.answer, "Done.");
+    stepper_free(s);
+    free(path);
     page_close(&p);
 }
 

@@ -282,7 +282,7 @@ static void t_actions(void **state)
     assert_int_equal(json_array_size(ev), 1);
     assert_int_equal(field(ev, 0, "y"), 210);
     spell(stage_events(&t, "key_press"), got, sizeof got);
-#define SELECT "+Home +Control_L +Home +Shift_L +End +Control_L +Shift_L +End"
+#define SELECT "+Control_L +Shift_L +Home +Home +Shift_L +End +Control_L +Shift_L +End"
     assert_string_equal(got, SELECT " +Shift_L +H +i " SELECT " +End +Tab +Shift_L +exclam");
 
     stage_clear(&t);

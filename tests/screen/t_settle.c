@@ -102,6 +102,33 @@ static void t_settle_blinker(void **state)
     canvas_close(&t);
 }
 
+/* The animation is above the viewed window. */
+static void t_settle_elsewhere(void **state)
+{
+    struct canvas t;
+    char view[32];
+    struct settled out;
+    pthread_t thread;
+    canvas_open(&t, "640x400x24", NULL);
+    struct painter p = {.w = 200, .h = 150, .every_ms = 20, .wander = true};
+    snprintf(p.display, sizeof p.display, "%s", t.x.display);
+    Display *d = XOpenDisplay(t.x.display);
+    Window w = XCreateSimpleWindow(d, DefaultRootWindow(d), 40, 250, 300, 100, 0, 0, 0xffffff);
+    XMapWindow(d, w);
+    XSync(d, False);
+    snprintf(view, sizeof view, "window:0x%lx", w);
+    struct screen *s = canvas_view(view, false, false);
+    pthread_create(&thread, NULL, paint, &p);
+    assert_int_equal(screen_settle(s, NULL, &out, &canvas_why), 0);
+    p.end = true;
+    pthread_join(thread, NULL);
+    check_note("%s after %.0f ms", out.why, out.ms);
+    assert_string_equal(out.why, "quiet");
+    screen_close(s);
+    XCloseDisplay(d);
+    canvas_close(&t);
+}
+
 /* A message that appears and disappears, and then the content: its return to the pixels below is a change. */
 static void *show_message(void *arg)
 {
@@ -274,6 +301,7 @@ static const struct CMUnitTest tests[] = {
           t_settle_message),
     CLAIM("quiet time and minimum are exact, also 0 and 1000, and the minimum follows the quiet time",
           t_settle_options),
+    CLAIM("an animation beside the view does not prolong the wait", t_settle_elsewhere),
     CLAIM("a stop ends the wait", t_settle_stop),
     CLAIM("the wait includes the time that a program is busy after a click", t_settle_busy),
 };
