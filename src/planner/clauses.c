@@ -10,8 +10,9 @@
 
 /* Words of sentences that steps do not express. */
 #define NEGATIONS                                                                                            \
-    "not|never|dont|doesnt|wont|cant|cannot|none|neither|nor|nothing|if|unless|or|either|except|excluding|"  \
-    "without|but|instead|rather|otherwise|whether|when|while|until|avoid|skip|ignore|refrain|forget|prevent"
+    "not|never|dont|doesnt|wont|cant|shouldnt|mustnt|cannot|none|neither|nor|nothing|if|unless|or|either|"   \
+    "except|excluding|without|but|instead|rather|otherwise|whether|when|while|until|avoid|skip|ignore|"      \
+    "refrain|forget|prevent"
 #define REFUSED                                                                                              \
     NEGATIONS                                                                                                \
     "|no|once|every|each|all|any|anything|everything|everyone|both|some|several|few|many|only|than|more|"    \
@@ -70,13 +71,14 @@ bool clause_is_hard(struct span s, int i, bool first)
            strpbrk(text, "0123456789@/") || (dot && dot > text && isalnum((unsigned char)dot[1]));
 }
 
-/* Returns whether a word is "not" or of its kind: "don't" with either apostrophe. */
+/* Returns whether a word is "not" or of its kind: "don't" with any apostrophe. */
 static bool is_negation(struct span s, int i)
 {
     const char *text = s.w[i].text, *end = strrchr(text, 'n');
     end = end ? end : strrchr(text, 'N');
-    return words_is(s, i, NEGATIONS) ||
-           (end && end > text && (!strcasecmp(end, "n't") || !strcasecmp(end, "n\xe2\x80\x99t")));
+    size_t n = end ? strlen(end) : 0;
+    bool apostrophe = n > 2 && n < 6 && !isalnum((unsigned char)end[1]) && strchr("tT", end[n - 1]);
+    return words_is(s, i, NEGATIONS) || (apostrophe && end > text);
 }
 
 /* Returns whether a word makes the sentence one that steps do not express.  A capital inside a sentence makes
