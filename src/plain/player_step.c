@@ -299,11 +299,13 @@ static bool value_holds(const struct player *p, const struct plain_step *s, cons
     return s->state == PLAIN_EQUALS ? same_text(text, s->value) : strstr(text, s->value) != NULL;
 }
 
-/* Returns whether the program of the focused window describes that window, or no window has the focus. */
+/* Returns whether the program of the focused window describes that window, or no window has the focus: then
+ * the window manager gives it to a window of one pixel. */
 static bool front_is_described(struct player *p)
 {
     struct screen_window front;
-    if (!p->screen || screen_focused_window(p->screen, &front) != 0 || !front.id)
+    if (!p->screen || screen_focused_window(p->screen, &front) != 0 || !front.id || front.rect.w <= 1 ||
+        front.rect.h <= 1)
         return true;
     for (int i = 0; i < p->now->n; i++) {
         const struct element *e = &p->now->e[i];
