@@ -74,11 +74,15 @@ bool clause_is_hard(struct span s, int i, bool first)
 /* Returns whether a word is "not" or of its kind: "don't" with any apostrophe. */
 static bool is_negation(struct span s, int i)
 {
-    const char *text = s.w[i].text, *end = strrchr(text, 'n');
-    end = end ? end : strrchr(text, 'N');
-    size_t n = end ? strlen(end) : 0;
-    bool apostrophe = n > 2 && n < 6 && !isalnum((unsigned char)end[1]) && strchr("tT", end[n - 1]);
-    return words_is(s, i, NEGATIONS) || (apostrophe && end > text);
+    static const char *const ends[] = {"n't",        "n`t",       "n\xe2\x80\x98t", "n\xe2\x80\x99t",
+                                       "n\xc2\xb4t", "n\xca\xbct"};
+    size_t n = strlen(s.w[i].text);
+    for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
+        size_t end = strlen(ends[k]);
+        if (n > end && !strcasecmp(s.w[i].text + n - end, ends[k]))
+            return true;
+    }
+    return words_is(s, i, NEGATIONS);
 }
 
 /* Returns whether a word makes the sentence one that steps do not express.  A capital inside a sentence makes
