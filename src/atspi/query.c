@@ -119,7 +119,9 @@ static bool takes_password(const struct snapshot *s, int i)
             label = *l->name ? l->name : l->value;
         }
     }
-    return role_hides_text(*label ? label : s->e[window].name);
+    if (!*label && !is_in(e, STATE_MULTI_LINE)) /* not the text of a file "passwords" in an editor */
+        label = s->e[window].name;
+    return role_hides_text(label);
 }
 
 /* Makes a field one for passwords, and removes the text of the elements in it. */
