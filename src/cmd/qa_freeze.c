@@ -103,9 +103,11 @@ static int replace(const char *path, const struct buf *text, struct err *e)
 {
     struct stat st;
     char *real = realpath(path, NULL);
-    int rc = real && stat(real, &st) == 0
-                 ? file_write(real, text->data, text->len, e)
-                 : err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
+    if (!real || stat(real, &st)) {
+        free(real);
+        return err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
+    }
+    int rc = file_write(real, text->data, text->len, e);
     if (rc == 0 && chmod(real, st.st_mode & 0777))
         rc = err_set(e, ERR_ENV, "cannot set the mode of '%s': %s", path, strerror(errno));
     free(real);
