@@ -101,6 +101,37 @@ static int *link_labels(const struct snapshot *s, int **first)
     return next;
 }
 
+/* Returns whether a text field takes a password according to its label, or without one according to the
+ * nearest label of its window, or without that according to the title. */
+static bool takes_password(const struct snapshot *s, int i)
+{
+    static const char *const texts[] = {"text", "entry", NULL}, *const labels[] = {"label", "static", NULL};
+    const struct element *e = &s->e[i];
+    const char *label = e->label;
+    int best = -1, window = window_of(s, i);
+    if (*e->name || !has_role(e, texts))
+        return false;
+    for (int k = window; !*e->label && k < s->n && (k == window || s->e[k].parent >= 0); k++) {
+        const struct element *l = &s->e[k];
+        int d = has_role(l, labels) && l->trust != PLACE_NONE ? distance(l->rect, e->rect) : -1;
+        if (d >= 0 && (best < 0 || d < best)) {
+            best = d;
+            label = *l->name ? l->name : l->value;
+        }
+    }
+    if (!*label && !is_in(e, STATE_MULTI_LINE)) /* not the text of a file "passwords" in an editor */
+        label = s->e[window].name;
+    return role_hides_text(label);
+}
+
+/* Makes a field one for passwords, and removes the text of the elements in it. */
+static void hide_text(struct snapshot *s, int field)
+{
+    s->e[field].role = role_name(ROLE_PASSWORD);
+    for (int i = field; i < s->n && (i == field || s->e[i].depth > s->e[field].depth); i++)
+        s->e[i].value = "";
+}
+
 void snapshot_label(struct snapshot *s)
 {
     static const char *const fields[] = {
@@ -125,6 +156,9 @@ void snapshot_label(struct snapshot *s)
     }
     free(first);
     free(next);
+    for (int i = 0; i < s->n; i++)
+        if (takes_password(s, i))
+            hide_text(s, i);
 }
 
 /* ---- at a point -------------------------------------------------------------------------------------- */

@@ -185,8 +185,7 @@ static void ask_children(struct reader *r, int i)
         reader_push(r, i, CALL_CHILDREN, 0, 0);
 }
 
-/* Names of classes, which GTK 4 gives to widgets without a label. */
-static bool is_class_name(const char *name)
+bool reader_class_name(const char *name)
 {
     if (strncmp(name, "Gtk", 3) != 0 || !isupper((unsigned char)name[3]))
         return false;
@@ -205,8 +204,10 @@ static void described(struct reader *r, int i)
         n->shown = false;
         return;
     }
-    if (by_visible && n->name && is_class_name(n->name))
+    if (by_visible && n->name && reader_class_name(n->name))
         n->name[0] = 0;
+    if ((n->role == ROLE_TEXT || n->role == ROLE_ENTRY) && n->name && role_hides_text(n->name))
+        n->role = ROLE_PASSWORD;
     if (n->role == ROLE_PASSWORD)
         return;
     bool hit = r->x >= 0 && up && is_window(n) && n->placed && screen_rect_contains(n->told, r->x, r->y);

@@ -118,6 +118,9 @@ void reader_end(struct reader *r); /* frees the nodes */
  * their types and values are those that the program chose. */
 void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply);
 
+/* Returns whether a name is that of a class, which GTK 4 gives to widgets without a label. */
+bool reader_class_name(const char *name);
+
 /* calls.c */
 void reader_push(struct reader *r, int node, enum call call, int x, int y);
 /* Reads until nothing is left to ask, or for ms. Signals are given to `event`. Returns SNAPSHOT_WHOLE, _CUT,

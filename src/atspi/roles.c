@@ -1,6 +1,7 @@
 /* roles.c - names of the roles of AT-SPI; see roles.h. */
 #include "atspi/roles.h"
 
+#include <ctype.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -35,4 +36,44 @@ const char *role_name(uint32_t role)
 const char *role_canonical(const char *name)
 {
     return strcmp(name, "button") ? name : "push button";
+}
+
+/* Returns whether a byte is of a word; those above ASCII are of letters. */
+static bool is_of_word(char c)
+{
+    return isalnum((unsigned char)c) || (unsigned char)c > 127;
+}
+
+bool role_hides_text(const char *name)
+{
+    static const char *const parts[] = {
+        "password",
+        "passphrase",
+        "pass phrase",
+        "passcode",
+        "pass code",
+        "passwort",
+        "kennwort",
+        "mot de passe",
+        "contrase\xc3\xb1",
+        "senha",
+        "palavra-passe",
+        "parola d'ordine",
+        "wachtwoord",
+        "l\xc3\xb6senord",
+        "adgangskode",
+        "has\xc5\x82o",
+        "\xd0\xb0\xd1\x80\xd0\xbe\xd0\xbb\xd1\x8c", /* ru, without the first letter: either case */
+        "\xe5\xaf\x86\xe7\xa0\x81",
+        "\xe5\xaf\x86\xe7\xa2\xbc",                                     /* zh */
+        "\xe3\x83\x91\xe3\x82\xb9\xe3\x83\xaf\xe3\x83\xbc\xe3\x83\x89", /* ja */
+        "\xeb\xb9\x84\xeb\xb0\x80\xeb\xb2\x88\xed\x98\xb8",             /* ko */
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strcasestr(name, parts[i]))
+            return true;
+    for (const char *at = name; (at = strcasestr(at, "pin")); at += 3)
+        if ((at == name || !is_of_word(at[-1])) && !is_of_word(at[3]))
+            return true;
+    return false;
 }

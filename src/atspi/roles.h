@@ -69,4 +69,8 @@ const char *role_name(uint32_t role);
 /* Returns that name for a name of any version: "push button" for "button". Borrowed. */
 const char *role_canonical(const char *name);
 
+/* Returns whether the name or label of a text field says that it takes a password. GTK 4 reports fields that
+ * hide their text as ordinary ones, with the text. */
+bool role_hides_text(const char *name);
+
 #endif

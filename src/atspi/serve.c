@@ -6,6 +6,7 @@
  * unrequested whenever the keyboard focus moves to another element, false if typed text is not shown there.
  * {"error"} says why nothing can be read. */
 #include "atspi/answer_impl.h"
+#include "atspi/elements_impl.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -164,21 +165,6 @@ static void on_signal(void *arg, DBusMessage *m)
     struct focus *f = &child.focus[child.n_focus < FOCUS_MAX ? child.n_focus++ : FOCUS_MAX - 1];
     snprintf(f->bus, sizeof f->bus, "%s", from);
     snprintf(f->path, sizeof f->path, "%s", path);
-}
-
-static void report_focus(void)
-{
-    for (int i = 0; i < child.n_focus; i++) {
-        const struct focus *f = &child.focus[i];
-        dbus_int64_t role = ROLE_PASSWORD; /* also without a reply */
-        DBusMessage *reply =
-            bus_ask(child.r.bus, bus_call(f->bus, f->path, "org.a11y.atspi.Accessible", "GetRole"), ASK_MS);
-        bus_integer(reply, &role);
-        if (reply)
-            dbus_message_unref(reply);
-        say(json_pack("{s:b}", "focus", role != ROLE_PASSWORD));
-    }
-    child.n_focus = 0;
 }
 
 static void listen_to_focus(void)
@@ -341,12 +327,17 @@ static void open_bus(const char *display)
     }
 }
 
+/* Reads the elements of an answer, which it takes, with their labels. */
+static void snapshot_of(json_t *elements, struct snapshot *out)
+{
+    snapshot_read(json_pack("{s:o, s:i}", "elements", elements, "hit", -1), out);
+}
+
 /* Reports whether an element has the keyboard already. */
 static void report_first_focus(void)
 {
     struct reading q = {.elements = json_array(), .hit = -1, .ms = FIRST_MS, .start = clock_ns()};
-    size_t i;
-    json_t *one;
+    struct snapshot s;
     child.n_windows = child.x ? xdisplay_windows(child.x, child.windows) : 0;
     list_programs();
     const struct xwindow *active = window_meant("", false, 0, 0);
@@ -354,11 +345,69 @@ static void report_first_focus(void)
     for (int k = 0; k < child.n_programs; k++)
         if (!pid || child.programs[k].pid == pid)
             read_program(&q, &child.programs[k], false, 0, 0);
-    json_array_foreach(q.elements, i,
-                       one) if (state_in((uint64_t)json_integer_value(json_array_get(one, 4)), STATE_FOCUSED))
-        say(json_pack("{s:b}", "focus",
-                      strcmp(json_string_value(json_array_get(one, 1)), role_name(ROLE_PASSWORD)) != 0));
-    json_decref(q.elements);
+    snapshot_of(q.elements, &s);
+    for (int i = 0; i < s.n; i++)
+        if (state_in(s.e[i].states, STATE_FOCUSED))
+            say(json_pack("{s:b}", "focus", !element_is_password(&s.e[i])));
+    snapshot_free(&s);
+}
+
+static struct program *program_of(const char *bus)
+{
+    for (int i = 0; i < child.n_programs; i++)
+        if (!strcmp(child.programs[i].bus, bus))
+            return &child.programs[i];
+    return NULL;
+}
+
+/* Returns whether a text field without a name takes a password according to its label. Only GTK 4 reports
+ * such fields as ordinary ones; a field that cannot be read may be one. */
+static bool hides_by_label(const struct focus *f)
+{
+    struct reading q = {.elements = json_array(), .hit = -1, .ms = FIRST_MS, .start = clock_ns()};
+    struct snapshot s;
+    bool shows = false;
+    if (!program_of(f->bus))
+        list_programs();
+    struct program *p = program_of(f->bus);
+    if (p && *p->toolkit && strcmp(p->toolkit, "GTK") != 0)
+        shows = true;
+    else if (p)
+        read_program(&q, p, false, 0, 0);
+    snapshot_of(q.elements, &s);
+    for (int i = 0; i < s.n; i++)
+        shows = shows || (state_in(s.e[i].states, STATE_FOCUSED) && s.e[i].parent >= 0 &&
+                          !element_is_password(&s.e[i]));
+    snapshot_free(&s);
+    return !shows;
+}
+
+/* Returns whether typed text shows in the element that has the focus. */
+static bool shows_text(const struct focus *f)
+{
+    dbus_int64_t role = ROLE_PASSWORD; /* also without a reply */
+    char name[256];
+    DBusMessage *reply =
+        bus_ask(child.r.bus, bus_call(f->bus, f->path, "org.a11y.atspi.Accessible", "GetRole"), ASK_MS);
+    bus_integer(reply, &role);
+    if (reply)
+        dbus_message_unref(reply);
+    if (role != ROLE_TEXT && role != ROLE_ENTRY)
+        return role != ROLE_PASSWORD;
+    reply = bus_ask(child.r.bus, bus_get(f->bus, f->path, "org.a11y.atspi.Accessible", "Name"), ASK_MS);
+    bus_text(reply, name, sizeof name);
+    if (reply)
+        dbus_message_unref(reply);
+    return *name && !reader_class_name(name) ? !role_hides_text(name) : !hides_by_label(f);
+}
+
+static void report_focus(void)
+{
+    for (int i = 0; i < child.n_focus; i++) {
+        const struct focus f = child.focus[i];
+        say(json_pack("{s:b}", "focus", shows_text(&f)));
+    }
+    child.n_focus = 0;
 }
 
 /* Handles the messages that have arrived on the bus. */

@@ -4,9 +4,11 @@
 #include "base/file.h"
 #include "qa/report/result.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { SUITE_BYTES = 1 << 20 };
 
@@ -55,12 +57,60 @@ static int collect(const struct results *r, bool quiet, struct list *l, struct e
     return 0;
 }
 
-/* Returns whether the new text is a suite with the same tests. */
-static int verify(const struct buf *text, const struct results *r, const char *path, struct err *e)
+/* Returns whether two tests have the same steps, apart from those of sentences whose steps are new. */
+static bool same_steps(const struct test *a, const struct test *b, const struct list *l)
+{
+    int i = 0, k = 0;
+    while (i < a->n_script && k < b->n_script) {
+        const struct test_step *s = &a->script[i], *t = &b->script[k];
+        bool frozen = false;
+        for (int n = 0; n < l->n; n++)
+            frozen = frozen || (s->of && s->of_line == l->f[n].line);
+        if (!frozen && (strcmp(s->text, t->text) != 0 || (s->of != NULL) != (t->of != NULL)))
+            return false;
+        if (s->of && strcmp(s->of, t->of ? t->of : "") != 0)
+            return false;
+        for (int line = s->of_line; i++, frozen && i < a->n_script && a->script[i].of_line == line;)
+            ;
+        for (int line = t->of_line; k++, frozen && k < b->n_script && b->script[k].of_line == line;)
+            ;
+    }
+    return i == a->n_script && k == b->n_script && (a->n_script || !strcmp(a->task, b->task));
+}
+
+/* Returns 0 if the new text is the same suite with other steps, -1 with e. */
+static int verify(const struct buf *text, const struct results *r, const char *path, const struct list *l,
+                  struct err *e)
 {
     struct suite *s = suite_parse(text->data, text->len, path, e);
-    int rc = !s ? -1 : s->n != r->suite->n ? err_set(e, ERR_USAGE, "the suite would have other tests") : 0;
+    json_t *old = suite_identity(r->suite), *new = s ? suite_identity(s) : NULL;
+    json_object_del(old, "task");
+    json_object_del(new, "task");
+    bool same = s && s->n == r->suite->n && json_equal(old, new);
+    for (int i = 0; same && i < s->n; i++)
+        same = same_steps(&r->suite->tests[i], &s->tests[i], l);
+    if (s && !same)
+        err_set(e, ERR_USAGE, "the steps cannot be written into '%s': the suite would have other tests",
+                path);
+    json_decref(old);
+    json_decref(new);
     suite_free(s);
+    return same ? 0 : -1;
+}
+
+/* Replaces the file, or the one that a symbolic link leads to, by one with the same mode. */
+static int replace(const char *path, const struct buf *text, struct err *e)
+{
+    struct stat st;
+    char *real = realpath(path, NULL);
+    if (!real || stat(real, &st)) {
+        free(real);
+        return err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
+    }
+    int rc = file_write(real, text->data, text->len, e);
+    if (rc == 0 && chmod(real, st.st_mode & 0777))
+        rc = err_set(e, ERR_ENV, "cannot set the mode of '%s': %s", path, strerror(errno));
+    free(real);
     return rc;
 }
 
@@ -76,13 +126,13 @@ int qa_freeze(const struct results *r, const char *path, bool only_diff, bool qu
     if (rc == 0 && l.n)
         rc = !strcmp(path, "-") ? err_set(e, ERR_USAGE, "--freeze needs a file, not stdin")
              : file_read(path, SUITE_BYTES, &text, &n, e) || suite_freeze(text, l.f, l.n, &out, &diff, e) ||
-                     verify(&out, r, path, e)
+                     verify(&out, r, path, &l, e)
                  ? -1
                  : 0;
     if (rc == 0 && l.n && only_diff)
         fputs(diff.data, stdout);
     else if (rc == 0 && l.n)
-        rc = file_write(path, out.data, out.len, e);
+        rc = replace(path, &out, e);
     int found = l.n;
     free(l.f);
     free(text);

@@ -41,8 +41,8 @@ static const struct command merge_command = {
     "combine the results of several shards in one report",
     "Takes result folders of `holorun qa --shard`, folders of such folders, or their results.json, and "
     "writes the reports of the whole suite. Images and runs stay in their folders; the page links to them. A "
-    "shard that is missing, incomplete, duplicate or from another version of the suite is listed and makes "
-    "the result undecided: exit code 5, or 1 if a test failed.",
+    "shard that is missing, incomplete, duplicate, or of another version of the suite, another model or "
+    "other settings is listed and makes the result undecided: exit code 5, or 1 if a test failed.",
     "holorun qa suite.yaml --shard auto --out results/$SLURM_ARRAY_TASK_ID\n"
     "holorun qa merge results --out merged\n",
     options,

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { KEYS_MAX = 60 };
 
@@ -126,10 +127,20 @@ static bool is_reported(const struct snapshot *s, const char *name)
     return false;
 }
 
+/* Returns whether the word after a name, or NULL, can mean a file. */
+static bool is_file_word(const char *role)
+{
+    static const char *const words[] = {"file", "folder", "icon", "item"};
+    for (size_t i = 0; role && i < sizeof words / sizeof *words; i++)
+        if (!strcasecmp(role, words[i]))
+            return true;
+    return !role;
+}
+
 bool player_selects_by_typing(struct player *p)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
-    return p->s.absent && !p->ref && !s->in && is_blank_directory(p->now) &&
+    return is_file_word(s->role) && p->s.absent && !p->ref && !s->in && is_blank_directory(p->now) &&
            player_wait_or_fail(p, PLAYER_SEARCH_MS) == NEXT_FAILED;
 }
 

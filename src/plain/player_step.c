@@ -31,19 +31,23 @@ static const struct element *focused(const struct snapshot *s)
     return found;
 }
 
+static bool is_loading(const struct snapshot *s)
+{
+    for (int i = 0; s && i < s->n; i++)
+        if (!strcmp(s->e[i].role, "document web") && state_in(s->e[i].states, STATE_BUSY))
+            return true;
+    return false;
+}
+
 /* Returns whether the window is still being filled: a page loads, or the elements have changed just now. */
 static bool is_changing(struct player *p, char *why, size_t size)
 {
     uint64_t now = player_digest(p);
-    bool busy = false;
-    for (int i = 0; p->now && i < p->now->n; i++)
-        busy =
-            busy || (!strcmp(p->now->e[i].role, "document web") && state_in(p->now->e[i].states, STATE_BUSY));
     if (now != p->s.seen || !p->s.seen_at)
         p->s.seen_at = clock_ns();
     p->s.seen = now;
     snprintf(why, size, "the elements of the window still change");
-    return (busy || clock_ms_since(p->s.seen_at) < PLAYER_STEADY_MS) &&
+    return (is_loading(p->now) || clock_ms_since(p->s.seen_at) < PLAYER_STEADY_MS) &&
            player_wait_or_fail(p, PLAYER_START_MS) == NEXT_WAIT;
 }
 
@@ -72,6 +76,19 @@ static bool is_button_word(const char *name)
     return false;
 }
 
+/* Waits for a button that has the name of a key.  Returns NEXT_STEP if the window has none. */
+static enum player_next wait_for_button(struct player *p, const char *name, char *why, size_t size)
+{
+    bool read = p->now && (p->now->end == SNAPSHOT_WHOLE || p->now->end == SNAPSHOT_NOTHING);
+    if (is_changing(p, why, size) || player_wait_or_fail(p, PLAYER_EFFECT_MS) == NEXT_WAIT)
+        return NEXT_WAIT;
+    if (read && !is_loading(p->now))
+        return NEXT_STEP;
+    snprintf(why, size, "%s and may have a button '%.40s'; for the key, write: press key %.40s",
+             read ? "the page still loads" : "the window cannot be read completely", name, name);
+    return player_wait_or_fail(p, PLAYER_CUT_MS);
+}
+
 static enum player_next press(struct player *p, struct buf *b, char *why, size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
@@ -85,9 +102,8 @@ static enum player_next press(struct player *p, struct buf *b, char *why, size_t
     if (p->s.keys || (!e && !s->maybe_key && player_selects_by_typing(p)))
         return player_select_by_typing(p, b, why, size);
     if (!e && !several && s->maybe_key) {
-        if (is_button_word(s->what) &&
-            (is_changing(p, why, size) || player_wait_or_fail(p, PLAYER_EFFECT_MS) == NEXT_WAIT))
-            return NEXT_WAIT;
+        if (is_button_word(s->what) && (next = wait_for_button(p, s->what, why, size)) != NEXT_STEP)
+            return next;
         if (is_starting(p, why, size))
             return NEXT_WAIT;
         player_keys(s->what, 1, b);
@@ -283,12 +299,13 @@ static bool value_holds(const struct player *p, const struct plain_step *s, cons
     return s->state == PLAIN_EQUALS ? same_text(text, s->value) : strstr(text, s->value) != NULL;
 }
 
-/* Returns whether the program of the focused window describes that window, or no window has the focus: then a
- * window manager may give it to a window of its own, which has no class. */
+/* Returns whether the program of the focused window describes that window, or no window has the focus: then
+ * the window manager gives it to a window of one pixel. */
 static bool front_is_described(struct player *p)
 {
     struct screen_window front;
-    if (!p->screen || screen_focused_window(p->screen, &front) != 0 || !*front.class)
+    if (!p->screen || screen_focused_window(p->screen, &front) != 0 || !front.id || front.rect.w <= 1 ||
+        front.rect.h <= 1)
         return true;
     for (int i = 0; i < p->now->n; i++) {
         const struct element *e = &p->now->e[i];

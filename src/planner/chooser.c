@@ -76,7 +76,9 @@ static int render(const struct chooser *c, const char *task, struct tokens *out,
     buf_printf(&b, "Words: %s", task);
     const struct chat_part part = {.text = b.data};
     int64_t from = session_length(s);
-    int rc = chat_user(s, &part, 1, CHAT_PLACE_TEMPLATE, e) || chat_open_reply(s, false, e) ? -1 : 0;
+    int rc = b.full ? err_set(e, ERR_MODEL, "the question is too long")
+             : chat_user(s, &part, 1, CHAT_PLACE_TEMPLATE, e) || chat_open_reply(s, false, e) ? -1
+                                                                                              : 0;
     *out = (struct tokens){0};
     for (int64_t i = from; i < session_length(s) && rc == 0; i++)
         tokens_push(out, session_tokens(s)[i]);

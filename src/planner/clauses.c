@@ -10,8 +10,9 @@
 
 /* Words of sentences that steps do not express. */
 #define NEGATIONS                                                                                            \
-    "not|never|dont|doesnt|wont|cant|cannot|none|neither|nor|nothing|if|unless|or|either|except|excluding|"  \
-    "without|but|instead|rather|otherwise|whether|when|while|until|avoid|skip|ignore|refrain|forget|prevent"
+    "not|never|dont|doesnt|wont|cant|shouldnt|mustnt|cannot|none|neither|nor|nothing|if|unless|or|either|"   \
+    "except|excluding|without|but|instead|rather|otherwise|whether|when|while|until|avoid|skip|ignore|"      \
+    "refrain|forget|prevent"
 #define REFUSED                                                                                              \
     NEGATIONS                                                                                                \
     "|no|once|every|each|all|any|anything|everything|everyone|both|some|several|few|many|only|than|more|"    \
@@ -70,13 +71,18 @@ bool clause_is_hard(struct span s, int i, bool first)
            strpbrk(text, "0123456789@/") || (dot && dot > text && isalnum((unsigned char)dot[1]));
 }
 
-/* Returns whether a word is "not" or of its kind: "don't" with either apostrophe. */
+/* Returns whether a word is "not" or of its kind: "don't" with any apostrophe. */
 static bool is_negation(struct span s, int i)
 {
-    const char *text = s.w[i].text, *end = strrchr(text, 'n');
-    end = end ? end : strrchr(text, 'N');
-    return words_is(s, i, NEGATIONS) ||
-           (end && end > text && (!strcasecmp(end, "n't") || !strcasecmp(end, "n\xe2\x80\x99t")));
+    static const char *const ends[] = {"n't",        "n`t",       "n\xe2\x80\x98t", "n\xe2\x80\x99t",
+                                       "n\xc2\xb4t", "n\xca\xbct"};
+    size_t n = strlen(s.w[i].text);
+    for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
+        size_t end = strlen(ends[k]);
+        if (n > end && !strcasecmp(s.w[i].text + n - end, ends[k]))
+            return true;
+    }
+    return words_is(s, i, NEGATIONS);
 }
 
 /* Returns whether a word makes the sentence one that steps do not express.  A capital inside a sentence makes

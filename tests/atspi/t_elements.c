@@ -147,6 +147,35 @@ static void t_form(void **state)
     end(&r);
 }
 
+static void t_hidden_text(void **state)
+{
+    static const struct fake_node nodes[] = {
+        {1, 0, FRAME, "Account", NULL, SHOWN | BIT(STATE_ACTIVE), 10, 20, 400, 300},
+        {2, 1, ROLE_TEXT, "New password", "hunter2", SHOWN, 100, 40, 200, 20},
+        {3, 1, ROLE_LABEL, "PIN:", NULL, SHOWN, 20, 80, 60, 20},
+        {4, 1, ROLE_ENTRY, "", "hunter2", SHOWN, 100, 80, 200, 20},
+        {5, 4, ROLE_TEXT, "", "hunter2", SHOWN, 100, 80, 200, 20},
+        {6, 1, PANEL, "", NULL, SHOWN, 20, 120, 60, 20},
+        {7, 6, ROLE_LABEL, "Mot de passe", NULL, SHOWN, 20, 120, 60, 20},
+        {8, 1, PANEL, "", NULL, SHOWN, 100, 120, 200, 20},
+        {9, 8, ROLE_TEXT, "", "hunter2", SHOWN | BIT(STATE_FOCUSED), 100, 120, 200, 20},
+        {10, 1, ROLE_LABEL, "Shipping", NULL, SHOWN, 20, 160, 60, 20},
+        {11, 1, ROLE_TEXT, "", "by air", SHOWN, 100, 160, 200, 20},
+    };
+    struct reading r;
+    const struct snapshot *s = BEGIN(&r, "GTK", nodes);
+    int hidden = 0;
+    assert_int_equal(s->end, SNAPSHOT_WHOLE);
+    for (int i = 0; i < s->n; i++) {
+        hidden += element_is_password(&s->e[i]);
+        assert_string_not_equal(s->e[i].value, "hunter2");
+    }
+    assert_int_equal(hidden, 4);
+    assert_string_equal(s->e[s->n - 1].value, "by air");
+    assert_true(elements_password_between(r.x, clock_ns(), clock_ns())); /* it has the focus */
+    end(&r);
+}
+
 static void t_point(void **state)
 {
     static const struct fake_node nodes[] = {
@@ -334,6 +363,8 @@ static void t_bridge(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a form is read with values but without its password, hidden parts and control characters", t_form),
+    CLAIM("fields that are labelled as passwords in GTK 4 are not read, and count as passwords",
+          t_hidden_text),
     CLAIM("the innermost element at a point is named", t_point),
     CLAIM("a table with 10^9 children is read by hit tests, and what follows it as well", t_huge),
     CLAIM("cycles end, and depth and number of elements are limited", t_cycle),

@@ -25,6 +25,17 @@ static const char qt_form[] =
     "b = QPushButton('Save file'); v.addWidget(b)\n"
     "b.clicked.connect(lambda: open('pressed', 'w').close())\nw.show()\na.exec_()\n";
 
+/* The field has no name, and its label is not beside it in the tree. */
+static const char gtk4_form[] =
+    "import gi\ngi.require_version('Gtk', '4.0')\nfrom gi.repository import Gtk, GLib\nGtk.init()\n"
+    "w = Gtk.Window(title='Log in')\nb = Gtk.Box(orientation=1)\nw.set_child(b)\n"
+    "for text in ('User', 'Password'):\n"
+    "    row = Gtk.Box()\n    left = Gtk.Box()\n    left.append(Gtk.Label(label=text))\n    row.append(left)\n"
+    "    e = Gtk.Entry(text='Ana' if text == 'User' else 'hunter2', visibility=text == 'User')\n"
+    "    row.append(e)\n    b.append(row)\n"
+    "b.append(Gtk.Button(label='Save file'))\nw.present()\n"
+    "GLib.timeout_add(2000, lambda: e.grab_focus() and False)\nGLib.MainLoop().run()\n";
+
 static struct desk *open_desk(void)
 {
     if (!program_exists("dbus-daemon") || !file_exists("/usr/libexec/at-spi-bus-launcher"))
@@ -129,6 +140,37 @@ static void t_gtk(void **state)
     desks_end();
 }
 
+static void t_gtk4(void **state)
+{
+    static const char seen[] = PYTHON " -c \"import gi; gi.require_version('Gtk', '4.0')\"";
+    (void)state;
+    struct desk *d = open_desk();
+    if (!file_exists(PYTHON) || desks_run(d, seen, NULL) != 0) {
+        check_note("GTK 4 for Python is missing");
+        desk_close(d);
+        desks_end();
+        skip();
+    }
+    char *file = xasprintf("%s/form.py", desk_home(d));
+    assert_int_equal(file_write(file, gtk4_form, sizeof gtk4_form - 1, NULL), 0);
+    struct elements *x = elements_open(desk_display(d));
+    start(d, "cd && exec " PYTHON " form.py", "^Log in$");
+    int64_t begin = clock_ns();
+    const struct snapshot *s = read_until(x, "Log in", "Save file");
+    while (!elements_password_between(x, begin, clock_ns()) && clock_ms_since(begin) < PATIENCE_MS)
+        s = read_until(x, "Log in", "Save file");
+    note(s, "GTK 4");
+    assert_true(elements_password_between(x, begin, clock_ns()));
+    assert_string_equal(of_role(s, "password text")->value, "");
+    assert_string_equal(of_role(s, "text")->value, "Ana");
+    for (int i = 0; i < s->n; i++)
+        assert_string_not_equal(s->e[i].value, "hunter2");
+    free(file);
+    elements_close(x);
+    desk_close(d);
+    desks_end();
+}
+
 static void t_qt(void **state)
 {
     (void)state;
@@ -218,6 +260,7 @@ static void t_bus(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a form of GTK 3 is read without its password, and its button is where it says", t_gtk),
+    CLAIM("a password of GTK 4 is neither read nor recorded", t_gtk4),
     CLAIM("a form of Qt 5 is read, and its check box and button are where it says", t_qt),
     CLAIM("a stopped program costs nothing when another one is read", t_stopped),
     CLAIM("a desktop has a bus of its own in its run directory, or none", t_bus),

@@ -1,6 +1,7 @@
 /* t_player.c - replies of the player to names and reasons that come from other programs. */
 #include "check.h"
 
+#include "base/clock.h"
 #include "plain/player.h"
 
 #include <stdlib.h>
@@ -73,7 +74,28 @@ static void t_names(void **state)
     }
 }
 
+/* The window may have a button of this name, which could not be read. */
+static void t_key_or_button(void **state)
+{
+    static struct image image;
+    const struct chat_part part = {.image = &image};
+    struct llm_request r = {.goal = GOAL_STEP};
+    struct plain_steps steps;
+    (void)state;
+    assert_int_equal(plain_parse("press Delete", &steps, NULL), 0);
+    struct llm *m = player_open(steps, NULL, NULL, NULL);
+    for (int64_t begin = clock_ns(); clock_ms_since(begin) < 4000; clock_sleep_ms(100)) {
+        struct generated out = {0};
+        assert_int_equal(m->ops->user(m, &part, 1, 0, NULL), 0);
+        assert_int_equal(m->ops->speak(m, &r, &out, NULL), 0);
+        assert_non_null(strstr(out.text.data, "\"wait\""));
+        buf_free(&out.text);
+    }
+    m->ops->free(m);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("a button that has the name of a key is waited for while the window is not read", t_key_or_button),
     CLAIM("a name on the screen never becomes a call in a reply", t_names),
 };
 CHECK_MAIN()

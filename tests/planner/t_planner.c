@@ -166,6 +166,8 @@ static const struct {
     {IN(order), "Do NOT order a large shirt", "refused~NOT"},
     {IN(order), "Order a large shirt, Never with gift wrapping", "refused~Never"},
     {IN(editor), "Write hello, don\xe2\x80\x99t save", "refused"},
+    {IN(editor), "Write hello, don\xc2\xb4t save", "refused"},
+    {IN(editor), "Write hello, DON`T save", "refused"},
     {IN(order), "Press Not now", "unsure"}, /* a name */
     /* verbs that the button does not have */
     {IN(order), "Change the order", "unsure"},

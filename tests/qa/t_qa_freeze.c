@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* zenity's form with a list; `label` names the field. */
 #define FORM(label)                                                                                          \
@@ -99,6 +100,71 @@ static void t_written(void **state)
     qa_program_close(&q);
 }
 
+/* Freezes the sentence on line 3, and compares the text. */
+static void freezes(const char *text, const char *sentence, const char *expected)
+{
+    const struct frozen f = {3, sentence, "press \"OK\""};
+    char hash[SUITE_HASH];
+    struct buf out, diff;
+    struct err e = ERR_INIT;
+    suite_sentence_hash(sentence, hash);
+    buf_init(&out, 1 << 16);
+    buf_init(&diff, 1 << 16);
+    if (suite_freeze(text, &f, 1, &out, &diff, &e))
+        fail_msg("%s", e.text);
+    char *whole = xasprintf(expected, hash);
+    assert_string_equal(out.data, whole);
+    free(whole);
+    buf_free(&out);
+    buf_free(&diff);
+}
+
+static void t_layout(void **state)
+{
+    (void)state;
+    freezes(
+        "a:\n# b\n- do: |\n    one\n\n    # two\n\n- do: x\n", "one\n\n# two\n",
+        "a:\n# b\n- do: |\n    one\n\n    # two\n  steps:\n    - \"press \\\"OK\\\"\"\n  steps_of: %s\n\n- "
+        "do: x\n");
+    freezes(
+        "a:\n# b\n- do: one\n  steps:\n  - press Old\n  # why\n\n  steps_of: 1\n  # of x\n- do: x\n", "one",
+        "a:\n# b\n- do: one\n  # why\n  steps:\n    - \"press \\\"OK\\\"\"\n  steps_of: %s\n  # of x\n- do: "
+        "x\n");
+}
+
+static void t_others(void **state)
+{
+    struct qa_program q;
+    struct stat st;
+    (void)state;
+    open_suite(
+        &q,
+        "tests:\n  - id: right\n" FORM(
+            "Name") "    task:\n      - steps_of: 0123456789abcdef\n"
+                    "        steps: [press \"Cancel\"]\n        do: Fill in the name Ana and press OK\n" PRINTS(
+                        "Ana.*"));
+    char *path = xvfb_place(&q.x, "suite.yaml"), *before = suite_now(&q);
+    qa_program_run(&q, WORDS("--freeze", "--quiet"));
+    char *text = suite_now(&q);
+    assert_string_equal(text, before);
+    assert_int_equal(q.o.code, ERR_USAGE);
+    free(text);
+    free(before);
+    put_suite(&q,
+              "suite: { name: t }\n"
+              "tests:\n  - id: right\n" FORM("Name") "    task:\n      - do: Fill in the name Ana and press "
+                                                     "OK\n" PRINTS("Ana.*"));
+    assert_int_equal(chmod(path, 0644), 0);
+    qa_program_run(&q, WORDS("--freeze", "--quiet"));
+    text = suite_now(&q);
+    has(text, "steps_of");
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0644);
+    free(text);
+    free(path);
+    qa_program_close(&q);
+}
+
 #define FROZEN(label)                                                                                        \
     "tests:\n"                                                                                               \
     "  - id: right\n" FORM(label) "    task:\n"                                                              \
@@ -142,6 +208,8 @@ static void t_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("steps are written after two passes, and for no test that fails", t_written),
+    CLAIM("empty lines of a sentence and comments between its steps stay", t_layout),
+    CLAIM("a suite keeps its mode, and is not written if a line is not where it is expected", t_others),
     CLAIM("steps that find no element are planned again, with their own word", t_changed),
     CLAIM("steps_of without steps is refused in one line", t_refused),
 };

@@ -132,7 +132,7 @@ static void watch(const char *interface, const char *method, int id, const struc
     bool text = strstr(interface, "Text") != NULL;
     bool bad = strstr(interface, ".Action") || strstr(interface, "Cache") ||
                strstr(interface, "Collection") || !strcmp(method, "GrabFocus") ||
-               (text && n && n->role == ROLE_PASSWORD) ||
+               (text && n && (n->role == ROLE_PASSWORD || role_hides_text(n->name))) ||
                (!strcmp(method, "GetChildren") && count_children(id, n) > LISTED_MAX);
     if (bad)
         dprintf(fake.calls, "%s.%s of node %d\n", interface, method, id);

@@ -16,10 +16,10 @@ enum { MOST_TEXT = 2000, SHOWN = 60 };
 /* Options that cannot change an outcome, or that may differ between the machines of a fleet. The model
  * counts by its contents. */
 static const char *const no_settings[] = {
-    "jobs",  "only",      "shard",      "shard-times", "resume-shard", "feed",  "rerun-failed", "list",
-    "check", "fail-fast", "max-time",   "out",         "junit",        "tap",   "html",         "json",
-    "quiet", "model",     "device",     "threads",     "weights-in",   "state", "state-memory", "base-url",
-    "key",   "step",      "ui-display", "break",       "dialect"};
+    "jobs",         "only",     "shard",     "shard-times", "resume-shard", "feed",    "rerun-failed",
+    "list",         "check",    "fail-fast", "max-time",    "out",          "junit",   "tap",
+    "html",         "json",     "quiet",     "model",       "device",       "threads", "weights-in",
+    "state-memory", "base-url", "key",       "step",        "ui-display",   "break",   "dialect"};
 
 json_t *identity_new(const struct suite *s, const char *version, const char *build, json_t *settings)
 {
@@ -38,9 +38,7 @@ json_t *identity_new(const struct suite *s, const char *version, const char *bui
 void identity_set_model(json_t *identity, const struct job_model *m, const struct dialect *d)
 {
     char *model = m->endpoint ? xstrdup(m->endpoint->model)
-                  : m->engine ? xasprintf("%s %016llx %016llx",
-                                          strrchr(m->dir, '/') ? strrchr(m->dir, '/') + 1 : m->dir,
-                                          (unsigned long long)engine_hash(m->engine),
+                  : m->engine ? xasprintf("%016llx %016llx", (unsigned long long)engine_hash(m->engine),
                                           m->hashed ? (unsigned long long)m->hash : 0)
                               : xstrdup("script");
     char *dialect = d ? xasprintf("%s %s", d->name, d->sha256) : NULL;

@@ -1,7 +1,7 @@
 /* identity.h - everything that can change the outcome of a test, to recognise results that do not belong
  * together.
  *
- *     {"build": "0.1.0 (a1b2c3d)", "model": "pocket 8f00...", "dialect": "holo3 77aa...",
+ *     {"build": "0.1.0 (a1b2c3d)", "model": "8f00... 31d4...", "dialect": "holo3 77aa...",
  *      "settings": {"retries": 2, ...}, "selection": "b1c2...", "suite": {"task": "8f00...", ...}}
  *
  * Shards, and parts of an interrupted shard, must have equal identities. Paths of output files, numbers of

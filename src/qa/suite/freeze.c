@@ -1,11 +1,12 @@
 /* freeze.c - writes planned steps into the text of a suite, beside the sentences that they perform.
  *
  * The file is edited as lines, so that comments and layout stay.  Earlier steps of the sentence are
- * replaced. */
+ * replaced, but not the comments between them. */
 #include "qa/suite/private.h"
 
 #include "plain/plain.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,19 @@ static size_t indent_of(const char *at)
 static bool is_blank(const char *at)
 {
     return at[indent_of(at)] == '\n' || at[indent_of(at)] == '\r' || !at[indent_of(at)];
+}
+
+static bool is_comment(const char *at)
+{
+    return at[indent_of(at)] == '#';
+}
+
+/* Returns the first line that is neither empty nor a comment.  Comments behind a column may be text. */
+static const char *after_comments(const char *at, size_t column)
+{
+    while (*at && (is_blank(at) || (is_comment(at) && indent_of(at) <= column)))
+        at += line_length(at);
+    return at;
 }
 
 /* Returns the column of the key `do` that begins a line or follows the dash of a list; -1: none. */
@@ -83,15 +97,18 @@ static const char *replace_steps(const char *at, const struct frozen *f, const s
     const char *next = at + line_length(at);
     put(out, diff, ' ', at, line_length(at));
     for (at = next; *at; at = next) {
-        size_t n = indent_of(at);
-        bool deeper = (int)n > column || (old && (int)n == column && at[n] == '-');
-        bool key = (int)n == column && (!strncmp(at + n, "steps:", 6) || !strncmp(at + n, "steps_of:", 9));
+        const char *text = after_comments(at, sentence ? (size_t)column : SIZE_MAX);
+        size_t n = indent_of(text);
+        bool deeper = (int)n > column || (old && (int)n == column && text[n] == '-');
+        bool key =
+            (int)n == column && (!strncmp(text + n, "steps:", 6) || !strncmp(text + n, "steps_of:", 9));
         next = at + line_length(at);
-        if (!key && (!deeper || is_blank(at)))
+        if (!*text || (!key && !deeper))
             break;
-        old = old || key;
-        sentence = sentence && !key;
-        put(sentence ? out : NULL, diff, sentence ? ' ' : '-', at, line_length(at));
+        old = old || (key && at == text);
+        sentence = sentence && (!key || at != text);
+        bool keep = sentence || is_comment(at);
+        put(keep ? out : NULL, diff, keep ? ' ' : '-', at, line_length(at));
     }
     put_steps(f, steps, column, out, diff);
     return at;

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,12 @@ static void put_bytes(struct hasher *h, const void *data, size_t n)
     XXH3_64bits_update(h->state, data, n);
 }
 
+/* Returns whether a byte after a path makes it another path. */
+static bool is_name_byte(char c)
+{
+    return isalnum((unsigned char)c) || (c && strchr("_-.+~", c)) || (unsigned char)c > 127;
+}
+
 /* Adds a text with the suite's directory as ".". NULL differs from "". */
 static void put_text(struct hasher *h, const char *text)
 {
@@ -37,7 +44,7 @@ static void put_text(struct hasher *h, const char *text)
     put_bytes(h, text ? "t" : "n", 1);
     for (const char *at; text && len && (at = strstr(text, dir)); text = at + len) {
         put_bytes(h, text, (size_t)(at - text));
-        put_bytes(h, ".", 1);
+        put_bytes(h, is_name_byte(at[len]) ? dir : ".", is_name_byte(at[len]) ? len : 1);
     }
     put_bytes(h, text ? text : "", text ? strlen(text) + 1 : 1);
 }
@@ -75,7 +82,7 @@ static void put_file(struct hasher *h, const char *path, int depth)
             free(names[i]);
         }
         free(names);
-    } else if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)) {
+    } else if (S_ISREG(st.st_mode) || (S_ISLNK(st.st_mode) && !stat(path, &st) && S_ISREG(st.st_mode))) {
         char piece[PIECE];
         FILE *f = fopen(path, "rbe");
         for (size_t n; f && (n = fread(piece, 1, sizeof piece, f));)
@@ -142,7 +149,8 @@ static void put_expect(struct hasher *h, const struct test *t)
 
 static void put_limits(struct hasher *h, const struct test *t)
 {
-    const double all[] = {t->steps, t->timeout, t->start_timeout, t->retries, t->attempts, t->validator};
+    const double all[] = {t->steps,     t->timeout,      t->start_timeout, t->retries,  t->attempts,
+                          t->validator, t->settle_quiet, t->settle_min,    t->key_delay};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         put_number(h, all[i]);
 }
@@ -218,7 +226,7 @@ static const struct part {
     {"display, wm", put_display},
     {"home", put_home},
     {"elements", put_elements},
-    {"steps, timeouts, retries, attempts, validator", put_limits},
+    {"steps, timeouts, retries, attempts, validator, settle, key_delay_ms", put_limits},
     {"seed", put_seed},
     {"policy", put_policy},
     {"recording", put_recording},
