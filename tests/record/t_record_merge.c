@@ -123,7 +123,7 @@ static void t_form(void **state)
         fail_msg("exit code %d: %s\n%s", o.code, o.out, o.err);
     assert_true(hands_wait_for_text(now, "Bo|Rome|"));
     check_note("%d waits ended at a known window", known_waits());
-    assert_true(known_waits() >= 2);
+    assert_true(known_waits() >= 1);
     setenv("GTK_THEME", "Adwaita:dark", 1); /* nothing looks as recorded */
     unlink(now);
     start_form("now");
