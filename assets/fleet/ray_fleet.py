@@ -174,7 +174,7 @@ def refuse(why):
 
 
 class Store:
-    """The folder --out: what was asked (fleet.json), the results (tests/ID or tests/ID/SAMPLE), the log (fleet.jsonl)."""
+    """The folder --out: the command (fleet.json), the results (tests/ID or tests/ID/SAMPLE), the log (fleet.jsonl)."""
 
     def __init__(self, folder, asked, fresh):
         self.folder = folder

@@ -1,6 +1,8 @@
 /* llm_counted.c - operations of a conversation that keeps only its length; see llm_counted.h. */
 #include "llm/llm_counted.h"
 
+#include "base/clock.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +26,17 @@ void llm_counted_failed(const struct chat_part *parts, int i, char out[ERR_TEXT]
     const char *failed = i && parts[0].text ? strstr(parts[0].text, mark) : NULL;
     failed = failed ? failed + sizeof mark - 1 : "";
     snprintf(out, ERR_TEXT, "%.*s", (int)strcspn(failed, "\n"), failed);
+}
+
+void llm_counted_spoken(struct llm_counted *c, const struct llm_request *r, int64_t start,
+                        struct generated *out)
+{
+    out->n = 1;
+    c->stats.decoded++;
+    c->length += (int64_t)out->text.len;
+    if (r->on_text)
+        r->on_text(r->arg, out->text.data, out->text.len);
+    out->ms = clock_ms_since(start);
 }
 
 int llm_counted_begin(struct llm *m, const char *system, struct err *e)

@@ -383,12 +383,7 @@ static int player_speak(struct llm *m, const struct llm_request *r, struct gener
     if (!p->seen)
         return err_set(e, ERR_FAILED, "plain steps can only be performed on a screen");
     next_reply(p, r->goal, &out->text);
-    out->n = 1;
-    p->c.stats.decoded++;
-    p->c.length += (int64_t)out->text.len;
-    if (r->on_text)
-        r->on_text(r->arg, out->text.data, out->text.len);
-    out->ms = clock_ms_since(start);
+    llm_counted_spoken(&p->c, r, start, out);
     return 0;
 }
 

@@ -380,12 +380,7 @@ static int play_speak(struct llm *m, const struct llm_request *r, struct generat
     next_reply(p, r->goal, &out->text);
     if (out->text.full)
         return err_set(e, ERR_FAILED, "a recorded step is too long");
-    out->n = 1;
-    p->c.stats.decoded++;
-    p->c.length += (int64_t)out->text.len;
-    if (r->on_text)
-        r->on_text(r->arg, out->text.data, out->text.len);
-    out->ms = clock_ms_since(start);
+    llm_counted_spoken(&p->c, r, start, out);
     return 0;
 }
 

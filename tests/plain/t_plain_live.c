@@ -80,11 +80,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("--plain only refuses other tasks in one line", t_refused),
 };
 
-int main(int argc, char **argv)
-{
-    if (xvfb_start(&x, "640x480x24", NULL) < 0)
-        return 0;
-    int code = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    xvfb_stop(&x);
-    return code;
-}
+CHECK_MAIN_WITH(if (xvfb_start(&x, "640x480x24", NULL) < 0) return 0, xvfb_stop(&x))

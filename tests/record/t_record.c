@@ -61,17 +61,6 @@ static pid_t start_form(const char *log)
     return pid;
 }
 
-static struct screen_rect rect_of(const char *class)
-{
-    const struct screen_options o = {.display = hands_x.display};
-    struct screen *s = screen_open(&o, NULL);
-    struct screen_window w;
-    assert_non_null(s);
-    assert_int_equal(screen_find_window(s, class, "", &w), 0);
-    screen_close(s);
-    return w.rect;
-}
-
 static void t_password_field(void **state)
 {
     hands_open_with_bus();
@@ -85,7 +74,7 @@ static void t_password_field(void **state)
     hands_key(XK_Tab, 0);
     hands_pause_ms(400);
     hands_words("hush-hush");
-    struct screen_rect r = rect_of("Zenity");
+    struct screen_rect r = hands_rect_of("Zenity");
     hands_click(r.x + r.w - 50, r.y + r.h - 26);
     assert_true(hands_wait_for_text(first, "ana|hush-hush"));
     hands_escape_twice();
@@ -249,7 +238,7 @@ static void t_frozen(void **state)
     char *file = xvfb_place(&hands_x, "form.jsonl");
     struct outcome o = {0};
     pid_t form = start_form("form"), pid = hands_record(file, WORDS(NULL));
-    struct screen_rect r = rect_of("Zenity");
+    struct screen_rect r = hands_rect_of("Zenity");
     kill(form, SIGSTOP);
     for (int i = 0; i < 3; i++)
         hands_click(r.x + r.w / 2, r.y + 60 + 30 * i);

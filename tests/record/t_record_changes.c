@@ -14,17 +14,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-static struct screen_rect rect_of(const char *class)
-{
-    const struct screen_options o = {.display = hands_x.display};
-    struct screen *s = screen_open(&o, NULL);
-    struct screen_window w;
-    assert_non_null(s);
-    assert_int_equal(screen_find_window(s, class, "", &w), 0);
-    screen_close(s);
-    return w.rect;
-}
-
 /* Starts a question with two buttons, the right one first; it prints the name of the pressed one. */
 static pid_t ask(const char *log, const char *right, const char *left, const char *width)
 {
@@ -46,7 +35,7 @@ static void record_click(const char *file, const char *log)
     ask("then", "Save", "Discard", "300");
     pid_t pid = hands_record(file, WORDS(NULL));
     hands_pause_ms(500);
-    struct screen_rect r = rect_of("Zenity");
+    struct screen_rect r = hands_rect_of("Zenity");
     hands_point(r.x + r.w - 60, r.y + r.h - 26);
     hands_pause_ms(700);
     hands_press(1, 1);
@@ -138,7 +127,7 @@ static void t_secret_name(void **state)
     ask("then", "Tulip4711", "Discard", "300");
     pid_t pid = hands_record(file, WORDS("--secret", "HUSH=env:HUSH"));
     hands_pause_ms(500);
-    struct screen_rect r = rect_of("Zenity");
+    struct screen_rect r = hands_rect_of("Zenity");
     hands_point(r.x + r.w - 60, r.y + r.h - 26);
     hands_pause_ms(700);
     hands_press(1, 1);

@@ -13,17 +13,6 @@
 #include <X11/keysym.h>
 #include <signal.h>
 
-static struct screen_rect place_of(const char *class)
-{
-    const struct screen_options o = {.display = hands_x.display};
-    struct screen *s = screen_open(&o, NULL);
-    struct screen_window w;
-    assert_non_null(s);
-    assert_int_equal(screen_find_window(s, class, "", &w), 0);
-    screen_close(s);
-    return w.rect;
-}
-
 /* Starts a form with two fields, the first with a text; it prints both. */
 static void start_form(const char *log)
 {
@@ -48,7 +37,7 @@ static void record_form(const char *file, const char *log)
     struct outcome o = {0};
     start_form("then");
     pid_t pid = hands_record(file, WORDS(NULL));
-    struct screen_rect r = place_of("Yad");
+    struct screen_rect r = hands_rect_of("Yad");
     click(r.x + r.w - 80, r.y + 20);
     hands_key(XK_a, XK_Control_L);
     hands_pause_ms(500);

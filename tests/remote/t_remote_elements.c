@@ -138,11 +138,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("--elements-text without elements is refused in one line", t_refused),
 };
 
-int main(int argc, char **argv)
-{
-    if (xvfb_start(&x, "640x480x24", NULL) < 0)
-        return 0;
-    int code = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    xvfb_stop(&x);
-    return code;
-}
+CHECK_MAIN_WITH(if (xvfb_start(&x, "640x480x24", NULL) < 0) return 0, xvfb_stop(&x))

@@ -212,6 +212,17 @@ void hands_assert_text(const char *path, const char *want)
     unlink(path);
 }
 
+struct screen_rect hands_rect_of(const char *class)
+{
+    const struct screen_options o = {.display = hands_x.display};
+    struct screen *s = screen_open(&o, NULL);
+    struct screen_window w;
+    assert_non_null(s);
+    assert_int_equal(screen_find_window(s, class, "", &w), 0);
+    screen_close(s);
+    return w.rect;
+}
+
 void hands_record_letter(const char *file)
 {
     pid_t pid = hands_record(file, WORDS(NULL));

@@ -4,6 +4,8 @@
 
 #include "program.h"
 
+#include "screen/screen.h"
+
 #include <X11/Xlib.h>
 
 enum { PATIENCE_MS = 20000 };
@@ -16,6 +18,8 @@ void hands_open(const char *size); /* skips the test without Xvfb */
  * test without a zenity that zenity_fits() accepts. */
 void hands_open_with_bus(void);
 void hands_close(void);
+
+struct screen_rect hands_rect_of(const char *class); /* of a window, in root pixels */
 
 void hands_pause_ms(double ms);
 void hands_point(int px, int py);

@@ -5,7 +5,7 @@
  *      "settings": {"retries": 2, ...}, "selection": "b1c2...", "suite": {"task": "8f00...", ...}}
  *
  * Shards, and parts of an interrupted shard, must have equal identities. Paths of output files, numbers of
- * jobs and the like are no part of it. */
+ * jobs and the like are not part of it. */
 #ifndef HOLORUN_QA_REPORT_IDENTITY_H
 #define HOLORUN_QA_REPORT_IDENTITY_H
 
