@@ -113,7 +113,7 @@ ALWAYS_INLINE void finish_vec(const struct linear *p, void *y, const float *bias
 }
 
 /* Finishes a last panel with fewer than NR columns, through a padded copy. */
-static void finish_edge(const struct linear *p, char *y, const float *bias, int64_t n, const vec v[2])
+static void finish_edge(const struct linear *p, char *y, const float *bias, int64_t n, const vec_at *v)
 {
     const int64_t size = p->bf16 ? 2 : 4;
     uint32_t scratch[NR] = {0};

@@ -62,7 +62,7 @@ xvfb                    xorg-x11-server-Xvfb        xorg-server-xvfb
 dbus-daemon             dbus-daemon                 dbus
 chromium-sandbox        -                           -
 fonts-dejavu-core       dejavu-sans-fonts           ttf-dejavu
-x11-utils               xwininfo+xprop              xorg-xwininfo+xorg-xprop
+x11-utils               xwininfo,xprop              xorg-xwininfo,xorg-xprop
 xauth                   xorg-x11-xauth              xorg-xauth
 g++                     gcc-c++                     gcc
 libcmocka-dev           libcmocka-devel             cmocka
@@ -71,7 +71,7 @@ fonts-noto-core         google-noto-sans-fonts      noto-fonts
 fonts-noto-cjk          google-noto-sans-cjk-fonts  noto-fonts-cjk
 fonts-noto-color-emoji  google-noto-color-emoji-fonts noto-fonts-emoji
 procps                  procps-ng                   procps-ng
-x11-xserver-utils       xset+xrandr+xmodmap+xsetroot xorg-xset+xorg-xrandr+xorg-xmodmap+xorg-xsetroot
+x11-xserver-utils       xset,xrandr,xmodmap,xsetroot xorg-xset,xorg-xrandr,xorg-xmodmap,xorg-xsetroot
 libxml2-utils           libxml2                     libxml2
 python3                 python3                     python
 python3-pip             python3-pip                 python-pip
@@ -114,7 +114,7 @@ fi
 
 missing=()
 for p in $(awk -v column=$column 'NR == FNR { if (NF == 3) name[$1] = $column; next }
-        { p = $1 in name ? name[$1] : $1; gsub(/\+/, "\n", p); if (p != "-") print p }' \
+        { p = $1 in name ? name[$1] : $1; gsub(/,/, "\n", p); if (p != "-") print p }' \
         <(echo "$translations") <(printf '%s\n' $want) | awk '!seen[$0]++'); do
     is_installed "$p" || missing+=("$p")
 done
