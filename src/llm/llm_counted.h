@@ -21,8 +21,8 @@ void llm_counted_add(struct llm_counted *c, const struct chat_part *parts, int n
  * performed. i: index of the screenshot's part. */
 void llm_counted_failed(const struct chat_part *parts, int i, char out[ERR_TEXT]);
 
-/* Completes out, whose text is set: counts it, passes it to r->on_text and sets the time. start: clock_ns() at
- * its beginning. */
+/* Completes out, whose text is set: counts it, passes it to r->on_text and sets the time. start: clock_ns()
+ * at its beginning. */
 void llm_counted_spoken(struct llm_counted *c, const struct llm_request *r, int64_t start,
                         struct generated *out);
 
