@@ -41,7 +41,7 @@ cat "$rows"/*.log >&2
     sed -n 's/^ *\(.* is not installed\)$/\nSkipped: \1./p' "$rows"/*.log
     echo
     echo "The times are those of an overloaded machine. A dialog that opens at the click gets none of the text in Tk, GTK 3, Qt and"
-    echo "Swing: the same program tests it. Refused: "the target changed just before the press", nothing was typed. Tk has no ping here (8.6), so
+    echo "Swing: the same program tests it. Refused: \"the target changed just before the press\", nothing was typed. Tk has no ping here (8.6), so
 its waits are the fixed ones."
 } >tests/results/writes.md
 [ "$failed" -eq 0 ]
