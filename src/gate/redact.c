@@ -12,7 +12,8 @@
 
 enum {
     MARGIN = 6, /* pixels around the changed area */
-    GRID = 32,  /* a field's width is a multiple of this, to hide the length of the secret */
+    GRID = 32,  /* a field's right edge is a multiple of this, to hide the length of the secret */
+    FINE = 8,   /* its other edges are multiples of this, to hide the shapes of the first characters */
     BAND = 24,  /* pixels above and below the typing position if nothing changed */
     CELL = 16,  /* size of the cells that another window may cover */
     STRIPE = 8,
@@ -207,12 +208,20 @@ static void keep_glyphs(struct field *f, const struct image *now, struct screen_
     f->gy = box.y + view.y - f->window_at.y - f->at.y;
 }
 
-/* Extends a box by a margin and to a multiple of the grid, within the window; root pixels. */
+static int round_down(int v, int step)
+{
+    return v >= 0 ? v / step * step : -((-v + step - 1) / step) * step;
+}
+
+/* Extends a box by a margin and to the grid, within the window; root pixels. The grid begins at the window's
+ * corner, so that the edges depend neither on the typed characters nor on a blinking caret. */
 static struct screen_rect padded(struct screen_rect box, struct screen_rect window)
 {
-    int w = (box.w + 2 * MARGIN + GRID - 1) / GRID * GRID;
-    return screen_rect_intersect((struct screen_rect){box.x - MARGIN, box.y - MARGIN, w, box.h + 2 * MARGIN},
-                                 window);
+    int x = box.x - window.x, y = box.y - window.y;
+    int left = round_down(x - MARGIN, FINE), right = -round_down(-(x + box.w + MARGIN), GRID);
+    int top = round_down(y - MARGIN, FINE), bottom = -round_down(-(y + box.h + MARGIN), FINE);
+    struct screen_rect at = {window.x + left, window.y + top, right - left, bottom - top};
+    return screen_rect_intersect(at, window);
 }
 
 /* Merges the last field with overlapping fields of the same window. */
