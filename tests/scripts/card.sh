@@ -37,7 +37,7 @@ start=$SECONDS
 export HOLORUN_CUDA_MANAGED=1 HOLORUN_TEST_ROUNDS=1
 half=$((limit / 2 - (SECONDS - began)))
 timeout $((half > 60 ? half : 60)) env CUDA_VISIBLE_DEVICES="$index" HOLORUN_TEST_JOBS=4 HOLORUN_TEST_TIMEOUT=90 \
-    tests/scripts/run_tests.sh "$B/gpu" >"$work/tests" 2>&1
+    HOLORUN_TEST_RETRIES=0 tests/scripts/run_tests.sh "$B/gpu" >"$work/tests" 2>&1
 case $? in
 0) ;;
 124) note "the tests were stopped for want of time" && failed=1 ;;

@@ -7,10 +7,15 @@
 #   HOLORUN_TEST_SEED=1         repeats an order
 #   HOLORUN_TEST_TIMEOUT=600    seconds for each program
 #   HOLORUN_TEST_NOT_BUILT=''   programs that this build lacks, each counted as skipped
+#   HOLORUN_TEST_RETRIES=0      failed programs that may be run again (default: 3)
 #
 # A program's output goes to DIR/NAME.log. After its end the passed tests are listed, or the whole log if one failed. A
 # program that crashes, hangs or reports nothing counts as one failure, and so does one that leaves a process behind, or
 # a run that leaves a file in a shared place; each is named. TMPDIR is a private folder of the program.
+#
+# When at most three programs have failed, each is run once more, alone. The second result counts; a program that then
+# passes is named as flaky, and the log of its first run is DIR/NAME.flaky.log. Some tests watch other people's programs
+# by the clock, and a machine that stops for a second fails them.
 set -uo pipefail
 
 # These compare times with limits: they run when all others have ended, one after the other.
@@ -26,6 +31,7 @@ seed=${HOLORUN_TEST_SEED:-$(date +%s)}
 export HOLORUN_TEST_SEED=$seed
 limit=${HOLORUN_TEST_TIMEOUT:-600}
 jobs=${HOLORUN_TEST_JOBS:-$((2 * $(nproc) + 4))}
+retries=${HOLORUN_TEST_RETRIES:-3}
 patience=100 # tenths of a second in which what a test has started may come to its end
 # Of a build with sanitizers: what libraries never free is not ours.  Programs that tests start inherit it.
 export LSAN_OPTIONS="suppressions=$(cd "$(dirname "$0")/.." && pwd)/lsan.supp:print_suppressions=0${LSAN_OPTIONS:+:$LSAN_OPTIONS}"
@@ -114,10 +120,13 @@ run() {
 }
 
 declare -A names=() # of running programs, by process id
+declare -A broken=() # failed programs: their numbers of failed tests
 reap() {
-    local pid ok bad skip
+    local pid name ok bad skip
     wait -n -p pid
-    { read -r ok bad skip && cat; } <"$room/${names[$pid]}.report"
+    name=${names[$pid]}
+    { read -r ok bad skip && cat; } <"$room/$name.report"
+    [ "$bad" -eq 0 ] || broken[$name]="$ok $bad $skip"
     passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
     unset "names[$pid]"
 }
@@ -133,6 +142,22 @@ run_all() {
         count=$((count + 1))
     done
     while [ ${#names[@]} -gt 0 ]; do reap; done
+}
+
+# Runs failed programs again, one at a time; the second result replaces the first.
+run_again() {
+    local name ok bad skip flaky=() again=("${!broken[@]}")
+    [ ${#again[@]} -gt 0 ] && [ ${#again[@]} -le "$retries" ] || return
+    for name in "${again[@]}"; do
+        read -r ok bad skip <<<"${broken[$name]}"
+        passed=$((passed - ok)) failed=$((failed - bad)) skipped=$((skipped - skip))
+        unset "broken[$name]"
+        mv "$dir/$name.log" "$dir/$name.flaky.log"
+        echo "$name failed and is run again"
+        run_all 1 "$name"
+        [ -n "${broken[$name]:-}" ] || flaky+=("$name")
+    done
+    [ ${#flaky[@]} -eq 0 ] || echo "flaky, passed at the second attempt: ${flaky[*]}"
 }
 
 end() {
@@ -170,6 +195,7 @@ for name in ${HOLORUN_TEST_NOT_BUILT:-}; do
 done
 run_all "$jobs" "${first[@]}" "${middle[@]}"
 run_all 1 "${last[@]}"
+run_again
 check_left
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
