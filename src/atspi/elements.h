@@ -25,6 +25,7 @@ enum { ELEMENTS_MATCHES = 8 };
 enum place_trust {
     PLACE_SURE,
     PLACE_SHIFTED,  /* corrected by the X window */
+    PLACE_APART,    /* drawn by a page outside its parent */
     PLACE_DOUBTFUL, /* outside its parent: not to be clicked */
     PLACE_NONE,     /* the program reports no place */
 };

@@ -23,7 +23,7 @@ static json_t *states_of(const struct element *e)
 
 static json_t *json_of(const struct snapshot *s, int i)
 {
-    static const char *const trusts[] = {NULL, "shifted", "doubtful", NULL};
+    static const char *const trusts[] = {NULL, "shifted", "apart", "doubtful", NULL};
     const struct element *e = &s->e[i], *window = e;
     while (window->parent >= 0)
         window = &s->e[window->parent];

@@ -1,17 +1,20 @@
 /* place.c - corrects the rectangles that programs report, by their X windows.
  *
  *   scale    GTK 3 and Qt report logical pixels when they draw with a scale: a window is smaller than its X
- *   window
+ *            window
  *   origin   GTK 4 reports places relative to the window, which is then at 0,0
  *   shadow   GTK 4.18 reports a window that draws its shadow above and to the left of 0,0, and leaves the
  *            padding of each parent out of the places of its children: all of them are doubtful
+ *   page     Chromium with a scale reports its window and buttons in logical pixels, its page in real ones
  *   bridge   LibreOffice reports a pane that is as large as its parent but elsewhere: its menu bar is
- *   missing in the
- *            places of all elements below, except those of the menu bar itself and of embedded widgets of
- *            GTK 3
+ *            missing in the places of all elements below, except those of the menu bar itself and of
+ *            embedded widgets of GTK 3
  *
- * An element whose middle is outside its parent is doubtful, unless it is in a menu, a list or a popup, which
- * are windows of their own.  The items of Swing's menus are always doubtful: they are drawn elsewhere. */
+ *   styled   a page may draw an element apart from its parent; browsers report it as showing only if nothing
+ *            clips it
+ *
+ * Another element whose middle is outside its parent is doubtful, unless it is in a menu, a list or a popup,
+ * which are windows of their own.  The items of Swing's menus are always doubtful: they are drawn elsewhere. */
 #include "atspi/reader_impl.h"
 
 #include <math.h>
@@ -25,6 +28,7 @@ struct shift {
     int x, y;   /* of the window */
     int bx, by; /* of the bridge */
     bool loose; /* places are wrong by an unknown number of pixels */
+    bool page;  /* inside the page of a browser */
 };
 
 static bool alike(int a, int b)
@@ -126,6 +130,14 @@ static bool is_outside(const struct node *n, const struct node *up)
     return up->parent >= 0 && up->placed && !screen_rect_contains(up->rect, x, y);
 }
 
+/* Returns whether an element of a page is drawn apart from its parent, or inside one that is. An element that
+ * overlaps its parent may be scrolled halfway out of it. */
+static bool is_apart(const struct node *n, const struct node *up)
+{
+    struct screen_rect both = screen_rect_intersect(n->rect, up->rect);
+    return up->trust == PLACE_APART || (is_outside(n, up) && (both.w <= 0 || both.h <= 0));
+}
+
 void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const struct xwindow *windows,
                  int n_windows)
 {
@@ -144,6 +156,11 @@ void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const 
         } else if (up) {
             e->window = up->window;
             bridge(s, e, up);
+            bool chromium = !strcmp(toolkit, "Chromium");
+            if (e->role == ROLE_DOCUMENT_WEB && (chromium || !strcmp(toolkit, "Gecko")))
+                s->page = true;
+            if (s->page && chromium)
+                s->scale = 1;
         }
         e->rect = (struct screen_rect){(int)lround(e->told.x * s->scale) + s->x + s->bx,
                                        (int)lround(e->told.y * s->scale) + s->y + s->by,
@@ -160,6 +177,8 @@ void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const 
         if (moved || (outside && !popup && (java || !opens_popup(up->role))) ||
             (s->loose && e->placed && up && up->parent >= 0))
             e->trust = PLACE_DOUBTFUL;
+        if (e->placed && s->page && e->role != ROLE_DOCUMENT_WEB && is_apart(e, up))
+            e->trust = PLACE_APART;
     }
     free(shifts);
 }

@@ -55,7 +55,7 @@ static char *sentences_text(void)
         "  double-click report.txt           right-click Trash\n"
         "  press Delete in the row of Invoice 7\n"
         "  tick Gift wrapping                untick Newsletter\n"
-        "  choose Large in Size              select Dark\n"
+        "  choose Large in Size              select Dark (in the only list)\n"
         "  enter \"Ana Lima\" into Name        set Quantity to 3; fill City with Rome\n"
         "  open menu File > Save As          open the Edit menu\n"
         "  go to tab Advanced                close the window\n"

@@ -12,7 +12,7 @@
  * choice report no value. */
 const char *player_shown_choice(const struct element *list, const char *name)
 {
-    return *list->value ? list->value : resolve_same(list->name, name) ? "" : list->name;
+    return *list->value ? list->value : name && resolve_same(list->name, name) ? "" : list->name;
 }
 
 bool player_is_closed_list(const struct element *e)
@@ -25,7 +25,7 @@ static const struct element *opened_list(struct player *p, const struct resolve_
 {
     bool several;
     char why[ERR_TEXT];
-    const struct element *e = player_find(p, q, &several, why, sizeof why);
+    const struct element *e = q->name ? player_find(p, q, &several, why, sizeof why) : NULL;
     for (int i = 0; !e && p->now && i < p->now->n; i++)
         if (player_is_closed_list(&p->now->e[i]) && screen_rect_contains(p->now->e[i].rect, p->s.x, p->s.y))
             e = &p->now->e[i];
@@ -39,12 +39,13 @@ static enum player_next verify_choice(struct player *p, const struct resolve_que
     const struct plain_step *s = &p->steps.s[p->s.at];
     const struct element *list = opened_list(p, lists);
     const char *shows = list ? player_shown_choice(list, s->in) : "";
+    const char *name = s->in ? s->in : "the list";
     if (list && (!*shows || resolve_same(shows, s->what)))
         return NEXT_STEP;
     if (list)
-        snprintf(why, size, "'%.80s' shows '%.80s' after the choice", s->in, shows);
+        snprintf(why, size, "'%.80s' shows '%.80s' after the choice", name, shows);
     else
-        snprintf(why, size, "'%.80s' is gone after the choice", s->in);
+        snprintf(why, size, "'%.80s' is gone after the choice", name);
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
 }
 
@@ -169,6 +170,26 @@ static enum player_next take_reading(struct player *p, char *why, size_t size)
     return NEXT_FAILED;
 }
 
+/* Returns the only closed list of the active window if nothing on the screen has the option's name; else
+ * NULL. */
+static const struct element *only_list(struct player *p, const char *option)
+{
+    struct resolve_query q = {option, RESOLVE_OPTION, NULL, NULL};
+    const struct element *found[1], *only = NULL;
+    if (!p->now || resolve(p->now, &q, found, 1))
+        return NULL;
+    for (int i = 0; i < p->now->n; i++) {
+        const struct element *e = &p->now->e[i];
+        if (!player_is_closed_list(e) || !resolve_in_active_window(p->now, e) ||
+            !resolve_visible(p->now, e) || player_is_off(e))
+            continue;
+        if (only)
+            return NULL;
+        only = e;
+    }
+    return only;
+}
+
 /* Opens a closed list, clicks the option, and verifies the choice.  An option of an open list is clicked at
  * once. */
 enum player_next player_choose(struct player *p, struct buf *b, char *why, size_t size)
@@ -197,6 +218,8 @@ enum player_next player_choose(struct player *p, struct buf *b, char *why, size_
     lists.name = s->in;
     if (s->in && !(list = player_find(p, &lists, &several, why, size)))
         return player_missing(p);
+    if (!s->in)
+        list = only_list(p, s->what);
     if (!list || !player_is_closed_list(list))
         return click_option(p, s->what, list, b, why, size);
     if (resolve_same(player_shown_choice(list, s->in), s->what))

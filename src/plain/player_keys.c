@@ -89,7 +89,8 @@ enum player_next player_choose_by_keys(struct player *p, const struct element *l
     bool moved = !p->s.keyed || mark != p->s.mark;
     if (resolve_same(shown, s->what))
         return press_return(p, b);
-    snprintf(why, size, "'%.80s' has no '%.80s': the arrow keys reach '%.80s'", s->in, s->what, shown);
+    snprintf(why, size, "'%.80s' has no '%.80s': the arrow keys reach '%.80s'", s->in ? s->in : "the list",
+             s->what, shown);
     if (!moved && player_wait_or_fail(p, PLAYER_EFFECT_MS) == NEXT_WAIT)
         return NEXT_WAIT;
     if (p->s.keys >= KEYS_MAX || (!moved && p->s.up))

@@ -211,7 +211,10 @@ const struct element *resolve_hidden_by(const struct snapshot *s, const struct e
             continue;
         struct screen_rect r = up->rect;
         bool placed = r.w > 1 && r.h > 1 && up->trust != PLACE_NONE && up->trust != PLACE_DOUBTFUL;
-        if (placed && up->parent >= 0 && !is_inside(e, r))
+        struct screen_rect both = screen_rect_intersect(e->rect, r);
+        bool apart =
+            e->trust == PLACE_APART && (both.w <= 0 || both.h <= 0) && strcmp(up->role, "document web");
+        if (placed && up->parent >= 0 && !apart && !is_inside(e, r))
             return up;
     }
     return NULL;
@@ -223,7 +226,7 @@ static bool is_in_sight(const struct snapshot *s, const struct element *e)
     return !resolve_hidden_by(s, e);
 }
 
-static bool in_active_window(const struct snapshot *s, const struct element *e)
+bool resolve_in_active_window(const struct snapshot *s, const struct element *e)
 {
     while (e->parent >= 0)
         e = &s->e[e->parent];
@@ -286,7 +289,7 @@ static int score(const struct snapshot *s, const struct resolve_query *q, const 
         by = BY_START;
     if (!by || (q->row && !in_row(s, e, q->row)))
         return 0;
-    return by + (role == 2 ? PREFERRED : 0) + (in_active_window(s, e) ? ACTIVE : 0);
+    return by + (role == 2 ? PREFERRED : 0) + (resolve_in_active_window(s, e) ? ACTIVE : 0);
 }
 
 /* Returns whether an element repeats another one at the same place: a cell and the label in it. */

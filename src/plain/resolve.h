@@ -62,6 +62,9 @@ const char *resolve_name(const struct element *e);
 /* Returns whether an element has a place and is not scrolled out of sight. */
 bool resolve_visible(const struct snapshot *s, const struct element *e);
 
+/* Returns whether an element is in the active window. */
+bool resolve_in_active_window(const struct snapshot *s, const struct element *e);
+
 /* Returns the nearest text on the left of an element or above it; "": none. */
 const char *resolve_beside(const struct snapshot *s, const struct element *e);
 /* Returns the label of an element: that of the snapshot, or for lists, which toolkits name by their choice,

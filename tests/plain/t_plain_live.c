@@ -1,4 +1,5 @@
-/* t_plain_live.c - sentences on dialogs of zenity and yad, judged by the output of these. */
+/* t_plain_live.c - sentences on dialogs of zenity and yad, judged by the output of these, and on a page in
+ * Chromium, judged by its console. */
 #include "check.h"
 #include "desks.h"
 #include "program.h"
@@ -64,6 +65,44 @@ static void t_dialogs(void **state)
     }
 }
 
+/* A button that its style moves out of its parent, and a list without a name. */
+static const char page[] =
+    "<!doctype html><title>Order</title><body style='margin:0'>"
+    "<div style='height:10px'><button style='position:absolute;left:300px;top:200px' "
+    "onclick='console.log(\"got \" + document.querySelector(\"select\").value)'>Far</button></div>"
+    "<select><option>Small<option>Large</select>";
+
+static void t_page(void **state)
+{
+    (void)state;
+    if (!program_exists("chromium") || !program_exists("dbus-daemon") ||
+        !file_exists("/usr/libexec/at-spi-bus-launcher"))
+        skip();
+    static const char *const scales[] = {"1", "1.5"};
+    for (int i = 0; i < 2; i++) {
+        struct outcome o = {0};
+        struct err e = ERR_INIT;
+        char *html = xvfb_put(&x, "page.html", page), *log = xvfb_place(&x, "console"), *text = NULL;
+        char *start = xasprintf("chromium --no-sandbox --user-data-dir=\"$HOME/profile\" --no-first-run "
+                                "--password-store=basic --test-type --disable-gpu --enable-logging=stderr "
+                                "--force-device-scale-factor=%s --window-position=40,30 "
+                                "--window-size=700,500 \"file://%s\" 2>%s",
+                                scales[i], html, log);
+        size_t n = 0;
+        program_run(&x, &o,
+                    WORDS("run", "choose Large, then press Far", "--plain", "only", "--on", "desk", "--start",
+                          start));
+        assert_int_equal(file_read(log, 1 << 20, &text, &n, &e), 0);
+        if (o.code != 0 || !strstr(text, "\"got Large\""))
+            fail_msg("scale %s: exit %d\n%s%s\n%s", scales[i], o.code, o.out, o.err, text);
+        free(text);
+        free(start);
+        free(log);
+        free(html);
+        outcome_free(&o);
+    }
+}
+
 static void t_refused(void **state)
 {
     (void)state;
@@ -77,6 +116,7 @@ static void t_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a sentence does in a dialog what it says, or fails", t_dialogs),
+    CLAIM("a page with a scale and styled places is operated where it is drawn", t_page),
     CLAIM("--plain only refuses other tasks in one line", t_refused),
 };
 
