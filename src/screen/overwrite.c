@@ -27,7 +27,7 @@
 
 enum {
     PUBLISH_MS = 1500, /* time from the selecting keys until the program takes PRIMARY */
-    STEADY_MS = 60,    /* interval between two readings that must agree */
+    STEADY_MS = 60,    /* interval between two readings that must agree, unless the program is at rest */
     CHANGE_MS = 900,   /* time within which the field may still change: completions close, pages react */
     SHOWN_BYTES = 120
 };
@@ -166,6 +166,16 @@ static bool same_content(const char *a, const char *b)
     return same;
 }
 
+/* Waits until the program has nothing left to do, or for STEADY_MS. */
+static int wait_steady(struct screen *s, struct err *e)
+{
+    int64_t start = clock_ns();
+    bool rests;
+    if (s->ops->keys_rest(s, STEADY_MS, &rests, e))
+        return -1;
+    return rests ? 0 : screen_wait(s, STEADY_MS - clock_ms_since(start), e);
+}
+
 /* Reads the selected text until two readings agree on `want`, or on another text after CHANGE_MS. *out, owned
  * by the caller, is NULL if the text cannot be read. */
 static int read_selected(struct screen *s, const char *want, char **out, struct err *e)
@@ -182,7 +192,7 @@ static int read_selected(struct screen *s, const char *want, char **out, struct 
         if ((steady && (same_content(now, want) || clock_ms_since(start) > CHANGE_MS)) ||
             (!now && clock_ms_since(start) > CHANGE_MS))
             break;
-        if (screen_wait(s, STEADY_MS, e)) {
+        if (wait_steady(s, e)) {
             free(last);
             *out = NULL;
             return -1;
