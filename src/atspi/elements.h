@@ -84,8 +84,8 @@ int elements_snapshot(struct elements *x, const struct elements_scope *s, double
 
 /* Returns whether the child found no accessibility bus for the display. */
 bool elements_no_bus(const struct elements *x);
-/* Returns whether asking again is useless: there is no bus, or no program has registered with it. A program
- * registers at its start or never, so one that has just started counts as registered. */
+/* Returns whether another question is useless: the display has no bus, or no program has registered with it.
+ * Programs register at their start, so one that has just started counts as registered. */
 bool elements_nobody(const struct elements *x);
 
 /* ---- questions: search a snapshot (query.c) ---- */

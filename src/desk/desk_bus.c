@@ -2,9 +2,9 @@
  *
  * The session bus is a dbus-daemon with a socket in the run directory of the desk. It is started after the X
  * server, because at-spi-bus-launcher, which it activates, writes the address of the accessibility bus into
- * the property AT_SPI_BUS of the root window, and is awaited before any program starts but openbox: programs
- * decide at their start whether they describe their elements. ScreenReaderEnabled is set, too: on this bus no desktop
- * starts a screen reader by it. */
+ * the property AT_SPI_BUS of the root window, and is awaited before any program but openbox starts: programs
+ * decide at their start whether they describe their elements. ScreenReaderEnabled is set, too: on this bus no
+ * desktop starts a screen reader by it. */
 #include "desk/private.h"
 
 #include "atspi/bus.h"

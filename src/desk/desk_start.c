@@ -153,8 +153,8 @@ static int start_wm(struct supervisor *k, const char *wm, struct err *e)
     return 0;
 }
 
-/* Starts the window manager, and waits for the accessibility bus.  A manager of the user may be a whole desktop
- * with programs that look for the bus. */
+/* Starts the window manager, and waits for the accessibility bus.  A manager of the user may be a whole
+ * desktop with programs that look for the bus. */
 static int start_parts(struct supervisor *k, const char *wm, struct err *e)
 {
     if (wm)

@@ -2,9 +2,10 @@
  *
  * An element that the program describes as a text field counts. So does a point without an element if the
  * window looks the same before the click and before the text, except in the row of the point. Elsewhere a
- * click may open something that takes the keyboard, and Ctrl+A may mean another command. The file keeps the single gestures, so that
- * one that was cut off remains valid, and line numbers in messages are those of the clicks. Playback performs
- * the gestures as recorded (playback_put.h): Ctrl+A is what the user pressed, and opens no completions.
+ * click may open something that takes the keyboard, and Ctrl+A may mean another command. The file keeps the
+ * single gestures, so that one that was cut off remains valid, and line numbers in messages are those of the
+ * clicks. Playback performs the gestures as recorded (playback_put.h): Ctrl+A is what the user pressed, and
+ * opens no completions.
  */
 #include "actions/registry.h"
 #include "record/look.h"

@@ -390,7 +390,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a name of a megabyte is cut, and places that overflow are harmless", t_long),
     CLAIM("an element that never answers delays, a stopped program is not asked again for 5 s", t_silent),
     CLAIM("without a bus the reason is given, and HOLORUN_ELEMENTS=no starts nothing", t_no_bus),
-    CLAIM("a bus without programs is told from one with a program", t_nobody),
+    CLAIM("a bus without programs is recognized, and a program that registers later is found", t_nobody),
     CLAIM("where only windows show, visible parts with a size inside their parents count", t_visible),
     CLAIM("a pane that is off by the menu bar shifts its elements, one outside its parent is doubtful",
           t_bridge),
