@@ -166,12 +166,13 @@ static bool same_content(const char *a, const char *b)
     return same;
 }
 
-/* Waits until the program has nothing left to do, or for STEADY_MS. */
-static int wait_steady(struct screen *s, struct err *e)
+/* Waits for STEADY_MS between two readings; if the first one was as wanted, at most until the program has
+ * nothing left to do. */
+static int wait_steady(struct screen *s, bool wanted, struct err *e)
 {
     int64_t start = clock_ns();
-    bool rests;
-    if (s->ops->keys_rest(s, STEADY_MS, &rests, e))
+    bool rests = false;
+    if (wanted && s->ops->keys_rest(s, STEADY_MS, &rests, e))
         return -1;
     return rests ? 0 : screen_wait(s, STEADY_MS - clock_ms_since(start), e);
 }
@@ -186,13 +187,13 @@ static int read_selected(struct screen *s, const char *want, char **out, struct 
         char *now;
         if (screen_selection(s, true, &now))
             now = NULL;
-        bool steady = last && now && !strcmp(last, now);
+        bool steady = last && now && !strcmp(last, now), wanted = now && same_content(now, want);
         free(last);
         last = now;
-        if ((steady && (same_content(now, want) || clock_ms_since(start) > CHANGE_MS)) ||
+        if ((steady && (wanted || clock_ms_since(start) > CHANGE_MS)) ||
             (!now && clock_ms_since(start) > CHANGE_MS))
             break;
-        if (wait_steady(s, e)) {
+        if (wait_steady(s, wanted, e)) {
             free(last);
             *out = NULL;
             return -1;
