@@ -29,8 +29,8 @@
 
 enum { CANCELLED_MOST = 2 };
 static const double early_ms = 30;
-/* With --think-early auto: a turn begins early if the model needed at least this long for the last one. */
-static const double worth_ms = 100;
+/* With --think-early auto: a turn begins early unless the model needed less than this for the last one. */
+static const double worth_ms = 20;
 
 struct early { /* a turn and its cancelled predecessors */
     struct agent *a;
@@ -195,7 +195,7 @@ static int keep(struct early *w, bool settled, struct err *e)
 static bool is_early(const struct early *w)
 {
     const struct agent *a = w->a;
-    bool worth = llm_session(a->o->llm) && a->run.thought_ms >= worth_ms;
+    bool worth = llm_session(a->o->llm) && (!(a->run.thought_ms > 0) || a->run.thought_ms >= worth_ms);
     return w->cancelled < CANCELLED_MOST && a->step.budget == AGENT_RUNNING && !a->o->recorded &&
            (a->o->think_early == THINK_EARLY_AUTO ? worth : a->o->think_early == THINK_EARLY_YES);
 }

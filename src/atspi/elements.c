@@ -48,6 +48,7 @@ struct elements {
     double ms;         /* limit of the newest question */
     int64_t asked;     /* clock_ns() of the oldest open question; 0: none */
     bool young;        /* a program that describes nothing yet may still do so */
+    bool empty;        /* no program has registered with the bus */
     struct snapshot snapshot;
     uint32_t refs; /* the highest ref so far: a later child continues from it */
     char error[200];
@@ -220,9 +221,11 @@ static void read_line(struct elements *x, const char *text, size_t len)
         snapshot_free(&x->snapshot);
         if (snapshot_read(json_incref(line), &x->snapshot) == 0)
             x->answered = x->id;
+        x->error[0] = 0;
         for (int i = 0; i < x->snapshot.n; i++)
             x->refs = x->snapshot.e[i].ref > x->refs ? x->snapshot.e[i].ref : x->refs;
         x->young = json_is_true(json_object_get(line, "young"));
+        x->empty = json_is_true(json_object_get(line, "empty"));
         x->asked = 0;
     }
     json_decref(line);
@@ -325,7 +328,12 @@ const struct snapshot *elements_await(struct elements *x, double ms)
 
 bool elements_no_bus(const struct elements *x)
 {
-    return *x->error;
+    return x && *x->error;
+}
+
+bool elements_nobody(const struct elements *x)
+{
+    return !x || *x->error || (x->empty && !x->young);
 }
 
 int elements_snapshot(struct elements *x, const struct elements_scope *s, double ms,

@@ -83,6 +83,12 @@ void elements_retry(struct elements *x);
 int elements_snapshot(struct elements *x, const struct elements_scope *s, double ms,
                       const struct snapshot **out, struct err *e);
 
+/* Returns whether the child found no accessibility bus for the display. */
+bool elements_no_bus(const struct elements *x);
+/* Returns whether another question is useless: the display has no bus, or no program has registered with it.
+ * Programs register at their start, so one that has just started counts as registered. */
+bool elements_nobody(const struct elements *x);
+
 /* ---- questions: search a snapshot (query.c) ---- */
 
 /* Requests the element at a point, without waiting for the answer. */

@@ -14,8 +14,6 @@ bool elements_ask(struct elements *x, const struct elements_scope *s, double ms)
 const struct elements_scope *elements_question(const struct elements *x);
 /* Waits until the newest question is answered. Returns NULL if not within ms. */
 const struct snapshot *elements_await(struct elements *x, double ms);
-/* Returns whether the child found no accessibility bus for the display. */
-bool elements_no_bus(const struct elements *x);
 /* Reads a snapshot from an answer, and takes the reference to the answer. Returns -1 if it is malformed;
  * free it with snapshot_free(). */
 int snapshot_read(json_t *answer, struct snapshot *out);

@@ -2,9 +2,9 @@
  * changes.
  *
  * A question is a line {"id", "refs", "window", "x", "y", "all", "closed", "ms"}, an answer a line {"id",
- * "end", "hit", "window", "calls", "nodes", "ms", "young", "elements": [[...], ...]}. {"focus": true} arrives
- * unrequested whenever the keyboard focus moves to another element, false if typed text is not shown there.
- * {"error"} says why nothing can be read. */
+ * "end", "hit", "window", "calls", "nodes", "ms", "young", "empty", "elements": [[...], ...]}.
+ * {"focus": true} arrives unrequested whenever the keyboard focus moves to another element, false if typed
+ * text is not shown there. {"error"} says why nothing can be read. */
 #include "atspi/answer_impl.h"
 #include "atspi/elements_impl.h"
 
@@ -43,6 +43,7 @@ static struct {
     struct xwindow windows[XWINDOWS_MAX];
     struct focus focus[FOCUS_MAX]; /* objects of events that arrived during a read */
     int n_programs, n_windows, n_focus, wire;
+    bool listed; /* the registry has answered */
 } child;
 
 /* ---- lines ------------------------------------------------------------------------------------------- */
@@ -122,6 +123,7 @@ static void list_programs(void)
                 keep_program(n++, bus, path);
         }
     child.n_programs = n;
+    child.listed = true;
     dbus_message_unref(reply);
 }
 
@@ -274,10 +276,10 @@ static void answer(const char *text, size_t len)
         if (!pid || child.programs[i].pid != pid)
             read_program(&q, &child.programs[i], at_point, x, y);
     bool young = pid && q.end == SNAPSHOT_NOTHING && is_young(pid);
-    say(json_pack("{s:O, s:i, s:i, s:I, s:i, s:i, s:f, s:b, s:o}", "id", json_object_get(line, "id"), "end",
-                  (int)q.end, "hit", q.hit, "window", (json_int_t)(at_point && meant ? meant->id : 0),
-                  "calls", q.calls, "nodes", q.nodes, "ms", clock_ms_since(q.start), "young", young,
-                  "elements", q.elements));
+    say(json_pack("{s:O, s:i, s:i, s:I, s:i, s:i, s:f, s:b, s:b, s:o}", "id", json_object_get(line, "id"),
+                  "end", (int)q.end, "hit", q.hit, "window", (json_int_t)(at_point && meant ? meant->id : 0),
+                  "calls", q.calls, "nodes", q.nodes, "ms", clock_ms_since(q.start), "young", young, "empty",
+                  child.listed && !child.n_programs, "elements", q.elements));
     json_decref(line);
 }
 

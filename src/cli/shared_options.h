@@ -229,7 +229,7 @@
 #define THINK_EARLY_OPTION(T)                                                                                \
     {"think-early", 0, OPTION_CHOICE, offsetof(T, think_early), "auto|yes|no", 0, 0, "auto",                 \
      "let the model begin while the screen may still change, and begin again if it does; auto: if the model "\
-     "runs in this process and needed more than 100 ms for the last step", NULL, .show = OPTION_MORE}
+     "runs in this process, unless it needed less than 20 ms for the last step", NULL, .show = OPTION_MORE}
 
 /* const char *runs; */
 #define RUNS_OPTION(T)                                                                                       \

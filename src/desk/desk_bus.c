@@ -2,9 +2,9 @@
  *
  * The session bus is a dbus-daemon with a socket in the run directory of the desk. It is started after the X
  * server, because at-spi-bus-launcher, which it activates, writes the address of the accessibility bus into
- * the property AT_SPI_BUS of the root window, and before the window manager, because programs decide at
- * their start whether they describe their elements. ScreenReaderEnabled is set, too: on this bus no desktop
- * starts a screen reader by it. */
+ * the property AT_SPI_BUS of the root window, and is awaited before any program but openbox starts: programs
+ * decide at their start whether they describe their elements. ScreenReaderEnabled is set, too: on this bus no
+ * desktop starts a screen reader by it. */
 #include "desk/private.h"
 
 #include "atspi/bus.h"
@@ -54,7 +54,6 @@ static int start_daemon(struct supervisor *k, const char *address, int64_t deadl
 /* Starts the accessibility bus from a process of its own, because libdbus may wait for it. */
 static int wake(struct supervisor *k, const char *address, struct err *e)
 {
-    int64_t start = clock_ns();
     pid_t parent = getpid(), pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -67,14 +66,7 @@ static int wake(struct supervisor *k, const char *address, struct err *e)
     if (pid < 0)
         return err_set(e, ERR_ENV, "cannot start the accessibility bus: %s", strerror(errno));
     k->wake = (struct process){.pid = pid};
-    while (!k->wake.ended && clock_ms_since(start) < WAKE_MS)
-        if (supervisor_wait(k, -1, false, 50) & SUPERVISOR_GONE)
-            supervisor_end(k);
-    if (!k->wake.ended)
-        kill(pid, SIGKILL);
-    return k->wake.ended && k->wake.status == 0
-               ? 0
-               : err_set(e, ERR_ENV, "the accessibility bus has not started; install at-spi2-core");
+    return 0;
 }
 
 /* Writes scripts that start Chromium and its relatives with --force-renderer-accessibility, without which
@@ -117,4 +109,18 @@ void supervisor_start_bus(struct supervisor *k, int64_t deadline)
     }
     if (e.kind)
         dprintf(k->bus_log.fd, "%s\n", e.text);
+}
+
+void supervisor_await_bus(struct supervisor *k)
+{
+    int64_t start = clock_ns();
+    if (!k->wake.pid)
+        return;
+    while (!k->wake.ended && clock_ms_since(start) < WAKE_MS)
+        if (supervisor_wait(k, -1, false, 50) & SUPERVISOR_GONE)
+            supervisor_end(k);
+    if (!k->wake.ended)
+        kill(k->wake.pid, SIGKILL);
+    if (!k->wake.ended || k->wake.status)
+        dprintf(k->bus_log.fd, "the accessibility bus has not started; install at-spi2-core\n");
 }

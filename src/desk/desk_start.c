@@ -153,6 +153,19 @@ static int start_wm(struct supervisor *k, const char *wm, struct err *e)
     return 0;
 }
 
+/* Starts the window manager, and waits for the accessibility bus.  A manager of the user may be a whole
+ * desktop with programs that look for the bus. */
+static int start_parts(struct supervisor *k, const char *wm, struct err *e)
+{
+    if (wm)
+        supervisor_await_bus(k);
+    if (start_wm(k, wm, e))
+        return -1;
+    if (!wm)
+        supervisor_await_bus(k);
+    return 0;
+}
+
 int supervisor_open(struct supervisor *k, const struct msg *o, struct err *e)
 {
     size_t at = 0;
@@ -170,7 +183,7 @@ int supervisor_open(struct supervisor *k, const struct msg *o, struct err *e)
     if (make_folders(k, o->flags & (OPEN_HOME | OPEN_KEPT) ? home : NULL, o->flags & OPEN_KEPT, e))
         return -1;
     if (k->context.own)
-        return open_display(k, o, e) || start_wm(k, o->flags & OPEN_WM ? wm : NULL, e) ? -1 : 0;
+        return open_display(k, o, e) || start_parts(k, o->flags & OPEN_WM ? wm : NULL, e) ? -1 : 0;
     snprintf(k->context.display, sizeof k->context.display, "%s", display);
     return 0;
 }

@@ -236,9 +236,10 @@ _Noreturn void supervisor_end(struct supervisor *k);
 /* Waits until a process writes a line to `ready`.  Returns -1 with e, also if it ends or the time is over. */
 int supervisor_wait_line(struct supervisor *k, const struct process *p, int ready, int64_t deadline,
                          const char *what, const char *log, struct err *e);
-/* desk_bus.c: starts the buses of a private display.  Failures are noted in bus.log: programs then do not
- * describe their elements. */
+/* desk_bus.c: starts the buses of a private display; waits until the accessibility bus runs.  Failures are
+ * noted in bus.log: programs then do not describe their elements. */
 void supervisor_start_bus(struct supervisor *k, int64_t deadline);
+void supervisor_await_bus(struct supervisor *k);
 /* desk_start.c: starts the desk.  o: the MSG_OPEN, which must stay valid.  Returns -1 with e. */
 int supervisor_open(struct supervisor *k, const struct msg *o, struct err *e);
 

@@ -38,7 +38,18 @@ static double difference(const struct image *a, const struct image *b, int x0, i
     return n ? (double)sum / n : 0;
 }
 
-bool look_same(const struct recording_look *a, const struct recording_look *b, struct screen_rect skip)
+static bool touches(struct screen_rect tile, const struct screen_rect *areas, int n)
+{
+    for (int i = 0; i < n; i++) {
+        struct screen_rect both = screen_rect_intersect(tile, areas[i]);
+        if (both.w && both.h)
+            return true;
+    }
+    return false;
+}
+
+bool look_same(const struct recording_look *a, const struct recording_look *b, const struct screen_rect *skip,
+               int n)
 {
     if (!a->image.rgb || !b->image.rgb || a->w != b->w || a->h != b->h || a->image.w != b->image.w ||
         a->image.h != b->image.h)
@@ -46,8 +57,7 @@ bool look_same(const struct recording_look *a, const struct recording_look *b, s
     for (int y = 0; y < a->image.h; y += SIDE)
         for (int x = 0; x < a->image.w; x += SIDE) {
             struct screen_rect tile = {x * PART, y * PART, IMAGE_TILE, IMAGE_TILE};
-            tile = screen_rect_intersect(tile, skip);
-            if ((!tile.w || !tile.h) && difference(&a->image, &b->image, x, y) > IMAGE_EFFECT_LEVEL)
+            if (!touches(tile, skip, n) && difference(&a->image, &b->image, x, y) > IMAGE_EFFECT_LEVEL)
                 return false;
         }
     return true;

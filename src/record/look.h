@@ -10,9 +10,11 @@
  * window does not lie inside the screenshot or is larger than 8 x RECORDING_SIDE, or memory is exhausted. */
 void look_take(const struct image *im, int x0, int y0, struct screen_rect window, struct recording_look *out);
 
-/* Returns whether two windows look the same in every tile of 32 pixels, except the tiles that touch `skip`
- * (pixels of the window). A caret and a single character do not make a difference. False if one is empty. */
-bool look_same(const struct recording_look *a, const struct recording_look *b, struct screen_rect skip);
+/* Returns whether two windows look the same in every tile of 32 pixels, except the tiles that touch one of n
+ * areas (pixels of the window). A caret and a single character do not make a difference. False if one is
+ * empty. */
+bool look_same(const struct recording_look *a, const struct recording_look *b, const struct screen_rect *skip,
+               int n);
 
 /* Returns the rectangle of a step's target in its window: that of its element, or 64 pixels around the point.
  * It may look different while the pointer is at the target. */

@@ -315,7 +315,8 @@ static bool is_changed(const struct recording *r, int at)
         last = t;
         here = !strcmp(class_of(t), class_of(s)) && !strcmp(title_of(t), title_of(s)) ? t : here;
     }
-    return !here || (here == last && !look_same(&last->look, &s->look, look_of_target(s)));
+    struct screen_rect target = look_of_target(s);
+    return !here || (here == last && !look_same(&last->look, &s->look, &target, 1));
 }
 
 static bool is_known(struct playback *p, int at, const struct image *frame)
@@ -331,7 +332,8 @@ static bool is_known(struct playback *p, int at, const struct image *frame)
     p->dx = w.rect.x - s->target.rect.x;
     p->dy = w.rect.y - s->target.rect.y;
     look_take(frame, view.x, view.y, w.rect, &now);
-    bool same = look_same(&now, &s->look, look_of_target(s));
+    struct screen_rect target = look_of_target(s);
+    bool same = look_same(&now, &s->look, &target, 1);
     image_free(&now.image);
     return same;
 }

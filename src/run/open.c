@@ -99,7 +99,7 @@ static bool name_at(void *arg, int x, int y, const char *title, char *name, char
     bool answered, waits = !j->browser_named && is_browser(title);
     elements_ask_at(j->elements, x, y);
     answered = elements_answer_at(j->elements, x, y, ms, &found, &hit);
-    while (j->elements && waits && (!answered || holds_others(found.role)) &&
+    while (waits && !elements_nobody(j->elements) && (!answered || holds_others(found.role)) &&
            clock_ms_since(start) < FIRST_NAME_MS && screen_wait(j->screen, ASK_AGAIN_MS, NULL) == 0) {
         elements_ask_at(j->elements, x, y);
         answered = elements_answer_at(j->elements, x, y, NAME_MS, &found, &hit);

@@ -2,9 +2,9 @@
  *
  * A program that has several processes or threads may answer a ping before all of them have seen an event. As
  * long as work is passed on between them, one of them uses CPU time or is runnable. So they are at rest if
- * they have used hardly any CPU time for REST_MS and then all threads sleep. A stopped process is not at
- * rest. Time in which they are stopped or wait for a CPU does not count towards the time limit, up to
- * CEILING_MS.
+ * they have used hardly any CPU time for REST_MS and none at its end, and then all threads sleep. A stopped
+ * process is not at rest. Time in which they are stopped or wait for a CPU does not count towards the time
+ * limit, up to CEILING_MS.
  *
  * The CPU clock of a process includes all its threads and costs one system call. /proc/PID/task/TID/children
  * gives the descendants. */
@@ -22,10 +22,11 @@
 
 enum {
     LOOK_MS = 2,
-    REST_MS = 24, /* longer than a frame at 60 Hz: toolkits hold events back until the next one */
+    REST_MS = 24,  /* longer than a frame at 60 Hz: toolkits hold events back until the next one */
+    SILENT_MS = 6, /* at the end of REST_MS: nothing is being passed on */
     CEILING_MS = 2000,
 };
-static const double works_share = 0.1; /* of one CPU; below are timers and the like */
+static const double works_share = 0.1; /* of one CPU; below are timers, carets and the like */
 
 /* Reads a file of a thread. Returns -1, with "", if there is none. */
 static int read_file(int pid, const char *tid, const char *name, char *out, size_t size)
@@ -131,19 +132,23 @@ void at_rest_begin(struct at_rest *v, const int *pids, int n, int server)
 int at_rest_wait(struct at_rest *v, struct screen *s, double max_ms, bool *rests, struct err *e)
 {
     int64_t start = clock_ns();
-    double busy = 0, idle = 0;
+    double busy = 0, quiet = 0, used = 0, silent = 0;
     *rests = false;
     while (!v->unknown && busy < max_ms && !*rests && clock_ms_since(start) < CEILING_MS) {
         int64_t slice = clock_ns();
         if (screen_wait(s, LOOK_MS, e))
             return -1;
-        double ms = clock_ms_since(slice);
-        bool works = cpu_ms(v) > works_share * ms;
-        busy += works ? idle + ms : 0;
-        idle = works ? 0 : idle + ms;
-        if (idle >= REST_MS) {
+        double ms = clock_ms_since(slice), now = cpu_ms(v);
+        quiet += ms;
+        used += now;
+        silent = now > works_share * ms ? 0 : silent + ms;
+        bool works = used > works_share * REST_MS;
+        busy += works ? quiet : 0;
+        if (works)
+            quiet = used = 0;
+        if (quiet >= REST_MS && silent >= SILENT_MS) {
             *rests = all_sleep(v);
-            idle = 0;
+            quiet = used = 0;
         }
     }
     return screen_alive(s, e);

@@ -27,7 +27,7 @@
 
 enum {
     PUBLISH_MS = 1500, /* time from the selecting keys until the program takes PRIMARY */
-    STEADY_MS = 60,    /* interval between two readings that must agree */
+    STEADY_MS = 60,    /* interval between two readings that must agree, unless the program is at rest */
     CHANGE_MS = 900,   /* time within which the field may still change: completions close, pages react */
     SHOWN_BYTES = 120
 };
@@ -166,6 +166,17 @@ static bool same_content(const char *a, const char *b)
     return same;
 }
 
+/* Waits for STEADY_MS between two readings; if the first one was as wanted, at most until the program has
+ * nothing left to do. */
+static int wait_steady(struct screen *s, bool wanted, struct err *e)
+{
+    int64_t start = clock_ns();
+    bool rests = false;
+    if (wanted && s->ops->keys_rest(s, STEADY_MS, &rests, e))
+        return -1;
+    return rests ? 0 : screen_wait(s, STEADY_MS - clock_ms_since(start), e);
+}
+
 /* Reads the selected text until two readings agree on `want`, or on another text after CHANGE_MS. *out, owned
  * by the caller, is NULL if the text cannot be read. */
 static int read_selected(struct screen *s, const char *want, char **out, struct err *e)
@@ -176,13 +187,13 @@ static int read_selected(struct screen *s, const char *want, char **out, struct 
         char *now;
         if (screen_selection(s, true, &now))
             now = NULL;
-        bool steady = last && now && !strcmp(last, now);
+        bool steady = last && now && !strcmp(last, now), wanted = now && same_content(now, want);
         free(last);
         last = now;
-        if ((steady && (same_content(now, want) || clock_ms_since(start) > CHANGE_MS)) ||
+        if ((steady && (wanted || clock_ms_since(start) > CHANGE_MS)) ||
             (!now && clock_ms_since(start) > CHANGE_MS))
             break;
-        if (screen_wait(s, STEADY_MS, e)) {
+        if (wait_steady(s, wanted, e)) {
             free(last);
             *out = NULL;
             return -1;

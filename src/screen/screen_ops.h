@@ -125,6 +125,9 @@ struct screen_ops {
      * until they have worked for max_ms, or for 2 s in which they are stopped or wait for a CPU.
      * *processed: it is known that they have. Both return -1 with e if stopped or the display is lost. */
     int (*clicked)(struct screen *s, double max_ms, bool *processed, struct err *e);
+    /* Waits until the program that receives keys is at rest, or has worked for max_ms. Returns at once if its
+     * process is unknown. *rests: it is at rest. Returns -1 with e if stopped or the display is lost. */
+    int (*keys_rest)(struct screen *s, double max_ms, bool *rests, struct err *e);
 
     /* ---- windows ---- */
 

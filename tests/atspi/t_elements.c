@@ -305,10 +305,29 @@ static void t_no_bus(void **state)
     assert_int_equal(elements_snapshot(x, &(struct elements_scope){.all = true}, READ_MS, &s, &e), -1);
     assert_int_equal(e.kind, ERR_ENV);
     assert_non_null(strstr(e.text, "bus"));
+    assert_true(elements_nobody(x));
     elements_close(x);
     setenv("HOLORUN_ELEMENTS", "no", 1);
     assert_null(elements_open(NULL));
     unsetenv("HOLORUN_ELEMENTS");
+    close_bus();
+}
+
+/* A program that registers later is found by the next question. */
+static void t_nobody(void **state)
+{
+    static const struct fake_node nodes[] = {{1, 0, FRAME, "W", NULL, SHOWN, 0, 0, 400, 300}};
+    struct fake_tree t;
+    (void)state;
+    open_bus();
+    struct elements *x = elements_open(NULL);
+    assert_int_equal(read_all(x, READ_MS)->n, 0);
+    assert_true(elements_nobody(x));
+    assert_int_equal(fake_tree_start(&t, "fake", nodes, 1), 0);
+    assert_int_equal(read_all(x, READ_MS)->n, 1);
+    assert_false(elements_nobody(x));
+    elements_close(x);
+    stop(&t);
     close_bus();
 }
 
@@ -371,6 +390,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a name of a megabyte is cut, and places that overflow are harmless", t_long),
     CLAIM("an element that never answers delays, a stopped program is not asked again for 5 s", t_silent),
     CLAIM("without a bus the reason is given, and HOLORUN_ELEMENTS=no starts nothing", t_no_bus),
+    CLAIM("a bus without programs is recognized, and a program that registers later is found", t_nobody),
     CLAIM("where only windows show, visible parts with a size inside their parents count", t_visible),
     CLAIM("a pane that is off by the menu bar shifts its elements, one outside its parent is doubtful",
           t_bridge),

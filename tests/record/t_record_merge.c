@@ -145,14 +145,30 @@ static void t_form(void **state)
     "\"Find\"}}\n"
 #define REST "{\"wait_until\": \"rest\", \"seconds\": 5}\n"
 
-/* Parses and merges a recording, and describes its steps. */
-static void expect_steps(const char *text, const char *want)
+/* Gives each step a look at its window, in which a bar of 64 x 24 pixels begins at the given pixels. */
+static void put_looks(struct recording *r, const int bars[][2])
+{
+    for (int i = 0; i < r->n; i++) {
+        struct recording_look *l = &r->steps[i].look;
+        l->w = 300;
+        l->h = 200;
+        assert_int_equal(image_alloc(&l->image, 300 / 8, 200 / 8, NULL), 0);
+        memset(l->image.rgb, 255, (size_t)l->image.w * (size_t)l->image.h * 3);
+        for (int y = 0; y < 3; y++)
+            memset(l->image.rgb + 3 * ((bars[i][1] / 8 + y) * l->image.w + bars[i][0] / 8), 0, 3 * (64 / 8));
+    }
+}
+
+/* Parses and merges a recording, whose windows have bars unless NULL, and describes its steps. */
+static void expect_looks(const char *text, const int bars[][2], const char *want)
 {
     struct err e = ERR_INIT;
     struct buf b;
     struct recording *r = recording_parse(text, strlen(text), "f", &e);
     if (!r)
         fail_msg("%s", e.text);
+    if (bars)
+        put_looks(r, bars);
     recording_merge(r);
     buf_init(&b, 1 << 16);
     for (int i = 0; i < r->n; i++) {
@@ -165,6 +181,11 @@ static void expect_steps(const char *text, const char *want)
     assert_string_equal(b.data, want);
     buf_free(&b);
     recording_free(r);
+}
+
+static void expect_steps(const char *text, const char *want)
+{
+    expect_looks(text, NULL, want);
 }
 
 static void t_merged(void **state)
@@ -180,10 +201,33 @@ static void t_merged(void **state)
     expect_steps(HEAD ON("entry") ALL, "click at 50,60; press Control_L+a");
 }
 
+#define ON_WHAT(at)                                                                                          \
+    "{\"action\": {\"kind\": \"click\", \"button\": \"left\", \"count\": 1}, \"target\": {\"at\": " at       \
+    ", \"window\": {\"class\": \"Form\", \"title\": \"Order\", \"rect\": [0, 0, 300, 200]}}}\n"
+
+static void t_merged_by_look(void **state)
+{
+    static const int still[][2] = {{8, 128}, {8, 128}, {8, 128}},
+                     selected[][2] = {{8, 56}, {200, 56}, {200, 56}},
+                     opened[][2] = {{8, 56}, {8, 56}, {8, 128}},
+                     moved[][2] = {{8, 56}, {8, 56}, {8, 56}, {8, 160}};
+    (void)state;
+    expect_looks(HEAD ON_WHAT("[50, 60]") ALL WORD, still, "write \"Bo\" at 50,60");
+    expect_looks(HEAD ON_WHAT("[50, 60]") WORD, still, "type \"Bo\" at 50,60");
+    expect_looks(HEAD ON_WHAT("[50, 60]") ALL WORD, selected, "write \"Bo\" at 50,60");
+    expect_looks(HEAD ON_WHAT("[50, 60]") ALL WORD, opened, "click at 50,60; press Control_L+a; type \"Bo\"");
+    expect_looks(HEAD ON_WHAT("[50, 60]") ALL WORD, NULL, "click at 50,60; press Control_L+a; type \"Bo\"");
+    /* the field that loses the keyboard changes, too */
+    expect_looks(HEAD ON_WHAT("[50, 60]") ON_WHAT("[50, 160]") ALL WORD, moved,
+                 "click at 50,60; write \"Bo\" at 50,160");
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("a form is filled in again with one step per field, as soon as its window looks as recorded",
           t_form),
     CLAIM("only text typed into a clicked text field is merged with the click", t_merged),
+    CLAIM("without elements, a text is merged with the click if only the row of the field changes",
+          t_merged_by_look),
 };
 
 CHECK_MAIN()

@@ -360,6 +360,47 @@ static void t_no_room(void **state)
     free(runs);
 }
 
+/* ---- no accessibility bus ------------------------------------------------------------------------- */
+
+/* Names the window of the stage like a browser, which describes its page only after the first question. */
+static void name_as_browser(Display *d)
+{
+    Window root, parent, *list;
+    unsigned n;
+    assert_true(XQueryTree(d, DefaultRootWindow(d), &root, &parent, &list, &n) && n);
+    for (unsigned i = 0; i < n; i++) {
+        XStoreName(d, list[i], "Page - Chromium");
+        XDeleteProperty(d, list[i], XInternAtom(d, "_NET_WM_NAME", False));
+    }
+    XSync(d, False);
+    XFree(list);
+}
+
+static void t_no_bus(void **state)
+{
+    struct record r;
+    DRIVEN(t, o);
+    setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent", 1);
+    name_as_browser(t.other);
+    driven_run(&t, CLICK(500, 500) ANSWER("Done."), NULL, &o);
+    unsetenv("DBUS_SESSION_BUS_ADDRESS");
+    assert_int_equal(o.code, 0);
+    driven_read(&t, &r);
+    assert_string_equal(field_text(json_object_get(driven_last(&r, "observe"), "window"), "title"),
+                        "Page - Chromium");
+    int action = 0;
+    while (action < r.n && strcmp(r.events[action].kind, "action") != 0)
+        action++;
+    assert_true(action + 1 < r.n);
+    assert_string_equal(r.events[action + 1].kind, "gate");
+    double ms = (double)(field_int(r.events[action + 1].fields, "t_mono_ns") -
+                         field_int(r.events[action].fields, "t_mono_ns")) /
+                1e6;
+    check_note("the rules took %.0f ms", ms);
+    assert_true(ms > 0 && ms < 1500); /* 2500 ms is the time for a browser to describe its page */
+    record_free(&r);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("a model without room for the conversation is a failure, not an answer", t_no_room),
     CLAIM("no display, no server, Wayland only, no XTEST: exit code 3 and one line with the remedy",
@@ -375,6 +416,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("an answer requested at the end is neither a result on stdout nor a step", t_no_result),
     CLAIM("SIGKILL while typing or dragging: all keys are released, and the record makes a report", t_killed),
     CLAIM("a run continues when its output has no reader", t_unread),
+    CLAIM("without an accessibility bus a click in a browser does not wait for the name of its target",
+          t_no_bus),
 };
 
 CHECK_MAIN()

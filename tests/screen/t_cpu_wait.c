@@ -1,15 +1,18 @@
-/* t_cpu_wait.c - tests that a screen is not settled while a program waits for a CPU. */
+/* t_cpu_wait.c - tests that a screen is not settled while a program waits for a CPU, and when programs are at
+ * rest. */
 #include "check.h"
 #include "program.h"
 #include "stage.h"
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "screen/private.h"
 
 #include <X11/Xatom.h>
 #include <X11/Xutil.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 struct busy {
@@ -151,10 +154,72 @@ static void t_gone(void **state)
     stage_close(&b.t);
 }
 
+/* ---- programs at rest ------------------------------------------------------------------------------------ */
+
+static void work_ms(double ms)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    for (int64_t end = t.tv_sec * 1000000000 + t.tv_nsec + (int64_t)(1e6 * ms);
+         t.tv_sec * 1000000000 + t.tv_nsec < end;)
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+}
+
+/* Starts a process that works `first` ms, and then `ms` every `period` ms. */
+static pid_t start_worker(double first, double ms, double period)
+{
+    pid_t pid = fork();
+    if (pid)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (work_ms(first);; work_ms(ms))
+        clock_sleep_ms(period - ms);
+}
+
+/* Returns whether the worker is at rest before it has worked for max_ms. */
+static bool rests(struct screen *s, pid_t worker, double max_ms)
+{
+    struct at_rest v;
+    struct err e = ERR_INIT;
+    bool yes;
+    const int pid = (int)worker;
+    int64_t start = clock_ns();
+    at_rest_begin(&v, &pid, 1, 0);
+    assert_int_equal(at_rest_wait(&v, s, max_ms, &yes, &e), 0);
+    check_note("%s after %.0f ms", yes ? "at rest" : "at work", clock_ms_since(start));
+    return yes;
+}
+
+static void t_rest(void **state)
+{
+    struct stage t;
+    struct timespec used;
+    clockid_t clock;
+    (void)state;
+    stage_open(&t);
+    pid_t frames = start_worker(0, 0.4, 16), busy = start_worker(0, 5, 9), burst = start_worker(60, 0, 1000);
+    assert_true(rests(t.s, burst, 1000));
+    assert_int_equal(clock_getcpuclockid(burst, &clock), 0);
+    clock_gettime(clock, &used);
+    assert_true(used.tv_nsec >= 60000000);
+    assert_true(rests(t.s, frames, 1000));
+    assert_false(rests(t.s, busy, 200));
+    kill(busy, SIGSTOP);
+    assert_false(rests(t.s, busy, 200));
+    for (int i = 0; i < 3; i++) {
+        kill((pid_t[]){frames, busy, burst}[i], SIGKILL);
+        waitpid((pid_t[]){frames, busy, burst}[i], NULL, 0);
+    }
+    stage_close(&t);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("a screen is not settled while its program waits for a CPU", t_waits),
     CLAIM("the wait for the CPU ends at the time limit", t_bounded),
     CLAIM("a stopped or closed program is not waited for", t_gone),
+    CLAIM(
+        "a program is at rest after its work, also if it paints a frame now and then, but not while stopped",
+        t_rest),
 };
 
 CHECK_MAIN()

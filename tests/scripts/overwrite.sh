@@ -16,19 +16,20 @@ cat "$rows.log" >&2
     echo "# overwrite in real programs"
     echo
     echo "$(date -u '+%e %B %Y' | sed 's/^ //'), \`tests/scripts/overwrite.sh $layouts\`, $(nproc) cores" \
-        "($(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), Xvfb, openbox."
+        "($(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)), $(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release), Xvfb, openbox;" \
+        "load at the end $(cut -d' ' -f1-3 /proc/loadavg)."
     echo
-    echo "Each action writes one of seven texts (four scripts, an empty text, several lines in fields that hold them) over the"
-    echo "text of the action before, with the cursor at a random place, on the layouts us, ru, us(dvorak), de, fr, gr, il, ara,"
-    echo "jp, tr. The program itself reports the content of its field (tests/screen/t_overwrite.c). \"unsure\": the action said that the"
-    echo "field could not be read back. \"failed\": the action failed and named the content of the field."
+    echo "Each action writes one of seven texts (four scripts, an empty text, several lines in multi-line fields) over the"
+    echo "text of the previous action, with the cursor at a random position, on the first $layouts of the layouts us, ru,"
+    echo "us(dvorak), de, fr, gr, il, ara, jp, tr. The program itself reports the content of its field (tests/screen/t_overwrite.c). \"unsure\": the action reported that the"
+    echo "field could not be read back. \"failed\": the action failed and reported the content of the field."
     echo
-    echo "| field | actions | right | unsure | failed | wrong and reported as done | ms each |"
+    echo "| field | actions | correct | unsure | failed | wrong and reported as done | ms each |"
     echo "|---|---|---|---|---|---|---|"
     sort "$rows"
     echo
-    echo "A password field shows one sign for each character, so it stays unsure. Writer capitalizes the first letter of a"
-    echo "sentence; these actions fail with the text that the document has. In xterm with bash or vim, also under another class,"
+    echo "A password field shows one symbol per character, so it stays unsure. Writer capitalizes the first letter of a"
+    echo "sentence; these actions fail and report the text of the document. In xterm with bash or vim, also under another class,"
     echo "overwrite is refused and no event is sent."
     sed -n 's/^ *\(.* is not installed\)$/\nSkipped: \1./p' "$rows.log"
 } >tests/results/overwrite.md

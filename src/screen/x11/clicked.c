@@ -1,4 +1,4 @@
-/* clicked.c - when the programs concerned have processed a motion or click of ours.
+/* clicked.c - when the programs concerned have processed a motion, click or key of ours.
  *
  * The program under the pointer answers a ping after the event, and then a dialog that its handler has opened
  * is on the server. The window manager may still have to show that dialog and move the focus, and other
@@ -63,4 +63,19 @@ int clicked_wait(struct screen *s, double max_ms, bool *processed, struct err *e
     if (delivery_ping_once(s, ping, PONG_MS, &r, e))
         return -1;
     return r == DELIVERY_DONE ? at_rest_wait(&rest, s, max_ms, processed, e) : screen_alive(s, e);
+}
+
+int clicked_keys_rest(struct screen *s, double max_ms, bool *rests, struct err *e)
+{
+    struct at_rest rest;
+    struct xtrap t;
+    *rests = false;
+    if (screen_alive(s, e))
+        return -1;
+    xtrap_begin(&t, s->x11->dpy);
+    int pid = s->x11->target.ping ? client_pid(s, s->x11->target.ping) : s->x11->target.pid;
+    if (xtrap_end(&t) || !pid)
+        return screen_alive(s, e);
+    at_rest_begin(&rest, &pid, 1, x11_server_pid(s));
+    return at_rest_wait(&rest, s, max_ms, rests, e);
 }

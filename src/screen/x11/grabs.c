@@ -24,7 +24,7 @@
 enum {
     GRAB_MS = 2000,    /* time for a window manager to release the pointer */
     DELIVER_MS = 2000, /* time from an event to its delivery record */
-    POLL_MS = 10,
+    POLL_MS = 2,
 };
 
 /* ---- detecting a grab -------------------------------------------------------------------------------- */

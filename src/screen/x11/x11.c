@@ -405,6 +405,7 @@ const struct screen_ops screen_x11 = {
     .confirms = delivery_confirms,
     .hover = clicked_hover,
     .clicked = clicked_wait,
+    .keys_rest = clicked_keys_rest,
     .tops = hit_test_tops,
     .chain = hit_test_at_point,
     .window = hit_test_window,

@@ -309,9 +309,10 @@ bool same_client(struct screen *s, XID a, XID b); /* Returns whether two resourc
 
 /* ---- clicked.c ----------------------------------------------------------------------------------- */
 
-/* see screen_ops.hover and screen_ops.clicked */
+/* see screen_ops.hover, screen_ops.clicked and screen_ops.keys_rest */
 int clicked_hover(struct screen *s, double max_ms, bool *answered, struct err *e);
 int clicked_wait(struct screen *s, double max_ms, bool *processed, struct err *e);
+int clicked_keys_rest(struct screen *s, double max_ms, bool *rests, struct err *e);
 
 /* ---- input_method.c ---------------------------------------------------------------------------- */
 
