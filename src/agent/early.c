@@ -192,11 +192,13 @@ static int keep(struct early *w, bool settled, struct err *e)
 
 /* ---- turns --------------------------------------------------------------------------------------------- */
 
+/* An expected screen ends the wait by itself. */
 static bool is_early(const struct early *w)
 {
     const struct agent *a = w->a;
     bool worth = llm_session(a->o->llm) && a->run.thought_ms >= worth_ms;
     return w->cancelled < CANCELLED_MOST && a->step.budget == AGENT_RUNNING && !a->o->recorded &&
+           !a->o->settle.known &&
            (a->o->think_early == THINK_EARLY_AUTO ? worth : a->o->think_early == THINK_EARLY_YES);
 }
 

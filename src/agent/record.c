@@ -175,6 +175,8 @@ int agent_record_reply(struct agent *a, const struct llm_request *r, const struc
     if (r->begins)
         trace_text(t, "begins", r->begins);
     trace_bool(t, "think", r->think);
+    if (g->reused)
+        trace_bool(t, "reused", true);
     trace_number(t, "ms", g->ms);
     if (llm_usage(a->o->llm))
         put_server(t, llm_usage(a->o->llm));

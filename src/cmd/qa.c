@@ -31,7 +31,7 @@ struct qa_settings {
     int jobs, retries, attempts;
     double max_time;
     int undecided;
-    bool list, check, fail_fast, update_golden, accept_claims, resume_shard, feed, freeze;
+    bool list, check, fresh, fail_fast, update_golden, accept_claims, resume_shard, feed, freeze;
     int update; /* enum update */
 };
 
@@ -63,6 +63,8 @@ static const struct option_spec options[] = {
     {"list", 0, OPTION_FLAG, AT(list), .help = "list the selected tests without running them"},
     {"check", 0, OPTION_FLAG, AT(check),
      .help = "print all errors in the suite, its secrets, policies, images and --fake; run no test"},
+    {"fresh", 0, OPTION_FLAG, AT(fresh),
+     .help = "let the model decide all steps, also of tests with reuse: run"},
     {"fail-fast", 0, OPTION_FLAG, AT(fail_fast), .help = "start no further tests after a failure"},
     {"retries", 0, OPTION_INT, AT(retries), "N", 0, 100, "0",
      "retries of a test that did not pass, unless the suite sets it; one that then passes is flaky", NULL},
@@ -389,6 +391,8 @@ static int work(struct qa *q, struct err *e)
     q->run.dir = q->results.dir;
     q->run.update_golden = s->update_golden;
     q->run.freezes = s->freeze;
+    q->run.fresh = s->fresh;
+    q->run.identity = s->feed || s->run.step || *s->run.breaks ? NULL : q->identity;
     q->running = running_enter(0, "", q->suite->name, q->results.started, &unlisted);
     if (!q->running || running_set_dir(q->running, q->results.dir, &unlisted))
         warn("holorun stop cannot find this suite: %s", unlisted.text);

@@ -265,6 +265,7 @@ void attempt_free(struct attempt *a)
             free(c->pictures[k]);
     }
     free(a->checks);
+    free(a->reused_from);
     for (int i = 0; i < a->n_script; i++) {
         free(a->script[i].text);
         free(a->script[i].planned);

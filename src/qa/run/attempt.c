@@ -187,13 +187,18 @@ void attempt_job(struct attempt_state *s, const char *task, const struct plain_s
     s->job.task = xstrdup(task);
     s->job.given = given;
     fill_settings(s);
+    char *reuse = s->passed ? xasprintf("%s/%d", s->passed, s->n_jobs) : NULL;
+    s->job.reuse = reuse;
     s->job.s.planner = plans ? JOB_PLAIN_ONLY : JOB_PLAIN_NO;
     s->job.proposals = plans && test_owns_desktop(s->test);
     if (secret_store_copy(s->run->secret_store, s->job.s.secrets, &s->job.secrets, &e)) {
         record_error(s, &e);
+        free(reuse);
         return;
     }
     job_work(&s->job, &r, &e);
+    s->out->reused += job_reused(&s->job);
+    free(reuse);
     s->out->status = s->job.began ? agent_status_name(r.status) : "";
     s->ended = s->job.began && agent_status_own(r.status);
     replace_text(&s->out->answer, r.answer);
@@ -203,6 +208,8 @@ void attempt_job(struct attempt_state *s, const char *task, const struct plain_s
     s->out->cancelled += r.cancelled.turns;
     s->out->seconds += r.seconds;
     replace_text(&s->out->run_dir, s->job.trace ? trace_dir(s->job.trace) : NULL);
+    s->job_dirs = xrealloc(s->job_dirs, (unsigned long)s->n_jobs + 1, sizeof *s->job_dirs);
+    s->job_dirs[s->n_jobs++] = s->out->run_dir ? xstrdup(s->out->run_dir) : NULL;
     agent_result_free(&r);
     if (e.kind)
         record_error(s, &e);
@@ -343,6 +350,7 @@ static void tear_down(struct attempt_state *s)
     mask_secrets(s);
     if (s->job_begun)
         job_close(&s->job);
+    passed_keep(s);
     redact_free(s->covered);
     if (s->desk && desk_run_all(s->desk, s->test->teardown, "teardown", COMMAND_SECONDS, NULL, NULL, &e))
         warn("%s: %s", s->test->id, e.text);
@@ -351,6 +359,10 @@ static void tear_down(struct attempt_state *s)
     free(s->fake);
     free(s->said);
     free(s->pictures);
+    free(s->passed);
+    for (int i = 0; i < s->n_jobs; i++)
+        free(s->job_dirs[i]);
+    free(s->job_dirs);
 }
 
 /* ---- the attempt --------------------------------------------------------------------------------- */
@@ -366,6 +378,7 @@ void attempt_run(const struct suite_run *run, const struct test *t, const struct
     s.fake = fake_replies(&s);
     s.runs = xasprintf("%s/runs/%s", run->dir, t->id);
     s.pictures = xasprintf("%s/pictures/%s-%d", run->dir, t->id, o->number);
+    passed_find(&s);
     int rc = open_desk(&s, &e);
     out->start_seconds = clock_ms_since(start) / 1000;
     if (rc)

@@ -53,6 +53,8 @@ struct suite_run {                       /* shared by all tests of a run and con
     const char *confirm; /* as in `run`; NULL: yes on private desktops, else the user is asked */
     const char *dir;     /* directory of runs and images */
     bool update_golden;
+    const json_t *identity; /* of the results, for runs that are reused; NULL: none is */
+    bool fresh;             /* no run is reused */
     bool freezes; /* sentences without steps are planned; a test that passes runs again with these steps */
     struct judge judge;
 };
