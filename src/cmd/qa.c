@@ -14,6 +14,7 @@
 #include "qa/report/read.h"
 #include "qa/report/report.h"
 #include "qa/report/summary.h"
+#include "qa/run/room.h"
 #include "qa/run/workers.h"
 #include "remote/llm_remote.h"
 #include "run/running.h"
@@ -41,8 +42,10 @@ enum update { UPDATE_WRITE, UPDATE_DIFF };
 #define RUN(member) offsetof(struct run_settings, member)
 
 static const struct option_spec options[] = {
-    {"jobs", 'j', OPTION_INT, AT(jobs), "N", 1, 256, "1",
-     "worker threads: tests that run at the same time, each on its own desktop, all with one model",
+    {"jobs", 'j', OPTION_INT, AT(jobs), "N", 1, 256, NULL,
+     "worker threads: tests that run at the same time, each on its own desktop, all with one model; "
+     "default: as many as the cores and the memory leave room for, at most two for each core, and one for "
+     "tests that share a port, a display or the suite's setup",
      "HOLORUN_JOBS"},
     {"only", 0, OPTION_LIST, AT(only), "ID|tag:NAME", 0, 512, NULL,
      "only tests with this id (* and ? are wildcards) or this tag; may be repeated", NULL},
@@ -129,10 +132,9 @@ const struct command qa_command = {
     .arguments = "SUITE.yaml|-",
     .purpose = "run a suite of tests written in plain English",
     .details = suite_keys_help,
-    .examples = "holorun qa suite.yaml --jobs 4\n"
+    .examples = "holorun qa suite.yaml\n"
                 "holorun qa suite.yaml --jobs 8 --base-url http://127.0.0.1:8717/v1 --key file:token\n"
                 "holorun qa suite.yaml --list --only tag:login\n"
-                "holorun qa suite.yaml --check --fake replies\n"
                 "holorun qa suite.yaml --rerun-failed results/results.json\n"
                 "holorun qa suite.yaml --only sign-in --step=window\n"
                 "holorun qa suite.yaml --shard auto --out results/$SLURM_ARRAY_TASK_ID\n"
@@ -235,7 +237,6 @@ static void describe(struct qa *q)
     static char host[256];
     gethostname(host, sizeof host - 1);
     results_begin(r, q->suite);
-    r->jobs = q->s.jobs;
     r->undecided = (enum undecided)q->s.undecided;
     r->accept_claims = q->s.accept_claims;
     r->host = host;
@@ -276,12 +277,20 @@ static void save_progress(void *arg, const struct results *r)
     reports_save_progress(arg, r);
 }
 
+/* Sets the number of workers, or the most that may be used if there is room. */
+static void set_jobs(struct qa *q)
+{
+    bool one = q->s.run.step || *q->s.run.breaks || (q->s.feed && !q->s.jobs);
+    q->results.jobs = one ? 1 : q->s.jobs ? q->s.jobs : room_most(q->suite, q->results.memory_weights);
+}
+
 /* Runs the tests between the suite's setup and teardown. */
 static int run_tests(struct qa *q, struct err *e)
 {
     struct desk *desk;
     int rc = suite_setup(&q->run, &desk, e);
-    const struct workers_options o = {.jobs = q->s.run.step || *q->s.run.breaks ? 1 : q->s.jobs,
+    const struct workers_options o = {.jobs = q->results.jobs,
+                                      .paced = !q->s.jobs,
                                       .retries = q->s.retries,
                                       .attempts = q->s.attempts,
                                       .fail_fast = q->s.fail_fast,
@@ -398,7 +407,8 @@ static int work(struct qa *q, struct err *e)
         warn("holorun stop cannot find this suite: %s", unlisted.text);
     suite_warn(q->suite);
     preflight_warn_sizes(q->suite, q->dialect);
-    q->progress = progress_begin(left, s->jobs, s->run.quiet || s->feed);
+    set_jobs(q);
+    q->progress = progress_begin(left, q->results.jobs, s->run.quiet || s->feed);
     if (run_tests(q, e))
         return abort_suite(q, e);
     if (!s->feed)

@@ -166,6 +166,7 @@ void results_begin(struct results *r, const struct suite *s)
 {
     r->suite = s;
     r->n = 0;
+    r->jobs = 1;
     r->results = xcalloc((unsigned long)s->n + 1, sizeof *r->results);
     for (int i = 0; i < s->n; i++)
         if (s->tests[i].selected)

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "qa/run/room.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { WORKERS_MAX = 256, TICK_MS = 250 };
+enum { WORKERS_MAX = 256, TICK_MS = 250, ROOM_MS = 50 };
 
 static const char fail_fast[] = "--fail-fast: an earlier test did not pass";
 
@@ -18,9 +19,12 @@ struct queue { /* shared by the workers; its state is protected by `lock` */
     const struct suite_run *run;
     const struct workers_options *o;
     struct results *r;
-    pthread_mutex_t lock, desktop; /* desktop: only one test at a time uses an existing display */
+    pthread_mutex_t lock, desktop; /* desktop: only one test at a time uses an existing
+                                      * display, or with `paced` a port */
     pthread_cond_t worker_done;
-    int next, working;   /* working: number of active workers */
+    int next, working; /* working: number of active workers */
+    int tests;         /* that run now */
+    struct room room;
     const char *stopped; /* why no further test starts; or NULL */
     int64_t start;
 };
@@ -36,11 +40,23 @@ static double since_start(const struct queue *q)
     return clock_ms_since(q->start) / 1000;
 }
 
+/* Waits, if tests run, until there is room for another one. The caller holds the lock. */
+static void wait_for_room(struct queue *q)
+{
+    while (q->o->paced && q->tests && q->next < q->r->n && !q->stopped && !flag_up(screen_stop_flag(NULL)) &&
+           !room_left(&q->room)) {
+        pthread_mutex_unlock(&q->lock);
+        clock_sleep_ms(ROOM_MS);
+        pthread_mutex_lock(&q->lock);
+    }
+}
+
 /* Returns the row of the next test; NULL: no further test starts. */
 static struct result *next_test(struct queue *q)
 {
     struct result *out = NULL;
     pthread_mutex_lock(&q->lock);
+    wait_for_room(q);
     while (q->next < q->r->n && q->r->results[q->next].n) /* decided in the run that this one continues */
         q->next++;
     if (q->o->seconds > 0 && since_start(q) >= q->o->seconds && q->next < q->r->n) {
@@ -53,6 +69,7 @@ static struct result *next_test(struct queue *q)
     }
     if (!q->stopped && q->next < q->r->n)
         out = &q->r->results[q->next++];
+    q->tests += out != NULL;
     pthread_mutex_unlock(&q->lock);
     return out;
 }
@@ -128,6 +145,7 @@ static void freeze_test(const struct suite_run *run, struct result *r)
 static void store_result(struct queue *q, struct result *row, const struct result *done)
 {
     pthread_mutex_lock(&q->lock);
+    q->tests--;
     *row = *done;
     enum ci ci = results_ci(q->r, row);
     if (q->o->fail_fast && (ci == CI_FAILURE || ci == CI_ERROR) && !q->stopped)
@@ -140,7 +158,7 @@ static void store_result(struct queue *q, struct result *row, const struct resul
 
 static void take_test(struct queue *q, const struct suite_run *run, uint64_t sample, struct result *r)
 {
-    bool shared = !test_owns_desktop(r->test);
+    bool shared = !test_owns_desktop(r->test) || (q->o->paced && room_shares_port(r->test));
     if (shared)
         pthread_mutex_lock(&q->desktop);
     r->began = since_start(q);

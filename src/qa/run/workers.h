@@ -100,6 +100,7 @@ void preflight(const struct suite *s, const struct run_settings *settings, bool 
 
 struct workers_options {
     int jobs;
+    bool paced; /* jobs is a limit: further tests start only while the machine has room for them (room.h) */
     int retries, attempts; /* for tests without these keys; attempts: from 1 */
     bool fail_fast;        /* no test starts after one that failed */
     double seconds;        /* time limit of the suite; 0: none */
