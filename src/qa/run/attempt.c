@@ -92,23 +92,29 @@ static int wait_until(const struct attempt_state *s, struct err *e)
     return rc;
 }
 
-static bool uses_elements(const struct attempt_state *s)
+static bool uses_elements(const struct suite_run *run, const struct test *t)
 {
-    return s->test->elements && s->run->settings->elements;
+    return t->elements && run->settings->elements;
 }
 
-static int open_desk(struct attempt_state *s, struct err *e)
+struct desk *attempt_open_desk(const struct suite_run *run, const struct test *t, struct err *e)
 {
-    const struct test *t = s->test;
     const struct desk_options o = {.display = t->display,
                                    .wm = t->wm,
                                    .home = t->home,
                                    .dir = t->dir,
                                    .env = t->env,
-                                   .no_elements = !uses_elements(s)};
+                                   .no_elements = !uses_elements(run, t)};
+    return desk_open(&o, e);
+}
+
+static int open_desk(struct attempt_state *s, struct err *e)
+{
+    const struct test *t = s->test;
     struct buf said;
     buf_init(&said, LOG_BYTES);
-    int rc = (s->desk = desk_open(&o, e))
+    s->desk = s->order->desk ? s->order->desk : attempt_open_desk(s->run, t, e);
+    int rc = s->desk
                  ? desk_run_all(s->desk, t->setup, "setup", COMMAND_SECONDS, screen_stop_flag(NULL), &said, e)
                  : -1;
     if (rc)
@@ -154,7 +160,7 @@ static void fill_settings(struct attempt_state *s)
     r->settle_quiet = isnan(t->settle_quiet) ? r->settle_quiet : t->settle_quiet;
     r->settle_min = isnan(t->settle_min) ? r->settle_min : t->settle_min;
     r->key_delay = isnan(t->key_delay) ? r->key_delay : t->key_delay;
-    r->elements = uses_elements(s);
+    r->elements = uses_elements(s->run, t);
     if (t->elements_text)
         r->elements_text = t->elements_text;
     if (t->policy)
@@ -381,6 +387,8 @@ void attempt_run(const struct suite_run *run, const struct test *t, const struct
     passed_find(&s);
     int rc = open_desk(&s, &e);
     out->start_seconds = clock_ms_since(start) / 1000;
+    if (o->started)
+        o->started(o->arg);
     if (rc)
         record_error(&s, &e);
     else

@@ -30,6 +30,8 @@ struct attempt_state {
 void attempt_error(struct attempt *a, const char *kind, const char *text);
 /* Runs the agent once: with a model, on given steps, or on steps that are planned for the task. */
 void attempt_job(struct attempt_state *s, const char *task, const struct plain_steps *given, bool plans);
+/* Opens the desktop of a test. Returns NULL with e. Any thread. */
+struct desk *attempt_open_desk(const struct suite_run *run, const struct test *t, struct err *e);
 /* Performs the task of the test (attempt_steps.c). */
 void attempt_task(struct attempt_state *s);
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "qa/run/ahead.h"
 #include "qa/run/room.h"
 
 #include <pthread.h>
@@ -25,6 +26,7 @@ struct queue { /* shared by the workers; its state is protected by `lock` */
     int next, working; /* working: number of active workers */
     int tests;         /* that run now */
     struct room room;
+    struct ahead *ahead; /* NULL: no desktop is opened ahead */
     const char *stopped; /* why no further test starts; or NULL */
     int64_t start;
 };
@@ -88,6 +90,20 @@ static bool should_retry(const struct queue *q, const struct result *r)
             r->outcome == OUTCOME_INCONCLUSIVE);
 }
 
+/* Opens the desktop of the test that will probably be next. */
+static void open_next(void *arg)
+{
+    struct queue *q = arg;
+    pthread_mutex_lock(&q->lock);
+    int next = q->next;
+    while (next < q->r->n && q->r->results[next].n)
+        next++;
+    const struct test *t = next < q->r->n && !q->stopped ? q->r->results[next].test : NULL;
+    pthread_mutex_unlock(&q->lock);
+    if (t)
+        ahead_begin(q->ahead, t);
+}
+
 /* Runs a test with its retries. sample: 0, or the number of one of several runs of this test, which have
  * distinct random seeds. */
 static void run_test(struct queue *q, const struct suite_run *run, uint64_t sample, struct result *r)
@@ -98,7 +114,12 @@ static void run_test(struct queue *q, const struct suite_run *run, uint64_t samp
         /* Attempts get different random seeds. A retry uses the test's own seed, so that only the program can
          * differ. */
         uint64_t seed_offset = r->n < attempts_of(q, r->test) ? (uint64_t)r->n : 0;
-        const struct attempt_order order = {.number = ++r->n, .seed_offset = seed_offset + (sample << 20)};
+        struct attempt_order order = {.number = ++r->n, .seed_offset = seed_offset + (sample << 20)};
+        if (q->ahead) {
+            order.desk = r->n == 1 ? ahead_take(q->ahead, r->test) : NULL;
+            order.started = open_next;
+            order.arg = q;
+        }
         attempt_run(run, r->test, &order, a);
         result_outcome(r->test, a, &r->judged);
         r->outcome = a->outcome;
@@ -246,6 +267,7 @@ void workers_run(const struct suite_run *run, const struct workers_options *o, s
     pthread_mutex_init(&q.lock, NULL);
     pthread_mutex_init(&q.desktop, NULL);
     pthread_cond_init(&q.worker_done, NULL);
+    q.ahead = o->feed || run->freezes ? NULL : ahead_new(run);
     int n = o->feed || o->jobs < r->n ? o->jobs : r->n;
     n = start_workers(&q, workers, n < WORKERS_MAX ? n : WORKERS_MAX);
     if (n == 0 && r->n)
@@ -258,6 +280,8 @@ void workers_run(const struct suite_run *run, const struct workers_options *o, s
             r->results[i].reason = q.stopped;
             r->results[i].excused = q.stopped == fail_fast;
         }
+    if (q.ahead)
+        ahead_free(q.ahead);
     r->seconds = since_start(&q);
     pthread_mutex_destroy(&q.lock);
     pthread_mutex_destroy(&q.desktop);

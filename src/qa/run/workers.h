@@ -60,7 +60,10 @@ struct suite_run {                       /* shared by all tests of a run and con
 };
 
 struct attempt_order {
-    int number;           /* from 1 */
+    int number;                 /* from 1 */
+    struct desk *desk;          /* opened ahead; taken over; NULL: the attempt opens one */
+    void (*started)(void *arg); /* called when the program has started; may be NULL */
+    void *arg;
     uint64_t seed_offset; /* added to the seed of the test */
     bool freezes;         /* sentences without steps are planned */
     int again;            /* line of a sentence whose steps are planned although it has some; 0: none */
