@@ -183,7 +183,7 @@ int agent_record_reply(struct agent *a, const struct llm_request *r, const struc
     /* Token ids cannot be masked: once the model has written a secret, no more are recorded. */
     a->run.secret_spelled =
         a->run.secret_spelled || secrets_contained_in(a->o->secrets, g->text.data ? g->text.data : "");
-    if (a->o->log_tokens && !a->run.secret_spelled && record_tokens(a, g, e))
+    if (a->o->log_tokens && !a->run.secret_spelled && !g->reused && record_tokens(a, g, e))
         return -1;
     return trace_end(t, e);
 }

@@ -1,12 +1,13 @@
 /* reuse.c - repeats the replies of a recorded run while the screens agree; see reuse.h.
  *
- * All operations go to the real model, so that its conversation grows as usual: a repeated reply is appended
- * to it instead of being generated. Only rewinding to a bookmark, which undoes a turn, takes back a
- * repetition; other rewinds are those of a context that drops old screenshots. */
+ * While replies are repeated the conversation is only kept (dialogue.h), because telling it to the model costs
+ * the time that is to be saved. At the first difference it is told at once, and from then on all operations
+ * go to the model. A mark made before that is a number of turns; rewinding to it later tells them again. */
 #include "replay/reuse.h"
 
 #include "base/clock.h"
 #include "llm/prompt.h"
+#include "replay/dialogue.h"
 #include "replay/expected.h"
 #include "replay/timeline.h"
 #include "trace/index.h"
@@ -36,16 +37,17 @@ struct reuse {
     struct reused_step *steps;
     int n, at, loaded; /* loaded: step whose screen is in `expected`; -1: none */
     int count;
-    bool said, over;   /* over: the screen differed, or the record has ended */
-    bool spoke;        /* the open turn is a repeated reply, which has its end already */
-    struct image seen; /* newest screenshot */
+    struct dialogue kept;  /* the conversation, as long as the model does not know it */
+    struct llm_mark *told; /* of the model, after all of `kept`; NULL: it does not know it */
+    bool said, over;       /* over: the screen differed, or the record has ended */
+    struct image seen;     /* newest screenshot */
 };
 
 struct reuse_mark {
     const struct llm *model;
-    struct llm_mark *mark; /* of the model */
-    int at;                /* -1: rewinding does not restore it */
-    bool over;
+    struct llm_mark *mark; /* of the model; NULL: of the kept conversation */
+    int turns;             /* in the kept conversation */
+    int64_t length;        /* of the kept conversation */
 };
 
 static struct reuse *reuse_of(const struct llm *m)
@@ -133,11 +135,16 @@ static bool is_shown(struct reuse *r, struct image *frame)
     return expected_shown(&r->expected, frame) && same_targets(r, frame);
 }
 
-bool reuse_known(void *arg, struct image *frame)
+bool reuse_expects(void *arg)
 {
     struct reuse *r = reuse_of(arg);
     load(r);
-    return !r->over && expected_tells(&r->expected) && is_shown(r, frame);
+    return !r->over && expected_tells(&r->expected);
+}
+
+bool reuse_known(void *arg, struct image *frame)
+{
+    return reuse_expects(arg) && is_shown(reuse_of(arg), frame);
 }
 
 int reuse_count(const struct llm *m)
@@ -147,10 +154,19 @@ int reuse_count(const struct llm *m)
 
 /* ---- the interface of llm.h ------------------------------------------------------------------------- */
 
+/* Returns whether the conversation is only kept. */
+static bool is_kept(const struct reuse *r)
+{
+    return r->said && !r->told;
+}
+
 static int reuse_begin(struct llm *m, const char *system, struct err *e)
 {
-    struct llm *to = reuse_of(m)->model;
-    return to->ops->begin(to, system, e);
+    struct reuse *r = reuse_of(m);
+    if (!is_kept(r))
+        return r->model->ops->begin(r->model, system, e);
+    dialogue_begin(&r->kept, system);
+    return 0;
 }
 
 static int reuse_user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place,
@@ -160,13 +176,17 @@ static int reuse_user(struct llm *m, const struct chat_part *parts, int n, enum 
     for (int i = 0; i < n && !r->over; i++)
         if (parts[i].image && image_copy(&r->seen, parts[i].image, e))
             return -1;
-    return r->model->ops->user(r->model, parts, n, place, e);
+    return is_kept(r) ? dialogue_user(&r->kept, parts, n, place, e)
+                      : r->model->ops->user(r->model, parts, n, place, e);
 }
 
 static int reuse_reply(struct llm *m, const char *text, struct err *e)
 {
-    struct llm *to = reuse_of(m)->model;
-    return to->ops->reply(to, text, e);
+    struct reuse *r = reuse_of(m);
+    if (!is_kept(r))
+        return r->model->ops->reply(r->model, text, e);
+    dialogue_reply(&r->kept, text);
+    return 0;
 }
 
 /* Returns whether the recorded reply answers this request. Else the record is not used any more. */
@@ -178,15 +198,10 @@ static bool may_repeat(struct reuse *r, const struct llm_request *q)
     return !r->over;
 }
 
-static int reuse_speak(struct llm *m, const struct llm_request *q, struct generated *out, struct err *e)
+/* Gives the recorded reply, which has its end already: nothing is left for close(). */
+static int repeat(struct reuse *r, const struct llm_request *q, const char *text, struct generated *out)
 {
-    struct reuse *r = reuse_of(m);
     int64_t start = clock_ns();
-    bool repeats = may_repeat(r, q);
-    const char *text = repeats ? r->steps[r->at++].text : NULL;
-    r->spoke = repeats && r->said;
-    if (!r->spoke)
-        return r->model->ops->speak(r->model, q, out, e);
     *out = (struct generated){.finish = FINISH_STOP, .n = (int)strlen(text), .reused = true};
     buf_init(&out->text, REPLY_MAX);
     buf_puts(&out->text, text);
@@ -194,84 +209,101 @@ static int reuse_speak(struct llm *m, const struct llm_request *q, struct genera
         q->on_text(q->arg, text, strlen(text));
     r->count++;
     char *history = prompt_reply_as_history(text);
-    int rc = r->model->ops->reply(r->model, history, e);
+    dialogue_reply(&r->kept, history);
     free(history);
     out->ms = clock_ms_since(start);
-    return rc;
+    return 0;
+}
+
+/* Tells the model the conversation so far, once. */
+static int tell(struct reuse *r, struct err *e)
+{
+    if (is_kept(r) &&
+        (dialogue_tell(&r->kept, r->kept.n, r->model, e) || !(r->told = r->model->ops->mark(r->model, e))))
+        return -1;
+    return 0;
+}
+
+static int reuse_speak(struct llm *m, const struct llm_request *q, struct generated *out, struct err *e)
+{
+    struct reuse *r = reuse_of(m);
+    const char *text = may_repeat(r, q) ? r->steps[r->at++].text : NULL;
+    if (text && r->said)
+        return repeat(r, q, text, out);
+    return tell(r, e) ? -1 : r->model->ops->speak(r->model, q, out, e);
 }
 
 static int reuse_beam_search(struct llm *m, const struct llm_mark *before, const struct beam_request *x,
                              struct beam_candidate *out, int max, struct err *e)
 {
-    struct llm *to = reuse_of(m)->model;
-    return to->ops->beam_search(to, ((const struct reuse_mark *)before)->mark, x, out, max, e);
+    const struct reuse *r = reuse_of(m);
+    const struct reuse_mark *k = (const struct reuse_mark *)before;
+    if (is_kept(r) || x->said->reused) /* a repeated reply has no tokens */
+        return 0;
+    return r->model->ops->beam_search(r->model, k->mark ? k->mark : r->told, x, out, max, e);
 }
 
 static int reuse_close(struct llm *m, struct err *e)
 {
-    struct reuse *r = reuse_of(m);
-    bool ended = r->spoke;
-    r->spoke = false;
-    return ended ? 0 : r->model->ops->close(r->model, e);
-}
-
-static struct llm_mark *mark_of(struct reuse *r, struct llm_mark *mark, int at)
-{
-    if (!mark)
-        return NULL;
-    struct reuse_mark *k = xmalloc(1, sizeof *k);
-    *k = (struct reuse_mark){r->model, mark, at, r->over};
-    return (struct llm_mark *)k;
+    const struct reuse *r = reuse_of(m);
+    return is_kept(r) ? 0 : r->model->ops->close(r->model, e);
 }
 
 static struct llm_mark *reuse_mark_new(struct llm *m, struct err *e)
 {
     struct reuse *r = reuse_of(m);
-    return mark_of(r, r->model->ops->mark(r->model, e), -1);
+    bool kept = is_kept(r);
+    struct llm_mark *mark = kept ? NULL : r->model->ops->mark(r->model, e);
+    if (!kept && !mark)
+        return NULL;
+    struct reuse_mark *k = xmalloc(1, sizeof *k);
+    *k = (struct reuse_mark){r->model, mark, r->kept.n, dialogue_length(&r->kept)};
+    return (struct llm_mark *)k;
 }
 
-static struct llm_mark *reuse_bookmark(struct llm *m, struct err *e)
+/* Rewinds to a mark of the kept conversation, which the model may know by now. */
+static int rewind_kept(struct reuse *r, const struct reuse_mark *k, struct err *e)
 {
-    struct reuse *r = reuse_of(m);
-    return mark_of(r, r->model->ops->bookmark(r->model, e), r->at);
+    if (!is_kept(r) && k->turns == r->kept.n)
+        return r->model->ops->rewind(r->model, r->told, e);
+    if (!is_kept(r))
+        return dialogue_tell(&r->kept, k->turns, r->model, e);
+    dialogue_cut(&r->kept, k->turns);
+    return 0;
 }
 
 static int reuse_rewind(struct llm *m, const struct llm_mark *at, struct err *e)
 {
     struct reuse *r = reuse_of(m);
     const struct reuse_mark *k = (const struct reuse_mark *)at;
-    r->spoke = false;
-    if (k->at >= 0) {
-        r->at = k->at;
-        r->over = k->over;
-    }
-    return r->model->ops->rewind(r->model, k->mark, e);
+    return k->mark ? r->model->ops->rewind(r->model, k->mark, e) : rewind_kept(r, k, e);
 }
 
 static int reuse_branch(struct llm *m, const struct llm_mark *at, struct err *e)
 {
-    struct llm *to = reuse_of(m)->model;
-    return to->ops->branch(to, ((const struct reuse_mark *)at)->mark, e);
+    struct reuse *r = reuse_of(m);
+    const struct reuse_mark *k = (const struct reuse_mark *)at;
+    return k->mark ? r->model->ops->branch(r->model, k->mark, e) : rewind_kept(r, k, e);
 }
 
 static int64_t reuse_mark_length(const struct llm_mark *at)
 {
     const struct reuse_mark *k = (const struct reuse_mark *)at;
-    return k->model->ops->mark_length(k->mark);
+    return k->mark ? k->model->ops->mark_length(k->mark) : k->length;
 }
 
 static void reuse_mark_free(struct llm_mark *at)
 {
     struct reuse_mark *k = (struct reuse_mark *)at;
-    if (k)
+    if (k && k->mark)
         k->model->ops->mark_free(k->mark);
     free(k);
 }
 
 static int64_t reuse_length(const struct llm *m)
 {
-    const struct llm *to = reuse_of(m)->model;
-    return to->ops->length(to);
+    const struct reuse *r = reuse_of(m);
+    return is_kept(r) ? dialogue_length(&r->kept) : r->model->ops->length(r->model);
 }
 
 static struct session_stats reuse_stats(const struct llm *m)
@@ -282,7 +314,7 @@ static struct session_stats reuse_stats(const struct llm *m)
 
 static const struct llm_usage *reuse_usage(const struct llm *m)
 {
-    return reuse_of(m)->spoke ? NULL : llm_usage(reuse_of(m)->model);
+    return is_kept(reuse_of(m)) ? NULL : llm_usage(reuse_of(m)->model);
 }
 
 static struct session *reuse_session(const struct llm *m)
@@ -298,13 +330,15 @@ static void reuse_set_cancel(struct llm *m, const volatile int *flag)
 static void reuse_checks_passed(struct llm *m)
 {
     struct llm *to = reuse_of(m)->model;
-    if (to->ops->checks_passed && !reuse_of(m)->spoke)
+    if (to->ops->checks_passed && !is_kept(reuse_of(m)))
         to->ops->checks_passed(to);
 }
 
 static void reuse_free(struct llm *m)
 {
     struct reuse *r = reuse_of(m);
+    r->model->ops->mark_free(r->told);
+    dialogue_free(&r->kept);
     expected_free(&r->expected);
     image_free(&r->seen);
     timeline_free(&r->timeline);
@@ -323,7 +357,6 @@ struct llm *reuse_open(const char *dir, struct llm *model, struct gate *gate, bo
     };
     r->ops = ops;
     r->ops.beam_search = model->ops->beam_search ? reuse_beam_search : NULL;
-    r->ops.bookmark = model->ops->bookmark ? reuse_bookmark : NULL;
     r->base.ops = &r->ops;
     r->model = model;
     r->gate = gate;

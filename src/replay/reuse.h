@@ -4,8 +4,9 @@
  * generated. From the first screenshot that differs the real model decides; it finds the conversation as if
  * it had said everything itself. A reply that turns out unusable ends the repetition too.
  *
- * The recorded screen also ends the wait for a settled screen (reuse_known), unless the action before had no
- * visible effect in the record: then the screen does not tell when the program is done. */
+ * The recorded screen also ends the wait for a settled screen (reuse_known), and is waited for if another one
+ * has settled before it; unless the action before had no visible effect in the record: then the screen does
+ * not tell when the program is done. */
 #ifndef HOLORUN_REPLAY_REUSE_H
 #define HOLORUN_REPLAY_REUSE_H
 
@@ -20,6 +21,10 @@ struct llm *reuse_open(const char *dir, struct llm *model, struct gate *gate, bo
 /* Returns whether a screenshot shows the recorded screen of the next step. A function for settle.known; arg:
  * the result of reuse_open(). */
 bool reuse_known(void *arg, struct image *frame);
+
+/* Returns whether the recorded screen of the next step is to be waited for: there is one, and it shows the
+ * effect of the action before. */
+bool reuse_expects(void *arg);
 
 /* Returns the number of replies that were repeated. */
 int reuse_count(const struct llm *m);

@@ -20,12 +20,11 @@ int job_reused(const struct job *j)
     return j->reused ? reuse_count(j->reused) : 0;
 }
 
-struct settle job_settle(const struct job *j)
+void job_expect(const struct job *j, struct agent_options *o)
 {
-    struct settle p = {.min_ms = j->s.settle_min, .quiet_ms = j->s.settle_quiet, .max_ms = j->s.settle_max};
     if (j->playback || j->reused) {
-        p.known = j->playback ? playback_known : reuse_known;
-        p.arg = j->playback ? j->llm : j->reused;
+        o->settle.known = j->playback ? playback_known : reuse_known;
+        o->settle.arg = j->playback ? j->llm : j->reused;
     }
-    return p;
+    o->expects = j->reused ? reuse_expects : NULL;
 }

@@ -58,7 +58,7 @@ static void fill_options(struct job *j, struct agent_options *o)
         .unclear = job_planner_unclear(j),
         .log_tokens = s->log_tokens,
         .human_quiet_ms = 1000 * s->human_quiet,
-        .settle = job_settle(j),
+        .settle = {.min_ms = s->settle_min, .quiet_ms = s->settle_quiet, .max_ms = s->settle_max},
         .think_early = (enum think_early)s->think_early,
         .overseer = j->stepper ? stepper_overseer(j->stepper) : NULL,
         .assist = j->assist,
@@ -112,6 +112,7 @@ int job_work(struct job *j, struct agent_result *r, struct err *e)
         return finish(j, 0, r, e);
     }
     fill_options(j, &o);
+    job_expect(j, &o);
     progress_head(&j->progress, "task", j->task);
     job_tell_model(j);
     job_tell_canvas(j);
