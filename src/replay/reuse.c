@@ -1,8 +1,9 @@
 /* reuse.c - repeats the replies of a recorded run while the screens agree; see reuse.h.
  *
- * While replies are repeated the conversation is only kept (dialogue.h), because telling it to the model costs
- * the time that is to be saved. At the first difference it is told at once, and from then on all operations
- * go to the model. A mark made before that is a number of turns; rewinding to it later tells them again. */
+ * While replies are repeated the conversation is only kept (dialogue.h), because telling it to the model
+ * costs the time that is to be saved. At the first difference it is told at once, and from then on all
+ * operations go to the model. A mark made before that is a number of turns; rewinding to it later tells them
+ * again. */
 #include "replay/reuse.h"
 
 #include "base/clock.h"
