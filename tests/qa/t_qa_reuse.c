@@ -157,12 +157,55 @@ static void t_second_differs(void **state)
     end(&q, &m);
 }
 
+/* Clicks six times, at places that depend on the replies in the conversation. */
+static char *say_six(void *arg, int n, const char *request)
+{
+    struct model *m = arg;
+    int clicks = 0;
+    for (const char *at = request; (at = strstr(at, "pyautogui.click(3")); at++)
+        clicks++;
+    pthread_mutex_lock(&m->lock);
+    m->requests++;
+    pthread_mutex_unlock(&m->lock);
+    char *text = clicks < 6 ? xasprintf("pyautogui.click(3%d0, 200)", clicks) : xstrdup("DONE('Clicked.')");
+    char *reply = far_stream(text);
+    free(text);
+    return reply;
+}
+
+/* With a file `late`, a second window opens after the fourth click. The context keeps fewer screenshots. */
+static void t_long(void **state)
+{
+    static const char suite[] =
+        "  reuse: run\n"
+        "tests:\n  - id: a\n"
+        "    start: '(until [ \"$(grep -c button_press \"$HOME/e\")\" = 4 ]; do sleep .02; done; "
+        "test ! -e \"{dir}/late\" || exec $XCLIENT \"$HOME/f\" --title late --geometry 90x90+660+450) & "
+        "exec $XCLIENT \"$HOME/e\" --title client --geometry 600x400+50+50'\n"
+        "    task: Click six times.\n    checks:\n"
+        "      - { kind: shell, run: 'test $(grep -c button_press \"$HOME/e\") = 6' }\n";
+    struct qa_program q;
+    struct model m;
+    begin(&q, &m);
+    far_close(&m.server);
+    free(m.url);
+    far_open_with(&m.server, say_six, &m);
+    m.url = far_address(&m.server);
+    qa_program_suite(&q, suite);
+    runs(&q, &m, ANEW, "passed", 0, 7);
+    runs(&q, &m, ANEW, "passed", 7, 0);
+    put(&q, "late", "");
+    runs(&q, &m, ANEW, "passed", 4, 3);
+    end(&q, &m);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("a test that passed is repeated without the model, and its checks decide again", t_repeats),
     CLAIM("each report names the run that was repeated", t_names),
     CLAIM("--fresh, another option and another task let the model decide", t_fresh),
     CLAIM("if the first screen differs the model decides all steps", t_first_differs),
     CLAIM("if a later screen differs the model continues the same conversation", t_second_differs),
+    CLAIM("it does so after more steps than the context has screenshots", t_long),
 };
 
 CHECK_MAIN()

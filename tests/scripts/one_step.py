@@ -8,6 +8,7 @@ right button changes the title, which the check reads. The ways take turns: plai
 scripted replies, and the same with "reuse: run"; with --playwright also Playwright with Debian's Chromium,
 a fresh context for each test. Prints seconds a test, CPU seconds a test, and the verdicts that differed.
 """
+
 import argparse
 import json
 import os
@@ -28,8 +29,10 @@ button {{ font: inherit; position: absolute; top: 200px; width: 160px; height: 4
 <script>for (const b of document.querySelectorAll('button')) b.onclick = () => {{
 document.title = 'Pressed ' + b.textContent; document.getElementById('o').textContent = b.textContent }}
 </script>"""
-CHROMIUM = ("exec chromium --no-sandbox --no-first-run --disable-gpu --disable-extensions --kiosk "
-            "--force-renderer-accessibility --user-data-dir=$HOME/profile file://{dir}/page-{n}.html")
+CHROMIUM = (
+    "exec chromium --no-sandbox --no-first-run --disable-gpu --disable-extensions --kiosk "
+    "--force-renderer-accessibility --user-data-dir=$HOME/profile file://{dir}/page-{n}.html"
+)
 PLAYWRIGHT = """import sys
 from playwright.sync_api import sync_playwright
 folder, n = sys.argv[1], int(sys.argv[2])
@@ -51,8 +54,9 @@ def make_pages(folder, n):
     """Writes the pages, and the name of each page's button."""
     for i in range(n):
         names = [NAMES[(i + k * 3) % len(NAMES)] for k in range(3)]
-        buttons = "".join(f'<button style="left: {40 + 200 * k}px">{name}</button>'
-                          for k, name in enumerate(names))
+        buttons = "".join(
+            f'<button style="left: {40 + 200 * k}px">{name}</button>' for k, name in enumerate(names)
+        )
         with open(f"{folder}/page-{i}.html", "w") as f:
             f.write(PAGE.format(n=i, buttons=buttons))
         with open(f"{folder}/name-{i}", "w") as f:
@@ -73,9 +77,13 @@ def make_suite(folder, n, way):
             name = f.read()
         start = CHROMIUM.replace("{n}", str(i)).replace("{dir}", folder)
         task = f"[{{ press: {name} }}]" if plain else f"Press {name}."
-        lines += [f"  - id: t{i}", f"    start: {json.dumps(start)}", f'    window: "Page {i}"',
-                  f"    task: {task}",
-                  f'    checks: [{{ kind: window, title: "Pressed {name}" }}]']
+        lines += [
+            f"  - id: t{i}",
+            f"    start: {json.dumps(start)}",
+            f'    window: "Page {i}"',
+            f"    task: {task}",
+            f'    checks: [{{ kind: window, title: "Pressed {name}" }}]',
+        ]
         with open(f"{replies}/t{i}.txt", "w") as f:
             f.write(f"pyautogui.click({120 + i % 3 * 200}, 224)\nDONE('Pressed.')\n")
     path = f"{folder}/{way}.yaml"
