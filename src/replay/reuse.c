@@ -1,8 +1,8 @@
 /* reuse.c - repeats the replies of a recorded run while the screens agree; see reuse.h.
  *
  * While replies are repeated the conversation is only kept (dialogue.h), because telling it to the model
- * costs the time that is to be saved. At the first difference it is told at once, and from then on all
- * operations go to the model. A mark made before that is a number of turns; rewinding to it later tells them
+ * costs the time that is to be saved. At the first difference the model gets all of it, and from then on
+ * all operations. A mark made before that is a number of turns; rewinding to it later tells them
  * again. */
 #include "replay/reuse.h"
 
@@ -174,9 +174,13 @@ static int reuse_user(struct llm *m, const struct chat_part *parts, int n, enum 
                       struct err *e)
 {
     struct reuse *r = reuse_of(m);
-    for (int i = 0; i < n && !r->over; i++)
-        if (parts[i].image && image_copy(&r->seen, parts[i].image, e))
+    for (int i = 0; i < n && !r->over; i++) {
+        if (!parts[i].image)
+            continue;
+        image_free(&r->seen);
+        if (image_copy(&r->seen, parts[i].image, e))
             return -1;
+    }
     return is_kept(r) ? dialogue_user(&r->kept, parts, n, place, e)
                       : r->model->ops->user(r->model, parts, n, place, e);
 }

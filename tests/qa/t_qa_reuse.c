@@ -1,5 +1,5 @@
 /* t_qa_reuse.c - tests that repeat their last run that passed (reuse: run); the model is a server that counts
- * its requests, and the program under test writes what it received. */
+ * its requests, and the program under test writes its events. */
 #include "check.h"
 #include "far.h"
 #include "qa_program.h"

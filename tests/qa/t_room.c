@@ -105,8 +105,8 @@ static void t_at_once(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("a test whose texts name a port of this machine runs alone", t_ports),
     CLAIM("at most two tests run for each core, and one with the suite's own setup or heavy weights", t_most),
-    CLAIM("there is no room while all cores are busy", t_busy),
-    CLAIM("there is no room before it was measured for 300 ms", t_at_once),
+    CLAIM("no room is left while all cores are busy", t_busy),
+    CLAIM("no room is left until it was measured for 300 ms", t_at_once),
 };
 
 CHECK_MAIN()

@@ -40,7 +40,7 @@ static void identity_of(const struct suite_run *run, const struct test *t, char 
     XXH3_freeState(h);
 }
 
-/* Returns the directory of a test, which need not exist; owned. NULL: there is no cache. */
+/* Returns the directory of a test, which need not exist; owned. NULL: no cache folder. */
 static char *place_of(const struct suite_run *run, const struct test *t)
 {
     char *cache = file_place(PLACE_CACHE, NULL), *path = realpath(run->suite->path, NULL);
