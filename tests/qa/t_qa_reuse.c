@@ -72,9 +72,8 @@ static void end(struct qa_program *q, struct model *m)
     qa_program_close(q);
 }
 
-/* Runs the suite, and expects the outcome, the number of repeated replies and that of requests. */
-static void runs(struct qa_program *q, struct model *m, const char *option, const char *outcome, int reused,
-                 int requests)
+/* Runs the suite, and expects the outcome. Returns the number of repeated replies. */
+static int repeats(struct qa_program *q, struct model *m, const char *option, const char *outcome)
 {
     m->requests = 0;
     qa_program_run(q, WORDS("--quiet", "--base-url", m->url, "--dialect", "pyautogui", option));
@@ -82,7 +81,14 @@ static void runs(struct qa_program *q, struct model *m, const char *option, cons
     if (strcmp(qa_program_outcome(q, "a"), outcome) != 0)
         fail_msg("%s, expected %s: %s; %s", qa_program_outcome(q, "a"), outcome,
                  field_text(qa_program_test(q, "a"), "why"), q->o.err);
-    assert_int_equal(field_int(attempt, "reused"), reused);
+    return (int)field_int(attempt, "reused");
+}
+
+/* Also expects the number of repeated replies and that of requests. */
+static void runs(struct qa_program *q, struct model *m, const char *option, const char *outcome, int reused,
+                 int requests)
+{
+    assert_int_equal(repeats(q, m, option, outcome), reused);
     assert_int_equal(m->requests, requests);
 }
 
@@ -195,7 +201,9 @@ static void t_long(void **state)
     runs(&q, &m, ANEW, "passed", 0, 7);
     runs(&q, &m, ANEW, "passed", 7, 0);
     put(&q, "late", "");
-    runs(&q, &m, ANEW, "passed", 4, 3);
+    int repeated = repeats(&q, &m, ANEW, "passed"); /* the window may open during a later step */
+    assert_in_range(repeated, 4, 6);
+    assert_int_equal(m.requests, 7 - repeated);
     end(&q, &m);
 }
 
