@@ -80,6 +80,9 @@ struct agent_options {
     double human_quiet_ms; /* quiet time before the run continues after user input; see screen_user_input() */
     bool log_tokens;
     struct settle settle;
+    /* returns whether the screen of settle.known is expected now, and is to be waited for; arg: settle.arg.
+     * NULL: settle.known only ends waits */
+    bool (*expects)(void *arg);
     enum think_early think_early;
     const struct resume *resume;           /* an interrupted run to continue, or NULL */
     struct overseer *overseer;             /* reviews each step before it is performed; NULL: none */

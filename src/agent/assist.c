@@ -133,7 +133,7 @@ int agent_correct_reply(struct agent *a, struct err *e)
     struct assist *assist = a->o->assist;
     struct assisted x;
     if (!ASSIST(assist, correct_reply) || a->reply.status != ATTEMPT_READ || a->reply.fault != FAULT_NONE ||
-        a->step.budget != AGENT_RUNNING)
+        a->step.budget != AGENT_RUNNING || a->reply.raw.reused)
         return 0;
     begin(&x, a);
     int rc = assist->ops->correct_reply(assist, &x.step, e);

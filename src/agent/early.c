@@ -192,11 +192,12 @@ static int keep(struct early *w, bool settled, struct err *e)
 
 /* ---- turns --------------------------------------------------------------------------------------------- */
 
-static bool is_early(const struct early *w)
+/* expected: a screen that is waited for, which ends the wait by itself. */
+static bool is_early(const struct early *w, bool expected)
 {
     const struct agent *a = w->a;
     bool worth = llm_session(a->o->llm) && (!(a->run.thought_ms > 0) || a->run.thought_ms >= worth_ms);
-    return w->cancelled < CANCELLED_MOST && a->step.budget == AGENT_RUNNING && !a->o->recorded &&
+    return w->cancelled < CANCELLED_MOST && a->step.budget == AGENT_RUNNING && !a->o->recorded && !expected &&
            (a->o->think_early == THINK_EARLY_AUTO ? worth : a->o->think_early == THINK_EARLY_YES);
 }
 
@@ -233,7 +234,7 @@ static int attempt(struct early *w, bool *again, struct err *e)
     struct agent *a = w->a;
     struct settle patience = agent_patience(a);
     struct settled settled;
-    bool early = is_early(w);
+    bool early = is_early(w, patience.known != NULL);
     if (w->settle && settle_over(w->settle, &settled)) { /* the turn was cancelled after the wait */
         settle_end(w->settle);
         w->settle = NULL;

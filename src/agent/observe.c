@@ -142,10 +142,15 @@ int agent_record_prompt(struct agent *a, struct err *e)
     return trace_end(t, e);
 }
 
-/* Limits settling to the remaining time budget, except before the final answer. */
+/* Limits settling to the remaining time budget, except before the final answer. A screen that is expected is
+ * waited for even if another one has settled. */
 struct settle agent_patience(const struct agent *a)
 {
     struct settle p = settle_limits(&a->o->settle);
+    if (a->o->expects && !a->o->expects(p.arg))
+        p.known = NULL;
+    else if (a->o->expects)
+        p.min_ms = p.max_ms;
     if (a->step.budget == AGENT_RUNNING)
         p.max_ms = fmin(p.max_ms, fmax(1, 1000 * (a->o->max_seconds - agent_seconds(a))));
     return p;

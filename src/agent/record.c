@@ -175,13 +175,15 @@ int agent_record_reply(struct agent *a, const struct llm_request *r, const struc
     if (r->begins)
         trace_text(t, "begins", r->begins);
     trace_bool(t, "think", r->think);
+    if (g->reused)
+        trace_bool(t, "reused", true);
     trace_number(t, "ms", g->ms);
     if (llm_usage(a->o->llm))
         put_server(t, llm_usage(a->o->llm));
     /* Token ids cannot be masked: once the model has written a secret, no more are recorded. */
     a->run.secret_spelled =
         a->run.secret_spelled || secrets_contained_in(a->o->secrets, g->text.data ? g->text.data : "");
-    if (a->o->log_tokens && !a->run.secret_spelled && record_tokens(a, g, e))
+    if (a->o->log_tokens && !a->run.secret_spelled && !g->reused && record_tokens(a, g, e))
         return -1;
     return trace_end(t, e);
 }

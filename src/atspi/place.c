@@ -9,12 +9,12 @@
  *   bridge   LibreOffice reports a pane that is as large as its parent but elsewhere: its menu bar is
  *            missing in the places of all elements below, except those of the menu bar itself and of
  *            embedded widgets of GTK 3
- *
  *   styled   a page may draw an element apart from its parent; browsers report it as showing only if nothing
  *            clips it
  *
  * Another element whose middle is outside its parent is doubtful, unless it is in a menu, a list or a popup,
- * which are windows of their own.  The items of Swing's menus are always doubtful: they are drawn elsewhere. */
+ * which are windows of their own. The items of Swing's menus are always doubtful: they are drawn
+ * elsewhere. */
 #include "atspi/reader_impl.h"
 
 #include <math.h>

@@ -14,6 +14,7 @@
 #include "qa/report/read.h"
 #include "qa/report/report.h"
 #include "qa/report/summary.h"
+#include "qa/run/room.h"
 #include "qa/run/workers.h"
 #include "remote/llm_remote.h"
 #include "run/running.h"
@@ -31,7 +32,7 @@ struct qa_settings {
     int jobs, retries, attempts;
     double max_time;
     int undecided;
-    bool list, check, fail_fast, update_golden, accept_claims, resume_shard, feed, freeze;
+    bool list, check, fresh, fail_fast, update_golden, accept_claims, resume_shard, feed, freeze;
     int update; /* enum update */
 };
 
@@ -41,8 +42,10 @@ enum update { UPDATE_WRITE, UPDATE_DIFF };
 #define RUN(member) offsetof(struct run_settings, member)
 
 static const struct option_spec options[] = {
-    {"jobs", 'j', OPTION_INT, AT(jobs), "N", 1, 256, "1",
-     "worker threads: tests that run at the same time, each on its own desktop, all with one model",
+    {"jobs", 'j', OPTION_INT, AT(jobs), "N", 1, 256, NULL,
+     "worker threads: tests that run at the same time, each on its own desktop, all with one model; "
+     "default: as many as the cores and the memory leave room for, at most two for each core, and one for "
+     "tests that share a port, a display or the suite's setup",
      "HOLORUN_JOBS"},
     {"only", 0, OPTION_LIST, AT(only), "ID|tag:NAME", 0, 512, NULL,
      "only tests with this id (* and ? are wildcards) or this tag; may be repeated", NULL},
@@ -63,6 +66,8 @@ static const struct option_spec options[] = {
     {"list", 0, OPTION_FLAG, AT(list), .help = "list the selected tests without running them"},
     {"check", 0, OPTION_FLAG, AT(check),
      .help = "print all errors in the suite, its secrets, policies, images and --fake; run no test"},
+    {"fresh", 0, OPTION_FLAG, AT(fresh),
+     .help = "let the model decide all steps, also of tests with reuse: run"},
     {"fail-fast", 0, OPTION_FLAG, AT(fail_fast), .help = "start no further tests after a failure"},
     {"retries", 0, OPTION_INT, AT(retries), "N", 0, 100, "0",
      "retries of a test that did not pass, unless the suite sets it; one that then passes is flaky", NULL},
@@ -127,10 +132,9 @@ const struct command qa_command = {
     .arguments = "SUITE.yaml|-",
     .purpose = "run a suite of tests written in plain English",
     .details = suite_keys_help,
-    .examples = "holorun qa suite.yaml --jobs 4\n"
+    .examples = "holorun qa suite.yaml\n"
                 "holorun qa suite.yaml --jobs 8 --base-url http://127.0.0.1:8717/v1 --key file:token\n"
                 "holorun qa suite.yaml --list --only tag:login\n"
-                "holorun qa suite.yaml --check --fake replies\n"
                 "holorun qa suite.yaml --rerun-failed results/results.json\n"
                 "holorun qa suite.yaml --only sign-in --step=window\n"
                 "holorun qa suite.yaml --shard auto --out results/$SLURM_ARRAY_TASK_ID\n"
@@ -233,7 +237,6 @@ static void describe(struct qa *q)
     static char host[256];
     gethostname(host, sizeof host - 1);
     results_begin(r, q->suite);
-    r->jobs = q->s.jobs;
     r->undecided = (enum undecided)q->s.undecided;
     r->accept_claims = q->s.accept_claims;
     r->host = host;
@@ -274,12 +277,20 @@ static void save_progress(void *arg, const struct results *r)
     reports_save_progress(arg, r);
 }
 
+/* Sets the number of workers, or the most that may be used if there is room. */
+static void set_jobs(struct qa *q)
+{
+    bool one = q->s.run.step || *q->s.run.breaks || (q->s.feed && !q->s.jobs);
+    q->results.jobs = one ? 1 : q->s.jobs ? q->s.jobs : room_most(q->suite, q->results.memory_weights);
+}
+
 /* Runs the tests between the suite's setup and teardown. */
 static int run_tests(struct qa *q, struct err *e)
 {
     struct desk *desk;
     int rc = suite_setup(&q->run, &desk, e);
-    const struct workers_options o = {.jobs = q->s.run.step || *q->s.run.breaks ? 1 : q->s.jobs,
+    const struct workers_options o = {.jobs = q->results.jobs,
+                                      .paced = !q->s.jobs,
                                       .retries = q->s.retries,
                                       .attempts = q->s.attempts,
                                       .fail_fast = q->s.fail_fast,
@@ -389,12 +400,15 @@ static int work(struct qa *q, struct err *e)
     q->run.dir = q->results.dir;
     q->run.update_golden = s->update_golden;
     q->run.freezes = s->freeze;
+    q->run.fresh = s->fresh;
+    q->run.identity = s->feed || s->run.step || *s->run.breaks ? NULL : q->identity;
     q->running = running_enter(0, "", q->suite->name, q->results.started, &unlisted);
     if (!q->running || running_set_dir(q->running, q->results.dir, &unlisted))
         warn("holorun stop cannot find this suite: %s", unlisted.text);
     suite_warn(q->suite);
     preflight_warn_sizes(q->suite, q->dialect);
-    q->progress = progress_begin(left, s->jobs, s->run.quiet || s->feed);
+    set_jobs(q);
+    q->progress = progress_begin(left, q->results.jobs, s->run.quiet || s->feed);
     if (run_tests(q, e))
         return abort_suite(q, e);
     if (!s->feed)

@@ -102,6 +102,8 @@ struct job {
     char *dialect_source;          /* argument of dialect_load() */
     struct dialect *dialect;
     struct llm *llm, *localizer;
+    const char *reuse;     /* directory of an earlier run whose replies are repeated, borrowed; NULL: none */
+    struct llm *reused;    /* repeats it, on top of llm; NULL: llm decides alone */
     struct assist *assist; /* assistance of the model; NULL: none */
     struct on_desk *desk;  /* NULL: the run works on an existing display */
     struct screen *screen;
@@ -170,6 +172,15 @@ const char *job_planner_json(const struct job *j); /* ... as a JSON object; borr
 /* Returns the steps that were given to the player, a line each, which the caller frees; NULL: none. */
 char *job_planner_steps(const struct job *j);
 void job_planner_free(struct job *j);
+
+/* ---- open_reuse.c ---------------------------------------------------------------------------- */
+
+/* Sets j->reused if there is a run to repeat; warns if its record cannot be used.  Without a model, its
+ * screens only end waits. */
+void job_open_reuse(struct job *j);
+int job_reused(const struct job *j); /* number of its replies that were repeated */
+/* Sets the screens that a recording or an earlier run lets expect. */
+void job_expect(const struct job *j, struct agent_options *o);
 
 /* ---- open.c ---------------------------------------------------------------------------------- */
 

@@ -452,6 +452,7 @@ int job_open(struct job *j, struct err *e)
     if (open_llm(j, e))
         return -1;
     open_partners(j);
+    job_open_reuse(j);
     if (!(j->trace = trace_open(j->s.runs, e)))
         return err_set(e, e->kind, "%s; choose another folder for runs with --runs", e->text);
     tell_others(j);
@@ -474,6 +475,7 @@ void job_close(struct job *j)
     job_planner_free(j);
     assist_free(j->assist);
     llm_free(j->localizer);
+    llm_free(j->reused);
     llm_free(j->llm);
     job_model_close(&j->own);
     interrupted_free(&j->resume);

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "model/config.h"
-#include "record/playback.h"
 #include "run/place.h"
 #include "trace/report.h"
 
@@ -32,7 +31,7 @@ static void fill_options(struct job *j, struct agent_options *o)
     *o = (struct agent_options){
         .task = j->task,
         .dialect = d,
-        .llm = j->llm,
+        .llm = j->reused ? j->reused : j->llm,
         .screen = j->screen,
         .trace = j->trace,
         .secrets = j->secrets,
@@ -59,8 +58,7 @@ static void fill_options(struct job *j, struct agent_options *o)
         .unclear = job_planner_unclear(j),
         .log_tokens = s->log_tokens,
         .human_quiet_ms = 1000 * s->human_quiet,
-        .settle = {s->settle_min, s->settle_quiet, s->settle_max, j->playback ? playback_known : NULL,
-                   j->llm},
+        .settle = {.min_ms = s->settle_min, .quiet_ms = s->settle_quiet, .max_ms = s->settle_max},
         .think_early = (enum think_early)s->think_early,
         .overseer = j->stepper ? stepper_overseer(j->stepper) : NULL,
         .assist = j->assist,
@@ -114,6 +112,7 @@ int job_work(struct job *j, struct agent_result *r, struct err *e)
         return finish(j, 0, r, e);
     }
     fill_options(j, &o);
+    job_expect(j, &o);
     progress_head(&j->progress, "task", j->task);
     job_tell_model(j);
     job_tell_canvas(j);

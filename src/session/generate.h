@@ -68,6 +68,7 @@ struct generated {
      * and its logits did not reach the host. */
     uint64_t logits_hash;
     bool hashed;
+    bool reused; /* not generated: the reply of an earlier run (replay/reuse.h) */
 };
 
 /* Continues the session until a stop token, the end of the grammar, max_tokens or *cancel. The session

@@ -272,6 +272,8 @@ static void put_lines(FILE *f, const struct story_step *s)
     if (s->cancelled)
         page_pairf(f, "cancelled", "%d turn%s, because the screen changed", s->cancelled,
                    s->cancelled == 1 ? "" : "s");
+    if (field_bool(s->generate, "reused"))
+        page_pair(f, "reply", "of an earlier run");
     if (s->attempts > 1)
         page_pairf(f, "attempts", "%d", s->attempts);
     fputs("</dl>\n", f);

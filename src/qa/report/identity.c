@@ -16,10 +16,11 @@ enum { MOST_TEXT = 2000, SHOWN = 60 };
 /* Options that cannot change an outcome, or that may differ between the machines of a fleet. The model
  * counts by its contents. */
 static const char *const no_settings[] = {
-    "jobs",         "only",     "shard",     "shard-times", "resume-shard", "feed",    "rerun-failed",
-    "list",         "check",    "fail-fast", "max-time",    "out",          "junit",   "tap",
-    "html",         "json",     "quiet",     "model",       "device",       "threads", "weights-in",
-    "state-memory", "base-url", "key",       "step",        "ui-display",   "break",   "dialect"};
+    "jobs",         "only",   "shard",      "shard-times", "resume-shard", "feed",
+    "rerun-failed", "list",   "check",      "fail-fast",   "max-time",     "out",
+    "junit",        "tap",    "html",       "json",        "quiet",        "fresh",
+    "model",        "device", "threads",    "weights-in",  "state-memory", "base-url",
+    "key",          "step",   "ui-display", "break",       "dialect"};
 
 json_t *identity_new(const struct suite *s, const char *version, const char *build, json_t *settings)
 {

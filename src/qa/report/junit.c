@@ -213,6 +213,9 @@ static void put_system_out(const struct junit *j, const struct result *r)
     put_out_line(j->f, "answer", a->answer);
     put_out_line(j->f, "did", a->did);
     put_out_line(j->f, "run", a->run_dir);
+    char *reused = summary_reused(a);
+    put_out_line(j->f, "reused", reused);
+    free(reused);
     fprintf(j->f, "steps: %d\nattempts: %d\n", a->steps, r->n);
     for (int i = 0; i < a->n_script; i++) {
         fputs("step: ", j->f);

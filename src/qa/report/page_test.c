@@ -276,6 +276,9 @@ static void put_facts(FILE *f, const struct suite *s, const struct result *r, co
         qa_page_fact(f, "flaky", flaky_description(r->flaky));
         qa_page_fact(f, "differs", r->flaky_where);
     }
+    char *reused = summary_reused(a);
+    qa_page_fact(f, "reused", reused);
+    free(reused);
     put_seconds(f, "agent time", a->seconds);
     put_seconds(f, "setup time", a->start_seconds);
     qa_page_fact(f, "display", r->test->display);

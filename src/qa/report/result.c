@@ -166,6 +166,7 @@ void results_begin(struct results *r, const struct suite *s)
 {
     r->suite = s;
     r->n = 0;
+    r->jobs = 1;
     r->results = xcalloc((unsigned long)s->n + 1, sizeof *r->results);
     for (int i = 0; i < s->n; i++)
         if (s->tests[i].selected)
@@ -265,6 +266,7 @@ void attempt_free(struct attempt *a)
             free(c->pictures[k]);
     }
     free(a->checks);
+    free(a->reused_from);
     for (int i = 0; i < a->n_script; i++) {
         free(a->script[i].text);
         free(a->script[i].planned);

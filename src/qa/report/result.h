@@ -85,7 +85,9 @@ struct attempt { /* the first attempt, and each retry */
     char *picture;
     bool crashed; /* the program under test crashed while the agent ran; see `error` */
     int steps;
-    int cancelled;                 /* turns, because the screen changed while the model was thinking */
+    int cancelled;     /* turns, because the screen changed while the model was thinking */
+    int reused;        /* replies of an earlier run that were repeated instead of asking a model */
+    char *reused_from; /* directory of that run's record, if its screens were awaited; or NULL */
     double seconds, start_seconds; /* of the agent; of starting desktop, setup and program */
     struct step_result *script;    /* of the steps of the test, all of them */
     int n_script;

@@ -263,3 +263,11 @@ const struct result **summary_worst_first(const struct results *r)
                 list[n++] = &r->results[i];
     return list;
 }
+
+char *summary_reused(const struct attempt *a)
+{
+    if (!a->reused_from)
+        return NULL;
+    return a->reused ? xasprintf("%d of %d replies as in %s", a->reused, a->steps, a->reused_from)
+                     : xasprintf("screens of %s awaited, replies new", a->reused_from);
+}

@@ -6,6 +6,8 @@
 #include "qa/report/result.h"
 #include "trace/story.h"
 
+/* Returns how far an attempt repeated an earlier run; the caller frees it. NULL: it did not. */
+char *summary_reused(const struct attempt *a);
 /* Returns the attempt that decided; NULL: none ran. */
 const struct attempt *summary_last_attempt(const struct result *r);
 /* Returns the result as if its attempts had ended with this one, from 0. */

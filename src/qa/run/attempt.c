@@ -92,23 +92,29 @@ static int wait_until(const struct attempt_state *s, struct err *e)
     return rc;
 }
 
-static bool uses_elements(const struct attempt_state *s)
+static bool uses_elements(const struct suite_run *run, const struct test *t)
 {
-    return s->test->elements && s->run->settings->elements;
+    return t->elements && run->settings->elements;
 }
 
-static int open_desk(struct attempt_state *s, struct err *e)
+struct desk *attempt_open_desk(const struct suite_run *run, const struct test *t, struct err *e)
 {
-    const struct test *t = s->test;
     const struct desk_options o = {.display = t->display,
                                    .wm = t->wm,
                                    .home = t->home,
                                    .dir = t->dir,
                                    .env = t->env,
-                                   .no_elements = !uses_elements(s)};
+                                   .no_elements = !uses_elements(run, t)};
+    return desk_open(&o, e);
+}
+
+static int open_desk(struct attempt_state *s, struct err *e)
+{
+    const struct test *t = s->test;
     struct buf said;
     buf_init(&said, LOG_BYTES);
-    int rc = (s->desk = desk_open(&o, e))
+    s->desk = s->order->desk ? s->order->desk : attempt_open_desk(s->run, t, e);
+    int rc = s->desk
                  ? desk_run_all(s->desk, t->setup, "setup", COMMAND_SECONDS, screen_stop_flag(NULL), &said, e)
                  : -1;
     if (rc)
@@ -154,7 +160,7 @@ static void fill_settings(struct attempt_state *s)
     r->settle_quiet = isnan(t->settle_quiet) ? r->settle_quiet : t->settle_quiet;
     r->settle_min = isnan(t->settle_min) ? r->settle_min : t->settle_min;
     r->key_delay = isnan(t->key_delay) ? r->key_delay : t->key_delay;
-    r->elements = uses_elements(s);
+    r->elements = uses_elements(s->run, t);
     if (t->elements_text)
         r->elements_text = t->elements_text;
     if (t->policy)
@@ -187,13 +193,18 @@ void attempt_job(struct attempt_state *s, const char *task, const struct plain_s
     s->job.task = xstrdup(task);
     s->job.given = given;
     fill_settings(s);
+    char *reuse = s->passed ? xasprintf("%s/%d", s->passed, s->n_jobs) : NULL;
+    s->job.reuse = reuse;
     s->job.s.planner = plans ? JOB_PLAIN_ONLY : JOB_PLAIN_NO;
     s->job.proposals = plans && test_owns_desktop(s->test);
     if (secret_store_copy(s->run->secret_store, s->job.s.secrets, &s->job.secrets, &e)) {
         record_error(s, &e);
+        free(reuse);
         return;
     }
     job_work(&s->job, &r, &e);
+    s->out->reused += job_reused(&s->job);
+    free(reuse);
     s->out->status = s->job.began ? agent_status_name(r.status) : "";
     s->ended = s->job.began && agent_status_own(r.status);
     replace_text(&s->out->answer, r.answer);
@@ -203,6 +214,8 @@ void attempt_job(struct attempt_state *s, const char *task, const struct plain_s
     s->out->cancelled += r.cancelled.turns;
     s->out->seconds += r.seconds;
     replace_text(&s->out->run_dir, s->job.trace ? trace_dir(s->job.trace) : NULL);
+    s->job_dirs = xrealloc(s->job_dirs, (unsigned long)s->n_jobs + 1, sizeof *s->job_dirs);
+    s->job_dirs[s->n_jobs++] = s->out->run_dir ? xstrdup(s->out->run_dir) : NULL;
     agent_result_free(&r);
     if (e.kind)
         record_error(s, &e);
@@ -343,6 +356,7 @@ static void tear_down(struct attempt_state *s)
     mask_secrets(s);
     if (s->job_begun)
         job_close(&s->job);
+    passed_keep(s);
     redact_free(s->covered);
     if (s->desk && desk_run_all(s->desk, s->test->teardown, "teardown", COMMAND_SECONDS, NULL, NULL, &e))
         warn("%s: %s", s->test->id, e.text);
@@ -351,6 +365,10 @@ static void tear_down(struct attempt_state *s)
     free(s->fake);
     free(s->said);
     free(s->pictures);
+    free(s->passed);
+    for (int i = 0; i < s->n_jobs; i++)
+        free(s->job_dirs[i]);
+    free(s->job_dirs);
 }
 
 /* ---- the attempt --------------------------------------------------------------------------------- */
@@ -366,8 +384,11 @@ void attempt_run(const struct suite_run *run, const struct test *t, const struct
     s.fake = fake_replies(&s);
     s.runs = xasprintf("%s/runs/%s", run->dir, t->id);
     s.pictures = xasprintf("%s/pictures/%s-%d", run->dir, t->id, o->number);
+    passed_find(&s);
     int rc = open_desk(&s, &e);
     out->start_seconds = clock_ms_since(start) / 1000;
+    if (o->started)
+        o->started(o->arg);
     if (rc)
         record_error(&s, &e);
     else

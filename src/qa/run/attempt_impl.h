@@ -19,6 +19,9 @@ struct attempt_state {
     char *said;             /* the model's own words, if the answer is worded differently */
     char *pictures;         /* directory; created for the first image */
     const struct attempt_order *order;
+    char *passed;    /* record of the last run that passed (passed.c), to be repeated; NULL: none */
+    char **job_dirs; /* [n_jobs] directories of the runs of this attempt; an entry may be NULL */
+    int n_jobs;
     struct image frames[MAX_FRAMES];
     int n_frames;
 };
@@ -27,7 +30,14 @@ struct attempt_state {
 void attempt_error(struct attempt *a, const char *kind, const char *text);
 /* Runs the agent once: with a model, on given steps, or on steps that are planned for the task. */
 void attempt_job(struct attempt_state *s, const char *task, const struct plain_steps *given, bool plans);
+/* Opens the desktop of a test. Returns NULL with e. Any thread. */
+struct desk *attempt_open_desk(const struct suite_run *run, const struct test *t, struct err *e);
 /* Performs the task of the test (attempt_steps.c). */
 void attempt_task(struct attempt_state *s);
+
+/* Sets s->passed if the test wants to repeat its last run that passed, and nothing has changed since. */
+void passed_find(struct attempt_state *s);
+/* Keeps the record of an attempt that has passed.  All its files must be closed. */
+void passed_keep(const struct attempt_state *s);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "qa/run/ahead.h"
+#include "qa/run/room.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -10,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { WORKERS_MAX = 256, TICK_MS = 250 };
+enum { WORKERS_MAX = 256, TICK_MS = 250, ROOM_MS = 50 };
 
 static const char fail_fast[] = "--fail-fast: an earlier test did not pass";
 
@@ -18,9 +20,13 @@ struct queue { /* shared by the workers; its state is protected by `lock` */
     const struct suite_run *run;
     const struct workers_options *o;
     struct results *r;
-    pthread_mutex_t lock, desktop; /* desktop: only one test at a time uses an existing display */
+    pthread_mutex_t lock, desktop; /* desktop: only one test at a time uses an existing
+                                      * display, or with `paced` a port */
     pthread_cond_t worker_done;
-    int next, working;   /* working: number of active workers */
+    int next, working; /* working: number of active workers */
+    int tests;         /* that run now */
+    struct room room;
+    struct ahead *ahead; /* NULL: no desktop is opened ahead */
     const char *stopped; /* why no further test starts; or NULL */
     int64_t start;
 };
@@ -36,11 +42,23 @@ static double since_start(const struct queue *q)
     return clock_ms_since(q->start) / 1000;
 }
 
+/* Waits, if tests run, until there is room for another one. The caller holds the lock. */
+static void wait_for_room(struct queue *q)
+{
+    while (q->o->paced && q->tests && q->next < q->r->n && !q->stopped && !flag_up(screen_stop_flag(NULL)) &&
+           !room_left(&q->room)) {
+        pthread_mutex_unlock(&q->lock);
+        clock_sleep_ms(ROOM_MS);
+        pthread_mutex_lock(&q->lock);
+    }
+}
+
 /* Returns the row of the next test; NULL: no further test starts. */
 static struct result *next_test(struct queue *q)
 {
     struct result *out = NULL;
     pthread_mutex_lock(&q->lock);
+    wait_for_room(q);
     while (q->next < q->r->n && q->r->results[q->next].n) /* decided in the run that this one continues */
         q->next++;
     if (q->o->seconds > 0 && since_start(q) >= q->o->seconds && q->next < q->r->n) {
@@ -53,6 +71,7 @@ static struct result *next_test(struct queue *q)
     }
     if (!q->stopped && q->next < q->r->n)
         out = &q->r->results[q->next++];
+    q->tests += out != NULL;
     pthread_mutex_unlock(&q->lock);
     return out;
 }
@@ -71,6 +90,20 @@ static bool should_retry(const struct queue *q, const struct result *r)
             r->outcome == OUTCOME_INCONCLUSIVE);
 }
 
+/* Opens the desktop of the test that will probably be next. */
+static void open_next(void *arg)
+{
+    struct queue *q = arg;
+    pthread_mutex_lock(&q->lock);
+    int next = q->next;
+    while (next < q->r->n && q->r->results[next].n)
+        next++;
+    const struct test *t = next < q->r->n && !q->stopped ? q->r->results[next].test : NULL;
+    pthread_mutex_unlock(&q->lock);
+    if (t)
+        ahead_begin(q->ahead, t);
+}
+
 /* Runs a test with its retries. sample: 0, or the number of one of several runs of this test, which have
  * distinct random seeds. */
 static void run_test(struct queue *q, const struct suite_run *run, uint64_t sample, struct result *r)
@@ -81,7 +114,12 @@ static void run_test(struct queue *q, const struct suite_run *run, uint64_t samp
         /* Attempts get different random seeds. A retry uses the test's own seed, so that only the program can
          * differ. */
         uint64_t seed_offset = r->n < attempts_of(q, r->test) ? (uint64_t)r->n : 0;
-        const struct attempt_order order = {.number = ++r->n, .seed_offset = seed_offset + (sample << 20)};
+        struct attempt_order order = {.number = ++r->n, .seed_offset = seed_offset + (sample << 20)};
+        if (q->ahead) {
+            order.desk = r->n == 1 ? ahead_take(q->ahead, r->test) : NULL;
+            order.started = open_next;
+            order.arg = q;
+        }
         attempt_run(run, r->test, &order, a);
         result_outcome(r->test, a, &r->judged);
         r->outcome = a->outcome;
@@ -128,6 +166,7 @@ static void freeze_test(const struct suite_run *run, struct result *r)
 static void store_result(struct queue *q, struct result *row, const struct result *done)
 {
     pthread_mutex_lock(&q->lock);
+    q->tests--;
     *row = *done;
     enum ci ci = results_ci(q->r, row);
     if (q->o->fail_fast && (ci == CI_FAILURE || ci == CI_ERROR) && !q->stopped)
@@ -140,7 +179,7 @@ static void store_result(struct queue *q, struct result *row, const struct resul
 
 static void take_test(struct queue *q, const struct suite_run *run, uint64_t sample, struct result *r)
 {
-    bool shared = !test_owns_desktop(r->test);
+    bool shared = !test_owns_desktop(r->test) || (q->o->paced && room_shares_port(r->test));
     if (shared)
         pthread_mutex_lock(&q->desktop);
     r->began = since_start(q);
@@ -228,6 +267,7 @@ void workers_run(const struct suite_run *run, const struct workers_options *o, s
     pthread_mutex_init(&q.lock, NULL);
     pthread_mutex_init(&q.desktop, NULL);
     pthread_cond_init(&q.worker_done, NULL);
+    q.ahead = o->feed || run->freezes ? NULL : ahead_new(run);
     int n = o->feed || o->jobs < r->n ? o->jobs : r->n;
     n = start_workers(&q, workers, n < WORKERS_MAX ? n : WORKERS_MAX);
     if (n == 0 && r->n)
@@ -240,6 +280,8 @@ void workers_run(const struct suite_run *run, const struct workers_options *o, s
             r->results[i].reason = q.stopped;
             r->results[i].excused = q.stopped == fail_fast;
         }
+    if (q.ahead)
+        ahead_free(q.ahead);
     r->seconds = since_start(&q);
     pthread_mutex_destroy(&q.lock);
     pthread_mutex_destroy(&q.desktop);

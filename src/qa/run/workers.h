@@ -53,12 +53,17 @@ struct suite_run {                       /* shared by all tests of a run and con
     const char *confirm; /* as in `run`; NULL: yes on private desktops, else the user is asked */
     const char *dir;     /* directory of runs and images */
     bool update_golden;
+    const json_t *identity; /* of the results, for runs that are reused; NULL: none is */
+    bool fresh;             /* no run is reused */
     bool freezes; /* sentences without steps are planned; a test that passes runs again with these steps */
     struct judge judge;
 };
 
 struct attempt_order {
-    int number;           /* from 1 */
+    int number;                 /* from 1 */
+    struct desk *desk;          /* opened ahead; taken over; NULL: the attempt opens one */
+    void (*started)(void *arg); /* called when the program has started; may be NULL */
+    void *arg;
     uint64_t seed_offset; /* added to the seed of the test */
     bool freezes;         /* sentences without steps are planned */
     int again;            /* line of a sentence whose steps are planned although it has some; 0: none */
@@ -98,6 +103,7 @@ void preflight(const struct suite *s, const struct run_settings *settings, bool 
 
 struct workers_options {
     int jobs;
+    bool paced; /* jobs is a limit: further tests start only while the machine has room for them (room.h) */
     int retries, attempts; /* for tests without these keys; attempts: from 1 */
     bool fail_fast;        /* no test starts after one that failed */
     double seconds;        /* time limit of the suite; 0: none */

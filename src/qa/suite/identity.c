@@ -149,8 +149,8 @@ static void put_expect(struct hasher *h, const struct test *t)
 
 static void put_limits(struct hasher *h, const struct test *t)
 {
-    const double all[] = {t->steps,     t->timeout,      t->start_timeout, t->retries,  t->attempts,
-                          t->validator, t->settle_quiet, t->settle_min,    t->key_delay};
+    const double all[] = {t->steps,     t->timeout,      t->start_timeout, t->retries,   t->attempts,
+                          t->validator, t->settle_quiet, t->settle_min,    t->key_delay, t->reuse};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         put_number(h, all[i]);
 }
@@ -226,7 +226,7 @@ static const struct part {
     {"display, wm", put_display},
     {"home", put_home},
     {"elements", put_elements},
-    {"steps, timeouts, retries, attempts, validator, settle, key_delay_ms", put_limits},
+    {"steps, timeouts, retries, attempts, validator, settle, key_delay_ms, reuse", put_limits},
     {"seed", put_seed},
     {"policy", put_policy},
     {"recording", put_recording},
@@ -258,6 +258,24 @@ void suite_hash_selection(struct suite *s)
     XXH3_freeState(h.state);
 }
 
+static void put_suite(struct hasher *h)
+{
+    put_list(h, h->s->setup);
+    put_list(h, h->s->teardown);
+    put_list(h, h->s->env);
+}
+
+void suite_test_identity(const struct suite *s, const struct test *t, char out[SUITE_HASH])
+{
+    struct hasher h = {s, XXH3_createState()};
+    XXH3_64bits_reset(h.state);
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+        parts[k].put(&h, t);
+    put_suite(&h);
+    digest(&h, out);
+    XXH3_freeState(h.state);
+}
+
 json_t *suite_identity(const struct suite *s)
 {
     json_t *all = json_object();
@@ -271,9 +289,7 @@ json_t *suite_identity(const struct suite *s)
         set_digest(all, parts[k].keys, &h);
     }
     XXH3_64bits_reset(h.state);
-    put_list(&h, s->setup);
-    put_list(&h, s->teardown);
-    put_list(&h, s->env);
+    put_suite(&h);
     put_number(&h, s->flaky_max);
     set_digest(all, "setup, teardown, env, flaky_max of the suite", &h);
     XXH3_freeState(h.state);

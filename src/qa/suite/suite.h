@@ -101,6 +101,7 @@ struct test {
     /* ms, as the options of these names; NAN: from the command line */
     double settle_quiet, settle_min, key_delay;
     uint64_t seed;
+    bool reuse; /* a run that passed is repeated while the screens agree */
     /* file of `holorun record`, replayed instead of a model; NULL: none */
     const char *recording;
     const char *policy, *const *secrets; /* as in `run`; policy NULL: none; secrets NULL-terminated */
@@ -187,6 +188,9 @@ int suite_select(struct suite *s, const struct suite_selection *c, struct err *e
 /* Returns a hash for each group of keys, over all tests: {"task": "8f00...", "checks": ...}. Results of two
  * runs belong together only if all are equal. Reads the files that the suite names. */
 json_t *suite_identity(const struct suite *s);
+
+/* Writes a hash of everything in a suite that can change the outcome of one test. */
+void suite_test_identity(const struct suite *s, const struct test *t, char out[SUITE_HASH]);
 
 /* Warns on stderr about tests that only a model or the agent itself decides. */
 void suite_warn(const struct suite *s);

@@ -220,6 +220,15 @@ static int read_expect(struct suite_reader *r, const struct key *k, void *member
     return 0;
 }
 
+static int read_reuse(struct suite_reader *r, const struct key *k, void *member)
+{
+    bool *reuse = member;
+    *reuse = r->n->text && !strcmp(r->n->text, "run");
+    if (!*reuse && (!r->n->text || strcmp(r->n->text, "no") != 0))
+        return fault(r, "expected run, to repeat the last run that passed, or no");
+    return 0;
+}
+
 /* Adds a check that must hold before the agent starts. A check by a model or of the answer is not allowed;
  * default 30 s. */
 static int add_wait(struct suite_reader *r, const struct doc_node *one)
@@ -298,6 +307,7 @@ static const struct key keys[] = {
     {"retries", SUITE | TEST, key_int, AT(retries), 0, 20},
     {"attempts", SUITE | TEST, key_int, AT(attempts), 1, 20},
     {"validator", SUITE | TEST, key_int, AT(validator), 0, 20},
+    {"reuse", SUITE | TEST, read_reuse, AT(reuse), 0, 0},
     {"policy", SUITE | TEST, read_path, AT(policy), 0, 0},
     {"recording", TEST, read_path, AT(recording), 0, 0},
     {"secrets", SUITE | TEST | ADDS, read_secrets, 0, 0, 0},

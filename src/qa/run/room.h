@@ -1,0 +1,31 @@
+/* room.h - decides whether another test may start beside those that run, from what the machine leaves idle.
+ *
+ * A test mostly waits: for its program, for a settled screen, for a model elsewhere. So more tests than cores
+ * can run, but how many depends on their programs, and on what else the machine does. It is therefore
+ * measured. */
+#ifndef HOLORUN_QA_RUN_ROOM_H
+#define HOLORUN_QA_RUN_ROOM_H
+
+#include "qa/suite/suite.h"
+
+#include <stdint.h>
+
+struct room {
+    int64_t since;      /* clock_ns() of the readings below; 0: none */
+    double idle, total; /* of the usable cores since they were started, in ticks */
+};
+
+/* Returns the most tests that may run at the same time: two for each usable core. 1 for a suite with a setup,
+ * because its tests share what that has made, and with weights of more than 512 MiB in this process, which
+ * need the cores and the memory. */
+int room_most(const struct suite *s, size_t weights);
+
+/* Returns whether half a core was idle since the last measurement, at least 300 ms ago, and memory for
+ * another desktop is free. */
+bool room_left(struct room *r);
+
+/* Returns whether a test uses a port of this machine, as far as its texts tell. Two such tests may use the
+ * same one. */
+bool room_shares_port(const struct test *t);
+
+#endif
