@@ -9,14 +9,13 @@
  * bf16 checkpoint. Other biases and row scales apply between the sum and its rounding. Those sums go
  * through f32 at 8 bytes each, in parts that fit into the cache of a large GPU.
  *
- * Quantized matrices are multiplied directly (stream_k.cu) up to the number of rows at which
- * dequantization pays off. Dequantizing part by part (quantized.cu) costs 4 bytes per weight, compared
- * with 2 T operations, and the library's products are faster. Codes of i4 multiplied by their scales have
- * too many bits for bf16, so i4 matrices are always multiplied directly.
+ * For many rows, quantized matrices are dequantized part by part (quantized.cu) and multiplied by the
+ * library. This costs 4 bytes per weight, mostly from the cache of a large GPU, compared with 2 T
+ * operations.
  *
  * Products that cuBLASLt does not support (f32, unaligned rows) use our kernels for any number of rows.
- * The bits of a row are the same for any number of rows up to FEW, and, for quantized weights, also for
- * any number from there to ON_CODES. Beyond that they depend on the library's kernel for the shape. */
+ * The bits of a row are the same for any number of rows up to FEW. Beyond that they depend on the
+ * library's kernel for the shape. */
 #include "linear.cuh"
 #include "quant_formats.cuh"
 
@@ -25,7 +24,6 @@
 
 enum {
     FEW = 16,                /* maximum rows for our own kernels */
-    ON_CODES = 512,          /* maximum rows for direct products of i8, f8 and f4 (i4: unlimited) */
     MOST_DECODED = 128,      /* maximum rows of a decode step, whose products are also rounded before they are
                               * added to y, and computed without quantizing activations */
     STAGED_BYTES = 16 << 20, /* bytes of a matrix converted on the host at once */
@@ -242,7 +240,7 @@ static void multiply_quantized(struct backend *b, const struct product &p)
     const struct work_parts *parts = cuda_work_parts();
     int64_t room = quantized_padded(w), rows = work_dequantized(parts, room).rows;
     size_t wide = work_dequantized(parts, room).bytes;
-    char *scratch = static_cast<char *>(cuda_scratch(b, work_quantized(parts, w->format, room)));
+    char *scratch = static_cast<char *>(cuda_scratch(b, work_quantized(parts, room)));
     for (int64_t n = 0; n < w->rows; n += rows) {
         int64_t some = w->rows - n < rows ? w->rows - n : rows;
         struct tensor to = {scratch, DT_BF16, (some + TILE - 1) / TILE * TILE, room, room};
@@ -279,17 +277,14 @@ static void cuda_linear(struct backend *b, struct tensor y, struct tensor x, con
             (long long)w->rows, (long long)w->cols, (long long)y.rows, (long long)y.cols);
     if (y.rows == 0 || y.cols == 0)
         return;
-    bool plain = w->format == QUANT_NONE, many = y.rows > FEW, library = suits_library(p);
-    if (many && plain && library)
-        multiply_plain(b, p);
-    else if (w->coarse && library && y.rows > MOST_DECODED)
-        multiply_fp8(b, p);
-    else if (many && !plain && library && y.rows > ON_CODES && w->format != QUANT_I4)
-        multiply_quantized(b, p);
-    else if (many && stream_k_suits(p))
-        stream_k(b, p);
-    else
+    if (y.rows <= FEW || !suits_library(p))
         matvec(b, p);
+    else if (w->format == QUANT_NONE)
+        multiply_plain(b, p);
+    else if (w->coarse && y.rows > MOST_DECODED)
+        multiply_fp8(b, p);
+    else
+        multiply_quantized(b, p);
 }
 
 static void round_activations(struct backend *b, struct weight *w)

@@ -133,10 +133,13 @@ void language_init(struct language *m, const struct lm_config *c, const struct m
                    struct backend *b, enum dtype act);
 void language_free(struct language *m);
 
-/* Returns the size of the next prefill chunk when n tokens are pending after `done` others. Chunks that
- * begin among the first m->rows tokens have at most LANGUAGE_ROWS, so that prefixes can be reused at that
- * granularity. */
-int64_t language_chunk(const struct language *m, int64_t done, int64_t n);
+/* Returns the size of the next prefill chunk when n tokens are pending after `done` others, `text` of them
+ * before the next image. Chunks that begin among the first m->rows tokens and end before an image have at
+ * most LANGUAGE_ROWS, so that prefixes, which have no images, can be reused at that granularity. */
+int64_t language_chunk(const struct language *m, int64_t done, int64_t n, int64_t text);
+
+/* Returns how many of the tokens [first, end) are before the first image that has rows there. */
+int64_t language_text(const struct image_rows *images, int n_images, int64_t first, int64_t end);
 
 /* Prefills: continues s by n >= 1 tokens. Returns -1 if cancelled; the layers then differ in the number of
  * tokens they have processed, so the state must be restored before s is used again. */

@@ -10,12 +10,8 @@ enum {
     TILE = 16 /* rows per quantized block */
 };
 
-const struct work_parts work_parts_usual = {.dequantized = 64 << 20,
-                                            .sums = 32 << 20,
-                                            .experts = 256 << 20,
-                                            .splits = 32 << 20,
-                                            .partials = 32 << 20,
-                                            .library = 32 << 20};
+const struct work_parts work_parts_usual = {
+    .dequantized = 64 << 20, .sums = 32 << 20, .experts = 256 << 20, .splits = 32 << 20, .library = 32 << 20};
 
 static size_t padded(size_t bytes)
 {
@@ -68,23 +64,10 @@ int64_t work_rounded_rows(const struct work_parts *p, int64_t room)
     return codes < sums ? codes : sums;
 }
 
-size_t work_quantized(const struct work_parts *p, enum quant_format format, int64_t room)
+size_t work_quantized(const struct work_parts *p, int64_t room)
 {
     struct work_dequantized w = work_dequantized(p, room);
-    size_t dequantized = format == QUANT_I4 ? 0 : w.bytes + work_sums(p, w.rows);
-    return size_max(dequantized, work_partials(p));
-}
-
-enum { PARTIAL = 64 * 128 * sizeof(float) /* rows of a band times the maximum rows of x */ };
-
-int64_t work_partial_blocks(const struct work_parts *p)
-{
-    return (int64_t)(p->partials / (2 * PARTIAL));
-}
-
-size_t work_partials(const struct work_parts *p)
-{
-    return (size_t)work_partial_blocks(p) * 2 * PARTIAL;
+    return w.bytes + work_sums(p, w.rows);
 }
 
 struct work_experts work_experts(int64_t choices, int64_t experts, int64_t inner, int64_t out, enum dtype t)
@@ -126,7 +109,7 @@ size_t work_masks(int64_t ids)
 
 size_t work_counts(int64_t groups)
 {
-    return (size_t)(WORK_BANDS + WORK_SESSIONS * groups) * sizeof(unsigned);
+    return (size_t)(WORK_SESSIONS * groups) * sizeof(unsigned);
 }
 
 static size_t taps_bytes(const struct resize_taps *t)
