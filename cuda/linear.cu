@@ -297,7 +297,7 @@ void linear_fill(struct ops *o)
     o->pack = cuda_pack;
     o->borrow = nullptr; /* kernels read host memory too slowly */
     o->weight_free = cuda_weight_free;
-    o->quant_layout = "cuda 2";
+    o->quant_layout = "cuda 3";
     o->quant_bytes = quantized_bytes;
     o->quant_pack = quantized_pack;
     o->quant_weight = quantized_weight;

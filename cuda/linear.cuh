@@ -45,6 +45,10 @@ void quantized_pack(struct backend *b, void *bytes, enum quant_format format, co
 struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                 int64_t rows, int64_t cols);
 
+/* The same for formats with records (blocks.cu). */
+void blocks_pack(struct backend *b, void *bytes, enum quant_format format, const struct quant_source *s);
+void blocks_dequantize(struct backend *b, struct tensor to, const struct weight *w, int64_t first);
+
 /* Dequantizes rows [first, first + to.rows) to bf16, without row scales. first and to.rows are multiples
  * of 16, and a row of `to` has space for quantized_padded() elements. */
 int64_t quantized_padded(const struct weight *w);

@@ -12,10 +12,12 @@
  * Measured on an H200 (27 Nov 2026, bench --section kernels) for one row in bf16: 64.5 us for 22656 x
  * 5120, which is 85 % of the copy rate, and 34.4 us for 5120 x 10240, 72 %.
  *
- * The bits of a row are the same for any number of rows. f32, used in tests, has a scalar kernel: a warp
- * computes one row of the weight and eight of x. */
+ * The bits of a row are the same for any number of rows. Formats with records, and f32, which is used in
+ * tests, have a scalar kernel: a warp computes one row of the weight and eight of x, eight codes per lane at
+ * once. For one row and four bits this takes about 4 instructions per weight, the time of half a byte of
+ * memory on an H200 (computed, not measured). */
+#include "blocks.cuh"
 #include "linear.cuh"
-#include "quant_formats.cuh"
 
 /* ---- tensor cores -------------------------------------------------------------------------------------- */
 
@@ -79,12 +81,13 @@ __global__ void scalar_gemv(view<Y> y, view<const X> x, any_matrix w, const floa
     float sum[PLAIN_ROWS] = {};
     if (n >= y.cols)
         return; /* safe: the whole warp returns, and no barrier follows */
-    for (int64_t k = lane; k < x.cols; k += WARP) {
-        float v = w.value_at(n, k);
+    for (int64_t k = lane * RUN; k < x.cols; k += WARP * RUN) {
+        float v[RUN];
+        w.run(v, n, k);
 #pragma unroll
         for (int r = 0; r < PLAIN_ROWS; r++)
             if (r < rows)
-                sum[r] += number(x.row(first + r)[k]) * v;
+                sum[r] += w.dot(v, x.row(first + r), k);
     }
 #pragma unroll
     for (int r = 0; r < PLAIN_ROWS; r++) {
@@ -114,7 +117,7 @@ bool rows_aligned16(struct tensor x)
 static void dispatch(struct backend *b, const struct product &p)
 {
     bool plain = p.w->format == QUANT_NONE;
-    if (p.x.dtype != DT_BF16 || (plain && p.w->plain.dtype == DT_F32))
+    if (p.x.dtype != DT_BF16 || has_records(p.w) || (plain && p.w->plain.dtype == DT_F32))
         WITH_TYPE(X, p.x.dtype, WITH_TYPE(Y, p.y.dtype, launch_scalar<X, Y>(b, p)));
     else if (plain)
         dispatch_mma<QUANT_NONE>(b, p);

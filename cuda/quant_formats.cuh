@@ -463,52 +463,10 @@ static inline output output_of(struct tensor y)
     return output{y.data, y.rows, y.cols, y.stride, y.dtype == DT_F32};
 }
 
-/* ---- single elements ------------------------------------------------------------------------------- */
-
-/* A weight of any format, for kernels that need not be fast. */
-struct any_matrix {
-    int format;
-    bool full; /* f32 */
-    const void *at;
-    int64_t rows, cols, stride;
-    const float *scales;
-
-    /* Returns an element without the row's scale. */
-    __device__ float value_at(int64_t n, int64_t k) const
-    {
-        if (format == QUANT_NONE)
-            return full ? static_cast<const float *>(at)[n * stride + k]
-                        : number(static_cast<const bf16 *>(at)[n * stride + k]);
-        int span = format_span(format);
-        code_place p = place_of(format, (int)(n % TILE), (int)(k % span));
-        const uint8_t *block =
-            static_cast<const uint8_t *>(at) + block_at(format, stride, n / TILE, (int)(n % TILE), k / span);
-        unsigned v = is_packed4(format) ? block[p.code / 2] >> 4 * (p.code % 2) & 15u : block[p.code];
-        unsigned pair;
-        WITH_FORMAT(F, format, pair = pair_of<F>(v));
-        float group = format == QUANT_I4   ? number(*reinterpret_cast<const bf16 *>(block + p.scale))
-                      : format == QUANT_F4 ? e4m3(block[p.scale])
-                                           : 1.0f;
-        return __uint_as_float(pair << 16) * group;
-    }
-    __device__ float scale(int64_t n) const
-    {
-        return format == QUANT_NONE ? 1.0f : scales[n];
-    }
-};
-
 template <int FORMAT> static inline matrix<FORMAT> matrix_of(const struct weight *w)
 {
     const void *at = FORMAT == QUANT_NONE ? w->plain.data : w->bytes;
     return matrix<FORMAT>{at, w->rows, w->cols, w->stride, w->scales};
-}
-
-static inline any_matrix any_matrix_of(const struct weight *w)
-{
-    const void *at = w->format == QUANT_NONE ? w->plain.data : w->bytes;
-    return any_matrix{
-        w->format, w->format == QUANT_NONE && w->plain.dtype == DT_F32, at, w->rows, w->cols, w->stride,
-        w->scales};
 }
 
 #endif

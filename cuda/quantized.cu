@@ -11,8 +11,8 @@
  *
  * Only sums are therefore rounded, as in the reference, except for i4: its values differ by up to 2^-9 from
  * those that a product of few rows uses. */
+#include "blocks.cuh"
 #include "linear.cuh"
-#include "quant_formats.cuh"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static bytes_of layout(enum quant_format format, int64_t rows, int64_t cols)
 
 size_t quantized_bytes(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols)
 {
-    return layout(format, rows, cols).end;
+    return format >= QUANT_F8_BLOCKS ? work_blocks(format, rows, cols).end : layout(format, rows, cols).end;
 }
 
 struct packing {
@@ -87,6 +87,8 @@ static void pack_tiles(void *arg, int64_t begin, int64_t end, int thread)
 
 void quantized_pack(struct backend *b, void *bytes, enum quant_format format, const struct quant_source *s)
 {
+    if (format >= QUANT_F8_BLOCKS)
+        return blocks_pack(b, bytes, format, s);
     struct packing p = {static_cast<uint8_t *>(bytes), format, s};
     bytes_of l = layout(format, s->rows, s->cols);
     memset(bytes, 0, l.end);
@@ -105,18 +107,24 @@ static float common_scale(const float *scales, int64_t rows)
 struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                 int64_t rows, int64_t cols)
 {
-    bytes_of l = layout(format, rows, cols);
+    int64_t end = static_cast<int64_t>(quantized_bytes(b, format, rows, cols));
     struct weight *w = new weight();
-    struct tensor host = {bytes, DT_U8, 1, static_cast<int64_t>(l.end), static_cast<int64_t>(l.end)};
+    struct tensor host = {bytes, DT_U8, 1, end, end};
     struct tensor there = cuda_of(b)->ops.alloc(b, DT_U8, 1, host.cols);
     cuda_of(b)->ops.upload(b, there, host);
     w->rows = rows;
     w->cols = cols;
-    w->stride = l.blocks;
     w->format = format;
     w->bytes = there.data;
-    w->scales = reinterpret_cast<const float *>(static_cast<char *>(there.data) + l.scales);
-    w->scale = common_scale(reinterpret_cast<const float *>(static_cast<char *>(bytes) + l.scales), rows);
+    if (has_records(w)) {
+        w->stride = static_cast<int64_t>(work_blocks(format, rows, cols).line);
+        w->scale = 1;
+    } else {
+        bytes_of l = layout(format, rows, cols);
+        w->stride = l.blocks;
+        w->scales = reinterpret_cast<const float *>(static_cast<char *>(there.data) + l.scales);
+        w->scale = common_scale(reinterpret_cast<const float *>(static_cast<char *>(bytes) + l.scales), rows);
+    }
     if (owned)
         free(bytes);
     return w;
@@ -173,10 +181,12 @@ static void launch_dequantize(struct backend *b, struct tensor to, const struct 
 
 int64_t quantized_padded(const struct weight *w)
 {
-    return w->stride * format_span(w->format);
+    return has_records(w) ? (w->cols + RUN - 1) / RUN * RUN : w->stride * format_span(w->format);
 }
 
 void quantized_dequantize(struct backend *b, struct tensor to, const struct weight *w, int64_t first)
 {
+    if (has_records(w))
+        return blocks_dequantize(b, to, w, first);
     WITH_FORMAT(F, w->format, launch_dequantize<F>(b, to, w, first));
 }

@@ -30,8 +30,29 @@ size_t work_matrix(enum dtype t, int64_t rows, int64_t cols)
     return work_tensor((size_t)rows * (size_t)((cols + 7) / 8 * 8) * dtype_size(t));
 }
 
+int64_t work_block_bits(enum quant_format format)
+{
+    return format == QUANT_F8_BLOCKS ? 8 : blocks_bits(format);
+}
+
+static size_t padded16(size_t bytes)
+{
+    return (bytes + 15) / 16 * 16;
+}
+
+struct work_blocks work_blocks(enum quant_format format, int64_t rows, int64_t cols)
+{
+    struct work_blocks w = {.line = padded16((size_t)(cols * work_block_bits(format) + 7) / 8)};
+    w.records = (size_t)rows * w.line;
+    w.order = w.records + padded16((size_t)(rows * quant_groups(format, cols)) * sizeof(uint16_t));
+    w.end = w.order + (format == QUANT_GPTQ ? (size_t)cols * sizeof(int32_t) : 0);
+    return w;
+}
+
 size_t work_quantized_matrix(enum quant_format format, int64_t rows, int64_t cols)
 {
+    if (format >= QUANT_F8_BLOCKS)
+        return work_tensor(work_blocks(format, rows, cols).end);
     enum { CODES = 1024, SCALES = 128 }; /* bytes of a block, and of its group scales */
     bool packed4 = format == QUANT_I4 || format == QUANT_F4;
     int64_t tiles = (rows + TILE - 1) / TILE, blocks = work_room(format, cols) / (packed4 ? 128 : 64);
@@ -46,7 +67,7 @@ size_t work_sums(const struct work_parts *p, int64_t cols)
 
 int64_t work_room(enum quant_format format, int64_t cols)
 {
-    int64_t span = format == QUANT_I4 || format == QUANT_F4 ? 128 : 64;
+    int64_t span = format == QUANT_I4 || format == QUANT_F4 ? 128 : format >= QUANT_F8_BLOCKS ? 8 : 64;
     return (cols + span - 1) / span * span;
 }
 

@@ -18,6 +18,14 @@ struct work_parts {
 };
 extern const struct work_parts work_parts_usual;
 
+/* Formats with a record for each block: bits of a code; bytes of a row of codes, and the offsets of the records,
+ * of the column order and of the end. */
+struct work_blocks {
+    size_t line, records, order, end;
+};
+int64_t work_block_bits(enum quant_format format);
+struct work_blocks work_blocks(enum quant_format format, int64_t rows, int64_t cols);
+
 /* Return the device bytes of a quantized matrix, and of a plain one, whose rows are padded to 16 bytes. */
 size_t work_quantized_matrix(enum quant_format format, int64_t rows, int64_t cols);
 size_t work_matrix(enum dtype t, int64_t rows, int64_t cols);

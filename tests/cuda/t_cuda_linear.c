@@ -46,23 +46,6 @@ static bool edges_are_nan(struct tensor whole, int skip)
     return true;
 }
 
-/* Returns the reference's weight with its values rounded to bf16. */
-static struct weight *rounded_values(const struct lab *l, struct weight *w, int64_t N, int64_t K)
-{
-    struct tensor one = lab_make(l->mem, DT_F32, K, K, 0, 0), none = {0},
-                  values = lab_make(l->mem, DT_F32, K, N, 0, 0),
-                  turned = lab_make(l->mem, DT_F32, N, K, 0, 0);
-    for (int64_t k = 0; k < K; k++)
-        ((float *)one.data)[k * K + k] = 1;
-    l->ref->ops->linear(l->ref, values, one, w, none, EPI_NONE, SET);
-    for (int64_t i = 0; i < N * K; i++)
-        ((float *)turned.data)[i] = lab_at(values, i % K, i / K);
-    struct weight *rounded = l->ref->ops->pack(l->ref, turned, DT_BF16);
-    l->ref->ops->weight_free(l->ref, w);
-    lab_drop(l->mem, 3, (struct tensor *const[]){&one, &values, &turned});
-    return rounded;
-}
-
 /* Returns whether a product is the library's, for which i4 values are rounded to bf16. */
 static bool by_library(const struct lab *l, const struct shape *s)
 {
@@ -74,7 +57,7 @@ static double product(const struct lab *l, const struct shape *s)
     struct lab_weights m = lab_weights_make(s->format, s->N, s->K);
     struct weight *wr = lab_weights_pack(l->ref, s->format, &m, s->kept);
     if (s->format == QUANT_I4 && by_library(l, s))
-        wr = rounded_values(l, wr, s->N, s->K);
+        wr = lab_rounded(l, wr, s->N, s->K);
     struct weight *wf = lab_weights_pack(l->fast, s->format, &m, s->kept);
     struct tensor X, Y, none = {0}, x = inside(&X, l->mem, l->act, s->T, s->K, s->skip),
                         have = inside(&Y, l->mem, s->out, s->T, s->N, s->skip);
