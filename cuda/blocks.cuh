@@ -2,8 +2,8 @@
  * formats with a record for each block: GGUF's, fp8 in blocks and GPTQ (ops/quant.h).
  *
  * A row has its codes in the order of blocks_put with adjacent words; codes of eight bits are in order. Rows
- * of codes are padded to 16 bytes. They are followed by the rows of records and, for GPTQ, by the order of the
- * columns (ops/work.h: work_blocks). */
+ * of codes are padded to 16 bytes. They are followed by the rows of records and, for GPTQ, by the order of
+ * the columns (ops/work.h: work_blocks). */
 #ifndef HOLORUN_CUDA_BLOCKS_CUH
 #define HOLORUN_CUDA_BLOCKS_CUH
 

@@ -199,7 +199,7 @@ enum result { SQUARED, ROUNDED, SUMS /* f32 */ };
 
 /* Computes out[p] = W_e x for each choice p of the block's expert. The row of x is that of the choice, or
  * p if `rows` is NULL. out has the type of x or f32. */
-template <int FORMAT, int NT, bool ALIGNED>
+template <int FORMAT, int NT>
 __global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const bf16> x, const int32_t *rows,
                                                            choices c, matrix<FORMAT> w, const pointers *table,
                                                            result as)
@@ -213,14 +213,14 @@ __global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const
     w.scales = table[e].scales;
     for (int first = c.begin[e]; first < c.begin[e + 1]; first += 8 * NT) {
         int end = first + 8 * NT < c.begin[e + 1] ? first + 8 * NT : c.begin[e + 1];
-        columns<NT, ALIGNED> cols;
+        columns<NT> cols;
         cols.cols = x.cols;
 #pragma unroll
         for (int n = 0; n < NT; n++) {
             int p = first + 8 * n + threadIdx.x % WARP / 4;
             cols.row[n] = p < end ? x.row(rows ? rows[p] : p) : nullptr;
         }
-        const float *sums = sum_tile<NT, ALIGNED>(room, w, tile, cols);
+        const float *sums = sum_tile<NT>(room, w, tile, cols);
         for (int i = threadIdx.x; i < 8 * NT * TILE; i += SUM_THREADS) {
             int64_t p = first + i / TILE, n = tile * TILE + i % TILE;
             if (p >= end || n >= w.rows)
@@ -236,8 +236,8 @@ __global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const
     }
 }
 
-/* Computes the same for formats with records, and for f32: one warp per row of a matrix and NEAR choices.
- * Codes are read again only if the next choice has another expert. */
+/* Computes the same for formats with records, unaligned rows and f32: one warp per row of a matrix and NEAR
+ * choices. Codes are read again only if the next choice has another expert. */
 enum { NEAR = 8 };
 
 template <class X>
@@ -357,23 +357,18 @@ struct expert_product { /* up, gate or down */
     result as;
 };
 
-template <int FORMAT, int NT, bool ALIGNED>
+template <int FORMAT, int NT>
 static void launch_experts(struct backend *b, const expert_product &s, const choices &c)
 {
     unsigned groups = static_cast<unsigned>(c.count < c.experts ? c.count : c.experts);
     dim3 grid(blocks_for(s.w->rows, TILE), groups);
-    LAUNCH((expert_rows<FORMAT, NT, ALIGNED>), grid, SUM_THREADS, 0, b, s.out, view_of<const bf16>(s.x),
-           s.rows, c, matrix_of<FORMAT>(s.w), s.table, s.as);
+    LAUNCH((expert_rows<FORMAT, NT>), grid, SUM_THREADS, 0, b, s.out, view_of<const bf16>(s.x), s.rows, c,
+           matrix_of<FORMAT>(s.w), s.table, s.as);
 }
 
 template <int FORMAT> static void launch_width(struct backend *b, const expert_product &s, const choices &c)
 {
-    if (!rows_aligned16(s.x))
-        launch_experts<FORMAT, 1, false>(b, s, c);
-    else if (c.count < 4 * c.experts)
-        launch_experts<FORMAT, 1, true>(b, s, c);
-    else
-        launch_experts<FORMAT, 2, true>(b, s, c);
+    (c.count < 4 * c.experts ? launch_experts<FORMAT, 1> : launch_experts<FORMAT, 2>)(b, s, c);
 }
 
 template <class X> static void launch_plain(struct backend *b, const expert_product &s, const choices &c)
@@ -387,7 +382,8 @@ template <class X> static void launch_plain(struct backend *b, const expert_prod
 static void run_product(struct backend *b, const expert_product &s, const choices &c)
 {
     bool plain = s.w->format == QUANT_NONE;
-    if (s.x.dtype != DT_BF16 || has_records(s.w) || (plain && s.w->plain.dtype == DT_F32))
+    if (s.x.dtype != DT_BF16 || !rows_aligned16(s.x) || has_records(s.w) ||
+        (plain && s.w->plain.dtype == DT_F32))
         WITH_TYPE(X, s.x.dtype, launch_plain<X>(b, s, c));
     else if (plain)
         launch_width<QUANT_NONE>(b, s, c);

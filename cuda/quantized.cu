@@ -139,7 +139,7 @@ __device__ __forceinline__ unsigned scaled(unsigned pair, float scale)
 }
 
 /* Dequantizes tiles [first, first + gridDim.y) of w. A warp has a block of a tile, a lane 16 bytes of two
- * rows, and stores 16 bytes at once, or 8 of f4, of which four lanes fill a sector. `to` has space for whole
+ * rows, and stores 16 bytes at once, or 8 of f4: four lanes fill a sector. `to` has space for whole
  * blocks. */
 template <int FORMAT> __global__ void dequantize(view<bf16> to, matrix<FORMAT> w, int64_t first)
 {

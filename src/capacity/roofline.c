@@ -75,7 +75,12 @@ static const struct {
            .repeat = 2.5,
            .chunk = 0.0095};
 
-enum { FEW = 16, CHUNK = 128 /* tokens per chunk of a scan */, PROMPT_ROWS = 2048 };
+enum {
+    FEW = 16,
+    FEW_ON_CODES = 64 /* as in cuda/linear.cu */,
+    CHUNK = 128 /* tokens per chunk of a scan */,
+    PROMPT_ROWS = 2048
+};
 enum { DEQUANTIZED_BYTES = 4 /* per weight: written and read again as bf16 */ };
 enum {
     MIXED_MIN_BATCH = 4 /* MIXED_MIN_BATCH: as in session_batch.c */,
@@ -167,11 +172,18 @@ static double states_ms(const struct roofline_model *m, const struct roofline_ca
     return 1e3 * fmax(bytes / (g->copy * reach.state), work / (128 * g->clock * g->processors));
 }
 
+/* Returns the maximum rows for which the kernels of products are our own. */
+static int few_rows(const struct roofline_model *m)
+{
+    return m->number > 1.9 ? FEW : FEW_ON_CODES;
+}
+
 /* Adds the latency that neither bytes nor products explain: begin and end of kernels, and the gaps between
  * them. */
-static void add_latency(struct roofline_row *r, const struct roofline_card *g, const struct kernels *k, int n)
+static void add_latency(struct roofline_row *r, const struct roofline_model *m, const struct roofline_card *g,
+                        const struct kernels *k, int n)
 {
-    bool own = n <= FEW, early = own && g->overlap;
+    bool own = n <= few_rows(m), early = own && g->overlap;
     int most = k->products + k->mixers + 2 * k->attentions + k->norms + k->appends,
         overlapped = early ? most : 0, all = most + k->others;
     r->part[ROOFLINE_LATENCY] = k->products * (early ? reach.early_fill
@@ -190,8 +202,8 @@ static double dequantize_ms(const struct roofline_model *m, const struct rooflin
 /* Returns the time of products of n rows with `bytes` bytes of weights. */
 static double weights_ms(const struct roofline_model *m, const struct roofline_card *g, int n, double bytes)
 {
-    if (n <= FEW)
-        return 1e3 * bytes / (g->copy * (m->number < 0.9 ? reach.gemv4 : reach.gemv));
+    if (n <= few_rows(m)) /* one pass for each FEW rows, at worst from memory each */
+        return 1e3 * ceil((double)n / FEW) * bytes / (g->copy * (m->number < 0.9 ? reach.gemv4 : reach.gemv));
     return m->number > 1.9 ? 1e3 * bytes / (g->copy * reach.gemm_rows) : dequantize_ms(m, g, bytes);
 }
 
@@ -216,7 +228,7 @@ struct roofline_row roofline_decode(const struct roofline_model *m, const struct
     double mixer = g->overlap && n <= FEW ? reach.early_mixer : reach.mixer;
     r.part[ROOFLINE_STATES] = fmax(states_ms(m, g, n), k.mixers * mixer);
     r.part[ROOFLINE_KEYS] = fmax(1e3 * keys / (g->copy * reach.keys), k.attentions * reach.attention);
-    add_latency(&r, g, &k, n);
+    add_latency(&r, m, g, &k, n);
     r.part[ROOFLINE_HOST] = reach.host + reach.sampling * ceil((double)n / WORK_SAMPLED_ROWS);
     r.limit_ms = 1e3 * (weights + n * cost_session_bytes(m->config, m->types, past)) / g->copy;
     add_up(&r);

@@ -270,14 +270,6 @@ int64_t language_chunk(const struct language *m, int64_t done, int64_t n, int64_
     return n < most ? n : most;
 }
 
-int64_t language_text(const struct image_rows *images, int n_images, int64_t first, int64_t end)
-{
-    for (int i = 0; i < n_images; i++)
-        if (images[i].at + images[i].rows.rows > first && images[i].at < end)
-            end = images[i].at > first ? images[i].at : first;
-    return end - first;
-}
-
 int language_forward(struct language *m, struct lm_state *s, const int32_t *ids, int64_t n,
                      const struct image_rows *images, int n_images)
 {

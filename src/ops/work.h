@@ -18,8 +18,8 @@ struct work_parts {
 };
 extern const struct work_parts work_parts_usual;
 
-/* Formats with a record for each block: bits of a code; bytes of a row of codes, and the offsets of the records,
- * of the column order and of the end. */
+/* Formats with a record for each block: bits of a code; bytes of a row of codes, and the offsets of the
+ * records, of the column order and of the end. */
 struct work_blocks {
     size_t line, records, order, end;
 };

@@ -49,7 +49,7 @@ static bool edges_are_nan(struct tensor whole, int skip)
 /* Returns whether a product is the library's, for which i4 values are rounded to bf16. */
 static bool by_library(const struct lab *l, const struct shape *s)
 {
-    return s->T > 16 && l->act == DT_BF16 && (s->N | s->K | s->skip) % 8 == 0;
+    return s->T > (s->format ? 64 : 16) && l->act == DT_BF16 && (s->N | s->K | s->skip) % 8 == 0;
 }
 
 static double product(const struct lab *l, const struct shape *s)
@@ -247,9 +247,10 @@ static void t_bits(void **state)
     for (int act = 0; act < 2; act++) {
         struct lab l = lab_open(act ? DT_BF16 : DT_F32);
         for (enum quant_format f = QUANT_NONE; f <= QUANT_F4; f++) {
+            int most = f ? 64 : 16;
             same_bits(&l, f, lab_between(2, 16), 8 * lab_between(20, 60));
             same_bits(&l, f, lab_between(2, 16), lab_between(20, 400));
-            same_bits(&l, f, 16, 8 * lab_between(20, 40)); /* the maximum */
+            same_bits(&l, f, most, 8 * lab_between(20, 40));
         }
         lab_close(&l);
     }
@@ -390,7 +391,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("products of long rows equal the reference", t_long),
     CLAIM("weights of another type than the activations multiply correctly", t_mixed),
     CLAIM("a product of few rows or of a decode step is rounded as in the reference", t_rounding),
-    CLAIM("a row has the same bits alone and among up to 16 rows", t_bits),
+    CLAIM("a row has the same bits alone and among up to 16 rows, or 64 with quantized weights", t_bits),
 };
 
 CHECK_MAIN(lab_random = check_seed())
