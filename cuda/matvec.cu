@@ -2,10 +2,11 @@
  *
  * Each weight is read once for up to 16 rows of x (more rows read it again, while it is in the cache), in
  * units of 16 bytes, by asynchronous copies that are three blocks of k ahead (quant_formats.cuh: pipeline).
- * A block of eight warps has 16 rows of the weight. The bytes per weight are 2 in bf16, 1 in i8 and f8, 0.5625 in i4 and f4. x is read from the cache, 2
- * bytes per 16 weights and row, and y is written once. Even a single row uses tensor cores: seven of eight
- * columns are zeros then, but a warp needs one instruction for 256 weights. f32 arithmetic would need two
- * instructions per weight (one for the conversion), more than the GPU can issue while the bytes arrive.
+ * A block of eight warps has 16 rows of the weight. The bytes per weight are 2 in bf16, 1 in i8 and f8,
+ * 0.5625 in i4 and f4. x is read from the cache, 2 bytes per 16 weights and row, and y is written once.
+ * Even a single row uses tensor cores: seven of eight columns are zeros then, but a warp needs one
+ * instruction for 256 weights. f32 arithmetic would need two instructions per weight (one for the
+ * conversion), more than the GPU can issue while the bytes arrive.
  *
  * The first weights are requested before the preceding kernel has ended (device.cuh: overlap_wait).
  *
