@@ -238,11 +238,13 @@ __global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const
 
 /* Computes the same for formats with records, unaligned rows and f32: one warp per row of a matrix and NEAR
  * choices. Codes are read again only if the next choice has another expert. */
-enum { NEAR = 8 };
+enum { NEAR = 8, PLAIN_WARPS = 4 };
 
 template <class X>
-__global__ void expert_plain(void *out, view<const X> x, const int32_t *rows, choices c, any_matrix w,
-                             const pointers *table, result as)
+__global__ __launch_bounds__(PLAIN_WARPS *WARP) void expert_plain(void *out, view<const X> x,
+                                                                  const int32_t *rows, choices c,
+                                                                  any_matrix w, const pointers *table,
+                                                                  result as)
 {
     int64_t n = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP, first = blockIdx.y * NEAR;
     if (n >= w.rows)
@@ -373,9 +375,8 @@ template <int FORMAT> static void launch_width(struct backend *b, const expert_p
 
 template <class X> static void launch_plain(struct backend *b, const expert_product &s, const choices &c)
 {
-    const int warps = 4;
-    dim3 grid = grid_of(blocks_for(s.w->rows, warps), least((c.count + NEAR - 1) / NEAR, 65535));
-    LAUNCH((expert_plain<X>), grid, warps * WARP, 0, b, s.out, view_of<const X>(s.x), s.rows, c,
+    dim3 grid = grid_of(blocks_for(s.w->rows, PLAIN_WARPS), least((c.count + NEAR - 1) / NEAR, 65535));
+    LAUNCH((expert_plain<X>), grid, PLAIN_WARPS * WARP, 0, b, s.out, view_of<const X>(s.x), s.rows, c,
            any_matrix_of(s.w), s.table, s.as);
 }
 
