@@ -198,7 +198,7 @@ test-gpu: ## the tests of the kernels on a GPU, then under compute-sanitizer whe
 	@$(MAKE) $(QUIET) -j$(shell nproc) CUDA=1 holorun gpu-tests
 	@$(SCRIPTS)/test_gpu.sh $(B)/gpu
 gpu-tests: $(GPU_TESTS)
-card: ## GPU tests, memcheck and the fleet benchmark in eight minutes, built for this GPU only (LIMIT=480)
+card: ## kernels, counters, the fleet benchmark and GPU tests in ten minutes, built for this GPU only (LIMIT=600)
 	@$(SCRIPTS)/gpu.sh '$(NVCC)'
 	@$(SCRIPTS)/card.sh
 fuzz: ## run every fuzz target for FUZZ_SECONDS each, from its seeds

@@ -169,6 +169,26 @@ template <class T> __device__ __forceinline__ void store8_any(T *p, const float 
         store(p + i, v[i]);
 }
 
+/* The same for the first n of eight values; the others are zero, or are not stored. */
+template <class T> __device__ __forceinline__ void load_some(float out[8], const T *p, int64_t n)
+{
+    if (n >= 8)
+        return load8_any(out, p);
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        out[i] = i < n ? number(p[i]) : 0.0f;
+}
+
+template <class T> __device__ __forceinline__ void store_some(T *p, const float v[8], int64_t n)
+{
+    if (n >= 8)
+        return store8_any(p, v);
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        if (i < n)
+            store(p + i, v[i]);
+}
+
 /* ---- sums ---------------------------------------------------------------------------------------------- */
 
 __device__ __forceinline__ float warp_sum(float v)

@@ -119,7 +119,7 @@ void multiply_fp8(struct backend *b, const struct product &p)
 {
     const struct work_parts *parts = cuda_work_parts();
     int64_t room = quantized_padded(p.w), most = least(work_rounded_rows(parts, room), p.y.rows);
-    char *scratch = static_cast<char *>(cuda_scratch(b, work_quantized(parts, p.w->format, room)));
+    char *scratch = static_cast<char *>(cuda_scratch(b, work_quantized(parts, room)));
     struct rounded r = {{scratch, DT_F8E4M3, most, room, room},
                         reinterpret_cast<float *>(scratch + most * room),
                         reinterpret_cast<float *>(scratch + work_dequantized(parts, room).bytes),

@@ -37,8 +37,7 @@ struct cuda {
     bool managed;       /* for tests: managed memory, synchronous operations, few processors */
     void *scratch;      /* memory of cuda_scratch */
     size_t scratch_room;
-    unsigned *counts; /* counters of finished blocks, zero between launches: [WORK_BANDS], then those of
-                       * mamba.cu */
+    unsigned *counts; /* counters of finished blocks, zero between launches (mamba.cu) */
     size_t counts_room;
     struct graphs *graphs; /* decode_graph.cu */
     void *old_scratch[8];  /* retired blocks that a graph still uses */
@@ -203,7 +202,6 @@ int counts_open(struct backend *b, int64_t groups, struct err *e); /* mamba.cu: 
                                                                     * many groups */
 unsigned *groups_arrived(struct backend *b, int64_t groups);       /* the counters of groups,
                                                                     * [WORK_SESSIONS][groups] */
-unsigned *bands_arrived(struct backend *b);                        /* the counters of bands, [WORK_BANDS] */
 
 /* Each file adds its operations to the table. */
 void memory_fill(struct ops *o);       /* memory.cu: tensors, pinned memory */

@@ -9,23 +9,22 @@
  * bf16 checkpoint. Other biases and row scales apply between the sum and its rounding. Those sums go
  * through f32 at 8 bytes each, in parts that fit into the cache of a large GPU.
  *
- * Quantized matrices are multiplied directly (stream_k.cu) up to the number of rows at which
- * dequantization pays off. Dequantizing part by part (quantized.cu) costs 4 bytes per weight, compared
- * with 2 T operations, and the library's products are faster. Codes of i4 multiplied by their scales have
- * too many bits for bf16, so i4 matrices are always multiplied directly.
+ * For many rows, quantized matrices are dequantized part by part (quantized.cu) and multiplied by the
+ * library. Writing and reading bf16 costs 4 bytes per weight, as much as four more passes over 8-bit codes.
+ * Up to FEW_ON_CODES rows, our kernels therefore make one pass for each 16 rows (computed, not measured).
  *
  * Products that cuBLASLt does not support (f32, unaligned rows) use our kernels for any number of rows.
- * The bits of a row are the same for any number of rows up to FEW, and, for quantized weights, also for
- * any number from there to ON_CODES. Beyond that they depend on the library's kernel for the shape. */
+ * The bits of a row are the same for any number of rows up to FEW or FEW_ON_CODES. Beyond that they depend
+ * on the library's kernel for the shape. */
+#include "blocks.cuh"
 #include "linear.cuh"
-#include "quant_formats.cuh"
 
 #include <map>
 #include <stdlib.h>
 
 enum {
     FEW = 16,                /* maximum rows for our own kernels */
-    ON_CODES = 512,          /* maximum rows for direct products of i8, f8 and f4 (i4: unlimited) */
+    FEW_ON_CODES = 64,       /* the same for quantized weights with kernels for tensor cores */
     MOST_DECODED = 128,      /* maximum rows of a decode step, whose products are also rounded before they are
                               * added to y, and computed without quantizing activations */
     STAGED_BYTES = 16 << 20, /* bytes of a matrix converted on the host at once */
@@ -89,22 +88,30 @@ void products_close(struct cuda *c)
 
 /* ---- epilogues ------------------------------------------------------------------------------------- */
 
-enum { EPILOGUE_THREADS = 256, EPILOGUE_EACH = 4 };
+enum { EPILOGUE_THREADS = 256, EPILOGUE_EACH = 8 };
 
+/* Applies scales, bias and epilogue to the sums of a row, eight adjacent columns per thread. */
 template <class S, class Y>
 __global__ void epilogue_pass(view<Y> y, view<const S> sums, const float *scales, const float *factors,
                               const float *bias, int epi, accumulate mode)
 {
-    int64_t first = (int64_t)blockIdx.x * EPILOGUE_THREADS * EPILOGUE_EACH + threadIdx.x;
-    float factor = factors ? factors[blockIdx.y] : 1.0f;
-    for (int i = 0; i < EPILOGUE_EACH; i++) {
-        int64_t c = first + i * EPILOGUE_THREADS;
-        if (c < y.cols)
-            store_epilogue(y.row(blockIdx.y) + c,
-                           number(sums.row(blockIdx.y)[c]) * (scales ? scales[c] : 1.0f) * factor +
-                               (bias ? bias[c] : 0.0f),
-                           epi, mode);
+    int64_t c = ((int64_t)blockIdx.x * EPILOGUE_THREADS + threadIdx.x) * EPILOGUE_EACH, n = y.cols - c;
+    float factor = factors ? factors[blockIdx.y] : 1.0f, v[8], scale[8], more[8] = {}, old[8] = {};
+    if (n <= 0)
+        return;
+    load_some(v, sums.row(blockIdx.y) + c, n);
+    if (scales)
+        load_some(scale, scales + c, n);
+    if (bias)
+        load_some(more, bias + c, n);
+    if (mode == ADD)
+        load_some(old, y.row(blockIdx.y) + c, n);
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        v[i] = after_epilogue<Y>(v[i] * (scales ? scale[i] : 1.0f) * factor + more[i], epi);
+        v[i] = mode == ADD ? old[i] + rounded<Y>(v[i]) : v[i];
     }
+    store_some(y.row(blockIdx.y) + c, v, n);
 }
 
 void epilogue(struct backend *b, const struct product &p, struct tensor sums, const float *scales,
@@ -242,7 +249,7 @@ static void multiply_quantized(struct backend *b, const struct product &p)
     const struct work_parts *parts = cuda_work_parts();
     int64_t room = quantized_padded(w), rows = work_dequantized(parts, room).rows;
     size_t wide = work_dequantized(parts, room).bytes;
-    char *scratch = static_cast<char *>(cuda_scratch(b, work_quantized(parts, w->format, room)));
+    char *scratch = static_cast<char *>(cuda_scratch(b, work_quantized(parts, room)));
     for (int64_t n = 0; n < w->rows; n += rows) {
         int64_t some = w->rows - n < rows ? w->rows - n : rows;
         struct tensor to = {scratch, DT_BF16, (some + TILE - 1) / TILE * TILE, room, room};
@@ -279,17 +286,15 @@ static void cuda_linear(struct backend *b, struct tensor y, struct tensor x, con
             (long long)w->rows, (long long)w->cols, (long long)y.rows, (long long)y.cols);
     if (y.rows == 0 || y.cols == 0)
         return;
-    bool plain = w->format == QUANT_NONE, many = y.rows > FEW, library = suits_library(p);
-    if (many && plain && library)
-        multiply_plain(b, p);
-    else if (w->coarse && library && y.rows > MOST_DECODED)
-        multiply_fp8(b, p);
-    else if (many && !plain && library && y.rows > ON_CODES && w->format != QUANT_I4)
-        multiply_quantized(b, p);
-    else if (many && stream_k_suits(p))
-        stream_k(b, p);
-    else
+    bool on_codes = w->format != QUANT_NONE && !has_records(w);
+    if (y.rows <= (on_codes ? FEW_ON_CODES : FEW) || !suits_library(p))
         matvec(b, p);
+    else if (w->format == QUANT_NONE)
+        multiply_plain(b, p);
+    else if (w->coarse && y.rows > MOST_DECODED)
+        multiply_fp8(b, p);
+    else
+        multiply_quantized(b, p);
 }
 
 static void round_activations(struct backend *b, struct weight *w)
@@ -302,7 +307,7 @@ void linear_fill(struct ops *o)
     o->pack = cuda_pack;
     o->borrow = nullptr; /* kernels read host memory too slowly */
     o->weight_free = cuda_weight_free;
-    o->quant_layout = "cuda 2";
+    o->quant_layout = "cuda 3";
     o->quant_bytes = quantized_bytes;
     o->quant_pack = quantized_pack;
     o->quant_weight = quantized_weight;

@@ -16,11 +16,6 @@ struct product {
 /* Computes a product by our own kernels, for any number of rows, types and strides. */
 void matvec(struct backend *b, const struct product &p);
 
-/* Direct products of quantized weights with 17 or more rows of bf16 that are 16-byte aligned
- * (stream_k.cu). */
-bool stream_k_suits(const struct product &p);
-void stream_k(struct backend *b, const struct product &p);
-
 /* Multiplies f8 weights with 16-byte aligned bf16 rows, which are quantized to e4m3 (fp8.cu). */
 void multiply_fp8(struct backend *b, const struct product &p);
 
@@ -50,9 +45,12 @@ void quantized_pack(struct backend *b, void *bytes, enum quant_format format, co
 struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                 int64_t rows, int64_t cols);
 
+/* The same for formats with records (blocks.cu). */
+void blocks_pack(struct backend *b, void *bytes, enum quant_format format, const struct quant_source *s);
+void blocks_dequantize(struct backend *b, struct tensor to, const struct weight *w, int64_t first);
+
 /* Dequantizes rows [first, first + to.rows) to bf16, without row scales. first and to.rows are multiples
- * of 16, and a row of `to` has space for quantized_padded() elements. Not for i4, whose values bf16 cannot
- * represent. */
+ * of 16, and a row of `to` has space for quantized_padded() elements. */
 int64_t quantized_padded(const struct weight *w);
 void quantized_dequantize(struct backend *b, struct tensor to, const struct weight *w, int64_t first);
 

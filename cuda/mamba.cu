@@ -73,8 +73,7 @@ __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_batch(mixer<T> m, states
     finish_group(m, in, conv, group, session);
 }
 
-/* Allocates the counters of finished blocks, which are zero between launches: for bands of a product, then
- * for groups of heads. */
+/* Allocates the counters of finished blocks of groups of heads, which are zero between launches. */
 int counts_open(struct backend *b, int64_t groups, struct err *e)
 {
     struct cuda *c = cuda_of(b);
@@ -96,12 +95,7 @@ unsigned *groups_arrived(struct backend *b, int64_t groups)
     struct err e = ERR_INIT;
     if (counts_open(b, groups, &e))
         die(e.kind, "%s", e.text);
-    return cuda_of(b)->counts + WORK_BANDS;
-}
-
-unsigned *bands_arrived(struct backend *b)
-{
-    return groups_arrived(b, 0) - WORK_BANDS;
+    return cuda_of(b)->counts;
 }
 
 template <class T, class N, int P>

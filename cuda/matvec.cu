@@ -1,38 +1,40 @@
-/* matvec.cu - matrix products of up to 16 rows (decode GEMV), limited by reading the weights.
+/* matvec.cu - matrix products of few rows (decode GEMV), limited by reading the weights.
  *
- * Each weight is read once for up to 16 rows of x, in units of 16 bytes, by asynchronous copies that are
- * three blocks of k ahead (quant_formats.cuh: pipeline). A block of eight warps has 16 rows of the weight.
- * The bytes per weight are 2 in bf16, 1 in i8 and f8, 0.5625 in i4 and f4. x is read from the cache, 2
- * bytes per 16 weights and row, and y is written once. Even a single row uses tensor cores: seven of eight
- * columns are zeros then, but a warp needs one instruction for 256 weights. f32 arithmetic would need two
- * instructions per weight (one for the conversion), more than the GPU can issue while the bytes arrive.
+ * Each weight is read once for up to 16 rows of x (more rows read it again, while it is in the cache), in
+ * units of 16 bytes, by asynchronous copies that are three blocks of k ahead (quant_formats.cuh: pipeline).
+ * A block of eight warps has 16 rows of the weight. The bytes per weight are 2 in bf16, 1 in i8 and f8,
+ * 0.5625 in i4 and f4. x is read from the cache, 2 bytes per 16 weights and row, and y is written once.
+ * Even a single row uses tensor cores: seven of eight columns are zeros then, but a warp needs one
+ * instruction for 256 weights. f32 arithmetic would need two instructions per weight (one for the
+ * conversion), more than the GPU can issue while the bytes arrive.
  *
  * The first weights are requested before the preceding kernel has ended (device.cuh: overlap_wait).
  *
- * Measured on an H200 (27 Nov 2026, bench --section kernels) for one row in bf16: 64.5 us for 22656 x
- * 5120, which is 85 % of the copy rate, and 34.4 us for 5120 x 10240, 72 %.
+ * Measured on an H200 (27 Nov 2026, bench --section kernels) for one row in bf16, before x was loaded one
+ * block ahead: 64.5 us for 22656 x 5120, which is 85 % of the copy rate, and 34.4 us for 5120 x 10240, 72 %.
  *
- * The bits of a row are the same for any number of rows. f32, used in tests, has a scalar kernel: a warp
- * computes one row of the weight and eight of x. */
+ * The bits of a row are the same for any number of rows. Formats with records, unaligned rows, and f32,
+ * which is used in tests, have a scalar kernel: a warp computes one row of the weight and eight of x, with
+ * eight codes per lane at once. Its speed was not measured. */
+#include "blocks.cuh"
 #include "linear.cuh"
-#include "quant_formats.cuh"
 
 /* ---- tensor cores -------------------------------------------------------------------------------------- */
 
-template <int FORMAT, int NT, bool ALIGNED>
+template <int FORMAT, int NT>
 __global__ __launch_bounds__(SUM_THREADS) void mma_gemv(output y, view<const bf16> x, matrix<FORMAT> w,
                                                         const float *bias, int epi, accumulate mode)
 {
     SHARED(uint4, room, (sum_room<FORMAT, NT>::WORDS));
-    int64_t first = (int64_t)blockIdx.y * 8 * NT, tile = blockIdx.x;
-    columns<NT, ALIGNED> c;
+    int64_t first = (int64_t)blockIdx.x * 8 * NT, tile = blockIdx.y;
+    columns<NT> c;
     c.cols = x.cols;
 #pragma unroll
     for (int n = 0; n < NT; n++) {
         int64_t r = first + 8 * n + threadIdx.x % WARP / 4;
         c.row[n] = r < x.rows ? x.row(r) : nullptr;
     }
-    const float *sums = sum_tile<NT, ALIGNED>(room, w, tile, c);
+    const float *sums = sum_tile<NT>(room, w, tile, c);
     for (int i = threadIdx.x; i < 8 * NT * TILE; i += SUM_THREADS) {
         int64_t t = first + i / TILE, n = tile * TILE + i % TILE;
         if (t >= y.rows || n >= y.cols)
@@ -45,24 +47,18 @@ __global__ __launch_bounds__(SUM_THREADS) void mma_gemv(output y, view<const bf1
     }
 }
 
-template <int FORMAT, int NT, bool ALIGNED> static void launch_mma(struct backend *b, const struct product &p)
+template <int FORMAT, int NT> static void launch_mma(struct backend *b, const struct product &p)
 {
     const output y = output_of(p.y);
-    dim3 grid(blocks_for(p.y.cols, TILE), blocks_for(p.y.rows, 8 * NT));
-    LAUNCH_OVERLAPPED((mma_gemv<FORMAT, NT, ALIGNED>), grid, SUM_THREADS, 0, b, y, view_of<const bf16>(p.x),
+    dim3 grid = grid_of(blocks_for(p.y.rows, 8 * NT), blocks_for(p.y.cols, TILE));
+    LAUNCH_OVERLAPPED((mma_gemv<FORMAT, NT>), grid, SUM_THREADS, 0, b, y, view_of<const bf16>(p.x),
                       matrix_of<FORMAT>(p.w), p.bias, (int)p.epi, p.mode);
     cuda_of(b)->after_product = true;
 }
 
-/* Selects the instance. Unaligned rows are slow in any case and have only one. */
 template <int FORMAT> static void dispatch_mma(struct backend *b, const struct product &p)
 {
-    if (!rows_aligned16(p.x))
-        launch_mma<FORMAT, 1, false>(b, p);
-    else if (p.y.rows <= 8)
-        launch_mma<FORMAT, 1, true>(b, p);
-    else
-        launch_mma<FORMAT, 2, true>(b, p);
+    (p.y.rows <= 8 ? launch_mma<FORMAT, 1> : launch_mma<FORMAT, 2>)(b, p);
 }
 
 /* ---- scalar kernel --------------------------------------------------------------------------------- */
@@ -79,12 +75,13 @@ __global__ void scalar_gemv(view<Y> y, view<const X> x, any_matrix w, const floa
     float sum[PLAIN_ROWS] = {};
     if (n >= y.cols)
         return; /* safe: the whole warp returns, and no barrier follows */
-    for (int64_t k = lane; k < x.cols; k += WARP) {
-        float v = w.value_at(n, k);
+    for (int64_t k = lane * RUN; k < x.cols; k += WARP * RUN) {
+        float v[RUN];
+        w.run(v, n, k);
 #pragma unroll
         for (int r = 0; r < PLAIN_ROWS; r++)
             if (r < rows)
-                sum[r] += number(x.row(first + r)[k]) * v;
+                sum[r] += w.dot(v, x.row(first + r), k);
     }
 #pragma unroll
     for (int r = 0; r < PLAIN_ROWS; r++) {
@@ -114,7 +111,8 @@ bool rows_aligned16(struct tensor x)
 static void dispatch(struct backend *b, const struct product &p)
 {
     bool plain = p.w->format == QUANT_NONE;
-    if (p.x.dtype != DT_BF16 || (plain && p.w->plain.dtype == DT_F32))
+    if (p.x.dtype != DT_BF16 || !rows_aligned16(p.x) || has_records(p.w) ||
+        (plain && p.w->plain.dtype == DT_F32))
         WITH_TYPE(X, p.x.dtype, WITH_TYPE(Y, p.y.dtype, launch_scalar<X, Y>(b, p)));
     else if (plain)
         dispatch_mma<QUANT_NONE>(b, p);

@@ -138,7 +138,7 @@ static int cuda_reserve(struct backend *b, const struct work_need *n, struct err
 }
 
 #ifdef CUDA_EMULATED /* small, so that tests run several parts */
-static const struct work_parts quantized_parts = {16 << 10, 8 << 10, 64 << 10, 64 << 10, 320 << 10, 0};
+static const struct work_parts quantized_parts = {16 << 10, 8 << 10, 64 << 10, 64 << 10, 0};
 const struct work_parts *cuda_work_parts()
 {
     return &quantized_parts;

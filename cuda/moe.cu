@@ -17,8 +17,8 @@
  * with many choices, one to each expert. A single row therefore starts k times as many blocks as one
  * matrix instead of E times as many. Rows are processed in parts whose results fit into the working memory
  * (ops/work.h). */
+#include "blocks.cuh"
 #include "linear.cuh"
-#include "quant_formats.cuh"
 
 #include <map>
 #include <math.h>
@@ -199,7 +199,7 @@ enum result { SQUARED, ROUNDED, SUMS /* f32 */ };
 
 /* Computes out[p] = W_e x for each choice p of the block's expert. The row of x is that of the choice, or
  * p if `rows` is NULL. out has the type of x or f32. */
-template <int FORMAT, int NT, bool ALIGNED>
+template <int FORMAT, int NT>
 __global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const bf16> x, const int32_t *rows,
                                                            choices c, matrix<FORMAT> w, const pointers *table,
                                                            result as)
@@ -213,14 +213,14 @@ __global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const
     w.scales = table[e].scales;
     for (int first = c.begin[e]; first < c.begin[e + 1]; first += 8 * NT) {
         int end = first + 8 * NT < c.begin[e + 1] ? first + 8 * NT : c.begin[e + 1];
-        columns<NT, ALIGNED> cols;
+        columns<NT> cols;
         cols.cols = x.cols;
 #pragma unroll
         for (int n = 0; n < NT; n++) {
             int p = first + 8 * n + threadIdx.x % WARP / 4;
             cols.row[n] = p < end ? x.row(rows ? rows[p] : p) : nullptr;
         }
-        const float *sums = sum_tile<NT, ALIGNED>(room, w, tile, cols);
+        const float *sums = sum_tile<NT>(room, w, tile, cols);
         for (int i = threadIdx.x; i < 8 * NT * TILE; i += SUM_THREADS) {
             int64_t p = first + i / TILE, n = tile * TILE + i % TILE;
             if (p >= end || n >= w.rows)
@@ -236,27 +236,46 @@ __global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const
     }
 }
 
-/* Computes the same for any types, used in tests: one warp per element. */
+/* Computes the same for formats with records, unaligned rows and f32: one warp per row of a matrix and NEAR
+ * choices. Codes are read again only if the next choice has another expert. */
+enum { NEAR = 8, PLAIN_WARPS = 4 };
+
 template <class X>
-__global__ void expert_plain(void *out, view<const X> x, const int32_t *rows, choices c, any_matrix w,
-                             const pointers *table, result as)
+__global__ __launch_bounds__(PLAIN_WARPS *WARP) void expert_plain(void *out, view<const X> x,
+                                                                  const int32_t *rows, choices c,
+                                                                  any_matrix w, const pointers *table,
+                                                                  result as)
 {
-    int64_t n = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP, p = blockIdx.y;
+    int64_t n = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP, first = blockIdx.y * NEAR;
     if (n >= w.rows)
         return; /* safe: the whole warp returns, and no barrier follows */
-    for (; p < c.count; p += gridDim.y) {
-        w.at = table[c.expert[p]].at;
-        w.scales = table[c.expert[p]].scales;
-        const X *from = x.row(rows ? rows[p] : p);
-        float sum = 0;
-        for (int64_t k = threadIdx.x % WARP; k < x.cols; k += WARP)
-            sum += number(from[k]) * w.value_at(n, k);
-        sum = warp_sum(sum) * w.scale(n);
-        if (threadIdx.x % WARP == 0 && as == SUMS)
-            static_cast<float *>(out)[p * w.rows + n] = sum;
-        else if (threadIdx.x % WARP == 0)
-            store_epilogue(static_cast<X *>(out) + p * w.rows + n, sum, as == SQUARED ? EPI_RELU2 : EPI_NONE,
-                           SET);
+    for (; first < c.count; first += gridDim.y * NEAR) {
+        int some = c.count - first < NEAR ? (int)(c.count - first) : (int)NEAR;
+        float sum[NEAR] = {}, v[RUN];
+        for (int64_t k = threadIdx.x % WARP * RUN; k < x.cols; k += WARP * RUN)
+#pragma unroll
+            for (int i = 0; i < NEAR; i++) {
+                int64_t p = first + i;
+                if (i >= some)
+                    break;
+                w.at = table[c.expert[p]].at;
+                if (i == 0 || c.expert[p] != c.expert[p - 1])
+                    w.run(v, n, k);
+                sum[i] += w.dot(v, x.row(rows ? rows[p] : p), k);
+            }
+#pragma unroll
+        for (int i = 0; i < NEAR; i++) {
+            int64_t p = first + i;
+            if (i >= some)
+                break;
+            w.scales = table[c.expert[p]].scales;
+            float all = warp_sum(sum[i]) * w.scale(n);
+            if (threadIdx.x % WARP == 0 && as == SUMS)
+                static_cast<float *>(out)[p * w.rows + n] = all;
+            else if (threadIdx.x % WARP == 0)
+                store_epilogue(static_cast<X *>(out) + p * w.rows + n, all,
+                               as == SQUARED ? EPI_RELU2 : EPI_NONE, SET);
+        }
     }
 }
 
@@ -340,37 +359,32 @@ struct expert_product { /* up, gate or down */
     result as;
 };
 
-template <int FORMAT, int NT, bool ALIGNED>
+template <int FORMAT, int NT>
 static void launch_experts(struct backend *b, const expert_product &s, const choices &c)
 {
     unsigned groups = static_cast<unsigned>(c.count < c.experts ? c.count : c.experts);
     dim3 grid(blocks_for(s.w->rows, TILE), groups);
-    LAUNCH((expert_rows<FORMAT, NT, ALIGNED>), grid, SUM_THREADS, 0, b, s.out, view_of<const bf16>(s.x),
-           s.rows, c, matrix_of<FORMAT>(s.w), s.table, s.as);
+    LAUNCH((expert_rows<FORMAT, NT>), grid, SUM_THREADS, 0, b, s.out, view_of<const bf16>(s.x), s.rows, c,
+           matrix_of<FORMAT>(s.w), s.table, s.as);
 }
 
 template <int FORMAT> static void launch_width(struct backend *b, const expert_product &s, const choices &c)
 {
-    if (!rows_aligned16(s.x))
-        launch_experts<FORMAT, 1, false>(b, s, c);
-    else if (c.count < 4 * c.experts)
-        launch_experts<FORMAT, 1, true>(b, s, c);
-    else
-        launch_experts<FORMAT, 2, true>(b, s, c);
+    (c.count < 4 * c.experts ? launch_experts<FORMAT, 1> : launch_experts<FORMAT, 2>)(b, s, c);
 }
 
 template <class X> static void launch_plain(struct backend *b, const expert_product &s, const choices &c)
 {
-    const int warps = 4;
-    dim3 grid = grid_of(blocks_for(s.w->rows, warps), c.count < 65535 ? c.count : 65535);
-    LAUNCH((expert_plain<X>), grid, warps * WARP, 0, b, s.out, view_of<const X>(s.x), s.rows, c,
+    dim3 grid = grid_of(blocks_for(s.w->rows, PLAIN_WARPS), least((c.count + NEAR - 1) / NEAR, 65535));
+    LAUNCH((expert_plain<X>), grid, PLAIN_WARPS * WARP, 0, b, s.out, view_of<const X>(s.x), s.rows, c,
            any_matrix_of(s.w), s.table, s.as);
 }
 
 static void run_product(struct backend *b, const expert_product &s, const choices &c)
 {
     bool plain = s.w->format == QUANT_NONE;
-    if (s.x.dtype != DT_BF16 || (plain && s.w->plain.dtype == DT_F32))
+    if (s.x.dtype != DT_BF16 || !rows_aligned16(s.x) || has_records(s.w) ||
+        (plain && s.w->plain.dtype == DT_F32))
         WITH_TYPE(X, s.x.dtype, launch_plain<X>(b, s, c));
     else if (plain)
         launch_width<QUANT_NONE>(b, s, c);

@@ -151,31 +151,43 @@ template <int FORMAT> __device__ __forceinline__ float scale_at(const uint4 &sca
 
 /* ---- x ------------------------------------------------------------------------------------------------- */
 
-/* Column g of each of NT tiles of x^T; NULL: zeros. ALIGNED: rows and strides are multiples of 16 bytes. */
-template <int NT, bool ALIGNED> struct columns {
+/* Column g of each of NT tiles of x^T; NULL: zeros. Rows and strides are multiples of 16 bytes. */
+template <int NT> struct columns {
     const bf16 *row[NT];
     int64_t cols;
 
-    __device__ __forceinline__ unsigned two(int n, int64_t k) const
-    {
-        return (k < cols ? (unsigned)row[n][k].bits : 0u) | (k + 1 < cols ? (unsigned)row[n][k + 1].bits : 0u)
-                                                                << 16;
-    }
     __device__ __forceinline__ uint2 four(int n, int64_t k) const
     {
         if (!row[n] || k >= cols)
             return uint2{0, 0};
-        if (ALIGNED)
-            return *reinterpret_cast<const uint2 *>(row[n] + k);
-        return uint2{two(n, k), two(n, k + 2)};
+        return *reinterpret_cast<const uint2 *>(row[n] + k);
     }
     __device__ __forceinline__ uint4 eight(int n, int64_t k) const
     {
         if (!row[n] || k >= cols)
             return uint4{0, 0, 0, 0};
-        if (ALIGNED)
-            return *reinterpret_cast<const uint4 *>(row[n] + k);
-        return uint4{two(n, k), two(n, k + 2), two(n, k + 4), two(n, k + 6)};
+        return *reinterpret_cast<const uint4 *>(row[n] + k);
+    }
+};
+
+/* A lane's values of x for one block of k. */
+template <int FORMAT, int NT> struct x_block {
+    enum { WORDS = format_span(FORMAT) / 32 };
+    uint4 at[NT][WORDS];
+
+    __device__ __forceinline__ void load(const columns<NT> &x, int64_t block)
+    {
+        int64_t k = block * format_span(FORMAT), t = threadIdx.x % 4;
+#pragma unroll
+        for (int n = 0; n < NT; n++)
+#pragma unroll
+            for (int i = 0; i < WORDS; i++)
+                if (FORMAT == QUANT_F4) {
+                    const uint2 a = x.four(n, k + 32 * i + 4 * t), b = x.four(n, k + 32 * i + 16 + 4 * t);
+                    at[n][i] = uint4{a.x, a.y, b.x, b.y};
+                } else {
+                    at[n][i] = x.eight(n, k + 8 * (FORMAT == QUANT_I4 ? 4 * i + t : WORDS * t + i));
+                }
     }
 };
 
@@ -201,6 +213,15 @@ struct block_registers {
     uint4 scales;
 };
 
+/* Returns register p of four with the operands for word i of x. */
+template <int FORMAT> __device__ __forceinline__ unsigned registers_of(const uint4 &codes, int i, int p)
+{
+    if (FORMAT == QUANT_NONE)
+        return word_of(codes, p);
+    return is_packed4(FORMAT) ? pair_at<FORMAT>(word_of(codes, i), p)
+                              : pair_at<FORMAT>(word_of(codes, 2 * i + p / 2), p % 2);
+}
+
 __device__ __forceinline__ void multiply_words(float d[4], unsigned l0, unsigned h0, unsigned l1, unsigned h1,
                                                unsigned x0, unsigned x1)
 {
@@ -210,24 +231,15 @@ __device__ __forceinline__ void multiply_words(float d[4], unsigned l0, unsigned
 
 /* A weight of any format. at: bf16 [N, K] with rows of `stride` elements, a multiple of 8; or tiles. */
 template <int FORMAT> struct matrix {
-    enum { SPAN = format_span(FORMAT) };
     const void *at;
     int64_t rows, cols, stride;
     const float *scales; /* row scales; NULL: 1 */
 
+    /* Reads a block of a quantized format. */
     __device__ __forceinline__ block_registers read(int64_t tile, int64_t block) const
     {
         int lane = threadIdx.x % WARP;
         block_registers h = {};
-        if (FORMAT == QUANT_NONE) {
-            int64_t k = block * SPAN + lane % 4 * 8, r = tile * TILE + lane / 4;
-            const bf16 *from = static_cast<const bf16 *>(at) + k;
-            if (k < stride) {
-                h.low = passing16(from + (r < rows ? r : rows - 1) * stride);
-                h.high = passing16(from + (r + 8 < rows ? r + 8 : rows - 1) * stride);
-            }
-            return h;
-        }
         const char *from = static_cast<const char *>(at) + block_at(FORMAT, stride, tile, 0, block);
         int64_t row = row_bytes(FORMAT, stride), mine = lane_at(FORMAT, row);
         h.low = passing16(from + mine);
@@ -237,99 +249,40 @@ template <int FORMAT> struct matrix {
         return h;
     }
 
-    template <int NT, bool ALIGNED>
-    __device__ __forceinline__ void multiply(float d[NT][4], const block_registers &h,
-                                             const columns<NT, ALIGNED> &x, int64_t block) const;
-
     __device__ __forceinline__ float scale(int64_t row) const
     {
         return FORMAT == QUANT_NONE ? 1.0f : scales[row];
     }
 };
 
-template <int NT, bool ALIGNED>
-__device__ __forceinline__ void multiply_rows(float d[NT][4], const block_registers &h,
-                                              const columns<NT, ALIGNED> &x, int64_t block)
-{
-    int64_t k = block * 32 + threadIdx.x % 4 * 8;
-#pragma unroll
-    for (int n = 0; n < NT; n++) {
-        const uint4 v = x.eight(n, k);
-        multiply_words(d[n], h.low.x, h.high.x, h.low.y, h.high.y, v.x, v.y);
-        multiply_words(d[n], h.low.z, h.high.z, h.low.w, h.high.w, v.z, v.w);
-    }
-}
-
-template <int FORMAT, int NT, bool ALIGNED>
-__device__ __forceinline__ void multiply_wide(float d[NT][4], const block_registers &h,
-                                              const columns<NT, ALIGNED> &x, int64_t block)
-{
-    int64_t k = block * 64 + threadIdx.x % 4 * 16;
-#pragma unroll
-    for (int i = 0; i < 4; i += 2) {
-        unsigned l[4], u[4];
-#pragma unroll
-        for (int p = 0; p < 4; p++) {
-            l[p] = pair_at<FORMAT>(word_of(h.low, i + p / 2), p % 2);
-            u[p] = pair_at<FORMAT>(word_of(h.high, i + p / 2), p % 2);
-        }
-#pragma unroll
-        for (int n = 0; n < NT; n++) {
-            const uint4 v = x.eight(n, k + 4 * i);
-            multiply_words(d[n], l[0], u[0], l[1], u[1], v.x, v.y);
-            multiply_words(d[n], l[2], u[2], l[3], u[3], v.z, v.w);
-        }
-    }
-}
-
-/* Multiplies a block of 4-bit codes. The sum of a group is scaled when complete, which takes one
+/* Multiplies a block. With 4-bit codes, the sum of a group is scaled when complete, which takes one
  * instruction for e2m1 and two for i4. */
-template <int FORMAT, int NT, bool ALIGNED>
-__device__ __forceinline__ void multiply_packed4(float d[NT][4], const block_registers &h,
-                                                 const columns<NT, ALIGNED> &x, int64_t block)
+template <int FORMAT, int NT>
+__device__ __forceinline__ void multiply_block(float d[NT][4], const block_registers &h,
+                                               const x_block<FORMAT, NT> &x)
 {
-    const int groups = FORMAT == QUANT_I4 ? 1 : 2; /* per word */
+    const int groups = FORMAT == QUANT_F4 ? 2 : 1; /* per word of 4-bit codes */
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        unsigned l[4], u[4];
+    for (int i = 0; i < x_block<FORMAT, NT>::WORDS; i++) {
+        unsigned l[4] = {}, u[4] = {};
 #pragma unroll
         for (int p = 0; p < 4; p++) {
-            l[p] = pair_at<FORMAT>(word_of(h.low, i), p);
-            u[p] = pair_at<FORMAT>(word_of(h.high, i), p);
+            l[p] = registers_of<FORMAT>(h.low, i, p);
+            u[p] = registers_of<FORMAT>(h.high, i, p);
         }
 #pragma unroll
         for (int n = 0; n < NT; n++) {
-            float part[2][4] = {};
-            int64_t k = block * 128 + 32 * i + threadIdx.x % 4 * (8 / groups);
-            if (groups == 1) {
-                const uint4 v = x.eight(n, k);
-                multiply_words(part[0], l[0], u[0], l[1], u[1], v.x, v.y);
-                multiply_words(part[0], l[2], u[2], l[3], u[3], v.z, v.w);
-            } else {
-                const uint2 v = x.four(n, k), w = x.four(n, k + 16);
-                multiply_words(part[0], l[0], u[0], l[1], u[1], v.x, v.y);
-                multiply_words(part[1], l[2], u[2], l[3], u[3], w.x, w.y);
-            }
+            const uint4 v = x.at[n][i];
+            float part[2][4] = {}, (*to)[4] = is_packed4(FORMAT) ? part : d + n;
+            multiply_words(to[0], l[0], u[0], l[1], u[1], v.x, v.y);
+            multiply_words(to[groups - 1], l[2], u[2], l[3], u[3], v.z, v.w);
 #pragma unroll
-            for (int j = 0; j < groups; j++)
+            for (int j = 0; j < groups && is_packed4(FORMAT); j++)
 #pragma unroll
                 for (int e = 0; e < 4; e++)
                     d[n][e] += scale_at<FORMAT>(h.scales, e / 2, groups * i + j) * part[j][e];
         }
     }
-}
-
-template <int FORMAT>
-template <int NT, bool ALIGNED>
-__device__ __forceinline__ void matrix<FORMAT>::multiply(float d[NT][4], const block_registers &h,
-                                                         const columns<NT, ALIGNED> &x, int64_t block) const
-{
-    if constexpr (FORMAT == QUANT_NONE)
-        multiply_rows<NT, ALIGNED>(d, h, x, block);
-    else if constexpr (is_packed4(FORMAT))
-        multiply_packed4<FORMAT, NT, ALIGNED>(d, h, x, block);
-    else
-        multiply_wide<FORMAT, NT, ALIGNED>(d, h, x, block);
 }
 
 /* ---- product of 16 rows ---------------------------------------------------------------------------- */
@@ -389,9 +342,9 @@ template <int FORMAT, int NT> struct sum_room {
 /* Computes the sums of 16 rows of a weight with 8 NT columns: [WARPS][8 NT][16], in `room`. The assignment
  * of the blocks of k to warps does not depend on the number of columns, so that the sum of a column always
  * has the same bits. While a warp multiplies one block, STAGES - 1 blocks are in flight to it. */
-template <int NT, bool ALIGNED, int FORMAT>
+template <int NT, int FORMAT>
 __device__ __forceinline__ const float *sum_tile(uint4 *room, const matrix<FORMAT> &w, int64_t tile,
-                                                 const columns<NT, ALIGNED> &x)
+                                                 const columns<NT> &x)
 {
     enum { STAGES = pipeline<FORMAT>::STAGES };
     int warp = threadIdx.x / WARP, g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
@@ -406,13 +359,17 @@ __device__ __forceinline__ const float *sum_tile(uint4 *room, const matrix<FORMA
     }
     overlap_wait();                   /* the weights are in flight */
     int stage = 0, last = STAGES - 1; /* the stage in use, and the previous one */
+    x_block<FORMAT, NT> now, next;    /* x is loaded one block ahead of its use */
+    now.load(x, warp);
     for (int64_t block = warp; block < blocks; block += WARPS) {
         copies_wait<STAGES - 2>();
         const block_registers h = on_way.take(stage);
         if (block + (STAGES - 1) * WARPS < blocks)
             on_way.fetch(last, w, tile, block + (STAGES - 1) * WARPS);
         copies_end();
-        w.template multiply<NT, ALIGNED>(d, h, x, block);
+        next.load(x, block + WARPS);
+        multiply_block<FORMAT, NT>(d, h, now);
+        now = next;
         last = stage;
         stage = stage + 1 < STAGES ? stage + 1 : 0;
     }
@@ -436,8 +393,8 @@ template <int NT> __device__ __forceinline__ float sum_of_warps(const float *sum
     return v;
 }
 
-/* Applies the epilogue to a sum and stores it (see ops.h). */
-template <class Y> __device__ __forceinline__ void store_epilogue(Y *y, float v, int epi, accumulate mode)
+/* Applies the epilogue to a sum (see ops.h). */
+template <class Y> __device__ __forceinline__ float after_epilogue(float v, int epi)
 {
     if (epi == EPI_RELU2) {
         v = rounded<Y>(v);
@@ -447,6 +404,12 @@ template <class Y> __device__ __forceinline__ void store_epilogue(Y *y, float v,
     } else if (epi == EPI_GELU_TANH) {
         v = 0.5f * v * (1.0f + tanhf(0.79788456080286536f * (v + 0.044715f * v * v * v)));
     }
+    return v;
+}
+
+template <class Y> __device__ __forceinline__ void store_epilogue(Y *y, float v, int epi, accumulate mode)
+{
+    v = after_epilogue<Y>(v, epi);
     store(y, mode == ADD ? number(*y) + rounded<Y>(v) : v);
 }
 
@@ -463,52 +426,10 @@ static inline output output_of(struct tensor y)
     return output{y.data, y.rows, y.cols, y.stride, y.dtype == DT_F32};
 }
 
-/* ---- single elements ------------------------------------------------------------------------------- */
-
-/* A weight of any format, for kernels that need not be fast. */
-struct any_matrix {
-    int format;
-    bool full; /* f32 */
-    const void *at;
-    int64_t rows, cols, stride;
-    const float *scales;
-
-    /* Returns an element without the row's scale. */
-    __device__ float value_at(int64_t n, int64_t k) const
-    {
-        if (format == QUANT_NONE)
-            return full ? static_cast<const float *>(at)[n * stride + k]
-                        : number(static_cast<const bf16 *>(at)[n * stride + k]);
-        int span = format_span(format);
-        code_place p = place_of(format, (int)(n % TILE), (int)(k % span));
-        const uint8_t *block =
-            static_cast<const uint8_t *>(at) + block_at(format, stride, n / TILE, (int)(n % TILE), k / span);
-        unsigned v = is_packed4(format) ? block[p.code / 2] >> 4 * (p.code % 2) & 15u : block[p.code];
-        unsigned pair;
-        WITH_FORMAT(F, format, pair = pair_of<F>(v));
-        float group = format == QUANT_I4   ? number(*reinterpret_cast<const bf16 *>(block + p.scale))
-                      : format == QUANT_F4 ? e4m3(block[p.scale])
-                                           : 1.0f;
-        return __uint_as_float(pair << 16) * group;
-    }
-    __device__ float scale(int64_t n) const
-    {
-        return format == QUANT_NONE ? 1.0f : scales[n];
-    }
-};
-
 template <int FORMAT> static inline matrix<FORMAT> matrix_of(const struct weight *w)
 {
     const void *at = FORMAT == QUANT_NONE ? w->plain.data : w->bytes;
     return matrix<FORMAT>{at, w->rows, w->cols, w->stride, w->scales};
-}
-
-static inline any_matrix any_matrix_of(const struct weight *w)
-{
-    const void *at = w->format == QUANT_NONE ? w->plain.data : w->bytes;
-    return any_matrix{
-        w->format, w->format == QUANT_NONE && w->plain.dtype == DT_F32, at, w->rows, w->cols, w->stride,
-        w->scales};
 }
 
 #endif

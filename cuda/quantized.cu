@@ -7,12 +7,12 @@
  *     i8, f8   the codes, which is exact. A single scale, as in published f8 matrices, is a factor of the
  *              product. Row scales are applied to the f32 sums.
  *     f4       code times group scale: 2 and 4 significant bits give at most 6, which is exact in bf16's 8
+ *     i4       code times group scale, rounded to bf16: up to 11 significant bits
  *
- * Only sums are therefore rounded, as in the reference. With i4, code times group scale has up to 11
- * significant bits, more than bf16 represents. i4 matrices are multiplied directly for any number of rows
- * (stream_k.cu). */
+ * Only sums are therefore rounded, as in the reference, except for i4: its values differ by up to 2^-9 from
+ * those that a product of few rows uses. */
+#include "blocks.cuh"
 #include "linear.cuh"
-#include "quant_formats.cuh"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static bytes_of layout(enum quant_format format, int64_t rows, int64_t cols)
 
 size_t quantized_bytes(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols)
 {
-    return layout(format, rows, cols).end;
+    return format >= QUANT_F8_BLOCKS ? work_blocks(format, rows, cols).end : layout(format, rows, cols).end;
 }
 
 struct packing {
@@ -87,6 +87,8 @@ static void pack_tiles(void *arg, int64_t begin, int64_t end, int thread)
 
 void quantized_pack(struct backend *b, void *bytes, enum quant_format format, const struct quant_source *s)
 {
+    if (format >= QUANT_F8_BLOCKS)
+        return blocks_pack(b, bytes, format, s);
     struct packing p = {static_cast<uint8_t *>(bytes), format, s};
     bytes_of l = layout(format, s->rows, s->cols);
     memset(bytes, 0, l.end);
@@ -105,18 +107,24 @@ static float common_scale(const float *scales, int64_t rows)
 struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                 int64_t rows, int64_t cols)
 {
-    bytes_of l = layout(format, rows, cols);
+    int64_t end = static_cast<int64_t>(quantized_bytes(b, format, rows, cols));
     struct weight *w = new weight();
-    struct tensor host = {bytes, DT_U8, 1, static_cast<int64_t>(l.end), static_cast<int64_t>(l.end)};
+    struct tensor host = {bytes, DT_U8, 1, end, end};
     struct tensor there = cuda_of(b)->ops.alloc(b, DT_U8, 1, host.cols);
     cuda_of(b)->ops.upload(b, there, host);
     w->rows = rows;
     w->cols = cols;
-    w->stride = l.blocks;
     w->format = format;
     w->bytes = there.data;
-    w->scales = reinterpret_cast<const float *>(static_cast<char *>(there.data) + l.scales);
-    w->scale = common_scale(reinterpret_cast<const float *>(static_cast<char *>(bytes) + l.scales), rows);
+    if (has_records(w)) {
+        w->stride = static_cast<int64_t>(work_blocks(format, rows, cols).line);
+        w->scale = 1;
+    } else {
+        bytes_of l = layout(format, rows, cols);
+        w->stride = l.blocks;
+        w->scales = reinterpret_cast<const float *>(static_cast<char *>(there.data) + l.scales);
+        w->scale = common_scale(reinterpret_cast<const float *>(static_cast<char *>(bytes) + l.scales), rows);
+    }
     if (owned)
         free(bytes);
     return w;
@@ -131,27 +139,33 @@ __device__ __forceinline__ unsigned scaled(unsigned pair, float scale)
 }
 
 /* Dequantizes tiles [first, first + gridDim.y) of w. A warp has a block of a tile, a lane 16 bytes of two
- * rows. `to` has space for whole blocks. */
+ * rows, and stores 16 bytes at once, or 8 of f4: four lanes fill a sector. `to` has space for whole
+ * blocks. */
 template <int FORMAT> __global__ void dequantize(view<bf16> to, matrix<FORMAT> w, int64_t first)
 {
+    enum { EACH = is_packed4(FORMAT) ? 4 : 2, PAIRS = 4 * EACH }; /* EACH: pairs per word */
     int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     int64_t block = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP;
     if (block >= w.stride)
         return; /* safe: the whole warp returns, and no barrier follows */
     block_registers h = w.read(first + blockIdx.y, block);
     for (int half = 0; half < 2; half++) {
-        bf16 *row = to.at + ((int64_t)blockIdx.y * TILE + g + 8 * half) * to.stride;
-        int64_t k0 = block * format_span(FORMAT);
-        for (int i = 0; i < 4; i++) {
-            unsigned word = word_of(half ? h.high : h.low, i);
-            for (int p = 0; p < (is_packed4(FORMAT) ? 4 : 2); p++) {
-                unsigned pair = pair_at<FORMAT>(word, p);
-                if (FORMAT == QUANT_F4)
-                    *reinterpret_cast<unsigned *>(row + k0 + 32 * i + 16 * (p / 2) + 4 * t + p % 2 * 2) =
-                        scaled(pair, scale_at<FORMAT>(h.scales, half, 2 * i + p / 2));
-                else
-                    *reinterpret_cast<unsigned *>(row + k0 + 16 * t + 4 * i + 2 * p) = pair;
-            }
+        bf16 *row =
+            to.at + ((int64_t)blockIdx.y * TILE + g + 8 * half) * to.stride + block * format_span(FORMAT);
+        unsigned v[16];
+#pragma unroll
+        for (int i = 0; i < PAIRS; i++) {
+            v[i] = pair_at<FORMAT>(word_of(half ? h.high : h.low, i / EACH), i % EACH);
+            if (is_packed4(FORMAT))
+                v[i] = scaled(v[i], scale_at<FORMAT>(h.scales, half, FORMAT == QUANT_F4 ? i / 2 : i / 4));
+        }
+#pragma unroll
+        for (int i = 0; i < PAIRS; i += FORMAT == QUANT_F4 ? 2 : 4) {
+            if (FORMAT == QUANT_F4)
+                *reinterpret_cast<uint2 *>(row + 8 * i + 4 * t) = uint2{v[i], v[i + 1]};
+            else
+                *reinterpret_cast<uint4 *>(row + (FORMAT == QUANT_I4 ? 8 * i + 8 * t : 16 * t + 2 * i)) =
+                    uint4{v[i], v[i + 1], v[i + 2], v[i + 3]};
         }
     }
 }
@@ -167,19 +181,12 @@ static void launch_dequantize(struct backend *b, struct tensor to, const struct 
 
 int64_t quantized_padded(const struct weight *w)
 {
-    return w->stride * format_span(w->format);
+    return has_records(w) ? (w->cols + RUN - 1) / RUN * RUN : w->stride * format_span(w->format);
 }
 
 void quantized_dequantize(struct backend *b, struct tensor to, const struct weight *w, int64_t first)
 {
-    switch (w->format) {
-    case QUANT_I8:
-        return launch_dequantize<QUANT_I8>(b, to, w, first);
-    case QUANT_F8:
-        return launch_dequantize<QUANT_F8>(b, to, w, first);
-    case QUANT_F4:
-        return launch_dequantize<QUANT_F4>(b, to, w, first);
-    default:
-        bug("%s is not dequantized", quant_name(w->format));
-    }
+    if (has_records(w))
+        return blocks_dequantize(b, to, w, first);
+    WITH_FORMAT(F, w->format, launch_dequantize<F>(b, to, w, first));
 }

@@ -42,87 +42,87 @@ static void cuda_embed(struct backend *b, struct tensor y, struct tensor table, 
 
 /* ---- norms --------------------------------------------------------------------------------------------- */
 
-/* Normalizes a row of `size` numbers. Each thread keeps EACH groups of eight of them: read once, with all
- * loads issued first. y may be x, and the compiler could not move the loads of a second pass above the
- * stores to y. */
-template <int EACH, class T>
-__device__ __forceinline__ void rmsnorm_kept(T *to, const T *from, const float *w, int size, float eps)
+/* Lets the next kernel begin before overlap_wait, which also does so. That kernel may then run while the one
+ * before this kernel still does. Until its own wait it reads only weights: states are read early only after a
+ * product (host.cuh: after_product), and products do not call this. */
+__device__ __forceinline__ void next_may_begin()
 {
-    float x[EACH][8] = {}, sum = 0;
-#pragma unroll
-    for (int i = 0; i < EACH; i++)
-        if (8 * (i * ROW_THREADS + (int)threadIdx.x) < size)
-            load8_any(x[i], from + 8 * (i * ROW_THREADS + threadIdx.x));
-#pragma unroll
-    for (int i = 0; i < EACH; i++)
-#pragma unroll
-        for (int k = 0; k < 8; k++)
-            sum = fmaf(x[i][k], x[i][k], sum);
-    float r = 1.0f / sqrtf(block_sum(sum) / (float)size + eps);
-#pragma unroll
-    for (int i = 0; i < EACH; i++) {
-        int c = 8 * (i * ROW_THREADS + threadIdx.x);
-        float gain[8];
-        if (c >= size)
-            continue;
-        load8_any(gain, w + c);
-#pragma unroll
-        for (int k = 0; k < 8; k++)
-            x[i][k] = gain[k] * (x[i][k] * r);
-        store8_any(to + c, x[i]);
-    }
+#if !defined CUDA_EMULATED && defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 
-template <class T> __global__ void rmsnorm(view<T> y, view<T> x, const float *w, float eps)
+/* Normalizes a row: w x / sqrt(mean x^2 + eps), or, if centered, subtracts the mean first and adds the bias.
+ * Each thread keeps EACH groups of eight numbers: read once, with all loads issued first. y may be x, and the
+ * compiler could not move the loads of a second pass above the stores to y. */
+template <int EACH, bool CENTERED, class T>
+__global__ void norm_rows(view<T> y, view<T> x, const float *w, const float *bias, float eps)
 {
+    next_may_begin();
     overlap_wait();
     const T *from = x.row(blockIdx.x);
     T *to = y.row(blockIdx.x);
-    enum { KEPT = 3 }; /* up to 6144 numbers */
-    if (x.cols <= 8 * KEPT * ROW_THREADS && x.cols % 8 == 0) {
-        if (x.cols <= 8 * ROW_THREADS)
-            rmsnorm_kept<1>(to, from, w, (int)x.cols, eps);
-        else
-            rmsnorm_kept<KEPT>(to, from, w, (int)x.cols, eps);
-        return;
+    int size = (int)x.cols;
+    float v[EACH][8] = {}, sum = 0, mean = 0;
+    auto column = [](int i) { return 8 * (i * ROW_THREADS + (int)threadIdx.x); };
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
+        load_some(v[i], from + column(i), size - column(i));
+    if (CENTERED) {
+#pragma unroll
+        for (int i = 0; i < EACH; i++)
+#pragma unroll
+            for (int k = 0; k < 8; k++)
+                mean += v[i][k];
+        mean = block_sum(mean) / (float)size;
     }
-    float sum = 0;
-    for (int64_t c = threadIdx.x; c < x.cols; c += ROW_THREADS)
-        sum = fmaf(number(from[c]), number(from[c]), sum);
-    float r = 1.0f / sqrtf(block_sum(sum) / (float)x.cols + eps);
-    for (int64_t c = threadIdx.x; c < x.cols; c += ROW_THREADS)
-        store(to + c, w[c] * (number(from[c]) * r));
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+            v[i][k] = column(i) + k < size ? v[i][k] - mean : 0.0f;
+            sum = fmaf(v[i][k], v[i][k], sum);
+        }
+    float r = 1.0f / sqrtf(block_sum(sum) / (float)size + eps);
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+        float gain[8], more[8] = {};
+        int n = size - column(i);
+        if (n <= 0)
+            continue;
+        load_some(gain, w + column(i), n);
+        if (CENTERED)
+            load_some(more, bias + column(i), n);
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            v[i][k] = gain[k] * (v[i][k] * r) + more[k];
+        store_some(to + column(i), v[i], n);
+    }
+}
+
+template <bool CENTERED, class T>
+static void launch_norm(struct backend *b, struct tensor y, struct tensor x, struct tensor w,
+                        struct tensor bias, float eps)
+{
+    const int64_t once = 8 * ROW_THREADS;
+    auto kernel = x.cols <= once       ? norm_rows<1, CENTERED, T>
+                  : x.cols <= 3 * once ? norm_rows<3, CENTERED, T>
+                                       : norm_rows<8, CENTERED, T>;
+    if (x.cols > 8 * once)
+        bug("norms of %lld numbers", (long long)x.cols);
+    LAUNCH_OVERLAPPED(kernel, grid_of(x.rows), ROW_THREADS, 0, b, view_of<T>(y), view_of<T>(x),
+                      static_cast<const float *>(w.data), static_cast<const float *>(bias.data), eps);
 }
 
 static void cuda_rmsnorm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float eps)
 {
-    WITH_TYPE(T, x.dtype,
-              LAUNCH_OVERLAPPED((rmsnorm<T>), grid_of(x.rows), ROW_THREADS, 0, b, view_of<T>(y),
-                                view_of<T>(x), static_cast<const float *>(w.data), eps));
-}
-
-template <class T>
-__global__ void layernorm(view<T> y, view<T> x, const float *w, const float *bias, float eps)
-{
-    const T *from = x.row(blockIdx.x);
-    T *to = y.row(blockIdx.x);
-    float sum = 0, square = 0;
-    for (int64_t c = threadIdx.x; c < x.cols; c += ROW_THREADS)
-        sum += number(from[c]);
-    float mean = block_sum(sum) / (float)x.cols;
-    for (int64_t c = threadIdx.x; c < x.cols; c += ROW_THREADS)
-        square += (number(from[c]) - mean) * (number(from[c]) - mean);
-    float r = 1.0f / sqrtf(block_sum(square) / (float)x.cols + eps);
-    for (int64_t c = threadIdx.x; c < x.cols; c += ROW_THREADS)
-        store(to + c, (number(from[c]) - mean) * r * w[c] + bias[c]);
+    WITH_TYPE(T, x.dtype, (launch_norm<false, T>(b, y, x, w, tensor{}, eps)));
 }
 
 static void cuda_layernorm(struct backend *b, struct tensor y, struct tensor x, struct tensor w,
                            struct tensor bias, float eps)
 {
-    WITH_TYPE(T, x.dtype,
-              LAUNCH((layernorm<T>), grid_of(x.rows), ROW_THREADS, 0, b, view_of<T>(y), view_of<T>(x),
-                     static_cast<const float *>(w.data), static_cast<const float *>(bias.data), eps));
+    WITH_TYPE(T, x.dtype, (launch_norm<true, T>(b, y, x, w, bias, eps)));
 }
 
 template <class T>

@@ -140,7 +140,7 @@ static struct weight *cuda_make_synthetic_weight(struct backend *b, enum quant_f
                                                  enum dtype dtype, int64_t rows, int64_t cols,
                                                  const struct synthetic *m)
 {
-    if (format == QUANT_F4)
+    if (format >= QUANT_F4)
         return synthetic_weight(b, format, dtype, rows, cols, m);
     struct weight *w = make_weight(b, format, dtype, rows, cols, m);
     CUDA(cudaStreamSynchronize(cuda_of(b)->stream));

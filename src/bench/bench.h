@@ -15,6 +15,7 @@ struct bench {
     const char *model, *device, *isa; /* NULL: the embedded model, the best device and instruction set */
     const char *random;               /* a published size with synthetic weights (random.h); NULL: `model` */
     const char *section;              /* "all" or the name of a section */
+    const char *only;                 /* part of the names of the rows to measure; NULL: all */
     /* enum weights_in, weight_storage, activation_rounding, state_storage, kv_storage */
     int weights_in, weights, tower, activations, state, kv, speculate;
     bool weight_cache, f32;
@@ -49,6 +50,7 @@ struct rate { /* work of one call; 0: does not apply */
 };
 
 bool bench_has_section(const struct bench *k, const char *section);
+bool bench_wants(const struct bench *k, const char *name);
 
 /* Returns whether the backend is a GPU, whose operations return before they are complete. */
 bool bench_on_gpu(const struct bench *k);

@@ -36,6 +36,8 @@ void bench_decode(struct subject *m, const char *section, int n, int after)
 {
     struct batch_run k = {.m = m, .n = n, .after = after, .steps = m->trial ? 2 : STEPS};
     const char *name = bench_name("%d session%s after %d, one token each", n, n > 1 ? "s" : "", after);
+    if (!bench_wants(m->k, name))
+        return;
     if (m->c->lm.max_tokens < after + GROWN || !subject_fits(m, n, after + GROWN, 0)) {
         bench_skip(m->k, section, name);
         return;

@@ -67,7 +67,8 @@ static void screenshot(struct subject *m)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *name =
             bench_name("screen, %d tiles, %lld tokens: %s", tiles, (long long)m->n, rows[i].what);
-        bench_row(m->k, "fleet", name, bench_measure(m->k, rows[i].fn, m), rows[i].rate);
+        if (bench_wants(m->k, name))
+            bench_row(m->k, "fleet", name, bench_measure(m->k, rows[i].fn, m), rows[i].rate);
     }
     subject_need(subject_screen(m, 0, 0, &e), &e);
 }
@@ -124,6 +125,8 @@ static void agents(struct subject *m, int n, bool forced)
         snprintf(given, sizeof given, ", %d forced", tokens / GROUP * FORCED);
     const char *name = bench_name("%d session%s: %dx%d screen, reply of %d%s", n, n > 1 ? "s" : "",
                                   m->screen.w, m->screen.h, tokens, given);
+    if (!bench_wants(m->k, name))
+        return;
     if (history + seen + tokens > m->c->lm.max_tokens || !subject_fits(m, n, history + seen + tokens, n)) {
         bench_skip(m->k, "fleet", name);
         return;
@@ -159,6 +162,8 @@ static double session_bytes(const struct subject *m, int64_t length)
 
 static void memory(const struct subject *m)
 {
+    if (!bench_wants(m->k, "memory of a session"))
+        return;
     int64_t brief = at_most(m, 512) / 2, longer = m->trial ? 256 : at_most(m, CONTEXT);
     if (!subject_fits(m, COPIES + 1, longer, 0)) {
         bench_skip(m->k, "fleet", "memory of a session");

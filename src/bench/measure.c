@@ -19,6 +19,11 @@ bool bench_has_section(const struct bench *k, const char *section)
     return !strcmp(k->section, "all") || !strcmp(k->section, section);
 }
 
+bool bench_wants(const struct bench *k, const char *name)
+{
+    return !k->only || strstr(name, k->only);
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;

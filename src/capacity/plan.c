@@ -150,7 +150,7 @@ static struct weight *count_quant(struct backend *b, void *bytes, bool owned, en
     struct counter *k = counter_of(b);
     k->own += count_quant_bytes(b, format, rows, cols);
     if (k->gpu)
-        count_scratch(k, work_quantized(k->gpu, format, work_room(format, cols)));
+        count_scratch(k, work_quantized(k->gpu, work_room(format, cols)));
     return (struct weight *)(void *)k->nothing;
 }
 

@@ -3,8 +3,8 @@
  * The rates of the GPUs are those of copies and large products measured by others, not the data sheets';
  * the copy rate of the H200 was measured here. The values above the line in `reach` were fitted to rows
  * measured on one H200 on 2026-11-27 (tests/results/2026-11-27-h200.md); the rest is estimated from the
- * kernels' machine code (tests/results/kernels-*.tsv). With these values its rows are met within 10 %,
- * except the steps of one session in fp8 (12 and 17 %), probably because of the last rows of their prompt. */
+ * kernels' machine code (tests/results/kernels-*.tsv). With these values its rows are met within 10 %.
+ * Products of many rows with quantized weights were not measured in their present form. */
 #include "capacity/roofline.h"
 
 #include "model/language.h"
@@ -16,30 +16,26 @@
 #include <string.h>
 
 static const struct roofline_card cards[] = {
-    {"h100", "H100 SXM, 80 GB", 79.6 * 0x1p30, 3.0e12, 798e12, 132, 1.70e9, 0.62, true, 2},
-    {"h200", "H200, 141 GB", 140.4 * 0x1p30, 4.23e12, 780e12, 132, 1.70e9, 0.62, true, 2, "2026-11-27"},
-    {"a100", "A100 SXM, 80 GB", 79.3 * 0x1p30, 1.75e12, 270e12, 108, 1.35e9, 1.00, false, 0},
-    {"rtx4090", "RTX 4090, 24 GB", 23.6 * 0x1p30, 0.92e12, 155e12, 128, 2.50e9, 1.00, false, 2},
-    {"rtx5090", "RTX 5090, 32 GB", 31.4 * 0x1p30, 1.6e12, 210e12, 170, 2.40e9, 1.00, true, 2},
-    {"rtx4070", "RTX 4070, 12 GB", 11.7 * 0x1p30, 0.45e12, 55e12, 46, 2.50e9, 1.00, false, 2},
-    {"rtx3060", "RTX 3060, 12 GB", 11.8 * 0x1p30, 0.33e12, 25e12, 28, 1.75e9, 1.00, false, 0},
+    {"h100", "H100 SXM, 80 GB", 79.6 * 0x1p30, 3.0e12, 798e12, 132, 1.70e9, true, 2},
+    {"h200", "H200, 141 GB", 140.4 * 0x1p30, 4.23e12, 780e12, 132, 1.70e9, true, 2, "2026-11-27"},
+    {"a100", "A100 SXM, 80 GB", 79.3 * 0x1p30, 1.75e12, 270e12, 108, 1.35e9, false, 0},
+    {"rtx4090", "RTX 4090, 24 GB", 23.6 * 0x1p30, 0.92e12, 155e12, 128, 2.50e9, false, 2},
+    {"rtx5090", "RTX 5090, 32 GB", 31.4 * 0x1p30, 1.6e12, 210e12, 170, 2.40e9, true, 2},
+    {"rtx4070", "RTX 4070, 12 GB", 11.7 * 0x1p30, 0.45e12, 55e12, 46, 2.50e9, false, 2},
+    {"rtx3060", "RTX 3060, 12 GB", 11.8 * 0x1p30, 0.33e12, 25e12, 28, 1.75e9, false, 0},
 };
 
 /* Expected efficiencies of the kernels: fractions of the GPU's rates, and times in ms. */
 static const struct {
-    /* gemv and early_fill match both rows of one session, in bf16 (8.03 ms) and fp8 (4.85 ms). product and
-     * product_first: the estimates 0.82 and 0.77, reduced in the ratio 128 : 135 ms. tower: 66 ms,
-     * including resizing. codes: 38 ms of 100 sessions in fp8 give 0.20, 480 ms of a prompt 0.22; 0.85 was
-     * expected. */
+    /* gemv and early_fill match both rows of one session, in bf16 (8.03 ms) and fp8 (4.85 ms). product: the
+     * estimate 0.82, reduced in the ratio 128 : 135 ms. tower: 66 ms, including resizing. */
     double gemv;           /* up to 16 rows: fraction of the copy rate */
-    double codes;          /* quantized, 17 rows and more: fraction of the slowest of memory, products and
-                            * x */
     double product, tower; /* many rows: fraction of the products' rate */
-    double product_first;  /* with FIRST_ROWS rows */
     double early_fill;     /* ms to begin and end a product that overlaps with the previous kernel */
     /* ---- not measured separately ---- */
     double gemv4;       /* up to 16 rows with 4-bit codes: fraction of the copy rate */
     double gemm_rows;   /* 17 rows and more in bf16, cuBLASLt: fraction of the copy rate */
+    double dequantized; /* dequantizing, and reading the result: fraction of the copy rate */
     double state, keys; /* fractions of the copy rate */
     /* Fraction of the GPU's fp8 rate: 0.72 for cuBLASLt, which sums in f32 without fast accumulation, reduced
      * because quantizing x and the pass over the sums take another seventh of the time. */
@@ -58,12 +54,11 @@ static const struct {
 } reach = {.gemv = 0.875,
            .gemv4 = 0.80,
            .gemm_rows = 0.75,
-           .codes = 0.21,
+           .dequantized = 0.85,
            .state = 0.82,
            .keys = 0.85,
            .product = 0.77,
            .tower = 0.40,
-           .product_first = 0.725,
            .product_fp8 = 0.63,
            .fill = 0.0087,
            .library = 0.004,
@@ -80,15 +75,18 @@ static const struct {
            .repeat = 2.5,
            .chunk = 0.0095};
 
-enum { FEW = 16, CHUNK = 128 /* tokens per chunk of a scan */, PROMPT_ROWS = 2048 };
-enum { FIRST_ROWS = 512 /* rows of chunks that begin in the first PROMPT_ROWS tokens: language_chunk */ };
-enum { DEQUANTIZED_BYTES = 4 /* per 8-bit weight: written and read again as bf16 */ };
+enum {
+    FEW = 16,
+    FEW_ON_CODES = 64 /* as in cuda/linear.cu */,
+    CHUNK = 128 /* tokens per chunk of a scan */,
+    PROMPT_ROWS = 2048
+};
+enum { DEQUANTIZED_BYTES = 4 /* per weight: written and read again as bf16 */ };
 enum {
     MIXED_MIN_BATCH = 4 /* MIXED_MIN_BATCH: as in session_batch.c */,
     MOST_DECODED = 128 /* rows; as in
                                                                                 * cuda/linear.cu */
 };
-enum { BAND = 64, STEP = 64, BANK_BYTES = 128 /* shared memory, per cycle */ };
 
 const struct roofline_card *roofline_card_at(int i)
 {
@@ -174,11 +172,18 @@ static double states_ms(const struct roofline_model *m, const struct roofline_ca
     return 1e3 * fmax(bytes / (g->copy * reach.state), work / (128 * g->clock * g->processors));
 }
 
+/* Returns the maximum rows for which the kernels of products are our own. */
+static int few_rows(const struct roofline_model *m)
+{
+    return m->number > 1.9 ? FEW : FEW_ON_CODES;
+}
+
 /* Adds the latency that neither bytes nor products explain: begin and end of kernels, and the gaps between
  * them. */
-static void add_latency(struct roofline_row *r, const struct roofline_card *g, const struct kernels *k, int n)
+static void add_latency(struct roofline_row *r, const struct roofline_model *m, const struct roofline_card *g,
+                        const struct kernels *k, int n)
 {
-    bool own = n <= FEW, early = own && g->overlap;
+    bool own = n <= few_rows(m), early = own && g->overlap;
     int most = k->products + k->mixers + 2 * k->attentions + k->norms + k->appends,
         overlapped = early ? most : 0, all = most + k->others;
     r->part[ROOFLINE_LATENCY] = k->products * (early ? reach.early_fill
@@ -188,33 +193,18 @@ static void add_latency(struct roofline_row *r, const struct roofline_card *g, c
     r->part[ROOFLINE_LAUNCHES] = reach.early_gap * overlapped + reach.gap * (all - overlapped);
 }
 
-/* Returns the time of one pass of up to 128 rows over `bytes` bytes of quantized weights as in
- * stream_k.cu: the slowest of memory, tensor cores and shared memory, through which x passes (twice on
- * reading), and the codes, also twice. */
-static double codes_ms(const struct roofline_model *m, const struct roofline_card *g, int n, double bytes)
+/* Returns the time to dequantize all of `bytes` bytes of weights to bf16 once and to read the result. */
+static double dequantize_ms(const struct roofline_model *m, const struct roofline_card *g, double bytes)
 {
-    double cols = n <= 32    ? 32
-                  : n <= 64  ? 64
-                  : n <= 112 ? 112
-                             : 128,
-           weights = bytes / m->number, steps = weights / (BAND * STEP),
-           each = 3 * cols * STEP * 2 + 3 * BAND * STEP * m->number, memory = bytes / g->copy,
-           tensor = 2 * weights * cols / (g->flops * g->mma),
-           shared = steps * each / (BANK_BYTES * g->clock * g->processors);
-    return 1e3 * fmax(memory, fmax(tensor, shared)) / reach.codes;
+    return 1e3 * bytes / m->number * (m->number + DEQUANTIZED_BYTES) / (g->copy * reach.dequantized);
 }
 
 /* Returns the time of products of n rows with `bytes` bytes of weights. */
 static double weights_ms(const struct roofline_model *m, const struct roofline_card *g, int n, double bytes)
 {
-    if (n <= FEW)
-        return 1e3 * bytes / (g->copy * (m->number < 0.9 ? reach.gemv4 : reach.gemv));
-    if (m->number > 1.9)
-        return 1e3 * bytes / (g->copy * reach.gemm_rows);
-    double ms = 0;
-    for (int t = 0; t < n; t += 128)
-        ms += codes_ms(m, g, n - t < 128 ? n - t : 128, bytes);
-    return ms;
+    if (n <= few_rows(m)) /* one pass for each FEW rows, at worst from memory each */
+        return 1e3 * ceil((double)n / FEW) * bytes / (g->copy * (m->number < 0.9 ? reach.gemv4 : reach.gemv));
+    return m->number > 1.9 ? 1e3 * bytes / (g->copy * reach.gemm_rows) : dequantize_ms(m, g, bytes);
 }
 
 static void add_up(struct roofline_row *r)
@@ -238,7 +228,7 @@ struct roofline_row roofline_decode(const struct roofline_model *m, const struct
     double mixer = g->overlap && n <= FEW ? reach.early_mixer : reach.mixer;
     r.part[ROOFLINE_STATES] = fmax(states_ms(m, g, n), k.mixers * mixer);
     r.part[ROOFLINE_KEYS] = fmax(1e3 * keys / (g->copy * reach.keys), k.attentions * reach.attention);
-    add_latency(&r, g, &k, n);
+    add_latency(&r, m, g, &k, n);
     r.part[ROOFLINE_HOST] = reach.host + reach.sampling * ceil((double)n / WORK_SAMPLED_ROWS);
     r.limit_ms = 1e3 * (weights + n * cost_session_bytes(m->config, m->types, past)) / g->copy;
     add_up(&r);
@@ -247,22 +237,21 @@ struct roofline_row roofline_decode(const struct roofline_model *m, const struct
 
 /* ---- screenshot -------------------------------------------------------------------------------------- */
 
-/* Returns the time of products of `tokens` tokens that are prefilled in chunks of `rows` rows. */
+/* Returns the time of products of `tokens` tokens. Those of a prompt with an image are prefilled in chunks of
+ * PROMPT_ROWS rows (language_chunk). */
 static double chunks_ms(const struct roofline_model *m, const struct roofline_card *g, double flop,
-                        double tokens, int rows)
+                        double tokens)
 {
     double bytes = cost_weight_bytes(m->config, 0, 1, m->number), weights = bytes / m->number,
-           rest = fmax(0, flop - 2 * weights * tokens), parts = tokens / rows,
-           rate = g->flops * (rows < PROMPT_ROWS ? reach.product_first : reach.product);
+           rest = fmax(0, flop - 2 * weights * tokens), parts = ceil(tokens / PROMPT_ROWS),
+           rate = g->flops * reach.product;
     bool plain = m->number > 1.9 || m->config->lm.moe.width;
     if (plain)
         return 1e3 * flop / rate;
-    if (m->fp8 && rows > MOST_DECODED)
+    if (m->fp8 && tokens > MOST_DECODED)
         return 1e3 * fmax((flop - rest) / (g->flops * g->fp8 * reach.product_fp8), parts * bytes / g->copy) +
                1e3 * rest / rate;
-    if (m->number < 0.9 || rows < PROMPT_ROWS) /* multiplied without dequantizing */
-        return weights_ms(m, g, rows, bytes) * parts + 1e3 * rest / rate;
-    return 1e3 * flop / rate + 1e3 * parts * weights * (m->number + DEQUANTIZED_BYTES) / g->copy;
+    return 1e3 * flop / rate + parts * dequantize_ms(m, g, bytes);
 }
 
 static struct roofline_row prompt(const struct roofline_model *m, const struct roofline_card *g,
@@ -270,10 +259,9 @@ static struct roofline_row prompt(const struct roofline_model *m, const struct r
 {
     const struct lm_config *l = &m->config->lm;
     double flop = cost_text_flop(m->config, tokens, past), chunks = ceil((double)tokens / CHUNK),
-           n = (double)tokens, first = fmin(n, fmax(0, PROMPT_ROWS - (double)past));
+           n = (double)tokens;
     struct roofline_row r = {.count = n, .unit = "tok"};
-    r.part[ROOFLINE_PROMPT] = chunks_ms(m, g, flop * first / n, first, FIRST_ROWS) +
-                              chunks_ms(m, g, flop * (n - first) / n, n - first, PROMPT_ROWS);
+    r.part[ROOFLINE_PROMPT] = chunks_ms(m, g, flop, n);
     r.part[ROOFLINE_SCAN] = kernels_of(l).mixers * chunks * reach.chunk * (132.0 / g->processors);
     double weights = cost_weight_bytes(m->config, 0, 1, m->number) / m->number,
            halved = m->fp8 ? fmin(flop, 2 * weights * n) : 0; /* products at the rate of fp8 */

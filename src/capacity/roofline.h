@@ -15,7 +15,6 @@ struct roofline_card {
     double flops;             /* bf16 products of large matrices, per second */
     int processors;
     double clock;     /* cycles per second under load */
-    double mma;       /* fraction of `flops` reached by mma.sync */
     bool overlap;     /* a kernel may start before the previous one has ended */
     double fp8;       /* rate of fp8 products in multiples of `flops`; 0: not supported */
     const char *seen; /* day of a measurement on this GPU; NULL: none */

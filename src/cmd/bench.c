@@ -23,6 +23,8 @@ static const struct option_spec options[] = {
      "flight page in Chromium, by phase, next to xdotool and playwright), and for "
      "comparisons with other programs peers, peers-prompt, peers-decode or peers-tile",
      NULL},
+    {"only", 0, OPTION_TEXT, offsetof(struct bench, only), "TEXT", 0, 256, NULL,
+     "with the sections kernels and fleet: measure only rows whose names contain this text", NULL},
     {"repeat", 'r', OPTION_INT, offsetof(struct bench, repeat), "N", 1, 1000, "5",
      "minimum number of runs per figure; 1 only checks that everything works", NULL},
     {"text", 0, OPTION_TEXT, offsetof(struct bench, text), "FILE", 0, 4096, NULL,

@@ -261,10 +261,10 @@ void language_flush(struct language *m, struct lm_state *s)
 }
 
 /* Avoids chunks of one token: their decode path rounds differently, and results would depend on chunks. */
-int64_t language_chunk(const struct language *m, int64_t done, int64_t n)
+int64_t language_chunk(const struct language *m, int64_t done, int64_t n, int64_t text)
 {
-    int64_t most = done < m->rows && LANGUAGE_ROWS < m->rows ? LANGUAGE_ROWS : m->rows,
-            chunk = config_chunk(m->config);
+    bool small = done < m->rows && LANGUAGE_ROWS < m->rows && text >= LANGUAGE_ROWS;
+    int64_t most = small ? LANGUAGE_ROWS : m->rows, chunk = config_chunk(m->config);
     if (n == most + 1)
         return most - (chunk < most ? chunk : 1);
     return n < most ? n : most;
@@ -279,7 +279,7 @@ int language_forward(struct language *m, struct lm_state *s, const int32_t *ids,
         return 0;
     }
     for (int64_t first = 0, rows; first < n; first += rows) {
-        rows = language_chunk(m, s->length, n - first);
+        rows = language_chunk(m, s->length, n - first, language_text(images, n_images, first, n));
         if (m->angles)
             s->position = rope_walk(m->positions, s->position, first, rows, images, n_images);
         set_positions(m, rows);
@@ -407,7 +407,7 @@ void language_verify_logits(struct language *m, int start, int n, float *const *
 
 int language_rows(struct language *m, struct lm_state *s, const int32_t *ids, int n)
 {
-    if (n > language_chunk(m, s->length, n))
+    if (n > language_chunk(m, s->length, n, n))
         bug("%d rows are more than a chunk", n);
     if (m->outputs.rows < n) {
         m->backend->ops->free(m->backend, &m->outputs);

@@ -133,10 +133,19 @@ void language_init(struct language *m, const struct lm_config *c, const struct m
                    struct backend *b, enum dtype act);
 void language_free(struct language *m);
 
-/* Returns the size of the next prefill chunk when n tokens are pending after `done` others. Chunks that
- * begin among the first m->rows tokens have at most LANGUAGE_ROWS, so that prefixes can be reused at that
- * granularity. */
-int64_t language_chunk(const struct language *m, int64_t done, int64_t n);
+/* Returns the size of the next prefill chunk when n tokens are pending after `done` others, `text` of them
+ * before the next image. Chunks that begin among the first m->rows tokens and end before an image have at
+ * most LANGUAGE_ROWS, so that prefixes, which have no images, can be reused at that granularity. */
+int64_t language_chunk(const struct language *m, int64_t done, int64_t n, int64_t text);
+
+/* Returns the number of tokens from `first` on that are before `end` and before any image with rows there. */
+static inline int64_t language_text(const struct image_rows *images, int n_images, int64_t first, int64_t end)
+{
+    for (int i = 0; i < n_images; i++)
+        if (images[i].at + images[i].rows.rows > first && images[i].at < end)
+            end = images[i].at > first ? images[i].at : first;
+    return end - first;
+}
 
 /* Prefills: continues s by n >= 1 tokens. Returns -1 if cancelled; the layers then differ in the number of
  * tokens they have processed, so the state must be restored before s is used again. */

@@ -25,7 +25,7 @@
  *     fp8    as int8, in e4m3: the error is proportional to each value instead of to the largest of its row
  *
  * Matrices in a format without kernels are converted to the nearest one with kernels (`forms` lists them):
- * GGUF types to Q8_0 (ops/gguf_rows.h); on a GPU GGUF types, GPTQ and block FP8 to bf16, int8 or int4.
+ * GGUF types as in ops/gguf_rows.h.
  *
  * Embeddings (a token reads one row), norms, the convolution, the router and constants are never quantized
  * here, because they are too small to matter. The vision encoder and the projector are not, either: their

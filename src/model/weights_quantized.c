@@ -284,29 +284,12 @@ bool binder_unused_scale(struct binder *x, const struct st_tensor *t)
 
 /* ---- quantizing ---------------------------------------------------------------------------------------- */
 
-/* Returns the format on a GPU that is nearest to one without kernels there: int8 if its error is below the
- * format's own rounding error, else bf16. The codes of Q4_0 are those of int4. */
-static enum quant_format nearest_on_gpu(const struct stored *m)
-{
-    uint32_t type = m->source.gguf;
-    bool fine = type == GGML_Q8_0 || type == GGML_Q8_1 || type == GGML_Q8_K || type == GGML_Q6_K ||
-                type == GGML_MXFP4; /* MXFP4 scales differ too much for int8 */
-    if (m->format <= QUANT_F4)
-        return m->format;
-    return type == GGML_Q4_0 ? QUANT_I4 : fine || m->format == QUANT_F8_BLOCKS ? QUANT_NONE : QUANT_I8;
-}
-
-static bool on_gpu(const struct binder *x)
-{
-    return !x->b->ops->borrow;
-}
-
 enum quant_format binder_format(const struct binder *x, enum role role, const struct stored *m)
 {
     enum weight_storage n = x->o->storage;
     if (n == WEIGHTS_BF16)
         return QUANT_NONE;
-    enum quant_format stored = on_gpu(x) ? nearest_on_gpu(m) : m->format;
+    enum quant_format stored = m->format;
     bool small = stored == QUANT_I4 || stored == QUANT_F4 || stored == QUANT_Q4_1 || stored == QUANT_Q4_K ||
                  stored == QUANT_GPTQ;
     if (role == ROLE_TOWER)
@@ -315,8 +298,6 @@ enum quant_format binder_format(const struct binder *x, enum role role, const st
         return stored;
     if (n == WEIGHTS_INT4 && role == ROLE_LINEAR)
         return QUANT_I4;
-    if (stored != m->format) /* it has no kernels in any case */
-        stored = QUANT_NONE;
     return stored ? stored : n == WEIGHTS_FP8 ? QUANT_F8 : QUANT_I8;
 }
 
@@ -324,7 +305,7 @@ void binder_note_form(struct binder *x, const struct stored *m, const char *to)
 {
     uint32_t type = m->source.gguf;
     const char *from = type ? ggml_type_name(type) : quant_name(m->format);
-    bool here = on_gpu(x) ? m->format <= QUANT_F4 : !type || gguf_kernels(type) == m->format;
+    bool here = !type || gguf_kernels(type) == m->format;
     if ((!type && !m->format) || (here && type != GGML_NVFP4 && type != GGML_F64) || !strcmp(from, to))
         return;
     for (int i = 0; i < WEIGHT_FORMS; i++) {

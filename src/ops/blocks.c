@@ -10,7 +10,7 @@
  * In Q4_1 and Q5_1 m is added, so their records store -m. Two formats with groups of 16 do not exist in
  * files; quant.c fills their records: d, and with 4 bits the minimum, as f16. GPTQ groups, whose parts are
  * stored separately in the file (gptq.c), have the same kind of record. */
-#include "ops/quant.h"
+#include "ops/block_scale.h"
 
 #include <string.h>
 
@@ -40,6 +40,11 @@ int64_t blocks_span(enum quant_format format)
 int64_t blocks_stored(enum quant_format format, int64_t cols)
 {
     return cols / shapes[format].span * shapes[format].bytes;
+}
+
+int64_t blocks_bits(enum quant_format format)
+{
+    return shapes[format].bits;
 }
 
 int64_t blocks_lines(enum quant_format format, int64_t cols)
@@ -141,18 +146,7 @@ void blocks_take(enum quant_format format, const uint8_t *block, uint8_t *codes,
 
 struct blocks_scale blocks_scale(enum quant_format format, const uint16_t *record, int64_t group)
 {
-    float d = f16_to_f32(record[0]);
-    if (shapes[format].words == 1)
-        return (struct blocks_scale){d, 0};
-    if (format == QUANT_Q4_1 || format == QUANT_Q5_1 || format == QUANT_Q4_16)
-        return (struct blocks_scale){d, f16_to_f32(record[1])};
-    if (format == QUANT_GPTQ)
-        return (struct blocks_scale){d, d * (float)record[1]};
-    if (format == QUANT_Q6_K)
-        return (struct blocks_scale){d * (float)(int8_t)(record[1 + group / 2] >> group % 2 * 8), 0};
-    return (struct blocks_scale){d * (float)(record[2 + group / 2] >> group % 2 * 8 & 255),
-                                 f16_to_f32(record[1]) *
-                                     (float)(record[6 + group / 2] >> group % 2 * 8 & 255)};
+    return block_scale((int)format, record, (int)group);
 }
 
 int blocks_offset(enum quant_format format)

@@ -87,6 +87,7 @@ static inline bool quant_is_blocks(enum quant_format format)
 }
 int64_t blocks_span(enum quant_format format);                 /* numbers of a block */
 int64_t blocks_stored(enum quant_format format, int64_t cols); /* bytes of a row in the file */
+int64_t blocks_bits(enum quant_format format);                 /* of a code in memory */
 int64_t blocks_lines(enum quant_format format, int64_t cols);  /* bytes of a column's codes in a panel */
 int64_t blocks_words(enum quant_format format);                /* words of a record */
 int64_t blocks_group(enum quant_format format);                /* numbers that share a scale */

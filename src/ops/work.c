@@ -10,12 +10,8 @@ enum {
     TILE = 16 /* rows per quantized block */
 };
 
-const struct work_parts work_parts_usual = {.dequantized = 64 << 20,
-                                            .sums = 32 << 20,
-                                            .experts = 256 << 20,
-                                            .splits = 32 << 20,
-                                            .partials = 32 << 20,
-                                            .library = 32 << 20};
+const struct work_parts work_parts_usual = {
+    .dequantized = 64 << 20, .sums = 32 << 20, .experts = 256 << 20, .splits = 32 << 20, .library = 32 << 20};
 
 static size_t padded(size_t bytes)
 {
@@ -34,8 +30,29 @@ size_t work_matrix(enum dtype t, int64_t rows, int64_t cols)
     return work_tensor((size_t)rows * (size_t)((cols + 7) / 8 * 8) * dtype_size(t));
 }
 
+int64_t work_block_bits(enum quant_format format)
+{
+    return format == QUANT_F8_BLOCKS ? 8 : blocks_bits(format);
+}
+
+static size_t padded16(size_t bytes)
+{
+    return (bytes + 15) / 16 * 16;
+}
+
+struct work_blocks work_blocks(enum quant_format format, int64_t rows, int64_t cols)
+{
+    struct work_blocks w = {.line = padded16((size_t)(cols * work_block_bits(format) + 7) / 8)};
+    w.records = (size_t)rows * w.line;
+    w.order = w.records + padded16((size_t)(rows * quant_groups(format, cols)) * sizeof(uint16_t));
+    w.end = w.order + (format == QUANT_GPTQ ? (size_t)cols * sizeof(int32_t) : 0);
+    return w;
+}
+
 size_t work_quantized_matrix(enum quant_format format, int64_t rows, int64_t cols)
 {
+    if (format >= QUANT_F8_BLOCKS)
+        return work_tensor(work_blocks(format, rows, cols).end);
     enum { CODES = 1024, SCALES = 128 }; /* bytes of a block, and of its group scales */
     bool packed4 = format == QUANT_I4 || format == QUANT_F4;
     int64_t tiles = (rows + TILE - 1) / TILE, blocks = work_room(format, cols) / (packed4 ? 128 : 64);
@@ -50,7 +67,7 @@ size_t work_sums(const struct work_parts *p, int64_t cols)
 
 int64_t work_room(enum quant_format format, int64_t cols)
 {
-    int64_t span = format == QUANT_I4 || format == QUANT_F4 ? 128 : 64;
+    int64_t span = format == QUANT_I4 || format == QUANT_F4 ? 128 : format >= QUANT_F8_BLOCKS ? 8 : 64;
     return (cols + span - 1) / span * span;
 }
 
@@ -68,23 +85,10 @@ int64_t work_rounded_rows(const struct work_parts *p, int64_t room)
     return codes < sums ? codes : sums;
 }
 
-size_t work_quantized(const struct work_parts *p, enum quant_format format, int64_t room)
+size_t work_quantized(const struct work_parts *p, int64_t room)
 {
     struct work_dequantized w = work_dequantized(p, room);
-    size_t dequantized = format == QUANT_I4 ? 0 : w.bytes + work_sums(p, w.rows);
-    return size_max(dequantized, work_partials(p));
-}
-
-enum { PARTIAL = 64 * 128 * sizeof(float) /* rows of a band times the maximum rows of x */ };
-
-int64_t work_partial_blocks(const struct work_parts *p)
-{
-    return (int64_t)(p->partials / (2 * PARTIAL));
-}
-
-size_t work_partials(const struct work_parts *p)
-{
-    return (size_t)work_partial_blocks(p) * 2 * PARTIAL;
+    return w.bytes + work_sums(p, w.rows);
 }
 
 struct work_experts work_experts(int64_t choices, int64_t experts, int64_t inner, int64_t out, enum dtype t)
@@ -126,7 +130,7 @@ size_t work_masks(int64_t ids)
 
 size_t work_counts(int64_t groups)
 {
-    return (size_t)(WORK_BANDS + WORK_SESSIONS * groups) * sizeof(unsigned);
+    return (size_t)(WORK_SESSIONS * groups) * sizeof(unsigned);
 }
 
 static size_t taps_bytes(const struct resize_taps *t)

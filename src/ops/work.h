@@ -14,10 +14,17 @@ struct work_parts {
     size_t sums;        /* f32 sums of a product */
     size_t experts;     /* intermediate results of experts */
     size_t splits;      /* partial results of attention */
-    size_t partials;    /* partial sums of products */
     size_t library;     /* workspace of cuBLASLt */
 };
 extern const struct work_parts work_parts_usual;
+
+/* Formats with a record for each block: bits of a code; bytes of a row of codes, and the offsets of the
+ * records, of the column order and of the end. */
+struct work_blocks {
+    size_t line, records, order, end;
+};
+int64_t work_block_bits(enum quant_format format);
+struct work_blocks work_blocks(enum quant_format format, int64_t rows, int64_t cols);
 
 /* Return the device bytes of a quantized matrix, and of a plain one, whose rows are padded to 16 bytes. */
 size_t work_quantized_matrix(enum quant_format format, int64_t rows, int64_t cols);
@@ -28,23 +35,18 @@ size_t work_tensor(size_t bytes); /* rounded up to the allocation unit of the de
 size_t work_sums(const struct work_parts *p, int64_t cols);
 
 /* Return the rows of a quantized matrix that are dequantized at once, with K rounded up to whole blocks
- * (`room`), and their bytes; work_quantized() includes the other needs of products of many rows. */
+ * (`room`), and their bytes; work_quantized() includes their sums. */
 struct work_dequantized {
     int64_t rows;
     size_t bytes;
 };
 struct work_dequantized work_dequantized(const struct work_parts *p, int64_t room);
-size_t work_quantized(const struct work_parts *p, enum quant_format format, int64_t room);
+size_t work_quantized(const struct work_parts *p, int64_t room);
 int64_t work_room(enum quant_format format, int64_t cols);
 
 /* Returns the rows of x that are rounded to e4m3 at once: their codes and scales occupy the memory of a
  * dequantized matrix, and at least 16 columns of their sums fit in work_sums(). */
 int64_t work_rounded_rows(const struct work_parts *p, int64_t room);
-
-/* Return the number and bytes of partial sums of a product with quantized weights: two per block. */
-enum { WORK_BANDS = 4096 /* maximum number of bands of 64 rows of the weight */ };
-int64_t work_partial_blocks(const struct work_parts *p);
-size_t work_partials(const struct work_parts *p);
 
 /* Return the memory of experts: bytes of each of four lists with one entry per choice, of the inner
  * activations and of the results, which first hold the gates; and the rows that run at once. */
@@ -80,7 +82,7 @@ enum { WORK_RING = 8 };
 
 /* Counters of finished blocks, for a batch of WORK_SESSIONS sessions. */
 enum { WORK_SESSIONS = 128 };
-size_t work_counts(int64_t groups); /* including the bands of a product */
+size_t work_counts(int64_t groups);
 
 /* Returns the bytes for an image: its pixels, filters, and the rows between the two passes. */
 size_t work_picture(const struct picture *p, int tiles);

@@ -32,7 +32,7 @@ static int score_chunks(struct session *s, int64_t before, session_row_fn *fn, v
     struct language *m = &s->engine->language;
     int64_t n;
     while ((n = session_pending(s)) > 0) {
-        n = language_chunk(m, s->state.length, n);
+        n = language_chunk(m, s->state.length, n, n);
         int64_t at = s->state.length - before;
         m->session_cancel = s->client.stop;
         int rc = language_rows(m, &s->state, s->tokens + s->state.length, (int)n);

@@ -297,11 +297,21 @@ static int compute_pending(struct session *s, int64_t n, struct err *e)
     return 0;
 }
 
+static int64_t next_chunk(const struct session *s)
+{
+    int64_t done = s->state.length, text = session_pending(s);
+    for (int i = 0; i < s->n_images; i++) {
+        struct image_rows image = {s->images[i].at, s->images[i].rows, 0};
+        text = language_text(&image, 1, done, done + text);
+    }
+    return language_chunk(&s->engine->language, done, session_pending(s), text);
+}
+
 int session_prefill_chunk(struct session *s, struct err *e)
 {
     if (engine_try_enter(s->engine, &s->client, e))
         return -1;
-    int rc = compute_pending(s, language_chunk(&s->engine->language, s->state.length, session_pending(s)), e);
+    int rc = compute_pending(s, next_chunk(s), e);
     engine_leave(s->engine);
     return rc;
 }

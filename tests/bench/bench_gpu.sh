@@ -8,6 +8,8 @@
 #   SIZES=holotron-12b          sizes of the model; weights are created on the GPU, no file is read
 #   WEIGHTS='auto int8 fp8 fp8+kv8'    formats of the weights; auto: bf16; +kv8: also 8-bit KV caches; +act8 at
 #                               the end: also 8-bit activations in prompts (fp8, from sm_89 on)
+#   PARTS=                      lines of seconds|weights|section|text instead of WEIGHTS: rows of a section whose names
+#                               contain the text (empty: all), and the most seconds for them
 #   REPEAT=3                    minimum number of runs of each figure
 #   DEVICE=cuda                 cuda:1: the second GPU
 #   LIMIT=                      total time in seconds; rows that were not reached are named
@@ -22,7 +24,7 @@ more, its driver, nvcc and cuBLAS (CUDA 12 or 13; images "cuda:*-devel" have bot
     make -j"$(nproc)" CARDS=90 holorun          # 90: H100, H200; 80: A100; 100: B200; 120: RTX 50; 89: RTX 40
     make bench-gpu                              # tests/results/DATE-CARD.json and .md
     make test-gpu                               # compares kernels with the reference, then compute-sanitizer
-    make card                                   # the main parts of both in eight minutes, built for this GPU only
+    make card                                   # the main parts of both in ten minutes, built for this GPU only
 
 Targets, and their rows in the table:
 
@@ -59,21 +61,25 @@ printf '%s, %s, driver %s, %s; %s\n' "$card" "$memory" "$driver" "$power" "$vers
 cat "${NOTES:-/dev/null}" >"$work/notes"
 touch "$work/rows"
 began=$SECONDS failed=0
-for form in ${WEIGHTS:-auto int8 fp8 fp8+kv8}; do
+[ -n "${PARTS:-}" ] || PARTS=$(printf '86400|%s|fleet|\n' ${WEIGHTS:-auto int8 fp8 fp8+kv8})
+while IFS='|' read -r most form section only; do
     kv=auto activations=auto
     case $form in *+act8) activations=fp8 ;; esac
     case $form in *+kv8*) kv=fp8 ;; esac
-    command=(bench --device "$device" --random "$sizes" --section fleet --weights "${form%%+*}" --kv "$kv"
+    command=(bench --device "$device" --random "$sizes" --section "$section" --weights "${form%%+*}" --kv "$kv"
         --activations "$activations" --repeat "${REPEAT:-3}" --json)
+    words=${command[*]}
+    [ -z "$only" ] || { command+=(--only "$only") && words+=" --only '$only'"; }
     left=$((${LIMIT:-86400} - (SECONDS - began)))
     if [ "$left" -lt 15 ]; then
         echo "$form: not begun, for want of time" | tee -a "$work/notes" >&2
         continue
     fi
-    echo "holorun ${command[*]}" >>"$work/commands"
+    left=$((left < most ? left : most))
+    echo "holorun $words" >>"$work/commands"
     # Adds the format of the weights to every row; a row is an object on one line.
     rc=0
-    timeout "$left" "$holorun" "${command[@]}" 2>"$work/said" | sed -u "s/^{/{\"weights\": \"$form\", /" |
+    timeout "$left" "$holorun" "${command[@]}" 2>"$work/said" </dev/null | sed -u "s/^{/{\"weights\": \"$form\", /" |
         tee -a "$work/rows" >&2 || rc=$?
     # Rows that do not fit are reported on stderr.
     sed "s/^/$form: /" "$work/said" | tee -a "$work/notes" >&2
@@ -82,7 +88,7 @@ for form in ${WEIGHTS:-auto int8 fp8 fp8+kv8}; do
     124) echo "$form: stopped after $left s, for want of time" | tee -a "$work/notes" >&2 ;;
     *) echo "$form: exit code $rc" | tee -a "$work/notes" >&2 && failed=1 ;;
     esac
-done
+done <<<"$PARTS"
 
 # Prints members of rows; their texts contain no quotes.
 table() {

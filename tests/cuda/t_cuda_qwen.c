@@ -9,6 +9,7 @@
  * several positions.
  */
 #include "check.h"
+#include "gptq_model.h"
 #include "tiny_qwen.h"
 
 #include "ops/f8.h"
@@ -135,28 +136,28 @@ static void t_batch(void **state)
     engine_close(gpu);
 }
 
-/* Stores the weight `front` as e4m3 in blocks with f32 scales that bf16 cannot represent. */
-static void encode(struct tiny *t, const char *front)
+/* Stores the weight `front` as e4m3, in blocks with f32 scales that bf16 cannot represent, or with one scale. */
+static void encode(struct tiny *t, const char *front, bool whole)
 {
-    char *weight = xasprintf("%s.weight", front), *scales = xasprintf("%s.weight_scale_inv", front);
+    char *weight = xasprintf("%s.weight", front);
     struct tiny_tensor *x = tiny_find(t, weight);
-    int64_t rows = x->shape[0], cols = x->shape[1], blocks = (rows + 127) / 128;
+    int64_t rows = x->shape[0], cols = x->shape[1], blocks = whole ? 1 : (rows + 127) / 128;
     uint8_t *codes = malloc((size_t)(rows * cols));
     float *scale = malloc((size_t)blocks * sizeof *scale);
     for (int64_t i = 0; i < blocks; i++)
         scale[i] = 0.0009765f * (1 + 0.0123457f * (float)i);
     for (int64_t i = 0; i < rows * cols; i++)
-        codes[i] = f8_of(bf16_to_f32(((const uint16_t *)(const void *)x->data)[i]) / scale[i / cols / 128]);
+        codes[i] = f8_of(bf16_to_f32(((const uint16_t *)(const void *)x->data)[i]) /
+                         scale[whole ? 0 : i / cols / 128]);
     tiny_drop(t, weight);
     tiny_put(t, weight, "", "F8_E4M3", codes, rows, cols);
-    tiny_put(t, scales, "", "F32", scale, blocks, 1);
+    tiny_put(t, front, whole ? ".weight_scale" : ".weight_scale_inv", "F32", scale, blocks, 1);
     free(codes);
     free(scale);
     free(weight);
-    free(scales);
 }
 
-static void t_fp8(void **state)
+static void compare_fp8(bool whole)
 {
     static const char *const fronts[] = {"0.linear_attn.out_proj", "3.self_attn.q_proj", "3.self_attn.o_proj",
                                          "1.mlp.shared_expert.down_proj"};
@@ -164,20 +165,46 @@ static void t_fp8(void **state)
     tiny_qwen(&t, 5);
     for (size_t i = 0; i < sizeof fronts / sizeof *fronts; i++) {
         char *front = xasprintf("model.language_model.layers.%s", fronts[i]);
-        encode(&t, front);
+        encode(&t, front, whole);
         free(front);
     }
-    tiny_edit(&t.config, "{\"architectures\"",
-              "{\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]},"
-              "\"architectures\"");
+    if (whole)
+        tiny_quantization(&t, "\"quant_algo\":\"FP8\"");
+    else
+        tiny_quantization(&t, "\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]");
     tiny_write(&t);
     compare(&t);
     tiny_free(&t);
 }
 
+static void t_fp8(void **state)
+{
+    compare_fp8(false);
+}
+
+static void t_fp8_whole(void **state)
+{
+    compare_fp8(true);
+}
+
+static void t_gptq(void **state)
+{
+    gptq_random = check_seed();
+    for (int moved = 0; moved < 2; moved++) {
+        struct tiny t, plain;
+        gptq_pair(&t, &plain, 1, moved, false); /* experts of a layer have one format there */
+        tiny_free(&plain);
+        tiny_write(&t);
+        compare(&t);
+        tiny_free(&t);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("a model of the Qwen3.5 family has the same logits as on the CPU", t_forward),
     CLAIM("weights in FP8 blocks with f32 scales have the same logits as on the CPU", t_fp8),
+    CLAIM("weights in FP8 with one scale have the same logits as on the CPU", t_fp8_whole),
+    CLAIM("GPTQ weights have the same logits as on the CPU, with columns in order or moved", t_gptq),
     CLAIM("a batch of sessions has the same logits as on the CPU, also after a rewind", t_batch),
 };
 

@@ -129,7 +129,7 @@ static void t_chunks(void **state)
 }
 
 /* Chunks are contiguous and none has a single token.  In a long text the first ones are small, because
- * sessions can only reuse whole chunks of others. */
+ * sessions can only reuse whole chunks of others.  No session reuses an image: a chunk with one is large. */
 static void t_chunk_sizes(void **state)
 {
     struct tiny t;
@@ -138,10 +138,13 @@ static void t_chunk_sizes(void **state)
     for (m.rows = LANGUAGE_ROWS; m.rows <= 4 * LANGUAGE_ROWS; m.rows *= 2)
         for (int64_t n = 2; n < 9000; n += 1 + n / 97)
             for (int64_t done = 0, rows; done < n; done += rows) {
-                rows = language_chunk(&m, done, n - done);
-                bool small = done < m.rows && m.rows > LANGUAGE_ROWS;
+                int64_t image = n / 3, text = done < image ? image - done : done == image ? 0 : n - done;
+                bool small = done < m.rows && m.rows > LANGUAGE_ROWS && text >= LANGUAGE_ROWS;
+                rows = language_chunk(&m, done, n - done, text);
+                if (!small && n - done > m.rows + 1)
+                    assert_int_equal(rows, m.rows);
                 assert_in_range(rows, 2, small ? LANGUAGE_ROWS : m.rows);
-                if (n - done - rows > LANGUAGE_ROWS)
+                if (small && n - done - rows > LANGUAGE_ROWS)
                     assert_true(rows % LANGUAGE_ROWS == 0 || n - done == m.rows + 1);
             }
     engine_close(g);
@@ -444,7 +447,8 @@ static void t_sources(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("a prompt at once equals token by token, wherever it is cut", t_splits),
     CLAIM("chunks of any size give the same logits", t_chunks),
-    CLAIM("a prompt's first chunks are small, and none has one token", t_chunk_sizes),
+    CLAIM("the first chunks of a text are small, those with an image are not, and none has one token",
+          t_chunk_sizes),
     CLAIM("every instruction set agrees with the scalar reference; bf16 differs little", t_isas),
     CLAIM("one, two and three threads give the same bits", t_threads),
     CLAIM("a cached tile gives the same bits as a computed one; only changed tiles are computed", t_cache),

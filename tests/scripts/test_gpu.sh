@@ -36,7 +36,7 @@ check() { # TOOL PROGRAM
         ;;
     esac
 }
-for program in t_cuda_ops t_cuda_linear t_cuda_moe t_cuda_ssm t_cuda_stochastic_round t_cuda_attend t_cuda_synthetic t_cuda_sample t_cuda_preprocess; do
+for program in t_cuda_ops t_cuda_linear t_cuda_blocks t_cuda_moe t_cuda_ssm t_cuda_stochastic_round t_cuda_attend t_cuda_synthetic t_cuda_sample t_cuda_preprocess; do
     check memcheck "$program"
 done
 for tool in racecheck synccheck; do # slow: each kernel once, with few numbers

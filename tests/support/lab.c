@@ -369,3 +369,19 @@ void lab_compare(struct lab *l, lab_case *fn, int rounds)
         assert_true(off <= 1);
     }
 }
+
+struct weight *lab_rounded(const struct lab *l, struct weight *w, int64_t N, int64_t K)
+{
+    struct tensor one = lab_make(l->mem, DT_F32, K, K, 0, 0), none = {0},
+                  values = lab_make(l->mem, DT_F32, K, N, 0, 0),
+                  turned = lab_make(l->mem, DT_F32, N, K, 0, 0);
+    for (int64_t k = 0; k < K; k++)
+        ((float *)one.data)[k * K + k] = 1;
+    l->ref->ops->linear(l->ref, values, one, w, none, EPI_NONE, SET);
+    for (int64_t i = 0; i < N * K; i++)
+        ((float *)turned.data)[i] = lab_at(values, i % K, i / K);
+    struct weight *rounded = l->ref->ops->pack(l->ref, turned, DT_BF16);
+    l->ref->ops->weight_free(l->ref, w);
+    lab_drop(l->mem, 3, (struct tensor *const[]){&one, &values, &turned});
+    return rounded;
+}

@@ -76,6 +76,9 @@ void lab_weights_drop(struct lab_weights *m);
 struct weight *lab_weights_pack(struct backend *b, enum quant_format format, const struct lab_weights *m,
                                 enum dtype kept);
 
+/* Returns a weight of the reference with its values [N, K] rounded to bf16; frees w. */
+struct weight *lab_rounded(const struct lab *l, struct weight *w, int64_t N, int64_t K);
+
 /* Attention of given sizes (lab_attend.c): queries of heads * group heads of d numbers, each at most `score`,
  * over keys and values of at most 1. Returns as a lab_case does. */
 struct lab_attention {
