@@ -3,7 +3,6 @@
 
 #include "atspi/roles.h"
 #include "plain/resolve.h"
-#include "planner/chooser.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -337,7 +336,7 @@ static enum framed by_verb(struct frame *f)
     case DEED_CHOOSE:
         return frame_fill(f);
     default:
-        return FRAME_NONE;
+        return frame_calculate(f);
     }
 }
 
@@ -367,39 +366,16 @@ static enum framed by_rules(struct frame *f)
     return frame_unsure(f, "%s", why);
 }
 
-/* Returns the model, opened at its first use; NULL without one. */
-static struct chooser *chooser_of(struct planner *p)
-{
-    struct err e = ERR_INIT;
-    if (p->model.open) {
-        struct engine *g = p->model.open(p->model.arg, &e);
-        p->chooser = g ? chooser_open(g, p->model.cancel, &e) : NULL;
-        if (!p->chooser)
-            warn("the planner does without the model: %s", e.text);
-        p->model.open = NULL;
-    }
-    return p->chooser;
-}
-
 enum framed frame_clause(struct frame *f)
 {
-    struct planner_at at = f->out->at;
-    bool sure = f->out->sure;
-    int n = f->out->steps.n;
-    if (at.later)
+    if (f->out->at.later)
         return f->k->deed == DEED_SAVE ? save_later(f) : replace_later(f);
     for (int i = 0; i < f->k->rest.n && (f->k->deed == DEED_TICK || f->k->deed == DEED_UNTICK); i++)
         if (words_is(f->k->rest, i, "on|off"))
             return frame_unsure(f, "'%.60s' has two deeds, or another one", f->k->text);
     f->proposal = false;
     enum framed done = by_rules(f);
-    struct chooser *m = done == FRAME_UNSURE && f->effort >= PLAN_MODEL ? chooser_of(f->p) : NULL;
     f->proposal = f->effort == PLAN_PROPOSAL;
-    if (m && (done = frame_choose(f, m)) == FRAME_UNSURE) {
-        plan_cut(f->out, n);
-        f->out->at = at;
-        f->out->sure = sure;
-    }
     return done == FRAME_UNSURE && f->proposal ? by_rules(f) : done;
 }
 

@@ -239,10 +239,33 @@ static bool read_sum(struct span s, char *out, size_t size)
     return digit && sign;
 }
 
+/* Writes the keys of "multiply 6 by 9", "subtract 15 from 40". */
+static bool read_verb(struct span s, char *out, size_t size)
+{
+    static const char *const verbs[][3] = {{"add", "+", "and|to|plus"},
+                                           {"multiply", "*", "by|with|times|and"},
+                                           {"divide", "/", "by|through"},
+                                           {"subtract", "-", "from"},
+                                           {"deduct", "-", "from"}};
+    char *end;
+    for (size_t k = 0; k < sizeof verbs / sizeof *verbs && s.n == 4; k++) {
+        if (!words_is(s, 0, verbs[k][0]) || !words_is(s, 2, verbs[k][2]))
+            continue;
+        bool swap = *verbs[k][1] == '-';
+        double a = strtod(s.w[1].text, &end), b = *end ? -1 : strtod(s.w[3].text, &end);
+        if (*end || a < 0 || b < 0)
+            return false;
+        snprintf(out, size, "%s%s%s", s.w[swap ? 3 : 1].text, verbs[k][1], s.w[swap ? 1 : 3].text);
+        return true;
+    }
+    return false;
+}
+
 enum framed frame_calculate(struct frame *f)
 {
     char sum[32];
-    if (!read_sum(f->k->rest, sum, sizeof sum - 1))
+    if (!read_verb(f->k->all, sum, sizeof sum - 1) &&
+        (f->k->deed != DEED_CALCULATE || !read_sum(f->k->rest, sum, sizeof sum - 1)))
         return FRAME_NONE;
     snprintf(sum + strlen(sum), 2, "=");
     for (const char *at = sum; *at; at++) {

@@ -120,12 +120,12 @@ static bool plan_first(struct job *j, struct job_planner *p, char *why, size_t s
             planner_next(p->planner, now, PLAN_RULES, &p->first);
             snprintf(why, size, "%s", p->first.why);
         }
-        if (now && p->first.end != PLAN_UNSURE && now->n == before)
+        if (now && p->first.end != PLAN_UNSURE && p->first.sure && now->n == before)
             return true;
         before = now ? now->n : -1;
         clock_sleep_ms(AGAIN_MS);
     } while (clock_ms_since(start) < BEGIN_MS && !*screen_stop_flag(NULL));
-    if (now && p->first.end == PLAN_UNSURE) {
+    if (now && (p->first.end == PLAN_UNSURE || !p->first.sure)) {
         plan_harder(p, now, &p->first);
         snprintf(why, size, "%s", p->first.why);
     }
@@ -195,10 +195,9 @@ int job_open_planner(struct job *j, struct err *e)
     p->j = j;
     buf_init(&p->performed, STEPS_TEXT);
     p->chooses = is_text_model(j);
-    if (!(p->planner = planner_open(j->task, &odd)))
+    const struct planner_model model = {open_chooser, p, screen_stop_flag(NULL)};
+    if (!(p->planner = planner_open(j->task, p->chooses ? &model : NULL, &odd)))
         return refuse(j, false, odd.text, e);
-    if (p->chooses)
-        planner_use_model(p->planner, &(struct planner_model){open_chooser, p, screen_stop_flag(NULL)});
     if (!plan_first(j, p, why, sizeof why))
         return refuse(j, false, why, e);
     buf_init(&json, STEPS_TEXT);
@@ -255,9 +254,9 @@ static int next_steps(void *arg, const struct snapshot *now, bool last, struct p
     }
     bool answered;
     planner_next(p->planner, now, PLAN_RULES, &plan);
-    if (plan.end == PLAN_UNSURE && last)
+    if ((plan.end == PLAN_UNSURE || !plan.sure) && last)
         plan_harder(p, now, &plan);
-    if (plan.end == PLAN_UNSURE) {
+    if (plan.end == PLAN_UNSURE || (!plan.sure && !last)) {
         snprintf(why, size, "not understood after the steps before: %.400s", plan.why);
         plan_free(&plan);
         return -1;

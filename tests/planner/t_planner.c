@@ -105,7 +105,7 @@ static char *planned(const struct snapshot *s, const char *task, bool proposal)
 {
     struct err e = ERR_INIT;
     struct plan plan;
-    struct planner *p = planner_open(task, &e);
+    struct planner *p = planner_open(task, NULL, &e);
     if (!p)
         return xasprintf("refused: %s", e.text);
     struct buf b;
@@ -154,12 +154,12 @@ static const struct {
     {IN(rows), "Press Open", "unsure"},
     {IN(rows), "Enter Main into street", "unsure"},
     {IN(rows), "List unpaid invoices", "unsure~unpaid"},
-    {IN(rows), "Show only unpaid invoices", "refused~only"},
+    {IN(rows), "Show only unpaid invoices", "unsure~only"},
     {IN(rows), "Do not open 2026-105", "refused~not"},
-    {IN(rows), "Open the second invoice", "refused~second"},
+    {IN(rows), "Open the second invoice", "unsure~second"},
     {IN(rows), "Open 2026-104 or 2026-105", "refused~or"},
     {IN(rows), "Open every invoice except 2026-104", "refused"},
-    {IN(rows), "Open the cheapest invoice", "refused"},
+    {IN(rows), "Open the cheapest invoice", "unsure~cheapest"},
     {IN(rows), "Don't open anything", "refused"},
     {IN(rows), "What is the total?", "refused~question"},
     /* "not" in any case and with either apostrophe */
@@ -216,7 +216,7 @@ static void t_inverse(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct snapshot s = complete(cases[i].e, (int)cases[i].n);
-        struct planner *p = planner_open(cases[i].task, NULL);
+        struct planner *p = planner_open(cases[i].task, NULL, NULL);
         struct plan plan = {0};
         if (p)
             planner_next(p, &s, PLAN_PROPOSAL, &plan);
@@ -243,7 +243,7 @@ static void t_windows(void **state)
 {
     (void)state;
     struct snapshot first = SNAPSHOT(editor), then = SNAPSHOT(saving);
-    struct planner *p = planner_open("Save it as letter.txt", NULL);
+    struct planner *p = planner_open("Save it as letter.txt", NULL, NULL);
     struct plan plan;
     struct buf b;
     assert_non_null(p);
@@ -273,7 +273,7 @@ static void t_typed(void **state)
 {
     (void)state;
     struct snapshot s = SNAPSHOT(editor);
-    struct planner *p = planner_open("Write \"hello\"", NULL);
+    struct planner *p = planner_open("Write \"hello\"", NULL, NULL);
     struct plan plan;
     planner_next(p, &s, PLAN_RULES, &plan);
     assert_int_equal(plan.steps.n, 1);
@@ -299,7 +299,7 @@ static void t_long(void **state)
     buf_init(&task, 1 << 12);
     buf_puts(&task, "Order a large shirt with gift wrapping");
     for (int i = 0; i < 30; i++)
-        buf_puts(&task, " order");
+        buf_puts(&task, i < 29 ? " order" : " moon");
     char *got = planned(&s, task.data, false);
     assert_null(strstr(got, "1. "));
     free(got);

@@ -1,0 +1,11 @@
+/* fill.h - the values that a task names for the lines of a form, by rules. */
+#ifndef HOLORUN_PLANNER_FILL_H
+#define HOLORUN_PLANNER_FILL_H
+
+#include "planner/clauses.h"
+#include "planner/form.h"
+
+/* Sets the index of the value of each line.  Returns false if none differs, or the window has menus. */
+bool form_fill(const struct form *form, struct span s, const struct clauses *clauses, int *value);
+
+#endif
