@@ -16,6 +16,7 @@
 #define OFF    "off|untick|uncheck|disable|deactivate|remove|drop|deselect|unselect"
 #define CLOSING                                                                                              \
     "cancel|close|help|no|discard|reset|defaults|back|quit|abort|later|more|about|options|stay|keep"
+#define SHOWS "show|use|enable|play|allow|print|display|activate" /* of "Show hidden files" */
 #define NAMES                                                                                                \
     "name|guest|customer|person|recipient|passenger|owner|author|contact|client|user|username|reader"
 #define PLACES  "city|town|place|from|origin|location"
@@ -113,6 +114,31 @@ static bool assign(struct filling *g, int line, int i, int to)
     return true;
 }
 
+static bool is_named(const struct form_line *l, const char *any)
+{
+    struct match_words name = {.n = 0};
+    match_split(l->name, false, &name);
+    for (int i = 0; i < name.n; i++) {
+        const struct word w = {.text = name.w[i].text};
+        if (words_is((struct span){&w, 1}, 0, any))
+            return true;
+    }
+    return false;
+}
+
+/* Assigns the value before the name of a field at word i: "Lisbon in the city field". */
+static bool fill_before(struct filling *g, int line, int i)
+{
+    while (i && words_is(g->s, i - 1, "the|a|an|my|his|her|its|their"))
+        i--;
+    if (!i || !words_is(g->s, i - 1, "in|into|as|under|for|to"))
+        return false;
+    int to = i - 1, from = to;
+    while (from && is_value_word(g, from - 1) && !g->s.w[from - 1].after)
+        from--;
+    return assign(g, line, from, to);
+}
+
 /* Assigns the words after the name of a field, or a number before it. */
 static void fill_by_name(struct filling *g, int line)
 {
@@ -131,24 +157,16 @@ static void fill_by_name(struct filling *g, int line)
         while (at < g->s.n && words_is(g->s, at, JOINTS "|the|a|my|his|her"))
             joint = ++at;
         int to = value_end(g, at);
+        if (to == at && !joint && at < g->s.n && is_named(&g->form->l[line], NAMES "|password") &&
+            !match_is_filler(g->s.w[at].text) &&
+            (at + 1 == g->s.n || g->s.w[at].after || words_is(g->s, at + 1, "and|with")))
+            to = at + 1; /* "user ana with password x" */
         if (to == at && joint && at < g->s.n && !match_is_filler(g->s.w[at].text))
             for (to = at + 1; to < g->s.n && !g->s.w[to - 1].after && !words_is(g->s, to, "and|with|for");)
                 to++;
-        if (assign(g, line, at, to))
+        if (assign(g, line, at, to) || fill_before(g, line, i))
             return;
     }
-}
-
-static bool is_named(const struct form_line *l, const char *any)
-{
-    struct match_words name = {.n = 0};
-    match_split(l->name, false, &name);
-    for (int i = 0; i < name.n; i++) {
-        const struct word w = {.text = name.w[i].text};
-        if (words_is((struct span){&w, 1}, 0, any))
-            return true;
-    }
-    return false;
 }
 
 /* Assigns a name of two words to "First name" and "Last name". */
@@ -190,14 +208,24 @@ static void fill_by_kind(struct filling *g, int i, int to)
         assign(g, found, i, to);
 }
 
-static void fill_fields(struct filling *g)
+/* Returns whether a field is called so. */
+static bool names_field(const struct filling *g, int i)
 {
-    for (int k = 0; k < g->form->n; k++)
-        if (g->form->l[k].kind == LINE_FIELD && !g->form->l[k].twin)
-            fill_by_name(g, k);
+    for (int k = 0; k < g->form->n; k++) {
+        struct match_words name;
+        words_of(g->form->l[k].name, &name);
+        if (g->form->l[k].kind == LINE_FIELD && alike(g, i, &name) >= 0.7F)
+            return true;
+    }
+    return false;
+}
+
+/* Assigns the values that stand without the name of a field. */
+static void fill_unnamed(struct filling *g)
+{
     for (int i = 0, to; i < g->s.n; i = to) {
         to = value_end(g, i);
-        if (to > i)
+        if (to > i && !names_field(g, i))
             fill_by_kind(g, i, to);
         to = to > i ? to : i + 1;
     }
@@ -267,6 +295,17 @@ static bool turns_off(const struct filling *g, int at)
     return false;
 }
 
+/* Marks the words of a chosen option, which are no values of fields. */
+static void use_words(struct filling *g, const char *text)
+{
+    struct match_words w;
+    uint64_t used = 0;
+    words_of(text, &w);
+    for (int i = 0; i < g->s.n; i++)
+        used |= alike(g, i, &w) >= 0.9F ? 1ULL << i : 0;
+    g->used |= used;
+}
+
 static void fill_choices(struct filling *g)
 {
     for (int i = 0; i < g->form->n; i++) {
@@ -275,12 +314,17 @@ static void fill_choices(struct filling *g)
         int at;
         words_of(l->name, &name);
         int k = l->kind == LINE_LIST ? mentioned(g, l) : 0;
+        const struct word verb = {.text = name.w[0].text};
+        if (l->kind == LINE_TICK && name.n > 1 && words_is((struct span){&verb, 1}, 0, SHOWS))
+            memmove(name.w, name.w + 1, (size_t)--name.n * sizeof *name.w);
         if (l->kind == LINE_LIST)
             g->value[i] = is_ambiguous(g, i, l->v[k].text) ? 0 : k;
         else if (l->kind == LINE_ROW)
             g->value[i] = best_row(g, l);
         else if (l->kind == LINE_TICK && has_all(g, &name, &at))
             g->value[i] = strcmp(l->v[0].text, turns_off(g, at) ? "no" : "yes") != 0;
+        if (g->value[i] && l->kind != LINE_TICK)
+            use_words(g, l->v[g->value[i]].text);
     }
 }
 
@@ -313,8 +357,11 @@ bool form_fill(const struct form *form, struct span s, const struct clauses *cla
     struct filling g = {.form = form, .s = s, .clauses = clauses, .value = value};
     bool changed = false;
     memset(value, 0, FORM_LINES * sizeof *value);
-    fill_fields(&g);
+    for (int i = 0; i < form->n; i++)
+        if (form->l[i].kind == LINE_FIELD && !form->l[i].twin)
+            fill_by_name(&g, i);
     fill_choices(&g);
+    fill_unnamed(&g);
     for (int i = 0; i < form->n; i++)
         changed = changed || value[i];
     for (int i = 0; i < form->n; i++) {

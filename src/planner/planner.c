@@ -256,6 +256,15 @@ static bool plan_by(struct planner *p, enum way way, const struct candidates *al
     }
 }
 
+static void start_again(const struct planner *p, struct plan *out)
+{
+    plan_cut(out, 0);
+    out->at = p->at;
+    out->at.pressed = false;
+    out->at.typed[0] = 0;
+    out->sure = true;
+}
+
 /* Plans in the first way that is sure, else with effort in the first that makes a proposal. */
 static void plan_window(struct planner *p, const struct candidates *all, enum plan_effort effort,
                         struct plan *out)
@@ -269,14 +278,13 @@ static void plan_window(struct planner *p, const struct candidates *all, enum pl
             return;
         if (*out->why && (!*why || way == BY_MODEL))
             snprintf(why, sizeof why, "%s", out->why);
-        plan_cut(out, 0);
-        out->at = p->at;
-        out->at.pressed = false;
-        out->at.typed[0] = 0;
-        out->sure = true;
+        start_again(p, out);
     }
-    if (effort == PLAN_RULES && plan_by(p, BY_CLAUSES, all, effort, out) && out->end != PLAN_UNSURE)
-        return; /* not sure, but a plan */
+    for (enum way way = 0; way < BY_MODEL && effort == PLAN_RULES; way++) {
+        if (plan_by(p, way, all, effort, out) && out->end != PLAN_UNSURE)
+            return; /* not sure, but a plan */
+        start_again(p, out);
+    }
     unsure(out, *why ? why : "the window after these steps is not there yet");
 }
 

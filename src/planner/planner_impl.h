@@ -91,9 +91,6 @@ enum framed frame_ask(struct frame *f, bool rules);
 
 enum framed frame_clause(struct frame *f);
 enum framed frame_any(struct frame *f);
-/* Uses all options and ticks whose names the clause has. */
-enum framed frame_mentions(struct frame *f);
-enum framed frame_fill(struct frame *f);
 enum framed frame_write(struct frame *f);
 enum framed frame_calculate(struct frame *f);
 /* Presses the last button of a form: the one that shares a word with a verb of the task, else OK. */

@@ -71,6 +71,20 @@ static struct element rows[] = {
     {.role = "entry", .name = "Street", .states = FIELD, .rect = {0, 230, 100, 20}, .parent = 0},
 };
 
+/* A form whose last button is neither "OK" nor a word of the task. */
+static struct element booking[] = {
+    WINDOW("Hotel"),
+    {.role = "entry", .name = "Guest", .states = FIELD, AT(10), .parent = 0},
+    {.role = "entry", .name = "Email", .states = FIELD, AT(40), .parent = 0},
+    {.role = "combo box", .name = "", .value = "Single", .label = "Room", .states = ON, AT(70), .parent = 0},
+    {.role = "menu", .name = "", CLOSED, .parent = 3},
+    {.role = "menu item", .name = "Single", .states = ON, CLOSED, .parent = 4},
+    {.role = "menu item", .name = "Suite", .states = ON, CLOSED, .parent = 4},
+    {.role = "spin button", .name = "Nights", .value = "1", .states = FIELD, AT(100), .parent = 0},
+    {.role = "push button", .name = "Book", .states = ON, AT(130), .parent = 0},
+    {.role = "push button", .name = "Cancel", .states = ON, AT(160), .parent = 0},
+};
+
 static struct element saving[] = {
     {.role = "dialog", .name = "Save As", .states = ACTIVE, .rect = {0, 0, 400, 400}, .parent = -1},
     {.role = "label", .name = "Name:", .states = ON, .rect = {10, 40, 60, 20}, .parent = 0},
@@ -131,12 +145,24 @@ static const struct {
      "1. choose \"Large\" in \"Size\"  2. tick \"Gift wrapping\"  3. press \"Order\""},
     {IN(order), "Please make it extra large", "1. choose \"Extra large\" in \"Size\""},
     {IN(order), "Set the quantity to 3 and the colour to dark green",
-     "~1. enter \"3\" into \"Quantity\"  2. enter \"dark green\" into \"Colour\""},
+     "~1. enter \"dark green\" into \"Colour\"  2. enter \"3\" into \"Quantity\""},
     {IN(order), "Turn on gift wrapping, then cancel", "1. tick \"Gift wrapping\"  2. press \"Cancel\""},
     {IN(order), "Set the size to large", "1. choose \"Large\" in \"Size\""},
     {IN(order), "Buy a large shirt", "1. choose \"Large\" in \"Size\"  2. press \"Order\""},
     {IN(order), "Buy it", "1. press \"Order\""},
     {IN(order), "Order the large one", "1. choose \"Large\" in \"Size\"  2. press \"Order\""},
+    /* statements, values without the name of a field, words of quantity that a name has */
+    {IN(order), "My colour is turquoise", "1. enter \"turquoise\" into \"Colour\""},
+    {IN(order), "4 shirts in large", "unsure"},
+    {IN(booking), "Book a suite for Hanna Vogel",
+     "1. enter \"Hanna Vogel\" into \"Guest\"  2. choose \"Suite\" in \"Room\"  3. press \"Book\""},
+    {IN(booking), "Stay for 4 nights, the email is a@b.org",
+     "1. enter \"a@b.org\" into \"Email\"  2. enter \"4\" into \"Nights\"  3. press \"Book\""},
+    {IN(booking), "I changed my mind, cancel this", "1. press \"Cancel\""},
+    {IN(booking), "Book both rooms", "unsure~both"},
+    {IN(booking), "Book a suite with a sea view", "unsure~sea"},
+    {IN(booking), "Book a suite for Hanna in Rome", "unsure"},
+    {IN(booking), "Delete the booking of Hanna", "unsure"},
     {IN(order), "Order a large shirt with express delivery", "unsure~express"},
     {IN(order), "Choose the purple size", "unsure~purple"},
     {IN(order), "Write hello and export it as PDF", "unsure"},
