@@ -423,13 +423,30 @@ static enum framed decide(struct asked *a)
     return later ? FRAME_OPENS : FRAME_DONE;
 }
 
+/* Returns a line that the task names and that has a namesake; NULL: none. */
+static const struct form_line *named_twin(const struct asked *a)
+{
+    struct match_words task = {.n = 0}, name;
+    for (int i = 0; i < a->s.n; i++)
+        match_split(a->s.w[i].text, false, &task);
+    for (int i = 0; i < a->form.n; i++) {
+        name.n = 0;
+        match_split(a->form.l[i].name, false, &name);
+        if (a->form.l[i].twin && match_within(&name, &task))
+            return &a->form.l[i];
+    }
+    return NULL;
+}
+
+/* Plans the values that the rules find. */
 static enum framed fill(struct asked *a)
 {
     for (int i = 0; i < FORM_LINES; i++)
         a->reply.p[i] = 1;
-    if (!form_fill(&a->form, a->s, &a->f->p->clauses, a->reply.value))
-        return frame_unsure(a->f, "'%.60s' is not understood", a->f->p->whole.text);
-    return decide(a);
+    const struct form_line *twin = named_twin(a);
+    if (twin)
+        return frame_unsure(a->f, "several elements are called '%.60s'", twin->name);
+    return form_fill(&a->form, a->s, &a->f->p->clauses, a->reply.value) ? decide(a) : FRAME_NONE;
 }
 
 enum framed frame_ask(struct frame *f, bool rules)

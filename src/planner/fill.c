@@ -106,11 +106,13 @@ static int value_end(const struct filling *g, int i)
 static bool assign(struct filling *g, int line, int i, int to)
 {
     int v = to > i ? value_of(g, &g->form->l[line], i, to) : 0;
-    if (!v)
+    uint64_t words = 0;
+    for (int k = i; k < to; k++)
+        words |= 1ULL << k;
+    if (!v || (g->used & words))
         return false;
     g->value[line] = v;
-    for (int k = i; k < to; k++)
-        g->used |= 1ULL << k;
+    g->used |= words;
     return true;
 }
 

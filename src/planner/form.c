@@ -92,7 +92,8 @@ static void add_parts(struct form_line *l, struct span s)
             size_t n = strlen(text);
             while (!s.w[k].quoted && n && strchr("!?", text[n - 1]))
                 text[--n] = 0;
-            if (n && n < CANDIDATE_NAME)
+            bool number = n && strspn(text, "0123456789.,-+") == n;
+            if (n && n < CANDIDATE_NAME && (number || strcmp(l->of->e->role, "spin button") != 0))
                 add_value(l, in_quotes(text, CANDIDATE_NAME), NULL);
             free(text);
         }

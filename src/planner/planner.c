@@ -217,8 +217,9 @@ static void plan_state(struct planner *p, const struct candidates *all, bool rul
 {
     struct frame f = {.p = p, .all = all, .out = out, .proposal = proposal};
     out->at.asked = !rules;
+    out->why[0] = 0;
     enum framed done = frame_ask(&f, rules);
-    if (done == FRAME_UNSURE) {
+    if (done == FRAME_UNSURE || done == FRAME_NONE) {
         unsure(out, out->why);
         return;
     }
@@ -276,7 +277,7 @@ static void plan_window(struct planner *p, const struct candidates *all, enum pl
         bool tried = plan_by(p, way, all, effort, out);
         if (tried && out->end != PLAN_UNSURE && (out->sure || way >= BY_MODEL))
             return;
-        if (*out->why && (!*why || way == BY_MODEL))
+        if (*out->why && (!*why || way == BY_FORM || way == BY_MODEL))
             snprintf(why, sizeof why, "%s", out->why);
         start_again(p, out);
     }
