@@ -391,6 +391,19 @@ static bool name_open(struct asked *a)
     return true;
 }
 
+/* Returns whether values are given and a button is pressed that leaves the form without them. */
+static bool contradicts_itself(const struct asked *a)
+{
+    bool values = false, leaves = false;
+    for (int i = 0; i < a->form.n; i++) {
+        const struct form_line *l = &a->form.l[i];
+        values = values || (l->kind <= LINE_ROW && a->reply.value[i]);
+        leaves = leaves ||
+                 (l->kind == LINE_BUTTON && a->reply.value[i] && fill_leaves(l->v[a->reply.value[i]].text));
+    }
+    return values && leaves;
+}
+
 static enum framed decide(struct asked *a)
 {
     struct plan *out = a->f->out;
@@ -399,6 +412,8 @@ static enum framed decide(struct asked *a)
     cover_verbs(a);
     cover_statements(a);
     a->covered |= out->at.covered;
+    if (!a->rules && contradicts_itself(a))
+        return frame_unsure(a->f, "the model fills the form and leaves it");
     if (is_one_of_two(a))
         return frame_unsure(a->f, "'%.60s' may be one of several rows", a->f->p->whole.text);
     if (use_lines(a) != FRAME_DONE)

@@ -332,7 +332,7 @@ static void fill_choices(struct filling *g)
 
 /* ---- the button ---------------------------------------------------------------------------------------- */
 
-static bool ends_nothing(const char *name)
+bool fill_leaves(const char *name)
 {
     struct match_words w = {.n = 0};
     match_split(name, false, &w);
@@ -349,7 +349,7 @@ static int find_button(const struct filling *g, const struct form_line *l, bool 
 {
     int named = mentioned(g, l), end = 0;
     for (int k = 1; k < l->n && !named; k++)
-        if (!ends_nothing(l->v[k].text))
+        if (!fill_leaves(l->v[k].text))
             end = end ? -1 : k;
     return named ? named : changed && end > 0 ? end : 0;
 }

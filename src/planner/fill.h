@@ -8,4 +8,7 @@
 /* Sets the index of the value of each line.  Returns false if none differs, or the window has menus. */
 bool form_fill(const struct form *form, struct span s, const struct clauses *clauses, int *value);
 
+/* Returns whether a button of this name leaves a form without its values: Cancel, Reset, Help. */
+bool fill_leaves(const char *name);
+
 #endif
