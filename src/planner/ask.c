@@ -1,9 +1,9 @@
 /* ask.c - a task that the rules do not decide: a model writes the state of the window after it.
  *
- * The lines that differ are the steps.  They are performed only if they cover the task: each word that names a
- * thing must be in the name or the value of a line that differs, or make the reply much more probable ("sideways"
- * for Landscape, but not "with a sea view" for a room).  A word with a capital, a digit or quotation marks, a
- * number and a word of quantity must be in a name or value. */
+ * The lines that differ are the steps.  They are performed only if they cover the task: each word that
+ * names a thing must be in the name or the value of a line that differs, or make the reply much more
+ * probable ("sideways" for Landscape, but not "with a sea view" for a room).  A word with a capital, a
+ * digit or quotation marks, a number and a word of quantity must be in a name or value. */
 #include "planner/planner_impl.h"
 
 #include "atspi/roles.h"
@@ -17,19 +17,22 @@
 #include <string.h>
 
 enum { TASK_WORDS = 64, GROUPS = 5 };
-/* words that name no thing; those that a pressed button, a filled field, a changed tick, and one that is taken
- * away cover */
-#define LIGHT                                                                                                     \
-    "want|wants|need|needs|like|likes|love|prefer|prefers|get|gets|give|take|takes|make|makes|use|uses|have|has|" \
-    "having|go|going|goes|come|comes|stay|staying|do|does|let|lets|got|been|was|were|yes|ok|okay|sure|fine|good|" \
-    "great|nice|well|thank|too|really|very|quite|perhaps|maybe|ready|finished|done|right|thing|things|one|ones|"  \
-    "kind|included|additional|additionally|hi|hello|dear|i'm|i'd|i'll|we'd|we'll|it's|that's|he|she|they|through|onto|along|around|back|i've|we've"
-#define COMMITS                                                                                               \
-    "order|buy|book|reserve|submit|confirm|accept|register|sign|apply|finish|continue|proceed|agree|approve|" \
-    "complete|reservation|booking|registration|ahead"
+/* words that name no thing; those that a pressed button, a filled field, a changed tick, and one that is
+ * taken away cover */
+#define LIGHT                                                                                                \
+    "want|wants|need|needs|like|likes|love|prefer|prefers|get|gets|give|take|takes|make|makes|"              \
+    "use|uses|have|has|having|go|going|goes|come|comes|stay|staying|do|does|let|lets|got|been|"              \
+    "was|were|yes|ok|okay|sure|fine|good|great|nice|well|thank|too|really|very|quite|perhaps|"               \
+    "maybe|ready|finished|done|right|thing|things|one|ones|kind|included|additional|additionally|"           \
+    "hi|hello|dear|i'm|i'd|i'll|we'd|we'll|it's|that's|he|she|they|through|onto|along|around|"               \
+    "back|i've|we've"
+#define COMMITS                                                                                              \
+    "order|buy|book|reserve|submit|confirm|accept|register|sign|apply|finish|continue|proceed|"              \
+    "agree|approve|complete|reservation|booking|registration|ahead"
 #define SETS "set|change|adjust|move|turn|switch|put|add|give|show|play|view|open|print"
 #define ENTERS                                                                                               \
-    "name|call|create|new|enter|register|fill|sign|log|number|address|complete|write|type|input|insert|jot|note"
+    "name|call|create|new|enter|register|fill|sign|log|number|address|complete|write|type|input|"            \
+    "insert|jot|note"
 #define TICKS   "include|enable|tick|check|activate"
 #define UNTICKS "take|off|remove|drop|untick|uncheck|disable|deactivate|deselect"
 #define NUMBERS "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen"
@@ -192,8 +195,8 @@ static uint64_t open_words(const struct asked *a)
     return a->content & ~a->covered;
 }
 
-/* Covers the words of statements beside the task, "I changed my mind, ": parts that begin with a pronoun and name
- * no wish and no value. */
+/* Covers the words of statements beside the task, "I changed my mind, ": parts that begin with a pronoun
+ * and name no wish and no value. */
 static void cover_statements(struct asked *a)
 {
     for (int from = 0, to; from < a->s.n; from = to) {
@@ -255,8 +258,8 @@ static struct pick pick_of(const struct candidate *c, float p)
     return (struct pick){.best = c, .score = {.score = p, .hard = true}, .lead = 1};
 }
 
-/* Returns whether a dialog for a file name is closed by this button: Enter is pressed instead, because a list of
- * completions may cover it. */
+/* Returns whether a dialog for a file name is closed by this button: Enter is pressed instead, because a
+ * list of completions may cover it. */
 static bool is_file_dialog(const struct asked *a, const struct candidate *button)
 {
     bool typed = false;
@@ -295,7 +298,8 @@ static enum framed use_line(struct asked *a, int i)
     return frame_use(f, &k);
 }
 
-/* Appends the steps of the lines that differ: values, then ticks that are taken away, then what is pressed. */
+/* Appends the steps of the lines that differ: values, then ticks that are taken away, then what is
+ * pressed. */
 static enum framed use_lines(struct asked *a)
 {
     int presses = 0;

@@ -1,9 +1,9 @@
 /* fill.c - the values that a task names for the lines of a form, by rules.
  *
- * An option, a tick or a row is meant if the task has all its words.  A field gets the words after its name
- * ("name is Ana", "4 nights"), or words of its kind: an address with @ for "Email", a name for "Name" or "Guest",
- * the only value for the only field.  The button is the one that the task names, else the one that ends the
- * form. */
+ * An option, a tick or a row is meant if the task has all its words.  A field gets the words after its
+ * name ("name is Ana", "4 nights"), or words of its kind: an address with @ for "Email", a name for
+ * "Name" or "Guest", the only value for the only field.  The button is the one that the task names, else
+ * the one that ends the form. */
 #include "planner/fill.h"
 
 #include "plain/resolve.h"

@@ -83,8 +83,8 @@ void frame_describe(const struct frame *f, const struct candidate *c, struct buf
 
 /* ---- ask.c ---- */
 
-/* Appends the steps by which the window gets the state that the model writes for the whole task, or with rules
- * true the state that form_fill() finds.  FRAME_OPENS: words are left for the window after them. */
+/* Appends the steps by which the window gets the state that the model writes for the whole task, or with
+ * rules true the state that form_fill() finds.  FRAME_OPENS: words are left for the window after them. */
 enum framed frame_ask(struct frame *f, bool rules);
 
 /* ---- frames.c, values.c ---- */

@@ -16,16 +16,16 @@
 enum { PROMPT = 1 << 15, REPLY_TOKENS = 600 };
 
 static const char instructions[] =
-    "You operate a window for a user. You get the state of the window and a request. Write the state that the "
-    "request asks for, line by line. Values that the request does not mention stay as they are. Button: the "
-    "button that carries out the request, or none.";
+    "You operate a window for a user. You get the state of the window and a request. Write the state that "
+    "the request asks for, line by line. Values that the request does not mention stay as they are. Button: "
+    "the button that carries out the request, or none.";
 
 static const char *const examples[][2] = {
     {"Window: Flight\nName = \"\"\nTown = \"\"\nSeat = Aisle (Aisle, Window, Middle)\nInsurance = no\n"
      "Newsletter = yes\nButton = none (Buy, Abort)\nRequest: a window seat with insurance for Eva Roth",
      "Name = \"Eva Roth\"\nTown = \"\"\nSeat = Window\nInsurance = yes\nNewsletter = yes\nButton = Buy\n"},
-    {"Window: Draft\nText = \"\"\nPrivate = no\nMenu = none (File > Print..., Edit > Redo, File > Export...)\n"
-     "Button = none (Post, Discard)\nRequest: get rid of it",
+    {"Window: Draft\nText = \"\"\nPrivate = no\nMenu = none (File > Print..., Edit > Redo, File > Export...)"
+     "\nButton = none (Post, Discard)\nRequest: get rid of it",
      "Text = \"\"\nPrivate = no\nMenu = none\nButton = Discard\n"},
     {"Window: Notes\nText = \"old\"\nMenu = none (File > Print..., Edit > Redo, File > Export...)\n"
      "Request: Make a paper copy of this",
@@ -202,7 +202,7 @@ void written_free(struct written *p)
     *p = (struct written){.text = NULL};
 }
 
-/* ---- comparing requests---------------------------------------------------------------------------------- */
+/* ---- comparing requests ---------------------------------------------------------------------------------- */
 
 struct sum { /* of log-probabilities */
     const int32_t *ids;

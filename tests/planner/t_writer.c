@@ -1,4 +1,4 @@
-/* t_writer.c - the state of a window, written by a model without vision: on a tiny model with random weights. */
+/* t_writer.c - the state of a window as a model without vision writes it: a tiny one, random weights. */
 #include "tiny_check.h"
 
 #include "plain/words.h"
