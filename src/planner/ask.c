@@ -298,8 +298,8 @@ static enum framed use_line(struct asked *a, int i)
     return frame_use(f, &k);
 }
 
-/* Appends the steps of the lines that differ: values, then ticks that are taken away, then what is
- * pressed. */
+/* Appends the steps of the lines that differ: values, then ticks that are taken away, then the
+ * button or menu item. */
 static enum framed use_lines(struct asked *a)
 {
     int presses = 0;

@@ -297,7 +297,7 @@ static bool turns_off(const struct filling *g, int at)
     return false;
 }
 
-/* Marks the words of a chosen option, which are no values of fields. */
+/* Marks the words of a chosen option, which are not values of fields. */
 static void use_words(struct filling *g, const char *text)
 {
     struct match_words w;

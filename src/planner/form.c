@@ -322,7 +322,7 @@ void form_print(const struct form *p, const struct candidates *all, struct buf *
     for (int i = 0; i < p->n; i++) {
         const struct form_line *l = &p->l[i];
         buf_printf(out, "%s = %s", l->name, l->v[0].text);
-        int first = l->kind == LINE_LIST ? 0 : 1; /* "none" is no choice */
+        int first = l->kind == LINE_LIST ? 0 : 1; /* "none" is not offered */
         bool chosen = l->kind != LINE_FIELD && l->kind != LINE_TICK && l->n > first;
         for (int k = first; k < l->n && chosen; k++)
             buf_printf(out, "%s%s", k > first ? ", " : " (", l->v[k].text);

@@ -1,8 +1,8 @@
 /* form.h - the state of a window as lines "name = value", with the values that each may get.
  *
  * Fields may get words of the task, lists their options, ticks yes or no; the lines "Row", "Tab", "Menu"
- * and "Button" say what is pressed, first "none".  A text-only model writes the lines that the task asks
- * for; those that differ are the steps. */
+ * and "Button" name the element to be pressed, first "none".  A text-only model writes the lines that the
+ * task asks for; those that differ are the steps. */
 #ifndef HOLORUN_PLANNER_FORM_H
 #define HOLORUN_PLANNER_FORM_H
 

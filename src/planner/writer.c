@@ -202,7 +202,7 @@ void written_free(struct written *p)
     *p = (struct written){.text = NULL};
 }
 
-/* ---- comparing requests ---------------------------------------------------------------------------------- */
+/* ---- comparing requests -------------------------------------------------------------------------------- */
 
 struct sum { /* of log-probabilities */
     const int32_t *ids;

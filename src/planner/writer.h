@@ -20,7 +20,7 @@ struct written {
     char *text; /* the reply */
 };
 
-/* Writes the lines of a form.  window: its printed text, and what was done before.  Returns -1 with e. */
+/* Writes the lines of a form.  window: its printed text, and the steps before.  Returns -1 with e. */
 int writer_write(struct writer *w, const char *window, const char *request, const struct form *form,
                  struct written *out, struct err *e);
 void written_free(struct written *p);
