@@ -127,7 +127,7 @@ static struct session *with_request(struct writer *w, const char *window, const 
     if (show(w, window, e) || render(w, window, request, &ids, e))
         return NULL;
     struct session *s = session_try_fork(w->shown, e);
-    for (int64_t i = w->shared; i < ids.n && s; i++)
+    for (int64_t i = w->shared; ids.ids && i < ids.n && s; i++)
         tokens_push(rest, ids.ids[i]);
     tokens_free(&ids);
     return s;
