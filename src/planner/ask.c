@@ -142,6 +142,17 @@ static void add_names(const struct candidate *c, struct match_words *have)
         match_split(c->path[i], false, have);
 }
 
+/* Returns the bits of words after "of": "the sides of the paper". */
+static uint64_t parts_of(const struct asked *a)
+{
+    uint64_t bits = 0;
+    for (int i = 1; i < a->s.n; i++)
+        if (words_is(a->s, i - 1, "of") ||
+            (i > 1 && words_is(a->s, i - 1, "the") && words_is(a->s, i - 2, "of")))
+            bits |= BIT(i);
+    return bits;
+}
+
 /* Covers the words of the lines that differ, and of those that already have what the task asks for. */
 static void cover_lines(struct asked *a)
 {
@@ -158,7 +169,7 @@ static void cover_lines(struct asked *a)
                                           : l->kind <= LINE_LIST && match_within(&have, &task);
         if (a->reply.value[i] == 0 && (!there || l->twin)) { /* "both sides of the paper" */
             if (l->kind <= LINE_LIST && !l->twin)
-                cover(a, &name, ~a->hard);
+                cover(a, &name, parts_of(a) & ~a->hard);
             continue;
         }
         if (l->kind <= LINE_TICK)

@@ -160,6 +160,7 @@ static const struct {
      "1. enter \"a@b.org\" into \"Email\"  2. enter \"4\" into \"Nights\"  3. press \"Book\""},
     {IN(booking), "I changed my mind, cancel this", "1. press \"Cancel\""},
     {IN(booking), "Book both rooms", "unsure~both"},
+    {IN(booking), "Enter Ana as the guest and the email", "unsure~email"},
     {IN(booking), "Book a suite with a sea view", "unsure~sea"},
     {IN(booking), "Book a suite for Hanna in Rome", "unsure"},
     {IN(booking), "Delete the booking of Hanna", "unsure"},
