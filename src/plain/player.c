@@ -217,9 +217,9 @@ static bool is_sign(const char *name)
     return !*name;
 }
 
-/* Returns whether the last step changed an element.  Steps that verify a value have an effect, and signs ("+" of a
- * calculator) need none.  The keyboard
- * focus alone is one only of keys, and of a press that asks for it. */
+/* Returns whether the last step changed an element.  Steps that verify a value have an effect, and signs need
+ * none ("+" of a calculator).  The keyboard focus alone is one only of keys, and of a press that asks for
+ * it. */
 static bool has_effect(struct player *p)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
