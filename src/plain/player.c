@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "screen/observed.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,11 +209,23 @@ static void put_wait(struct player *p, const char *why, struct buf *b)
     p->s.dismiss = p->s.aside = p->s.search = false;
 }
 
-/* Returns whether the last step changed an element.  Steps that verify a value have an effect.  The keyboard
- * focus alone is one only of keys, and of a press that asks for it. */
+/* Returns whether a name has no letter and no digit. */
+static bool is_sign(const char *name)
+{
+    while (*name && !isalnum((unsigned char)*name) && (unsigned char)*name < 128)
+        name++;
+    return !*name;
+}
+
+/* Returns whether the last step changed an element.  Steps that verify a value have an effect, and signs need
+ * none ("+" of a calculator).  The keyboard focus alone is one only of keys, and of a press that asks for
+ * it. */
 static bool has_effect(struct player *p)
 {
-    enum plain_verb v = p->steps.s[p->s.at].verb;
+    const struct plain_step *s = &p->steps.s[p->s.at];
+    enum plain_verb v = s->verb;
+    if (v == PLAIN_PRESS && s->what && *s->what && is_sign(s->what))
+        return true;
     bool presses =
         v <= PLAIN_RIGHT_CLICK || v == PLAIN_MENU || v == PLAIN_TAB || v == PLAIN_KEYS || v == PLAIN_CLOSE;
     if (!p->source || !presses || !p->s.phase || !p->before || p->s.verified || player_digest(p) != p->digest)

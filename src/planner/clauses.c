@@ -26,7 +26,7 @@ static const struct {
     enum deed deed;
 } verbs[] = {
     {"press|click|tap|hit|push|place", DEED_PRESS},
-    {"write|type|enter|put|insert|jot|input", DEED_WRITE},
+    {"write|type|enter|put|insert|jot|input|note", DEED_WRITE},
     {"fill|complete|register|sign|log", DEED_FILL},
     {"set|change|adjust|move", DEED_SET},
     {"choose|select|pick|use|take|make", DEED_CHOOSE},
@@ -100,21 +100,28 @@ static bool is_refused(struct span s, int i, bool first)
     return words_is(s, i, REFUSED) || (words_is(s, i, "first|last") && !words_is(s, i + 1, "name"));
 }
 
+bool clause_is_quantity(struct span s, int i)
+{
+    return is_refused(s, i, true);
+}
+
 static bool ends_sentence(const struct word *w)
 {
     return w->after && w->after != ',';
 }
 
-/* Refuses the sentence, or returns 0. */
-static int check(struct span s, struct err *why)
+/* Refuses the sentence, or returns 0.  *refused: the last word of quantity. */
+static int check(struct span s, const char **refused, struct err *why)
 {
     bool first = true;
     size_t n = strlen(s.w[s.n - 1].text);
     if (!s.w[s.n - 1].quoted && n && s.w[s.n - 1].text[n - 1] == '?' && words_is(s, 0, QUESTIONS))
         return err_set(why, ERR_UNCLEAR, "this is a question, not a task");
     for (int i = 0; i < s.n; i++) {
-        if (is_refused(s, i, first))
+        bool is = is_refused(s, i, first);
+        if (is && is_negation(s, i))
             return err_set(why, ERR_UNCLEAR, "the rules do not express '%.40s'", s.w[i].text);
+        *refused = is ? s.w[i].text : *refused;
         first = ends_sentence(&s.w[i]);
     }
     return 0;
@@ -244,7 +251,7 @@ int clauses_split(const char *sentence, struct clauses *out, struct err *why)
     struct span s = {out->words.w, out->words.n};
     if (!s.n)
         return err_set(why, ERR_UNCLEAR, "the sentence is empty");
-    if (check(s, why) < 0)
+    if (check(s, &out->refused, why) < 0)
         return -1;
     out->c = xcalloc(CLAUSES_MAX + 1, sizeof *out->c);
     int from = 0;

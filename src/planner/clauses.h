@@ -40,14 +40,19 @@ struct clauses {
     struct words words;
     struct clause *c;
     int n;
+    const char *refused; /* word of quantity or order, which clauses do not express: "all"; NULL: none */
 };
 
-/* Splits a sentence.  Returns -1 with the word that is not understood. */
+/* Splits a sentence.  Returns -1 with the word that is not understood: negations, conditions,
+ * alternatives. */
 int clauses_split(const char *sentence, struct clauses *out, struct err *why);
 void clauses_free(struct clauses *p);
 
 /* Returns whether an unquoted word must be found literally: it has a capital inside a sentence, a digit, or
  * is a file name or an address. */
 bool clause_is_hard(struct span s, int i, bool first);
+/* Returns whether a word is one of quantity or order ("all", "second"), which must be found literally,
+ * too. */
+bool clause_is_quantity(struct span s, int i);
 
 #endif

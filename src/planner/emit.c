@@ -41,7 +41,7 @@ bool frame_add(struct frame *f, const struct plain_step *s, const struct pick *k
             out->score[n] = k ? k->score.score : 1;
             out->lead[n] = k && k->second ? k->lead : 1;
             out->second[n] = second_of(f, k);
-            out->clause[n] = (int)(f->k - f->p->clauses.c);
+            out->clause[n] = f->k == &f->p->whole ? 0 : (int)(f->k - f->p->clauses.c);
         } else {
             ok = false;
         }

@@ -3,18 +3,12 @@
 
 #include "atspi/roles.h"
 #include "plain/resolve.h"
-#include "planner/chooser.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- one element --------------------------------------------------------------------------------------- */
-
-static bool is_value_deed(enum deed d)
-{
-    return d == DEED_CHOOSE || d == DEED_SET || d == DEED_FILL;
-}
 
 /* Finds the only button or menu item whose name is the verb alone, if the other words are in the window:
  * "cancel the order". */
@@ -63,114 +57,6 @@ enum framed frame_any(struct frame *f)
         return frame_use(f, &command);
     enum framed done = frame_accept(f, &k, &q);
     return done == FRAME_DONE ? frame_use(f, &k) : done;
-}
-
-/* ---- several elements ---------------------------------------------------------------------------------- */
-
-/* Returns whether another option or tick with a longer name holds all words of this one: "Extra large". */
-static bool is_part(const struct frame *f, const struct candidate *c, const struct match_words *q)
-{
-    for (int i = 0; i < f->all->n; i++) {
-        const struct candidate *o = &f->all->c[i];
-        if (o != c && o->words.n > c->words.n && (o->kind & (CANDIDATE_OPTION | CANDIDATE_TICK)) &&
-            match_within(&c->words, &o->words) && match_within(&o->words, q))
-            return true;
-    }
-    return false;
-}
-
-static bool is_named_only_by_fillers(const struct candidate *c)
-{
-    for (int i = 0; i < c->words.n; i++)
-        if (!match_is_filler(c->words.w[i].text))
-            return false;
-    return true;
-}
-
-/* Finds the word that no used candidate, heading or button covers; NULL: none.  *button: the one that the
- * verb names, which is to be pressed. */
-static const char *open_word(const struct frame *f, const struct match_words *q, uint32_t found,
-                             struct pick *button)
-{
-    for (int i = 0; i < q->n; i++) {
-        struct match_words one = {.w = {q->w[i]}, .n = 1};
-        bool verb = i == 0 && f->k->deed == DEED_OTHER;
-        bool covered = found >> i & 1 || q->w[i].optional ||
-                       (!verb && !q->w[i].hard && match_among(&q->w[i], &f->all->labels) > 0.9F);
-        if (!covered && verb)
-            covered = frame_find(f, &one, CANDIDATE_PRESS, 0, button) &&
-                      match_among(&one.w[0], &button->best->words) > 0 &&
-                      (button->lead >= LEAD_LEAST || !button->second);
-        if (!covered)
-            return q->w[i].text;
-    }
-    return q->cut ? f->k->text : NULL;
-}
-
-/* Returns whether the clause names an option or a tick, and not another one with a longer name. */
-static bool is_mentioned(const struct frame *f, const struct candidate *c, const struct match_words *all)
-{
-    return c->kind & (CANDIDATE_OPTION | CANDIDATE_TICK) && !is_named_only_by_fillers(c) &&
-           match_within(&c->words, all) && !is_part(f, c, all) && !*c->row;
-}
-
-enum framed frame_mentions(struct frame *f)
-{
-    struct match_words q = {.n = 0}, all = {.n = 0};
-    struct pick button = {0};
-    const char *lists[PLAIN_PATH_MAX] = {0};
-    uint32_t found = 0;
-    int used = 0;
-    enum deed d = f->k->deed;
-    if (d == DEED_OPEN || d == DEED_WAIT || d == DEED_CALCULATE || (d != DEED_OTHER && frame_names_verb(f)))
-        return FRAME_NONE; /* the verb would count for nothing */
-    frame_query(f, f->k->all, d != DEED_OTHER, &q);
-    match_split(f->k->text, false, &all);
-    for (int i = 0; i < f->all->n; i++) {
-        const struct candidate *c = &f->all->c[i];
-        struct pick k = {.best = c, .score = {.score = 1, .hard = true}, .lead = 1};
-        if (!is_mentioned(f, c, &all))
-            continue;
-        for (int k2 = 0; k2 < used && *c->list; k2++)
-            if (!strcmp(lists[k2], c->list))
-                return frame_unsure(f, "the task names two options of '%.60s'", c->list);
-        if (used == PLAIN_PATH_MAX)
-            return FRAME_NONE;
-        lists[used++] = c->list;
-        if (frame_use(f, &k) != FRAME_DONE)
-            return FRAME_UNSURE;
-        for (int w = 0; w < q.n; w++)
-            if (match_among(&q.w[w], &c->words) > 0 || match_among(&q.w[w], &c->context) > 0.9F)
-                found |= 1U << w;
-    }
-    const char *word = open_word(f, &q, found, &button);
-    if (!used || word)
-        return used ? frame_unknown(f, word, &q) : FRAME_NONE;
-    return button.best ? frame_use(f, &button) : FRAME_DONE;
-}
-
-/* Uses each name of "tick A, B and C" with the verb of the clause. */
-static enum framed each_name(struct frame *f)
-{
-    struct span s = f->k->rest;
-    int from = 0, parts = 0;
-    for (int i = 1; i <= s.n; i++) {
-        bool and = i < s.n && words_is(s, i, "and");
-        if (i < s.n && !and&&s.w[i - 1].after != ',')
-            continue;
-        struct match_words q = {.n = 0};
-        struct pick k;
-        frame_query(f, words_part(s, from, i), false, &q);
-        if (!q.n || !frame_find(f, &q, CANDIDATE_ANY & ~CANDIDATE_FIELD, CANDIDATE_TICK, &k))
-            return frame_unknown(f, q.n ? q.w[0].text : f->k->text, &q);
-        enum framed done = frame_accept(f, &k, &q);
-        if (done != FRAME_DONE || (done = frame_use(f, &k)) != FRAME_DONE)
-            return done;
-        parts++;
-        from = i + and;
-        i = from > i ? from : i;
-    }
-    return parts > 1 ? FRAME_DONE : FRAME_NONE;
 }
 
 /* ---- dialogs that a clause opens ----------------------------------------------------------------------- */
@@ -332,12 +218,8 @@ static enum framed by_verb(struct frame *f)
         return frame_calculate(f);
     case DEED_WRITE:
         return frame_write(f);
-    case DEED_FILL:
-    case DEED_SET:
-    case DEED_CHOOSE:
-        return frame_fill(f);
     default:
-        return FRAME_NONE;
+        return frame_calculate(f);
     }
 }
 
@@ -345,61 +227,36 @@ static enum framed by_verb(struct frame *f)
 static enum framed by_rules(struct frame *f)
 {
     typedef enum framed (*frame_reader)(struct frame * f);
-    static const frame_reader frames[] = {frame_plain, by_verb, frame_any, frame_mentions, each_name};
+    static const frame_reader frames[] = {frame_plain, by_verb, frame_any};
     char why[ERR_TEXT] = "";
     struct planner_at at = f->out->at;
     bool sure = f->out->sure;
     int n = f->out->steps.n;
-    enum deed d = f->k->deed;
     for (size_t i = 0; i < sizeof frames / sizeof *frames; i++) {
-        bool each = frames[i] != each_name || d == DEED_TICK || d == DEED_UNTICK;
-        enum framed done = each ? frames[i](f) : FRAME_NONE;
+        enum framed done = frames[i](f);
         if (done == FRAME_DONE || done == FRAME_OPENS)
             return done;
         plan_cut(f->out, n);
         f->out->at = at;
         f->out->sure = sure;
-        if (done == FRAME_UNSURE && (!*why || frames[i] == frame_mentions))
+        if (done == FRAME_UNSURE && !*why)
             snprintf(why, sizeof why, "%s", f->out->why);
-        if (done == FRAME_UNSURE && frames[i] == by_verb && !is_value_deed(d))
+        if (done == FRAME_UNSURE && frames[i] == by_verb)
             break;
     }
     return frame_unsure(f, "%s", why);
 }
 
-/* Returns the model, opened at its first use; NULL without one. */
-static struct chooser *chooser_of(struct planner *p)
-{
-    struct err e = ERR_INIT;
-    if (p->model.open) {
-        struct engine *g = p->model.open(p->model.arg, &e);
-        p->chooser = g ? chooser_open(g, p->model.cancel, &e) : NULL;
-        if (!p->chooser)
-            warn("the planner does without the model: %s", e.text);
-        p->model.open = NULL;
-    }
-    return p->chooser;
-}
-
 enum framed frame_clause(struct frame *f)
 {
-    struct planner_at at = f->out->at;
-    bool sure = f->out->sure;
-    int n = f->out->steps.n;
-    if (at.later)
+    if (f->out->at.later)
         return f->k->deed == DEED_SAVE ? save_later(f) : replace_later(f);
     for (int i = 0; i < f->k->rest.n && (f->k->deed == DEED_TICK || f->k->deed == DEED_UNTICK); i++)
         if (words_is(f->k->rest, i, "on|off"))
             return frame_unsure(f, "'%.60s' has two deeds, or another one", f->k->text);
     f->proposal = false;
     enum framed done = by_rules(f);
-    struct chooser *m = done == FRAME_UNSURE && f->effort >= PLAN_MODEL ? chooser_of(f->p) : NULL;
     f->proposal = f->effort == PLAN_PROPOSAL;
-    if (m && (done = frame_choose(f, m)) == FRAME_UNSURE) {
-        plan_cut(f->out, n);
-        f->out->at = at;
-        f->out->sure = sure;
-    }
     return done == FRAME_UNSURE && f->proposal ? by_rules(f) : done;
 }
 

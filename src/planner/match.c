@@ -62,7 +62,12 @@ static const char *const fillers[] = {
 
 bool match_is_filler(const char *word)
 {
-    return text_listed(fillers, word);
+    char lower[MATCH_WORD];
+    size_t n = 0;
+    for (; word[n] && n + 1 < sizeof lower; n++)
+        lower[n] = (char)tolower((unsigned char)word[n]);
+    lower[n] = 0;
+    return text_listed(fillers, lower);
 }
 
 static void add_word(struct match_words *out, char *word, size_t n, bool hard)

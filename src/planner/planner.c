@@ -3,17 +3,21 @@
 
 #include "atspi/roles.h"
 #include "plain/resolve.h"
-#include "planner/chooser.h"
+#include "planner/writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct planner *planner_open(const char *task, struct err *e)
+struct planner *planner_open(const char *task, const struct planner_model *m, struct err *e)
 {
     struct planner *p = xcalloc(1, sizeof *p);
-    if (clauses_split(task, &p->clauses, e) == 0)
+    buf_init(&p->done, PLANNER_TEXT);
+    p->model = m ? *m : (struct planner_model){0};
+    if (clauses_split(task, &p->clauses, e) == 0) {
+        p->whole = (struct clause){.text = xstrdup(task), .all = {p->clauses.words.w, p->clauses.words.n}};
         return p;
+    }
     planner_free(p);
     return NULL;
 }
@@ -22,19 +26,20 @@ void planner_free(struct planner *p)
 {
     if (p) {
         clauses_free(&p->clauses);
-        chooser_free(p->chooser);
+        writer_free(p->writer);
+        free(p->whole.text);
+        buf_free(&p->done);
     }
     free(p);
-}
-
-void planner_use_model(struct planner *p, const struct planner_model *m)
-{
-    p->model = *m;
 }
 
 void planner_accept(struct planner *p, const struct plan *plan)
 {
     p->at = plan->at;
+    for (int i = 0; i < plan->steps.n; i++) {
+        plain_print(&plan->steps.s[i], &p->done);
+        buf_putc(&p->done, '\n');
+    }
 }
 
 void plan_free(struct plan *plan)
@@ -87,9 +92,7 @@ static void unsure(struct plan *out, const char *why)
     out->sure = false;
 }
 
-/* Returns whether the last step may open a window: a menu item with "...", or a button that does not end a
- * dialog. */
-static bool may_open(const struct plan *out)
+bool plan_may_open(const struct plan *out)
 {
     static const char *const ends[] = {"ok", "cancel", "apply", "close", "yes", "no", "quit", "done", NULL};
     const struct plain_step *s = out->steps.n ? &out->steps.s[out->steps.n - 1] : NULL;
@@ -135,14 +138,14 @@ static bool check_rest(struct frame *f)
     struct plan *out = f->out;
     struct planner_at at = out->at;
     int n = out->steps.n;
-    bool opens = at.later || may_open(out), sure = out->sure, understood = true;
+    bool opens = at.later || plan_may_open(out), sure = out->sure, understood = true;
     for (int i = at.clause + at.later; i < f->p->clauses.n && understood; i++) {
         f->k = &f->p->clauses.c[i];
         out->at.later = false;
         if (opens && f->k->known)
             continue; /* its elements may be in the window that opens */
         understood = frame_clause(f) != FRAME_UNSURE;
-        opens = opens || may_open(out);
+        opens = opens || plan_may_open(out);
         plan_cut(out, n);
     }
     out->at = at;
@@ -194,6 +197,98 @@ static void plan_clauses(struct planner *p, const struct candidates *all, enum p
     out->at.filled = out->at.filled && !out->at.pressed;
 }
 
+/* Returns whether the model is there; it is opened at its first use. */
+static bool has_writer(struct planner *p)
+{
+    struct err e = ERR_INIT;
+    if (p->model.open) {
+        struct engine *g = p->model.open(p->model.arg, &e);
+        p->writer = g ? writer_open(g, p->model.cancel, &e) : NULL;
+        if (!p->writer)
+            warn("the planner does without the model: %s", e.text);
+        p->model.open = NULL;
+    }
+    return p->writer != NULL;
+}
+
+/* Plans the whole task as a state of this window. */
+static void plan_state(struct planner *p, const struct candidates *all, bool rules, bool proposal,
+                       struct plan *out)
+{
+    struct frame f = {.p = p, .all = all, .out = out, .proposal = proposal};
+    out->at.asked = !rules;
+    out->why[0] = 0;
+    enum framed done = frame_ask(&f, rules);
+    if (done == FRAME_UNSURE || done == FRAME_NONE) {
+        unsure(out, out->why);
+        return;
+    }
+    if (done == FRAME_DONE)
+        out->at.clause = p->clauses.n;
+    if (done == FRAME_DONE && out->at.filled && !out->at.pressed && has_buttons(all))
+        out->sure = false; /* a dialog that stays open */
+}
+
+enum way { BY_CLAUSES, BY_FORM, BY_MODEL, BY_FORM_LOOSELY, BY_CLAUSES_LOOSELY, WAYS };
+
+/* Plans in one way.  Returns false if it does not apply. */
+static bool plan_by(struct planner *p, enum way way, const struct candidates *all, enum plan_effort effort,
+                    struct plan *out)
+{
+    bool first = p->at.clause == 0 && !p->at.later && !p->at.any;
+    out->end = PLAN_MORE;
+    switch (way) {
+    case BY_MODEL:
+        if (effort == PLAN_RULES || !has_writer(p))
+            return false;
+        plan_state(p, all, false, effort == PLAN_PROPOSAL, out);
+        return true;
+    case BY_FORM_LOOSELY:
+    case BY_FORM:
+        if (p->at.asked || !first || (way == BY_FORM_LOOSELY && effort != PLAN_PROPOSAL))
+            return false;
+        plan_state(p, all, true, way == BY_FORM_LOOSELY, out);
+        return true;
+    default:
+        if (p->at.asked || p->clauses.refused || (way == BY_CLAUSES_LOOSELY && effort != PLAN_PROPOSAL))
+            return false;
+        plan_clauses(p, all, way == BY_CLAUSES ? PLAN_RULES : PLAN_PROPOSAL, out);
+        return true;
+    }
+}
+
+static void start_again(const struct planner *p, struct plan *out)
+{
+    plan_cut(out, 0);
+    out->at = p->at;
+    out->at.pressed = false;
+    out->at.typed[0] = 0;
+    out->sure = true;
+}
+
+/* Plans in the first way that is sure, else with effort in the first that makes a proposal. */
+static void plan_window(struct planner *p, const struct candidates *all, enum plan_effort effort,
+                        struct plan *out)
+{
+    char why[ERR_TEXT] = "";
+    if (p->clauses.refused)
+        snprintf(why, sizeof why, "the rules do not express '%.40s'", p->clauses.refused);
+    for (enum way way = 0; way < WAYS; way++) {
+        bool tried = plan_by(p, way, all, effort, out);
+        if (tried && out->end != PLAN_UNSURE && (out->sure || way >= BY_MODEL))
+            return;
+        if (*out->why && (!*why || way == BY_FORM || way == BY_MODEL))
+            snprintf(why, sizeof why, "%s", out->why);
+        start_again(p, out);
+    }
+    for (enum way way = 0; way < BY_MODEL && effort == PLAN_RULES; way++) {
+        if (plan_by(p, way, all, effort, out) && out->end != PLAN_UNSURE)
+            return; /* not sure, but a plan */
+        start_again(p, out);
+    }
+    unsure(out, *why ? why : "the window after these steps is not there yet");
+}
+
 void planner_next(struct planner *p, const struct snapshot *now, enum plan_effort effort, struct plan *out)
 {
     struct candidates all;
@@ -214,7 +309,7 @@ void planner_next(struct planner *p, const struct snapshot *now, enum plan_effor
     if (!all.n)
         unsure(out, "the window describes no elements");
     else
-        plan_clauses(p, &all, effort, out);
+        plan_window(p, &all, effort, out);
     candidates_free(&all);
     if (out->end == PLAN_UNSURE)
         return;
@@ -264,8 +359,8 @@ static void put_step_json(const struct plan *plan, int i, struct buf *out)
 void plan_json(const struct plan *plan, struct buf *out)
 {
     static const char *const ends[] = {"more", "done", "unsure"};
-    buf_printf(out, "{\"end\": \"%s\", \"sure\": %s, \"by\": \"rules\", \"steps\": [", ends[plan->end],
-               plan->sure ? "true" : "false");
+    buf_printf(out, "{\"end\": \"%s\", \"sure\": %s, \"by\": \"%s\", \"steps\": [", ends[plan->end],
+               plan->sure ? "true" : "false", plan->at.asked ? "model" : "rules");
     for (int i = 0; i < plan->steps.n; i++)
         put_step_json(plan, i, out);
     buf_putc(out, ']');

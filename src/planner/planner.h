@@ -1,5 +1,5 @@
 /* planner.h - proposes plain steps for a freely worded task by rules, and where they do not decide by the
- * choice of a text-only model.
+ * reply of a text-only model.
  *
  *     sentence -> clauses -> for each clause a frame (verb and values) -> candidates of the window -> steps
  *
@@ -22,11 +22,13 @@ enum plan_end {
 
 struct planner_at { /* progress */
     int clause;
-    bool later;      /* the clause has opened a window for its values */
-    bool filled;     /* a form has new values, and its last button was not pressed */
-    bool pressed;    /* the last step may open or close a window */
-    bool any;        /* a step was planned */
-    char typed[160]; /* start of a text typed into the focused element, to be seen there; "": none */
+    bool later;       /* the clause has opened a window for its values */
+    bool filled;      /* a form has new values, and its last button was not pressed */
+    bool pressed;     /* the last step may open or close a window */
+    bool any;         /* a step was planned */
+    bool asked;       /* by the model, which plans the rest too */
+    uint64_t covered; /* bits of the task's words that its steps cover */
+    char typed[160];  /* start of a text typed into the focused element, to be seen there; "": none */
 };
 
 struct plan {
@@ -44,7 +46,7 @@ struct plan {
 struct planner;
 struct engine;
 
-struct planner_model { /* a text-only model that chooses among candidates */
+struct planner_model { /* a text-only model that writes the state of a window */
     struct engine *(*open)(void *arg,
                            struct err *e); /* called once, when it is needed; the engine is borrowed */
     void *arg;
@@ -53,15 +55,15 @@ struct planner_model { /* a text-only model that chooses among candidates */
 
 enum plan_effort {
     PLAN_RULES,    /* by rules alone */
-    PLAN_MODEL,    /* the model chooses where they do not decide */
+    PLAN_MODEL,    /* the model is asked where they do not decide */
     PLAN_PROPOSAL, /* ... for a user who confirms the steps, so with lower bounds; plan.sure says whether the
                     * steps are within the bounds */
 };
 
-/* Reads a task.  Returns NULL with ERR_UNCLEAR for a sentence that steps do not express. */
-struct planner *planner_open(const char *task, struct err *e);
+/* Reads a task.  m: used where the rules do not decide; NULL: none.  Returns NULL with ERR_UNCLEAR for a
+ * sentence that steps do not express. */
+struct planner *planner_open(const char *task, const struct planner_model *m, struct err *e);
 void planner_free(struct planner *p); /* accepts NULL */
-void planner_use_model(struct planner *p, const struct planner_model *m);
 
 /* Proposes the steps for this snapshot. */
 void planner_next(struct planner *p, const struct snapshot *now, enum plan_effort effort, struct plan *out);

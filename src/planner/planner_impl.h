@@ -10,21 +10,21 @@
 #define LEAD_LEAST  0.04F
 /* of a proposal that a user confirms */
 #define SCORE_PROPOSED 0.40F
-/* of a model's choice: least probability of a line, and in a proposal */
+/* of a model's lines: least probability of one that differs, and in a proposal */
 #define P_LEAST    0.50F
 #define P_PROPOSED 0.20F
-/* ... of a line that has no word of the clause, in a proposal */
-#define P_GUESSED 0.75F
-/* ... and by how much words that it does not have must raise its log-probability */
+/* ... and by how much words that they do not have must raise the log-probability of the reply */
 #define GAIN_LEAST 1.5
 
-struct chooser;
+struct writer;
 
 struct planner {
     struct clauses clauses;
     struct planner_at at;
     struct planner_model model;
-    struct chooser *chooser; /* NULL: not opened */
+    struct writer *writer; /* NULL: not opened */
+    struct clause whole;   /* the task, for the model */
+    struct buf done;       /* accepted steps, a line each */
 };
 
 struct frame { /* one clause in one window */
@@ -50,6 +50,9 @@ struct pick {
 };
 
 void plan_cut(struct plan *out, int n); /* removes the steps from n on */
+/* Returns whether the last step may open a window: a menu item with "...", or a button that does not end a
+ * dialog. */
+bool plan_may_open(const struct plan *out);
 
 /* ---- pick.c ---- */
 
@@ -78,18 +81,16 @@ enum framed frame_plain(struct frame *f);
 /* Writes the plain sentence for a candidate: press "Save". */
 void frame_describe(const struct frame *f, const struct candidate *c, struct buf *out);
 
-/* ---- choose.c ---- */
+/* ---- ask.c ---- */
 
-/* Appends the steps that the model chooses for the clause. */
-enum framed frame_choose(struct frame *f, struct chooser *m);
+/* Appends the steps by which the window gets the state that the model writes for the whole task, or with
+ * rules true the state that form_fill() finds.  FRAME_OPENS: words are left for the window after them. */
+enum framed frame_ask(struct frame *f, bool rules);
 
 /* ---- frames.c, values.c ---- */
 
 enum framed frame_clause(struct frame *f);
 enum framed frame_any(struct frame *f);
-/* Uses all options and ticks whose names the clause has. */
-enum framed frame_mentions(struct frame *f);
-enum framed frame_fill(struct frame *f);
 enum framed frame_write(struct frame *f);
 enum framed frame_calculate(struct frame *f);
 /* Presses the last button of a form: the one that shares a word with a verb of the task, else OK. */

@@ -2,8 +2,8 @@
  * user, and supplies the player with the steps of each window.
  *
  * Nothing is pressed before the whole task is understood.  Without a user who confirms the steps they are
- * performed only if the planner is sure (planner.h).  A model without vision chooses where the rules do not
- * decide; it is opened when that happens. */
+ * performed only if the planner is sure (planner.h).  A model without vision is asked where the rules do
+ * not decide; it is opened when that happens. */
 #include "run/job.h"
 
 #include "base/clock.h"
@@ -27,7 +27,7 @@ struct job_planner {
     struct plan first;
     char *json;            /* of the first plan */
     bool began;            /* the first plan was given to the player */
-    bool chooses;          /* --model has no vision: it can choose, but not see a screen */
+    bool asks;             /* --model has no vision: it can be asked, but not see a screen */
     struct engine *engine; /* of that model, owned; NULL: not opened, or of the job */
     struct buf performed;  /* steps that the player got, a line each */
     struct player_source source;
@@ -101,7 +101,7 @@ static bool can_ask(const struct job *j)
 static void plan_harder(struct job_planner *p, const struct snapshot *now, struct plan *out)
 {
     bool shown = can_ask(p->j) || p->j->s.dry_run || p->j->proposals;
-    if (!shown && !p->chooses)
+    if (!shown && !p->asks)
         return;
     plan_free(out);
     planner_next(p->planner, now, shown ? PLAN_PROPOSAL : PLAN_MODEL, out);
@@ -120,12 +120,12 @@ static bool plan_first(struct job *j, struct job_planner *p, char *why, size_t s
             planner_next(p->planner, now, PLAN_RULES, &p->first);
             snprintf(why, size, "%s", p->first.why);
         }
-        if (now && p->first.end != PLAN_UNSURE && now->n == before)
+        if (now && p->first.end != PLAN_UNSURE && p->first.sure && now->n == before)
             return true;
         before = now ? now->n : -1;
         clock_sleep_ms(AGAIN_MS);
     } while (clock_ms_since(start) < BEGIN_MS && !*screen_stop_flag(NULL));
-    if (now && p->first.end == PLAN_UNSURE) {
+    if (now && (p->first.end == PLAN_UNSURE || !p->first.sure)) {
         plan_harder(p, now, &p->first);
         snprintf(why, size, "%s", p->first.why);
     }
@@ -135,7 +135,7 @@ static bool plan_first(struct job *j, struct job_planner *p, char *why, size_t s
 /* Frees the planner.  Returns 0 if the model of the run may do the task instead, else -1 with e. */
 static int refuse(struct job *j, bool answered, const char *why, struct err *e)
 {
-    bool ends = answered || j->planner->chooses || j->s.planner == JOB_PLAIN_ONLY;
+    bool ends = answered || j->planner->asks || j->s.planner == JOB_PLAIN_ONLY;
     job_planner_free(j);
     if (*screen_stop_flag(NULL))
         return err_set(e, ERR_STOPPED, "stopped while the task was being planned");
@@ -152,7 +152,7 @@ static void tell(const struct job *j, const struct plan *plan)
     buf_free(&b);
 }
 
-/* ---- the model that chooses ---------------------------------------------------------------------------- */
+/* ---- the model without vision -------------------------------------------------------------------------- */
 
 /* Returns whether --model names a model without vision. */
 static bool is_text_model(const struct job *j)
@@ -165,7 +165,7 @@ static bool is_text_model(const struct job *j)
     return text;
 }
 
-static struct engine *open_chooser(void *arg, struct err *e)
+static struct engine *open_writer(void *arg, struct err *e)
 {
     struct job_planner *p = arg;
     struct engine_options o = MODEL_ENGINE(p->j->s);
@@ -194,11 +194,10 @@ int job_open_planner(struct job *j, struct err *e)
     struct job_planner *p = j->planner = xcalloc(1, sizeof *p);
     p->j = j;
     buf_init(&p->performed, STEPS_TEXT);
-    p->chooses = is_text_model(j);
-    if (!(p->planner = planner_open(j->task, &odd)))
+    p->asks = is_text_model(j);
+    const struct planner_model model = {open_writer, p, screen_stop_flag(NULL)};
+    if (!(p->planner = planner_open(j->task, p->asks ? &model : NULL, &odd)))
         return refuse(j, false, odd.text, e);
-    if (p->chooses)
-        planner_use_model(p->planner, &(struct planner_model){open_chooser, p, screen_stop_flag(NULL)});
     if (!plan_first(j, p, why, sizeof why))
         return refuse(j, false, why, e);
     buf_init(&json, STEPS_TEXT);
@@ -255,9 +254,9 @@ static int next_steps(void *arg, const struct snapshot *now, bool last, struct p
     }
     bool answered;
     planner_next(p->planner, now, PLAN_RULES, &plan);
-    if (plan.end == PLAN_UNSURE && last)
+    if ((plan.end == PLAN_UNSURE || !plan.sure) && last)
         plan_harder(p, now, &plan);
-    if (plan.end == PLAN_UNSURE) {
+    if (plan.end == PLAN_UNSURE || (!plan.sure && !last)) {
         snprintf(why, size, "not understood after the steps before: %.400s", plan.why);
         plan_free(&plan);
         return -1;

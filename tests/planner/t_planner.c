@@ -71,6 +71,20 @@ static struct element rows[] = {
     {.role = "entry", .name = "Street", .states = FIELD, .rect = {0, 230, 100, 20}, .parent = 0},
 };
 
+/* A form whose last button is neither "OK" nor a word of the task. */
+static struct element booking[] = {
+    WINDOW("Hotel"),
+    {.role = "entry", .name = "Guest", .states = FIELD, AT(10), .parent = 0},
+    {.role = "entry", .name = "Email", .states = FIELD, AT(40), .parent = 0},
+    {.role = "combo box", .name = "", .value = "Single", .label = "Room", .states = ON, AT(70), .parent = 0},
+    {.role = "menu", .name = "", CLOSED, .parent = 3},
+    {.role = "menu item", .name = "Single", .states = ON, CLOSED, .parent = 4},
+    {.role = "menu item", .name = "Suite", .states = ON, CLOSED, .parent = 4},
+    {.role = "spin button", .name = "Nights", .value = "1", .states = FIELD, AT(100), .parent = 0},
+    {.role = "push button", .name = "Book", .states = ON, AT(130), .parent = 0},
+    {.role = "push button", .name = "Cancel", .states = ON, AT(160), .parent = 0},
+};
+
 static struct element saving[] = {
     {.role = "dialog", .name = "Save As", .states = ACTIVE, .rect = {0, 0, 400, 400}, .parent = -1},
     {.role = "label", .name = "Name:", .states = ON, .rect = {10, 40, 60, 20}, .parent = 0},
@@ -105,7 +119,7 @@ static char *planned(const struct snapshot *s, const char *task, bool proposal)
 {
     struct err e = ERR_INIT;
     struct plan plan;
-    struct planner *p = planner_open(task, &e);
+    struct planner *p = planner_open(task, NULL, &e);
     if (!p)
         return xasprintf("refused: %s", e.text);
     struct buf b;
@@ -131,12 +145,25 @@ static const struct {
      "1. choose \"Large\" in \"Size\"  2. tick \"Gift wrapping\"  3. press \"Order\""},
     {IN(order), "Please make it extra large", "1. choose \"Extra large\" in \"Size\""},
     {IN(order), "Set the quantity to 3 and the colour to dark green",
-     "~1. enter \"3\" into \"Quantity\"  2. enter \"dark green\" into \"Colour\""},
+     "~1. enter \"dark green\" into \"Colour\"  2. enter \"3\" into \"Quantity\""},
     {IN(order), "Turn on gift wrapping, then cancel", "1. tick \"Gift wrapping\"  2. press \"Cancel\""},
     {IN(order), "Set the size to large", "1. choose \"Large\" in \"Size\""},
     {IN(order), "Buy a large shirt", "1. choose \"Large\" in \"Size\"  2. press \"Order\""},
     {IN(order), "Buy it", "1. press \"Order\""},
     {IN(order), "Order the large one", "1. choose \"Large\" in \"Size\"  2. press \"Order\""},
+    /* statements, values without the name of a field, words of quantity that a name has */
+    {IN(order), "My colour is turquoise", "1. enter \"turquoise\" into \"Colour\""},
+    {IN(order), "4 shirts in large", "unsure"},
+    {IN(booking), "Book a suite for Hanna Vogel",
+     "1. enter \"Hanna Vogel\" into \"Guest\"  2. choose \"Suite\" in \"Room\"  3. press \"Book\""},
+    {IN(booking), "Stay for 4 nights, the email is a@b.org",
+     "1. enter \"a@b.org\" into \"Email\"  2. enter \"4\" into \"Nights\"  3. press \"Book\""},
+    {IN(booking), "I changed my mind, cancel this", "1. press \"Cancel\""},
+    {IN(booking), "Book both rooms", "unsure~both"},
+    {IN(booking), "Enter Ana as the guest and the email", "unsure~email"},
+    {IN(booking), "Book a suite with a sea view", "unsure~sea"},
+    {IN(booking), "Book a suite for Hanna in Rome", "unsure"},
+    {IN(booking), "Delete the booking of Hanna", "unsure"},
     {IN(order), "Order a large shirt with express delivery", "unsure~express"},
     {IN(order), "Choose the purple size", "unsure~purple"},
     {IN(order), "Write hello and export it as PDF", "unsure"},
@@ -154,12 +181,12 @@ static const struct {
     {IN(rows), "Press Open", "unsure"},
     {IN(rows), "Enter Main into street", "unsure"},
     {IN(rows), "List unpaid invoices", "unsure~unpaid"},
-    {IN(rows), "Show only unpaid invoices", "refused~only"},
+    {IN(rows), "Show only unpaid invoices", "unsure~only"},
     {IN(rows), "Do not open 2026-105", "refused~not"},
-    {IN(rows), "Open the second invoice", "refused~second"},
+    {IN(rows), "Open the second invoice", "unsure~second"},
     {IN(rows), "Open 2026-104 or 2026-105", "refused~or"},
     {IN(rows), "Open every invoice except 2026-104", "refused"},
-    {IN(rows), "Open the cheapest invoice", "refused"},
+    {IN(rows), "Open the cheapest invoice", "unsure~cheapest"},
     {IN(rows), "Don't open anything", "refused"},
     {IN(rows), "What is the total?", "refused~question"},
     /* "not" in any case and with either apostrophe */
@@ -216,7 +243,7 @@ static void t_inverse(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct snapshot s = complete(cases[i].e, (int)cases[i].n);
-        struct planner *p = planner_open(cases[i].task, NULL);
+        struct planner *p = planner_open(cases[i].task, NULL, NULL);
         struct plan plan = {0};
         if (p)
             planner_next(p, &s, PLAN_PROPOSAL, &plan);
@@ -243,7 +270,7 @@ static void t_windows(void **state)
 {
     (void)state;
     struct snapshot first = SNAPSHOT(editor), then = SNAPSHOT(saving);
-    struct planner *p = planner_open("Save it as letter.txt", NULL);
+    struct planner *p = planner_open("Save it as letter.txt", NULL, NULL);
     struct plan plan;
     struct buf b;
     assert_non_null(p);
@@ -273,7 +300,7 @@ static void t_typed(void **state)
 {
     (void)state;
     struct snapshot s = SNAPSHOT(editor);
-    struct planner *p = planner_open("Write \"hello\"", NULL);
+    struct planner *p = planner_open("Write \"hello\"", NULL, NULL);
     struct plan plan;
     planner_next(p, &s, PLAN_RULES, &plan);
     assert_int_equal(plan.steps.n, 1);
@@ -299,7 +326,7 @@ static void t_long(void **state)
     buf_init(&task, 1 << 12);
     buf_puts(&task, "Order a large shirt with gift wrapping");
     for (int i = 0; i < 30; i++)
-        buf_puts(&task, " order");
+        buf_puts(&task, i < 29 ? " order" : " moon");
     char *got = planned(&s, task.data, false);
     assert_null(strstr(got, "1. "));
     free(got);

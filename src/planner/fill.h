@@ -1,0 +1,14 @@
+/* fill.h - the values that a task names for the lines of a form, by rules. */
+#ifndef HOLORUN_PLANNER_FILL_H
+#define HOLORUN_PLANNER_FILL_H
+
+#include "planner/clauses.h"
+#include "planner/form.h"
+
+/* Sets the index of the value of each line.  Returns false if none differs, or the window has menus. */
+bool form_fill(const struct form *form, struct span s, const struct clauses *clauses, int *value);
+
+/* Returns whether a button of this name leaves a form without its values: Cancel, Reset, Help. */
+bool fill_leaves(const char *name);
+
+#endif

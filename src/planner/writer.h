@@ -1,0 +1,31 @@
+/* writer.h - a text-only model writes the state of a window after a request.
+ *
+ * The grammar allows the lines of the form and their values only.  The probability of a line's value is that
+ * among its values. */
+#ifndef HOLORUN_PLANNER_WRITER_H
+#define HOLORUN_PLANNER_WRITER_H
+
+#include "planner/form.h"
+#include "session/session.h"
+
+struct writer;
+
+/* Begins a conversation with the model.  Returns NULL with e. */
+struct writer *writer_open(struct engine *g, const volatile int *cancel, struct err *e);
+void writer_free(struct writer *w); /* accepts NULL */
+
+struct written {
+    int value[FORM_LINES]; /* index of the value of each line */
+    float p[FORM_LINES];
+    char *text; /* the reply */
+};
+
+/* Writes the lines of a form.  window: its printed text, and the steps before.  Returns -1 with e. */
+int writer_write(struct writer *w, const char *window, const char *request, const struct form *form,
+                 struct written *out, struct err *e);
+void written_free(struct written *p);
+/* Computes the log-probability of a reply after a request.  Returns -1 with e. */
+int writer_score(struct writer *w, const char *window, const char *request, const char *reply, double *logp,
+                 struct err *e);
+
+#endif
