@@ -582,6 +582,9 @@ def parse(argv: list[str] | None) -> tuple[argparse.Namespace, list[str]]:
         "--fresh", action="store_true", help="remove the results of an earlier fleet in --out first"
     )
     p.add_argument(
+        "--rerun", action="append", default=[], metavar="ID", help="run this test again; may be repeated"
+    )
+    p.add_argument(
         "--only", action="append", default=[], metavar="ID|tag:NAME", help="as of holorun qa; may be repeated"
     )
     p.add_argument(
@@ -661,6 +664,10 @@ def main(argv: list[str] | None = None) -> int:
         "options": more,
     }
     store = Store(o.out, asked, o.fresh)
+    for test in o.rerun:
+        if test not in ids:
+            refuse(f"--rerun: the suite has no selected test '{test}'")
+        shutil.rmtree(store.place(test, 0, 0), ignore_errors=True)
     command = qa + ["--feed", "--jobs", str(o.jobs)] + more
     if ray.is_initialized():  # by a caller, whose connection does not survive a fork
         code = drive(o, todo, command, store)

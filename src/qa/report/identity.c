@@ -25,7 +25,7 @@ static const char *const no_settings[] = {
 
 static const char *const file_settings[] = {"policy", "profile"};
 
-/* Replaces the path of a file by the hash of its contents, since the file may be elsewhere on each machine. */
+/* Replaces the path of a file by the hash of its contents, since the path may differ between machines. */
 static void hash_contents(json_t *settings, const char *key)
 {
     const char *path = json_string_value(json_object_get(settings, key));
