@@ -2,13 +2,15 @@
 """Predicts throughput and step times of a fleet by simulating desktops, cores, replicas and losses.
 
     sizing.py --desktops 1000 --machines 32 --cores 16 --replicas 24 --policy-s 0.9 --policy-more-s 0.05
+    sizing.py --measured h200.json --desktops 100 --replicas 12      a policy measured by `holorun bench`
     sizing.py --fit scale.jsonl      fits to two runs of `ray_try.py --scale` and predicts the others
 
 A desktop runs tests in sequence. A test starts (CPU work), then has steps: a pause in which an action settles
 (waiting), CPU work (capture, PNG, checks), and a reply. Desktops on a machine share its cores. A replica of
 the policy answers n concurrent requests in policy-s + (n - 1) * policy-more-s each, like a server that
 decodes in batches, and a desktop keeps its replica. A machine is lost every --mtbf-h hours on average: its
-tests start again elsewhere, and it returns after --back-s.
+tests start again elsewhere, and it returns after --back-s. --gpu-h and --machine-h are prices, from which
+the cost of a million steps follows.
 """
 
 import argparse
@@ -147,7 +149,25 @@ class Simulation:
             "tests_lost": self.lost,
             "policy_busy_percent": round(100 * sum(r.busy for r in self.replicas) / now / len(self.replicas)),
             "screenshots_MB_per_s": round(len(self.steps) / now * o.screenshot_kb / 1e3, 2),
+            "cost_of_1M_steps": round(
+                1e6
+                * (o.replicas * o.gpu_h + o.machines * o.machine_h)
+                / 3600
+                / max(1e-9, len(self.steps) / now)
+            ),
         }
+
+
+def read_measured(o: argparse.Namespace, path: str) -> None:
+    """Sets the time of a reply from the rows of one and of a hundred sessions (`bench --section fleet`)."""
+    with open(path) as f:
+        rows = {
+            r["name"]: r.get("median_ms", 0) / 1e3
+            for r in json.load(f)["rows"]
+            if r["weights"].startswith("auto")
+        }
+    one, all_100 = (rows[f"{n}: 1920x1080 screen, reply of 100"] for n in ("1 session", "100 sessions"))
+    o.policy_s, o.policy_more_s = one, (all_100 - one) / 99
 
 
 def fit(o: argparse.Namespace, path: str) -> None:
@@ -204,6 +224,7 @@ def fit(o: argparse.Namespace, path: str) -> None:
 def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--fit", metavar="FILE")
+    p.add_argument("--measured", metavar="FILE", help="results of `holorun bench --section fleet --json`")
     for name, kind, default, text in [
         ("desktops", int, 100, "tests at a time"),
         ("machines", int, 7, "with desktops"),
@@ -221,11 +242,15 @@ def main() -> None:
         ("screenshot-kb", float, 150, "of a PNG, as it is sent"),
         ("seconds", float, 3600, "simulated"),
         ("tests", int, 0, "that there are; 0: without end"),
+        ("gpu-h", float, 0, "price of a replica for an hour"),
+        ("machine-h", float, 0, "price of a machine for an hour"),
         ("seed", int, 1, "of the random numbers"),
     ]:
         p.add_argument("--" + name, type=kind, default=default, help=f"{text} [{default}]")
     o = p.parse_args()
     o.weights = []
+    if o.measured:
+        read_measured(o, o.measured)
     if o.fit:
         fit(o, o.fit)
     else:
