@@ -461,14 +461,14 @@ def arguments() -> argparse.Namespace:
     p.add_argument(
         "--out", required=True, metavar="DIR", help="results; a loop that was stopped goes on there"
     )
-    p.add_argument("--page", choices=PAGES, default="first")
-    p.add_argument("--rounds", type=int, default=8)
-    p.add_argument("--tasks", type=int, default=16, help="of a round [16]")
-    p.add_argument("--samples", type=int, default=8, help="episodes of each [8]")
-    p.add_argument("--evaluate", type=int, default=150, help="unseen tasks [150]")
+    p.add_argument("--page", choices=PAGES, default="wanted", help="[wanted]")
+    p.add_argument("--rounds", type=int, default=5, help="[5]")
+    p.add_argument("--tasks", type=int, default=12, help="of a round [12]")
+    p.add_argument("--samples", type=int, default=6, help="episodes of each [6]")
+    p.add_argument("--evaluate", type=int, default=100, help="unseen tasks [100]")
     p.add_argument("--updates", type=int, default=2, help="optimiser steps of a round [2]")
     p.add_argument("--batch", type=int, default=4)
-    p.add_argument("--rate", type=float, default=1e-4)
+    p.add_argument("--rate", type=float, default=2e-4)
     p.add_argument("--clip", type=float, default=0.2)
     p.add_argument("--steps", type=int, default=2, help="of an episode [2]")
     p.add_argument("--jobs", type=int, default=4, help="episodes at a time [4]")
@@ -503,13 +503,12 @@ def main() -> int:
             f"learn.py: '{result_path}' is of the page '{result['page']}': "
             f"give --page {result['page']}, or another --out"
         )
-    learner, begun = Learner(o, MODEL), 0
+    learner, begun, weights = Learner(o, MODEL), 0, MODEL
     if os.path.exists(state_path):
         state = torch.load(state_path, weights_only=True)
         learner.restore(state["learner"])
-        begun = state["rounds"]
+        begun, weights = state["rounds"], state["weights"]
         print(f"goes on after round {begun}", file=sys.stderr)
-    weights = os.path.join(o.out, "models", f"round-{begun}") if begun else MODEL
     clock = Clock(2 + 2 * o.greedy + o.rounds - begun)
     engines = {}
 
@@ -526,13 +525,15 @@ def main() -> int:
     if o.only_evaluate:
         print({k: {n: x for n, x in v.items() if n != "rewards"} for k, v in result["before"].items()})
         return 0
-    judged["sampled"]().load(weights)
+    version = judged["sampled"]().load(weights)
     for r in range(begun, o.rounds):
         row = one_round(o, engine("sampled", 1), learner, [f"t{s}" for s in training[r]], clock, r + 1)
-        weights = publish(o, learner, r + 1)
-        row["version"] = engine("sampled", 1).load(weights)
+        if row["parts"]:  # else all episodes of each task had one reward: nothing was learned
+            weights = publish(o, learner, r + 1)
+            version = engine("sampled", 1).load(weights)
+        row["version"] = version
         append(os.path.join(o.out, "curve.csv"), {**row, "pid": engine("sampled", 1).process.pid})
-        save(state_path, {"learner": learner.state(), "rounds": r + 1})
+        save(state_path, {"learner": learner.state(), "rounds": r + 1, "weights": weights})
         clock.tell(json.dumps(row), last=True)
     judge(o, judged, tests, weights, clock, "after", result)
     for e in engines.values():

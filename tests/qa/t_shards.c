@@ -437,7 +437,7 @@ static void t_weights(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the variables of seven schedulers give the shard", t_schedulers),
+    CLAIM("the variables of eight schedulers give the shard", t_schedulers),
     CLAIM("missing, invalid or contradictory variables are refused with a remedy", t_refused),
     CLAIM("merged shards have the verdicts of one run; duplicate, unreadable and foreign ones are named",
           t_merge),
