@@ -1,28 +1,28 @@
 #!/usr/bin/env python3
 """Runs a suite, or many episodes of its tests, on the machines of a Ray cluster.
 
-    ray_fleet.py suite.yaml --out results --slots 12                    a suite: one merged report, the exit code of `holorun qa`
-    ray_fleet.py suite.yaml --out rollouts --samples 8 --export verl    eight episodes of each test, for training
-    ray_fleet.py suite.yaml --out results -- --base-url http://policy:8000/v1 --key env:KEY      one model for all slots
+    ray_fleet.py suite.yaml --out results --slots 12     one merged report, the exit code of `holorun qa`
+    ray_fleet.py suite.yaml --out rollouts --samples 8 --export verl     eight episodes of each test
+    ray_fleet.py suite.yaml --out results -- --base-url http://policy:8000/v1      one model for all slots
 
-An actor is a slot: one `holorun qa --feed` process that holds the model (unless --base-url names one for all) and
-runs --jobs tests at a time, each on a private desktop. The driver holds the queue. It gives a slot a test when a lane
-is free, and writes results to --out as they end. If a slot dies, with its machine or alone, its unfinished tests are
-given to another slot at most --retries times, and fleet.jsonl records each. A test that is lost more often has no
-result, which makes the merged report undecided (exit code 5), never green. Only the driver writes results and accepts
-one per test, so no test counts twice.
+An actor is a slot: one `holorun qa --feed` process that holds the model (unless --base-url names one for all)
+and runs --jobs tests at a time, each on a private desktop. The driver holds the queue. It gives a slot a test
+when a lane is free, and writes results to --out as they end. If a slot dies, with its machine or alone, its
+unfinished tests are given to another slot at most --retries times, and fleet.jsonl records each. A test that
+is lost more often has no result, which makes the merged report undecided (exit code 5), never green. Only the
+driver writes results and accepts one per test, so no test counts twice.
 
-A machine runs tests only if it has enough disk and memory, Xvfb, and a clock that agrees with the driver's. A test
-that could not run because of its machine (no display, a full disk) is given to another one. A machine with three such
-errors in a row is excluded, and the end of the run names it.
+A machine runs tests only if it has enough disk and memory, Xvfb, and a clock that agrees with the driver's. A
+test that could not run because of its machine (no display, a full disk) is given to another one. A machine
+with three such errors in a row is excluded, and the end of the run names it.
 
---out is the queue. If the driver or the cluster ends early, the results so far are merged, and the same command
-continues. A folder that another command wrote is refused; --fresh starts again. A report of the results so far is
-written about once a minute (merged/junit.xml, merged/report.html).
+--out is the queue. If the driver or the cluster ends early, the results so far are merged, and the same
+command continues. A folder that another command wrote is refused; --fresh starts again. A report of the
+results so far is written about once a minute (merged/junit.xml, merged/report.html).
 
-The suite, its programs and holorun must have the driver's paths on each machine (a shared folder). Alternatively
---ship FOLDER sends a folder with all of them through Ray's runtime environment, and paths are relative to it. Results
-return through Ray. Needs only the package ray.
+The suite, its programs and holorun must have the driver's paths on each machine (a shared folder).
+Alternatively --ship FOLDER sends a folder with all of them through Ray's runtime environment, and paths are
+relative to it. Results return through Ray. Needs only the package ray.
 
 Exit codes: those of `holorun qa`; 3 if the cluster was lost or no machine can run tests, 130 after Ctrl-C.
 """
@@ -30,6 +30,7 @@ Exit codes: those of `holorun qa`; 3 if the cluster was lost or no machine can r
 import argparse
 import collections
 import fcntl
+import glob
 import io
 import json
 import os
@@ -42,43 +43,72 @@ import tarfile
 import tempfile
 import threading
 import time
+from typing import Any, NoReturn
 
 import ray
+
+Json = dict[str, Any]
+Item = tuple[str, int]  # test, sample
+Flight = tuple[str, int, float]  # and when it was given out
 
 LEAST_ATTEMPTS_S = 30  # seconds; slots that repeatedly end sooner are not replaced
 ERRORS_IN_A_ROW = 3  # before a machine is excluded
 LIVE_S = 60  # between two reports of a run that continues
+FOLDER = "holorun-fleet-"  # of a slot, in the directory for temporary files
+JUST_MADE_S = 60  # a younger folder may not be locked yet
 CLOCK_S = 60  # greatest difference of two clocks
 NOT_THE_MACHINE = {"model", "suite", "stopped"}  # kinds of errors that another machine would not prevent
 USAGE, ENVIRONMENT, UNDECIDED, STOPPED = 2, 3, 5, 130  # exit codes
 
 
-# ---- a slot, on some machine ----------------------------------------------------------------------------------------
+# ---- a slot, on some machine -------------------------------------------------------------------------------
 
 
 class Slot:
     """A `holorun qa --feed` process; run() is called from as many threads as it has lanes."""
 
-    def __init__(self, command, export, least_mb):
+    def __init__(self, command: list[str], export: list[str], least_mb: int) -> None:
         self.command, self.export, self.least_mb = command, export, least_mb
-        self.waiting, self.lock, self.dead = {}, threading.Lock(), None
+        self.waiting: dict[Item, Json] = {}
+        self.lock = threading.Lock()
+        self.dead: str | None = None
 
-    def start(self, now):
+    def start(self, now: float) -> tuple[str, str | None]:
         """Starts holorun; returns the machine, and the reason why it cannot run tests, or None."""
         node, fault = ray.get_runtime_context().get_node_id(), self.fault(now)
         if fault:
             return node, fault
-        self.dir = tempfile.mkdtemp(prefix="holorun-fleet-")
+        self.sweep()
+        self.dir = tempfile.mkdtemp(prefix=FOLDER)
         self.log = open(os.path.join(self.dir, "log"), "wb")
-        self.process = subprocess.Popen(self.command + ["--out", os.path.join(self.dir, "out")], text=True, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=self.log)
+        fcntl.flock(self.log, fcntl.LOCK_EX)  # until holorun, which inherits it, has ended as well
+        self.process = subprocess.Popen(
+            self.command + ["--out", os.path.join(self.dir, "out")],
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+        )
         threading.Thread(target=self.read, daemon=True).start()
         return node, None
 
-    def fault(self, now):
+    @staticmethod
+    def sweep() -> None:
+        """Removes the folders of slots that were killed."""
+        for folder in glob.glob(os.path.join(tempfile.gettempdir(), FOLDER + "*")):
+            try:
+                with open(os.path.join(folder, "log"), "rb") as log:
+                    if time.time() - os.stat(folder).st_ctime > JUST_MADE_S:
+                        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        shutil.rmtree(folder, ignore_errors=True)
+            except OSError:  # in use, or removed by another slot
+                continue
+
+    def fault(self, now: float) -> str | None:
+        """Returns why this machine cannot run tests, or None."""
         free = shutil.disk_usage(tempfile.gettempdir()).free >> 20
         with open("/proc/meminfo") as f:
-            memory = int(re.search(r"MemAvailable: *(\d+)", f.read())[1]) >> 10
+            memory = int(f.read().partition("MemAvailable:")[2].split()[0]) >> 10
         if free < self.least_mb:
             return f"{tempfile.gettempdir()} has {free} MB free; {self.least_mb} are needed"
         if memory < self.least_mb:
@@ -89,8 +119,8 @@ class Slot:
             return f"its clock and the driver's differ by {time.time() - now:.0f} s"
         return None
 
-    def read(self):
-        for line in self.process.stdout:
+    def read(self) -> None:
+        for line in self.process.stdout or ():
             answer = json.loads(line)
             with self.lock:
                 found = self.waiting.pop((answer.get("test"), answer.get("sample", 0)), None)
@@ -104,17 +134,18 @@ class Slot:
             for found in self.waiting.values():
                 found["event"].set()
 
-    def run(self, test, sample):
+    def run(self, test: str, sample: int) -> Json:
         """Runs a test; returns the process's answer with an archive of the test's folder."""
-        mine = {"event": threading.Event()}
+        mine: Json = {"event": threading.Event()}
         with self.lock:
             if self.dead:
                 raise RuntimeError(self.dead)
             self.waiting[test, sample] = mine
+            assert self.process.stdin
             self.process.stdin.write(json.dumps({"test": test, "sample": sample}) + "\n")
             self.process.stdin.flush()
         mine["event"].wait()
-        answer = mine.get("answer")
+        answer: Json | None = mine.get("answer")
         if answer is None:
             raise RuntimeError(self.dead)
         if "dir" not in answer:
@@ -124,7 +155,11 @@ class Slot:
         last = result["attempts"][-1] if result["attempts"] else {}
         run = os.path.join(answer["dir"], last["run"]) if last.get("run") else None
         kind = last.get("error_kind")
-        answer["sick"] = f"{kind}: {last.get('error')}" if result["outcome"] == "error" and kind and kind not in NOT_THE_MACHINE else None
+        answer["sick"] = (
+            f"{kind}: {last.get('error')}"
+            if result["outcome"] == "error" and kind and kind not in NOT_THE_MACHINE
+            else None
+        )
         answer["reward"] = self.reward(result, last)
         if self.export and run:
             self.convert(answer, run)
@@ -133,30 +168,39 @@ class Slot:
         return answer
 
     @staticmethod
-    def reward(result, last):
-        """Returns the number that a check prints as reward=X, else 1 or 0 by the checks, or None if undecided."""
+    def reward(result: Json, last: Json) -> float | None:
+        """Returns the number that a check prints as reward=X, else 1 or 0, or None if undecided."""
         for check in last.get("checks", []):
             said = re.search(r"\breward=(-?\d+(?:\.\d+)?)", check.get("detail") or "")
             if said:
                 return float(said[1])
         return {"passed": 1.0, "failed": 0.0}.get(result["outcome"])
 
-    def convert(self, answer, run):
+    def convert(self, answer: Json, run: str) -> None:
         for form in self.export:
-            words = [self.command[0], "export", run, "--format", form, "--output", os.path.join(answer["dir"], "export-" + form)]
+            words = [
+                self.command[0],
+                "export",
+                run,
+                "--format",
+                form,
+                "--output",
+                os.path.join(answer["dir"], "export-" + form),
+            ]
             words += ["--reward", str(answer["reward"])] if answer["reward"] is not None else []
             done = subprocess.run(words, check=False, capture_output=True, text=True)
             if done.returncode:
                 answer.setdefault("export_errors", []).append(done.stderr.strip()[-2000:])
 
     @staticmethod
-    def pack(folder):
+    def pack(folder: str) -> bytes:
         out = io.BytesIO()
         with tarfile.open(fileobj=out, mode="w") as tar:
             tar.add(folder, arcname=".")
         return out.getvalue()
 
-    def close(self):
+    def close(self) -> None:
+        assert self.process.stdin
         self.process.stdin.close()
         try:
             self.process.wait(timeout=60)
@@ -165,18 +209,18 @@ class Slot:
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
-# ---- the folder of results, which is the queue ----------------------------------------------------------------------
+# ---- the folder of results, which is the queue -------------------------------------------------------------
 
 
-def refuse(why):
+def refuse(why: str) -> NoReturn:
     print(f"ray_fleet.py: {why}", file=sys.stderr)
     sys.exit(USAGE)
 
 
 class Store:
-    """The folder --out: the command (fleet.json), the results (tests/ID or tests/ID/SAMPLE), the log (fleet.jsonl)."""
+    """The folder --out: the command (fleet.json), results (tests/ID, tests/ID/SAMPLE), log (fleet.jsonl)."""
 
-    def __init__(self, folder, asked, fresh):
+    def __init__(self, folder: str, asked: Json, fresh: bool) -> None:
         self.folder = folder
         self.marker = os.path.join(folder, "fleet.json")
         os.makedirs(folder, exist_ok=True)
@@ -190,30 +234,36 @@ class Store:
         if fresh:
             for name in ("new", "tests", "merged", "fleet.jsonl", "fleet.json"):
                 path = os.path.join(folder, name)
-                shutil.rmtree(path) if os.path.isdir(path) else os.path.exists(path) and os.unlink(path)
+                if os.path.isdir(path):
+                    shutil.rmtree(path)
+                elif os.path.exists(path):
+                    os.unlink(path)
         if os.path.exists(self.marker):
             with open(self.marker) as f:
                 before = json.load(f)
             for key in asked:
                 if before.get(key) != asked[key]:
-                    refuse(f"'{folder}' belongs to another command: its {key} was {before.get(key)}, now {asked[key]}; "
-                           "name another folder, or add --fresh to remove its results")
+                    refuse(
+                        f"'{folder}' belongs to another command: "
+                        f"its {key} was {before.get(key)}, now {asked[key]}; "
+                        "name another folder, or add --fresh to remove its results"
+                    )
         with open(self.marker + ".new", "w") as f:
             json.dump(asked, f)
         os.replace(self.marker + ".new", self.marker)
 
-    def place(self, test, sample, samples):
+    def place(self, test: str, sample: int, samples: int) -> str:
         return os.path.join(self.folder, "tests", test, *([str(sample)] if samples else []))
 
-    def has(self, test, sample, samples):
-        """Returns whether a test has a result; an error does not count, because it may have been the machine's."""
+    def has(self, test: str, sample: int, samples: int) -> bool:
+        """Returns whether a test has a result; an error, maybe of the machine, does not count."""
         try:
             with open(os.path.join(self.place(test, sample, samples), "results.json")) as f:
-                return json.load(f)["tests"][0]["outcome"] != "error"
+                return bool(json.load(f)["tests"][0]["outcome"] != "error")
         except FileNotFoundError:
             return False
 
-    def put(self, folder, archive):
+    def put(self, folder: str, archive: bytes) -> None:
         """Unpacks a result; it appears at once, so that a killed driver leaves no part of one."""
         new = os.path.join(self.folder, "new")  # not in tests, which is merged meanwhile
         shutil.rmtree(new, ignore_errors=True)
@@ -225,50 +275,77 @@ class Store:
         os.rename(new, folder)
 
 
-# ---- the driver -----------------------------------------------------------------------------------------------------
+# ---- the driver --------------------------------------------------------------------------------------------
 
 
 class Fleet:
-    def __init__(self, o, todo, command, store):
+    def __init__(self, o: argparse.Namespace, todo: list[Item], command: list[str], store: Store) -> None:
         self.o, self.command, self.store = o, command, store
         self.done = [x for x in todo if store.has(*x, o.samples)]
         there = set(self.done)
         self.queue = collections.deque(x for x in todo if x not in there)  # (test, sample)
-        self.total, self.lost, self.given_up = len(todo), collections.defaultdict(list), []
-        self.slots, self.flying = [], {}  # flying: ref -> (slot, test); test None: the slot is starting
-        self.errors, self.excluded = collections.Counter(), {}  # of each machine: errors in a row; the reason
-        self.outcomes, self.begun, self.told, self.failed_starts = collections.Counter(), time.monotonic(), 0, 0
+        self.total = len(todo)
+        self.lost: dict[Item, list[str]] = collections.defaultdict(list)
+        self.given_up: list[Item] = []
+        self.slots: list[Json] = []
+        self.flying: dict[Any, tuple[Json, Flight | None]] = {}  # of a call; None: the slot is starting
+        self.errors: dict[str, int] = collections.Counter()  # of each machine, in a row
+        self.excluded: dict[str, str] = {}  # machines and the reason
+        self.outcomes: dict[str, int] = collections.Counter()
+        self.begun, self.told, self.failed_starts = time.monotonic(), 0.0, 0
         self.before = len(self.done)
         self.log = open(os.path.join(o.out, "fleet.jsonl"), "a", buffering=1)
 
-    def healthy(self):
-        return [n["NodeID"] for n in ray.nodes() if n["Alive"] and n["NodeID"] not in self.excluded and n["Resources"].get("CPU", 0) >= self.o.cpus]
+    def healthy(self) -> list[str]:
+        return [
+            n["NodeID"]
+            for n in ray.nodes()
+            if n["Alive"] and n["NodeID"] not in self.excluded and n["Resources"].get("CPU", 0) >= self.o.cpus
+        ]
 
-    def start_slot(self):
-        o, place = self.o, "DEFAULT"
+    def start_slot(self) -> None:
+        o, place, node = self.o, "DEFAULT", None
         if self.excluded:
             nodes, used = self.healthy(), collections.Counter(s["node"] for s in self.slots)
             if not nodes:
-                raise SystemExit(f"ray_fleet.py: no machine can run tests: {'; '.join(self.excluded.values())}")
-            place = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(min(nodes, key=lambda n: used[n]), soft=False)
-        actor = ray.remote(Slot).options(num_cpus=o.cpus, num_gpus=o.gpus, max_concurrency=o.jobs + 2, max_restarts=0,
-                                         scheduling_strategy=place).remote(self.command, o.export, o.least_mb)
-        slot = {"actor": actor, "node": None if place == "DEFAULT" else place.node_id, "ready": False, "free": 0,
-                "begun": time.monotonic(), "dead": False}
+                raise SystemExit(
+                    f"ray_fleet.py: no machine can run tests: {'; '.join(self.excluded.values())}"
+                )
+            node = min(nodes, key=lambda n: used[n])
+            place = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
+        actor = (
+            ray.remote(Slot)
+            .options(
+                num_cpus=o.cpus,
+                num_gpus=o.gpus,
+                max_concurrency=o.jobs + 2,
+                max_restarts=0,
+                scheduling_strategy=place,
+            )
+            .remote(self.command, o.export, o.least_mb)
+        )
+        slot: Json = {
+            "actor": actor,
+            "node": node,
+            "ready": False,
+            "free": 0,
+            "begun": time.monotonic(),
+            "dead": False,
+        }
         self.slots.append(slot)
         self.flying[actor.start.remote(time.time())] = (slot, None)
 
-    def give_out(self):
+    def give_out(self) -> None:
         for slot in self.slots:
             while slot["free"] and self.queue:
                 what = self.queue.popleft()
                 slot["free"] -= 1
                 self.flying[slot["actor"].run.remote(*what)] = (slot, (*what, time.monotonic()))
 
-    def write(self, **line):
+    def write(self, **line: Any) -> None:
         self.log.write(json.dumps(line) + "\n")
 
-    def take(self, slot, what, answer):
+    def take(self, slot: Json, what: Flight, answer: Json) -> None:
         """Stores a result, or gives the test to another machine if this one could not run it."""
         test, sample, begun = what
         slot["free"] += 1
@@ -281,13 +358,21 @@ class Fleet:
             self.store.put(folder, answer.pop("archive"))
             self.done.append((test, sample))
             self.outcomes[answer["outcome"]] += 1
-            self.write(**answer, lost_on=self.lost[test, sample], node=node, wall=round(time.monotonic() - begun, 3),
-                       folder=os.path.relpath(folder, self.o.out))
-            self.tell(f"{answer['outcome']:>12}  {test}{f' #{sample}' if self.o.samples else ''}  {answer['seconds']:.1f} s")
+            self.write(
+                **answer,
+                lost_on=self.lost[test, sample],
+                node=node,
+                wall=round(time.monotonic() - begun, 3),
+                folder=os.path.relpath(folder, self.o.out),
+            )
+            self.tell(
+                f"{answer['outcome']:>12}  {test}{f' #{sample}' if self.o.samples else ''}  "
+                f"{answer['seconds']:.1f} s"
+            )
         if self.errors[node] >= ERRORS_IN_A_ROW:
             self.exclude(node, sick)
 
-    def again(self, test, sample, node, why, note):
+    def again(self, test: str, sample: int, node: str, why: str, note: str) -> None:
         """Queues a test that has no result, at most --retries times."""
         self.lost[test, sample].append(node)
         if len(self.lost[test, sample]) > self.o.retries:
@@ -298,7 +383,7 @@ class Fleet:
             self.queue.append((test, sample))
             self.tell(f"{'again':>12}  {test}  {note}: {why}")
 
-    def exclude(self, node, why):
+    def exclude(self, node: str, why: str) -> None:
         """Ends the slots of a machine, and starts others elsewhere."""
         if node in self.excluded:
             return
@@ -308,19 +393,21 @@ class Fleet:
         for slot in [s for s in self.slots if s["node"] == node]:
             self.replace(slot, why)
 
-    def replace(self, slot, why):
+    def replace(self, slot: Json, why: str) -> None:
         if slot["dead"]:
             return
         slot["dead"], slot["free"] = True, 0
         self.slots.remove(slot)
         ray.kill(slot["actor"])  # the calls in flight fail, which returns their tests
         if why not in self.excluded.values():
-            self.failed_starts = self.failed_starts + 1 if time.monotonic() - slot["begun"] < LEAST_ATTEMPTS_S else 0
+            self.failed_starts = (
+                self.failed_starts + 1 if time.monotonic() - slot["begun"] < LEAST_ATTEMPTS_S else 0
+            )
         if self.failed_starts > 3 * self.o.slots:
             raise SystemExit(f"ray_fleet.py: slots end as soon as they start: {why}")
         self.start_slot()
 
-    def give_back(self, slot, what, why):
+    def give_back(self, slot: Json, what: Flight | None, why: str) -> None:
         """Returns the test of a dead slot to the queue."""
         if what:
             self.again(what[0], what[1], slot["node"], why, "its slot is gone")
@@ -330,23 +417,29 @@ class Fleet:
         print(f"a slot is gone: {why}", file=sys.stderr)
         self.replace(slot, why)
 
-    def tell(self, line):
+    def tell(self, line: str) -> None:
         """Prints a line per test, with the remaining time at the pace so far."""
         n, now = len(self.done) + len(self.given_up), time.monotonic()
         ready, new = [s for s in self.slots if s["ready"]], n - self.before
         left = (now - self.begun) / new * (self.total - n) if new else None
-        when = f", {left / 60:.0f} min left" if left and left >= 90 else f", {left:.0f} s left" if left else ""
+        when = (
+            f", {left / 60:.0f} min left" if left and left >= 90 else f", {left:.0f} s left" if left else ""
+        )
         sick = f", {len(self.excluded)} excluded" if self.excluded else ""
-        print(f"{n}/{self.total}  {line}   [{len(ready)} slots on {len({s['node'] for s in ready})} machines{sick}{when}]", file=sys.stderr)
+        print(
+            f"{n}/{self.total}  {line}   [{len(ready)} slots on "
+            f"{len({s['node'] for s in ready})} machines{sick}{when}]",
+            file=sys.stderr,
+        )
         self.told = now
 
-    def stalled(self):
+    def stalled(self) -> None:
         """Kills slots that have had a test for longer than --stall."""
         for slot, what in list(self.flying.values()):
             if what and self.o.stall and time.monotonic() - what[2] > self.o.stall:
                 ray.kill(slot["actor"])  # its calls fail, which returns its tests
 
-    def collect(self, ref):
+    def collect(self, ref: Any) -> None:
         slot, what = self.flying.pop(ref)
         try:
             value = ray.get(ref)
@@ -354,7 +447,8 @@ class Fleet:
             self.give_back(slot, what, " ".join(str(e).split())[-1000:])
             return
         if slot["dead"]:  # its machine was excluded meanwhile
-            self.again(what[0], what[1], slot["node"], self.excluded.get(slot["node"], ""), "its slot is gone") if what else None
+            if what:
+                self.again(*what[:2], slot["node"], self.excluded.get(slot["node"], ""), "its slot is gone")
         elif what:
             self.take(slot, what, value)
         else:
@@ -365,7 +459,7 @@ class Fleet:
             else:
                 slot["ready"], slot["free"] = True, self.o.jobs
 
-    def run(self):
+    def run(self) -> int:
         if self.before:
             print(f"{self.before} of {self.total} results are there", file=sys.stderr)
         for _ in range(min(self.o.slots, len(self.queue))):
@@ -380,17 +474,24 @@ class Fleet:
                 self.tell("waiting")
         closing = [s["actor"].close.remote() for s in self.slots if s["ready"]]
         ray.wait(closing, num_returns=len(closing), timeout=70) if closing else None
-        self.write(tests=self.total, done=len(self.done), given_up=len(self.given_up), outcomes=dict(self.outcomes), excluded=self.excluded,
-                   taken_up_again=sum(1 for lost in self.lost.values() if lost), seconds=round(time.monotonic() - self.begun, 1))
+        self.write(
+            tests=self.total,
+            done=len(self.done),
+            given_up=len(self.given_up),
+            outcomes=dict(self.outcomes),
+            excluded=self.excluded,
+            taken_up_again=sum(1 for lost in self.lost.values() if lost),
+            seconds=round(time.monotonic() - self.begun, 1),
+        )
         for why in self.excluded.values():
             print(f"excluded: a machine, because {why}", file=sys.stderr)
         return UNDECIDED if self.given_up else 0
 
 
-# ---- the command ----------------------------------------------------------------------------------------------------
+# ---- the command -------------------------------------------------------------------------------------------
 
 
-def tests_of(o, qa):
+def tests_of(o: argparse.Namespace, qa: list[str]) -> list[str]:
     """Returns the ids of the selected tests, slowest ones of earlier runs first."""
     listed = subprocess.run(qa + ["--list", "--json"], check=False, capture_output=True, text=True)
     if listed.returncode:
@@ -404,10 +505,15 @@ def tests_of(o, qa):
     return sorted(ids, key=lambda i: -seconds.get(i, 1e9))
 
 
-def drive(o, todo, command, store):
-    """Runs the fleet; returns an exit code. Ends the process if Ray is lost, which Ray may do by itself, too."""
+def drive(o: argparse.Namespace, todo: list[Item], command: list[str], store: Store) -> int:
+    """Runs the fleet; returns an exit code. If Ray is lost, it may end the process."""
     if not ray.is_initialized():
-        ray.init(address=o.address, runtime_env={"working_dir": "."} if o.ship else None, log_to_driver=False, logging_level="error")
+        ray.init(
+            address=o.address,
+            runtime_env={"working_dir": "."} if o.ship else None,
+            log_to_driver=False,
+            logging_level="error",
+        )
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # machines need no copy of this file
     try:
         return Fleet(o, todo, command, store).run()
@@ -418,27 +524,41 @@ def drive(o, todo, command, store):
         return STOPPED
 
 
-def merge(o, quiet):
+def merge(o: argparse.Namespace, quiet: bool) -> int | None:
     """Merges the results so far; returns the exit code of `holorun qa merge`, or None if there are none."""
     tests = os.path.join(o.out, "tests")
     if not os.path.isdir(tests):
         return None
-    words = [o.holorun, "qa", "merge", "--out", os.path.join(o.out, "merged"), *(["--quiet"] if quiet else []), tests]
+    words = [
+        o.holorun,
+        "qa",
+        "merge",
+        "--out",
+        os.path.join(o.out, "merged"),
+        *(["--quiet"] if quiet else []),
+        tests,
+    ]
     return subprocess.run(words, check=False, stderr=subprocess.DEVNULL if quiet else None).returncode
 
 
-def supervise(o, child):
+def supervise(o: argparse.Namespace, child: int) -> int:
     """Waits for the process that drives Ray, and writes reports meanwhile. Returns its exit code."""
-    stopped, pause, last = [], LIVE_S, time.monotonic()
+    pause, last, stops = float(LIVE_S), time.monotonic(), 0
+
+    def stop(*_: Any) -> None:
+        nonlocal stops
+        stops += 1
+        os.kill(child, signal.SIGINT if stops == 1 else signal.SIGKILL)
+
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     for number in before:
-        signal.signal(number, lambda *_: (stopped.append(1), os.kill(child, signal.SIGINT if len(stopped) == 1 else signal.SIGKILL)))
+        signal.signal(number, stop)
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             for number, handler in before.items():
                 signal.signal(number, handler)
-            return STOPPED if stopped else os.waitstatus_to_exitcode(status)
+            return STOPPED if stops else os.waitstatus_to_exitcode(status)
         time.sleep(0.2)
         if not o.samples and time.monotonic() - last > pause:
             begun = time.monotonic()
@@ -447,41 +567,107 @@ def supervise(o, child):
             pause = max(LIVE_S, 20 * (last - begun))
 
 
-def parse(argv):
-    p = argparse.ArgumentParser(prog="ray_fleet.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parse(argv: list[str] | None) -> tuple[argparse.Namespace, list[str]]:
+    p = argparse.ArgumentParser(
+        prog="ray_fleet.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     p.add_argument("suite", metavar="SUITE.yaml")
-    p.add_argument("--out", required=True, metavar="DIR", help="folder for results; the same command continues what is in it")
-    p.add_argument("--fresh", action="store_true", help="remove the results of an earlier fleet in --out first")
-    p.add_argument("--only", action="append", default=[], metavar="ID|tag:NAME", help="as of holorun qa; may be repeated")
-    p.add_argument("--samples", type=int, default=0, metavar="K", help="K episodes of each test, each with random numbers of its own")
-    p.add_argument("--export", action="append", default=[], metavar="FORMAT", help="convert each run by holorun export; may be repeated")
+    p.add_argument(
+        "--out",
+        required=True,
+        metavar="DIR",
+        help="folder for results; the same command continues what is in it",
+    )
+    p.add_argument(
+        "--fresh", action="store_true", help="remove the results of an earlier fleet in --out first"
+    )
+    p.add_argument(
+        "--rerun", action="append", default=[], metavar="ID", help="run this test again; may be repeated"
+    )
+    p.add_argument(
+        "--only", action="append", default=[], metavar="ID|tag:NAME", help="as of holorun qa; may be repeated"
+    )
+    p.add_argument(
+        "--samples",
+        type=int,
+        default=0,
+        metavar="K",
+        help="K episodes of each test, each with random numbers of its own",
+    )
+    p.add_argument(
+        "--export",
+        action="append",
+        default=[],
+        metavar="FORMAT",
+        help="convert each run by holorun export; may be repeated",
+    )
     p.add_argument("--slots", type=int, default=1, metavar="N", help="processes in the cluster [1]")
-    p.add_argument("--jobs", type=int, default=1, metavar="J", help="tests at a time in a slot, with one model [1]")
-    p.add_argument("--cpus", type=float, default=1, metavar="C", help="cores of a slot, for Ray's scheduler [1]")
+    p.add_argument(
+        "--jobs", type=int, default=1, metavar="J", help="tests at a time in a slot, with one model [1]"
+    )
+    p.add_argument(
+        "--cpus", type=float, default=1, metavar="C", help="cores of a slot, for Ray's scheduler [1]"
+    )
     p.add_argument("--gpus", type=float, default=0, metavar="G", help="cards of a slot [0]")
-    p.add_argument("--retries", type=int, default=2, metavar="N", help="how often a test is given to another slot when its own dies [2]")
-    p.add_argument("--stall", type=float, default=1800, metavar="SECONDS", help="a slot with a test for so long is killed; 0: never [1800]")
-    p.add_argument("--least-mb", type=int, default=500, metavar="MB", help="free disk and memory that a machine needs [500]")
+    p.add_argument(
+        "--retries",
+        type=int,
+        default=2,
+        metavar="N",
+        help="how often a test is given to another slot when its own dies [2]",
+    )
+    p.add_argument(
+        "--stall",
+        type=float,
+        default=1800,
+        metavar="SECONDS",
+        help="a slot with a test for so long is killed; 0: never [1800]",
+    )
+    p.add_argument(
+        "--least-mb",
+        type=int,
+        default=500,
+        metavar="MB",
+        help="free disk and memory that a machine needs [500]",
+    )
     p.add_argument("--times", metavar="FILE", help="results.json of an earlier run: the longest tests first")
-    p.add_argument("--address", metavar="ADDRESS", help="of the cluster, as ray.init takes it; default: $RAY_ADDRESS, else this machine")
-    p.add_argument("--ship", metavar="FOLDER", help="send this folder to all machines; the suite and --holorun are relative to it")
+    p.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        help="of the cluster, as ray.init takes it; default: $RAY_ADDRESS, else this machine",
+    )
+    p.add_argument(
+        "--ship",
+        metavar="FOLDER",
+        help="send this folder to all machines; the suite and --holorun are relative to it",
+    )
     p.add_argument("--holorun", default="holorun", metavar="PROGRAM", help="on every machine [holorun]")
     argv = sys.argv[1:] if argv is None else argv
     at = argv.index("--") if "--" in argv else len(argv)
-    o, more = p.parse_args(argv[:at]), argv[at + 1:]
+    o, more = p.parse_args(argv[:at]), argv[at + 1 :]
     o.out, o.times = os.path.abspath(o.out), o.times and os.path.abspath(o.times)  # not of --ship
     return o, more
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> int:
     o, more = parse(argv)
     if o.ship:
         os.chdir(o.ship)
     qa = [o.holorun, "qa", o.suite] + [w for x in o.only for w in ("--only", x)]
     ids = tests_of(o, qa)
     todo = [(i, k) for k in range(o.samples or 1) for i in ids]
-    asked = {"suite": os.path.abspath(o.suite), "only": o.only, "samples": o.samples, "export": o.export, "options": more}
+    asked = {
+        "suite": os.path.abspath(o.suite),
+        "only": o.only,
+        "samples": o.samples,
+        "export": o.export,
+        "options": more,
+    }
     store = Store(o.out, asked, o.fresh)
+    for test in o.rerun:
+        if test not in ids:
+            refuse(f"--rerun: the suite has no selected test '{test}'")
+        shutil.rmtree(store.place(test, 0, 0), ignore_errors=True)
     command = qa + ["--feed", "--jobs", str(o.jobs)] + more
     if ray.is_initialized():  # by a caller, whose connection does not survive a fork
         code = drive(o, todo, command, store)

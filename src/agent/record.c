@@ -106,41 +106,47 @@ static int64_t shared_prefix(const struct agent *a, const int32_t *ids, int64_t 
     return i;
 }
 
-static int record_tokens(struct agent *a, const struct generated *g, struct err *e)
+/* Fills the tokens of a local session's reply; their log-probabilities are allocated. */
+static void session_reply(const struct session *s, const struct generated *g, struct llm_tokens *out)
 {
-    struct trace *t = a->o->trace;
-    const struct session *session = llm_session(a->o->llm);
-    if (!session)
-        return 0;
-    const struct model_config *model = engine_config(session_engine(session));
-    const int32_t *ids = session_tokens(session);
-    int64_t length = session_length(session), prompt = length - g->n, at, logprobs_at;
-    int64_t kept = shared_prefix(a, ids, prompt);
-    a->run.kept_least = kept < a->run.kept_least ? kept : a->run.kept_least;
-    float *pairs = xmalloc((unsigned long)g->n + 1, 2 * sizeof *pairs);
+    const struct model_config *model = engine_config(session_engine(s));
+    *out = (struct llm_tokens){.ids = (int32_t *)(uintptr_t)session_tokens(s),
+                               .prompt = session_length(s) - g->n,
+                               .n = g->n,
+                               .logprobs = xmalloc((unsigned long)g->n + 1, 2 * sizeof(float)),
+                               .image_token = model->vision ? model->image_token : -1};
     for (int i = 0; i < g->n; i++) {
         const struct token_choice *c = &g->choices[i];
-        pairs[2 * i] = c->forced ? NAN : c->logprob;
-        pairs[2 * i + 1] = c->forced ? NAN : c->logprob_masked;
+        out->logprobs[2 * i] = c->forced ? NAN : c->logprob;
+        out->logprobs[2 * i + 1] = c->forced ? NAN : c->logprob_masked;
     }
-    bool failed =
-        trace_tokens(t, ids + kept, length - kept, &at, e) || trace_logprobs(t, pairs, g->n, &logprobs_at, e);
-    free(pairs);
-    if (failed)
+}
+
+static int record_tokens(struct agent *a, const struct llm_tokens *k, const struct generated *g,
+                         struct err *e)
+{
+    struct trace *t = a->o->trace;
+    int64_t length = k->prompt + k->n, at, logprobs_at;
+    int64_t kept = shared_prefix(a, k->ids, k->prompt);
+    a->run.kept_least = kept < a->run.kept_least ? kept : a->run.kept_least;
+    if (trace_tokens(t, k->ids + kept, length - kept, &at, e) ||
+        trace_logprobs(t, k->logprobs, k->n, &logprobs_at, e))
         return -1;
     a->run.ids = xrealloc(a->run.ids, (unsigned long)length + 1, sizeof *a->run.ids);
-    memcpy(a->run.ids + kept, ids + kept, (size_t)(length - kept) * sizeof *ids);
+    memcpy(a->run.ids + kept, k->ids + kept, (size_t)(length - kept) * sizeof *k->ids);
     a->run.n_ids = length;
-    trace_int(t, "prompt_tokens", prompt);
+    trace_int(t, "prompt_tokens", k->prompt);
     trace_int(t, "kept", kept);
     trace_int(t, "tokens_at", at);
     trace_int(t, "logprobs_at", logprobs_at);
-    trace_hash(t, "prompt_hash", XXH3_64bits(ids, (size_t)prompt * sizeof *ids));
-    put_spans(t, ids, prompt, model->vision ? model->image_token : -1);
+    trace_hash(t, "prompt_hash", XXH3_64bits(k->ids, (size_t)k->prompt * sizeof *k->ids));
+    put_spans(t, k->ids, k->prompt, k->image_token);
+    if (*k->weights)
+        trace_text(t, "weights", k->weights);
     if (g->hashed)
         trace_hash(t, "logits_hash", g->logits_hash);
     else
-        trace_text(t, "logits_hash", NULL); /* the logits stayed on the GPU */
+        trace_text(t, "logits_hash", NULL); /* the logits stayed on the GPU or the server */
     return 0;
 }
 
@@ -158,14 +164,19 @@ static void put_server(struct trace *t, const struct llm_usage *u)
     trace_int(t, "exchange", u->exchange);
 }
 
-int agent_record_reply(struct agent *a, const struct llm_request *r, const struct generated *g, struct err *e)
+/* Records a reply; k NULL: without its tokens. */
+static int record_reply(struct agent *a, const struct llm_request *r, const struct generated *g,
+                        const struct llm_tokens *k, struct err *e)
 {
     static const char *const finish[] = {"stop", "length", "grammar", "cancelled"};
     struct trace *t = a->o->trace;
+    int forced = g->forced;
+    for (int i = 0; k && !llm_session(a->o->llm) && i < k->n; i++)
+        forced += isnan(k->logprobs[2 * i]);
     trace_begin(t, a->step.number, "generate");
     trace_text(t, "text", g->text.data ? g->text.data : "");
-    trace_int(t, "tokens", g->n);
-    trace_int(t, "forced", g->forced);
+    trace_int(t, "tokens", k ? k->n : g->n);
+    trace_int(t, "forced", forced);
     trace_text(t, "finish", finish[g->finish]);
     trace_text(t, "goal", r->goal == GOAL_ANSWER ? "answer" : "step");
     trace_number(t, "temperature", (double)r->sampling.temperature);
@@ -180,10 +191,25 @@ int agent_record_reply(struct agent *a, const struct llm_request *r, const struc
     trace_number(t, "ms", g->ms);
     if (llm_usage(a->o->llm))
         put_server(t, llm_usage(a->o->llm));
+    if (k && record_tokens(a, k, g, e))
+        return -1;
+    return trace_end(t, e);
+}
+
+int agent_record_reply(struct agent *a, const struct llm_request *r, const struct generated *g, struct err *e)
+{
+    const struct session *session = llm_session(a->o->llm);
+    const struct llm_tokens *k = session ? NULL : llm_tokens(a->o->llm);
+    struct llm_tokens own = {0};
     /* Token ids cannot be masked: once the model has written a secret, no more are recorded. */
     a->run.secret_spelled =
         a->run.secret_spelled || secrets_contained_in(a->o->secrets, g->text.data ? g->text.data : "");
-    if (a->o->log_tokens && !a->run.secret_spelled && !g->reused && record_tokens(a, g, e))
-        return -1;
-    return trace_end(t, e);
+    bool wanted = a->o->log_tokens && !a->run.secret_spelled && !g->reused;
+    if (wanted && session) {
+        session_reply(session, g, &own);
+        k = &own;
+    }
+    int rc = record_reply(a, r, g, wanted ? k : NULL, e);
+    free(own.logprobs);
+    return rc;
 }

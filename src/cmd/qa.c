@@ -51,7 +51,7 @@ static const struct option_spec options[] = {
      "only tests with this id (* and ? are wildcards) or this tag; may be repeated", NULL},
     {"shard", 0, OPTION_TEXT, AT(shard), "I/N|auto", 0, 32, NULL,
      "run only shard I of N; the id of a test determines its shard; auto, or auto/N: read the variables of "
-     "Slurm, Kubernetes, GitLab, Buildkite, CircleCI or Azure; qa merge combines the results",
+     "Slurm, Kubernetes, GitLab, Buildkite, CircleCI, Azure or AWS Batch; qa merge combines the results",
      NULL},
     {"shard-times", 0, OPTION_TEXT, AT(shard_times), "FILE", 0, 4096, NULL,
      "with --shard: make shards of equal duration, from the times in results.json of an earlier run", NULL},

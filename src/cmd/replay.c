@@ -219,7 +219,7 @@ static int verify(struct job *j, struct err *e)
     if (*field_text(of_run(j, "model"), "base_url"))
         return err_set(
             e, ERR_USAGE,
-            "cannot verify '%.300s': its model ran on a server, so no tokens were recorded; 'holorun run "
+            "cannot verify '%.300s': its model ran on a server, whose logits are unknown; 'holorun run "
             "--base-url recorded:RUN' replays the replies",
             j->record.dir);
     int64_t images = field_int(settings, "max-images");

@@ -46,6 +46,16 @@ struct llm_usage { /* usage of a server's last reply, in its tokens; -1: not rep
     int exchange; /* number in the record of exchanges, from 1; 0: none */
 };
 
+/* Tokens of the conversation up to the end of the last reply, as a server returned them. */
+struct llm_tokens {
+    int32_t *ids;        /* [prompt + n] */
+    int64_t prompt;      /* tokens before the reply */
+    int n;               /* tokens of the reply */
+    float *logprobs;     /* [n][2], before and after the mask; NaN for a forced token */
+    int32_t image_token; /* id at the positions of images; -1: none */
+    char weights[48];    /* identifies the weights; "": not reported */
+};
+
 struct llm_ops { /* operations returning int return 0, or -1 with e, unless stated otherwise */
     int (*begin)(struct llm *m, const char *system,
                  struct err *e); /* a further call starts a new conversation; marks stay valid */
@@ -73,7 +83,8 @@ struct llm_ops { /* operations returning int return 0, or -1 with e, unless stat
 
     int64_t (*length)(const struct llm *m); /* tokens */
     struct session_stats (*stats)(const struct llm *m);
-    const struct llm_usage *(*usage)(const struct llm *m); /* may be NULL: not a server */
+    const struct llm_usage *(*usage)(const struct llm *m);   /* may be NULL: not a server */
+    const struct llm_tokens *(*tokens)(const struct llm *m); /* may be NULL, or return NULL: unknown */
     struct session *(*session)(
         const struct llm *m); /* the current session; may be NULL: a script has no tokens */
     void (*set_cancel)(struct llm *m, const volatile int *flag); /* may be NULL */
@@ -112,8 +123,9 @@ const char *llm_script_transcript(const struct llm *m); /* the conversation so f
  * (session_set_cancel()). NULL: none. */
 void llm_set_cancel(struct llm *m, const volatile int *flag);
 
-struct session *llm_session(const struct llm *m);       /* NULL for a script */
-const struct llm_usage *llm_usage(const struct llm *m); /* NULL: not a server */
+struct session *llm_session(const struct llm *m);         /* NULL for a script */
+const struct llm_usage *llm_usage(const struct llm *m);   /* NULL: not a server */
+const struct llm_tokens *llm_tokens(const struct llm *m); /* NULL: not a server, or it returns no ids */
 
 /* Fills parts[n + 2] with a question about n images, in the order of the dialect's training: images first or
  * question first. Returns the number of parts. */

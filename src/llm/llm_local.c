@@ -344,6 +344,11 @@ const struct llm_usage *llm_usage(const struct llm *m)
     return m->ops->usage ? m->ops->usage(m) : NULL;
 }
 
+const struct llm_tokens *llm_tokens(const struct llm *m)
+{
+    return m->ops->tokens ? m->ops->tokens(m) : NULL;
+}
+
 int llm_question(const struct dialect *d, const char *question, const struct image *images, int n,
                  struct chat_part *parts)
 {

@@ -8,6 +8,7 @@
 #include "remote/odds.h"
 #include "remote/protocol.h"
 #include "remote/streamed_calls.h"
+#include "remote/token_ids.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,18 @@ static const char *const optional[] = {"stream_options",
                                        NULL};
 
 /* ---- the request --------------------------------------------------------------------------------- */
+
+/* Requests token ids and the grammar of the dialect, which only `holorun serve` has. */
+static void set_own(const struct remote_turn *t, json_t *body)
+{
+    const struct llm_request *r = t->how;
+    const char *const *names = dialect_names();
+    while (*names && strcmp(*names, t->dialect->name) != 0)
+        names++;
+    json_object_set_new(body, "return_token_ids", json_true());
+    if (*names && r->goal == GOAL_STEP && !r->free && !r->think && !t->dialect->native_tools)
+        json_object_set_new(body, "structured_outputs", json_pack("{s:s}", "dialect", *names));
+}
 
 static void set_constraint(const struct remote_turn *t, json_t *body)
 {
@@ -148,7 +161,9 @@ static json_t *chat_request(const struct remote_turn *t)
         endpoint_takes(t->endpoint, "top_logprobs"))
         json_object_update_new(body, json_pack("{s:b, s:i}", "logprobs", 1, "top_logprobs", ODDS_TOP));
     set_thinking(t, body);
-    if (t->schema)
+    if (t->endpoint->own)
+        set_own(t, body);
+    if (t->schema && !json_object_get(body, "structured_outputs"))
         set_constraint(t, body);
     if (t->endpoint->profile.extra)
         json_object_update(body, t->endpoint->profile.extra);
@@ -263,6 +278,7 @@ static int chat_read_event(struct remote_reply *r, const char *data, size_t n)
     if (!json_is_object(root))
         remote_reply_garbage(r, data);
     remote_reply_error(r, root);
+    token_ids_add(r, root, first_choice(root));
     if (!r->failed.class && first_choice(root))
         read_choice(r, first_choice(root));
     remote_reply_usage(r, json_object_get(root, "usage"), "prompt_tokens", "completion_tokens");
@@ -274,6 +290,7 @@ static int chat_read_whole(struct remote_reply *r, const char *data, size_t n)
 {
     json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL), *choice = first_choice(root);
     remote_reply_error(r, root);
+    token_ids_add(r, root, choice);
     if (choice && !r->failed.class)
         read_choice(r, choice);
     remote_reply_usage(r, json_object_get(root, "usage"), "prompt_tokens", "completion_tokens");

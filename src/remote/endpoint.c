@@ -73,7 +73,10 @@ const char *endpoint_dialect(const struct endpoint *p)
     const char *named = NULL;
     if (p->provider)
         named = p->provider->dialect ? p->provider->dialect : dialect_for_name(p->model);
-    return p->profile.dialect ? p->profile.dialect : named ? named : p->protocol->dialect;
+    return p->profile.dialect ? p->profile.dialect
+           : p->dialect       ? p->dialect
+           : named            ? named
+                              : p->protocol->dialect;
 }
 
 /* Returns the limit of images that an error message states ("At most 1 image(s) may be provided", "image=1",
@@ -161,6 +164,15 @@ static void check_opening(void *arg)
         flag_set(&o->over, 1);
 }
 
+/* Reads what `holorun serve` reports of itself with its model. */
+static void find_own(struct endpoint *p, const json_t *model)
+{
+    const char *owner = json_string_value(json_object_get(model, "owned_by")),
+               *dialect = json_string_value(json_object_get(model, "dialect"));
+    p->own = owner && !strcmp(owner, "holorun");
+    p->dialect = p->own && dialect ? xstrdup(dialect) : NULL;
+}
+
 /* Sets the model to the only one that the server lists. Fails with the list if there are several. */
 static int find_model(struct endpoint *p, double most_s, const volatile int *stop, struct err *e)
 {
@@ -183,6 +195,8 @@ static int find_model(struct endpoint *p, double most_s, const volatile int *sto
                          json_array_size(list), first);
         else
             p->model = xstrdup(first);
+        if (rc == 0)
+            find_own(p, json_array_get(list, 0));
     }
     if (rc && !flag_up(stop) && is_late(&o))
         rc = err_set(e, ERR_TIME, "%s: listing the models timed out after %.3g s", p->base, most_s);
@@ -331,6 +345,7 @@ void endpoint_free(struct endpoint *p)
     json_decref(p->told);
     profile_free(&p->profile);
     pthread_mutex_destroy(&p->lock);
+    free(p->dialect);
     free(p->model);
     free(p->base);
     free(p);

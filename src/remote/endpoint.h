@@ -35,6 +35,8 @@ struct endpoint {
     struct secrets *key;
     struct replayed *replayed; /* recorded replies that replace the network (replayed.h), else NULL */
     struct profile profile;
+    bool own;      /* the server is `holorun serve` */
+    char *dialect; /* that it reports for its model; NULL: none */
     /* Findings of its conversations, which run in several threads: */
     pthread_mutex_t lock;
     json_t *refused; /* set (JSON object) of the member names that the server rejects */
@@ -81,8 +83,8 @@ int endpoint_max_images(struct endpoint *p);
  * shown. */
 #define NO_ODDS "no odds"
 bool endpoint_gives_odds(struct endpoint *p);
-/* Returns the dialect to use if none was given: the profile's, the provider's, for a provider with several
- * the one for the model's name, else the protocol's. */
+/* Returns the dialect to use if none was given: the profile's, the server's, the provider's, for a provider
+ * with several the one for the model's name, else the protocol's. */
 const char *endpoint_dialect(const struct endpoint *p);
 
 #endif

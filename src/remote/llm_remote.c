@@ -10,6 +10,7 @@
 #include "remote/exchanges.h"
 #include "remote/odds.h"
 #include "remote/reply_body.h"
+#include "remote/token_ids.h"
 #include "remote/turns.h"
 
 #include <pthread.h>
@@ -30,6 +31,7 @@ struct remote_llm {
     int64_t length; /* length of the conversation in tokens, as last reported by the server */
     struct session_stats stats;
     struct llm_usage usage;
+    struct llm_tokens tokens; /* of the last reply; ids NULL: not returned */
     struct exchange_log log;
     json_t *tools; /* tools of a conversation that has its own; else NULL */
     struct content_size shown;
@@ -345,6 +347,7 @@ static int remote_speak(struct llm *m, const struct llm_request *how, struct gen
         if (held)
             check_constraint(r, out);
         count_tokens(&g, out);
+        token_ids_take(&g.in.reply, &r->tokens);
         json_array_append_new(r->messages,
                               turn_of_reply(&g.in.reply, out->text.data, json_array_size(r->messages)));
     }
@@ -414,6 +417,11 @@ static const struct llm_usage *remote_usage(const struct llm *m)
     return &remote_of(m)->usage;
 }
 
+static const struct llm_tokens *remote_tokens(const struct llm *m)
+{
+    return remote_of(m)->tokens.ids ? &remote_of(m)->tokens : NULL;
+}
+
 static void remote_set_cancel(struct llm *m, const volatile int *flag)
 {
     remote_of(m)->stop = flag;
@@ -426,6 +434,8 @@ static void remote_free(struct llm *m)
     json_decref(r->messages);
     json_decref(r->tools);
     exchange_log_end(&r->log);
+    free(r->tokens.ids);
+    free(r->tokens.logprobs);
     free(r->session);
     free(r);
 }
@@ -433,9 +443,14 @@ static void remote_free(struct llm *m)
 struct llm *llm_remote(struct endpoint *p, const struct dialect *d, uint64_t seed, const char *session)
 {
     static const struct llm_ops ops = {
-        LLM_OPS(remote),         .converse = remote_converse,           .beam_search = remote_beam_search,
+        LLM_OPS(remote),
+        .converse = remote_converse,
+        .beam_search = remote_beam_search,
         .branch = remote_rewind, /* marks are copies, so they stay valid */
-        .usage = remote_usage,   .checks_passed = remote_checks_passed, .set_cancel = remote_set_cancel,
+        .usage = remote_usage,
+        .tokens = remote_tokens,
+        .checks_passed = remote_checks_passed,
+        .set_cancel = remote_set_cancel,
     };
     struct remote_llm *r = xcalloc(1, sizeof *r);
     r->base.ops = &ops;

@@ -44,7 +44,8 @@ void remote_reply_free(struct remote_reply *r)
     json_decref(r->calls);
     json_decref(r->native);
     json_decref(r->odds);
-    r->calls = r->native = r->odds = NULL;
+    json_decref(r->tokens_of);
+    r->calls = r->native = r->odds = r->tokens_of = NULL;
 }
 
 void remote_reply_add(struct remote_reply *r, struct buf *to, const json_t *value)

@@ -33,6 +33,7 @@ struct remote_reply {
     struct buf action; /* input of the dialect's parser; empty: text or calls are used */
     json_t *calls;     /* [{"id", "name", "arguments": text}] of tool calls */
     json_t *odds;      /* [{"token", "logprob", "bytes", "top_logprobs"}] of its tokens; NULL: not sent */
+    json_t *tokens_of; /* token ids of prompt and reply (token_ids.h); NULL: not sent */
     json_t *native;    /* see above; NULL: the text is sufficient */
     bool cut_off;      /* ended by max_tokens */
     bool withheld;     /* withheld on purpose by the server's filter or the model */

@@ -2,11 +2,13 @@
  * trajectory.json.
  *
  * The first step is the user's: the task and the first screenshot. Each further step is the agent's: the
- * reply as message, its thought, an object for each action, and the screenshot after the actions. */
-#include "replay/export.h"
+ * reply as message, its thought, an object for each action, and the screenshot after the actions. The list of
+ * log-probabilities, which may not contain null, has 0 where completion_mask is 0, as verl's. */
+#include "replay/export_replies.h"
 
 #include "base/file.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,13 +84,19 @@ static json_t *metrics(struct atif *x, const struct story_step *step)
                           "cached_tokens", kept);
     if (!u)
         return m;
-    json_t *ids = json_array(), *logprobs = json_array();
+    json_t *ids = json_array(), *logprobs = json_array(), *mask = json_array();
     for (int i = 0; i < u->reply.n; i++) {
+        float logprob = turn_logprobs(&x->t, u)[2 * i];
+        bool chosen = isfinite(logprob);
         json_array_append_new(ids, json_integer(turn_ids(&x->t, u)[i]));
-        json_array_append_new(logprobs, json_real((double)turn_logprobs(&x->t, u)[2 * i + 1]));
+        json_array_append_new(logprobs, json_real(chosen ? (double)logprob : 0));
+        json_array_append_new(mask, json_integer(chosen));
     }
     json_object_set_new(m, "completion_token_ids", ids);
     json_object_set_new(m, "logprobs", logprobs);
+    json_object_set_new(m, "extra",
+                        json_pack("{s:o, s:o}", "completion_mask", mask, "sampler",
+                                  replies_sampler(x->o->record, &u->reply)));
     return m;
 }
 

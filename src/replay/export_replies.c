@@ -24,6 +24,15 @@ json_t *replies_mask(const struct replies *x, const struct turn *u)
     return list;
 }
 
+json_t *replies_sampler(const struct record *r, const struct turn_reply *reply)
+{
+    json_t *seed = json_object_get(json_object_get(r->run, "settings"), "seed");
+    const char *local = field_text(json_object_get(r->run, "model"), "hash"),
+               *weights = reply->weights ? reply->weights : local;
+    return json_pack("{s:f, s:f, s:O?, s:s?}", "temperature", (double)reply->sampling.temperature, "top_p",
+                     (double)reply->sampling.top_p, "seed", seed, "weights", *weights ? weights : NULL);
+}
+
 /* Returns the generate event of a reply. */
 const json_t *replies_event(const struct replies *x, const struct turn *u)
 {

@@ -33,6 +33,9 @@ int replies_export(struct replies *x, const char *name, struct err *e);
 json_t *replies_ids(const int32_t *ids, int64_t n);
 json_t *replies_mask(const struct replies *x,
                      const struct turn *u); /* mask of the reply's tokens; 1: chosen by the model */
+/* Returns the sampler's settings and what identifies the weights: {temperature, top_p, seed, weights}. The
+ * log-probabilities are at temperature 1 whatever the sampler's is. */
+json_t *replies_sampler(const struct record *r, const struct turn_reply *reply);
 const json_t *replies_event(const struct replies *x, const struct turn *u); /* the generate event */
 bool replies_last(const struct replies *x, const struct turn *u);
 

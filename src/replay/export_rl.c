@@ -33,17 +33,16 @@ static int put_reply(struct replies *x, const struct turn *u, const struct conve
                      struct err *e)
 {
     const struct turn_reply *r = &u->reply;
-    const json_t *settings = json_object_get(x->o->record->run, "settings"), *end = x->s->end;
+    const json_t *end = x->s->end;
     bool done = replies_last(x, u);
-    json_t *seed = json_object_get(settings, "seed");
     json_t *line = json_pack(
-        "{s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:O?, s:b, s:s?, s:o, s:n}", "env", "holorun",
-        "traj_id", x->id, "step", u->step, "prompt_ids", replies_ids(ids->ids, r->prompt), "completion_ids",
+        "{s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:b, s:s?, s:o, s:n}", "env", "holorun", "traj_id", x->id,
+        "step", u->step, "prompt_ids", replies_ids(ids->ids, r->prompt), "completion_ids",
         replies_ids(turn_ids(&x->t, u), r->n), "completion_mask", replies_mask(x, u), "completion_logprobs",
-        logprobs_json(x, u, 0), "completion_logprobs_masked", logprobs_json(x, u, 1), "temperature",
-        (double)r->sampling.temperature, "top_p", (double)r->sampling.top_p, "seed", seed, "done", done,
-        "verdict", done && *field_text(end, "status") ? field_text(end, "status") : NULL, "reward",
+        logprobs_json(x, u, 0), "completion_logprobs_masked", logprobs_json(x, u, 1), "done", done, "verdict",
+        done && *field_text(end, "status") ? field_text(end, "status") : NULL, "reward",
         done && x->o->has_reward ? json_real(x->o->reward) : json_null(), "advantage");
+    json_object_update_new(line, replies_sampler(x->o->record, r));
     if (line && put_images(x, u, line, e)) {
         json_decref(line);
         return -1;

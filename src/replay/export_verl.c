@@ -18,7 +18,8 @@ struct output {
     int64_t n, prompt, cap;
     json_t *images;
     int turns, first_step, last_step;
-    double write_s; /* time the model took, in seconds */
+    json_t *sampler; /* of its first reply */
+    double write_s;  /* time the model took, in seconds */
 };
 
 static void append(struct output *p, int32_t id, bool mask, float logprob)
@@ -45,13 +46,13 @@ static int end_output(struct replies *x, bool last, struct err *e)
         json_array_append_new(logprobs, json_real((double)p->logprobs[i]));
     }
     json_t *line = json_pack(
-        "{s:o, s:o, s:o, s:o, s:{s:o}, s:o, s:i, s:{s:f}, s:{s:s, s:[i, i], s:b}}", "prompt_ids",
+        "{s:o, s:o, s:o, s:o, s:{s:o}, s:o, s:i, s:{s:f}, s:{s:s, s:[i, i], s:b, s:o}}", "prompt_ids",
         replies_ids(p->ids, p->prompt), "response_ids", replies_ids(p->ids + p->prompt, p->n - p->prompt),
         "response_mask", mask, "response_logprobs", logprobs, "multi_modal_data", "images", p->images,
         "reward_score", last && x->o->has_reward ? json_real(x->o->reward) : json_null(), "num_turns",
         p->turns, "metrics", "generate_sequences", p->write_s, "extra_fields", "run", x->id, "steps",
-        p->first_step, p->last_step, "last", last);
-    p->images = NULL;
+        p->first_step, p->last_step, "last", last, "sampler", p->sampler);
+    p->images = p->sampler = NULL;
     p->n = 0;
     return export_line(x->f, line, e);
 }
@@ -90,6 +91,7 @@ static int put_reply(struct replies *x, const struct turn *u, const struct conve
                              .prompt = r->prompt,
                              .images = json_array(),
                              .turns = 1, /* the task counts as the first */
+                             .sampler = replies_sampler(x->o->record, r),
                              .first_step = u->step};
     }
     int64_t since = p->n;
@@ -116,6 +118,7 @@ int export_verl(const struct export_options *o, const struct story *s, struct er
     struct replies x = {.o = o, .s = s, .put = put_reply, .end = put_last, .arg = &p};
     int rc = replies_export(&x, "outputs.jsonl", e);
     json_decref(p.images);
+    json_decref(p.sampler);
     free(p.ids);
     free(p.logprobs);
     free(p.mask);

@@ -322,6 +322,11 @@ static const struct llm_usage *reuse_usage(const struct llm *m)
     return is_kept(reuse_of(m)) ? NULL : llm_usage(reuse_of(m)->model);
 }
 
+static const struct llm_tokens *reuse_tokens(const struct llm *m)
+{
+    return is_kept(reuse_of(m)) ? NULL : llm_tokens(reuse_of(m)->model);
+}
+
 static struct session *reuse_session(const struct llm *m)
 {
     return llm_session(reuse_of(m)->model);
@@ -357,8 +362,13 @@ struct llm *reuse_open(const char *dir, struct llm *model, struct gate *gate, bo
 {
     struct reuse *r = xcalloc(1, sizeof *r);
     static const struct llm_ops ops = {
-        LLM_OPS(reuse),           .branch = reuse_branch,         .usage = reuse_usage,
-        .session = reuse_session, .set_cancel = reuse_set_cancel, .checks_passed = reuse_checks_passed,
+        LLM_OPS(reuse),
+        .branch = reuse_branch,
+        .usage = reuse_usage,
+        .tokens = reuse_tokens,
+        .session = reuse_session,
+        .set_cancel = reuse_set_cancel,
+        .checks_passed = reuse_checks_passed,
     };
     r->ops = ops;
     r->ops.beam_search = model->ops->beam_search ? reuse_beam_search : NULL;

@@ -82,6 +82,7 @@ static int read_reply(struct timeline *t, const struct event *v, struct err *e)
     int64_t n, forced, most = 0, resample = 0;
     r->text = field_text(f, "text");
     r->begins = json_text(f, "begins");
+    r->weights = json_text(f, "weights");
     r->goal = !strcmp(field_text(f, "goal"), "answer") ? GOAL_ANSWER : GOAL_STEP;
     r->think = field_bool(f, "think");
     r->cancelled = !strcmp(field_text(f, "finish"), "cancelled");

@@ -34,6 +34,7 @@ struct turn_reply { /* settings and result of one sampled reply */
     bool think, cancelled;
     const char *begins; /* the text that it was made to begin with; NULL: none */
     const char *text;
+    const char *weights; /* identifies the weights of a server; NULL: those in run.json */
 
     bool has_tokens; /* false: from a script, or the ids were not recorded */
     int64_t prompt, kept, at, logprobs_at;

@@ -33,7 +33,7 @@ static json_t *model_json(const struct job_model *m)
     if (far) {
         json_set_text(all, "base_url", far->base);
         json_set_text(all, "api", far->protocol->name);
-        json_t *without = json_pack("[s, s]", "tokens", "states");
+        json_t *without = far->own ? json_pack("[s]", "states") : json_pack("[s, s]", "tokens", "states");
         if (!endpoint_gives_odds(far))
             json_array_append_new(without, json_string("alternatives")); /* see job_tell_model() */
         json_object_set_new(all, "without", without);

@@ -115,9 +115,12 @@ static void take_tokens(struct completion *c)
             memcpy(c->alternatives + (ptrdiff_t)c->n * width,
                    c->piece.alternatives + (ptrdiff_t)c->taken * width,
                    (size_t)width * sizeof *c->alternatives);
-        c->tokens[c->n++] =
-            (struct completion_token){t->id, t->forced ? 0 : t->logprob_masked, c->weights->version,
-                                      engine_is_stop(c->weights->engine, t->id)};
+        c->tokens[c->n++] = (struct completion_token){.id = t->id,
+                                                      .logprob = t->forced ? 0 : t->logprob_masked,
+                                                      .before = t->logprob,
+                                                      .version = c->weights->version,
+                                                      .stop = engine_is_stop(c->weights->engine, t->id),
+                                                      .forced = t->forced};
     }
 }
 

@@ -31,15 +31,17 @@ struct service { /* shared by all requests */
     struct body_defaults defaults;
     struct budget *pictures; /* memory of decoded images; NULL: no limit */
     char *model;             /* model name for clients */
+    char *dialect;           /* name of the model's reply format */
     int64_t opened;          /* seconds since 1970 */
     atomic_int ended;        /* number of completed requests */
 };
 
 struct completion_token {
     int32_t id;
-    float logprob;
-    int version; /* version of the weights */
-    bool stop;   /* ended the reply; not part of its text */
+    float logprob, before; /* with and without the constraint, as in struct token_choice */
+    int version;           /* version of the weights */
+    bool stop;             /* ended the reply; not part of its text */
+    bool forced;           /* not sampled: the constraint allowed no other token */
 };
 
 struct api; /* api.h */

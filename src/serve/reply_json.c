@@ -2,16 +2,25 @@
  *
  * Extensions of OpenAI's API: reasoning (and its older name reasoning_content), token_ids and
  * prompt_token_ids as in vLLM, and weights_version: per token if log-probabilities are requested, and as the
- * list "weights_versions" next to token_ids. */
+ * list "weights_versions" next to token_ids. Also next to token_ids, "token_logprobs" has a pair for each
+ * token, without and with the constraint, or null if the constraint allowed no other token; next to
+ * prompt_token_ids, "image_token_id" is the id at the positions of images. */
 #include "serve/reply_json.h"
 #include "serve/api.h"
 
 #include "base/json.h"
+#include "model/config.h"
 
 #include <math.h>
 #include <string.h>
 
 /* ---- tokens ------------------------------------------------------------------------------------------ */
+
+/* Returns a log-probability that JSON can hold. */
+static double finite_logprob(float logprob)
+{
+    return logprob > -9999 ? (double)logprob : -9999.0;
+}
 
 static json_t *token_json(const struct completion *c, int32_t id, double logprob)
 {
@@ -46,21 +55,29 @@ static json_t *logprobs_json(const struct completion *c, int from, int to)
 
 static void set_ids(json_t *choice, const struct completion *c, int from, int to)
 {
-    json_t *ids = json_array(), *versions = json_array();
+    json_t *ids = json_array(), *versions = json_array(), *logprobs = json_array();
     for (int i = from; i < to; i++) {
-        json_array_append_new(ids, json_integer(c->tokens[i].id));
-        json_array_append_new(versions, json_integer(c->tokens[i].version));
+        const struct completion_token *t = &c->tokens[i];
+        json_array_append_new(ids, json_integer(t->id));
+        json_array_append_new(versions, json_integer(t->version));
+        json_array_append_new(
+            logprobs, t->forced ? json_null()
+                                : json_pack("[f, f]", finite_logprob(t->before), finite_logprob(t->logprob)));
     }
     json_object_set_new(choice, "token_ids", ids);
+    json_object_set_new(choice, "token_logprobs", logprobs);
     json_object_set_new(choice, "weights_versions", versions);
 }
 
-static json_t *prompt_ids(const struct completion *c)
+static void set_prompt_ids(json_t *root, const struct completion *c)
 {
+    const struct model_config *model = engine_config(c->weights->engine);
     json_t *ids = json_array();
     for (int64_t i = 0; i < c->prompt_tokens; i++)
         json_array_append_new(ids, json_integer(c->prompt[i]));
-    return ids;
+    json_object_set_new(root, "prompt_token_ids", ids);
+    json_object_set_new(root, "image_token_id",
+                        model->vision ? json_integer(model->image_token) : json_null());
 }
 
 static json_t *usage_json(const struct completion *c)
@@ -89,7 +106,7 @@ static void whole(const struct completion *c, struct buf *out)
     json_object_set_new(choice, "logprobs", c->body.logprobs ? logprobs_json(c, 0, c->n) : json_null());
     if (c->body.token_ids) {
         set_ids(choice, c, 0, c->n);
-        json_object_set_new(root, "prompt_token_ids", prompt_ids(c));
+        set_prompt_ids(root, c);
     }
     json_object_set_new(root, "choices", json_pack("[o]", choice));
     json_object_set_new(root, "usage", usage_json(c));
@@ -115,7 +132,7 @@ static void put_event(struct reply_events *s, json_t *delta, const char *finish,
     if (c->body.usage)
         json_object_set_new(root, "usage", json_null());
     if (c->body.token_ids && !tokens && !finish)
-        json_object_set_new(root, "prompt_token_ids", prompt_ids(c));
+        set_prompt_ids(root, c);
     buf_puts(s->out, "data: ");
     api_put(s->out, root);
     buf_puts(s->out, "\n\n");
@@ -211,8 +228,8 @@ void reply_json_error(struct buf *out, const char *message, const char *type, co
 
 static json_t *model_json(const struct service *s)
 {
-    return json_pack("{s:s, s:s, s:I, s:s}", "id", s->model, "object", "model", "created",
-                     (json_int_t)s->opened, "owned_by", "holorun");
+    return json_pack("{s:s, s:s, s:I, s:s, s:s}", "id", s->model, "object", "model", "created",
+                     (json_int_t)s->opened, "owned_by", "holorun", "dialect", s->dialect);
 }
 
 void reply_json_model(const struct service *s, struct buf *out)

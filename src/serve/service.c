@@ -13,7 +13,7 @@ static int set_defaults(struct service *v, const struct service_options *o, stru
 {
     char *name = o->dialect ? xstrdup(o->dialect) : dialect_for_model(o->model.dir, e);
     struct dialect *d = name ? dialect_load(name, e) : NULL;
-    free(name);
+    v->dialect = name;
     if (!d)
         return -1;
     v->defaults = (struct body_defaults){.sampling = {.temperature = 1, .top_p = 1},
@@ -59,5 +59,6 @@ void service_close(struct service *v)
     constraints_free(v->constraints);
     weights_slot_free(v->weights);
     free(v->model);
+    free(v->dialect);
     *v = (struct service){0};
 }

@@ -181,6 +181,37 @@ static void t_comments_order_of_keys_and_folder_do_not_count(void **state)
     remove_files(other_dir);
 }
 
+/* The files that --policy and --profile name. */
+static void t_contents_of_files_of_options_count(void **state)
+{
+    static const char *const options[][2] = {{"policy", "--policy (contents "},
+                                             {"profile", "--profile (contents "}};
+    struct err e = ERR_INIT;
+    char *dir = make_files(), *suite = xasprintf("%s/suite.yaml", dir);
+    struct suite *s = suite_parse(suite_text, strlen(suite_text), suite, &e);
+    if (!s)
+        fail_msg("%s", e.text);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        char *one = make_files(), *two = make_files();
+        json_t *ids[3];
+        for (int k = 0; k < 3; k++) { /* the same contents at two paths, then other contents */
+            char *path = xasprintf("%s/rules.yaml", k ? two : one);
+            write_file(k ? two : one, "rules.yaml", k < 2 ? "one" : "two");
+            ids[k] = identity_new(s, "1", "", json_pack("{s:s}", options[i][0], path));
+            free(path);
+        }
+        assert_null(identity_difference(ids[0], ids[1]));
+        expect_difference(ids[0], ids[2], options[i][0], options[i][1]);
+        for (int k = 0; k < 3; k++)
+            json_decref(ids[k]);
+        remove_files(one);
+        remove_files(two);
+    }
+    suite_free(s);
+    free(suite);
+    remove_files(dir);
+}
+
 /* ---- results ------------------------------------------------------------------------------------- */
 
 /* Runs a suite of one test; returns its results.json. */
@@ -265,6 +296,8 @@ static void t_a_refused_continuation_keeps_the_results(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("another value of any key of a suite is named", t_each_key_counts),
     CLAIM("other contents of a file that a suite names are named", t_contents_of_files_count),
+    CLAIM("the files of --policy and --profile count by their contents, not their paths",
+          t_contents_of_files_of_options_count),
     CLAIM("comments, the order of keys and the folder make no difference",
           t_comments_order_of_keys_and_folder_do_not_count),
     CLAIM("results that were edited, or have another model or setting, are refused with the reason",

@@ -15,7 +15,8 @@ static void t_far(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a suite has the same verdicts with the model behind `holorun serve` as in one process", t_far),
+    CLAIM("a suite has the same verdicts and exports with the model behind `holorun serve` as in one process",
+          t_far),
 };
 
 CHECK_MAIN()

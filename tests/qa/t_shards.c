@@ -24,6 +24,8 @@ static const char *const variables[] = {"SLURM_ARRAY_TASK_ID",
                                         "SLURM_PROCID",
                                         "SLURM_NTASKS",
                                         "JOB_COMPLETION_INDEX",
+                                        "AWS_BATCH_JOB_ARRAY_INDEX",
+                                        "AWS_BATCH_JOB_ARRAY_SIZE",
                                         "CI_NODE_INDEX",
                                         "CI_NODE_TOTAL",
                                         "BUILDKITE_PARALLEL_JOB",
@@ -89,6 +91,7 @@ static void t_schedulers(void **state)
         {"CI_NODE_TOTAL=1 BUILDKITE_PARALLEL_JOB=2 BUILDKITE_PARALLEL_JOB_COUNT=3", "auto", 3, 3},
         {"CIRCLE_NODE_INDEX=0 CIRCLE_NODE_TOTAL=2", "auto/2", 1, 2},
         {"SYSTEM_JOBPOSITIONINPHASE=2 SYSTEM_TOTALJOBSINPHASE=2", "auto", 2, 2},
+        {"AWS_BATCH_JOB_ARRAY_INDEX=3 AWS_BATCH_JOB_ARRAY_SIZE=4", "auto", 4, 4},
         {"SLURM_PROCID=0 SLURM_NTASKS=1 CI_NODE_INDEX=2 CI_NODE_TOTAL=3", "auto", 2, 3},
         {"CI_NODE_INDEX=2 CI_NODE_TOTAL=3 CIRCLE_NODE_INDEX=1 CIRCLE_NODE_TOTAL=3", "auto", 2, 3},
         {"CI_NODE_INDEX=2 CI_NODE_TOTAL=3", "3/4", 3, 4},
@@ -434,7 +437,7 @@ static void t_weights(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the variables of seven schedulers give the shard", t_schedulers),
+    CLAIM("the variables of eight schedulers give the shard", t_schedulers),
     CLAIM("missing, invalid or contradictory variables are refused with a remedy", t_refused),
     CLAIM("merged shards have the verdicts of one run; duplicate, unreadable and foreign ones are named",
           t_merge),

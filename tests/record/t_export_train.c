@@ -168,16 +168,30 @@ static void t_verl(void **state)
     free(rl);
 }
 
+static size_t count_of(const json_t *list, json_int_t value)
+{
+    const json_t *v;
+    size_t i, n = 0;
+    json_array_foreach(list, i, v) n += json_integer_value(v) == value;
+    return n;
+}
+
 static void t_atif(void **state)
 {
     char *to = exported_as("atif", "--reward=0.5");
     json_t *whole = json_array_get(exported_lines(to, "trajectory.json"), 0), *step;
-    size_t i, images = 0;
+    size_t i, images = 0, forced = 0;
     assert_string_equal(field_text(whole, "schema_version"), "ATIF-v1.7");
     json_array_foreach(json_object_get(whole, "steps"), i, step)
     {
         assert_int_equal(field_int(step, "step_id"), (int)i + 1);
         assert_string_equal(field_text(step, "source"), i ? "agent" : "user");
+        const json_t *metrics = json_object_get(step, "metrics"),
+                     *mask = json_object_get(json_object_get(metrics, "extra"), "completion_mask");
+        size_t tokens = json_array_size(json_object_get(metrics, "completion_token_ids"));
+        assert_int_equal(json_array_size(json_object_get(metrics, "logprobs")), tokens);
+        assert_int_equal(json_array_size(mask), tokens);
+        forced += tokens > 0 && count_of(mask, 0) > 0;
         const json_t *calls = json_object_get(step, "tool_calls"), *result;
         size_t k;
         json_array_foreach(json_object_get(json_object_get(step, "observation"), "results"), k, result)
@@ -187,7 +201,7 @@ static void t_atif(void **state)
             images += json_array_size(json_object_get(result, "content")) == 2;
         }
     }
-    assert_true(i >= 4 && images >= 2);
+    assert_true(i >= 4 && images >= 2 && forced > 0);
     char *first = xasprintf("%s/frames/000000.png", to);
     assert_true(file_exists(first));
     exported_private(to);
@@ -198,7 +212,7 @@ static void t_atif(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("rl: ids, probabilities before and after the mask, images and their rows", t_rl),
     CLAIM("verl: each reply is in one output, and the mask is 1 for tokens that the model chose", t_verl),
-    CLAIM("atif: numbered steps, and results that name their calls", t_atif),
+    CLAIM("atif: numbered steps, results that name their calls, a log-probability for each token", t_atif),
 };
 
 CHECK_MAIN()

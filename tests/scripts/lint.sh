@@ -18,11 +18,19 @@ echo "sizes: lines of at most 110 columns, functions of at most 60 lines, files 
 python3 tests/scripts/sizes.py || bad=1
 python3 tests/scripts/cuda_types.py || bad=1
 
-if command -v ruff >/dev/null; then # Debian 12 has no package: pip install ruff
-    echo "ruff: assets/pocket"
-    (cd assets/pocket && ruff check -q pocket && ruff format -q --check pocket) || bad=1
+if command -v ruff >/dev/null; then # Debian 12 has no package: pip install ruff mypy
+    echo "ruff: assets/pocket, assets/fleet"
+    for folder in assets/pocket assets/fleet; do
+        (cd $folder && ruff check -q . && ruff format -q --check --exclude '*.md' .) || bad=1
+    done
 else
-    echo "ruff: not installed (pip install ruff), assets/pocket is not checked"
+    echo "ruff: not installed (pip install ruff), assets/pocket and assets/fleet are not checked"
+fi
+if command -v mypy >/dev/null; then
+    echo "mypy: assets/fleet"
+    (cd assets/fleet && mypy -q --cache-dir /dev/null .) || bad=1
+else
+    echo "mypy: not installed (pip install mypy types-requests), assets/fleet is not checked"
 fi
 
 echo "clang-format: ${#sources[@]} sources, ${#headers[@]} headers, ${#kernels[@]} files of kernels"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs a suite with the model in the same process, and again with desktops here and the model behind `holorun serve`.
-# The verdicts must be equal.
+# The verdicts must be equal, and so must the exports for training: each token and, within the rounding of bf16, its
+# log-probability.
 #
 #   qa_far.sh [SUITE.yaml] [JOBS] [other options of qa]      default: tests/suites/waits.yaml (40 tests), 8
 #
@@ -33,5 +34,32 @@ until [ -s "$place/address" ]; do
     kill -0 $server
     sleep 0.1
 done
-suite "$place/there" --base-url "$(cat "$place/address")" --key "file:$place/token" --dialect pocket-wide "$@"
+suite "$place/there" --base-url "$(cat "$place/address")" --key "file:$place/token" "$@"
 diff "$place/here.verdicts" "$place/there.verdicts" && echo "the same verdicts of $(wc -l <"$place/here.verdicts") tests"
+
+export_all() {
+    local run
+    for run in "$place/$1"/runs/*/*/; do
+        "$holorun" export "$run" --format verl --output "$place/$1.verl/$(basename "$(dirname "$run")")" >/dev/null
+    done
+}
+export_all here
+export_all there
+python3 - "$place/here.verl" "$place/there.verl" <<'END'
+import glob, json, os, sys
+
+here, there = sys.argv[1:]
+tokens, most = 0, 0.0
+for folder in sorted(os.listdir(here)):
+    a, b = ([json.loads(line) for line in open(os.path.join(x, folder, "outputs.jsonl"))] for x in (here, there))
+    assert len(a) == len(b), folder
+    for x, y in zip(a, b):
+        for key in ("prompt_ids", "response_ids", "response_mask", "multi_modal_data", "reward_score", "num_turns"):
+            assert x[key] == y[key], (folder, key)
+        assert x["extra_fields"]["sampler"] == y["extra_fields"]["sampler"] and x["extra_fields"]["sampler"]["weights"]
+        off = [abs(p - q) for p, q in zip(x["response_logprobs"], y["response_logprobs"])]
+        tokens, most = tokens + sum(x["response_mask"]), max([most, *off])
+assert sorted(os.listdir(here)) == sorted(os.listdir(there)) and tokens
+assert most < 0.05, f"log-probabilities differ by {most}"
+print(f"equal exports: {tokens} chosen tokens; log-probabilities differ by at most {most:.4f}")
+END

@@ -3,7 +3,9 @@
 
 #include "actions/dialect.h"
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/json.h"
+#include "base/sha256.h"
 #include "remote/endpoint.h"
 #include "run/job.h"
 #include "session/session.h"
@@ -11,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TEXT = 2000, SHOWN = 60 };
+enum { MOST_TEXT = 2000, SHOWN = 60, MOST_FILE = 1 << 20 };
 
 /* Options that cannot change an outcome, or that may differ between the machines of a fleet. The model
  * counts by its contents. */
@@ -22,12 +24,30 @@ static const char *const no_settings[] = {
     "model",        "device", "threads",    "weights-in",  "state-memory", "base-url",
     "key",          "step",   "ui-display", "break",       "dialect"};
 
+static const char *const file_settings[] = {"policy", "profile"};
+
+/* Replaces the path of a file by the hash of its contents, since the path may differ between machines. */
+static void hash_contents(json_t *settings, const char *key)
+{
+    const char *path = json_string_value(json_object_get(settings, key));
+    char *data = NULL, hex[65], text[32];
+    size_t n = 0;
+    if (!path || file_read(path, MOST_FILE, &data, &n, NULL))
+        return;
+    sha256(data, n, hex);
+    snprintf(text, sizeof text, "contents %.16s", hex);
+    json_object_set_new(settings, key, json_string(text));
+    free(data);
+}
+
 json_t *identity_new(const struct suite *s, const char *version, const char *build, json_t *settings)
 {
     json_t *all = json_object();
     char *text = xasprintf("%s%s%s%s", version, *build ? " (" : "", build, *build ? ")" : "");
     for (size_t i = 0; i < sizeof no_settings / sizeof *no_settings; i++)
         json_object_del(settings, no_settings[i]);
+    for (size_t i = 0; i < sizeof file_settings / sizeof *file_settings; i++)
+        hash_contents(settings, file_settings[i]);
     json_set_text(all, "build", text);
     json_object_set_new(all, "settings", settings);
     json_set_text(all, "selection", s->selection);

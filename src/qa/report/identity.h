@@ -4,7 +4,8 @@
  *     {"build": "0.1.0 (a1b2c3d)", "model": "8f00... 31d4...", "dialect": "holo3 77aa...",
  *      "settings": {"retries": 2, ...}, "selection": "b1c2...", "suite": {"task": "8f00...", ...}}
  *
- * Shards, and parts of an interrupted shard, must have equal identities. Paths of output files, numbers of
+ * Files named by options count by their contents. Shards, and parts of an interrupted shard, must have equal
+ * identities. Paths of output files, numbers of
  * jobs and the like are not part of it. */
 #ifndef HOLORUN_QA_REPORT_IDENTITY_H
 #define HOLORUN_QA_REPORT_IDENTITY_H

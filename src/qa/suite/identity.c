@@ -11,6 +11,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -166,73 +167,60 @@ static void put_seed(struct hasher *h, const struct test *t)
     put_bytes(h, &t->seed, sizeof t->seed);
 }
 
-static void put_display(struct hasher *h, const struct test *t)
-{
-    put_text(h, t->display);
-    put_text(h, t->wm);
-}
-
-static void put_env(struct hasher *h, const struct test *t)
-{
-    put_list(h, t->env);
-}
-static void put_setup(struct hasher *h, const struct test *t)
-{
-    put_list(h, t->setup);
-    put_list(h, t->teardown);
-}
-static void put_start(struct hasher *h, const struct test *t)
-{
-    put_text(h, t->start);
-    put_text(h, t->window);
-}
-static void put_secrets(struct hasher *h, const struct test *t)
-{
-    put_list(h, t->secrets);
-}
 static void put_tags(struct hasher *h, const struct test *t)
 {
     put_list(h, t->tags);
 }
-static void put_id(struct hasher *h, const struct test *t)
+
+enum value_kind { TEXT, LIST, PATH };
+
+/* Adds a member of a test. */
+static void put_value(struct hasher *h, const struct test *t, enum value_kind kind, size_t at)
 {
-    put_text(h, t->id);
+    const char *const *value = (const char *const *)(const void *)((const char *)t + at);
+    if (kind == TEXT)
+        put_text(h, *value);
+    else if (kind == PATH)
+        put_path(h, *value);
+    else
+        put_list(h, *(const char *const *const *)(const void *)value);
 }
-static void put_home(struct hasher *h, const struct test *t)
-{
-    put_path(h, t->home);
-}
-static void put_policy(struct hasher *h, const struct test *t)
-{
-    put_path(h, t->policy);
-}
-static void put_recording(struct hasher *h, const struct test *t)
-{
-    put_path(h, t->recording);
-}
+
+#define VALUE(member) offsetof(struct test, member)
 
 static const struct part {
     const char *keys; /* as in the suite file, for messages */
     void (*put)(struct hasher *h, const struct test *t);
+    enum value_kind kind; /* without `put`: of these n members */
+    int n;
+    size_t at[2];
 } parts[] = {
-    {"id", put_id},
-    {"task", put_task},
-    {"checks", put_checks},
-    {"expect, expect_fail", put_expect},
-    {"start, window", put_start},
-    {"wait_until", put_waits},
-    {"setup, teardown", put_setup},
-    {"env, vars", put_env},
-    {"display, wm", put_display},
-    {"home", put_home},
-    {"elements", put_elements},
-    {"steps, timeouts, retries, attempts, validator, settle, key_delay_ms, reuse", put_limits},
-    {"seed", put_seed},
-    {"policy", put_policy},
-    {"recording", put_recording},
-    {"secrets", put_secrets},
-    {"tags", put_tags},
+    {"id", NULL, TEXT, 1, {VALUE(id)}},
+    {"task", put_task, 0, 0, {0}},
+    {"checks", put_checks, 0, 0, {0}},
+    {"expect, expect_fail", put_expect, 0, 0, {0}},
+    {"start, window", NULL, TEXT, 2, {VALUE(start), VALUE(window)}},
+    {"wait_until", put_waits, 0, 0, {0}},
+    {"setup, teardown", NULL, LIST, 2, {VALUE(setup), VALUE(teardown)}},
+    {"env, vars", NULL, LIST, 1, {VALUE(env)}},
+    {"display, wm", NULL, TEXT, 2, {VALUE(display), VALUE(wm)}},
+    {"home", NULL, PATH, 1, {VALUE(home)}},
+    {"elements", put_elements, 0, 0, {0}},
+    {"steps, timeouts, retries, attempts, validator, settle, key_delay_ms, reuse", put_limits, 0, 0, {0}},
+    {"seed", put_seed, 0, 0, {0}},
+    {"policy", NULL, PATH, 1, {VALUE(policy)}},
+    {"recording", NULL, PATH, 1, {VALUE(recording)}},
+    {"secrets", NULL, LIST, 1, {VALUE(secrets)}},
+    {"tags", put_tags, 0, 0, {0}},
 };
+
+static void put_part(struct hasher *h, const struct part *p, const struct test *t)
+{
+    if (p->put)
+        p->put(h, t);
+    for (int i = 0; i < p->n; i++)
+        put_value(h, t, p->kind, p->at[i]);
+}
 
 /* Writes the hash of the bytes so far. */
 static void digest(const struct hasher *h, char out[SUITE_HASH])
@@ -284,7 +272,7 @@ json_t *suite_identity(const struct suite *s)
         XXH3_64bits_reset(h.state);
         for (int i = 0; i < s->n; i++) {
             put_number(&h, i);
-            parts[k].put(&h, &s->tests[i]);
+            put_part(&h, &parts[k], &s->tests[i]);
         }
         set_digest(all, parts[k].keys, &h);
     }

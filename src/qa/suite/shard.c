@@ -11,7 +11,8 @@
  *   GitLab                 CI_NODE_INDEX, CI_NODE_TOTAL                  from 1
  *   Buildkite              BUILDKITE_PARALLEL_JOB, _COUNT                from 0
  *   CircleCI               CIRCLE_NODE_INDEX, CIRCLE_NODE_TOTAL          from 0
- *   Azure                  SYSTEM_JOBPOSITIONINPHASE, SYSTEM_TOTALJOBSINPHASE  from 1 */
+ *   Azure                  SYSTEM_JOBPOSITIONINPHASE, SYSTEM_TOTALJOBSINPHASE  from 1
+ *   AWS Batch              AWS_BATCH_JOB_ARRAY_INDEX, _SIZE             from 0 */
 #include "qa/suite/private.h"
 
 #include <ctype.h>
@@ -32,6 +33,7 @@ static const struct scheduler_env {
     {"Buildkite", "BUILDKITE_PARALLEL_JOB", "BUILDKITE_PARALLEL_JOB_COUNT", 0},
     {"CircleCI", "CIRCLE_NODE_INDEX", "CIRCLE_NODE_TOTAL", 0},
     {"Azure", "SYSTEM_JOBPOSITIONINPHASE", "SYSTEM_TOTALJOBSINPHASE", 1},
+    {"AWS Batch", "AWS_BATCH_JOB_ARRAY_INDEX", "AWS_BATCH_JOB_ARRAY_SIZE", 0},
 };
 enum { SLURM_ARRAY, SLURM_TASKS, SCHEDULERS = sizeof schedulers / sizeof *schedulers };
 
@@ -115,7 +117,7 @@ static int find_scheduler(int given, struct shard *out, struct err *e)
     return out->of ? 0
                    : err_set(e, ERR_USAGE,
                              "--shard auto: no scheduler's variables are set (Slurm, Kubernetes, GitLab, "
-                             "Buildkite, CircleCI, Azure); write --shard I/N");
+                             "Buildkite, CircleCI, Azure, AWS Batch); write --shard I/N");
 }
 
 int shard_find(const char *text, struct shard *out, struct err *e)
