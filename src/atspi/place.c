@@ -177,7 +177,7 @@ void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const 
         if (moved || (outside && !popup && (java || !opens_popup(up->role))) ||
             (s->loose && e->placed && up && up->parent >= 0))
             e->trust = PLACE_DOUBTFUL;
-        if (e->placed && s->page && e->role != ROLE_DOCUMENT_WEB && is_apart(e, up))
+        if (e->placed && s->page && e->role != ROLE_DOCUMENT_WEB && !opens_popup(up->role) && is_apart(e, up))
             e->trust = PLACE_APART;
     }
     free(shifts);

@@ -55,7 +55,7 @@ static char *sentences_text(void)
         "  double-click report.txt           right-click Trash\n"
         "  press Delete in the row of Invoice 7\n"
         "  tick Gift wrapping                untick Newsletter\n"
-        "  choose Large in Size              select Dark (in the only list)\n"
+        "  choose Large in Size              select Dark\n"
         "  enter \"Ana Lima\" into Name        set Quantity to 3; fill City with Rome\n"
         "  open menu File > Save As          open the Edit menu\n"
         "  go to tab Advanced                close the window\n"
@@ -71,7 +71,8 @@ static char *sentences_text(void)
         "\n"
         "An element is found by its name in the program's description of its window (AT-SPI),\n"
         "without regard to case, \"...\" and colons, or by the label beside it. A name that is missing\n"
-        "or that several elements have ends the run with exit code 1, and nothing is guessed.\n");
+        "or that several elements have ends the run with exit code 1, and nothing is guessed. An option\n"
+        "without \"in\" is one on the screen, or else that of the only closed list that has it.\n");
 }
 
 static char *elements_text_topic(void)

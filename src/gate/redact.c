@@ -214,7 +214,7 @@ static int round_down(int v, int step)
 }
 
 /* Extends a box by a margin and to the grid, within the window; root pixels. The grid begins at the window's
- * corner, so that the edges depend neither on the typed characters nor on a blinking caret. */
+ * corner, so a caret or the shape of a character moves an edge only in steps of the grid. */
 static struct screen_rect padded(struct screen_rect box, struct screen_rect window)
 {
     int x = box.x - window.x, y = box.y - window.y;

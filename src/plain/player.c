@@ -173,7 +173,7 @@ static void look(struct player *p)
     const struct plain_step *step = p->s.at < p->steps.n ? &p->steps.s[p->s.at] : NULL;
     struct elements_scope scope = {.all = step && step->state == PLAIN_GONE &&
                                           (step->verb == PLAIN_CHECK || step->verb == PLAIN_WAIT),
-                                   .closed = !step};
+                                   .closed = !step || (step->verb == PLAIN_CHOOSE && !step->in)};
     p->now = NULL;
     if (!p->elements)
         snprintf(p->unread, sizeof p->unread, "this run reads no elements (--no-elements, or no bus)");

@@ -20,12 +20,15 @@ bool player_is_closed_list(const struct element *e)
     return !strcmp(e->role, "combo box") || !strcmp(e->role, "push button menu");
 }
 
-/* Finds the list that the step has opened: by its name, or where it was. */
+/* Finds the list that the step has opened: by its name, else by its number, else where it was. */
 static const struct element *opened_list(struct player *p, const struct resolve_query *q)
 {
     bool several;
     char why[ERR_TEXT];
     const struct element *e = q->name ? player_find(p, q, &several, why, sizeof why) : NULL;
+    for (int i = 0; !e && p->now && i < p->now->n; i++)
+        if (p->now->e[i].ref == p->s.list)
+            e = &p->now->e[i];
     for (int i = 0; !e && p->now && i < p->now->n; i++)
         if (player_is_closed_list(&p->now->e[i]) && screen_rect_contains(p->now->e[i].rect, p->s.x, p->s.y))
             e = &p->now->e[i];
@@ -170,9 +173,16 @@ static enum player_next take_reading(struct player *p, char *why, size_t size)
     return NEXT_FAILED;
 }
 
-/* Returns the only closed list of the active window if nothing on the screen has the option's name; else
- * NULL. */
-static const struct element *only_list(struct player *p, const char *option)
+/* Returns whether a closed list has an option of this name, as far as the program describes its entries. */
+static bool has_option(const struct snapshot *s, const struct element *list, const char *option)
+{
+    for (const struct element *e = list + 1; e < s->e + s->n && e->depth > list->depth; e++)
+        if (resolve_suits(e, RESOLVE_OPTION) && resolve_same(resolve_name(e), option))
+            return true;
+    return false;
+}
+
+const struct element *player_list_with(struct player *p, const char *option)
 {
     struct resolve_query q = {option, RESOLVE_OPTION, NULL, NULL};
     const struct element *found[1], *only = NULL;
@@ -181,7 +191,7 @@ static const struct element *only_list(struct player *p, const char *option)
     for (int i = 0; i < p->now->n; i++) {
         const struct element *e = &p->now->e[i];
         if (!player_is_closed_list(e) || !resolve_in_active_window(p->now, e) ||
-            !resolve_visible(p->now, e) || player_is_off(e))
+            !resolve_visible(p->now, e) || !has_option(p->now, e, option))
             continue;
         if (only)
             return NULL;
@@ -219,7 +229,7 @@ enum player_next player_choose(struct player *p, struct buf *b, char *why, size_
     if (s->in && !(list = player_find(p, &lists, &several, why, size)))
         return player_missing(p);
     if (!s->in)
-        list = only_list(p, s->what);
+        list = player_list_with(p, s->what);
     if (!list || !player_is_closed_list(list))
         return click_option(p, s->what, list, b, why, size);
     if (resolve_same(player_shown_choice(list, s->in), s->what))
@@ -227,6 +237,7 @@ enum player_next player_choose(struct player *p, struct buf *b, char *why, size_
     if (!player_usable(p, list, &next, why, size))
         return next;
     p->s.opened = true;
+    p->s.list = list->ref;
     p->s.x = list->rect.x + list->rect.w / 2;
     p->s.y = list->rect.y + list->rect.h / 2;
     player_click(p, list, "left", 1, b);

@@ -39,6 +39,7 @@ struct player_state {
     bool verified;   /* the element that was pressed reports the state that the press leads to */
     bool focuses;    /* the press may only move the keyboard focus: to a field, or a row */
     bool opened;     /* the current step has opened a closed list at x, y */
+    uint32_t list;   /* ref of that list */
     int keys;        /* actions of the step that were keys on the way to the element */
     bool keyed;      /* the last action was such a key */
     bool up;         /* the keys go up */
@@ -107,6 +108,9 @@ bool player_is_off(const struct element *e);
 /* Returns whether an element is a combo box, which shows only the chosen item. */
 bool player_is_closed_list(const struct element *e);
 /* Returns the chosen item of such a list, which is called `name`; "": not reported. */
+/* Returns the closed list of the active window that has this option, if no other one has it and nothing on
+ * the screen has its name; else NULL. */
+const struct element *player_list_with(struct player *p, const char *option);
 const char *player_shown_choice(const struct element *list, const char *name);
 bool player_is_on(const struct element *e);
 

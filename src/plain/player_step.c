@@ -371,7 +371,7 @@ bool player_finds(struct player *p)
     struct plain_step unused = {0};
     bool chosen = s->verb == PLAIN_CHOOSE && (player_whole_option(p) || player_choice(p, s, &unused));
     plain_step_free(&unused);
-    if (chosen)
+    if (chosen || (s->verb == PLAIN_CHOOSE && !s->in && player_list_with(p, s->what)))
         return true;
     if (s->verb == PLAIN_MENU || (s->verb == PLAIN_CHOOSE && s->in)) {
         struct resolve_query q = {s->verb == PLAIN_MENU ? s->path[0] : s->in,

@@ -27,18 +27,21 @@ static struct screen_rect row_of(const struct recording_target *t)
 static bool looks_alike(const struct recording_step *before, const struct recording_step *click,
                         const struct recording_step *text)
 {
-    struct screen_rect rows[] = {row_of(&click->target), row_of(before ? &before->target : &click->target)};
+    bool beside = before && !strcmp(before->target.class, click->target.class) &&
+                  !strcmp(before->target.title, click->target.title);
+    struct screen_rect rows[] = {row_of(&click->target), row_of(beside ? &before->target : &click->target)};
     return !strcmp(click->target.title, text->title) && look_same(&click->look, &text->look, rows, 2);
 }
 
 /* Returns whether a step is a click into the field that a later step types into. before: the step with the
- * target before it, NULL: none. */
+ * target before it, NULL: none. all: Ctrl+A was pressed between them; without it, a click on a point that has
+ * no element may have opened the field. */
 static bool is_click_into_field(const struct recording_step *before, const struct recording_step *s,
-                                const struct recording_step *text)
+                                const struct recording_step *text, bool all)
 {
     const struct action *a = &s->action;
     return a->kind == ACT_CLICK && a->button == 1 && a->count == 1 && !a->nhold && s->has_target &&
-           (*s->target.role ? text_listed(fields, s->target.role) : looks_alike(before, s, text));
+           (*s->target.role ? text_listed(fields, s->target.role) : all && looks_alike(before, s, text));
 }
 
 /* Returns whether the keys of a step go to the field of a click, as far as the recording tells. */
@@ -60,8 +63,8 @@ static bool selects_all(const struct recording_step *s)
 static int written(const struct recording_step *before, const struct recording_step *s, int n)
 {
     int all = n > 2 && selects_all(&s[1]) && goes_to(&s[1], s), last = 1 + all;
-    bool writes = n > last && s[last].action.kind == ACT_TYPE && is_click_into_field(before, s, &s[last]) &&
-                  goes_to(&s[last], s);
+    bool writes = n > last && s[last].action.kind == ACT_TYPE &&
+                  is_click_into_field(before, s, &s[last], all) && goes_to(&s[last], s);
     return writes ? last + 1 : 0;
 }
 

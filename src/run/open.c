@@ -104,7 +104,7 @@ static bool name_at(void *arg, int x, int y, const char *title, char *name, char
         elements_ask_at(j->elements, x, y);
         answered = elements_answer_at(j->elements, x, y, NAME_MS, &found, &hit);
     }
-    j->browser_named = j->browser_named || waits;
+    j->browser_named = j->browser_named || (waits && !elements_nobody(j->elements));
     if (!answered)
         return false;
     j->named = true;

@@ -14,8 +14,9 @@
 # a run that leaves a file in a shared place; each is named. TMPDIR is a private folder of the program.
 #
 # When at most three programs have failed, each is run once more, alone. The second result counts; a program that then
-# passes is named as flaky, and the log of its first run is DIR/NAME.flaky.log. Some tests watch other people's programs
-# by the clock, and a machine that stops for a second fails them.
+# passes is named as flaky, and the log of its first run is DIR/NAME.first.log. Some tests watch other people's programs
+# by the clock, and a machine that stops for a second fails them. A crash, a report of a sanitizer, a time-out or a
+# leftover process is never repeated.
 set -uo pipefail
 
 # These compare times with limits: they run when all others have ended, one after the other.
@@ -82,7 +83,7 @@ check_left() {
 
 # Runs a program and writes $room/NAME.report: passed, failed and skipped, then the output to show.
 run() {
-    local name=$1 place=$room/$2 log=$dir/$1.log took rc ok bad nskip skip left i
+    local name=$1 place=$room/$2 log=$dir/$1.log took rc ok bad nskip skip left i again=yes
     local TIMEFORMAT='%1R s, %1U s user, %1S s system'
     mkdir "$place"
     took=$( { time HOLORUN_TEST_PROGRAM=$place TMPDIR=$place timeout -k 5 "$limit" "$dir/$name" >"$log" 2>&1 </dev/null; } 2>&1)
@@ -100,13 +101,15 @@ run() {
     bad=${bad:-0} skip=${nskip:-$skip}
     if [ "$rc" -ne 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi
     if [ "$rc" -eq 0 ] && [ $((ok + skip)) -eq 0 ]; then bad=1; fi
+    if [ "$rc" -ge 124 ] || grep -qE 'Sanitizer|runtime error:' "$log"; then again=no; fi
     if [ -n "$left" ]; then
+        again=no
         bad=$((bad + 1))
         { echo "left: processes" && ps -o pid=,args= -p "${left//$'\n'/,}"; } >>"$log"
         kill -KILL $left 2>/dev/null
     fi
     {
-        echo "$ok $bad $skip"
+        echo "$ok $bad $skip $again"
         printf '== %s: %d ok, %d failed, %d skipped (%s)%s\n' "$name" "$ok" "$bad" "$skip" "$took" \
             "$([ "$rc" -eq 124 ] && echo ", stopped after $limit s")"
         if [ "$bad" -gt 0 ]; then
@@ -122,11 +125,11 @@ run() {
 declare -A names=() # of running programs, by process id
 declare -A broken=() # failed programs: their numbers of failed tests
 reap() {
-    local pid name ok bad skip
+    local pid name ok bad skip again
     wait -n -p pid
     name=${names[$pid]}
-    { read -r ok bad skip && cat; } <"$room/$name.report"
-    [ "$bad" -eq 0 ] || broken[$name]="$ok $bad $skip"
+    { read -r ok bad skip again && cat; } <"$room/$name.report"
+    [ "$bad" -eq 0 ] || broken[$name]="$ok $bad $skip $again"
     passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
     unset "names[$pid]"
 }
@@ -146,13 +149,14 @@ run_all() {
 
 # Runs failed programs again, one at a time; the second result replaces the first.
 run_again() {
-    local name ok bad skip flaky=() again=("${!broken[@]}")
-    [ ${#again[@]} -gt 0 ] && [ ${#again[@]} -le "$retries" ] || return
-    for name in "${again[@]}"; do
-        read -r ok bad skip <<<"${broken[$name]}"
+    local name ok bad skip again flaky=() names_left=("${!broken[@]}")
+    [ ${#names_left[@]} -le "$retries" ] || return
+    for name in "${names_left[@]}"; do
+        read -r ok bad skip again <<<"${broken[$name]}"
+        [ "$again" = yes ] || continue
         passed=$((passed - ok)) failed=$((failed - bad)) skipped=$((skipped - skip))
         unset "broken[$name]"
-        mv "$dir/$name.log" "$dir/$name.flaky.log"
+        mv "$dir/$name.log" "$dir/$name.first.log"
         echo "$name failed and is run again"
         run_all 1 "$name"
         [ -n "${broken[$name]:-}" ] || flaky+=("$name")
@@ -188,6 +192,7 @@ done | shuf --random-source=<(yes "$seed"))
 
 shared | sort >"$room/before"
 echo "seed $seed (HOLORUN_TEST_SEED=$seed repeats this order), $jobs at a time"
+rm -f "$dir"/*.first.log
 set -m # tests get signals as from a terminal
 for name in ${HOLORUN_TEST_NOT_BUILT:-}; do
     echo "== $name: skipped, this build lacks the library of its feature"

@@ -25,6 +25,7 @@ enum {
     GRAB_MS = 2000,    /* time for a window manager to release the pointer */
     DELIVER_MS = 2000, /* time from an event to its delivery record */
     POLL_MS = 2,
+    POLL_LATER_MS = 10, /* of questions to a busy window manager, after ten polls */
 };
 
 /* ---- detecting a grab -------------------------------------------------------------------------------- */
@@ -210,7 +211,7 @@ static int wait_for_pointer(struct screen *s, struct err *e)
     int64_t start = clock_ns();
     while (pointer_taken(s) && clock_ms_since(start) < GRAB_MS &&
            !screen_overlays(s, &(struct screen_window){0}, 1))
-        if (screen_wait(s, POLL_MS, e))
+        if (screen_wait(s, clock_ms_since(start) < 10 * POLL_MS ? POLL_MS : POLL_LATER_MS, e))
             return -1;
     return screen_alive(s, e);
 }
