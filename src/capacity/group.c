@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads two numbers; "max" and a missing one become -1. Returns false if there is no such file. */
+/* Reads two numbers; "max" and a missing one become -1. Returns false if the file is missing. */
 static bool numbers(const char *dir, const char *name, double out[2])
 {
     char line[128], *end = line, *path = xasprintf("%s/%s", dir, name);

@@ -8,8 +8,7 @@
 struct group_limits {
     double cores;       /* CPU time per second; 0: no limit */
     uint64_t throttled; /* how often a group had to wait since its start because its CPU time was used up */
-    size_t
-        memory_left; /* bytes: limit - use, where file pages not used lately are no use; SIZE_MAX: no limit */
+    size_t memory_left; /* bytes: limit - use + inactive file pages; SIZE_MAX: no limit */
 };
 
 /* Reads the limits of the process's own groups and of all groups around them, of version 1 and 2; the
