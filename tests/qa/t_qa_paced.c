@@ -1,5 +1,5 @@
-/* t_qa_paced.c - which tests `holorun qa` runs at the same time: without --jobs those that use no port, as far
- * as the machine has room, and with --jobs those that use no existing display, however busy the machine is. */
+/* t_qa_paced.c - which tests `holorun qa` runs at the same time: without --jobs those that use no port, as
+ * far as the machine has room, and with --jobs those that use no existing display, however busy it is. */
 #include "check.h"
 #include "qa_program.h"
 

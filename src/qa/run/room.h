@@ -22,8 +22,8 @@ struct room {
  * has made, and with weights of more than 512 MiB in this process, which need the cores and the memory. */
 int room_most(const struct suite *s, size_t weights, struct group_limits limits);
 
-/* Returns whether half a core was idle since the last measurement, at least 300 ms ago, no control group's CPU
- * time was used up, and memory for another desktop is free. */
+/* Returns whether half a core was idle since the last measurement, at least 300 ms ago, no control group has
+ * used up its CPU time, and memory for another desktop is free. */
 bool room_left(struct room *r);
 
 /* Returns whether a test uses a port of this machine, as far as its texts tell. Two such tests may use the
