@@ -1,6 +1,8 @@
 /* memory.c - memory of the machine and of this process (memory.h). */
 #include "capacity/memory.h"
 
+#include "capacity/group.h"
+
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,30 +24,10 @@ static size_t proc_bytes(const char *path, const char *name)
     return found;
 }
 
-/* Returns the memory limit of this process's control group; 0: none. */
-static size_t group_limit(void)
-{
-    static const char *const paths[] = {"/sys/fs/cgroup/memory.max",
-                                        "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
-    size_t limit = 0;
-    for (size_t i = 0; i < sizeof paths / sizeof *paths && !limit; i++) {
-        FILE *f = fopen(paths[i], "re");
-        char line[64] = "";
-        if (f && fgets(line, sizeof line, f))
-            limit = (size_t)strtoull(line, NULL, 10); /* "max" reads as 0 */
-        if (f)
-            fclose(f);
-    }
-    return limit;
-}
-
 size_t memory_available(void)
 {
-    size_t all = proc_bytes("/proc/meminfo", "MemTotal"), have = proc_bytes("/proc/meminfo", "MemAvailable");
-    size_t limit = group_limit();
-    if (limit && limit < all)
-        all = limit;
-    return have < all ? have : all;
+    size_t have = proc_bytes("/proc/meminfo", "MemAvailable"), left = group_limits("").memory_left;
+    return have < left ? have : left;
 }
 
 struct memory_use memory_use(void)

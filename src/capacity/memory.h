@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Returns the bytes that can be used without swapping out other programs, within the limit of the control
- * group; *total (may be NULL) is set to the memory of the machine or group. 0 if unknown. */
+/* Returns the bytes that can be used without swapping out other programs and within what the control groups
+ * leave. 0 if unknown. */
 size_t memory_available(void);
 
 struct memory_use {

@@ -1,8 +1,4 @@
-/* cmd/qa.c - `holorun qa SUITE.yaml`: runs a suite of tests on private desktops.
- *
- *     qa/suite/suite.h      reads the suite and selects tests
- *     qa/run/workers.h      runs them: desk, agent, checks
- *     qa/report/report.h    writes the reports into a directory */
+/* cmd/qa.c - `holorun qa SUITE.yaml`: runs a suite of tests on private desktops. */
 #include "cmd/commands.h"
 
 #include "base/clock.h"
@@ -45,7 +41,8 @@ static const struct option_spec options[] = {
     {"jobs", 'j', OPTION_INT, AT(jobs), "N", 1, 256, NULL,
      "worker threads: tests that run at the same time, each on its own desktop, all with one model; "
      "default: as many as the cores and the memory leave room for, at most two for each core, and one for "
-     "tests that share a port, a display or the suite's setup",
+     "tests that share a port, a display or the suite's setup; tests that write the same file, or need what "
+     "another one has done, need --jobs 1",
      "HOLORUN_JOBS"},
     {"only", 0, OPTION_LIST, AT(only), "ID|tag:NAME", 0, 512, NULL,
      "only tests with this id (* and ? are wildcards) or this tag; may be repeated", NULL},
@@ -281,7 +278,9 @@ static void save_progress(void *arg, const struct results *r)
 static void set_jobs(struct qa *q)
 {
     bool one = q->s.run.step || *q->s.run.breaks || (q->s.feed && !q->s.jobs);
-    q->results.jobs = one ? 1 : q->s.jobs ? q->s.jobs : room_most(q->suite, q->results.memory_weights);
+    q->results.jobs = one         ? 1
+                      : q->s.jobs ? q->s.jobs
+                                  : room_most(q->suite, q->results.memory_weights, group_limits(""));
 }
 
 /* Runs the tests between the suite's setup and teardown. */

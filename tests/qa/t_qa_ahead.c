@@ -74,24 +74,62 @@ static void t_unused(void **state)
     qa_program_close(&q);
 }
 
-static void t_stopped(void **state)
+/* Test `a` ends with a check of some seconds and leaves its end, in seconds since the machine's start; `b`
+ * leaves when its X server started, in ticks. */
+static const char two_tests[] =
+    "tests:\n"
+    "  - id: a\n    task: Do nothing.\n    checks:\n"
+    "      - { kind: shell, run: 'sleep $PAUSE; cut -d\" \" -f1 /proc/uptime >{dir}/a.end' }\n"
+    "  - id: b\n    task: Do nothing.\n"
+    "    setup: 'cut -d\" \" -f22 /proc/$(cat /tmp/.X$(echo $DISPLAY | tr -d :)-lock | tr -d \" \")/stat "
+    ">{dir}/b.server'\n"
+    "    checks: [{ kind: shell, run: 'true' }]\n";
+
+static void t_before(void **state)
 {
     struct qa_program q;
     begin(&q);
-    for (int ms = 400; ms <= 1600; ms += 400) {
-        pid_t pid = qa_program_start(&q, WORDS("--quiet", "--jobs=1", "--dialect=pyautogui"));
-        clock_sleep_ms(ms);
-        kill(pid, SIGINT);
-        qa_program_finish(&q, pid);
-        assert_int_equal(qa_program_remains(&q), 0);
+    qa_program_suite(&q, two_tests);
+    setenv("PAUSE", "3", 1);
+    qa_program_run(&q, WORDS("--quiet", "--jobs=1", "--dialect=pyautogui"));
+    if (q.o.code)
+        fail_msg("exit %d: %s", q.o.code, q.o.err);
+    char *end = text_of(&q, "a.end"), *server = text_of(&q, "b.server");
+    double ahead = strtod(end, NULL) - strtod(server, NULL) / (double)sysconf(_SC_CLK_TCK);
+    check_note("the server of the second test started %.2f s before the end of the first", ahead);
+    assert_true(ahead > 1);
+    free(end);
+    free(server);
+    assert_int_equal(qa_program_remains(&q), 0);
+    qa_program_close(&q);
+}
+
+static void t_stopped(void **state)
+{
+    struct qa_program q;
+    pid_t servers[8];
+    int n = 0;
+    begin(&q);
+    qa_program_suite(&q, two_tests);
+    setenv("PAUSE", "60", 1);
+    pid_t pid = qa_program_start(&q, WORDS("--quiet", "--jobs=1", "--dialect=pyautogui"));
+    for (int i = 0; i < 400 && n < 2; i++) {
+        clock_sleep_ms(50);
+        n = qa_program_processes(&q, "Xvfb", servers, 8);
     }
+    kill(pid, SIGINT);
+    qa_program_finish(&q, pid);
+    assert_int_equal(n, 2);
+    assert_string_equal(qa_program_outcome(&q, "b"), "skipped");
+    assert_int_equal(qa_program_remains(&q), 0);
     qa_program_close(&q);
 }
 
 static const struct CMUnitTest tests[] = {
     CLAIM("each test has its own variables, display and home folder", t_own),
     CLAIM("a desktop that no test has used is closed", t_unused),
-    CLAIM("a stopped suite leaves no desktop", t_stopped),
+    CLAIM("a desktop is opened while the test before still runs", t_before),
+    CLAIM("a stopped suite closes the desktop that waits for the next test", t_stopped),
 };
 
 CHECK_MAIN()

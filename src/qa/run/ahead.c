@@ -9,18 +9,23 @@
 
 static const size_t least_memory = (size_t)1 << 30;
 
+struct opening {
+    const struct suite_run *run;
+    const struct test *test;
+    pthread_t thread;
+    struct desk *desk; /* NULL: it could not be opened */
+};
+
 struct ahead {
     const struct suite_run *run;
     pthread_mutex_t lock;
-    const struct test *test; /* whose desktop is opened; NULL: none */
-    struct desk *desk;       /* NULL: it could not be opened */
-    pthread_t thread;
+    struct opening *opening; /* or NULL */
 };
 
 static void *open_thread(void *arg)
 {
-    struct ahead *a = arg;
-    a->desk = attempt_open_desk(a->run, a->test, NULL); /* the test itself reports a failure */
+    struct opening *o = arg;
+    o->desk = attempt_open_desk(o->run, o->test, NULL); /* the test itself reports a failure */
     return NULL;
 }
 
@@ -37,37 +42,42 @@ void ahead_begin(struct ahead *a, const struct test *t)
     if (!test_owns_desktop(t) || t->home || memory_available() < least_memory)
         return;
     pthread_mutex_lock(&a->lock);
-    if (!a->test) {
-        a->test = t;
-        a->desk = NULL;
-        if (pthread_create(&a->thread, NULL, open_thread, a))
-            a->test = NULL; /* the test opens its desktop itself */
+    if (!a->opening) {
+        struct opening *o = xcalloc(1, sizeof *o);
+        *o = (struct opening){.run = a->run, .test = t};
+        if (pthread_create(&o->thread, NULL, open_thread, o))
+            free(o); /* the test opens its desktop itself */
+        else
+            a->opening = o;
     }
     pthread_mutex_unlock(&a->lock);
 }
 
-/* Waits for the thread and empties the slot. The caller holds the lock. */
-static struct desk *taken(struct ahead *a)
+/* Waits for the desktop. It may take 20 seconds, so the caller does not hold the lock. */
+static struct desk *opened(struct opening *o)
 {
-    pthread_join(a->thread, NULL);
-    a->test = NULL;
-    return a->desk;
+    pthread_join(o->thread, NULL);
+    struct desk *d = o->desk;
+    free(o);
+    return d;
 }
 
 struct desk *ahead_take(struct ahead *a, const struct test *t)
 {
-    struct desk *d = NULL;
+    struct opening *o = NULL;
     pthread_mutex_lock(&a->lock);
-    if (a->test == t)
-        d = taken(a);
+    if (a->opening && a->opening->test == t) {
+        o = a->opening;
+        a->opening = NULL;
+    }
     pthread_mutex_unlock(&a->lock);
-    return d;
+    return o ? opened(o) : NULL;
 }
 
 void ahead_free(struct ahead *a)
 {
-    if (a->test)
-        desk_close(taken(a));
+    if (a->opening)
+        desk_close(opened(a->opening));
     pthread_mutex_destroy(&a->lock);
     free(a);
 }

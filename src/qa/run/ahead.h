@@ -13,7 +13,8 @@ struct ahead;
 struct ahead *ahead_new(const struct suite_run *run); /* run is borrowed */
 void ahead_free(struct ahead *a);                     /* closes a desktop that no test has taken */
 
-/* Begins to open the desktop of a test, unless one waits already or memory is short. Any thread. */
+/* Begins to open the desktop of a test, unless one waits already or memory is short. The test must not have
+ * begun: the desktop waits until ahead_take() is called for it. Any thread. */
 void ahead_begin(struct ahead *a, const struct test *t);
 /* Returns the desktop of this test, which the caller closes; NULL: none was opened. Any thread. */
 struct desk *ahead_take(struct ahead *a, const struct test *t);

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "capacity/memory.h"
 
+#include <ctype.h>
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,10 +22,13 @@ static int usable(cpu_set_t *set)
     return n < 1 ? 1 : n;
 }
 
-int room_most(const struct suite *s, size_t weights)
+int room_most(const struct suite *s, size_t weights, struct group_limits limits)
 {
     cpu_set_t set;
-    int n = PER_CORE * usable(&set);
+    double cores = usable(&set);
+    if (limits.cores > 0 && limits.cores < cores)
+        cores = ceil(limits.cores);
+    int n = PER_CORE * (int)cores;
     bool one = (s->setup && *s->setup) || weights > heavy_weights;
     return one ? 1 : n < MOST ? n : MOST;
 }
@@ -62,21 +67,44 @@ bool room_left(struct room *r)
         return false;
     if (!read_ticks(&idle, &total))
         return false;
+    uint64_t throttled = group_limits("").throttled;
     bool measured = r->since && total > r->total;
     double cores = measured ? (idle - r->idle) / (total - r->total) * usable(&set) : 0;
-    *r = (struct room){clock_ns(), idle, total};
+    measured = measured && throttled == r->throttled;
+    *r = (struct room){clock_ns(), idle, total, throttled};
     return measured && cores >= idle_cores && memory_available() >= desktop_bytes;
 }
 
 /* ---- ports --------------------------------------------------------------------------------------- */
 
+/* Returns whether a number that can be a port begins here and ends with the word. */
+static bool is_port(const char *p)
+{
+    size_t n = strspn(p, "0123456789");
+    return n >= 2 && n <= 5 && !isalnum((unsigned char)p[n]);
+}
+
+/* Finds ":8080", but not the minutes of "12:30", and "-p 8080". */
+static bool has_number_of_port(const char *text)
+{
+    for (const char *p = text; *p; p++) {
+        bool time = p > text && isdigit((unsigned char)p[-1]) && strspn(p + 1, "0123456789") == 2;
+        bool option = p[0] == '-' && tolower((unsigned char)p[1]) == 'p' &&
+                      (p == text || isspace((unsigned char)p[-1]));
+        if ((*p == ':' && !time && is_port(p + 1)) || (option && is_port(p + 2 + strspn(p + 2, " ="))))
+            return true;
+    }
+    return false;
+}
+
 static bool names_port(const char *text)
 {
-    static const char *const words[] = {"localhost", "127.0.0.1", "[::1]", "0.0.0.0", "--port", "PORT"};
+    static const char *const words[] = {"localhost", "127.0.0.1", "[::1]",  "0.0.0.0",    "-port",
+                                        "PORT",      "--listen",  "--bind", "http.server"};
     for (size_t i = 0; text && i < sizeof words / sizeof *words; i++)
         if (strstr(text, words[i]))
             return true;
-    return false;
+    return text && has_number_of_port(text);
 }
 
 static bool any_names_port(const char *const *texts)

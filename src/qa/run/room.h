@@ -6,6 +6,7 @@
 #ifndef HOLORUN_QA_RUN_ROOM_H
 #define HOLORUN_QA_RUN_ROOM_H
 
+#include "capacity/group.h"
 #include "qa/suite/suite.h"
 
 #include <stdint.h>
@@ -13,15 +14,16 @@
 struct room {
     int64_t since;      /* clock_ns() of the readings below; 0: none */
     double idle, total; /* of the usable cores since they were started, in ticks */
+    uint64_t throttled; /* see group.h */
 };
 
-/* Returns the most tests that may run at the same time: two for each usable core. 1 for a suite with a setup,
- * because its tests share what that has made, and with weights of more than 512 MiB in this process, which
- * need the cores and the memory. */
-int room_most(const struct suite *s, size_t weights);
+/* Returns the most tests that may run at the same time: two for each core that the process may use, as its
+ * CPU set and its control groups (group.h) say. 1 for a suite with a setup, because its tests share what that
+ * has made, and with weights of more than 512 MiB in this process, which need the cores and the memory. */
+int room_most(const struct suite *s, size_t weights, struct group_limits limits);
 
-/* Returns whether half a core was idle since the last measurement, at least 300 ms ago, and memory for
- * another desktop is free. */
+/* Returns whether half a core was idle since the last measurement, at least 300 ms ago, no control group has
+ * used up its CPU time, and memory for another desktop is free. */
 bool room_left(struct room *r);
 
 /* Returns whether a test uses a port of this machine, as far as its texts tell. Two such tests may use the

@@ -20,11 +20,14 @@ struct queue { /* shared by the workers; its state is protected by `lock` */
     const struct suite_run *run;
     const struct workers_options *o;
     struct results *r;
-    pthread_mutex_t lock, desktop; /* desktop: only one test at a time uses an existing
-                                      * display, or with `paced` a port */
+    pthread_mutex_t lock;
     pthread_cond_t worker_done;
-    int next, working; /* working: number of active workers */
-    int tests;         /* that run now */
+    bool *shares; /* [r->n] the test uses what others use, too: see shares() */
+    bool sharing; /* such a test runs; at most one does */
+    int next[2];  /* first row of a test that has not begun and does not, or does, share; r->n: none */
+    int workers;  /* number of workers started */
+    int working;  /* number of workers that have not ended */
+    int tests;    /* number of tests that run now */
     struct room room;
     struct ahead *ahead; /* NULL: no desktop is opened ahead */
     const char *stopped; /* why no further test starts; or NULL */
@@ -42,36 +45,59 @@ static double since_start(const struct queue *q)
     return clock_ms_since(q->start) / 1000;
 }
 
-/* Waits, if tests run, until there is room for another one. The caller holds the lock. */
-static void wait_for_room(struct queue *q)
+/* Returns whether a test uses an existing display, or without --jobs a port, so that it cannot run beside
+ * another such test. */
+static bool shares(const struct queue *q, const struct test *t)
 {
-    while (q->o->paced && q->tests && q->next < q->r->n && !q->stopped && !flag_up(screen_stop_flag(NULL)) &&
-           !room_left(&q->room)) {
-        pthread_mutex_unlock(&q->lock);
-        clock_sleep_ms(ROOM_MS);
-        pthread_mutex_lock(&q->lock);
-    }
+    return !test_owns_desktop(t) || (q->o->paced && room_shares_port(t));
 }
 
-/* Returns the row of the next test; NULL: no further test starts. */
+/* Returns the first row that has not begun; with `sharing`, of a test that shares nothing; r->n: none. The
+ * caller holds the lock. */
+static int next_row(struct queue *q, bool sharing)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        int *i = &q->next[kind];
+        while (*i < q->r->n && (q->shares[*i] != kind || q->r->results[*i].n))
+            ++*i; /* also passes tests decided in the run that this one continues */
+    }
+    return sharing || q->next[0] < q->next[1] ? q->next[0] : q->next[1];
+}
+
+/* Returns whether no further test starts, and keeps the reason. The caller holds the lock. */
+static bool is_over(struct queue *q)
+{
+    if (next_row(q, false) >= q->r->n)
+        return true;
+    if (q->o->seconds > 0 && since_start(q) >= q->o->seconds) {
+        q->stopped = "--max-time exceeded";
+        q->r->time_over = true;
+    }
+    if (flag_up(screen_stop_flag(NULL))) {
+        q->stopped = "stopped before it started";
+        q->r->stopped = true;
+    }
+    return q->stopped != NULL;
+}
+
+/* Returns the row of the next test, and waits until it can start; NULL: no further test starts. */
 static struct result *next_test(struct queue *q)
 {
     struct result *out = NULL;
     pthread_mutex_lock(&q->lock);
-    wait_for_room(q);
-    while (q->next < q->r->n && q->r->results[q->next].n) /* decided in the run that this one continues */
-        q->next++;
-    if (q->o->seconds > 0 && since_start(q) >= q->o->seconds && q->next < q->r->n) {
-        q->stopped = "--max-time exceeded";
-        q->r->time_over = true;
+    while (!is_over(q)) {
+        int i = next_row(q, q->sharing);
+        if (i < q->r->n && (!q->o->paced || !q->tests || room_left(&q->room))) {
+            q->next[q->shares[i]] = i + 1;
+            q->sharing = q->sharing || q->shares[i];
+            q->tests++;
+            out = &q->r->results[i];
+            break;
+        }
+        pthread_mutex_unlock(&q->lock);
+        clock_sleep_ms(ROOM_MS);
+        pthread_mutex_lock(&q->lock);
     }
-    if (flag_up(screen_stop_flag(NULL)) && q->next < q->r->n) {
-        q->stopped = "stopped before it started";
-        q->r->stopped = true;
-    }
-    if (!q->stopped && q->next < q->r->n)
-        out = &q->r->results[q->next++];
-    q->tests += out != NULL;
     pthread_mutex_unlock(&q->lock);
     return out;
 }
@@ -90,18 +116,17 @@ static bool should_retry(const struct queue *q, const struct result *r)
             r->outcome == OUTCOME_INCONCLUSIVE);
 }
 
-/* Opens the desktop of the test that will probably be next. */
+/* Opens the desktop of the test that will probably be next. It begins under the lock: another worker that
+ * takes this test afterwards finds the desktop. */
 static void open_next(void *arg)
 {
     struct queue *q = arg;
     pthread_mutex_lock(&q->lock);
-    int next = q->next;
-    while (next < q->r->n && q->r->results[next].n)
-        next++;
-    const struct test *t = next < q->r->n && !q->stopped ? q->r->results[next].test : NULL;
+    if (!is_over(q)) {
+        int i = next_row(q, q->sharing && q->workers > 1);
+        ahead_begin(q->ahead, q->r->results[i < q->r->n ? i : next_row(q, false)].test);
+    }
     pthread_mutex_unlock(&q->lock);
-    if (t)
-        ahead_begin(q->ahead, t);
 }
 
 /* Runs a test with its retries. sample: 0, or the number of one of several runs of this test, which have
@@ -167,6 +192,8 @@ static void store_result(struct queue *q, struct result *row, const struct resul
 {
     pthread_mutex_lock(&q->lock);
     q->tests--;
+    if (q->shares[row - q->r->results])
+        q->sharing = false;
     *row = *done;
     enum ci ci = results_ci(q->r, row);
     if (q->o->fail_fast && (ci == CI_FAILURE || ci == CI_ERROR) && !q->stopped)
@@ -179,9 +206,6 @@ static void store_result(struct queue *q, struct result *row, const struct resul
 
 static void take_test(struct queue *q, const struct suite_run *run, uint64_t sample, struct result *r)
 {
-    bool shared = !test_owns_desktop(r->test) || (q->o->paced && room_shares_port(r->test));
-    if (shared)
-        pthread_mutex_lock(&q->desktop);
     r->began = since_start(q);
     progress_start(q->o->progress, r->test, r->worker);
     if (run->freezes)
@@ -190,8 +214,26 @@ static void take_test(struct queue *q, const struct suite_run *run, uint64_t sam
         run_test(q, run, sample, r);
     r->seconds = since_start(q) - r->began;
     progress_end(q->o->progress, r);
-    if (shared)
-        pthread_mutex_unlock(&q->desktop);
+}
+
+/* Waits until no test runs that shares something, so that a requested one can. */
+static void claim(struct queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    while (q->sharing) {
+        pthread_mutex_unlock(&q->lock);
+        clock_sleep_ms(ROOM_MS);
+        pthread_mutex_lock(&q->lock);
+    }
+    q->sharing = true;
+    pthread_mutex_unlock(&q->lock);
+}
+
+static void release(struct queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    q->sharing = false;
+    pthread_mutex_unlock(&q->lock);
 }
 
 static void work_on_feed(struct queue *q, int number)
@@ -200,8 +242,13 @@ static void work_on_feed(struct queue *q, int number)
     while (feed_next(q->o->feed, &f)) {
         struct result r = {.test = f.test, .worker = number};
         struct suite_run run = *q->run;
+        bool shared = shares(q, f.test);
         run.dir = f.dir;
+        if (shared)
+            claim(q);
         take_test(q, &run, f.sample, &r);
+        if (shared)
+            release(q);
         feed_done(q->o->feed, &f, &r);
     }
 }
@@ -236,8 +283,10 @@ static int start_workers(struct queue *q, struct worker *workers, int n)
     for (; started < n; started++) {
         workers[started] = (struct worker){.queue = q, .number = started};
         q->working++;
+        q->workers++;
         if (pthread_create(&workers[started].thread, NULL, worker_main, &workers[started])) {
             q->working--;
+            q->workers--;
             break;
         }
     }
@@ -265,8 +314,10 @@ void workers_run(const struct suite_run *run, const struct workers_options *o, s
     struct worker workers[WORKERS_MAX];
     struct queue q = {.run = run, .o = o, .r = r, .start = clock_ns()};
     pthread_mutex_init(&q.lock, NULL);
-    pthread_mutex_init(&q.desktop, NULL);
     pthread_cond_init(&q.worker_done, NULL);
+    q.shares = xcalloc((unsigned long)r->n + 1, sizeof *q.shares);
+    for (int i = 0; i < r->n; i++)
+        q.shares[i] = shares(&q, r->results[i].test);
     q.ahead = o->feed || run->freezes ? NULL : ahead_new(run);
     int n = o->feed || o->jobs < r->n ? o->jobs : r->n;
     n = start_workers(&q, workers, n < WORKERS_MAX ? n : WORKERS_MAX);
@@ -284,6 +335,6 @@ void workers_run(const struct suite_run *run, const struct workers_options *o, s
         ahead_free(q.ahead);
     r->seconds = since_start(&q);
     pthread_mutex_destroy(&q.lock);
-    pthread_mutex_destroy(&q.desktop);
+    free(q.shares);
     pthread_cond_destroy(&q.worker_done);
 }
