@@ -281,5 +281,5 @@ char *summary_reused(const struct attempt *a)
     if (!a->reused_from)
         return NULL;
     return a->reused ? xasprintf("%d of %d replies as in %s", a->reused, a->steps, a->reused_from)
-                     : xasprintf("no reply as in %s", a->reused_from);
+                     : xasprintf("no reply repeated from %s", a->reused_from);
 }
