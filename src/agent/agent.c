@@ -71,7 +71,8 @@ static void add_server(struct agent_server *to, const struct agent_server *s)
 static void add_totals(struct agent *a)
 {
     struct agent_result *r = a->r;
-    r->steps += a->step.generated > 0 && !a->step.beyond_budget;
+    bool replied = a->step.generated > 0 || a->reply.raw.reused; /* a repeated reply has no tokens */
+    r->steps += replied && !a->step.beyond_budget;
     r->generated += a->step.generated;
     r->forced += a->step.forced;
     r->prefilled += a->step.cost.prefilled;

@@ -83,6 +83,9 @@ struct agent_options {
     /* returns whether the screen of settle.known is expected now, and is to be waited for; arg: settle.arg.
      * NULL: settle.known only ends waits */
     bool (*expects)(void *arg);
+    /* returns whether recorded replies are repeated, so that no turn may be undone; arg: settle.arg. NULL:
+     * none is */
+    bool (*follows)(void *arg);
     enum think_early think_early;
     const struct resume *resume;           /* an interrupted run to continue, or NULL */
     struct overseer *overseer;             /* reviews each step before it is performed; NULL: none */

@@ -192,13 +192,15 @@ static int keep(struct early *w, bool settled, struct err *e)
 
 /* ---- turns --------------------------------------------------------------------------------------------- */
 
-/* expected: a screen that is waited for, which ends the wait by itself. */
+/* expected: a screen that is waited for, which ends the wait by itself. A turn that repeats a recorded reply
+ * cannot be undone. */
 static bool is_early(const struct early *w, bool expected)
 {
     const struct agent *a = w->a;
+    bool follows = a->o->follows && a->o->follows(a->o->settle.arg);
     bool worth = llm_session(a->o->llm) && (!(a->run.thought_ms > 0) || a->run.thought_ms >= worth_ms);
     return w->cancelled < CANCELLED_MOST && a->step.budget == AGENT_RUNNING && !a->o->recorded && !expected &&
-           (a->o->think_early == THINK_EARLY_AUTO ? worth : a->o->think_early == THINK_EARLY_YES);
+           !follows && (a->o->think_early == THINK_EARLY_AUTO ? worth : a->o->think_early == THINK_EARLY_YES);
 }
 
 static void prepare(struct early *w, bool early)

@@ -3,9 +3,11 @@
  * While replies are repeated the conversation is only kept (dialogue.h), because telling it to the model
  * costs the time that is to be saved. At the first difference the model gets all of it, and from then on
  * all operations. A mark made before that is a number of turns; rewinding to it later tells them
- * again. */
+ * again. A rewound reply is not repeated a second time, so nothing may rewind while the record is followed
+ * (reuse_follows). */
 #include "replay/reuse.h"
 
+#include "actions/action.h"
 #include "base/clock.h"
 #include "llm/prompt.h"
 #include "replay/dialogue.h"
@@ -21,7 +23,7 @@ enum { REPLY_MAX = 4 << 20 };
 static const double threshold = 0.005;
 
 struct reused_step {
-    const char *text; /* the reply */
+    const char *lead, *text; /* the text that the model read with the screenshot, and its reply */
     enum dialect_goal goal;
     int frame, number;
 };
@@ -31,17 +33,21 @@ struct reuse {
     struct llm_ops ops; /* without those that the model lacks */
     struct llm *model;
     struct gate *gate;
+    const char *open; /* ends the text before a screenshot, after the lead */
     struct record record;
     struct timeline timeline;
     struct frame_index index;
     struct expected expected; /* screen of step `at` */
     struct reused_step *steps;
     int n, at, loaded; /* loaded: step whose screen is in `expected`; -1: none */
+    int most;          /* replies that may be repeated, from the first */
     int count;
     struct dialogue kept;  /* the conversation, as long as the model does not know it */
     struct llm_mark *told; /* of the model, after all of `kept`; NULL: it does not know it */
-    bool said, over;       /* over: the screen differed, or the record has ended */
-    struct image seen;     /* newest screenshot */
+    bool said, over;       /* over: the screen or its text differed, or the record has ended */
+    bool whole;            /* all screens were the recorded ones */
+    struct image seen;     /* newest screenshot, and the text with it */
+    char *read;
 };
 
 struct reuse_mark {
@@ -63,8 +69,27 @@ static void add_step(struct reuse *r, const struct turn *seen, const struct turn
 {
     bool kept = accepted->history && !reply->reply.think; /* a corrected reply; thoughts are not in history */
     r->steps = xrealloc(r->steps, (unsigned long)r->n + 1, sizeof *r->steps);
-    r->steps[r->n++] = (struct reused_step){kept ? accepted->history : reply->reply.text, reply->reply.goal,
-                                            seen->frame, seen->step};
+    r->steps[r->n++] = (struct reused_step){seen->lead, kept ? accepted->history : reply->reply.text,
+                                            reply->reply.goal, seen->frame, seen->step};
+}
+
+/* Returns whether an event is an action of a step. */
+static bool is_action(const struct event *v, int step)
+{
+    return v->step == step && !strcmp(v->kind, "action");
+}
+
+/* Returns whether a step was to end the run, even if a validator did not let it. */
+static bool ends_run(const struct reuse *r, int step)
+{
+    bool ends = false;
+    for (int i = 0; i < r->record.n; i++) {
+        const struct event *v = &r->record.events[i];
+        const char *kind = is_action(v, step) ? field_text(json_object_get(v->fields, "action"), "kind") : "";
+        for (int k = 0; k < ACT_COUNT; k++)
+            ends = ends || (action_ends_run(k) && !strcmp(kind, action_kind_name(k)));
+    }
+    return ends;
 }
 
 /* Lists the accepted replies with their screenshots. A run that was rewound is not repeated. */
@@ -80,6 +105,8 @@ static int list_steps(struct reuse *r, struct err *e)
         if (t->op == TURN_ACCEPT && seen && reply)
             add_step(r, seen, reply, t);
     }
+    while (r->most < r->n - 1 && !ends_run(r, r->steps[r->most].number))
+        r->most++;
     return r->n ? 0 : err_set(e, ERR_ENV, "'%s' has no replies", r->record.dir);
 }
 
@@ -93,10 +120,6 @@ static void load(struct reuse *r)
         return;
     enum index_fault f = index_image(&r->index, &r->record, r->steps[r->at].frame, &then, &why);
     r->over = f != FRAME_AS_WRITTEN;
-    if (r->loaded != r->at - 1) { /* the turn before was undone: nothing is known about its effect */
-        expected_free(&r->expected);
-        r->expected = (struct expected){.threshold = threshold, .gate = r->gate};
-    }
     expected_next(&r->expected, &then);
     image_free(&then);
     r->loaded = r->at;
@@ -120,7 +143,7 @@ static bool same_targets(const struct reuse *r, const struct image *now)
     static const char *const points[][2] = {{"x", "y"}, {"x2", "y2"}};
     for (int i = 0; i < r->record.n; i++) {
         const struct event *v = &r->record.events[i];
-        if (v->step != r->steps[r->at].number || strcmp(v->kind, "action") != 0)
+        if (!is_action(v, r->steps[r->at].number))
             continue;
         const json_t *a = json_object_get(v->fields, "action");
         for (size_t k = 0; k < sizeof points / sizeof *points; k++)
@@ -148,9 +171,28 @@ bool reuse_known(void *arg, struct image *frame)
     return reuse_expects(arg) && is_shown(reuse_of(arg), frame);
 }
 
+/* Returns whether the newest text is the recorded one. It tells the result of the last action and, where
+ * wanted, the elements of the window. Where no reply is repeated it decides nothing. */
+static bool is_read(const struct reuse *r)
+{
+    const char *lead = r->steps[r->at].lead;
+    size_t n = strlen(lead);
+    return !r->said || (r->read && !strncmp(r->read, lead, n) && !strcmp(r->read + n, r->open));
+}
+
+bool reuse_follows(void *arg)
+{
+    return !reuse_of(arg)->over;
+}
+
 int reuse_count(const struct llm *m)
 {
     return reuse_of(m)->count;
+}
+
+bool reuse_whole(const struct llm *m)
+{
+    return reuse_of(m)->whole;
 }
 
 /* ---- the interface of llm.h ------------------------------------------------------------------------- */
@@ -174,6 +216,10 @@ static int reuse_user(struct llm *m, const struct chat_part *parts, int n, enum 
                       struct err *e)
 {
     struct reuse *r = reuse_of(m);
+    if (n && parts[0].text && !r->over) {
+        free(r->read);
+        r->read = xstrdup(parts[0].text);
+    }
     for (int i = 0; i < n && !r->over; i++) {
         if (!parts[i].image)
             continue;
@@ -194,20 +240,24 @@ static int reuse_reply(struct llm *m, const char *text, struct err *e)
     return 0;
 }
 
-/* Returns whether the recorded reply answers this request. Else the record is not used any more. */
+/* Returns whether the recorded reply answers this request. Else the record is not used any more. The reply
+ * that ends the run is always the model's: an answer may depend on a detail of the screen that is smaller
+ * than the tolerance. */
 static bool may_repeat(struct reuse *r, const struct llm_request *q)
 {
     load(r);
     r->over = r->over || q->resample || q->begins || q->free || q->goal != r->steps[r->at].goal ||
-              !r->seen.rgb || !is_shown(r, &r->seen);
+              !r->seen.rgb || !is_shown(r, &r->seen) || !is_read(r);
+    r->whole = !r->over && r->at == r->n - 1;
+    r->over = r->over || (r->said && r->at >= r->most);
     return !r->over;
 }
 
-/* Gives the recorded reply, which has its end already: nothing is left for close(). */
+/* Gives the recorded reply, which has its end already: nothing is left for close(). No token is generated. */
 static int repeat(struct reuse *r, const struct llm_request *q, const char *text, struct generated *out)
 {
     int64_t start = clock_ns();
-    *out = (struct generated){.finish = FINISH_STOP, .n = (int)strlen(text), .reused = true};
+    *out = (struct generated){.finish = FINISH_STOP, .reused = true};
     buf_init(&out->text, REPLY_MAX);
     buf_puts(&out->text, text);
     if (q->on_text)
@@ -351,6 +401,7 @@ static void reuse_free(struct llm *m)
     dialogue_free(&r->kept);
     expected_free(&r->expected);
     image_free(&r->seen);
+    free(r->read);
     timeline_free(&r->timeline);
     index_free(&r->index);
     record_free(&r->record);
@@ -358,7 +409,8 @@ static void reuse_free(struct llm *m)
     free(r);
 }
 
-struct llm *reuse_open(const char *dir, struct llm *model, struct gate *gate, bool said, struct err *e)
+struct llm *reuse_open(const char *dir, struct llm *model, const struct dialect *d, struct gate *gate,
+                       bool said, struct err *e)
 {
     struct reuse *r = xcalloc(1, sizeof *r);
     static const struct llm_ops ops = {
@@ -375,6 +427,7 @@ struct llm *reuse_open(const char *dir, struct llm *model, struct gate *gate, bo
     r->base.ops = &r->ops;
     r->model = model;
     r->gate = gate;
+    r->open = d->observation_open;
     r->said = said;
     r->loaded = -1;
     r->expected = (struct expected){.threshold = threshold, .gate = gate};

@@ -178,7 +178,8 @@ void job_planner_free(struct job *j);
 /* Sets j->reused if there is a run to repeat; warns if its record cannot be used.  Without a model, its
  * screens only end waits. */
 void job_open_reuse(struct job *j);
-int job_reused(const struct job *j); /* number of its replies that were repeated */
+int job_reused(const struct job *j);        /* number of its replies that were repeated */
+bool job_reused_whole(const struct job *j); /* all screens were the recorded ones */
 /* Sets the screens that a recording or an earlier run lets expect. */
 void job_expect(const struct job *j, struct agent_options *o);
 

@@ -142,9 +142,9 @@ static bool failed_by_agent(const struct result *r, const struct attempt *a)
     return r->test->expect_infeasible ? done : v == STATUS_SAYS_INFEASIBLE;
 }
 
-char *summary_reason(const struct result *r)
+/* Returns the reason without a remark. */
+static char *reason_of(const struct result *r, const struct attempt *a)
 {
-    const struct attempt *a = summary_last_attempt(r);
     if (r->outcome == OUTCOME_PASSED)
         return why_passed(r);
     if (r->outcome == OUTCOME_SKIPPED)
@@ -170,6 +170,18 @@ char *summary_reason(const struct result *r)
     if (r->test->expect_fail && !failed_by_agent(r, a))
         return xstrdup("expected to fail, but passed");
     return why_agent(r, a);
+}
+
+char *summary_reason(const struct result *r)
+{
+    const struct attempt *a = summary_last_attempt(r);
+    char *text = reason_of(r, a);
+    if (r->outcome == OUTCOME_PASSED || r->outcome == OUTCOME_STOPPED || !a || !a->reused)
+        return text;
+    char *all = xasprintf("%s (%d of %d replies repeat an earlier run; --fresh repeats none)", text,
+                          a->reused, a->steps);
+    free(text);
+    return all;
 }
 
 char *summary_kind(const struct result *r)
@@ -269,5 +281,5 @@ char *summary_reused(const struct attempt *a)
     if (!a->reused_from)
         return NULL;
     return a->reused ? xasprintf("%d of %d replies as in %s", a->reused, a->steps, a->reused_from)
-                     : xasprintf("screens of %s awaited, replies new", a->reused_from);
+                     : xasprintf("no reply repeated from %s", a->reused_from);
 }

@@ -204,6 +204,9 @@ void attempt_job(struct attempt_state *s, const char *task, const struct plain_s
     }
     job_work(&s->job, &r, &e);
     s->out->reused += job_reused(&s->job);
+    s->news = s->news || !job_reused_whole(&s->job);
+    if (s->job.reused && !s->out->reused_from)
+        s->out->reused_from = xstrdup(s->passed_from);
     free(reuse);
     s->out->status = s->job.began ? agent_status_name(r.status) : "";
     s->ended = s->job.began && agent_status_own(r.status);
@@ -366,6 +369,7 @@ static void tear_down(struct attempt_state *s)
     free(s->said);
     free(s->pictures);
     free(s->passed);
+    free(s->passed_from);
     for (int i = 0; i < s->n_jobs; i++)
         free(s->job_dirs[i]);
     free(s->job_dirs);

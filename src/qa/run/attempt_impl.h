@@ -19,8 +19,10 @@ struct attempt_state {
     char *said;             /* the model's own words, if the answer is worded differently */
     char *pictures;         /* directory; created for the first image */
     const struct attempt_order *order;
-    char *passed;    /* record of the last run that passed (passed.c), to be repeated; NULL: none */
-    char **job_dirs; /* [n_jobs] directories of the runs of this attempt; an entry may be NULL */
+    char *passed;      /* record of the last run that passed (passed.c), to be repeated; NULL: none */
+    char *passed_from; /* directory of that run */
+    bool news;         /* a run of this attempt was not as in that record */
+    char **job_dirs;   /* [n_jobs] directories of the runs of this attempt; an entry may be NULL */
     int n_jobs;
     struct image frames[MAX_FRAMES];
     int n_frames;
@@ -37,7 +39,8 @@ void attempt_task(struct attempt_state *s);
 
 /* Sets s->passed if the test wants to repeat its last run that passed, and nothing has changed since. */
 void passed_find(struct attempt_state *s);
-/* Keeps the record of an attempt that has passed.  All its files must be closed. */
+/* Keeps the record of an attempt that has passed, and removes one that did not pass again.  All files of the
+ * attempt must be closed. */
 void passed_keep(const struct attempt_state *s);
 
 #endif
