@@ -2,7 +2,7 @@
  *
  * An option, a tick or a row is meant if the task has all its words.  A field gets the words after its
  * name ("name is Ana", "4 nights"), or words of its kind: an address with @ for "Email", a name after "for" or
- * "by" for "Name" or "Guest".  The button is the one that the task names, else the only one that ends the form,
+ * "by" for "Name" or "Guest", a quoted text for the only field.  The button is the one that the task names, else the only one that ends the form,
  * if it is called OK or has a verb of the task. */
 #include "planner/fill.h"
 
@@ -209,9 +209,18 @@ static void fill_by_kind(struct filling *g, int i, int to)
                       : words_is(g->s, i - 1, "to|towards|until") ? TARGETS
                       : words_is(g->s, i - 1, NAMING)             ? NAMES
                                                                   : "";
-    int found = -1;
-    if (!*any || (number && !address && strlen(text) < PHONE_DIGITS) ||
-        (!strcmp(any, NAMES) && fill_two(g, i, to)))
+    int found = -1, digits = 0, fields = 0, only = 0;
+    for (int w = i; w < to; w++)
+        for (const char *at = g->s.w[w].text; *at; at++)
+            digits += isdigit((unsigned char)*at) != 0;
+    for (int k = 0; k < g->form->n; k++)
+        if (g->form->l[k].kind == LINE_FIELD) {
+            fields++;
+            only = k;
+        }
+    if (g->s.w[i].quoted && fields == 1 && !g->value[only] && assign(g, only, i, to))
+        return;
+    if (!*any || (number && !address && digits < PHONE_DIGITS) || (!strcmp(any, NAMES) && fill_two(g, i, to)))
         return;
     for (int k = 0; k < g->form->n; k++)
         if (g->form->l[k].kind == LINE_FIELD && !g->value[k] && is_named(&g->form->l[k], any))
