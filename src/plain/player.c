@@ -225,8 +225,8 @@ static bool is_of_sum(const struct player *p)
     return i > p->s.at && i < p->steps.n && presses_key(p, i, "=");
 }
 
-/* Returns whether the last step changed an element.  Steps that verify a value have an effect, and the keys of
- * a sum need none.  The keyboard focus alone is one only of keys, and of a press that asks for it. */
+/* Returns whether the last step changed an element.  Steps that verify a value have an effect, and the keys
+ * of a sum need none.  The keyboard focus alone is one only of keys, and of a press that asks for it. */
 static bool has_effect(struct player *p)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];

@@ -2,8 +2,8 @@
  *
  * Each word that names a thing must be in the name or the value of a line that differs, or make the reply of
  * the model much more probable ("sideways" for Landscape, but not "with a sea view" for a room).  A word with
- * a capital, a digit or quotation marks, a number, a weak negation and a word of quantity must be in a name or
- * value. */
+ * a capital, a digit or quotation marks, a number, a weak negation and a word of quantity must be in a name
+ * or value. */
 #include "planner/asked.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* fill.c - the values that a task names for the lines of a form, by rules.
  *
- * An option, a tick or a row is meant if the task has all its words.  A field gets the words after its
- * name ("name is Ana", "4 nights"), or words of its kind: an address with @ for "Email", a name after "for" or
- * "by" for "Name" or "Guest", a quoted text for the only field.  The button is the one that the task names, else the only one that ends the form,
- * if it is called OK or has a verb of the task. */
+ * An option, a tick or a row is meant if the task has all its words.  A field gets the words after its name
+ * ("name is Ana", "4 nights"), or words of its kind: an address with @ for "Email", a name after "for" for
+ * "Guest", a quoted text for the only field.  The button is the one that the task names, else the only one
+ * that may end the form. */
 #include "planner/fill.h"
 
 #include "plain/resolve.h"
@@ -405,8 +405,8 @@ bool fill_leaves(const char *name)
     return has_word(name, CLOSING);
 }
 
-/* Returns whether a button that the task does not name may end the form: OK, or one that begins with a verb of
- * the task, but none that deletes or opens a dialog. */
+/* Returns whether a button that the task does not name may end the form: OK, or one that begins with a verb
+ * of the task, but none that deletes or opens a dialog. */
 static bool may_end(const struct filling *g, const char *name)
 {
     struct match_words w = {.n = 0};

@@ -121,8 +121,8 @@ static void add_field(struct form *p, const struct candidate *c, struct span tas
 
 /* ---- choices ------------------------------------------------------------------------------------------- */
 
-/* Marks the `most` candidates with the best scores, those not above 0 excluded.  Returns whether some are left
- * out. */
+/* Marks the `most` candidates with the best scores, those not above 0 excluded.  Returns whether some are
+ * left out. */
 static bool mark_best(float *scores, bool *fits, int all, int most)
 {
     for (int i = 0; i < all; i++)
