@@ -28,7 +28,7 @@
 #define PLACES  "city|town|place|from|origin|location"
 #define TARGETS "to|destination|city|town"
 
-enum { PHONE_DIGITS = 5 }; /* at least: "for 4" is no telephone number */
+enum { PHONE_DIGITS = 5 }; /* at least: "for 4" gives none */
 
 struct filling {
     const struct form *form;

@@ -265,7 +265,7 @@ static const struct {
     {IN(question), "Cancel", "unsure"},            /* "Discard" is another deed */
     {IN(question), "Book it", "unsure"},           /* "Bookmark" is another word */
     {IN(question), "Order it", "1. press \"Order\""},
-    /* capitals that are no name, and no button's name in "cancel the newsletter" */
+    /* capitals beside names, and a word for a button and a line: "cancel the newsletter" */
     {IN(booking), "Book a suite with TV", "unsure~TV"},
     {IN(booking), "Book a suite. Cheers", "unsure"},
     {IN(booking), "Book a suite for Monday", "unsure~Monday"},
