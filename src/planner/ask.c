@@ -101,7 +101,7 @@ static enum framed use_lines(struct asked *a)
     return FRAME_DONE;
 }
 
-/* Returns whether the form lacks rows of the window, and the task has no cell that only the chosen row has. */
+/* Returns whether the form lacks rows of the window, and the task names no cell of the chosen row alone. */
 static bool is_one_of_many(const struct asked *a, const struct form_line *l, const struct form_value *v)
 {
     struct match_words task = {.n = 0}, cell = {.n = 0};
