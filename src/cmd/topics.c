@@ -117,8 +117,8 @@ static char *planner_text(void)
         "\n"
         "With --planner, rules compare the words of a task with the names in the active window and\n"
         "propose plain steps ('holorun help sentences'); no model is needed. Steps of a window that\n"
-        "opens later are planned when it is open. After the last value of a dialog its OK, Apply, the\n"
-        "button with the task's verb or the only one that ends the dialog is pressed.\n"
+        "opens later are planned when it is open. After the last value of a dialog its OK, Apply, Save,\n"
+        "Done or Submit is pressed, or the button with a verb of the task.\n"
         "\n"
         "With -m FILE.gguf, a model without vision, the model writes the state of the window after the\n"
         "task where the rules do not decide; values that differ become steps. It can write only words of\n"
@@ -126,18 +126,19 @@ static char *planner_text(void)
         "make the reply more probable; otherwise nothing is done.\n"
         "\n"
         "A user at the terminal confirms the steps (--confirm). Without a user they are performed\n"
-        "only if each word is covered, one element fits clearly better than the next, and no other\n"
-        "element has the same name. Capitals, numbers, quotations and file names must be found\n"
-        "literally, and so must words like \"all\", \"the second\" or \"cheapest\". Sentences with \"not\",\n"
-        "\"if\" or \"or\", and questions, are refused. Otherwise the run ends with exit code 8 and the\n"
-        "nearest names, before anything is pressed; later, the answer says where it stopped. Rules of\n"
-        "the policy apply as always.\n"
+        "only if each word that names a thing is in a name or value (or in the window's title), and\n"
+        "the names find one element. A dialog that would stay open needs a user. Capitals, numbers,\n"
+        "quotations and file names must be found literally, and so must words like \"all\" or\n"
+        "\"cheapest\". Sentences with \"not\", \"if\" or \"or\", and questions, are refused. Otherwise the\n"
+        "run ends with exit code 8 and the nearest names, before anything is pressed; later, the answer\n"
+        "says where it stopped. Rules of the policy apply as always.\n"
         "With --planner auto a model with vision continues instead, unless you declined the steps.\n"
         "'holorun qa --freeze' plans the sentences of a suite ('holorun help steps').\n"
         "\n"
         "--dry-run prints the steps; score, lead over the second reading and that reading go to\n"
         "stderr, and with --json into \"plan\". The rules are English: of 30 new sentences they did 12\n"
-        "at first and 16 after fixes, with a model of 1.5B parameters 17; they stopped at most others.\n");
+        "at first and 16 after fixes, with a model of 1.5B parameters 17; they stopped at most others.\n"
+        "They have become stricter since, so they may do fewer.\n");
 }
 
 const struct topic topics[] = {

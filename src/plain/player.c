@@ -209,22 +209,29 @@ static void put_wait(struct player *p, const char *why, struct buf *b)
     p->s.dismiss = p->s.aside = p->s.search = false;
 }
 
-/* Returns whether a name has no letter and no digit. */
-static bool is_sign(const char *name)
+/* Returns whether step i presses one of these keys of a calculator. */
+static bool presses_key(const struct player *p, int i, const char *keys)
 {
-    while (*name && !isalnum((unsigned char)*name) && (unsigned char)*name < 128)
-        name++;
-    return !*name;
+    const struct plain_step *s = &p->steps.s[i];
+    return s->verb == PLAIN_PRESS && s->what && s->what[0] && !s->what[1] && strchr(keys, s->what[0]);
 }
 
-/* Returns whether the last step changed an element.  Steps that verify a value have an effect, and signs need
- * none ("+" of a calculator).  The keyboard focus alone is one only of keys, and of a press that asks for
- * it. */
+/* Returns whether the current step is a key of a sum, whose effect is seen at "=" after it. */
+static bool is_of_sum(const struct player *p)
+{
+    int i = p->s.at;
+    while (i < p->steps.n && presses_key(p, i, "0123456789+-*/.()"))
+        i++;
+    return i > p->s.at && i < p->steps.n && presses_key(p, i, "=");
+}
+
+/* Returns whether the last step changed an element.  Steps that verify a value have an effect, and the keys
+ * of a sum need none.  The keyboard focus alone is one only of keys, and of a press that asks for it. */
 static bool has_effect(struct player *p)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
     enum plain_verb v = s->verb;
-    if (v == PLAIN_PRESS && s->what && *s->what && is_sign(s->what))
+    if (is_of_sum(p))
         return true;
     bool presses =
         v <= PLAIN_RIGHT_CLICK || v == PLAIN_MENU || v == PLAIN_TAB || v == PLAIN_KEYS || v == PLAIN_CLOSE;

@@ -237,27 +237,13 @@ static void free_path(struct candidate *c)
         free(c->path[--c->levels]);
 }
 
-/* Reads the words of headings and texts that do not name an element. */
-static void read_labels(struct candidates *p, int root)
-{
-    static const char *const titles[] = {"heading", "label", "static", "caption", NULL};
-    for (int i = 0; i < p->s->n && p->labels.n < MATCH_WORDS; i++) {
-        const char *text = resolve_name(&p->s->e[i]);
-        bool names =
-            !*text || !text_listed(titles, p->s->e[i].role) || (root >= 0 && root_of(p->s, i) != root);
-        for (int k = 0; k < p->n && !names; k++)
-            names = resolve_same(p->c[k].name, text) || resolve_same(p->c[k].list, text);
-        if (!names)
-            match_split(text, false, &p->labels);
-    }
-}
-
 void candidates_read(const struct snapshot *s, struct candidates *out)
 {
     int root = active_root(s);
     *out = (struct candidates){.c = xcalloc(CANDIDATES_MAX, sizeof *out->c), .s = s, .title = ""};
+    out->root = root >= 0 ? &s->e[root] : NULL;
     out->title = root >= 0 ? s->e[root].name : "";
-    match_split(out->title, false, &out->labels);
+    match_split(out->title, false, &out->topic);
     for (int i = 0; i < s->n; i++) {
         if (root >= 0 && root_of(s, i) != root)
             continue;
@@ -270,7 +256,6 @@ void candidates_read(const struct snapshot *s, struct candidates *out)
             free_path(&out->c[out->n]);
     }
     tell_apart(out);
-    read_labels(out, root);
     for (int i = 0; i < out->n; i++)
         add_context(&out->c[i]);
 }

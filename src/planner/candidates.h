@@ -43,9 +43,10 @@ struct candidate {
 struct candidates {
     struct candidate *c;
     int n;
-    bool cut;                  /* there are more than CANDIDATES_MAX */
-    const char *title;         /* of the active window */
-    struct match_words labels; /* words of the title and of headings */
+    bool cut;                   /* there are more than CANDIDATES_MAX */
+    const struct element *root; /* the active window; NULL: none is active */
+    const char *title;          /* its title */
+    struct match_words topic;   /* words of the title */
     const struct snapshot *s;
 };
 

@@ -19,7 +19,11 @@
     "less|least|most|other|another|second|third|fourth|fifth|cheapest|best|worst|largest|smallest|biggest|"  \
     "newest|oldest|latest|fastest|slowest|lowest|highest|shortest|longest|nearest|earliest|again|twice|"     \
     "remember|same|stop|keep|leave|random|yesterday|tomorrow"
-#define QUESTIONS "what|which|who|whose|where|why|how|is|are|was|does|do|did|has|am"
+#define REQUESTS  "can|could|would|will"
+#define GREETINGS "hi|hello|hey|ok|okay|so|well|and|please|dear|thanks"
+#define ASKS      "what|which|who|whose|where|why|how"
+#define BE        "is|are|was|were|am|should|shall|may|does|did"
+#define DO        "do|have|has|can|could|would|will"
 
 static const struct {
     const char *words;
@@ -71,18 +75,52 @@ bool clause_is_hard(struct span s, int i, bool first)
            strpbrk(text, "0123456789@/") || (dot && dot > text && isalnum((unsigned char)dot[1]));
 }
 
-/* Returns whether a word is "not" or of its kind: "don't" with any apostrophe. */
-static bool is_negation(struct span s, int i)
+/* Returns whether a word ends like "don't", with any apostrophe. */
+static bool ends_in_not(const char *word)
 {
     static const char *const ends[] = {"n't",        "n`t",       "n\xe2\x80\x98t", "n\xe2\x80\x99t",
                                        "n\xc2\xb4t", "n\xca\xbct"};
-    size_t n = strlen(s.w[i].text);
+    size_t n = strlen(word);
     for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
         size_t end = strlen(ends[k]);
-        if (n > end && !strcasecmp(s.w[i].text + n - end, ends[k]))
+        if (n > end && !strcasecmp(word + n - end, ends[k]))
             return true;
     }
-    return words_is(s, i, NEGATIONS);
+    return false;
+}
+
+/* Returns the length of a mark that may be attached to a word: "(not", "red/blue", a dash; 0: none. */
+static size_t mark_at(const char *text)
+{
+    if (!strncmp(text, "\xe2\x80", 2) && text[2])
+        return text[2] == '\x98' || text[2] == '\x99' ? 0 : 3; /* apostrophes */
+    return strchr("()[]{}<>!?:;,-/*_", *text) ? 1 : 0;
+}
+
+/* Returns whether a part of a word between attached marks is one of these; nots: or ends like "don't". */
+static bool has_part(struct span s, int i, const char *any, bool nots)
+{
+    bool found = false;
+    if (s.w[i].quoted || strpbrk(s.w[i].text, "@"))
+        return false;
+    char *copy = xstrdup(s.w[i].text);
+    for (char *at = copy, *next; *at && !found; at = next) {
+        size_t n = 0, mark = 0;
+        while (at[n] && (mark = mark_at(at + n)) == 0)
+            n++;
+        next = at + n + mark;
+        at[n] = 0;
+        const struct word part = {.text = at};
+        found = n && (words_is((struct span){&part, 1}, 0, any) || (nots && ends_in_not(at)));
+    }
+    free(copy);
+    return found;
+}
+
+/* Returns whether a word is "not" or of its kind. */
+static bool is_negation(struct span s, int i)
+{
+    return has_part(s, i, NEGATIONS, true);
 }
 
 /* Returns whether a word makes the sentence one that steps do not express.  A capital inside a sentence makes
@@ -97,12 +135,12 @@ static bool is_refused(struct span s, int i, bool first)
         return true;
     if ((!first && is_capital(s.w[i].text)) || (words_is(s, i, "all") && i && words_is(s, i - 1, "select")))
         return false;
-    return words_is(s, i, REFUSED) || (words_is(s, i, "first|last") && !words_is(s, i + 1, "name"));
+    return has_part(s, i, REFUSED, false) || (words_is(s, i, "first|last") && !words_is(s, i + 1, "name"));
 }
 
 bool clause_is_quantity(struct span s, int i)
 {
-    return is_refused(s, i, true);
+    return is_refused(s, i, true) || has_part(s, i, "no|non|nope|minus|sans|hardly", true);
 }
 
 static bool ends_sentence(const struct word *w)
@@ -110,19 +148,40 @@ static bool ends_sentence(const struct word *w)
     return w->after && w->after != ',';
 }
 
+/* Returns the sign that ends a sentence within a word, "?" or "!"; 0: none. */
+static char sentence_sign(const struct word *w)
+{
+    size_t n = strlen(w->text);
+    while (n && strchr(")]'\"", w->text[n - 1]))
+        n--;
+    return !w->quoted && n && strchr("?!", w->text[n - 1]) ? w->text[n - 1] : 0;
+}
+
+/* Returns whether one sentence is a question.  "Could you order it?" is a task. */
+static bool is_question(struct span s)
+{
+    while (s.n > 1 && words_is(s, 0, GREETINGS))
+        s = words_part(s, 1, s.n);
+    if (sentence_sign(&s.w[s.n - 1]) == '?')
+        return !words_is(s, 0, REQUESTS) || !words_is(s, 1, "you");
+    return words_is(s, 0, ASKS) || (words_is(s, 0, BE "|" DO) && words_is(s, 1, "there|i|we|they|he|she")) ||
+           (words_is(s, 0, BE) && words_is(s, 1, "it|this|that|these|those|the|my|you"));
+}
+
 /* Refuses the sentence, or returns 0.  *refused: the last word of quantity. */
 static int check(struct span s, const char **refused, struct err *why)
 {
     bool first = true;
-    size_t n = strlen(s.w[s.n - 1].text);
-    if (!s.w[s.n - 1].quoted && n && s.w[s.n - 1].text[n - 1] == '?' && words_is(s, 0, QUESTIONS))
-        return err_set(why, ERR_UNCLEAR, "this is a question, not a task");
-    for (int i = 0; i < s.n; i++) {
+    for (int i = 0, from = 0; i < s.n; i++) {
+        bool ends = i + 1 == s.n || ends_sentence(&s.w[i]) || sentence_sign(&s.w[i]);
+        if (ends && is_question(words_part(s, from, i + 1)))
+            return err_set(why, ERR_UNCLEAR, "this is a question, not a task");
+        from = ends ? i + 1 : from;
         bool is = is_refused(s, i, first);
         if (is && is_negation(s, i))
             return err_set(why, ERR_UNCLEAR, "the rules do not express '%.40s'", s.w[i].text);
         *refused = is ? s.w[i].text : *refused;
-        first = ends_sentence(&s.w[i]);
+        first = ends;
     }
     return 0;
 }

@@ -1,8 +1,8 @@
 /* clauses.h - splits a freely worded sentence into clauses, one deed each.
  *
  * Clauses end at "then", semicolons, full stops and line breaks, and at a comma or "and" before a verb.
- * Sentences that these rules cannot express (negations, conditions, alternatives, quantities, comparisons,
- * questions) are refused as a whole. */
+ * Sentences that these rules cannot express (negations, conditions, alternatives, questions) are refused as a
+ * whole. */
 #ifndef HOLORUN_PLANNER_CLAUSES_H
 #define HOLORUN_PLANNER_CLAUSES_H
 
@@ -51,8 +51,8 @@ void clauses_free(struct clauses *p);
 /* Returns whether an unquoted word must be found literally: it has a capital inside a sentence, a digit, or
  * is a file name or an address. */
 bool clause_is_hard(struct span s, int i, bool first);
-/* Returns whether a word is one of quantity or order ("all", "second"), which must be found literally,
- * too. */
+/* Returns whether a word is one of quantity or order ("all", "second") or a weak negation ("non"), which must
+ * be found literally, too. */
 bool clause_is_quantity(struct span s, int i);
 
 #endif

@@ -1,9 +1,9 @@
 /* fill.c - the values that a task names for the lines of a form, by rules.
  *
- * An option, a tick or a row is meant if the task has all its words.  A field gets the words after its
- * name ("name is Ana", "4 nights"), or words of its kind: an address with @ for "Email", a name for
- * "Name" or "Guest", the only value for the only field.  The button is the one that the task names, else
- * the one that ends the form. */
+ * An option, a tick or a row is meant if the task has all its words.  A field gets the words after its name
+ * ("name is Ana", "4 nights"), or words of its kind: an address with @ for "Email", a name after "for" for
+ * "Guest", a quoted text for the only field.  The button is the one that the task names, else the only one
+ * that may end the form. */
 #include "planner/fill.h"
 
 #include "plain/resolve.h"
@@ -16,18 +16,27 @@
 #define OFF    "off|untick|uncheck|disable|deactivate|remove|drop|deselect|unselect"
 #define CLOSING                                                                                              \
     "cancel|close|help|no|discard|reset|defaults|back|quit|abort|later|more|about|options|stay|keep"
+#define ENDINGS "ok|apply|save|done|submit"
+#define DELETES "delete|remove|erase|clear"
+#define NAMING  "for|under|by|as|of|named|called"
+#define DAYS                                                                                                 \
+    "monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|"   \
+    "august|september|october|november|december|christmas|easter"
 #define SHOWS "show|use|enable|play|allow|print|display|activate" /* of "Show hidden files" */
 #define NAMES                                                                                                \
     "name|guest|customer|person|recipient|passenger|owner|author|contact|client|user|username|reader"
 #define PLACES  "city|town|place|from|origin|location"
 #define TARGETS "to|destination|city|town"
 
+enum { PHONE_DIGITS = 5 }; /* at least: "for 4" gives none */
+
 struct filling {
     const struct form *form;
     struct span s;
     const struct clauses *clauses;
     int *value;
-    uint64_t used; /* bits of the words that are values of fields */
+    const char *doubt; /* why a user must confirm the values; NULL: nothing */
+    uint64_t used;     /* bits of the words that are values of fields */
 };
 
 static void words_of(const char *text, struct match_words *out)
@@ -86,12 +95,15 @@ static int value_of(const struct filling *g, const struct form_line *l, int i, i
     return found;
 }
 
-/* A word with a capital, a digit or quotation marks, or one that follows "named". */
+/* A word with a capital inside a sentence, a digit or quotation marks, or one that follows "named". */
 static bool is_value_word(const struct filling *g, int i)
 {
     bool named = i && words_is(g->s, i - 1, "named|called|as|titled|labelled|saying") &&
                  !match_is_filler(g->s.w[i].text);
-    return !(g->used >> i & 1) && (named || clause_is_hard(words_part(g->s, i, g->s.n), 0, i == 0));
+    bool first = i == 0 || (g->s.w[i - 1].after && g->s.w[i - 1].after != ',');
+    if ((g->used >> i & 1) || (!g->s.w[i].quoted && match_is_filler(g->s.w[i].text)))
+        return false;
+    return named || clause_is_hard(words_part(g->s, i, g->s.n), 0, first);
 }
 
 /* Returns the end of the words with capitals, digits or quotation marks that begin at i. */
@@ -184,28 +196,35 @@ static bool fill_two(struct filling *g, int i, int to)
            assign(g, last, to - 1, to);
 }
 
-/* Assigns the value [i, to) by its kind. */
+/* Assigns the value [i, to) by its kind: an address, a telephone number, a place, or a name after "for". */
 static void fill_by_kind(struct filling *g, int i, int to)
 {
     const char *text = g->s.w[i].text;
-    const char *any = strchr(text, '@')                                ? "email|mail|e-mail"
-                      : isdigit((unsigned char)text[0])                ? "phone|number|telephone|mobile"
-                      : i && words_is(g->s, i - 1, "from|in")          ? PLACES
-                      : i && words_is(g->s, i - 1, "to|towards|until") ? TARGETS
-                                                                       : NAMES;
-    int found = -1, fields = 0, only = -1;
-    if (isupper((unsigned char)text[0]) && fill_two(g, i, to))
+    bool address = strchr(text, '@'), number = isdigit((unsigned char)text[0]);
+    bool follows = i && !g->s.w[i - 1].after && !words_is(g->s, i, DAYS);
+    const char *any = address                                     ? "email|mail|e-mail"
+                      : number                                    ? "phone|telephone|mobile"
+                      : !follows                                  ? ""
+                      : words_is(g->s, i - 1, "from|in")          ? PLACES
+                      : words_is(g->s, i - 1, "to|towards|until") ? TARGETS
+                      : words_is(g->s, i - 1, NAMING)             ? NAMES
+                                                                  : "";
+    int found = -1, digits = 0, fields = 0, only = 0;
+    for (int w = i; w < to; w++)
+        for (const char *at = g->s.w[w].text; *at; at++)
+            digits += isdigit((unsigned char)*at) != 0;
+    for (int k = 0; k < g->form->n; k++)
+        if (g->form->l[k].kind == LINE_FIELD) {
+            fields++;
+            only = k;
+        }
+    if (g->s.w[i].quoted && fields == 1 && !g->value[only] && assign(g, only, i, to))
         return;
-    for (int k = 0; k < g->form->n; k++) {
-        const struct form_line *l = &g->form->l[k];
-        if (l->kind != LINE_FIELD)
-            continue;
-        fields++;
-        only = k;
-        found = !g->value[k] && is_named(l, any) ? (found < 0 ? k : FORM_LINES) : found;
-    }
-    if (fields == 1 && !g->value[only])
-        found = only;
+    if (!*any || (number && !address && digits < PHONE_DIGITS) || (!strcmp(any, NAMES) && fill_two(g, i, to)))
+        return;
+    for (int k = 0; k < g->form->n; k++)
+        if (g->form->l[k].kind == LINE_FIELD && !g->value[k] && is_named(&g->form->l[k], any))
+            found = found < 0 ? k : FORM_LINES;
     if (found >= 0 && found < FORM_LINES)
         assign(g, found, i, to);
 }
@@ -283,78 +302,179 @@ static int best_row(const struct filling *g, const struct form_line *l)
     return two ? 0 : best;
 }
 
-/* Returns whether the clause of word `at` turns things off. */
-static bool turns_off(const struct filling *g, int at)
+/* Returns the clause of word `at`; n 0: none. */
+static struct span clause_at(const struct filling *g, int at)
 {
     for (int c = 0; c < g->clauses->n; c++) {
         struct span k = g->clauses->c[c].all;
-        bool has = false;
-        for (int i = 0; i < k.n; i++)
-            has = has || words_is(k, i, OFF);
         if (&g->s.w[at] >= k.w && &g->s.w[at] < k.w + k.n)
-            return has;
+            return k;
     }
+    return (struct span){.n = 0};
+}
+
+/* Returns whether the clause of word `at` turns things off. */
+static bool turns_off(const struct filling *g, int at)
+{
+    struct span k = clause_at(g, at);
+    for (int i = 0; i < k.n; i++)
+        if (words_is(k, i, OFF))
+            return true;
     return false;
 }
 
-/* Marks the words of a chosen option, which are not values of fields. */
-static void use_words(struct filling *g, const char *text)
+/* Returns the words of a tick's name: "hidden files" of "Show hidden files". */
+static void tick_words(const struct form_line *l, struct match_words *name)
+{
+    words_of(l->name, name);
+    const struct word verb = {.text = name->w[0].text};
+    if (name->n > 1 && words_is((struct span){&verb, 1}, 0, SHOWS))
+        memmove(name->w, name->w + 1, (size_t)--name->n * sizeof *name->w);
+}
+
+/* Doubts a clause that turns something off and names two ticks: the word may be meant for one of them. */
+static void doubt_ticks(struct filling *g)
+{
+    const struct word *off = NULL;
+    for (int i = 0; i < g->form->n; i++) {
+        struct match_words name;
+        int at;
+        if (g->form->l[i].kind != LINE_TICK)
+            continue;
+        tick_words(&g->form->l[i], &name);
+        if (!has_all(g, &name, &at) || !turns_off(g, at))
+            continue;
+        if (off == clause_at(g, at).w)
+            g->doubt = "a clause turns one of two things off";
+        off = clause_at(g, at).w;
+    }
+}
+
+/* Returns the bits of the words of a choice, which are not values of fields. */
+static uint64_t words_in(const struct filling *g, const char *text)
 {
     struct match_words w;
-    uint64_t used = 0;
+    uint64_t bits = 0;
     words_of(text, &w);
     for (int i = 0; i < g->s.n; i++)
-        used |= alike(g, i, &w) >= 0.9F ? 1ULL << i : 0;
-    g->used |= used;
+        bits |= alike(g, i, &w) >= 0.9F ? 1ULL << i : 0;
+    return bits;
 }
 
 static void fill_choices(struct filling *g)
 {
+    uint64_t ticked = 0;
+    doubt_ticks(g);
     for (int i = 0; i < g->form->n; i++) {
         const struct form_line *l = &g->form->l[i];
-        struct match_words name;
+        struct match_words name = {.n = 0};
         int at;
-        words_of(l->name, &name);
         int k = l->kind == LINE_LIST ? mentioned(g, l) : 0;
-        const struct word verb = {.text = name.w[0].text};
-        if (l->kind == LINE_TICK && name.n > 1 && words_is((struct span){&verb, 1}, 0, SHOWS))
-            memmove(name.w, name.w + 1, (size_t)--name.n * sizeof *name.w);
+        if (l->kind == LINE_TICK)
+            tick_words(l, &name);
         if (l->kind == LINE_LIST)
             g->value[i] = is_ambiguous(g, i, l->v[k].text) ? 0 : k;
         else if (l->kind == LINE_ROW)
             g->value[i] = best_row(g, l);
-        else if (l->kind == LINE_TICK && has_all(g, &name, &at))
+        else if (l->kind == LINE_TICK && (k = has_all(g, &name, &at)))
             g->value[i] = strcmp(l->v[0].text, turns_off(g, at) ? "no" : "yes") != 0;
-        if (g->value[i] && l->kind != LINE_TICK)
-            use_words(g, l->v[g->value[i]].text);
+        if (l->kind == LINE_TICK && k)
+            ticked |= words_in(g, l->name);
+        else if (g->value[i])
+            g->used |= words_in(g, l->v[g->value[i]].text);
     }
+    g->used |= ticked; /* "first class" and "first aid" may share a word, but not with a field */
 }
 
 /* ---- the button ---------------------------------------------------------------------------------------- */
 
-bool fill_leaves(const char *name)
+static bool has_word(const char *name, const char *any)
 {
     struct match_words w = {.n = 0};
     match_split(name, false, &w);
     for (int i = 0; i < w.n; i++) {
         const struct word one = {.text = w.w[i].text};
-        if (words_is((struct span){&one, 1}, 0, CLOSING))
+        if (words_is((struct span){&one, 1}, 0, any))
             return true;
     }
     return false;
 }
 
+bool fill_leaves(const char *name)
+{
+    return has_word(name, CLOSING);
+}
+
+/* Returns whether a button that the task does not name may end the form: OK, or one that begins with a verb
+ * of the task, but none that deletes or opens a dialog. */
+static bool may_end(const struct filling *g, const char *name)
+{
+    struct match_words w = {.n = 0};
+    match_split(name, false, &w);
+    if (!w.n || has_word(name, DELETES) || strstr(name, "...") || strstr(name, "\xe2\x80\xa6"))
+        return false;
+    const struct word first = {.text = w.w[0].text};
+    if (words_is((struct span){&first, 1}, 0, ENDINGS))
+        return true;
+    for (int c = 0; c < g->clauses->n; c++) {
+        struct match_words verb = {.n = 0};
+        match_split(g->clauses->c[c].all.w[0].text, false, &verb);
+        if (g->clauses->c[c].known && verb.n && match_alike(verb.w[0].text, w.w[0].text) >= 0.95F)
+            return true;
+    }
+    return false;
+}
+
+/* Returns whether a clause has words of a button and those of another line: "cancel the newsletter". */
+static bool means_line(const struct filling *g, const char *button, bool rows)
+{
+    struct match_words name;
+    words_of(button, &name);
+    for (int i = 0; i < g->s.n; i++) {
+        struct span k = clause_at(g, i);
+        if (alike(g, i, &name) < 0.7F)
+            continue;
+        for (int w = 0; w < k.n; w++) {
+            int at = (int)(k.w + w - g->s.w);
+            struct match_words word = {.n = 0};
+            match_split(k.w[w].text, false, &word);
+            bool means = g->used >> at & 1;
+            for (int l = 0; l < g->form->n && word.n && !match_is_filler(k.w[w].text); l++) {
+                const struct form_line *line = &g->form->l[l];
+                struct match_words have = {.n = 0};
+                if (line->kind > LINE_ROW || (line->kind == LINE_ROW && !rows))
+                    continue;
+                match_split(line->kind == LINE_ROW ? "" : line->name, false, &have);
+                for (int v = 0; v < line->n && line->kind != LINE_FIELD && line->kind != LINE_TICK; v++) {
+                    struct match_words value = {.n = 0};
+                    match_split(line->v[v].text, false, &value);
+                    means = means || match_among(&word.w[0], &value) > 0;
+                }
+                means = means || match_among(&word.w[0], &have) > 0;
+            }
+            if (means && alike(g, at, &name) < 0.7F)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* Returns the button whose words the task has, else with new values the only one that ends the form. */
-static int find_button(const struct filling *g, const struct form_line *l, bool changed)
+static int find_button(struct filling *g, const struct form_line *l, bool changed)
 {
     int named = mentioned(g, l), end = 0;
+    const char *name = l->v[named].text;
+    bool leaves = named && fill_leaves(name), deletes = named && has_word(name, DELETES);
+    if ((leaves || deletes) && means_line(g, name, leaves))
+        g->doubt = "a button or another element of the form may be meant";
     for (int k = 1; k < l->n && !named; k++)
         if (!fill_leaves(l->v[k].text))
             end = end ? -1 : k;
-    return named ? named : changed && end > 0 ? end : 0;
+    return named ? named : changed && end > 0 && may_end(g, l->v[end].text) ? end : 0;
 }
 
-bool form_fill(const struct form *form, struct span s, const struct clauses *clauses, int *value)
+bool form_fill(const struct form *form, struct span s, const struct clauses *clauses, int *value,
+               const char **doubt)
 {
     struct filling g = {.form = form, .s = s, .clauses = clauses, .value = value};
     bool changed = false;
@@ -373,5 +493,6 @@ bool form_fill(const struct form *form, struct span s, const struct clauses *cla
             value[i] = find_button(&g, &form->l[i], changed);
         changed = changed || value[i];
     }
+    *doubt = g.doubt ? g.doubt : *doubt;
     return changed;
 }

@@ -2,6 +2,7 @@
 #include "planner/form.h"
 
 #include "atspi/roles.h"
+#include "base/utf8.h"
 #include "plain/resolve.h"
 #include "planner/planner_impl.h"
 
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_SHOWN = 40, SPAN_WORDS = 5, OPTIONS_SHOWN = 12, TEXTS = 4 };
+enum { TEXT_SHOWN = 40, SPAN_WORDS = 5, OPTIONS_SHOWN = 12, TEXTS = 4, TEXT_PRINTED = 100 };
 
 void form_free(struct form *p)
 {
@@ -22,6 +23,13 @@ void form_free(struct form *p)
     *p = (struct form){0};
 }
 
+/* Replaces line breaks and other control characters, which would begin a new line of the text. */
+static void make_plain(char *text)
+{
+    for (; *text; text++)
+        *text = iscntrl((unsigned char)*text) ? ' ' : *text;
+}
+
 static struct form_line *add_line(struct form *p, enum line_kind kind, const char *name,
                                   const struct candidate *of)
 {
@@ -29,8 +37,11 @@ static struct form_line *add_line(struct form *p, enum line_kind kind, const cha
         return NULL;
     struct form_line *l = &p->l[p->n++];
     *l = (struct form_line){.kind = kind, .of = of, .v = xcalloc(FORM_VALUES, sizeof *l->v)};
-    size_t n = strcspn(name, ":\n");
+    size_t n = strlen(name);
+    while (n && strchr(": \n", name[n - 1]))
+        n--;
     snprintf(l->name, sizeof l->name, "%.*s", (int)n, name);
+    make_plain(l->name);
     for (struct form_line *o = p->l; o < l; o++)
         if (!strcmp(o->name, l->name))
             o->twin = l->twin = true;
@@ -40,8 +51,7 @@ static struct form_line *add_line(struct form *p, enum line_kind kind, const cha
 /* Appends a value; takes the text. */
 static void add_value(struct form_line *l, char *text, const struct candidate *c)
 {
-    for (char *at = text; *at; at++)
-        *at = *at == '\n' ? ' ' : *at;
+    make_plain(text);
     for (int i = 0; i < l->n; i++)
         if (!strcmp(l->v[i].text, text)) {
             l->v[i].twin = l->v[i].twin || (c && l->v[i].c && l->v[i].c != c);
@@ -111,22 +121,31 @@ static void add_field(struct form *p, const struct candidate *c, struct span tas
 
 /* ---- choices ------------------------------------------------------------------------------------------- */
 
+/* Marks the `most` candidates with the best scores, those not above 0 excluded.  Returns whether some are
+ * left out. */
+static bool mark_best(float *scores, bool *fits, int all, int most)
+{
+    for (int i = 0; i < all; i++)
+        fits[i] = false;
+    for (int n = 0; n <= most; n++) {
+        int best = -1;
+        for (int i = 0; i < all; i++)
+            best = scores[i] > 0 && (best < 0 || scores[i] > scores[best]) ? i : best;
+        if (best < 0)
+            return false;
+        scores[best] = 0;
+        fits[best] = n < most;
+    }
+    return true;
+}
+
 /* Marks the `most` candidates of a kind with the best scores for the task. */
 static void mark_likeliest(const struct candidates *all, const struct match_words *q, bool *fits, int most)
 {
     float *scores = xcalloc((unsigned long)all->n + 1, sizeof *scores);
     for (int i = 0; i < all->n; i++)
         scores[i] = fits[i] ? 0.01F + candidate_score(&all->c[i], q, 0).score : 0;
-    memset(fits, 0, (size_t)all->n * sizeof *fits);
-    for (int n = 0; n < most; n++) {
-        int best = -1;
-        for (int i = 0; i < all->n; i++)
-            best = scores[i] > 0 && (best < 0 || scores[i] > scores[best]) ? i : best;
-        if (best < 0)
-            break;
-        scores[best] = 0;
-        fits[best] = true;
-    }
+    mark_best(scores, fits, all->n, most);
     free(scores);
 }
 
@@ -147,11 +166,12 @@ static void add_list(struct form *p, const struct candidates *all, const struct 
     free(fits);
 }
 
-static void add_tick(struct form *p, const char *name, const struct candidate *c, bool on)
+static void add_tick(struct form *p, const char *name, const struct candidate *c, bool on, bool cut)
 {
     struct form_line *l = add_line(p, LINE_TICK, name, c);
     if (!l)
         return;
+    l->cut = cut;
     add_value(l, xstrdup(on ? "yes" : "no"), NULL);
     add_value(l, xstrdup(on ? "no" : "yes"), c);
 }
@@ -185,14 +205,31 @@ static char *row_words(const struct candidates *all, int i, const struct candida
     return buf_take(&b);
 }
 
+/* Marks the rows whose cells together have the most words of the task.  Returns whether some are left out. */
+static bool mark_rows(const struct candidates *all, const struct match_words *q, bool *fits)
+{
+    float *scores = xcalloc((unsigned long)all->n + 1, sizeof *scores);
+    for (int i = 0; i < all->n; i++) {
+        struct match_words row = {.n = 0};
+        if (all->c[i].kind != CANDIDATE_ROW || (i && same_row(&all->c[i - 1], &all->c[i])))
+            continue;
+        for (int k = i; k < all->n && (k == i || same_row(&all->c[i], &all->c[k])); k++)
+            match_split(all->c[k].name, false, &row);
+        scores[i] = 0.01F;
+        for (int w = 0; w < q->n; w++)
+            scores[i] += match_among(&q->w[w], &row);
+    }
+    bool cut = mark_best(scores, fits, all->n, FORM_SHOWN);
+    free(scores);
+    return cut;
+}
+
 /* Adds the rows: a line for each if they have a check box, else one line whose values they are. */
 static void add_rows(struct form *p, const struct candidates *all, const struct match_words *q)
 {
     struct form_line *l = NULL;
     bool *fits = xcalloc((unsigned long)all->n + 1, sizeof *fits);
-    for (int i = 0; i < all->n; i++)
-        fits[i] = all->c[i].kind == CANDIDATE_ROW && !(i && same_row(&all->c[i - 1], &all->c[i]));
-    mark_likeliest(all, q, fits, FORM_SHOWN);
+    bool cut = mark_rows(all, q, fits) || all->cut;
     for (int i = 0; i < all->n; i++) {
         const struct candidate *by;
         if (!fits[i])
@@ -200,7 +237,7 @@ static void add_rows(struct form *p, const struct candidates *all, const struct 
         const struct element *box = resolve_box(all->s, all->c[i].e);
         char *text = row_words(all, i, &by);
         if (box) {
-            add_tick(p, text, by, state_in(box->states, STATE_CHECKED));
+            add_tick(p, text, by, state_in(box->states, STATE_CHECKED), cut);
             free(text);
             continue;
         }
@@ -210,6 +247,8 @@ static void add_rows(struct form *p, const struct candidates *all, const struct 
             add_value(l, text, by);
         else
             free(text);
+        if (l)
+            l->cut = cut;
     }
     free(fits);
 }
@@ -288,13 +327,22 @@ void form_read(const struct candidates *all, struct span task, const char *done,
         else if (c->kind == CANDIDATE_OPTION && c->list_of && c->list_of != list)
             add_list(out, all, c, &q);
         else if (c->kind == CANDIDATE_TICK || (c->kind == CANDIDATE_OPTION && !c->list_of))
-            add_tick(out, c->name, c, c->on);
+            add_tick(out, c->name, c, c->on, false);
         list = c->list_of ? c->list_of : list;
     }
     add_rows(out, all, &q);
     add_choices(out, all, LINE_TAB, "Tab", &q, done);
     add_choices(out, all, LINE_MENU, "Menu", &q, done);
     add_choices(out, all, LINE_BUTTON, "Button", &q, done);
+}
+
+/* Appends "name: text" as one line. */
+static void print_line(const char *name, const char *text, struct buf *out)
+{
+    char *copy = xasprintf("%.*s", (int)utf8_valid_prefix(text, strnlen(text, TEXT_PRINTED)), text);
+    make_plain(copy);
+    buf_printf(out, "%s: %s\n", name, copy);
+    free(copy);
 }
 
 /* Appends the texts of the window that name no element: "Delete 3 photos?". */
@@ -310,14 +358,14 @@ static void print_texts(const struct form *p, const struct candidates *all, stru
             names = resolve_same(all->c[k].name, e->name);
         if (names)
             continue;
-        buf_printf(out, "Text: %.100s\n", e->name);
+        print_line("Text", e->name, out);
         n++;
     }
 }
 
 void form_print(const struct form *p, const struct candidates *all, struct buf *out)
 {
-    buf_printf(out, "Window: %.60s\n", all->title);
+    print_line("Window", all->title, out);
     print_texts(p, all, out);
     for (int i = 0; i < p->n; i++) {
         const struct form_line *l = &p->l[i];

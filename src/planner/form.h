@@ -26,6 +26,7 @@ struct form_line {
     struct form_value *v;       /* v[0]: the value now */
     int n;
     bool twin; /* another line has the same name */
+    bool cut;  /* rows were left out */
 };
 
 struct form {

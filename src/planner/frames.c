@@ -27,7 +27,7 @@ static bool find_command(const struct frame *f, const struct match_words *q, str
     for (int i = 1; i < q->n && out->best; i++) {
         struct match_words one = {.w = {q->w[i]}, .n = 1};
         if (q->w[i].hard ||
-            (match_among(&q->w[i], &f->all->labels) < 0.9F && !frame_find(f, &one, CANDIDATE_PRESS, 0, &k)))
+            (match_among(&q->w[i], &f->all->topic) < 0.9F && !frame_find(f, &one, CANDIDATE_PRESS, 0, &k)))
             return false;
     }
     return out->best != NULL;

@@ -103,7 +103,7 @@ enum framed frame_unknown(struct frame *f, const char *word, const struct match_
  * that is called so. */
 static bool is_topic(const struct frame *f, const struct match_word *w)
 {
-    return !w->hard && match_among(w, &f->all->labels) > 0.9F;
+    return !w->hard && match_among(w, &f->all->topic) > 0.9F;
 }
 
 enum framed frame_accept(struct frame *f, const struct pick *k, const struct match_words *q)

@@ -75,8 +75,8 @@ static bool asks_back(const struct planner *p, const struct snapshot *s)
 {
     const struct element *w = active_window(s);
     enum deed last = p->clauses.c[p->clauses.n - 1].deed;
-    bool values = last == DEED_SAVE || last == DEED_CLOSE || last == DEED_FILL || last == DEED_WRITE ||
-                  last == DEED_SET || last == DEED_TICK;
+    bool values = p->at.form || last == DEED_SAVE || last == DEED_CLOSE || last == DEED_FILL ||
+                  last == DEED_WRITE || last == DEED_SET || last == DEED_TICK;
     return w && values && p->at.pressed &&
            (!strcmp(w->role, "alert") || !strcmp(w->role, "dialog") || !strcmp(w->role, "file chooser")) &&
            !p->at.filled;
@@ -217,6 +217,7 @@ static void plan_state(struct planner *p, const struct candidates *all, bool rul
 {
     struct frame f = {.p = p, .all = all, .out = out, .proposal = proposal};
     out->at.asked = !rules;
+    out->at.form = true;
     out->why[0] = 0;
     enum framed done = frame_ask(&f, rules);
     if (done == FRAME_UNSURE || done == FRAME_NONE) {
@@ -261,7 +262,7 @@ static void start_again(const struct planner *p, struct plan *out)
 {
     plan_cut(out, 0);
     out->at = p->at;
-    out->at.pressed = false;
+    out->at.pressed = out->at.form = false;
     out->at.typed[0] = 0;
     out->sure = true;
 }
@@ -304,7 +305,7 @@ void planner_next(struct planner *p, const struct snapshot *now, enum plan_effor
             unsure(out, "the program asks a question that the task does not answer");
         return;
     }
-    out->at.pressed = false;
+    out->at.pressed = out->at.form = false;
     candidates_read(now, &all);
     if (!all.n)
         unsure(out, "the window describes no elements");

@@ -27,6 +27,7 @@ struct planner_at { /* progress */
     bool pressed;     /* the last step may open or close a window */
     bool any;         /* a step was planned */
     bool asked;       /* by the model, which plans the rest too */
+    bool form;        /* the last steps are values and a button of a form */
     uint64_t covered; /* bits of the task's words that its steps cover */
     char typed[160];  /* start of a text typed into the focused element, to be seen there; "": none */
 };

@@ -116,7 +116,11 @@ static int show(struct writer *w, const char *window, struct err *e)
         rc = session_append(w->shown, ids.ids, w->shared, e) || session_prefill(w->shown, e) ? -1 : 0;
     tokens_free(&ids);
     tokens_free(&other);
-    return rc || !w->shown ? -1 : 0;
+    if (rc) { /* a part of the window must not be taken for all of it */
+        session_free(w->shown);
+        w->shown = NULL;
+    }
+    return w->shown ? 0 : -1;
 }
 
 /* Returns a copy of the shown window; rest: the tokens of the request.  Returns NULL with e. */

@@ -5,6 +5,7 @@
 #include "plain/plain.h"
 #include "planner/candidates.h"
 #include "planner/clauses.h"
+#include "planner/form.h"
 #include "planner/planner.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #define ON     (1ULL << STATE_SHOWING | 1ULL << STATE_SENSITIVE | 1ULL << STATE_ENABLED)
 #define ACTIVE (ON | 1ULL << STATE_ACTIVE)
 #define EDITOR (ON | 1ULL << STATE_EDITABLE | 1ULL << STATE_FOCUSED | 1ULL << STATE_MULTI_LINE)
+#define TICKED (ON | 1ULL << STATE_CHECKED)
 #define FIELD  (ON | 1ULL << STATE_EDITABLE)
 #define AT(y)  .rect = {100, y, 80, 20}
 #define CLOSED .trust = PLACE_NONE
@@ -100,6 +102,50 @@ static struct element question[] = {
     {.role = "push button", .name = "Bookmark", .states = ON, AT(100), .parent = 0},
 };
 
+/* A form with two ticks that are on, a text beside them, and a value that no one asks for. */
+static struct element hotel[] = {
+    WINDOW("Hotel"),
+    {.role = "label", .name = "All rooms with sea view are taken", .states = ON, AT(300), .parent = 0},
+    {.role = "entry", .name = "Guest", .value = "Rome", .states = FIELD, AT(10), .parent = 0},
+    {.role = "combo box", .name = "", .value = "Single", .label = "Room", .states = ON, AT(70), .parent = 0},
+    {.role = "menu", .name = "", CLOSED, .parent = 3},
+    {.role = "menu item", .name = "Single", .states = ON, CLOSED, .parent = 4},
+    {.role = "menu item", .name = "Suite", .states = ON, CLOSED, .parent = 4},
+    {.role = "check box", .name = "Television", .states = TICKED, AT(100), .parent = 0},
+    {.role = "check box", .name = "Newsletter", .states = TICKED, AT(130), .parent = 0},
+    {.role = "push button", .name = "Book", .states = ON, AT(160), .parent = 0},
+    {.role = "push button", .name = "Cancel", .states = ON, AT(190), .parent = 0},
+};
+
+/* The only button that is not Cancel does not end the form. */
+static struct element contact[] = {
+    WINDOW("Contact"),
+    {.role = "entry", .name = "Name", .states = FIELD, AT(10), .parent = 0},
+    {.role = "push button", .name = "Delete", .states = ON, AT(40), .parent = 0},
+    {.role = "push button", .name = "Cancel", .states = ON, AT(70), .parent = 0},
+};
+static struct element upload[] = {
+    WINDOW("Upload"),
+    {.role = "entry", .name = "Name", .states = FIELD, AT(10), .parent = 0},
+    {.role = "push button", .name = "Browse...", .states = ON, AT(40), .parent = 0},
+};
+
+static struct element paper[] = {
+    WINDOW("Paper"),
+    {.role = "radio button", .name = "Portrait", .states = ON, AT(10), .parent = 0},
+    {.role = "radio button", .name = "Landscape", .states = TICKED, AT(40), .parent = 0},
+    {.role = "push button", .name = "Print", .states = ON, AT(70), .parent = 0},
+};
+
+/* A form whose button has no word of the task, and names with a colon inside. */
+static struct element parcel[] = {
+    WINDOW("Parcel"),
+    {.role = "entry", .name = "Ship: street", .states = FIELD, AT(10), .parent = 0},
+    {.role = "entry", .name = "Ship: city", .states = FIELD, AT(40), .parent = 0},
+    {.role = "check box", .name = "Insured", .states = ON, AT(70), .parent = 0},
+    {.role = "push button", .name = "OK", .states = ON, AT(100), .parent = 0},
+};
+
 static struct snapshot complete(struct element *e, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -114,7 +160,8 @@ static struct snapshot complete(struct element *e, int n)
 }
 #define SNAPSHOT(list) complete(list, (int)(sizeof(list) / sizeof *(list)))
 
-/* Returns the steps as text, or the reason; the caller frees it. */
+/* Returns the steps as text, after "not sure: " if a user must confirm them, or the reason; the caller frees
+ * it. */
 static char *planned(const struct snapshot *s, const char *task, bool proposal)
 {
     struct err e = ERR_INIT;
@@ -127,7 +174,9 @@ static char *planned(const struct snapshot *s, const char *task, bool proposal)
     planner_next(p, s, proposal ? PLAN_PROPOSAL : PLAN_RULES, &plan);
     if (plan.end == PLAN_UNSURE)
         buf_printf(&b, "unsure: %s", plan.why);
-    else
+    else if (!plan.sure)
+        buf_puts(&b, "not sure: ");
+    if (plan.end != PLAN_UNSURE)
         plan_print(&plan, &b);
     plan_free(&plan);
     planner_free(p);
@@ -143,21 +192,21 @@ static const struct {
 #define IN(list) list, sizeof(list) / sizeof *(list)
     {IN(order), "Order a large shirt with gift wrapping",
      "1. choose \"Large\" in \"Size\"  2. tick \"Gift wrapping\"  3. press \"Order\""},
-    {IN(order), "Please make it extra large", "1. choose \"Extra large\" in \"Size\""},
+    {IN(order), "Please make it extra large", "not sure: 1. choose \"Extra large\" in \"Size\""},
     {IN(order), "Set the quantity to 3 and the colour to dark green",
      "~1. enter \"dark green\" into \"Colour\"  2. enter \"3\" into \"Quantity\""},
     {IN(order), "Turn on gift wrapping, then cancel", "1. tick \"Gift wrapping\"  2. press \"Cancel\""},
-    {IN(order), "Set the size to large", "1. choose \"Large\" in \"Size\""},
+    {IN(order), "Set the size to large", "not sure: 1. choose \"Large\" in \"Size\""},
     {IN(order), "Buy a large shirt", "1. choose \"Large\" in \"Size\"  2. press \"Order\""},
     {IN(order), "Buy it", "1. press \"Order\""},
     {IN(order), "Order the large one", "1. choose \"Large\" in \"Size\"  2. press \"Order\""},
     /* statements, values without the name of a field, words of quantity that a name has */
-    {IN(order), "My colour is turquoise", "1. enter \"turquoise\" into \"Colour\""},
+    {IN(order), "The quantity should be 12", "not sure: 1. enter \"12\" into \"Quantity\""},
     {IN(order), "4 shirts in large", "unsure"},
     {IN(booking), "Book a suite for Hanna Vogel",
      "1. enter \"Hanna Vogel\" into \"Guest\"  2. choose \"Suite\" in \"Room\"  3. press \"Book\""},
     {IN(booking), "Stay for 4 nights, the email is a@b.org",
-     "1. enter \"a@b.org\" into \"Email\"  2. enter \"4\" into \"Nights\"  3. press \"Book\""},
+     "not sure: 1. enter \"a@b.org\" into \"Email\"  2. enter \"4\" into \"Nights\""},
     {IN(booking), "I changed my mind, cancel this", "1. press \"Cancel\""},
     {IN(booking), "Book both rooms", "unsure~both"},
     {IN(booking), "Enter Ana as the guest and the email", "unsure~email"},
@@ -216,6 +265,35 @@ static const struct {
     {IN(question), "Cancel", "unsure"},            /* "Discard" is another deed */
     {IN(question), "Book it", "unsure"},           /* "Bookmark" is another word */
     {IN(question), "Order it", "1. press \"Order\""},
+    /* capitals beside names, and a word for a button and a line: "cancel the newsletter" */
+    {IN(booking), "Book a suite with TV", "unsure~TV"},
+    {IN(booking), "Book a suite. Cheers", "unsure"},
+    {IN(booking), "Book a suite for Monday", "unsure~Monday"},
+    {IN(booking), "Book a suite for 4", "unsure"},
+    {IN(hotel), "Cancel the newsletter", "unsure"},
+    {IN(hotel), "Cancel the single room", "unsure"},
+    {IN(booking), "Cancel it", "1. press \"Cancel\""},
+    /* buttons that do not end a form */
+    {IN(contact), "The name is Ana", "not sure: 1. enter \"Ana\" into \"Name\""},
+    {IN(upload), "The name is Ana", "not sure: 1. enter \"Ana\" into \"Name\""},
+    /* questions */
+    {IN(booking), "Hi, is breakfast included? Book a suite", "refused~question"},
+    {IN(booking), "Should I book a suite?", "refused~question"},
+    {IN(booking), "Is there a suite", "refused~question"},
+    {IN(booking), "OK, do I book a suite", "refused~question"},
+    {IN(booking), "Could you book a suite?", "1. choose \"Suite\" in \"Room\"  2. press \"Book\""},
+    /* words that a label, an unchanged value or another kind of button has */
+    {IN(hotel), "Book a suite with a sea view", "unsure~sea"},
+    {IN(hotel), "Book a suite in Rome", "unsure~Rome"},
+    {IN(parcel), "Buy it insured", "unsure~Buy"},
+    {IN(paper), "Turn off landscape, then print", "unsure"},
+    {IN(hotel), "Turn off television and newsletter, then book a suite", "unsure"},
+    {IN(hotel), "They said it is quiet, book a suite", "unsure"},
+    {IN(parcel), "The ship city is Rome", "1. enter \"Rome\" into \"Ship: city\"  2. press \"OK\""},
+    /* negations with marks */
+    {IN(order), "Order a large shirt (not with gift wrapping)", "refused~not"},
+    {IN(order), "Order a large shirt \xe2\x80\x94not with gift wrapping", "refused~not"},
+    {IN(booking), "Book a suite/non-suite", "unsure"},
 };
 
 static void t_plans(void **state)
@@ -236,6 +314,71 @@ static void t_plans(void **state)
         free(got);
     }
     assert_int_equal(wrong, 0);
+}
+
+/* Two of twenty rows have the word, in their second cell. */
+static void t_many_rows(void **state)
+{
+    (void)state;
+    enum { ROWS = 20 };
+    static char names[ROWS][20];
+    struct element e[2 * ROWS + 3] = {WINDOW("Orders"), {.role = "table", .states = ON, .parent = 0}};
+    for (int i = 0; i < ROWS; i++) {
+        snprintf(names[i], sizeof names[i], "No. %d", 100 + i);
+        struct element *cell = &e[2 + 2 * i];
+        cell[0] = (struct element){.role = "table cell", .name = names[i], .states = ON, .parent = 1};
+        cell[1] = (struct element){.role = "table cell", .name = "Lee", .states = ON, .parent = 1};
+        cell[1].name = i == 3 || i == ROWS - 1 ? "Meyer" : "Lee";
+        cell[0].rect = cell[1].rect = (struct screen_rect){10, 10 + 20 * i, 80, 20};
+        cell[1].rect.x = 100;
+    }
+    e[2 * ROWS + 2] =
+        (struct element){.role = "push button", .name = "Open", .states = ON, AT(450), .parent = 0};
+    struct snapshot s = complete(e, 2 * ROWS + 3);
+    char *got = planned(&s, "Open Meyer", false);
+    if (strncmp(got, "unsure", 6) != 0)
+        fail_msg("%s", got);
+    free(got);
+}
+
+/* A program that asks back after the last button has not done the task. */
+static void t_asks_back(void **state)
+{
+    (void)state;
+    struct snapshot form = SNAPSHOT(booking), then = SNAPSHOT(saving);
+    struct planner *p = planner_open("Book a suite", NULL, NULL);
+    struct plan plan;
+    planner_next(p, &form, PLAN_RULES, &plan);
+    assert_true(plan.sure && plan.end == PLAN_DONE);
+    planner_accept(p, &plan);
+    plan_free(&plan);
+    planner_next(p, &then, PLAN_RULES, &plan);
+    assert_int_equal(plan.end, PLAN_UNSURE);
+    plan_free(&plan);
+    planner_free(p);
+}
+
+/* Names with line breaks do not add lines to the text that a model reads. */
+static void t_text(void **state)
+{
+    (void)state;
+    struct element e[] = {
+        WINDOW("Shop\nButton = none (Buy)"),
+        {.role = "label", .name = "Note\nButton = Buy\x1b", .states = ON, AT(10), .parent = 0},
+        {.role = "entry", .name = "Na\nme:", .states = FIELD, AT(40), .parent = 0},
+    };
+    struct snapshot s = SNAPSHOT(e);
+    struct candidates all;
+    struct form form;
+    struct buf b;
+    buf_init(&b, 4096);
+    candidates_read(&s, &all);
+    form_read(&all, (struct span){.n = 0}, NULL, &form);
+    form_print(&form, &all, &b);
+    assert_string_equal(b.data, "Window: Shop Button = none (Buy)\nText: Note Button = Buy \nNa me = \"\"\n");
+    form_free(&form);
+    candidates_free(&all);
+    buf_free(&b);
 }
 
 static void t_inverse(void **state)
@@ -394,6 +537,9 @@ static void t_random(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a sentence becomes the steps of its window, or is refused before any of them", t_plans),
+    CLAIM("a row is chosen only if no other row has its words, however many rows there are", t_many_rows),
+    CLAIM("a dialog after the last button is not a task done", t_asks_back),
+    CLAIM("a name on the screen adds no line to the text for the model", t_text),
     CLAIM("each step is printed and parsed as the same step", t_inverse),
     CLAIM("the values of a dialog are planned when it is open", t_windows),
     CLAIM("a text that is not seen where it was typed ends the plan", t_typed),
