@@ -21,7 +21,7 @@ static void t_norms(void **state)
 /* Row lengths that fit into a block's registers, just below and above that limit, and far above. */
 static void t_long_norms(void **state)
 {
-    static const int sizes[] = {8, 64, 1280, 2040, 2048, 2056, 5120, 6144, 6152};
+    static const int sizes[] = {8, 64, 1280, 2040, 2048, 2056, 5120, 6144, 6152, 16384, 20000};
     struct lab l = lab_open(DT_BF16);
     for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
         int D = sizes[i / 2], T = lab_between(1, 3);
