@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures what decides the predictions of cuda/README.md on a GPU, then runs the kernel tests, all in at most ten minutes.
-# The most seconds of all parts sum to 580 without the tests: after a build, the last parts may not begin. Always writes
-# DIR/DATE-CARD.json and .md, except if the build takes all the time.
+# The largest times of all measurements sum to 580 s, and the tests keep 60 s: if many parts need theirs, or after a
+# build, the last parts are cut off or not begun. Always writes DIR/DATE-CARD.json and .md, unless the build fails.
 #
 #   card.sh            (make card)
 #
