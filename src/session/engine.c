@@ -253,8 +253,6 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
         err_prefix(e, "model '%s'", o->dir);
     else if (g->weights.forms)
         warn("matrices in formats without kernels are converted: %s", g->weights.forms);
-    if (rc == 0 && o->activations == ACTIVATIONS_FP8 && g->weights.records)
-        warn("--activations fp8 has no effect on GGUF's blocks, fp8 in blocks and GPTQ: add --weights fp8");
     weight_cache_finish(g->cache, rc == 0);
     if (hold.mapped || g->weights.embed_codes.rows) { /* pages of weights that were copied are not needed */
         safetensors_release_all(s);
