@@ -34,7 +34,7 @@ static const unsigned ALL_LANES = 0xffffffffu;
  * that both kernels before that one may still run. The rule is therefore: until overlap_wait returns, a
  * kernel writes nothing, and reads only data that neither of the two preceding kernels writes. Weights always
  * satisfy it. States do because they are read early only directly after a product (host.cuh: after_product),
- * which is no norm. After several norms in a row, all of them and the kernel before may still run; but a norm
+ * and never after a norm. After several norms in a row, all of them and the kernel before may still run; but a norm
  * reads nothing early, and a product only weights. In a kernel that was started otherwise, waiting and letting
  * begin have no effect. Data that any kernel writes, such as states, must be read by load_settled, which
  * bypasses the multiprocessor's own cache. */

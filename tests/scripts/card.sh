@@ -19,7 +19,7 @@ limit=${LIMIT:-600} began=$SECONDS B=${B:-build/release} holorun=${HOLORUN:-./ho
 device=${DEVICE:-cuda} index=0 failed=0
 [ "$device" = cuda ] || index=${device#cuda:}
 left() { echo $((limit - (SECONDS - began))); }
-# Runs a command for at most $1 seconds and the time that is left; `timeout 0` would be no limit. Fails with 124.
+# Runs a command for at most $1 seconds and the time that is left; `timeout 0` would not limit it. Fails with 124.
 limited() {
     local most=$1 rest
     rest=$(left)
