@@ -81,15 +81,18 @@ void blocks_pack(struct backend *b, void *bytes, enum quant_format format, const
 
 enum { THREADS = 256 };
 
-/* Dequantizes rows [first, first + gridDim.y). Columns of GPTQ are put back into the order of x. */
-__global__ __launch_bounds__(THREADS) void dequantize_blocks(view<bf16> to, any_matrix w, int64_t first)
+/* Dequantizes rows [first, first + to.rows), whose runs are numbered row by row: narrow matrices can have more
+ * rows than a grid's second dimension. Columns of GPTQ are put back into the order of x. */
+__global__ __launch_bounds__(THREADS) void dequantize_blocks(view<bf16> to, any_matrix w, unsigned runs,
+                                                             int64_t first)
 {
-    int64_t n = first + blockIdx.y, k = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * RUN;
+    unsigned at = blockIdx.x * THREADS + threadIdx.x, r = at / runs;
+    int64_t n = first + r, k = (int64_t)(at % runs) * RUN;
     float v[RUN];
-    if (n >= w.rows || k >= w.cols)
+    if (r >= to.rows || n >= w.rows)
         return;
     w.run(v, n, k);
-    bf16 *row = to.row(blockIdx.y);
+    bf16 *row = to.row(r);
     if (!w.b.order_at)
         return store8(row + k, v);
     const int *order = reinterpret_cast<const int *>(static_cast<const char *>(w.at) + w.b.order_at) + k;
@@ -100,6 +103,7 @@ __global__ __launch_bounds__(THREADS) void dequantize_blocks(view<bf16> to, any_
 
 void blocks_dequantize(struct backend *b, struct tensor to, const struct weight *w, int64_t first)
 {
-    dim3 grid = grid_of(blocks_for(w->cols, THREADS * RUN), to.rows);
-    LAUNCH(dequantize_blocks, grid, THREADS, 0, b, view_of<bf16>(to), any_matrix_of(w), first);
+    unsigned runs = blocks_for(w->cols, RUN);
+    LAUNCH(dequantize_blocks, blocks_for(to.rows * runs, THREADS), THREADS, 0, b, view_of<bf16>(to),
+           any_matrix_of(w), runs, first);
 }

@@ -19,6 +19,8 @@
 #include "blocks.cuh"
 #include "linear.cuh"
 
+enum { MOST_BLOCKS = 65535 }; /* in the second dimension of a grid */
+
 /* ---- tensor cores -------------------------------------------------------------------------------------- */
 
 template <int FORMAT, int NT>
@@ -51,6 +53,8 @@ template <int FORMAT, int NT> static void launch_mma(struct backend *b, const st
 {
     const output y = output_of(p.y);
     dim3 grid = grid_of(blocks_for(p.y.rows, 8 * NT), blocks_for(p.y.cols, TILE));
+    if (grid.y > MOST_BLOCKS)
+        bug("a product with %lld rows of weights", (long long)p.y.cols);
     LAUNCH_OVERLAPPED((mma_gemv<FORMAT, NT>), grid, SUM_THREADS, 0, b, y, view_of<const bf16>(p.x),
                       matrix_of<FORMAT>(p.w), p.bias, (int)p.epi, p.mode);
     cuda_of(b)->after_product = true;
@@ -106,8 +110,8 @@ bool rows_aligned16(struct tensor x)
     return reinterpret_cast<uintptr_t>(x.data) % 16 == 0 && x.stride % numbers == 0 && x.cols % numbers == 0;
 }
 
-/* Selects the kernel for a part of the rows, because the second dimension of a grid is limited to 65535
- * blocks. */
+/* Selects the kernel for at most MOST_BLOCKS * PLAIN_ROWS rows of x, which the scalar kernel has in the second
+ * dimension of its grid. The tensor cores' kernel has tiles of the weight there: a million rows at most. */
 static void dispatch(struct backend *b, const struct product &p)
 {
     bool plain = p.w->format == QUANT_NONE;
@@ -122,7 +126,7 @@ static void dispatch(struct backend *b, const struct product &p)
 
 void matvec(struct backend *b, const struct product &p)
 {
-    const int64_t most = 65535 * PLAIN_ROWS;
+    const int64_t most = int64_t{MOST_BLOCKS} * PLAIN_ROWS;
     for (int64_t t = 0; t < p.y.rows; t += most) {
         struct product part = p;
         int64_t n = least(p.y.rows - t, most);

@@ -100,6 +100,30 @@ __global__ void norm_rows(view<T> y, view<T> x, const float *w, const float *bia
     }
 }
 
+/* The same for rows longer than the registers of a block: each pass reads x again, from the cache. A thread
+ * writes only numbers that it reads itself, so that y may be x. */
+template <bool CENTERED, class T>
+__global__ void norm_long_rows(view<T> y, view<T> x, const float *w, const float *bias, float eps)
+{
+    next_may_begin();
+    overlap_wait();
+    const T *from = x.row(blockIdx.x);
+    T *to = y.row(blockIdx.x);
+    float sum = 0, mean = 0;
+    if (CENTERED) {
+        for (int64_t c = threadIdx.x; c < x.cols; c += ROW_THREADS)
+            mean += number(from[c]);
+        mean = block_sum(mean) / (float)x.cols;
+    }
+    for (int64_t c = threadIdx.x; c < x.cols; c += ROW_THREADS) {
+        float v = number(from[c]) - mean;
+        sum = fmaf(v, v, sum);
+    }
+    float r = 1.0f / sqrtf(block_sum(sum) / (float)x.cols + eps);
+    for (int64_t c = threadIdx.x; c < x.cols; c += ROW_THREADS)
+        store(to + c, w[c] * ((number(from[c]) - mean) * r) + (CENTERED ? bias[c] : 0.0f));
+}
+
 template <bool CENTERED, class T>
 static void launch_norm(struct backend *b, struct tensor y, struct tensor x, struct tensor w,
                         struct tensor bias, float eps)
@@ -107,9 +131,8 @@ static void launch_norm(struct backend *b, struct tensor y, struct tensor x, str
     const int64_t once = 8 * ROW_THREADS;
     auto kernel = x.cols <= once       ? norm_rows<1, CENTERED, T>
                   : x.cols <= 3 * once ? norm_rows<3, CENTERED, T>
-                                       : norm_rows<8, CENTERED, T>;
-    if (x.cols > 8 * once)
-        bug("norms of %lld numbers", (long long)x.cols);
+                  : x.cols <= 8 * once ? norm_rows<8, CENTERED, T>
+                                       : norm_long_rows<CENTERED, T>;
     LAUNCH_OVERLAPPED(kernel, grid_of(x.rows), ROW_THREADS, 0, b, view_of<T>(y), view_of<T>(x),
                       static_cast<const float *>(w.data), static_cast<const float *>(bias.data), eps);
 }

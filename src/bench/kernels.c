@@ -265,8 +265,8 @@ static void language(const struct bench *k, const struct shapes *m, int64_t T)
 static void quantized(const struct bench *k, const struct shapes *m)
 {
     static const enum quant_format formats[] = {QUANT_I8, QUANT_F8, QUANT_I4};
-    static const int rows[] = {16, 17, 32, 64,
-                               128}; /* up to 16: kernels without the library (cuda/linear.cu) */
+    /* as in cuda/linear.cu: bf16 uses the library from 17 rows on, codes from 65 on */
+    static const int rows[] = {16, 17, 32, 64, 128};
     for (int i = 0; i < 5; i++)
         for (int f = 0; f < 2; f++)
             linear(k, m, "MLP up", f ? QUANT_F8 : QUANT_NONE, rows[i], m->mlp, m->hidden, EPI_NONE, SET);

@@ -97,7 +97,7 @@ static struct state_types types_of(const struct subject *m)
 double subject_decode_bytes(const struct subject *m, int n, int64_t past)
 {
     return cost_weight_bytes(m->c, engine_vocab(m->g), n, engine_bytes_per_weight(m->g)) +
-           n * cost_session_bytes(m->c, types_of(m), past);
+           n * cost_session_bytes(m->c, types_of(m), n, past);
 }
 
 double subject_memory_free(const struct subject *m)

@@ -1,6 +1,8 @@
 /* cost.c - arithmetic and memory traffic of a model (cost.h). */
 #include "capacity/cost.h"
 
+#include "model/language.h"
+
 #include <math.h>
 
 /* Returns the matrix elements of a mixture-of-experts layer in which `experts` experts are used. */
@@ -90,15 +92,43 @@ double cost_weight_bytes(const struct model_config *c, int vocab, int sessions, 
     return bytes * elements;
 }
 
-double cost_session_bytes(const struct model_config *c, struct state_types types, int64_t past)
+double cost_state_elements(const struct lm_config *l, bool mamba)
+{
+    double elements = 0;
+    for (int i = 0; i < l->layers; i++)
+        if (layer_recurs(l->pattern[i]) && (!mamba || l->pattern[i] == LAYER_MAMBA))
+            elements += (double)(config_state_rows(l) * config_state_cols(l));
+    return elements;
+}
+
+bool cost_replays(struct state_types types, int n)
+{
+    return types.ring && n >= LANGUAGE_REPLAYS;
+}
+
+double cost_state_bytes(const struct lm_config *l, struct state_types types, int n)
+{
+    double size = (double)dtype_size(types.ssm), bytes = 2 * size * cost_state_elements(l, false);
+    if (!cost_replays(types, n))
+        return bytes;
+    double kept =
+        (double)dtype_size(types.act) * (double)(config_inner(l) + (int64_t)l->ssm.groups * l->ssm.state) +
+        4.0 * l->ssm.heads;
+    bytes -= size * cost_state_elements(l, true) * types.ring / (types.ring + 1);
+    for (int i = 0; i < l->layers; i++)
+        if (l->pattern[i] == LAYER_MAMBA)
+            bytes += kept * (types.ring / 2.0 + 1);
+    return bytes;
+}
+
+double cost_session_bytes(const struct model_config *c, struct state_types types, int n, int64_t past)
 {
     const struct lm_config *l = &c->lm;
     double bytes = 2.0 * l->hidden +
-                   (double)state_position(l, types.kv) * (double)(past + 1); /* a row of the embedding */
+                   (double)state_position(l, types.kv) * (double)(past + 1) + /* a row of the embedding */
+                   cost_state_bytes(l, types, n);
     for (int i = 0; i < l->layers; i++)
         if (layer_recurs(l->pattern[i]))
-            bytes +=
-                2.0 * (double)dtype_size(types.ssm) * (double)(config_state_rows(l) * config_state_cols(l)) +
-                4.0 * config_conv_dim(l) * (config_conv_taps(l) - 1);
+            bytes += 4.0 * config_conv_dim(l) * (config_conv_taps(l) - 1);
     return bytes;
 }

@@ -18,9 +18,16 @@ double cost_head_flop(const struct model_config *c, int vocab);
 
 /* Return the memory traffic of decoding one token of each session, in bytes. All weights are read once (of
  * a mixture of experts, those likely to be chosen for that many tokens), each with `bytes` bytes
- * (engine_bytes_per_weight). In addition, each session reads and writes its state, reads the keys and
+ * (engine_bytes_per_weight). In addition, each of n sessions reads and writes its state, reads the keys and
  * values of `past` tokens, and writes those of one. */
 double cost_weight_bytes(const struct model_config *c, int vocab, int sessions, double bytes);
-double cost_session_bytes(const struct model_config *c, struct state_types types, int64_t past);
+double cost_session_bytes(const struct model_config *c, struct state_types types, int n, int64_t past);
+
+/* Return, of a session's states, the elements in Mamba layers or in all recurrent layers; and the bytes that move
+ * in a step of n sessions. With delayed state write-back (types.ring, cuda/replay.cu), a state is written every
+ * (ring + 1)th time, and the inputs in between are buffered and read again: cost_replays(). */
+double cost_state_elements(const struct lm_config *l, bool mamba);
+double cost_state_bytes(const struct lm_config *l, struct state_types types, int n);
+bool cost_replays(struct state_types types, int n);
 
 #endif

@@ -347,6 +347,7 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
         return -1;
     p->vocab = w.vocab;
     p->number = w.element_bytes;
+    p->records = w.records;
     snprintf(p->forms, sizeof p->forms, "%s", w.forms ? w.forms : "");
     p->parts[PLAN_EMBEDDINGS].mapped += w.embed_mapped ? tensor_bytes(w.embed) : 0;
     p->parts[PLAN_EMBEDDINGS].mapped += (size_t)w.embed_codes.rows * (size_t)w.embed_codes.stored.stride;

@@ -65,6 +65,7 @@ struct plan {
     size_t tile_cache; /* the whole cache */
     int vocab, prefix; /* rows of the embedding; rows of the vision encoder's prefix */
     double number;     /* bytes per weight of the language model's matrices */
+    bool records;      /* as in model_weights */
     char forms[256];   /* matrices kept in another format than stored; empty: none */
 };
 

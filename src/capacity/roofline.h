@@ -26,7 +26,7 @@ const struct roofline_card *roofline_card_at(int i);
 
 struct roofline_model {
     const struct model_config *config;
-    struct state_types types;
+    struct state_types types; /* with the ring of a GPU */
     int vocab;
     double number; /* bytes per weight of the language model's matrices */
     int prefix;    /* rows of the vision encoder's prefix */
@@ -39,7 +39,7 @@ enum roofline_part {
                         * tokens */
     ROOFLINE_KEYS,     /* keys and values */
     ROOFLINE_LATENCY,  /* begin and end of products, norms: independent of the number of bytes */
-    ROOFLINE_LAUNCHES, /* gaps between kernels of a graph */
+    ROOFLINE_LAUNCHES, /* gaps between kernels of a graph, and kernels that dequantize parts */
     ROOFLINE_HOST,     /* sampling, comparing the graph */
     ROOFLINE_TOWER,
     ROOFLINE_PROMPT, /* products of prefilled tokens */
@@ -50,9 +50,8 @@ const char *roofline_part_name(enum roofline_part p);
 
 struct roofline_row {
     char name[96];
-    double ms, limit_ms; /* limit: the time of the bytes at the rate of a copy and of the products at the
-                          * GPU's rate. It counts states as read and written at every token; steps of many
-                          * sessions write them less often */
+    double ms, limit_ms; /* limit: the time of the bytes that the kernels move at the rate of a copy, and of
+                          * the products at the GPU's rate */
     double part[ROOFLINE_PARTS];
     double count; /* units produced in these ms */
     const char *unit;

@@ -198,13 +198,17 @@ static int measure(struct planning *g, struct err *e)
     return g->set->gpu ? 0 : bench_rates(g->set->threads, &g->bandwidth, &g->flops, e);
 }
 
+static struct state_types types_of(const struct planning *g)
+{
+    struct state_types t = state_types(false, (enum state_storage)g->set->state, (enum kv_storage)g->set->kv);
+    t.ring = state_ring(t, &g->c.lm, g->set->gpu);
+    return t;
+}
+
 static double decode_bytes(const struct planning *g, int sessions)
 {
     return cost_weight_bytes(&g->c, g->p.vocab, sessions, g->p.number) +
-           sessions * cost_session_bytes(
-                          &g->c,
-                          state_types(false, (enum state_storage)g->set->state, (enum kv_storage)g->set->kv),
-                          g->context);
+           sessions * cost_session_bytes(&g->c, types_of(g), sessions, g->context);
 }
 
 /* Returns the seconds of one step: encoding and prefilling a screenshot, generating a reply. */
@@ -267,10 +271,15 @@ static void put_predictions(struct planning *g)
 {
     enum { WIDE = 2048, HIGH = 1536, HISTORY = 2048, REPLY = 100, FORCED = 35, MANY = 100, SOME = 16 };
     const struct roofline_card *card = g->set->card;
-    const struct roofline_model m = {
-        &g->c,       state_types(false, (enum state_storage)g->set->state, (enum kv_storage)g->set->kv),
-        g->p.vocab,  g->p.number,
-        g->p.prefix, g->set->activations == ACTIVATIONS_FP8};
+    if (g->p.records) {
+        note(
+            g,
+            "no times are predicted: the kernels for GGUF's blocks, fp8 in blocks and GPTQ were not measured "
+            "on a GPU");
+        return;
+    }
+    const struct roofline_model m = {&g->c,       types_of(g), g->p.vocab,
+                                     g->p.number, g->p.prefix, g->set->activations == ACTIVATIONS_FP8};
     json_t *list = json_array();
     const int sessions[] = {1, SOME, MANY};
     struct roofline_row r;

@@ -160,6 +160,8 @@ struct model_weights {
 
     int rounded;          /* matrices whose products round activations to 8 bits */
     char *forms;          /* message: matrices stored in another format than in the file; NULL: none */
+    bool records;         /* some of the language model's matrices have a record for each block: GGUF's
+                           * blocks, fp8 in blocks, GPTQ */
     double element_bytes; /* mean bytes per element of the language model's matrices */
 };
 

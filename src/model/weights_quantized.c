@@ -284,17 +284,23 @@ bool binder_unused_scale(struct binder *x, const struct st_tensor *t)
 
 /* ---- quantizing ---------------------------------------------------------------------------------------- */
 
+/* A GPU has no products on the tensor cores for formats with records, and none with activations in fp8. There, a
+ * format that the user asks for replaces them. */
 enum quant_format binder_format(const struct binder *x, enum role role, const struct stored *m)
 {
     enum weight_storage n = x->o->storage;
     if (n == WEIGHTS_BF16)
         return QUANT_NONE;
     enum quant_format stored = m->format;
-    bool small = stored == QUANT_I4 || stored == QUANT_F4 || stored == QUANT_Q4_1 || stored == QUANT_Q4_K ||
-                 stored == QUANT_GPTQ;
     if (role == ROLE_TOWER)
         return stored || !((x->o->coarse && n != WEIGHTS_FP8) || x->o->tower8) ? stored : QUANT_I8;
-    if (n == WEIGHTS_AUTO || role == ROLE_OTHER || role == ROLE_GATE || small)
+    if (n == WEIGHTS_AUTO || role == ROLE_OTHER || role == ROLE_GATE)
+        return stored;
+    bool gpu = !x->b->ops->borrow;
+    if (gpu && quant_has_records(stored))
+        stored = QUANT_NONE;
+    if (stored == QUANT_I4 || stored == QUANT_F4 || stored == QUANT_Q4_1 || stored == QUANT_Q4_K ||
+        stored == QUANT_GPTQ)
         return stored;
     if (n == WEIGHTS_INT4 && role == ROLE_LINEAR)
         return QUANT_I4;

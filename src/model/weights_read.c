@@ -239,6 +239,7 @@ static struct weight *make_weight(struct binder *x, enum role role, const struct
     if (role != ROLE_OTHER && role != ROLE_TOWER) {
         double elements = (double)m->source.rows * (double)m->source.cols;
         x->elements += elements;
+        x->w->records |= quant_has_records(format);
         x->stored_bytes +=
             format ? quant_size(format, m->source.rows, m->source.cols) : elements * (double)dtype_size(kept);
     }

@@ -85,6 +85,12 @@ static inline bool quant_is_blocks(enum quant_format format)
 {
     return format >= QUANT_Q8_0;
 }
+/* Returns whether a matrix has a record for each block, or f32 scales of its blocks: a GPU multiplies few rows by
+ * it without tensor cores (cuda/blocks.cuh). */
+static inline bool quant_has_records(enum quant_format format)
+{
+    return format == QUANT_F8_BLOCKS || quant_is_blocks(format);
+}
 int64_t blocks_span(enum quant_format format);                 /* numbers of a block */
 int64_t blocks_stored(enum quant_format format, int64_t cols); /* bytes of a row in the file */
 int64_t blocks_bits(enum quant_format format);                 /* of a code in memory */

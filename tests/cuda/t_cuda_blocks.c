@@ -91,7 +91,8 @@ static struct weight *packed(struct backend *b, const struct matrix *m)
 
 /* Returns the largest difference from the reference as a multiple of the tolerance, for T rows that begin
  * `skip` columns after the start of x. */
-static double product(const struct lab *l, const struct matrix *m, int64_t T, int skip)
+static double product(const struct lab *l, const struct matrix *m, int64_t T, int skip, bool biased,
+                      enum accumulate mode)
 {
     int64_t N = m->source.rows, K = m->source.cols;
     bool library = T > 16 && l->act == DT_BF16 && (N | K | skip) % 8 == 0;
@@ -99,13 +100,16 @@ static double product(const struct lab *l, const struct matrix *m, int64_t T, in
     if (library)
         wr = lab_rounded(l, wr, N, K);
     struct tensor X = lab_make(l->mem, l->act, T, K + skip, -1, 1), x = tensor_cols(X, skip, K),
-                  want = lab_make(l->mem, l->act, T, N, 0, 0), have = lab_twin(l->mem, want), none = {0};
-    l->ref->ops->linear(l->ref, want, x, wr, none, EPI_NONE, SET);
-    l->fast->ops->linear(l->fast, have, x, wf, none, EPI_NONE, SET);
-    double off = lab_worst_within(have, want, 0);
+                  want = lab_make(l->mem, l->act, T, N, -1, 1), have = lab_twin(l->mem, want),
+                  bias = lab_make(l->mem, DT_F32, 1, N, -1, 1), none = {0};
+    l->fast->ops->copy(l->fast, have, want);
+    l->ref->ops->linear(l->ref, want, x, wr, biased ? bias : none, EPI_NONE, mode);
+    l->fast->ops->linear(l->fast, have, x, wf, biased ? bias : none, EPI_NONE, mode);
+    double off =
+        lab_worst_within(have, want, mode == ADD && l->act == DT_BF16 ? 0x1p-7 * (1 + lab_largest(want)) : 0);
     l->ref->ops->weight_free(l->ref, wr);
     l->fast->ops->weight_free(l->fast, wf);
-    lab_drop(l->mem, 3, (struct tensor *const[]){&X, &want, &have});
+    lab_drop(l->mem, 4, (struct tensor *const[]){&X, &want, &have, &bias});
     return off;
 }
 
@@ -116,11 +120,12 @@ static void compare(void (*make)(struct matrix *m, int which), int n)
         for (int i = 0; i < n; i++) {
             struct matrix m = {.source.scale = 1};
             make(&m, i);
-            static const int64_t tokens[] = {1, 5, 16, 24};
+            static const int64_t tokens[] = {1, 5, 16, 24, 17};
             double worst = 0;
-            for (int t = 0; t < 4; t++)
-                worst = fmax(worst, product(&l, &m, tokens[t], t % 2 * 3));
-            worst = fmax(worst, product(&l, &m, 40, 8));
+            for (int t = 0; t < 5; t++)
+                worst = fmax(worst, product(&l, &m, tokens[t], t % 2 * 3, t > 1, t % 2 ? SET : ADD));
+            worst = fmax(worst, product(&l, &m, 40, 8, false, SET));
+            worst = fmax(worst, product(&l, &m, 17, 0, true, SET));
             check_note("%s %s, %lldx%lld: %.2f of the tolerance", dtype_name(l.act), m.name,
                        (long long)m.source.rows, (long long)m.source.cols, worst);
             assert_true(worst <= 1);
@@ -170,6 +175,20 @@ static void t_f8(void **state)
     compare(make_f8, 2);
 }
 
+/* The emulator dequantizes 16 KiB at once, 16 rows of 512 columns: the matrix has seven parts, the last one not
+ * whole, and each adds its own part of the bias. */
+static void t_parts(void **state)
+{
+    struct lab l = lab_open(DT_BF16);
+    struct matrix m = {.source = {.rows = 104, .cols = 512, .scale = 1}};
+    gguf_matrix(&m, GGML_Q8_0, 104, 512);
+    for (int T = 17; T <= 136; T *= 8)
+        for (int add = 0; add < 2; add++)
+            assert_true(product(&l, &m, T, 0, true, add ? ADD : SET) <= 1);
+    free(m.bytes);
+    lab_close(&l);
+}
+
 static void t_bits(void **state)
 {
     struct lab l = lab_open(DT_BF16);
@@ -195,6 +214,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("products with blocks of GGUF equal the reference, for few rows and many", t_gguf),
     CLAIM("products with GPTQ weights equal the reference, with columns in order or moved", t_gptq),
     CLAIM("products with fp8 in blocks equal the reference, also for odd sizes", t_f8),
+    CLAIM("products with several dequantized parts add the bias of each part, to y or instead of it",
+          t_parts),
     CLAIM("a row has the same bits alone and among sixteen", t_bits),
 };
 

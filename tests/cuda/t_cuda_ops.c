@@ -21,21 +21,24 @@ static void t_norms(void **state)
 /* Row lengths that fit into a block's registers, just below and above that limit, and far above. */
 static void t_long_norms(void **state)
 {
-    static const int sizes[] = {8, 64, 1280, 2040, 2048, 2056, 5120, 6144, 6152};
+    static const int sizes[] = {8, 64, 1280, 2040, 2048, 2056, 5120, 6144, 6152, 16384, 20000};
     struct lab l = lab_open(DT_BF16);
     for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
         int D = sizes[i / 2], T = lab_between(1, 3);
         l.act = i % 2 ? DT_BF16 : DT_F32;
         struct tensor X = lab_make(l.mem, l.act, T, D + 8, -3, 3), x = tensor_cols(X, 8, D),
                       z = lab_make(l.mem, l.act, T, D, -3, 3), w = lab_make(l.mem, DT_F32, 1, D, 0.5, 2),
-                      want = lab_twin(l.mem, z), have = lab_twin(l.mem, z);
-        for (int groups = 0; groups < 3; groups++) {
+                      bias = lab_make(l.mem, DT_F32, 1, D, -1, 1), want = lab_twin(l.mem, z),
+                      have = lab_twin(l.mem, z);
+        for (int groups = -1; groups < 3; groups++) { /* -1: layer norm, 0: RMS norm */
             struct tensor pair[] = {want, have};
             lab_poison(want);
             lab_poison(have);
             for (int side = 0; side < 2; side++) {
                 struct backend *b = side ? l.fast : l.ref;
-                if (groups == 0)
+                if (groups < 0)
+                    b->ops->layernorm(b, pair[side], x, w, bias, 1e-5f);
+                else if (groups == 0)
                     b->ops->rmsnorm(b, pair[side], x, w, 1e-5f);
                 else
                     b->ops->gated_norm(b, pair[side], x, z, w, groups, 1e-5f);
@@ -55,7 +58,7 @@ static void t_long_norms(void **state)
         l.fast->ops->free(l.fast, &O);
         l.fast->ops->rmsnorm(l.fast, x, x, w, 1e-5f);
         assert_true(lab_worst(x, want) == 0);
-        lab_drop(l.mem, 5, (struct tensor *const[]){&X, &z, &w, &want, &have});
+        lab_drop(l.mem, 6, (struct tensor *const[]){&X, &z, &w, &bias, &want, &have});
     }
     lab_close(&l);
 }

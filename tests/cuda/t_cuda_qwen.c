@@ -13,6 +13,7 @@
 #include "tiny_qwen.h"
 
 #include "ops/f8.h"
+#include "session/engine_impl.h"
 #include "session/session.h"
 
 #include <math.h>
@@ -157,6 +158,34 @@ static void encode(struct tiny *t, const char *front, bool whole)
     free(weight);
 }
 
+/* Returns the bytes per weight of a model on a device. */
+static double bytes_on(const struct tiny *t, const char *device, enum weight_storage weights,
+                       enum activation_rounding activations)
+{
+    struct err e = ERR_INIT;
+    struct engine_options o = {
+        .dir = t->dir, .device = device, .threads = 1, .weights = weights, .activations = activations};
+    struct engine *g = engine_open(&o, &e);
+    if (!g)
+        fail_msg("%s", e.text);
+    double bytes = engine_bytes_per_weight(g);
+    bool records = g->weights.records;
+    check_note("%s, format %d, activations %d: %.3f bytes per weight%s", device, (int)weights,
+               (int)activations, bytes, records ? ", with records" : "");
+    assert_int_equal(records, weights == WEIGHTS_AUTO && activations == ACTIVATIONS_AUTO);
+    engine_close(g);
+    return bytes;
+}
+
+/* Matrices of products are in plain fp8 if the user asks for it, so that activations in fp8 have an effect. */
+static void check_converted(const struct tiny *t)
+{
+    double stored = bytes_on(t, "cuda", WEIGHTS_AUTO, ACTIVATIONS_AUTO);
+    assert_true(bytes_on(t, "cuda", WEIGHTS_FP8, ACTIVATIONS_AUTO) < stored);
+    assert_true(bytes_on(t, "cuda", WEIGHTS_AUTO, ACTIVATIONS_FP8) < stored);
+    assert_true(bytes_on(t, "cuda", WEIGHTS_INT8, ACTIVATIONS_AUTO) < stored);
+}
+
 static void compare_fp8(bool whole)
 {
     static const char *const fronts[] = {"0.linear_attn.out_proj", "3.self_attn.q_proj", "3.self_attn.o_proj",
@@ -174,6 +203,8 @@ static void compare_fp8(bool whole)
         tiny_quantization(&t, "\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]");
     tiny_write(&t);
     compare(&t);
+    if (!whole)
+        check_converted(&t);
     tiny_free(&t);
 }
 
@@ -202,7 +233,8 @@ static void t_gptq(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a model of the Qwen3.5 family has the same logits as on the CPU", t_forward),
-    CLAIM("weights in FP8 blocks with f32 scales have the same logits as on the CPU", t_fp8),
+    CLAIM("weights in FP8 blocks have the same logits as on the CPU, and become plain fp8 or int8 on request",
+          t_fp8),
     CLAIM("weights in FP8 with one scale have the same logits as on the CPU", t_fp8_whole),
     CLAIM("GPTQ weights have the same logits as on the CPU, with columns in order or moved", t_gptq),
     CLAIM("a batch of sessions has the same logits as on the CPU, also after a rewind", t_batch),

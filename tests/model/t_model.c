@@ -151,6 +151,23 @@ static void t_chunk_sizes(void **state)
     tiny_free(&t);
 }
 
+/* Text ends at the first token of an image that is not before `first`; inside an image there is none. */
+static void t_text_before_images(void **state)
+{
+    const struct image_rows two[] = {{.at = 100, .rows = {.rows = 50}}, {.at = 300, .rows = {.rows = 20}}};
+    static const struct {
+        int n;
+        int64_t first, end, text;
+    } cases[] = {{0, 0, 900, 900},   {1, 0, 900, 100},   {1, 99, 900, 1},    {1, 100, 900, 0},
+                 {1, 149, 900, 0},   {1, 150, 900, 750}, {1, 0, 100, 100},   {1, 0, 101, 100},
+                 {2, 0, 900, 100},   {2, 120, 900, 0},   {2, 150, 900, 150}, {2, 319, 900, 0},
+                 {2, 320, 900, 580}, {2, 160, 300, 140}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(language_text(two, cases[i].n, cases[i].first, cases[i].end), cases[i].text);
+    const struct image_rows turned[] = {two[1], two[0]};
+    assert_int_equal(language_text(turned, 2, 0, 900), 100);
+}
+
 /* ---- instruction sets and threads ------------------------------------------------------------ */
 
 static float *run_mixed(struct engine *g, int n)
@@ -449,6 +466,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("chunks of any size give the same logits", t_chunks),
     CLAIM("the first chunks of a text are small, those with an image are not, and none has one token",
           t_chunk_sizes),
+    CLAIM("the text before the next image ends at its first token", t_text_before_images),
     CLAIM("every instruction set agrees with the scalar reference; bf16 differs little", t_isas),
     CLAIM("one, two and three threads give the same bits", t_threads),
     CLAIM("a cached tile gives the same bits as a computed one; only changed tiles are computed", t_cache),

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Measures what decides the predictions of cuda/README.md on a GPU, in at most ten minutes, then runs the kernel tests
-# in the time that is left. Always writes DIR/DATE-CARD.json and .md.
+# Measures what decides the predictions of cuda/README.md on a GPU, then runs the kernel tests, all in at most ten minutes.
+# The largest times of all measurements sum to 580 s, and the tests keep 60 s: if many parts need theirs, or after a
+# build, the last parts are cut off or not begun. Always writes DIR/DATE-CARD.json and .md, unless the build fails.
 #
 #   card.sh            (make card)
 #
@@ -18,7 +19,14 @@ limit=${LIMIT:-600} began=$SECONDS B=${B:-build/release} holorun=${HOLORUN:-./ho
 device=${DEVICE:-cuda} index=0 failed=0
 [ "$device" = cuda ] || index=${device#cuda:}
 left() { echo $((limit - (SECONDS - began))); }
-least() { echo $(($1 < $2 ? $1 : $2)); }
+# Runs a command for at most $1 seconds and the time that is left; `timeout 0` would not limit it. Fails with 124.
+limited() {
+    local most=$1 rest
+    rest=$(left)
+    shift
+    [ "$rest" -gt 15 ] || return 124
+    timeout $((most < rest ? most : rest)) "$@"
+}
 
 capability=$(nvidia-smi -i "$index" --query-gpu=compute_cap --format=csv,noheader | tr -d .)
 [ -n "$capability" ] || { echo "no card $index: 'nvidia-smi' lists none" >&2; exit 3; }
@@ -29,7 +37,7 @@ note() { echo "$*" | tee -a "$work/notes"; }
 # An existing build is reused. The kernel tests are linked like the program.
 if [ -z "${HOLORUN:-}" ]; then
     start=$SECONDS
-    if timeout "$(left)" make -s -j"$(nproc)" CUDA=1 CARDS="$capability" holorun gpu-tests >"$work/make" 2>&1; then
+    if limited "$limit" make -s -j"$(nproc)" CUDA=1 CARDS="$capability" holorun gpu-tests >"$work/make" 2>&1; then
         note "built for sm_$capability in $((SECONDS - start)) s"
     else
         tail -n 30 "$work/make"
@@ -47,7 +55,7 @@ counters+=",lts__t_bytes.sum,lts__t_sectors_op_write.sum,gpu__time_duration.sum"
 find_tool() { command -v "$1" || ls /usr/local/cuda/bin/"$1" 2>/dev/null; }
 count() {
     local rc=0
-    timeout "$(least 35 "$(left)")" "$ncu" --clock-control none --launch-skip 2 --launch-count 1 -k "regex:$1" --csv --metrics \
+    limited 35 "$ncu" --clock-control none --launch-skip 2 --launch-count 1 -k "regex:$1" --csv --metrics \
         "$counters" "$holorun" bench --device "$device" --section kernels --only "$2" --repeat 1 >"$work/ncu" 2>&1 || rc=$?
     [ "$rc" -eq 0 ] || note "counters of $1: ncu ended with $rc: $(tail -n 1 "$work/ncu")"
     sed -n 's/^"[0-9].*","\([a-z_.A-Z0-9]*\)","\([^"]*\)","\([^"]*\)"$/\1 \3 \2/p' "$work/ncu" |
@@ -64,7 +72,7 @@ measure_counters() {
 measure_nodes() {
     local nsys rc=0
     nsys=$(find_tool nsys) || { note "a step by kernel: nsys is not installed" && return; }
-    timeout "$(least 60 "$(left)")" "$nsys" profile --cuda-graph-trace=node -o "$work/step" --force-overwrite=true \
+    limited 60 "$nsys" profile --cuda-graph-trace=node -o "$work/step" --force-overwrite=true \
         "$holorun" bench --device "$device" --random "$sizes" --section fleet --only "1 session after" --repeat 1 \
         >"$work/nsys" 2>&1 || rc=$?
     [ "$rc" -eq 0 ] || note "a step by kernel: nsys ended with $rc: $(tail -n 1 "$work/nsys")"
@@ -91,7 +99,7 @@ REPEAT=${REPEAT:-2} LIMIT=$(($(left) - 60)) NOTES=$work/notes DEVICE=$device tes
 # The tests read tensors from the host: managed memory (test_gpu.sh).
 if [ -d "$B/gpu" ] && [ "$(left)" -gt 30 ]; then
     CUDA_VISIBLE_DEVICES="$index" HOLORUN_CUDA_MANAGED=1 HOLORUN_TEST_ROUNDS=1 HOLORUN_TEST_RETRIES=0 HOLORUN_TEST_JOBS=4 HOLORUN_TEST_TIMEOUT=90 \
-        timeout "$(left)" tests/scripts/run_tests.sh "$B/gpu" >"$work/tests" 2>&1 || failed=1
+        limited "$limit" tests/scripts/run_tests.sh "$B/gpu" >"$work/tests" 2>&1 || failed=1
     grep -E '^== .* [1-9][0-9]* failed|^\[  FAILED  \] [^0-9]|^[0-9]+ passed' "$work/tests" | sort -u
 fi
 echo "card.sh: $((SECONDS - began)) s"

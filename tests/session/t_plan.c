@@ -63,14 +63,14 @@ static void t_published_work(void **state)
     check_about("bytes of weights", weights, 2 * (10965483520.0 + 676331520.0), 1e-12);
     assert_true(weights == cost_weight_bytes(&c, p.vocab, 100, 2)); /* no experts */
     check_about("bytes, 1 session of 4 k",
-                weights + cost_session_bytes(&c, state_types(false, STATE_FP32, KV_AUTO), 4096), 23.68e9,
+                weights + cost_session_bytes(&c, state_types(false, STATE_FP32, KV_AUTO), 1, 4096), 23.68e9,
                 1e-3);
     check_about("bytes, 32 sessions of 16 k",
-                weights + 32 * cost_session_bytes(&c, state_types(false, STATE_FP32, KV_AUTO), 16384), 45.7e9,
-                2e-3);
+                weights + 32 * cost_session_bytes(&c, state_types(false, STATE_FP32, KV_AUTO), 32, 16384),
+                45.7e9, 2e-3);
     check_about("bytes, 100 sessions of 20 k",
-                weights + 100 * cost_session_bytes(&c, state_types(false, STATE_FP32, KV_AUTO), 20000), 102e9,
-                3e-3);
+                weights + 100 * cost_session_bytes(&c, state_types(false, STATE_FP32, KV_AUTO), 100, 20000),
+                102e9, 3e-3);
     check_about("FLOP of logits", cost_head_flop(&c, p.vocab), 2 * 676331520.0, 1e-12);
     double past = cost_text_flop(&c, 1, 32768) - cost_text_flop(&c, 1, 0);
     check_about("FLOP of looking back 32 k", past, 122880.0 * 32768, 1e-12);

@@ -12,11 +12,14 @@ static struct model_config config;
 
 static struct roofline_model model_of(double bytes, enum kv_storage kv, enum state_storage state)
 {
-    return (struct roofline_model){&config, state_types(false, state, kv), 131072, bytes, 0, false};
+    struct state_types types = state_types(false, state, kv);
+    types.ring = state_ring(types, &config.lm, true);
+    return (struct roofline_model){&config, types, 131072, bytes, 0, false};
 }
 
-/* 126 tokens/s in bf16, and 3,618 with 100 sessions after 12 K tokens, follow from 3.0 TB/s. The H200 rows
- * use the 4.23 TB/s measured on one. */
+/* 126 tokens/s in bf16 follow from 3.0 TB/s. 16 and 100 sessions after 12 K tokens would move 32.8 and 82.9 GB if
+ * each token wrote its state; every ninth token does, which is 124 MB less per session and token: 30.9 and
+ * 70.5 GB. The H200 rows use the 4.23 TB/s measured on one. */
 static void t_limits(void **state)
 {
     static const struct {
@@ -24,7 +27,7 @@ static void t_limits(void **state)
         int sessions;
         double tokens;
     } rows[] = {
-        {"h100", 1, 126}, {"h100", 16, 1462}, {"h100", 100, 3618}, {"h200", 1, 178}, {"h200", 100, 5102}};
+        {"h100", 1, 126}, {"h100", 16, 1555}, {"h100", 100, 4255}, {"h200", 1, 178}, {"h200", 100, 6000}};
     struct roofline_model m = model_of(2, KV_AUTO, STATE_FP32);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct roofline_row r = roofline_decode(&m, roofline_card(rows[i].card), rows[i].sessions, 12288);
@@ -32,9 +35,7 @@ static void t_limits(void **state)
     }
 }
 
-/* beaten: the smallest allowed ratio of prediction to limit. The limit assumes that each token writes its
- * state. */
-static void check_row(const struct roofline_row *r, double beaten)
+static void check_row(const struct roofline_row *r)
 {
     double sum = 0;
     for (int p = 0; p < ROOFLINE_PARTS; p++) {
@@ -42,7 +43,7 @@ static void check_row(const struct roofline_row *r, double beaten)
         sum += r->part[p];
     }
     check_about(r->name, r->ms, sum, 1e-9);
-    if (!(r->ms > beaten * r->limit_ms && r->limit_ms > 0))
+    if (!(r->ms > r->limit_ms && r->limit_ms > 0))
         fail_msg("%s: %.3f ms, the limit is %.3f", r->name, r->ms, r->limit_ms);
 }
 
@@ -56,8 +57,7 @@ static void t_sums(void **state)
             double before = 0;
             for (int n = 1; n <= 128; n *= 2) {
                 struct roofline_row r = roofline_decode(&m, g, n, 4096);
-                bool seldom = n >= LANGUAGE_REPLAYS && m.types.ssm == DT_F32;
-                check_row(&r, seldom ? 0.9 : 1);
+                check_row(&r);
                 assert_true(r.ms >= before); /* more sessions never take less time */
                 before = r.ms;
             }
@@ -67,7 +67,7 @@ static void t_sums(void **state)
                                 many = roofline_step(&m, g, 100, 1920, 1080, 2048, 100, 0);
             const struct roofline_row *rows[] = {&screen, &step, &forced, &many};
             for (int k = 0; k < 4; k++)
-                check_row(rows[k], 1);
+                check_row(rows[k]);
             assert_true(forced.ms < step.ms && many.ms < 100 * step.ms && many.ms > 10 * step.ms);
         }
 }
@@ -134,7 +134,7 @@ static void t_fp8(void **state)
                             is = roofline_screen(&fp8, g, 1920, 1080, 2048, NULL);
         check_note("%s: the prompt takes %.0f ms, not %.0f", g->name, is.part[ROOFLINE_PROMPT],
                    was.part[ROOFLINE_PROMPT]);
-        check_row(&is, 1);
+        check_row(&is);
         assert_true(is.part[ROOFLINE_PROMPT] < 0.75 * was.part[ROOFLINE_PROMPT]);
         assert_true(is.limit_ms < was.limit_ms);
         assert_true(roofline_decode(&m, g, 100, 0).ms == roofline_decode(&fp8, g, 100, 0).ms);
