@@ -81,8 +81,8 @@ void blocks_pack(struct backend *b, void *bytes, enum quant_format format, const
 
 enum { THREADS = 256 };
 
-/* Dequantizes rows [first, first + to.rows), whose runs are numbered row by row: narrow matrices can have more
- * rows than a grid's second dimension. Columns of GPTQ are put back into the order of x. */
+/* Dequantizes rows [first, first + to.rows), whose runs are numbered row by row: narrow matrices can have
+ * more rows than a grid's second dimension. Columns of GPTQ are put back into the order of x. */
 __global__ __launch_bounds__(THREADS) void dequantize_blocks(view<bf16> to, any_matrix w, unsigned runs,
                                                              int64_t first)
 {

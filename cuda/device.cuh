@@ -29,15 +29,15 @@ static const unsigned ALL_LANES = 0xffffffffu;
 /* ---- overlapping kernels (programmatic dependent launch) --------------------------------------------- */
 
 /* A kernel started by LAUNCH_OVERLAPPED may run before the preceding one has ended (programmatic dependent
- * launch, sm_90 and later). overlap_wait returns when all earlier kernels have ended, and then lets the next
- * kernel begin. Norms are the exception: they let it begin before their own wait (rows.cu: next_may_begin), so
- * that both kernels before that one may still run. The rule is therefore: until overlap_wait returns, a
- * kernel writes nothing, and reads only data that neither of the two preceding kernels writes. Weights always
- * satisfy it. States do because they are read early only directly after a product (host.cuh: after_product),
- * and never after a norm. After several norms in a row, all of them and the kernel before may still run; but a norm
- * reads nothing early, and a product only weights. In a kernel that was started otherwise, waiting and letting
- * begin have no effect. Data that any kernel writes, such as states, must be read by load_settled, which
- * bypasses the multiprocessor's own cache. */
+ * launch, sm_90 and later). overlap_wait returns when all earlier kernels have ended, and then lets the
+ * next kernel begin. Norms are the exception: they let it begin before their own wait (rows.cu:
+ * next_may_begin), so that both kernels before that one may still run. The rule is therefore: until
+ * overlap_wait returns, a kernel writes nothing, and reads only data that neither of the two preceding
+ * kernels writes. Weights always satisfy it. States do because they are read early only directly after a
+ * product (host.cuh: after_product), and never after a norm. After several norms in a row, all of them and
+ * the kernel before may still run; but a norm reads nothing early, and a product only weights. In a kernel
+ * that was started otherwise, waiting and letting begin have no effect. Data that any kernel writes, such
+ * as states, must be read by load_settled, which bypasses the multiprocessor's own cache. */
 __device__ __forceinline__ void overlap_wait()
 {
 #ifdef CUDA_EMULATED

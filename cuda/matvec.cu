@@ -110,8 +110,9 @@ bool rows_aligned16(struct tensor x)
     return reinterpret_cast<uintptr_t>(x.data) % 16 == 0 && x.stride % numbers == 0 && x.cols % numbers == 0;
 }
 
-/* Selects the kernel for at most MOST_BLOCKS * PLAIN_ROWS rows of x, which the scalar kernel has in the second
- * dimension of its grid. The tensor cores' kernel has tiles of the weight there: a million rows at most. */
+/* Selects the kernel for at most MOST_BLOCKS * PLAIN_ROWS rows of x, which the scalar kernel has in the
+ * second dimension of its grid. The tensor cores' kernel has tiles of the weight there: a million rows at
+ * most. */
 static void dispatch(struct backend *b, const struct product &p)
 {
     bool plain = p.w->format == QUANT_NONE;

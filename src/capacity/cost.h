@@ -23,9 +23,9 @@ double cost_head_flop(const struct model_config *c, int vocab);
 double cost_weight_bytes(const struct model_config *c, int vocab, int sessions, double bytes);
 double cost_session_bytes(const struct model_config *c, struct state_types types, int n, int64_t past);
 
-/* Return, of a session's states, the elements in Mamba layers or in all recurrent layers; and the bytes that move
- * in a step of n sessions. With delayed state write-back (types.ring, cuda/replay.cu), a state is written every
- * (ring + 1)th time, and the inputs in between are buffered and read again: cost_replays(). */
+/* Return, of a session's states, the elements in Mamba layers or in all recurrent layers; and the bytes
+ * that move in a step of n sessions. With delayed state write-back (types.ring, cuda/replay.cu), a state is
+ * written every (ring + 1)th time; the inputs in between are buffered and read again: cost_replays(). */
 double cost_state_elements(const struct lm_config *l, bool mamba);
 double cost_state_bytes(const struct lm_config *l, struct state_types types, int n);
 bool cost_replays(struct state_types types, int n);

@@ -3,9 +3,9 @@
  * The rates of the GPUs are those of copies and large products measured by others, not the data sheets';
  * the copy rate of the H200 was measured here. The values above the line in `reach` were fitted to rows
  * measured on one H200 on 2026-11-27 (tests/results/2026-11-27-h200.md); the rest is estimated from the
- * kernels' machine code (tests/results/kernels-*.tsv). With these values seven of its rows are met within 10 %
- * (t_roofline.c): all in bf16, and one session in fp8. The other rows in fp8 measured kernels that were replaced:
- * products of many rows with quantized weights were not measured in their present form. */
+ * kernels' machine code (tests/results/kernels-*.tsv). With these values seven of its rows are met within
+ * 10 % (t_roofline.c): all in bf16, and one session in fp8. The other rows in fp8 measured kernels that
+ * were replaced: products of many rows with quantized weights were not measured in their present form. */
 #include "capacity/roofline.h"
 
 #include "model/language.h"
@@ -146,8 +146,8 @@ static int few_rows(const struct roofline_model *m)
     return m->number > 1.9 ? FEW : FEW_ON_CODES;
 }
 
-/* Kernels of products with quantized matrices and more rows than few_rows(): each matrix is dequantized in parts,
- * which are multiplied for as many rows as f32 sums have space for, each followed by an epilogue
+/* Kernels of products with quantized matrices and more rows than few_rows(): each matrix is dequantized in
+ * parts, which are multiplied for as many rows as f32 sums have space for, each followed by an epilogue
  * (cuda/linear.cu). Matrices with one scale have fewer in prompts. */
 struct parts {
     double dequantized, products;

@@ -284,8 +284,8 @@ bool binder_unused_scale(struct binder *x, const struct st_tensor *t)
 
 /* ---- quantizing ---------------------------------------------------------------------------------------- */
 
-/* A GPU has no products on the tensor cores for formats with records, and none with activations in fp8. There, a
- * format that the user asks for replaces them. */
+/* A GPU has no products on the tensor cores for formats with records, and none with activations in fp8.
+ * There, a format that the user asks for replaces them. */
 enum quant_format binder_format(const struct binder *x, enum role role, const struct stored *m)
 {
     enum weight_storage n = x->o->storage;

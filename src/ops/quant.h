@@ -85,8 +85,8 @@ static inline bool quant_is_blocks(enum quant_format format)
 {
     return format >= QUANT_Q8_0;
 }
-/* Returns whether a matrix has a record for each block, or f32 scales of its blocks: a GPU multiplies few rows by
- * it without tensor cores (cuda/blocks.cuh). */
+/* Returns whether a matrix has a record for each block, or f32 scales of its blocks: a GPU multiplies few
+ * rows by it without tensor cores (cuda/blocks.cuh). */
 static inline bool quant_has_records(enum quant_format format)
 {
     return format == QUANT_F8_BLOCKS || quant_is_blocks(format);
