@@ -136,9 +136,8 @@ static char *planner_text(void)
         "'holorun qa --freeze' plans the sentences of a suite ('holorun help steps').\n"
         "\n"
         "--dry-run prints the steps; score, lead over the second reading and that reading go to\n"
-        "stderr, and with --json into \"plan\". The rules are English: of 30 new sentences they did 12\n"
-        "at first and 16 after fixes, with a model of 1.5B parameters 17; they stopped at most others.\n"
-        "They have become stricter since, so they may do fewer.\n");
+        "stderr, and with --json into \"plan\". The rules are English: of 30 other sentences they do\n"
+        "13, and stop at the rest; looser rules did 16, and with a model of 1.5B parameters 17.\n");
 }
 
 const struct topic topics[] = {
