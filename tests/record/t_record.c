@@ -145,13 +145,13 @@ static void t_vanished(void **state)
     assert_int_equal(o.code, ERR_FAILED);
     check_note("%.*s", (int)strcspn(o.out, "\n"), o.out);
     assert_non_null(
-        strstr(o.out, "step 3 of 3 (line 5) cannot be played: click at 210,233: its image is not on"));
+        strstr(o.out, "step 4 of 4 (line 5) cannot be played: click at 210,233: its image is not on"));
     assert_ptr_equal(strchr(o.out, '\n'), o.out + strlen(o.out) - 1);
     assert_false(file_exists(out));
     process_end(wish);
     hands_play(file, &o, WORDS(NULL)); /* nor its window */
     assert_int_equal(o.code, ERR_FAILED);
-    assert_non_null(strstr(o.out, "step 1 of 3 (line 2) cannot be played"));
+    assert_non_null(strstr(o.out, "step 1 of 4 (line 2) cannot be played"));
     outcome_free(&o);
     free(out);
     free(file);
