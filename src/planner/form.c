@@ -71,7 +71,10 @@ static char *in_quotes(const char *text, size_t most)
     struct buf b;
     buf_init(&b, PLANNER_TEXT);
     buf_putc(&b, '"');
-    for (size_t i = 0; text[i] && (i < most || (text[i] & 0xC0) == 0x80); i++)
+    size_t n = strlen(text);
+    for (n = n < most ? n : most; (text[n] & 0xC0) == 0x80;) /* whole characters */
+        n++;
+    for (size_t i = 0; i < n; i++)
         buf_putc(&b, text[i] == '"' ? '\'' : text[i]);
     buf_putc(&b, '"');
     return buf_take(&b);
