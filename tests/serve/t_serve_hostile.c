@@ -224,12 +224,12 @@ static void t_bodies(void **state)
     int fd = begin_large(&v);
     struct said r = {0};
     for (int i = 0; i < 200 && r.status != 503; i++) {
-        said_free(&r);
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        if (poll(&p, 1, 0) == 1) { /* refused itself: the memory of the last request was not free yet */
+        if (i) { /* its body is discarded, because the memory of the request before it was not free yet */
             close(fd);
             fd = begin_large(&v);
         }
+        said_free(&r);
+        clock_sleep_ms(20);
         r = served_chat(&v, served_request("Me too.", 0, 3));
         clock_sleep_ms(20);
     }
