@@ -2,9 +2,9 @@
  *
  * A program that has several processes or threads may answer a ping before all of them have seen an event. As
  * long as work is passed on between them, one of them uses CPU time or is runnable. So they are at rest if
- * they have used hardly any CPU time for REST_MS and even less at its end, and then all threads sleep. A stopped
- * process is not at rest. Time in which they are stopped or wait for a CPU does not count towards the time
- * limit, up to CEILING_MS.
+ * they have used hardly any CPU time for REST_MS and even less at its end, and then all threads sleep. A
+ * stopped process is not at rest. Time in which they are stopped or wait for a CPU does not count towards the
+ * time limit, up to CEILING_MS.
  *
  * The CPU clock of a process includes all its threads and costs one system call. /proc/PID/task/TID/children
  * gives the descendants. */
