@@ -48,7 +48,7 @@ $(B)/libdevice.so: $(CUDA_OBJ)
 	$(Q)$(call link_shared,$^,$(CUDA_LIBS))
 $(B)/libemu.so: $(EMU_OBJ)
 	$(call say,LINK)
-	$(Q)$(call link_shared,$^,-lstdc++)
+	$(Q)$(call link_shared,$^,-lstdc++ -Wl$(comma)-Bsymbolic-functions)
 
 $(foreach s,$(TEST_SRC),$(eval $(B)/tests/$(basename $(notdir $s)): $(s:%.c=$(B)/%.o)))
 $(filter-out $(CUDA_TESTS),$(TESTS)): | $(B)/libtests.so $(B)/libdevice.so
