@@ -14,6 +14,8 @@ NOT_BUILT    := $(foreach f,$(LEFT_OUT),$($f_TESTS))
 
 TEST_SRC    := $(filter-out $(foreach t,$(NOT_BUILT),$(wildcard tests/*/$t.c)),$(wildcard tests/*/t_*.c))
 TEST_OBJ    := $(TEST_SRC:%.c=$(B)/%.o)
+# These draw random data and need no display; make nightly repeats them.
+DRAWN_ROOMS := actions base cuda model ops session text
 TEST_ROOMS  := $(sort $(patsubst tests/%/,%,$(dir $(TEST_SRC))))
 TESTS       := $(patsubst %.c,$(B)/tests/%,$(notdir $(TEST_SRC)))
 # Programs of one folder.
