@@ -19,10 +19,10 @@
 # leftover process is never repeated.
 set -uo pipefail
 
-# These compare times with limits: they run when all others have ended, one after the other.
-alone="t_bench t_disturbed t_observed_cost"
+# Compares times with limits: it runs when all others have ended.
+alone="t_observed_cost"
 # These take longest, and start first.
-long="t_agent t_calibrate t_cuda_bench t_cuda_faults t_cuda_gguf t_cuda_kv8 t_cuda_model t_cuda_sample t_displays t_eval_program
+long="t_agent t_bench t_calibrate t_cuda_bench t_cuda_faults t_cuda_gguf t_cuda_kv8 t_cuda_model t_cuda_sample t_displays t_eval_program
       t_gate_run t_guard t_input t_layers t_limits t_observed t_overwrite t_programs t_qa t_qa_chaos t_record t_record_keys t_redact
       t_step_window t_sticky t_stop t_typing t_window t_writes"
 
