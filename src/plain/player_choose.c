@@ -69,7 +69,8 @@ static bool is_of_popup(const struct snapshot *s, const struct element *e, const
 static enum player_next click_option(struct player *p, const char *name, const struct element *below,
                                      struct buf *b, char *why, size_t size)
 {
-    struct resolve_query option = {name, RESOLVE_OPTION, NULL, below};
+    const char *row = below ? NULL : p->steps.s[p->s.at].row;
+    struct resolve_query option = {name, RESOLVE_OPTION, row, below};
     enum player_next next;
     bool several;
     const struct element *e = player_find(p, &option, &several, why, size);
@@ -144,7 +145,7 @@ int player_choice(const struct player *p, const struct plain_step *s, struct pla
     int n = 0;
     *out = (struct plain_step){0};
     for (int k = 0; p->now && !p->ref && plain_choice(s, k, &one); k++) {
-        struct resolve_query q = {one.in, RESOLVE_LIST, NULL, NULL};
+        struct resolve_query q = {one.in, RESOLVE_LIST, s->row, NULL};
         const struct element *found[1];
         if (one.in && resolve(p->now, &q, found, 1) && !n++)
             *out = one;
@@ -184,14 +185,16 @@ static bool has_option(const struct snapshot *s, const struct element *list, con
 
 const struct element *player_list_with(struct player *p, const char *option)
 {
-    struct resolve_query q = {option, RESOLVE_OPTION, NULL, NULL};
+    const char *row = p->steps.s[p->s.at].row;
+    struct resolve_query q = {option, RESOLVE_OPTION, row, NULL};
     const struct element *found[1], *only = NULL;
     if (!p->now || resolve(p->now, &q, found, 1))
         return NULL;
     for (int i = 0; i < p->now->n; i++) {
         const struct element *e = &p->now->e[i];
         if (!player_is_closed_list(e) || !resolve_in_active_window(p->now, e) ||
-            !resolve_visible(p->now, e) || !has_option(p->now, e, option))
+            !resolve_visible(p->now, e) || !has_option(p->now, e, option) ||
+            (row && !resolve_in_row(p->now, e, row)))
             continue;
         if (only)
             return NULL;
@@ -205,14 +208,14 @@ const struct element *player_list_with(struct player *p, const char *option)
 enum player_next player_choose(struct player *p, struct buf *b, char *why, size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
-    struct resolve_query lists = {s->in, RESOLVE_LIST, NULL, NULL};
+    struct resolve_query lists = {s->in, RESOLVE_LIST, s->row, NULL};
     const struct element *list = NULL;
     enum player_next next;
     bool several = false;
     const struct element *whole = p->s.opened ? NULL : player_whole_option(p);
     if (p->s.phase && !p->s.opened) {
         list = s->in ? player_find(p, &lists, &several, why, size) : NULL;
-        struct resolve_query option = {s->what, RESOLVE_OPTION, NULL, list};
+        struct resolve_query option = {s->what, RESOLVE_OPTION, list ? NULL : s->row, list};
         return player_verify_selected(p, whole ? whole : player_find(p, &option, &several, why, size), why,
                                       size);
     }

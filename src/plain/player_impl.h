@@ -96,8 +96,8 @@ uint64_t player_digest(const struct player *p);
  * player_find_target() looks for the current step's name without and then with the words around it. */
 const struct element *player_find(struct player *p, const struct resolve_query *q, bool *several, char *why,
                                   size_t size);
-const struct element *player_find_target(struct player *p, enum resolve_for use, const char *row,
-                                         bool *several, char *why, size_t size);
+const struct element *player_find_target(struct player *p, enum resolve_for use, bool *several, char *why,
+                                         size_t size);
 /* Returns the element if it can be used; otherwise NULL with what happens next. */
 const struct element *player_usable(struct player *p, const struct element *e, enum player_next *next,
                                     char *why, size_t size);
@@ -128,6 +128,14 @@ bool player_chooses_by_keys(struct player *p, const struct element *list, const 
 enum player_next player_select_by_typing(struct player *p, struct buf *b, char *why, size_t size);
 /* Returns whether the name of the step has been missing for some time while such a view has the keyboard. */
 bool player_selects_by_typing(struct player *p);
+
+/* player_date.c: Return whether an element is a date or time whose parts are spin buttons, and whether it shows
+ * that date. */
+bool player_is_date(const struct snapshot *s, const struct element *e);
+bool player_date_is(const struct snapshot *s, const struct element *e, const char *text);
+/* Types the date of the step into such an element, and verifies it. */
+enum player_next player_enter_date(struct player *p, const struct element *e, struct buf *b, char *why,
+                                   size_t size);
 
 /* player_choose.c: Chooses an option, in a list that is opened if it is closed. */
 enum player_next player_choose(struct player *p, struct buf *b, char *why, size_t size);

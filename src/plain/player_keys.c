@@ -141,7 +141,7 @@ static bool is_file_word(const char *role)
 bool player_selects_by_typing(struct player *p)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
-    return is_file_word(s->role) && p->s.absent && !p->ref && !s->in && is_blank_directory(p->now) &&
+    return is_file_word(s->role) && p->s.absent && !p->ref && !s->row && is_blank_directory(p->now) &&
            player_wait_or_fail(p, PLAYER_SEARCH_MS) == NEXT_FAILED;
 }
 

@@ -94,7 +94,7 @@ static enum player_next press(struct player *p, struct buf *b, char *why, size_t
     const struct plain_step *s = &p->steps.s[p->s.at];
     enum player_next next;
     bool several;
-    const struct element *e = player_find_target(p, RESOLVE_PRESS, s->in, &several, why, size);
+    const struct element *e = player_find_target(p, RESOLVE_PRESS, &several, why, size);
     if (p->s.phase > p->s.keys) {
         p->s.verified = e && !strcmp(e->role, "radio button") && player_is_on(e);
         return NEXT_STEP;
@@ -121,7 +121,7 @@ static enum player_next tick(struct player *p, struct buf *b, char *why, size_t 
 {
     bool wanted = p->steps.s[p->s.at].verb == PLAIN_TICK, several;
     enum player_next next;
-    const struct element *e = player_find_target(p, RESOLVE_TICK, NULL, &several, why, size), *box;
+    const struct element *e = player_find_target(p, RESOLVE_TICK, &several, why, size), *box;
     if (e && !strcmp(e->role, "table cell") && (box = resolve_box(p->now, e)))
         e = box;
     if (!(e = player_usable(p, e, &next, why, size)))
@@ -184,7 +184,9 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
     bool several;
     if (!s->what)
         return type(p, b, why, size);
-    const struct element *e = player_find_target(p, RESOLVE_FIELD, NULL, &several, why, size);
+    const struct element *e = player_find_target(p, RESOLVE_FIELD, &several, why, size);
+    if (e && player_is_date(p->now, e) && (p->s.phase || player_usable(p, e, &next, why, size)))
+        return player_enter_date(p, e, b, why, size);
     if (!p->s.phase) {
         if (!(e = player_usable(p, e, &next, why, size)))
             return next;
@@ -237,7 +239,7 @@ static enum player_next tab(struct player *p, struct buf *b, char *why, size_t s
 {
     enum player_next next;
     bool several;
-    const struct element *e = player_find_target(p, RESOLVE_TAB, NULL, &several, why, size);
+    const struct element *e = player_find_target(p, RESOLVE_TAB, &several, why, size);
     if (p->s.phase) {
         p->s.verified = e && state_in(e->states, STATE_SELECTED);
         return player_verify_selected(p, e, why, size);
@@ -252,7 +254,7 @@ static enum player_next scroll(struct player *p, struct buf *b, char *why, size_
 {
     struct screen_rect view = screen_view(p->screen), area = view;
     bool several;
-    const struct element *e = player_find_target(p, RESOLVE_ANY, NULL, &several, why, size);
+    const struct element *e = player_find_target(p, RESOLVE_ANY, &several, why, size);
     const struct element *pane = e && p->now ? resolve_hidden_by(p->now, e) : NULL;
     if (pane)
         area = pane->rect;
@@ -296,6 +298,8 @@ static bool value_holds(const struct player *p, const struct plain_step *s, cons
         snprintf(why, size, "'%.80s' has another value", s->what);
     else
         snprintf(why, size, "'%.80s' contains '%.80s'", s->what, text);
+    if (s->state == PLAIN_EQUALS && player_is_date(p->now, e))
+        return player_date_is(p->now, e, s->value);
     return s->state == PLAIN_EQUALS ? same_text(text, s->value) : strstr(text, s->value) != NULL;
 }
 
@@ -322,9 +326,9 @@ static bool holds(struct player *p, const struct plain_step *s, char *why, size_
     bool several, value = s->state == PLAIN_EQUALS || s->state == PLAIN_CONTAINS;
     bool ticked = s->state == PLAIN_TICKED || s->state == PLAIN_UNTICKED;
     enum resolve_for use = value ? RESOLVE_FIELD : ticked ? RESOLVE_TICK : RESOLVE_ANY;
-    const struct element *e = player_find_target(p, use, NULL, &several, why, size);
+    const struct element *e = player_find_target(p, use, &several, why, size);
     if (value && !e && !several)
-        e = player_find_target(p, RESOLVE_ANY, NULL, &several, why, size);
+        e = player_find_target(p, RESOLVE_ANY, &several, why, size);
     bool shown = e || several || is_window(p, s->what);
     if (s->state == PLAIN_SHOWN)
         return shown;
@@ -375,12 +379,12 @@ bool player_finds(struct player *p)
         return true;
     if (s->verb == PLAIN_MENU || (s->verb == PLAIN_CHOOSE && s->in)) {
         struct resolve_query q = {s->verb == PLAIN_MENU ? s->path[0] : s->in,
-                                  s->verb == PLAIN_MENU ? RESOLVE_MENU : RESOLVE_LIST, NULL, NULL};
+                                  s->verb == PLAIN_MENU ? RESOLVE_MENU : RESOLVE_LIST, s->row, NULL};
         return player_find(p, &q, &several, why, sizeof why) || several;
     }
     bool named = s->what && s->verb != PLAIN_KEYS && s->verb != PLAIN_WAIT && !s->maybe_key &&
                  !(s->verb == PLAIN_CHECK && s->state == PLAIN_GONE);
-    return !named || player_find_target(p, uses[s->verb], s->in, &several, why, sizeof why);
+    return !named || player_find_target(p, uses[s->verb], &several, why, sizeof why);
 }
 
 enum player_next player_step(struct player *p, struct buf *b, char *why, size_t size)

@@ -80,13 +80,19 @@ const char *resolve_name(const struct element *e)
     return *e->name ? e->name : *e->label ? e->label : e->value;
 }
 
-bool resolve_begins(const char *name, const char *with)
+/* Returns whether a name begins with another one, and one of these characters follows, or a space and "(". */
+static bool begins(const char *name, const char *with, const char *then)
 {
     char x[NAME_MAX_BYTES], y[NAME_MAX_BYTES];
     normalize(name, x);
     normalize(with, y);
     size_t n = strlen(y);
-    return n > 2 && !strncmp(x, y, n) && strchr(" ,:;(-", x[n]);
+    return n > 2 && !strncmp(x, y, n) && x[n] && (strchr(then, x[n]) || text_starts(x + n, " ("));
+}
+
+bool resolve_begins(const char *name, const char *with)
+{
+    return begins(name, with, " ,:;(-") || resolve_same(name, with);
 }
 
 /* ---- roles --------------------------------------------------------------------------------------------- */
@@ -241,9 +247,7 @@ static bool is_shown(const struct snapshot *s, const char *name)
     return false;
 }
 
-/* Returns whether an element of this name is in the same row: its middle is as high.  The beginning of a name
- * counts only if no element has the whole name: "Ana Lima" is not the row of "Ana Lima Costa". */
-static bool in_row(const struct snapshot *s, const struct element *e, const char *row)
+bool resolve_in_row(const struct snapshot *s, const struct element *e, const char *row)
 {
     bool exact = is_shown(s, row);
     for (int i = 0; i < s->n; i++) {
@@ -267,10 +271,50 @@ bool resolve_visible(const struct snapshot *s, const struct element *e)
     return is_placed(e) && is_in_sight(s, e);
 }
 
+/* Returns whether an element is inside `top` and is neither its first text nor the only one that can be
+ * pressed there. */
+static bool is_one_of_many(const struct snapshot *s, const struct element *e, const struct element *top)
+{
+    bool first = true;
+    for (const struct element *in = top + 1; in < s->e + s->n && in->depth > top->depth; in++) {
+        if (in == e && first)
+            return false;
+        first = first && !*resolve_name(in);
+        if (text_listed(buttons, in->role) || state_in(in->states, STATE_CLICKABLE))
+            return true;
+    }
+    return false;
+}
+
+/* Returns whether a click on a text or image of a page acts: it has a click handler, or is part of a group that
+ * has one, and is not merely one of several elements there. */
+static bool is_clickable(const struct snapshot *s, const struct element *e)
+{
+    static const char *const shown[] = {"static", "label", "heading", "paragraph", "section",
+                                        "image",  "panel", "caption", END};
+    if (!text_listed(shown, e->role))
+        return false;
+    if (state_in(e->states, STATE_CLICKABLE))
+        return true;
+    for (int i = e->parent; i >= 0 && strcmp(s->e[i].role, "document web") != 0; i = s->e[i].parent)
+        if (state_in(s->e[i].states, STATE_CLICKABLE))
+            return !is_one_of_many(s, e, &s->e[i]);
+    return false;
+}
+
+/* Returns whether an element is a time of a page in Firefox, which describes it as a group. */
+static bool is_time(const struct snapshot *s, const struct element *e)
+{
+    return !strcmp(e->role, "panel") && e + 1 < s->e + s->n && e[1].parent == (int)(e - s->e) &&
+           !strcmp(e[1].role, "spin button");
+}
+
 static int score(const struct snapshot *s, const struct resolve_query *q, const struct element *e)
 {
-    int role = suits(e, q->use), by = 0;
-    bool text = q->use == RESOLVE_ANY || q->use == RESOLVE_OPTION || text_listed(rows, e->role);
+    int role = q->use == RESOLVE_FIELD && is_time(s, e) ? 1 : suits(e, q->use), by = 0;
+    bool clicked = !role && q->use == RESOLVE_PRESS && is_clickable(s, e);
+    bool text = q->use == RESOLVE_ANY || q->use == RESOLVE_OPTION || text_listed(rows, e->role) || clicked;
+    role += clicked;
     if (!role || !is_placed(e))
         return 0;
     if (q->use == RESOLVE_MENU_ITEM && !strcmp(s->e[e->parent].role, "menu bar"))
@@ -285,9 +329,9 @@ static int score(const struct snapshot *s, const struct resolve_query *q, const 
         by = BY_LABEL;
     else if (*e->value && text && resolve_same(e->value, q->name))
         by = BY_VALUE;
-    else if (text && resolve_begins(resolve_name(e), q->name))
+    else if (begins(resolve_name(e), q->name, text ? " ,:;(-" : "("))
         by = BY_START;
-    if (!by || (q->row && !in_row(s, e, q->row)))
+    if (!by || (q->row && !resolve_in_row(s, e, q->row)))
         return 0;
     return by + (role == 2 ? PREFERRED : 0) + (resolve_in_active_window(s, e) ? ACTIVE : 0);
 }
@@ -434,8 +478,9 @@ void resolve_nearest(const struct snapshot *s, const struct resolve_query *q, st
         int most = -1;
         for (int i = 0; i < s->n; i++) {
             const struct element *e = &s->e[i];
-            bool fits = suits(e, q->use) && e->parent >= 0 && resolve_name(e)[0] && is_in_sight(s, e) &&
-                        !is_listed(e, shown, n);
+            bool use = suits(e, q->use) || (q->use == RESOLVE_PRESS && is_clickable(s, e));
+            bool fits =
+                use && e->parent >= 0 && resolve_name(e)[0] && is_in_sight(s, e) && !is_listed(e, shown, n);
             int points = fits ? alike(q->name, resolve_name(e)) : -1;
             if (points > most) {
                 most = points;

@@ -62,6 +62,10 @@ const char *resolve_name(const struct element *e);
 /* Returns whether an element has a place and is not scrolled out of sight. */
 bool resolve_visible(const struct snapshot *s, const struct element *e);
 
+/* Returns whether an element of this name is in the row of e: its middle is as high.  The beginning of a name
+ * counts only if no element has the whole name: "Ana Lima" is not the row of "Ana Lima Costa". */
+bool resolve_in_row(const struct snapshot *s, const struct element *e, const char *row);
+
 /* Returns whether an element is in the active window. */
 bool resolve_in_active_window(const struct snapshot *s, const struct element *e);
 
