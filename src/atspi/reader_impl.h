@@ -120,7 +120,7 @@ void reader_end(struct reader *r); /* frees the nodes */
  * their types and values are those that the program chose. */
 void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply);
 
-/* reader_ask.c: Return whether a node is asked for its text, its number, and the name of its first action. */
+/* reader_ask.c: Return whether the text, the number, or the first action of a node is to be read. */
 bool reader_has_text(const struct node *n);
 bool reader_has_number(const struct node *n);
 bool reader_may_click(const struct reader *r, int i);

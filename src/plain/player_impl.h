@@ -129,8 +129,8 @@ enum player_next player_select_by_typing(struct player *p, struct buf *b, char *
 /* Returns whether the name of the step has been missing for some time while such a view has the keyboard. */
 bool player_selects_by_typing(struct player *p);
 
-/* player_date.c: Return whether an element is a date or time whose parts are spin buttons, and whether it shows
- * that date. */
+/* player_date.c: Return whether an element is a date or time whose parts are spin buttons, and whether it
+ * shows that date. */
 bool player_is_date(const struct snapshot *s, const struct element *e);
 bool player_date_is(const struct snapshot *s, const struct element *e, const char *text);
 /* Types the date of the step into such an element, and verifies it. */

@@ -286,8 +286,8 @@ static bool is_one_of_many(const struct snapshot *s, const struct element *e, co
     return false;
 }
 
-/* Returns whether a click on a text or image of a page acts: it has a click handler, or is part of a group that
- * has one, and is not merely one of several elements there. */
+/* Returns whether a click on a text or image of a page acts: it has a click handler, or is part of a group
+ * that has one, and is not merely one of several elements there. */
 static bool is_clickable(const struct snapshot *s, const struct element *e)
 {
     static const char *const shown[] = {"static", "label", "heading", "paragraph", "section",

@@ -67,8 +67,8 @@ static int take_name(struct span s, const char *roles, struct plain_step *out, s
     return 0;
 }
 
-/* Returns the only word of s among `any` (-1: none, -2: several).  One with a capital letter, or at an end, is
- * part of a name if there is another: "set To to 5". */
+/* Returns the only word of s among `any` (-1: none, -2: several).  One with a capital letter, or at an end,
+ * is part of a name if there is another: "set To to 5". */
 static int only(struct span s, const char *any)
 {
     int at = -1, clear = -1, found = 0, n = 0;

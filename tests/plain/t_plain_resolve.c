@@ -110,7 +110,7 @@ static void t_names(void **state)
         {"Quit", RESOLVE_MENU_ITEM, NULL, 21}, /* in a window of its own, outside the menu's title */
         {"Hinting", RESOLVE_TICK, NULL, 23},   /* below its tab in the tree of GTK 3 */
         {"Scrolled", RESOLVE_PRESS, NULL, 0},
-        {"Meal", RESOLVE_TICK, NULL, 27}, /* a note in brackets is no other name */
+        {"Meal", RESOLVE_TICK, NULL, 27}, /* a note in brackets does not belong to the name */
         {"Find", RESOLVE_PRESS, NULL, 0},
     };
     complete();
