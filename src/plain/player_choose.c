@@ -52,15 +52,25 @@ static enum player_next verify_choice(struct player *p, const struct resolve_que
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
 }
 
-/* Returns whether an entry that is not below an open list can belong to it: it is in another window, or in no
- * other list. */
-static bool is_of_popup(const struct snapshot *s, const struct element *e, const struct element *list)
+bool player_is_new(const struct player *p, const struct element *e)
+{
+    char ref[16];
+    size_t n = (size_t)snprintf(ref, sizeof ref, "e%u ", e->ref);
+    for (const char *at = p->before; at && (at = strstr(at, ref)); at += n)
+        if (at == p->before || at[-1] == ' ' || at[-1] == '\n')
+            return false;
+    return p->before != NULL;
+}
+
+/* Returns whether an entry that is not below an open list can belong to it: it is in another window, was not
+ * there before, or is in no other list. */
+static bool is_of_popup(const struct player *p, const struct element *e, const struct element *list)
 {
     static const char *const others[] = {"list", "list box", "table", "tree", "tree table", NULL};
-    if (e->window != list->window)
+    if (e->window != list->window || player_is_new(p, e))
         return true;
-    for (int i = e->parent; i >= 0; i = s->e[i].parent)
-        if (text_listed(others, s->e[i].role))
+    for (int i = e->parent; i >= 0; i = p->now->e[i].parent)
+        if (text_listed(others, p->now->e[i].role))
             return false;
     return strcmp(e->role, "radio button") != 0 && strcmp(e->role, "check box") != 0;
 }
@@ -77,7 +87,7 @@ static enum player_next click_option(struct player *p, const char *name, const s
     if (!e && !several && below && p->s.opened) {
         option.below = NULL;
         e = player_find(p, &option, &several, why, size);
-        if (e && !is_of_popup(p->now, e, below)) {
+        if (e && !is_of_popup(p, e, below)) {
             snprintf(why, size, "'%.80s' is not in the list '%.80s' but elsewhere", name,
                      resolve_name(below));
             e = NULL;

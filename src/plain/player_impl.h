@@ -128,6 +128,8 @@ bool player_chooses_by_keys(struct player *p, const struct element *list, const 
 enum player_next player_select_by_typing(struct player *p, struct buf *b, char *why, size_t size);
 /* Returns whether the name of the step has been missing for some time while such a view has the keyboard. */
 bool player_selects_by_typing(struct player *p);
+/* Returns whether the step is about a file in such a view, in which it may be without being described. */
+bool player_shows_directory(const struct player *p, const struct plain_step *s);
 
 /* player_date.c: Return whether an element is a date or time whose parts are spin buttons, and whether it
  * shows that date. */
@@ -136,6 +138,9 @@ bool player_date_is(const struct snapshot *s, const struct element *e, const cha
 /* Types the date of the step into such an element, and verifies it. */
 enum player_next player_enter_date(struct player *p, const struct element *e, struct buf *b, char *why,
                                    size_t size);
+
+/* Returns whether an element was not on the screen before the first action of the step. */
+bool player_is_new(const struct player *p, const struct element *e);
 
 /* player_choose.c: Chooses an option, in a list that is opened if it is closed. */
 enum player_next player_choose(struct player *p, struct buf *b, char *why, size_t size);

@@ -53,15 +53,17 @@ enum player_next player_press_by_keys(struct player *p, const struct element *e,
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
 }
 
-/* Returns whether entries of an open list are on the screen: below it, or in a window of their own. */
-static bool shows_entries(const struct snapshot *s, const struct element *list)
+/* Returns whether entries of an open list are on the screen: below it, in a window of their own, or elsewhere
+ * in a page since the list was pressed. */
+static bool shows_entries(const struct player *p, const struct element *list)
 {
+    const struct snapshot *s = p->now;
     const struct element *end = list + 1;
     while (end < s->e + s->n && end->depth > list->depth)
         end++;
     for (const struct element *e = s->e; e < s->e + s->n; e++)
         if (resolve_suits(e, RESOLVE_OPTION) && e->trust != PLACE_NONE &&
-            ((e > list && e < end) || e->window != list->window))
+            ((e > list && e < end) || e->window != list->window || player_is_new(p, e)))
             return true;
     return false;
 }
@@ -76,7 +78,7 @@ static uint32_t hash_of(const char *text)
 
 bool player_chooses_by_keys(struct player *p, const struct element *list, const char *name)
 {
-    return list && *player_shown_choice(list, name) && !shows_entries(p->now, list) &&
+    return list && *player_shown_choice(list, name) && !shows_entries(p, list) &&
            (p->s.keys || player_wait_or_fail(p, PLAYER_EFFECT_MS) == NEXT_FAILED);
 }
 
@@ -101,18 +103,29 @@ enum player_next player_choose_by_keys(struct player *p, const struct element *l
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
-/* Returns whether the focused element is the view of a directory, and does not describe its files. */
+/* Returns whether an element with this index is below another one. */
+static bool is_below(const struct snapshot *s, int i, int top)
+{
+    while (i >= 0 && i != top)
+        i = s->e[i].parent;
+    return i == top;
+}
+
+/* Returns whether the active window shows a directory without describing its files, and no element elsewhere
+ * has the keyboard: Thunar then selects the file whose name is typed. */
 static bool is_blank_directory(const struct snapshot *s)
 {
-    for (int i = 0; s && i < s->n; i++) {
-        bool described = s->e[i].children || (i + 1 < s->n && s->e[i + 1].parent == i);
-        if (!state_in(s->e[i].states, STATE_FOCUSED) || described)
-            continue;
-        for (int k = i; k >= 0; k = s->e[k].parent)
-            if (!strcmp(s->e[k].role, "directory pane"))
-                return true;
+    int pane = -1;
+    for (int i = 0; s && i < s->n && pane < 0; i++)
+        if (!strcmp(s->e[i].role, "directory pane") && resolve_in_active_window(s, &s->e[i]))
+            pane = i;
+    for (int i = 0; pane >= 0 && i < s->n; i++) {
+        const struct element *e = &s->e[i];
+        bool inside = is_below(s, i, pane), focused = state_in(e->states, STATE_FOCUSED) && e->parent >= 0;
+        if (inside ? i != pane && (*resolve_name(e) || e->children) : focused)
+            return false;
     }
-    return false;
+    return pane >= 0;
 }
 
 /* Returns whether a text of the window begins with the quoted name of a file, as status bars report the
@@ -138,11 +151,23 @@ static bool is_file_word(const char *role)
     return !role;
 }
 
+/* Returns whether a condition on a file has to be verified by typing its name. */
+static bool is_of_file(const struct plain_step *s)
+{
+    return s->state == PLAIN_SHOWN || (s->state == PLAIN_GONE && (s->role || strchr(s->what, '.')));
+}
+
 bool player_selects_by_typing(struct player *p)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
-    return is_file_word(s->role) && p->s.absent && !p->ref && !s->row && is_blank_directory(p->now) &&
-           player_wait_or_fail(p, PLAYER_SEARCH_MS) == NEXT_FAILED;
+    bool asks = s->verb == PLAIN_CHECK || s->verb == PLAIN_WAIT;
+    return is_file_word(s->role) && (!asks || is_of_file(s)) && p->s.absent && !p->ref && !s->row &&
+           is_blank_directory(p->now) && player_wait_or_fail(p, PLAYER_SEARCH_MS) == NEXT_FAILED;
+}
+
+bool player_shows_directory(const struct player *p, const struct plain_step *s)
+{
+    return is_file_word(s->role) && is_of_file(s) && is_blank_directory(p->now);
 }
 
 enum player_next player_select_by_typing(struct player *p, struct buf *b, char *why, size_t size)
@@ -162,6 +187,10 @@ enum player_next player_select_by_typing(struct player *p, struct buf *b, char *
         p->s.keys += !reported || s->verb != PLAIN_PRESS;
         player_keys("Escape", 1, b);
         return NEXT_ACTION;
+    }
+    if (s->verb == PLAIN_CHECK || s->verb == PLAIN_WAIT) {
+        snprintf(why, size, "'%.80s' is %s the directory", s->what, reported ? "in" : "not in");
+        return reported == (s->state == PLAIN_SHOWN) ? NEXT_STEP : NEXT_FAILED;
     }
     if (!reported)
         return NEXT_FAILED;

@@ -350,10 +350,13 @@ static bool holds(struct player *p, const struct plain_step *s, char *why, size_
     return on == (s->state == PLAIN_TICKED || s->state == PLAIN_DISABLED);
 }
 
-static enum player_next condition(struct player *p, char *why, size_t size)
+static enum player_next condition(struct player *p, struct buf *b, char *why, size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
-    if (holds(p, s, why, size))
+    bool yes = !p->s.keys && holds(p, s, why, size);
+    if ((!yes || s->state == PLAIN_GONE) && (p->s.keys || player_selects_by_typing(p)))
+        return player_select_by_typing(p, b, why, size);
+    if (yes && (s->state != PLAIN_GONE || !player_shows_directory(p, s)))
         return NEXT_STEP;
     if (p->blame == PLAYER_NOT_FOUND && (s->state == PLAIN_SHOWN || s->state == PLAIN_GONE))
         p->blame = PLAYER_NOT_DONE;
@@ -406,7 +409,7 @@ enum player_next player_step(struct player *p, struct buf *b, char *why, size_t 
         return scroll(p, b, why, size);
     case PLAIN_WAIT:
     case PLAIN_CHECK:
-        return condition(p, why, size);
+        return condition(p, b, why, size);
     case PLAIN_KEYS:
     case PLAIN_CLOSE:
         if (p->s.phase)
