@@ -97,7 +97,7 @@ static bool read_date(const struct parts *p, const char *text, struct date *d, c
 {
     bool halves = part_named(p, "AM/PM") == p->n - 1;
     if (!split(text, d) || d->n < 2) {
-        snprintf(why, size, "'%.80s' is no date or time of this field", text);
+        snprintf(why, size, "'%.80s' is not a date or time of this field", text);
         return false;
     }
     if (strlen(d->text[0]) == YEAR_DIGITS && part_named(p, "Year") != 0 && !order_parts(p, d)) {

@@ -204,7 +204,7 @@ static const struct element *popup_of(const struct snapshot *s, const struct ele
 }
 
 /* Returns whether a page draws an element, or one beside it, apart from a group around both.  Browsers report
- * it as showing only if nothing clips it; the page itself clips what is scrolled away. */
+ * it as showing only if nothing clips it; the page itself clips elements that are scrolled away. */
 static bool is_drawn_outside(const struct snapshot *s, const struct element *e, const struct element *group)
 {
     int page = e->parent;
