@@ -123,6 +123,15 @@ enum player_next player_choose_by_keys(struct player *p, const struct element *l
 /* Returns whether an open list reports its choice, but for some time none of its entries. */
 bool player_chooses_by_keys(struct player *p, const struct element *list, const char *name);
 
+/* Returns whether an element without a reliable place, as in GTK 4.18, is reached by the Tab key. */
+bool player_goes_by_keys(const struct player *p, const struct element *e);
+/* Presses Tab until the element has the keyboard; then returns NEXT_STEP. */
+enum player_next player_focus_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
+                                      size_t size);
+/* Press the element with the keyboard, or replace its text. */
+enum player_next player_press_focused(struct player *p, struct buf *b);
+enum player_next player_write_focused(struct player *p, const char *text, struct buf *b);
+
 /* Selects a file in an icon view whose files are not described, by typing its name, and opens it or its menu
  * if the step asks for that. */
 enum player_next player_select_by_typing(struct player *p, struct buf *b, char *why, size_t size);

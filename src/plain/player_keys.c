@@ -11,8 +11,17 @@
 #include <strings.h>
 
 enum { KEYS_MAX = 60 };
+#define SELECTED_ALL UINT32_MAX /* mark after ctrl+a; no element has this ref */
 
-/* ---- menus and lists ----------------------------------------------------------------------------------- */
+/* Returns whether an element with this index is below another one. */
+static bool is_below(const struct snapshot *s, int i, int top)
+{
+    while (i >= 0 && i != top)
+        i = s->e[i].parent;
+    return i == top;
+}
+
+/* ---- menus ----------------------------------------------------------------------------------- */
 
 static enum player_next press_return(struct player *p, struct buf *b)
 {
@@ -52,6 +61,56 @@ enum player_next player_press_by_keys(struct player *p, const struct element *e,
              e->role, resolve_name(e));
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
 }
+
+/* ---- elements without a reliable place ------------------------------------------------------------------ */
+
+bool player_goes_by_keys(const struct player *p, const struct element *e)
+{
+    static const char *const roles[] = {"push button", "toggle button", "check box", "radio button", "switch",
+                                        "link",        "text",          "entry",     "spin button",  NULL};
+    return e && !p->ref && e->trust == PLACE_DOUBTFUL && !player_is_off(e) &&
+           resolve_in_active_window(p->now, e) && (text_listed(roles, e->role) || element_is_password(e));
+}
+
+enum player_next player_focus_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
+                                      size_t size)
+{
+    const struct snapshot *s = p->now;
+    const struct element *at = NULL;
+    for (int i = 0; i < s->n; i++)
+        if (state_in(s->e[i].states, STATE_FOCUSED) && s->e[i].parent >= 0 &&
+            resolve_in_active_window(s, &s->e[i]) && (!at || s->e[i].depth > at->depth))
+            at = &s->e[i];
+    uint32_t ref = at ? at->ref : 0;
+    bool typed = at && at != e && state_in(at->states, STATE_MULTI_LINE) &&
+                 state_in(at->states, STATE_EDITABLE); /* Tab would be text there */
+    if (at && is_below(s, (int)(at - s->e), (int)(e - s->e)))
+        return NEXT_STEP;
+    if (at && !typed && (!p->s.keyed || ref != p->s.mark) && p->s.keys < KEYS_MAX)
+        return press_key(p, "Tab", ref, b);
+    snprintf(why, size,
+             "the program does not say reliably where %s '%.80s' is, and the Tab key does not reach it",
+             e->role, resolve_name(e));
+    return player_wait_or_fail(p, PLAYER_EFFECT_MS);
+}
+
+enum player_next player_press_focused(struct player *p, struct buf *b)
+{
+    p->s.keyed = false;
+    player_keys("space", 1, b);
+    return NEXT_ACTION;
+}
+
+enum player_next player_write_focused(struct player *p, const char *text, struct buf *b)
+{
+    if (p->s.mark != SELECTED_ALL)
+        return press_key(p, "ctrl+a", SELECTED_ALL, b);
+    p->s.keyed = false;
+    player_call(b, "type", "text", text);
+    return NEXT_ACTION;
+}
+
+/* ---- lists ---------------------------------------------------------------------------------------------- */
 
 /* Returns whether entries of an open list are on the screen: below it, in a window of their own, or elsewhere
  * in a page since the list was pressed. */
@@ -102,14 +161,6 @@ enum player_next player_choose_by_keys(struct player *p, const struct element *l
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */
-
-/* Returns whether an element with this index is below another one. */
-static bool is_below(const struct snapshot *s, int i, int top)
-{
-    while (i >= 0 && i != top)
-        i = s->e[i].parent;
-    return i == top;
-}
 
 /* Returns whether the active window shows a directory without describing its files, and no element elsewhere
  * has the keyboard: Thunar then selects the file whose name is typed. */

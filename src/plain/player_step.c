@@ -99,6 +99,11 @@ static enum player_next press(struct player *p, struct buf *b, char *why, size_t
         p->s.verified = e && !strcmp(e->role, "radio button") && player_is_on(e);
         return NEXT_STEP;
     }
+    if (s->verb == PLAIN_PRESS && player_goes_by_keys(p, e)) {
+        p->s.focuses = resolve_is_field(e);
+        next = player_focus_by_keys(p, e, b, why, size);
+        return next == NEXT_STEP && !p->s.focuses ? player_press_focused(p, b) : next;
+    }
     if (p->s.keys || (!e && !s->maybe_key && player_selects_by_typing(p)))
         return player_select_by_typing(p, b, why, size);
     if (!e && !several && s->maybe_key) {
@@ -124,10 +129,15 @@ static enum player_next tick(struct player *p, struct buf *b, char *why, size_t 
     const struct element *e = player_find_target(p, RESOLVE_TICK, &several, why, size), *box;
     if (e && !strcmp(e->role, "table cell") && (box = resolve_box(p->now, e)))
         e = box;
-    if (!(e = player_usable(p, e, &next, why, size)))
+    bool by_keys = player_goes_by_keys(p, e);
+    if (!by_keys && !(e = player_usable(p, e, &next, why, size)))
         return next;
     if (player_is_on(e) == wanted)
         return NEXT_STEP;
+    if (by_keys && p->s.phase == p->s.keys) {
+        next = player_focus_by_keys(p, e, b, why, size);
+        return next == NEXT_STEP ? player_press_focused(p, b) : next;
+    }
     if (p->s.phase) {
         snprintf(why, size, "'%.80s' is still %s after a click", p->steps.s[p->s.at].what,
                  wanted ? "off" : "on");
@@ -187,6 +197,10 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
     const struct element *e = player_find_target(p, RESOLVE_FIELD, &several, why, size);
     if (e && player_is_date(p->now, e) && (p->s.phase || player_usable(p, e, &next, why, size)))
         return player_enter_date(p, e, b, why, size);
+    if (p->s.phase == p->s.keys && player_goes_by_keys(p, e)) {
+        next = player_focus_by_keys(p, e, b, why, size);
+        return next == NEXT_STEP ? player_write_focused(p, s->value, b) : next;
+    }
     if (!p->s.phase) {
         if (!(e = player_usable(p, e, &next, why, size)))
             return next;
