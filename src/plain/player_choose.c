@@ -98,6 +98,8 @@ static enum player_next click_option(struct player *p, const char *name, const s
         return NEXT_STEP;
     if (box && box->rect.x < e->rect.x) /* a row with a button: selecting it does not press that */
         e = box;
+    if (e && e->trust == PLACE_DOUBTFUL && resolve_is_row(e) && !p->s.opened)
+        return player_select_by_keys(p, e, b, why, size);
     if (!(e = player_usable(p, e, &next, why, size)))
         return next;
     player_click(p, e, "left", 1, b);
@@ -223,7 +225,7 @@ enum player_next player_choose(struct player *p, struct buf *b, char *why, size_
     enum player_next next;
     bool several = false;
     const struct element *whole = p->s.opened ? NULL : player_whole_option(p);
-    if (p->s.phase && !p->s.opened) {
+    if (p->s.phase > p->s.keys && !p->s.opened) {
         list = s->in ? player_find(p, &lists, &several, why, size) : NULL;
         struct resolve_query option = {s->what, RESOLVE_OPTION, list ? NULL : s->row, list};
         return player_verify_selected(p, whole ? whole : player_find(p, &option, &several, why, size), why,
@@ -231,7 +233,7 @@ enum player_next player_choose(struct player *p, struct buf *b, char *why, size_
     }
     if (p->s.phase - p->s.keys > 1)
         return verify_choice(p, &lists, why, size);
-    if (p->s.phase)
+    if (p->s.phase > p->s.keys)
         return choose_in_opened(p, &lists, b, why, size);
     p->s.opened = false;
     if (whole)

@@ -128,6 +128,9 @@ bool player_goes_by_keys(const struct player *p, const struct element *e);
 /* Presses Tab until the element has the keyboard; then returns NEXT_STEP. */
 enum player_next player_focus_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
                                       size_t size);
+/* Selects a row, or the row of a cell, with Tab and the arrow keys; then returns NEXT_STEP. */
+enum player_next player_select_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
+                                       size_t size);
 /* Press the element with the keyboard, or replace its text. */
 enum player_next player_press_focused(struct player *p, struct buf *b);
 enum player_next player_write_focused(struct player *p, const char *text, struct buf *b);

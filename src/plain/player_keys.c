@@ -21,7 +21,7 @@ static bool is_below(const struct snapshot *s, int i, int top)
     return i == top;
 }
 
-/* ---- menus ----------------------------------------------------------------------------------- */
+/* ---- menus -------------------------------------------------------------------------------------------- */
 
 static enum player_next press_return(struct player *p, struct buf *b)
 {
@@ -62,7 +62,7 @@ enum player_next player_press_by_keys(struct player *p, const struct element *e,
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
 }
 
-/* ---- elements without a reliable place ------------------------------------------------------------------ */
+/* ---- elements without a reliable place ---------------------------------------------------------------- */
 
 bool player_goes_by_keys(const struct player *p, const struct element *e)
 {
@@ -72,26 +72,53 @@ bool player_goes_by_keys(const struct player *p, const struct element *e)
            resolve_in_active_window(p->now, e) && (text_listed(roles, e->role) || element_is_password(e));
 }
 
-enum player_next player_focus_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
-                                      size_t size)
+/* Returns the innermost element of the active window that has the keyboard, NULL: none. */
+static const struct element *focused(const struct snapshot *s)
 {
-    const struct snapshot *s = p->now;
     const struct element *at = NULL;
     for (int i = 0; i < s->n; i++)
         if (state_in(s->e[i].states, STATE_FOCUSED) && s->e[i].parent >= 0 &&
             resolve_in_active_window(s, &s->e[i]) && (!at || s->e[i].depth > at->depth))
             at = &s->e[i];
-    uint32_t ref = at ? at->ref : 0;
-    bool typed = at && at != e && state_in(at->states, STATE_MULTI_LINE) &&
-                 state_in(at->states, STATE_EDITABLE); /* Tab would be text there */
-    if (at && is_below(s, (int)(at - s->e), (int)(e - s->e)))
-        return NEXT_STEP;
-    if (at && !typed && (!p->s.keyed || ref != p->s.mark) && p->s.keys < KEYS_MAX)
-        return press_key(p, "Tab", ref, b);
-    snprintf(why, size,
-             "the program does not say reliably where %s '%.80s' is, and the Tab key does not reach it",
+    return at;
+}
+
+/* Presses a key on the way to an element, unless the one before has had no effect, or the focused element
+ * `at` takes Tab as text. */
+static enum player_next press_on_the_way(struct player *p, const char *key, const struct element *at,
+                                         const struct element *e, struct buf *b, char *why, size_t size)
+{
+    bool typed =
+        at && at != e && state_in(at->states, STATE_MULTI_LINE) && state_in(at->states, STATE_EDITABLE);
+    if (at && !typed && (!p->s.keyed || at->ref != p->s.mark) && p->s.keys < KEYS_MAX)
+        return press_key(p, key, at->ref, b);
+    snprintf(why, size, "the program does not say reliably where %s '%.80s' is, and no key reaches it",
              e->role, resolve_name(e));
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
+}
+
+enum player_next player_focus_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
+                                      size_t size)
+{
+    const struct element *at = focused(p->now);
+    if (at && is_below(p->now, (int)(at - p->now->e), (int)(e - p->now->e)))
+        return NEXT_STEP;
+    return press_on_the_way(p, "Tab", at, e, b, why, size);
+}
+
+enum player_next player_select_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
+                                       size_t size)
+{
+    const struct snapshot *s = p->now;
+    const struct element *at = focused(s), *row = e;
+    while (row->parent >= 0 && strcmp(row->role, "table row") != 0 && strcmp(row->role, "list item") != 0)
+        row = &s->e[row->parent];
+    row = row->parent < 0 ? e : row;
+    if (at == row && state_in(row->states, STATE_SELECTED))
+        return NEXT_STEP;
+    bool beside = at && at->parent == row->parent;
+    const char *key = !beside ? "Tab" : at == row ? "space" : at < row ? "Down" : "Up";
+    return press_on_the_way(p, key, at, e, b, why, size);
 }
 
 enum player_next player_press_focused(struct player *p, struct buf *b)
@@ -110,7 +137,7 @@ enum player_next player_write_focused(struct player *p, const char *text, struct
     return NEXT_ACTION;
 }
 
-/* ---- lists ---------------------------------------------------------------------------------------------- */
+/* ---- lists -------------------------------------------------------------------------------------------- */
 
 /* Returns whether entries of an open list are on the screen: below it, in a window of their own, or elsewhere
  * in a page since the list was pressed. */
