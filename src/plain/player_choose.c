@@ -98,6 +98,10 @@ static enum player_next click_option(struct player *p, const char *name, const s
         return NEXT_STEP;
     if (box && box->rect.x < e->rect.x) /* a row with a button: selecting it does not press that */
         e = box;
+    if (player_goes_by_keys(p, e) && !p->s.opened) {
+        next = player_focus_by_keys(p, e, b, why, size);
+        return next == NEXT_STEP ? player_press_focused(p, b) : next;
+    }
     if (e && e->trust == PLACE_DOUBTFUL && resolve_is_row(e) && !p->s.opened)
         return player_select_by_keys(p, e, b, why, size);
     if (!(e = player_usable(p, e, &next, why, size)))

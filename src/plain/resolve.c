@@ -406,6 +406,15 @@ static const struct element *beside_label(const struct snapshot *s, const struct
     return found;
 }
 
+/* Returns the check box or radio button that GTK 4 describes in a cell, or the cell, which is one in GTK 3. */
+static const struct element *box_in(const struct snapshot *s, const struct element *cell)
+{
+    for (const struct element *e = cell + 1; e < s->e + s->n && e->depth > cell->depth; e++)
+        if (text_listed(ticks, e->role))
+            return e;
+    return cell;
+}
+
 const struct element *resolve_box(const struct snapshot *s, const struct element *e)
 {
     for (int i = 0; i < s->n; i++) {
@@ -413,7 +422,7 @@ const struct element *resolve_box(const struct snapshot *s, const struct element
         int middle = box->rect.y + box->rect.h / 2;
         if (box != e && box->parent == e->parent && !*box->name && !*box->value && box->rect.w > 0 &&
             text_listed(cells, box->role) && middle >= e->rect.y && middle < e->rect.y + e->rect.h)
-            return box;
+            return box_in(s, box);
     }
     return NULL;
 }

@@ -127,6 +127,20 @@ static void t_box(void **state)
     const struct snapshot s = {.e = elements, .n = N};
     complete();
     assert_int_equal(resolve_box(&s, &elements[11])->ref, 11);
+    static struct element row[] = {
+        {.role = "table row", .name = "Plum", .states = ON, .rect = {0, 0, 90, 20}, .parent = -1},
+        {.role = "table cell", .name = "", .states = ON, .rect = {0, 0, 20, 20}, .parent = 0, .depth = 1},
+        {.role = "check box", .name = "", .states = ON, .rect = {0, 0, 20, 20}, .parent = 1, .depth = 2},
+        {.role = "table cell",
+         .name = "Plum",
+         .states = ON,
+         .rect = {20, 0, 70, 20},
+         .parent = 0,
+         .depth = 1}};
+    for (int i = 0; i < 4; i++)
+        row[i].label = row[i].value = "";
+    const struct snapshot gtk4 = {.e = row, .n = 4};
+    assert_ptr_equal(resolve_box(&gtk4, &row[3]), &row[2]);
     assert_null(resolve_box(&s, &elements[1]));
 }
 
