@@ -406,7 +406,7 @@ static const struct element *beside_label(const struct snapshot *s, const struct
     return found;
 }
 
-/* Returns the check box or radio button that GTK 4 describes in a cell, or the cell, which is one in GTK 3. */
+/* Returns the check box or radio button that GTK 4 describes in a cell; in GTK 3 the cell is one. */
 static const struct element *box_in(const struct snapshot *s, const struct element *cell)
 {
     for (const struct element *e = cell + 1; e < s->e + s->n && e->depth > cell->depth; e++)
