@@ -43,6 +43,7 @@ struct player_state {
     int keys;        /* actions of the step that were keys on the way to the element */
     bool keyed;      /* the last action was such a key */
     bool up;         /* the keys go up */
+    bool typing;     /* the name of a file was typed */
     uint32_t mark;   /* the selection before that key */
     int x, y;
 };

@@ -256,6 +256,7 @@ enum player_next player_select_by_typing(struct player *p, struct buf *b, char *
              s->what);
     if (!p->s.keys && !reported) {
         p->s.keys++;
+        p->s.typing = true;
         player_call(b, "type", "text", s->what);
         return NEXT_ACTION;
     }

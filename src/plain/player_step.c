@@ -104,9 +104,9 @@ static enum player_next press(struct player *p, struct buf *b, char *why, size_t
         next = player_focus_by_keys(p, e, b, why, size);
         return next == NEXT_STEP && !p->s.focuses ? player_press_focused(p, b) : next;
     }
-    if (p->s.keys || (!e && !s->maybe_key && player_selects_by_typing(p)))
+    if (p->s.typing || (!e && !p->s.keys && !s->maybe_key && player_selects_by_typing(p)))
         return player_select_by_typing(p, b, why, size);
-    if (!e && !several && s->maybe_key) {
+    if (!e && !several && !p->s.keys && s->maybe_key) {
         if (is_button_word(s->what) && (next = wait_for_button(p, s->what, why, size)) != NEXT_STEP)
             return next;
         if (is_starting(p, why, size))
@@ -367,8 +367,8 @@ static bool holds(struct player *p, const struct plain_step *s, char *why, size_
 static enum player_next condition(struct player *p, struct buf *b, char *why, size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
-    bool yes = !p->s.keys && holds(p, s, why, size);
-    if ((!yes || s->state == PLAIN_GONE) && (p->s.keys || player_selects_by_typing(p)))
+    bool yes = !p->s.typing && holds(p, s, why, size);
+    if ((!yes || s->state == PLAIN_GONE) && (p->s.typing || player_selects_by_typing(p)))
         return player_select_by_typing(p, b, why, size);
     if (yes && (s->state != PLAIN_GONE || !player_shows_directory(p, s)))
         return NEXT_STEP;

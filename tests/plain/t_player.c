@@ -137,6 +137,9 @@ static void t_tab(void **state)
     assert_int_equal(plain_parse("press OK", &p.steps, NULL), 0);
     e[1].states |= 1ULL << STATE_FOCUSED;
     assert_int_equal(next_of(&p, "\"Tab\""), NEXT_ACTION);
+    s.n = 2;
+    assert_int_equal(next_of(&p, ""), NEXT_WAIT); /* the button was not read */
+    s.n = 3;
     e[1].states = ON;
     e[2].states |= 1ULL << STATE_FOCUSED;
     assert_int_equal(next_of(&p, "\"space\""), NEXT_ACTION);
