@@ -72,6 +72,10 @@ static DBusMessage *build(const struct reader *r, const struct pending *p)
         if ((m = bus_call(n->bus, n->path, ATSPI "Text", "GetText")))
             dbus_message_append_args(m, DBUS_TYPE_INT32, &from, DBUS_TYPE_INT32, &to, DBUS_TYPE_INVALID);
         return m;
+    case CALL_ACTION:
+        if ((m = bus_call(n->bus, n->path, ATSPI "Action", "GetName")))
+            dbus_message_append_args(m, DBUS_TYPE_INT32, &from, DBUS_TYPE_INVALID);
+        return m;
     case CALL_NUMBER:
         return bus_get(n->bus, n->path, ATSPI "Value", "CurrentValue");
     case CALL_ADDRESS:

@@ -136,28 +136,6 @@ static void ask_first(struct reader *r, int i)
         reader_push(r, i, calls[k], 0, 0);
 }
 
-static bool has_text(const struct node *n)
-{
-    static const uint32_t named[] = {ROLE_LABEL,     ROLE_STATIC,  ROLE_LIST_ITEM, ROLE_TABLE_CELL,
-                                     ROLE_PARAGRAPH, ROLE_HEADING, ROLE_SECTION,   ROLE_BLOCK_QUOTE,
-                                     ROLE_CAPTION,   ROLE_COMMENT};
-    if (n->role == ROLE_UNKNOWN) /* no reply about its role: possibly a password */
-        return false;
-    if (state_in(n->states, STATE_FOCUSED) || state_in(n->states, STATE_EDITABLE) || n->role == ROLE_ENTRY ||
-        n->role == ROLE_TEXT || n->role == ROLE_SPIN_BUTTON)
-        return true;
-    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
-        if (n->role == named[i])
-            return !n->name || !*n->name;
-    return false;
-}
-
-static bool has_number(const struct node *n)
-{
-    return n->role == ROLE_SLIDER || n->role == ROLE_PROGRESS_BAR || n->role == ROLE_LEVEL_BAR ||
-           n->role == ROLE_DIAL;
-}
-
 static bool overlap(struct screen_rect a, struct screen_rect b)
 {
     struct screen_rect both = screen_rect_intersect(a, b);
@@ -213,10 +191,12 @@ static void described(struct reader *r, int i)
     bool hit = r->x >= 0 && up && is_window(n) && n->placed && screen_rect_contains(n->told, r->x, r->y);
     if (hit)
         reader_push(r, i, CALL_POINT, r->x, r->y);
-    if (has_text(n))
+    if (reader_has_text(n))
         reader_push(r, i, CALL_LENGTH, 0, 0);
-    else if (has_number(n))
+    else if (reader_has_number(n))
         reader_push(r, i, CALL_NUMBER, 0, 0);
+    if (reader_may_click(r, i))
+        reader_push(r, i, CALL_ACTION, 0, 0);
     if (n->role == ROLE_DOCUMENT_WEB || n->role == ROLE_DOCUMENT_FRAME)
         reader_push(r, i, CALL_ADDRESS, 0, 0);
     ask_children(r, i);
@@ -421,6 +401,15 @@ static void take_number(struct node *n, DBusMessage *reply)
     n->value = xstrdup(text);
 }
 
+/* Marks an element that browsers describe as text, but that a page makes clickable. */
+static void take_action(struct node *n, DBusMessage *reply)
+{
+    char name[16];
+    bus_text(reply, name, sizeof name);
+    if (!strcmp(name, "click"))
+        n->states |= UINT64_C(1) << STATE_CLICKABLE;
+}
+
 /* Handles the reply to one of the first four calls. */
 static void take_first(struct reader *r, const struct slot *s, DBusMessage *reply)
 {
@@ -472,6 +461,8 @@ void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply)
         int most = state_in(n->states, STATE_FOCUSED) ? READ_FIELD : READ_TEXT;
         if (bus_integer(reply, &length) && length > 0)
             reader_push(r, s->node, CALL_TEXT, length < most ? (int)length : most, 0);
+        else if (n->role == ROLE_SPIN_BUTTON && !state_in(n->states, STATE_EDITABLE)) /* part of a date */
+            reader_push(r, s->node, CALL_NUMBER, 0, 0);
         break;
     }
     case CALL_TEXT:
@@ -480,6 +471,9 @@ void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply)
         break;
     case CALL_NUMBER:
         take_number(n, reply);
+        break;
+    case CALL_ACTION:
+        take_action(n, reply);
         break;
     case CALL_TOOLKIT:
         bus_text(reply, r->program->toolkit, sizeof r->program->toolkit);

@@ -1,6 +1,7 @@
 /* reader_impl.h - reads the accessibility tree of one program with many calls in flight. Private to atspi/.
  *
  *     reader.c   nodes: which calls each reply leads to      calls.c   calls in flight, time limits
+ *     reader_ask.c   which further calls describe a node
  *     place.c    corrects rectangles                         serve.c   the child process: questions and
  *     answers
  *
@@ -47,6 +48,7 @@ enum call {
     CALL_LENGTH, /* of the text */
     CALL_TEXT,
     CALL_NUMBER,
+    CALL_ACTION, /* name of the first action */
     CALL_ADDRESS,
     CALL_TOOLKIT,
     CALL_POINT, /* element at the point of the question */
@@ -117,6 +119,11 @@ void reader_end(struct reader *r); /* frees the nodes */
 /* Handles the reply to a call about a node; NULL: none in time. Only well-formed messages arrive here, but
  * their types and values are those that the program chose. */
 void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply);
+
+/* reader_ask.c: Return whether the text, the number, or the first action of a node is to be read. */
+bool reader_has_text(const struct node *n);
+bool reader_has_number(const struct node *n);
+bool reader_may_click(const struct reader *r, int i);
 
 /* Returns whether a name is that of a class, which GTK 4 gives to widgets without a label. */
 bool reader_class_name(const char *name);

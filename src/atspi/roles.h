@@ -9,19 +9,23 @@
 #include <stdint.h>
 
 enum { /* AtspiRole */
+       ROLE_ALERT = 2,
        ROLE_COMBO_BOX = 11,
        ROLE_DIAL = 15,
+       ROLE_IMAGE = 27,
        ROLE_LABEL = 29,
        ROLE_LIST_ITEM = 32,
        ROLE_MENU = 33,
        ROLE_MENU_BAR = 34,
        ROLE_MENU_ITEM = 35,
        ROLE_PAGE_TAB = 37,
+       ROLE_PANEL = 39,
        ROLE_PASSWORD = 40,
        ROLE_POPUP_MENU = 41,
        ROLE_PROGRESS_BAR = 42,
        ROLE_SLIDER = 51,
        ROLE_SPIN_BUTTON = 52,
+       ROLE_STATUS_BAR = 54,
        ROLE_TABLE_CELL = 56,
        ROLE_TEXT = 61,
        ROLE_UNKNOWN = 67,
@@ -35,7 +39,10 @@ enum { /* AtspiRole */
        ROLE_COMMENT = 97,
        ROLE_LEVEL_BAR = 103,
        ROLE_BLOCK_QUOTE = 105,
+       ROLE_LOG = 111,
        ROLE_STATIC = 116,
+       ROLE_DESCRIPTION_TERM = 122,
+       ROLE_DESCRIPTION_VALUE = 123,
 };
 
 enum { /* AtspiStateType: bits of a state set */
@@ -56,6 +63,7 @@ enum { /* AtspiStateType: bits of a state set */
        STATE_VISIBLE = 30,
        STATE_MANAGES_DESCENDANTS = 31,
        STATE_IS_DEFAULT = 39,
+       STATE_CLICKABLE = 62, /* not of AT-SPI: text, image or group with a click handler of a page */
 };
 
 static inline bool state_in(uint64_t states, int bit)

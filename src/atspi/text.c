@@ -42,7 +42,8 @@ const char *element_word(const char *role)
 
 static const char *word_of(const struct element *e)
 {
-    return element_word(e->role);
+    const char *word = element_word(e->role);
+    return !word && state_in(e->states, STATE_CLICKABLE) ? "clickable" : word;
 }
 
 /* Appends a text in quotes, cut after a number of characters. */

@@ -54,6 +54,7 @@ static char *sentences_text(void)
         "  press Save                        also: click, tap, push\n"
         "  double-click report.txt           right-click Trash\n"
         "  press Delete in the row of Invoice 7\n"
+        "  tick Active in the row of Ana    choose Admin in Role in the row of Bo\n"
         "  tick Gift wrapping                untick Newsletter\n"
         "  choose Large in Size              select Dark\n"
         "  enter \"Ana Lima\" into Name        set Quantity to 3; fill City with Rome\n"

@@ -5,6 +5,7 @@
  *     enter "Ana Lima" into Name           open menu File > Save As       go to tab Advanced
  *     press ctrl+s                         scroll to Terms                close the window
  *     wait for Order received              check that Total equals "12"
+ *     press Delete in the row of Bo        set Amount in the row of Tea to 3
  *
  * Several steps are separated by "then", "and", commas, semicolons, full stops or line breaks.  A name
  * without quotes ends at the next such word; text in double quotes is taken literally.  A sentence is
@@ -63,7 +64,8 @@ struct plain_step {
     char *role;  /* word for its role that follows the name: "button", "field"; also part of `whole` */
     char *whole; /* the name as it stands in the sentence; differs from `what` where the role, or the list of
                   * PLAIN_CHOOSE, could belong to the name */
-    char *in;    /* name of the list of PLAIN_CHOOSE or the row of PLAIN_PRESS */
+    char *in;    /* name of the list of PLAIN_CHOOSE */
+    char *row;   /* text of the row that has the element */
     char *value; /* text of PLAIN_ENTER and PLAIN_CHECK */
     char *path[PLAIN_PATH_MAX]; /* of PLAIN_MENU */
     int levels;

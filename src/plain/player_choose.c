@@ -52,15 +52,25 @@ static enum player_next verify_choice(struct player *p, const struct resolve_que
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
 }
 
-/* Returns whether an entry that is not below an open list can belong to it: it is in another window, or in no
- * other list. */
-static bool is_of_popup(const struct snapshot *s, const struct element *e, const struct element *list)
+bool player_is_new(const struct player *p, const struct element *e)
+{
+    char ref[16];
+    size_t n = (size_t)snprintf(ref, sizeof ref, "e%u ", e->ref);
+    for (const char *at = p->before; at && (at = strstr(at, ref)); at += n)
+        if (at == p->before || at[-1] == ' ' || at[-1] == '\n')
+            return false;
+    return p->before != NULL;
+}
+
+/* Returns whether an entry that is not below an open list can belong to it: it is in another window, was not
+ * there before, or is in no other list. */
+static bool is_of_popup(const struct player *p, const struct element *e, const struct element *list)
 {
     static const char *const others[] = {"list", "list box", "table", "tree", "tree table", NULL};
-    if (e->window != list->window)
+    if (e->window != list->window || player_is_new(p, e))
         return true;
-    for (int i = e->parent; i >= 0; i = s->e[i].parent)
-        if (text_listed(others, s->e[i].role))
+    for (int i = e->parent; i >= 0; i = p->now->e[i].parent)
+        if (text_listed(others, p->now->e[i].role))
             return false;
     return strcmp(e->role, "radio button") != 0 && strcmp(e->role, "check box") != 0;
 }
@@ -69,14 +79,15 @@ static bool is_of_popup(const struct snapshot *s, const struct element *e, const
 static enum player_next click_option(struct player *p, const char *name, const struct element *below,
                                      struct buf *b, char *why, size_t size)
 {
-    struct resolve_query option = {name, RESOLVE_OPTION, NULL, below};
+    const char *row = below ? NULL : p->steps.s[p->s.at].row;
+    struct resolve_query option = {name, RESOLVE_OPTION, row, below};
     enum player_next next;
     bool several;
     const struct element *e = player_find(p, &option, &several, why, size);
     if (!e && !several && below && p->s.opened) {
         option.below = NULL;
         e = player_find(p, &option, &several, why, size);
-        if (e && !is_of_popup(p->now, e, below)) {
+        if (e && !is_of_popup(p, e, below)) {
             snprintf(why, size, "'%.80s' is not in the list '%.80s' but elsewhere", name,
                      resolve_name(below));
             e = NULL;
@@ -87,6 +98,12 @@ static enum player_next click_option(struct player *p, const char *name, const s
         return NEXT_STEP;
     if (box && box->rect.x < e->rect.x) /* a row with a button: selecting it does not press that */
         e = box;
+    if (player_goes_by_keys(p, e) && !p->s.opened) {
+        next = player_focus_by_keys(p, e, b, why, size);
+        return next == NEXT_STEP ? player_press_focused(p, b) : next;
+    }
+    if (e && e->trust == PLACE_DOUBTFUL && resolve_is_row(e) && !p->s.opened)
+        return player_select_by_keys(p, e, b, why, size);
     if (!(e = player_usable(p, e, &next, why, size)))
         return next;
     player_click(p, e, "left", 1, b);
@@ -144,7 +161,7 @@ int player_choice(const struct player *p, const struct plain_step *s, struct pla
     int n = 0;
     *out = (struct plain_step){0};
     for (int k = 0; p->now && !p->ref && plain_choice(s, k, &one); k++) {
-        struct resolve_query q = {one.in, RESOLVE_LIST, NULL, NULL};
+        struct resolve_query q = {one.in, RESOLVE_LIST, s->row, NULL};
         const struct element *found[1];
         if (one.in && resolve(p->now, &q, found, 1) && !n++)
             *out = one;
@@ -184,14 +201,16 @@ static bool has_option(const struct snapshot *s, const struct element *list, con
 
 const struct element *player_list_with(struct player *p, const char *option)
 {
-    struct resolve_query q = {option, RESOLVE_OPTION, NULL, NULL};
+    const char *row = p->steps.s[p->s.at].row;
+    struct resolve_query q = {option, RESOLVE_OPTION, row, NULL};
     const struct element *found[1], *only = NULL;
     if (!p->now || resolve(p->now, &q, found, 1))
         return NULL;
     for (int i = 0; i < p->now->n; i++) {
         const struct element *e = &p->now->e[i];
         if (!player_is_closed_list(e) || !resolve_in_active_window(p->now, e) ||
-            !resolve_visible(p->now, e) || !has_option(p->now, e, option))
+            !resolve_visible(p->now, e) || !has_option(p->now, e, option) ||
+            (row && !resolve_in_row(p->now, e, row)))
             continue;
         if (only)
             return NULL;
@@ -205,20 +224,20 @@ const struct element *player_list_with(struct player *p, const char *option)
 enum player_next player_choose(struct player *p, struct buf *b, char *why, size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
-    struct resolve_query lists = {s->in, RESOLVE_LIST, NULL, NULL};
+    struct resolve_query lists = {s->in, RESOLVE_LIST, s->row, NULL};
     const struct element *list = NULL;
     enum player_next next;
     bool several = false;
     const struct element *whole = p->s.opened ? NULL : player_whole_option(p);
-    if (p->s.phase && !p->s.opened) {
+    if (p->s.phase > p->s.keys && !p->s.opened) {
         list = s->in ? player_find(p, &lists, &several, why, size) : NULL;
-        struct resolve_query option = {s->what, RESOLVE_OPTION, NULL, list};
+        struct resolve_query option = {s->what, RESOLVE_OPTION, list ? NULL : s->row, list};
         return player_verify_selected(p, whole ? whole : player_find(p, &option, &several, why, size), why,
                                       size);
     }
     if (p->s.phase - p->s.keys > 1)
         return verify_choice(p, &lists, why, size);
-    if (p->s.phase)
+    if (p->s.phase > p->s.keys)
         return choose_in_opened(p, &lists, b, why, size);
     p->s.opened = false;
     if (whole)

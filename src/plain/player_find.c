@@ -70,14 +70,14 @@ const struct element *player_find(struct player *p, const struct resolve_query *
 }
 
 /* Finds the element of the current step by its name without and then with the words around it. */
-const struct element *player_find_target(struct player *p, enum resolve_for use, const char *row,
-                                         bool *several, char *why, size_t size)
+const struct element *player_find_target(struct player *p, enum resolve_for use, bool *several, char *why,
+                                         size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
-    struct resolve_query q = {s->what, use, row, NULL};
+    struct resolve_query q = {s->what, use, s->row, NULL};
     const struct element *e = player_find(p, &q, several, why, size);
     if (!e && !*several && s->whole && strcmp(s->whole, s->what) != 0) {
-        struct resolve_query whole = {s->whole, use, row, NULL};
+        struct resolve_query whole = {s->whole, use, s->row, NULL};
         char unused[ERR_TEXT];
         e = player_find(p, &whole, several, unused, sizeof unused);
     }

@@ -43,6 +43,7 @@ struct player_state {
     int keys;        /* actions of the step that were keys on the way to the element */
     bool keyed;      /* the last action was such a key */
     bool up;         /* the keys go up */
+    bool typing;     /* the name of a file was typed */
     uint32_t mark;   /* the selection before that key */
     int x, y;
 };
@@ -96,8 +97,8 @@ uint64_t player_digest(const struct player *p);
  * player_find_target() looks for the current step's name without and then with the words around it. */
 const struct element *player_find(struct player *p, const struct resolve_query *q, bool *several, char *why,
                                   size_t size);
-const struct element *player_find_target(struct player *p, enum resolve_for use, const char *row,
-                                         bool *several, char *why, size_t size);
+const struct element *player_find_target(struct player *p, enum resolve_for use, bool *several, char *why,
+                                         size_t size);
 /* Returns the element if it can be used; otherwise NULL with what happens next. */
 const struct element *player_usable(struct player *p, const struct element *e, enum player_next *next,
                                     char *why, size_t size);
@@ -123,11 +124,36 @@ enum player_next player_choose_by_keys(struct player *p, const struct element *l
 /* Returns whether an open list reports its choice, but for some time none of its entries. */
 bool player_chooses_by_keys(struct player *p, const struct element *list, const char *name);
 
+/* Returns whether an element without a reliable place, as in GTK 4.18, is reached by the Tab key. */
+bool player_goes_by_keys(const struct player *p, const struct element *e);
+/* Presses Tab until the element has the keyboard; then returns NEXT_STEP. */
+enum player_next player_focus_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
+                                      size_t size);
+/* Selects a row, or the row of a cell, with Tab and the arrow keys; then returns NEXT_STEP. */
+enum player_next player_select_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
+                                       size_t size);
+/* Press the element with the keyboard, or replace its text. */
+enum player_next player_press_focused(struct player *p, struct buf *b);
+enum player_next player_write_focused(struct player *p, const char *text, struct buf *b);
+
 /* Selects a file in an icon view whose files are not described, by typing its name, and opens it or its menu
  * if the step asks for that. */
 enum player_next player_select_by_typing(struct player *p, struct buf *b, char *why, size_t size);
 /* Returns whether the name of the step has been missing for some time while such a view has the keyboard. */
 bool player_selects_by_typing(struct player *p);
+/* Returns whether the step is about a file in such a view, in which it may be without being described. */
+bool player_shows_directory(const struct player *p, const struct plain_step *s);
+
+/* player_date.c: Return whether an element is a date or time whose parts are spin buttons, and whether it
+ * shows that date. */
+bool player_is_date(const struct snapshot *s, const struct element *e);
+bool player_date_is(const struct snapshot *s, const struct element *e, const char *text);
+/* Types the date of the step into such an element, and verifies it. */
+enum player_next player_enter_date(struct player *p, const struct element *e, struct buf *b, char *why,
+                                   size_t size);
+
+/* Returns whether an element was not on the screen before the first action of the step. */
+bool player_is_new(const struct player *p, const struct element *e);
 
 /* player_choose.c: Chooses an option, in a list that is opened if it is closed. */
 enum player_next player_choose(struct player *p, struct buf *b, char *why, size_t size);

@@ -11,8 +11,17 @@
 #include <strings.h>
 
 enum { KEYS_MAX = 60 };
+#define SELECTED_ALL UINT32_MAX /* mark after ctrl+a; no element has this ref */
 
-/* ---- menus and lists ----------------------------------------------------------------------------------- */
+/* Returns whether an element with this index is below another one. */
+static bool is_below(const struct snapshot *s, int i, int top)
+{
+    while (i >= 0 && i != top)
+        i = s->e[i].parent;
+    return i == top;
+}
+
+/* ---- menus -------------------------------------------------------------------------------------------- */
 
 static enum player_next press_return(struct player *p, struct buf *b)
 {
@@ -53,15 +62,94 @@ enum player_next player_press_by_keys(struct player *p, const struct element *e,
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
 }
 
-/* Returns whether entries of an open list are on the screen: below it, or in a window of their own. */
-static bool shows_entries(const struct snapshot *s, const struct element *list)
+/* ---- elements without a reliable place ---------------------------------------------------------------- */
+
+bool player_goes_by_keys(const struct player *p, const struct element *e)
 {
+    static const char *const roles[] = {"push button", "toggle button", "check box", "radio button", "switch",
+                                        "link",        "text",          "entry",     "spin button",  NULL};
+    return e && !p->ref && e->trust == PLACE_DOUBTFUL && !player_is_off(e) &&
+           resolve_in_active_window(p->now, e) && (text_listed(roles, e->role) || element_is_password(e));
+}
+
+/* Returns the innermost element of the active window that has the keyboard, NULL: none. */
+static const struct element *focused(const struct snapshot *s)
+{
+    const struct element *at = NULL;
+    for (int i = 0; i < s->n; i++)
+        if (state_in(s->e[i].states, STATE_FOCUSED) && s->e[i].parent >= 0 &&
+            resolve_in_active_window(s, &s->e[i]) && (!at || s->e[i].depth > at->depth))
+            at = &s->e[i];
+    return at;
+}
+
+/* Presses a key on the way to an element, unless the one before has had no effect, or the focused element
+ * `at` takes Tab as text. */
+static enum player_next press_on_the_way(struct player *p, const char *key, const struct element *at,
+                                         const struct element *e, struct buf *b, char *why, size_t size)
+{
+    bool typed =
+        at && at != e && state_in(at->states, STATE_MULTI_LINE) && state_in(at->states, STATE_EDITABLE);
+    if (at && !typed && (!p->s.keyed || at->ref != p->s.mark) && p->s.keys < KEYS_MAX)
+        return press_key(p, key, at->ref, b);
+    snprintf(why, size, "the program does not say reliably where %s '%.80s' is, and no key reaches it",
+             e->role, resolve_name(e));
+    return player_wait_or_fail(p, PLAYER_EFFECT_MS);
+}
+
+enum player_next player_focus_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
+                                      size_t size)
+{
+    const struct element *at = focused(p->now);
+    if (at && is_below(p->now, (int)(at - p->now->e), (int)(e - p->now->e)))
+        return NEXT_STEP;
+    return press_on_the_way(p, "Tab", at, e, b, why, size);
+}
+
+enum player_next player_select_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
+                                       size_t size)
+{
+    const struct snapshot *s = p->now;
+    const struct element *at = focused(s), *row = e;
+    while (row->parent >= 0 && strcmp(row->role, "table row") != 0 && strcmp(row->role, "list item") != 0)
+        row = &s->e[row->parent];
+    row = row->parent < 0 ? e : row;
+    if (at == row && state_in(row->states, STATE_SELECTED))
+        return NEXT_STEP;
+    bool beside = at && at->parent == row->parent;
+    const char *key = !beside ? "Tab" : at == row ? "space" : at < row ? "Down" : "Up";
+    return press_on_the_way(p, key, at, e, b, why, size);
+}
+
+enum player_next player_press_focused(struct player *p, struct buf *b)
+{
+    p->s.keyed = false;
+    player_keys("space", 1, b);
+    return NEXT_ACTION;
+}
+
+enum player_next player_write_focused(struct player *p, const char *text, struct buf *b)
+{
+    if (p->s.mark != SELECTED_ALL)
+        return press_key(p, "ctrl+a", SELECTED_ALL, b);
+    p->s.keyed = false;
+    player_call(b, "type", "text", text);
+    return NEXT_ACTION;
+}
+
+/* ---- lists -------------------------------------------------------------------------------------------- */
+
+/* Returns whether entries of an open list are on the screen: below it, in a window of their own, or elsewhere
+ * in a page since the list was pressed. */
+static bool shows_entries(const struct player *p, const struct element *list)
+{
+    const struct snapshot *s = p->now;
     const struct element *end = list + 1;
     while (end < s->e + s->n && end->depth > list->depth)
         end++;
     for (const struct element *e = s->e; e < s->e + s->n; e++)
         if (resolve_suits(e, RESOLVE_OPTION) && e->trust != PLACE_NONE &&
-            ((e > list && e < end) || e->window != list->window))
+            ((e > list && e < end) || e->window != list->window || player_is_new(p, e)))
             return true;
     return false;
 }
@@ -76,7 +164,7 @@ static uint32_t hash_of(const char *text)
 
 bool player_chooses_by_keys(struct player *p, const struct element *list, const char *name)
 {
-    return list && *player_shown_choice(list, name) && !shows_entries(p->now, list) &&
+    return list && *player_shown_choice(list, name) && !shows_entries(p, list) &&
            (p->s.keys || player_wait_or_fail(p, PLAYER_EFFECT_MS) == NEXT_FAILED);
 }
 
@@ -101,18 +189,21 @@ enum player_next player_choose_by_keys(struct player *p, const struct element *l
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
-/* Returns whether the focused element is the view of a directory, and does not describe its files. */
+/* Returns whether the active window shows a directory without describing its files, and no element elsewhere
+ * has the keyboard: Thunar then selects the file whose name is typed. */
 static bool is_blank_directory(const struct snapshot *s)
 {
-    for (int i = 0; s && i < s->n; i++) {
-        bool described = s->e[i].children || (i + 1 < s->n && s->e[i + 1].parent == i);
-        if (!state_in(s->e[i].states, STATE_FOCUSED) || described)
-            continue;
-        for (int k = i; k >= 0; k = s->e[k].parent)
-            if (!strcmp(s->e[k].role, "directory pane"))
-                return true;
+    int pane = -1;
+    for (int i = 0; s && i < s->n && pane < 0; i++)
+        if (!strcmp(s->e[i].role, "directory pane") && resolve_in_active_window(s, &s->e[i]))
+            pane = i;
+    for (int i = 0; pane >= 0 && i < s->n; i++) {
+        const struct element *e = &s->e[i];
+        bool inside = is_below(s, i, pane), focused = state_in(e->states, STATE_FOCUSED) && e->parent >= 0;
+        if (inside ? i != pane && (*resolve_name(e) || e->children) : focused)
+            return false;
     }
-    return false;
+    return pane >= 0;
 }
 
 /* Returns whether a text of the window begins with the quoted name of a file, as status bars report the
@@ -138,11 +229,23 @@ static bool is_file_word(const char *role)
     return !role;
 }
 
+/* Returns whether a condition on a file has to be verified by typing its name. */
+static bool is_of_file(const struct plain_step *s)
+{
+    return s->state == PLAIN_SHOWN || (s->state == PLAIN_GONE && (s->role || strchr(s->what, '.')));
+}
+
 bool player_selects_by_typing(struct player *p)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
-    return is_file_word(s->role) && p->s.absent && !p->ref && !s->in && is_blank_directory(p->now) &&
-           player_wait_or_fail(p, PLAYER_SEARCH_MS) == NEXT_FAILED;
+    bool asks = s->verb == PLAIN_CHECK || s->verb == PLAIN_WAIT;
+    return is_file_word(s->role) && (!asks || is_of_file(s)) && p->s.absent && !p->ref && !s->row &&
+           is_blank_directory(p->now) && player_wait_or_fail(p, PLAYER_SEARCH_MS) == NEXT_FAILED;
+}
+
+bool player_shows_directory(const struct player *p, const struct plain_step *s)
+{
+    return is_file_word(s->role) && is_of_file(s) && is_blank_directory(p->now);
 }
 
 enum player_next player_select_by_typing(struct player *p, struct buf *b, char *why, size_t size)
@@ -153,6 +256,7 @@ enum player_next player_select_by_typing(struct player *p, struct buf *b, char *
              s->what);
     if (!p->s.keys && !reported) {
         p->s.keys++;
+        p->s.typing = true;
         player_call(b, "type", "text", s->what);
         return NEXT_ACTION;
     }
@@ -162,6 +266,10 @@ enum player_next player_select_by_typing(struct player *p, struct buf *b, char *
         p->s.keys += !reported || s->verb != PLAIN_PRESS;
         player_keys("Escape", 1, b);
         return NEXT_ACTION;
+    }
+    if (s->verb == PLAIN_CHECK || s->verb == PLAIN_WAIT) {
+        snprintf(why, size, "'%.80s' is %s the directory", s->what, reported ? "in" : "not in");
+        return reported == (s->state == PLAIN_SHOWN) ? NEXT_STEP : NEXT_FAILED;
     }
     if (!reported)
         return NEXT_FAILED;

@@ -94,14 +94,19 @@ static enum player_next press(struct player *p, struct buf *b, char *why, size_t
     const struct plain_step *s = &p->steps.s[p->s.at];
     enum player_next next;
     bool several;
-    const struct element *e = player_find_target(p, RESOLVE_PRESS, s->in, &several, why, size);
+    const struct element *e = player_find_target(p, RESOLVE_PRESS, &several, why, size);
     if (p->s.phase > p->s.keys) {
         p->s.verified = e && !strcmp(e->role, "radio button") && player_is_on(e);
         return NEXT_STEP;
     }
-    if (p->s.keys || (!e && !s->maybe_key && player_selects_by_typing(p)))
+    if (s->verb == PLAIN_PRESS && player_goes_by_keys(p, e)) {
+        p->s.focuses = resolve_is_field(e);
+        next = player_focus_by_keys(p, e, b, why, size);
+        return next == NEXT_STEP && !p->s.focuses ? player_press_focused(p, b) : next;
+    }
+    if (p->s.typing || (!e && !p->s.keys && !s->maybe_key && player_selects_by_typing(p)))
         return player_select_by_typing(p, b, why, size);
-    if (!e && !several && s->maybe_key) {
+    if (!e && !several && !p->s.keys && s->maybe_key) {
         if (is_button_word(s->what) && (next = wait_for_button(p, s->what, why, size)) != NEXT_STEP)
             return next;
         if (is_starting(p, why, size))
@@ -121,13 +126,18 @@ static enum player_next tick(struct player *p, struct buf *b, char *why, size_t 
 {
     bool wanted = p->steps.s[p->s.at].verb == PLAIN_TICK, several;
     enum player_next next;
-    const struct element *e = player_find_target(p, RESOLVE_TICK, NULL, &several, why, size), *box;
+    const struct element *e = player_find_target(p, RESOLVE_TICK, &several, why, size), *box;
     if (e && !strcmp(e->role, "table cell") && (box = resolve_box(p->now, e)))
         e = box;
-    if (!(e = player_usable(p, e, &next, why, size)))
+    bool by_keys = player_goes_by_keys(p, e);
+    if (!by_keys && !(e = player_usable(p, e, &next, why, size)))
         return next;
     if (player_is_on(e) == wanted)
         return NEXT_STEP;
+    if (by_keys && p->s.phase == p->s.keys) {
+        next = player_focus_by_keys(p, e, b, why, size);
+        return next == NEXT_STEP ? player_press_focused(p, b) : next;
+    }
     if (p->s.phase) {
         snprintf(why, size, "'%.80s' is still %s after a click", p->steps.s[p->s.at].what,
                  wanted ? "off" : "on");
@@ -184,7 +194,13 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
     bool several;
     if (!s->what)
         return type(p, b, why, size);
-    const struct element *e = player_find_target(p, RESOLVE_FIELD, NULL, &several, why, size);
+    const struct element *e = player_find_target(p, RESOLVE_FIELD, &several, why, size);
+    if (e && player_is_date(p->now, e) && (p->s.phase || player_usable(p, e, &next, why, size)))
+        return player_enter_date(p, e, b, why, size);
+    if (p->s.phase == p->s.keys && player_goes_by_keys(p, e)) {
+        next = player_focus_by_keys(p, e, b, why, size);
+        return next == NEXT_STEP ? player_write_focused(p, s->value, b) : next;
+    }
     if (!p->s.phase) {
         if (!(e = player_usable(p, e, &next, why, size)))
             return next;
@@ -237,7 +253,7 @@ static enum player_next tab(struct player *p, struct buf *b, char *why, size_t s
 {
     enum player_next next;
     bool several;
-    const struct element *e = player_find_target(p, RESOLVE_TAB, NULL, &several, why, size);
+    const struct element *e = player_find_target(p, RESOLVE_TAB, &several, why, size);
     if (p->s.phase) {
         p->s.verified = e && state_in(e->states, STATE_SELECTED);
         return player_verify_selected(p, e, why, size);
@@ -252,7 +268,7 @@ static enum player_next scroll(struct player *p, struct buf *b, char *why, size_
 {
     struct screen_rect view = screen_view(p->screen), area = view;
     bool several;
-    const struct element *e = player_find_target(p, RESOLVE_ANY, NULL, &several, why, size);
+    const struct element *e = player_find_target(p, RESOLVE_ANY, &several, why, size);
     const struct element *pane = e && p->now ? resolve_hidden_by(p->now, e) : NULL;
     if (pane)
         area = pane->rect;
@@ -296,6 +312,8 @@ static bool value_holds(const struct player *p, const struct plain_step *s, cons
         snprintf(why, size, "'%.80s' has another value", s->what);
     else
         snprintf(why, size, "'%.80s' contains '%.80s'", s->what, text);
+    if (s->state == PLAIN_EQUALS && player_is_date(p->now, e))
+        return player_date_is(p->now, e, s->value);
     return s->state == PLAIN_EQUALS ? same_text(text, s->value) : strstr(text, s->value) != NULL;
 }
 
@@ -322,9 +340,9 @@ static bool holds(struct player *p, const struct plain_step *s, char *why, size_
     bool several, value = s->state == PLAIN_EQUALS || s->state == PLAIN_CONTAINS;
     bool ticked = s->state == PLAIN_TICKED || s->state == PLAIN_UNTICKED;
     enum resolve_for use = value ? RESOLVE_FIELD : ticked ? RESOLVE_TICK : RESOLVE_ANY;
-    const struct element *e = player_find_target(p, use, NULL, &several, why, size);
+    const struct element *e = player_find_target(p, use, &several, why, size);
     if (value && !e && !several)
-        e = player_find_target(p, RESOLVE_ANY, NULL, &several, why, size);
+        e = player_find_target(p, RESOLVE_ANY, &several, why, size);
     bool shown = e || several || is_window(p, s->what);
     if (s->state == PLAIN_SHOWN)
         return shown;
@@ -346,10 +364,13 @@ static bool holds(struct player *p, const struct plain_step *s, char *why, size_
     return on == (s->state == PLAIN_TICKED || s->state == PLAIN_DISABLED);
 }
 
-static enum player_next condition(struct player *p, char *why, size_t size)
+static enum player_next condition(struct player *p, struct buf *b, char *why, size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
-    if (holds(p, s, why, size))
+    bool yes = !p->s.typing && holds(p, s, why, size);
+    if ((!yes || s->state == PLAIN_GONE) && (p->s.typing || player_selects_by_typing(p)))
+        return player_select_by_typing(p, b, why, size);
+    if (yes && (s->state != PLAIN_GONE || !player_shows_directory(p, s)))
         return NEXT_STEP;
     if (p->blame == PLAYER_NOT_FOUND && (s->state == PLAIN_SHOWN || s->state == PLAIN_GONE))
         p->blame = PLAYER_NOT_DONE;
@@ -375,12 +396,12 @@ bool player_finds(struct player *p)
         return true;
     if (s->verb == PLAIN_MENU || (s->verb == PLAIN_CHOOSE && s->in)) {
         struct resolve_query q = {s->verb == PLAIN_MENU ? s->path[0] : s->in,
-                                  s->verb == PLAIN_MENU ? RESOLVE_MENU : RESOLVE_LIST, NULL, NULL};
+                                  s->verb == PLAIN_MENU ? RESOLVE_MENU : RESOLVE_LIST, s->row, NULL};
         return player_find(p, &q, &several, why, sizeof why) || several;
     }
     bool named = s->what && s->verb != PLAIN_KEYS && s->verb != PLAIN_WAIT && !s->maybe_key &&
                  !(s->verb == PLAIN_CHECK && s->state == PLAIN_GONE);
-    return !named || player_find_target(p, uses[s->verb], s->in, &several, why, sizeof why);
+    return !named || player_find_target(p, uses[s->verb], &several, why, sizeof why);
 }
 
 enum player_next player_step(struct player *p, struct buf *b, char *why, size_t size)
@@ -402,7 +423,7 @@ enum player_next player_step(struct player *p, struct buf *b, char *why, size_t 
         return scroll(p, b, why, size);
     case PLAIN_WAIT:
     case PLAIN_CHECK:
-        return condition(p, why, size);
+        return condition(p, b, why, size);
     case PLAIN_KEYS:
     case PLAIN_CLOSE:
         if (p->s.phase)

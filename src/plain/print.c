@@ -23,6 +23,14 @@ static void put_name(const char *name, const char *role, struct buf *out)
         buf_printf(out, " %s", role);
 }
 
+static void put_row(const struct plain_step *s, struct buf *out)
+{
+    if (s->row) {
+        buf_puts(out, " in the row of");
+        put_name(s->row, NULL, out);
+    }
+}
+
 static const char *const states[PLAIN_STATES] = {
     [PLAIN_SHOWN] = "is shown",       [PLAIN_GONE] = "is gone",       [PLAIN_TICKED] = "is ticked",
     [PLAIN_UNTICKED] = "is unticked", [PLAIN_ENABLED] = "is enabled", [PLAIN_DISABLED] = "is disabled",
@@ -32,6 +40,7 @@ static const char *const states[PLAIN_STATES] = {
 static void print_state(const struct plain_step *s, struct buf *out)
 {
     put_name(s->what, s->role, out);
+    put_row(s, out);
     buf_printf(out, " %s", states[s->state]);
     if (s->value)
         plain_quote(s->value, out);
@@ -74,6 +83,7 @@ void plain_print(const struct plain_step *s, struct buf *out)
         if (s->what) {
             buf_puts(out, " into");
             put_name(s->what, s->role, out);
+            put_row(s, out);
         }
         break;
     case PLAIN_MENU:
@@ -102,9 +112,10 @@ void plain_print(const struct plain_step *s, struct buf *out)
         else
             put_name(s->what, s->role, out);
         if (s->in && !has_choices(s)) {
-            buf_puts(out, s->verb == PLAIN_CHOOSE ? " in" : " in the row of");
+            buf_puts(out, " in");
             put_name(s->in, NULL, out);
         }
+        put_row(s, out);
     }
 }
 
@@ -118,7 +129,7 @@ static void print_menu_done(const struct plain_step *s, struct buf *out)
     buf_putc(out, '\'');
 }
 
-void plain_print_done(const struct plain_step *s, struct buf *out)
+static void print_done(const struct plain_step *s, struct buf *out)
 {
     static const char *const verbs[PLAIN_VERBS] = {
         [PLAIN_PRESS] = "pressed",
@@ -156,6 +167,13 @@ void plain_print_done(const struct plain_step *s, struct buf *out)
     default:
         buf_printf(out, "%s '%s'", verbs[s->verb], s->what);
         if (s->in)
-            buf_printf(out, s->verb == PLAIN_CHOOSE ? " in '%s'" : " in the row of '%s'", s->in);
+            buf_printf(out, " in '%s'", s->in);
     }
+}
+
+void plain_print_done(const struct plain_step *s, struct buf *out)
+{
+    print_done(s, out);
+    if (s->row)
+        buf_printf(out, " in the row of '%s'", s->row);
 }

@@ -11,7 +11,6 @@
 #include <wctype.h>
 
 enum {
-    NAME_MAX_BYTES = 512,
     EXACT = 100,
     BY_LABEL = 90,
     BY_VALUE = 80,
@@ -34,13 +33,11 @@ static size_t without_keys(const char *name, size_t n)
     return gap && strchr(gap, '+') ? (size_t)(gap - name) : n;
 }
 
-/* Writes the normal form of a name: lower case, single spaces, "and" for "&", without mnemonic marks and the
- * punctuation around it. */
-static void normalize(const char *name, char out[NAME_MAX_BYTES])
+void resolve_normalize(const char *name, char out[RESOLVE_NAME])
 {
     size_t n = without_keys(name, strlen(name)), used = 0, len;
     uint32_t cp = ' ';
-    for (size_t i = 0; i < n && used + 8 < NAME_MAX_BYTES; i += len) {
+    for (size_t i = 0; i < n && used + 8 < RESOLVE_NAME; i += len) {
         int got = utf8_decode(name + i, n - i, &cp);
         len = got > 0 ? (size_t)got : 1;
         bool space = got <= 0 || cp <= ' ' || cp == 0xa0 || cp == 0xfffc || cp == 0xfffd || cp == 0x2026;
@@ -69,9 +66,9 @@ static void normalize(const char *name, char out[NAME_MAX_BYTES])
 
 bool resolve_same(const char *a, const char *b)
 {
-    char x[NAME_MAX_BYTES], y[NAME_MAX_BYTES];
-    normalize(a, x);
-    normalize(b, y);
+    char x[RESOLVE_NAME], y[RESOLVE_NAME];
+    resolve_normalize(a, x);
+    resolve_normalize(b, y);
     return (*x && !strcmp(x, y)) || !strcmp(a, b);
 }
 
@@ -80,13 +77,19 @@ const char *resolve_name(const struct element *e)
     return *e->name ? e->name : *e->label ? e->label : e->value;
 }
 
+/* Returns whether a name begins with another one, and one of these characters follows, or a space and "(". */
+static bool begins(const char *name, const char *with, const char *then)
+{
+    char x[RESOLVE_NAME], y[RESOLVE_NAME];
+    resolve_normalize(name, x);
+    resolve_normalize(with, y);
+    size_t n = strlen(y);
+    return n > 2 && !strncmp(x, y, n) && x[n] && (strchr(then, x[n]) || text_starts(x + n, " ("));
+}
+
 bool resolve_begins(const char *name, const char *with)
 {
-    char x[NAME_MAX_BYTES], y[NAME_MAX_BYTES];
-    normalize(name, x);
-    normalize(with, y);
-    size_t n = strlen(y);
-    return n > 2 && !strncmp(x, y, n) && strchr(" ,:;(-", x[n]);
+    return begins(name, with, " ,:;(-") || resolve_same(name, with);
 }
 
 /* ---- roles --------------------------------------------------------------------------------------------- */
@@ -200,6 +203,22 @@ static const struct element *popup_of(const struct snapshot *s, const struct ele
     return NULL;
 }
 
+/* Returns whether a page draws an element, or one beside it, apart from a group around both.  Browsers report
+ * it as showing only if nothing clips it; the page itself clips elements that are scrolled away. */
+static bool is_drawn_outside(const struct snapshot *s, const struct element *e, const struct element *group)
+{
+    int page = e->parent;
+    while (page >= 0 && strcmp(s->e[page].role, "document web") != 0)
+        page = s->e[page].parent;
+    for (int i = page; i >= 0 && i < s->n && group > &s->e[page]; i++) {
+        const struct element *o = &s->e[i];
+        struct screen_rect both = screen_rect_intersect(o->rect, group->rect);
+        if (o->parent == e->parent && o->rect.w > 0 && o->rect.h > 0 && (both.w <= 0 || both.h <= 0))
+            return true;
+    }
+    return false;
+}
+
 const struct element *resolve_hidden_by(const struct snapshot *s, const struct element *e)
 {
     const struct element *end = popup_of(s, e);
@@ -211,10 +230,7 @@ const struct element *resolve_hidden_by(const struct snapshot *s, const struct e
             continue;
         struct screen_rect r = up->rect;
         bool placed = r.w > 1 && r.h > 1 && up->trust != PLACE_NONE && up->trust != PLACE_DOUBTFUL;
-        struct screen_rect both = screen_rect_intersect(e->rect, r);
-        bool apart =
-            e->trust == PLACE_APART && (both.w <= 0 || both.h <= 0) && strcmp(up->role, "document web");
-        if (placed && up->parent >= 0 && !apart && !is_inside(e, r))
+        if (placed && up->parent >= 0 && !is_inside(e, r) && !is_drawn_outside(s, e, up))
             return up;
     }
     return NULL;
@@ -241,9 +257,7 @@ static bool is_shown(const struct snapshot *s, const char *name)
     return false;
 }
 
-/* Returns whether an element of this name is in the same row: its middle is as high.  The beginning of a name
- * counts only if no element has the whole name: "Ana Lima" is not the row of "Ana Lima Costa". */
-static bool in_row(const struct snapshot *s, const struct element *e, const char *row)
+bool resolve_in_row(const struct snapshot *s, const struct element *e, const char *row)
 {
     bool exact = is_shown(s, row);
     for (int i = 0; i < s->n; i++) {
@@ -267,10 +281,48 @@ bool resolve_visible(const struct snapshot *s, const struct element *e)
     return is_placed(e) && is_in_sight(s, e);
 }
 
+/* Returns whether an element is inside `top` and is neither its first text nor the only one that can be
+ * pressed there. */
+static bool is_one_of_many(const struct snapshot *s, const struct element *e, const struct element *top)
+{
+    bool first = true;
+    for (const struct element *in = top + 1; in < s->e + s->n && in->depth > top->depth; in++) {
+        if (in == e && first)
+            return false;
+        first = first && !*resolve_name(in);
+        if (text_listed(buttons, in->role) || state_in(in->states, STATE_CLICKABLE))
+            return true;
+    }
+    return false;
+}
+
+bool resolve_is_clickable(const struct snapshot *s, const struct element *e)
+{
+    static const char *const shown[] = {"static", "label", "heading", "paragraph", "section",
+                                        "image",  "panel", "caption", END};
+    if (!text_listed(shown, e->role))
+        return false;
+    if (state_in(e->states, STATE_CLICKABLE))
+        return true;
+    for (int i = e->parent; i >= 0 && strcmp(s->e[i].role, "document web") != 0; i = s->e[i].parent)
+        if (state_in(s->e[i].states, STATE_CLICKABLE))
+            return !is_one_of_many(s, e, &s->e[i]);
+    return false;
+}
+
+/* Returns whether an element is a time of a page in Firefox, which describes it as a group. */
+static bool is_time(const struct snapshot *s, const struct element *e)
+{
+    return !strcmp(e->role, "panel") && e + 1 < s->e + s->n && e[1].parent == (int)(e - s->e) &&
+           !strcmp(e[1].role, "spin button");
+}
+
 static int score(const struct snapshot *s, const struct resolve_query *q, const struct element *e)
 {
-    int role = suits(e, q->use), by = 0;
-    bool text = q->use == RESOLVE_ANY || q->use == RESOLVE_OPTION || text_listed(rows, e->role);
+    int role = q->use == RESOLVE_FIELD && is_time(s, e) ? 1 : suits(e, q->use), by = 0;
+    bool clicked = !role && q->use == RESOLVE_PRESS && resolve_is_clickable(s, e);
+    bool text = q->use == RESOLVE_ANY || q->use == RESOLVE_OPTION || text_listed(rows, e->role) || clicked;
+    role += clicked;
     if (!role || !is_placed(e))
         return 0;
     if (q->use == RESOLVE_MENU_ITEM && !strcmp(s->e[e->parent].role, "menu bar"))
@@ -285,9 +337,9 @@ static int score(const struct snapshot *s, const struct resolve_query *q, const 
         by = BY_LABEL;
     else if (*e->value && text && resolve_same(e->value, q->name))
         by = BY_VALUE;
-    else if (text && resolve_begins(resolve_name(e), q->name))
+    else if (begins(resolve_name(e), q->name, text ? " ,:;(-" : "("))
         by = BY_START;
-    if (!by || (q->row && !in_row(s, e, q->row)))
+    if (!by || (q->row && !resolve_in_row(s, e, q->row)))
         return 0;
     return by + (role == 2 ? PREFERRED : 0) + (resolve_in_active_window(s, e) ? ACTIVE : 0);
 }
@@ -354,6 +406,15 @@ static const struct element *beside_label(const struct snapshot *s, const struct
     return found;
 }
 
+/* Returns the check box or radio button that GTK 4 describes in a cell; in GTK 3 the cell is one. */
+static const struct element *box_in(const struct snapshot *s, const struct element *cell)
+{
+    for (const struct element *e = cell + 1; e < s->e + s->n && e->depth > cell->depth; e++)
+        if (text_listed(ticks, e->role))
+            return e;
+    return cell;
+}
+
 const struct element *resolve_box(const struct snapshot *s, const struct element *e)
 {
     for (int i = 0; i < s->n; i++) {
@@ -361,7 +422,7 @@ const struct element *resolve_box(const struct snapshot *s, const struct element
         int middle = box->rect.y + box->rect.h / 2;
         if (box != e && box->parent == e->parent && !*box->name && !*box->value && box->rect.w > 0 &&
             text_listed(cells, box->role) && middle >= e->rect.y && middle < e->rect.y + e->rect.h)
-            return box;
+            return box_in(s, box);
     }
     return NULL;
 }
@@ -384,71 +445,4 @@ int resolve(const struct snapshot *s, const struct resolve_query *q, const struc
     if (!n && max && (q->use == RESOLVE_LIST || q->use == RESOLVE_FIELD) && (out[0] = beside_label(s, q)))
         n = 1;
     return n;
-}
-
-/* ---- messages ------------------------------------------------------------------------------------------ */
-
-/* Returns the share of the pairs of neighbouring letters of a that occur in b, from 0 to 100. */
-static int same_pairs(const char *a, const char *b)
-{
-    int pairs = 0, found = 0;
-    for (; a[0] && a[1]; a++, pairs++) {
-        const char pair[] = {a[0], a[1], 0};
-        found += strstr(b, pair) != NULL;
-    }
-    return pairs ? 100 * found / pairs : 0;
-}
-
-/* Returns how alike two names are, from 0 to 200: words of a in b by their first letters, and pairs of
- * letters. */
-static int alike(const char *a, const char *b)
-{
-    char x[NAME_MAX_BYTES], y[NAME_MAX_BYTES];
-    int words = 0, found = 0;
-    char *rest = NULL;
-    normalize(a, x);
-    normalize(b, y);
-    int pairs = same_pairs(x, y);
-    for (char *w = strtok_r(x, " ", &rest); w; w = strtok_r(NULL, " ", &rest), words++) {
-        size_t n = strlen(w);
-        w[n > 4 ? 4 : n] = 0;
-        found += strstr(y, w) != NULL;
-    }
-    return pairs + (words ? 100 * found / words : 0);
-}
-
-static bool is_listed(const struct element *e, const struct element *const *list, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (list[i] == e ||
-            (!strcmp(list[i]->role, e->role) && resolve_same(resolve_name(list[i]), resolve_name(e))))
-            return true;
-    return false;
-}
-
-void resolve_nearest(const struct snapshot *s, const struct resolve_query *q, struct buf *out)
-{
-    const struct element *shown[RESOLVE_NEAREST];
-    for (int n = 0; n < RESOLVE_NEAREST; n++) {
-        const struct element *best = NULL;
-        int most = -1;
-        for (int i = 0; i < s->n; i++) {
-            const struct element *e = &s->e[i];
-            bool fits = suits(e, q->use) && e->parent >= 0 && resolve_name(e)[0] && is_in_sight(s, e) &&
-                        !is_listed(e, shown, n);
-            int points = fits ? alike(q->name, resolve_name(e)) : -1;
-            if (points > most) {
-                most = points;
-                best = e;
-            }
-        }
-        if (!best)
-            return;
-        shown[n] = best;
-        buf_printf(out, "%s%s \"%.60s\"",
-                   n      ? ", "
-                   : most ? "; nearest: "
-                          : "; on the screen: ",
-                   best->role, resolve_name(best));
-    }
 }

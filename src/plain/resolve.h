@@ -24,7 +24,7 @@ struct resolve_query {
     const struct element *below; /* only elements below it in the tree; NULL: all */
 };
 
-enum { RESOLVE_NEAREST = 3 };
+enum { RESOLVE_NEAREST = 3, RESOLVE_NAME = 512 /* bytes of a normal form */ };
 
 /* Writes the elements that fit equally well to out[max] and returns their number: 0: none, 1: found, more:
  * the name is ambiguous.  Names are compared without case, mnemonic marks, ellipsis, trailing colon and key
@@ -42,12 +42,19 @@ bool resolve_suits(const struct element *e, enum resolve_for use);
  * in sight. */
 const struct element *resolve_hidden_by(const struct snapshot *s, const struct element *e);
 
+/* Returns whether a click on a text or image of a page acts: it has a click handler, or is part of a group
+ * that has one, and is not merely one of several elements there. */
+bool resolve_is_clickable(const struct snapshot *s, const struct element *e);
+
 /* Returns whether an element contains text that people enter. */
 bool resolve_is_field(const struct element *e);
 
 /* Returns whether an element is a row, cell or icon, which a click selects. */
 bool resolve_is_row(const struct element *e);
 
+/* Writes the normal form of a name: lower case, single spaces, "and" for "&", without mnemonic marks and the
+ * punctuation around it. */
+void resolve_normalize(const char *name, char out[RESOLVE_NAME]);
 /* Returns whether two names are the same after normalizing. */
 bool resolve_same(const char *a, const char *b);
 /* Returns whether a name begins with another one and continues with another word. */
@@ -61,6 +68,10 @@ const char *resolve_name(const struct element *e);
 
 /* Returns whether an element has a place and is not scrolled out of sight. */
 bool resolve_visible(const struct snapshot *s, const struct element *e);
+
+/* Returns whether an element of this name is in the row of e: its middle is as high.  The beginning of a name
+ * counts only if no element has the whole name: "Ana Lima" is not the row of "Ana Lima Costa". */
+bool resolve_in_row(const struct snapshot *s, const struct element *e, const char *row);
 
 /* Returns whether an element is in the active window. */
 bool resolve_in_active_window(const struct snapshot *s, const struct element *e);

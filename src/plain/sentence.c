@@ -109,6 +109,7 @@ void plain_add(struct plain_steps *to, const struct plain_step *s)
     copy->role = copied(s->role);
     copy->whole = copied(s->whole);
     copy->in = copied(s->in);
+    copy->row = copied(s->row);
     copy->value = copied(s->value);
     for (int i = 0; i < s->levels; i++)
         copy->path[i] = copied(s->path[i]);

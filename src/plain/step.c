@@ -14,6 +14,10 @@
     "first|second|third|fourth|fifth|last|next|previous|other|another|it|them|this|that|these|those|here|"   \
     "there|cheapest|best|largest|smallest|biggest|newest|oldest|latest|fastest|lowest|highest|most|least"
 
+#define VERBS                                                                                                \
+    "press|click|tap|push|hit|tick|untick|check|uncheck|choose|select|pick|enter|type|write|fill|set|open|"  \
+    "close|go|switch|scroll|wait|verify|double-click|right-click"
+
 static int not_understood(struct err *why, const char *what, struct span s)
 {
     char *text = words_text(s);
@@ -38,6 +42,8 @@ static int check_name(struct span s, struct err *why)
             return not_understood(why, "does not name an element", s);
         if (lower && words_is(s, i, "into"))
             return not_understood(why, "'into' is unexpected", s);
+        if (lower && i && s.w[i - 1].after == ',' && !s.w[i].quoted && words_is(s, i, VERBS) && i + 1 < s.n)
+            return not_understood(why, "could be a name or another step; quote a name that has a comma", s);
     }
     return 0;
 }
@@ -61,17 +67,22 @@ static int take_name(struct span s, const char *roles, struct plain_step *out, s
     return 0;
 }
 
-/* Returns the only word of s among `any` (-1: none, -2: several). */
+/* Returns the only word of s among `any` (-1: none, -2: several).  One with a capital letter, or at an end,
+ * is part of a name if there is another: "set To to 5". */
 static int only(struct span s, const char *any)
 {
-    int at = -1;
-    for (int i = 0; i < s.n; i++)
-        if (words_is(s, i, any)) {
-            if (at >= 0)
-                return -2;
-            at = i;
+    int at = -1, clear = -1, found = 0, n = 0;
+    for (int i = 0; i < s.n; i++) {
+        if (!words_is(s, i, any))
+            continue;
+        at = i;
+        found++;
+        if (i > 0 && i + 1 < s.n && !isupper((unsigned char)s.w[i].text[0])) {
+            clear = i;
+            n++;
         }
-    return at;
+    }
+    return n == 1 ? clear : found > 1 ? -2 : at;
 }
 
 static char *bare_text(struct span s)
@@ -79,30 +90,34 @@ static char *bare_text(struct span s)
     return words_text(words_bare(s));
 }
 
-#define VERBS                                                                                                \
-    "press|click|tap|push|hit|tick|untick|check|uncheck|choose|select|pick|enter|type|write|fill|set|open|"  \
-    "close|go|switch|scroll|wait|verify"
 #define PRESSED "button|link|icon|item|entry|file|folder|element|option|label|cell|heading"
 #define TICKED  "box|checkbox|button|switch|option|item|toggle"
 #define FILLED  "field|box|entry|area|input|textbox|cell|bar"
 #define CHOSEN  "list|box|field|combobox|dropdown|menu|selector|button|group|option|item"
 
-/* "press Save", "press ctrl+s", "press Open in the row of Invoice 7". */
-static int press(struct span s, enum plain_verb verb, struct plain_step *out, struct err *why)
+/* Cuts the row from the end of "Open in the row of Invoice 7". */
+static int take_row(struct span *s, struct plain_step *out, struct err *why)
+{
+    for (int i = 1; i + 3 < s->n; i++) {
+        int of = words_is(*s, i + 1, "the") ? i + 3 : i + 2;
+        if (!words_is(*s, i, "in|of|from") || !words_is(*s, of - 1, "row|line") ||
+            !words_is(*s, of, "of|with|for") || of + 1 >= s->n)
+            continue;
+        if (check_name(words_bare(words_part(*s, of + 1, s->n)), why) < 0)
+            return -1;
+        out->row = bare_text(words_part(*s, of + 1, s->n));
+        *s = words_part(*s, 0, i);
+        break;
+    }
+    return 0;
+}
+
+/* Sets the verb, and what, role, whole and row from the name after it. */
+static int named(enum plain_verb verb, struct span s, const char *roles, struct plain_step *out,
+                 struct err *why)
 {
     out->verb = verb;
-    for (int i = 1; i + 3 < s.n; i++) {
-        int of = words_is(s, i + 1, "the") ? i + 3 : i + 2;
-        if (words_is(s, i, "in|of") && words_is(s, of - 1, "row|line") && words_is(s, of, "of|with|for") &&
-            of + 1 < s.n) {
-            if (check_name(words_bare(words_part(s, of + 1, s.n)), why) < 0)
-                return -1;
-            out->in = bare_text(words_part(s, of + 1, s.n));
-            s = words_part(s, 0, i);
-            break;
-        }
-    }
-    return take_name(s, PRESSED, out, why);
+    return take_row(&s, out, why) < 0 ? -1 : take_name(s, roles, out, why);
 }
 
 /* "press ctrl+s", "press the Enter key twice".  Returns 0 when these are not keys. */
@@ -223,9 +238,11 @@ static int choose(struct span s, struct plain_step *out, struct err *why)
     for (int i = 0; i < s.n; i++)
         if (!s.w[i].quoted && strchr(s.w[i].text, '>'))
             return menu(s, true, out, why);
+    out->verb = PLAIN_CHOOSE;
+    if (take_row(&s, out, why) < 0)
+        return -1;
     for (int i = 1; i + 1 < s.n; i++)
         at = words_is(s, i, BEFORE_LIST) ? i : at;
-    out->verb = PLAIN_CHOOSE;
     return at < 0 ? take_name(s, CHOSEN, out, why) : option_of_list(s, at, out, why);
 }
 
@@ -263,7 +280,7 @@ static int enter(struct span text, struct span field, struct plain_step *out, st
         return not_understood(why, "text without a field needs quotes", text);
     if (!(text.n == 1 && text.w[0].quoted) && check_name(text, why) < 0)
         return -1;
-    if (field.n && take_name(field, FILLED, out, why) < 0)
+    if (field.n && named(PLAIN_ENTER, field, FILLED, out, why) < 0)
         return -1;
     out->value = words_text(text);
     return 0;
@@ -272,6 +289,8 @@ static int enter(struct span text, struct span field, struct plain_step *out, st
 static int enter_into(struct span s, struct plain_step *out, struct err *why)
 {
     int at = only(s, "into");
+    if (at == -1 && take_row(&s, out, why) < 0)
+        return -1;
     if (at == -1)
         at = only(s, "in");
     if (s.n > 1 && words_is(s, 0, "text") && s.w[1].quoted)
@@ -331,7 +350,8 @@ static int condition(struct span s, struct plain_step *out, struct err *why)
         if (n >= 1 && words_is(s, s.n - 1, e->third) && (!e->second || words_is(s, s.n - 2, e->second)) &&
             (!e->first || words_is(s, n, e->first))) {
             out->state = e->state;
-            return take_name(words_part(s, 0, n), PRESSED "|" TICKED "|" FILLED "|window|dialog", out, why);
+            return named(out->verb, words_part(s, 0, n), PRESSED "|" TICKED "|" FILLED "|window|dialog", out,
+                         why);
         }
     }
     int at = only(s, "equals|contains|is|shows|says|reads");
@@ -341,7 +361,7 @@ static int condition(struct span s, struct plain_step *out, struct err *why)
     struct span value = words_part(s, at + 1, s.n);
     if (!(value.n == 1 && value.w[0].quoted) && check_name(value, why) < 0)
         return -1;
-    if (take_name(words_part(s, 0, at), PRESSED "|" FILLED "|value|text", out, why) < 0)
+    if (named(out->verb, words_part(s, 0, at), PRESSED "|" FILLED "|value|text", out, why) < 0)
         return -1;
     out->value = words_text(value);
     return 0;
@@ -402,23 +422,21 @@ static int parse_verb(struct span s, struct plain_step *out, struct err *why)
 {
     int one = words_is(s, 1, "on") ? 2 : 1, two = words_is(s, 2, "on") ? 3 : 2;
     if (words_is(s, 0, "double-click|doubleclick|right-click|rightclick"))
-        return press(words_part(s, one, s.n),
-                     words_is(s, 0, "double-click|doubleclick") ? PLAIN_DOUBLE_CLICK : PLAIN_RIGHT_CLICK, out,
-                     why);
+        return named(words_is(s, 0, "double-click|doubleclick") ? PLAIN_DOUBLE_CLICK : PLAIN_RIGHT_CLICK,
+                     words_part(s, one, s.n), PRESSED, out, why);
     if (words_is(s, 0, "double|right") && words_is(s, 1, "click"))
-        return press(words_part(s, two, s.n),
-                     words_is(s, 0, "double") ? PLAIN_DOUBLE_CLICK : PLAIN_RIGHT_CLICK, out, why);
+        return named(words_is(s, 0, "double") ? PLAIN_DOUBLE_CLICK : PLAIN_RIGHT_CLICK,
+                     words_part(s, two, s.n), PRESSED, out, why);
     int keys = words_is(s, 0, "press|hit|push") ? press_keys(words_part(s, 1, s.n), out, why) : 0;
     if (keys)
         return keys < 0 ? -1 : 0;
     if (words_is(s, 0, "press|click|hit|push|tap"))
-        return press(words_part(s, one, s.n), PLAIN_PRESS, out, why);
+        return named(PLAIN_PRESS, words_part(s, one, s.n), PRESSED, out, why);
     if (words_is(s, 0, "check|verify|make|ensure") && (words_is(s, 1, "that") || words_is(s, 1, "sure")))
         return check(words_part(s, words_is(s, 1, "sure") && words_is(s, 2, "that") ? 2 : 1, s.n), out, why);
-    if (words_is(s, 0, "tick|check|untick|uncheck")) {
-        out->verb = words_is(s, 0, "tick|check") ? PLAIN_TICK : PLAIN_UNTICK;
-        return take_name(words_part(s, 1, s.n), TICKED, out, why);
-    }
+    if (words_is(s, 0, "tick|check|untick|uncheck"))
+        return named(words_is(s, 0, "tick|check") ? PLAIN_TICK : PLAIN_UNTICK, words_part(s, 1, s.n), TICKED,
+                     out, why);
     struct span rest = words_part(s, 1, s.n);
     if (words_is(s, 0, "choose|select|pick"))
         return choose(rest, out, why);
@@ -458,6 +476,7 @@ void plain_step_free(struct plain_step *s)
     free(s->role);
     free(s->whole);
     free(s->in);
+    free(s->row);
     free(s->value);
     for (int i = 0; i < s->levels; i++)
         free(s->path[i]);

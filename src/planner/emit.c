@@ -95,7 +95,7 @@ static void describe_step(const struct frame *f, const struct candidate *c, stru
         break;
     }
     if (s->verb == PLAIN_PRESS && *c->row)
-        s->in = (char *)(uintptr_t)c->row;
+        s->row = (char *)(uintptr_t)c->row;
 }
 
 void frame_describe(const struct frame *f, const struct candidate *c, struct buf *out)
@@ -119,7 +119,7 @@ static bool is_found(const struct frame *f, const struct candidate *c, const str
         return true;
     if (s->verb == PLAIN_CHOOSE && *c->list)
         return finds(f, c->list, RESOLVE_LIST, NULL, c->list_of);
-    return finds(f, c->name, uses[s->verb], s->in, c->e);
+    return finds(f, c->name, uses[s->verb], s->row, c->e);
 }
 
 /* Returns whether a candidate has the state that the deed asks for. */
@@ -214,7 +214,7 @@ static bool fits(const struct frame *f, const struct plain_step *s)
         return true;
     if (!s->what || s->maybe_key)
         return false;
-    struct resolve_query q = {s->what, uses[s->verb], s->in, NULL};
+    struct resolve_query q = {s->what, uses[s->verb], s->row, NULL};
     if (resolve(f->all->s, &q, found, 2) != 1)
         return false;
     return s->verb != PLAIN_ENTER || strcmp(found[0]->role, "combo box") != 0; /* its options are chosen */

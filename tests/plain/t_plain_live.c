@@ -65,12 +65,14 @@ static void t_dialogs(void **state)
     }
 }
 
-/* A button that its style moves out of its parent, and a list without a name. */
+/* A button that its style moves out of its parent, a list without a name, a text with a click handler, and a
+ * date. */
 static const char page[] =
     "<!doctype html><title>Order</title><body style='margin:0'>"
     "<div style='height:10px'><button style='position:absolute;left:300px;top:200px' "
     "onclick='console.log(\"got \" + document.querySelector(\"select\").value)'>Far</button></div>"
-    "<select><option>Small<option>Large</select>";
+    "<select><option>Small<option>Large</select><p><span id=s>Later</span></p>"
+    "<label>Day <input type=date id=d></label><script>s.onclick = () => console.log('later ' + d.value)</script>";
 
 static void t_page(void **state)
 {
@@ -90,10 +92,10 @@ static void t_page(void **state)
                                 scales[i], html, log);
         size_t n = 0;
         program_run(&x, &o,
-                    WORDS("run", "choose Large, then press Far", "--plain", "only", "--on", "desk", "--start",
-                          start));
+                    WORDS("run", "choose Large, press Far, enter 3/14/2027 into Day, press Later", "--plain",
+                          "only", "--on", "desk", "--start", start));
         assert_int_equal(file_read(log, 1 << 20, &text, &n, &e), 0);
-        if (o.code != 0 || !strstr(text, "\"got Large\""))
+        if (o.code != 0 || !strstr(text, "\"got Large\"") || !strstr(text, "\"later 2027-03-14\""))
             fail_msg("scale %s: exit %d\n%s%s\n%s", scales[i], o.code, o.out, o.err, text);
         free(text);
         free(start);

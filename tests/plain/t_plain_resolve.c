@@ -56,6 +56,7 @@ static struct element elements[] = {
     {.ref = 24, .role = "scroll pane", .name = "", .states = ON, .rect = AT(300, 300), .parent = 0},
     {.ref = 25, .role = "push button", .name = "Scrolled", .states = ON, .rect = AT(300, 380), .parent = 23},
     {.ref = 26, .role = "label", .name = "Pear tart", .states = ON, .rect = AT(240, 170), .parent = 7},
+    {.ref = 27, .role = "check box", .name = "Meal (+12)", .states = ON, .rect = AT(10, 360), .parent = 0},
 };
 enum { N = sizeof elements / sizeof *elements };
 
@@ -109,6 +110,8 @@ static void t_names(void **state)
         {"Quit", RESOLVE_MENU_ITEM, NULL, 21}, /* in a window of its own, outside the menu's title */
         {"Hinting", RESOLVE_TICK, NULL, 23},   /* below its tab in the tree of GTK 3 */
         {"Scrolled", RESOLVE_PRESS, NULL, 0},
+        {"Meal", RESOLVE_TICK, NULL, 27}, /* a note in brackets does not belong to the name */
+        {"Find", RESOLVE_PRESS, NULL, 0},
     };
     complete();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -124,6 +127,20 @@ static void t_box(void **state)
     const struct snapshot s = {.e = elements, .n = N};
     complete();
     assert_int_equal(resolve_box(&s, &elements[11])->ref, 11);
+    static struct element row[] = {
+        {.role = "table row", .name = "Plum", .states = ON, .rect = {0, 0, 90, 20}, .parent = -1},
+        {.role = "table cell", .name = "", .states = ON, .rect = {0, 0, 20, 20}, .parent = 0, .depth = 1},
+        {.role = "check box", .name = "", .states = ON, .rect = {0, 0, 20, 20}, .parent = 1, .depth = 2},
+        {.role = "table cell",
+         .name = "Plum",
+         .states = ON,
+         .rect = {20, 0, 70, 20},
+         .parent = 0,
+         .depth = 1}};
+    for (int i = 0; i < 4; i++)
+        row[i].label = row[i].value = "";
+    const struct snapshot gtk4 = {.e = row, .n = 4};
+    assert_ptr_equal(resolve_box(&gtk4, &row[3]), &row[2]);
     assert_null(resolve_box(&s, &elements[1]));
 }
 
@@ -161,7 +178,49 @@ static void t_open_menu(void **state)
     assert_ptr_equal(found[0], &menu[3]);
 }
 
+#define CLICK (ON | 1ULL << STATE_CLICKABLE)
+
+/* A page as Firefox and Chromium describe it: texts with click handlers, and a group of several texts. */
+static void t_clickable(void **state)
+{
+    (void)state;
+    static struct element page[] = {
+        {.role = "frame", .states = ON | 1ULL << STATE_ACTIVE, .rect = {0, 0, 400, 400}, .parent = -1},
+        {.role = "document web", .states = ON, .rect = {0, 0, 400, 400}, .parent = 0, .depth = 1},
+        {.role = "section", .states = CLICK, .rect = {0, 0, 400, 400}, .parent = 1, .depth = 2},
+        {.role = "heading", .name = "Board", .states = ON, .rect = AT(0, 0), .parent = 2, .depth = 3},
+        {.role = "static", .value = "Archive", .states = CLICK, .rect = AT(0, 40), .parent = 2, .depth = 3},
+        {.role = "section",
+         .value = "Fence",
+         .states = CLICK,
+         .rect = {0, 80, 90, 90},
+         .parent = 2,
+         .depth = 3},
+        {.role = "static", .name = "Fence", .states = ON, .rect = AT(5, 82), .parent = 5, .depth = 4},
+        {.role = "static", .name = "Friday", .states = ON, .rect = AT(5, 102), .parent = 5, .depth = 4},
+        {.role = "paragraph", .value = "Costs", .states = ON, .rect = AT(0, 200), .parent = 2, .depth = 3},
+    };
+    static const struct {
+        const char *name;
+        int at;
+    } cases[] = {{"Archive", 4}, {"Fence", 6}, {"Friday", 7}, {"Costs", -1}};
+    for (size_t i = 0; i < sizeof page / sizeof *page; i++) {
+        page[i].name = page[i].name ? page[i].name : "";
+        page[i].value = page[i].value ? page[i].value : "";
+        page[i].label = "";
+    }
+    struct snapshot s = {.e = page, .n = sizeof page / sizeof *page, .hit = -1};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct element *found[2];
+        struct resolve_query q = {cases[i].name, RESOLVE_PRESS, NULL, NULL};
+        int n = resolve(&s, &q, found, 2);
+        if (n != (cases[i].at >= 0) || (n && found[0] != &page[cases[i].at]))
+            fail_msg("'%s': %d found, %s", cases[i].name, n, n ? found[0]->role : "");
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("a text of a page is pressed if a click handler is its own or its group's", t_clickable),
     CLAIM("an item of an open menu is found outside the menu bar", t_open_menu),
     CLAIM("a name means the element that people would take, or none", t_names),
     CLAIM("the check box of a table row is its unnamed cell", t_box),

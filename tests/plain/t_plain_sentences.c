@@ -99,6 +99,13 @@ static const char *const understood[][2] = {
     {"press A; press B. Then press C.", "press \"A\" | press \"B\" | press \"C\""},
     {"please press \xe2\x80\x9cSave and close\xe2\x80\x9d and then close the window",
      "press \"Save and close\" | close the window"},
+    {"tick Active in the row of Dora Ek", "tick \"Active\" in the row of \"Dora Ek\""},
+    {"choose Admin in Role in the row of Bo Chen", "choose \"Admin\" in \"Role\" in the row of \"Bo Chen\""},
+    {"select Large in the row of Oak tray", "choose \"Large\" in the row of \"Oak tray\""},
+    {"set Amount in the row of Tea to 3", "enter \"3\" into \"Amount\" in the row of \"Tea\""},
+    {"enter 3 in Amount in the row of Tea", "enter \"3\" into \"Amount\" in the row of \"Tea\""},
+    {"check that Active in the row of Bo is ticked", "check that \"Active\" in the row of \"Bo\" is ticked"},
+    {"press Price, set To to 50", "press \"Price\" | enter \"50\" into \"To\""},
     {"enter Smith, John into Author and press OK", "enter \"Smith, John\" into \"Author\" | press \"OK\""},
 };
 
@@ -153,6 +160,7 @@ static void t_left_alone(void **state)
         "make the text bold",
         "show me the word count",
         "press Save, carefully done, then think",
+        "press Price, set From to 5 to 9",
         "open menu > Save",
         "open menu File > Save As, frobnicate Name",
         "open menu Edit > Replace, enter red into Find what, tick all boxes",

@@ -1,8 +1,9 @@
 /* t_player.c - replies of the player to names and reasons that come from other programs. */
 #include "check.h"
 
+#include "atspi/roles.h"
 #include "base/clock.h"
-#include "plain/player.h"
+#include "plain/player_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +95,70 @@ static void t_key_or_button(void **state)
     m->ops->free(m);
 }
 
+#define ON (1ULL << STATE_SHOWING | 1ULL << STATE_SENSITIVE)
+#define IN_GTK4(r, n)                                                                                        \
+    {                                                                                                        \
+        .ref = 2, .role = r, .name = n, .value = "", .label = "", .states = ON, .rect = {0, 0, 90, 30},      \
+        .trust = PLACE_DOUBTFUL, .depth = 1                                                                  \
+    }
+
+/* Performs the step on the elements and returns what follows; the reply must have this key, "": none. */
+static enum player_next next_of(struct player *p, const char *key)
+{
+    char why[ERR_TEXT] = "";
+    struct buf b;
+    buf_init(&b, 1 << 16);
+    buf_puts(&b, "");
+    enum player_next next = player_step(p, &b, why, sizeof why);
+    p->s.phase += next == NEXT_ACTION;
+    if (!strstr(b.data, key) || (!*key && b.len))
+        fail_msg("%s: %s %s", key, b.data, why);
+    buf_free(&b);
+    return next;
+}
+
+/* GTK 4.18 leaves the padding of each group out of the places of its elements. */
+static void t_tab(void **state)
+{
+    (void)state;
+    static struct element e[] = {{.ref = 1,
+                                  .role = "frame",
+                                  .name = "Order",
+                                  .value = "",
+                                  .label = "",
+                                  .states = ON | 1ULL << STATE_ACTIVE,
+                                  .rect = {0, 0, 300, 200},
+                                  .parent = -1},
+                                 IN_GTK4("entry", "Name"),
+                                 IN_GTK4("push button", "OK")};
+    struct snapshot s = {.e = e, .n = 3, .hit = -1};
+    struct player p = {.now = &s};
+    e[2].ref = 3;
+    assert_int_equal(plain_parse("press OK", &p.steps, NULL), 0);
+    e[1].states |= 1ULL << STATE_FOCUSED;
+    assert_int_equal(next_of(&p, "\"Tab\""), NEXT_ACTION);
+    s.n = 2;
+    assert_int_equal(next_of(&p, ""), NEXT_WAIT); /* the button was not read */
+    s.n = 3;
+    e[1].states = ON;
+    e[2].states |= 1ULL << STATE_FOCUSED;
+    assert_int_equal(next_of(&p, "\"space\""), NEXT_ACTION);
+    assert_int_equal(next_of(&p, ""), NEXT_STEP);
+    plain_free(&p.steps);
+    p.s = (struct player_state){0};
+    assert_int_equal(plain_parse("enter Ana into Name", &p.steps, NULL), 0);
+    assert_int_equal(next_of(&p, "\"Tab\""), NEXT_ACTION);
+    e[2].states = ON;
+    e[1].states |= 1ULL << STATE_FOCUSED;
+    assert_int_equal(next_of(&p, "\"ctrl\", \"a\""), NEXT_ACTION);
+    assert_int_equal(next_of(&p, "\"Ana\""), NEXT_ACTION);
+    e[1].value = "Ana";
+    assert_int_equal(next_of(&p, ""), NEXT_STEP);
+    plain_free(&p.steps);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("an element without a reliable place is reached with the Tab key", t_tab),
     CLAIM("a button that has the name of a key is waited for while the window is not read", t_key_or_button),
     CLAIM("a name on the screen never becomes a call in a reply", t_names),
 };

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures plain steps (`holorun run --plain only`) on real programs: tests/cases/plain/tasks.py.
 
-    plain_tasks.py [--only REGEX] [--group spec|new] [--jobs N] [--json FILE] [--keep DIR] [--list]
+    plain_tasks.py [--only REGEX] [--group spec|new|third] [--jobs N] [--json FILE] [--keep DIR] [--list]
                    [--program FILE]
 
 Each task gets a desktop of its own (`holorun desk`) with a fresh home folder. Its judge runs there afterwards: a shell
@@ -290,7 +290,7 @@ def missing(task):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--only", default="", help="tasks whose id contains this regular expression")
-    p.add_argument("--group", help="spec or new")
+    p.add_argument("--group", help="spec, new or third")
     p.add_argument("--jobs", type=int, default=1)
     p.add_argument("--json", help="file for the results")
     p.add_argument("--keep", help="folder for homes and records; default: a temporary one")

@@ -222,7 +222,8 @@ static int add_parsed(struct suite_reader *r, int line, struct plain_steps *step
     for (int i = 0; i < steps->n && rc == 0; i++) {
         struct plain_step *s = &steps->s[i];
         rc = expand_text(r, &s->what, VALUE_ONE_LINE) || expand_text(r, &s->whole, VALUE_ONE_LINE) ||
-                     expand_text(r, &s->in, VALUE_ONE_LINE) || expand_text(r, &s->value, VALUE_EMPTY)
+                     expand_text(r, &s->in, VALUE_ONE_LINE) || expand_text(r, &s->row, VALUE_ONE_LINE) ||
+                     expand_text(r, &s->value, VALUE_EMPTY)
                  ? -1
                  : 0;
         for (int l = 0; l < s->levels && rc == 0; l++)

@@ -1,0 +1,48 @@
+/* reader_ask.c - which further calls describe a node; see reader_impl.h. */
+#include "atspi/reader_impl.h"
+
+#include <string.h>
+
+static bool is_among(uint32_t role, const uint32_t *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i] == role)
+            return true;
+    return false;
+}
+
+bool reader_has_text(const struct node *n)
+{
+    static const uint32_t named[] = {
+        ROLE_LABEL,   ROLE_STATIC,     ROLE_LIST_ITEM,   ROLE_TABLE_CELL,       ROLE_PARAGRAPH,
+        ROLE_HEADING, ROLE_SECTION,    ROLE_BLOCK_QUOTE, ROLE_CAPTION,          ROLE_COMMENT,
+        ROLE_ALERT,   ROLE_STATUS_BAR, ROLE_LOG,         ROLE_DESCRIPTION_TERM, ROLE_DESCRIPTION_VALUE};
+    if (n->role == ROLE_UNKNOWN) /* no reply about its role: possibly a password */
+        return false;
+    if (state_in(n->states, STATE_FOCUSED) || state_in(n->states, STATE_EDITABLE) || n->role == ROLE_ENTRY ||
+        n->role == ROLE_TEXT || n->role == ROLE_SPIN_BUTTON)
+        return true;
+    return (!n->name || !*n->name) && is_among(n->role, named, sizeof named / sizeof *named);
+}
+
+bool reader_has_number(const struct node *n)
+{
+    return n->role == ROLE_SLIDER || n->role == ROLE_PROGRESS_BAR || n->role == ROLE_LEVEL_BAR ||
+           n->role == ROLE_DIAL;
+}
+
+static bool is_in_page(const struct reader *r, int i)
+{
+    while (i >= 0 && r->nodes[i].role != ROLE_DOCUMENT_WEB)
+        i = r->nodes[i].parent;
+    return i >= 0;
+}
+
+bool reader_may_click(const struct reader *r, int i)
+{
+    static const uint32_t roles[] = {ROLE_STATIC, ROLE_SECTION,   ROLE_PARAGRAPH,  ROLE_HEADING,
+                                     ROLE_IMAGE,  ROLE_LIST_ITEM, ROLE_TABLE_CELL, ROLE_PANEL};
+    uint32_t role = r->nodes[i].role;
+    bool leaf = role == ROLE_STATIC && !strcmp(r->program->toolkit, "Chromium");
+    return !leaf && is_among(role, roles, sizeof roles / sizeof *roles) && is_in_page(r, i);
+}
