@@ -137,6 +137,15 @@ static void list_deed(struct agent *a, const struct action *action, enum action_
         agent_deed_failed(a, action, fault, failed);
 }
 
+/* Notes a press that was the whole step; its effect may come late (early.c). */
+static void note_press(struct agent *a, const struct action *action)
+{
+    a->outcome.pressed = a->reply.step.nactions == 1 && action_is(action->kind, ACTION_CLICKS) &&
+                         action->x != ACTION_ABSENT && action->y != ACTION_ABSENT && !a->o->dry_run;
+    a->outcome.pressed_x = action->x;
+    a->outcome.pressed_y = action->y;
+}
+
 /* Performs one recorded action. Returns -1 with e only for errors that end the run; the model reads all
  * others. */
 static int perform(struct agent *a, int index, struct err *e)
@@ -187,6 +196,8 @@ static int perform(struct agent *a, int index, struct err *e)
         *e = why; /* stopped, or the display is lost */
         return -1;
     }
+    if (fault == FAULT_NONE)
+        note_press(a, action);
     if (fault != FAULT_NONE)
         fail_step(a, why.text);
     else if (done.unsure && reads_messages(o->dialect))
@@ -284,7 +295,7 @@ int agent_act(struct agent *a, struct err *e)
     int rc = 0;
     agent_set_text(&a->outcome.result, xstrdup(""));
     agent_set_text(&a->outcome.dropped, a->reply.step.dropped ? xstrdup(a->reply.step.dropped) : NULL);
-    a->outcome.failed = a->outcome.expects_change = a->outcome.is_stale = false;
+    a->outcome.failed = a->outcome.expects_change = a->outcome.is_stale = a->outcome.pressed = false;
     a->outcome.tool = prompt_tool(
         a->o->dialect, a->reply.step.nactions ? a->reply.step.actions[0].kind : ACT_NONE, a->reply.text);
     if (a->step.veto)

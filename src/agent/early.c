@@ -12,6 +12,10 @@
  * waits until the screen has settled and is not watched, so that a screen that never rests cannot stop the
  * run.
  *
+ * A press that has changed nothing but the look of the pressed element probably has an effect that is still
+ * to come: a server or a timer is awaited. Then the wait continues until the first change, for up to
+ * effect_ms. With --settle-quiet the user has said how long to wait, and it ends as usual.
+ *
  * The thread uses the screen only while the model works (agent_watch() to agent_unwatch()), when the loop
  * does not; between these calls redraws are collected by the display system. Changes after the commit are
  * noticed before each press (screen/observed.h). */
@@ -31,6 +35,9 @@ enum { CANCELLED_MOST = 2 };
 static const double early_ms = 30;
 /* With --think-early auto: a turn begins early unless the model needed less than this for the last one. */
 static const double worth_ms = 20;
+
+/* Time for the effect of a press after the screen has settled without any. */
+static const double effect_ms = 700;
 
 struct early { /* a turn and its cancelled predecessors */
     struct agent *a;
@@ -109,6 +116,22 @@ int agent_unwatch(struct agent *a, struct err *e)
     return w->changed ? err_set(e, ERR_FAILED, "the screen has changed since the screenshot") : 0;
 }
 
+/* ---- late effects ------------------------------------------------------------------------------------- */
+
+/* Returns whether the wait is over. After a press without an effect it is continued once. */
+static bool is_over(struct early *w, struct settled *out)
+{
+    const struct agent *a = w->a;
+    if (!settle_over(w->settle, out))
+        return false;
+    bool waits = a->outcome.pressed && a->step.budget == AGENT_RUNNING && !a->o->settle.known &&
+                 !(a->o->settle.quiet_ms >= 0) && !a->o->recorded;
+    if (waits && screen_only_feedback(&a->run.before, settle_shown(w->settle), a->outcome.pressed_x,
+                                      a->outcome.pressed_y))
+        settle_await_change(w->settle, effect_ms);
+    return settle_over(w->settle, out);
+}
+
 /* ---- the end of a turn ----------------------------------------------------------------------------- */
 
 static int record_committed(struct early *w, const char *why, double now, struct err *e)
@@ -133,11 +156,11 @@ static int commit(struct early *w, struct err *e)
     struct settled settled;
     int64_t start = clock_ns();
     bool waits = a->early && a->step.budget == AGENT_RUNNING;
-    while (waits && !w->changed && !settle_over(w->settle, &settled)) {
+    while (waits && !w->changed && !is_over(w, &settled)) {
         double ms = look(w);
         if (ms < 0)
             return err_set(e, w->failure.kind, "%s", w->failure.text);
-        if (!w->changed && !settle_over(w->settle, &settled) && screen_wait(a->o->screen, ms, e))
+        if (!w->changed && !is_over(w, &settled) && screen_wait(a->o->screen, ms, e))
             return -1;
     }
     if (waits && !w->changed &&
@@ -243,9 +266,10 @@ static int attempt(struct early *w, bool *again, struct err *e)
     }
     if (!w->settle)
         w->settle = settle_begin(a->o->screen, &patience);
-    if (settle_pause(w->settle, early ? early_ms : 0, e))
-        return -1;
-    settle_over(w->settle, &settled);
+    do
+        if (settle_pause(w->settle, early ? early_ms : 0, e))
+            return -1;
+    while (!is_over(w, &settled) && !early);
     prepare(w, early);
     int rc = see_and_think(w, &settled, e);
     a->early = NULL;

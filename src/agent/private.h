@@ -70,6 +70,9 @@ struct agent_outcome {
     int stale;           /* consecutive steps not performed because the screen had changed */
     int still;           /* consecutive actions that should have changed the screen but did not */
     double tiles;        /* changed share of the screen, 0 to 1; -1: not known */
+    /* the step was one press of a button, at this position of its screenshot */
+    bool pressed;
+    int pressed_x, pressed_y;
 };
 
 /* The state restored by rewinding to a step. */

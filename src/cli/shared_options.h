@@ -207,12 +207,13 @@
     {"confirm-timeout", 0, OPTION_NUMBER, offsetof(T, confirm_timeout), "SECONDS", 0.1, 86400, "60",         \
      "time limit for an answer; then the answer is no", NULL, .show = OPTION_MORE}
 
-/* double settle_min, settle_quiet, settle_max, key_delay, keymap_settle, all but the second NAN if not given,
- * and the last 0; UNLESS: another source of the
- * values, as "; default: as in the run". */
+/* double settle_min, settle_quiet, settle_max, key_delay, keymap_settle, NAN if not given, the last 50;
+ * UNLESS: another source of the values, as "; default: as in the run". */
 #define PACE_OPTIONS(T, UNLESS)                                                                              \
-    {"settle-quiet", 0, OPTION_NUMBER, offsetof(T, settle_quiet), "MS", 0, 60000, "300",                     \
-     "time without changes after which the screen counts as settled" UNLESS, NULL},                          \
+    {"settle-quiet", 0, OPTION_NUMBER, offsetof(T, settle_quiet), "MS", 0, 60000, NULL,                      \
+     "time without changes after which the screen counts as settled; default: 300, and up to 700 more "      \
+     "after a click that has changed nothing but the look of the clicked element" UNLESS,                    \
+     NULL},                                                                                                  \
     {"settle-min", 0, OPTION_NUMBER, offsetof(T, settle_min), "MS", 0, 60000, NULL,                          \
      "minimum wait for the screen after an action; default: 150, or --settle-quiet if that is less" UNLESS,  \
      NULL, .show = OPTION_MORE},                                                                             \

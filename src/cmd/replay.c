@@ -280,7 +280,8 @@ static json_t *settings_of(const json_t *run)
     return settings;
 }
 
-static const struct replay_settings unset = {.settle_min = NAN, .settle_max = NAN, .key_delay = NAN};
+static const struct replay_settings unset = {
+    .settle_min = NAN, .settle_quiet = NAN, .settle_max = NAN, .key_delay = NAN};
 
 /* Parses the command line twice: it names the run, and the run has the settings.  Returns the result of
  * options_parse(). */

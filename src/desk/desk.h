@@ -76,6 +76,10 @@ int desk_start(struct desk *d, const char *command, struct err *e);
 int desk_wait_window(struct desk *d, const char *pattern, double seconds, const volatile int *cancel,
                      struct err *e);
 
+/* Gives these variables to later commands, in addition to those of desk_open(), which they override.  env:
+ * NULL-terminated, borrowed until the next call or desk_close(). */
+void desk_set_env(struct desk *d, const char *const *env);
+
 /* Runs a shell command to its end.  *exit_code: 128 + signal for a killed command.  output: stdout and
  * stderr, the last output->max bytes; NULL: discarded.  env: additional variables, NULL-terminated.
  * Processes that the command leaves keep running.  Returns -1 if it could not be run, *cancel was set

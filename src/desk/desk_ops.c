@@ -178,6 +178,11 @@ static int wait_command(struct desk *d, const char *command, double seconds, con
     return 0;
 }
 
+void desk_set_env(struct desk *d, const char *const *env)
+{
+    d->env = env;
+}
+
 int desk_run(struct desk *d, const char *command, const char *const *env, double seconds,
              const volatile int *cancel, int *exit_code, struct buf *output, struct err *e)
 {
@@ -190,6 +195,8 @@ int desk_run(struct desk *d, const char *command, const char *const *env, double
     m->number = most < OUTPUT_MAX ? (int)most : OUTPUT_MAX;
     m->seconds = seconds < 1e6 ? seconds : 1e6;
     bool full = msg_put(m, command);
+    for (const char *const *v = d->env; v && *v; v++)
+        full = full || msg_put(m, *v);
     for (const char *const *v = env; v && *v; v++)
         full = full || msg_put(m, *v);
     int rc;

@@ -253,7 +253,8 @@ struct desk {
     pid_t pids[3];
     char dir[DESK_PATH], home[DESK_HOME], auth[DESK_PATH + 16], display[64];
     bool own;
-    struct msg out, in; /* one request at a time */
+    const char *const *env; /* desk_set_env(); or NULL */
+    struct msg out, in;     /* one request at a time */
 };
 /* Waits for the next answer to the last request.  Returns 1, 0 after ms milliseconds, -1 if the supervisor is
  * gone. */

@@ -109,7 +109,8 @@ const struct option_spec job_options[] = {
 
 void job_unset(struct run_settings *s)
 {
-    *s = (struct run_settings){.temperature = NAN, .settle_min = NAN, .settle_max = NAN, .key_delay = NAN};
+    *s = (struct run_settings){
+        .temperature = NAN, .settle_min = NAN, .settle_quiet = NAN, .settle_max = NAN, .key_delay = NAN};
 }
 
 void job_begin(struct job *j, const char *build, int argc, char **argv)

@@ -313,6 +313,20 @@ int observed_solid_run(const uint8_t *p, const uint8_t *q, int n)
 
 /* ---- interface --------------------------------------------------------------------------------------- */
 
+bool observed_block_differs(const struct observed_area *a, uint8_t *where)
+{
+    struct screen_rect all = {0, 0, a->w, a->h};
+    int *stack = xmalloc((size_t)a->w * (size_t)a->h + 1, sizeof *stack);
+    bool found = false;
+    for (int i = 0; i < a->w * a->h && !found; i++)
+        if (where[i]) {
+            struct component p = extract_component(where, a->w, all, i % a->w, i / a->w, stack);
+            found = is_caret(&p);
+        }
+    free(stack);
+    return found;
+}
+
 bool observed_area_changed(const struct observed_area *a, uint8_t *where)
 {
     size_t size = (size_t)a->w * (size_t)a->h;

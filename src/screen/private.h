@@ -11,6 +11,7 @@
  *   stop.c       stop flags                  stopfile.c   stop files
  *   observed.c   whether the screen has changed since the screenshot (observed_busy.c, observed_pixels.c,
  *                observed_view.c)
+ *   feedback.c   whether a press has changed only the pressed element
  *   exec.c       actions
  *
  * None of them includes a header of X11: screen_ops.h is the interface of the display system, which is in
@@ -148,6 +149,9 @@ struct observed_area {
 /* Returns whether the area shows something else (observed_pixels.c). Sets where [h][w] to 1 for pixels
  * that differ. */
 bool observed_area_changed(const struct observed_area *a, uint8_t *where);
+/* Returns whether a bar or block like a text cursor or the mark of a check box is among the differing pixels,
+ * which are erased from where. */
+bool observed_block_differs(const struct observed_area *a, uint8_t *where);
 /* Returns whether two RGB pixels differ by at most 24 in every channel. */
 bool observed_same_colour(const uint8_t *p, const uint8_t *q);
 /* Returns the length of the run at the start of p and q (at most n pixels) in which one solid colour was

@@ -100,10 +100,17 @@ int settle_pause(struct settle_run *w, double quiet_ms, struct err *e);
 double settle_look(struct settle_run *w, struct err *e);
 /* Returns whether the wait is over, and its result in *out. */
 bool settle_over(const struct settle_run *w, struct settled *out);
+/* Continues a wait that ended "quiet" or "stable" until the screen changes, for up to ms; then the usual
+ * limits apply again. Returns false, without effect, after another end and for the second time. */
+bool settle_await_change(struct settle_run *w, double ms);
+const struct image *settle_shown(const struct settle_run *w); /* The view at the last check, borrowed. */
 /* Returns the smallest rectangle around all redraws in the view since the last call, without known carets; w
  * is 0 if there were none. */
 struct screen_rect settle_redrawn(struct settle_run *w);
 void settle_end(struct settle_run *w); /* NULL is allowed. */
+/* Returns whether all that differs between two screenshots is how the element at (x, y) shows that it was
+ * pressed: its colour and border. A text cursor or another shape in it counts as more (feedback.c). */
+bool screen_only_feedback(const struct image *before, const struct image *now, int x, int y);
 
 /* Reads the title and class of the active window, or without a window manager of the window under the
  * pointer. UTF-8, truncated to the buffer sizes. Returns -1 if none was found or the display is lost. */

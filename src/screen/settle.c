@@ -14,13 +14,15 @@
  * A small area that is redrawn repeatedly at one position is a text caret and is ignored, also in later
  * calls. Other repetitions are those of seen.c.
  *
- * A wait can pause early, after a short time without redraws, and continue in another thread. */
+ * A wait can pause early, after a short time without redraws, and continue in another thread. One that is
+ * over can be continued until the next change, if the caller expects one (settle_await_change()). */
 #include "screen/private.h"
 
 #include "base/clock.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     BLINK_W = 24,
@@ -56,6 +58,8 @@ struct settle_run {
     bool look_again;    /* something was redrawn since the last call of settle.known */
     double known_asked; /* ms since start of that call */
     double known_since; /* ms since start; below 0: the screen is not known */
+    /* ms since start; without a change after the first the wait lasts until the second */
+    double await_from, await_until;
 };
 
 /* Returns whether r is a known caret; adds a small unknown r to the candidates, replacing the oldest. */
@@ -184,6 +188,11 @@ static int is_known(struct screen *s, struct settle_run *w, const struct settle 
     return w->known_since >= 0 && now - w->known_since >= KNOWN_MS;
 }
 
+static bool awaits_change(const struct settle_run *w, double now)
+{
+    return now < w->await_until && w->last_change <= w->await_from;
+}
+
 /* Returns why the wait may end ("known", "quiet" or "stable"), or NULL. *rc is -1 after an error. */
 static const char *at_rest(struct screen *s, struct settle_run *w, const struct settle *p, double now,
                            int *rc, struct err *e)
@@ -192,7 +201,7 @@ static const char *at_rest(struct screen *s, struct settle_run *w, const struct 
     *rc = known < 0 ? -1 : 0;
     if (known)
         return known > 0 ? "known" : NULL;
-    if (now < p->min_ms)
+    if (now < p->min_ms || awaits_change(w, now))
         return NULL;
     if (now - w->last_change >= p->quiet_ms)
         return "quiet";
@@ -220,6 +229,8 @@ static bool program_idle(struct screen *s, struct settle_run *w, const struct se
 static double until_next(const struct settle_run *w, const struct settle *p)
 {
     double now = elapsed(w), rest = fmax(p->min_ms - now, p->quiet_ms - (now - w->last_change));
+    if (awaits_change(w, now))
+        return fmin(w->await_until - now, CPU_MS);
     double frame = w->have_frame
                        ? fmin(COMPARE_MS - (now - w->last_frame), stable_ms(p) - (now - w->same_since))
                        : CPU_MS;
@@ -318,6 +329,22 @@ bool settle_over(const struct settle_run *w, struct settled *out)
     if (!w->over)
         *out = (struct settled){clock_ms_since(w->start), "early"};
     return w->over;
+}
+
+bool settle_await_change(struct settle_run *w, double ms)
+{
+    bool rests = !strcmp(w->result.why, "quiet") || !strcmp(w->result.why, "stable");
+    if (!w->over || !rests || w->await_until > 0)
+        return false;
+    w->over = false;
+    w->await_from = elapsed(w);
+    w->await_until = w->await_from + ms;
+    return true;
+}
+
+const struct image *settle_shown(const struct settle_run *w)
+{
+    return &w->seen.shown;
 }
 
 struct screen_rect settle_redrawn(struct settle_run *w)

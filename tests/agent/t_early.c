@@ -31,6 +31,7 @@ static struct page {
     _Atomic int64_t change_at; /* clock_ns(); 0: never */
     int restless_ms;           /* a bar far from the target moves that often; 0: never */
     bool reacts;               /* a press changes the number */
+    int late_ms;               /* ... that long after the press; 0: at once */
     int64_t drawn;             /* clock_ns() of the last change */
     int pressed[PRESSES];      /* number shown at each press */
     double since[PRESSES];     /* ms since the last change */
@@ -81,7 +82,9 @@ static void handle_events(void)
             continue;
         page.since[page.n] = clock_ms_since(page.drawn);
         page.pressed[page.n++] = page.shown;
-        if (page.reacts)
+        if (page.reacts && page.late_ms)
+            page.change_at = clock_ns() + page.late_ms * INT64_C(1000000);
+        else if (page.reacts)
             draw(page.shown + 1, 0);
     }
 }
@@ -349,6 +352,28 @@ static void t_late(void **state)
     }
 }
 
+static void t_late_effect(void **state)
+{
+    static const enum think_early ways[] = {THINK_EARLY_YES, THINK_EARLY_NO};
+    for (int i = 0; i < 2; i++) {
+        struct play p;
+        page_open(&p, ways[i]);
+        page.late_ms = 600;
+        p.o.settle = (struct settle){-1, -1, -1};
+        played.slow_ms = 20;
+        play_script(&p, CLICK(500, 500) ANSWER("Done."), NULL);
+        answered(&p);
+        assert_true(saw(&p, &p.story.steps[1], 2));
+        play_forget();
+        page.n = 0;
+        p.o.settle.quiet_ms = 50;
+        play_script(&p, CLICK(500, 500) ANSWER("Done."), NULL);
+        answered(&p);
+        assert_true(saw(&p, &p.story.steps[1], 2));
+        page_close(&p);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("a change while the model thinks cancels the turn, which leaves no trace but its counters",
           t_cancelled),
@@ -360,6 +385,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a run can be stopped in a cancelled turn, and sends no input", t_stopped),
     CLAIM("the step debugger shows only turns that stand, and rewinds over cancelled ones", t_stepped),
     CLAIM("replies from a file begin late unless the user asks for it", t_late),
+    CLAIM("a press without an effect is waited for longer, unless --settle-quiet says how long",
+          t_late_effect),
 };
 
 CHECK_MAIN()

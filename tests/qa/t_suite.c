@@ -9,8 +9,9 @@
 /* ---- invalid suites ------------------------------------------------------------------------------ */
 
 #define TEST   "tests:\n  - id: a\n    task: t\n" /* three lines; more keys of the test follow */
-#define STEPS  "tests:\n  - id: a\n    task:\n"   /* three lines; steps from line 4 */
-#define CHECKS TEST "    checks:\n"               /* line 4; checks from line 5 */
+#define WARM   "    reuse: program\n    start: x\n    setup: x\n"
+#define STEPS  "tests:\n  - id: a\n    task:\n" /* three lines; steps from line 4 */
+#define CHECKS TEST "    checks:\n"             /* line 4; checks from line 5 */
 
 static const struct {
     const char *text, *says; /* after "s.yaml:" */
@@ -206,6 +207,15 @@ static const struct {
      "2: expected a task as text, not steps, with expect"},
     {STEPS "      - press: a\n    recording: Makefile\n",
      "2: expected a task as text, not steps, with recording"},
+    {TEST "    reuse: browser\n",
+     "4: key 'reuse': expected run, to repeat the last run that passed, program"},
+    {TEST "    reuse: program\n    start: x\n", "2: expected start and setup with reuse: program"},
+    {TEST "    reuse: program\n    setup: x\n", "2: expected start and setup with reuse: program"},
+    {TEST WARM "    home: tests\n", "2: reuse: program is not possible with home"},
+    {TEST WARM "    retries: 1\n", "2: reuse: program is not possible with retries or attempts"},
+    {TEST WARM "    attempts: 2\n", "2: reuse: program is not possible with retries or attempts"},
+    {TEST WARM "    display: ':0'\n", "2: reuse: program is not possible with an existing display"},
+    {TEST WARM "    secrets: [PIN=env:PIN]\n", "2: reuse: program is not possible with secrets"},
     {"suite:\n  tags: &t [a]\n" TEST, "2: anchors (&name) are not allowed"},
     {"tests:\n  - id: a\n    spec: no.md\n", ""},
 };

@@ -5,8 +5,9 @@
 
 The pages are files; each has a heading, a text field and three buttons with the names of the test, and the
 right button changes the title, which the check reads. The ways take turns: plain steps, a model's task with
-scripted replies, and the same with "reuse: run"; with --playwright also Playwright with Debian's Chromium,
-a fresh context for each test. Prints seconds a test, CPU seconds a test, and the verdicts that differed.
+scripted replies, and both with "reuse: run" and with "reuse: program" (one browser for a job, in which each test
+opens its page in a tab); with --playwright also Playwright with Debian's Chromium, a fresh context for each
+test. Prints seconds a test, CPU seconds a test, and the verdicts that differed.
 """
 
 import argparse
@@ -31,8 +32,9 @@ document.title = 'Pressed ' + b.textContent; document.getElementById('o').textCo
 </script>"""
 CHROMIUM = (
     "exec chromium --no-sandbox --no-first-run --disable-gpu --disable-extensions --kiosk "
-    "--force-renderer-accessibility --user-data-dir=$HOME/profile file://{dir}/page-{n}.html"
+    "--force-renderer-accessibility --user-data-dir=$HOME/profile {page}"
 )
+OPEN = "chromium --no-sandbox --user-data-dir=$HOME/profile {page} >/dev/null"
 PLAYWRIGHT = """import sys
 from playwright.sync_api import sync_playwright
 folder, n = sys.argv[1], int(sys.argv[2])
@@ -65,21 +67,23 @@ def make_pages(folder, n):
 
 def make_suite(folder, n, way):
     """Writes a suite for one way and returns its path and options."""
-    reuse = way.endswith("reuse")
+    reuse = "run" if way.endswith("reuse") else "program" if way.endswith("program") else ""
     plain = way.startswith("steps")
     lines = ["suite:", f"  name: {way}", '  display: "xvfb:800x600"', "  timeout_s: 60"]
-    lines += ["  reuse: run"] if reuse else []
+    lines += [f"  reuse: {reuse}"] if reuse else []
     lines += ["tests:"]
     replies = f"{folder}/replies"
     os.makedirs(replies, exist_ok=True)
     for i in range(n):
         with open(f"{folder}/name-{i}") as f:
             name = f.read()
-        start = CHROMIUM.replace("{n}", str(i)).replace("{dir}", folder)
+        page = f"file://{folder}/page-{i}.html"
+        start = CHROMIUM.replace("{page}", "about:blank" if reuse == "program" else page)
         task = f"[{{ press: {name} }}]" if plain else f"Press {name}."
         lines += [
             f"  - id: t{i}",
             f"    start: {json.dumps(start)}",
+            *([f"    setup: {json.dumps(OPEN.replace('{page}', page))}"] if reuse == "program" else []),
             f'    window: "Page {i}"',
             f"    task: {task}",
             f'    checks: [{{ kind: window, title: "Pressed {name}" }}]',
@@ -127,11 +131,11 @@ def main():
     parser.add_argument("-n", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--jobs", help="as holorun qa --jobs; default: its own")
-    parser.add_argument("--way", action="append", help="steps, steps-reuse, replies or replies-reuse")
+    parser.add_argument("--way", action="append", help="steps or replies, alone or with -reuse or -program")
     parser.add_argument("--playwright", metavar="PYTHON", help="interpreter that has playwright")
     parser.add_argument("--out", help="also write all figures to this file, as JSON")
     o = parser.parse_args()
-    ways = o.way or ["steps", "steps-reuse", "replies", "replies-reuse"]
+    ways = o.way or [kind + how for kind in ("steps", "replies") for how in ("", "-reuse", "-program")]
     folder = tempfile.mkdtemp(prefix="one-step-")
     os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
     make_pages(folder, o.n)

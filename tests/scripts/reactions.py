@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Counts how often a run decides on a screen that is not finished, or acts on another screen than its model has seen.
 
-    reactions.py [N] [--program ./holorun[:yes|no]] [--think 0.06] [--kind NAME] [--json FILE]
+    reactions.py [N] [--program ./holorun[:yes|no[:QUIET]]] [--think 0.06] [--kind NAME | --writes] [--json FILE]
 
 N trials (100) in turn of the kinds of reactions below: pages in Chromium, and windows of Tk, Qt and GTK. In each, the
-model presses a button, and its next action presses a place beside it. A square in the corner shows the state of the
-page as a colour, drawn with the change itself:
+model presses a button (with --writes: writes into a field), and its next action presses a place beside it. A square in
+the corner shows the state of the page as a colour, drawn with the change itself:
 
     too early   the screenshot of the second action shows another state than the page has 2 s later
     unseen      at the second press the page was in another state than the screenshot shows
 
 The model is an HTTP server of this script that thinks for a given time (several after commas: in turn). Several
-programs take turns; the value of --think-early follows a colon. --most N: exit code 1 if more than N in 100 were too early or any
+programs take turns; the values of --think-early and --settle-quiet follow a colon each. --most N: exit code 1 if more than N in 100 were too early or any
 press was unseen. Needs Xvfb, openbox, chromium, and /usr/bin/python3 with tkinter, PyQt5 and GTK 3. Runs from the root
 of the source tree.
 """
@@ -32,7 +32,7 @@ import zlib
 import observed
 
 COLOURS = ["#204060", "#c02020", "#20a040", "#8020c0"]
-START, BESIDE = (200, 130), (420, 420)
+START, BESIDE, FIELD = (200, 130), (420, 420), (560, 112)
 # Each script runs at the press of the button; state(n) shows a state, with a text.
 SCRIPTS = {
     "paints once": "state(1)",
@@ -52,16 +52,34 @@ SCRIPTS = {
     "skeleton, then 250": "state(1); setTimeout(state, 250, 2)",
     "skeleton, then 450": "state(1); setTimeout(state, 450, 2)",
 }
-WINDOWS = {"Tk button": "tk", "Qt button": "qt", "GTK revealer": "gtk"}
+WINDOWS = {"Tk button": ["tk"], "Qt button": ["qt"], "GTK revealer": ["gtk"]}
 KINDS = [*SCRIPTS, *WINDOWS]
+# Each runs at a change of the field's text; later() begins again with each change, as search fields do.
+WRITE_SCRIPTS = {
+    "write: no reaction": "state(1)",
+    "write: list after 150": "later(150, open)",
+    "write: list after 250": "later(250, open)",
+    "write: list after 300": "later(300, open)",
+    "write: message after 150": "later(150, state, 1)",
+    "write: message after 250": "later(250, state, 1)",
+    "write: reformatted after 150": "later(150, () => { field.value = field.value.toUpperCase(); state(1) })",
+}
+WRITE_WINDOWS = {
+    "write: GTK, list after 150": ["gtk_write", "150"],
+    "write: GTK, list after 250": ["gtk_write", "250"],
+    "write: Qt, list after 150": ["qt_write", "150"],
+    "write: Qt, list after 250": ["qt_write", "250"],
+}
+WRITE_KINDS = [*WRITE_SCRIPTS, *WRITE_WINDOWS]
+PAGES = SCRIPTS | WRITE_SCRIPTS
 PAGE = """<!doctype html><title>Page</title><style>body{margin:0;font:40px sans-serif;background:#fff;height:800px;overflow:hidden}
 body>*{position:absolute}#square{width:24px;height:24px}#start{left:100px;top:100px;width:200px;height:60px}
 #text{left:200px;top:300px}#field{left:500px;top:100px}#menu{left:350px;top:200px;width:200px;height:0;background:#cde;
 overflow:hidden;transition:height .2s}#box{left:600px;top:200px;width:300px;height:300px;overflow:auto}
 #spin{left:700px;top:600px;width:60px;height:60px;border:6px solid #888;border-top-color:#04f;border-radius:50%;
-animation:r 1s linear infinite}@keyframes r{to{transform:rotate(360deg)}}canvas{left:700px;top:600px}</style>
+animation:r 1s linear infinite}#list{left:350px;top:350px;width:200px;height:150px;background:#cde}@keyframes r{to{transform:rotate(360deg)}}canvas{left:700px;top:600px}</style>
 <div id=square></div><button id=start>Start</button><div id=text></div><input id=field><div id=menu>one<br>two<br>three</div>
-<div id=box></div><div id=spin hidden></div><canvas id=film width=160 height=120></canvas><script>
+<div id=list hidden>one<br>two</div><div id=box></div><div id=spin hidden></div><canvas id=film width=160 height=120></canvas><script>
 const colours = COLOURS, texts = ['waiting', 'loaded', 'finished'];
 let now = 0;
 function state(n) { now = n; square.style.background = colours[n]; text.textContent = texts[n]; }
@@ -69,11 +87,20 @@ function video() { const c = film.getContext('2d'); let i = 0; setInterval(() =>
   c.fillStyle = `hsl(${i++ * 7 % 360} 80% 50%)`; c.fillRect(i * 5 % 160, 0, 40, 120); }, 40); }
 box.innerHTML = [...Array(60).keys()].map(i => 'row ' + i + '<br>').join('');
 addEventListener('mousedown', () => fetch('/pressed/' + now, {method: 'POST', keepalive: true}), true);
+let timer = 0;
+function later(ms, what, ...with_) { clearTimeout(timer); timer = setTimeout(what, ms, ...with_); }
+function open() { list.hidden = false; state(1); }
 start.onclick = () => { REACT };
+field.oninput = () => { WRITTEN };
 state(FIRST);
 (async () => { for (;;) { const to = await (await fetch('/next')).text(); if (to) { location = to; return; }
   await new Promise(r => setTimeout(r, 300)); } })();
 </script>"""
+
+
+def write(x, y):
+    return observed.reply("write_at_desktop", element="it", content="rome", overwrite=True,
+                          x=round(x * 1000 / observed.W), y=round(y * 1000 / observed.H))
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -82,7 +109,7 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self):
-        self.next, self.pressed, self.think, self.asked = "", [], 0.0, 0
+        self.next, self.pressed, self.think, self.asked, self.writes = "", [], 0.0, 0, False
         super().__init__(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server_port}"
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -107,8 +134,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             to, self.server.next = self.server.next, ""
             return self.send(to)
         n = re.search(r"/page/(\d+)", self.path)
-        script = list(SCRIPTS.values())[int(n[1])] if n else ""
-        self.send(PAGE.replace("COLOURS", json.dumps(COLOURS)).replace("REACT", script)
+        kind = list(PAGES)[int(n[1])] if n else ""
+        self.send(PAGE.replace("COLOURS", json.dumps(COLOURS)).replace("REACT", SCRIPTS.get(kind, ""))
+                  .replace("WRITTEN", WRITE_SCRIPTS.get(kind, ""))
                   .replace("FIRST", "0" if n or "start" in self.path else "1"))
 
     def do_POST(self):
@@ -119,7 +147,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.server.asked += 1
         time.sleep(self.server.think)
         done = sum(m["role"] == "assistant" for m in json.loads(body)["messages"])
-        replies = [observed.click(*START), observed.click(*BESIDE), observed.reply("wait_desktop", seconds=2),
+        replies = [write(*FIELD) if self.server.writes else observed.click(*START), observed.click(*BESIDE), observed.reply("wait_desktop", seconds=2),
                    observed.reply("answer", content="Done.")]
         parts = [{"choices": [{"delta": {"content": replies[min(done, 3)]}}]},
                  {"choices": [{"delta": {}, "finish_reason": "stop"}]}]
@@ -158,11 +186,12 @@ def state_shown(path):
 
 def run(place, server, o):
     runs = tempfile.mkdtemp(dir=place.dir)
-    program, _, early = o.now.partition(":")
-    early = ["--think-early", early] if early else []
+    program, early, quiet = (o.now.split(":") + ["", ""])[:3]
+    options = ["--think-early", early] if early else []
+    options += ["--settle-quiet", quiet] if quiet else []
     subprocess.run([program, "run", "Press Start", "--quiet", "--base-url", server.url + "/v1", "-m", "tiny", "--runs",
                     runs, "--dialect", "holo3", "--no-report", "--confirm", "yes-to-all", "--max-steps", "6",
-                    "--max-time", "90", *early], env=place.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                    "--max-time", "90", *options], env=place.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL, timeout=120, check=False)
     events = []
     for path in glob.glob(f"{runs}/*/events.jsonl"):
@@ -175,11 +204,12 @@ def run(place, server, o):
 
 def show(place, server, kind):
     """Opens the page or window of this kind; returns a program to end, or None."""
-    if kind in WINDOWS:
-        app = place.start(["/usr/bin/python3", "tests/scripts/reactions_app.py", WINDOWS[kind], server.url, *COLOURS])
+    window = (WINDOWS | WRITE_WINDOWS).get(kind)
+    if window:
+        app = place.start(["/usr/bin/python3", "tests/scripts/reactions_app.py", *window, server.url, *COLOURS])
         time.sleep(2.5)
         return app
-    server.next = f"/page/{KINDS.index(kind)}"
+    server.next = f"/page/{list(PAGES).index(kind)}"
     observed.wait_until(lambda: not server.next)
     time.sleep(1.5)
     return None
@@ -187,9 +217,10 @@ def show(place, server, kind):
 
 def trial(place, server, kind, o):
     app = show(place, server, kind)
-    server.pressed, server.asked = [], 0
+    server.pressed, server.asked, server.writes = [], 0, kind in WRITE_KINDS
     start = time.time()
     events, frames = run(place, server, o)
+    ended = app and app.poll() is not None
     if app:
         app.kill()
         app.wait()
@@ -201,7 +232,7 @@ def trial(place, server, kind, o):
     if (2, "action") in times and (1, "exec") in times:
         got["step_ms"] = times[2, "action"] - times[1, "exec"]
     presses = [e["step"] for e in events if e["kind"] == "exec" and e["ok"]][:2]
-    if len(presses) < 2 or presses[1] > len(frames) or len(server.pressed) < 2 or len(frames) < 3:
+    if ended or len(presses) < 2 or presses[1] > len(frames) or len(server.pressed) < 2 or len(frames) < 3:
         return got | {"broken": True}
     seen = frames[presses[1] - 1]
     return got | {"early": seen != frames[-1], "unseen": seen != server.pressed[1]}
@@ -211,11 +242,11 @@ def summary(results):
     rows = collections.defaultdict(list)
     for r in results:
         rows[r["kind"]].append(r)
-    print(f"{'kind':22} trials  early unseen cancelled stale broken  step ms")
+    print(f"{'kind':28} trials  early unseen cancelled stale broken  step ms")
     for kind, of in [*rows.items(), ("all", results)]:
         steps = sorted(r["step_ms"] for r in of if "step_ms" in r) or [0]
         total = [sum(bool(r.get(key)) for r in of) for key in ("early", "unseen")]
-        print(f"{kind:22} {len(of):6} {total[0]:6} {total[1]:6} {sum(r['cancelled'] for r in of):9} "
+        print(f"{kind:28} {len(of):6} {total[0]:6} {total[1]:6} {sum(r['cancelled'] for r in of):9} "
               f"{sum(r['stale'] for r in of):5} {sum('broken' in r for r in of):6} {steps[len(steps) // 2]:8.0f}")
 
 
@@ -225,12 +256,13 @@ def main():
     p.add_argument("--program", action="append")
     p.add_argument("--think", default="0.06")
     p.add_argument("--kind", action="append")
+    p.add_argument("--writes", action="store_true")
     p.add_argument("--json")
     p.add_argument("--most", type=float, default=-1)
     p.add_argument("--display", type=int, default=9650)
     o = p.parse_args()
     server, place = Server(), observed.Place(o.display)
-    kinds, thinks, results = o.kind or KINDS, [float(t) for t in o.think.split(",")], []
+    kinds, thinks, results = o.kind or (WRITE_KINDS if o.writes else KINDS), [float(t) for t in o.think.split(",")], []
     programs = o.program or ["./holorun"]
     try:
         place.start(["chromium", "--no-sandbox", "--kiosk", "--no-first-run", "--password-store=basic", "--test-type",

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """A window for reactions.py that covers the screen: a button, a label that it changes, and a square whose colour tells
-the state. Reports the state at each press with the pointer.
+the state. With *_write there is a field instead, and MS after the last change of its text a list opens. Reports the
+state at each press with the pointer.
 
     reactions_app.py tk|gtk|qt URL [COLOUR ...]
+    reactions_app.py gtk_write|qt_write MS URL [COLOUR ...]
 """
 import sys
 import urllib.request
 
-KIND, URL, COLOURS = sys.argv[1], sys.argv[2], sys.argv[3:]
+KIND, MS = sys.argv[1], int(sys.argv[2]) if "write" in sys.argv[1] else 0
+URL, *COLOURS = sys.argv[3 if MS else 2:]
+FIELD, LIST = (500, 100, 200, 30), (350, 350, 200, 150)  # x, y, width, height
 state = 0
 
 
@@ -62,12 +66,22 @@ def qt():
     square.setGeometry(0, 0, 24, 24)
     square.setStyleSheet(f"background: {COLOURS[0]}")
     label = QtWidgets.QLabel("waiting", w)
-    label.setGeometry(200, 300, 400, 80)
-    label.setStyleSheet("font-size: 40px")
-    button = QtWidgets.QPushButton("Start", w)
-    button.setGeometry(100, 100, 200, 60)
-    button.pressed.connect(report)
-    button.clicked.connect(w.react)
+    if MS:
+        label.setGeometry(*LIST)
+        label.hide()
+        timer = QtCore.QTimer(singleShot=True, interval=MS)
+        timer.timeout.connect(lambda: (label.show(), w.react()))
+        field = QtWidgets.QLineEdit(w)
+        field.setGeometry(*FIELD)
+        field.textChanged.connect(lambda _: timer.start())
+        field.installEventFilter(w)
+    else:
+        label.setGeometry(200, 300, 400, 80)
+        label.setStyleSheet("font-size: 40px")
+        button = QtWidgets.QPushButton("Start", w)
+        button.setGeometry(100, 100, 200, 60)
+        button.pressed.connect(report)
+        button.clicked.connect(w.react)
     w.installEventFilter(w)
     w.show()
     app.exec_()
@@ -77,6 +91,7 @@ def gtk():
     """The label slides into view; the square changes when it has arrived."""
     import gi
 
+    gi.require_version("Gdk", "3.0")  # imported first, so without this Gdk 4 would be loaded
     gi.require_version("Gtk", "3.0")
     from gi.repository import Gdk, GLib, Gtk
 
@@ -107,14 +122,37 @@ def gtk():
     button.connect("clicked", react)
     button.connect("button-press-event", lambda *_: report())
     window.connect("button-press-event", lambda *_: report())
+    entry = Gtk.Entry(width_request=FIELD[2], height_request=FIELD[3])
+    listed = Gtk.EventBox(width_request=LIST[2], height_request=LIST[3], no_show_all=True)
+    paint(listed, "#ccddee")
+    timer = 0
+
+    def opened():
+        nonlocal timer
+        timer = 0
+        listed.show()
+        arrived()
+
+    def changed(_):
+        nonlocal timer
+        if timer:
+            GLib.source_remove(timer)
+        timer = GLib.timeout_add(MS, opened)
+
+    entry.connect("changed", changed)
+    entry.connect("button-press-event", lambda *_: report())
     paint(square, COLOURS[0])
     fixed.put(square, 0, 0)
-    fixed.put(button, 100, 100)
-    fixed.put(revealer, 200, 300)
+    if MS:
+        fixed.put(entry, *FIELD[:2])
+        fixed.put(listed, *LIST[:2])
+    else:
+        fixed.put(button, 100, 100)
+        fixed.put(revealer, 200, 300)
     window.add(fixed)
     window.show_all()
     window.move(0, 0)
     GLib.MainLoop().run()
 
 
-{"tk": tk, "qt": qt, "gtk": gtk}[KIND]()
+{"tk": tk, "qt": qt, "gtk": gtk}[KIND.removesuffix("_write")]()

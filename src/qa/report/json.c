@@ -100,6 +100,7 @@ static json_t *attempt_json(const struct attempt *a)
     set_int(o, "cancelled", a->cancelled);
     set_int(o, "reused", a->reused);
     set_text(o, "reused_from", a->reused_from);
+    set_text(o, "program_of", a->program_of);
     json_set_rounded(o, "seconds", a->seconds, 3);
     json_set_rounded(o, "start_seconds", a->start_seconds, 3);
     if (a->n_script)

@@ -216,6 +216,7 @@ static void put_system_out(const struct junit *j, const struct result *r)
     char *reused = summary_reused(a);
     put_out_line(j->f, "reused", reused);
     free(reused);
+    put_out_line(j->f, "program of test", a->program_of);
     fprintf(j->f, "steps: %d\nattempts: %d\n", a->steps, r->n);
     for (int i = 0; i < a->n_script; i++) {
         fputs("step: ", j->f);

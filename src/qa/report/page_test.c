@@ -279,6 +279,7 @@ static void put_facts(FILE *f, const struct suite *s, const struct result *r, co
     char *reused = summary_reused(a);
     qa_page_fact(f, "reused", reused);
     free(reused);
+    qa_page_fact(f, "program of test", a->program_of);
     put_seconds(f, "agent time", a->seconds);
     put_seconds(f, "setup time", a->start_seconds);
     qa_page_fact(f, "display", r->test->display);

@@ -148,6 +148,7 @@ static void read_attempt(struct results_file *f, const json_t *from, struct chec
                             .cancelled = int_of(from, "cancelled", 0, 1 << 30),
                             .reused = int_of(from, "reused", 0, 1 << 30),
                             .reused_from = copy_of(from, "reused_from"),
+                            .program_of = copy_of(from, "program_of"),
                             .seconds = number_of(from, "seconds"),
                             .start_seconds = number_of(from, "start_seconds")};
     size_t n = json_array_size(list) < SUITE_MAX_CHECKS ? json_array_size(list) : SUITE_MAX_CHECKS;

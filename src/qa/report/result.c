@@ -267,6 +267,7 @@ void attempt_free(struct attempt *a)
     }
     free(a->checks);
     free(a->reused_from);
+    free(a->program_of);
     for (int i = 0; i < a->n_script; i++) {
         free(a->script[i].text);
         free(a->script[i].planned);

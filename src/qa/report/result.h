@@ -88,6 +88,7 @@ struct attempt { /* the first attempt, and each retry */
     int cancelled;     /* turns, because the screen changed while the model was thinking */
     int reused;        /* replies of an earlier run that were repeated instead of asking a model */
     char *reused_from; /* directory of that run's record, if it was followed; or NULL */
+    char *program_of;  /* id of the test before, whose program stayed open for this one; or NULL */
     double seconds, start_seconds; /* of the agent; of starting desktop, setup and program */
     struct step_result *script;    /* of the steps of the test, all of them */
     int n_script;

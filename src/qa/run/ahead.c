@@ -39,7 +39,7 @@ struct ahead *ahead_new(const struct suite_run *run)
 
 void ahead_begin(struct ahead *a, const struct test *t)
 {
-    if (!test_owns_desktop(t) || t->home || memory_available() < least_memory)
+    if (!test_owns_desktop(t) || t->home || t->reuse == REUSE_PROGRAM || memory_available() < least_memory)
         return;
     pthread_mutex_lock(&a->lock);
     if (!a->opening) {

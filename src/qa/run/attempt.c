@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "gate/redact.h"
 #include "qa/report/summary.h"
+#include "qa/run/kept.h"
 #include "trace/status.h"
 
 #include <math.h>
@@ -108,22 +109,50 @@ struct desk *attempt_open_desk(const struct suite_run *run, const struct test *t
     return desk_open(&o, e);
 }
 
-static int open_desk(struct attempt_state *s, struct err *e)
+static int run_setup(struct attempt_state *s, struct err *e)
 {
-    const struct test *t = s->test;
     struct buf said;
     buf_init(&said, LOG_BYTES);
-    s->desk = s->order->desk ? s->order->desk : attempt_open_desk(s->run, t, e);
-    int rc = s->desk
-                 ? desk_run_all(s->desk, t->setup, "setup", COMMAND_SECONDS, screen_stop_flag(NULL), &said, e)
-                 : -1;
+    int rc =
+        desk_run_all(s->desk, s->test->setup, "setup", COMMAND_SECONDS, screen_stop_flag(NULL), &said, e);
     if (rc)
         save_log(s, &said);
     buf_free(&said);
-    if (rc)
+    return rc;
+}
+
+/* Starts the program and waits for a window whose title matches; NULL: for any. */
+static int start_program(const struct attempt_state *s, const char *window, struct err *e)
+{
+    const struct test *t = s->test;
+    int rc = desk_start(s->desk, t->start, e);
+    return rc ? rc : desk_wait_window(s->desk, window, t->start_timeout, screen_stop_flag(NULL), e);
+}
+
+/* Brings a program that stays open between tests to the beginning of this one. It is that of an earlier test,
+ * or a new one with the same setup. */
+static int open_kept(struct attempt_state *s, struct err *e)
+{
+    const struct test *t = s->test, *from = NULL;
+    s->desk = s->order->kept ? kept_take(s->order->kept, t, &from) : NULL;
+    if (from)
+        s->out->program_of = xstrdup(from->id);
+    else if (!(s->desk = attempt_open_desk(s->run, t, e)))
         return -1;
-    if (t->start && (desk_start(s->desk, t->start, e) ||
-                     desk_wait_window(s->desk, t->window, t->start_timeout, screen_stop_flag(NULL), e)))
+    desk_set_env(s->desk, t->env);
+    return (!from && start_program(s, NULL, e)) || run_setup(s, e) ||
+                   desk_wait_window(s->desk, t->window, t->start_timeout, screen_stop_flag(NULL), e)
+               ? -1
+               : wait_until(s, e);
+}
+
+static int open_desk(struct attempt_state *s, struct err *e)
+{
+    const struct test *t = s->test;
+    if (t->reuse == REUSE_PROGRAM)
+        return open_kept(s, e);
+    s->desk = s->order->desk ? s->order->desk : attempt_open_desk(s->run, t, e);
+    if (!s->desk || run_setup(s, e) || (t->start && start_program(s, t->window, e)))
         return -1;
     return wait_until(s, e);
 }
@@ -353,6 +382,14 @@ static void mask_secrets(struct attempt_state *s)
     }
 }
 
+/* Returns whether the desktop may serve the next test: a failed one may have left it in any state. */
+static bool may_keep(const struct attempt_state *s)
+{
+    char what[8];
+    return s->desk && s->order->kept && s->test->reuse == REUSE_PROGRAM &&
+           s->out->outcome == OUTCOME_PASSED && desk_state(s->desk, what, sizeof what) == DESK_OK;
+}
+
 static void tear_down(struct attempt_state *s)
 {
     struct err e = ERR_INIT;
@@ -363,7 +400,10 @@ static void tear_down(struct attempt_state *s)
     redact_free(s->covered);
     if (s->desk && desk_run_all(s->desk, s->test->teardown, "teardown", COMMAND_SECONDS, NULL, NULL, &e))
         warn("%s: %s", s->test->id, e.text);
-    desk_close(s->desk);
+    if (e.kind == ERR_NONE && may_keep(s))
+        kept_give(s->order->kept, s->desk, s->test);
+    else
+        desk_close(s->desk);
     free(s->runs);
     free(s->fake);
     free(s->said);

@@ -197,7 +197,7 @@ static void tidy(const char *place)
 void passed_find(struct attempt_state *s)
 {
     size_t len;
-    if (!s->run->identity || !s->test->reuse || s->run->fresh || s->order->number != 1 ||
+    if (!s->run->identity || s->test->reuse != REUSE_RUN || s->run->fresh || s->order->number != 1 ||
         s->order->seed_offset || s->order->freezes)
         return;
     char *place = place_of(s->run, s->test), *path = place ? xasprintf("%s/run", place) : NULL;
@@ -258,7 +258,8 @@ void passed_keep(const struct attempt_state *s)
         all = all && s->job_dirs[i];
     if (a->reused && a->outcome != OUTCOME_PASSED && a->outcome != OUTCOME_STOPPED)
         drop(s);
-    if (!s->run->identity || !s->test->reuse || a->outcome != OUTCOME_PASSED || !all || s->order->freezes)
+    if (!s->run->identity || s->test->reuse != REUSE_RUN || a->outcome != OUTCOME_PASSED || !all ||
+        s->order->freezes)
         return;
     if (!s->news)
         return;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/flag.h"
 #include "qa/run/ahead.h"
+#include "qa/run/kept.h"
 #include "qa/run/room.h"
 
 #include <pthread.h>
@@ -30,6 +31,7 @@ struct queue { /* shared by the workers; its state is protected by `lock` */
     int tests;    /* number of tests that run now */
     struct room room;
     struct ahead *ahead; /* NULL: no desktop is opened ahead */
+    struct kept *kept;   /* NULL: each test opens its own program */
     const char *stopped; /* why no further test starts; or NULL */
     int64_t start;
 };
@@ -102,15 +104,20 @@ static struct result *next_test(struct queue *q)
     return out;
 }
 
+/* A program that is kept open between tests would begin a further attempt with what the failed one left. */
 static int attempts_of(const struct queue *q, const struct test *t)
 {
+    if (t->reuse == REUSE_PROGRAM)
+        return 1;
     int n = t->attempts ? t->attempts : q->o->attempts;
     return n > 0 ? n : 1;
 }
 
 static bool should_retry(const struct queue *q, const struct result *r)
 {
-    int retries = r->test->retries >= 0 ? r->test->retries : q->o->retries;
+    int retries = r->test->reuse == REUSE_PROGRAM ? 0
+                  : r->test->retries >= 0         ? r->test->retries
+                                                  : q->o->retries;
     return r->n < attempts_of(q, r->test) + retries && !flag_up(screen_stop_flag(NULL)) &&
            (r->outcome == OUTCOME_FAILED || r->outcome == OUTCOME_ERROR ||
             r->outcome == OUTCOME_INCONCLUSIVE);
@@ -139,7 +146,8 @@ static void run_test(struct queue *q, const struct suite_run *run, uint64_t samp
         /* Attempts get different random seeds. A retry uses the test's own seed, so that only the program can
          * differ. */
         uint64_t seed_offset = r->n < attempts_of(q, r->test) ? (uint64_t)r->n : 0;
-        struct attempt_order order = {.number = ++r->n, .seed_offset = seed_offset + (sample << 20)};
+        struct attempt_order order = {
+            .number = ++r->n, .seed_offset = seed_offset + (sample << 20), .kept = q->kept};
         if (q->ahead) {
             order.desk = r->n == 1 ? ahead_take(q->ahead, r->test) : NULL;
             order.started = open_next;
@@ -320,6 +328,7 @@ void workers_run(const struct suite_run *run, const struct workers_options *o, s
         q.shares[i] = shares(&q, r->results[i].test);
     q.ahead = o->feed || run->freezes ? NULL : ahead_new(run);
     int n = o->feed || o->jobs < r->n ? o->jobs : r->n;
+    q.kept = o->feed || run->freezes ? NULL : kept_new(n);
     n = start_workers(&q, workers, n < WORKERS_MAX ? n : WORKERS_MAX);
     if (n == 0 && r->n)
         die(ERR_ENV, "cannot start a worker thread");
@@ -333,6 +342,8 @@ void workers_run(const struct suite_run *run, const struct workers_options *o, s
         }
     if (q.ahead)
         ahead_free(q.ahead);
+    if (q.kept)
+        kept_free(q.kept);
     r->seconds = since_start(&q);
     pthread_mutex_destroy(&q.lock);
     free(q.shares);

@@ -62,6 +62,7 @@ struct suite_run {                       /* shared by all tests of a run and con
 struct attempt_order {
     int number;                 /* from 1 */
     struct desk *desk;          /* opened ahead; taken over; NULL: the attempt opens one */
+    struct kept *kept;          /* programs of earlier tests (kept.h); NULL: none is used or kept */
     void (*started)(void *arg); /* called when the program has started; may be NULL */
     void *arg;
     uint64_t seed_offset; /* added to the seed of the test */

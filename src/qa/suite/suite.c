@@ -217,6 +217,27 @@ static int check_task(struct suite_reader *r, const struct doc_node *test, const
     return odd ? part_read(r, fault_at(r, test, "expected a task as text, not steps, with %s", odd)) : 0;
 }
 
+/* Checks that a program that is kept open between tests can be reset, and that nothing of a test that must be
+ * its own remains in it. */
+static int check_reuse(struct suite_reader *r, const struct doc_node *test)
+{
+    const struct test *t = r->t;
+    const char *odd = !test_owns_desktop(t)               ? "an existing display"
+                      : t->home                           ? "home"
+                      : *t->secrets                       ? "secrets"
+                      : t->retries > 0 || t->attempts > 1 ? "retries or attempts"
+                                                          : NULL;
+    if (t->reuse != REUSE_PROGRAM)
+        return 0;
+    if (odd)
+        return part_read(r, fault_at(r, test, "reuse: program is not possible with %s", odd));
+    if (!t->start || !*t->setup)
+        return part_read(r, fault_at(r, test,
+                                     "expected start and setup with reuse: program; the setup resets the "
+                                     "program before each test"));
+    return 0;
+}
+
 static int read_test(struct suite_reader *r, const struct doc_node *suite, const struct doc_node *test,
                      const struct suite_matrix *m, long which, struct test *t)
 {
@@ -246,7 +267,7 @@ static int read_test(struct suite_reader *r, const struct doc_node *suite, const
     if (keys_read_test(r, suite, test) || (spec.task && part_read(r, use_spec(r, test, &spec))))
         return -1;
     keys_finish(r);
-    if (check_task(r, test, task))
+    if (check_task(r, test, task) || check_reuse(r, test))
         return -1;
     if (arena_size(r->s->arena) > SUITE_MAX_ALL)
         return fault_at(r, test, "the tests up to this one have more than %d MiB of text",

@@ -81,6 +81,12 @@ struct test_step { /* a step of a task that is a list */
     bool stale;       /* steps_of belongs to another sentence */
 };
 
+enum reuse {
+    REUSE_NO,
+    REUSE_RUN,    /* a run that passed is repeated while the screens agree */
+    REUSE_PROGRAM /* desktop and program of a test before are used again; the setup resets the program */
+};
+
 struct test {
     const char *id, *suite; /* unique in the suite; the suite's name */
     int line;
@@ -101,7 +107,7 @@ struct test {
     /* ms, as the options of these names; NAN: from the command line */
     double settle_quiet, settle_min, key_delay;
     uint64_t seed;
-    bool reuse; /* a run that passed is repeated while the screens agree */
+    enum reuse reuse;
     /* file of `holorun record`, replayed instead of a model; NULL: none */
     const char *recording;
     const char *policy, *const *secrets; /* as in `run`; policy NULL: none; secrets NULL-terminated */

@@ -222,11 +222,14 @@ static int read_expect(struct suite_reader *r, const struct key *k, void *member
 
 static int read_reuse(struct suite_reader *r, const struct key *k, void *member)
 {
-    bool *reuse = member;
-    *reuse = r->n->text && !strcmp(r->n->text, "run");
-    if (!*reuse && (!r->n->text || strcmp(r->n->text, "no") != 0))
-        return fault(r, "expected run, to repeat the last run that passed, or no");
-    return 0;
+    static const char *const names[] = {[REUSE_NO] = "no", [REUSE_RUN] = "run", [REUSE_PROGRAM] = "program"};
+    for (int i = 0; r->n->text && i < (int)(sizeof names / sizeof *names); i++)
+        if (!strcmp(r->n->text, names[i])) {
+            *(enum reuse *)member = (enum reuse)i;
+            return 0;
+        }
+    return fault(r, "expected run, to repeat the last run that passed, program, to keep it open between "
+                    "tests, or no");
 }
 
 /* Adds a check that must hold before the agent starts. A check by a model or of the answer is not allowed;

@@ -5,9 +5,10 @@
 #include "base/utf8.h"
 
 #include <X11/Xatom.h>
+#include <poll.h>
 #include <stdlib.h>
 
-enum { SELECTION_MS = 300, SELECTION_MAX = 1 << 20 };
+enum { SELECTION_MS = 300, LOOK_MS = 2, SELECTION_MAX = 1 << 20 };
 
 /* Converts Latin-1 to UTF-8; the caller frees the result. */
 static char *from_latin1(const unsigned char *data, unsigned long n)
@@ -49,7 +50,8 @@ static char *convert(struct screen *s, Window w, Atom selection, Atom target)
     while (!XCheckTypedWindowEvent(s->x11->dpy, w, SelectionNotify, &ev)) {
         if (s->lost || clock_ms_since(start) > SELECTION_MS)
             return NULL;
-        clock_sleep_ms(2);
+        struct pollfd answer = {ConnectionNumber(s->x11->dpy), POLLIN, 0};
+        poll(&answer, 1, LOOK_MS); /* another event may be in the queue already */
     }
     return ev.xselection.property ? take_property(s, w, property) : NULL;
 }

@@ -1,0 +1,23 @@
+/* kept.h - desktops whose program stays open for the next test with reuse: program.
+ *
+ * A test takes a desktop that was opened with the same start, display, window manager, directory, variables
+ * and elements; its setup then resets the program. Only a test that has passed gives its desktop back, and
+ * each desktop is used by one test at a time. The functions may be called from any thread. */
+#ifndef HOLORUN_QA_RUN_KEPT_H
+#define HOLORUN_QA_RUN_KEPT_H
+
+#include "desk/desk.h"
+#include "qa/suite/suite.h"
+
+struct kept;
+
+/* most: number of desktops that wait; the oldest is closed for another */
+struct kept *kept_new(int most);
+void kept_free(struct kept *k); /* closes those that wait */
+/* Returns a desktop for this test, which the caller gives back or closes; NULL: none. *from: the test that
+ * used it last. */
+struct desk *kept_take(struct kept *k, const struct test *t, const struct test **from);
+/* Keeps the desktop that was used by the test; takes ownership. */
+void kept_give(struct kept *k, struct desk *d, const struct test *t);
+
+#endif
