@@ -92,7 +92,7 @@ tests:
 
 
 def element(program, place, script, variables):
-    """Runs an element in a shared folder; returns its exit code and how many of its tests ran now."""
+    """Runs an element in a shared folder; returns its exit code and the number of tests that ran."""
     script = script.replace("/shared/", place + "/").replace("--jobs 4", f"--jobs 4 --fake {place}/replies --dialect pyautogui")
     env = {**os.environ, "PATH": place + "/bin:" + os.environ["PATH"], **{k: str(v) for k, v in variables.items()}}
     done = subprocess.run(["bash", "-c", script], env=env, cwd=place, capture_output=True, text=True)
