@@ -342,7 +342,11 @@ class Learner:
             torch.nn.utils.clip_grad_norm_(self.model.trained, 1.0)
             self.adam.step()
             self.adam.zero_grad(set_to_none=True)
-        return {"parts": len(todo), "disagreement": off / max(1, total), "clipped": clipped / max(1, batches)}
+        return {
+            "parts": len(todo),
+            "disagreement": round(off / total, 5) if total else None,
+            "clipped": clipped / max(1, batches),
+        }
 
 
 # ---- loop --------------------------------------------------------------------------------------------------
@@ -471,7 +475,7 @@ class Loop:
             "reward": round(sum(rewards) / max(1, len(rewards)), 4),
             "groups_that_differ": sum(0 < sum(g.rewards.values()) < len(g.rewards) for g in groups),
             "parts": told["parts"],
-            "disagreement": round(told["disagreement"], 5),
+            "disagreement": told["disagreement"],
             "clipped": round(told["clipped"], 4),
             "stalest": max((version - g.oldest() for g in groups), default=0),
             "dropped": self.dropped,

@@ -265,7 +265,7 @@ def write(driver, happened, want, alone, alone_s, seconds, jobs):
     same = got == want and code == alone
     once = all(n == 1 for n in ended.values()) and len(ended) == sum(want.values())
     with open(os.path.join(merged, "results.json")) as f:
-        notes = json.load(f).get("notes", [])
+        notes = [x.replace(ROOT + "/", "") for x in json.load(f).get("notes", [])]
     with open(os.path.join(AT, "progress")) as f:
         progress = f.read()
     with open(os.path.join(merged, "report.html")) as f:
