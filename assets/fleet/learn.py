@@ -1,25 +1,31 @@
 #!/usr/bin/env python3
-"""A training loop: episodes on a page, the page's reward, an update, new weights in the running engine.
+"""A training loop: episodes on a page, the page's reward, an update, new weights in the running server.
 
     assets/fleet/learn.py --out learned                 the same command continues after a stop
     assets/fleet/learn.py --out learned --page last     another page (see PAGES)
+    assets/fleet/learn.py --out learned --address auto --slots 16       on the machines of a Ray cluster
 
-The model is the embedded one. The page is a dialog of its theme, with a wording of the task that was not in
-its training. Each round requests several episodes of each of some tasks, at temperature 1, from one `holorun
-qa --feed` process that holds the model. The page's title reports whether the right button was pressed: reward
-1 or 0, the only training signal. An episode's advantage is its reward less the mean of its task's rewards.
-`holorun export --format verl` writes the sampled tokens with their log-probabilities, and a clipped policy
-gradient (GRPO) updates the language model in torch. The new weights are written in the published layout, and
-the process loads them without a restart ({"weights": DIR}).
+The model is the embedded one, in a `holorun serve` process of this machine. The page is a dialog of its
+theme, with a wording of the task that was not in its training. Slots of ray_fleet.py play several episodes of
+each of some tasks through that server, at temperature 1. The page's title reports whether the right button
+was pressed: reward 1 or 0, the only training signal. An episode's advantage is its reward less the mean of
+its task's rewards. `holorun export --format verl` writes the sampled tokens with their log-probabilities, and
+a clipped policy gradient (GRPO) updates the language model in torch. The new weights are written in the
+published layout, and the server loads them between two tokens (POST /update_weights).
 
-Before and after training, the same process plays tasks with separate seeds; --out/result.json has their
-reward with Wilson's interval (--greedy: also greedily, in a second process), --out/curve.csv the reward of
-each round. Needs torch, numpy, pillow and zstandard.
+Rounds are asynchronous: while torch updates, the slots play the next --stale rounds. The ratio of the policy
+gradient is that of the weights that sampled. Tasks whose episodes are more than --stale versions old are
+dropped; 0 makes the rounds synchronous. An episode of a slot that is lost is repeated.
+
+Before and after training, the slots play tasks with separate seeds; --out/result.json has their reward with
+Wilson's interval, --out/curve.csv the reward of each round. Needs ray, torch, numpy, pillow and zstandard; on
+other machines ray, and holorun and --out at the same paths.
 """
 
 import argparse
 import collections
 import csv
+import io
 import json
 import math
 import os
@@ -27,14 +33,19 @@ import random
 import shutil
 import subprocess
 import sys
+import tarfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+import urllib.request
+from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urljoin
 
 import numpy as np
+import ray
 import torch
 from PIL import Image
+
+import ray_fleet
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "assets", "pocket"))
@@ -46,6 +57,7 @@ Json = dict[str, Any]
 Part = dict[str, Any]  # of an episode: prompt, response, mask, old, rows
 
 MODEL = os.path.join(ROOT, "assets", "pocket", "model")
+LOST_MOST = 50  # episodes of slots that end; more mean that the machines do not work
 
 # A page: from labels in their order and a random source, the task and the labels that it requires.
 PAGES = {
@@ -97,97 +109,113 @@ def write_suite(path: str, page: str, seeds: list[int], form: str, steps: int) -
         )
 
 
-# ---- engine ------------------------------------------------------------------------------------------------
+# ---- engine and desktops -----------------------------------------------------------------------------------
 
 
-class Engine:
-    """A `holorun qa --feed` process; its weights are exchanged while it runs."""
+class Policy:
+    """A `holorun serve` process; its weights are exchanged while it runs."""
 
-    def __init__(
-        self, o: argparse.Namespace, suite: str, weights: str, temperature: float, name: str
-    ) -> None:
-        self.o, self.dir = o, os.path.join(o.out, "work", name)
-        shutil.rmtree(self.dir, ignore_errors=True)
-        os.makedirs(self.dir)
-        self.log = open(os.path.join(self.dir, "log"), "wb")
-        self.process = subprocess.Popen(
+    def __init__(self, o: argparse.Namespace, weights: str) -> None:
+        self.token = os.path.join(o.out, "token")
+        self.versions: dict[str, int] = {}  # of the hash of weights
+        self.process = subprocess.Popen(  # that ends with this process
             [
+                "setpriv",
+                "--pdeathsig",
+                "TERM",
                 o.holorun,
-                "qa",
-                suite,
-                "--feed",
-                "--quiet",
+                "serve",
+                "--trainer",
                 "--model",
                 weights,
-                "--temperature",
-                str(temperature),
-                "--jobs",
-                str(o.jobs),
-                "--out",
-                os.path.join(self.dir, "out"),
-            ],
+                "--listen",
+                o.listen,
+            ]
+            + ["--token-file", self.token, *o.serve],
             text=True,
-            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self.log,
         )
-
-    def answer(self) -> Json:
         assert self.process.stdout
-        line = self.process.stdout.readline()
-        if not line:
-            with open(os.path.join(self.dir, "log"), "rb") as f:
-                raise SystemExit(
-                    f"learn.py: holorun ended with {self.process.wait()}: "
-                    f"{f.read()[-600:].decode(errors='replace')}"
-                )
-        answer: Json = json.loads(line)
-        if "error" in answer:
-            raise SystemExit(f"learn.py: holorun: {answer['error']}")
-        return answer
+        self.address = self.process.stdout.readline().strip()
+        if not self.address:
+            raise SystemExit(f"learn.py: holorun serve ended with {self.process.wait()}")
 
-    def ask(self, what: Any) -> None:
-        assert self.process.stdin
-        self.process.stdin.write(json.dumps(what) + "\n")
-        self.process.stdin.flush()
+    def post(self, path: str, body: Json) -> Json:
+        with open(self.token) as f:
+            head = {"authorization": "Bearer " + f.read().strip(), "content-type": "application/json"}
+        request = urllib.request.Request(urljoin(self.address, path), json.dumps(body).encode(), head)
+        with urllib.request.urlopen(request) as answer:
+            return dict(json.load(answer))
 
     def load(self, weights: str) -> int:
-        """Loads weights into the running process; returns their version."""
-        self.ask({"weights": os.path.abspath(weights)})
-        return int(self.answer()["version"])
-
-    def play(
-        self, todo: Iterable[tuple[str, int]]
-    ) -> Iterator[tuple[str, int, float | None, str, str | None]]:
-        """Yields (test, sample, reward, folder, run) of each episode as it ends.
-
-        At most two per worker are requested in advance.
-        """
-        todo, flying = collections.deque(todo), 0
-        while todo or flying:
-            while todo and flying < 2 * self.o.jobs:
-                test, sample = todo.popleft()
-                self.ask({"test": test, "sample": sample})
-                flying += 1
-            a = self.answer()
-            flying -= 1
-            reward, run = self.reward(a["dir"])
-            yield a["test"], a["sample"], reward, a["dir"], run
-
-    @staticmethod
-    def reward(folder: str) -> tuple[float | None, str | None]:
-        """Returns the page's reward, 1, 0 or None, and the folder of the run."""
-        with open(os.path.join(folder, "results.json")) as f:
-            last = json.load(f)["tests"][0]["attempts"][-1]
-        verdicts = [c.get("answer") for c in last.get("checks", [])]
-        reward = {"yes": 1.0, "no": 0.0}.get(verdicts[0] if verdicts else "")
-        return reward, os.path.join(folder, last["run"]) if last.get("run") else None
+        """Exchanges the weights between two tokens of the running replies; returns their version."""
+        self.post("/pause", {"mode": "keep"})
+        try:
+            self.post("/update_weights", {"path": os.path.abspath(weights)})
+        finally:
+            self.post("/resume", {})
+        question = {"messages": [{"role": "user", "content": "."}], "max_tokens": 1}
+        _, print_, version = self.post("/v1/chat/completions", question)["system_fingerprint"].split("_")
+        self.versions[print_] = int(version[1:])
+        return self.versions[print_]
 
     def close(self) -> None:
-        assert self.process.stdin
-        self.process.stdin.close()
+        self.process.terminate()
         self.process.wait()
-        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class Desktops:
+    """Slots of ray_fleet.py on the machines of a cluster, which play episodes with the policy."""
+
+    def __init__(self, o: argparse.Namespace, suite: str, policy: Policy) -> None:
+        self.o = o
+        self.command = [o.holorun, "qa", suite, "--feed", "--quiet", "--base-url", policy.address]
+        self.command += ["--key", "file:" + policy.token, "--temperature", "1"]
+        self.command += ["--jobs", str(o.jobs)]
+        self.nodes: dict[Any, str] = {}  # of a slot
+        self.slots = [self.slot() for _ in range(o.slots)]
+        self.flying: dict[Any, tuple[Any, str, int]] = {}  # of a call: slot, test, sample
+        self.lost = 0
+
+    def slot(self) -> Any:
+        """Starts a slot; waits until a machine has room for it."""
+        kind = ray.remote(ray_fleet.Slot).options(
+            num_cpus=self.o.cpus, max_concurrency=self.o.jobs + 1, scheduling_strategy="SPREAD"
+        )
+        slot = kind.remote(self.command, ["verl"], self.o.least_mb)
+        self.nodes[slot], _, fault = ray.get(slot.start.remote())
+        if fault:
+            raise SystemExit(f"learn.py: machine {self.nodes[slot]} cannot run episodes: {fault}")
+        return slot
+
+    def ask(self, test: str, sample: int) -> None:
+        """Gives an episode to the slot with the fewest; episodes wait there for a free desktop."""
+        busy = collections.Counter(slot for slot, _, _ in self.flying.values())
+        slot = min(self.slots, key=lambda s: busy[s])
+        self.flying[slot.run.remote(test, sample)] = (slot, test, sample)
+
+    def next(self) -> tuple[str, int, Json]:
+        """Returns the next episode: test, sample, answer. Those of a lost slot are repeated."""
+        while True:
+            (ref,), _ = ray.wait(list(self.flying), num_returns=1)
+            slot, test, sample = self.flying.pop(ref)
+            try:
+                answer: Json = ray.get(ref)
+                if answer.get("sick") or answer.get("export_errors"):
+                    raise SystemExit(f"learn.py: {answer.get('sick') or answer['export_errors'][0]}")
+                answer["node"] = self.nodes[slot]
+                return test, sample, answer
+            except ray.exceptions.RayError as e:
+                self.lost += 1
+                if self.lost > LOST_MOST:
+                    raise SystemExit(f"learn.py: {self.lost} episodes were lost, the last one: {e}") from e
+                if slot in self.slots:
+                    ray.kill(slot)
+                    self.slots[self.slots.index(slot)] = self.slot()
+                self.ask(test, sample)
+
+    def close(self) -> None:
+        ray.get([slot.close.remote() for slot in self.slots])
 
 
 # ---- sampled tokens ----------------------------------------------------------------------------------------
@@ -205,28 +233,27 @@ class Trainee(Published):
 class Sampled:
     """Reads parts of episodes for the update: ids, mask, log-probabilities, the screenshot's rows."""
 
-    def __init__(self, o: argparse.Namespace, model: Trainee) -> None:
-        self.o, self.model = o, model
+    def __init__(self, model: Trainee, versions: dict[str, int]) -> None:
+        self.model, self.versions = model, versions
         self.rows: dict[int, torch.Tensor] = {}
 
-    def picture(self, path: str) -> torch.Tensor:
-        pixels = np.array(Image.open(path).convert("RGB"))
-        key = hash(pixels.tobytes())
+    def picture(self, data: bytes) -> torch.Tensor:
+        key = hash(data)
         if key not in self.rows:
-            self.rows[key] = self.model.look(pixels)[0]
+            self.rows[key] = self.model.look(np.array(Image.open(io.BytesIO(data)).convert("RGB")))[0]
         return self.rows[key]
 
-    def read(self, run: str, reward: float) -> list[Part]:
+    def read(self, archive: bytes) -> list[Part]:
         """Returns the parts of an episode; each is a conversation that was only appended to."""
-        to = run + "-verl"
-        subprocess.run(
-            [self.o.holorun, "export", run, "--format", "verl", "--output", to, "--reward", str(reward)],
-            check=True,
-            capture_output=True,
-        )
         parts = []
-        with open(os.path.join(to, "outputs.jsonl")) as f:
-            for line in map(json.loads, f):
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+
+            def file(name: str) -> bytes:
+                found = tar.extractfile(f"./export-verl/{name}")
+                assert found
+                return found.read()
+
+            for line in map(json.loads, file("outputs.jsonl").splitlines()):
                 images = line["multi_modal_data"]["images"]
                 if len(images) != 1 or not any(line["response_mask"]):
                     continue
@@ -236,7 +263,8 @@ class Sampled:
                         "response": line["response_ids"],
                         "mask": line["response_mask"],
                         "old": line["response_logprobs"],
-                        "rows": self.picture(os.path.join(to, images[0])),
+                        "rows": self.picture(file(images[0])),
+                        "version": self.versions[line["extra_fields"]["sampler"]["weights"]],
                     }
                 )
         return parts
@@ -280,8 +308,13 @@ class Learner:
             p.data.copy_(state["model"][n])
         self.adam.load_state_dict(state["adam"])
 
-    def update(self, episodes: list[tuple[float, list[Part]]], told: Callable[[int, int], None]) -> Json:
-        """Takes one pass over the samples; episodes are (advantage, parts). Returns figures for the curve."""
+    def update(
+        self, episodes: list[tuple[float, list[Part]]], version: int, told: Callable[[int, int], None]
+    ) -> Json:
+        """Takes one pass over the samples, which are pairs of an advantage and the parts of an episode.
+
+        Returns figures for the curve. version: of the weights before the update.
+        """
         o = self.o
         todo = [(advantage, p) for advantage, parts in episodes for p in parts if advantage]
         random.Random(len(todo)).shuffle(todo)
@@ -299,16 +332,21 @@ class Learner:
                 ratio = ((new - old) * mask).exp()
                 gain = torch.minimum(ratio * advantage, ratio.clamp(1 - o.clip, 1 + o.clip) * advantage)
                 torch.autograd.backward(-(gain * mask).sum() / tokens)
-                if first == 0:  # the weights are still those that sampled: the values must agree
-                    off += float(((new - old).abs() * mask).sum().detach())
-                    total += float(mask.sum())
+                if first == 0:  # the values of those that these weights have sampled must agree
+                    same = mask * torch.tensor([p["version"] == version for _, p in group])[:, None]
+                    off += float(((new - old).abs() * same).sum().detach())
+                    total += float(same.sum())
                 clipped += float((((ratio - 1).abs() > o.clip) * mask).sum().detach())
                 batches += float(mask.sum())
                 told(first + i + len(group), len(todo))
             torch.nn.utils.clip_grad_norm_(self.model.trained, 1.0)
             self.adam.step()
             self.adam.zero_grad(set_to_none=True)
-        return {"parts": len(todo), "disagreement": off / max(1, total), "clipped": clipped / max(1, batches)}
+        return {
+            "parts": len(todo),
+            "disagreement": round(off / total, 5) if total else None,
+            "clipped": clipped / max(1, batches),
+        }
 
 
 # ---- loop --------------------------------------------------------------------------------------------------
@@ -340,14 +378,16 @@ class Clock:
         print(f"{what}{when}", file=sys.stderr, flush=True)
 
 
-def evaluate(o: argparse.Namespace, engine: Engine, tests: list[str], clock: Clock, name: str) -> Json:
+def evaluate(desktops: Desktops, tests: list[str], clock: Clock, name: str) -> Json:
     """Plays unseen tasks; returns their rewards and the rate with its interval."""
     rewards: dict[str, float] = {}
     lost = 0
-    for test, _, reward, folder, _ in engine.play([(t, 0) for t in tests]):
-        lost += reward is None
-        rewards[test] = reward or 0.0
-        shutil.rmtree(folder, ignore_errors=True)
+    for test in tests:
+        desktops.ask(test, 0)
+    for _ in tests:
+        test, _, answer = desktops.next()
+        lost += answer["reward"] is None
+        rewards[test] = answer["reward"] or 0.0
         clock.tell(
             f"{name}: {len(rewards)}/{len(tests)}, reward {sum(rewards.values()) / len(rewards):.2f}",
             len(rewards) / len(tests),
@@ -357,49 +397,92 @@ def evaluate(o: argparse.Namespace, engine: Engine, tests: list[str], clock: Clo
     return {"reward": rate, "low": low, "high": high, "n": len(tests), "undecided": lost, "rewards": rewards}
 
 
-def one_round(
-    o: argparse.Namespace, engine: Engine, learner: Learner, tests: list[str], clock: Clock, number: int
-) -> Json:
-    """Plays episodes, computes advantages over the samples of a task, updates; returns a row of the curve."""
-    begun = time.monotonic()
-    groups: dict[str, dict[int, float]] = collections.defaultdict(dict)
-    parts: dict[tuple[str, int], list[Part]] = {}
-    sampled = Sampled(o, learner.model)
-    n = len(tests) * o.samples
-    for k, (test, sample, reward, folder, run) in enumerate(
-        engine.play([(t, s) for t in tests for s in range(o.samples)]), 1
-    ):
-        if reward is not None and run:
-            groups[test][sample] = reward
-            parts[test, sample] = sampled.read(run, reward)
-        shutil.rmtree(folder, ignore_errors=True)
-        now = [r for g in groups.values() for r in g.values()]
-        clock.tell(
-            f"round {number}/{o.rounds}: episode {k}/{n}, reward {sum(now) / max(1, len(now)):.2f}",
-            0.6 * k / n,
+class Group:
+    """The episodes of a task, over which advantages are computed."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.rewards: dict[int, float] = {}
+        self.parts: dict[int, list[Part]] = {}
+
+    def add(self, sample: int, reward: float | None, parts: list[Part]) -> None:
+        self.n += 1
+        if reward is not None:
+            self.rewards[sample], self.parts[sample] = reward, parts
+
+    def oldest(self) -> int:
+        """Returns the version of the oldest weights that sampled a token."""
+        return min((p["version"] for parts in self.parts.values() for p in parts), default=0)
+
+    def episodes(self) -> list[tuple[float, list[Part]]]:
+        """Returns the advantage and the parts of each episode."""
+        r = list(self.rewards.values())
+        mean = sum(r) / max(1, len(r))
+        spread = math.sqrt(sum((x - mean) ** 2 for x in r) / max(1, len(r)))
+        return [((x - mean) / (spread + 1e-4), self.parts[s]) for s, x in self.rewards.items() if spread]
+
+
+class Loop:
+    """Asynchronous rounds: while torch updates, the desktops play the next --stale rounds."""
+
+    def __init__(self, o: argparse.Namespace, desktops: Desktops, policy: Policy, learner: Learner) -> None:
+        self.o, self.desktops, self.policy, self.learner = o, desktops, policy, learner
+        self.sampled = Sampled(learner.model, policy.versions)
+        self.groups: dict[str, Group] = collections.defaultdict(Group)
+        self.asked, self.dropped = 0, 0
+        self.played: dict[str, int] = collections.Counter()  # episodes of each machine
+
+    def request(self, tests: list[str]) -> None:
+        for test in tests:
+            for sample in range(self.o.samples):
+                self.desktops.ask(test, sample)
+        self.asked += 1
+
+    def batch(self, clock: Clock, number: int) -> list[Group]:
+        """Waits for the groups of a round. Those that are older than --stale versions are dropped."""
+        ready: list[Group] = []
+        while len(ready) < self.o.tasks and self.desktops.flying:
+            test, sample, answer = self.desktops.next()
+            group = self.groups[test]
+            group.add(sample, answer["reward"], self.sampled.read(answer["archive"]))
+            self.played[answer["node"]] += 1
+            if group.n < self.o.samples:
+                continue
+            del self.groups[test]
+            if max(self.policy.versions.values()) - group.oldest() > self.o.stale:
+                self.dropped += 1
+            else:
+                ready.append(group)
+            clock.tell(f"round {number}/{self.o.rounds}: task {len(ready)}/{self.o.tasks}", 0.6)
+        return ready
+
+    def round(self, clock: Clock, number: int) -> Json:
+        """Waits for a batch and updates; returns a row of the curve."""
+        begun = time.monotonic()
+        groups = self.batch(clock, number)
+        played = time.monotonic()
+        version = max(self.policy.versions.values())
+        rewards = [r for g in groups for r in g.rewards.values()]
+        told = self.learner.update(
+            [e for g in groups for e in g.episodes()],
+            version,
+            lambda i, of: clock.tell(f"round {number}/{self.o.rounds}: update {i}/{of}", 0.6 + 0.4 * i / of),
         )
-    played = time.monotonic()
-    rewards = [r for g in groups.values() for r in g.values()]
-    episodes: list[tuple[float, list[Part]]] = []
-    for test, g in groups.items():
-        mean = sum(g.values()) / len(g)
-        spread = math.sqrt(sum((r - mean) ** 2 for r in g.values()) / len(g))
-        episodes += [((r - mean) / (spread + 1e-4) if spread else 0.0, parts[test, s]) for s, r in g.items()]
-    told = learner.update(
-        episodes, lambda i, of: clock.tell(f"round {number}/{o.rounds}: update {i}/{of}", 0.6 + 0.4 * i / of)
-    )
-    clock.done += 1
-    return {
-        "round": number,
-        "episodes": len(rewards),
-        "reward": round(sum(rewards) / max(1, len(rewards)), 4),
-        "groups_that_differ": sum(0 < sum(g.values()) < len(g) for g in groups.values()),
-        "parts": told["parts"],
-        "disagreement": round(told["disagreement"], 5),
-        "clipped": round(told["clipped"], 4),
-        "play_s": round(played - begun, 1),
-        "update_s": round(time.monotonic() - played, 1),
-    }
+        clock.done += 1
+        return {
+            "round": number,
+            "episodes": len(rewards),
+            "reward": round(sum(rewards) / max(1, len(rewards)), 4),
+            "groups_that_differ": sum(0 < sum(g.rewards.values()) < len(g.rewards) for g in groups),
+            "parts": told["parts"],
+            "disagreement": told["disagreement"],
+            "clipped": round(told["clipped"], 4),
+            "stalest": max((version - g.oldest() for g in groups), default=0),
+            "dropped": self.dropped,
+            "machines": len(self.played),
+            "wait_s": round(played - begun, 1),
+            "update_s": round(time.monotonic() - played, 1),
+        }
 
 
 def save(path: str, value: Any) -> None:
@@ -425,35 +508,26 @@ def append(path: str, row: Json) -> None:
 
 
 def judge(
-    o: argparse.Namespace,
-    engines: dict[str, Callable[[], Engine]],
-    suite_tests: list[str],
-    weights: str,
-    clock: Clock,
-    at: str,
-    result: Json,
+    o: argparse.Namespace, desktops: Desktops, tests: list[str], clock: Clock, at: str, result: Json
 ) -> None:
-    """Evaluates the engines that result[at] lacks."""
-    for name, engine in engines.items():
-        if name not in result.setdefault(at, {}):
-            engine().load(weights)
-            result[at][name] = evaluate(o, engine(), suite_tests, clock, f"{at} ({name})")
-            with open(os.path.join(o.out, "result.json"), "w") as f:
-                json.dump(result, f, indent=1)
-        else:
-            clock.done += 1
+    """Evaluates unless result[at] has been evaluated."""
+    if at not in result:
+        result[at] = evaluate(desktops, tests, clock, at)
+        with open(os.path.join(o.out, "result.json"), "w") as f:
+            json.dump(result, f, indent=1)
+    else:
+        clock.done += 1
 
 
-def tell_result(o: argparse.Namespace, result: Json) -> int:
-    for name in result["before"]:
-        b, a = (result[k][name] for k in ("before", "after"))
-        apart = a["low"] > b["high"]
-        print(
-            f"{name:>8}: {100 * b['reward']:.1f} % [{100 * b['low']:.1f}, {100 * b['high']:.1f}] -> "
-            f"{100 * a['reward']:.1f} % [{100 * a['low']:.1f}, {100 * a['high']:.1f}] of {a['n']} unseen "
-            f"tasks; the intervals {'do not meet' if apart else 'meet'}"
-        )
-    return 0 if all(result["after"][k]["low"] > result["before"][k]["high"] for k in result["before"]) else 1
+def tell_result(result: Json) -> int:
+    b, a = result["before"], result["after"]
+    apart = a["low"] > b["high"]
+    print(
+        f"{100 * b['reward']:.1f} % [{100 * b['low']:.1f}, {100 * b['high']:.1f}] -> "
+        f"{100 * a['reward']:.1f} % [{100 * a['low']:.1f}, {100 * a['high']:.1f}] of {a['n']} unseen "
+        f"tasks; the intervals {'do not meet' if apart else 'meet'}"
+    )
+    return 0 if apart else 1
 
 
 def arguments() -> argparse.Namespace:
@@ -471,9 +545,17 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--rate", type=float, default=2e-4)
     p.add_argument("--clip", type=float, default=0.2)
     p.add_argument("--steps", type=int, default=2, help="of an episode [2]")
-    p.add_argument("--jobs", type=int, default=4, help="episodes at a time [4]")
+    p.add_argument("--slots", type=int, default=2, help="processes with desktops [2]")
+    p.add_argument("--jobs", type=int, default=2, help="episodes at a time in a slot [2]")
+    p.add_argument("--cpus", type=float, default=1, help="cores of a slot, for Ray's scheduler [1]")
+    p.add_argument("--stale", type=int, default=1, help="most versions by which episodes may be older [1]")
+    p.add_argument(
+        "--least-mb", type=int, default=500, help="free disk and memory that a machine needs [500]"
+    )
+    p.add_argument("--address", help="of the cluster, as ray.init takes it; default: this machine")
+    p.add_argument("--listen", default="127.0.0.1:0", help="address of holorun serve [127.0.0.1:0]")
+    p.add_argument("--serve", nargs="*", default=[], help="more options of holorun serve")
     p.add_argument("--threads", type=int, default=2, help="of torch [2]")
-    p.add_argument("--greedy", action="store_true", help="evaluate also at temperature 0")
     p.add_argument("--only-evaluate", action="store_true", help="measure the page and stop")
     p.add_argument("--holorun", default=os.path.join(ROOT, "holorun"))
     p.add_argument(
@@ -491,12 +573,12 @@ def main() -> int:
     torch.set_num_threads(o.threads)
     torch.manual_seed(1)
     os.makedirs(os.path.join(o.out, "models"), exist_ok=True)
-    training = [[6_000_000 + 1000 * r + k for k in range(o.tasks)] for r in range(o.rounds)]
-    unseen = [7_000_000 + k for k in range(o.evaluate)]
+    training = [[f"t{6_000_000 + 1000 * r + k}" for k in range(o.tasks)] for r in range(o.rounds)]
+    unseen = [f"t{7_000_000 + k}" for k in range(o.evaluate)]
     suite, state_path, result_path = (
         os.path.join(o.out, n) for n in ("suite.yaml", "state.pt", "result.json")
     )
-    write_suite(suite, o.page, [s for r in training for s in r] + unseen, o.form, o.steps)
+    write_suite(suite, o.page, [int(t[1:]) for r in [*training, unseen] for t in r], o.form, o.steps)
     result = json.load(open(result_path)) if os.path.exists(result_path) else {"page": o.page}
     if result["page"] != o.page:
         sys.exit(
@@ -509,36 +591,30 @@ def main() -> int:
         learner.restore(state["learner"])
         begun, weights = state["rounds"], state["weights"]
         print(f"goes on after round {begun}", file=sys.stderr)
-    clock = Clock(2 + 2 * o.greedy + o.rounds - begun)
-    engines = {}
-
-    def engine(name: str, temperature: float) -> Engine:
-        if name not in engines:
-            engines[name] = Engine(o, suite, weights, temperature, name)
-        return engines[name]
-
-    judged = {"sampled": lambda: engine("sampled", 1)}
-    if o.greedy:
-        judged["greedy"] = lambda: engine("greedy", 0)
-    tests = [f"t{s}" for s in unseen]
-    judge(o, judged, tests, MODEL, clock, "before", result)
+    ray.init(address=o.address, log_to_driver=False, logging_level="error")
+    ray.cloudpickle.register_pickle_by_value(ray_fleet)  # machines need no copy of this file
+    clock, policy = Clock(2 + o.rounds - begun), Policy(o, MODEL)
+    desktops = Desktops(o, suite, policy)
+    judge(o, desktops, unseen, clock, "before", result)
     if o.only_evaluate:
-        print({k: {n: x for n, x in v.items() if n != "rewards"} for k, v in result["before"].items()})
+        print({n: x for n, x in result["before"].items() if n != "rewards"})
         return 0
-    version = judged["sampled"]().load(weights)
+    version, loop = policy.load(weights), Loop(o, desktops, policy, learner)
     for r in range(begun, o.rounds):
-        row = one_round(o, engine("sampled", 1), learner, [f"t{s}" for s in training[r]], clock, r + 1)
+        while begun + loop.asked < min(o.rounds, r + 1 + o.stale):
+            loop.request(training[begun + loop.asked])
+        row = loop.round(clock, r + 1)
         if row["parts"]:  # else all episodes of each task had one reward: nothing was learned
             weights = publish(o, learner, r + 1)
-            version = engine("sampled", 1).load(weights)
+            version = policy.load(weights)
         row["version"] = version
-        append(os.path.join(o.out, "curve.csv"), {**row, "pid": engine("sampled", 1).process.pid})
+        append(os.path.join(o.out, "curve.csv"), {**row, "pid": policy.process.pid})
         save(state_path, {"learner": learner.state(), "rounds": r + 1, "weights": weights})
         clock.tell(json.dumps(row), last=True)
-    judge(o, judged, tests, weights, clock, "after", result)
-    for e in engines.values():
-        e.close()
-    return tell_result(o, result)
+    judge(o, desktops, unseen, clock, "after", result)
+    desktops.close()
+    policy.close()
+    return tell_result(result)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,8 @@ Exit codes: those of `holorun qa`; 3 if the cluster was lost or no machine can r
 
 import argparse
 import collections
+import contextlib
+import ctypes
 import fcntl
 import glob
 import io
@@ -54,10 +56,13 @@ Flight = tuple[str, int, float]  # and when it was given out
 LEAST_ATTEMPTS_S = 30  # seconds; slots that repeatedly end sooner are not replaced
 ERRORS_IN_A_ROW = 3  # before a machine is excluded
 LIVE_S = 60  # between two reports of a run that continues
+FIRST_S = 10  # before the first one
+MOST_NOTES, NOTE = 32, 900  # of `holorun qa merge`, and the longest
 FOLDER = "holorun-fleet-"  # of a slot, in the directory for temporary files
 JUST_MADE_S = 60  # a younger folder may not be locked yet
 CLOCK_S = 60  # greatest difference of two clocks
 NOT_THE_MACHINE = {"model", "suite", "stopped"}  # kinds of errors that another machine would not prevent
+PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 USAGE, ENVIRONMENT, UNDECIDED, STOPPED = 2, 3, 5, 130  # exit codes
 
 
@@ -73,24 +78,24 @@ class Slot:
         self.lock = threading.Lock()
         self.dead: str | None = None
 
-    def start(self, now: float) -> tuple[str, str | None]:
-        """Starts holorun; returns the machine, and the reason why it cannot run tests, or None."""
-        node, fault = ray.get_runtime_context().get_node_id(), self.fault(now)
+    def start(self) -> tuple[str, float, str | None]:
+        """Starts holorun; returns the machine, its clock, and why it cannot run tests, or None."""
+        node, fault = ray.get_runtime_context().get_node_id(), self.fault()
         if fault:
-            return node, fault
+            return node, time.time(), fault
         self.sweep()
         self.dir = tempfile.mkdtemp(prefix=FOLDER)
         self.log = open(os.path.join(self.dir, "log"), "wb")
         fcntl.flock(self.log, fcntl.LOCK_EX)  # until holorun, which inherits it, has ended as well
-        self.process = subprocess.Popen(
-            self.command + ["--out", os.path.join(self.dir, "out")],
+        self.process = subprocess.Popen(  # that ends with this process, also if it hangs
+            ["setpriv", "--pdeathsig", "KILL", *self.command, "--out", os.path.join(self.dir, "out")],
             text=True,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
         )
         threading.Thread(target=self.read, daemon=True).start()
-        return node, None
+        return node, time.time(), None
 
     @staticmethod
     def sweep() -> None:
@@ -104,7 +109,7 @@ class Slot:
             except OSError:  # in use, or removed by another slot
                 continue
 
-    def fault(self, now: float) -> str | None:
+    def fault(self) -> str | None:
         """Returns why this machine cannot run tests, or None."""
         free = shutil.disk_usage(tempfile.gettempdir()).free >> 20
         with open("/proc/meminfo") as f:
@@ -115,8 +120,6 @@ class Slot:
             return f"{memory} MB of memory are free; {self.least_mb} are needed"
         if not shutil.which("Xvfb"):
             return "Xvfb is not installed"
-        if abs(time.time() - now) > CLOCK_S:
-            return f"its clock and the driver's differ by {time.time() - now:.0f} s"
         return None
 
     def read(self) -> None:
@@ -278,6 +281,12 @@ class Store:
 # ---- the driver --------------------------------------------------------------------------------------------
 
 
+def clock_fault(clock: float, asked: float) -> str | None:
+    """Returns why a clock cannot be right that was read between a time of the driver and now, or None."""
+    off = clock - min(max(clock, asked), time.time())
+    return f"its clock and the driver's differ by {off:.0f} s" if abs(off) > CLOCK_S else None
+
+
 class Fleet:
     def __init__(self, o: argparse.Namespace, todo: list[Item], command: list[str], store: Store) -> None:
         self.o, self.command, self.store = o, command, store
@@ -330,10 +339,11 @@ class Fleet:
             "ready": False,
             "free": 0,
             "begun": time.monotonic(),
+            "asked": time.time(),
             "dead": False,
         }
         self.slots.append(slot)
-        self.flying[actor.start.remote(time.time())] = (slot, None)
+        self.flying[actor.start.remote()] = (slot, None)
 
     def give_out(self) -> None:
         for slot in self.slots:
@@ -387,9 +397,10 @@ class Fleet:
         """Ends the slots of a machine, and starts others elsewhere."""
         if node in self.excluded:
             return
-        self.excluded[node] = why
-        self.write(excluded=node, error=why)
-        print(f"a machine gets no more tests: {why}", file=sys.stderr)
+        host = next((n["NodeManagerHostname"] for n in ray.nodes() if n["NodeID"] == node), "")
+        self.excluded[node] = f"machine {host} ({node[:8]}) gets no more tests: {why}"
+        self.write(excluded=node, error=self.excluded[node])
+        print(self.excluded[node], file=sys.stderr)
         for slot in [s for s in self.slots if s["node"] == node]:
             self.replace(slot, why)
 
@@ -399,7 +410,7 @@ class Fleet:
         slot["dead"], slot["free"] = True, 0
         self.slots.remove(slot)
         ray.kill(slot["actor"])  # the calls in flight fail, which returns their tests
-        if why not in self.excluded.values():
+        if slot["node"] not in self.excluded:
             self.failed_starts = (
                 self.failed_starts + 1 if time.monotonic() - slot["begun"] < LEAST_ATTEMPTS_S else 0
             )
@@ -452,7 +463,8 @@ class Fleet:
         elif what:
             self.take(slot, what, value)
         else:
-            slot["node"], fault = value
+            slot["node"], clock, fault = value
+            fault = fault or clock_fault(clock, slot["asked"])
             if fault:
                 self.exclude(slot["node"], fault)
                 self.replace(slot, fault)  # if another slot of the machine had excluded it
@@ -484,7 +496,7 @@ class Fleet:
             seconds=round(time.monotonic() - self.begun, 1),
         )
         for why in self.excluded.values():
-            print(f"excluded: a machine, because {why}", file=sys.stderr)
+            print(why, file=sys.stderr)
         return UNDECIDED if self.given_up else 0
 
 
@@ -529,21 +541,22 @@ def merge(o: argparse.Namespace, quiet: bool) -> int | None:
     tests = os.path.join(o.out, "tests")
     if not os.path.isdir(tests):
         return None
-    words = [
-        o.holorun,
-        "qa",
-        "merge",
-        "--out",
-        os.path.join(o.out, "merged"),
-        *(["--quiet"] if quiet else []),
-        tests,
-    ]
+    notes: dict[str, str] = {}  # of each machine that was excluded, also by an earlier driver
+    with open(os.path.join(o.out, "fleet.jsonl")) as f:
+        for line in f:
+            with contextlib.suppress(ValueError):  # of a driver that was killed
+                told = json.loads(line)
+                if isinstance(told.get("excluded"), str):
+                    notes[told["excluded"]] = told["error"][:NOTE]
+    words = [o.holorun, "qa", "merge", "--out", os.path.join(o.out, "merged")]
+    words += ["--quiet"] * quiet + [w for x in list(notes.values())[-MOST_NOTES:] for w in ("--note", x)]
+    words.append(tests)
     return subprocess.run(words, check=False, stderr=subprocess.DEVNULL if quiet else None).returncode
 
 
 def supervise(o: argparse.Namespace, child: int) -> int:
     """Waits for the process that drives Ray, and writes reports meanwhile. Returns its exit code."""
-    pause, last, stops = float(LIVE_S), time.monotonic(), 0
+    pause, last, stops = float(FIRST_S), time.monotonic(), 0
 
     def stop(*_: Any) -> None:
         nonlocal stops
@@ -675,6 +688,7 @@ def main(argv: list[str] | None = None) -> int:
         child = os.fork()
         if child == 0:
             os.setpgid(0, 0)  # Ctrl-C is for the supervisor
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             os._exit(drive(o, todo, command, store))
         code = supervise(o, child)

@@ -17,7 +17,7 @@
 enum { MOST_DEPTH = 4 }; /* of folders of results */
 
 struct settings {
-    const char *out, *junit, *tap, *html;
+    const char *out, *junit, *tap, *html, *notes[OPTION_LIST_MAX + 1];
     bool json, quiet;
 };
 
@@ -30,6 +30,8 @@ static const struct option_spec options[] = {
      "also write TAP to this file", NULL},
     {"html", 0, OPTION_TEXT, offsetof(struct settings, html), "FILE", 0, 4096, NULL,
      "also write the HTML report to this file", NULL},
+    {"note", 0, OPTION_LIST, offsetof(struct settings, notes), "TEXT", 0, 1000, NULL,
+     "a sentence for the reports, such as a machine that was excluded; may be repeated", NULL},
     JSON_OPTION(struct settings),
     QUIET_OPTION(struct settings),
     {0},
@@ -128,6 +130,7 @@ static int write_reports(struct merging *g, struct err *e)
         return -1;
     struct results *r = &g->merged.results;
     r->dir = g->reports.dir;
+    r->notes = g->s.notes;
     reports_save(&g->reports, r);
     struct progress *p = progress_begin(r->n, 1, g->s.quiet);
     progress_summary(p, r, g->reports.paths.of[REPORT_HTML]);

@@ -359,6 +359,30 @@ static void t_damaged(void **state)
     results_file_free(&f);
 }
 
+static void t_notes(void **state)
+{
+    static const char *const notes[] = {"excluded: n2, </p> [a](b) disk is full", NULL};
+    static const struct {
+        const char *name, *text;
+        enum report which;
+    } cases[] = {
+        {"junit.xml",
+         "<property name=\"holorun.note\" value=\"excluded: n2, &lt;/p&gt; [a](b) disk is full\"/>",
+         REPORT_JUNIT},
+        {"results.json", "\"notes\": [\"excluded: n2, </p> [a](b) disk is full\"]", REPORT_JSON},
+        {"report.html", "excluded: n2, &lt;/p&gt; [a](b) disk is full", REPORT_HTML},
+        {"summary.md", "&#62; &#91;a&#93;(b) disk is full", REPORT_GITHUB},
+    };
+    struct fixture *m = fixture_new(1);
+    m->all.notes = notes;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = fixture_report(m, cases[i].name, cases[i].which);
+        check_has(text, cases[i].text);
+        free(text);
+    }
+    fixture_free(m);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("outcomes and durations of an earlier run are read from its results.json", t_earlier),
     CLAIM("each outcome has a readable and a machine-readable reason", t_why),
@@ -368,6 +392,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("JUnit XML is valid whatever names, answers and outputs contain", t_xml_anything),
     CLAIM("JSON is valid whatever its texts contain", t_json_anything),
     CLAIM("JSON has all keys in a fixed order", t_json),
+    CLAIM("notes of a merge appear in each report, and cannot become markup", t_notes),
     CLAIM("TAP has as many tests as its plan, whatever their texts contain", t_tap_anything),
     CLAIM("texts are cleaned of control sequences and cut between characters", t_words),
     CLAIM("a seed above the exact integers of JSON is read back unchanged", t_large_seed),

@@ -5,6 +5,8 @@
 #
 #   qa_far.sh [SUITE.yaml] [JOBS] [other options of qa]      default: tests/suites/waits.yaml (40 tests), 8
 #
+# PLACE=DIR keeps results and exports there, for rollouts_check.py.
+#
 # Sampling is greedy, so the result is deterministic. Prints times and verdicts of both, and tests that differ; exit
 # code 1 if there are any.
 set -euo pipefail
@@ -13,9 +15,10 @@ holorun=${HOLORUN:-./holorun}
 suite=${1:-tests/suites/waits.yaml}
 jobs=${2:-8}
 shift $(($# < 2 ? $# : 2))
-place=$(mktemp -d)
+place=${PLACE:-$(mktemp -d)}
+mkdir -p "$place"
 server=
-trap '[ -z "$server" ] || kill $server; wait; rm -rf "$place"' EXIT
+trap '[ -z "$server" ] || kill $server; wait; [ -n "${PLACE:-}" ] || rm -rf "$place"' EXIT
 
 suite() {
     local out=$1 begun=$SECONDS code=0
@@ -38,14 +41,18 @@ suite "$place/there" --base-url "$(cat "$place/address")" --key "file:$place/tok
 diff "$place/here.verdicts" "$place/there.verdicts" && echo "the same verdicts of $(wc -l <"$place/here.verdicts") tests"
 
 export_all() {
-    local run
+    local run form id
     for run in "$place/$1"/runs/*/*/; do
-        "$holorun" export "$run" --format verl --output "$place/$1.verl/$(basename "$(dirname "$run")")" >/dev/null
+        id=$(basename "$(dirname "$run")")
+        for form in verl atif; do
+            "$holorun" export "$run" --format $form --output "$place/$1.exports/$form/$id" \
+                --reward "$(grep -q "^$id passed$" "$place/$1.verdicts" && echo 1 || echo 0)" >/dev/null
+        done
     done
 }
 export_all here
 export_all there
-python3 - "$place/here.verl" "$place/there.verl" <<'END'
+python3 - "$place/here.exports/verl" "$place/there.exports/verl" <<'END'
 import glob, json, os, sys
 
 here, there = sys.argv[1:]

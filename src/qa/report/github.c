@@ -101,6 +101,11 @@ static void put_heading(struct buf *b, const struct results *r)
     free(counts);
     put_line(b, r->model, ID);
     buf_puts(b, "\n");
+    for (int i = 0; r->notes && r->notes[i]; i++) {
+        buf_puts(b, "\n> ");
+        put_line(b, r->notes[i], WHY);
+        buf_puts(b, "\n");
+    }
 }
 
 /* Writes the rows that need attention, or the others. Returns the number of rows that did not fit. */

@@ -172,6 +172,16 @@ static json_t *counts_json(const struct results *r)
     return o;
 }
 
+static void set_notes(json_t *o, const char *const *notes)
+{
+    json_t *list = json_array();
+    for (; notes && *notes; notes++)
+        json_array_append_new(list, json_string(*notes));
+    if (json_array_size(list))
+        json_object_set(o, "notes", list);
+    json_decref(list);
+}
+
 /* Makes all members but "tests". */
 static json_t *head_json(const struct results *r)
 {
@@ -189,6 +199,7 @@ static json_t *head_json(const struct results *r)
     set_text(o, "dialect", r->dialect);
     set_text(o, "host", r->host);
     set_text(o, "dir", r->dir);
+    set_notes(o, r->notes);
     json_object_set_new(o, "memory",
                         json_pack("{s:I, s:I, s:I}", "weights", (json_int_t)r->memory_weights, "state",
                                   (json_int_t)r->memory_state, "most", (json_int_t)r->memory_peak));

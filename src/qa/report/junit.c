@@ -261,6 +261,8 @@ static void put_properties(const struct junit *j)
     put_number(j->f, "holorun.memory.weights", (double)r->memory_weights);
     put_number(j->f, "holorun.memory.state", (double)r->memory_state);
     put_number(j->f, "holorun.memory.most", (double)r->memory_peak);
+    for (int i = 0; r->notes && r->notes[i]; i++)
+        put_property(j->f, "holorun.note", r->notes[i]);
     for (int i = 0; i < r->n; i++)
         if (r->results[i].flaky != FLAKY_NOT)
             put_property(j->f, "holorun.flaky", r->results[i].test->id);

@@ -113,6 +113,8 @@ static void slot_facts(void *arg)
     qa_page_fact(p->f, "holorun", p->r->version);
     qa_page_fact(p->f, "host", p->r->host);
     qa_page_fact(p->f, "suite", p->r->suite->path);
+    for (int i = 0; p->r->notes && p->r->notes[i]; i++)
+        qa_page_fact(p->f, "note", p->r->notes[i]);
     if (p->r->memory_peak)
         page_pairf(p->f, "memory", "peak %.0f MiB: weights %.0f, session states %.0f", mib(p->r->memory_peak),
                    mib(p->r->memory_weights), mib(p->r->memory_state));

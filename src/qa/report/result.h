@@ -137,6 +137,7 @@ struct results { /* The results of the selected tests of a suite, in their order
     const json_t *identity; /* everything that can change an outcome, see identity.h; borrowed */
     const char *dir;        /* directory of reports and runs; mode 0700 */
     const char *model, *dialect, *version, *host;
+    const char *const *notes; /* of `qa merge --note`, NULL-terminated; borrowed; NULL: none */
     size_t memory_weights, memory_state,
         memory_peak; /* bytes: weights, peak of session states, peak of the process */
 };

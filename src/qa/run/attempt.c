@@ -98,6 +98,8 @@ static bool uses_elements(const struct suite_run *run, const struct test *t)
     return t->elements && run->settings->elements;
 }
 
+enum { DISPLAY_S = 20 }; /* least timeout for the start of a display */
+
 struct desk *attempt_open_desk(const struct suite_run *run, const struct test *t, struct err *e)
 {
     const struct desk_options o = {.display = t->display,
@@ -105,7 +107,8 @@ struct desk *attempt_open_desk(const struct suite_run *run, const struct test *t
                                    .home = t->home,
                                    .dir = t->dir,
                                    .env = t->env,
-                                   .no_elements = !uses_elements(run, t)};
+                                   .no_elements = !uses_elements(run, t),
+                                   .seconds = t->start_timeout > DISPLAY_S ? t->start_timeout : DISPLAY_S};
     return desk_open(&o, e);
 }
 
