@@ -67,10 +67,13 @@ static enum framed use_line(struct asked *a, int i)
         return done;
     }
     if (l->kind == LINE_TICK) {
-        f->p->whole.deed = !strcmp(v->text, "yes") ? DEED_TICK : DEED_UNTICK;
+        bool toggle = !strcmp(k.best->e->role, "toggle button");
+        f->p->whole.deed = toggle ? DEED_OTHER : !strcmp(v->text, "yes") ? DEED_TICK : DEED_UNTICK;
         if (f->p->whole.deed == DEED_UNTICK && k.best->kind == CANDIDATE_OPTION)
             return other_radio(a, i) ? FRAME_DONE : frame_unsure(f, "'%.60s' cannot be turned off", l->name);
     }
+    for (int c = 0; c < f->p->clauses.n && l->kind == LINE_MENU; c++)
+        f->p->whole.deed = f->p->clauses.c[c].deed == DEED_UNTICK ? DEED_UNTICK : DEED_TICK;
     if (l->kind == LINE_BUTTON && is_file_dialog(a, k.best)) {
         struct plain_step enter = {.verb = PLAIN_KEYS, .what = (char *)(uintptr_t) "enter", .times = 1};
         f->out->at.pressed = true;

@@ -281,6 +281,11 @@ static void add_clause(struct clauses *out, struct span s)
     struct clause *c = &out->c[out->n++];
     *c = (struct clause){.all = s, .text = quoted_text(s)};
     take_verb(c);
+    if (!c->known && s.n == 1 && out->n > 1 && c[-1].deed == DEED_PRESS) { /* "press 4, then 2" */
+        char *name = c->text;
+        c->text = xasprintf("press %s", name);
+        free(name);
+    }
 }
 
 /* Returns the number of words that separate a clause before word i from the next one; -1: none does. */

@@ -218,7 +218,8 @@ static void fill_by_kind(struct filling *g, int i, int to)
             fields++;
             only = k;
         }
-    if (g->s.w[i].quoted && fields == 1 && !g->value[only] && assign(g, only, i, to))
+    bool typed = g->s.w[i].quoted || (i && words_is(g->s, i - 1, "type|enter|write|input|put"));
+    if (typed && fields == 1 && !g->value[only] && assign(g, only, i, to))
         return;
     if (!*any || (number && !address && digits < PHONE_DIGITS) || (!strcmp(any, NAMES) && fill_two(g, i, to)))
         return;
@@ -261,7 +262,7 @@ static int mentioned(const struct filling *g, const struct form_line *l)
     bool two = false;
     for (int k = l->kind == LINE_LIST ? 0 : 1; k < l->n; k++) {
         struct match_words w;
-        words_of(l->v[k].text, &w);
+        words_of(l->kind == LINE_MENU && k ? l->v[k].c->name : l->v[k].text, &w);
         if (!has_all(g, &w, &at))
             continue;
         two = w.n == most ? true : w.n > most ? false : two;
@@ -361,26 +362,64 @@ static uint64_t words_in(const struct filling *g, const char *text)
     return bits;
 }
 
-static void fill_choices(struct filling *g)
+/* Turns the ticks that the task names on or off.  Returns the bits of their words. */
+static uint64_t fill_ticks(struct filling *g)
 {
     uint64_t ticked = 0;
+    int keys = 0;
     doubt_ticks(g);
     for (int i = 0; i < g->form->n; i++) {
         const struct form_line *l = &g->form->l[i];
-        struct match_words name = {.n = 0};
+        struct match_words name;
         int at;
+        if (l->kind != LINE_TICK)
+            continue;
+        tick_words(l, &name);
+        if (!has_all(g, &name, &at))
+            continue;
+        keys += !strcmp(l->of->e->role, "toggle button");
+        if (keys > 1) /* keys of a calculator */
+            g->doubt = "two keys are pressed, and their order counts";
+        g->value[i] = strcmp(l->v[0].text, turns_off(g, at) ? "no" : "yes") != 0;
+        ticked |= words_in(g, l->name);
+    }
+    return ticked;
+}
+
+/* Chooses the button of a row: "open 2026-105". */
+static void fill_row_buttons(struct filling *g)
+{
+    for (int i = 0; i < g->form->n; i++)
+        for (int k = 1; k < g->form->l[i].n && g->form->l[i].kind == LINE_BUTTON; k++) {
+            const struct form_value *v = &g->form->l[i].v[k];
+            struct match_words w;
+            int at;
+            words_of(v->text, &w);
+            if (*v->c->row && has_all(g, &w, &at)) {
+                g->value[i] = k;
+                g->used |= words_in(g, v->text);
+            }
+        }
+}
+
+static void fill_choices(struct filling *g)
+{
+    fill_row_buttons(g);
+    uint64_t ticked = fill_ticks(g), used;
+    for (int i = 0; i < g->form->n; i++) {
+        const struct form_line *l = &g->form->l[i];
+        used = g->used;
         int k = l->kind == LINE_LIST ? mentioned(g, l) : 0;
-        if (l->kind == LINE_TICK)
-            tick_words(l, &name);
+        if (l->kind == LINE_LIST && !k) { /* "make it dark, with the night light" */
+            g->used |= ticked;
+            k = mentioned(g, l);
+            g->used = used;
+        }
         if (l->kind == LINE_LIST)
             g->value[i] = is_ambiguous(g, i, l->v[k].text) ? 0 : k;
         else if (l->kind == LINE_ROW)
             g->value[i] = best_row(g, l);
-        else if (l->kind == LINE_TICK && (k = has_all(g, &name, &at)))
-            g->value[i] = strcmp(l->v[0].text, turns_off(g, at) ? "no" : "yes") != 0;
-        if (l->kind == LINE_TICK && k)
-            ticked |= words_in(g, l->name);
-        else if (g->value[i])
+        if (l->kind != LINE_TICK && l->kind != LINE_BUTTON && g->value[i])
             g->used |= words_in(g, l->v[g->value[i]].text);
     }
     g->used |= ticked; /* "first class" and "first aid" may share a word, but not with a field */
@@ -463,6 +502,9 @@ static bool means_line(const struct filling *g, const char *button, bool rows)
 static int find_button(struct filling *g, const struct form_line *l, bool changed)
 {
     int named = mentioned(g, l), end = 0;
+    for (int c = 0; c < g->clauses->n && !named; c++) /* "cancel the order" does not press Order */
+        for (int k = 1; k < l->n; k++)
+            named = resolve_same(l->v[k].text, g->clauses->c[c].all.w[0].text) ? k : named;
     const char *name = l->v[named].text;
     bool leaves = named && fill_leaves(name), deletes = named && has_word(name, DELETES);
     if ((leaves || deletes) && means_line(g, name, leaves))
@@ -477,7 +519,7 @@ bool form_fill(const struct form *form, struct span s, const struct clauses *cla
                const char **doubt)
 {
     struct filling g = {.form = form, .s = s, .clauses = clauses, .value = value};
-    bool changed = false;
+    bool changed = false, menu = false;
     memset(value, 0, FORM_LINES * sizeof *value);
     for (int i = 0; i < form->n; i++)
         if (form->l[i].kind == LINE_FIELD && !form->l[i].twin)
@@ -488,8 +530,8 @@ bool form_fill(const struct form *form, struct span s, const struct clauses *cla
         changed = changed || value[i];
     for (int i = 0; i < form->n; i++) {
         if (form->l[i].kind == LINE_MENU)
-            return false; /* a program, not a form */
-        if (form->l[i].kind == LINE_BUTTON)
+            menu = value[i] = mentioned(&g, &form->l[i]);
+        if (form->l[i].kind == LINE_BUTTON && !menu && !value[i])
             value[i] = find_button(&g, &form->l[i], changed);
         changed = changed || value[i];
     }

@@ -185,11 +185,7 @@ static void plan_clauses(struct planner *p, const struct candidates *all, enum p
         out->at.clause++;
     }
     if (out->at.clause == p->clauses.n && out->at.filled && !out->at.pressed) {
-        f.k = &p->clauses.c[p->clauses.n - 1];
-        enum framed last = frame_final(&f);
-        if (last == FRAME_UNSURE)
-            unsure(out, out->why);
-        if (last == FRAME_NONE && has_buttons(all)) /* a dialog that stays open */
+        if (has_buttons(all)) /* a dialog that stays open */
             out->sure = false;
     } else if (!check_rest(&f)) {
         unsure(out, out->why);
