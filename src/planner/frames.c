@@ -22,15 +22,14 @@ static struct span file_name(struct span s, bool *bad)
     return words_part(s, at, s.n);
 }
 
-static enum framed find_and_use(struct frame *f, const char *words, int kinds)
+static enum framed find_and_use(struct frame *f, const char *name)
 {
     struct match_words q = {.n = 0};
     struct pick k;
-    match_split(words, false, &q);
-    if (!frame_find(f, &q, kinds, CANDIDATE_PRESS | CANDIDATE_MENU, &k))
-        return frame_unknown(f, words, &q);
-    enum framed done = frame_accept(f, &k, &q);
-    return done == FRAME_DONE ? frame_use(f, &k) : done;
+    match_split(name, false, &q);
+    if (!frame_find(f, name, CANDIDATE_PRESS | CANDIDATE_MENU, &k))
+        return frame_unknown(f, name, &q);
+    return k.twin ? frame_unsure(f, "several elements are called '%.60s'", name) : frame_use(f, &k);
 }
 
 static enum framed save(struct frame *f)
@@ -43,23 +42,22 @@ static enum framed save(struct frame *f)
         if (words_is(f->k->rest, i, "as|under|new|called|named|a|an"))
             return frame_unsure(f, "'%.60s' does not say under which name", f->k->text);
     if (!name.n)
-        return find_and_use(f, "save", CANDIDATE_PRESS | CANDIDATE_MENU);
+        return find_and_use(f, "save");
     if (!clause_is_hard(name, 0, false))
         return FRAME_NONE;
-    enum framed done = find_and_use(f, "save as", CANDIDATE_PRESS | CANDIDATE_MENU);
+    enum framed done = find_and_use(f, "save as");
     return done == FRAME_DONE ? FRAME_OPENS : done;
 }
 
 /* Enters the file name into the dialog of "save as" and presses Enter. */
 static enum framed save_later(struct frame *f)
 {
-    static const struct word name_word[] = {{(char *)"name", false, 0}};
     struct pick k;
     bool bad;
     struct span name = file_name(f->k->rest, &bad);
     char *text = words_text(name);
     enum framed done = FRAME_NONE;
-    if (!frame_field(f, (struct span){name_word, 1}, &k))
+    if (!frame_find(f, "name", CANDIDATE_FIELD, &k) || k.twin)
         done = frame_unsure(f, "the window '%.60s' has no field for a file name", f->all->title);
     done = done == FRAME_NONE ? frame_enter(f, &k, text) : done;
     free(text);
@@ -91,11 +89,9 @@ static enum framed close_frame(struct frame *f)
         own = own && is_own_name(f, s, i);
     if (!own)
         return FRAME_NONE;
-    struct match_words q = {.n = 0};
     struct pick k;
-    match_split("quit", false, &q);
-    if (words_is(f->k->all, 0, "quit|exit") && frame_find(f, &q, CANDIDATE_MENU | CANDIDATE_PRESS, 0, &k) &&
-        k.score.score >= 0.8F)
+    if (words_is(f->k->all, 0, "quit|exit") && frame_find(f, "quit", CANDIDATE_MENU | CANDIDATE_PRESS, &k) &&
+        !k.twin)
         return frame_use(f, &k);
     struct plain_step step = {.verb = PLAIN_CLOSE};
     f->out->at.pressed = true;
@@ -111,8 +107,6 @@ static enum framed by_verb(struct frame *f)
         return save(f);
     case DEED_CLOSE:
         return close_frame(f);
-    case DEED_CALCULATE:
-        return frame_calculate(f);
     case DEED_WRITE:
         return frame_write(f);
     default:
@@ -124,9 +118,6 @@ enum framed frame_clause(struct frame *f)
 {
     if (f->out->at.later)
         return save_later(f);
-    for (int i = 0; i < f->k->rest.n && (f->k->deed == DEED_TICK || f->k->deed == DEED_UNTICK); i++)
-        if (words_is(f->k->rest, i, "on|off"))
-            return frame_unsure(f, "'%.60s' has two deeds, or another one", f->k->text);
     enum framed done = frame_plain(f);
     if (done == FRAME_NONE)
         done = by_verb(f);

@@ -235,7 +235,6 @@ static int give(struct job_planner *p, struct plan *plan, struct plain_steps *mo
     for (int i = 0; i < n; i++) {
         plain_print(&plan->steps.s[i], &p->performed);
         buf_putc(&p->performed, '\n');
-        free(plan->second[i]);
     }
     *plan = (struct plan){0};
     if (!n)
