@@ -327,7 +327,9 @@ bool form_fill(const struct form *form, struct span s, const struct clauses *cla
                const char **doubt)
 {
     struct filling g = {.form = form, .s = s, .clauses = clauses, .value = value};
-    bool changed = false, menu = false;
+    bool changed = false, menu = false, closes = false;
+    for (int c = 0; c < clauses->n; c++)
+        closes = closes || clauses->c[c].deed == DEED_CLOSE;
     memset(value, 0, FORM_LINES * sizeof *value);
     for (int i = 0; i < form->n; i++)
         if (form->l[i].kind == LINE_FIELD && !form->l[i].twin)
@@ -338,7 +340,7 @@ bool form_fill(const struct form *form, struct span s, const struct clauses *cla
         changed = changed || value[i];
     for (int i = 0; i < form->n; i++) {
         if (form->l[i].kind == LINE_MENU)
-            value[i] = mentioned(&g, &form->l[i]);
+            value[i] = closes ? 0 : mentioned(&g, &form->l[i]); /* the item Close closes a tab only */
         menu = menu || (form->l[i].kind == LINE_MENU && value[i]);
         if (form->l[i].kind == LINE_BUTTON && !menu && !value[i])
             value[i] = find_button(&g, &form->l[i], changed);

@@ -146,6 +146,14 @@ static struct element parcel[] = {
     {.role = "push button", .name = "OK", .states = ON, AT(100), .parent = 0},
 };
 
+/* Close closes one of its tabs. */
+static struct element tabs[] = {
+    WINDOW("note.txt"),
+    {.role = "menu bar", .states = ON, .rect = {0, 0, 400, 20}, .parent = 0},
+    {.role = "menu", .name = "File", .states = ON, .rect = {0, 0, 40, 20}, .parent = 1},
+    {.role = "menu item", .name = "Close", .states = ON, CLOSED, .parent = 2},
+};
+
 /* Keys that are toggle buttons, as in galculator, which are pressed in the task's order. */
 static struct element keys[] = {
     WINDOW("Calculator"),
@@ -247,6 +255,7 @@ static const struct {
     {IN(order), "Cancel and order", "unsure"},
     {IN(order), "Order it, then cancel", "unsure"},
     {IN(order), "Cancel the order of gift wrapping", "unsure"},
+    {IN(tabs), "I'm done here, close the window", "unsure"},
     {IN(keys), "Press 4, then 2", "1. press \"4\"  then, in the window that opens: press 2"},
     {IN(keys), "Turn on 2 and 4", "unsure"},
     {IN(lamp), "Make it dark and turn the night light on",
