@@ -36,12 +36,12 @@ static const struct {
     {"save|store", DEED_SAVE},
     {"close|quit|exit", DEED_CLOSE},
     {"calculate|compute|work", DEED_CALCULATE},
-    {"fill|complete|register|sign|log|set|change|adjust|move|tick|check|enable|activate|open|show|display|"
-     "go|view|replace|substitute|wait|order|buy|book|submit|send|confirm|accept|cancel|discard|dismiss|delete|remove|create|add|"
-     "copy|cut|paste|undo|redo|print|sort|zoom|start|turn|switch|hide|answer|apply|finish|reset|"
-     "clear|give|ask|let|rename|export|import|increase|decrease|subscribe|agree|request|reserve|"
-     "toggle|run|refresh|reload|decline|reject|name|call|join|continue|proceed|approve|lock|mute|"
-     "play|search|find|double-click|right-click|scroll",
+    {"fill|complete|register|sign|log|set|change|adjust|move|tick|check|enable|activate|open|show|"
+     "display|go|view|replace|substitute|wait|order|buy|book|submit|send|confirm|accept|cancel|"
+     "discard|dismiss|delete|remove|create|add|copy|cut|paste|undo|redo|print|sort|zoom|start|turn|"
+     "switch|hide|answer|apply|finish|reset|clear|give|ask|let|rename|export|import|increase|"
+     "decrease|subscribe|agree|request|reserve|toggle|run|refresh|reload|decline|reject|name|call|"
+     "join|continue|proceed|approve|lock|mute|play|search|find|double-click|right-click|scroll",
      DEED_OTHER},
 };
 
