@@ -136,9 +136,9 @@ static char *planner_text(void)
         "With --planner auto a model with vision continues instead, unless you declined the steps.\n"
         "'holorun qa --freeze' plans the sentences of a suite ('holorun help steps').\n"
         "\n"
-        "--dry-run prints the steps; score, lead over the second reading and that reading go to\n"
-        "stderr, and with --json into \"plan\". The rules are English: of 30 other sentences they do\n"
-        "13, and stop at the rest; looser rules did 16, and with a model of 1.5B parameters 17.\n");
+        "--dry-run prints the steps; their probabilities (1 by rules) go to stderr, and with --json\n"
+        "into \"plan\". The rules are English: of 56 sentences that can be done and that they had not\n"
+        "seen they did 13, reported one more that was not done as asked, and stopped at the rest.\n");
 }
 
 const struct topic topics[] = {

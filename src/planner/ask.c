@@ -20,7 +20,7 @@ static bool is_bit(uint64_t bits, int i)
 
 static struct pick pick_of(const struct candidate *c, float p)
 {
-    return (struct pick){.best = c, .score = {.score = p, .hard = true}, .lead = 1};
+    return (struct pick){.best = c, .p = p};
 }
 
 /* Returns whether a dialog for a file name is closed by this button: Enter is pressed instead, because a
@@ -67,10 +67,13 @@ static enum framed use_line(struct asked *a, int i)
         return done;
     }
     if (l->kind == LINE_TICK) {
-        f->p->whole.deed = !strcmp(v->text, "yes") ? DEED_TICK : DEED_UNTICK;
+        bool toggle = !strcmp(k.best->e->role, "toggle button");
+        f->p->whole.deed = toggle ? DEED_OTHER : !strcmp(v->text, "yes") ? DEED_TICK : DEED_UNTICK;
         if (f->p->whole.deed == DEED_UNTICK && k.best->kind == CANDIDATE_OPTION)
             return other_radio(a, i) ? FRAME_DONE : frame_unsure(f, "'%.60s' cannot be turned off", l->name);
     }
+    for (int c = 0; c < f->p->clauses.n && l->kind == LINE_MENU; c++)
+        f->p->whole.deed = f->p->clauses.c[c].deed == DEED_UNTICK ? DEED_UNTICK : DEED_TICK;
     if (l->kind == LINE_BUTTON && is_file_dialog(a, k.best)) {
         struct plain_step enter = {.verb = PLAIN_KEYS, .what = (char *)(uintptr_t) "enter", .times = 1};
         f->out->at.pressed = true;
@@ -170,6 +173,17 @@ static bool has_menus(const struct asked *a)
     return false;
 }
 
+/* Returns whether a text that is typed begins with the verb of a clause: the model types the task. */
+static bool types_task(const struct asked *a, const char *text)
+{
+    for (int c = 0; c < a->f->p->clauses.n; c++) {
+        const struct clause *k = &a->f->p->clauses.c[c];
+        if (k->known && text_starts(text + 1, k->all.w[0].text) && text[1 + strlen(k->all.w[0].text)] == ' ')
+            return true;
+    }
+    return false;
+}
+
 /* Returns whether the clause of all open words is for a window that these steps leave or open. */
 static bool goes_on(const struct asked *a)
 {
@@ -179,16 +193,19 @@ static bool goes_on(const struct asked *a)
     for (int i = 0; i < a->s.n; i++)
         if (is_bit(open, i) && !(opens && (asked_is_later(a, i) || is_bit(a->hard, i))))
             return false;
-    return open != 0;
+    return open && (a->covered & a->content); /* not a dialog that no word names */
 }
 
 /* Names the first open word.  Returns whether the steps may be proposed without the open words. */
 static bool name_open(struct asked *a)
 {
     uint64_t open = asked_open(a);
+    struct match_words q = {.n = 0};
+    for (int i = 0; i < a->s.n; i++)
+        match_split(a->s.w[i].text, false, &q);
     for (int i = 0; i < a->s.n; i++)
         if (is_bit(open, i)) {
-            frame_unsure(a->f, "nothing in this window is called '%.60s'", a->s.w[i].text);
+            frame_unknown(a->f, a->s.w[i].text, &q);
             return !(open & a->hard);
         }
     return true;
@@ -226,6 +243,10 @@ static enum framed decide(struct asked *a)
     a->covered |= out->at.covered;
     if (!a->rules && contradicts_itself(a))
         return frame_unsure(a->f, "the model fills the form and leaves it");
+    for (int i = 0; i < a->form.n; i++)
+        if (a->reply.value[i] && a->form.l[i].kind == LINE_FIELD &&
+            types_task(a, a->form.l[i].v[a->reply.value[i]].text))
+            return frame_unsure(a->f, "the task itself would be typed");
     if (is_one_of_two(a))
         return frame_unsure(a->f, "'%.60s' may be one of several rows", a->f->p->whole.text);
     if (use_lines(a) != FRAME_DONE)

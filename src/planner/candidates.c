@@ -268,29 +268,19 @@ void candidates_free(struct candidates *p)
     *p = (struct candidates){0};
 }
 
-struct candidate_score candidate_score(const struct candidate *c, const struct match_words *q, int prefers)
+float candidate_score(const struct candidate *c, const struct match_words *q)
 {
-    struct candidate_score out = {.hard = true};
-    float found = 0, used = 0, named = 0, words = 0;
+    float found = 0, used = 0, named = 0;
     for (int i = 0; i < q->n; i++) {
         float in_name = match_among(&q->w[i], &c->words), around = 0.75F * match_among(&q->w[i], &c->context);
-        float best = in_name > around ? in_name : around;
-        found += best;
-        words += best > 0 || !q->w[i].optional ? 1.0F : 0.5F;
-        out.found |= best > 0 ? 1U << i : 0;
-        out.hard = out.hard && (best > 0 || !q->w[i].hard);
+        found += in_name > around ? in_name : around;
     }
     for (int i = 0; i < c->words.n; i++) {
-        struct match_word w = c->words.w[i];
-        float best = match_among(&w, q);
-        named += match_is_filler(w.text) && best <= 0 && c->words.n > 1 ? 0.5F : 1;
+        float best = match_among(&c->words.w[i], q);
+        named += match_is_filler(c->words.w[i].text) && best <= 0 && c->words.n > 1 ? 0.5F : 1;
         used += best;
     }
-    if (words <= 0 || named <= 0 || found <= 0)
-        return (struct candidate_score){.hard = false};
-    out.score = 0.6F * found / words + 0.4F * used / named + (c->kind & prefers ? 0.12F : 0) -
-                (c->levels > 2 ? 0.03F * (float)(c->levels - 2) : 0) - (*c->tab ? 0.1F : 0);
-    return out;
+    return found > 0 && named > 0 ? 0.6F * found / (float)q->n + 0.4F * used / named : 0;
 }
 
 bool candidate_same_command(const struct candidate *a, const struct candidate *b)

@@ -54,15 +54,9 @@ struct candidates {
 void candidates_read(const struct snapshot *s, struct candidates *out);
 void candidates_free(struct candidates *p);
 
-struct candidate_score {
-    float score;    /* about 1 for a full match */
-    uint32_t found; /* bits of the words of the query that name or context have */
-    bool hard;      /* has all hard words */
-};
-
 /* Scores a candidate: 0.6 * share of the words that were found + 0.4 * share of the name that was used; a
- * word that only the context has counts 0.75.  kinds: preferred ones get 0.12 more. */
-struct candidate_score candidate_score(const struct candidate *c, const struct match_words *q, int prefers);
+ * word that only the context has counts 0.75. */
+float candidate_score(const struct candidate *c, const struct match_words *q);
 
 /* Returns whether two candidates are one command in a menu and a tool bar. */
 bool candidate_same_command(const struct candidate *a, const struct candidate *b);

@@ -31,22 +31,17 @@ static const struct {
 } verbs[] = {
     {"press|click|tap|hit|push|place", DEED_PRESS},
     {"write|type|enter|put|insert|jot|input|note", DEED_WRITE},
-    {"fill|complete|register|sign|log", DEED_FILL},
-    {"set|change|adjust|move", DEED_SET},
     {"choose|select|pick|use|take|make", DEED_CHOOSE},
-    {"tick|check|enable|activate", DEED_TICK},
     {"untick|uncheck|disable|deactivate", DEED_UNTICK},
     {"save|store", DEED_SAVE},
-    {"open|show|display|go|view", DEED_OPEN},
     {"close|quit|exit", DEED_CLOSE},
-    {"replace|substitute", DEED_REPLACE},
     {"calculate|compute|work", DEED_CALCULATE},
-    {"wait", DEED_WAIT},
-    {"order|buy|book|submit|send|confirm|accept|cancel|discard|dismiss|delete|remove|create|add|"
-     "copy|cut|paste|undo|redo|print|sort|zoom|start|turn|switch|hide|answer|apply|finish|reset|"
-     "clear|give|ask|let|rename|export|import|increase|decrease|subscribe|agree|request|reserve|"
-     "toggle|run|refresh|reload|decline|reject|name|call|join|continue|proceed|approve|lock|mute|"
-     "play|search|find|double-click|right-click|scroll",
+    {"fill|complete|register|sign|log|set|change|adjust|move|tick|check|enable|activate|open|show|"
+     "display|go|view|replace|substitute|wait|order|buy|book|submit|send|confirm|accept|cancel|"
+     "discard|dismiss|delete|remove|create|add|copy|cut|paste|undo|redo|print|sort|zoom|start|turn|"
+     "switch|hide|answer|apply|finish|reset|clear|give|ask|let|rename|export|import|increase|"
+     "decrease|subscribe|agree|request|reserve|toggle|run|refresh|reload|decline|reject|name|call|"
+     "join|continue|proceed|approve|lock|mute|play|search|find|double-click|right-click|scroll",
      DEED_OTHER},
 };
 
@@ -221,39 +216,14 @@ static struct span bare(struct span s)
     return s;
 }
 
-static bool has_word(struct span s, const char *any)
-{
-    for (int i = 1; i < s.n; i++)
-        if (words_is(s, i, any))
-            return true;
-    return false;
-}
-
-/* Sets deed and rest.  "turn on", "switch off" are ticks; "sign me up", "book me in" and "log in as" fill a
- * form. */
+/* Sets deed and rest.  "turn on" and "switch off" are ticks. */
 static void take_verb(struct clause *c)
 {
     struct span s = c->all;
-    int n = c->known = find_verb(s, 0, &c->deed);
-    if (words_is(s, 0, "turn|switch")) {
-        bool off = words_is(s, 1, "off") || words_is(s, s.n - 1, "off");
-        bool on = words_is(s, 1, "on") || words_is(s, s.n - 1, "on");
-        c->deed = off                    ? DEED_UNTICK
-                  : on                   ? DEED_TICK
-                  : words_is(s, 1, "to") ? DEED_OPEN
-                  : has_word(s, "to")    ? DEED_SET
-                                         : DEED_OTHER;
-        n = words_is(s, 1, "on|off|to") ? 2 : 1;
-        s.n -= words_is(s, s.n - 1, "on|off") && s.n > n;
-    } else if (words_is(s, 0, "go|work|fill|log|sign") && words_is(s, 1, "to|out|in")) {
-        n = 2;
-    } else if (words_is(s, 0, "sign|book|put|register") && words_is(s, 1, "me|us")) {
-        c->deed = DEED_FILL;
-        n = words_is(s, 2, "up|in|down") ? 3 : 2;
-    }
-    if (c->deed == DEED_OTHER)
-        n = 0; /* its verb is a word to look for */
-    c->rest = words_part(s, n, s.n);
+    c->known = find_verb(s, 0, &c->deed);
+    if (words_is(s, 0, "turn|switch") && (words_is(s, 1, "off") || words_is(s, s.n - 1, "off")))
+        c->deed = DEED_UNTICK;
+    c->rest = words_part(s, c->known && c->deed != DEED_OTHER, s.n);
 }
 
 /* Returns the words as a sentence in which the same words are quoted; the caller frees it. */
@@ -281,6 +251,11 @@ static void add_clause(struct clauses *out, struct span s)
     struct clause *c = &out->c[out->n++];
     *c = (struct clause){.all = s, .text = quoted_text(s)};
     take_verb(c);
+    if (!c->known && s.n == 1 && out->n > 1 && c[-1].deed == DEED_PRESS) { /* "press 4, then 2" */
+        char *name = c->text;
+        c->text = xasprintf("press %s", name);
+        free(name);
+    }
 }
 
 /* Returns the number of words that separate a clause before word i from the next one; -1: none does. */

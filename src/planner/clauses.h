@@ -15,17 +15,12 @@ enum deed {
     DEED_OTHER, /* the verb is one of the words to look for */
     DEED_PRESS,
     DEED_WRITE,
-    DEED_FILL,
-    DEED_SET,
     DEED_CHOOSE,
     DEED_TICK,
     DEED_UNTICK,
     DEED_SAVE,
-    DEED_OPEN,
     DEED_CLOSE,
-    DEED_REPLACE,
     DEED_CALCULATE,
-    DEED_WAIT,
 };
 
 struct clause {

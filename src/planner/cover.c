@@ -6,6 +6,8 @@
  * or value. */
 #include "planner/asked.h"
 
+#include "planner/fill.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -181,6 +183,23 @@ static bool is_commit(const struct asked *a, int i)
     return false;
 }
 
+/* Covers the names of other buttons if one is pressed that leaves the form: "cancel the order". */
+static void cover_left(struct asked *a)
+{
+    uint64_t verbs = 0;
+    for (int i = 0; i < a->s.n; i++)
+        verbs |= is_verb(a, i) ? BIT(i) : 0;
+    for (int i = 0; i < a->form.n; i++) {
+        const struct form_line *l = &a->form.l[i];
+        for (int k = 1; k < l->n && l->kind == LINE_BUTTON && fill_leaves(l->v[a->reply.value[i]].text);
+             k++) {
+            struct match_words name = {.n = 0};
+            match_split(l->v[k].text, false, &name);
+            cover(a, &name, ~a->hard & ~verbs);
+        }
+    }
+}
+
 /* Covers verbs by the kind of step: "reserve" by a button, "add" by a field. */
 static void cover_verbs(struct asked *a)
 {
@@ -188,9 +207,13 @@ static void cover_verbs(struct asked *a)
     for (int i = 0; i < a->form.n; i++) {
         set = set || (a->reply.value[i] && a->form.l[i].kind <= LINE_ROW);
         entered = entered || (a->reply.value[i] && a->form.l[i].kind == LINE_FIELD);
-        bool tick = a->reply.value[i] && a->form.l[i].kind == LINE_TICK;
-        ticked = ticked || (tick && !strcmp(a->form.l[i].v[0].text, "no"));
-        unticked = unticked || (tick && !strcmp(a->form.l[i].v[0].text, "yes"));
+        const struct form_line *l = &a->form.l[i];
+        const struct candidate *c = l->kind == LINE_TICK ? l->of : l->v[a->reply.value[i]].c;
+        bool tick =
+            a->reply.value[i] && (l->kind == LINE_TICK || (c && text_starts(c->e->role, "check menu")));
+        ticked = ticked || (tick && !c->on);
+        unticked = unticked || (tick && c->on);
+        set = set || tick;
     }
     for (int i = 0; i < a->s.n; i++)
         if (is_commit(a, i) || (set && words_is(a->s, i, SETS)) || (entered && words_is(a->s, i, ENTERS)) ||
@@ -225,6 +248,7 @@ static void cover_statements(struct asked *a)
 void asked_cover(struct asked *a)
 {
     cover_lines(a);
+    cover_left(a);
     cover_verbs(a);
     cover_statements(a);
 }

@@ -8,17 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The second reading is described as the first would be used. */
-static char *second_of(const struct frame *f, const struct pick *k)
-{
-    struct buf b;
-    if (!k || !k->second)
-        return NULL;
-    buf_init(&b, PLANNER_TEXT);
-    frame_describe(f, k->second, &b);
-    return buf_take(&b);
-}
-
 bool frame_add(struct frame *f, const struct plain_step *s, const struct pick *k)
 {
     struct plan *out = f->out;
@@ -38,9 +27,7 @@ bool frame_add(struct frame *f, const struct plain_step *s, const struct pick *k
             int n = out->steps.n++;
             out->steps.s[n] = again.s[0];
             again.s[0] = (struct plain_step){0};
-            out->score[n] = k ? k->score.score : 1;
-            out->lead[n] = k && k->second ? k->lead : 1;
-            out->second[n] = second_of(f, k);
+            out->p[n] = k ? k->p : 1;
             out->clause[n] = f->k == &f->p->whole ? 0 : (int)(f->k - f->p->clauses.c);
         } else {
             ok = false;

@@ -6,40 +6,22 @@
  * that may end the form. */
 #include "planner/fill.h"
 
+#include "planner/fill_impl.h"
+
 #include "plain/resolve.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define JOINTS "is|are|=|to|as|should|be|called|named|name|id|number|address|of|will|shall|with|reads|says"
-#define OFF    "off|untick|uncheck|disable|deactivate|remove|drop|deselect|unselect"
+#define OFF "off|untick|uncheck|disable|deactivate|remove|drop|deselect|unselect"
 #define CLOSING                                                                                              \
     "cancel|close|help|no|discard|reset|defaults|back|quit|abort|later|more|about|options|stay|keep"
 #define ENDINGS "ok|apply|save|done|submit"
 #define DELETES "delete|remove|erase|clear"
-#define NAMING  "for|under|by|as|of|named|called"
-#define DAYS                                                                                                 \
-    "monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|"   \
-    "august|september|october|november|december|christmas|easter"
-#define SHOWS "show|use|enable|play|allow|print|display|activate" /* of "Show hidden files" */
-#define NAMES                                                                                                \
-    "name|guest|customer|person|recipient|passenger|owner|author|contact|client|user|username|reader"
-#define PLACES  "city|town|place|from|origin|location"
-#define TARGETS "to|destination|city|town"
+#define SHOWS   "show|use|enable|play|allow|print|display|activate" /* of "Show hidden files" */
 
-enum { PHONE_DIGITS = 5 }; /* at least: "for 4" gives none */
-
-struct filling {
-    const struct form *form;
-    struct span s;
-    const struct clauses *clauses;
-    int *value;
-    const char *doubt; /* why a user must confirm the values; NULL: nothing */
-    uint64_t used;     /* bits of the words that are values of fields */
-};
-
-static void words_of(const char *text, struct match_words *out)
+void fill_words(const char *text, struct match_words *out)
 {
     struct match_words all = {.n = 0};
     *out = (struct match_words){.n = 0};
@@ -49,8 +31,7 @@ static void words_of(const char *text, struct match_words *out)
             out->w[out->n++] = all.w[i];
 }
 
-/* Returns how well word i of the task is one of these. */
-static float alike(const struct filling *g, int i, const struct match_words *w)
+float fill_alike(const struct filling *g, int i, const struct match_words *w)
 {
     struct match_words q = {.n = 0};
     float least = 1;
@@ -71,185 +52,13 @@ static bool has_all(const struct filling *g, const struct match_words *w, int *a
     for (int k = 0; k < w->n; k++) {
         struct match_words one = {.w = {w->w[k]}, .n = 1};
         int i = 0;
-        while (i < g->s.n && alike(g, i, &one) < 0.7F)
+        while (i < g->s.n && fill_alike(g, i, &one) < 0.7F)
             i++;
         if (i == g->s.n)
             return false;
         *at = i < *at ? i : *at;
     }
     return w->n > 0;
-}
-
-/* ---- fields -------------------------------------------------------------------------------------------- */
-
-/* Returns the value of a field's line that consists of words [i, to); 0: none. */
-static int value_of(const struct filling *g, const struct form_line *l, int i, int to)
-{
-    char *text = words_text(words_part(g->s, i, to));
-    size_t n = strlen(text);
-    int found = 0;
-    for (int k = 1; k < l->n && !found; k++)
-        if (strlen(l->v[k].text) == n + 2 && !memcmp(l->v[k].text + 1, text, n))
-            found = k;
-    free(text);
-    return found;
-}
-
-/* A word with a capital inside a sentence, a digit or quotation marks, or one that follows "named". */
-static bool is_value_word(const struct filling *g, int i)
-{
-    bool named = i && words_is(g->s, i - 1, "named|called|as|titled|labelled|saying") &&
-                 !match_is_filler(g->s.w[i].text);
-    bool first = i == 0 || (g->s.w[i - 1].after && g->s.w[i - 1].after != ',');
-    if ((g->used >> i & 1) || (!g->s.w[i].quoted && match_is_filler(g->s.w[i].text)))
-        return false;
-    return named || clause_is_hard(words_part(g->s, i, g->s.n), 0, first);
-}
-
-/* Returns the end of the words with capitals, digits or quotation marks that begin at i. */
-static int value_end(const struct filling *g, int i)
-{
-    int to = i;
-    while (to < g->s.n && is_value_word(g, to) && !(to > i && (g->s.w[to - 1].after || g->s.w[to].quoted)))
-        to++;
-    return to;
-}
-
-static bool assign(struct filling *g, int line, int i, int to)
-{
-    int v = to > i ? value_of(g, &g->form->l[line], i, to) : 0;
-    uint64_t words = 0;
-    for (int k = i; k < to; k++)
-        words |= 1ULL << k;
-    if (!v || (g->used & words))
-        return false;
-    g->value[line] = v;
-    g->used |= words;
-    return true;
-}
-
-static bool is_named(const struct form_line *l, const char *any)
-{
-    struct match_words name = {.n = 0};
-    match_split(l->name, false, &name);
-    for (int i = 0; i < name.n; i++) {
-        const struct word w = {.text = name.w[i].text};
-        if (words_is((struct span){&w, 1}, 0, any))
-            return true;
-    }
-    return false;
-}
-
-/* Assigns the value before the name of a field at word i: "Lisbon in the city field". */
-static bool fill_before(struct filling *g, int line, int i)
-{
-    while (i && words_is(g->s, i - 1, "the|a|an|my|his|her|its|their"))
-        i--;
-    if (!i || !words_is(g->s, i - 1, "in|into|as|under|for|to"))
-        return false;
-    int to = i - 1, from = to;
-    while (from && is_value_word(g, from - 1) && !g->s.w[from - 1].after)
-        from--;
-    return assign(g, line, from, to);
-}
-
-/* Assigns the words after the name of a field, or a number before it. */
-static void fill_by_name(struct filling *g, int line)
-{
-    struct match_words name;
-    words_of(g->form->l[line].name, &name);
-    for (int i = 0; i < g->s.n && !g->value[line]; i++) {
-        int at = i, joint = 0;
-        for (int k = 0; k < name.n && at < g->s.n && k == at - i; k++) {
-            struct match_words one = {.w = {name.w[k]}, .n = 1};
-            at += alike(g, at, &one) >= 0.7F;
-        }
-        if (at - i != name.n || !name.n)
-            continue;
-        if (i && isdigit((unsigned char)g->s.w[i - 1].text[0]) && assign(g, line, i - 1, i))
-            return;
-        while (at < g->s.n && words_is(g->s, at, JOINTS "|the|a|my|his|her"))
-            joint = ++at;
-        int to = value_end(g, at);
-        if (to == at && !joint && at < g->s.n && is_named(&g->form->l[line], NAMES "|password") &&
-            !match_is_filler(g->s.w[at].text) &&
-            (at + 1 == g->s.n || g->s.w[at].after || words_is(g->s, at + 1, "and|with")))
-            to = at + 1; /* "user ana with password x" */
-        if (to == at && joint && at < g->s.n && !match_is_filler(g->s.w[at].text))
-            for (to = at + 1; to < g->s.n && !g->s.w[to - 1].after && !words_is(g->s, to, "and|with|for");)
-                to++;
-        if (assign(g, line, at, to) || fill_before(g, line, i))
-            return;
-    }
-}
-
-/* Assigns a name of two words to "First name" and "Last name". */
-static bool fill_two(struct filling *g, int i, int to)
-{
-    int first = -1, last = -1;
-    for (int k = 0; k < g->form->n; k++)
-        if (g->form->l[k].kind == LINE_FIELD && !g->value[k]) {
-            first = is_named(&g->form->l[k], "first|given|forename") ? k : first;
-            last = is_named(&g->form->l[k], "last|family|surname") ? k : last;
-        }
-    return first >= 0 && last >= 0 && to - i > 1 && assign(g, first, i, to - 1) &&
-           assign(g, last, to - 1, to);
-}
-
-/* Assigns the value [i, to) by its kind: an address, a telephone number, a place, or a name after "for". */
-static void fill_by_kind(struct filling *g, int i, int to)
-{
-    const char *text = g->s.w[i].text;
-    bool address = strchr(text, '@'), number = isdigit((unsigned char)text[0]);
-    bool follows = i && !g->s.w[i - 1].after && !words_is(g->s, i, DAYS);
-    const char *any = address                                     ? "email|mail|e-mail"
-                      : number                                    ? "phone|telephone|mobile"
-                      : !follows                                  ? ""
-                      : words_is(g->s, i - 1, "from|in")          ? PLACES
-                      : words_is(g->s, i - 1, "to|towards|until") ? TARGETS
-                      : words_is(g->s, i - 1, NAMING)             ? NAMES
-                                                                  : "";
-    int found = -1, digits = 0, fields = 0, only = 0;
-    for (int w = i; w < to; w++)
-        for (const char *at = g->s.w[w].text; *at; at++)
-            digits += isdigit((unsigned char)*at) != 0;
-    for (int k = 0; k < g->form->n; k++)
-        if (g->form->l[k].kind == LINE_FIELD) {
-            fields++;
-            only = k;
-        }
-    if (g->s.w[i].quoted && fields == 1 && !g->value[only] && assign(g, only, i, to))
-        return;
-    if (!*any || (number && !address && digits < PHONE_DIGITS) || (!strcmp(any, NAMES) && fill_two(g, i, to)))
-        return;
-    for (int k = 0; k < g->form->n; k++)
-        if (g->form->l[k].kind == LINE_FIELD && !g->value[k] && is_named(&g->form->l[k], any))
-            found = found < 0 ? k : FORM_LINES;
-    if (found >= 0 && found < FORM_LINES)
-        assign(g, found, i, to);
-}
-
-/* Returns whether a field is called so. */
-static bool names_field(const struct filling *g, int i)
-{
-    for (int k = 0; k < g->form->n; k++) {
-        struct match_words name;
-        words_of(g->form->l[k].name, &name);
-        if (g->form->l[k].kind == LINE_FIELD && alike(g, i, &name) >= 0.7F)
-            return true;
-    }
-    return false;
-}
-
-/* Assigns the values that stand without the name of a field. */
-static void fill_unnamed(struct filling *g)
-{
-    for (int i = 0, to; i < g->s.n; i = to) {
-        to = value_end(g, i);
-        if (to > i && !names_field(g, i))
-            fill_by_kind(g, i, to);
-        to = to > i ? to : i + 1;
-    }
 }
 
 /* ---- choices ------------------------------------------------------------------------------------------- */
@@ -261,7 +70,7 @@ static int mentioned(const struct filling *g, const struct form_line *l)
     bool two = false;
     for (int k = l->kind == LINE_LIST ? 0 : 1; k < l->n; k++) {
         struct match_words w;
-        words_of(l->v[k].text, &w);
+        fill_words(l->kind == LINE_MENU && k ? l->v[k].c->name : l->v[k].text, &w);
         if (!has_all(g, &w, &at))
             continue;
         two = w.n == most ? true : w.n > most ? false : two;
@@ -276,7 +85,7 @@ static bool is_ambiguous(const struct filling *g, int line, const char *option)
 {
     struct match_words name;
     int at;
-    words_of(g->form->l[line].name, &name);
+    fill_words(g->form->l[line].name, &name);
     for (int i = 0; i < g->form->n && !has_all(g, &name, &at); i++)
         for (int k = 0; k < g->form->l[i].n && g->form->l[i].kind == LINE_LIST && i != line; k++)
             if (!strcmp(g->form->l[i].v[k].text, option))
@@ -292,9 +101,9 @@ static int best_row(const struct filling *g, const struct form_line *l)
     for (int k = 1; k < l->n; k++) {
         struct match_words w;
         int n = 0;
-        words_of(l->v[k].text, &w);
+        fill_words(l->v[k].text, &w);
         for (int i = 0; i < g->s.n; i++)
-            n += !match_is_filler(g->s.w[i].text) && alike(g, i, &w) >= 0.9F;
+            n += !match_is_filler(g->s.w[i].text) && fill_alike(g, i, &w) >= 0.9F;
         two = n == most ? true : n > most ? false : two;
         best = n > most ? k : best;
         most = n > most ? n : most;
@@ -326,7 +135,7 @@ static bool turns_off(const struct filling *g, int at)
 /* Returns the words of a tick's name: "hidden files" of "Show hidden files". */
 static void tick_words(const struct form_line *l, struct match_words *name)
 {
-    words_of(l->name, name);
+    fill_words(l->name, name);
     const struct word verb = {.text = name->w[0].text};
     if (name->n > 1 && words_is((struct span){&verb, 1}, 0, SHOWS))
         memmove(name->w, name->w + 1, (size_t)--name->n * sizeof *name->w);
@@ -355,32 +164,70 @@ static uint64_t words_in(const struct filling *g, const char *text)
 {
     struct match_words w;
     uint64_t bits = 0;
-    words_of(text, &w);
+    fill_words(text, &w);
     for (int i = 0; i < g->s.n; i++)
-        bits |= alike(g, i, &w) >= 0.9F ? 1ULL << i : 0;
+        bits |= fill_alike(g, i, &w) >= 0.9F ? 1ULL << i : 0;
     return bits;
+}
+
+/* Turns the ticks that the task names on or off.  Returns the bits of their words. */
+static uint64_t fill_ticks(struct filling *g)
+{
+    uint64_t ticked = 0;
+    int keys = 0;
+    doubt_ticks(g);
+    for (int i = 0; i < g->form->n; i++) {
+        const struct form_line *l = &g->form->l[i];
+        struct match_words name;
+        int at;
+        if (l->kind != LINE_TICK)
+            continue;
+        tick_words(l, &name);
+        if (!has_all(g, &name, &at))
+            continue;
+        keys += !strcmp(l->of->e->role, "toggle button");
+        if (keys > 1) /* keys of a calculator */
+            g->doubt = "two keys are pressed, and their order counts";
+        g->value[i] = strcmp(l->v[0].text, turns_off(g, at) ? "no" : "yes") != 0;
+        ticked |= words_in(g, l->name);
+    }
+    return ticked;
+}
+
+/* Chooses the button of a row: "open 2026-105". */
+static void fill_row_buttons(struct filling *g)
+{
+    for (int i = 0; i < g->form->n; i++)
+        for (int k = 1; k < g->form->l[i].n && g->form->l[i].kind == LINE_BUTTON; k++) {
+            const struct form_value *v = &g->form->l[i].v[k];
+            struct match_words w;
+            int at;
+            fill_words(v->text, &w);
+            if (*v->c->row && has_all(g, &w, &at)) {
+                g->value[i] = k;
+                g->used |= words_in(g, v->text);
+            }
+        }
 }
 
 static void fill_choices(struct filling *g)
 {
-    uint64_t ticked = 0;
-    doubt_ticks(g);
+    fill_row_buttons(g);
+    uint64_t ticked = fill_ticks(g), used;
     for (int i = 0; i < g->form->n; i++) {
         const struct form_line *l = &g->form->l[i];
-        struct match_words name = {.n = 0};
-        int at;
+        used = g->used;
         int k = l->kind == LINE_LIST ? mentioned(g, l) : 0;
-        if (l->kind == LINE_TICK)
-            tick_words(l, &name);
+        if (l->kind == LINE_LIST && !k) { /* "make it dark, with the night light" */
+            g->used |= ticked;
+            k = mentioned(g, l);
+            g->used = used;
+        }
         if (l->kind == LINE_LIST)
             g->value[i] = is_ambiguous(g, i, l->v[k].text) ? 0 : k;
         else if (l->kind == LINE_ROW)
             g->value[i] = best_row(g, l);
-        else if (l->kind == LINE_TICK && (k = has_all(g, &name, &at)))
-            g->value[i] = strcmp(l->v[0].text, turns_off(g, at) ? "no" : "yes") != 0;
-        if (l->kind == LINE_TICK && k)
-            ticked |= words_in(g, l->name);
-        else if (g->value[i])
+        if (l->kind != LINE_TICK && l->kind != LINE_BUTTON && g->value[i])
             g->used |= words_in(g, l->v[g->value[i]].text);
     }
     g->used |= ticked; /* "first class" and "first aid" may share a word, but not with a field */
@@ -429,10 +276,10 @@ static bool may_end(const struct filling *g, const char *name)
 static bool means_line(const struct filling *g, const char *button, bool rows)
 {
     struct match_words name;
-    words_of(button, &name);
+    fill_words(button, &name);
     for (int i = 0; i < g->s.n; i++) {
         struct span k = clause_at(g, i);
-        if (alike(g, i, &name) < 0.7F)
+        if (fill_alike(g, i, &name) < 0.7F)
             continue;
         for (int w = 0; w < k.n; w++) {
             int at = (int)(k.w + w - g->s.w);
@@ -452,7 +299,7 @@ static bool means_line(const struct filling *g, const char *button, bool rows)
                 }
                 means = means || match_among(&word.w[0], &have) > 0;
             }
-            if (means && alike(g, at, &name) < 0.7F)
+            if (means && fill_alike(g, at, &name) < 0.7F)
                 return true;
         }
     }
@@ -463,6 +310,9 @@ static bool means_line(const struct filling *g, const char *button, bool rows)
 static int find_button(struct filling *g, const struct form_line *l, bool changed)
 {
     int named = mentioned(g, l), end = 0;
+    for (int c = 0; c < g->clauses->n && !named; c++) /* "cancel the order" does not press Order */
+        for (int k = 1; k < l->n; k++)
+            named = resolve_same(l->v[k].text, g->clauses->c[c].all.w[0].text) ? k : named;
     const char *name = l->v[named].text;
     bool leaves = named && fill_leaves(name), deletes = named && has_word(name, DELETES);
     if ((leaves || deletes) && means_line(g, name, leaves))
@@ -477,7 +327,9 @@ bool form_fill(const struct form *form, struct span s, const struct clauses *cla
                const char **doubt)
 {
     struct filling g = {.form = form, .s = s, .clauses = clauses, .value = value};
-    bool changed = false;
+    bool changed = false, menu = false, closes = false;
+    for (int c = 0; c < clauses->n; c++)
+        closes = closes || clauses->c[c].deed == DEED_CLOSE;
     memset(value, 0, FORM_LINES * sizeof *value);
     for (int i = 0; i < form->n; i++)
         if (form->l[i].kind == LINE_FIELD && !form->l[i].twin)
@@ -488,8 +340,9 @@ bool form_fill(const struct form *form, struct span s, const struct clauses *cla
         changed = changed || value[i];
     for (int i = 0; i < form->n; i++) {
         if (form->l[i].kind == LINE_MENU)
-            return false; /* a program, not a form */
-        if (form->l[i].kind == LINE_BUTTON)
+            value[i] = closes ? 0 : mentioned(&g, &form->l[i]); /* the item Close closes a tab only */
+        menu = menu || (form->l[i].kind == LINE_MENU && value[i]);
+        if (form->l[i].kind == LINE_BUTTON && !menu && !value[i])
             value[i] = find_button(&g, &form->l[i], changed);
         changed = changed || value[i];
     }

@@ -147,7 +147,7 @@ static void mark_likeliest(const struct candidates *all, const struct match_word
 {
     float *scores = xcalloc((unsigned long)all->n + 1, sizeof *scores);
     for (int i = 0; i < all->n; i++)
-        scores[i] = fits[i] ? 0.01F + candidate_score(&all->c[i], q, 0).score : 0;
+        scores[i] = fits[i] ? 0.01F + candidate_score(&all->c[i], q) : 0;
     mark_best(scores, fits, all->n, most);
     free(scores);
 }

@@ -10,7 +10,6 @@ enum { MATCH_WORD = 32, MATCH_WORDS = 24 };
 struct match_word {
     char text[MATCH_WORD]; /* lower case */
     bool hard;             /* must be found literally: a capital, a number, a quotation, a file name */
-    bool optional;         /* a verb that names need not have: "show" */
 };
 
 struct match_words {

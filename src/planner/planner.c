@@ -44,8 +44,6 @@ void planner_accept(struct planner *p, const struct plan *plan)
 
 void plan_free(struct plan *plan)
 {
-    for (int i = 0; i < plan->steps.n; i++)
-        free(plan->second[i]);
     if (plan->steps.s)
         plain_free(&plan->steps);
     *plan = (struct plan){0};
@@ -75,8 +73,7 @@ static bool asks_back(const struct planner *p, const struct snapshot *s)
 {
     const struct element *w = active_window(s);
     enum deed last = p->clauses.c[p->clauses.n - 1].deed;
-    bool values = p->at.form || last == DEED_SAVE || last == DEED_CLOSE || last == DEED_FILL ||
-                  last == DEED_WRITE || last == DEED_SET || last == DEED_TICK;
+    bool values = p->at.form || last == DEED_SAVE || last == DEED_CLOSE || last == DEED_WRITE;
     return w && values && p->at.pressed &&
            (!strcmp(w->role, "alert") || !strcmp(w->role, "dialog") || !strcmp(w->role, "file chooser")) &&
            !p->at.filled;
@@ -126,8 +123,6 @@ void plan_cut(struct plan *out, int n)
         int last = --out->steps.n;
         one.s[0] = out->steps.s[last];
         plain_free(&one);
-        free(out->second[last]);
-        out->second[last] = NULL;
     }
 }
 
@@ -166,10 +161,9 @@ static bool has_buttons(const struct candidates *all)
 }
 
 /* Plans clauses until a step may change the window. */
-static void plan_clauses(struct planner *p, const struct candidates *all, enum plan_effort effort,
-                         struct plan *out)
+static void plan_clauses(struct planner *p, const struct candidates *all, struct plan *out)
 {
-    struct frame f = {.p = p, .all = all, .out = out, .effort = effort};
+    struct frame f = {.p = p, .all = all, .out = out};
     while (out->at.clause < p->clauses.n && !out->at.pressed) {
         f.k = &p->clauses.c[out->at.clause];
         int steps = out->steps.n;
@@ -185,11 +179,7 @@ static void plan_clauses(struct planner *p, const struct candidates *all, enum p
         out->at.clause++;
     }
     if (out->at.clause == p->clauses.n && out->at.filled && !out->at.pressed) {
-        f.k = &p->clauses.c[p->clauses.n - 1];
-        enum framed last = frame_final(&f);
-        if (last == FRAME_UNSURE)
-            unsure(out, out->why);
-        if (last == FRAME_NONE && has_buttons(all)) /* a dialog that stays open */
+        if (has_buttons(all)) /* a dialog that stays open */
             out->sure = false;
     } else if (!check_rest(&f)) {
         unsure(out, out->why);
@@ -230,7 +220,7 @@ static void plan_state(struct planner *p, const struct candidates *all, bool rul
         out->sure = false; /* a dialog that stays open */
 }
 
-enum way { BY_CLAUSES, BY_FORM, BY_MODEL, BY_FORM_LOOSELY, BY_CLAUSES_LOOSELY, WAYS };
+enum way { BY_CLAUSES, BY_FORM, BY_MODEL, BY_FORM_LOOSELY, WAYS };
 
 /* Plans in one way.  Returns false if it does not apply. */
 static bool plan_by(struct planner *p, enum way way, const struct candidates *all, enum plan_effort effort,
@@ -251,9 +241,9 @@ static bool plan_by(struct planner *p, enum way way, const struct candidates *al
         plan_state(p, all, true, way == BY_FORM_LOOSELY, out);
         return true;
     default:
-        if (p->at.asked || p->clauses.refused || (way == BY_CLAUSES_LOOSELY && effort != PLAN_PROPOSAL))
+        if (p->at.asked || p->clauses.refused)
             return false;
-        plan_clauses(p, all, way == BY_CLAUSES ? PLAN_RULES : PLAN_PROPOSAL, out);
+        plan_clauses(p, all, out);
         return true;
     }
 }
@@ -336,10 +326,7 @@ void plan_explain(const struct plan *plan, struct buf *out)
     for (int i = 0; i < plan->steps.n; i++) {
         buf_printf(out, "%d. ", i + 1);
         plain_print(&plan->steps.s[i], out);
-        buf_printf(out, "   score %.2f, lead %.2f", (double)plan->score[i], (double)plan->lead[i]);
-        if (plan->second[i])
-            buf_printf(out, ", second: %s", plan->second[i]);
-        buf_putc(out, '\n');
+        buf_printf(out, "   p %.2f\n", (double)plan->p[i]);
     }
 }
 
@@ -350,10 +337,7 @@ static void put_step_json(const struct plan *plan, int i, struct buf *out)
     plain_print(&plan->steps.s[i], &text);
     buf_puts(out, i ? ", {\"step\": " : "{\"step\": ");
     buf_put_json(out, text.data, text.len);
-    buf_printf(out, ", \"clause\": %d, \"score\": %.3f, \"lead\": %.3f", plan->clause[i] + 1,
-               (double)plan->score[i], (double)plan->lead[i]);
-    buf_put_member(out, "second", plan->second[i]);
-    buf_putc(out, '}');
+    buf_printf(out, ", \"clause\": %d, \"p\": %.3f}", plan->clause[i] + 1, (double)plan->p[i]);
     buf_free(&text);
 }
 

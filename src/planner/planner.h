@@ -34,9 +34,8 @@ struct planner_at { /* progress */
 
 struct plan {
     struct plain_steps steps;
-    float score[PLAIN_STEPS_MAX], lead[PLAIN_STEPS_MAX];
+    float p[PLAIN_STEPS_MAX]; /* probability; 1 by rules */
     int clause[PLAIN_STEPS_MAX];
-    char *second[PLAIN_STEPS_MAX]; /* the second best reading; NULL: none */
     enum plan_end end;
     bool sure;            /* within the bounds for acting without a user */
     char why[ERR_TEXT];   /* PLAN_UNSURE: the reason, and the nearest readings */
@@ -74,7 +73,7 @@ void plan_free(struct plan *plan);
 
 /* Appends the steps as "1. choose "Large" in "Size"  2. press "Order"". */
 void plan_print(const struct plan *plan, struct buf *out);
-/* Appends the steps with score, lead and second reading, a line each. */
+/* Appends the steps with their probability, a line each. */
 void plan_explain(const struct plan *plan, struct buf *out);
 /* Appends a JSON object. */
 void plan_json(const struct plan *plan, struct buf *out);

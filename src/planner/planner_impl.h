@@ -6,10 +6,6 @@
 #include "planner/clauses.h"
 #include "planner/planner.h"
 
-#define SCORE_LEAST 0.52F
-#define LEAD_LEAST  0.04F
-/* of a proposal that a user confirms */
-#define SCORE_PROPOSED 0.40F
 /* of a model's lines: least probability of one that differs, and in a proposal */
 #define P_LEAST    0.50F
 #define P_PROPOSED 0.20F
@@ -32,7 +28,6 @@ struct frame { /* one clause in one window */
     const struct candidates *all;
     const struct clause *k;
     struct plan *out;
-    enum plan_effort effort;
     bool proposal; /* lower bounds */
 };
 
@@ -44,9 +39,9 @@ enum framed {
 };
 
 struct pick {
-    const struct candidate *best, *second;
-    struct candidate_score score;
-    float lead;
+    const struct candidate *best;
+    float p;   /* probability; 1 by rules */
+    bool twin; /* another one has the name too */
 };
 
 void plan_cut(struct plan *out, int n); /* removes the steps from n on */
@@ -56,14 +51,9 @@ bool plan_may_open(const struct plan *out);
 
 /* ---- pick.c ---- */
 
-/* Appends the words of a span that name things.  verb: the first word is a verb that names need not have. */
-void frame_query(const struct frame *f, struct span s, bool verb, struct match_words *q);
-/* Returns whether the names of elements have the verb of the clause: "save", but not "choose". */
-bool frame_names_verb(const struct frame *f);
-/* Finds the best candidate of some kinds (bits).  Returns false without one that has any of the words. */
-bool frame_find(const struct frame *f, const struct match_words *q, int kinds, int prefers, struct pick *out);
-/* Checks a pick against the bounds.  Returns FRAME_DONE, or FRAME_UNSURE with the reason. */
-enum framed frame_accept(struct frame *f, const struct pick *k, const struct match_words *q);
+/* Finds the candidate of some kinds (bits) whose name has the words of this one and the fewest others.
+ * Returns false if none has them. */
+bool frame_find(const struct frame *f, const char *name, int kinds, struct pick *out);
 enum framed frame_unsure(struct frame *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Like frame_unsure(), and appends the nearest readings of the query. */
 enum framed frame_unknown(struct frame *f, const char *word, const struct match_words *q);
@@ -90,12 +80,7 @@ enum framed frame_ask(struct frame *f, bool rules);
 /* ---- frames.c, values.c ---- */
 
 enum framed frame_clause(struct frame *f);
-enum framed frame_any(struct frame *f);
 enum framed frame_write(struct frame *f);
 enum framed frame_calculate(struct frame *f);
-/* Presses the last button of a form: the one that shares a word with a verb of the task, else OK. */
-enum framed frame_final(struct frame *f);
-/* Finds the only field whose name has the words. */
-bool frame_field(const struct frame *f, struct span name, struct pick *out);
 
 #endif

@@ -11,18 +11,6 @@
 
 enum { EDITOR_HEIGHT = 60 }; /* px; fields of one line are lower */
 
-bool frame_field(const struct frame *f, struct span name, struct pick *out)
-{
-    struct match_words q = {.n = 0};
-    frame_query(f, name, false, &q);
-    if (!q.n || !frame_find(f, &q, CANDIDATE_FIELD, 0, out))
-        return false;
-    bool all = true;
-    for (int i = 0; i < q.n; i++)
-        all = all && out->score.found >> i & 1;
-    return all && out->score.score >= SCORE_LEAST && (out->lead >= LEAD_LEAST || !out->second);
-}
-
 /* ---- texts --------------------------------------------------------------------------------------------- */
 
 /* Finds the field for a text without the name of one: the only field, or the one with the focus. */
@@ -38,7 +26,7 @@ static bool find_editor(const struct frame *f, struct pick *out)
         only = c;
         focused = state_in(c->e->states, STATE_FOCUSED) ? c : focused;
     }
-    *out = (struct pick){.best = n == 1 ? only : focused, .score = {.score = 1, .hard = true}, .lead = 1};
+    *out = (struct pick){.best = n == 1 ? only : focused, .p = 1};
     return out->best && (n == 1 || state_in(out->best->e->states, STATE_MULTI_LINE) ||
                          out->best->e->rect.h > EDITOR_HEIGHT);
 }
@@ -144,7 +132,7 @@ enum framed frame_calculate(struct frame *f)
             if (f->all->c[i].kind & (CANDIDATE_PRESS | CANDIDATE_TICK) &&
                 resolve_same(f->all->c[i].name, key))
                 found = &f->all->c[i];
-        struct pick k = {.best = found, .score = {.score = 1, .hard = true}, .lead = 1};
+        struct pick k = {.best = found, .p = 1};
         if (!found)
             return frame_unsure(f, "this window has no button '%s'", key);
         if (frame_use(f, &k) != FRAME_DONE)

@@ -85,6 +85,8 @@ static bool is_allowed(const struct job *j, const struct plan *plan, bool *answe
     buf_init(&b, size);
     buf_puts(&b, reasons[answer]);
     plan_print(plan, &b);
+    if (*plan->why) /* the word that no step covers, and the nearest readings */
+        buf_printf(&b, "; %s", plan->why);
     snprintf(why, size, "%s", b.data ? b.data : "");
     buf_free(&b);
     return false;
@@ -235,7 +237,6 @@ static int give(struct job_planner *p, struct plan *plan, struct plain_steps *mo
     for (int i = 0; i < n; i++) {
         plain_print(&plan->steps.s[i], &p->performed);
         buf_putc(&p->performed, '\n');
-        free(plan->second[i]);
     }
     *plan = (struct plan){0};
     if (!n)

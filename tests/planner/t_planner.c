@@ -146,6 +146,32 @@ static struct element parcel[] = {
     {.role = "push button", .name = "OK", .states = ON, AT(100), .parent = 0},
 };
 
+/* Close closes one of its tabs. */
+static struct element tabs[] = {
+    WINDOW("note.txt"),
+    {.role = "menu bar", .states = ON, .rect = {0, 0, 400, 20}, .parent = 0},
+    {.role = "menu", .name = "File", .states = ON, .rect = {0, 0, 40, 20}, .parent = 1},
+    {.role = "menu item", .name = "Close", .states = ON, CLOSED, .parent = 2},
+};
+
+/* Keys that are toggle buttons, as in galculator, which are pressed in the task's order. */
+static struct element keys[] = {
+    WINDOW("Calculator"),
+    {.role = "toggle button", .name = "2", .states = ON, AT(10), .parent = 0},
+    {.role = "toggle button", .name = "4", .states = ON, AT(40), .parent = 0},
+};
+
+/* An option and a tick that share a word. */
+static struct element lamp[] = {
+    WINDOW("Display"),
+    {.role = "combo box", .name = "", .value = "Light", .label = "Theme", .states = ON, AT(10), .parent = 0},
+    {.role = "menu", .name = "", CLOSED, .parent = 1},
+    {.role = "menu item", .name = "Light", .states = ON, CLOSED, .parent = 2},
+    {.role = "menu item", .name = "Dark", .states = ON, CLOSED, .parent = 2},
+    {.role = "check box", .name = "Night light", .states = ON, AT(40), .parent = 0},
+    {.role = "push button", .name = "Apply", .states = ON, AT(70), .parent = 0},
+};
+
 static struct snapshot complete(struct element *e, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -224,7 +250,16 @@ static const struct {
     {IN(editor), "Turn off word wrap", "1. open menu \"View\" > \"Word Wrap\""},
     {IN(editor), "Save", "1. open menu \"File\" > \"Save\""},
     {IN(editor), "Quit the program", "1. open menu \"File\" > \"Quit\""},
-    {IN(editor), "Replace \"a\" with \"b\"", "~open menu \"Search\" > \"Find and Replace...\""},
+    {IN(editor), "Replace \"a\" with \"b\"", "unsure"},
+    {IN(order), "Cancel the order", "1. press \"Cancel\""},
+    {IN(order), "Cancel and order", "unsure"},
+    {IN(order), "Order it, then cancel", "unsure"},
+    {IN(order), "Cancel the order of gift wrapping", "unsure"},
+    {IN(tabs), "I'm done here, close the window", "unsure"},
+    {IN(keys), "Press 4, then 2", "1. press \"4\"  then, in the window that opens: press 2"},
+    {IN(keys), "Turn on 2 and 4", "unsure"},
+    {IN(lamp), "Make it dark and turn the night light on",
+     "1. choose \"Dark\" in \"Theme\"  2. tick \"Night light\"  3. press \"Apply\""},
     {IN(editor), "Save and convert it to Morse", "unsure"},
     {IN(rows), "Open 2026-105", "1. press \"Open\" in the row of \"2026-105\""},
     {IN(rows), "Press Open", "unsure"},

@@ -43,7 +43,8 @@ class Desk:
         for name, text in [case["judge"]["prepare"]] if "prepare" in case["judge"] else []:
             with open(os.path.join(home, name), "w", encoding="utf-8") as f:
                 f.write(text + "\n")
-        script = f'cd "$HOME"; {case["start"]} >out.txt 2>err.txt; echo $? >code.txt'
+        start = case["start"].replace("{scripts}", os.path.join(ROOT, "tests/scripts"))
+        script = f'cd "$HOME"; {start} >out.txt 2>err.txt; echo $? >code.txt'
         self.process = subprocess.Popen([HOLORUN, "desk", "--json", "--home", home, "--", "sh", "-c", script],
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         told = json.loads(self.process.stdout.readline() or "{}")
