@@ -53,8 +53,8 @@ template <int FORMAT> static void dispatch_mma(struct backend *b, const struct p
 
 enum { PLAIN_ROWS = 8, PLAIN_WARPS = 4 };
 
-/* One warp per row of a matrix and up to PLAIN_ROWS rows of the result that have the same matrix. EXPERTS: the
- * rows have one of several matrices each. */
+/* One warp per row of a matrix and up to PLAIN_ROWS rows of the result that have the same matrix. EXPERTS:
+ * the rows have one of several matrices each. */
 template <class X, bool EXPERTS>
 __global__ __launch_bounds__(PLAIN_WARPS *WARP) void scalar_gemv(output y, view<const X> x, any_matrix w,
                                                                  const float *bias, int epi, accumulate mode,
