@@ -23,7 +23,6 @@ from glob import glob
 
 # Kernels that may use local memory, and why.
 SPILLS = {"flash_attention": "255 registers at a head of 128", "select_digit": "a thread's bins are an array",
-          "scalar_gemv": "eight words, in a kernel for formats without tensor cores",
           "delta_chunk": "12 words a chunk with 64 columns, of 255 registers"}
 
 
