@@ -11,12 +11,6 @@
  * blocks, and the last one is nearly full. With 128 rows, most of one in nine blocks would be empty. */
 #include "attend.cuh"
 
-bool attend_aligned(struct tensor t)
-{
-    return t.stride * static_cast<int64_t>(dtype_size(t.dtype)) % 16 == 0 &&
-           reinterpret_cast<uintptr_t>(t.data) % 16 == 0;
-}
-
 /* ---- many queries -------------------------------------------------------------------------------------- */
 
 template <class K, int D, int M, int WARPS, int W = D>
@@ -24,19 +18,11 @@ static void launch(struct backend *b, const struct attention *a)
 {
     using shape = flash_shape<K, D, M, WARPS, W>;
     auto at = [](struct tensor t) { return static_cast<bf16 *>(t.data); };
-    flash f = {at(a->q),
-               at(a->y),
-               a->k.data,
-               a->v.data,
-               a->k.stride,
-               a->v.stride,
-               a->q.stride,
-               a->y.stride,
-               a->n,
-               a->keys,
-               a->past,
-               a->group,
-               1.44269504f / sqrtf(static_cast<float>(a->d))};
+    flash f = {};
+    f.q = at(a->q), f.y = at(a->y), f.k = a->k.data, f.v = a->v.data;
+    f.q_stride = a->q.stride, f.y_stride = a->y.stride, f.k_stride = a->k.stride, f.v_stride = a->v.stride;
+    f.n = a->n, f.keys = a->keys, f.past = a->past, f.group = a->group;
+    f.by = 1.44269504f / sqrtf(static_cast<float>(a->d));
     dim3 grid = grid_of(blocks_for(static_cast<int64_t>(a->n) * a->group, shape::ROWS), a->heads, a->tiles);
     allow_shared(flash_attention<K, D, M, WARPS, W>, shape::BYTES);
     LAUNCH((flash_attention<K, D, M, WARPS, W>), grid, shape::THREADS, shape::BYTES, b, f);
@@ -57,8 +43,7 @@ template <class K, int D> static void launch_causal(struct backend *b, const str
 static bool attend_flash(struct backend *b, const struct attention *a)
 {
     bool causal = a->past >= 0, quantized = a->k.dtype == DT_F8E4M3;
-    if (a->q.dtype != DT_BF16 || !attend_aligned(a->q) || !attend_aligned(a->k) || !attend_aligned(a->v) ||
-        !attend_aligned(a->y))
+    if (a->q.dtype != DT_BF16 || !aligned(a->q) || !aligned(a->k) || !aligned(a->v) || !aligned(a->y))
         return false;
     if (causal && a->d == 256)
         (quantized ? launch<kv8, 256, 1, 3> : launch<bf16, 256, 1, 4>)(b, a);

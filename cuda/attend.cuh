@@ -25,9 +25,6 @@ struct attention {
 /* Computes attention of any sizes and types. */
 void attend_plain(struct backend *b, const struct attention *a);
 
-/* Returns whether all rows are 16-byte aligned, which the fast kernels require. */
-bool attend_aligned(struct tensor t);
-
 /* Table of the KV caches of all queries on the device, with memory for `floats_each` partial results per
  * split. Allocated by cuda_scratch. */
 struct attention_table {

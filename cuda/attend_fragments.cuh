@@ -78,11 +78,6 @@ template <int D> struct key_fragments<kv8, D> {
     }
 };
 
-__device__ __forceinline__ unsigned word_at(const uint4 &v, int i)
-{
-    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
-}
-
 template <int D> struct value_fragments<bf16, D> {
     uint4 row[4][D / 64];
 
@@ -106,7 +101,7 @@ template <int D> struct value_fragments<bf16, D> {
     {
 #pragma unroll
         for (int p = 0; p < 2; p++) {
-            unsigned one = word_at(row[2 * p][m / 4], m % 4), other = word_at(row[2 * p + 1][m / 4], m % 4);
+            unsigned one = word_of(row[2 * p][m / 4], m % 4), other = word_of(row[2 * p + 1][m / 4], m % 4);
             a[2 * p] = lower_halves(one, other);
             a[2 * p + 1] = upper_halves(one, other);
         }

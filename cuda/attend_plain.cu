@@ -8,17 +8,6 @@
 
 enum { THREADS = 128 };
 
-__device__ __forceinline__ float block_max(float v)
-{
-    SHARED(float, most, THREADS / WARP);
-    v = warp_max(v);
-    __syncthreads(); /* the previous maxima have been read */
-    if (threadIdx.x % WARP == 0)
-        most[threadIdx.x / WARP] = v;
-    __syncthreads();
-    return fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3]));
-}
-
 struct plain {
     const session_keys *sessions; /* KV cache of each query, or NULL: use `one` */
     session_keys one;             /* KV cache of all tiles */

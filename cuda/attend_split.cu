@@ -123,23 +123,6 @@ struct split_args {
     float by; /* log2(e) / sqrt(d) */
 };
 
-/* Returns the maximum over the eight lanes with the same t. */
-__device__ __forceinline__ float column_max(float v)
-{
-#pragma unroll
-    for (int lane = 4; lane < WARP; lane *= 2)
-        v = fmaxf(v, __shfl_xor_sync(ALL_LANES, v, lane));
-    return v;
-}
-
-__device__ __forceinline__ float column_sum(float v)
-{
-#pragma unroll
-    for (int lane = 4; lane < WARP; lane *= 2)
-        v += __shfl_xor_sync(ALL_LANES, v, lane);
-    return v;
-}
-
 /* Queries of a block: in registers, or, for heads of 256, in shared memory as [D / 32][WARP]. */
 template <class K, int D, int NQ> struct split_queries {
     enum { BYTES = 0 };
@@ -195,27 +178,19 @@ template <class K, int D, int NQ> struct split_state {
     split_queries<K, D, NQ> q;
     key_fragments<K, D> k;
     value_fragments<K, D> v;
-    float out[NQ][D / 16][4];
-    float most[NQ][2], sum[NQ][2]; /* sum: over this lane's keys */
+    float out[NQ][D / 16][4] = {};
+    float most[NQ][2], sum[NQ][2] = {}; /* sum: over this lane's keys */
 
-    __device__ __forceinline__ void clear()
-    {
-#pragma unroll
-        for (int n = 0; n < NQ; n++) {
-            most[n][0] = most[n][1] = -INFINITY;
-            sum[n][0] = sum[n][1] = 0;
-#pragma unroll
-            for (int i = 0; i < D / 16 * 4; i++)
-                out[n][i / 4][i % 4] = 0;
-        }
-    }
-
-    /* Computes S^T of 16 keys. */
-    __device__ __forceinline__ void scores(float s[NQ][4]) const
+    __device__ __forceinline__ split_state()
     {
 #pragma unroll
         for (int n = 0; n < NQ; n++)
-            s[n][0] = s[n][1] = s[n][2] = s[n][3] = 0;
+            most[n][0] = most[n][1] = -INFINITY;
+    }
+
+    /* Computes S^T of 16 keys; s is zero before. */
+    __device__ __forceinline__ void scores(float s[NQ][4]) const
+    {
 #pragma unroll
         for (int i = 0; i < D / 32; i++) {
             const uint4 a = k.part(0, i), c = k.part(1, i);
@@ -241,7 +216,7 @@ template <class K, int D, int NQ> struct split_state {
                 s[i] = -INFINITY;
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            float now = fmaxf(most[n][i], column_max(fmaxf(s[i], s[i + 2]))), at = now * by;
+            float now = fmaxf(most[n][i], warp_max<4>(fmaxf(s[i], s[i + 2]))), at = now * by;
             scale[i] = power2((most[n][i] - now) * by);
             most[n][i] = now;
             weight[i] = power2(s[i] * by - at);
@@ -287,7 +262,7 @@ __device__ __forceinline__ void split_store(const split_state<K, D, NQ> &w, cons
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             int head = warp * HEADS + 8 * n + 2 * t + i;
-            float total = column_sum(w.sum[n][i]);
+            float total = warp_sum<4>(w.sum[n][i]); /* over the lanes with the same t */
             if (g == 0) {
                 most[head] = w.most[n][i];
                 sum[head] = total;
@@ -334,13 +309,12 @@ template <class K, int D, int NQ> __global__ void __launch_bounds__(THREADS) att
     const key_rows<K> keys(s.k, s.k_stride, gridDim.y, D, head), values(s.v, s.v_stride, gridDim.y, D, head);
     int first = begin + (int)threadIdx.x / WARP * STEP;
     split_state<K, D, NQ> w;
-    w.clear();
     w.k.fetch(keys, first, stop);
     w.v.fetch(values, first, stop);
     const int octet = blockIdx.z * 8 * NQ;
     w.q.fetch(a.q + session * a.q_stride + ((int64_t)head * a.group + octet) * D, a.group - octet);
     for (; first < stop; first += WARPS * STEP) {
-        float score[NQ][4];
+        float score[NQ][4] = {};
         unsigned p[NQ][2];
         w.scores(score);
         w.k.fetch(keys, first + WARPS * STEP, stop);
@@ -377,10 +351,20 @@ template <int D> __global__ void __launch_bounds__(D) attend_combine(split_args 
 
 /* ---- host ---------------------------------------------------------------------------------------- */
 
+static struct attention queries_of(const struct attention *a, int first, int n)
+{
+    struct attention some = *a;
+    some.q = tensor_rows(a->q, first, n);
+    some.y = tensor_rows(a->y, first, n);
+    some.ks = a->ks ? a->ks + first : nullptr;
+    some.vs = a->vs ? a->vs + first : nullptr;
+    some.past = a->ks ? a->past : a->past + first;
+    return some;
+}
+
 /* Returns the queries from `first` on whose splits fit into the working memory; at least one. */
 static struct attention queries_that_fit(const struct attention *a, int first, int64_t floats_each)
 {
-    struct attention some = *a;
     int n = 0;
     for (int64_t splits = 0; first + n < a->q.rows; n++) {
         int keys = session_of(a, first + n).keys;
@@ -388,26 +372,18 @@ static struct attention queries_that_fit(const struct attention *a, int first, i
         if (n && work_attend(n + 1, splits, floats_each).all > cuda_work_parts()->splits)
             break;
     }
-    some.q = tensor_rows(a->q, first, n);
-    some.y = tensor_rows(a->y, first, n);
-    some.ks = a->ks ? a->ks + first : nullptr;
-    some.vs = a->vs ? a->vs + first : nullptr;
-    some.past = a->past + first;
-    return some;
+    return queries_of(a, first, n);
 }
 
 template <class K, int D, int NQ> static void launch_some(struct backend *b, const struct attention *a)
 {
     struct attention_table t = attend_table(b, a, int64_t{a->heads} * a->group * (D + 2));
-    split_args p = {t.sessions,
-                    t.owner,
-                    static_cast<const bf16 *>(a->q.data),
-                    static_cast<bf16 *>(a->y.data),
-                    a->q.stride,
-                    a->y.stride,
-                    t.partial,
-                    a->group,
-                    1.44269504f / sqrtf(static_cast<float>(a->d))};
+    split_args p = {};
+    p.sessions = t.sessions, p.owner = t.owner;
+    p.q = static_cast<const bf16 *>(a->q.data), p.q_stride = a->q.stride;
+    p.y = static_cast<bf16 *>(a->y.data), p.y_stride = a->y.stride;
+    p.partial = t.partial, p.group = a->group;
+    p.by = 1.44269504f / sqrtf(static_cast<float>(a->d));
     size_t shared = WARPS * 8 * NQ * D * sizeof(float);
     allow_shared(attend_one_split<K, D, NQ>, shared);
     LAUNCH_OVERLAPPED((attend_one_split<K, D, NQ>), grid_of(t.splits, a->heads, blocks_for(a->group, 8 * NQ)),
@@ -439,9 +415,9 @@ template <class K> static void launch_sizes(struct backend *b, const struct atte
 static bool keys_aligned(const struct attention *a)
 {
     if (!a->ks)
-        return attend_aligned(a->k) && attend_aligned(a->v);
+        return aligned(a->k) && aligned(a->v);
     for (int64_t i = 0; i < a->q.rows; i++)
-        if (!attend_aligned(a->ks[i]) || !attend_aligned(a->vs[i]))
+        if (!aligned(a->ks[i]) || !aligned(a->vs[i]))
             return false;
     return true;
 }
@@ -450,20 +426,14 @@ bool attend_split(struct backend *b, const struct attention *a)
 {
     bool few = a->ks || a->q.rows == 1 || (a->q.rows <= FEW && a->past >= MANY_KEYS);
     if (!few || a->q.dtype != DT_BF16 || (a->d != 64 && a->d != 128 && a->d != 256) || a->group > 16 ||
-        !attend_aligned(a->q))
+        !aligned(a->q))
         return false;
-    if (keys_aligned(a)) {
-        (a->k.dtype == DT_F8E4M3 ? launch_sizes<kv8> : launch_sizes<bf16>)(b, a);
-        return true;
-    }
+    if (keys_aligned(a))
+        return (a->k.dtype == DT_F8E4M3 ? launch_sizes<kv8> : launch_sizes<bf16>)(b, a), true;
     if (!a->ks || a->q.rows == 1)
         return false;
-    for (int64_t i = 0; i < a->q.rows; i++) { /* one query at a time */
-        struct attention one = *a;
-        one.q = tensor_rows(a->q, i, 1);
-        one.y = tensor_rows(a->y, i, 1);
-        one.ks = a->ks + i;
-        one.vs = a->vs + i;
+    for (int i = 0; i < a->q.rows; i++) { /* the bits of a session must not depend on the others' alignment */
+        const struct attention one = queries_of(a, i, 1);
         if (!attend_split(b, &one))
             attend_plain(b, &one);
     }

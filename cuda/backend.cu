@@ -58,15 +58,11 @@ static void move(struct backend *b, struct tensor dst, struct tensor src, cudaMe
     if (dst.rows == 0 || dst.cols == 0)
         return;
     cudaStream_t stream = cuda_of(b)->stream;
-    const int64_t what[] = {reinterpret_cast<intptr_t>(dst.data),
-                            reinterpret_cast<intptr_t>(src.data),
-                            dst.rows,
-                            dst.cols,
-                            dst.stride,
-                            src.stride,
-                            dst.dtype,
-                            kind};
-    cuda_also(cuda_of(b), what, sizeof what, [=] {
+    const struct {
+        std::array<int64_t, 5> dst, src;
+        int64_t kind;
+    } what = {key_of(dst), key_of(src), kind};
+    cuda_also(cuda_of(b), &what, sizeof what, [=] {
         if (dst.rows == 1 || (dst.stride == dst.cols && src.stride == src.cols))
             CUDA(cudaMemcpyAsync(dst.data, src.data, width * static_cast<size_t>(dst.rows), kind, stream));
         else
@@ -125,8 +121,9 @@ static void cuda_download(struct backend *b, struct tensor dst, struct tensor sr
 
 template <class D, class S> __global__ void convert(view<D> dst, view<S> src)
 {
-    for (int64_t c = blockIdx.x * blockDim.x + threadIdx.x; c < dst.cols; c += gridDim.x * blockDim.x)
-        store(dst.row(blockIdx.y) + c, number(src.row(blockIdx.y)[c]));
+    position at = my_position(dst.cols);
+    if (at.column < dst.cols)
+        store(dst.row(at.row) + at.column, number(src.row(at.row)[at.column]));
 }
 
 static void cuda_copy(struct backend *b, struct tensor dst, struct tensor src)
@@ -136,15 +133,10 @@ static void cuda_copy(struct backend *b, struct tensor dst, struct tensor src)
         move(b, dst, src, cudaMemcpyDeviceToDevice);
         return;
     }
-    for (int64_t r = 0; r < dst.rows; r += 32768) {
-        int64_t n = least(dst.rows - r, 32768);
-        dim3 grid = grid_of(blocks_for(dst.cols, 256), n);
-        struct tensor to = tensor_rows(dst, r, n), from = tensor_rows(src, r, n);
-        WITH_TYPE(D, to.dtype,
-                  WITH_TYPE(S, from.dtype,
-                            LAUNCH((convert<D, S>), grid, 256, 0, b, view_of<D>(to), view_of<S>(from))));
-        CHECK_STARTED(b);
-    }
+    WITH_TYPE(D, dst.dtype,
+              WITH_TYPE(S, src.dtype,
+                        LAUNCH((convert<D, S>), row_blocks(dst.rows, dst.cols, 256), 256, 0, b,
+                               view_of<D>(dst), view_of<S>(src))));
 }
 
 /* ---- backend ------------------------------------------------------------------------------------- */
@@ -206,7 +198,6 @@ static void fill(struct ops *o)
     ssm_fill(o);
     scan_fill(o);
     mamba_fill(o);
-    replay_fill(o);
     delta_fill(o);
     delta_decode_fill(o);
     gates_fill(o);

@@ -11,30 +11,6 @@
  * equal bits. Nothing can be timed while a graph is recorded; the first proposal is used then. */
 #include "linear.cuh"
 
-#include <array>
-#include <string.h>
-
-/* Returns a key that identifies a product in a graph. */
-static std::array<int64_t, 13> product_key(struct tensor y, struct tensor x, struct tensor w, float factor,
-                                           const void *bias, enum accumulate mode)
-{
-    int64_t scale = 0;
-    memcpy(&scale, &factor, sizeof factor);
-    return {reinterpret_cast<intptr_t>(bias),
-            reinterpret_cast<intptr_t>(y.data),
-            reinterpret_cast<intptr_t>(x.data),
-            reinterpret_cast<intptr_t>(w.data),
-            y.rows,
-            y.cols,
-            x.cols,
-            y.stride,
-            x.stride,
-            w.stride,
-            scale,
-            w.dtype,
-            y.dtype * 2 + mode};
-}
-
 #ifdef CUDA_EMULATED
 #include "emu.h"
 #else
@@ -42,6 +18,7 @@ static std::array<int64_t, 13> product_key(struct tensor y, struct tensor x, str
 #endif
 #include <map>
 #include <stdio.h>
+#include <string.h>
 
 /* ---- interface of the library ---------------------------------------------------------------------- */
 
@@ -378,9 +355,14 @@ void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, 
     struct cublas *&at = products_of(b)->cublas, *c = at ? at : (at = cublas_open());
     const struct call p = {c, y, x, w, factor, bias, mode};
     const struct plan *plan = plan_for(b, &p);
-    const std::array<int64_t, 13> what = product_key(y, x, w, factor, bias, mode);
+    const struct {
+        std::array<int64_t, 5> y, x, w;
+        const void *bias;
+        double factor;
+        int64_t mode;
+    } what = {key_of(y), key_of(x), key_of(w), bias, factor, mode};
     cudaStream_t stream = cuda_of(b)->stream;
-    cuda_also(cuda_of(b), what.data(), sizeof what,
+    cuda_also(cuda_of(b), &what, sizeof what,
               [=] { check(multiply(&p, plan, &plan->algo, plan->workspace, y.data, stream), "a product"); });
     CHECK_STARTED(b);
 }

@@ -92,7 +92,7 @@ template <class T> __global__ void delta_plain(delta<T> d, states at)
 
 template <class T> void launch_delta(struct backend *b, const delta<T> &d, const states &at, int sessions)
 {
-    if (d.at.key == DELTA && d.at.value == DELTA)
+    if (d.at.key == DELTA && d.at.value == DELTA && aligned(&at, sessions, sizeof(float)))
         LAUNCH((delta_walk<T>), grid_of(d.at.value_heads * (DELTA / COLUMNS), sessions), DELTA_THREADS, 0, b,
                d, at);
     else

@@ -91,16 +91,8 @@ template <class T> __device__ __forceinline__ void normalise(float *to, const T 
         to[lane * 4 + i] = x[i] * r;
 }
 
-/* Returns the sum over the four shares of a column, in all four threads. */
-__device__ __forceinline__ float share_sum(float v)
-{
-    v += __shfl_xor_sync(ALL_LANES, v, 8);
-    v += __shfl_xor_sync(ALL_LANES, v, 16);
-    return v;
-}
-
 /* Processes one token for C columns per thread: decays S, updates it towards v, and replaces v by the
- * output for q. The order of each sum does not depend on C. */
+ * output for q. Sums are over the four shares of a column. Their order does not depend on C. */
 template <int C>
 __device__ __forceinline__ void delta_step(float S[ROWS_EACH][C], const float *q, const float *k, int share,
                                            float v[C], float decay, float beta)
@@ -115,7 +107,7 @@ __device__ __forceinline__ void delta_step(float S[ROWS_EACH][C], const float *q
         }
 #pragma unroll
     for (int c = 0; c < C; c++)
-        v[c] = beta * (v[c] - share_sum(read[c]));
+        v[c] = beta * (v[c] - warp_sum<8>(read[c]));
 #pragma unroll
     for (int i = 0; i < ROWS_EACH; i++)
 #pragma unroll
@@ -125,7 +117,7 @@ __device__ __forceinline__ void delta_step(float S[ROWS_EACH][C], const float *q
         }
 #pragma unroll
     for (int c = 0; c < C; c++)
-        v[c] = share_sum(answer[c]);
+        v[c] = warp_sum<8>(answer[c]);
 }
 
 /* ---- other sizes --------------------------------------------------------------------------------------- */

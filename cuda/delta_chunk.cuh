@@ -91,9 +91,7 @@ __device__ __forceinline__ void lengths(float *to, const bf16 *x, float by)
 #pragma unroll
         for (int i = 0; i < 8; i++)
             sum += a[i] * a[i] + b[i] * b[i];
-#pragma unroll
-        for (int i = 4; i > 0; i /= 2)
-            sum += __shfl_xor_sync(ALL_LANES, sum, i);
+        sum = warp_sum<1, 8>(sum);
         if (lane % 8 == 0)
             to[r] = by / sqrtf(sum + 1e-6f);
     }

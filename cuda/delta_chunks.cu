@@ -36,7 +36,7 @@
 namespace
 {
 
-/* Computes ST x for the warp's sixteen rows, which are also kept as left operands. */
+/* Computes y += ST x for the warp's sixteen rows, which are also kept as left operands. */
 template <int N>
 __device__ __forceinline__ void read_state(float y[N / 8][4], unsigned x[DELTA / 16][4], const bf16 *rows,
                                            chunk<N> *w)
@@ -44,9 +44,6 @@ __device__ __forceinline__ void read_state(float y[N / 8][4], unsigned x[DELTA /
 #pragma unroll
     for (int d = 0; d < DELTA / 16; d++)
         load_a(x[d], rows + 16 * d, PITCH);
-#pragma unroll
-    for (int i = 0; i < N / 8 * 4; i++)
-        y[i / 4][i % 4] = 0;
 #pragma unroll
     for (int d = 0; d < DELTA / 16; d++)
 #pragma unroll
@@ -229,7 +226,7 @@ template <int N> struct state_rows {
 template <int N> struct sixteen {
     int i0;
     operand A[BLOCKS - 1], W[BLOCKS]; /* A: negated, for the preceding blocks */
-    float right[N / 8][4], y[N / 8][4];
+    float right[N / 8][4] = {}, y[N / 8][4] = {};
 
     /* Loads pairs of adjacent columns of v, zero after the last token. */
     __device__ __forceinline__ void load_values(unsigned v[N / 8][2], const delta<bf16> &d,

@@ -42,29 +42,6 @@ struct decode_room {
     }
 };
 
-__device__ __forceinline__ void load_four(float to[EACH], const float *p)
-{
-    if (aligned16(p)) {
-        const float4 v = load_settled(reinterpret_cast<const float4 *>(p));
-        to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
-        return;
-    }
-#pragma unroll
-    for (int c = 0; c < EACH; c++)
-        to[c] = load_settled(p + c);
-}
-
-__device__ __forceinline__ void store_four(float *p, const float v[EACH])
-{
-    if (aligned16(p)) {
-        *reinterpret_cast<float4 *>(p) = float4{v[0], v[1], v[2], v[3]};
-        return;
-    }
-#pragma unroll
-    for (int c = 0; c < EACH; c++)
-        p[c] = v[c];
-}
-
 /* State of a head of 128 by 128. A thread has four columns of a quarter of the rows. */
 struct decode_state {
     float S[ROWS_EACH][EACH], *from;
@@ -79,8 +56,10 @@ struct decode_state {
         from = state.row((int64_t)head * DELTA) + column;
         stride = state.stride;
 #pragma unroll
-        for (int i = 0; i < ROWS_EACH; i++)
-            load_four(S[i], from + row_of(share, i) * stride);
+        for (int i = 0; i < ROWS_EACH; i++) {
+            const float4 v = load_settled(reinterpret_cast<float4 *>(from + row_of(share, i) * stride));
+            S[i][0] = v.x, S[i][1] = v.y, S[i][2] = v.z, S[i][3] = v.w;
+        }
     }
 
     /* Processes the token: v becomes y, rounded. */
@@ -98,7 +77,8 @@ struct decode_state {
         delta_step<EACH>(S, w.unit, w.unit + DELTA, share, y, decay, beta);
 #pragma unroll
         for (int i = 0; i < ROWS_EACH; i++)
-            store_four(from + row_of(share, i) * stride, S[i]);
+            *reinterpret_cast<float4 *>(from + row_of(share, i) * stride) =
+                float4{S[i][0], S[i][1], S[i][2], S[i][3]};
         __syncthreads(); /* all shares have read v */
         if (share == 0)
 #pragma unroll
@@ -162,11 +142,6 @@ __global__ void __launch_bounds__(DECODE_THREADS) delta_decode(decode<T> m, stat
         store(out + i, gated(w.v[i], r, m.norm[i], number(z[i])));
 }
 
-const float *vector(struct tensor t)
-{
-    return static_cast<const float *>(t.data);
-}
-
 template <class T, bool FAST>
 void launch_decode(struct backend *b, const decode<T> &m, const states &conv, const states &of, int sessions)
 {
@@ -181,10 +156,10 @@ void cuda_delta_batch(struct backend *b, struct tensor out, struct tensor z, str
                       struct tensor ab, const struct delta_batch *e)
 {
     const struct delta_shape *s = e->shape;
-    bool fast = s->key == DELTA && s->value == DELTA;
     for (int64_t i = 0; i < out.rows;) {
         states conv, of;
         int n = states_take(&of, e->states + i, states_take(&conv, e->conv_states + i, out.rows - i));
+        bool fast = s->key == DELTA && s->value == DELTA && aligned(&of, n, sizeof(float));
         WITH_TYPE(T, out.dtype, {
             decode<T> m = {view_of<T>(tensor_rows(out, i, n)),
                            view_of<T>(tensor_rows(x, i, n)),

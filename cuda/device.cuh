@@ -148,6 +148,11 @@ __device__ __forceinline__ void store8(bf16 *p, const float v[8])
     *reinterpret_cast<uint4 *>(p) = uint4{w[0], w[1], w[2], w[3]};
 }
 
+__device__ __forceinline__ unsigned word_of(const uint4 &v, int i)
+{
+    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
+
 __device__ __forceinline__ bool aligned16(const void *p)
 {
     return reinterpret_cast<uintptr_t>(p) % 16 == 0;
@@ -195,36 +200,66 @@ template <class T> __device__ __forceinline__ void store_some(T *p, const float 
 
 /* ---- sums ---------------------------------------------------------------------------------------------- */
 
-__device__ __forceinline__ float warp_sum(float v)
+/* Return the sum or the maximum over a warp in all lanes; or over the lanes whose numbers differ in the bits
+ * from FIRST up to END only. */
+template <int FIRST = 1, int END = WARP, class V> __device__ __forceinline__ V warp_sum(V v)
 {
 #pragma unroll
-    for (int lane = WARP / 2; lane > 0; lane /= 2)
+    for (int lane = END / 2; lane >= FIRST; lane /= 2)
         v += __shfl_xor_sync(ALL_LANES, v, lane);
     return v;
 }
 
-__device__ __forceinline__ float warp_max(float v)
+template <int FIRST = 1, int END = WARP, class V> __device__ __forceinline__ V warp_max(V v)
 {
 #pragma unroll
-    for (int lane = WARP / 2; lane > 0; lane /= 2)
-        v = fmaxf(v, __shfl_xor_sync(ALL_LANES, v, lane));
+    for (int lane = END / 2; lane >= FIRST; lane /= 2)
+        v = max(v, __shfl_xor_sync(ALL_LANES, v, lane));
     return v;
 }
 
-/* Returns the sum over a one-dimensional block in every thread, added in a fixed order. */
+/* Returns the sum of the lanes before this one, and in *all that of the warp. */
+template <class V> __device__ __forceinline__ V sum_before(V own, V *all)
+{
+    int lane = threadIdx.x % WARP;
+#pragma unroll
+    for (int by = 1; by < WARP; by *= 2) {
+        V other = __shfl_up_sync(ALL_LANES, own, by);
+        own += lane >= by ? other : 0;
+    }
+    V before = __shfl_up_sync(ALL_LANES, own, 1);
+    *all = __shfl_sync(ALL_LANES, own, WARP - 1);
+    return lane ? before : 0;
+}
+
+/* Writes a value of each warp of a one-dimensional block to shared memory, and returns its address. */
+template <class V> __device__ __forceinline__ const V *share_with_block(V of_warp)
+{
+    SHARED(V, each, 32);
+    __syncthreads(); /* the previous ones have been read */
+    if (threadIdx.x % WARP == 0)
+        each[threadIdx.x / WARP] = of_warp;
+    __syncthreads();
+    return each;
+}
+
+/* Return the sum, added in a fixed order, or the maximum over a block in all threads. */
 __device__ __forceinline__ float block_sum(float v)
 {
-    SHARED(float, sums, 32);
-    int warps = blockDim.x / WARP;
-    v = warp_sum(v);
-    __syncthreads(); /* the previous sums have been read */
-    if (threadIdx.x % WARP == 0)
-        sums[threadIdx.x / WARP] = v;
-    __syncthreads();
+    const float *each = share_with_block(warp_sum(v));
     float total = 0;
-    for (int i = 0; i < warps; i++)
-        total += sums[i];
+    for (int i = 0, warps = blockDim.x / WARP; i < warps; i++)
+        total += each[i];
     return total;
+}
+
+template <class V> __device__ __forceinline__ V block_max(V v)
+{
+    const V *each = share_with_block(warp_max(v));
+    v = each[0];
+    for (int i = 1, warps = blockDim.x / WARP; i < warps; i++)
+        v = max(v, each[i]);
+    return v;
 }
 
 /* Computes 1 / sqrt(mean x^2 + eps) of n numbers, by a warp. */
@@ -234,6 +269,20 @@ template <class T> __device__ __forceinline__ float inverse_size(const T *x, int
     for (int i = threadIdx.x % WARP; i < n; i += WARP)
         sum += number(x[i]) * number(x[i]);
     return 1.0f / sqrtf(warp_sum(sum) / (float)n + eps);
+}
+
+/* ---- positions in a matrix ----------------------------------------------------------------------------- */
+
+struct position {
+    int64_t row, column;
+};
+
+/* Returns the position of a thread that processes EACH adjacent of `cols` columns. The blocks are numbered
+ * row by row (host.cuh: row_blocks). */
+template <int EACH = 1> __device__ __forceinline__ position my_position(int64_t cols)
+{
+    unsigned per = ((unsigned)cols + blockDim.x * EACH - 1) / (blockDim.x * EACH);
+    return position{blockIdx.x / per, (int64_t)(blockIdx.x % per * blockDim.x + threadIdx.x) * EACH};
 }
 
 /* ---- blocks that do not wait for each other ------------------------------------------------------------ */

@@ -83,49 +83,26 @@ __device__ __forceinline__ float power2(float x)
 #endif
 }
 
-/* Returns the maximum over the four lanes that share a row of a fragment. */
-__device__ __forceinline__ float quad_max(float v)
-{
-    v = fmaxf(v, __shfl_xor_sync(ALL_LANES, v, 1));
-    return fmaxf(v, __shfl_xor_sync(ALL_LANES, v, 2));
-}
-
-__device__ __forceinline__ float quad_sum(float v)
-{
-    v += __shfl_xor_sync(ALL_LANES, v, 1);
-    return v + __shfl_xor_sync(ALL_LANES, v, 2);
-}
-
 /* State of a warp's rows. Index [..][0] is row g and [..][1] row g + 8 of each 16 rows. */
 template <int D, int M> struct flash_state {
-    float out[M][D / 8][4];
-    float most[M][2], sum[M][2]; /* sum: over this lane's columns */
-    int limit[M][2];             /* number of keys visible to the row */
+    float out[M][D / 8][4] = {};
+    float most[M][2], sum[M][2] = {}; /* sum: over this lane's columns */
+    int limit[M][2];                  /* number of keys visible to the row */
 
-    __device__ __forceinline__ void clear()
+    __device__ __forceinline__ flash_state()
     {
 #pragma unroll
-        for (int m = 0; m < M; m++) {
+        for (int m = 0; m < M; m++)
             most[m][0] = most[m][1] = -INFINITY;
-            sum[m][0] = sum[m][1] = 0;
-#pragma unroll
-            for (int i = 0; i < D / 8 * 4; i++)
-                out[m][i / 4][i % 4] = 0;
-        }
     }
 };
 
-/* Computes S of the warp's rows at q and the keys at k. EDGE: only the first n keys are valid, other
- * scores become 0. */
+/* Computes S of the warp's rows at q and the keys at k; s is zero before. EDGE: only the first n keys are
+ * valid, other scores stay 0. */
 template <int D, int M, bool EDGE>
 __device__ __forceinline__ void flash_scores(float s[M][KEYS / 8][4], const bf16 *q, const bf16 *k, int n)
 {
     enum { PITCH = D + 8 };
-#pragma unroll
-    for (int m = 0; m < M; m++)
-#pragma unroll
-        for (int i = 0; i < KEYS / 8 * 4; i++)
-            s[m][i / 4][i % 4] = 0;
 #pragma unroll
     for (int d = 0; d < D; d += 16) {
         unsigned a[M][4], b[4];
@@ -166,7 +143,7 @@ __device__ __forceinline__ void flash_softmax(flash_state<D, M> &w, float s[M][K
                         s[m][j][2 * h + i] = -INFINITY;
                     most = fmaxf(most, s[m][j][2 * h + i]);
                 }
-            most = quad_max(most);
+            most = warp_max<1, 4>(most); /* four lanes share a row of a fragment */
             float scale = power2((w.most[m][h] - most) * by), sum = 0, at = most * by;
 #pragma unroll
             for (int j = 0; j < KEYS / 8; j++) {
@@ -188,7 +165,7 @@ template <int D, int M, bool EDGE>
 __device__ __forceinline__ void flash_weights(flash_state<D, M> &w, unsigned p[M][KEYS / 8][2], const bf16 *q,
                                               const bf16 *k, int first, int n, float by)
 {
-    float s[M][KEYS / 8][4];
+    float s[M][KEYS / 8][4] = {};
     flash_scores<D, M, EDGE>(s, q, k, n);
     flash_softmax<D, M, EDGE>(w, s, p, first, by);
 }
@@ -247,42 +224,28 @@ template <int W> __device__ __forceinline__ int64_t flash_place(const flash &a, 
     return t * stride + (int64_t)(blockIdx.y * a.group + r % a.group) * W;
 }
 
-/* Starts copying rows [first, first + KEYS) of keys or values, with zeros after the last key. */
-template <int D, int THREADS, int W>
-__device__ __forceinline__ void flash_fetch(bf16 *to, const key_rows<bf16> &from, int first, int keys)
-{
-    enum { CHUNKS = D / 8 };
-#pragma unroll
-    for (int at = 0; at < KEYS * CHUNKS; at += THREADS) {
-        int i = at + threadIdx.x, r = i / CHUNKS, c = i % CHUNKS * 8;
-        bool there = first + r < keys && c < W;
-        if (KEYS * CHUNKS % THREADS == 0 || i < KEYS * CHUNKS)
-            copy16(to + r * (D + 8) + c, from.row(there ? first + r : first) + (there ? c : 0), there);
-    }
-    copies_end();
-}
-
 template <int D, int W> struct flash_tiles<bf16, D, W> {
-    enum { TILE = KEYS * (D + 8), BYTES = 2 * TILE * 2 };
+    enum { TILE = KEYS * (D + 8), BYTES = 2 * TILE * 2, CHUNKS = D / 8 };
     bf16 *k, *v;
 
     __device__ __forceinline__ explicit flash_tiles(bf16 *at) : k(at), v(at + TILE)
     {
     }
-    template <int THREADS>
-    __device__ __forceinline__ void fetch_keys(const key_rows<bf16> &from, int first, int keys)
+    /* Starts copying rows [first, first + KEYS) of keys or values, with zeros after the last key. */
+    template <int THREADS, bool VALUES>
+    __device__ __forceinline__ void fetch(const key_rows<bf16> &from, int first, int keys)
     {
-        flash_fetch<D, THREADS, W>(k, from, first, keys);
+#pragma unroll
+        for (int at = 0; at < KEYS * CHUNKS; at += THREADS) {
+            int i = at + threadIdx.x, r = i / CHUNKS, c = i % CHUNKS * 8;
+            bool there = first + r < keys && c < W;
+            if (KEYS * CHUNKS % THREADS == 0 || i < KEYS * CHUNKS)
+                copy16((VALUES ? v : k) + r * (D + 8) + c,
+                       from.row(there ? first + r : first) + (there ? c : 0), there);
+        }
+        copies_end();
     }
-    template <int THREADS>
-    __device__ __forceinline__ void fetch_values(const key_rows<bf16> &from, int first, int keys)
-    {
-        flash_fetch<D, THREADS, W>(v, from, first, keys);
-    }
-    template <int THREADS> __device__ __forceinline__ void dequantize_keys(int) const
-    {
-    }
-    template <int THREADS> __device__ __forceinline__ void dequantize_values(int) const
+    template <int THREADS, bool VALUES> __device__ __forceinline__ void dequantize(int) const
     {
     }
 };
@@ -300,31 +263,23 @@ template <int D> struct flash_tiles<kv8, D, D> {
         : k(at), v(at), raw_k(reinterpret_cast<kv8 *>(at + TILE)), raw_v(raw_k + RAW)
     {
     }
-    template <int THREADS>
-    __device__ __forceinline__ void fetch(kv8 *to, const key_rows<kv8> &from, int first, int keys)
+    template <int THREADS, bool VALUES>
+    __device__ __forceinline__ void fetch(const key_rows<kv8> &from, int first, int keys)
     {
         enum { CHUNKS = PITCH / 16 };
         for (int i = threadIdx.x; i < KEYS * CHUNKS; i += THREADS) {
             int r = i / CHUNKS, c = i % CHUNKS * 16;
             bool there = first + r < keys;
             int64_t row = (there ? first + r : first) * from.stride;
-            copy16(to + r * PITCH + c, (c < D ? from.at + c : from.scales) + row, there);
+            copy16((VALUES ? raw_v : raw_k) + r * PITCH + c, (c < D ? from.at + c : from.scales) + row,
+                   there);
         }
         copies_end();
     }
-    template <int THREADS>
-    __device__ __forceinline__ void fetch_keys(const key_rows<kv8> &from, int first, int keys)
-    {
-        fetch<THREADS>(raw_k, from, first, keys);
-    }
-    template <int THREADS>
-    __device__ __forceinline__ void fetch_values(const key_rows<kv8> &from, int first, int keys)
-    {
-        fetch<THREADS>(raw_v, from, first, keys);
-    }
     /* Dequantizes a tile. place: index of the head's scale among the 16 bytes. */
-    template <int THREADS> __device__ __forceinline__ void dequantize(const kv8 *raw, int place) const
+    template <int THREADS, bool VALUES> __device__ __forceinline__ void dequantize(int place) const
     {
+        const kv8 *raw = VALUES ? raw_v : raw_k;
 #pragma unroll
         for (int at = 0; at < KEYS * D / 16; at += THREADS) {
             int i = at + threadIdx.x, r = i / (D / 16), c = i % (D / 16) * 16;
@@ -340,14 +295,6 @@ template <int D> struct flash_tiles<kv8, D, D> {
         }
         __syncthreads(); /* the tile is complete */
     }
-    template <int THREADS> __device__ __forceinline__ void dequantize_keys(int place) const
-    {
-        dequantize<THREADS>(raw_k, place);
-    }
-    template <int THREADS> __device__ __forceinline__ void dequantize_values(int place) const
-    {
-        dequantize<THREADS>(raw_v, place);
-    }
 };
 
 /* Stores the warp's rows through the shared memory of its queries, 16 bytes at a time. */
@@ -362,7 +309,7 @@ __device__ __forceinline__ void flash_store(flash_state<D, M> &w, const flash &a
     for (int m = 0; m < M; m++)
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            float by = 1.0f / quad_sum(w.sum[m][h]);
+            float by = 1.0f / warp_sum<1, 4>(w.sum[m][h]);
 #pragma unroll
             for (int i = 0; i < D / 8; i++)
                 *reinterpret_cast<unsigned *>(own + (m * 16 + h * 8 + g) * PITCH + 8 * i + 2 * t) =
@@ -398,10 +345,9 @@ __global__ void __launch_bounds__(32 * WARPS) flash_attention(flash a)
         copy16(q + r * shape::PITCH + c,
                a.q + flash_place<W>(a, there ? block + r : block, a.q_stride) + (there ? c : 0), there);
     }
-    tiles.template fetch_keys<shape::THREADS>(keys, 0, stop);
+    tiles.template fetch<shape::THREADS, false>(keys, 0, stop);
 
     flash_state<D, M> w;
-    w.clear();
 #pragma unroll
     for (int i = 0; i < 2 * M; i++) {
         int r = block + own + i / 2 * 16 + i % 2 * 8 + lane / 4;
@@ -415,8 +361,8 @@ __global__ void __launch_bounds__(32 * WARPS) flash_attention(flash a)
     for (int first = 0; first < stop; first += KEYS) {
         copies_wait<0>();
         __syncthreads(); /* K has arrived, and V has been used */
-        tiles.template fetch_values<shape::THREADS>(values, first, stop);
-        tiles.template dequantize_keys<shape::THREADS>(blockIdx.y % 16);
+        tiles.template fetch<shape::THREADS, true>(values, first, stop);
+        tiles.template dequantize<shape::THREADS, false>(blockIdx.y % 16);
         const bf16 *mine = q + own * shape::PITCH;
         const bool whole = first + KEYS <= all, part = !whole && first < some;
         unsigned p[M][KEYS / 8][2];
@@ -427,8 +373,8 @@ __global__ void __launch_bounds__(32 * WARPS) flash_attention(flash a)
         copies_wait<0>();
         __syncthreads(); /* V has arrived, and K has been used */
         if (first + KEYS < stop)
-            tiles.template fetch_keys<shape::THREADS>(keys, first + KEYS, stop);
-        tiles.template dequantize_values<shape::THREADS>(blockIdx.y % 16);
+            tiles.template fetch<shape::THREADS, false>(keys, first + KEYS, stop);
+        tiles.template dequantize<shape::THREADS, true>(blockIdx.y % 16);
         if (whole)
             flash_values<D, M, false>(w, p, tiles.v, KEYS);
         else if (part)

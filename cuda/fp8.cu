@@ -40,21 +40,6 @@ __device__ __forceinline__ unsigned four_codes(unsigned a, unsigned b, float eac
            (unsigned)f8_of(__uint_as_float(b & 0xffff0000u) * each) << 24;
 }
 
-/* Returns the maximum of the block's values in all threads. */
-__device__ __forceinline__ unsigned block_largest(unsigned v)
-{
-    SHARED(unsigned, each, ROW_THREADS / WARP);
-#pragma unroll
-    for (int other = WARP / 2; other > 0; other /= 2)
-        v = max(v, __shfl_xor_sync(ALL_LANES, v, other));
-    if (threadIdx.x % WARP == 0)
-        each[threadIdx.x / WARP] = v;
-    __syncthreads();
-    for (int i = 0; i < ROW_THREADS / WARP; i++)
-        v = max(v, each[i]);
-    return v;
-}
-
 /* Quantizes one row per block. The row is read twice, eight values at a time, the second time from the
  * cache. Codes after the columns of x are zero. */
 __global__ __launch_bounds__(ROW_THREADS) void round_rows(view<uint8_t> codes, float *scales,
@@ -67,7 +52,7 @@ __global__ __launch_bounds__(ROW_THREADS) void round_rows(view<uint8_t> codes, f
         const uint4 v = from[i];
         most = max(most, max(max(larger_of(v.x), larger_of(v.y)), max(larger_of(v.z), larger_of(v.w))));
     }
-    const f8_row r = f8_row_of(__uint_as_float(block_largest(most)));
+    const f8_row r = f8_row_of(__uint_as_float(block_max(most)));
     for (int64_t i = threadIdx.x; i < codes.cols / 8; i += ROW_THREADS) {
         const uint4 v = i < x.cols / 8 && r.each > 0 ? from[i] : uint4{0, 0, 0, 0};
         to[i] = uint2{four_codes(v.x, v.y, r.each), four_codes(v.z, v.w, r.each)};

@@ -9,20 +9,7 @@
 namespace
 {
 
-enum { GATE_THREADS = 256, GATE_WARPS = GATE_THREADS / WARP, MOST_GRID = 32768 /* rows per launch */ };
-
-/* Runs a statement for rows [first, first + n), because the second dimension of a grid is limited to
- * 65535. */
-#define EACH_ROWS(first, n, all, ...)                                                                        \
-    for (int64_t first = 0; first < (all); first += MOST_GRID) {                                             \
-        int64_t n = least((all)-first, MOST_GRID);                                                           \
-        __VA_ARGS__;                                                                                         \
-    }
-
-__device__ __forceinline__ int64_t my_column()
-{
-    return (int64_t)blockIdx.x * GATE_THREADS + threadIdx.x;
-}
+enum { GATE_THREADS = 256 };
 
 /* ---- elements ------------------------------------------------------------------------------------------ */
 
@@ -30,7 +17,8 @@ template <class T>
 __global__ void delta_gates(view<float> gates, view<const T> x, view<const T> z, const float *a,
                             const float *dt_bias)
 {
-    int64_t h = my_column(), t = blockIdx.y;
+    overlap_wait();
+    const auto [t, h] = my_position(x.cols);
     if (h >= x.cols)
         return;
     gates.row(t)[h] = log_decay(number(x.row(t)[h]), dt_bias[h], a[h]);
@@ -40,7 +28,7 @@ __global__ void delta_gates(view<float> gates, view<const T> x, view<const T> z,
 template <class T> __global__ void gate_heads(view<T> y, view<const T> p, int d)
 {
     overlap_wait();
-    int64_t c = my_column(), t = blockIdx.y;
+    const auto [t, c] = my_position(y.cols);
     if (c < y.cols)
         store(y.row(t) + c, number(y.row(t)[c]) * sigmoid(number(p.row(t)[(c / d * 2 + 1) * d + c % d])));
 }
@@ -48,7 +36,7 @@ template <class T> __global__ void gate_heads(view<T> y, view<const T> p, int d)
 template <class T> __global__ void swiglu(view<T> y, view<const T> g, view<const T> u)
 {
     overlap_wait();
-    int64_t c = my_column(), t = blockIdx.y;
+    const auto [t, c] = my_position(y.cols);
     if (c < y.cols)
         store(y.row(t) + c, silu(number(g.row(t)[c])) * number(u.row(t)[c]));
 }
@@ -56,7 +44,7 @@ template <class T> __global__ void swiglu(view<T> y, view<const T> g, view<const
 template <class T> __global__ void add_gated(view<T> y, view<const T> x, view<const T> g)
 {
     overlap_wait();
-    int64_t c = my_column(), t = blockIdx.y;
+    const auto [t, c] = my_position(y.cols);
     if (c < y.cols)
         store(y.row(t) + c, number(y.row(t)[c]) + sigmoid(number(g.row(t)[0])) * number(x.row(t)[c]));
 }
@@ -71,7 +59,7 @@ __device__ __forceinline__ float2 turned(float low, float high, const float *tab
 template <class T> __global__ void rotate(view<T> x, view<const float> table, int64_t pairs)
 {
     overlap_wait();
-    int64_t i = my_column(), t = blockIdx.y;
+    const auto [t, i] = my_position(pairs);
     int half = (int)table.cols / 2;
     if (i >= pairs)
         return;
@@ -87,10 +75,11 @@ template <class T>
 __global__ void norm_gate(view<T> out, view<const T> y, view<const T> z, const float *w, int d, int parts,
                           float eps)
 {
-    int part = blockIdx.x * GATE_WARPS + threadIdx.x / WARP;
-    if (part >= parts)
+    overlap_wait();
+    const auto [t, thread] = my_position(parts * WARP);
+    const int64_t first = thread / WARP * d;
+    if (thread / WARP >= parts)
         return; /* safe: the whole warp returns, and no barrier follows */
-    int64_t t = blockIdx.y, first = (int64_t)part * d;
     const T *from = y.row(t) + first;
     float r = inverse_size(from, d, eps);
     for (int i = threadIdx.x % WARP; i < d; i += WARP)
@@ -104,12 +93,13 @@ __global__ void norm_rotate(view<T> y, view<const T> x, const float *w, view<con
                             int heads, float eps)
 {
     overlap_wait();
-    int head = blockIdx.x * GATE_WARPS + threadIdx.x / WARP, half = (int)table.cols / 2;
+    const auto [t, thread] = my_position(heads * WARP);
+    const int64_t head = thread / WARP;
+    const int half = (int)table.cols / 2;
     if (head >= heads)
         return;
-    int64_t t = blockIdx.y;
     const T *from = x.row(t) + head * (x.cols / heads);
-    T *to = y.row(t) + (int64_t)head * d;
+    T *to = y.row(t) + head * d;
     float r = inverse_size(from, d, eps);
     for (int i = threadIdx.x % WARP; i < half; i += WARP) {
         const float2 v = turned(w[i] * (number(from[i]) * r), w[half + i] * (number(from[half + i]) * r),
@@ -134,10 +124,12 @@ __device__ __forceinline__ float corner_aligned(int64_t i, int64_t n, int64_t si
 }
 
 template <class T>
-__global__ void sample_grid(view<T> y, view<const float> table, int64_t first, int64_t rows, int64_t cols,
-                            int merge, int64_t side)
+__global__ void sample_grid(view<T> y, view<const float> table, int64_t rows, int64_t cols, int merge,
+                            int64_t side)
 {
-    int64_t c = my_column(), i = first + blockIdx.y, r[2], q[2];
+    overlap_wait();
+    const auto [i, c] = my_position(y.cols);
+    int64_t r[2], q[2];
     if (c >= y.cols)
         return;
     int64_t block = i / (merge * merge), inside = i % (merge * merge), across = cols / merge;
@@ -151,102 +143,61 @@ __global__ void sample_grid(view<T> y, view<const float> table, int64_t first, i
 
 /* ---- the operations ------------------------------------------------------------------------------------ */
 
-const float *vector(struct tensor t)
-{
-    return static_cast<const float *>(t.data);
-}
-
-dim3 elements(int64_t cols, int64_t rows)
-{
-    return grid_of(blocks_for(cols, GATE_THREADS), rows);
-}
-
-dim3 warps(int64_t heads, int64_t rows)
-{
-    return grid_of(blocks_for(heads, GATE_WARPS), rows);
-}
-
-template <class T> view<const T> rows_of(struct tensor t, int64_t first, int64_t n)
-{
-    return view_of<const T>(tensor_rows(t, first, n));
-}
+/* Starts a kernel with T as the type of elements, for `threads` threads in each of some rows. */
+#define EACH_ROW(kernel, dtype, rows, threads, b, ...)                                                       \
+    WITH_TYPE(T, dtype,                                                                                      \
+              LAUNCH_OVERLAPPED((kernel<T>), row_blocks(rows, threads, GATE_THREADS), GATE_THREADS, 0, b,    \
+                                __VA_ARGS__))
 
 void cuda_delta_gates(struct backend *b, struct tensor gates, struct tensor x, struct tensor z,
                       struct tensor a, struct tensor dt_bias)
 {
-    EACH_ROWS(t, n, x.rows,
-              WITH_TYPE(T, x.dtype,
-                        LAUNCH((delta_gates<T>), elements(x.cols, n), GATE_THREADS, 0, b,
-                               view_of<float>(tensor_rows(gates, t, n)), rows_of<T>(x, t, n),
-                               rows_of<T>(z, t, n), vector(a), vector(dt_bias))));
+    EACH_ROW(delta_gates, x.dtype, x.rows, x.cols, b, view_of<float>(gates), view_of<const T>(x),
+             view_of<const T>(z), vector(a), vector(dt_bias));
 }
 
 void cuda_gate_heads(struct backend *b, struct tensor y, struct tensor p, int heads)
 {
-    EACH_ROWS(t, n, y.rows,
-              WITH_TYPE(T, y.dtype,
-                        LAUNCH_OVERLAPPED((gate_heads<T>), elements(y.cols, n), GATE_THREADS, 0, b,
-                                          view_of<T>(tensor_rows(y, t, n)), rows_of<T>(p, t, n),
-                                          static_cast<int>(y.cols / heads))));
+    EACH_ROW(gate_heads, y.dtype, y.rows, y.cols, b, view_of<T>(y), view_of<const T>(p),
+             static_cast<int>(y.cols / heads));
 }
 
 void cuda_swiglu(struct backend *b, struct tensor y, struct tensor g, struct tensor u)
 {
-    EACH_ROWS(t, n, y.rows,
-              WITH_TYPE(T, y.dtype,
-                        LAUNCH_OVERLAPPED((swiglu<T>), elements(y.cols, n), GATE_THREADS, 0, b,
-                                          view_of<T>(tensor_rows(y, t, n)), rows_of<T>(g, t, n),
-                                          rows_of<T>(u, t, n))));
+    EACH_ROW(swiglu, y.dtype, y.rows, y.cols, b, view_of<T>(y), view_of<const T>(g), view_of<const T>(u));
 }
 
 void cuda_add_gated(struct backend *b, struct tensor y, struct tensor x, struct tensor g)
 {
-    EACH_ROWS(t, n, y.rows,
-              WITH_TYPE(T, y.dtype,
-                        LAUNCH_OVERLAPPED((add_gated<T>), elements(y.cols, n), GATE_THREADS, 0, b,
-                                          view_of<T>(tensor_rows(y, t, n)), rows_of<T>(x, t, n),
-                                          rows_of<T>(g, t, n))));
+    EACH_ROW(add_gated, y.dtype, y.rows, y.cols, b, view_of<T>(y), view_of<const T>(x), view_of<const T>(g));
 }
 
 void cuda_rotate(struct backend *b, struct tensor x, struct tensor table, int heads)
 {
     int64_t pairs = heads * (table.cols / 2);
-    EACH_ROWS(
-        t, n, x.rows,
-        WITH_TYPE(T, x.dtype,
-                  LAUNCH_OVERLAPPED((rotate<T>), elements(pairs, n), GATE_THREADS, 0, b,
-                                    view_of<T>(tensor_rows(x, t, n)), rows_of<float>(table, t, n), pairs)));
+    EACH_ROW(rotate, x.dtype, x.rows, pairs, b, view_of<T>(x), view_of<const float>(table), pairs);
 }
 
 void cuda_norm_gate(struct backend *b, struct tensor out, struct tensor y, struct tensor z, struct tensor w,
                     float eps)
 {
     int parts = static_cast<int>(y.cols / w.cols);
-    EACH_ROWS(t, n, y.rows,
-              WITH_TYPE(T, y.dtype,
-                        LAUNCH((norm_gate<T>), warps(parts, n), GATE_THREADS, 0, b,
-                               view_of<T>(tensor_rows(out, t, n)), rows_of<T>(y, t, n), rows_of<T>(z, t, n),
-                               vector(w), static_cast<int>(w.cols), parts, eps)));
+    EACH_ROW(norm_gate, y.dtype, y.rows, parts * WARP, b, view_of<T>(out), view_of<const T>(y),
+             view_of<const T>(z), vector(w), static_cast<int>(w.cols), parts, eps);
 }
 
 void cuda_norm_rotate(struct backend *b, struct tensor y, struct tensor x, struct tensor w,
                       struct tensor table, int heads, float eps)
 {
-    EACH_ROWS(
-        t, n, y.rows,
-        WITH_TYPE(T, y.dtype,
-                  LAUNCH_OVERLAPPED((norm_rotate<T>), warps(heads, n), GATE_THREADS, 0, b,
-                                    view_of<T>(tensor_rows(y, t, n)), rows_of<T>(x, t, n), vector(w),
-                                    rows_of<float>(table, t, n), static_cast<int>(w.cols), heads, eps)));
+    EACH_ROW(norm_rotate, y.dtype, y.rows, heads * WARP, b, view_of<T>(y), view_of<const T>(x), vector(w),
+             view_of<const float>(table), static_cast<int>(w.cols), heads, eps);
 }
 
 void cuda_sample_grid(struct backend *b, struct tensor y, struct tensor table, int cols, int merge)
 {
-    int64_t side = llrint(sqrt(static_cast<double>(table.rows))), rows = y.rows / cols;
-    EACH_ROWS(t, n, y.rows,
-              WITH_TYPE(T, y.dtype,
-                        LAUNCH((sample_grid<T>), elements(y.cols, n), GATE_THREADS, 0, b, view_of<T>(y),
-                               view_of<const float>(table), t, rows, cols, merge, side)));
+    int64_t side = llrint(sqrt(static_cast<double>(table.rows)));
+    EACH_ROW(sample_grid, y.dtype, y.rows, y.cols, b, view_of<T>(y), view_of<const float>(table),
+             y.rows / cols, cols, merge, side);
 }
 
 } // namespace

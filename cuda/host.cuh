@@ -85,8 +85,15 @@ void cuda_start(struct cuda *c, const struct launch *l);
 void cuda_check_started(struct cuda *c, const char *file, int line);
 #define CHECK_STARTED(b) cuda_check_started(cuda_of(b), __FILE__, __LINE__)
 
-/* Runs, records or compares work other than our kernels, like a launch. `what` identifies it. */
+/* Runs, records or compares work other than our kernels, like a launch. `what` identifies it, without padding
+ * between its members. */
 void cuda_also(struct cuda *c, const void *what, size_t bytes, const std::function<void()> &other);
+
+/* Returns a tensor as a part of `what`. */
+static inline std::array<int64_t, 5> key_of(struct tensor t)
+{
+    return {reinterpret_cast<intptr_t>(t.data), t.dtype, t.rows, t.cols, t.stride};
+}
 
 template <class... P, class... A>
 static void launch_kernel(struct cuda *c, bool overlap, const char *name, void (*kernel)(P...), dim3 grid,
@@ -162,6 +169,22 @@ template <class T> static inline view<T> view_of(struct tensor t)
     return view<T>{static_cast<T *>(t.data), t.rows, t.cols, t.stride};
 }
 
+static inline const float *vector(struct tensor t)
+{
+    return static_cast<const float *>(t.data);
+}
+
+/* Returns whether all rows are 16-byte aligned. */
+static inline bool rows_aligned(const void *at, int64_t stride, size_t size)
+{
+    return reinterpret_cast<uintptr_t>(at) % 16 == 0 && static_cast<size_t>(stride) * size % 16 == 0;
+}
+
+static inline bool aligned(struct tensor t)
+{
+    return rows_aligned(t.data, t.stride, dtype_size(t.dtype));
+}
+
 /* Runs a statement with T as the type of a tensor's elements: f32 or bf16. */
 #define WITH_TYPE(T, dtype_, ...)                                                                            \
     do {                                                                                                     \
@@ -191,6 +214,13 @@ static inline unsigned blocks_for(int64_t n, int64_t each)
     return static_cast<unsigned>((n + each - 1) / each);
 }
 
+/* Returns the grid of my_position, for blocks that have `each` columns. It has one dimension, since the
+ * others end at 65535. */
+static inline dim3 row_blocks(int64_t rows, int64_t cols, int64_t each)
+{
+    return grid_of(rows * blocks_for(cols, each));
+}
+
 void products_open(struct backend *b); /* linear.cu: opens cuBLASLt and its memory */
 void products_close(struct cuda *c);
 void products_forget(struct cuda *c, const void *at);          /* forgets a cached result because the
@@ -211,7 +241,6 @@ void linear_fill(struct ops *o);       /* linear.cu: weights and matrix products
 void ssm_fill(struct ops *o);          /* ssm.cu: convolution, state-space step of one token */
 void scan_fill(struct ops *o);         /* scan.cu: state-space scan of many tokens */
 void mamba_fill(struct ops *o);        /* mamba.cu: fused decode step of a layer for a batch */
-void replay_fill(struct ops *o);       /* replay.cu: the same with delayed state write-back */
 void attend_fill(struct ops *o);       /* attend.cu: attention */
 void kv8_fill(struct ops *o);          /* kv8.cu: 8-bit KV cache */
 void moe_fill(struct ops *o);          /* moe.cu: mixture of experts */

@@ -23,27 +23,21 @@ __device__ __forceinline__ void kv_quantize_head(uint8_t *row, const T *from, in
     unsigned most = 0;
     for (int c = lane; c < d; c += WARP)
         most = max(most, __float_as_uint(number(from[c])) & 0x7fffffffu);
-#pragma unroll
-    for (int other = WARP / 2; other > 0; other /= 2)
-        most = max(most, __shfl_xor_sync(ALL_LANES, most, other));
-    unsigned scale = kv8_scale(most);
+    unsigned scale = kv8_scale(warp_max(most));
     for (int c = lane; c < d; c += WARP)
         row[(int64_t)head * d + c] = kv8_code(number(from[c]), scale);
     if (lane == 0)
         row[(int64_t)heads * d + head] = (uint8_t)scale;
 }
 
-template <class T> __global__ void kv_quantize_rows(view<uint8_t> dst, view<const T> src, int heads)
-{
-    for (int head = threadIdx.x / WARP; head < heads; head += WARPS)
-        kv_quantize_head(dst.row(blockIdx.x), src.row(blockIdx.x), heads, head, (int)(src.cols / heads));
-}
-
-template <class T> __global__ void kv_quantize_places(row_places dst, view<const T> src, int heads)
+/* Quantizes one row per block into the rows of dst, or, if these are NULL, into places. */
+template <class T>
+__global__ void kv_quantize(view<uint8_t> dst, row_places places, view<const T> src, int heads)
 {
     overlap_wait();
+    uint8_t *row = dst.at ? dst.row(blockIdx.x) : places.at[blockIdx.x];
     for (int head = threadIdx.x / WARP; head < heads; head += WARPS)
-        kv_quantize_head(dst.at[blockIdx.x], src.row(blockIdx.x), heads, head, (int)(src.cols / heads));
+        kv_quantize_head(row, src.row(blockIdx.x), heads, head, (int)(src.cols / heads));
 }
 
 static void check(struct tensor dst, struct tensor src, int heads)
@@ -53,12 +47,17 @@ static void check(struct tensor dst, struct tensor src, int heads)
             dtype_name(dst.dtype), (long long)dst.cols);
 }
 
+static void quantize(struct backend *b, view<uint8_t> dst, const row_places &to, struct tensor src, int heads)
+{
+    WITH_TYPE(T, src.dtype,
+              LAUNCH_OVERLAPPED((kv_quantize<T>), grid_of(src.rows), THREADS, 0, b, dst, to,
+                                view_of<const T>(src), heads));
+}
+
 static void cuda_kv_quantize(struct backend *b, struct tensor dst, struct tensor src, int heads)
 {
     check(dst, src, heads);
-    WITH_TYPE(T, src.dtype,
-              LAUNCH((kv_quantize_rows<T>), grid_of(src.rows), THREADS, 0, b, view_of<uint8_t>(dst),
-                     view_of<const T>(src), heads));
+    quantize(b, view_of<uint8_t>(dst), row_places{}, src, heads);
 }
 
 static void cuda_kv_quantize_batch(struct backend *b, const struct tensor *dst, struct tensor src, int heads)
@@ -66,14 +65,11 @@ static void cuda_kv_quantize_batch(struct backend *b, const struct tensor *dst, 
     for (int64_t r = 0; r < src.rows; r += MOST_ROWS) {
         row_places to = {};
         int64_t n = least(src.rows - r, MOST_ROWS);
-        struct tensor from = tensor_rows(src, r, n);
         for (int64_t i = 0; i < n; i++) {
             check(dst[r + i], src, heads);
             to.at[i] = static_cast<uint8_t *>(dst[r + i].data);
         }
-        WITH_TYPE(T, src.dtype,
-                  LAUNCH_OVERLAPPED((kv_quantize_places<T>), grid_of(n), THREADS, 0, b, to,
-                                    view_of<const T>(from), heads));
+        quantize(b, view<uint8_t>{}, to, tensor_rows(src, r, n), heads);
     }
 }
 

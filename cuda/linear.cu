@@ -95,38 +95,34 @@ template <class S, class Y>
 __global__ void epilogue_pass(view<Y> y, view<const S> sums, const float *scales, const float *factors,
                               const float *bias, int epi, accumulate mode)
 {
-    int64_t c = ((int64_t)blockIdx.x * EPILOGUE_THREADS + threadIdx.x) * EPILOGUE_EACH, n = y.cols - c;
-    float factor = factors ? factors[blockIdx.y] : 1.0f, v[8], scale[8], more[8] = {}, old[8] = {};
+    const position at = my_position<EPILOGUE_EACH>(y.cols);
+    int64_t c = at.column, n = y.cols - c;
+    float factor = factors ? factors[at.row] : 1.0f, v[8], scale[8], more[8] = {}, old[8] = {};
     if (n <= 0)
         return;
-    load_some(v, sums.row(blockIdx.y) + c, n);
+    load_some(v, sums.row(at.row) + c, n);
     if (scales)
         load_some(scale, scales + c, n);
     if (bias)
         load_some(more, bias + c, n);
     if (mode == ADD)
-        load_some(old, y.row(blockIdx.y) + c, n);
+        load_some(old, y.row(at.row) + c, n);
 #pragma unroll
     for (int i = 0; i < 8; i++) {
         v[i] = after_epilogue<Y>(v[i] * (scales ? scale[i] : 1.0f) * factor + more[i], epi);
         v[i] = mode == ADD ? old[i] + rounded<Y>(v[i]) : v[i];
     }
-    store_some(y.row(blockIdx.y) + c, v, n);
+    store_some(y.row(at.row) + c, v, n);
 }
 
 void epilogue(struct backend *b, const struct product &p, struct tensor sums, const float *scales,
               const float *factors)
 {
-    for (int64_t t = 0; t < p.y.rows; t += 32768) {
-        int64_t n = least(p.y.rows - t, 32768);
-        struct tensor y = tensor_rows(p.y, t, n), s = tensor_rows(sums, t, n);
-        dim3 grid = grid_of(blocks_for(y.cols, EPILOGUE_THREADS * EPILOGUE_EACH), n);
-        WITH_TYPE(S, s.dtype,
-                  WITH_TYPE(Y, y.dtype,
-                            LAUNCH((epilogue_pass<S, Y>), grid, EPILOGUE_THREADS, 0, b, view_of<Y>(y),
-                                   view_of<const S>(s), scales, factors ? factors + t : nullptr, p.bias,
-                                   (int)p.epi, p.mode)));
-    }
+    dim3 grid = row_blocks(p.y.rows, p.y.cols, EPILOGUE_THREADS * EPILOGUE_EACH);
+    WITH_TYPE(S, sums.dtype,
+              WITH_TYPE(Y, p.y.dtype,
+                        LAUNCH((epilogue_pass<S, Y>), grid, EPILOGUE_THREADS, 0, b, view_of<Y>(p.y),
+                               view_of<const S>(sums), scales, factors, p.bias, (int)p.epi, p.mode)));
 }
 
 /* ---- biases -------------------------------------------------------------------------------------------- */
@@ -135,13 +131,6 @@ void products_forget(struct cuda *c, const void *at)
 {
     if (c->products && c->products->biases)
         c->products->biases->exact.erase(at);
-}
-
-__global__ void round_bias(bf16 *to, const float *bias, int64_t n)
-{
-    int64_t c = (int64_t)blockIdx.x * EPILOGUE_THREADS + threadIdx.x;
-    if (c < n)
-        store(to + c, bias[c]);
 }
 
 static bool is_exact(struct backend *b, const float *bias, int64_t n)
@@ -178,9 +167,11 @@ static const void *library_bias(struct backend *b, const struct product &p)
 {
     if (!p.bias || p.y.dtype == DT_F32)
         return p.bias;
-    bf16 *to = static_cast<bf16 *>(cuda_scratch(b, static_cast<size_t>(p.y.cols) * sizeof(bf16)));
-    LAUNCH(round_bias, blocks_for(p.y.cols, EPILOGUE_THREADS), EPILOGUE_THREADS, 0, b, to, p.bias, p.y.cols);
-    return to;
+    int64_t n = p.y.cols;
+    struct tensor from = {const_cast<float *>(p.bias), DT_F32, 1, n, n},
+                  to = {cuda_scratch(b, static_cast<size_t>(n) * sizeof(bf16)), DT_BF16, 1, n, n};
+    b->ops->copy(b, to, from);
+    return to.data;
 }
 
 /* ---- many rows ----------------------------------------------------------------------------------------- */

@@ -16,6 +16,19 @@ struct product {
 /* Computes a product by our own kernels, for any number of rows, types and strides. */
 void matvec(struct backend *b, const struct product &p);
 
+/* Returns whether our kernels for tensor cores support the product. */
+bool suits_tensor_cores(const struct product &p);
+
+/* The matrices of a product that has one of several for each of its rows. */
+struct chosen {
+    const struct any_matrix *table; /* on the device */
+    const int32_t *expert;          /* matrix of each row of y; NULL: all have p.w */
+    const int32_t *row;             /* row of x of each row of y; NULL: the same */
+};
+
+/* Computes a product in f32 arithmetic. The matrices may differ in format. */
+void scalar_product(struct backend *b, const struct product &p, const struct chosen &of);
+
 /* Multiplies f8 weights with 16-byte aligned bf16 rows, which are quantized to e4m3 (fp8.cu). */
 void multiply_fp8(struct backend *b, const struct product &p);
 

@@ -28,25 +28,9 @@ __global__ __launch_bounds__(SUM_THREADS) void mma_gemv(output y, view<const bf1
                                                         const float *bias, int epi, accumulate mode)
 {
     SHARED(uint4, room, (sum_room<FORMAT, NT>::WORDS));
-    int64_t first = (int64_t)blockIdx.x * 8 * NT, tile = blockIdx.y;
-    columns<NT> c;
-    c.cols = x.cols;
-#pragma unroll
-    for (int n = 0; n < NT; n++) {
-        int64_t r = first + 8 * n + threadIdx.x % WARP / 4;
-        c.row[n] = r < x.rows ? x.row(r) : nullptr;
-    }
-    const float *sums = sum_tile<NT>(room, w, tile, c);
-    for (int i = threadIdx.x; i < 8 * NT * TILE; i += SUM_THREADS) {
-        int64_t t = first + i / TILE, n = tile * TILE + i % TILE;
-        if (t >= y.rows || n >= y.cols)
-            continue;
-        float v = sum_of_warps<NT>(sums, i) * w.scale(n) + (bias ? bias[n] : 0.0f);
-        if (y.full)
-            store_epilogue(static_cast<float *>(y.at) + t * y.stride + n, v, epi, mode);
-        else
-            store_epilogue(static_cast<bf16 *>(y.at) + t * y.stride + n, v, epi, mode);
-    }
+    multiply_tile<NT>(
+        room, w, blockIdx.y, (int64_t)blockIdx.x * 8 * NT, y.rows, [&](int64_t t) { return x.row(t); },
+        [&](int64_t t, int64_t n, float v) { y.put(t, n, v + (bias ? bias[n] : 0.0f), epi, mode); });
 }
 
 template <int FORMAT, int NT> static void launch_mma(struct backend *b, const struct product &p)
@@ -69,70 +53,70 @@ template <int FORMAT> static void dispatch_mma(struct backend *b, const struct p
 
 enum { PLAIN_ROWS = 8, PLAIN_WARPS = 4 };
 
-template <class X, class Y>
-__global__ void scalar_gemv(view<Y> y, view<const X> x, any_matrix w, const float *bias, int epi,
-                            accumulate mode)
+/* One warp per row of a matrix and up to PLAIN_ROWS rows of the result that have the same matrix. EXPERTS:
+ * the rows have one of several matrices each. */
+template <class X, bool EXPERTS>
+__global__ __launch_bounds__(PLAIN_WARPS *WARP) void scalar_gemv(output y, view<const X> x, any_matrix w,
+                                                                 const float *bias, int epi, accumulate mode,
+                                                                 chosen of)
 {
-    int lane = threadIdx.x % WARP, rows = (int)(y.rows - (int64_t)blockIdx.y * PLAIN_ROWS);
-    int64_t n = (int64_t)blockIdx.x * PLAIN_WARPS + threadIdx.x / WARP,
-            first = (int64_t)blockIdx.y * PLAIN_ROWS;
-    float sum[PLAIN_ROWS] = {};
+    int lane = threadIdx.x % WARP;
+    int64_t n = (int64_t)blockIdx.x * PLAIN_WARPS + threadIdx.x / WARP, first = blockIdx.y * PLAIN_ROWS;
     if (n >= y.cols)
         return; /* safe: the whole warp returns, and no barrier follows */
-    for (int64_t k = lane * RUN; k < x.cols; k += WARP * RUN) {
-        float v[RUN];
-        w.run(v, n, k);
+    for (; first < y.rows; first += gridDim.y * PLAIN_ROWS) {
+        const int64_t end = min(first + PLAIN_ROWS, y.rows);
+        for (int64_t p = first, next; p < end; p = next) {
+            float sum[PLAIN_ROWS] = {}, v[RUN];
+            next = EXPERTS ? p + 1 : end;
+            while (EXPERTS && next < end && of.expert[next] == of.expert[p])
+                next++;
+            if (EXPERTS)
+                w = of.table[of.expert[p]];
+            for (int64_t k = lane * RUN; k < x.cols; k += WARP * RUN) {
+                w.run(v, n, k);
 #pragma unroll
-        for (int r = 0; r < PLAIN_ROWS; r++)
-            if (r < rows)
-                sum[r] += w.dot(v, x.row(first + r), k);
-    }
+                for (int r = 0; r < PLAIN_ROWS; r++)
+                    if (p + r < next)
+                        sum[r] += w.dot(v, x.row(EXPERTS && of.row ? of.row[p + r] : p + r), k);
+            }
 #pragma unroll
-    for (int r = 0; r < PLAIN_ROWS; r++) {
-        float v = warp_sum(sum[r]) * w.scale(n) + (bias ? bias[n] : 0.0f);
-        if (r < rows && lane == 0)
-            store_epilogue(y.row(first + r) + n, v, epi, mode);
+            for (int r = 0; r < PLAIN_ROWS; r++) {
+                float all = warp_sum(sum[r]) * w.scale(n) + (bias ? bias[n] : 0.0f);
+                if (p + r < next && lane == 0)
+                    y.put(p + r, n, all, epi, mode);
+            }
+        }
     }
 }
 
-template <class X, class Y> static void launch_scalar(struct backend *b, const struct product &p)
+void scalar_product(struct backend *b, const struct product &p, const struct chosen &of)
 {
-    dim3 grid(blocks_for(p.y.cols, PLAIN_WARPS), blocks_for(p.y.rows, PLAIN_ROWS));
-    LAUNCH((scalar_gemv<X, Y>), grid, PLAIN_WARPS * WARP, 0, b, view_of<Y>(p.y), view_of<const X>(p.x),
-           any_matrix_of(p.w), p.bias, (int)p.epi, p.mode);
+    dim3 grid = grid_of(blocks_for(p.y.cols, PLAIN_WARPS),
+                        least(blocks_for(p.y.rows, PLAIN_ROWS), int64_t{MOST_BLOCKS}));
+    WITH_TYPE(X, p.x.dtype,
+              LAUNCH((of.expert ? scalar_gemv<X, true> : scalar_gemv<X, false>), grid, PLAIN_WARPS * WARP, 0,
+                     b, output_of(p.y), view_of<const X>(p.x), any_matrix_of(p.w), p.bias, (int)p.epi, p.mode,
+                     of));
 }
 
 /* ---- selection of the kernel ----------------------------------------------------------------------- */
 
 bool rows_aligned16(struct tensor x)
 {
-    int64_t numbers = 16 / static_cast<int64_t>(dtype_size(x.dtype));
-    return reinterpret_cast<uintptr_t>(x.data) % 16 == 0 && x.stride % numbers == 0 && x.cols % numbers == 0;
+    return aligned(x) && static_cast<size_t>(x.cols) * dtype_size(x.dtype) % 16 == 0;
 }
 
-/* Selects the kernel for at most MOST_BLOCKS * PLAIN_ROWS rows of x, which the scalar kernel has in the
- * second dimension of its grid. The tensor cores' kernel has tiles of the weight there: a million rows at
- * most. */
-static void dispatch(struct backend *b, const struct product &p)
+bool suits_tensor_cores(const struct product &p)
 {
-    bool plain = p.w->format == QUANT_NONE;
-    if (p.x.dtype != DT_BF16 || !rows_aligned16(p.x) || has_records(p.w) ||
-        (plain && p.w->plain.dtype == DT_F32))
-        WITH_TYPE(X, p.x.dtype, WITH_TYPE(Y, p.y.dtype, launch_scalar<X, Y>(b, p)));
-    else if (plain)
-        dispatch_mma<QUANT_NONE>(b, p);
-    else
-        WITH_FORMAT(F, p.w->format, dispatch_mma<F>(b, p));
+    return p.x.dtype == DT_BF16 && rows_aligned16(p.x) && !has_records(p.w) &&
+           (p.w->format != QUANT_NONE || p.w->plain.dtype != DT_F32);
 }
 
 void matvec(struct backend *b, const struct product &p)
 {
-    const int64_t most = int64_t{MOST_BLOCKS} * PLAIN_ROWS;
-    for (int64_t t = 0; t < p.y.rows; t += most) {
-        struct product part = p;
-        int64_t n = least(p.y.rows - t, most);
-        part.y = tensor_rows(p.y, t, n);
-        part.x = tensor_rows(p.x, t, n);
-        dispatch(b, part);
-    }
+    if (!suits_tensor_cores(p))
+        scalar_product(b, p, chosen{});
+    else
+        WITH_FORMAT(F, p.w->format, dispatch_mma<F>(b, p));
 }

@@ -202,18 +202,4 @@ template <int GROUPS> __device__ __forceinline__ void copies_wait()
 #endif
 }
 
-/* Returns the sum of the lanes before this one, and in *all that of the warp. */
-__device__ __forceinline__ double sum_before(double own, double *all)
-{
-    int lane = threadIdx.x % WARP;
-#pragma unroll
-    for (int by = 1; by < WARP; by *= 2) {
-        double other = __shfl_up_sync(ALL_LANES, own, by);
-        own += lane >= by ? other : 0.0;
-    }
-    double before = __shfl_up_sync(ALL_LANES, own, 1);
-    *all = __shfl_sync(ALL_LANES, own, WARP - 1);
-    return lane ? before : 0.0;
-}
-
 #endif

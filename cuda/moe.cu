@@ -190,92 +190,23 @@ __device__ __forceinline__ int expert_of(const choices &c)
 
 /* ---- products ------------------------------------------------------------------------------------------ */
 
-struct pointers { /* matrix of an expert */
-    const void *at;
-    const float *scales;
-};
-
-enum result { SQUARED, ROUNDED, SUMS /* f32 */ };
-
-/* Computes out[p] = W_e x for each choice p of the block's expert. The row of x is that of the choice, or
- * p if `rows` is NULL. out has the type of x or f32. */
+/* Computes y[p] = epi(W_e x) for each choice p of the block's expert. */
 template <int FORMAT, int NT>
-__global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const bf16> x, const int32_t *rows,
-                                                           choices c, matrix<FORMAT> w, const pointers *table,
-                                                           result as)
+__global__ __launch_bounds__(SUM_THREADS) void expert_rows(output y, view<const bf16> x, matrix<FORMAT> w,
+                                                           int epi, choices c, chosen of)
 {
     SHARED(uint4, room, (sum_room<FORMAT, NT>::WORDS));
     int e = expert_of(c);
-    int64_t tile = blockIdx.x;
     if (e < 0)
         return; /* safe: the whole block returns */
-    w.at = table[e].at;
-    w.scales = table[e].scales;
+    w.at = of.table[e].at;
+    w.scales = of.table[e].scales;
     for (int first = c.begin[e]; first < c.begin[e + 1]; first += 8 * NT) {
-        int end = first + 8 * NT < c.begin[e + 1] ? first + 8 * NT : c.begin[e + 1];
-        columns<NT> cols;
-        cols.cols = x.cols;
-#pragma unroll
-        for (int n = 0; n < NT; n++) {
-            int p = first + 8 * n + threadIdx.x % WARP / 4;
-            cols.row[n] = p < end ? x.row(rows ? rows[p] : p) : nullptr;
-        }
-        const float *sums = sum_tile<NT>(room, w, tile, cols);
-        for (int i = threadIdx.x; i < 8 * NT * TILE; i += SUM_THREADS) {
-            int64_t p = first + i / TILE, n = tile * TILE + i % TILE;
-            if (p >= end || n >= w.rows)
-                continue;
-            float v = sum_of_warps<NT>(sums, i) * w.scale(n);
-            if (as == SUMS)
-                static_cast<float *>(out)[p * w.rows + n] = v;
-            else
-                store_epilogue(static_cast<bf16 *>(out) + p * w.rows + n, v,
-                               as == SQUARED ? EPI_RELU2 : EPI_NONE, SET);
-        }
+        multiply_tile<NT>(
+            room, w, blockIdx.x, first, c.begin[e + 1],
+            [&](int64_t p) { return x.row(of.row ? of.row[p] : p); },
+            [&](int64_t p, int64_t n, float v) { y.put(p, n, v, epi, SET); });
         __syncthreads(); /* the sums are reused afterwards */
-    }
-}
-
-/* Computes the same for formats with records, unaligned rows and f32: one warp per row of a matrix and NEAR
- * choices. Codes are read again only if the next choice has another expert. */
-enum { NEAR = 8, PLAIN_WARPS = 4 };
-
-template <class X>
-__global__ __launch_bounds__(PLAIN_WARPS *WARP) void expert_plain(void *out, view<const X> x,
-                                                                  const int32_t *rows, choices c,
-                                                                  any_matrix w, const pointers *table,
-                                                                  result as)
-{
-    int64_t n = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP, first = blockIdx.y * NEAR;
-    if (n >= w.rows)
-        return; /* safe: the whole warp returns, and no barrier follows */
-    for (; first < c.count; first += gridDim.y * NEAR) {
-        int some = c.count - first < NEAR ? (int)(c.count - first) : (int)NEAR;
-        float sum[NEAR] = {}, v[RUN];
-        for (int64_t k = threadIdx.x % WARP * RUN; k < x.cols; k += WARP * RUN)
-#pragma unroll
-            for (int i = 0; i < NEAR; i++) {
-                int64_t p = first + i;
-                if (i >= some)
-                    break;
-                w.at = table[c.expert[p]].at;
-                if (i == 0 || c.expert[p] != c.expert[p - 1])
-                    w.run(v, n, k);
-                sum[i] += w.dot(v, x.row(rows ? rows[p] : p), k);
-            }
-#pragma unroll
-        for (int i = 0; i < NEAR; i++) {
-            int64_t p = first + i;
-            if (i >= some)
-                break;
-            w.scales = table[c.expert[p]].scales;
-            float all = warp_sum(sum[i]) * w.scale(n);
-            if (threadIdx.x % WARP == 0 && as == SUMS)
-                static_cast<float *>(out)[p * w.rows + n] = all;
-            else if (threadIdx.x % WARP == 0)
-                store_epilogue(static_cast<X *>(out) + p * w.rows + n, all,
-                               as == SQUARED ? EPI_RELU2 : EPI_NONE, SET);
-        }
     }
 }
 
@@ -294,11 +225,12 @@ __global__ void gather(view<Y> y, view<const float> weights, const float *result
 
 /* ---- tables on the device ------------------------------------------------------------------------------ */
 
-/* Pointers to the experts of a layer, cached by the address of the host's list and compared with its
+/* The matrices of a layer's experts, cached by the address of the host's list and compared with its
  * contents. */
 struct table {
-    std::vector<pointers> host;
-    pointers *device;
+    std::vector<any_matrix> host;
+    any_matrix *device;
+    bool mixed; /* more than one format */
 };
 
 struct tables {
@@ -313,83 +245,56 @@ void tables_close(struct tables *t)
     delete t;
 }
 
-static table &table_of(struct backend *b, struct weight *const *list, int count)
+static table &table_for(struct backend *b, struct weight *const *list, int count)
 {
     struct tables *&all = products_of(b)->tables;
     if (!all)
         all = new tables();
     table &t = all->of_list[{list, count}];
+    size_t bytes = static_cast<size_t>(count) * sizeof(any_matrix);
     if (!t.device) {
         t.host.resize(static_cast<size_t>(count));
-        CUDA(cudaMalloc(reinterpret_cast<void **>(&t.device), t.host.size() * sizeof(pointers)));
+        CUDA(cudaMalloc(reinterpret_cast<void **>(&t.device), bytes));
+    }
+    const any_matrix first = any_matrix_of(list[0]);
+    bool same = true;
+    t.mixed = false;
+    for (int i = 0; i < count; i++) {
+        any_matrix &had = t.host[static_cast<size_t>(i)], now = any_matrix_of(list[i]);
+        if (now.rows != first.rows || now.cols != first.cols)
+            bug("the matrix of expert %d differs in shape from that of expert 0", i);
+        t.mixed |= now.format != first.format || now.full != first.full;
+        same &= had.at == now.at && had.scales == now.scales && had.format == now.format;
+        had = now;
+    }
+    if (!same) {
+        CUDA(cudaMemcpyAsync(t.device, t.host.data(), bytes, cudaMemcpyHostToDevice, cuda_of(b)->stream));
+        CUDA(cudaStreamSynchronize(cuda_of(b)->stream));
     }
     return t;
 }
 
-static const pointers *pointers_of(struct backend *b, struct weight *const *list, int count)
-{
-    table &t = table_of(b, list, count);
-    const struct weight *w = list[0];
-    bool same = true;
-    for (int i = 0; i < count; i++) {
-        const struct weight *v = list[i];
-        const pointers p = {v->format == QUANT_NONE ? v->plain.data : v->bytes, v->scales};
-        if (v->format != w->format || v->rows != w->rows || v->cols != w->cols ||
-            v->plain.dtype != w->plain.dtype)
-            bug("the matrix of expert %d differs in format or shape from that of expert 0", i);
-        same &= t.host[i].at == p.at && t.host[i].scales == p.scales;
-        t.host[i] = p;
-    }
-    if (!same) {
-        CUDA(cudaMemcpyAsync(t.device, t.host.data(), static_cast<size_t>(count) * sizeof(pointers),
-                             cudaMemcpyHostToDevice, cuda_of(b)->stream));
-        CUDA(cudaStreamSynchronize(cuda_of(b)->stream));
-    }
-    return t.device;
-}
-
 /* ---- experts ------------------------------------------------------------------------------------------- */
 
-struct expert_product { /* up, gate or down */
-    void *out;
-    struct tensor x;
-    const int32_t *rows;
-    const struct weight *w; /* any of them: all have its shape */
-    const pointers *table;
-    result as;
-};
-
-template <int FORMAT, int NT>
-static void launch_experts(struct backend *b, const expert_product &s, const choices &c)
+template <int FORMAT>
+static void launch_experts(struct backend *b, const struct product &p, const choices &c, const chosen &of)
 {
-    unsigned groups = static_cast<unsigned>(c.count < c.experts ? c.count : c.experts);
-    dim3 grid(blocks_for(s.w->rows, TILE), groups);
-    LAUNCH((expert_rows<FORMAT, NT>), grid, SUM_THREADS, 0, b, s.out, view_of<const bf16>(s.x), s.rows, c,
-           matrix_of<FORMAT>(s.w), s.table, s.as);
+    auto kernel = c.count < 4 * c.experts ? expert_rows<FORMAT, 1> : expert_rows<FORMAT, 2>;
+    LAUNCH(kernel, grid_of(blocks_for(p.y.cols, TILE), least(c.count, c.experts)), SUM_THREADS, 0, b,
+           output_of(p.y), view_of<const bf16>(p.x), matrix_of<FORMAT>(p.w), (int)p.epi, c, of);
 }
 
-template <int FORMAT> static void launch_width(struct backend *b, const expert_product &s, const choices &c)
+/* Multiplies x by up, gate or down into y, which has a row for each choice. rows: see struct chosen. */
+static void run_product(struct backend *b, struct tensor y, struct tensor x, const int32_t *rows,
+                        struct weight *const *list, enum epilogue epi, const choices &c)
 {
-    (c.count < 4 * c.experts ? launch_experts<FORMAT, 1> : launch_experts<FORMAT, 2>)(b, s, c);
-}
-
-template <class X> static void launch_plain(struct backend *b, const expert_product &s, const choices &c)
-{
-    dim3 grid = grid_of(blocks_for(s.w->rows, PLAIN_WARPS), least((c.count + NEAR - 1) / NEAR, 65535));
-    LAUNCH((expert_plain<X>), grid, PLAIN_WARPS * WARP, 0, b, s.out, view_of<const X>(s.x), s.rows, c,
-           any_matrix_of(s.w), s.table, s.as);
-}
-
-static void run_product(struct backend *b, const expert_product &s, const choices &c)
-{
-    bool plain = s.w->format == QUANT_NONE;
-    if (s.x.dtype != DT_BF16 || !rows_aligned16(s.x) || has_records(s.w) ||
-        (plain && s.w->plain.dtype == DT_F32))
-        WITH_TYPE(X, s.x.dtype, launch_plain<X>(b, s, c));
-    else if (plain)
-        launch_width<QUANT_NONE>(b, s, c);
+    const table &t = table_for(b, list, c.experts);
+    const struct product p = {y, x, list[0], nullptr, epi, SET};
+    const chosen of = {t.device, c.expert, rows};
+    if (t.mixed || !suits_tensor_cores(p))
+        scalar_product(b, p, of);
     else
-        WITH_FORMAT(F, s.w->format, launch_width<F>(b, s, c));
+        WITH_FORMAT(F, list[0]->format, launch_experts<F>(b, p, c, of));
 }
 
 /* Processes the rows in parts whose results fit into the working memory. */
@@ -399,28 +304,21 @@ static void run_part(struct backend *b, struct tensor y, struct tensor x, struct
     int64_t count = ids.rows * ids.cols, width = e->up[0]->rows;
     const struct work_experts r = work_experts(count, e->count, width, y.cols, x.dtype);
     char *p = static_cast<char *>(cuda_scratch(b, r.all));
-    choices c = {reinterpret_cast<int32_t *>(p),
-                 reinterpret_cast<int32_t *>(p + r.list),
-                 reinterpret_cast<int32_t *>(p + 2 * r.list),
-                 reinterpret_cast<int32_t *>(p + 3 * r.list),
-                 static_cast<int>(count),
-                 e->count};
+    auto list = [&](int i) { return reinterpret_cast<int32_t *>(p + static_cast<size_t>(i) * r.list); };
+    choices c = {list(0), list(1), list(2), list(3), static_cast<int>(count), e->count};
     struct tensor inner = {p + 4 * r.list, x.dtype, count, width, width};
-    float *results = reinterpret_cast<float *>(p + 4 * r.list + r.inner);
+    struct tensor results = {p + 4 * r.list + r.inner, DT_F32, count, y.cols, y.cols};
     LAUNCH(sort_choices, grid_of(e->count), WARP, 0, b, c, view_of<const int32_t>(ids));
-    result as = e->gate ? ROUNDED : SQUARED;
-    run_product(b, expert_product{inner.data, x, c.row, e->up[0], pointers_of(b, e->up, e->count), as}, c);
+    run_product(b, inner, x, c.row, e->up, e->gate ? EPI_NONE : EPI_RELU2, c);
     if (e->gate) { /* memory that the results use afterwards */
-        struct tensor gate = {results, x.dtype, count, width, width};
-        run_product(b, expert_product{results, x, c.row, e->gate[0], pointers_of(b, e->gate, e->count), as},
-                    c);
+        struct tensor gate = {results.data, x.dtype, count, width, width};
+        run_product(b, gate, x, c.row, e->gate, EPI_NONE, c);
         b->ops->swiglu(b, inner, gate, inner);
     }
-    run_product(
-        b, expert_product{results, inner, nullptr, e->down[0], pointers_of(b, e->down, e->count), SUMS}, c);
+    run_product(b, results, inner, nullptr, e->down, EPI_NONE, c);
     WITH_TYPE(Y, y.dtype,
               LAUNCH((gather<Y>), grid_of(y.rows), 256, 0, b, view_of<Y>(y), view_of<const float>(weights),
-                     static_cast<const float *>(results), c));
+                     static_cast<const float *>(results.data), c));
 }
 
 static void cuda_experts(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,

@@ -108,10 +108,8 @@ __global__ void digest(word *out, view<float> patches, int64_t rows_each)
         a += z;
         b += mixed(z ^ 0xd1b54a32d192ed03ull);
     }
-    for (int lane = WARP / 2; lane > 0; lane /= 2) {
-        a += __shfl_xor_sync(ALL_LANES, a, lane);
-        b += __shfl_xor_sync(ALL_LANES, b, lane);
-    }
+    a = warp_sum(a);
+    b = warp_sum(b);
     if (threadIdx.x % WARP == 0) {
         atomicAdd(&out[2 * blockIdx.y], a);
         atomicAdd(&out[2 * blockIdx.y + 1], b);
@@ -119,11 +117,6 @@ __global__ void digest(word *out, view<float> patches, int64_t rows_each)
 }
 
 /* ---- operation ------------------------------------------------------------------------------------- */
-
-static size_t padded(size_t bytes)
-{
-    return (bytes + 255) / 256 * 256;
-}
 
 /* Working memory, divided into blocks in sequence. */
 struct arena {
@@ -134,7 +127,7 @@ struct arena {
 static void *take(struct arena *p, size_t bytes)
 {
     void *block = p->at;
-    p->at += padded(bytes);
+    p->at += (bytes + 255) / 256 * 256;
     return block;
 }
 

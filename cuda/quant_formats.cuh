@@ -36,7 +36,7 @@ __host__ __device__ constexpr bool is_packed4(int format)
     return format == QUANT_I4 || format == QUANT_F4;
 }
 
-/* Runs a statement with F as the quantized format. */
+/* Runs a statement with F as the format, one of bf16 (QUANT_NONE) and those with kernels for tensor cores. */
 #define WITH_FORMAT(F, format_, ...)                                                                         \
     do {                                                                                                     \
         if ((format_) == QUANT_I8) {                                                                         \
@@ -48,8 +48,11 @@ __host__ __device__ constexpr bool is_packed4(int format)
         } else if ((format_) == QUANT_F8) {                                                                  \
             constexpr int F = QUANT_F8;                                                                      \
             __VA_ARGS__;                                                                                     \
-        } else {                                                                                             \
+        } else if ((format_) == QUANT_F4) {                                                                  \
             constexpr int F = QUANT_F4;                                                                      \
+            __VA_ARGS__;                                                                                     \
+        } else {                                                                                             \
+            constexpr int F = QUANT_NONE;                                                                    \
             __VA_ARGS__;                                                                                     \
         }                                                                                                    \
     } while (0)
@@ -134,11 +137,6 @@ template <int FORMAT> __device__ __forceinline__ unsigned pair_at(unsigned word,
 __device__ __forceinline__ float e4m3(unsigned v)
 {
     return __uint_as_float((v & 0x7f) << 20 | (v & 0x80) << 24) * 0x1p120f;
-}
-
-__device__ __forceinline__ unsigned word_of(const uint4 &v, int i)
-{
-    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 
 /* Returns the scale of group j of row g, or, with half = 1, of row g + 8. */
@@ -393,6 +391,27 @@ template <int NT> __device__ __forceinline__ float sum_of_warps(const float *sum
     return v;
 }
 
+/* Multiplies 16 rows of a weight by row(t) of x for up to 8 NT rows t from `first` on, before `end`. Calls
+ * take(t, n, value) for each result. */
+template <int NT, int FORMAT, class R, class F>
+__device__ __forceinline__ void multiply_tile(uint4 *room, const matrix<FORMAT> &w, int64_t tile,
+                                              int64_t first, int64_t end, R row, F take)
+{
+    columns<NT> x;
+    x.cols = w.cols;
+#pragma unroll
+    for (int n = 0; n < NT; n++) {
+        int64_t t = first + 8 * n + threadIdx.x % WARP / 4;
+        x.row[n] = t < end ? row(t) : nullptr;
+    }
+    const float *sums = sum_tile<NT>(room, w, tile, x);
+    for (int i = threadIdx.x; i < 8 * NT * TILE; i += SUM_THREADS) {
+        int64_t t = first + i / TILE, n = tile * TILE + i % TILE;
+        if (t < end && n < w.rows)
+            take(t, n, sum_of_warps<NT>(sums, i) * w.scale(n));
+    }
+}
+
 /* Applies the epilogue to a sum (see ops.h). */
 template <class Y> __device__ __forceinline__ float after_epilogue(float v, int epi)
 {
@@ -419,6 +438,13 @@ struct output {
     void *at;
     int64_t rows, cols, stride;
     bool full; /* f32 */
+    __device__ __forceinline__ void put(int64_t t, int64_t n, float v, int epi, accumulate mode) const
+    {
+        if (full)
+            store_epilogue(static_cast<float *>(at) + t * stride + n, v, epi, mode);
+        else
+            store_epilogue(static_cast<bf16 *>(at) + t * stride + n, v, epi, mode);
+    }
 };
 
 static inline output output_of(struct tensor y)

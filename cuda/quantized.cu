@@ -188,5 +188,5 @@ void quantized_dequantize(struct backend *b, struct tensor to, const struct weig
 {
     if (has_records(w))
         return blocks_dequantize(b, to, w, first);
-    WITH_FORMAT(F, w->format, launch_dequantize<F>(b, to, w, first));
+    WITH_FORMAT(F, w->format, if constexpr (F != QUANT_NONE) launch_dequantize<F>(b, to, w, first));
 }

@@ -133,8 +133,8 @@ static void launch_norm(struct backend *b, struct tensor y, struct tensor x, str
                   : x.cols <= 3 * once ? norm_rows<3, CENTERED, T>
                   : x.cols <= 8 * once ? norm_rows<8, CENTERED, T>
                                        : norm_long_rows<CENTERED, T>;
-    LAUNCH_OVERLAPPED(kernel, grid_of(x.rows), ROW_THREADS, 0, b, view_of<T>(y), view_of<T>(x),
-                      static_cast<const float *>(w.data), static_cast<const float *>(bias.data), eps);
+    LAUNCH_OVERLAPPED(kernel, grid_of(x.rows), ROW_THREADS, 0, b, view_of<T>(y), view_of<T>(x), vector(w),
+                      vector(bias), eps);
 }
 
 static void cuda_rmsnorm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float eps)
@@ -162,7 +162,7 @@ static void cuda_gated_norm(struct backend *b, struct tensor out, struct tensor 
     dim3 grid = grid_of(y.rows, groups);
     WITH_TYPE(T, y.dtype,
               LAUNCH((gated_norm<T>), grid, ROW_THREADS, 0, b, view_of<T>(out), view_of<T>(y), view_of<T>(z),
-                     static_cast<const float *>(w.data), static_cast<int>(y.cols / groups), eps));
+                     vector(w), static_cast<int>(y.cols / groups), eps));
 }
 
 /* ---- sums ---------------------------------------------------------------------------------------------- */
@@ -241,61 +241,44 @@ struct places {
     void *at[MOST_ROWS];
 };
 
-/* Copies one row per block, in words of 4 or 2 bytes, since rows may have any address. */
-template <class W> __global__ void scatter_rows(places dst, const W *src, int64_t stride, int64_t n)
+/* Copies one row per block to or from its place, in words of 4 or 2 bytes: rows may have any address. */
+template <class W, bool TO> __global__ void copy_rows(places each, W *rows, int64_t stride, int64_t n)
 {
     overlap_wait();
-    W *to = static_cast<W *>(dst.at[blockIdx.x]);
+    W *place = static_cast<W *>(each.at[blockIdx.x]), *row = rows + blockIdx.x * stride;
     for (int64_t c = threadIdx.x; c < n; c += ROW_THREADS)
-        to[c] = src[blockIdx.x * stride + c];
+        (TO ? place : row)[c] = (TO ? row : place)[c];
 }
 
-template <class W> __global__ void gather_rows(W *dst, int64_t stride, places src, int64_t n)
+template <bool TO> static void copy_places(struct backend *b, const struct tensor *t, struct tensor all)
 {
-    const W *from = static_cast<const W *>(src.at[blockIdx.x]);
-    for (int64_t c = threadIdx.x; c < n; c += ROW_THREADS)
-        dst[blockIdx.x * stride + c] = from[c];
-}
-
-static int take_places(places *p, const struct tensor *t, struct tensor all, int64_t first)
-{
-    int n = 0;
-    for (; n < MOST_ROWS && first + n < all.rows; n++) {
-        if (t[first + n].rows != 1 || t[first + n].cols != all.cols || t[first + n].dtype != all.dtype)
-            bug("row %lld is not like the others", (long long)(first + n));
-        p->at[n] = t[first + n].data;
+    for (int64_t first = 0; first < all.rows; first += MOST_ROWS) {
+        places p = {}; /* zeroed because a graph compares all of it */
+        int64_t n = least(all.rows - first, MOST_ROWS);
+        for (int64_t i = 0; i < n; i++) {
+            const struct tensor &one = t[first + i];
+            if (one.rows != 1 || one.cols != all.cols || one.dtype != all.dtype)
+                bug("row %lld is not like the others", (long long)(first + i));
+            p.at[i] = one.data;
+        }
+        void *rows = tensor_rows(all, first, n).data;
+        if (dtype_size(all.dtype) == 2)
+            LAUNCH_OVERLAPPED((copy_rows<uint16_t, TO>), grid_of(n), ROW_THREADS, 0, b, p,
+                              static_cast<uint16_t *>(rows), all.stride, all.cols);
+        else
+            LAUNCH_OVERLAPPED((copy_rows<uint32_t, TO>), grid_of(n), ROW_THREADS, 0, b, p,
+                              static_cast<uint32_t *>(rows), all.stride, all.cols);
     }
-    return n;
 }
 
 static void cuda_scatter(struct backend *b, const struct tensor *dst, struct tensor src)
 {
-    places p = {}; /* zeroed because a graph compares all of it */
-    for (int64_t r = 0; r < src.rows; r += MOST_ROWS) {
-        unsigned n = static_cast<unsigned>(take_places(&p, dst, src, r));
-        struct tensor from = tensor_rows(src, r, n);
-        if (dtype_size(src.dtype) == 2)
-            LAUNCH_OVERLAPPED((scatter_rows<uint16_t>), n, ROW_THREADS, 0, b, p,
-                              static_cast<const uint16_t *>(from.data), from.stride, from.cols);
-        else
-            LAUNCH_OVERLAPPED((scatter_rows<uint32_t>), n, ROW_THREADS, 0, b, p,
-                              static_cast<const uint32_t *>(from.data), from.stride, from.cols);
-    }
+    copy_places<true>(b, dst, src);
 }
 
 static void cuda_gather(struct backend *b, struct tensor dst, const struct tensor *src)
 {
-    places p = {}; /* zeroed because a graph compares all of it */
-    for (int64_t r = 0; r < dst.rows; r += MOST_ROWS) {
-        unsigned n = static_cast<unsigned>(take_places(&p, src, dst, r));
-        struct tensor to = tensor_rows(dst, r, n);
-        if (dtype_size(dst.dtype) == 2)
-            LAUNCH((gather_rows<uint16_t>), n, ROW_THREADS, 0, b, static_cast<uint16_t *>(to.data), to.stride,
-                   p, to.cols);
-        else
-            LAUNCH((gather_rows<uint32_t>), n, ROW_THREADS, 0, b, static_cast<uint32_t *>(to.data), to.stride,
-                   p, to.cols);
-    }
+    copy_places<false>(b, src, dst);
 }
 
 void rows_fill(struct ops *o)

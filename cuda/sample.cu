@@ -105,18 +105,13 @@ __host__ __device__ __forceinline__ bool can_sample(const sampling_state &s)
     return s.best_allowed >= numbers && s.best < finite;
 }
 
-__device__ __forceinline__ sum warp_sum_of(sum v)
+/* Calls f for the known ids of the block's slice. */
+template <class F> __device__ __forceinline__ void each_known(const sampling_row &r, int64_t ids, F f)
 {
-    for (int lane = WARP / 2; lane > 0; lane /= 2)
-        v += __shfl_xor_sync(ALL_LANES, v, lane);
-    return v;
-}
-
-__device__ __forceinline__ sum warp_max_of(sum v)
-{
-    for (int lane = WARP / 2; lane > 0; lane /= 2)
-        v = max(v, __shfl_xor_sync(ALL_LANES, v, lane));
-    return v;
+    int end = min((int)ids, (int)(blockIdx.x + 1) * SLICE);
+    for (int i = blockIdx.x * SLICE + threadIdx.x; i < end; i += THREADS)
+        if (sampling_has(r.known, i))
+            f(i);
 }
 
 __global__ void survey(view<const float> logits, const sampling_row *rows, sampling_state *states)
@@ -124,17 +119,14 @@ __global__ void survey(view<const float> logits, const sampling_row *rows, sampl
     const sampling_row r = rows[blockIdx.y];
     const float *row = logits.row(blockIdx.y);
     sum best = 0, best_allowed = 0;
-    for (int i = blockIdx.x * SLICE + threadIdx.x; i < min((int)logits.cols, (int)(blockIdx.x + 1) * SLICE);
-         i += THREADS) {
-        if (!sampling_has(r.known, i))
-            continue;
+    each_known(r, logits.cols, [&](int i) {
         sum order = order_of(row[i], i);
         best = max(best, order);
         if (sampling_has(r.allowed, i))
             best_allowed = max(best_allowed, order);
-    }
-    best = warp_max_of(best);
-    best_allowed = warp_max_of(best_allowed);
+    });
+    best = warp_max(best);
+    best_allowed = warp_max(best_allowed);
     if (threadIdx.x % WARP == 0) {
         atomicMax(&states[blockIdx.y].best, best);
         atomicMax(&states[blockIdx.y].best_allowed, best_allowed);
@@ -151,20 +143,17 @@ __global__ void weigh(view<const float> logits, const sampling_row *rows, sampli
     const float largest = order_logit(s->best), largest_allowed = order_logit(s->best_allowed);
     const double one = sampling_rate(1);
     sum mass = 0, mass_allowed = 0, mass_drawn = 0;
-    for (int i = blockIdx.x * SLICE + threadIdx.x; i < min((int)logits.cols, (int)(blockIdx.x + 1) * SLICE);
-         i += THREADS) {
-        if (!sampling_has(r.known, i))
-            continue;
+    each_known(r, logits.cols, [&](int i) {
         mass += sampling_weight(sampling_fall(largest - row[i], one));
         if (!sampling_has(r.allowed, i))
-            continue;
+            return;
         mass_allowed += sampling_weight(sampling_fall(largest_allowed - row[i], one));
         if (r.searches)
             mass_drawn += sampling_weight(sampling_fall(largest_allowed - row[i], r.rate));
-    }
-    mass = warp_sum_of(mass);
-    mass_allowed = warp_sum_of(mass_allowed);
-    mass_drawn = warp_sum_of(mass_drawn);
+    });
+    mass = warp_sum(mass);
+    mass_allowed = warp_sum(mass_allowed);
+    mass_drawn = warp_sum(mass_drawn);
     if (threadIdx.x % WARP == 0) {
         atomicAdd(&s->mass, mass);
         atomicAdd(&s->mass_allowed, mass_allowed);
@@ -175,19 +164,11 @@ __global__ void weigh(view<const float> logits, const sampling_row *rows, sampli
 /* Computes the exclusive prefix sum over the block. */
 __device__ __forceinline__ sum sums_before(sum v)
 {
-    SHARED(sum, warps, THREADS / WARP);
-    const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    sum up_to = v;
-    for (int by = 1; by < WARP; by *= 2) {
-        sum other = __shfl_up_sync(ALL_LANES, up_to, by);
-        up_to += lane >= by ? other : 0;
-    }
-    if (lane == WARP - 1)
-        warps[warp] = up_to;
-    __syncthreads();
-    for (int w = 0; w < warp; w++)
-        up_to += warps[w];
-    return up_to - v;
+    sum all, before = sum_before(v, &all);
+    const sum *of_warp = share_with_block(all);
+    for (int w = 0; w < (int)threadIdx.x / WARP; w++)
+        before += of_warp[w];
+    return before;
 }
 
 /* Continues the search in the thread that found the digit: with the next digit, the next search, or the
@@ -238,7 +219,6 @@ __global__ void select_digit(view<const float> logits, const sampling_row *rows,
                              sum *all_bins)
 {
     SHARED(sum, bins, SAMPLING_BINS);
-    SHARED(unsigned, arrived, 1);
     const sampling_row r = rows[blockIdx.y];
     const float *row = logits.row(blockIdx.y);
     sampling_state *s = &states[blockIdx.y];
@@ -250,29 +230,19 @@ __global__ void select_digit(view<const float> logits, const sampling_row *rows,
     __syncthreads();
     const float largest = order_logit(s->best_allowed);
     const int shift = (SAMPLING_LEVELS - 1 - s->level) * SAMPLING_DIGIT;
-    for (int i = blockIdx.x * SLICE + threadIdx.x; i < min((int)logits.cols, (int)(blockIdx.x + 1) * SLICE);
-         i += THREADS) {
-        if (!sampling_has(r.known, i) || !sampling_has(r.allowed, i))
-            continue;
+    each_known(r, logits.cols, [&](int i) {
+        if (!sampling_has(r.allowed, i))
+            return;
         uint64_t fall = sampling_fall(largest - row[i], r.rate), key = sampling_key(fall, i);
         if (fall < SAMPLING_NOTHING && key >> shift >> SAMPLING_DIGIT == s->prefix)
             atomicAdd(&bins[key >> shift & (SAMPLING_BINS - 1)], (sum)sampling_weight(fall));
-    }
+    });
     __syncthreads();
     for (int k = threadIdx.x; k < SAMPLING_BINS; k += THREADS)
         if (bins[k])
             atomicAdd(&row_bins[k], bins[k]);
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0)
-        arrived[0] = atomicAdd(&s->blocks_done, 1u);
-    __syncthreads();
-    if (arrived[0] != gridDim.x - 1)
-        return;
-    __threadfence();
-    if (threadIdx.x == 0)
-        s->blocks_done = 0;
-    find_bin(r, row, s, row_bins);
+    if (last_of(&s->blocks_done, gridDim.x))
+        find_bin(r, row, s, row_bins);
 }
 
 /* ---- token masks ----------------------------------------------------------------------------------- */

@@ -55,17 +55,6 @@ static inline int states_take(ssm_states *out, const struct tensor *t, const uin
     return taken;
 }
 
-/* Returns whether all rows are 16-byte aligned. */
-static inline bool rows_aligned(const void *at, int64_t stride, size_t size)
-{
-    return reinterpret_cast<uintptr_t>(at) % 16 == 0 && static_cast<size_t>(stride) * size % 16 == 0;
-}
-
-static inline bool aligned(struct tensor t)
-{
-    return rows_aligned(t.data, t.stride, dtype_size(t.dtype));
-}
-
 static inline bool aligned(const states *s, int n, size_t size)
 {
     for (int i = 0; i < n; i++)

@@ -21,20 +21,18 @@ enum { FILL_THREADS = 256 };
 
 /* ---- values -------------------------------------------------------------------------------------------- */
 
-template <class T> __global__ void fill_values(view<T> dst, synthetic m, int64_t first)
+template <class T> __global__ void fill_values(view<T> dst, synthetic m)
 {
-    int64_t r = first + blockIdx.y, c = (int64_t)blockIdx.x * FILL_THREADS + threadIdx.x;
-    if (c < dst.cols)
-        store(dst.row(r) + c, (synthetic_unit(m.seed, (uint64_t)(r * dst.cols + c)) + m.offset) * m.spread);
+    position at = my_position(dst.cols);
+    uint64_t i = (uint64_t)(at.row * dst.cols + at.column);
+    if (at.column < dst.cols)
+        store(dst.row(at.row) + at.column, (synthetic_unit(m.seed, i) + m.offset) * m.spread);
 }
 
 static void cuda_fill_synthetic(struct backend *b, struct tensor dst, const struct synthetic *m)
 {
-    for (int64_t r = 0; r < dst.rows; r += 32768) {
-        int64_t n = least(dst.rows - r, 32768);
-        dim3 grid = grid_of(blocks_for(dst.cols, FILL_THREADS), n);
-        WITH_TYPE(T, dst.dtype, LAUNCH(fill_values<T>, grid, FILL_THREADS, 0, b, view_of<T>(dst), *m, r));
-    }
+    dim3 grid = row_blocks(dst.rows, dst.cols, FILL_THREADS);
+    WITH_TYPE(T, dst.dtype, LAUNCH(fill_values<T>, grid, FILL_THREADS, 0, b, view_of<T>(dst), *m));
 }
 
 /* ---- codes --------------------------------------------------------------------------------------------- */
@@ -54,11 +52,11 @@ template <int FORMAT> __device__ __forceinline__ unsigned code_of(uint64_t seed,
 }
 
 /* Generates codes k to k + 3 of row n, or to k + 7 of four bits: they share a word. */
-template <int FORMAT> __global__ void make_codes(codes to, synthetic m, int64_t first)
+template <int FORMAT> __global__ void make_codes(codes to, synthetic m)
 {
-    const int each = is_packed4(FORMAT) ? 8 : 4, bits = is_packed4(FORMAT) ? 4 : 8,
-              span = format_span(FORMAT);
-    int64_t n = first + blockIdx.y, k = ((int64_t)blockIdx.x * FILL_THREADS + threadIdx.x) * each;
+    const int bits = is_packed4(FORMAT) ? 4 : 8, each = 32 / bits, span = format_span(FORMAT);
+    const position at = my_position<each>(to.blocks * span);
+    int64_t n = at.row, k = at.column;
     if (k >= to.blocks * span)
         return;
     int row = (int)(n % TILE), in = (int)(k % span);
@@ -73,17 +71,6 @@ template <int FORMAT> __global__ void make_codes(codes to, synthetic m, int64_t 
     if (FORMAT == QUANT_I4 && k % QUANT_I4_GROUP == 0)
         *reinterpret_cast<bf16 *>(block + start.scale) =
             bf16_of(n < to.rows && k < to.cols ? m.spread / synthetic_i4 : 0.0f);
-}
-
-template <int FORMAT>
-static void launch_codes(struct backend *b, const codes &to, int64_t tiles, const synthetic &m)
-{
-    int64_t words = to.blocks * format_span(FORMAT) / (is_packed4(FORMAT) ? 8 : 4);
-    for (int64_t n = 0; n < tiles * TILE; n += 32768) {
-        int64_t some = tiles * TILE - n < 32768 ? tiles * TILE - n : 32768;
-        dim3 grid = grid_of(blocks_for(words, FILL_THREADS), some);
-        LAUNCH(make_codes<FORMAT>, grid, FILL_THREADS, 0, b, to, m, n);
-    }
 }
 
 static struct weight *make_quantized(struct backend *b, enum quant_format format, int64_t rows, int64_t cols,
@@ -111,12 +98,12 @@ static struct weight *make_quantized(struct backend *b, enum quant_format format
     at.data = static_cast<char *>(there.data) + scales;
     o->upload(b, at, from);
     codes to = {static_cast<unsigned char *>(w->bytes), rows, cols, w->stride};
-    if (format == QUANT_I8)
-        launch_codes<QUANT_I8>(b, to, tiles, *m);
-    else if (format == QUANT_F8)
-        launch_codes<QUANT_F8>(b, to, tiles, *m);
-    else
-        launch_codes<QUANT_I4>(b, to, tiles, *m);
+    dim3 grid = row_blocks(tiles * TILE, w->stride * format_span(format),
+                           FILL_THREADS * (is_packed4(format) ? 8 : 4));
+    auto kernel = format == QUANT_I8   ? make_codes<QUANT_I8>
+                  : format == QUANT_F8 ? make_codes<QUANT_F8>
+                                       : make_codes<QUANT_I4>;
+    LAUNCH(kernel, grid, FILL_THREADS, 0, b, to, *m);
     return w;
 }
 

@@ -24,7 +24,7 @@ double cost_weight_bytes(const struct model_config *c, int vocab, int sessions, 
 double cost_session_bytes(const struct model_config *c, struct state_types types, int n, int64_t past);
 
 /* Return, of a session's states, the elements in Mamba layers or in all recurrent layers; and the bytes
- * that move in a step of n sessions. With delayed state write-back (types.ring, cuda/replay.cu), a state is
+ * that move in a step of n sessions. With delayed state write-back (types.ring, cuda/mamba.cu), a state is
  * written every (ring + 1)th time; the inputs in between are buffered and read again: cost_replays(). */
 double cost_state_elements(const struct lm_config *l, bool mamba);
 double cost_state_bytes(const struct lm_config *l, struct state_types types, int n);

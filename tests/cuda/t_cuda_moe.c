@@ -69,17 +69,26 @@ static void t_route(void **state)
     lab_close(&l);
 }
 
+enum { MIXED = -1 }; /* instead of a format */
+
+/* Returns the format of an expert's matrix. */
+static enum quant_format format_of(int format, int expert, bool down)
+{
+    static const enum quant_format all[] = {QUANT_F4, QUANT_NONE, QUANT_I8, QUANT_I4, QUANT_F8};
+    return format == MIXED ? all[(expert + (down ? expert / 2 : 0)) % 5] : (enum quant_format)format;
+}
+
 /* Returns the results of rows [first, first + n). */
 static struct tensor run_experts(const struct lab *l, struct backend *b, const struct mixture *m,
-                                 struct tensor x, enum quant_format format, int64_t first, int64_t n)
+                                 struct tensor x, int format, int64_t first, int64_t n)
 {
     struct weight *up[MOST_EXPERTS], *down[MOST_EXPERTS], *gate[MOST_EXPERTS];
     struct experts e = {m->s.experts, up, down, m->gated ? gate : NULL};
     struct tensor y = l->mem->ops->alloc(l->mem, x.dtype, n, m->down[0].source.rows);
     for (int i = 0; i < e.count; i++) {
-        up[i] = lab_weights_pack(b, format, &m->up[i], x.dtype);
-        down[i] = lab_weights_pack(b, format, &m->down[i], x.dtype);
-        gate[i] = m->gated ? lab_weights_pack(b, format, &m->gate[i], x.dtype) : NULL;
+        up[i] = lab_weights_pack(b, format_of(format, i, false), &m->up[i], x.dtype);
+        down[i] = lab_weights_pack(b, format_of(format, i, true), &m->down[i], x.dtype);
+        gate[i] = m->gated ? lab_weights_pack(b, format_of(format, i, false), &m->gate[i], x.dtype) : NULL;
     }
     lab_poison(y);
     b->ops->experts(b, y, tensor_rows(x, first, n), tensor_rows(m->ids, first, n),
@@ -95,7 +104,7 @@ static struct tensor run_experts(const struct lab *l, struct backend *b, const s
 
 /* Returns the largest relative difference from the reference; checks that pieces have the same bits as the
  * whole. */
-static double experts(const struct lab *l, enum quant_format format, int64_t T, bool whole)
+static double experts(const struct lab *l, int format, int64_t T, bool whole)
 {
     struct mixture m;
     int unit = whole ? 8 : 1;
@@ -104,9 +113,9 @@ static double experts(const struct lab *l, enum quant_format format, int64_t T, 
     mixture_make(&m, l, T);
     l->ref->ops->route(l->ref, m.ids, m.weights, m.logits, m.bias, &m.s);
     for (int i = 0; i < m.s.experts; i++) {
-        m.up[i] = lab_weights_make(format, M, K);
-        m.gate[i] = lab_weights_make(format, M, K);
-        m.down[i] = lab_weights_make(format, N, M);
+        m.up[i] = lab_weights_make(format_of(format, i, false), M, K);
+        m.gate[i] = lab_weights_make(format_of(format, i, false), M, K);
+        m.down[i] = lab_weights_make(format_of(format, i, true), N, M);
     }
     struct tensor x = lab_make(l->mem, l->act, T, K, -1, 1);
     struct tensor want = run_experts(l, l->ref, &m, x, format, 0, T),
@@ -134,6 +143,7 @@ static void t_experts(void **state)
             for (enum quant_format f = QUANT_NONE; f <= QUANT_F4; f++)
                 off = fmax(off, experts(&l, f, lab_between(1, 6), whole));
             off = fmax(off, experts(&l, QUANT_NONE, 1, whole));
+            off = fmax(off, experts(&l, MIXED, lab_between(1, 12), whole));
             off = fmax(off, experts(&l, act ? QUANT_F4 : QUANT_NONE, 100, whole));
         }
         check_note("%-4s worst difference %.2f of the tolerance", dtype_name(l.act), off);

@@ -18,6 +18,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct tiny tiny;
 
@@ -138,11 +139,11 @@ static void t_batch(void **state)
     engine_close(gpu);
 }
 
+enum stored { BLOCKS, WHOLE, FOUR };
+
 /* Stores the weight `front` as e4m3, in blocks with f32 scales that bf16 cannot represent, or with one scale. */
-static void encode(struct tiny *t, const char *front, bool whole)
+static void encode8(struct tiny *t, const char *front, const struct tiny_tensor *x, bool whole)
 {
-    char *weight = xasprintf("%s.weight", front);
-    struct tiny_tensor *x = tiny_find(t, weight);
     int64_t rows = x->shape[0], cols = x->shape[1], blocks = whole ? 1 : (rows + 127) / 128;
     uint8_t *codes = malloc((size_t)(rows * cols));
     float *scale = malloc((size_t)blocks * sizeof *scale);
@@ -151,12 +152,33 @@ static void encode(struct tiny *t, const char *front, bool whole)
     for (int64_t i = 0; i < rows * cols; i++)
         codes[i] = f8_of(bf16_to_f32(((const uint16_t *)(const void *)x->data)[i]) /
                          scale[whole ? 0 : i / cols / 128]);
-    tiny_drop(t, weight);
-    tiny_put(t, weight, "", "F8_E4M3", codes, rows, cols);
+    tiny_drop(t, x->name);
+    tiny_put(t, front, ".weight", "F8_E4M3", codes, rows, cols);
     tiny_put(t, front, whole ? ".weight_scale" : ".weight_scale_inv", "F32", scale, blocks, 1);
     free(codes);
     free(scale);
-    free(weight);
+}
+
+/* Stores the weight `front` as NVFP4: e2m1 with an e4m3 scale for each 16 columns, and one scale for all. */
+static void encode4(struct tiny *t, const char *front, const struct tiny_tensor *x)
+{
+    int64_t rows = x->shape[0], cols = x->shape[1], groups = cols / 16;
+    const float scale = 0.0625f;
+    uint8_t *codes = calloc((size_t)(rows * cols / 2), 1), *marks = malloc((size_t)(rows * groups));
+    assert_int_equal(cols % 16, 0);
+    for (int64_t i = 0; i < rows * groups; i++)
+        marks[i] = (uint8_t)(0x30 + i % 24);
+    for (int64_t i = 0; i < rows * cols; i++) {
+        float v = bf16_to_f32(((const uint16_t *)(const void *)x->data)[i]);
+        int code = tiny_nearest_code(QUANT_F4, v / (scale * quant_value(QUANT_F8, marks[i / 16])));
+        codes[i / 2] |= (uint8_t)(code << (i % 2 ? 4 : 0));
+    }
+    tiny_drop(t, x->name);
+    tiny_put(t, front, ".weight", "U8", codes, rows, cols / 2);
+    tiny_put(t, front, ".weight_scale", "F8_E4M3", marks, rows, groups);
+    tiny_put(t, front, ".weight_scale_2", "F32", &scale, 1, 0);
+    free(codes);
+    free(marks);
 }
 
 /* Returns the bytes per weight of a model on a device. */
@@ -187,36 +209,48 @@ static void check_converted(const struct tiny *t)
     assert_true(bytes_on(t, "cuda", WEIGHTS_INT8, ACTIVATIONS_AUTO) < stored);
 }
 
-static void compare_fp8(bool whole)
+/* Compares a model with some matrices in a format, two of them of single experts. */
+static void compare_stored(enum stored how, const char *config)
 {
-    static const char *const fronts[] = {"0.linear_attn.out_proj", "3.self_attn.q_proj", "3.self_attn.o_proj",
-                                         "1.mlp.shared_expert.down_proj"};
+    static const char *const fronts[] = {"0.linear_attn.out_proj",        "3.self_attn.o_proj",
+                                         "1.mlp.shared_expert.down_proj", "3.self_attn.q_proj",
+                                         "2.mlp.experts.3.up_proj",       "2.mlp.experts.1.down_proj"};
     struct tiny t;
     tiny_qwen(&t, 5);
-    for (size_t i = 0; i < sizeof fronts / sizeof *fronts; i++) {
-        char *front = xasprintf("model.language_model.layers.%s", fronts[i]);
-        encode(&t, front, whole);
+    for (size_t i = 0; i < (how == FOUR ? 3 : sizeof fronts / sizeof *fronts); i++) {
+        char *front = xasprintf("model.language_model.layers.%s", fronts[i]),
+             *weight = xasprintf("%s.weight", front);
+        struct tiny_tensor x = *tiny_find(&t, weight);
+        x.data = memcpy(malloc(x.bytes), x.data, x.bytes);
+        if (how == FOUR)
+            encode4(&t, front, &x);
+        else
+            encode8(&t, front, &x, how == WHOLE);
+        free(x.data);
         free(front);
+        free(weight);
     }
-    if (whole)
-        tiny_quantization(&t, "\"quant_algo\":\"FP8\"");
-    else
-        tiny_quantization(&t, "\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]");
+    tiny_quantization(&t, config);
     tiny_write(&t);
-    compare(&t, !whole);
-    if (!whole)
+    compare(&t, how == BLOCKS);
+    if (how == BLOCKS)
         check_converted(&t);
     tiny_free(&t);
 }
 
 static void t_fp8(void **state)
 {
-    compare_fp8(false);
+    compare_stored(BLOCKS, "\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]");
 }
 
 static void t_fp8_whole(void **state)
 {
-    compare_fp8(true);
+    compare_stored(WHOLE, "\"quant_algo\":\"FP8\"");
+}
+
+static void t_nvfp4(void **state)
+{
+    compare_stored(FOUR, "\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4\"");
 }
 
 static void t_gptq(void **state)
@@ -224,7 +258,7 @@ static void t_gptq(void **state)
     gptq_random = check_seed();
     for (int moved = 0; moved < 2; moved++) {
         struct tiny t, plain;
-        gptq_pair(&t, &plain, 1, moved, false); /* experts of a layer have one format there */
+        gptq_pair(&t, &plain, 1, moved);
         tiny_free(&plain);
         tiny_write(&t);
         compare(&t, moved);
@@ -236,7 +270,9 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a model of the Qwen3.5 family has the same logits as on the CPU", t_forward),
     CLAIM("weights in FP8 blocks have the same logits as on the CPU, and become plain fp8 or int8 on request",
           t_fp8),
-    CLAIM("weights in FP8 with one scale have the same logits as on the CPU", t_fp8_whole),
+    CLAIM("weights in FP8 with one scale have the same logits as on the CPU, also in some experts only",
+          t_fp8_whole),
+    CLAIM("weights in NVFP4 have the same logits as on the CPU", t_nvfp4),
     CLAIM("GPTQ weights have the same logits as on the CPU, with columns in order or moved", t_gptq),
     CLAIM("a batch of sessions has the same logits as on the CPU, also after a rewind", t_batch),
 };

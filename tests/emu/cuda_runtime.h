@@ -241,6 +241,10 @@ template <class T> T max(T a, T b)
 {
     return a < b ? b : a;
 }
+inline float max(float a, float b) /* NaN counts as missing */
+{
+    return fmaxf(a, b);
+}
 
 /* ---- host API ------------------------------------------------------------------------------------------ */
 

@@ -77,7 +77,7 @@ static void t_directories(void **state)
     gptq_random = check_seed();
     for (int i = 0; i < 4; i++) {
         struct tiny t, plain;
-        gptq_pair(&t, &plain, i & 1, i & 2, true);
+        gptq_pair(&t, &plain, i & 1, i & 2);
         double worst = tiny_worst(&t, &plain);
         check_note("%s format%s: logits off by %.1e", i & 1 ? "first" : "second", i & 2 ? ", moved" : "",
                    worst);
@@ -115,7 +115,7 @@ static void t_damage(void **state)
     snprintf(scales, sizeof scales, "%s.scales", front);
     snprintf(order, sizeof order, "%s.g_idx", front);
 #define SPOILT(what, naming, says)                                                                           \
-    gptq_pair(&t, &plain, 1, true, true);                                                                    \
+    gptq_pair(&t, &plain, 1, true);                                                                          \
     tiny_free(&plain);                                                                                       \
     what;                                                                                                    \
     tiny_damaged(&t, naming, says)

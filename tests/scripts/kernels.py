@@ -23,9 +23,6 @@ from glob import glob
 
 # Kernels that may use local memory, and why.
 SPILLS = {"flash_attention": "255 registers at a head of 128", "select_digit": "a thread's bins are an array",
-          "expert_plain": "eight words, in a kernel for formats without tensor cores",
-          "expert_rows": "six words of 80 registers at most, some in the main loop",
-          "mamba_ring": "a word of 128 registers at heads of 80, not in the main loop",
           "delta_chunk": "12 words a chunk with 64 columns, of 255 registers"}
 
 
@@ -158,7 +155,7 @@ def main():
               f"{len(now)} kernels: no spills; the table is another compiler's ({old_head})")
         sys.exit(bool(bad))
     touched = {os.path.basename(s)[:-2] + ".cu" for s in sources}
-    rows = sorted([row for row in old if row[0] not in touched] + now)
+    rows = sorted([row for row in old if row[0] not in touched and os.path.exists(f"cuda/{row[0]}")] + now)
     with open(path, "w") as f:
         f.write(head + "\nfile\tkernel\tregisters\tspilled\tshared\tmain loop\n")
         for row in rows:

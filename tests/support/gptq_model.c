@@ -128,14 +128,14 @@ static void encode(struct tiny *t, struct tiny *plain, const char *front, int le
         tiny_put(t, front, ".g_idx", "I32", m.group, cols, 0);
 }
 
-void gptq_pair(struct tiny *t, struct tiny *plain, int least, bool moved, bool experts)
+void gptq_pair(struct tiny *t, struct tiny *plain, int least, bool moved)
 {
     static const char *const coded[] = {
         GPTQ_LAYER "0.mlp.shared_expert.down_proj", GPTQ_LAYER "3.mlp.shared_expert.down_proj",
         GPTQ_LAYER "0.mlp.experts.3.down_proj", GPTQ_LAYER "2.mlp.experts.1.down_proj"};
     make_wide(t);
     make_wide(plain);
-    for (size_t i = 0; i < (experts ? 4 : 2); i++)
+    for (size_t i = 0; i < 4; i++)
         encode(t, plain, coded[i], least, moved);
     tiny_quantization(
         t, least ? GPTQ_METHOD(",\"bits\":4,\"group_size\":128,\"desc_act\":true,\"sym\":true")

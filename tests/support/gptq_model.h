@@ -31,7 +31,7 @@ enum { GPTQ_SHARED = 256 }; /* columns of the shared expert's down_proj */
 #define GPTQ_METHOD(rest) "\"quant_method\":\"gptq\"" rest
 
 /* Makes a model with GPTQ matrices, their columns in order or moved, and one with their values in f32.
- * least: added to stored zero points, 1 in the first format. experts: also matrices of single experts. */
-void gptq_pair(struct tiny *t, struct tiny *plain, int least, bool moved, bool experts);
+ * Two of them are single experts among others in bf16. least: added to stored zero points, 1 in the first format. */
+void gptq_pair(struct tiny *t, struct tiny *plain, int least, bool moved);
 
 #endif
