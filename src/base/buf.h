@@ -2,8 +2,7 @@
  *
  * `data` ends with a NUL that `len` does not count. Appending beyond the limit sets `full`, returns -1,
  * and stops all further appending, so that a writer may check `full` once at the end. */
-#ifndef HOLORUN_BASE_BUF_H
-#define HOLORUN_BASE_BUF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ const char *suggested_name(const char *name, const char *const *candidates, int 
 /* Writes "; did you mean 'NAME'?" for that candidate to `out`, or "" if there is none, and returns out. */
 enum { NAME_HINT = 96 };
 const char *name_hint(char out[NAME_HINT], const char *name, const char *const *candidates, int n);
-
-#endif

@@ -9,8 +9,7 @@
  *     err_set  for the caller to handle        warn  a problem that does not stop the program
  *     die      ends the program: the fault of the user or the machine
  *     bug      aborts the program: a broken invariant */
-#ifndef HOLORUN_BASE_ERR_H
-#define HOLORUN_BASE_ERR_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -65,5 +64,3 @@ void *xcalloc(unsigned long n, unsigned long size);
 void *xrealloc(void *p, unsigned long n, unsigned long size);
 char *xstrdup(const char *s);
 char *xasprintf(const char *fmt, ...) PRINTF_LIKE(1, 2);
-
-#endif

@@ -1,8 +1,7 @@
 /* file.h - reads and writes whole files, and finds the user's directories.
  *
  * Files are created with mode 0600 and directories with 0700, because screenshots are private. */
-#ifndef HOLORUN_BASE_FILE_H
-#define HOLORUN_BASE_FILE_H
+#pragma once
 
 #include "base/err.h"
 
@@ -62,5 +61,3 @@ char *file_place(enum file_place place, struct err *e);
 
 /* Returns the directory of the running executable without trailing slash; the caller frees it. */
 char *file_exe_dir(void);
-
-#endif

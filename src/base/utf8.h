@@ -1,6 +1,5 @@
 /* utf8.h - UTF-8 decoding, encoding and safe printing. */
-#ifndef HOLORUN_BASE_UTF8_H
-#define HOLORUN_BASE_UTF8_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ void utf8_print_result(FILE *f, const char *s, size_t n);
 /* Replaces in place every character that is not printable, including line breaks, and every invalid byte
  * by '?'. */
 void utf8_make_printable(char *s);
-
-#endif

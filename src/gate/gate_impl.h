@@ -1,6 +1,5 @@
 /* gate_impl.h - struct gate. Private to gate/bar.c, field.c, gate.c, question.c, targets.c and type.c. */
-#ifndef HOLORUN_GATE_GATE_IMPL_H
-#define HOLORUN_GATE_GATE_IMPL_H
+#pragma once
 
 #include "gate/gate.h"
 #include "gate/goals.h"
@@ -80,5 +79,3 @@ void gate_note_edit(struct gate *g, const struct action *a, unsigned long window
 bool gate_read_field(struct gate *g, const struct policy_target *t, struct gate_field *out, bool *differs);
 /* Updates the tracked state after the action was executed. */
 void gate_note_written(struct gate *g, const struct action *a);
-
-#endif

@@ -1,8 +1,7 @@
 /* subject.h - computes the points that an action would affect, in root pixels.
  *
  * Makes no X requests; the gate fills in the windows. */
-#ifndef HOLORUN_GATE_SUBJECT_H
-#define HOLORUN_GATE_SUBJECT_H
+#pragma once
 
 #include "gate/policy.h"
 #include "screen/exec.h"
@@ -60,5 +59,3 @@ bool subject_has_key(const struct policy_subject *s, uint32_t key);
 
 /* Updates the keys that are down after the action. */
 void subject_update_held(const struct action *a, uint32_t held[POLICY_MAX_KEYS], int *n);
-
-#endif

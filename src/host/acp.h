@@ -3,8 +3,7 @@
  * A session is a conversation: a prompt is a task, its steps are tool calls with screenshots, and a question
  * of the gate is a request for permission.  The next prompt continues the conversation.  If the run has ended
  * meanwhile, or in another process (session/load), it continues from the record. */
-#ifndef HOLORUN_HOST_ACP_H
-#define HOLORUN_HOST_ACP_H
+#pragma once
 
 #include "host/host.h"
 #include "host/rpc.h"
@@ -19,5 +18,3 @@ void acp_woken(void *arg); /* Handles the queued events of the host; arg is the 
 /* Serves until the client closes the stream or a signal arrives.  Takes over stdin and stdout.  Returns the
  * exit code. */
 int acp_serve(struct host *h, const char *version, struct err *e);
-
-#endif

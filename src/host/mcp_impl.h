@@ -1,6 +1,5 @@
 /* mcp_impl.h - state and functions shared by the parts of the MCP server.  Private to host/. */
-#ifndef HOLORUN_HOST_MCP_IMPL_H
-#define HOLORUN_HOST_MCP_IMPL_H
+#pragma once
 
 #include "host/mcp.h"
 
@@ -148,5 +147,3 @@ json_t *mcp_picture(struct mcp *m, const json_t *picture, int x, int y, json_t *
 bool mcp_tasks_request(struct mcp *m, const json_t *id, const struct mcp_client *c, const char *method,
                        json_t *params);
 json_t *mcp_task(const struct mcp_run *r);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * The first error ends parsing or rendering by longjmp (jx_fail). All allocations are in an arena, so that
  * nothing leaks. */
-#ifndef HOLORUN_JINJA_JINJA_IMPL_H
-#define HOLORUN_JINJA_JINJA_IMPL_H
+#pragma once
 
 #include "jinja/jinja.h"
 
@@ -289,5 +288,3 @@ bool jx_text_all(struct jx *x, struct jinja_value s, const char *how); /* isalph
 int64_t jx_text_words(const struct jinja_string *s);
 struct jinja_value jx_text_lines(struct jx *x, struct jinja_value s, bool keep); /* splitlines */
 struct jinja_value jx_text_join(struct jx *x, struct jinja_value items, struct jinja_value between);
-
-#endif

@@ -1,7 +1,6 @@
 /* private.h - the assist of the embedded model and the functions behind its operations.  Private to
  * pocket/. */
-#ifndef HOLORUN_POCKET_PRIVATE_H
-#define HOLORUN_POCKET_PRIVATE_H
+#pragma once
 
 #include "llm/assist.h"
 #include "pocket/heads.h"
@@ -56,5 +55,3 @@ int pocket_judge(struct assist *x, const struct assist_question *q, enum assist_
 
 /* Returns whether a question names something that is not on the image (answers.c). */
 bool asks_for_absent(const struct picture_text *t, const char *question);
-
-#endif

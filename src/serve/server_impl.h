@@ -1,6 +1,5 @@
 /* server_impl.h - struct server and functions shared by the HTTP files; private to src/serve. */
-#ifndef HOLORUN_SERVE_SERVER_IMPL_H
-#define HOLORUN_SERVE_SERVER_IMPL_H
+#pragma once
 
 #include "serve/api.h"
 #include "serve/budget.h"
@@ -51,5 +50,3 @@ enum MHD_Result trainer_answer(struct server *v, struct MHD_Connection *c, const
 
 /* Disables the idle timeout of a connection while it waits for us; afterwards the timeout restarts. */
 void connection_waits(struct server *v, struct MHD_Connection *c, bool waits);
-
-#endif

@@ -15,8 +15,7 @@
  * A test is read again for each combination of its matrix, because any value may contain variables. The
  * suite's own keys are first read once without a test (`draft`), so that they are checked even if every test
  * overrides them. */
-#ifndef HOLORUN_QA_SUITE_PRIVATE_H
-#define HOLORUN_QA_SUITE_PRIVATE_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/doc.h"
@@ -227,5 +226,3 @@ struct earlier_test {
     double seconds; /* -1: unknown */
 };
 struct earlier_test earlier_find(const struct earlier *p, const char *suite, const char *id);
-
-#endif
