@@ -191,7 +191,7 @@ int cmd_completion(int argc, char **argv)
     static const char shells[] = "bash|zsh|fish";
     static void (*const scripts[])(const struct command *const *, FILE *) = {manual_bash, manual_zsh,
                                                                              manual_fish};
-    int shell = n == 1 ? options_choice_index(shells, argv[0]) : -1;
+    int shell = n == 1 ? text_choice(shells, argv[0]) : -1;
     if (shell < 0) {
         err_set(&e, ERR_USAGE, "completion supports these shells: %s", shells);
         return options_refuse(&completion_command, &e);

@@ -181,6 +181,20 @@ bool text_listed(const char *const *words, const char *word)
     return *words;
 }
 
+int text_choice(const char *choices, const char *word)
+{
+    size_t len = strlen(word);
+    int i = 0;
+    for (const char *p = choices;; i++) {
+        size_t n = strcspn(p, "|");
+        if (n == len && !strncmp(p, word, n))
+            return i;
+        if (!p[n])
+            return -1;
+        p += n + 1;
+    }
+}
+
 const char *text_last_line(const char *text, size_t n, size_t *len)
 {
     while (n && strchr(" \t\r\n", text[n - 1]))

@@ -40,6 +40,8 @@ bool text_ends(const char *text, const char *with);
 const char *text_skip_space(const char *text, const char *end);
 /* Returns whether a word is in a list that ends with NULL. */
 bool text_listed(const char *const *words, const char *word);
+/* Returns the index of the word in "a|b|c", or -1. */
+int text_choice(const char *choices, const char *word);
 
 /* Returns the last line of text[n] that is not blank, without trailing whitespace, and sets *len; 0: none. */
 const char *text_last_line(const char *text, size_t n, size_t *len);
