@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 
 #include <ctype.h>
+#include <glib.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -300,13 +301,8 @@ const char *name_hint(char out[NAME_HINT], const char *name, const char *const *
 
 int buf_put_base64(struct buf *b, const void *data, size_t n)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (const unsigned char *s = data; n; s += 3) {
-        unsigned b1 = n > 1 ? s[1] : 0, b2 = n > 2 ? s[2] : 0, v = (unsigned)s[0] << 16 | b1 << 8 | b2;
-        const char four[4] = {digits[v >> 18], digits[v >> 12 & 63], n > 1 ? digits[v >> 6 & 63] : '=',
-                              n > 2 ? digits[v & 63] : '='};
-        buf_put(b, four, 4);
-        n -= n < 3 ? n : 3;
-    }
-    return b->full ? -1 : 0;
+    char *text = g_base64_encode(data, n);
+    int rc = buf_puts(b, text);
+    g_free(text);
+    return rc;
 }

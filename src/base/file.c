@@ -111,7 +111,7 @@ int file_append(const char *path, struct err *e)
     return fd >= 0 ? fd : err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
 }
 
-uint64_t file_salt(void)
+static uint64_t file_salt(void)
 {
     uint64_t salt;
     if (getrandom(&salt, sizeof salt, 0) != sizeof salt)
@@ -318,13 +318,8 @@ char *file_place(enum file_place place, struct err *e)
 
 char *file_exe_dir(void)
 {
-    char path[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n <= 0)
-        return xstrdup(".");
-    path[n] = 0;
-    char *slash = strrchr(path, '/');
+    char *path = realpath("/proc/self/exe", NULL), *slash = path ? strrchr(path, '/') : NULL;
     if (slash)
         *slash = 0;
-    return xstrdup(path);
+    return path ? path : xstrdup(".");
 }

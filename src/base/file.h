@@ -18,9 +18,7 @@ int file_read(const char *path, size_t max, char **data, size_t *len, struct err
 /* Writes atomically: to a temporary file, which is then renamed. */
 int file_write(const char *path, const void *data, size_t len, struct err *e);
 
-/* Return a random number, and a temporary name next to `path` that others cannot guess; the caller frees
- * it. */
-uint64_t file_salt(void);
+/* Returns a temporary name next to `path` that others cannot guess; the caller frees it. */
 char *file_temp_name(const char *path);
 /* Creates a temporary file next to `path` with a random name, which another user cannot have created before.
  * The caller closes the descriptor, renames or removes the file, and frees *tmp, also on failure (-1). */
