@@ -34,7 +34,7 @@ struct part {
     bool failed;
 };
 
-void hub_show(struct hub *h, const struct hub_file *f)
+static void hub_show(struct hub *h, const struct hub_file *f)
 {
     char note[300];
     snprintf(note, sizeof note, "MiB, %.200s", f->path);

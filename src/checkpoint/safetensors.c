@@ -186,7 +186,7 @@ static int read_file(struct safetensors *s, const char *file, const uint8_t *p, 
 
 /* ---- list of files ------------------------------------------------------------------------------------- */
 
-void safetensors_add_file(struct safetensors *s, const char *file)
+static void safetensors_add_file(struct safetensors *s, const char *file)
 {
     for (int i = 0; i < s->shards; i++)
         if (!strcmp(s->files[i], file))

@@ -18,7 +18,6 @@ struct safetensors {
 };
 
 struct st_tensor *safetensors_add(struct safetensors *s); /* valid until the next call */
-void safetensors_add_file(struct safetensors *s, const char *name);
 int safetensors_sort(struct safetensors *s, struct err *e);
 
 /* Fills s with the tensors of GGUF files under their published names. Frees s and returns NULL with e on

@@ -51,8 +51,6 @@ struct gate {
 /* Fills in g->subject: the windows that the action would currently affect and the text that it would write.
  * Returns -1 with e if the display is lost. */
 int gate_look(struct gate *g, const struct action *a, const struct view_transform *transform, struct err *e);
-/* Looks up the element that the keys of the current action would press in the target's window. */
-void gate_look_up_pressed(struct gate *g, struct policy_target *t);
 /* Applies the rules to g->subject. */
 struct policy_ruling gate_apply_rules(const struct gate *g, const struct action *a);
 /* Returns whether a ruling passes without a question. */

@@ -46,7 +46,6 @@ enum edit {
     EDIT_COMMITS  /* Enter */
 };
 
-enum edit edit_of(const struct policy_subject *s);
 /* Returns whether the keys move the focus to a browser's address bar. */
 bool edit_enters_bar(const struct policy_subject *s);
 /* Returns whether the action opens a launcher or the search of a desktop, where Enter starts a program. */

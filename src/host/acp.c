@@ -324,7 +324,7 @@ struct rpc *acp_rpc(const struct acp *a)
     return a->rpc;
 }
 
-void acp_woken(void *arg)
+static void acp_woken(void *arg)
 {
     struct acp *a = arg;
     struct work *whose;

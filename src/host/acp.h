@@ -13,7 +13,6 @@ struct acp;
 struct acp *acp_new(struct host *h, const char *version);
 void acp_free(struct acp *a);
 struct rpc *acp_rpc(const struct acp *a);
-void acp_woken(void *arg); /* Handles the queued events of the host; arg is the struct acp. */
 
 /* Serves until the client closes the stream or a signal arrives.  Takes over stdin and stdout.  Returns the
  * exit code. */

@@ -205,7 +205,8 @@ struct rpc *mcp_rpc(const struct mcp *m)
     return m->rpc;
 }
 
-void mcp_woken(void *arg)
+/* callbacks of struct rpc_stream; arg is the struct mcp */
+static void mcp_woken(void *arg)
 {
     struct mcp *m = arg;
     struct work *whose;
@@ -216,7 +217,7 @@ void mcp_woken(void *arg)
     mcp_settle(m);
 }
 
-int mcp_due(void *arg)
+static int mcp_due(void *arg)
 {
     const struct mcp *m = arg;
     int64_t now = clock_ns(), first = INT64_MAX;
@@ -228,7 +229,7 @@ int mcp_due(void *arg)
     return ms < 0 ? 0 : ms > INT32_MAX ? INT32_MAX : (int)ms;
 }
 
-void mcp_tick(void *arg)
+static void mcp_tick(void *arg)
 {
     mcp_settle(arg);
 }

@@ -11,11 +11,6 @@ struct mcp *mcp_new(struct host *h, const char *version);
 void mcp_free(struct mcp *m);
 struct rpc *mcp_rpc(const struct mcp *m);
 
-/* callbacks of struct rpc_stream; arg is the struct mcp */
-void mcp_woken(void *arg);
-int mcp_due(void *arg);
-void mcp_tick(void *arg);
-
 /* Serves until the client closes the stream or a signal arrives.  Takes over stdin and stdout.  Returns the
  * exit code. */
 int mcp_serve(struct host *h, const char *version, struct err *e);

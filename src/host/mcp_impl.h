@@ -117,7 +117,6 @@ struct mcp_run *mcp_run_find(struct mcp *m, const char *id);
 /* Returns the live run, which holds the display; NULL: none. */
 struct mcp_run *mcp_run_live(struct mcp *m);
 void mcp_run_free(struct mcp_run *r);
-json_t *mcp_run_state(const struct mcp_run *r);
 /* Returns the result of a run as that of a tool.  picture: a result of look_picture(), borrowed, or NULL. */
 json_t *mcp_run_result(struct mcp *m, const struct mcp_run *r, const json_t *picture);
 void mcp_answer(struct mcp *m, struct mcp_run *r, bool allow);

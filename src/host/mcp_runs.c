@@ -93,7 +93,7 @@ static void put(json_t *to, const char *key, const char *text)
         json_object_set_new(to, key, json_visible_string(text));
 }
 
-json_t *mcp_run_state(const struct mcp_run *r)
+static json_t *mcp_run_state(const struct mcp_run *r)
 {
     json_t *s = json_pack("{s:s, s:s, s:i}", "run_id", r->id, "status", r->question ? "asking" : "running",
                           "step", r->step);

@@ -230,7 +230,6 @@ const struct token *lex(struct jx *x, const char *source, size_t len, int *n);
 struct jinja_value evaluate(struct jx *x, const struct node *n);
 struct jinja_value apply_filters(struct jx *x, const struct node *chain, struct jinja_value to);
 struct jinja_value call_value(struct jx *x, struct jinja_value f, const struct arguments *args);
-struct jinja_value get_attribute(struct jx *x, struct jinja_value of, const char *name);
 struct jinja_value get_item(struct jx *x, struct jinja_value of, struct jinja_value key);
 void gather_arguments(struct jx *x, const struct node *call, struct arguments *args);
 bool is_in(struct jx *x, struct jinja_value what, struct jinja_value where);

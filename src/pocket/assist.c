@@ -38,7 +38,7 @@ int pocket_look(struct pocket *x, const struct image *im, const struct seen **ou
     return 0;
 }
 
-bool pocket_shows(struct assist *assist, const struct image *im, const char *text)
+static bool pocket_shows(struct assist *assist, const struct image *im, const char *text)
 {
     const struct seen *seen;
     struct err none = ERR_INIT;

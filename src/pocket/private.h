@@ -48,8 +48,7 @@ int pocket_correct_action(struct assist *x, struct assist_step *s, int index, st
 int pocket_find(struct assist *x, const struct image *im, const char *name, struct grounding *inout,
                 struct err *e); /* by_name.c */
 int pocket_answer(struct assist *x, const struct image *im, const char *question, const char *answer,
-                  char **out, struct err *e); /* answers.c */
-bool pocket_shows(struct assist *x, const struct image *im, const char *text);
+                  char **out, struct err *e);
 int pocket_judge(struct assist *x, const struct assist_question *q, enum assist_verdict *out, char **reason,
                  struct err *e); /* verdict.c */
 

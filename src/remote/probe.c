@@ -13,7 +13,7 @@
 
 enum { MOST_PICTURES = 4, PICTURE_SIDE = 112, LONG_PROMPT = 400, TRIES = 3 };
 
-void probe_add(struct probe *p, const char *name, bool good, const char *fmt, ...)
+static PRINTF_LIKE(4, 5) void probe_add(struct probe *p, const char *name, bool good, const char *fmt, ...)
 {
     va_list ap;
     if (p->n == PROBE_ROWS)

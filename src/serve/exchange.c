@@ -89,7 +89,7 @@ enum MHD_Result reply_refuse(struct server *v, struct MHD_Connection *c, const s
     return reply_send(v, c, status, "application/json", &out);
 }
 
-int reply_status(const struct err *e)
+static int reply_status(const struct err *e)
 {
     switch (e->kind) {
     case ERR_USAGE:

@@ -28,7 +28,7 @@ json_t *parts_new_text(const char *text)
     return json_pack("{s:s, s:s}", "type", "text", "text", text);
 }
 
-json_t *parts_new_image(json_t *url)
+static json_t *parts_new_image(json_t *url)
 {
     return json_pack("{s:s, s:{s:o}}", "type", "image_url", "image_url", "url", url);
 }

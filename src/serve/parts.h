@@ -22,4 +22,3 @@ json_t *parts_read(const json_t *content, struct buf *thought, struct notes *n, 
 char *parts_text(const json_t *parts, json_t *pictures);
 
 json_t *parts_new_text(const char *text);
-json_t *parts_new_image(json_t *url); /* takes ownership of the string */

@@ -38,7 +38,6 @@ void reply_add_notes(struct MHD_Response *r, const struct notes *n);
 /* Sends an error with this status in the format of a protocol (NULL: OpenAI's) and reports it on stderr. */
 enum MHD_Result reply_refuse(struct server *v, struct MHD_Connection *c, const struct api *api, int status,
                              const char *message);
-int reply_status(const struct err *e); /* Returns the HTTP status for the failure of a completion. */
 
 /* Sends a streamed reply and takes ownership of the completion (stream.c). */
 enum MHD_Result stream_start(struct server *v, struct MHD_Connection *c, struct completion *of,

@@ -195,8 +195,6 @@ void test_free(struct test *t); /* frees its steps; everything else belongs to t
 
 /* ---- shard.c ------------------------------------------------------------------------------------- */
 
-/* Parses "2/5"; "auto" and "auto/5" read the environment variables of a scheduler. */
-int shard_find(const char *text, struct shard *out, struct err *e);
 int select_by_shard(struct suite *s, const struct suite_selection *c, struct err *e);
 uint64_t suite_hash_text(const char *text); /* FNV-1a */
 void suite_hash_selection(struct suite *s); /* sets s->selection */

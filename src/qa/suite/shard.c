@@ -120,7 +120,8 @@ static int find_scheduler(int given, struct shard *out, struct err *e)
                              "Buildkite, CircleCI, Azure, AWS Batch); write --shard I/N");
 }
 
-int shard_find(const char *text, struct shard *out, struct err *e)
+/* Parses "2/5"; "auto" and "auto/5" read the environment variables of a scheduler. */
+static int shard_find(const char *text, struct shard *out, struct err *e)
 {
     int which = 0, of = 0, end = 0;
     if (!strcmp(text, "auto"))
