@@ -51,13 +51,6 @@ static int follow_view(struct agent *a, const struct action *action, bool *lost,
     return 0;
 }
 
-/* Returns whether the model reads messages. A model trained on a fixed vocabulary would copy other words
- * into its next action. */
-static bool reads_messages(const struct dialect *d)
-{
-    return strstr(d->tool_error, "{message}") != NULL;
-}
-
 /* Marks the step as failed; the next prompt gives the reason `why`. */
 static void fail_step(struct agent *a, const char *why)
 {
@@ -189,7 +182,7 @@ static int perform(struct agent *a, int index, struct err *e)
     }
     if (fault != FAULT_NONE)
         fail_step(a, why.text);
-    else if (done.unsure && reads_messages(o->dialect))
+    else if (done.unsure && strstr(o->dialect->tool_error, "{message}"))
         agent_set_text(&a->outcome.result, xasprintf("unsure: %s", done.unsure));
     else
         agent_set_text(&a->outcome.result, xstrdup(result_of(action)));

@@ -134,11 +134,6 @@ static void print_counts(const struct answer_counts *h, enum coord_space space)
         printf("  %10s", "-");
 }
 
-static bool worth_a_row(const struct candidate *c, int space)
-{
-    return space == (int)c->own || candidate_hits(c, (enum coord_space)space) > 0;
-}
-
 /* Returns the line through the answers on one axis; *own: the exact line of the dialect's space. */
 static struct line fit_axis(const struct candidate *c, int axis, struct line *own)
 {
@@ -167,7 +162,7 @@ static void print_table(const struct calibration *k)
         const struct candidate *c = &k->candidates[i];
         const struct answer_counts *place = &c->counts[QUESTION_PLACE];
         for (int space = 0; space < CALIBRATE_SPACES; space++) {
-            if (!worth_a_row(c, space))
+            if (!(space == (int)c->own || candidate_hits(c, (enum coord_space)space) > 0))
                 continue;
             printf("%-14s %-10s", c->dialect, dialect_space_name((enum coord_space)space));
             print_counts(&c->counts[QUESTION_PLACE], (enum coord_space)space);

@@ -73,11 +73,6 @@ static void tell_outcome(struct work *w, const struct image *im)
     host_tell(w, outcome);
 }
 
-static json_t *new_outcome(void)
-{
-    return json_pack("{s:s, s:b}", "kind", "act", "ok", true);
-}
-
 static void refuse(struct work *w, const struct err *why)
 {
     host_tell(w, json_pack("{s:s, s:b, s:s}", "kind", "act", "ok", false, "text", why->text));
@@ -144,7 +139,7 @@ static void next_reply(struct hand *h, struct buf *out)
         free(act);
         if (readable(h, out->data, &why)) {
             shown_use(h->work->host, h->work->screen);
-            h->work->outcome = new_outcome();
+            h->work->outcome = json_pack("{s:s, s:b}", "kind", "act", "ok", true);
             return;
         }
         refuse(h->work, &why);

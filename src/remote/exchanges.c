@@ -59,11 +59,6 @@ json_t *exchange_without_pictures(const json_t *body)
 
 /* ---- recording ------------------------------------------------------------------------------------- */
 
-static const char *list_of(const json_t *body)
-{
-    return json_object_get(body, "messages") ? "messages" : "input";
-}
-
 static size_t shared(const json_t *a, const json_t *b)
 {
     size_t i = 0;
@@ -76,7 +71,7 @@ static size_t shared(const json_t *a, const json_t *b)
 /* Removes the messages that the previous request already had. Returns their number. */
 static size_t drop_kept(struct exchange_log *l, json_t *body)
 {
-    const char *key = list_of(body);
+    const char *key = json_object_get(body, "messages") ? "messages" : "input";
     json_t *all = json_object_get(body, key), *fresh = json_array();
     size_t kept = shared(l->before, all);
     for (size_t i = kept; i < json_array_size(all); i++)

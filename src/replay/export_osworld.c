@@ -20,13 +20,6 @@ static void put_timestamp(const char *wall, char out[16])
     out[15] = 0;
 }
 
-/* Returns the screenshot after a step, which is the one before the next step. After the last step it is known
- * only if the step did nothing. */
-static int frame_after(const struct story *s, int i, bool over)
-{
-    return i + 1 < s->n ? s->steps[i + 1].frame : over ? s->steps[i].frame : -1;
-}
-
 static int put_action(const struct export_options *o, const struct story *s, int i, int k, FILE *f,
                       struct err *e)
 {
@@ -36,7 +29,7 @@ static int put_action(const struct export_options *o, const struct story *s, int
     bool over = action_is(registry_kind(field_text(action, "kind")), ACTION_ENDS_RUN | ACTION_LOOKS);
     bool done = over || (i + 1 == s->n && k + 1 == step->nactions);
     char when[16], name[64];
-    int frame = frame_after(s, i, over);
+    int frame = i + 1 < s->n ? s->steps[i + 1].frame : over ? s->steps[i].frame : -1;
     put_timestamp(field_text(step->step, "t_wall"), when);
     snprintf(name, sizeof name, "step_%d_%s.png", step->number, when);
     if (frame >= 0 && export_frame(o, frame, name, e))

@@ -66,11 +66,6 @@ static void put_row(struct buf *b, const struct result *r)
     free(why);
 }
 
-static void put_table(struct buf *b, const char *last)
-{
-    buf_printf(b, "\n| | test | time | %s |\n|---|---|--:|---|\n", last);
-}
-
 /* Writes the output of checks that did not pass, collapsed. Within <pre>, Markdown is not interpreted. */
 static void put_outputs(struct buf *b, const struct result *r)
 {
@@ -115,7 +110,7 @@ static int put_rows(struct buf *all, struct buf *part, const struct result *cons
         if (!rows && !left && !attention)
             buf_puts(part, "\n<details><summary>the others</summary>\n");
         if (!rows && !left)
-            put_table(part, attention ? "why" : "");
+            buf_printf(part, "\n| | test | time | %s |\n|---|---|--:|---|\n", attention ? "why" : "");
         put_row(part, r);
         if (left || !append(all, part))
             left++;
