@@ -250,11 +250,10 @@ static int refuse(struct agent *a, struct err *e)
 /* Reports to the model the actions that were performed instead of its own. */
 static void tell_edit(struct agent *a)
 {
-    char *what = actions_describe(a->reply.step.actions, a->reply.step.nactions);
+    autofree char *what = actions_describe(a->reply.step.actions, a->reply.step.nactions);
     agent_set_text(&a->outcome.result,
                    xasprintf("The user changed this action. The action performed was: %s.%s%s", what,
                              *a->outcome.result ? " " : "", a->outcome.result));
-    free(what);
 }
 
 /* Counts repetitions of the same actions in sequence; a stale step does not count. */

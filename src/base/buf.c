@@ -20,6 +20,13 @@ void buf_init(struct buf *b, size_t max)
     b->data[0] = 0;
 }
 
+struct buf buf_of(size_t max)
+{
+    struct buf b;
+    buf_init(&b, max);
+    return b;
+}
+
 void buf_free(struct buf *b)
 {
     free(b->data);

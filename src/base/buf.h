@@ -14,7 +14,10 @@ struct buf {
 };
 
 void buf_init(struct buf *b, size_t max); /* max: bytes */
+struct buf buf_of(size_t max);            /* an empty buffer */
 void buf_free(struct buf *b);
+/* Frees a local buffer when its scope ends: `autobuf text = buf_of(4096);`. */
+#define autobuf __attribute__((cleanup(buf_free))) struct buf
 void buf_clear(struct buf *b); /* empties it and keeps the memory */
 char *buf_take(struct buf *b); /* returns the data, which the caller frees; buf_free() is not needed
                                 * afterwards */

@@ -64,3 +64,8 @@ void *xcalloc(unsigned long n, unsigned long size);
 void *xrealloc(void *p, unsigned long n, unsigned long size);
 char *xstrdup(const char *s);
 char *xasprintf(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+/* Frees the memory of a local pointer when its scope ends: `autofree char *name = xstrdup(s);`. For JSON,
+ * jansson has json_auto_t. */
+#define autofree __attribute__((cleanup(err_free_at)))
+void err_free_at(void *pointer);

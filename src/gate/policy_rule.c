@@ -56,12 +56,10 @@ static int add_action(struct rule_reader *g, const char *word)
         g->r->kinds |= 1u << k;
         return 0;
     }
-    struct buf known;
-    buf_init(&known, 4096);
+    autobuf known = buf_of(4096);
     for (int i = ACT_NONE + 1; i < ACT_COUNT; i++)
         buf_printf(&known, "%s%s", i > 1 ? ", " : "", action_kind_name((enum action_kind)i));
     doc_fault(g->y, g->n, g->e, "unknown kind of action '%.40s'; the kinds are %s", word, known.data);
-    buf_free(&known);
     return -1;
 }
 

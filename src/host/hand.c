@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "base/lock.h"
 #include "llm/llm_counted.h"
 
 #include <stdlib.h>
@@ -86,13 +87,12 @@ static char *wait_for_act(struct hand *h)
 {
     struct work *w = h->work;
     int64_t start = clock_ns();
-    pthread_mutex_lock(&w->host->lock);
+    LOCKED(&w->host->lock);
     while (!w->act && !w->finish && !flag_up(h->cancel) && clock_ms_since(start) < 1000.0 * HOST_IDLE_S &&
            work_wait(w))
         ;
     char *act = w->act;
     w->act = NULL;
-    pthread_mutex_unlock(&w->host->lock);
     return act;
 }
 
@@ -191,13 +191,12 @@ static void hand_set_cancel(struct llm *m, const volatile int *flag)
 
 static void hand_free(struct llm *m)
 {
-    struct hand *h = hand_of(m);
+    autofree struct hand *h = hand_of(m);
     deed_free(h->deed);
     image_free(&h->work->seen);
     json_decref(h->work->outcome);
     h->work->outcome = NULL;
     dialect_free(h->dialect);
-    free(h);
 }
 
 struct llm *hand_open(void *arg)

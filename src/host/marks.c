@@ -147,7 +147,7 @@ int look_draw_marks(const struct work *w, struct screen *s, struct image *im, do
     const struct snapshot *now = tree_read(w->host->tree, &scope, s, e);
     if (!now)
         return -1;
-    struct marks *all = xcalloc(1, sizeof *all);
+    autofree struct marks *all = xcalloc(1, sizeof *all);
     view.x += x;
     view.y += y;
     for (int i = 0; i < now->n; i++)
@@ -160,7 +160,6 @@ int look_draw_marks(const struct work *w, struct screen *s, struct image *im, do
         draw_plate(im, &all->m[i], colours[all->m[i].ref % (sizeof colours / sizeof *colours)]);
     refs_note(tree_refs(w->host->tree), now, NULL);
     int n = all->n;
-    free(all);
     tree_done(w->host->tree);
     return n;
 }

@@ -58,10 +58,9 @@ static void restore_secrets(struct assist *x, struct step *step)
 
 static void pocket_free(struct assist *assist)
 {
-    struct pocket *x = (struct pocket *)assist;
+    autofree struct pocket *x = (struct pocket *)assist;
     forget(x);
     free(x->heads);
-    free(x);
 }
 
 int pocket_assist_open(struct assist **out, struct engine *engine, const struct dialect *dialect,

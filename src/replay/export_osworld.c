@@ -34,7 +34,7 @@ static int put_action(const struct export_options *o, const struct story *s, int
     snprintf(name, sizeof name, "step_%d_%s.png", step->number, when);
     if (frame >= 0 && export_frame(o, frame, name, e))
         return -1;
-    char *code = export_python(action);
+    autofree char *code = export_python(action);
     json_t *info = json_pack("{s:b}", "done", done);
     if (*step->actions[k].failure)
         json_object_set_new(info, "error", json_string(step->actions[k].failure));
@@ -43,16 +43,13 @@ static int put_action(const struct export_options *o, const struct story *s, int
                              field_text(step->generate, "text"), "thought", field_text(step->step, "thought"),
                              "reward", done && o->has_reward ? o->reward : 0.0, "done", done, "info", info,
                              "screenshot_file", frame >= 0 ? name : NULL);
-    free(code);
     return export_line(f, line, e);
 }
 
 static int put_text(const struct export_options *o, const char *name, const char *text, struct err *e)
 {
-    char *path = xasprintf("%s/%s", o->to, name);
-    int rc = file_write(path, text, strlen(text), e);
-    free(path);
-    return rc;
+    autofree char *path = xasprintf("%s/%s", o->to, name);
+    return file_write(path, text, strlen(text), e);
 }
 
 static int put_texts(const struct export_options *o, const struct story *s, struct err *e)
@@ -72,7 +69,7 @@ static int put_texts(const struct export_options *o, const struct story *s, stru
 
 int export_osworld(const struct export_options *o, const struct story *s, struct err *e)
 {
-    char *path = xasprintf("%s/traj.jsonl", o->to);
+    autofree char *path = xasprintf("%s/traj.jsonl", o->to);
     struct file_stream out;
     int rc = s->steps[0].frame >= 0 ? export_frame(o, s->steps[0].frame, "step_0.png", e) : 0;
     if (rc == 0 && (rc = file_stream_open(&out, path, e)) == 0) {
@@ -82,6 +79,5 @@ int export_osworld(const struct export_options *o, const struct story *s, struct
         if (file_stream_close(&out, rc ? NULL : e))
             rc = -1;
     }
-    free(path);
     return rc ? -1 : put_texts(o, s, e);
 }

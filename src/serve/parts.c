@@ -90,18 +90,16 @@ static int read_document(struct reading *r, const json_t *part, struct err *e)
     }
     if (!type || strcmp(type, "text") != 0 || !text)
         return refuse("document", e);
-    char *whole = xasprintf("%s%s%s", title ? title : "", title ? "\n" : "", text);
+    autofree char *whole = xasprintf("%s%s%s", title ? title : "", title ? "\n" : "", text);
     json_array_append_new(r->out, parts_new_text(whole));
-    free(whole);
     return 0;
 }
 
 static int read_search_result(struct reading *r, const json_t *part, struct err *e)
 {
     const char *title = json_text(part, "title"), *source = json_text(part, "source");
-    char *head = xasprintf("%s (%s)\n", title ? title : "", source ? source : "");
+    autofree char *head = xasprintf("%s (%s)\n", title ? title : "", source ? source : "");
     json_array_append_new(r->out, parts_new_text(head));
-    free(head);
     if (r->depth == NESTED)
         return refuse("search_result", e);
     r->depth++;

@@ -154,10 +154,8 @@ int picture_decode(const char *url, struct effort *w, struct image *out, struct 
     url = skip_space(url);
     if (picture_check(url, e))
         return -1;
-    unsigned char *file = read_url(url, strlen(url), &len, e);
-    int rc = file ? parse(file, len, w, out, e) : -1;
-    free(file);
-    return rc;
+    autofree unsigned char *file = read_url(url, strlen(url), &len, e);
+    return file ? parse(file, len, w, out, e) : -1;
 }
 
 /* ---- the size ---------------------------------------------------------------------------------------- */
@@ -171,7 +169,7 @@ int picture_size(const char *url, int *w, int *h, struct err *e)
     url = skip_space(url);
     if (picture_check(url, e))
         return -1;
-    unsigned char *file = read_url(url, strlen(url), &len, e);
+    autofree unsigned char *file = read_url(url, strlen(url), &len, e);
     if (!file)
         return -1;
     int rc = image_size(file, (size_t)len, &wide, &high, &why);
@@ -181,7 +179,6 @@ int picture_size(const char *url, int *w, int *h, struct err *e)
         *w = (int)(turned ? high : wide);
         *h = (int)(turned ? wide : high);
     }
-    free(file);
     return rc;
 }
 
@@ -193,12 +190,11 @@ int64_t picture_pixels(const char *url)
     for (size_t i = 0; i < sizeof begins / sizeof *begins && !w; i++) {
         long len = 0;
         size_t n = strnlen(url, begins[i]);
-        unsigned char *file = read_url(url, n, &len, NULL);
+        autofree unsigned char *file = read_url(url, n, &len, NULL);
         if (!file) /* a single base64 digit at the end is less than a byte */
             file = read_url(url, n - (n > 0), &len, NULL);
         if (file)
             image_size(file, (size_t)len, &w, &h, NULL);
-        free(file);
         if (n < begins[i])
             break;
     }

@@ -297,9 +297,9 @@ int results_file_parse(const char *text, size_t len, const char *path, struct re
 int results_file_read(const char *path, struct results_file *f, struct err *e)
 {
     struct stat st;
-    char *text = NULL, *file = stat(path, &st) == 0 && S_ISDIR(st.st_mode)
-                                   ? xasprintf("%s/results.json", path)
-                                   : xstrdup(path);
+    autofree char *text = NULL, *file = stat(path, &st) == 0 && S_ISDIR(st.st_mode)
+                                            ? xasprintf("%s/results.json", path)
+                                            : xstrdup(path);
     size_t len;
     *f = (struct results_file){0};
     int rc = file_read(file, MOST_BYTES, &text, &len, e);
@@ -307,8 +307,6 @@ int results_file_read(const char *path, struct results_file *f, struct err *e)
         e->kind = ERR_USAGE;
     if (rc == 0)
         rc = results_file_parse(text, len, file, f, e);
-    free(text);
-    free(file);
     return rc;
 }
 

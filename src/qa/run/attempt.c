@@ -111,15 +111,13 @@ struct desk *attempt_open_desk(const struct suite_run *run, const struct test *t
 static int open_desk(struct attempt_state *s, struct err *e)
 {
     const struct test *t = s->test;
-    struct buf said;
-    buf_init(&said, LOG_BYTES);
+    autobuf said = buf_of(LOG_BYTES);
     s->desk = s->order->desk ? s->order->desk : attempt_open_desk(s->run, t, e);
     int rc = s->desk
                  ? desk_run_all(s->desk, t->setup, "setup", COMMAND_SECONDS, screen_stop_flag(NULL), &said, e)
                  : -1;
     if (rc)
         save_log(s, &said);
-    buf_free(&said);
     if (rc)
         return -1;
     if (t->start && (desk_start(s->desk, t->start, e) ||
@@ -244,9 +242,8 @@ static void load_frames(struct attempt_state *s)
     if (wanted > 0 && s->out->run_dir && !trace_sync(s->job.trace, NULL))
         n = artifact_last_frames(s->out->run_dir, numbers, wanted);
     for (int i = 0; i < n; i++) {
-        char *path = artifact_frame(s->out->run_dir, numbers[i]);
+        autofree char *path = artifact_frame(s->out->run_dir, numbers[i]);
         s->n_frames += image_read_png(&s->frames[s->n_frames], path, NULL) == 0;
-        free(path);
     }
 }
 
@@ -305,10 +302,9 @@ static bool is_last_frame(const struct attempt_state *s, const struct image *now
     int number;
     if (artifact_last_frames(s->out->run_dir, &number, 1) < 1)
         return false;
-    char *path = artifact_frame(s->out->run_dir, number);
+    autofree char *path = artifact_frame(s->out->run_dir, number);
     bool same = image_read_png(&last, path, NULL) == 0 && image_equal(&last, now);
     image_free(&last);
-    free(path);
     return same;
 }
 
@@ -400,12 +396,10 @@ void attempt_run(const struct suite_run *run, const struct test *t, const struct
     stopped = out->error_kind && !strcmp(out->error_kind, "stopped");
     if (rc == 0 && s.job.began && !out->error_kind)
         stopped = run_checks(&s) != 0;
-    struct buf log;
-    buf_init(&log, LOG_BYTES);
+    autobuf log = buf_of(LOG_BYTES);
     if (s.desk)
         desk_log(s.desk, &log, LOG_BYTES - 1);
     save_log(&s, &log);
-    buf_free(&log);
     out->outcome = stopped ? OUTCOME_STOPPED : result_outcome(t, out, &judged);
     save_final_screen(&s);
     tear_down(&s);

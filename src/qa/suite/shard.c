@@ -173,7 +173,7 @@ static int by_time(struct suite *s, const char *path, const struct shard *shard,
         earlier_free(&p);
         return -1;
     }
-    struct timed *tests = xcalloc((unsigned long)s->n + 1, sizeof *tests);
+    autofree struct timed *tests = xcalloc((unsigned long)s->n + 1, sizeof *tests);
     double sum = 0, *load = xcalloc((unsigned long)shard->of, sizeof *load);
     int known = 0;
     for (int i = 0; i < s->n; i++) {
@@ -194,7 +194,6 @@ static int by_time(struct suite *s, const char *path, const struct shard *shard,
         tests[i].t->selected &= least == shard->which - 1;
     }
     free(load);
-    free(tests);
     earlier_free(&p);
     return 0;
 }
