@@ -154,7 +154,7 @@ QUIET := --no-print-directory $(if $(V),,-s)
 
 .PHONY: always host-clients serve-clients serve-soak serve-turns demo demo-many pictures qa qa-right qa-chaos test-peers \
         test-real injections test tests $(TEST_ROOMS:%=test-%) test-gpu gpu-tests card stop-latency typing fuzz \
-        mutants lint format bench bench-gpu bench-peers install uninstall deb deb-try distros ci-try clean help
+        mutants lint nightly format bench bench-gpu bench-peers install uninstall deb deb-try distros ci-try clean help
 demo: ## install missing packages, build, and book a flight on a private desktop (TASK="…", ON=:0)
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) $(QUIET) -j2 holorun
@@ -208,9 +208,13 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS each, from its seeds
 mutants: ## put known mistakes into a copy of the sources, one by one: which test notices? (TABLE=cuda: of kernels)
 	@$(SCRIPTS)/install.sh build test
 	@$(SCRIPTS)/mutants.sh
-lint: ## clang-format (check only), cppcheck, clang-tidy
+lint: ## clang-format (check only); cppcheck and clang-tidy of the sources that have changed (LINT=all: of all)
 	@$(SCRIPTS)/install.sh build test lint
 	@$(SCRIPTS)/lint.sh
+nightly: ## lint all sources, run all tests, then four times those whose random data differs in each run
+	@LINT=all $(MAKE) $(QUIET) WERROR=1 lint
+	@$(MAKE) $(QUIET) WERROR=1 test
+	@HOLORUN_TEST_ROUNDS=4 HOLORUN_TEST_TIMEOUT=3600 $(MAKE) $(QUIET) WERROR=1 $(DRAWN_ROOMS:%=test-%)
 format: ## rewrite the sources with clang-format
 	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] actions/*.[ch] tests/*/*.[ch] tests/emu/*.cc \
 	    cuda/*.cu cuda/*.cuh cuda/*.[ch])

@@ -50,4 +50,4 @@ $(B)/emu/%.o: cuda/%.cu
 $(EMU_SRC:tests/emu/%.cc=$(B)/emu/%.o): $(B)/emu/%.o: tests/emu/%.cc
 	@mkdir -p $(@D)
 	$(call say,C++)
-	$(Q)$(CXX) $(EMU_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CXX) $(EMU_FLAGS) $(if $(SAN),,-O3) -MMD -MP -c -o $@ $<

@@ -14,6 +14,8 @@ NOT_BUILT    := $(foreach f,$(LEFT_OUT),$($f_TESTS))
 
 TEST_SRC    := $(filter-out $(foreach t,$(NOT_BUILT),$(wildcard tests/*/$t.c)),$(wildcard tests/*/t_*.c))
 TEST_OBJ    := $(TEST_SRC:%.c=$(B)/%.o)
+# These draw random data and need no display; make nightly repeats them.
+DRAWN_ROOMS := actions base cuda model ops session text
 TEST_ROOMS  := $(sort $(patsubst tests/%/,%,$(dir $(TEST_SRC))))
 TESTS       := $(patsubst %.c,$(B)/tests/%,$(notdir $(TEST_SRC)))
 # Programs of one folder.
@@ -48,7 +50,7 @@ $(B)/libdevice.so: $(CUDA_OBJ)
 	$(Q)$(call link_shared,$^,$(CUDA_LIBS))
 $(B)/libemu.so: $(EMU_OBJ)
 	$(call say,LINK)
-	$(Q)$(call link_shared,$^,-lstdc++)
+	$(Q)$(call link_shared,$^,-lstdc++ -Wl$(comma)-Bsymbolic-functions)
 
 $(foreach s,$(TEST_SRC),$(eval $(B)/tests/$(basename $(notdir $s)): $(s:%.c=$(B)/%.o)))
 $(filter-out $(CUDA_TESTS),$(TESTS)): | $(B)/libtests.so $(B)/libdevice.so

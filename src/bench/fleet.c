@@ -43,8 +43,9 @@ static void run_both(void *arg)
 static void screenshot(struct subject *m)
 {
     struct err e = ERR_INIT;
-    subject_need(subject_screen(m, WIDE, HIGH, &e), &e);
-    int tiles = preprocess_grid(m->c, WIDE, HIGH).tiles;
+    int wide = m->trial ? 2 * m->c->vit.tile : WIDE, high = m->trial ? m->c->vit.tile : HIGH;
+    subject_need(subject_screen(m, wide, high, &e), &e);
+    int tiles = preprocess_grid(m->c, wide, high).tiles;
     append_new_screen(m);
     m->n = session_length(m->s) - checkpoint_length(m->start);
     double tower = cost_tile_flop(m->c, 0) * tiles,

@@ -123,7 +123,7 @@ static void t_fleet(void **state)
     json_t *rows = rows_of("fleet", WEIGHTS_AUTO);
     check_rows(rows, "fleet");
     static const char *const parts[] = {
-        "matrix products",  "copying",  "13 tiles",     "1 session after",     "2 sessions after",
+        "matrix products",  "copying",  "3 tiles",      "1 session after",     "2 sessions after",
         "3 sessions after", "7 forced", "3 sessions: ", "memory of a session", "memory per token"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         named(rows, parts[i]);

@@ -190,7 +190,7 @@ static void t_rows(void **state)
     struct backend *gpu = lab_gpu();
     struct rows *r = malloc(sizeof *r);
     int rows = 0, refused = 0;
-    for (int k = 0; k < 260; k++) {
+    for (int k = 0; k < 120; k++) {
         /* one case has more rows than are processed together */
         random_rows(r, k % 10 == 0 ? MOST_IDS : 300, k == 99 ? MOST_ROWS : 0);
         check_rows(gpu, r, &refused);

@@ -141,7 +141,9 @@ void prepare(coroutine *c)
             fail("no memory for its stack");
         c->stack = static_cast<char *>(p);
     }
-    void **sp = reinterpret_cast<void **>(c->stack + STACK) -
+    /* Stacks that all end at the same offset in a page share a few lines of the cache. */
+    size_t top = STACK - static_cast<size_t>(c - now.threads) % 64 * 64;
+    void **sp = reinterpret_cast<void **>(c->stack + top) -
                 1; /* after a call the stack pointer is 8 bytes off a multiple of 16 */
     *--sp = reinterpret_cast<void *>(enter);
     for (int i = 0; i < 6; i++)
@@ -168,6 +170,23 @@ uint64_t draw()
     return now.random;
 }
 
+/* A random order of n things: each comes once, because the step has no common divisor with n. */
+struct order {
+    uint64_t n, at, step;
+    explicit order(uint64_t number) : n(number), at(draw() % n)
+    {
+        do
+            step = 1 + draw() % n;
+        while (std::gcd(step, n) != 1);
+    }
+    uint64_t next()
+    {
+        uint64_t i = at;
+        at = at + step < n ? at + step : at + step - n;
+        return i;
+    }
+};
+
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* Allocates shared memory for the current block. */
@@ -188,14 +207,14 @@ void fall_behind()
     now.behind = draw() % 4 ? draw() : 0;
 }
 
-void round_of_threads(std::vector<int> &order)
+void round_of_threads()
 {
     bool could = false, moved = false;
     if (draw() % 8 == 0)
         fall_behind();
-    for (size_t i = order.size(); i > 1; i--)
-        std::swap(order[i - 1], order[draw() % i]);
-    for (int i : order) {
+    order threads(static_cast<uint64_t>(now.n));
+    for (int visited = 0; visited < now.n; visited++) {
+        int i = static_cast<int>(threads.next());
         coroutine *c = &now.threads[i];
         if (!can_run(c, i))
             continue;
@@ -230,18 +249,16 @@ void run_block(dim3 at, dim3 grid, dim3 block, size_t dynamic)
     now.shared.clear();
     watch_block((at.z * grid.y + at.y) * static_cast<uint64_t>(grid.x) + at.x, now.room, SHARED_ROOM);
     now.dynamic = piece_of_room(dynamic, 16);
-    std::vector<int> order(static_cast<size_t>(now.n));
     for (int i = 0; i < now.n; i++) {
         unsigned u = static_cast<unsigned>(i);
         dim3 thread(u % block.x, u / block.x % block.y, u / block.x / block.y);
         now.threads[i].at = {thread, at, block, grid, i % 32};
         prepare(&now.threads[i]);
-        order[static_cast<size_t>(i)] = i;
     }
     for (int i = 0; i < now.n / 32; i++)
         now.warps[i].arrived = 0, now.warps[i].passed = 0;
     while (now.finished < now.n)
-        round_of_threads(order);
+        round_of_threads();
 }
 
 } // namespace
@@ -263,16 +280,15 @@ void run(const char *kernel, dim3 grid, dim3 block, size_t shared, size_t allowe
         fail("such a grid cannot be launched");
     if (shared > SHARED_LIMIT)
         fail("more shared memory than every supported card has");
-    /* visits each block once in a random order: the step has no common divisor with the number of blocks */
-    uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z, at = draw() % blocks, step;
-    do
-        step = 1 + draw() % blocks;
-    while (std::gcd(step, blocks) != 1);
+    uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
+    order visits(blocks);
     watch_launch(blocks, body.what.get(), body.bytes);
-    for (uint64_t i = 0; i < blocks; i++, at = (at + step) % blocks)
+    for (uint64_t i = 0, at; i < blocks; i++) {
+        at = visits.next();
         run_block(dim3(static_cast<unsigned>(at % grid.x), static_cast<unsigned>(at / grid.x % grid.y),
                        static_cast<unsigned>(at / grid.x / grid.y)),
                   grid, block, shared);
+    }
     if (overlap && !now.waited)
         fail("may start before the kernel before it has ended, and does not wait for it");
 }

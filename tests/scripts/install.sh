@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs the packages for building, testing and the demo.
 #
-#   install.sh [required|build|desk|demo|pictures|test|typing|qa|deb|slurm|lint ...]     default: build
+#   install.sh [required|build|compile|desk|demo|pictures|test|typing|qa|deb|slurm|lint ...]     default: build
 #
 # required: only the packages without which nothing is built; the build then lacks the step window, `serve` and VNC
-# viewers. build: these and the packages of those features. desk: the packages of private desktops.
+# viewers. build: these and the packages of those features. compile: those that tests are compiled with, beside build.
+# desk: the packages of private desktops.
 #
 # The names are Debian's. They also serve Ubuntu; names of Fedora and Arch are translated. Only Debian was tested. A
 # package that the distribution lacks is left out with one line: the build leaves out its feature, and tests are skipped.
@@ -17,10 +18,11 @@ required="gcc make pkg-config libc6-dev libx11-dev libx11-xcb-dev libxau-dev lib
        libxi-dev libxdo-dev libjansson-dev libpcre2-dev libspng-dev libjpeg-dev libxxhash-dev libmd-dev libyaml-dev
           libglib2.0-dev libdbus-1-dev libcurl4-openssl-dev"
 build="$required libsdl2-dev libpango1.0-dev libmicrohttpd-dev libvncserver-dev"
+compile="g++ libcmocka-dev libfreetype-dev"
 desk="xvfb openbox xauth dbus-daemon at-spi2-core fonts-dejavu-core"
 demo="$desk zenity chromium chromium-sandbox x11-utils"
 pictures="ffmpeg xterm"
-test="tk at-spi2-core dbus-daemon g++ libcmocka-dev libfreetype-dev jq xterm zenity yad xclip fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji procps x11-xserver-utils
+test="$compile tk at-spi2-core dbus-daemon jq xterm zenity yad xclip fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji procps x11-xserver-utils
       libxml2-utils fish zsh python3 python3-pip"
 typing="python3-tk python3-gi gir1.2-gtk-3.0 gir1.2-gtk-4.0 python3-pyqt5 default-jre default-jdk-headless firefox-esr"
 qa="zenity yad xterm x11-apps l3afpad jq python3 python3-pip libfreetype-dev fontconfig fonts-liberation python3-gi gir1.2-gtk-3.0
@@ -83,8 +85,8 @@ python3-pip             python3-pip                 python-pip
 want=""
 for set in "${@:-build}"; do
     case $set in
-    required | build | desk | demo | pictures | test | typing | qa | deb | slurm | lint) want+=" ${!set}" ;;
-    *) echo "install.sh: unknown set '$set'; one of required build desk demo pictures test typing qa deb slurm lint" >&2; exit 2 ;;
+    required | build | compile | desk | demo | pictures | test | typing | qa | deb | slurm | lint) want+=" ${!set}" ;;
+    *) echo "install.sh: unknown set '$set'; one of required build compile desk demo pictures test typing qa deb slurm lint" >&2; exit 2 ;;
     esac
 done
 

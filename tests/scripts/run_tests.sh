@@ -19,12 +19,14 @@
 # leftover process is never repeated.
 set -uo pipefail
 
-# These compare times with limits: they run when all others have ended, one after the other.
-alone="t_bench t_disturbed t_observed_cost"
-# These take longest, and start first.
-long="t_agent t_calibrate t_cuda_bench t_cuda_faults t_cuda_gguf t_cuda_kv8 t_cuda_model t_cuda_sample t_displays t_eval_program
-      t_gate_run t_guard t_input t_layers t_limits t_observed t_overwrite t_programs t_qa t_qa_chaos t_record t_record_keys t_redact
-      t_step_window t_sticky t_stop t_typing t_window t_writes"
+# Compares times with limits: it runs when all others have ended.
+alone="t_observed_cost"
+# These took longest beside others (55 s and more on two cores), and start first.
+long="t_bench t_cuda_bench t_cuda_faults t_cuda_fp8 t_cuda_gguf t_cuda_graph t_cuda_kv8 t_cuda_linear t_cuda_memory
+      t_cuda_model t_cuda_opening t_cuda_qwen t_cuda_sample t_cuda_scheduler t_cuda_speculate t_cuda_ssm t_cuda_state
+      t_disturbed t_endings t_eval_program t_expected t_grabs t_injections t_layers t_observed t_overwrite
+      t_plain_live t_programs t_qa t_qa_freeze t_qa_steps t_qwen t_qwen_full t_qwen_run t_record t_record_keys
+      t_remote_faults t_writes"
 
 dir=$1
 shift

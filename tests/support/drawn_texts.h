@@ -21,8 +21,8 @@ struct drawn {
     double ms;
 };
 
-/* Compare the random texts, and each code point between letters, digits and spaces. Return how many blocks
- * differ. */
+/* Compare a quarter of the random texts, and of all code points between letters, digits and spaces: other
+ * quarters with other seeds and in later rounds. Return how many blocks differ. */
 int drawn_texts(struct drawn *d);
 int drawn_chars(struct drawn *d);
 
