@@ -88,12 +88,11 @@ static int refuse_words(char *const *words, int count)
     refuse_name(words[0], false);
     while (task < count && words[task][0] != '-')
         task++;
-    char *quoted = options_quoted(words, task);
+    autofree char *quoted = options_quoted(words, task);
     fprintf(stderr, "holorun: to run it as a task: holorun run %s", quoted);
     for (int i = task; i < count; i++)
         fprintf(stderr, " %s", words[i]);
     fputc('\n', stderr);
-    free(quoted);
     return ERR_USAGE;
 }
 
@@ -109,18 +108,16 @@ static const struct topic *find_topic(const char *name)
 
 static void print_topic(const struct topic *t)
 {
-    char *text = t->text();
+    autofree char *text = t->text();
     printf("%s:\n\n%s", t->title, text);
-    free(text);
 }
 
 static void print_manual(FILE *f)
 {
     manual_page(commands, f);
     for (const struct topic *t = topics; t->name; t++) {
-        char *text = t->text();
+        autofree char *text = t->text();
         manual_page_section(t->name, t->title, text, f);
-        free(text);
     }
 }
 
@@ -129,7 +126,7 @@ static void print_manual(FILE *f)
 static int write_page(const char *dir, const struct command *c, struct err *e)
 {
     struct file_stream s;
-    char *path = c ? xasprintf("%s/holorun-%s.1", dir, c->name) : xasprintf("%s/holorun.1", dir);
+    autofree char *path = c ? xasprintf("%s/holorun-%s.1", dir, c->name) : xasprintf("%s/holorun.1", dir);
     int rc = file_stream_open(&s, path, e);
     if (rc == 0) {
         if (c)
@@ -138,7 +135,6 @@ static int write_page(const char *dir, const struct command *c, struct err *e)
             print_manual(s.f);
         rc = file_stream_close(&s, e);
     }
-    free(path);
     return rc;
 }
 
@@ -191,7 +187,7 @@ int cmd_completion(int argc, char **argv)
     static const char shells[] = "bash|zsh|fish";
     static void (*const scripts[])(const struct command *const *, FILE *) = {manual_bash, manual_zsh,
                                                                              manual_fish};
-    int shell = n == 1 ? options_choice_index(shells, argv[0]) : -1;
+    int shell = n == 1 ? text_choice(shells, argv[0]) : -1;
     if (shell < 0) {
         err_set(&e, ERR_USAGE, "completion supports these shells: %s", shells);
         return options_refuse(&completion_command, &e);

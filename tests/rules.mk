@@ -89,7 +89,7 @@ $(B)/helpers/inject.so: tests/inject/inject.c
 $(B)/helpers/form: $(FORM_OBJ) $(B)/libholorun.a
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) $(FLAGS) $(LDFLAGS) $(PIE) -o $@ $^ $(shell pkg-config --libs x11 freetype2 2>/dev/null) -lm
+	$(Q)$(CC) $(FLAGS) $(LDFLAGS) $(PIE) -o $@ $^ $(shell pkg-config --libs x11 freetype2 glib-2.0 2>/dev/null) -lm
 
 # Fuzz targets (clang's libFuzzer) build the library once more, with clang's coverage and sanitizers.
 FUZZERS    := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))

@@ -51,13 +51,6 @@ static int follow_view(struct agent *a, const struct action *action, bool *lost,
     return 0;
 }
 
-/* Returns whether the model reads messages. A model trained on a fixed vocabulary would copy other words
- * into its next action. */
-static bool reads_messages(const struct dialect *d)
-{
-    return strstr(d->tool_error, "{message}") != NULL;
-}
-
 /* Marks the step as failed; the next prompt gives the reason `why`. */
 static void fail_step(struct agent *a, const char *why)
 {
@@ -200,7 +193,7 @@ static int perform(struct agent *a, int index, struct err *e)
         note_press(a, action);
     if (fault != FAULT_NONE)
         fail_step(a, why.text);
-    else if (done.unsure && reads_messages(o->dialect))
+    else if (done.unsure && strstr(o->dialect->tool_error, "{message}"))
         agent_set_text(&a->outcome.result, xasprintf("unsure: %s", done.unsure));
     else
         agent_set_text(&a->outcome.result, xstrdup(result_of(action)));
@@ -268,11 +261,10 @@ static int refuse(struct agent *a, struct err *e)
 /* Reports to the model the actions that were performed instead of its own. */
 static void tell_edit(struct agent *a)
 {
-    char *what = actions_describe(a->reply.step.actions, a->reply.step.nactions);
+    autofree char *what = actions_describe(a->reply.step.actions, a->reply.step.nactions);
     agent_set_text(&a->outcome.result,
                    xasprintf("The user changed this action. The action performed was: %s.%s%s", what,
                              *a->outcome.result ? " " : "", a->outcome.result));
-    free(what);
 }
 
 /* Counts repetitions of the same actions in sequence; a stale step does not count. */

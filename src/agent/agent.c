@@ -238,10 +238,9 @@ void agent_set_task(struct agent *a, const char *task)
     a->outcome = (struct agent_outcome){
         .lead = prompt_task(o->dialect, a->run.task), .result = xstrdup(""), .tiles = -1};
     if (unused) {
-        char *text =
+        autofree char *text =
             xasprintf("secret %s is not used in the task; write {{%s}} where it belongs", unused, unused);
         progress_trouble(o->progress, text);
-        free(text);
     }
 }
 
@@ -252,7 +251,7 @@ int agent_run(const struct agent_options *o, struct agent_result *r, struct err 
     struct prompt_vars vars = {o->task, o->max_steps, view.w, view.h, o->max_seconds};
     *r = (struct agent_result){.status = AGENT_RUNNING};
     agent_set_task(&a, o->task);
-    char *system = o->resume ? xstrdup(o->resume->system) : prompt_system(o->dialect, &vars, e);
+    autofree char *system = o->resume ? xstrdup(o->resume->system) : prompt_system(o->dialect, &vars, e);
     /* The text of a resumed run already contains the names of its secrets. */
     if (system && !o->resume && !ASSIST(o->assist, read_task))
         agent_set_text(&system, prompt_secrets(system, o->secrets));
@@ -278,7 +277,6 @@ int agent_run(const struct agent_options *o, struct agent_result *r, struct err 
         r->status = AGENT_FAILED;
         rc = -1;
     }
-    free(system);
     agent_free(&a);
     return rc;
 }

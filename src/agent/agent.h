@@ -3,8 +3,7 @@
  * A run performs one task on one screen with one model, until the model answers or something else ends the
  * run. Each step is on disk before it is performed; the model reads its result with the next screenshot.
  */
-#ifndef HOLORUN_AGENT_AGENT_H
-#define HOLORUN_AGENT_AGENT_H
+#pragma once
 
 #include "agent/overseer.h"
 #include "agent/progress.h"
@@ -154,5 +153,3 @@ struct resume {
 int agent_run(const struct agent_options *o, struct agent_result *r, struct err *e);
 /* Frees the texts of a result and sets them to NULL. */
 void agent_result_free(struct agent_result *r);
-
-#endif

@@ -19,29 +19,24 @@ static const char declined[] = "you declined";
 
 static char *told(const struct agent *a, const struct action *action, bool past)
 {
-    struct buf b;
-    buf_init(&b, AGENT_TEXT_MAX);
+    autobuf b = buf_of(AGENT_TEXT_MAX);
     action_tell(action, past, &b);
-    char *text = secrets_mask(a->o->secrets, b.data ? b.data : "");
-    buf_free(&b);
-    return text;
+    return secrets_mask(a->o->secrets, b.data ? b.data : "");
 }
 
 void agent_deed(struct agent *a, const struct action *action, enum deed_end end, const char *why)
 {
     if (a->o->dry_run || !action_is(action->kind, ACTION_TOUCHES))
         return;
-    char *what = told(a, action, false), *did = told(a, action, true);
+    autofree char *what = told(a, action, false), *did = told(a, action, true);
     struct deed *d = deeds_add(&a->run.deeds, a->step.number, action->kind, end, what, did, why);
     d->opens = action->press_enter || action->x != ACTION_ABSENT;
-    free(what);
-    free(did);
 }
 
 void agent_deed_ruled(struct agent *a, const struct action *action, const struct gate_ruling *r)
 {
     const char *rule = r->rule.rule;
-    char *why = NULL;
+    autofree char *why = NULL;
     if (r->rule.verdict == POLICY_DENY)
         why = xasprintf("the rule \"%s\" forbids it", rule);
     else if (r->answer == CONFIRM_NOBODY)
@@ -54,7 +49,6 @@ void agent_deed_ruled(struct agent *a, const struct action *action, const struct
     else if (!strcmp(r->who, "command"))
         why = xstrdup("the command of --confirm declined");
     agent_deed(a, action, DEED_REFUSED, why ? why : declined);
-    free(why);
 }
 
 void agent_deed_vetoed(struct agent *a)

@@ -62,7 +62,7 @@ static void mark_drop(struct context *c, struct shared_mark **at)
 
 static void drop_point(struct context *c, struct turn *t)
 {
-    struct rewind_point *k = t->point;
+    autofree struct rewind_point *k = t->point;
     t->point = NULL;
     if (!k)
         return;
@@ -70,7 +70,6 @@ static void drop_point(struct context *c, struct turn *t)
     for (int i = 0; i < k->n; i++)
         mark_drop(c, &k->before[i]);
     free(k->before);
-    free(k);
 }
 
 static bool drop_oldest_point(struct context *c)
@@ -189,7 +188,7 @@ static int append_turn(struct context *c, struct turn *t, const struct image *im
 {
     const struct dialect *d = c->dialect;
     enum chat_place place = d->image_inline ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE;
-    char *old = t->shown ? NULL : agent_without_elements(t->lead);
+    autofree char *old = t->shown ? NULL : agent_without_elements(t->lead);
     struct chat_part parts[3] = {
         {.text = old ? old : t->lead}, {.image = im}, {.text = d->observation_close}};
     int rc = 0;
@@ -198,7 +197,6 @@ static int append_turn(struct context *c, struct turn *t, const struct image *im
     if (t->shown && (c->window == WINDOW_STRICT || images_in_view(c) == 1))
         rc = (t->mark = mark_here(c, e)) ? 0 : -1;
     rc = rc ? rc : c->ops->user(c->llm, parts, 3, place, e);
-    free(old);
     if (rc)
         return -1;
     return t->reply ? c->ops->reply(c->llm, t->reply, e) : 0;

@@ -14,8 +14,7 @@
  *     context_think(c, ...)               generates a reply; a further call replaces the reply
  *     context_accept(c, text)             keeps the reply
  */
-#ifndef HOLORUN_AGENT_CONTEXT_H
-#define HOLORUN_AGENT_CONTEXT_H
+#pragma once
 
 #include "llm/llm.h"
 
@@ -72,5 +71,3 @@ bool context_replied(const struct context *c);
 typedef int context_image(void *arg, int turn, struct image *out, struct err *e);
 int context_rewind(struct context *c, int turn, context_image *image, void *arg, struct context_cost *cost,
                    struct err *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* context_impl.h - struct context; private to context.c. */
-#ifndef HOLORUN_AGENT_CONTEXT_IMPL_H
-#define HOLORUN_AGENT_CONTEXT_IMPL_H
+#pragma once
 
 #include "agent/context.h"
 
@@ -48,5 +47,3 @@ struct context {
         bool evicted; /* screenshots were evicted for it; they stay so */
     } undo;
 };
-
-#endif

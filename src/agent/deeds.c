@@ -144,7 +144,7 @@ char *deeds_json(const struct deeds *d)
                                        [DEED_UNCHANGED] = "no change",    [DEED_DONE] = "done",
                                        [DEED_REFUSED] = "refused",        [DEED_FAILED] = "failed",
                                        [DEED_INTERRUPTED] = "interrupted"};
-    json_t *list = json_array();
+    json_auto_t *list = json_array();
     for (int i = 0; i < d->n; i++) {
         const struct deed *x = &d->list[i];
         json_t *one = json_pack("{s:i}", "step", x->step);
@@ -154,7 +154,5 @@ char *deeds_json(const struct deeds *d)
             json_set_text(one, "why", x->why);
         json_array_append_new(list, one);
     }
-    char *text = json_line(list, 0);
-    json_decref(list);
-    return text;
+    return json_line(list, 0);
 }

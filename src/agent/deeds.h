@@ -4,8 +4,7 @@
  * An action is open until a later screenshot shows whether the screen changed. Actions that only look (wait,
  * zoom, plan) are not listed.
  */
-#ifndef HOLORUN_AGENT_DEEDS_H
-#define HOLORUN_AGENT_DEEDS_H
+#pragma once
 
 #include "actions/action.h"
 
@@ -60,5 +59,3 @@ char *deeds_line(const struct deeds *d);
 char *deeds_json(const struct deeds *d);
 
 void deeds_free(struct deeds *d);
-
-#endif

@@ -25,9 +25,9 @@ void agent_tell_elements(struct agent *a)
     buf_init(&text, TEXT_MAX);
     buf_puts(&text, "");
     el->read(el->arg, &text);
-    char *inert = prompt_escape(*text.data ? text.data : "none: the window does not describe its elements\n");
+    autofree char *inert =
+        prompt_escape(*text.data ? text.data : "none: the window does not describe its elements\n");
     agent_set_text(&a->outcome.lead, xasprintf("%s" BEGIN "%s" END, a->outcome.lead, inert));
-    free(inert);
     buf_free(&text);
 }
 

@@ -141,10 +141,8 @@ void agent_history_judged(struct agent *a)
 
 static int load_frame(const struct agent *a, int number, struct image *out, struct err *e)
 {
-    char *path = xasprintf("%s/frames/%06d.png", trace_dir(a->o->trace), number);
-    int rc = image_read_png(out, path, e);
-    free(path);
-    return rc;
+    autofree char *path = xasprintf("%s/frames/%06d.png", trace_dir(a->o->trace), number);
+    return image_read_png(out, path, e);
 }
 
 /* Loads the screenshot of a turn that is part of the conversation; a context_image. */

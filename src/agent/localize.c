@@ -26,9 +26,8 @@ static int ask_localizer(struct agent *a, const char *element, struct generated 
 {
     const struct dialect *d = a->o->dialect;
     struct llm *m = a->o->localizer;
-    char *inert = prompt_escape(element);
-    struct buf question;
-    buf_init(&question, 1 << 20);
+    autofree char *inert = prompt_escape(element);
+    autobuf question = buf_of(1 << 20);
     const struct llm_request r = {.goal = GOAL_GROUND,
                                   .sampling = {.temperature = 0, .top_p = 1, .max_tokens = PLACE_TOKENS},
                                   .cancel = screen_stop_flag(a->o->screen)};
@@ -40,8 +39,6 @@ static int ask_localizer(struct agent *a, const char *element, struct generated 
         rc = llm_ask(m, "", parts, llm_question(d, question.data, &a->step.frame, 1, parts), place, &r, g, e);
     if (rc == 0 && g->finish == FINISH_CANCELLED)
         rc = err_set(e, ERR_STOPPED, "stopped while an element was being localized");
-    buf_free(&question);
-    free(inert);
     return rc;
 }
 

@@ -107,11 +107,10 @@ int agent_record_observation(struct agent *a, const struct settled *settled, str
     uint64_t h = image_hash(&a->step.frame);
     if (trace_frame(t, &a->step.frame, h, &a->step.frame_number, e))
         return -1;
-    json_t *window = json_object();
+    json_auto_t *window = json_object();
     json_set_text(window, "title", a->step.window.title);
     json_set_text(window, "class", a->step.window.class);
-    char *json = json_line(window, 0);
-    json_decref(window);
+    autofree char *json = json_line(window, 0);
     trace_begin(t, a->step.number, "observe");
     if (a->step.beyond_budget)
         trace_bool(t, "beyond_budget", true);
@@ -123,7 +122,6 @@ int agent_record_observation(struct agent *a, const struct settled *settled, str
     trace_text(t, "settle_why", settled->why);
     trace_number(t, "capture_ms", a->step.ms[PHASE_SEE]);
     trace_json(t, "window", json);
-    free(json);
     return trace_end(t, e);
 }
 
@@ -168,13 +166,12 @@ static void tell_large(struct agent *a)
                              ? "click on the window to work on and use --view active, which shows only "
                                "that window"
                              : "make the window smaller";
-    char *text =
+    autofree char *text =
         xasprintf("the screenshot of %dx%d is larger than the maximum of %d pixels per side of this model: "
                   "small text will be misread; %s, or select another model with --model",
                   im->w, im->h, side, remedy);
     progress_trouble(a->o->progress, text);
     a->run.told_large = true;
-    free(text);
 }
 
 int agent_see(struct agent *a, const struct settled *settled, struct err *e)

@@ -206,8 +206,7 @@ static void make_proposal(const struct review *s, const struct proposed_reply *f
 /* Records the actions of a step as a JSON list. */
 static void put_actions(struct trace *t, const char *key, const struct step *step)
 {
-    struct buf b;
-    buf_init(&b, AGENT_TEXT_MAX);
+    autobuf b = buf_of(AGENT_TEXT_MAX);
     buf_puts(&b, "[");
     for (int i = 0; i < step->nactions; i++) {
         buf_puts(&b, i ? ", " : "");
@@ -215,7 +214,6 @@ static void put_actions(struct trace *t, const char *key, const struct step *ste
     }
     buf_puts(&b, "]");
     trace_json(t, key, b.full ? "null" : b.data);
-    buf_free(&b);
 }
 
 static int record_decision(const struct review *s, const struct decision *d, struct err *e)

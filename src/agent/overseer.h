@@ -12,8 +12,7 @@
  * Step numbers only increase. Rewinding to step 3 while step 7 is shown makes a step 8 that begins in the
  * state of step 3: same conversation, same recorded screen, same state of the random number generator.
  */
-#ifndef HOLORUN_AGENT_OVERSEER_H
-#define HOLORUN_AGENT_OVERSEER_H
+#pragma once
 
 #include "actions/slots.h"
 #include "base/image.h"
@@ -137,5 +136,3 @@ struct overseer { /* first member of each implementation */
     int (*decide)(struct overseer *o, const struct proposal *p, struct decision *d, struct err *e);
     int alternatives; /* recorded per sampled token, in generated.choices; 0: none */
 };
-
-#endif

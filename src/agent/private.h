@@ -1,8 +1,7 @@
 /* private.h - the state of one run, split by lifetime, and the functions shared by the files of agent/.
  * Private to agent/.
  */
-#ifndef HOLORUN_AGENT_PRIVATE_H
-#define HOLORUN_AGENT_PRIVATE_H
+#pragma once
 
 #include "agent/agent.h"
 #include "agent/context.h"
@@ -266,5 +265,3 @@ double agent_seconds(const struct agent *a); /* time since the start, without pa
 /* Starts this task: sets a->run.task and the lead of the first turn. */
 void agent_set_task(struct agent *a, const char *task);
 void agent_set_text(char **at, char *text); /* frees the old text, takes ownership of the new one */
-
-#endif

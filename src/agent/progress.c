@@ -55,14 +55,12 @@ static void draw_line(const struct progress *p)
         do
             from--;
         while (from && ((unsigned char)l->text[from] & 0xc0) == 0x80);
-    char *tail = xasprintf("%s%.*s", from ? "... " : "", (int)(l->n - from), l->text + from);
-    char *masked = secrets_mask(p->secrets, tail);
+    autofree char *tail = xasprintf("%s%.*s", from ? "... " : "", (int)(l->n - from), l->text + from);
+    autofree char *masked = secrets_mask(p->secrets, tail);
     fputs("\r\033[K", p->f);
     fprintf(p->f, "%*s", INDENT, "");
     utf8_print(p->f, masked, strlen(masked));
     fflush(p->f);
-    free(masked);
-    free(tail);
     l->shown = true;
     l->drawn = clock_ns();
 }
@@ -85,7 +83,7 @@ void progress_writing(const struct progress *p, const char *text, size_t len)
 
 static void put_text(const struct progress *p, enum ink ink, const char *text)
 {
-    char *masked = p->secrets ? secrets_mask(p->secrets, text) : NULL;
+    autofree char *masked = p->secrets ? secrets_mask(p->secrets, text) : NULL;
     const char *s = masked ? masked : text;
     size_t n = strlen(s);
     bool cut = n > SHOWN;
@@ -95,7 +93,6 @@ static void put_text(const struct progress *p, enum ink ink, const char *text)
     fputs(cut ? "..." : "", p->f);
     if (p->color && ink != INK_PLAIN)
         fputs("\033[0m", p->f);
-    free(masked);
 }
 
 void progress_text(FILE *f, const char *s)

@@ -3,8 +3,7 @@
  * Texts of the model and the screen may contain any bytes: control characters never reach the terminal.
  * Colours are used only on a terminal and without NO_COLOR.
  */
-#ifndef HOLORUN_AGENT_PROGRESS_H
-#define HOLORUN_AGENT_PROGRESS_H
+#pragma once
 
 #include "trace/status.h"
 #include "trace/story.h"
@@ -42,5 +41,3 @@ void progress_server(const struct progress *p, const struct agent_server *s);
  * line. */
 void progress_writing(const struct progress *p, const char *text, size_t len);
 void progress_tail(const struct progress *p, enum status_colour colour, const char *name, const char *text);
-
-#endif

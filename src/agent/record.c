@@ -40,9 +40,8 @@ int agent_record_unreadable(struct agent *a, struct err *e)
 int record_action(struct trace *t, const struct progress *p, int step, int index, const struct action *a,
                   struct buf *json, struct err *e)
 {
-    struct buf what;
+    autobuf what = buf_of(AGENT_TEXT_MAX);
     size_t at = json->len;
-    buf_init(&what, AGENT_TEXT_MAX);
     action_describe(a, &what);
     action_to_json(a, json);
     progress_action(p, what.data);
@@ -50,7 +49,6 @@ int record_action(struct trace *t, const struct progress *p, int step, int index
     trace_int(t, "index", index);
     trace_text(t, "what", what.data);
     trace_json(t, "action", json->data + at);
-    buf_free(&what);
     return trace_end(t, e);
 }
 
@@ -83,8 +81,7 @@ int agent_record_start(struct agent *a, const char *system, struct err *e)
 /* Records [[first, end), ...], the token ranges of each image. */
 static void put_spans(struct trace *t, const int32_t *ids, int64_t n, int32_t image)
 {
-    struct buf b;
-    buf_init(&b, SPANS_MAX);
+    autobuf b = buf_of(SPANS_MAX);
     buf_puts(&b, "[");
     for (int64_t i = 0, end; i < n; i = end) {
         for (end = i + 1; ids[i] == image && end < n && ids[end] == image;)
@@ -94,7 +91,6 @@ static void put_spans(struct trace *t, const int32_t *ids, int64_t n, int32_t im
     }
     buf_puts(&b, "]");
     trace_json(t, "image_spans", b.full ? "null" : b.data);
-    buf_free(&b);
 }
 
 /* Returns the length of the prefix shared with the conversation recorded last. */

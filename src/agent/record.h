@@ -1,6 +1,5 @@
 /* record.h - events of a single action, as written by a run and by a replay of its actions. */
-#ifndef HOLORUN_AGENT_RECORD_H
-#define HOLORUN_AGENT_RECORD_H
+#pragma once
 
 #include "agent/progress.h"
 #include "gate/gate.h"
@@ -14,5 +13,3 @@ int record_action(struct trace *t, const struct progress *p, int step, int index
  * NULL. Returns -1 with e. */
 int record_ruling(struct trace *t, int step, int index, const struct gate_ruling *r, bool pass,
                   const char *error, struct err *e);
-
-#endif

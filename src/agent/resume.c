@@ -49,10 +49,8 @@ static char *first_lead(const struct agent *a, const struct resume *p, struct er
         return all;
     }
     const char *last = p->n ? p->turns[p->n - 1].history : "";
-    char *told = prompt_output(d, prompt_tool(d, ACT_NONE, last), notice, e);
-    char *lead = told ? xasprintf("%s%s", p->lead ? p->lead : "", told) : NULL;
-    free(told);
-    return lead;
+    autofree char *told = prompt_output(d, prompt_tool(d, ACT_NONE, last), notice, e);
+    return told ? xasprintf("%s%s", p->lead ? p->lead : "", told) : NULL;
 }
 
 int agent_resume(struct agent *a, const struct resume *p, struct err *e)
@@ -124,14 +122,13 @@ bool agent_next_task(struct agent *a, struct err *e)
         return false;
     }
     int64_t start = clock_ns();
-    char *task = o->next_task(o->next_arg, a->r);
+    autofree char *task = o->next_task(o->next_arg, a->r);
     a->run.paused_ns += clock_ns() - start;
     if (!task)
         return false;
     begin_task(a, task);
     trace_begin(o->trace, a->step.number, "task");
     trace_text(o->trace, "text", task);
-    free(task);
     if (trace_end(o->trace, e))
         a->r->status = AGENT_FAILED;
     return a->r->status == AGENT_RUNNING;

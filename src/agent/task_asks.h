@@ -1,6 +1,5 @@
 /* task_asks.h - classifies tasks as questions, and texts as blank answers or bare claims. Pure functions. */
-#ifndef HOLORUN_AGENT_TASK_ASKS_H
-#define HOLORUN_AGENT_TASK_ASKS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,5 +11,3 @@ bool task_asks(const char *task);
  * success (a word such as "Done."). */
 bool answer_is_blank(const char *answer);
 bool answer_is_bare_claim(const char *answer);
-
-#endif

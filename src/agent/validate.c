@@ -36,9 +36,8 @@ static int record_verdict(struct agent *a, int pass, enum llm_verdict is, const 
     struct trace *t = a->o->trace;
     static const char *const words[] = {
         [LLM_JUDGE_YES] = "accepted", [LLM_JUDGE_NO] = "not accepted", [LLM_JUDGE_UNKNOWN] = "not known"};
-    char *line = xasprintf("%s: %s", words[is], reason);
+    autofree char *line = xasprintf("%s: %s", words[is], reason);
     progress_head(a->o->progress, "check", line);
-    free(line);
     trace_begin(t, a->step.number, "validate");
     trace_int(t, "validation", a->run.validations);
     trace_int(t, "pass", pass);
@@ -55,12 +54,11 @@ static int ask_judge(struct agent *a, const struct llm_judge_question *q, enum l
 {
     const struct validator *v = a->o->validator;
     int64_t start = clock_ns();
-    char *said = NULL;
+    autofree char *said = NULL;
     struct llm *m = v->open(v->arg, e);
     int rc = m ? llm_judge_ask(m, q, is, &said, e) : -1;
     llm_free(m);
     *reason = rc ? NULL : secrets_mask(a->o->secrets, said);
-    free(said);
     return rc ? rc : record_verdict(a, q->pass, *is, *reason, clock_ms_since(start), e);
 }
 
@@ -80,7 +78,7 @@ int agent_validate(struct agent *a, const char *answer, bool *accepted, struct e
     int first = 0;
     while (first < VALIDATOR_FRAMES - 1 && !a->run.recent[first].rgb)
         first++;
-    char *text = xasprintf("TASK: %s\nANSWER: %s\nWas the task carried out?", a->run.task, answer);
+    autofree char *text = xasprintf("TASK: %s\nANSWER: %s\nWas the task carried out?", a->run.task, answer);
     struct llm_judge_question q = {.dialect = o->dialect,
                                    .assist = o->assist,
                                    .system = *o->dialect->validator ? o->dialect->validator : our_system,
@@ -93,14 +91,12 @@ int agent_validate(struct agent *a, const char *answer, bool *accepted, struct e
     int rc = 0;
     a->run.validations++;
     for (; rc == 0 && q.pass < o->validator->passes && is == LLM_JUDGE_YES; q.pass++) {
-        char *reason = NULL;
+        autofree char *reason = NULL;
         q.seconds = fmax(o->max_seconds - agent_seconds(a), 1);
         rc = ask_judge(a, &q, &is, &reason, e);
         if (rc == 0 && is != LLM_JUDGE_YES)
             reject_answer(a, is, reason);
-        free(reason);
     }
     *accepted = is == LLM_JUDGE_YES;
-    free(text);
     return rc;
 }

@@ -1,7 +1,6 @@
 /* bar.h - progress of a long task on stderr: a bar with the remaining time on a terminal, otherwise a line
  * every 30 s. */
-#ifndef HOLORUN_BASE_BAR_H
-#define HOLORUN_BASE_BAR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ void bar_time(double seconds, char out[32]);
 
 /* Returns the columns of the terminal at stdout, stderr or stdin; `otherwise` if none is a terminal. */
 int bar_columns(int otherwise);
-
-#endif

@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 
 #include <ctype.h>
+#include <glib.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +18,13 @@ void buf_init(struct buf *b, size_t max)
 {
     *b = (struct buf){.data = xmalloc(FIRST_CAP, 1), .cap = FIRST_CAP, .max = max};
     b->data[0] = 0;
+}
+
+struct buf buf_of(size_t max)
+{
+    struct buf b;
+    buf_init(&b, max);
+    return b;
 }
 
 void buf_free(struct buf *b)
@@ -181,6 +189,20 @@ bool text_listed(const char *const *words, const char *word)
     return *words;
 }
 
+int text_choice(const char *choices, const char *word)
+{
+    size_t len = strlen(word);
+    int i = 0;
+    for (const char *p = choices;; i++) {
+        size_t n = strcspn(p, "|");
+        if (n == len && !strncmp(p, word, n))
+            return i;
+        if (!p[n])
+            return -1;
+        p += n + 1;
+    }
+}
+
 const char *text_last_line(const char *text, size_t n, size_t *len)
 {
     while (n && strchr(" \t\r\n", text[n - 1]))
@@ -286,13 +308,8 @@ const char *name_hint(char out[NAME_HINT], const char *name, const char *const *
 
 int buf_put_base64(struct buf *b, const void *data, size_t n)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (const unsigned char *s = data; n; s += 3) {
-        unsigned b1 = n > 1 ? s[1] : 0, b2 = n > 2 ? s[2] : 0, v = (unsigned)s[0] << 16 | b1 << 8 | b2;
-        const char four[4] = {digits[v >> 18], digits[v >> 12 & 63], n > 1 ? digits[v >> 6 & 63] : '=',
-                              n > 2 ? digits[v & 63] : '='};
-        buf_put(b, four, 4);
-        n -= n < 3 ? n : 3;
-    }
-    return b->full ? -1 : 0;
+    char *text = g_base64_encode(data, n);
+    int rc = buf_puts(b, text);
+    g_free(text);
+    return rc;
 }

@@ -2,8 +2,7 @@
  *
  * `data` ends with a NUL that `len` does not count. Appending beyond the limit sets `full`, returns -1,
  * and stops all further appending, so that a writer may check `full` once at the end. */
-#ifndef HOLORUN_BASE_BUF_H
-#define HOLORUN_BASE_BUF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +14,10 @@ struct buf {
 };
 
 void buf_init(struct buf *b, size_t max); /* max: bytes */
+struct buf buf_of(size_t max);            /* an empty buffer */
 void buf_free(struct buf *b);
+/* Frees a local buffer when its scope ends: `autobuf text = buf_of(4096);`. */
+#define autobuf __attribute__((cleanup(buf_free))) struct buf
 void buf_clear(struct buf *b); /* empties it and keeps the memory */
 char *buf_take(struct buf *b); /* returns the data, which the caller frees; buf_free() is not needed
                                 * afterwards */
@@ -41,6 +43,8 @@ bool text_ends(const char *text, const char *with);
 const char *text_skip_space(const char *text, const char *end);
 /* Returns whether a word is in a list that ends with NULL. */
 bool text_listed(const char *const *words, const char *word);
+/* Returns the index of the word in "a|b|c", or -1. */
+int text_choice(const char *choices, const char *word);
 
 /* Returns the last line of text[n] that is not blank, without trailing whitespace, and sets *len; 0: none. */
 const char *text_last_line(const char *text, size_t n, size_t *len);
@@ -56,5 +60,3 @@ const char *suggested_name(const char *name, const char *const *candidates, int 
 /* Writes "; did you mean 'NAME'?" for that candidate to `out`, or "" if there is none, and returns out. */
 enum { NAME_HINT = 96 };
 const char *name_hint(char out[NAME_HINT], const char *name, const char *const *candidates, int n);
-
-#endif

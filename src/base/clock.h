@@ -1,6 +1,5 @@
 /* clock.h - monotonic time for durations, wall-clock time for names. */
-#ifndef HOLORUN_BASE_CLOCK_H
-#define HOLORUN_BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -12,5 +11,3 @@ void clock_sleep_ms(double ms);       /* returns early on a signal */
 struct timespec clock_after(clockid_t clock, double ms);
 void clock_utc(char out[20]); /* "20261121T054500Z" */
 void clock_iso(char out[28]); /* "2026-11-21T05:45:00.123Z" */
-
-#endif

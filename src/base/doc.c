@@ -298,16 +298,14 @@ struct doc *doc_parse(const char *text, size_t len, const char *name, struct err
 
 struct doc *doc_read(const char *path, struct err *e)
 {
-    char *text;
+    autofree char *text = NULL;
     size_t len;
     if (file_read(path, DOC_MAX_BYTES, &text, &len, e)) {
         if (e)
             e->kind = ERR_USAGE;
         return NULL;
     }
-    struct doc *y = doc_parse(text, len, path, e);
-    free(text);
-    return y;
+    return doc_parse(text, len, path, e);
 }
 
 const struct doc_node *doc_root(const struct doc *y)

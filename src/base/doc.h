@@ -8,8 +8,7 @@
  *
  *     struct doc *y = doc_parse(text, len, "policy.yaml", e);
  *     for (const struct doc_node *n = doc_root(y)->child; n; n = n->next) ... n->key, n->text */
-#ifndef HOLORUN_BASE_DOC_H
-#define HOLORUN_BASE_DOC_H
+#pragma once
 
 #include "base/err.h"
 
@@ -53,5 +52,3 @@ const struct doc_node *doc_get(const struct doc_node *n, const char *key);
 /* Sets ERR_USAGE with "NAME:LINE: key 'KEY': " before the message; returns -1. */
 int doc_fault(const struct doc *y, const struct doc_node *n, struct err *e, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
-
-#endif

@@ -7,8 +7,7 @@
  *             return effort_error(&w, "reading the schema", e);
  *
  * All functions accept NULL, which means no limit. One thread at a time. */
-#ifndef HOLORUN_BASE_EFFORT_H
-#define HOLORUN_BASE_EFFORT_H
+#pragma once
 
 #include "base/err.h"
 
@@ -30,5 +29,3 @@ bool effort_over(struct effort *w, unsigned steps);
 /* Sets the error of work that was ended: ERR_STOPPED if cancelled, ERR_USAGE if the time is used up.
  * Returns -1. */
 int effort_error(const struct effort *w, const char *what, struct err *e);
-
-#endif

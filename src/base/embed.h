@@ -2,8 +2,7 @@
  *
  * EMBED(name, "path") defines `const char name[]`, and `name_end[]`, a NUL after it. The path is relative
  * to the directory in which make runs; the Makefile rebuilds the object when the file changes. */
-#ifndef HOLORUN_BASE_EMBED_H
-#define HOLORUN_BASE_EMBED_H
+#pragma once
 
 /* clang-format off */
 /* NOLINTBEGIN(bugprone-macro-parentheses): a symbol cannot be put in parentheses */
@@ -15,5 +14,3 @@
             ".popsection\n")
 /* NOLINTEND(bugprone-macro-parentheses) */
 /* clang-format on */
-
-#endif

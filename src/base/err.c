@@ -145,6 +145,11 @@ static void *allocated(void *p, size_t bytes)
     return p;
 }
 
+void err_free_at(void *pointer)
+{
+    free(*(void **)pointer);
+}
+
 void *xmalloc(unsigned long n, unsigned long size)
 {
     return allocated(malloc(checked_size(n, size)), n * size);

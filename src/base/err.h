@@ -9,8 +9,7 @@
  *     err_set  for the caller to handle        warn  a problem that does not stop the program
  *     die      ends the program: the fault of the user or the machine
  *     bug      aborts the program: a broken invariant */
-#ifndef HOLORUN_BASE_ERR_H
-#define HOLORUN_BASE_ERR_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -66,4 +65,7 @@ void *xrealloc(void *p, unsigned long n, unsigned long size);
 char *xstrdup(const char *s);
 char *xasprintf(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
-#endif
+/* Frees the memory of a local pointer when its scope ends: `autofree char *name = xstrdup(s);`. For JSON,
+ * jansson has json_auto_t. */
+#define autofree __attribute__((cleanup(err_free_at)))
+void err_free_at(void *pointer);

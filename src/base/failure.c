@@ -334,7 +334,7 @@ bool failure_read(struct failure *f, json_t *root)
 void failure_of_status(struct failure *f, int status, const char *body, size_t len)
 {
     struct failure in = {0};
-    json_t *root = len ? json_loadb(body, len, JSON_ALLOW_NUL, NULL) : NULL;
+    json_auto_t *root = len ? json_loadb(body, len, JSON_ALLOW_NUL, NULL) : NULL;
     enum failure_class class = class_of_status(status);
     bool read = failure_read(&in, root);
     if (!read)
@@ -347,5 +347,4 @@ void failure_of_status(struct failure *f, int status, const char *body, size_t l
     in.class = class;
     in.status = status;
     *f = in;
-    json_decref(root);
 }

@@ -3,8 +3,7 @@
  *
  * The class decides whether the request may be repeated, and the exit code if it keeps failing. A new class
  * needs a row in failure.c; the help text on exit codes lists every class. */
-#ifndef HOLORUN_BASE_FAILURE_H
-#define HOLORUN_BASE_FAILURE_H
+#pragma once
 
 #include "base/err.h"
 
@@ -58,5 +57,3 @@ void failure_of_status(struct failure *f, int status, const char *body, size_t l
 
 /* Classifies a text that is not JSON; FAILURE_NONE: it contains no known word. */
 enum failure_class failure_of_text(const char *text);
-
-#endif

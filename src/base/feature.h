@@ -4,8 +4,7 @@
  * feature's sources.  The other parts of the program work without them; commands and options of the missing
  * feature are refused with one line.
  */
-#ifndef HOLORUN_BASE_FEATURE_H
-#define HOLORUN_BASE_FEATURE_H
+#pragma once
 
 #include "base/err.h"
 
@@ -24,5 +23,3 @@ const struct feature *feature_get(enum feature_id id);
 
 /* Returns 0 if this build has the feature, or -1 with ERR_ENV: the libraries and packages that it lacks. */
 int feature_require(enum feature_id id, struct err *e);
-
-#endif

@@ -111,7 +111,7 @@ int file_append(const char *path, struct err *e)
     return fd >= 0 ? fd : err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
 }
 
-uint64_t file_salt(void)
+static uint64_t file_salt(void)
 {
     uint64_t salt;
     if (getrandom(&salt, sizeof salt, 0) != sizeof salt)
@@ -139,7 +139,7 @@ int file_temp(const char *path, char **tmp, struct err *e)
 
 int file_write(const char *path, const void *data, size_t len, struct err *e)
 {
-    char *tmp = NULL;
+    autofree char *tmp = NULL;
     int fd = file_temp(path, &tmp, e), rc = fd < 0 ? -1 : file_write_all(fd, path, data, len, e);
     if (fd >= 0 && close(fd) && rc == 0)
         rc = err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
@@ -147,7 +147,6 @@ int file_write(const char *path, const void *data, size_t len, struct err *e)
         rc = err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
     if (rc && fd >= 0)
         unlink(tmp);
-    free(tmp);
     return rc;
 }
 
@@ -223,7 +222,7 @@ bool file_exists(const char *path)
 
 int dir_make(const char *path, struct err *e)
 {
-    char *s = xstrdup(path);
+    autofree char *s = xstrdup(path);
     int rc = 0;
     for (char *p = s + 1; rc == 0; p++) {
         if (*p && *p != '/')
@@ -239,7 +238,6 @@ int dir_make(const char *path, struct err *e)
     struct stat st;
     if (rc == 0 && (stat(s, &st) || !S_ISDIR(st.st_mode)))
         rc = err_set(e, ERR_ENV, "'%s' is not a directory", s);
-    free(s);
     return rc;
 }
 
@@ -318,13 +316,8 @@ char *file_place(enum file_place place, struct err *e)
 
 char *file_exe_dir(void)
 {
-    char path[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n <= 0)
-        return xstrdup(".");
-    path[n] = 0;
-    char *slash = strrchr(path, '/');
+    char *path = realpath("/proc/self/exe", NULL), *slash = path ? strrchr(path, '/') : NULL;
     if (slash)
         *slash = 0;
-    return xstrdup(path);
+    return path ? path : xstrdup(".");
 }

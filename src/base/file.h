@@ -1,8 +1,7 @@
 /* file.h - reads and writes whole files, and finds the user's directories.
  *
  * Files are created with mode 0600 and directories with 0700, because screenshots are private. */
-#ifndef HOLORUN_BASE_FILE_H
-#define HOLORUN_BASE_FILE_H
+#pragma once
 
 #include "base/err.h"
 
@@ -19,9 +18,7 @@ int file_read(const char *path, size_t max, char **data, size_t *len, struct err
 /* Writes atomically: to a temporary file, which is then renamed. */
 int file_write(const char *path, const void *data, size_t len, struct err *e);
 
-/* Return a random number, and a temporary name next to `path` that others cannot guess; the caller frees
- * it. */
-uint64_t file_salt(void);
+/* Returns a temporary name next to `path` that others cannot guess; the caller frees it. */
 char *file_temp_name(const char *path);
 /* Creates a temporary file next to `path` with a random name, which another user cannot have created before.
  * The caller closes the descriptor, renames or removes the file, and frees *tmp, also on failure (-1). */
@@ -62,5 +59,3 @@ char *file_place(enum file_place place, struct err *e);
 
 /* Returns the directory of the running executable without trailing slash; the caller frees it. */
 char *file_exe_dir(void);
-
-#endif

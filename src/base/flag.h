@@ -1,6 +1,5 @@
 /* flag.h - an int that a signal handler or another thread sets and that the working thread polls. */
-#ifndef HOLORUN_BASE_FLAG_H
-#define HOLORUN_BASE_FLAG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ static inline void flag_set(volatile int *flag, int to)
 {
     __atomic_store_n(flag, to, __ATOMIC_RELAXED);
 }
-
-#endif

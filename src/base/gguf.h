@@ -8,8 +8,7 @@
  * The file is untrusted: every length is compared with the rest of the file before it is used, and the
  * tensors must be contiguous, without overlaps or gaps, inside the file. Only little-endian files are
  * supported. Values stay in the file: pointers in the structs below are valid while the file is open. */
-#ifndef HOLORUN_BASE_GGUF_H
-#define HOLORUN_BASE_GGUF_H
+#pragma once
 
 #include "base/err.h"
 
@@ -141,5 +140,3 @@ char *gguf_find_place(const char *option, struct err *e);
 const char *ggml_type_name(uint32_t type);
 int ggml_block(uint32_t type);
 int ggml_block_bytes(uint32_t type);
-
-#endif

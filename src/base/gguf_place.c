@@ -80,7 +80,7 @@ int gguf_parts(const struct gguf_file *text)
 struct gguf_file *gguf_open_part(const char *place, int part, int of, struct err *e)
 {
     int now, named = 1;
-    char *first = text_path(place), *path = part_path(first, part);
+    autofree char *first = text_path(place), *path = part_path(first, part);
     bool split = split_of(first, &now, &named);
     struct gguf_file *f = NULL;
     if (of > 1 && (!split || named != of))
@@ -98,8 +98,6 @@ struct gguf_file *gguf_open_part(const char *place, int part, int of, struct err
         gguf_close(f);
         f = NULL;
     }
-    free(first);
-    free(path);
     return f;
 }
 
@@ -162,9 +160,9 @@ char *gguf_find_place(const char *option, struct err *e)
         return xstrdup(option);
     bool file = gguf_is_place(option);
     const char *slash = file ? strrchr(option, '/') : NULL;
-    char *dir = !file   ? xstrdup(option)
-                : slash ? xasprintf("%.*s", (int)(slash - option), option)
-                        : xstrdup(".");
+    autofree char *dir = !file   ? xstrdup(option)
+                         : slash ? xasprintf("%.*s", (int)(slash - option), option)
+                                 : xstrdup(".");
     struct found f = look(dir);
     if (file && !file_exists(option))
         err_set(e, ERR_MODEL, "'%s' not found", option);
@@ -179,6 +177,5 @@ char *gguf_find_place(const char *option, struct err *e)
     }
     free(f.vision);
     free(f.text);
-    free(dir);
     return place;
 }

@@ -2,8 +2,7 @@
  *
  * Certificates are verified. Redirects are not followed, because the next host must not get the key; the
  * error message names the new address. Replies are not decompressed and have a size limit of `max_bytes`. */
-#ifndef HOLORUN_BASE_HTTP_H
-#define HOLORUN_BASE_HTTP_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -54,5 +53,3 @@ void http_reply_free(struct http_reply *r);
 
 /* Returns a path, or a part of one, percent-encoded for an address. The caller frees it. */
 char *http_escape_path(const char *path);
-
-#endif

@@ -198,7 +198,7 @@ int image_parse_png(struct image *im, const void *data, uint64_t len, struct err
 
 int image_read_png(struct image *im, const char *path, struct err *e)
 {
-    char *data;
+    autofree char *data = NULL;
     size_t len;
     *im = (struct image){0};
     if (file_read(path, PNG_MAX_BYTES, &data, &len, e))
@@ -210,7 +210,6 @@ int image_read_png(struct image *im, const char *path, struct err *e)
             e, ERR_ENV,
             "file format is %s, only PNG is supported; to convert it: convert '%s' picture.png (ImageMagick)",
             other, path);
-    free(data);
     return rc ? err_prefix(e, "'%s'", path) : 0;
 }
 
@@ -244,13 +243,11 @@ int image_encode_png(const struct image *im, void **png, uint64_t *len, struct e
 
 int image_write_png(const struct image *im, const char *path, struct err *e)
 {
-    void *png;
+    autofree void *png = NULL;
     uint64_t len = 0;
     if (image_encode_png(im, &png, &len, e))
         return err_prefix(e, "'%s'", path);
-    int rc = file_write(path, png, len, e);
-    free(png);
-    return rc;
+    return file_write(path, png, len, e);
 }
 
 double image_tile_difference(const struct image *a, const struct image *b, int tx, int ty)

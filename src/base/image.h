@@ -2,8 +2,7 @@
  * + x).
  *
  * The owner calls image_free(); a borrowed image is const and never stored. */
-#ifndef HOLORUN_BASE_IMAGE_H
-#define HOLORUN_BASE_IMAGE_H
+#pragma once
 
 #include "base/effort.h"
 
@@ -92,5 +91,3 @@ double image_native_scale(int w, int h, int side);
 
 /* Draws a ring for overlays and reports, clipped to the image. */
 void image_draw_ring(struct image *im, int cx, int cy, int r, int thick, const uint8_t rgb[3]);
-
-#endif

@@ -4,8 +4,7 @@
  * The number is EXIF's: 1 upright, 2 mirrored, 3 rotated by 180 degrees, 4 upside down and mirrored, 5 to
  * 8 the same with rows and columns exchanged. It is in a JPEG's APP1 segment or a PNG's eXIf chunk;
  * otherwise in the XMP data of either, as in Pillow's exif_transpose. */
-#ifndef HOLORUN_BASE_IMAGE_ORIENT_H
-#define HOLORUN_BASE_IMAGE_ORIENT_H
+#pragma once
 
 #include "base/image.h"
 
@@ -16,5 +15,3 @@ int image_orientation(const void *file, size_t len);
 
 /* Rotates the image upright. Returns -1 with ERR_ENV if memory is short. */
 int image_orient(struct image *im, int orientation, struct err *e);
-
-#endif

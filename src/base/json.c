@@ -11,22 +11,20 @@
 
 char *json_line(const json_t *v, size_t flags)
 {
-    char *text = json_dumps(v, flags | JSON_ENCODE_ANY);
+    autofree char *text = json_dumps(v, flags | JSON_ENCODE_ANY);
     if (!text)
         return NULL;
     size_t n = strlen(text);
     struct buf line;
     buf_init(&line, SIZE_MAX);
     buf_put_json_text(&line, text, n);
-    free(text);
     return buf_take(&line);
 }
 
 void json_print(const json_t *v, FILE *f, size_t flags)
 {
-    char *line = json_line(v, flags);
+    autofree char *line = json_line(v, flags);
     fputs(line ? line : "null", f);
-    free(line);
 }
 
 /* Appends s with hidden characters and control characters other than line breaks and tabs as "<U+202E>". */
@@ -47,12 +45,9 @@ static void put_visible(struct buf *b, const char *s, size_t n)
 
 json_t *json_visible_string(const char *s)
 {
-    struct buf text;
-    buf_init(&text, SIZE_MAX);
+    autobuf text = buf_of(SIZE_MAX);
     put_visible(&text, s, strlen(s));
-    json_t *string = json_stringn(text.len ? text.data : "", text.len);
-    buf_free(&text);
-    return string;
+    return json_stringn(text.len ? text.data : "", text.len);
 }
 
 void json_make_visible(json_t *v)

@@ -5,8 +5,7 @@
  * contains none of them: DEL, C1 controls (U+0080 to U+009F) and hidden characters (utf8.h, including
  * U+2028 and U+2029) are escaped as \uXXXX; JSON itself requires that for C0 controls. Other characters
  * are UTF-8. buf_put_json() (buf.h) escapes the same set. */
-#ifndef HOLORUN_BASE_JSON_H
-#define HOLORUN_BASE_JSON_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -45,5 +44,3 @@ json_t *json_seed(uint64_t seed);
 uint64_t json_seed_value(const json_t *v);
 /* The flags that print a rounded number without further digits. */
 #define JSON_ROUNDED JSON_REAL_PRECISION(15)
-
-#endif

@@ -1,6 +1,5 @@
 /* number.h - minimum, maximum and clamping of integers. */
-#ifndef HOLORUN_BASE_NUMBER_H
-#define HOLORUN_BASE_NUMBER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ static inline int floats_argmax(const float *v, int n)
         best = v[i] > v[best] ? i : best;
     return best;
 }
-
-#endif

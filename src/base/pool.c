@@ -11,6 +11,7 @@
 #include "base/pool.h"
 
 #include "base/err.h"
+#include "base/lock.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -92,12 +93,11 @@ static void wait_for_loop(struct pool *p)
             return;
         pause_cpu();
     }
-    pthread_mutex_lock(&p->lock);
+    LOCKED(&p->lock);
     atomic_fetch_add(&p->asleep, 1);
     while (!has_ranges(p) && !atomic_load(&p->quit))
         pthread_cond_wait(&p->wake, &p->lock);
     atomic_fetch_sub(&p->asleep, 1);
-    pthread_mutex_unlock(&p->lock);
 }
 
 static void *worker_main(void *arg)

@@ -4,8 +4,7 @@
  * the caller, take ranges until all are done. (n, grain, threads) determine the ranges, but not the thread
  * that runs each of them, so the ranges must be independent. One loop at a time per pool; fn must not call
  * pool_for(). */
-#ifndef HOLORUN_BASE_POOL_H
-#define HOLORUN_BASE_POOL_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ void pool_for(struct pool *p, int64_t n, int64_t grain, pool_fn *fn, void *arg);
 /* Starts a service thread with a stack of `stack` bytes (0: the default, 8 MiB) and all signals blocked.
  * Returns 0 or an errno. */
 int thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *), void *arg);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Texts are UTF-8; invalid bytes do not match anything. Time and memory of a search are limited. Threads
  * may share a compiled pattern. */
-#ifndef HOLORUN_BASE_REGEX_H
-#define HOLORUN_BASE_REGEX_H
+#pragma once
 
 #include "base/err.h"
 
@@ -22,5 +21,3 @@ const char *regex_pattern(const struct regex *r);
 
 /* Searches text[len]. Returns 1: found; 0: not found; -1: the limits were exceeded. */
 int regex_find(const struct regex *r, const char *text, size_t len);
-
-#endif

@@ -2,6 +2,7 @@
 #include "base/retry.h"
 
 #include <curl/curl.h>
+#include <glib.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,18 +80,12 @@ static double duration(const char *text, const char **end)
 
 static double date(const char *text, double now)
 {
-    struct tm t = {0};
-    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &t);
-    double at = rest ? (double)timegm(&t) : (double)curl_getdate(text, NULL);
-    if (!rest && at < 0)
-        return 0;
-    if (rest) {
-        int hours = 0, minutes = 0;
-        rest += *rest == '.' ? 1 + strspn(rest + 1, "0123456789") : 0;
-        if ((*rest == '+' || *rest == '-') && sscanf(rest + 1, "%2d:%2d", &hours, &minutes) == 2)
-            at -= (*rest == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
-    }
-    return at - now;
+    GTimeZone *utc = g_time_zone_new_utc();
+    GDateTime *exact = g_date_time_new_from_iso8601(text, utc);
+    double at = exact ? (double)g_date_time_to_unix(exact) : (double)curl_getdate(text, NULL);
+    g_clear_pointer(&exact, g_date_time_unref);
+    g_time_zone_unref(utc);
+    return at < 0 ? 0 : at - now;
 }
 
 static double bounded(double seconds)

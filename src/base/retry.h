@@ -2,8 +2,7 @@
  * growing time with jitter, within a number of attempts and a total time.
  *
  * All functions except retry_now() are pure, so that tests pass times instead of sleeping. */
-#ifndef HOLORUN_BASE_RETRY_H
-#define HOLORUN_BASE_RETRY_H
+#pragma once
 
 #include "base/failure.h"
 
@@ -33,5 +32,3 @@ struct retry_limits {
  * elapsed: seconds since the first failure; chance: random number, 0..1. */
 double retry_wait(const struct retry_limits *l, const struct failure *f, int tries, double elapsed,
                   double chance);
-
-#endif

@@ -95,7 +95,7 @@ static int read_env(struct secret *one, const char *variable, struct err *e)
 
 static int read_secret_file(struct secret *one, const char *path, struct err *e)
 {
-    char *data;
+    autofree char *data = NULL;
     size_t len;
     struct err why = ERR_INIT;
     struct stat st;
@@ -115,7 +115,6 @@ static int read_secret_file(struct secret *one, const char *path, struct err *e)
         memcpy(one->value, data, n);
     bool nul = memchr(data, 0, n) != NULL;
     explicit_bzero(data, len);
-    free(data);
     if (n > SECRET_MAX || nul)
         return err_set(e, ERR_USAGE, "secret %s: '%s' contains %s", one->name, path,
                        nul ? "a NUL" : "more than 1024 bytes");

@@ -7,8 +7,7 @@
  * locked memory that is excluded from core dumps, and are overwritten at the end. Texts that leave the
  * process pass through secrets_mask() or secrets_scrub_json(), which replace a value by its {{NAME}},
  * whatever its origin. */
-#ifndef HOLORUN_BASE_SECRET_H
-#define HOLORUN_BASE_SECRET_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -58,5 +57,3 @@ bool secrets_contained_in(const struct secrets *s, const char *text);
  * password (Authorization: Bearer ..., hk-..., sk-..., AKIA..., password=...). A string may itself contain
  * JSON. s may be NULL. */
 void secrets_scrub_json(const struct secrets *s, struct buf *json);
-
-#endif

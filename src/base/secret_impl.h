@@ -1,6 +1,5 @@
 /* secret_impl.h - the values of secrets.  Private to base/secret.c and secret_text.c. */
-#ifndef HOLORUN_BASE_SECRET_IMPL_H
-#define HOLORUN_BASE_SECRET_IMPL_H
+#pragma once
 
 #include "base/secret.h"
 
@@ -13,5 +12,3 @@ struct secrets { /* on its own memory pages */
     int n;
     struct secret list[SECRETS_MAX];
 };
-
-#endif

@@ -105,12 +105,9 @@ static void put_masked(const struct secrets *s, const char *p, const char *end, 
 
 char *secrets_mask(const struct secrets *s, const char *text)
 {
-    struct buf out;
-    buf_init(&out, 64 << 20);
+    autobuf out = buf_of(64 << 20);
     put_masked(s, text, text + strlen(text), false, &out);
-    char *result = buf_take(&out);
-    buf_free(&out);
-    return result;
+    return buf_take(&out);
 }
 
 /* Returns whether a text contains the value in any encoding. */

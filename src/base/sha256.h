@@ -1,6 +1,5 @@
 /* sha256.h - SHA-256 with libmd, used to identify the dialect and the policy of a run. */
-#ifndef HOLORUN_BASE_SHA256_H
-#define HOLORUN_BASE_SHA256_H
+#pragma once
 
 #include <sha2.h>
 
@@ -28,5 +27,3 @@ static inline void sha256(const void *data, size_t n, char hex[65])
 {
     SHA256Data(data, n, hex);
 }
-
-#endif

@@ -1,48 +1,24 @@
 /* utf8.c - UTF-8 decoding, encoding and safe printing (utf8.h). */
 #include "base/utf8.h"
 
+#include <glib.h>
 #include <string.h>
 #include <unistd.h>
 
-int utf8_decode(const char *str, size_t n, uint32_t *cp)
+int utf8_decode(const char *s, size_t n, uint32_t *cp)
 {
-    const unsigned char *s = (const unsigned char *)str;
     if (n == 0)
         return 0;
-    if (s[0] < 0x80) {
-        *cp = s[0];
-        return 1;
-    }
-    int len = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (s[0] < 0xc2 || s[0] > 0xf4 || n < (size_t)len)
-        return -1;
-    uint32_t c = s[0] & (0xffu >> (len + 1));
-    for (int i = 1; i < len; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return -1;
-        c = c << 6 | (s[i] & 0x3f);
-    }
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (c < least[len] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+    gunichar c = *s ? g_utf8_get_char_validated(s, n < 4 ? (gssize)n : 4) : 0;
+    if (c > 0x10ffff)
         return -1;
     *cp = c;
-    return len;
+    return g_unichar_to_utf8(c, NULL);
 }
 
 int utf8_encode(uint32_t cp, char out[4])
 {
-    if (cp < 0x80) {
-        out[0] = (char)cp;
-        return 1;
-    }
-    if (cp > 0x10ffff || (cp >= 0xd800 && cp < 0xe000))
-        return 0;
-    int len = cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
-    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    for (int i = len - 1; i > 0; i--, cp >>= 6)
-        out[i] = (char)(0x80 | (cp & 0x3f));
-    out[0] = (char)(lead[len] | cp);
-    return len;
+    return cp <= 0x10ffff && (cp < 0xd800 || cp >= 0xe000) ? g_unichar_to_utf8(cp, out) : 0;
 }
 
 size_t utf8_count(const char *s, size_t n)
@@ -91,7 +67,7 @@ size_t utf8_bom(const char *s, size_t n)
 }
 
 /* Joiners (U+200C, U+200D) and the first 16 variation selectors are part of ordinary text. */
-bool utf8_hidden(uint32_t cp)
+static bool utf8_hidden(uint32_t cp)
 {
     static const uint32_t ranges[][2] = {
         {0x061c, 0x061c}, {0x115f, 0x1160}, {0x17b4, 0x17b5},   {0x180e, 0x180e},   {0x200b, 0x200b},

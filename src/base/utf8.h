@@ -1,6 +1,5 @@
 /* utf8.h - UTF-8 decoding, encoding and safe printing. */
-#ifndef HOLORUN_BASE_UTF8_H
-#define HOLORUN_BASE_UTF8_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,9 +28,6 @@ size_t utf8_count(const char *s, size_t n);
 
 /* Returns whether a character is white space, as Python's str.strip() defines it. */
 bool utf8_is_space(uint32_t cp);
-/* Returns whether the character is invisible or changes the direction of others: bidirectional marks,
- * tags, fillers. They can make a text look like another one. */
-bool utf8_hidden(uint32_t cp);
 /* Returns false for control characters (C0, DEL and C1), which a terminal interprets, and for hidden ones. */
 bool utf8_printable(uint32_t cp);
 
@@ -49,5 +45,3 @@ void utf8_print_result(FILE *f, const char *s, size_t n);
 /* Replaces in place every character that is not printable, including line breaks, and every invalid byte
  * by '?'. */
 void utf8_make_printable(char *s);
-
-#endif

@@ -3,8 +3,7 @@
  * Each result is the median of several runs in one process, with the minimum.  The limits are measured by the
  * same program: arithmetic in registers, and memory bandwidth.  Each row states the limit with which it is
  * compared. */
-#ifndef HOLORUN_BENCH_BENCH_H
-#define HOLORUN_BENCH_BENCH_H
+#pragma once
 
 #include "base/err.h"
 #include "ops/ops.h"
@@ -102,5 +101,3 @@ int bench_loop(const struct bench *k, struct err *e);
 /* Measures the number of agents that an endpoint supports (endpoint.c).  Returns -1 with e. */
 struct endpoint_options;
 int bench_endpoint(const struct bench *k, const struct endpoint_options *o, struct err *e);
-
-#endif

@@ -33,8 +33,7 @@ static bool add_title(void *arg, const char *title, const char *class)
 static double count_tokens(const struct tokenizer *t, const struct snapshot *s, bool places)
 {
     struct tokens ids = {0};
-    struct buf text;
-    buf_init(&text, TEXT_BYTES);
+    autobuf text = buf_of(TEXT_BYTES);
     elements_text(s, places, &text);
     double n = (double)text.len / 3;
     if (t && text.len) {
@@ -42,7 +41,6 @@ static double count_tokens(const struct tokenizer *t, const struct snapshot *s, 
         n = (double)ids.n;
     }
     tokens_free(&ids);
-    buf_free(&text);
     return n;
 }
 
@@ -50,8 +48,7 @@ static void print_row(const struct bench *k, const char *title, const struct sna
                       struct timing warm, double plain, double placed)
 {
     static const char *const ends[] = {"whole", "nothing", "cut", "silent"};
-    struct buf name;
-    buf_init(&name, 4096);
+    autobuf name = buf_of(4096);
     if (k->json) {
         buf_put_json(&name, title, strlen(title));
         printf("{\"section\": \"elements\", \"window\": %s, \"nodes\": %d, \"shown\": %d, \"calls\": %d, "
@@ -63,7 +60,6 @@ static void print_row(const struct bench *k, const char *title, const struct sna
         printf("%-40.40s %6d %6d %6d %8.1f %8.1f %8.1f %7.0f %7.0f  %s\n", title, s->nodes, s->n, s->calls,
                cold, warm.median, warm.min, plain, placed, ends[s->end]);
     }
-    buf_free(&name);
 }
 
 static int measure_window(const struct bench *k, const char *title, const struct tokenizer *t, struct err *e)

@@ -8,10 +8,10 @@
 
 #include "agent/context.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "llm/prompt.h"
 #include "remote/llm_remote.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static bool over(const struct level *l)
 
 static void count(struct level *l, double ms, const struct llm_usage *u, const struct err *e)
 {
-    pthread_mutex_lock(&l->lock);
+    LOCKED(&l->lock);
     if (e && !l->failed++)
         snprintf(l->why, sizeof l->why, "%s", e->text);
     if (l->n < STEPS_MAX)
@@ -55,7 +55,6 @@ static void count(struct level *l, double ms, const struct llm_usage *u, const s
         l->cached += u->cached > 0 ? u->cached : 0;
         l->said += u->reply > 0 ? u->reply : 0;
     }
-    pthread_mutex_unlock(&l->lock);
 }
 
 /* Copies the screen with random pixels in its corner, so that no server has cached the image.  Returns -1 if
@@ -155,7 +154,7 @@ static void print_level(const struct level *l, struct timing t, double p95)
  * or no step ended. */
 static int try_level(struct level *l, int agents, struct err *e)
 {
-    struct agent_thread *a = xcalloc((unsigned long)agents, sizeof *a);
+    autofree struct agent_thread *a = xcalloc((unsigned long)agents, sizeof *a);
     pthread_attr_t attr;
     int started = 0;
     l->agents = agents;
@@ -173,7 +172,6 @@ static int try_level(struct level *l, int agents, struct err *e)
     for (int i = 0; i < started; i++)
         pthread_join(a[i].thread, NULL);
     pthread_attr_destroy(&attr);
-    free(a);
     if (started < agents)
         return err_set(e, ERR_ENV, "cannot start %d threads", agents);
     if (!l->n)
@@ -214,7 +212,7 @@ static void draw_screen(struct image *screen)
 
 int bench_endpoint(const struct bench *k, const struct endpoint_options *o, struct err *e)
 {
-    struct level *l = xcalloc(1, sizeof *l);
+    autofree struct level *l = xcalloc(1, sizeof *l);
     struct image screen = {0};
     struct dialect *dialect = NULL;
     int good = 0, rc = -1;
@@ -239,6 +237,5 @@ int bench_endpoint(const struct bench *k, const struct endpoint_options *o, stru
     image_free(&screen);
     dialect_free(dialect);
     endpoint_free(l->endpoint);
-    free(l);
     return rc;
 }

@@ -99,7 +99,7 @@ static double phase(const json_t *ms, const char *name)
 static int add_phases(struct outcome *o, double wall, const struct buf *out, struct err *e)
 {
     const char *from = strstr(out->data, "{\"status\"");
-    json_t *all = from ? json_loads(from, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+    json_auto_t *all = from ? json_loads(from, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
     const json_t *ms = json_object_get(all, "ms");
     double run = 1000 * json_number_value(json_object_get(all, "seconds"));
     if (ms) {
@@ -110,7 +110,6 @@ static int add_phases(struct outcome *o, double wall, const struct buf *out, str
         o->ms[THINK][o->n] = think;
         o->ms[REST][o->n] = run - think - phase(ms, "settle") - phase(ms, "act");
     }
-    json_decref(all);
     return ms ? 0 : err_set(e, ERR_FAILED, "the run did not begin: %.300s", out->data);
 }
 
@@ -133,13 +132,11 @@ static bool booked(struct screen *s)
 static int drive(struct desk *d, const struct contender *c, const char *const *env, struct outcome *o,
                  struct err *e)
 {
-    struct buf out;
+    autobuf out = buf_of(OUTPUT_BYTES);
     int code = 0;
     struct screen *s = screen_open(&(struct screen_options){.display = desk_display(d)}, e);
-    char *path = xasprintf("%s/replies", desk_home(d));
+    autofree char *path = xasprintf("%s/replies", desk_home(d));
     int rc = !s || file_write(path, replies, sizeof replies - 1, e) ? -1 : 0;
-    free(path);
-    buf_init(&out, OUTPUT_BYTES);
     int64_t start = clock_ns();
     rc = rc ? -1 : desk_run(d, c->command, env, RUN_SECONDS, NULL, &code, &out, e);
     o->ms[WALL][o->n] = clock_ms_since(start);
@@ -147,7 +144,6 @@ static int drive(struct desk *d, const struct contender *c, const char *const *e
         rc = add_phases(o, o->ms[WALL][o->n], &out, e);
     o->right += rc == 0 && booked(s);
     o->n++;
-    buf_free(&out);
     screen_close(s);
     return rc;
 }
@@ -209,11 +205,11 @@ static int measure_all(const struct bench *k, const char *const *env, struct out
 
 int bench_loop(const struct bench *k, struct err *e)
 {
-    char *exe = file_exe_dir(), *page = xasprintf("%s/assets/demo/flight.html", exe);
-    char *program = xasprintf("PROGRAM=%s/holorun", exe),
-         *url = xasprintf("PAGE=file://%s?seed=1000102", page);
+    autofree char *exe = file_exe_dir(), *page = xasprintf("%s/assets/demo/flight.html", exe);
+    autofree char *program = xasprintf("PROGRAM=%s/holorun", exe),
+                  *url = xasprintf("PAGE=file://%s?seed=1000102", page);
     const char *const env[] = {program, url, NULL};
-    struct outcome *all = xcalloc(CONTENDERS, sizeof *all);
+    autofree struct outcome *all = xcalloc(CONTENDERS, sizeof *all);
     int rc = file_exists(page)
                  ? desks_begin(e)
                  : err_set(e, ERR_ENV, "there is no '%s': run the program of a source tree", page);
@@ -221,10 +217,5 @@ int bench_loop(const struct bench *k, struct err *e)
         rc = measure_all(k, env, all, e);
         desks_end();
     }
-    free(all);
-    free(url);
-    free(program);
-    free(page);
-    free(exe);
     return rc;
 }

@@ -285,14 +285,13 @@ void bench_peak(struct bench *k)
         return;
     }
     enum { BYTES = 256 << 20 };
-    uint64_t *data = xmalloc(BYTES, 1);
+    autofree uint64_t *data = xmalloc(BYTES, 1);
     memset(data, 1, BYTES);
     struct reading r = {.pool = k->pool, .data = data, .words = BYTES / 8};
     struct timing t = bench_measure(&often, run_reading, &r);
     if (show)
         bench_row(k, "peak", "reading 256 MiB of memory", t, (struct rate){.bytes = BYTES, .limit = true});
     k->memory = BYTES / t.min * 1e-6;
-    free(data);
 }
 
 int bench_rates(int threads, double *bandwidth, double *flops, struct err *e)

@@ -335,31 +335,27 @@ enum { FILES = sizeof file_names / sizeof *file_names };
 
 static int put_files(const char *dir, const struct random_model *m, struct err *e)
 {
-    struct buf tokens;
-    buf_init(&tokens, 32 << 20);
+    autobuf tokens = buf_of(32 << 20);
     random_put_tokenizer(m, &tokens);
     const char *texts[FILES] = {m->config, m->generation, m->preprocessor, tokens.data, NULL};
     int rc = 0;
     for (int i = 0; i < FILES && rc == 0; i++) {
-        char *path = xasprintf("%s/%s", dir, file_names[i]);
+        autofree char *path = xasprintf("%s/%s", dir, file_names[i]);
         bench_temp_file(path);
         if (texts[i])
             rc = file_write(path, texts[i], strlen(texts[i]), e);
         else if (i == FILES - 1)
             rc = put_weights(path, m, e);
-        free(path);
     }
-    buf_free(&tokens);
     return rc;
 }
 
 char *random_write(const struct random_model *m, struct err *e)
 {
-    char *place = file_place(PLACE_RUNTIME, e);
+    autofree char *place = file_place(PLACE_RUNTIME, e);
     if (!place)
         return NULL;
     char *dir = xasprintf("%s/random-XXXXXX", place);
-    free(place);
     if (!mkdtemp(dir)) {
         err_set(e, ERR_ENV, "cannot create directory '%s': %s", dir, strerror(errno));
         free(dir);
@@ -376,9 +372,8 @@ char *random_write(const struct random_model *m, struct err *e)
 void random_remove(char *dir)
 {
     for (int i = 0; dir && i < FILES; i++) {
-        char *path = xasprintf("%s/%s", dir, file_names[i]);
+        autofree char *path = xasprintf("%s/%s", dir, file_names[i]);
         unlink(path);
-        free(path);
     }
     if (dir && rmdir(dir))
         warn("cannot remove '%s'", dir);

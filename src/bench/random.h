@@ -3,8 +3,7 @@
  * A directory gets config, tokenizer and the header of a weights file whose data is a hole: several megabytes
  * on disk.  An engine opened with a seed (engine_options.random) does not read the data; it generates random
  * weights of the usual magnitude. */
-#ifndef HOLORUN_BENCH_RANDOM_H
-#define HOLORUN_BENCH_RANDOM_H
+#pragma once
 
 #include "base/buf.h"
 #include "model/config.h"
@@ -37,5 +36,3 @@ void random_put_tokenizer(const struct random_model *m, struct buf *b);
  * frees.  Returns NULL with e. */
 char *random_write(const struct random_model *m, struct err *e);
 void random_remove(char *dir);
-
-#endif

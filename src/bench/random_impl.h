@@ -1,6 +1,5 @@
 /* random_impl.h - declarations shared by src/bench/random*.c. */
-#ifndef HOLORUN_BENCH_RANDOM_IMPL_H
-#define HOLORUN_BENCH_RANDOM_IMPL_H
+#pragma once
 
 #include "bench/random.h"
 
@@ -21,5 +20,3 @@ void random_list(const struct listing *l, const char *name, int dims, const int6
 extern const char random_qwen_small[], random_qwen_middle[], random_qwen_large[], random_qwen_experts[];
 extern const struct random_special random_qwen_named[];
 void random_list_qwen(const struct model_config *c, random_tensor *fn, void *arg);
-
-#endif

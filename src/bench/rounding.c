@@ -172,19 +172,18 @@ static void add_window(struct totals *t, const struct sums *s)
 static void print_window(const struct rounding *r, const struct choice *c, int window, double ms)
 {
     const struct sums *s = &r->sums;
-    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "section", "rounding", "model",
-                            r->k->model ? r->k->model : r->dir, "text", r->k->text, "choice", c->name,
-                            "weights", c->weights, "activations", c->activations, "kv", c->kv, "state",
-                            c->state, "isa", engine_isa(r->exact));
-    json_t *sums = json_pack("{s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f}", "window", window, "tokens",
-                             r->window, "rows", s->rows, "same", s->same, "most_at", s->most_at, "most",
-                             s->most, "kl", s->kl, "nll", s->nll, "nll_exact", s->nll_exact, "ms", ms);
+    json_auto_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "section", "rounding",
+                                 "model", r->k->model ? r->k->model : r->dir, "text", r->k->text, "choice",
+                                 c->name, "weights", c->weights, "activations", c->activations, "kv", c->kv,
+                                 "state", c->state, "isa", engine_isa(r->exact));
+    json_auto_t *sums =
+        json_pack("{s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f}", "window", window, "tokens", r->window,
+                  "rows", s->rows, "same", s->same, "most_at", s->most_at, "most", s->most, "kl", s->kl,
+                  "nll", s->nll, "nll_exact", s->nll_exact, "ms", ms);
     json_object_update(row, sums);
-    json_decref(sums);
     json_print(row, stdout, JSON_COMPACT | JSON_REAL_PRECISION(12));
     putchar('\n');
     fflush(stdout);
-    json_decref(row);
 }
 
 /* Compares one option with the reference logits of n windows.  Reports an option that this model or machine

@@ -110,7 +110,7 @@ void bench_sessions(struct subject *m)
                 {"save to a file", run_save},
                 {"load from the file", run_load}};
     struct err e = ERR_INIT;
-    char *dir = file_place(PLACE_RUNTIME, &e);
+    autofree char *dir = file_place(PLACE_RUNTIME, &e);
     subject_need(dir ? 0 : -1, &e);
     struct session_run k = {.m = m, .s = session_new(m->g, 1)};
     k.path = xasprintf("%s/bench-%d.session", dir, (int)getpid());
@@ -134,5 +134,4 @@ void bench_sessions(struct subject *m)
     checkpoint_free(k.mark);
     session_free(k.s);
     free(k.path);
-    free(dir);
 }

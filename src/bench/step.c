@@ -112,7 +112,7 @@ void bench_step(struct subject *m)
     const struct dialect *d = m->dialect;
     struct step_times t = {.n = 0};
     struct prompt_vars w = {task, 100, m->screen.w, m->screen.h, 600};
-    char *system = prompt_system(d, &w, &e), *lead = prompt_task(d, task);
+    autofree char *system = prompt_system(d, &w, &e), *lead = prompt_task(d, task);
     if (system && m->synthetic)
         cut_synthetic(system);
     struct llm *llm = llm_local(m->g, d, 1);
@@ -125,6 +125,4 @@ void bench_step(struct subject *m)
     print(m, &t);
     context_free(c);
     llm_free(llm);
-    free(system);
-    free(lead);
 }

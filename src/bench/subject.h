@@ -1,6 +1,5 @@
 /* subject.h - the model under measurement: an engine, a session, a text, a screen. */
-#ifndef HOLORUN_BENCH_SUBJECT_H
-#define HOLORUN_BENCH_SUBJECT_H
+#pragma once
 
 #include "bench/bench.h"
 
@@ -86,5 +85,3 @@ void bench_decode(struct subject *m, const char *section, int n, int after);
 
 /* Returns whether n more sessions of `tokens` tokens and `checkpoints` checkpoints fit in memory. */
 bool subject_fits(const struct subject *m, int n, int64_t tokens, int checkpoints);
-
-#endif

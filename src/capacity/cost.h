@@ -2,8 +2,7 @@
  *
  * A multiplication and an addition are 2 flop. Small operations (norms, activations, the convolution) are
  * omitted, so that a fraction of the peak is never overstated. */
-#ifndef HOLORUN_CAPACITY_COST_H
-#define HOLORUN_CAPACITY_COST_H
+#pragma once
 
 #include "model/state.h"
 
@@ -29,5 +28,3 @@ double cost_session_bytes(const struct model_config *c, struct state_types types
 double cost_state_elements(const struct lm_config *l, bool mamba);
 double cost_state_bytes(const struct lm_config *l, struct state_types types, int n);
 bool cost_replays(struct state_types types, int n);
-
-#endif

@@ -82,7 +82,7 @@ static void read_memory(const char *dir, struct group_limits *out)
 static void climb(const char *root, const char *controller, const char *group,
                   void (*read)(const char *, struct group_limits *), struct group_limits *out)
 {
-    char *dir = xasprintf("%s/sys/fs/cgroup%s%s", root, controller, group);
+    autofree char *dir = xasprintf("%s/sys/fs/cgroup%s%s", root, controller, group);
     char *top = dir + strlen(dir) - strlen(group);
     for (;;) {
         read(dir, out);
@@ -91,7 +91,6 @@ static void climb(const char *root, const char *controller, const char *group,
             break;
         *slash = 0;
     }
-    free(dir);
 }
 
 /* Returns whether a list such as "cpu,cpuacct" has a name. */

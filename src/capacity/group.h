@@ -1,6 +1,5 @@
 /* group.h - what the control groups of this process allow it: in a container less than the machine has. */
-#ifndef HOLORUN_CAPACITY_GROUP_H
-#define HOLORUN_CAPACITY_GROUP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ struct group_limits {
 /* Reads the limits of the process's own groups and of all groups around them, of version 1 and 2; the
  * tightest counts. root: "", or a directory that has proc/self/cgroup and sys/fs/cgroup. */
 struct group_limits group_limits(const char *root);
-
-#endif

@@ -1,6 +1,5 @@
 /* memory.h - memory of the machine and of this process. */
-#ifndef HOLORUN_CAPACITY_MEMORY_H
-#define HOLORUN_CAPACITY_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ void memory_return_large(void);
 void memory_share_heaps(void);
 /* Returns pages of freed blocks to the system, including those between blocks in use. */
 void memory_trim(void);
-
-#endif

@@ -276,11 +276,6 @@ void plan_fit(struct plan *p, size_t memory)
     }
 }
 
-static bool on_gpu(const struct engine_options *o)
-{
-    return o->device && !strncmp(o->device, "cuda", 4);
-}
-
 /* Counts the GPU's scratch memory of sampling, experts and attention at their largest batches. */
 static void count_work(struct plan *p, const struct model_config *c, struct counter *k, enum dtype act)
 {
@@ -330,7 +325,7 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
     struct counter k;
     struct model_weights w;
     enum dtype act = o->f32 ? DT_F32 : DT_BF16;
-    bool gpu = on_gpu(o);
+    bool gpu = o->device && !strncmp(o->device, "cuda", 4);
     *p = (struct plan){.base = gpu ? 0 : PROGRAM};
     counter_init(&k, &c->lm, gpu);
     k.parts = p->parts;

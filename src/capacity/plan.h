@@ -2,8 +2,7 @@
  *
  * Nothing is estimated from tables: weights are bound, and an engine and a session are set up, on a
  * backend that only counts allocations. The headers of the weight files suffice; weights are not read. */
-#ifndef HOLORUN_CAPACITY_PLAN_H
-#define HOLORUN_CAPACITY_PLAN_H
+#pragma once
 
 #include "checkpoint/options.h"
 #include "model/weights.h"
@@ -114,5 +113,3 @@ int64_t plan_states(const struct plan *p, size_t memory, int64_t tokens);
  * number of sessions; 0 if not even the engine fits. */
 int64_t plan_sessions(const struct plan *p, size_t memory, int64_t tokens);
 int64_t plan_tokens(const struct plan *p, size_t memory, int sessions);
-
-#endif

@@ -3,8 +3,7 @@
  * The limits of cost.h cannot be beaten. Here every part of a row has the rate or latency that its kernels
  * are expected to reach (roofline.c: `reach`), some of them measured on an H200, so that a measurement on a
  * GPU shows which of them are wrong. The parts of a prediction are printed with it. */
-#ifndef HOLORUN_CAPACITY_ROOFLINE_H
-#define HOLORUN_CAPACITY_ROOFLINE_H
+#pragma once
 
 #include "capacity/cost.h"
 
@@ -71,5 +70,3 @@ struct roofline_row roofline_screen(const struct roofline_model *m, const struct
 enum { ROOFLINE_RUN = 7 };
 struct roofline_row roofline_step(const struct roofline_model *m, const struct roofline_card *g, int n, int w,
                                   int h, int64_t past, int reply, int forced);
-
-#endif

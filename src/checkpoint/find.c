@@ -15,10 +15,8 @@
 
 static bool is_model(const char *dir)
 {
-    char *config = xasprintf("%s/config.json", dir);
-    bool found = file_exists(config);
-    free(config);
-    return found;
+    autofree char *config = xasprintf("%s/config.json", dir);
+    return file_exists(config);
 }
 
 /* Sets the error for a directory without a model, and suggests a model directory one level below it:
@@ -26,7 +24,7 @@ static bool is_model(const char *dir)
 static void refuse(const char *dir, struct err *e)
 {
     DIR *d = opendir(dir);
-    char *below = NULL;
+    autofree char *below = NULL;
     if (!d) {
         err_set(e, ERR_MODEL, "'%s' is not a model directory: %s", dir, strerror(errno));
         return;
@@ -44,7 +42,6 @@ static void refuse(const char *dir, struct err *e)
     else
         err_set(e, ERR_MODEL, "'%s' is not a model directory: it has neither config.json nor a GGUF file",
                 dir);
-    free(below);
 }
 
 char *model_in(const char *dir, struct err *e)
@@ -114,10 +111,9 @@ char *model_find(const char *option, struct err *e)
                                          "../share/holorun/pocket"};
     char *exe = file_exe_dir(), *found = NULL;
     for (size_t i = 0; i < sizeof places / sizeof *places && !found; i++) {
-        char *dir = xasprintf("%s/%s", exe, places[i]);
+        autofree char *dir = xasprintf("%s/%s", exe, places[i]);
         if (is_model(dir)) /* realpath resolves the ".." for display */
             found = realpath(dir, NULL);
-        free(dir);
     }
     if (!found)
         err_set(e, ERR_MODEL,

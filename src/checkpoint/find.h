@@ -1,6 +1,5 @@
 /* find.h - resolution of a model name or path to the model directory to open. */
-#ifndef HOLORUN_CHECKPOINT_FIND_H
-#define HOLORUN_CHECKPOINT_FIND_H
+#pragma once
 
 #include "base/err.h"
 
@@ -20,5 +19,3 @@ char *model_find(const char *option, struct err *e);
  * files in it if it has no other weights. The caller frees the result. Returns NULL without a message
  * if the directory contains neither, and NULL with a message if weight files are missing. */
 char *model_in(const char *dir, struct err *e);
-
-#endif

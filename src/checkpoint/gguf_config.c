@@ -32,11 +32,10 @@ static double number_of(const struct source *s, const char *key)
 {
     struct gguf_value v;
     double most = NAN, x;
-    char *whole = xasprintf("%s%s", s->front, key);
+    autofree char *whole = xasprintf("%s%s", s->front, key);
     if (gguf_value(s->f, whole, &v))
         while (gguf_next_number(&v, &x))
             most = most >= x ? most : x;
-    free(whole);
     return most;
 }
 
@@ -61,11 +60,10 @@ static json_t *numbers(const struct source *s, const char *key, size_t most)
     struct gguf_value v;
     double x;
     json_t *list = NULL;
-    char *whole = xasprintf("%s%s", s->front, key);
+    autofree char *whole = xasprintf("%s%s", s->front, key);
     if (gguf_value(s->f, whole, &v) && v.list)
         for (list = json_array(); json_array_size(list) < most && gguf_next_number(&v, &x);)
             json_array_append_new(list, number(x));
-    free(whole);
     return list;
 }
 
@@ -73,13 +71,11 @@ static json_t *numbers(const struct source *s, const char *key, size_t most)
 
 int gguf_layers(const struct gguf_file *text)
 {
-    char *arch = gguf_text_of(text, "general.architecture");
+    autofree char *arch = gguf_text_of(text, "general.architecture");
     struct source s = {.f = text, .front = ""};
-    char *front = xasprintf("%s.", arch ? arch : "");
+    autofree char *front = xasprintf("%s.", arch ? arch : "");
     s.front = front;
     double all = number_of(&s, "block_count"), extra = number_of(&s, "nextn_predict_layers");
-    free(front);
-    free(arch);
     all -= extra > 0 ? extra : 0;
     return all >= 0 && all < 1 << 20 ? (int)all : 0;
 }
@@ -153,7 +149,7 @@ static json_t *language(struct source *s, bool moe)
  * llama.cpp. */
 static void check_scaling(struct source *s)
 {
-    char *key = xasprintf("%srope.scaling.type", s->front), *type = gguf_text_of(s->f, key);
+    autofree char *key = xasprintf("%srope.scaling.type", s->front), *type = gguf_text_of(s->f, key);
     double factor = number_of(s, "rope.scaling.factor");
     if (isnan(factor))
         factor = number_of(s, "rope.scale_linear");
@@ -169,8 +165,6 @@ static void check_scaling(struct source *s)
                     "%s: '%s' is '%s': scaled positions are not implemented; use a file of this model "
                     "without scaling",
                     gguf_name(s->f), key, type);
-    free(key);
-    free(type);
 }
 
 /* Fails if a key that changes the computation or the use of a text model has a value that is not
@@ -270,8 +264,8 @@ static json_t *preprocessing(struct source *s)
 
 static int check_vision(const struct gguf_file *vision, struct err *e)
 {
-    char *arch = gguf_text_of(vision, "general.architecture"),
-         *kind = gguf_text_of(vision, "clip.projector_type");
+    autofree char *arch = gguf_text_of(vision, "general.architecture"),
+                  *kind = gguf_text_of(vision, "clip.projector_type");
     if (!kind)
         kind = gguf_text_of(vision, VISION "projector_type");
     bool fits = arch && kind && !strcmp(arch, "clip") && !strcmp(kind, "qwen3vl_merger");
@@ -280,8 +274,6 @@ static int check_vision(const struct gguf_file *vision, struct err *e)
                 "%s: architecture '%s' with projector '%s' is not supported; a vision encoder of Qwen3.5 has "
                 "'clip' with 'qwen3vl_merger'",
                 gguf_name(vision), arch ? arch : "", kind ? kind : "");
-    free(arch);
-    free(kind);
     return fits ? 0 : -1;
 }
 
@@ -331,7 +323,7 @@ enum { KNOWN = sizeof known / sizeof *known };
 /* Returns the index in `known`, or -1 with e. */
 static int find_kind(const struct gguf_file *text, struct err *e)
 {
-    char *arch = gguf_text_of(text, "general.architecture");
+    autofree char *arch = gguf_text_of(text, "general.architecture");
     int kind = KNOWN - 1;
     while (kind >= 0 && (!arch || strcmp(arch, known[kind].name) != 0))
         kind--;
@@ -340,7 +332,6 @@ static int find_kind(const struct gguf_file *text, struct err *e)
                 "%s: architecture '%s' is not implemented; implemented are qwen35, "
                 "qwen35moe, qwen2 and qwen3",
                 gguf_name(text), arch ? arch : "");
-    free(arch);
     return kind;
 }
 
@@ -365,7 +356,7 @@ static int check_pair(const struct gguf_file *text, const struct gguf_file *visi
 static json_t *whole(const struct gguf_file *text, const struct gguf_file *vision, int kind, json_t **pre,
                      struct err *e)
 {
-    char *front = xasprintf("%s.", known[kind].name);
+    autofree char *front = xasprintf("%s.", known[kind].name);
     struct source s = {.f = text, .front = front, .e = e};
     struct source v = {.f = vision, .front = VISION, .e = e};
     json_t *o = known[kind].text ? text_model(&s) : json_object();
@@ -379,7 +370,6 @@ static json_t *whole(const struct gguf_file *text, const struct gguf_file *visio
         *pre = preprocessing(&v);
         put_marks(text, o);
     }
-    free(front);
     if (s.failed || v.failed) {
         json_decref(o);
         return NULL;
@@ -390,7 +380,7 @@ static json_t *whole(const struct gguf_file *text, const struct gguf_file *visio
 int gguf_config(const struct gguf_file *text, const struct gguf_file *vision, char **config,
                 char **preprocessor, struct err *e)
 {
-    json_t *pre = NULL, *o = NULL;
+    json_auto_t *pre = NULL, *o = NULL;
     *config = *preprocessor = NULL;
     int kind = find_kind(text, e);
     if (kind >= 0 && check_pair(text, vision, kind, e) == 0)
@@ -399,7 +389,5 @@ int gguf_config(const struct gguf_file *text, const struct gguf_file *vision, ch
         *config = json_dumps(o, JSON_COMPACT);
     if (o && pre)
         *preprocessor = json_dumps(pre, JSON_COMPACT);
-    json_decref(pre);
-    json_decref(o);
     return *config ? 0 : -1;
 }

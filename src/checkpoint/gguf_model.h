@@ -7,8 +7,7 @@
  * value heads by their index within the group instead of by group. weights_qwen.c skips the first two
  * conversions for such files, and the delta rule uses their head order (delta_shape). The converters of
  * Qwen2 and Qwen3 only rename tensors. */
-#ifndef HOLORUN_CHECKPOINT_GGUF_MODEL_H
-#define HOLORUN_CHECKPOINT_GGUF_MODEL_H
+#pragma once
 
 #include "base/gguf.h"
 
@@ -29,5 +28,3 @@ void gguf_spelling(const char *published, bool text, char out[256]);
 
 /* Returns the number of layers without the multi-token prediction layers. */
 int gguf_layers(const struct gguf_file *text);
-
-#endif

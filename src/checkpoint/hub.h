@@ -6,8 +6,7 @@
  * the downloaded part of a file is kept, and the next call continues it. Routes: GET
  * api/models/REPO/revision/REV?blobs=true, GET REPO/resolve/COMMIT/PATH.
  */
-#ifndef HOLORUN_CHECKPOINT_HUB_H
-#define HOLORUN_CHECKPOINT_HUB_H
+#pragma once
 
 #include "base/err.h"
 #include "checkpoint/hub_listing.h"
@@ -36,5 +35,3 @@ uint64_t hub_missing(const struct hub *h); /* Returns the bytes that must still 
 /* Downloads the missing files, verifies sizes and hashes, and links the files into a snapshot. Returns the
  * path of the snapshot, which the caller frees, or NULL with e. */
 char *hub_pull(struct hub *h, struct err *e);
-
-#endif

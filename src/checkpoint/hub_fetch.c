@@ -34,7 +34,7 @@ struct part {
     bool failed;
 };
 
-void hub_show(struct hub *h, const struct hub_file *f)
+static void hub_show(struct hub *h, const struct hub_file *f)
 {
     char note[300];
     snprintf(note, sizeof note, "MiB, %.200s", f->path);
@@ -44,14 +44,13 @@ void hub_show(struct hub *h, const struct hub_file *f)
 uint64_t hub_present(const struct hub *h, const struct hub_file *f)
 {
     struct stat st;
-    char *name = xasprintf("%s/blobs/%s", h->folder, f->hash), *path = xasprintf("%s.incomplete", name);
+    autofree char *name = xasprintf("%s/blobs/%s", h->folder, f->hash),
+                  *path = xasprintf("%s.incomplete", name);
     uint64_t n = 0;
     if (stat(name, &st) == 0 && (uint64_t)st.st_size == f->size)
         n = f->size;
     else if (stat(path, &st) == 0 && (uint64_t)st.st_size <= f->size)
         n = (uint64_t)st.st_size;
-    free(name);
-    free(path);
     return n;
 }
 
@@ -91,12 +90,11 @@ static bool hash_fits(struct part *p)
 /* Hashes what is there. */
 static int hash_file(struct part *p)
 {
-    char *block = xmalloc(BLOCK, 1);
+    autofree char *block = xmalloc(BLOCK, 1);
     ssize_t n;
     hash_begin(p);
     while ((n = pread(p->fd, block, BLOCK, (off_t)p->at)) > 0)
         hash_add(p, block, (size_t)n);
-    free(block);
     return n < 0 ? err_set(p->e, ERR_ENV, "cannot read '%s': %s", p->path, strerror(errno)) : 0;
 }
 
@@ -141,7 +139,7 @@ static int receive_once(struct part *p, struct http_reply *r)
     const char *headers[] = {range, NULL};
     snprintf(range, sizeof range, "Range: bytes=%llu-", (unsigned long long)p->at);
     char *path = http_escape_path(p->f->path);
-    char *url = xasprintf("%s/%s/resolve/%s/%s", h->endpoint, h->o.repo, h->list.commit, path);
+    autofree char *url = xasprintf("%s/%s/resolve/%s/%s", h->endpoint, h->o.repo, h->list.commit, path);
     struct http_request q = {.headers = p->at ? headers : NULL,
                              .max_bytes = p->f->size + 1,
                              .first_s = 60,
@@ -150,7 +148,6 @@ static int receive_once(struct part *p, struct http_reply *r)
                              .arg = p};
     p->reply = r;
     int rc = hub_get(h, url, &q, r, p->e);
-    free(url);
     free(path);
     if (p->failed)
         return -1;
@@ -196,7 +193,7 @@ static int complete(struct part *p)
 
 static int lock_file(const struct hub *h, const struct hub_file *f, struct err *e)
 {
-    char *path = xasprintf("%s/%s.lock", h->locks, f->hash);
+    autofree char *path = xasprintf("%s/%s.lock", h->locks, f->hash);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         err_set(e, ERR_ENV, "cannot create '%s': %s", path, strerror(errno));
@@ -205,7 +202,6 @@ static int lock_file(const struct hub *h, const struct hub_file *f, struct err *
         close(fd);
         fd = -1;
     }
-    free(path);
     return fd;
 }
 
@@ -214,9 +210,8 @@ int hub_fetch(struct hub *h, const struct hub_file *f, struct err *e)
     struct part p = {.h = h, .f = f, .e = e};
     if (hub_present(h, f) == f->size && f->size) {
         struct stat st;
-        char *name = xasprintf("%s/blobs/%s", h->folder, f->hash);
+        autofree char *name = xasprintf("%s/blobs/%s", h->folder, f->hash);
         bool whole = stat(name, &st) == 0;
-        free(name);
         if (whole)
             return 0;
     }

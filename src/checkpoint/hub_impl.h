@@ -1,6 +1,5 @@
 /* hub_impl.h - declarations shared by the files hub_*.c. */
-#ifndef HOLORUN_CHECKPOINT_HUB_IMPL_H
-#define HOLORUN_CHECKPOINT_HUB_IMPL_H
+#pragma once
 
 #include "base/bar.h"
 #include "base/http.h"
@@ -30,6 +29,3 @@ bool hub_again(const struct hub *h, const struct http_reply *r, int try, const s
 int hub_fetch(struct hub *h, const struct hub_file *f, struct err *e);
 /* Returns the number of bytes of a file that are on the disk: all, a part, or none. */
 uint64_t hub_present(const struct hub *h, const struct hub_file *f);
-void hub_show(struct hub *h, const struct hub_file *f);
-
-#endif

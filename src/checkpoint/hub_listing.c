@@ -87,20 +87,18 @@ int listing_parse(const char *json, size_t len, const char *const *include, stru
                   struct err *e)
 {
     *out = (struct hub_listing){0};
-    json_t *root = len <= LISTING_BYTES ? json_loadb(json, len, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    json_auto_t *root = len <= LISTING_BYTES ? json_loadb(json, len, JSON_REJECT_DUPLICATES, NULL) : NULL;
     const json_t *files = json_object_get(root, "siblings"), *entry;
     const char *commit = json_string_value(json_object_get(root, "sha"));
     size_t i, n = json_array_size(files);
     int rc = 0;
     if (!is_hex(commit, 40) || n == 0 || n > LISTING_FILES) {
-        json_decref(root);
         return err_set(e, ERR_ENV, "the hub's file list is invalid: expected a commit and 1 to %d files",
                        LISTING_FILES);
     }
     memcpy(out->commit, commit, 41);
     out->files = xcalloc(n, sizeof *out->files);
     json_array_foreach(files, i, entry) if (rc == 0) rc = add_file(out, entry, include, e);
-    json_decref(root);
     if (rc == 0 && out->n == 0)
         rc = err_set(e, ERR_ENV,
                      "none of its %zu files belongs to a model directory; select others with --include, for "

@@ -2,8 +2,7 @@
  *
  * Read from the response to GET api/models/ORG/NAME/revision/REV?blobs=true.
  */
-#ifndef HOLORUN_CHECKPOINT_HUB_LISTING_H
-#define HOLORUN_CHECKPOINT_HUB_LISTING_H
+#pragma once
 
 #include "base/err.h"
 
@@ -32,5 +31,3 @@ struct hub_listing {
 int listing_parse(const char *json, size_t len, const char *const *include, struct hub_listing *out,
                   struct err *e);
 void listing_free(struct hub_listing *l);
-
-#endif

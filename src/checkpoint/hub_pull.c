@@ -54,12 +54,11 @@ static int set_folders(struct hub *h, struct err *e)
     if (strncasecmp(h->endpoint, "http://", 7) != 0 && strncasecmp(h->endpoint, "https://", 8) != 0)
         return err_set(e, ERR_USAGE, "HF_ENDPOINT '%.200s' is not an address; an example is " HUB_ADDRESS,
                        h->endpoint);
-    char *cache = known_cache(e);
+    autofree char *cache = known_cache(e);
     if (!cache)
         return -1;
     h->folder = known_folder(cache, h->o.repo);
     h->locks = xasprintf("%s/.locks/%s", cache, strrchr(h->folder, '/') + 1);
-    free(cache);
     return 0;
 }
 
@@ -75,8 +74,9 @@ static void tell_remedy(struct err *e)
 
 static int ask_list(struct hub *h, struct err *e)
 {
-    char *revision = http_escape_path(h->o.revision);
-    char *url = xasprintf("%s/api/models/%s/revision/%s?blobs=true", h->endpoint, h->o.repo, revision);
+    autofree char *revision = http_escape_path(h->o.revision);
+    autofree char *url =
+        xasprintf("%s/api/models/%s/revision/%s?blobs=true", h->endpoint, h->o.repo, revision);
     int rc;
     for (int i = 0;; i++) {
         struct http_request q = {.max_bytes = LISTING_BYTES, .first_s = 60, .idle_s = 60};
@@ -91,8 +91,6 @@ static int ask_list(struct hub *h, struct err *e)
         if (!again)
             break;
     }
-    free(url);
-    free(revision);
     return rc;
 }
 
@@ -103,15 +101,13 @@ static char *ref_path(const struct hub *h)
 
 static void read_before(struct hub *h)
 {
-    char *path = ref_path(h), *text = NULL;
+    autofree char *path = ref_path(h), *text = NULL;
     size_t len;
     if (!known_is_commit(h->o.revision) && file_read(path, 64, &text, &len, NULL) == 0 && len >= 40) {
         text[40] = 0;
         if (known_is_commit(text) && strcmp(text, h->list.commit) != 0)
             h->before = xstrdup(text);
     }
-    free(text);
-    free(path);
 }
 
 struct hub *hub_open(const struct pull_options *o, struct err *e)
@@ -191,23 +187,20 @@ static int check_space(const struct hub *h, struct err *e)
 
 static int make_folders(const struct hub *h, struct err *e)
 {
-    char *blobs = xasprintf("%s/blobs", h->folder);
-    int rc = dir_make(blobs, e) || dir_make(h->locks, e) ? -1 : 0;
-    free(blobs);
-    return rc;
+    autofree char *blobs = xasprintf("%s/blobs", h->folder);
+    return dir_make(blobs, e) || dir_make(h->locks, e) ? -1 : 0;
 }
 
 /* Creates the symbolic link snapshots/COMMIT/PATH to the blob. */
 static int link_file(const struct hub *h, const struct hub_file *f, struct err *e)
 {
-    struct buf target;
-    buf_init(&target, 4096);
+    autobuf target = buf_of(4096);
     buf_puts(&target, "../../");
     for (const char *p = f->path; *p; p++)
         if (*p == '/')
             buf_puts(&target, "../");
     buf_printf(&target, "blobs/%s", f->hash);
-    char *at = xasprintf("%s/snapshots/%s/%s", h->folder, h->list.commit, f->path);
+    autofree char *at = xasprintf("%s/snapshots/%s/%s", h->folder, h->list.commit, f->path);
     char *fresh = xasprintf("%s.new", at), *slash = strrchr(at, '/');
     *slash = 0;
     int rc = dir_make(at, e);
@@ -216,8 +209,6 @@ static int link_file(const struct hub *h, const struct hub_file *f, struct err *
     if (rc == 0 && (symlink(target.data, fresh) || rename(fresh, at)))
         rc = err_set(e, ERR_ENV, "cannot link '%s': %s", at, strerror(errno));
     free(fresh);
-    free(at);
-    buf_free(&target);
     return rc;
 }
 

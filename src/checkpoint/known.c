@@ -102,11 +102,10 @@ const struct known_model *known_better(double budget, bool *pulled)
     for (const struct known_model *m = known_models; m->name; m++) {
         if (known_is_text(m) || !known_fits(m, budget, &bits))
             continue;
-        char *here = known_pulled(m->name, NULL);
+        autofree char *here = known_pulled(m->name, NULL);
         if (here || !best)
             best = m;
         *pulled = *pulled || here;
-        free(here);
     }
     return best;
 }
@@ -219,7 +218,7 @@ static char *only_commit(const char *folder)
 
 char *known_snapshot(const char *folder, const char *revision, struct err *e)
 {
-    char *commit = read_ref(folder, revision);
+    autofree char *commit = read_ref(folder, revision);
     if (!commit && !strcmp(revision, "main"))
         commit = only_commit(folder);
     char *path = commit ? xasprintf("%s/snapshots/%s", folder, commit) : NULL;
@@ -229,7 +228,6 @@ char *known_snapshot(const char *folder, const char *revision, struct err *e)
     }
     if (!path)
         err_set(e, ERR_MODEL, "'%s' has no snapshot of '%s'", folder, revision);
-    free(commit);
     return path;
 }
 
@@ -237,7 +235,7 @@ char *known_snapshot(const char *folder, const char *revision, struct err *e)
 static int count_unfinished(const char *folder)
 {
     static const char end[] = ".incomplete";
-    char *path = xasprintf("%s/blobs", folder);
+    autofree char *path = xasprintf("%s/blobs", folder);
     DIR *d = opendir(path);
     int n = 0;
     for (struct dirent *entry; d && (entry = readdir(d));) {
@@ -246,7 +244,6 @@ static int count_unfinished(const char *folder)
     }
     if (d)
         closedir(d);
-    free(path);
     return n;
 }
 
@@ -274,10 +271,10 @@ char *known_pulled(const char *name, struct err *e)
         free(repo);
         repo = xstrdup(m->repo);
     }
-    char *cache = known_is_repo(repo) ? known_cache(e) : NULL;
-    char *folder = cache ? known_folder(cache, repo) : NULL;
+    autofree char *cache = known_is_repo(repo) ? known_cache(e) : NULL;
+    autofree char *folder = cache ? known_folder(cache, repo) : NULL;
     const char *revision = strchr(name, '@') ? strchr(name, '@') + 1 : "main";
-    char *snapshot = folder ? known_snapshot(folder, revision, NULL) : NULL;
+    autofree char *snapshot = folder ? known_snapshot(folder, revision, NULL) : NULL;
     if (snapshot)
         found = known_model_in(folder, snapshot, e);
     if (cache && !snapshot)
@@ -285,9 +282,6 @@ char *known_pulled(const char *name, struct err *e)
     else if (!cache && !known_is_repo(repo))
         err_set(e, ERR_MODEL,
                 "'%s' is neither a directory nor a known model; 'holorun models' lists the models", name);
-    free(snapshot);
-    free(folder);
-    free(cache);
     free(repo);
     return found;
 }

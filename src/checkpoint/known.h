@@ -6,8 +6,7 @@
  *                             blobs/HASH
  * CACHE is $HF_HUB_CACHE, $HUGGINGFACE_HUB_CACHE, $HF_HOME/hub, $XDG_CACHE_HOME/huggingface/hub or
  * ~/.cache/huggingface/hub; the first variable that is set determines it. */
-#ifndef HOLORUN_CHECKPOINT_KNOWN_H
-#define HOLORUN_CHECKPOINT_KNOWN_H
+#pragma once
 
 #include "base/err.h"
 
@@ -63,5 +62,3 @@ char *known_model_in(const char *folder, const char *snapshot, struct err *e);
 /* Returns the model of a downloaded short name, repository or REPO@REVISION, which the caller frees. NULL
  * with a message that names the command to run if it is missing or incomplete. */
 char *known_pulled(const char *name, struct err *e);
-
-#endif

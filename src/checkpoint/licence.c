@@ -74,10 +74,8 @@ static bool safetensors_licence(const unsigned char *p, size_t n, char out[LICEN
     uint64_t len = n > 8 ? little(p, 8) : 0;
     if (!len || len > n - 8)
         return false;
-    json_t *header = json_loadb((const char *)p + 8, (size_t)len, 0, NULL);
-    bool found = json_licence(json_object_get(header, "__metadata__"), out);
-    json_decref(header);
-    return found;
+    json_auto_t *header = json_loadb((const char *)p + 8, (size_t)len, 0, NULL);
+    return json_licence(json_object_get(header, "__metadata__"), out);
 }
 
 /* Searches for the encoded key: its length, name and value type string, followed by the value. Other keys
@@ -121,9 +119,8 @@ bool licence_stated(const char *name, const void *head, size_t n, char out[LICEN
     if (ends(name, ".gguf"))
         return gguf_licence(head, n, out);
     if (ends(name, ".json")) {
-        json_t *object = json_loadb(head, n, 0, NULL);
+        json_auto_t *object = json_loadb(head, n, 0, NULL);
         bool found = json_licence(object, out);
-        json_decref(object);
         return found;
     }
     bool text = !strncasecmp(name, "license", 7) || !strncasecmp(name, "licence", 7) ||

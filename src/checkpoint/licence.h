@@ -1,6 +1,5 @@
 /* licence.h - the licence that a file of a model directory states. */
-#ifndef HOLORUN_CHECKPOINT_LICENCE_H
-#define HOLORUN_CHECKPOINT_LICENCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,5 +12,3 @@ enum { LICENCE_TEXT = 160, LICENCE_HEAD = 16 << 20 /* LICENCE_HEAD: bytes of a f
  * of LICENSE, COPYING and NOTICE. head[n] are the first bytes of the file. out gets valid UTF-8, with
  * control characters replaced by spaces. Returns false if the file states no licence. */
 bool licence_stated(const char *name, const void *head, size_t n, char out[LICENCE_TEXT]);
-
-#endif

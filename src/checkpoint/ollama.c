@@ -79,13 +79,11 @@ static json_t *parse_manifest(const char *text, size_t len, const char *name, st
 
 static json_t *read_manifest(const char *path, struct err *e)
 {
-    char *text;
+    autofree char *text = NULL;
     size_t len;
     if (file_read(path, MAX_MANIFEST, &text, &len, e))
         return NULL;
-    json_t *root = parse_manifest(text, len, path, e);
-    free(text);
-    return root;
+    return parse_manifest(text, len, path, e);
 }
 
 /* Returns the first layer of a kind; NULL if there is none. */
@@ -154,10 +152,8 @@ static char *place_of(const char *root, const json_t *manifest, const char *name
 
 char *ollama_place(const char *models, const char *text, size_t len, const char *name, struct err *e)
 {
-    json_t *manifest = parse_manifest(text, len, name, e);
-    char *place = manifest ? place_of(models, manifest, name, e) : NULL;
-    json_decref(manifest);
-    return place;
+    json_auto_t *manifest = parse_manifest(text, len, name, e);
+    return manifest ? place_of(models, manifest, name, e) : NULL;
 }
 
 /* ---- names --------------------------------------------------------------------------------------------- */
@@ -168,7 +164,7 @@ static char *manifest_of_name(const char *name, struct err *e)
     const char *colon = strrchr(name, ':'), *slash = strrchr(name, '/');
     if (colon && slash && colon < slash) /* the colon separates a port */
         colon = NULL;
-    char *path = xasprintf("%.*s", (int)(colon ? colon - name : (ptrdiff_t)strlen(name)), name);
+    autofree char *path = xasprintf("%.*s", (int)(colon ? colon - name : (ptrdiff_t)strlen(name)), name);
     const char *tag = colon ? colon + 1 : "latest";
     int slashes = 0;
     for (const char *p = path; *p; p++)
@@ -176,7 +172,6 @@ static char *manifest_of_name(const char *name, struct err *e)
     const char *front = slashes == 0 ? HOST "/library/" : slashes == 1 ? HOST "/" : "";
     char *full = xasprintf("%s%s/%s", front, path, tag);
     bool bad = !*path || !*tag || slashes > 2 || strstr(full, "..") || strstr(full, "//") || full[0] == '/';
-    free(path);
     if (!bad)
         return full;
     free(full);
@@ -191,13 +186,11 @@ static char *find_name(const char *name, char *const *roots, int n, struct err *
     char *below = manifest_of_name(name, e), *place = NULL;
     bool found = false;
     for (int i = 0; below && i < n && !found; i++) {
-        char *path = xasprintf("%s" MANIFEST "%s", roots[i], below);
+        autofree char *path = xasprintf("%s" MANIFEST "%s", roots[i], below);
         found = file_exists(path);
-        json_t *manifest = found ? read_manifest(path, e) : NULL;
+        json_auto_t *manifest = found ? read_manifest(path, e) : NULL;
         if (manifest)
             place = place_of(roots[i], manifest, name, e);
-        json_decref(manifest);
-        free(path);
     }
     if (below && !found)
         err_set(e, ERR_MODEL, "Ollama model '%.200s' not found%s%s; run 'ollama pull'", name,
@@ -223,18 +216,16 @@ static void search_folder(struct search *s, const char *dir, int depth)
         struct stat st;
         if (entry->d_name[0] == '.')
             continue;
-        char *path = xasprintf("%s/%s", dir, entry->d_name);
+        autofree char *path = xasprintf("%s/%s", dir, entry->d_name);
         bool there = lstat(path, &st) == 0;
         if (there && S_ISDIR(st.st_mode)) {
             search_folder(s, path, depth + 1);
         } else if (there && S_ISREG(st.st_mode) && s->left-- > 0) {
-            json_t *manifest = read_manifest(path, NULL);
+            json_auto_t *manifest = read_manifest(path, NULL);
             const char *digest = digest_of(find_layer(manifest, "model"));
             if (digest && !strcmp(digest + 7, s->digest + 7))
                 s->found = place_of(s->root, manifest, s->digest, NULL);
-            json_decref(manifest);
         }
-        free(path);
     }
     if (d)
         closedir(d);
@@ -245,15 +236,13 @@ static void search_folder(struct search *s, const char *dir, int depth)
 static char *find_projector(const char *path)
 {
     size_t n = strlen(path) - strlen(base_of(path));
-    char *root = n ? xasprintf("%.*s..", (int)n, path) : xstrdup(".."),
-         *manifests = xasprintf("%s/manifests", root);
+    autofree char *root = n ? xasprintf("%.*s..", (int)n, path) : xstrdup(".."),
+                  *manifests = xasprintf("%s/manifests", root);
     struct search s = {.root = root, .digest = base_of(path), .left = SEARCHED};
     search_folder(&s, manifests, 0);
     bool vision = s.found && strchr(s.found, ',');
     char *place = vision ? xasprintf("%s,%.*s%s", path, (int)n, path, base_of(s.found)) : xstrdup(path);
     free(s.found);
-    free(manifests);
-    free(root);
     return place;
 }
 
@@ -263,10 +252,9 @@ static char *find_blob(const char *option, char *const *roots, int n, struct err
     if (file_exists(option))
         return find_projector(option);
     for (int i = 0; i < n && !place && !strchr(option, '/'); i++) {
-        char *path = blob_path(roots[i], option);
+        autofree char *path = blob_path(roots[i], option);
         if (file_exists(path))
             place = find_projector(path);
-        free(path);
     }
     if (!place)
         err_set(e, ERR_MODEL, "blob '%s' not found%s%s", option,
@@ -276,12 +264,9 @@ static char *find_blob(const char *option, char *const *roots, int n, struct err
 
 static char *find_manifest(const char *path, struct err *e)
 {
-    json_t *manifest = read_manifest(path, e);
-    char *root = xasprintf("%.*s", (int)(strstr(path, MANIFEST) - path), path);
-    char *place = manifest ? place_of(root, manifest, path, e) : NULL;
-    json_decref(manifest);
-    free(root);
-    return place;
+    json_auto_t *manifest = read_manifest(path, e);
+    autofree char *root = xasprintf("%.*s", (int)(strstr(path, MANIFEST) - path), path);
+    return manifest ? place_of(root, manifest, path, e) : NULL;
 }
 
 char *ollama_find(const char *option, struct err *e)

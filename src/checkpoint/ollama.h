@@ -5,8 +5,7 @@
  *     MODELS/blobs/sha256-HEX-partial*            part of an unfinished download
  *
  * MODELS is $OLLAMA_MODELS, ~/.ollama/models, or the directory of the system service. */
-#ifndef HOLORUN_CHECKPOINT_OLLAMA_H
-#define HOLORUN_CHECKPOINT_OLLAMA_H
+#pragma once
 
 #include "base/err.h"
 
@@ -25,5 +24,3 @@ char *ollama_find(const char *option, struct err *e);
  * models: directory with its blobs; name: for messages. The caller frees the result. NULL with e on
  * failure. */
 char *ollama_place(const char *models, const char *text, size_t len, const char *name, struct err *e);
-
-#endif

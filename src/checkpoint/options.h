@@ -1,7 +1,6 @@
 /* options.h - options of an engine: storage types of weights, states and KV cache, memory limits, device
  * and speculative decoding. */
-#ifndef HOLORUN_CHECKPOINT_OPTIONS_H
-#define HOLORUN_CHECKPOINT_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,5 +98,3 @@ static inline enum weight_storage options_storage(const struct engine_options *o
         return o->weights;
     return o->activations == ACTIVATIONS_FP8 ? WEIGHTS_FP8 : WEIGHTS_INT8;
 }
-
-#endif

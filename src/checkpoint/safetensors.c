@@ -176,17 +176,15 @@ static int read_file(struct safetensors *s, const char *file, const uint8_t *p, 
                        "%s: the header claims %llu bytes in a file of %zu; copy or download it again", file,
                        (unsigned long long)header_len, len);
     json_error_t why;
-    json_t *header = json_loadb((const char *)p + 8, (size_t)header_len, JSON_REJECT_DUPLICATES, &why);
+    json_auto_t *header = json_loadb((const char *)p + 8, (size_t)header_len, JSON_REJECT_DUPLICATES, &why);
     if (!header)
         return err_set(e, ERR_MODEL, "%s: header: byte %d: %s", file, why.position, why.text);
-    int rc = read_header(s, file, header, p + 8 + header_len, len - 8 - (size_t)header_len, e);
-    json_decref(header);
-    return rc;
+    return read_header(s, file, header, p + 8 + header_len, len - 8 - (size_t)header_len, e);
 }
 
 /* ---- list of files ------------------------------------------------------------------------------------- */
 
-void safetensors_add_file(struct safetensors *s, const char *file)
+static void safetensors_add_file(struct safetensors *s, const char *file)
 {
     for (int i = 0; i < s->shards; i++)
         if (!strcmp(s->files[i], file))
@@ -220,21 +218,18 @@ static int list_index(struct safetensors *s, const json_t *weight_map, struct er
  * number. */
 static int list_series(struct safetensors *s, const char *dir, struct err *e)
 {
-    char *one = xasprintf("%s/model.safetensors", dir);
+    autofree char *one = xasprintf("%s/model.safetensors", dir);
     bool single = file_exists(one);
-    free(one);
     if (single) {
         safetensors_add_file(s, "model.safetensors");
         return 0;
     }
     for (int n = 1; n <= MAX_SHARDS; n++) {
-        char *path = xasprintf("%s/model-00001-of-%05d.safetensors", dir, n);
+        autofree char *path = xasprintf("%s/model-00001-of-%05d.safetensors", dir, n);
         bool found = file_exists(path);
-        free(path);
         for (int i = 1; found && i <= n; i++) {
-            char *file = xasprintf("model-%05d-of-%05d.safetensors", i, n);
+            autofree char *file = xasprintf("model-%05d-of-%05d.safetensors", i, n);
             safetensors_add_file(s, file);
-            free(file);
         }
         if (found)
             return 0;
@@ -244,21 +239,18 @@ static int list_series(struct safetensors *s, const char *dir, struct err *e)
 
 static int list_shards(struct safetensors *s, const char *dir, json_t **weight_map, struct err *e)
 {
-    char *path = xasprintf("%s/model.safetensors.index.json", dir), *text = NULL;
+    autofree char *path = xasprintf("%s/model.safetensors.index.json", dir), *text = NULL;
     size_t len;
     int rc;
     if (!file_exists(path)) {
         rc = list_series(s, dir, e);
     } else if ((rc = file_read(path, MAX_INDEX, &text, &len, e)) == 0) {
         json_error_t why;
-        json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+        json_auto_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
         *weight_map = json_incref(json_object_get(root, "weight_map"));
         rc = root ? list_index(s, *weight_map, e)
                   : err_set(e, ERR_MODEL, "model.safetensors.index.json: line %d: %s", why.line, why.text);
-        json_decref(root);
     }
-    free(text);
-    free(path);
     return rc;
 }
 
@@ -304,9 +296,8 @@ static int check_shards(const struct safetensors *s, const char *dir, struct err
 {
     int missing = 0, first = 0;
     for (int i = s->shards - 1; i >= 0; i--) {
-        char *path = xasprintf("%s/%s", dir, s->files[i]);
+        autofree char *path = xasprintf("%s/%s", dir, s->files[i]);
         bool here = file_exists(path);
-        free(path);
         missing += !here;
         first = here ? first : i;
     }
@@ -322,10 +313,9 @@ static int check_shards(const struct safetensors *s, const char *dir, struct err
 int safetensors_complete(const char *dir, bool *here, struct err *e)
 {
     struct safetensors *s = xcalloc(1, sizeof *s);
-    json_t *weight_map = NULL;
+    json_auto_t *weight_map = NULL;
     *here = list_shards(s, dir, &weight_map, NULL) == 0;
     int rc = *here ? check_shards(s, dir, e) : 0;
-    json_decref(weight_map);
     safetensors_close(s);
     return rc ? err_prefix(e, "model '%s'", dir) : 0;
 }
@@ -339,9 +329,8 @@ struct safetensors *safetensors_open(const char *dir, struct err *e)
     int rc = list_shards(s, dir, &weight_map, e) ? -1 : check_shards(s, dir, e);
     s->maps = xcalloc((unsigned long)s->shards + 1, sizeof *s->maps);
     for (int i = 0; i < s->shards && rc == 0; i++) {
-        char *path = xasprintf("%s/%s", dir, s->files[i]);
+        autofree char *path = xasprintf("%s/%s", dir, s->files[i]);
         rc = file_map(&s->maps[i], path, e);
-        free(path);
         if (rc == 0)
             rc = read_file(s, s->files[i], s->maps[i].data, s->maps[i].len, e);
     }

@@ -6,8 +6,7 @@
  *
  * The pages of a tensor are read on first access. safetensors_release discards them, so that a model
  * larger than free memory can be repacked tensor by tensor. */
-#ifndef HOLORUN_CHECKPOINT_SAFETENSORS_H
-#define HOLORUN_CHECKPOINT_SAFETENSORS_H
+#pragma once
 
 #include "base/err.h"
 #include "ops/ops.h"
@@ -72,5 +71,3 @@ const char *safetensors_type(const struct st_tensor *t);
 
 /* Writes the shape as text: "[2, 3]". */
 void safetensors_shape_text(const struct st_tensor *t, char *out, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* safetensors_impl.h - definition of struct safetensors. safetensors.c and gguf_tensors.c fill it; private
  * to them. */
-#ifndef HOLORUN_CHECKPOINT_SAFETENSORS_IMPL_H
-#define HOLORUN_CHECKPOINT_SAFETENSORS_IMPL_H
+#pragma once
 
 #include "base/file.h"
 #include "base/gguf.h"
@@ -19,11 +18,8 @@ struct safetensors {
 };
 
 struct st_tensor *safetensors_add(struct safetensors *s); /* valid until the next call */
-void safetensors_add_file(struct safetensors *s, const char *name);
 int safetensors_sort(struct safetensors *s, struct err *e);
 
 /* Fills s with the tensors of GGUF files under their published names. Frees s and returns NULL with e on
  * failure. */
 struct safetensors *safetensors_of_gguf(struct safetensors *s, const char *place, struct err *e);
-
-#endif

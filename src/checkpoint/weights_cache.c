@@ -58,7 +58,7 @@ static uint64_t identify(const char *dir, const struct safetensors *s, uint64_t 
 {
     uint64_t seed = identity;
     const char *file = NULL;
-    char *folder = xstrdup(dir);
+    autofree char *folder = xstrdup(dir);
     if (gguf_is_place(dir)) { /* dir names a file in the directory */
         char *slash = strrchr(folder, '/');
         if (slash)
@@ -71,15 +71,13 @@ static uint64_t identify(const char *dir, const struct safetensors *s, uint64_t 
         if (t->file == file)
             continue;
         file = t->file;
-        char *path = xasprintf("%s/%s", folder, file);
+        autofree char *path = xasprintf("%s/%s", folder, file);
         struct stat st = {0};
         if (stat(path, &st))
             st.st_size = -1;
         int64_t facts[] = {st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
         seed = XXH3_64bits_withSeed(facts, sizeof facts, XXH3_64bits_withSeed(file, strlen(file), seed));
-        free(path);
     }
-    free(folder);
     return seed;
 }
 
@@ -203,9 +201,8 @@ static bool write_padded(struct weight_cache *c, const void *data, size_t bytes)
 static void begin(struct weight_cache *c)
 {
     struct header empty = {0};
-    char *folder = xasprintf("%.*s", (int)(strrchr(c->path, '/') - c->path), c->path);
+    autofree char *folder = xasprintf("%.*s", (int)(strrchr(c->path, '/') - c->path), c->path);
     c->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600); /* vanishes if this process is killed */
-    free(folder);
     if (c->fd < 0) {
         c->fd = file_temp(c->path, &c->temporary, NULL);
         c->named = c->fd >= 0;

@@ -15,8 +15,7 @@
  * bytes of a file of up to 256 MiB, and the first 64 KiB of each matrix in a larger one. A new file is
  * written under a temporary name and renamed when complete, so that two concurrent processes each see a
  * complete file. */
-#ifndef HOLORUN_CHECKPOINT_WEIGHTS_CACHE_H
-#define HOLORUN_CHECKPOINT_WEIGHTS_CACHE_H
+#pragma once
 
 #include "checkpoint/options.h"
 #include "checkpoint/safetensors.h"
@@ -43,5 +42,3 @@ void weight_cache_close(struct weight_cache *c);
 /* Returns the path of a file in the cache directory, which is created. The caller frees it. NULL with e on
  * failure. */
 char *weight_cache_path(uint64_t key, const char *kind, struct err *e);
-
-#endif

@@ -13,11 +13,6 @@ static void command_words(FILE *f, const char *argument, const struct command *c
         fprintf(f, "%.*s ", (int)strcspn(p + 1, "|]"), p + 1);
 }
 
-static bool is_command(const char *argument)
-{
-    return !strncmp(argument, "[COMMAND", 8);
-}
-
 /* ---- kinds of values and arguments --------------------------------------------------------------------- */
 
 enum value_kind { VALUE_ANY, VALUE_WORDS, VALUE_FOLDER, VALUE_FILE };
@@ -53,7 +48,7 @@ static enum argument_kind argument_of(const struct command *c)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(a, known[i].text))
             return known[i].kind;
-    if (is_command(a))
+    if (!strncmp(a, "[COMMAND", 8))
         return ARGUMENT_COMMAND;
     if (!strncmp(a, "TASK", 4))
         return ARGUMENT_NONE;

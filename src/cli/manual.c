@@ -19,11 +19,6 @@ static int width(void)
     return columns < WIDTH_MIN ? WIDTH_MIN : columns < WIDTH ? columns : WIDTH;
 }
 
-static int option_column(void)
-{
-    return width() < NARROW ? COLUMN_NARROW : COLUMN;
-}
-
 const char manual_exit_codes[] =
     "0 done, and confirmed by a change on the screen, a validator or the answer to a question; 1 not "
     "possible, or the last action was refused or failed; 2 wrong usage; 3 the environment failed (no "
@@ -123,7 +118,7 @@ static void print_option(FILE *f, char letter, const char *spelling, const char 
     char head[80] = "    ";
     if (letter)
         snprintf(head, sizeof head, "-%c, ", letter);
-    int column = option_column(), n = fprintf(f, "  %s%s", head, spelling);
+    int column = width() < NARROW ? COLUMN_NARROW : COLUMN, n = fprintf(f, "  %s%s", head, spelling);
     if (n + 2 > column) {
         fputc('\n', f);
         n = 0;

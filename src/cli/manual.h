@@ -1,6 +1,5 @@
 /* manual.h - prints help, manual pages and shell completion from the command tables. */
-#ifndef HOLORUN_CLI_MANUAL_H
-#define HOLORUN_CLI_MANUAL_H
+#pragma once
 
 #include "cli/options.h"
 
@@ -19,5 +18,3 @@ void manual_page_of(const struct command *c, FILE *f); /* prints holorun-NAME.1 
 void manual_bash(const struct command *const *commands, FILE *f);
 void manual_zsh(const struct command *const *commands, FILE *f);
 void manual_fish(const struct command *const *commands, FILE *f);
-
-#endif

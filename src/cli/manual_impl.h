@@ -1,6 +1,5 @@
 /* manual_impl.h - declarations shared by help, manual pages and completion. */
-#ifndef HOLORUN_CLI_MANUAL_IMPL_H
-#define HOLORUN_CLI_MANUAL_IMPL_H
+#pragma once
 
 #include "cli/manual.h"
 
@@ -16,5 +15,3 @@ bool option_on_by_default(const struct option_spec *o);
  * manual_remark() its help with bounds and default. */
 void manual_spelling(const struct option_spec *o, char *out, size_t size);
 void manual_remark(const struct option_spec *o, char *out, size_t size);
-
-#endif

@@ -18,21 +18,8 @@ enum { TEXT_MAX = 64 << 10 };
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-int options_choice_index(const char *choices, const char *word)
-{
-    size_t len = strlen(word);
-    int i = 0;
-    for (const char *p = choices;; i++) {
-        size_t n = strcspn(p, "|");
-        if (n == len && !strncmp(p, word, n))
-            return i;
-        if (!p[n])
-            return -1;
-        p += n + 1;
-    }
-}
-
-void options_choice(const struct option_spec *o, int index, char *out, size_t size)
+/* Writes the word of an OPTION_CHOICE at an index. */
+static void options_choice(const struct option_spec *o, int index, char *out, size_t size)
 {
     const char *p = o->unit;
     for (int i = 0; i < index && *p; i++) {
@@ -148,7 +135,7 @@ static int set_value(const struct option_spec *o, void *settings, const char *fr
     case OPTION_LIST:
         return set_list(o, at, from, text, e);
     case OPTION_CHOICE: {
-        int i = options_choice_index(o->unit, text);
+        int i = text_choice(o->unit, text);
         if (i >= 0)
             *(int *)at = i;
         return i < 0 ? refuse_choice(o, from, text, e) : 0;

@@ -21,8 +21,7 @@
  * Spelling: --name VALUE, --name=VALUE, -n VALUE, -nVALUE; a flag is --name or --no-name; "--" ends the
  * options; every command has -h and --help.  --@name=VALUE sets a switch (OPTION_SWITCH) of a recorded run:
  * recorded_line() writes such words, users do not. */
-#ifndef HOLORUN_CLI_OPTIONS_H
-#define HOLORUN_CLI_OPTIONS_H
+#pragma once
 
 #include "base/err.h"
 #include "base/json.h"
@@ -111,10 +110,3 @@ char *options_quoted(char *const *words, int n);
 
 /* Returns the values of all settings as an object, in table order; the caller owns it. */
 json_t *options_json(const struct option_spec *table, const void *settings);
-
-/* options_choice_index() returns the index of `word` in "a|b|c", or -1; options_choice() writes the word at
- * an index. */
-int options_choice_index(const char *choices, const char *word);
-void options_choice(const struct option_spec *o, int index, char *out, size_t size);
-
-#endif

@@ -14,24 +14,22 @@ static char *find_below(const char *name, const char *runs, struct err *e)
 {
     if (!name)
         return record_newest(runs, e);
-    char *below = xasprintf("%s/%s", runs, name);
+    autofree char *below = xasprintf("%s/%s", runs, name);
     bool is_path = strchr(name, '/') || file_exists(name) || !file_exists(below);
     char *dir = xstrdup(is_path ? name : below), *events = xasprintf("%s/events.jsonl", dir);
     if (!file_exists(events)) {
         struct err none = ERR_INIT;
-        char *newest = record_newest(runs, &none);
+        autofree char *newest = record_newest(runs, &none);
         if (file_exists(dir))
             err_set(e, ERR_USAGE, "'%s' is not a run: events.jsonl not found", dir);
         else if (newest)
             err_set(e, ERR_USAGE, "run '%s' not found; the newest is '%s'", name, newest);
         else
             err_set(e, ERR_USAGE, "run '%s' not found, and %s", name, none.text);
-        free(newest);
         free(dir);
         dir = NULL;
     }
     free(events);
-    free(below);
     return dir;
 }
 
@@ -47,10 +45,8 @@ char *recorded_find(const char *name, const char *runs, struct err *e)
 
 int recorded_open(struct record *r, const char *name, const char *runs, struct err *e)
 {
-    char *dir = recorded_find(name, runs, e);
-    int rc = dir ? record_open(r, dir, e) : -1;
-    free(dir);
-    return rc;
+    autofree char *dir = recorded_find(name, runs, e);
+    return dir ? record_open(r, dir, e) : -1;
 }
 
 struct dialect *recorded_dialect(const struct record *r, const char *name, struct err *e)

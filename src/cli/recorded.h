@@ -3,8 +3,7 @@
  * Settings of a recorded run become words of the command line before those that were typed: typed words take
  * precedence, and recorded words are checked like typed ones.  Only settings that the caller names are used,
  * because a run directory may come from anywhere: none of its words may start a program or relax a rule. */
-#ifndef HOLORUN_CLI_RECORDED_H
-#define HOLORUN_CLI_RECORDED_H
+#pragma once
 
 #include "actions/dialect.h"
 #include "cli/options.h"
@@ -41,5 +40,3 @@ void recorded_line_free(struct recorded_line *l);
 /* Returns a copy of a record's settings.  Records from before activations were rounded by default (without
  * "rounded_matrices") get activations bf16 instead of auto, because auto meant bf16 then. */
 json_t *recorded_settings(const json_t *run);
-
-#endif

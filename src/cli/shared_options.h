@@ -1,8 +1,7 @@
 /* shared_options.h - rows of option tables (options.h) that several commands share.
  *
  * The comment above each macro lists the members that T, the command's settings, must have. */
-#ifndef HOLORUN_CLI_SHARED_OPTIONS_H
-#define HOLORUN_CLI_SHARED_OPTIONS_H
+#pragma once
 
 #include "base/bar.h"
 #include "cli/options.h"
@@ -241,5 +240,3 @@
 #define JSON_OPTION(T)  {"json", 'j', OPTION_FLAG, offsetof(T, json), .help = "one JSON object on stdout"}
 #define QUIET_OPTION(T) {"quiet", 'q', OPTION_FLAG, offsetof(T, quiet), .help = "no progress on stderr"}
 /* clang-format on */
-
-#endif

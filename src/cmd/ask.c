@@ -144,9 +144,8 @@ static int correct_answer(struct vqa *l, const char *question, const struct imag
         return 0;
     if (pocket_assist_open(&assist, l->engine, l->dialect, screen_stop_flag(NULL), e))
         return -1;
-    char *said = xasprintf("%.*s", (int)len, l->reply.text.data);
+    autofree char *said = xasprintf("%.*s", (int)len, l->reply.text.data);
     int rc = ASSIST(assist, answer) ? assist->ops->answer(assist, images, question, said, held, e) : 0;
-    free(said);
     assist_free(assist);
     return rc;
 }
@@ -230,7 +229,7 @@ int cmd_ask(int argc, char **argv)
     screen_install_signals();
     struct vqa l = {0};
     struct image images[MAX_IMAGES] = {{0}};
-    char *held = NULL;
+    autofree char *held = NULL;
     struct engine_options model = MODEL_ENGINE(s);
     int rc = 0;
     for (int i = 0; i < nfiles && rc == 0; i++)
@@ -255,7 +254,6 @@ int cmd_ask(int argc, char **argv)
         utf8_print_result(stdout, held, strlen(held));
     else if (rc == 0)
         utf8_print_result(stdout, l.reply.text.data, l.reply.text.len);
-    free(held);
     vqa_close(&l);
     for (int i = 0; i < nfiles; i++)
         image_free(&images[i]);

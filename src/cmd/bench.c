@@ -77,7 +77,7 @@ static int check(const struct bench *k, int n, struct err *e)
 {
     static const char names[] = "all|peak|kernels|vision|prefill|decode|concurrency|session|step|drift|fleet|"
                                 "threads|elements|loop|peers|peers-prompt|peers-decode|peers-tile";
-    if (n == 0 && options_choice_index(names, k->section) < 0)
+    if (n == 0 && text_choice(names, k->section) < 0)
         return err_set(e, ERR_USAGE, "unknown section '%s': use %s", k->section, names);
     if (n == 0 && (k->text != NULL) > !strcmp(k->section, "drift"))
         return err_set(e, ERR_USAGE, "--text '%s' needs --section drift", k->text);
@@ -97,7 +97,7 @@ static int measure(struct bench *k, struct err *e)
     bench_peak(k);
     if (bench_has_section(k, "kernels"))
         bench_kernels(k);
-    return options_choice_index("peak|kernels", k->section) >= 0 ? 0 : bench_model(k, e);
+    return text_choice("peak|kernels", k->section) >= 0 ? 0 : bench_model(k, e);
 }
 
 int cmd_bench(int argc, char **argv)

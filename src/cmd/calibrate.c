@@ -90,7 +90,7 @@ static int choose_candidates(struct calibration *k, struct err *e)
 {
     struct err ignored = ERR_INIT;
     const struct endpoint *far = vqa_endpoint(&k->l);
-    char *own = far ? xstrdup(endpoint_dialect(far)) : dialect_for_model(k->l.dir, &ignored);
+    autofree char *own = far ? xstrdup(endpoint_dialect(far)) : dialect_for_model(k->l.dir, &ignored);
     if (k->s->dialect) {
         add_candidate(k, k->s->dialect, own && !strcmp(own, k->s->dialect));
     } else {
@@ -100,7 +100,6 @@ static int choose_candidates(struct calibration *k, struct err *e)
             if (!own || strcmp(*name, own) != 0)
                 add_candidate(k, *name, false);
     }
-    free(own);
     return k->n ? 0
                 : err_set(e, ERR_USAGE, "dialect '%s' cannot ask for a position (it has no key 'ground')",
                           k->s->dialect);
@@ -134,11 +133,6 @@ static void print_counts(const struct answer_counts *h, enum coord_space space)
         printf("  %10s", "-");
 }
 
-static bool worth_a_row(const struct candidate *c, int space)
-{
-    return space == (int)c->own || candidate_hits(c, (enum coord_space)space) > 0;
-}
-
 /* Returns the line through the answers on one axis; *own: the exact line of the dialect's space. */
 static struct line fit_axis(const struct candidate *c, int axis, struct line *own)
 {
@@ -167,7 +161,7 @@ static void print_table(const struct calibration *k)
         const struct candidate *c = &k->candidates[i];
         const struct answer_counts *place = &c->counts[QUESTION_PLACE];
         for (int space = 0; space < CALIBRATE_SPACES; space++) {
-            if (!worth_a_row(c, space))
+            if (!(space == (int)c->own || candidate_hits(c, (enum coord_space)space) > 0))
                 continue;
             printf("%-14s %-10s", c->dialect, dialect_space_name((enum coord_space)space));
             print_counts(&c->counts[QUESTION_PLACE], (enum coord_space)space);
@@ -249,21 +243,17 @@ static int read_size(const char *text, int *w, int *h, struct err *e)
 /* Stores the verdict about a model behind an endpoint in the profile of its server.  Returns -1 with e. */
 static int keep_far(const struct endpoint *p, const struct verdict *v, struct err *e)
 {
-    char *path = profile_kept(p->base, p->model, e), *file = NULL, *text = NULL;
+    autofree char *path = profile_kept(p->base, p->model, e), *file = NULL, *text = NULL;
     int rc = path ? 0 : -1;
     if (rc == 0 && v->space != v->candidate->own) {
         file = xasprintf("%.*s-dialect.json", (int)(strlen(path) - 5), path);
         text = dialect_in_space(v->candidate->dialect, v->space, e);
         rc = text ? file_write(file, text, strlen(text), e) : -1;
     }
-    json_t *found = json_pack("{s:s}", "dialect", file ? file : v->candidate->dialect);
+    json_auto_t *found = json_pack("{s:s}", "dialect", file ? file : v->candidate->dialect);
     rc = rc ? rc : profile_keep(path, p->base, p->model, found, e);
     if (rc == 0)
         fprintf(stderr, "holorun: saved in '%s'\n", path);
-    json_decref(found);
-    free(text);
-    free(file);
-    free(path);
     return rc;
 }
 

@@ -3,8 +3,7 @@
  * A command consists of a word of the list below, of `int cmd_NAME(int argc, char **argv)`, which gets its
  * name as argv[0] and returns the exit code, and of a `const struct command NAME_command` with the table of
  * its options (options.h).  Results go to stdout, everything else to stderr. */
-#ifndef HOLORUN_CMD_COMMANDS_H
-#define HOLORUN_CMD_COMMANDS_H
+#pragma once
 
 #include "cli/options.h"
 #include "cli/shared_options.h"
@@ -30,5 +29,3 @@ struct results;
 /* Writes the steps that `holorun qa --freeze` planned into the suite, or prints the difference.  Returns the
  * number of sentences whose steps are new, or -1 with e. */
 int qa_freeze(const struct results *r, const char *path, bool only_diff, bool quiet, struct err *e);
-
-#endif

@@ -113,7 +113,7 @@ static char *shell_command(char *const *words, int n)
 
 static int run(const struct settings *s, char *const *program, int n, const sigset_t *set, struct err *e)
 {
-    char *start = shell_command(program, n);
+    autofree char *start = shell_command(program, n);
     const struct on_desk_options o = {.size = s->size,
                                       .start = start,
                                       .home = s->home,
@@ -127,7 +127,6 @@ static int run(const struct settings *s, char *const *program, int n, const sigs
         rc = keep(on_desk_desk(d), set, e);
     }
     on_desk_close(d);
-    free(start);
     return rc;
 }
 

@@ -54,10 +54,8 @@ static void print_json(const struct run_diff *d)
 
 static int diff(const struct settings *s, char **argv, struct run_diff *d, struct err *e)
 {
-    char *a = recorded_find(argv[0], s->runs, e), *b = a ? recorded_find(argv[1], s->runs, e) : NULL;
+    autofree char *a = recorded_find(argv[0], s->runs, e), *b = a ? recorded_find(argv[1], s->runs, e) : NULL;
     int rc = b ? diff_open(d, a, b, e) : -1;
-    free(a);
-    free(b);
     if (rc)
         return -1;
     if (s->html && diff_page_write(d, "Two runs compared", s->html, e))

@@ -190,13 +190,10 @@ static void check_display(struct report *r, const struct settings *set)
         fail(r, "display", e.kind, e.text, NULL); /* the message contains the remedy */
         return;
     }
-    struct buf facts;
-    buf_init(&facts, 64 << 10);
+    autobuf facts = buf_of(64 << 10);
     screen_describe(s, &facts);
-    char *root = fact(facts.data, "root"), *server = fact(facts.data, "server");
+    autofree char *root = fact(facts.data, "root"), *server = fact(facts.data, "server");
     add(r, "display", OK, xasprintf("%s, %s, %s", screen_name(s), root, server), NULL);
-    free(root);
-    free(server);
     add(r, "xtest", OK, fact(facts.data, "xtest"), NULL);
     check_extensions(r, facts.data);
     check_capture(r, s);
@@ -205,7 +202,6 @@ static void check_display(struct report *r, const struct settings *set)
         add(r, "stop by Escape", WARNING, xstrdup(e.text), "stop a run with Ctrl-C in its terminal");
     else
         add(r, "stop by Escape", OK, xstrdup("twice within 0.6 s"), NULL);
-    buf_free(&facts);
     screen_close(s);
 }
 
@@ -229,14 +225,12 @@ static void check_cpu(struct report *r)
 {
     const char *names[MAX_NAMES];
     int n = backend_cpu_list(names, MAX_NAMES);
-    struct buf b;
-    buf_init(&b, 1024);
+    autobuf b = buf_of(1024);
     for (int i = 0; i < n; i++)
         buf_printf(&b, "%s%s", i ? " " : "", names[i]);
     bool fast = n > 0 && strcmp(names[n - 1], "ref") != 0;
     add(r, "processor", fast ? OK : WARNING, buf_take(&b),
         "only the slow reference kernels run on this CPU; use a machine with AVX2 or AVX-512");
-    buf_free(&b);
 }
 
 static void check_gpus(struct report *r)
@@ -252,7 +246,7 @@ static void check_gpus(struct report *r)
     }
     for (int i = 0; i < n && i < MAX_GPUS; i++) {
         const struct gpu *g = &found[i];
-        char *name = xasprintf("cuda:%d", i);
+        autofree char *name = xasprintf("cuda:%d", i);
         struct backend *b = backend_open(name, NULL, 0, NULL, &e);
         add(r, "GPU", b ? OK : WARNING,
             xasprintf("%s %s, compute capability %d.%d, %.1f of %.1f GB free%s%s", name, g->name, g->major,
@@ -260,7 +254,6 @@ static void check_gpus(struct report *r)
                       b ? "" : e.text),
             "the model runs on the CPU");
         backend_free(b);
-        free(name);
     }
 }
 
@@ -313,7 +306,7 @@ static void check_folders(struct report *r)
 /* Measures the coordinate space of the endpoint's dialect with CALIBRATE_GIVE_UP buttons. */
 static void check_coordinates(struct report *r, struct vqa *l, json_t *found)
 {
-    struct candidate *c = xcalloc(1, sizeof *c);
+    autofree struct candidate *c = xcalloc(1, sizeof *c);
     struct calibration_run run = {.l = l, .targets = CALIBRATE_GIVE_UP, .seed = 1};
     struct err e = ERR_INIT;
     c->dialect = xstrdup(l->dialect->name);
@@ -337,7 +330,6 @@ static void check_coordinates(struct report *r, struct vqa *l, json_t *found)
     if (v.sure && v.space == c->own)
         json_object_set_new(found, "dialect", json_string(c->dialect));
     free(c->dialect);
-    free(c);
 }
 
 static int keep_probe(struct report *r, const struct endpoint *p, json_t *found, struct err *e)

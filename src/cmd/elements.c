@@ -50,21 +50,18 @@ const struct command elements_command = {
 static void print_json(const struct snapshot *s)
 {
     bool complete = s->end == SNAPSHOT_WHOLE || s->end == SNAPSHOT_NOTHING;
-    json_t *all =
+    json_auto_t *all =
         json_pack("{s:o, s:b, s:f}", "elements", elements_json(s, s->n), "complete", complete, "ms", s->ms);
     json_print(all, stdout, JSON_COMPACT);
     putchar('\n');
-    json_decref(all);
 }
 
 static void print_text(const struct snapshot *s, bool places)
 {
-    struct buf text;
-    buf_init(&text, 16 << 20);
+    autobuf text = buf_of(16 << 20);
     elements_text(s, places, &text);
     if (text.len)
         utf8_print_lines(stdout, text.data, text.len);
-    buf_free(&text);
     if (s->end == SNAPSHOT_SILENT)
         warn("a program does not answer; its elements are missing");
     if (s->end == SNAPSHOT_CUT)

@@ -121,14 +121,12 @@ static int select_items(struct eval_set *set, const struct settings *s, struct e
 /* Warns about unknown fields, which are only copied to the results. */
 static void tell_unknown(const struct eval_set *set)
 {
-    struct buf names;
+    autobuf names = buf_of(1 << 16);
     const char *key;
     json_t *v;
-    buf_init(&names, 1 << 16);
     json_object_foreach(set->unknown, key, v) buf_printf(&names, "%s%s", names.len ? ", " : "", key);
     if (names.len)
         warn("unknown fields are only copied to the results: %s", names.data);
-    buf_free(&names);
 }
 
 /* ---- one item ----------------------------------------------------------------------------------- */
@@ -176,10 +174,9 @@ static int ask_item(struct evaluation *v, const struct eval_item *item, struct e
 {
     struct sampling greedy = {.temperature = 0, .top_p = 1, .max_tokens = MAX_TOKENS};
     struct err why = ERR_INIT;
-    struct buf question;
+    autobuf question = buf_of(1 << 20);
     double confidence;
     *a = (struct eval_answer){0};
-    buf_init(&question, 1 << 20);
     int64_t start = clock_ns();
     int rc = show_image(v, item, &why);
     const char *const slots[] = {"target", item->instruction, NULL};
@@ -187,7 +184,6 @@ static int ask_item(struct evaluation *v, const struct eval_item *item, struct e
         rc = dialect_fill(v->l.dialect->ground, slots, &question, &why);
     if (rc == 0)
         rc = vqa_ask(&v->l, question.data, &v->image, 1, GOAL_GROUND, &greedy, &why);
-    buf_free(&question);
     a->p = vqa_confidence(&v->l, &confidence) ? confidence : -1;
     if (rc == 0) {
         eval_score(&item->target, v->l.dialect, v->l.reply.text.data, v->image.w, v->image.h, a);
@@ -367,11 +363,9 @@ static int evaluate(struct evaluation *v, const char *file, struct err *e)
                        v->l.dialect->name);
     if (vqa_check_places(&v->l, e))
         return -1;
-    json_t *head = head_of(v);
-    char *path = results_path(s, file, e);
+    json_auto_t *head = head_of(v);
+    autofree char *path = results_path(s, file, e);
     int rc = path ? results_open(&v->results, path, &v->set, head, s->resume, e) : -1;
-    free(path);
-    json_decref(head);
     if (rc)
         return -1;
     rc = ask_all(v, e);

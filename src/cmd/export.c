@@ -52,7 +52,7 @@ int cmd_export(int argc, char **argv)
     int n = options_parse(&export_command, &s, argc, argv, &e);
     if (n < 0)
         return options_refuse(&export_command, &e);
-    char *to = NULL;
+    autofree char *to = NULL;
     int rc = recorded_open(&r, n ? argv[0] : NULL, s.runs, &e);
     if (rc == 0) {
         to = s.output ? xstrdup(s.output) : xasprintf("%s/export-%s", r.dir, layouts[s.format]);
@@ -64,6 +64,5 @@ int cmd_export(int argc, char **argv)
         puts(to);
     int code = rc ? options_failed(&e) : 0;
     record_free(&r);
-    free(to);
     return code;
 }

@@ -154,7 +154,7 @@ static void put_tensor(json_t *groups, const struct lm_config *c, const struct s
     char name[256], shape[128];
     group_name(t->name, name);
     safetensors_shape_text(t, shape, sizeof shape);
-    char *key = xasprintf("%s %s %s", name, shape, safetensors_type(t));
+    autofree char *key = xasprintf("%s %s %s", name, shape, safetensors_type(t));
     json_t *g = json_object_get(groups, key);
     if (!g) {
         g = json_object();
@@ -166,7 +166,6 @@ static void put_tensor(json_t *groups, const struct lm_config *c, const struct s
     }
     add_to(g, "count", 1);
     add_to(g, "bytes", (json_int_t)t->bytes);
-    free(key);
 }
 
 static void put_tensors(json_t *root, const struct lm_config *c, const struct safetensors *s)
@@ -268,9 +267,9 @@ static void print_section(const char *title, const json_t *o)
     printf("\n%s\n", title);
     json_object_foreach((json_t *)(uintptr_t)o, key, v)
     {
-        char *text = json_is_string(v) ? xstrdup(json_string_value(v)) : json_dumps(v, JSON_ENCODE_ANY);
+        autofree char *text =
+            json_is_string(v) ? xstrdup(json_string_value(v)) : json_dumps(v, JSON_ENCODE_ANY);
         printf("  %-22s %s\n", key, text);
-        free(text);
     }
 }
 
@@ -334,10 +333,10 @@ int cmd_inspect(int argc, char **argv)
     int n = options_parse(&inspect_command, &set, argc, argv, &e);
     if (n < 0)
         return options_refuse(&inspect_command, &e);
-    char *dir = model_find(n ? argv[0] : set.model, &e);
+    autofree char *dir = model_find(n ? argv[0] : set.model, &e);
     if (!dir)
         return options_failed(&e);
-    json_t *root = json_pack("{s:s, s:b, s:[], s:[]}", "model", dir, "ok", 0, "ignored", "refused");
+    json_auto_t *root = json_pack("{s:s, s:b, s:[], s:[]}", "model", dir, "ok", 0, "ignored", "refused");
     look(root, dir);
     bool ok = json_array_size(json_object_get(root, "refused")) == 0;
     json_object_set_new(root, "ok", json_boolean(ok));
@@ -345,7 +344,5 @@ int cmd_inspect(int argc, char **argv)
         print_text(root);
     else
         options_print_json(json_incref(root), JSON_COMPACT | JSON_ENSURE_ASCII);
-    json_decref(root);
-    free(dir);
     return ok ? ERR_NONE : ERR_MODEL;
 }

@@ -114,11 +114,9 @@ static json_t *of_file(const char *dir, const char *name)
 
 static int is_file(const char *dir, const char *name)
 {
-    char *path = xasprintf("%s/%s", dir, name);
+    autofree char *path = xasprintf("%s/%s", dir, name);
     struct stat st;
-    int yes = name[0] != '.' && stat(path, &st) == 0 && S_ISREG(st.st_mode);
-    free(path);
-    return yes;
+    return name[0] != '.' && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 static json_t *files_of(const char *dir)
@@ -151,12 +149,11 @@ static void print_list(const char *heading, const json_t *list)
 
 static void print_text(const json_t *all)
 {
-    char *heading = xasprintf("model %s", json_string_value(json_object_get(all, "model")));
+    autofree char *heading = xasprintf("model %s", json_string_value(json_object_get(all, "model")));
     printf("holorun %s: %s\n", HOLORUN_VERSION, NONE_CHOSEN);
     print_list("embedded in the program", json_object_get(all, "embedded"));
     print_list("linked libraries", json_object_get(all, "libraries"));
     print_list(heading, json_object_get(all, "files"));
-    free(heading);
 }
 
 int cmd_license(int argc, char **argv)
@@ -166,7 +163,7 @@ int cmd_license(int argc, char **argv)
     int n = options_parse(&license_command, &s, argc, argv, &e);
     if (n < 0)
         return options_refuse(&license_command, &e);
-    char *dir = model_find(n ? argv[0] : NULL, &e);
+    autofree char *dir = model_find(n ? argv[0] : NULL, &e);
     if (!dir)
         return options_failed(&e);
     json_t *all = json_pack("{s:s, s:n, s:o, s:o, s:s, s:o}", "version", HOLORUN_VERSION, "licence",
@@ -179,6 +176,5 @@ int cmd_license(int argc, char **argv)
         print_text(all);
         json_decref(all);
     }
-    free(dir);
     return 0;
 }

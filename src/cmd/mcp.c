@@ -102,9 +102,8 @@ static char *own_path(struct err *e)
 
 static int install(const char *host, bool write, struct err *e)
 {
-    char *program = own_path(e), *path = NULL;
-    struct buf text;
-    buf_init(&text, 1 << 16);
+    autofree char *program = own_path(e), *path = NULL;
+    autobuf text = buf_of(1 << 16);
     int rc = !program ? -1
              : write  ? install_write(host, program, &path, e)
                       : install_show(host, program, &text, e);
@@ -113,9 +112,6 @@ static int install(const char *host, bool write, struct err *e)
                rc ? " already starts holorun mcp" : " now starts holorun mcp; restart the host");
     else if (rc >= 0)
         fputs(text.data, stdout);
-    buf_free(&text);
-    free(program);
-    free(path);
     return rc < 0 ? options_failed(e) : 0;
 }
 

@@ -65,7 +65,7 @@ int cmd_models(int argc, char **argv)
     if (bench_rates(s.threads, &bandwidth, &flops, &e))
         return options_failed(&e);
     double room = (double)memory_available();
-    json_t *list = json_array();
+    json_auto_t *list = json_array();
     if (!s.json)
         printf("%-19s %7s  %-5s %-11s %-6s  %-18s %s\n", "name", "GB", "fits", "a step", "here", "licence",
                "for");
@@ -88,6 +88,5 @@ int cmd_models(int argc, char **argv)
         json_print(list, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
         putchar('\n');
     }
-    json_decref(list);
     return 0;
 }

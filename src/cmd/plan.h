@@ -1,6 +1,5 @@
 /* plan.h - data that cmd/plan.c collects and cmd/plan_print.c prints. */
-#ifndef HOLORUN_CMD_PLAN_H
-#define HOLORUN_CMD_PLAN_H
+#pragma once
 
 #include "capacity/plan.h"
 #include "capacity/roofline.h"
@@ -38,5 +37,3 @@ static inline double planning_gib(size_t bytes)
 }
 
 void planning_print(const struct planning *g); /* prints the results as tables on stdout */
-
-#endif

@@ -138,8 +138,7 @@ static void print_rules(const struct policy *p, bool json, bool patterns)
         options_print_json(all, 0);
         return;
     }
-    struct buf b;
-    buf_init(&b, 4 << 20);
+    autobuf b = buf_of(4 << 20);
     if (patterns) {
         policy_print(p, &b);
         print_sight(&b);
@@ -149,7 +148,6 @@ static void print_rules(const struct policy *p, bool json, bool patterns)
                      "applies.\n");
     }
     fputs(b.data, stdout);
-    buf_free(&b);
 }
 
 static void print_ruling(const struct policy_ruling *r, bool json)
@@ -202,7 +200,7 @@ static int explain(const struct policy *p, const struct settings *s, struct err 
                        "--explain must be an action such as {\"kind\": \"click\", \"x\": 3, \"y\": 5}: %s",
                        e->text);
     struct subject_root root = {s->width, s->height, NULL, false};
-    struct subject *subject = xcalloc(1, sizeof *subject);
+    autofree struct subject *subject = xcalloc(1, sizeof *subject);
     subject_build(subject, &a, &same, &root);
     for (int i = 0; i < subject->s.n_targets; i++) {
         struct screen_window *w = &subject->s.targets[i].window;
@@ -220,7 +218,6 @@ static int explain(const struct policy *p, const struct settings *s, struct err 
         struct policy_ruling r = policy_judge(p, &subject->s);
         print_ruling(&r, s->json);
     }
-    free(subject);
     action_free(&a);
     return rc;
 }

@@ -58,11 +58,10 @@ static void print_json(const struct hub *h, const char *repo, const char *folder
     for (int i = 0; i < l->n; i++)
         json_array_append_new(files, json_pack("{s:s, s:I, s:s}", "path", l->files[i].path, "bytes",
                                                (json_int_t)l->files[i].size, "hash", l->files[i].hash));
-    json_t *o = json_pack("{s:s, s:s, s:s?, s:I, s:o}", "repository", repo, "commit", l->commit, "folder",
-                          folder, "bytes", (json_int_t)l->bytes, "files", files);
+    json_auto_t *o = json_pack("{s:s, s:s, s:s?, s:I, s:o}", "repository", repo, "commit", l->commit,
+                               "folder", folder, "bytes", (json_int_t)l->bytes, "files", files);
     json_print(o, stdout, JSON_COMPACT);
     putchar('\n');
-    json_decref(o);
 }
 
 /* Writes a size such as "2.21 GB" or "11.0 MB". */
@@ -104,7 +103,7 @@ int cmd_pull(int argc, char **argv)
                                    .include = s.include,
                                    .quiet = s.quiet};
     struct hub *h = hub_open(&o, &e);
-    char *folder = NULL;
+    autofree char *folder = NULL;
     if (h)
         tell(h, &s, o.repo);
     if (h && !s.list)
@@ -116,7 +115,6 @@ int cmd_pull(int argc, char **argv)
         print_list(h);
     else if (good)
         puts(folder);
-    free(folder);
     hub_close(h);
     return good ? 0 : options_failed(&e);
 }

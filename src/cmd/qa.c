@@ -209,12 +209,11 @@ static int open_model(struct qa *q, struct err *e)
         job_model_open(&q->model, &q->s.run, screen_stop_flag(NULL), true, e))
         return -1;
     q->results.memory_weights = memory_use().own;
-    char *source = q->s.run.dialect ? xstrdup(q->s.run.dialect)
-                   : q->model.dir
-                       ? dialect_for_model(q->model.dir, e)
-                       : xstrdup(q->model.endpoint ? endpoint_dialect(q->model.endpoint) : "holo3");
+    autofree char *source = q->s.run.dialect ? xstrdup(q->s.run.dialect)
+                            : q->model.dir
+                                ? dialect_for_model(q->model.dir, e)
+                                : xstrdup(q->model.endpoint ? endpoint_dialect(q->model.endpoint) : "holo3");
     q->dialect = source ? dialect_load(source, e) : NULL;
-    free(source);
     if (!q->dialect)
         return -1;
     q->judge = (struct judge_model){.engine = q->model.engine,
@@ -341,29 +340,26 @@ static struct report_paths copies_of(const struct qa_settings *s)
 /* Prints all mistakes of the suite (--check).  Returns the exit code. */
 static int check_suite(struct qa *q, const char *path)
 {
-    json_t *faults = json_object();
+    json_auto_t *faults = json_object();
     struct err e = ERR_INIT;
     if ((q->suite = suite_check(path, faults)) && select_tests(q, &e) < 0)
         json_object_set_new_nocheck(faults, e.text, json_null());
     if (q->suite)
         preflight(q->suite, &q->s.run, q->s.update_golden, faults);
     int n = suite_print_mistakes(faults, path, q->suite, q->s.run.json);
-    json_decref(faults);
     return n ? ERR_USAGE : 0;
 }
 
 /* Checks steps and --fake and reports the first mistake.  Returns -1 with e. */
 static int check_first(const struct qa *q, struct err *e)
 {
-    json_t *faults = json_object();
+    json_auto_t *faults = json_object();
     preflight_first(q->suite, &q->s.run, q->s.freeze, faults);
     const char *first = json_object_iter_key(json_object_iter(faults));
     size_t n = json_object_size(faults);
-    int rc = n > 1 ? err_set(e, ERR_USAGE, "%.400s (and %zu more; --check shows all)", first, n - 1)
-             : n   ? err_set(e, ERR_USAGE, "%s", first)
-                   : 0;
-    json_decref(faults);
-    return rc;
+    return n > 1 ? err_set(e, ERR_USAGE, "%.400s (and %zu more; --check shows all)", first, n - 1)
+           : n   ? err_set(e, ERR_USAGE, "%s", first)
+                 : 0;
 }
 
 static int work(struct qa *q, struct err *e)
@@ -450,10 +446,8 @@ static int read_earlier(struct qa *q, struct err *e)
 {
     if (!q->s.out)
         return err_set(e, ERR_USAGE, "--resume-shard needs --out, the folder of the results");
-    char *path = xasprintf("%s/results.json", q->s.out);
-    int rc = file_exists(path) ? results_file_read(path, &q->earlier, e) : 0;
-    free(path);
-    return rc;
+    autofree char *path = xasprintf("%s/results.json", q->s.out);
+    return file_exists(path) ? results_file_read(path, &q->earlier, e) : 0;
 }
 
 int cmd_qa(int argc, char **argv)

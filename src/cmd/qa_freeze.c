@@ -83,7 +83,7 @@ static int verify(const struct buf *text, const struct results *r, const char *p
                   struct err *e)
 {
     struct suite *s = suite_parse(text->data, text->len, path, e);
-    json_t *old = suite_identity(r->suite), *new = s ? suite_identity(s) : NULL;
+    json_auto_t *old = suite_identity(r->suite), *new = s ? suite_identity(s) : NULL;
     json_object_del(old, "task");
     json_object_del(new, "task");
     bool same = s && s->n == r->suite->n && json_equal(old, new);
@@ -92,8 +92,6 @@ static int verify(const struct buf *text, const struct results *r, const char *p
     if (s && !same)
         err_set(e, ERR_USAGE, "the steps cannot be written into '%s': the suite would have other tests",
                 path);
-    json_decref(old);
-    json_decref(new);
     suite_free(s);
     return same ? 0 : -1;
 }
@@ -102,15 +100,12 @@ static int verify(const struct buf *text, const struct results *r, const char *p
 static int replace(const char *path, const struct buf *text, struct err *e)
 {
     struct stat st;
-    char *real = realpath(path, NULL);
-    if (!real || stat(real, &st)) {
-        free(real);
+    autofree char *real = realpath(path, NULL);
+    if (!real || stat(real, &st))
         return err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
-    }
     int rc = file_write(real, text->data, text->len, e);
     if (rc == 0 && chmod(real, st.st_mode & 0777))
         rc = err_set(e, ERR_ENV, "cannot set the mode of '%s': %s", path, strerror(errno));
-    free(real);
     return rc;
 }
 
@@ -118,7 +113,7 @@ int qa_freeze(const struct results *r, const char *path, bool only_diff, bool qu
 {
     struct list l = {0};
     struct buf out, diff;
-    char *text = NULL;
+    autofree char *text = NULL;
     size_t n;
     buf_init(&out, 2 * SUITE_BYTES);
     buf_init(&diff, 2 * SUITE_BYTES);
@@ -135,7 +130,6 @@ int qa_freeze(const struct results *r, const char *path, bool only_diff, bool qu
         rc = replace(path, &out, e);
     int found = l.n;
     free(l.f);
-    free(text);
     buf_free(&out);
     buf_free(&diff);
     return rc ? -1 : found;

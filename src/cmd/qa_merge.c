@@ -78,13 +78,12 @@ static bool add_folders(struct merging *g, const char *path, int depth)
     int n = depth < MOST_DEPTH ? scandir(path, &names, is_visible, versionsort) : 0;
     bool any = false;
     for (int i = 0; i < n; i++) {
-        char *inner = xasprintf("%s/%s", path, names[i]->d_name), *file = xasprintf("%s/results.json", inner);
+        autofree char *inner = xasprintf("%s/%s", path, names[i]->d_name),
+                      *file = xasprintf("%s/results.json", inner);
         bool folder = lstat(inner, &st) == 0 && S_ISDIR(st.st_mode), here = folder && file_exists(file);
         if (here)
             add_path(g, xstrdup(inner));
         any = here || (folder && add_folders(g, inner, depth + 1)) || any;
-        free(file);
-        free(inner);
         free(names[i]);
     }
     free(names);
@@ -94,10 +93,9 @@ static bool add_folders(struct merging *g, const char *path, int depth)
 static int find_files(struct merging *g, char **paths, int n, struct err *e)
 {
     for (int i = 0; i < n; i++) {
-        char *file = xasprintf("%s/results.json", paths[i]);
+        autofree char *file = xasprintf("%s/results.json", paths[i]);
         if (file_exists(file) || !add_folders(g, paths[i], 0))
             add_path(g, xstrdup(paths[i]));
-        free(file);
     }
     if (g->n_paths > MERGE_MOST)
         return err_set(e, ERR_USAGE, "qa merge takes at most %d results, not %d", MERGE_MOST, g->n_paths);

@@ -301,10 +301,9 @@ static int read_words(struct job *j, struct recorded_line *l, int argc, char **a
         n = -1;
     if (n < 0)
         return n;
-    json_t *settings = settings_of(j->record.run);
+    json_auto_t *settings = settings_of(j->record.run);
     j->s = unset; /* lists would be appended to twice otherwise */
     recorded_line(l, settings, options, taken, argc, argv);
-    json_decref(settings);
     return options_parse(&replay_command, &j->s, l->argc, l->argv, e);
 }
 

@@ -1,6 +1,5 @@
 /* replay.h - settings of `holorun replay`, shared with cmd/replay_actions.c. */
-#ifndef HOLORUN_CMD_REPLAY_H
-#define HOLORUN_CMD_REPLAY_H
+#pragma once
 
 #include "base/err.h"
 #include "cli/shared_options.h"
@@ -20,5 +19,3 @@ struct replay_settings {
 
 /* Performs the recorded actions and prints the outcome.  Returns the exit code. */
 int replay_actions(const struct replay_settings *s, const struct record *r);
-
-#endif

@@ -85,18 +85,15 @@ static int open_screen(struct acting *a, struct err *e)
 static int write_run_json(struct acting *a, const char *status, int code, struct err *e)
 {
     struct screen_rect v = screen_view(a->screen);
-    json_t *run =
+    json_auto_t *run =
         json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:{s:s, s:i, s:i, s:i, s:i}, s:{s:s}}", "schema", 1,
                   "version", HOLORUN_VERSION, "task", a->task, "parent", a->record->dir, "started",
                   a->started, "status", status, "display", "name", screen_name(a->screen), "x", v.x, "y", v.y,
                   "w", v.w, "h", v.h, "model", "name", "recorded actions");
     if (code >= 0)
         json_object_set_new(run, "exit", json_integer(code));
-    char *text = json_dumps(run, JSON_PRESERVE_ORDER);
-    int rc = text ? trace_run_json(a->trace, text, strlen(text), e) : err_set(e, ERR_ENV, "out of memory");
-    free(text);
-    json_decref(run);
-    return rc;
+    autofree char *text = json_dumps(run, JSON_PRESERVE_ORDER);
+    return text ? trace_run_json(a->trace, text, strlen(text), e) : err_set(e, ERR_ENV, "out of memory");
 }
 
 static int open_all(struct acting *a, struct err *e)

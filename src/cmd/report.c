@@ -37,12 +37,11 @@ int cmd_report(int argc, char **argv)
     int n = options_parse(&report_command, &s, argc, argv, &e);
     if (n < 0)
         return options_refuse(&report_command, &e);
-    char *dir = recorded_find(n ? argv[0] : NULL, s.runs, &e);
+    autofree char *dir = recorded_find(n ? argv[0] : NULL, s.runs, &e);
     int rc = dir ? report_write(dir, s.output, &e) : -1;
     if (rc == 0 && s.output)
         printf("%s\n", s.output);
     else if (rc == 0)
         printf("%s%sreport.html\n", dir, dir[strlen(dir) - 1] == '/' ? "" : "/");
-    free(dir);
     return rc ? options_failed(&e) : 0;
 }

@@ -53,9 +53,8 @@ static int read_interrupted(struct job *j, struct recorded_line *l, int argc, ch
     if (n < 0)
         return n;
     job_unset(&j->s);
-    json_t *settings = recorded_settings(j->record.run);
+    json_auto_t *settings = recorded_settings(j->record.run);
     recorded_line(l, settings, job_options, taken, argc, argv);
-    json_decref(settings);
     return options_parse(&resume_command, &j->s, l->argc, l->argv, e);
 }
 

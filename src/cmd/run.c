@@ -57,10 +57,9 @@ static int run_or_step(const struct command *command, const char *step, int argc
     j.s.step = step;
     int n = options_parse(command, &j.s, argc, argv, &e), code = 0;
     if (n > 1) {
-        char *quoted = options_quoted(argv, n);
+        autofree char *quoted = options_quoted(argv, n);
         n = err_set(&e, ERR_USAGE, "a task is one argument; put it in quotes: holorun %s %s", command->name,
                     quoted);
-        free(quoted);
     } else if (n == 0) {
         n = err_set(&e, ERR_USAGE, "%s takes a task in quotes, or - to read it from stdin", command->name);
     }

@@ -184,7 +184,7 @@ static void print_address(const struct settings *s, const struct server *v, cons
 static int serve(struct service *service, const struct settings *s, const struct engine_options *model,
                  const sigset_t *set, struct err *e)
 {
-    char *path = token_path(s, e), *token = path ? server_token(path, e) : NULL;
+    autofree char *path = token_path(s, e), *token = path ? server_token(path, e) : NULL;
     const struct server_options o = {.listen = s->listen,
                                      .token = token,
                                      .cert = s->cert,
@@ -203,8 +203,6 @@ static int serve(struct service *service, const struct settings *s, const struct
         code = serve_until_signal(v, set, s->drain);
         server_stop(v);
     }
-    free(token);
-    free(path);
     return code;
 }
 
@@ -227,10 +225,9 @@ int cmd_serve(int argc, char **argv)
     sigset_t set = block_signals();
     struct engine_options model = MODEL_ENGINE(s);
     model.shared = true;
-    char *dir = model_find(model.dir, &e);
+    autofree char *dir = model_find(model.dir, &e);
     model.dir = dir;
     int code = !dir || open_service(&service, &s, &model, &e) ? -1 : serve(&service, &s, &model, &set, &e);
     service_close(&service);
-    free(dir);
     return code < 0 ? options_failed(&e) : code;
 }

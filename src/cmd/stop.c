@@ -178,7 +178,7 @@ static void print_stopped(const struct stopping *s)
 
 static int stop_them(const struct running *chosen, int n, const struct running *runs, int n_runs, bool json)
 {
-    struct stopping *s = xcalloc((unsigned long)n + 1, sizeof *s);
+    autofree struct stopping *s = xcalloc((unsigned long)n + 1, sizeof *s);
     for (int i = 0; i < n; i++)
         s[i].run = chosen[i];
     int code = stopping_run(s, n, runs, n_runs) ? ERR_ENV : 0;
@@ -186,7 +186,6 @@ static int stop_them(const struct running *chosen, int n, const struct running *
         print_stopped(&s[i]);
     if (json)
         print_json(NULL, s, n, code);
-    free(s);
     return code;
 }
 
@@ -209,7 +208,7 @@ static int carry_out(const struct settings *s, const char *name, struct err *e)
         free(runs);
         return 0;
     }
-    struct running *chosen = xcalloc((unsigned long)n + 1, sizeof *chosen);
+    autofree struct running *chosen = xcalloc((unsigned long)n + 1, sizeof *chosen);
     int k = choose(runs, n, s, name, chosen, e), code;
     if (k >= 0)
         code = stop_them(chosen, k, runs, n, s->json);
@@ -217,7 +216,6 @@ static int carry_out(const struct settings *s, const char *name, struct err *e)
         code = options_failed(e);
     if (code == ERR_USAGE)
         list_them(stderr, runs, n, false);
-    free(chosen);
     free(runs);
     return code;
 }

@@ -1,6 +1,5 @@
 /* topics.h - pages of `holorun help` that are generated from the program's own tables. */
-#ifndef HOLORUN_CMD_TOPICS_H
-#define HOLORUN_CMD_TOPICS_H
+#pragma once
 
 struct topic {
     const char *name, *title; /* such as "dialects", "reply formats and their models" */
@@ -10,5 +9,3 @@ struct topic {
 extern const struct topic topics[]; /* terminated by {0} */
 /* the names as a suffix of an argument */
 #define TOPIC_NAMES "|dialects|providers"
-
-#endif

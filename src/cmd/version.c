@@ -51,8 +51,7 @@ int cmd_version(int argc, char **argv)
     for (int i = 0; i < FEATURES; i++)
         if (feature_require(i, &e))
             printf("missing    %s\n", e.text);
-    char *dir = model_find(NULL, &e);
+    autofree char *dir = model_find(NULL, &e);
     printf("model      %s\n", dir ? dir : e.text);
-    free(dir);
     return 0;
 }

@@ -6,6 +6,7 @@
 #include "desk/private.h"
 
 #include "base/file.h"
+#include "base/lock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,35 +49,28 @@ static void put_entry(struct buf *b, int family, const char *address, const char
 int auth_write(const char *path, int number, const unsigned char cookie[COOKIE], struct err *e)
 {
     char host[256] = "", display[16];
-    struct buf b;
+    autobuf b = buf_of(4096);
     gethostname(host, sizeof host - 1);
-    buf_init(&b, 4096);
     snprintf(display, sizeof display, "%d", number);
     put_entry(&b, FAMILY_LOCAL, host, display, cookie);
     put_entry(&b, FAMILY_WILD, "", display, cookie);
-    int rc = file_write(path, b.data, b.len, e);
-    buf_free(&b);
-    return rc;
+    return file_write(path, b.data, b.len, e);
 }
 
 /* Rewrites the file of this process.  The caller holds auth.lock.  Returns -1 with e. */
 static int rewrite(struct err *e)
 {
-    struct buf b;
-    buf_init(&b, FILE_MAX);
+    autobuf b = buf_of(FILE_MAX);
     for (struct entry *x = auth.entries; x; x = x->next) {
         char number[16];
         snprintf(number, sizeof number, "%d", x->number);
         put_entry(&b, FAMILY_WILD, "", number, x->cookie);
     }
-    char *user = NULL;
+    autofree char *user = NULL;
     size_t len = 0;
     if (auth.user && file_read(auth.user, USER_MAX, &user, &len, NULL) == 0)
         buf_put(&b, user, len);
-    free(user);
-    int rc = file_write(auth.path, b.data, b.len, e);
-    buf_free(&b);
-    return rc;
+    return file_write(auth.path, b.data, b.len, e);
 }
 
 int auth_begin(const char *root, struct err *e)
@@ -105,9 +99,8 @@ void auth_end(void)
     free(auth.user);
     auth.path = auth.user = NULL;
     while (auth.entries) {
-        struct entry *x = auth.entries;
+        autofree struct entry *x = auth.entries;
         auth.entries = x->next;
-        free(x);
     }
 }
 
@@ -116,24 +109,20 @@ int auth_add(int number, const unsigned char cookie[COOKIE], struct err *e)
     struct entry *x = xcalloc(1, sizeof *x);
     x->number = number;
     memcpy(x->cookie, cookie, COOKIE);
-    pthread_mutex_lock(&auth.lock);
+    LOCKED(&auth.lock);
     x->next = auth.entries;
     auth.entries = x;
-    int rc = rewrite(e);
-    pthread_mutex_unlock(&auth.lock);
-    return rc;
+    return rewrite(e);
 }
 
 void auth_drop(int number)
 {
-    pthread_mutex_lock(&auth.lock);
+    LOCKED(&auth.lock);
     for (struct entry **at = &auth.entries; *at; at = &(*at)->next)
         if ((*at)->number == number) {
-            struct entry *x = *at;
+            autofree struct entry *x = *at;
             *at = x->next;
-            free(x);
             rewrite(NULL);
             break;
         }
-    pthread_mutex_unlock(&auth.lock);
 }

@@ -14,8 +14,7 @@
  *     desk_run(d, "test -f out.txt", ...)      setup, teardown, checks: waits for their end
  *     desk_close(d)
  *     desks_end() */
-#ifndef HOLORUN_DESK_DESK_H
-#define HOLORUN_DESK_DESK_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -114,5 +113,3 @@ int desk_processes(struct desk *d, const char *pattern, struct err *e);
 
 /* Appends the last `most` bytes of the programs' log, for messages and reports. */
 void desk_log(struct desk *d, struct buf *out, size_t most);
-
-#endif

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "base/lock.h"
 #include "base/regex.h"
 #include "screen/screen.h"
 
@@ -38,12 +39,10 @@ static int send_request(struct desk *d, struct err *e)
 
 int desk_start(struct desk *d, const char *command, struct err *e)
 {
-    pthread_mutex_lock(&d->lock);
+    LOCKED(&d->lock);
     msg_clear(&d->out, MSG_START, ++d->seq);
-    int rc = msg_put(&d->out, command) ? err_set(e, ERR_USAGE, "a command is longer than %d bytes", MSG_TEXT)
-                                       : send_request(d, e);
-    pthread_mutex_unlock(&d->lock);
-    return rc;
+    return msg_put(&d->out, command) ? err_set(e, ERR_USAGE, "a command is longer than %d bytes", MSG_TEXT)
+                                     : send_request(d, e);
 }
 
 enum desk_state desk_state(struct desk *d, char *what, size_t size)
@@ -188,7 +187,7 @@ int desk_run(struct desk *d, const char *command, const char *const *env, double
 {
     if (output)
         buf_clear(output);
-    pthread_mutex_lock(&d->lock);
+    LOCKED(&d->lock);
     struct msg *m = &d->out;
     msg_clear(m, MSG_RUN, ++d->seq);
     size_t most = output ? output->max : 0;
@@ -206,7 +205,6 @@ int desk_run(struct desk *d, const char *command, const char *const *env, double
         rc = desk_lost(d, e);
     else
         rc = wait_command(d, command, m->seconds, cancel, exit_code, output, e);
-    pthread_mutex_unlock(&d->lock);
     return rc;
 }
 
@@ -215,9 +213,8 @@ int desk_run_all(struct desk *d, const char *const *commands, const char *when, 
 {
     int rc = 0;
     for (; commands && *commands && rc == 0; commands++) {
-        struct buf own;
+        autobuf own = buf_of(SAID_BYTES);
         int code = 0;
-        buf_init(&own, SAID_BYTES);
         struct buf *output = said ? said : &own;
         rc = desk_run(d, *commands, NULL, seconds, cancel, &code, output, e);
         if (rc == 0 && code) {
@@ -226,7 +223,6 @@ int desk_run_all(struct desk *d, const char *const *commands, const char *when, 
             rc = err_set(e, ERR_ENV, "%s '%s' has ended (exit code %d; output: %s%.*s)", when, *commands,
                          code, len ? "" : "none", (int)(len < LINE_MAX_SHOWN ? len : LINE_MAX_SHOWN), line);
         }
-        buf_free(&own);
     }
     if (rc == 0 && said)
         buf_clear(said);

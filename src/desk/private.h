@@ -15,8 +15,7 @@
  *
  * Zygote and supervisors are forks without exec: they allocate only small lists, never call die() or exit(),
  * and report errors in messages. */
-#ifndef HOLORUN_DESK_PRIVATE_H
-#define HOLORUN_DESK_PRIVATE_H
+#pragma once
 
 #include "desk/desk.h"
 
@@ -260,5 +259,3 @@ struct desk {
  * gone. */
 int desk_answer(struct desk *d, double ms);
 int desk_lost(const struct desk *d, struct err *e);
-
-#endif

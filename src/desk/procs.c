@@ -178,7 +178,7 @@ static bool has_variable(pid_t pid, const char *entry)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    char *text = malloc(ENVIRON_MAX);
+    autofree char *text = malloc(ENVIRON_MAX);
     ssize_t n = text ? read_file(path, text, ENVIRON_MAX - 1) : -1;
     bool found = false;
     if (n > 0) {
@@ -186,7 +186,6 @@ static bool has_variable(pid_t pid, const char *entry)
         for (char *at = text; at < text + n && !found; at += strlen(at) + 1)
             found = !strcmp(at, entry);
     }
-    free(text);
     return found;
 }
 

@@ -125,7 +125,7 @@ static ssize_t tail_of(const char *path, char *out, size_t most)
 void log_tail(const char *dir, const char *name, struct buf *out, size_t most)
 {
     char path[DESK_PATH + 40];
-    char *text = xmalloc(most + 1, 1), *old = xmalloc(most + 1, 1);
+    autofree char *text = xmalloc(most + 1, 1), *old = xmalloc(most + 1, 1);
     snprintf(path, sizeof path, "%s/%s", dir, name);
     size_t n = (size_t)tail_of(path, text, most), before = 0;
     snprintf(path, sizeof path, "%s/%s.1", dir, name);
@@ -133,8 +133,6 @@ void log_tail(const char *dir, const char *name, struct buf *out, size_t most)
         before = (size_t)tail_of(path, old, most - n);
     buf_put(out, old, before);
     buf_put(out, text, n);
-    free(text);
-    free(old);
 }
 
 void log_last_line(const char *dir, const char *name, char *out, size_t size)

@@ -266,7 +266,7 @@ struct view *view_start(const struct view_options *o, struct err *e)
     if (feature_require(FEATURE_VIEW, e))
         return NULL;
     struct view *v = xcalloc(1, sizeof *v);
-    struct listener *l = xcalloc(1, sizeof *l);
+    autofree struct listener *l = xcalloc(1, sizeof *l);
     v->pipe = v->place.fd = -1;
     snprintf(v->display, sizeof v->display, "%s", o->display);
     snprintf(l->display, sizeof l->display, "%s", o->display);
@@ -283,7 +283,6 @@ struct view *view_start(const struct view_options *o, struct err *e)
     if (l->shared != MAP_FAILED)
         munmap(l->shared, sizeof *l->shared);
     explicit_bzero(l, sizeof *l);
-    free(l);
     return v;
 }
 

@@ -7,8 +7,7 @@
  * One process listens, and each viewer is served by its own process, so that no viewer can disturb the others
  * or the agent, whether it sends invalid data or nothing.  Input of a viewer counts as user input: a run on
  * that display pauses until the viewer is idle or presses the Pause key (SCREEN_HAND_BACK). */
-#ifndef HOLORUN_DESK_VIEW_H
-#define HOLORUN_DESK_VIEW_H
+#pragma once
 
 #include "base/err.h"
 
@@ -32,5 +31,3 @@ struct view *view_start(const struct view_options *o, struct err *e);
 /* Returns the address for viewers, such as "/run/user/1000/holorun/desk-4711.vnc" or "127.0.0.1::5901". */
 const char *view_address(const struct view *v);
 void view_stop(struct view *v); /* disconnects all viewers and frees v; NULL is allowed */
-
-#endif

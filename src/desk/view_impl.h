@@ -9,8 +9,7 @@
  *
  *     this process --- listener --- viewer 1
  *                         `-------- viewer 2 ... */
-#ifndef HOLORUN_DESK_VIEW_IMPL_H
-#define HOLORUN_DESK_VIEW_IMPL_H
+#pragma once
 
 #include "desk/view.h"
 
@@ -121,5 +120,3 @@ struct viewer_shared { /* shared by the listener and its viewers */
 
 /* Serves the viewer at this socket until it leaves; runs in a separate process. */
 void viewer_serve(int fd, const char *display, const char *password, struct viewer_shared *shared, int slot);
-
-#endif

@@ -86,12 +86,9 @@ static int open_path(struct place *p, const char *path, struct err *e)
 
 static int open_default(struct place *p, struct err *e)
 {
-    char *dir = file_place(PLACE_RUNTIME, e);
-    char *path = dir ? xasprintf("%s/desk-%d.vnc", dir, (int)getpid()) : NULL;
-    int rc = path ? open_path(p, path, e) : -1;
-    free(path);
-    free(dir);
-    return rc;
+    autofree char *dir = file_place(PLACE_RUNTIME, e);
+    autofree char *path = dir ? xasprintf("%s/desk-%d.vnc", dir, (int)getpid()) : NULL;
+    return path ? open_path(p, path, e) : -1;
 }
 
 static int open_port(struct place *p, const char *where, struct err *e)
@@ -143,7 +140,7 @@ void place_close(struct place *p)
 int password_read(const char *path, char out[PASSWORD + 1], struct err *e)
 {
     struct stat st;
-    char *text = NULL;
+    autofree char *text = NULL;
     size_t n = 0;
     *out = 0;
     if (!path)
@@ -161,6 +158,5 @@ int password_read(const char *path, char out[PASSWORD + 1], struct err *e)
         warn("VNC passwords have %d characters: the rest of the password in '%s' is ignored", PASSWORD, path);
     snprintf(out, PASSWORD + 1, "%.*s", (int)line, text);
     explicit_bzero(text, n);
-    free(text);
     return line ? 0 : err_set(e, ERR_USAGE, "the first line of password file '%s' is empty", path);
 }

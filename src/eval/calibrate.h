@@ -5,8 +5,7 @@
  * each answer are interpreted in every coordinate space; the model's space is the one in which most answers
  * hit their buttons.  A wrong space shows as a constant ratio, so a line said = a * true + b is fitted to
  * each axis, which also describes spaces that holorun does not have. */
-#ifndef HOLORUN_EVAL_CALIBRATE_H
-#define HOLORUN_EVAL_CALIBRATE_H
+#pragma once
 
 #include "actions/dialect.h"
 #include "base/image.h"
@@ -127,5 +126,3 @@ int calibration_ask(const struct calibration_run *a, struct candidate *c, struct
  * holorun.json, whose other keys are kept, and the dialect into holorun-dialect.json if the space is not its
  * own.  Returns -1 with e. */
 int calibration_save(const char *model_dir, const struct verdict *v, struct err *e);
-
-#endif

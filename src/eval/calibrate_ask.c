@@ -65,13 +65,11 @@ static int place_of(struct vqa *l, const struct image *im, const char *label, bo
                     struct dialect_numbers *n, struct err *e)
 {
     struct sampling greedy = {.temperature = 0, .top_p = 1, .max_tokens = PLACE_TOKENS};
-    struct buf question;
-    buf_init(&question, 1 << 16);
+    autobuf question = buf_of(1 << 16);
     l->free = free;
     int rc = dialect_fill(l->dialect->ground, (const char *const[]){"target", label, NULL}, &question, e);
     if (rc == 0)
         rc = vqa_ask(l, question.data, im, 1, GOAL_GROUND, &greedy, e);
-    buf_free(&question);
     if (rc)
         return -1;
     struct place at;
@@ -120,8 +118,8 @@ static int ask_step(struct work *w, const struct calibration_screen *s, const st
     struct llm_request ask = {.goal = GOAL_STEP,
                               .sampling = {0, 1, d->max_tokens < STEP_TOKENS ? d->max_tokens : STEP_TOKENS},
                               .cancel = screen_stop_flag(NULL)};
-    char *sentence = xasprintf("Press %s", t->label), *task = prompt_task(d, sentence),
-         *lead = xasprintf("%s%s", task, d->observation_open);
+    autofree char *sentence = xasprintf("Press %s", t->label), *task = prompt_task(d, sentence),
+                  *lead = xasprintf("%s%s", task, d->observation_open);
     struct chat_part parts[3] = {{.text = lead}, {.image = &s->image}, {.text = d->observation_close}};
     struct generated reply = {0};
     struct step step = {0};
@@ -138,9 +136,6 @@ static int ask_step(struct work *w, const struct calibration_screen *s, const st
     }
     step_free(&step);
     generated_free(&reply);
-    free(lead);
-    free(task);
-    free(sentence);
     return rc ? rc : m->ops->rewind(m, w->before, e);
 }
 
@@ -148,13 +143,12 @@ static int ask_steps(struct work *w, struct err *e)
 {
     const struct dialect *d = w->a->l->dialect;
     struct prompt_vars words = {"Press a button", 100, w->c->w, w->c->h, 1800};
-    char *system = prompt_system(d, &words, e);
+    autofree char *system = prompt_system(d, &words, e);
     if (!system)
         return -1;
     struct llm *m = w->llm = vqa_conversation(w->a->l, d, 1);
     int rc = m->ops->begin(m, system, e);
     w->before = rc ? NULL : m->ops->mark(m, e);
-    free(system);
     rc = w->before ? ask_all(w, QUESTION_STEP, ask_step, e) : -1;
     m->ops->mark_free(w->before);
     llm_free(m);

@@ -95,7 +95,7 @@ struct line line_fit(const double *x, const double *y, int n, double tolerance)
     size_t m = (size_t)n, k = 0;
     if (n < 3)
         return l;
-    double *v = xmalloc(m * m, sizeof *v);
+    autofree double *v = xmalloc(m * m, sizeof *v);
     for (size_t i = 0; i < m; i++)
         for (size_t j = i + 1; j < m; j++)
             if (fabs(x[i] - x[j]) > 1e-9)
@@ -108,7 +108,6 @@ struct line line_fit(const double *x, const double *y, int n, double tolerance)
         for (size_t i = 0; i < m; i++)
             l.near += fabs(l.a * x[i] + l.b - y[i]) <= tolerance;
     }
-    free(v);
     return l;
 }
 

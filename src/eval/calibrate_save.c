@@ -32,10 +32,8 @@ static int write_setting(const char *path, const char *dialect, struct err *e)
     int rc = 0;
     if (!was || strcmp(was, dialect) != 0) {
         json_object_set_new(v, "dialect", json_string(dialect));
-        char *text = json_dumps(v, 0), *line = xasprintf("%s\n", text ? text : "{}");
+        autofree char *text = json_dumps(v, 0), *line = xasprintf("%s\n", text ? text : "{}");
         rc = file_write(path, line, strlen(line), e);
-        free(line);
-        free(text);
     }
     json_decref(v);
     return rc;
@@ -43,14 +41,11 @@ static int write_setting(const char *path, const char *dialect, struct err *e)
 
 static int write_dialect(const char *dir, const struct verdict *v, struct err *e)
 {
-    char *text = dialect_in_space(v->candidate->dialect, v->space, e);
+    autofree char *text = dialect_in_space(v->candidate->dialect, v->space, e);
     if (!text)
         return -1;
-    char *path = xasprintf("%s/" DIALECT_FILE, dir);
-    int rc = file_write(path, text, strlen(text), e);
-    free(path);
-    free(text);
-    return rc;
+    autofree char *path = xasprintf("%s/" DIALECT_FILE, dir);
+    return file_write(path, text, strlen(text), e);
 }
 
 /* Returns a dialect's name as written into holorun.json: that of a built-in one, or of a file in the
@@ -78,8 +73,6 @@ int calibration_save(const char *model_dir, const struct verdict *v, struct err 
                        model_dir, strerror(errno), v->candidate->dialect);
     if (other && write_dialect(model_dir, v, e))
         return -1;
-    char *path = xasprintf("%s/holorun.json", model_dir);
-    int rc = write_setting(path, name, e);
-    free(path);
-    return rc;
+    autofree char *path = xasprintf("%s/holorun.json", model_dir);
+    return write_setting(path, name, e);
 }

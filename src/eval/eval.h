@@ -14,8 +14,7 @@
  *     tags         groups that are counted separately
  *
  * Other fields are copied to the results.  Any other line is an error, reported with its number. */
-#ifndef HOLORUN_EVAL_EVAL_H
-#define HOLORUN_EVAL_EVAL_H
+#pragma once
 
 #include "actions/dialect.h"
 #include "base/err.h"
@@ -159,5 +158,3 @@ void tally_make(struct tally *t, const struct eval_set *set, const struct eval_r
 void tally_print(const struct tally *t, FILE *f);
 json_t *tally_json(const struct tally *t);
 void tally_free(struct tally *t);
-
-#endif

@@ -19,15 +19,12 @@ enum { MAX_RESULTS = 512 << 20, MAX_LINE = EVAL_MAX_LINE + 8 * RESULTS_MAX_RAW }
 
 static int write_line(const struct eval_results *r, const json_t *v, struct err *e)
 {
-    char *text = json_line(v, JSON_COMPACT | JSON_REAL_PRECISION(12)), *line = NULL;
+    autofree char *text = json_line(v, JSON_COMPACT | JSON_REAL_PRECISION(12)), *line = NULL;
     if (!text)
         bug("a result is not JSON");
     line = xasprintf("%s\n", text);
     /* One write per line: only the last line can be partial. */
-    int rc = file_write_all(r->fd, r->path, line, strlen(line), e);
-    free(line);
-    free(text);
-    return rc;
+    return file_write_all(r->fd, r->path, line, strlen(line), e);
 }
 
 static json_t *answer_json(const struct eval_answer *a)
@@ -51,11 +48,9 @@ static json_t *answer_json(const struct eval_answer *a)
 int results_add(struct eval_results *r, const struct eval_set *set, int item, const struct eval_answer *a,
                 struct err *e)
 {
-    json_t *line = json_copy(set->items[item].fields), *answer = answer_json(a);
+    json_auto_t *line = json_copy(set->items[item].fields), *answer = answer_json(a);
     json_object_update(line, answer);
     int rc = write_line(r, line, e);
-    json_decref(answer);
-    json_decref(line);
     r->outcomes[item] =
         (struct eval_outcome){true, a->correct, a->wrong_format, *a->error != 0, (float)a->ms, a->tokens};
     return rc;
@@ -75,11 +70,9 @@ static int same_head(const json_t *then, const json_t *now, struct err *e)
             continue;
         if (!was)
             return err_set(e, ERR_USAGE, "it is not a results file of 'holorun eval'");
-        char *a = json_dumps(was, JSON_ENCODE_ANY), *b = json_dumps(v, JSON_ENCODE_ANY);
+        autofree char *a = json_dumps(was, JSON_ENCODE_ANY), *b = json_dumps(v, JSON_ENCODE_ANY);
         err_set(e, ERR_USAGE, "it was started with a different %s: %.100s, now %.100s", key, a ? a : "?",
                 b ? b : "?");
-        free(a);
-        free(b);
         return -1;
     }
     return 0;
@@ -110,7 +103,7 @@ static int read_result(struct eval_results *r, const json_t *line, const json_t 
 int results_parse(struct eval_results *r, const char *data, size_t len, const struct eval_set *set,
                   const json_t *head, size_t *whole, struct err *e)
 {
-    json_t *ids = json_object();
+    json_auto_t *ids = json_object();
     int rc = 0, number = 0;
     *whole = 0;
     for (int i = 0; i < set->n; i++)
@@ -118,28 +111,25 @@ int results_parse(struct eval_results *r, const char *data, size_t len, const st
     const char *stop;
     while (rc == 0 && (stop = memchr(data + *whole, '\n', len - *whole))) {
         const char *line = data + *whole;
-        json_t *v = eval_line(line, (size_t)(stop - line), MAX_LINE, e);
+        json_auto_t *v = eval_line(line, (size_t)(stop - line), MAX_LINE, e);
         rc = v ? 0 : -1;
         if (rc == 0)
             rc = number ? read_result(r, v, ids, e) : same_head(v, head, e);
-        json_decref(v);
         if (rc)
             err_prefix(e, "line %d", number + 1);
         number++;
         *whole = (size_t)(stop + 1 - data);
     }
-    json_decref(ids);
     return rc;
 }
 
 static int resume_file(struct eval_results *r, const struct eval_set *set, const json_t *head, struct err *e)
 {
-    char *data;
+    autofree char *data = NULL;
     size_t len, whole;
     if (file_read(r->path, MAX_RESULTS, &data, &len, e))
         return -1;
     int rc = results_parse(r, data, len, set, head, &whole, e);
-    free(data);
     if (rc)
         return err_prefix(e, "cannot resume '%s'", r->path);
     if (ftruncate(r->fd, (off_t)whole) || lseek(r->fd, 0, SEEK_END) < 0)

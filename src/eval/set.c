@@ -174,7 +174,7 @@ static int add_line(struct eval_set *s, const char *line, size_t len, int number
 
 int eval_set_parse(struct eval_set *s, const char *data, size_t len, const char *name, struct err *e)
 {
-    json_t *ids = json_object();
+    json_auto_t *ids = json_object();
     int rc = 0, number = 0;
     *s = (struct eval_set){.unknown = json_object(), .folder = xstrdup("")};
     sha256(data, len, s->sha256);
@@ -189,7 +189,6 @@ int eval_set_parse(struct eval_set *s, const char *data, size_t len, const char 
             rc = add_line(s, p, n, number, ids, e);
         p = stop ? stop + 1 : end;
     }
-    json_decref(ids);
     if (rc)
         return err_prefix(e, "'%s' line %d", name, number);
     return s->n ? 0 : err_set(e, ERR_USAGE, "'%s' contains no items", name);
@@ -197,7 +196,7 @@ int eval_set_parse(struct eval_set *s, const char *data, size_t len, const char 
 
 int eval_set_read(struct eval_set *s, const char *path, struct err *e)
 {
-    char *data;
+    autofree char *data = NULL;
     size_t len;
     *s = (struct eval_set){0};
     if (file_read(path, EVAL_MAX_FILE, &data, &len, e)) {
@@ -206,7 +205,6 @@ int eval_set_read(struct eval_set *s, const char *path, struct err *e)
         return -1;
     }
     int rc = eval_set_parse(s, data, len, path, e);
-    free(data);
     const char *slash = strrchr(path, '/');
     if (slash) {
         free(s->folder);

@@ -72,7 +72,7 @@ static bool drags(const struct policy_subject *s)
            (action_is(s->action->kind, ACTION_BUTTON) && s->drags);
 }
 
-enum edit edit_of(const struct policy_subject *s)
+static enum edit edit_of(const struct policy_subject *s)
 {
     const struct action *a = s->action;
     enum edit edit = EDIT_NONE;

@@ -10,8 +10,7 @@
  * A run that was started by another program asks through that program (CONFIRM_HOST), also with auto.
  *
  * Without an answer in time the answer is no. The stop flag of the run ends the question at once. */
-#ifndef HOLORUN_GATE_CONFIRM_H
-#define HOLORUN_GATE_CONFIRM_H
+#pragma once
 
 #include "base/err.h"
 #include "base/image.h"
@@ -61,5 +60,3 @@ void confirm_print_picture(FILE *f, const struct image *im, int columns);
 /* Asks the question. *who: "terminal", "command", "host", "nobody" or "unattended". */
 enum confirm_answer confirm_ask(const struct confirm *c, const struct confirm_question *q,
                                 const volatile int *stop, const char **who);
-
-#endif

@@ -1,7 +1,6 @@
 /* copies.h - finds further occurrences of the same text in an image: after scrolling, on the next line,
  * inverted by a selection, or in bold. */
-#ifndef HOLORUN_GATE_COPIES_H
-#define HOLORUN_GATE_COPIES_H
+#pragma once
 
 #include "base/image.h"
 
@@ -13,5 +12,3 @@ struct copy {
 /* Finds all occurrences in im. Returns their number; the caller frees *out. glyphs: the characters on one
  * background colour. */
 int copies_find(const struct image *im, const struct image *glyphs, struct copy **out);
-
-#endif

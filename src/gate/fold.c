@@ -41,11 +41,6 @@ static bool is_invisible(gunichar c)
            c == 0x1160 || c == 0x3164 || (c >= 0xfe00 && c < 0xfe10) || (c >= 0xe0000 && c < 0xe1000);
 }
 
-static bool is_space(gunichar c)
-{
-    return c == '\t' || c == '\n' || g_unichar_isspace(c);
-}
-
 /* Replaces 0 and 1 next to letters by o and l. */
 static void fold_digits(char *s)
 {
@@ -86,7 +81,7 @@ char *fold_text(const char *text)
     GString *s = g_string_new(NULL);
     for (const gchar *p = apart ? apart : ""; *p; p = g_utf8_next_char(p)) {
         gunichar c = g_utf8_get_char(p);
-        if (is_space(c))
+        if (c == '\t' || c == '\n' || g_unichar_isspace(c))
             g_string_append_c(s, ' ');
         else if (!is_invisible(c))
             g_string_append_unichar(s, plain(g_unichar_tolower(c)));

@@ -11,8 +11,7 @@
  * After the user has agreed, everything that the question showed is compared with the screen: if it has
  * changed, the user is asked again about the current state; if the target is in another window, the action is
  * refused. Keys that actions leave pressed are tracked, because they are part of every later chord. */
-#ifndef HOLORUN_GATE_GATE_H
-#define HOLORUN_GATE_GATE_H
+#pragma once
 
 #include "base/secret.h"
 #include "gate/confirm.h"
@@ -121,5 +120,3 @@ void gate_set_spent(struct gate *g, const struct policy_spent *spent);
 /* Update the state after an action was executed, and after all keys were released. */
 void gate_action_done(struct gate *g, const struct action *a);
 void gate_keys_released(struct gate *g);
-
-#endif

@@ -1,6 +1,5 @@
 /* gate_impl.h - struct gate. Private to gate/bar.c, field.c, gate.c, question.c, targets.c and type.c. */
-#ifndef HOLORUN_GATE_GATE_IMPL_H
-#define HOLORUN_GATE_GATE_IMPL_H
+#pragma once
 
 #include "gate/gate.h"
 #include "gate/goals.h"
@@ -52,8 +51,6 @@ struct gate {
 /* Fills in g->subject: the windows that the action would currently affect and the text that it would write.
  * Returns -1 with e if the display is lost. */
 int gate_look(struct gate *g, const struct action *a, const struct view_transform *transform, struct err *e);
-/* Looks up the element that the keys of the current action would press in the target's window. */
-void gate_look_up_pressed(struct gate *g, struct policy_target *t);
 /* Applies the rules to g->subject. */
 struct policy_ruling gate_apply_rules(const struct gate *g, const struct action *a);
 /* Returns whether a ruling passes without a question. */
@@ -80,5 +77,3 @@ void gate_note_edit(struct gate *g, const struct action *a, unsigned long window
 bool gate_read_field(struct gate *g, const struct policy_target *t, struct gate_field *out, bool *differs);
 /* Updates the tracked state after the action was executed. */
 void gate_note_written(struct gate *g, const struct action *a);
-
-#endif

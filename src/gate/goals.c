@@ -204,7 +204,7 @@ void goals_free(struct goals *g)
 
 bool goals_has_new(const struct goals *g, const char *plan)
 {
-    struct words *fresh = xcalloc(1, sizeof *fresh);
+    autofree struct words *fresh = xcalloc(1, sizeof *fresh);
     struct title t;
     while (next_title(&plan, &t))
         if (!known_title(g, &t))
@@ -212,7 +212,6 @@ bool goals_has_new(const struct goals *g, const char *plan)
     bool strange = fresh->n && (g->planned || (fresh->scripts & g->known.scripts));
     for (int i = 0; i < fresh->n && strange; i++)
         strange = !has_word(&g->known, fresh->at[i]);
-    free(fresh);
     return strange;
 }
 

@@ -4,8 +4,7 @@
  * that share no word with the task or earlier plans. Only titles that were in no earlier plan are compared,
  * all of them together. Words are compared by their first four letters, ignoring case; short and common words
  * are ignored. A first plan in another script than the task is not compared. */
-#ifndef HOLORUN_GATE_GOALS_H
-#define HOLORUN_GATE_GOALS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ void goals_free(struct goals *g); /* NULL is allowed. */
 bool goals_has_new(const struct goals *g, const char *plan);
 /* Adds the words of an accepted plan to the known ones. */
 void goals_add_plan(struct goals *g, const char *plan);
-
-#endif

@@ -1,7 +1,6 @@
 /* masked.h - a copy of elements in which secrets are replaced by their names, and elements in hidden zones
  * are empty: the form that a model or another program may read. */
-#ifndef HOLORUN_GATE_MASKED_H
-#define HOLORUN_GATE_MASKED_H
+#pragma once
 
 #include "atspi/elements.h"
 
@@ -22,5 +21,3 @@ struct masked_by {
 /* Copies a snapshot, which must outlive the copy.  Returns -1 with e if a zone is invalid. */
 int masked_copy(struct masked *m, const struct snapshot *s, const struct masked_by *by, struct err *e);
 void masked_free(struct masked *m);
-
-#endif

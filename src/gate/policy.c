@@ -196,12 +196,9 @@ struct policy *policy_open(const char *path, struct err *e)
 {
     if (path)
         return read_checked(path, e);
-    char *config = file_place(PLACE_CONFIG, NULL);
-    char *own = config ? xasprintf("%s/policy.yaml", config) : NULL;
-    struct policy *p = own && file_exists(own) ? read_checked(own, e) : policy_builtin();
-    free(own);
-    free(config);
-    return p;
+    autofree char *config = file_place(PLACE_CONFIG, NULL);
+    autofree char *own = config ? xasprintf("%s/policy.yaml", config) : NULL;
+    return own && file_exists(own) ? read_checked(own, e) : policy_builtin();
 }
 
 void policy_free(struct policy *p)

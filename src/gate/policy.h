@@ -38,8 +38,7 @@
  * case confirm, deny allow an action has several targets (a drag) any of them all of them more keys are down
  * than the chord names match no match a regex exceeds its limit match no match an address whose host is
  * unclear match no match a pasted text that cannot be read match no match */
-#ifndef HOLORUN_GATE_POLICY_H
-#define HOLORUN_GATE_POLICY_H
+#pragma once
 
 #include "actions/action.h"
 #include "screen/screen.h"
@@ -180,5 +179,3 @@ void policy_print_summary(const struct policy *p, struct buf *out);
 
 /* Returns the canonical keysym: the same for left and right, keypad and main block, lower and upper case. */
 uint32_t policy_key(uint32_t keysym);
-
-#endif

@@ -1,6 +1,5 @@
 /* policy_impl.h - struct policy and its rules.  Private to gate/policy*.c. */
-#ifndef HOLORUN_GATE_POLICY_IMPL_H
-#define HOLORUN_GATE_POLICY_IMPL_H
+#pragma once
 
 #include "gate/policy.h"
 #include "gate/zone.h"
@@ -94,5 +93,3 @@ void chord_add(struct chord *c, uint32_t keysym);
 bool chord_within(const struct chord *part, const struct chord *whole);
 /* Calls visit for each set of keys that would be down together during the action, until it returns false. */
 void chords_of(const struct policy_subject *s, bool (*visit)(void *arg, const struct chord *c), void *arg);
-
-#endif

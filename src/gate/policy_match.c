@@ -156,9 +156,8 @@ static bool name_matches(const struct rule_match *q, const char *text)
         return false;
     if (found || !r || !q->doubt)
         return found;
-    char *apart = fold_identifier(text);
+    autofree char *apart = fold_identifier(text);
     found = regex_find(r, apart, strlen(apart)) != 0;
-    free(apart);
     return found;
 }
 
@@ -270,14 +269,13 @@ static bool text_matches(const struct rule_match *q,
         return q->doubt;
     if (!*w->before || !q->doubt)
         return test(q, w->text);
-    char *together = xasprintf("%s%s", w->before, w->text), *turned = xasprintf("%s%s", w->text, w->before);
+    autofree char *together = xasprintf("%s%s", w->before, w->text),
+                  *turned = xasprintf("%s%s", w->text, w->before);
     struct folded mine = {.n = 0};
     struct rule_match again = *q;
     again.folded = &mine;
     bool found = test(q, w->text) || test(&again, together) || (w->moved && test(&again, turned));
     free_folded(&mine);
-    free(together);
-    free(turned);
     return found;
 }
 
@@ -472,11 +470,10 @@ bool policy_is_browser(const struct policy *p, const struct screen_window *w)
 bool policy_agrees(const struct policy *p, const char *name)
 {
     bool agrees = false;
-    char *read = fold_text(name);
+    autofree char *read = fold_text(name);
     for (int i = 0; i < AGREEING; i++)
         agrees = agrees || regex_find(p->agreeing[i], name, strlen(name)) != 0 ||
                  regex_find(p->agreeing[i], read, strlen(read)) != 0;
-    free(read);
     return agrees;
 }
 

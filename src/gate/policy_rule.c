@@ -56,18 +56,11 @@ static int add_action(struct rule_reader *g, const char *word)
         g->r->kinds |= 1u << k;
         return 0;
     }
-    struct buf known;
-    buf_init(&known, 4096);
+    autobuf known = buf_of(4096);
     for (int i = ACT_NONE + 1; i < ACT_COUNT; i++)
         buf_printf(&known, "%s%s", i > 1 ? ", " : "", action_kind_name((enum action_kind)i));
     doc_fault(g->y, g->n, g->e, "unknown kind of action '%.40s'; the kinds are %s", word, known.data);
-    buf_free(&known);
     return -1;
-}
-
-static int read_actions(struct rule_reader *g)
-{
-    return each_word(g, "the name of a kind of action", add_action);
 }
 
 static int read_regex(struct rule_reader *g)
@@ -107,11 +100,6 @@ static int add_after(struct rule_reader *g, const char *word)
     r->after = xrealloc(r->after, (unsigned long)r->n_after + 1, sizeof *r->after);
     r->after[r->n_after++] = a;
     return 0;
-}
-
-static int read_after(struct rule_reader *g)
-{
-    return each_word(g, "a counter, for example 50 steps", add_after);
 }
 
 static int read_zone(struct rule_reader *g)
@@ -157,11 +145,6 @@ static int add_chord(struct rule_reader *g, const char *word)
     return append(&r->chord_texts, word);
 }
 
-static int read_keys(struct rule_reader *g)
-{
-    return each_word(g, "a chord, for example ctrl+w", add_chord);
-}
-
 static int read_longer(struct rule_reader *g)
 {
     char *end = NULL;
@@ -186,33 +169,36 @@ static int add_host(struct rule_reader *g, const char *word)
     return append(&g->r->hosts, word);
 }
 
-static int read_host(struct rule_reader *g)
-{
-    return each_word(g, "a host", add_host);
-}
-
 static int add_secret(struct rule_reader *g, const char *word)
 {
     return append(&g->r->secrets, word);
-}
-
-static int read_secret(struct rule_reader *g)
-{
-    return each_word(g, "the name of a secret, or \"*\"", add_secret);
 }
 
 /* ---- the rule --------------------------------------------------------------------------------- */
 
 static const struct {
     const char *key;
-    int (*read)(struct rule_reader *g);
+    int (*read)(struct rule_reader *g); /* NULL: one or several words, described by `what` */
+    const char *what;
+    int (*add)(struct rule_reader *g, const char *word);
 } readers[] = {
-    {"actions", read_actions},    {"element", read_regex}, {"text", read_regex},
-    {"title", read_regex},        {"class", read_regex},   {"program", read_regex},
-    {"zone", read_zone},          {"keys", read_keys},     {"longer", read_longer},
-    {"terminal", read_yes_or_no}, {"secret", read_secret}, {"host", read_host},
-    {"new_goal", read_yes_or_no}, {"after", read_after},   {"browser", read_yes_or_no},
-    {"dialog", read_regex},       {"except", read_regex},
+    {"actions", NULL, "the name of a kind of action", add_action},
+    {"element", read_regex},
+    {"text", read_regex},
+    {"title", read_regex},
+    {"class", read_regex},
+    {"program", read_regex},
+    {"zone", read_zone},
+    {"keys", NULL, "a chord, for example ctrl+w", add_chord},
+    {"longer", read_longer},
+    {"terminal", read_yes_or_no},
+    {"secret", NULL, "the name of a secret, or \"*\"", add_secret},
+    {"host", NULL, "a host", add_host},
+    {"new_goal", read_yes_or_no},
+    {"after", NULL, "a counter, for example 50 steps", add_after},
+    {"browser", read_yes_or_no},
+    {"dialog", read_regex},
+    {"except", read_regex},
 };
 enum { N_READERS = sizeof readers / sizeof *readers };
 
@@ -255,7 +241,7 @@ static int read_member(struct rule_reader *g)
         return rc;
     for (int i = 0; i < N_READERS; i++)
         if (!strcmp(readers[i].key, g->n->key))
-            return readers[i].read(g);
+            return readers[i].read ? readers[i].read(g) : each_word(g, readers[i].what, readers[i].add);
     const char *known[N_READERS + 3] = {verdicts[0], verdicts[1], verdicts[2]};
     char hint[NAME_HINT];
     for (int i = 0; i < N_READERS; i++)

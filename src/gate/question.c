@@ -152,7 +152,7 @@ static void save_crop(struct gate *g, const struct crop *c, int step, char *name
     *path = NULL;
     if (!c->im.rgb || !g->dir)
         return;
-    char *folder = xasprintf("%s/confirm", g->dir);
+    autofree char *folder = xasprintf("%s/confirm", g->dir);
     snprintf(name, size, "confirm/%04d-%d.png", step, ++g->questions);
     *path = xasprintf("%s/%s", g->dir, name);
     if (dir_make(folder, NULL) || image_write_png(&c->im, *path, NULL)) {
@@ -160,7 +160,6 @@ static void save_crop(struct gate *g, const struct crop *c, int step, char *name
         *path = NULL;
         name[0] = 0;
     }
-    free(folder);
 }
 
 /* ---- the text ---------------------------------------------------------------------------------------- */
@@ -248,8 +247,7 @@ static void question_json(const struct gate *g, const struct action *a, const st
     const struct policy_subject *s = &g->subject.s;
     const struct screen_window none = {0}, *w = s->n_targets ? &last_target(g)->window : &none;
     json_t *all = json_pack("{s:i}", "v", 1), *targets = json_array();
-    struct buf action;
-    buf_init(&action, QUESTION_MAX);
+    autobuf action = buf_of(QUESTION_MAX);
     action_to_json(a, &action);
     json_set_text(all, "what", q->what);
     json_set_text(all, "rule", out->rule.rule);
@@ -267,10 +265,8 @@ static void question_json(const struct gate *g, const struct action *a, const st
     set_if(all, "crop", q->path);
     if (q->again)
         json_object_set_new(all, "changed", json_true());
-    char *line = json_line(all, JSON_REAL_PRECISION(6));
+    autofree char *line = json_line(all, JSON_REAL_PRECISION(6));
     buf_printf(b, "%s\n", line);
-    free(line);
-    buf_free(&action);
     json_decref(all);
 }
 
@@ -300,13 +296,13 @@ static enum confirm_answer ask_user(struct gate *g, const struct action *a, cons
 {
     struct page page = {.n = 0};
     struct buf what, json, amounts;
-    char *path;
+    autofree char *path = NULL;
     buf_init(&what, QUESTION_MAX);
     buf_init(&json, QUESTION_MAX);
     buf_init(&amounts, QUESTION_MAX);
     action_describe(a, &what);
     find_amounts(g, a, &amounts);
-    char *written = text_written(g, a);
+    autofree char *written = text_written(g, a);
     save_crop(g, crop, step, out->crop, sizeof out->crop, &path);
     question_json(g, a, &(struct words){what.data, amounts.data, path, again}, out, &json);
     secrets_scrub_json(g->o.secrets, &json);
@@ -322,8 +318,6 @@ static enum confirm_answer ask_user(struct gate *g, const struct action *a, cons
     put_line(&page, "picture", path);
     struct confirm_question q = {page.lines, page.n, crop->im.rgb ? &crop->im : NULL, json.data};
     enum confirm_answer answer = confirm_ask(&g->o.confirm, &q, screen_stop_flag(g->screen), &out->who);
-    free(path);
-    free(written);
     buf_free(&what);
     buf_free(&json);
     buf_free(&amounts);

@@ -2,10 +2,10 @@
 #include "gate/redact.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/number.h"
 #include "gate/copies.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -167,7 +167,7 @@ static void end_typing(struct redact *r)
 
 int redact_before(struct redact *r, struct screen *s, struct err *e)
 {
-    pthread_mutex_lock(&r->lock);
+    LOCKED(&r->lock);
     follow_windows(r, s);
     int rc = r->n < REDACT_FIELDS ? screen_capture(s, &r->before, e)
                                   : err_set(e, ERR_FAILED,
@@ -178,16 +178,14 @@ int redact_before(struct redact *r, struct screen *s, struct err *e)
         wipe(&r->before);
     r->typing = rc ? r->typing : s;
     r->typist = s;
-    pthread_mutex_unlock(&r->lock);
     return rc;
 }
 
 void redact_untyped(struct redact *r)
 {
-    pthread_mutex_lock(&r->lock);
+    LOCKED(&r->lock);
     wipe(&r->before);
     end_typing(r);
-    pthread_mutex_unlock(&r->lock);
 }
 
 static bool one_colour(const struct image *im)
@@ -333,27 +331,23 @@ int redact_after(struct redact *r, struct screen *s, const struct screen_window 
 
 void redact_seal(struct redact *r)
 {
-    pthread_mutex_lock(&r->lock);
+    LOCKED(&r->lock);
     wipe(&r->before);
-    pthread_mutex_unlock(&r->lock);
 }
 
 void redact_leave(struct redact *r, const struct screen *s)
 {
-    pthread_mutex_lock(&r->lock);
+    LOCKED(&r->lock);
     if (r->typist == s)
         wipe(&r->before);
     if (r->typing == s)
         end_typing(r);
-    pthread_mutex_unlock(&r->lock);
 }
 
 bool redact_has_fields(struct redact *r)
 {
-    pthread_mutex_lock(&r->lock);
-    bool any = r->n > 0;
-    pthread_mutex_unlock(&r->lock);
-    return any;
+    LOCKED(&r->lock);
+    return r->n > 0;
 }
 
 /* Extends the last field if a later screenshot shows more of the typed text. */
@@ -450,10 +444,9 @@ void redact_image(struct redact *r, struct screen *s, struct image *im)
     static const uint8_t grey[3] = {128, 128, 128};
     if (!r || !im->rgb)
         return;
-    pthread_mutex_lock(&r->lock);
+    LOCKED(&r->lock);
     if (wait_for_typing(r, s))
         cover_fields(r, s, im);
     else /* cover everything rather than show a partly typed secret */
         redact_paint(im, (struct screen_rect){0, 0, im->w, im->h}, grey);
-    pthread_mutex_unlock(&r->lock);
 }

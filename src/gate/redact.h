@@ -10,8 +10,7 @@
  *
  * The fields of one display may be shared by several screens and threads: an image captured by another thread
  * while a secret is being typed is covered after the typing has ended. */
-#ifndef HOLORUN_GATE_REDACT_H
-#define HOLORUN_GATE_REDACT_H
+#pragma once
 
 #include "screen/screen.h"
 
@@ -46,5 +45,3 @@ void redact_image(struct redact *r, struct screen *s, struct image *im);
 
 /* Paints over a part of an image in the style of a covered field; part: pixels of the image. */
 void redact_paint(struct image *im, struct screen_rect part, const uint8_t colour[3]);
-
-#endif

@@ -1,8 +1,7 @@
 /* subject.h - computes the points that an action would affect, in root pixels.
  *
  * Makes no X requests; the gate fills in the windows. */
-#ifndef HOLORUN_GATE_SUBJECT_H
-#define HOLORUN_GATE_SUBJECT_H
+#pragma once
 
 #include "gate/policy.h"
 #include "screen/exec.h"
@@ -47,7 +46,6 @@ enum edit {
     EDIT_COMMITS  /* Enter */
 };
 
-enum edit edit_of(const struct policy_subject *s);
 /* Returns whether the keys move the focus to a browser's address bar. */
 bool edit_enters_bar(const struct policy_subject *s);
 /* Returns whether the action opens a launcher or the search of a desktop, where Enter starts a program. */
@@ -60,5 +58,3 @@ bool subject_has_key(const struct policy_subject *s, uint32_t key);
 
 /* Updates the keys that are down after the action. */
 void subject_update_held(const struct action *a, uint32_t held[POLICY_MAX_KEYS], int *n);
-
-#endif

@@ -72,7 +72,8 @@ static void look_up_names(struct gate *g)
     }
 }
 
-void gate_look_up_pressed(struct gate *g, struct policy_target *t)
+/* Looks up the element that the keys of the current action would press in the target's window. */
+static void gate_look_up_pressed(struct gate *g, struct policy_target *t)
 {
     bool enter = g->subject.s.press == PRESS_ENTER;
     t->presses_known = g->subject.s.press != PRESS_MNEMONIC && g->o.pressed &&

@@ -48,11 +48,6 @@ static enum action_fault execute_part(struct typing *t, const struct action *a)
     return f && t->elsewhere ? FAULT_FOCUS : f;
 }
 
-static enum action_fault wait_ms(const struct typing *t, int ms)
-{
-    return screen_wait(t->g->screen, ms, t->e) ? FAULT_STOPPED : FAULT_NONE;
-}
-
 /* ---- checking the focus ------------------------------------------------------------------------------ */
 
 /* Finds a launcher that has opened meanwhile: it has the keyboard without the focus. */
@@ -127,7 +122,7 @@ static enum action_fault focus_target(struct typing *t)
         struct policy_ruling rule;
         if (!t->secret && gate_allows_window(g, t->a, &w, &rule))
             break;
-        f = wait_ms(t, FOCUS_POLL_MS);
+        f = screen_wait(t->g->screen, FOCUS_POLL_MS, t->e) ? FAULT_STOPPED : FAULT_NONE;
     }
     return f;
 }

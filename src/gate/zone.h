@@ -1,6 +1,5 @@
 /* zone.h - an area of the root window, in pixels or percent. */
-#ifndef HOLORUN_GATE_ZONE_H
-#define HOLORUN_GATE_ZONE_H
+#pragma once
 
 #include "screen/screen.h"
 
@@ -27,5 +26,3 @@ struct screen_rect zone_rect(const struct zone *z, int w, int h);
 
 /* Returns whether the straight line from a to b touches r. */
 bool zone_touched(const struct screen_rect *r, const int a[2], const int b[2]);
-
-#endif

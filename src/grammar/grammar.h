@@ -10,8 +10,7 @@
  * A grammar belongs to one thread (it grows while it is used) and must be freed before its tokenizer.
  * Beyond a limit of memory or CPU time it fails: from then on states are GRAMMAR_DEAD, masks are empty,
  * and grammar_failed() returns the reason. */
-#ifndef HOLORUN_GRAMMAR_GRAMMAR_H
-#define HOLORUN_GRAMMAR_GRAMMAR_H
+#pragma once
 
 #include "base/effort.h"
 #include "text/tokenizer.h"
@@ -99,5 +98,3 @@ const uint64_t *grammar_mask(struct grammar *g, int state);
  * A token is held back if a longer one could cover the end of the forced text and the beginning of the
  * freely chosen part, so that the model keeps the tokenization of its training. */
 int grammar_forced(struct grammar *g, int state, struct tokens *out, int *after);
-
-#endif

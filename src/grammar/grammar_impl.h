@@ -1,6 +1,5 @@
 /* grammar_impl.h - data structures of a grammar; private to src/grammar. */
-#ifndef HOLORUN_GRAMMAR_GRAMMAR_IMPL_H
-#define HOLORUN_GRAMMAR_GRAMMAR_IMPL_H
+#pragma once
 
 #include "grammar/grammar.h"
 
@@ -127,5 +126,3 @@ struct grammar {
 int32_t grammar_next_by_byte(struct grammar *g, int32_t state, uint8_t byte);
 int32_t grammar_next_by_token(struct grammar *g, int32_t state, int32_t id);
 void grammar_check_state(const struct grammar *g, int state); /* bug() for a state of another grammar */
-
-#endif

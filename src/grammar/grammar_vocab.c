@@ -4,7 +4,8 @@
  * are sorted by their bytes, and one pass over neighbours builds the trie in depth-first order. */
 #include "grammar/grammar_impl.h"
 
-#include <pthread.h>
+#include "base/lock.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,7 +76,7 @@ static void build_trie(struct vocab *v)
 
 struct vocab *vocab_acquire(const struct tokenizer *t)
 {
-    pthread_mutex_lock(&lock);
+    LOCKED(&lock);
     struct vocab *v = all;
     while (v && v->tokenizer != t)
         v = v->next;
@@ -88,7 +89,6 @@ struct vocab *vocab_acquire(const struct tokenizer *t)
         all = v;
     }
     v->users++;
-    pthread_mutex_unlock(&lock);
     return v;
 }
 
@@ -96,7 +96,7 @@ void vocab_release(struct vocab *v)
 {
     if (!v)
         return;
-    pthread_mutex_lock(&lock);
+    LOCKED(&lock);
     if (--v->users == 0) {
         struct vocab **at = &all;
         while (*at != v)
@@ -106,5 +106,4 @@ void vocab_release(struct vocab *v)
         free(v->order);
         free(v);
     }
-    pthread_mutex_unlock(&lock);
 }

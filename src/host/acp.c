@@ -178,11 +178,10 @@ static json_t *prompt_blocks(const json_t *prompt)
  * NULL if there are none or they exceed PROMPT_MAX bytes. */
 static char *read_prompt(const json_t *prompt)
 {
-    struct buf text;
-    json_t *blocks = prompt_blocks(prompt);
+    autobuf text = buf_of(PROMPT_MAX);
+    json_auto_t *blocks = prompt_blocks(prompt);
     const json_t *block;
     size_t i;
-    buf_init(&text, PROMPT_MAX);
     json_array_foreach(blocks, i, block)
     {
         const json_t *resource = json_object_get(block, "resource");
@@ -192,10 +191,7 @@ static char *read_prompt(const json_t *prompt)
         if (said)
             buf_printf(&text, "%s%s", text.len ? "\n" : "", said);
     }
-    char *out = text.len && !text.full ? buf_take(&text) : NULL;
-    buf_free(&text);
-    json_decref(blocks);
-    return out;
+    return text.len && !text.full ? buf_take(&text) : NULL;
 }
 
 static void take_prompt(struct acp *a, const json_t *id, const json_t *params)
@@ -324,7 +320,7 @@ struct rpc *acp_rpc(const struct acp *a)
     return a->rpc;
 }
 
-void acp_woken(void *arg)
+static void acp_woken(void *arg)
 {
     struct acp *a = arg;
     struct work *whose;

@@ -3,8 +3,7 @@
  * A session is a conversation: a prompt is a task, its steps are tool calls with screenshots, and a question
  * of the gate is a request for permission.  The next prompt continues the conversation.  If the run has ended
  * meanwhile, or in another process (session/load), it continues from the record. */
-#ifndef HOLORUN_HOST_ACP_H
-#define HOLORUN_HOST_ACP_H
+#pragma once
 
 #include "host/host.h"
 #include "host/rpc.h"
@@ -14,10 +13,7 @@ struct acp;
 struct acp *acp_new(struct host *h, const char *version);
 void acp_free(struct acp *a);
 struct rpc *acp_rpc(const struct acp *a);
-void acp_woken(void *arg); /* Handles the queued events of the host; arg is the struct acp. */
 
 /* Serves until the client closes the stream or a signal arrives.  Takes over stdin and stdout.  Returns the
  * exit code. */
 int acp_serve(struct host *h, const char *version, struct err *e);
-
-#endif

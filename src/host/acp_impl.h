@@ -1,6 +1,5 @@
 /* acp_impl.h - state and functions shared by the parts of the ACP agent.  Private to host/. */
-#ifndef HOLORUN_HOST_ACP_IMPL_H
-#define HOLORUN_HOST_ACP_IMPL_H
+#pragma once
 
 #include "host/acp.h"
 
@@ -68,5 +67,3 @@ void acp_remember(const struct acp_session *s, const char *dir);
 /* Sends the conversation from a session's records and sets s->dir to the newest one.  Returns -1 with e if
  * the session or all its records are missing. */
 int acp_recall(struct acp *a, struct acp_session *s, struct err *e);
-
-#endif

@@ -15,25 +15,21 @@ enum { FILE_MAX = 1 << 20 };
 
 static char *path_of(const struct acp_session *s, struct err *e)
 {
-    char *state = file_place(PLACE_STATE, e), *folder = state ? xasprintf("%s/sessions", state) : NULL;
-    char *path = folder && dir_make(folder, e) == 0 ? xasprintf("%s/%s", folder, s->id) : NULL;
-    free(folder);
-    free(state);
-    return path;
+    autofree char *state = file_place(PLACE_STATE, e),
+                  *folder = state ? xasprintf("%s/sessions", state) : NULL;
+    return folder && dir_make(folder, e) == 0 ? xasprintf("%s/%s", folder, s->id) : NULL;
 }
 
 void acp_remember(const struct acp_session *s, const char *dir)
 {
     struct err e = ERR_INIT;
-    char *path = path_of(s, &e), *full = realpath(dir, NULL), *line = xasprintf("%s\n", full ? full : dir);
+    autofree char *path = path_of(s, &e), *full = realpath(dir, NULL),
+                  *line = xasprintf("%s\n", full ? full : dir);
     int fd = path ? file_append(path, &e) : -1;
     if (fd < 0 || file_write_all(fd, path, line, strlen(line), &e))
         warn("this session cannot be loaded later: %s", e.text);
     if (fd >= 0)
         close(fd);
-    free(full);
-    free(path);
-    free(line);
 }
 
 static void show_record(struct acp *a, struct acp_session *s, const struct record *r, int n)

@@ -101,10 +101,9 @@ static void end_call(struct acp *a, struct acp_session *s, const char *why)
 /* Fetches the screenshot on which the step was decided.  The agent loop has already written it to disk. */
 static void fetch_picture(struct acp *a, struct acp_session *s)
 {
-    char *path = s->dir && s->seen >= 0 ? xasprintf("%s/frames/%06d.png", s->dir, s->seen) : NULL;
+    autofree char *path = s->dir && s->seen >= 0 ? xasprintf("%s/frames/%06d.png", s->dir, s->seen) : NULL;
     const struct work_order o = {.kind = WORK_PICTURE, .path = path};
     struct work *w = path ? host_start(a->host, &o, NULL) : NULL;
-    free(path);
     if (!w)
         return;
     struct acp_picture *p = xcalloc(1, sizeof *p);
@@ -115,7 +114,7 @@ static void fetch_picture(struct acp *a, struct acp_session *s)
 
 static void take_picture(struct acp *a, struct acp_picture **at, const json_t *event)
 {
-    struct acp_picture *p = *at;
+    autofree struct acp_picture *p = *at;
     const char *data = json_string_value(json_object_get(json_object_get(event, "picture"), "data"));
     char name[64];
     *at = p->next;
@@ -125,7 +124,6 @@ static void take_picture(struct acp *a, struct acp_picture **at, const json_t *e
                    json_pack("{s:s, s:o}", "toolCallId", name, "content", picture_content(data)));
     p->session->pictures--;
     acp_end_turn(a, p->session, NULL);
-    free(p);
 }
 
 void acp_show(struct acp *a, struct acp_session *s, const char *kind, const json_t *event)
@@ -147,10 +145,9 @@ static char *crop_of(const json_t *event)
 {
     const char *path = text_in(json_object_get(event, "question"), "crop");
     struct image im = {0};
-    json_t *picture = *path && !image_read_png(&im, path, NULL) ? look_picture(&im, 0) : NULL;
+    json_auto_t *picture = *path && !image_read_png(&im, path, NULL) ? look_picture(&im, 0) : NULL;
     const char *data = json_string_value(json_object_get(picture, "data"));
     char *copy = data ? xstrdup(data) : NULL;
-    json_decref(picture);
     image_free(&im);
     return copy;
 }
@@ -205,9 +202,8 @@ static void end_turn(struct acp *a, struct acp_session *s, const json_t *event)
     if (!s->prompt)
         return;
     if (*answer && !worded && row) { /* the model's own words: the status precedes them */
-        char *text = xasprintf("%s: %s", row->meaning, answer);
+        autofree char *text = xasprintf("%s: %s", row->meaning, answer);
         acp_say(a, s, "agent_message_chunk", text);
-        free(text);
     } else {
         acp_say(a, s, "agent_message_chunk", answer);
     }
@@ -229,7 +225,7 @@ static void end_turn(struct acp *a, struct acp_session *s, const json_t *event)
 static void end_run(struct acp *a, struct acp_session *s, const json_t *event)
 {
     struct err e = ERR_INIT;
-    char *task = s->task;
+    autofree char *task = s->task;
     close_question(a, s);
     s->work = NULL;
     s->idle = false;
@@ -239,7 +235,6 @@ static void end_run(struct acp *a, struct acp_session *s, const json_t *event)
     } else if (acp_begin(a, s, task, &e)) {
         acp_fail_turn(a, s, e.text);
     }
-    free(task);
 }
 
 /* ---- events -------------------------------------------------------------------------------------------- */

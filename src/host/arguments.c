@@ -79,28 +79,23 @@ static void put_wanted(struct buf *out, const json_t *schema)
 /* Sets e to the message about an invalid value v of an argument or of one of its items.  Returns NULL. */
 static json_t *refuse(const struct argument *a, const json_t *v)
 {
-    struct buf wanted;
-    buf_init(&wanted, 512);
+    autobuf wanted = buf_of(512);
     put_wanted(&wanted, a->schema);
-    char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
+    autofree char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
     size_t n = text ? strlen(text) : 0, shown = n > SHOWN_MAX ? utf8_valid_prefix(text, SHOWN_MAX) : n;
     err_set(a->e, ERR_USAGE, "argument '%s' must be %s; got %s%s%.*s%s", a->name, wanted.data, kind_name(v),
             json_is_null(v) ? "" : " ", json_is_null(v) ? 0 : (int)shown, text ? text : "",
             shown < n ? "..." : "");
-    buf_free(&wanted);
-    free(text);
     return NULL;
 }
 
 /* Sets e to the message about a missing required argument.  Returns -1. */
 static int missing(const struct argument *a, bool is_null)
 {
-    struct buf wanted;
-    buf_init(&wanted, 512);
+    autobuf wanted = buf_of(512);
     put_wanted(&wanted, a->schema);
     err_set(a->e, ERR_USAGE, "argument '%s' is %s; it must be %s", a->name, is_null ? "null" : "missing",
             wanted.data);
-    buf_free(&wanted);
     return -1;
 }
 
@@ -203,10 +198,9 @@ static json_t *read_string(const struct argument *a, const json_t *v)
         return NULL;
     if (!values)
         return json_copy((json_t *)(uintptr_t)v);
-    json_t *plain = decode(v);
+    json_auto_t *plain = decode(v);
     const char *word = json_string_value(plain);
     json_array_foreach(values, i, one) if (word && same_word(json_string_value(one), word)) break;
-    json_decref(plain);
     return i < json_array_size(values) ? json_copy(json_array_get(values, i)) : NULL;
 }
 
@@ -230,9 +224,8 @@ static json_t *split_numbers(const char *text, size_t n)
     }
     if (memchr(text, '[', len) || memchr(text, '"', len) || memchr(text, '{', len))
         return NULL;
-    char *list = xasprintf("[%.*s]", (int)(len < 1000 ? len : 1000), text);
+    autofree char *list = xasprintf("[%.*s]", (int)(len < 1000 ? len : 1000), text);
     json_t *parts = json_loads(list, 0, NULL);
-    free(list);
     bool good = json_array_size(parts) == n;
     for (size_t i = 0; i < n; i++)
         good = good && json_is_number(json_array_get(parts, i));
@@ -313,9 +306,8 @@ static json_t *read_list(const struct argument *a, const json_t *v)
 static int set(json_t *out, const struct argument *a, const json_t *v)
 {
     bool is_list = !strcmp(type_of(a->schema), "array"), is_text = !strcmp(type_of(a->schema), "string");
-    json_t *plain = is_text ? json_incref((json_t *)(uintptr_t)v) : decode(v);
+    json_auto_t *plain = is_text ? json_incref((json_t *)(uintptr_t)v) : decode(v);
     bool absent = json_is_null(plain);
-    json_decref(plain);
     if (absent)
         return 0;
     if (json_object_get(out, a->name))
@@ -328,23 +320,20 @@ static int set(json_t *out, const struct argument *a, const json_t *v)
 static int set_pair(json_t *out, const json_t *properties, const char *x, const char *y, const json_t *v,
                     const char *name, struct err *e)
 {
-    json_t *pair = read_numbers(v, 2);
+    json_auto_t *pair = read_numbers(v, 2);
     const char *const names[] = {x, y};
     int rc = pair ? 0 : err_set(e, ERR_USAGE, "argument '%s' must be a pair [x, y] of integers", name);
     for (size_t i = 0; rc == 0 && i < 2; i++) {
         const struct argument a = {names[i], json_object_get(properties, names[i]), e};
         rc = set(out, &a, json_array_get(pair, i));
     }
-    json_decref(pair);
     return rc;
 }
 
 static bool is_present(const json_t *v)
 {
-    json_t *plain = v ? decode(v) : NULL;
-    bool present = plain && !json_is_null(plain);
-    json_decref(plain);
-    return present;
+    json_auto_t *plain = v ? decode(v) : NULL;
+    return plain && !json_is_null(plain);
 }
 
 /* Reads one argument of the call; an unknown name is added to `ignored`.  Returns -1 with e. */
@@ -355,14 +344,12 @@ static int take(json_t *out, const json_t *properties, const json_t *given, cons
     const char *near, *key = known_name(properties, name, &near);
     const struct argument a = {key, json_object_get(properties, key ? key : ""), e};
     bool has_pair = json_object_get(properties, "y") != NULL, is_pair = false;
-    json_t *plain = decode(v);
+    json_auto_t *plain = decode(v);
     bool whole_pair = !json_is_number(plain) && !json_is_null(plain);
-    json_decref(plain);
     if (key && (!strcmp(key, name) || !json_object_get(given, key))) {
         bool x = has_pair && !strcmp(key, "x"), x2 = has_pair && !strcmp(key, "x2");
-        json_t *pair = (x || x2) && whole_pair ? read_numbers(v, 2) : NULL;
+        json_auto_t *pair = (x || x2) && whole_pair ? read_numbers(v, 2) : NULL;
         int rc = !pair ? set(out, &a, v) : set_pair(out, properties, key, x ? "y" : "y2", v, key, e);
-        json_decref(pair);
         return rc;
     }
     for (size_t i = 0; i < sizeof pair_names / sizeof *pair_names; i++)

@@ -14,8 +14,7 @@
  * misspelt option would otherwise have no effect.  Values are not guessed: "12px", "", 1.5 for an integer and
  * the like are rejected with a message that names the argument, the required type and the value that was
  * sent. */
-#ifndef HOLORUN_HOST_ARGUMENTS_H
-#define HOLORUN_HOST_ARGUMENTS_H
+#pragma once
 
 #include "base/err.h"
 
@@ -25,5 +24,3 @@
  * caller owns it.  Appends the names of ignored arguments to the list `ignored`.  Returns NULL with e, which
  * may be NULL, if an argument is invalid. */
 json_t *arguments_read(const json_t *schema, const json_t *given, json_t *ignored, struct err *e);
-
-#endif

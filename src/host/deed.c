@@ -8,6 +8,7 @@
 #include "atspi/lines.h"
 #include "atspi/roles.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "plain/player.h"
 #include "screen/observed.h"
 
@@ -61,7 +62,7 @@ static const struct {
 
 struct deed *deed_new(struct work *w, const char *call)
 {
-    json_t *c = json_loads(call, 0, NULL);
+    json_auto_t *c = json_loads(call, 0, NULL);
     const char *name = json_string_value(json_object_get(c, "deed"));
     const char *value = json_string_value(json_object_get(c, "value"));
     struct deed *d = NULL;
@@ -74,7 +75,6 @@ struct deed *deed_new(struct work *w, const char *call)
                                .value = xstrdup(value ? value : ""),
                                .picture = json_is_true(json_object_get(c, "picture"))};
         }
-    json_decref(c);
     return d;
 }
 
@@ -191,8 +191,7 @@ static void put_what(const struct deed *d, struct buf *out)
 
 static void report_done(struct deed *d, const struct snapshot *s)
 {
-    struct buf out;
-    buf_init(&out, LINES_BYTES);
+    autobuf out = buf_of(LINES_BYTES);
     put_what(d, &out);
     if (!d->acted)
         buf_puts(&out, ": it was so already");
@@ -203,16 +202,13 @@ static void report_done(struct deed *d, const struct snapshot *s)
         put_difference(d, s, &out);
     }
     tell(d, true, out.data);
-    buf_free(&out);
 }
 
 void deed_refuse(struct deed *d, const char *why)
 {
-    struct buf out;
-    buf_init(&out, LINES_BYTES);
+    autobuf out = buf_of(LINES_BYTES);
     buf_printf(&out, "%s%s", why, d->acted || strstr(why, NOTHING) ? "" : "; " NOTHING);
     tell(d, false, out.data);
-    buf_free(&out);
 }
 
 /* ---- the steps ----------------------------------------------------------------------------------------- */
@@ -280,9 +276,8 @@ static bool go_on(struct deed *d)
         d->acted = d->acted_before;
     } else if (!ok) {
         d->acted = d->acted_before || json_integer_value(json_object_get(outcome, "events")) > 0;
-        char *why = xasprintf("%s: %s", d->what, text ? text : "the action failed");
+        autofree char *why = xasprintf("%s: %s", d->what, text ? text : "the action failed");
         deed_refuse(d, why);
-        free(why);
         return false;
     }
     json_decref(outcome);
@@ -293,10 +288,9 @@ static bool go_on(struct deed *d)
 static void pause_before_reading(struct work *w)
 {
     int64_t start = clock_ns();
-    pthread_mutex_lock(&w->host->lock);
+    LOCKED(&w->host->lock);
     while (clock_ms_since(start) < AGAIN_MS && work_wait(w))
         ;
-    pthread_mutex_unlock(&w->host->lock);
 }
 
 /* Reads once and takes the next step; sets *over at the end of the deed.  Returns whether out has a reply. */

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "base/lock.h"
 #include "llm/llm_counted.h"
 
 #include <stdlib.h>
@@ -73,11 +74,6 @@ static void tell_outcome(struct work *w, const struct image *im)
     host_tell(w, outcome);
 }
 
-static json_t *new_outcome(void)
-{
-    return json_pack("{s:s, s:b}", "kind", "act", "ok", true);
-}
-
 static void refuse(struct work *w, const struct err *why)
 {
     host_tell(w, json_pack("{s:s, s:b, s:s}", "kind", "act", "ok", false, "text", why->text));
@@ -91,13 +87,12 @@ static char *wait_for_act(struct hand *h)
 {
     struct work *w = h->work;
     int64_t start = clock_ns();
-    pthread_mutex_lock(&w->host->lock);
+    LOCKED(&w->host->lock);
     while (!w->act && !w->finish && !flag_up(h->cancel) && clock_ms_since(start) < 1000.0 * HOST_IDLE_S &&
            work_wait(w))
         ;
     char *act = w->act;
     w->act = NULL;
-    pthread_mutex_unlock(&w->host->lock);
     return act;
 }
 
@@ -144,7 +139,7 @@ static void next_reply(struct hand *h, struct buf *out)
         free(act);
         if (readable(h, out->data, &why)) {
             shown_use(h->work->host, h->work->screen);
-            h->work->outcome = new_outcome();
+            h->work->outcome = json_pack("{s:s, s:b}", "kind", "act", "ok", true);
             return;
         }
         refuse(h->work, &why);
@@ -196,13 +191,12 @@ static void hand_set_cancel(struct llm *m, const volatile int *flag)
 
 static void hand_free(struct llm *m)
 {
-    struct hand *h = hand_of(m);
+    autofree struct hand *h = hand_of(m);
     deed_free(h->deed);
     image_free(&h->work->seen);
     json_decref(h->work->outcome);
     h->work->outcome = NULL;
     dialect_free(h->dialect);
-    free(h);
 }
 
 struct llm *hand_open(void *arg)

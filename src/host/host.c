@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "base/lock.h"
 #include "base/pool.h"
 #include "run/place.h"
 
@@ -83,13 +84,12 @@ static void work_free(struct work *w)
 
 static void unlink_work(struct host *h, struct work *w)
 {
-    pthread_mutex_lock(&h->lock);
+    LOCKED(&h->lock);
     struct work **at = &h->works;
     while (*at && *at != w)
         at = &(*at)->next;
     if (*at)
         *at = w->next;
-    pthread_mutex_unlock(&h->lock);
 }
 
 void host_close(struct host *h)
@@ -149,7 +149,7 @@ json_t *host_next(struct host *h, struct work **whose)
         h->over = NULL;
     }
     pthread_mutex_lock(&h->lock);
-    struct queued *q = h->first;
+    autofree struct queued *q = h->first;
     if (q) {
         h->first = q->next;
         h->last = h->first ? h->last : &h->first;
@@ -161,7 +161,6 @@ json_t *host_next(struct host *h, struct work **whose)
         return NULL;
     json_t *event = q->event;
     *whose = q->whose;
-    free(q);
     const char *kind = json_string_value(json_object_get(event, "kind"));
     if (kind && !strcmp(kind, "done"))
         h->over = *whose;
@@ -210,9 +209,8 @@ char *host_mask(const struct host *h, const char *text)
 {
     char *masked = xstrdup(text);
     for (int i = 0; i < h->n_secrets; i++) {
-        char *once = masked;
+        autofree char *once = masked;
         masked = secrets_mask(h->secrets[i], once);
-        free(once);
     }
     return masked;
 }
@@ -270,23 +268,21 @@ struct work *host_start(struct host *h, const struct work_order *o, struct err *
 
 void host_stop(struct work *w)
 {
-    pthread_mutex_lock(&w->host->lock);
+    LOCKED(&w->host->lock);
     flag_set(&w->stop, STOP_HOST);
     if (w->screen)
         screen_stop(w->screen, STOP_HOST);
     pthread_cond_broadcast(&w->host->changed);
-    pthread_mutex_unlock(&w->host->lock);
 }
 
 static void answer(struct work *w, int question, enum confirm_answer is)
 {
-    pthread_mutex_lock(&w->host->lock);
+    LOCKED(&w->host->lock);
     if (question == w->asked && question > w->answered) {
         w->answered = question;
         w->answer = is;
         pthread_cond_broadcast(&w->host->changed);
     }
-    pthread_mutex_unlock(&w->host->lock);
 }
 
 void host_answer(struct work *w, int question, bool allow)
@@ -301,11 +297,10 @@ void host_cannot_ask(struct work *w, int question)
 
 static void hand_over(struct work *w, char **at, const char *text)
 {
-    pthread_mutex_lock(&w->host->lock);
+    LOCKED(&w->host->lock);
     free(*at);
     *at = xstrdup(text);
     pthread_cond_broadcast(&w->host->changed);
-    pthread_mutex_unlock(&w->host->lock);
 }
 
 void host_act(struct work *w, const char *call)
@@ -320,8 +315,7 @@ void host_next_task(struct work *w, const char *task)
 
 void host_finish(struct work *w)
 {
-    pthread_mutex_lock(&w->host->lock);
+    LOCKED(&w->host->lock);
     w->finish = true;
     pthread_cond_broadcast(&w->host->changed);
-    pthread_mutex_unlock(&w->host->lock);
 }

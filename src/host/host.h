@@ -22,8 +22,7 @@
  * in any other run.  Errands are read-only requests (a screenshot, elements, the window list, an image from a
  * record); they send no input and also have a thread, so that no call waits for a display.
  */
-#ifndef HOLORUN_HOST_HOST_H
-#define HOLORUN_HOST_HOST_H
+#pragma once
 
 #include "run/job.h"
 
@@ -110,5 +109,3 @@ void host_act(struct work *w, const char *call);
 void host_next_task(struct work *w, const char *task); /* passes the next task to an idle run */
 /* announces that no more calls or tasks follow: the run then ends */
 void host_finish(struct work *w);
-
-#endif

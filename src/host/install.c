@@ -99,15 +99,13 @@ static void put_toml(const json_t *entry, struct buf *out)
 {
     const char *name;
     json_t *value;
-    char *command = json_dumps(json_object_get(entry, "command"), JSON_ENCODE_ANY);
+    autofree char *command = json_dumps(json_object_get(entry, "command"), JSON_ENCODE_ANY);
     buf_printf(out, "[mcp_servers.holorun]\ncommand = %s\nargs = [\"mcp\"]\n", command);
-    free(command);
     buf_puts(out, "env = {");
     json_object_foreach(json_object_get(entry, "env"), name, value)
     {
-        char *text = json_dumps(value, JSON_ENCODE_ANY);
+        autofree char *text = json_dumps(value, JSON_ENCODE_ANY);
         buf_printf(out, "%s %s = %s", out->data[out->len - 1] == '{' ? "" : ",", name, text);
-        free(text);
     }
     buf_puts(out, " }\n");
 }
@@ -115,9 +113,8 @@ static void put_toml(const json_t *entry, struct buf *out)
 /* Appends `"holorun": {...}` on one line. */
 static void put_entry(const json_t *entry, struct buf *out)
 {
-    char *text = json_dumps(entry, 0);
+    autofree char *text = json_dumps(entry, 0);
     buf_printf(out, "\"holorun\": %s", text);
-    free(text);
 }
 
 /* Finds a host and builds its entry for `program`; the caller releases *entry.  Returns NULL with e. */
@@ -137,7 +134,7 @@ int install_show(const char *host, const char *program, struct buf *out, struct 
     const struct target *t = target_of(host, program, &entry, e);
     if (!t)
         return -1;
-    char *path = path_of(t);
+    autofree char *path = path_of(t);
     buf_printf(out, "%s, in %s:\n\n", t->title, path);
     if (t->form == FORM_TOML) {
         put_toml(entry, out);
@@ -149,7 +146,6 @@ int install_show(const char *host, const char *program, struct buf *out, struct 
     if (!strcmp(t->name, "claude-code"))
         buf_printf(out, "\nor, with the same effect: claude mcp add --scope user holorun -- '%s' mcp\n",
                    program);
-    free(path);
     json_decref(entry);
     return 0;
 }
@@ -255,8 +251,7 @@ static int edit_json(const struct target *t, const json_t *entry, const char *te
 
 static int edit_toml(const json_t *entry, const char *text, size_t len, struct buf *out, struct err *e)
 {
-    struct buf mine;
-    buf_init(&mine, 1 << 16);
+    autobuf mine = buf_of(1 << 16);
     put_toml(entry, &mine);
     bool same = len >= mine.len && memmem(text, len, mine.data, mine.len);
     bool other = !same && len && memmem(text, len, "mcp_servers.holorun", 19);
@@ -266,7 +261,6 @@ static int edit_toml(const json_t *entry, const char *text, size_t len, struct b
         buf_puts(out, len ? "\n" : "");
         buf_put(out, mine.data, mine.len);
     }
-    buf_free(&mine);
     if (other)
         return err_set(e, ERR_USAGE, "the file already has another [mcp_servers.holorun]: edit it yourself");
     return same ? 1 : out->full ? err_set(e, ERR_USAGE, "the file is too large") : 0;
@@ -302,15 +296,13 @@ static int keep_and_write(const char *path, const char *old, size_t len, const s
 {
     struct stat st;
     bool there = stat(path, &st) == 0;
-    char *kept = xasprintf("%s.before-holorun", path), *folder = xstrdup(path);
+    autofree char *kept = xasprintf("%s.before-holorun", path), *folder = xstrdup(path);
     *strrchr(folder, '/') = 0;
     int rc = there ? file_write(kept, old, len, e) : dir_make(folder, e);
     if (rc == 0)
         rc = file_write(path, now->data, now->len, e);
     if (rc == 0 && there && chmod(path, st.st_mode & 07777))
         rc = err_set(e, ERR_ENV, "'%s' was written, but its mode could not be preserved", path);
-    free(kept);
-    free(folder);
     return rc;
 }
 
@@ -318,7 +310,7 @@ int install_write(const char *host, const char *program, char **path, struct err
 {
     const struct target *t = find(host, e);
     struct buf now;
-    char *old = NULL;
+    autofree char *old = NULL;
     size_t len = 0;
     *path = NULL;
     if (!t)
@@ -333,6 +325,5 @@ int install_write(const char *host, const char *program, char **path, struct err
     else if (rc == 0)
         rc = keep_and_write(*path, old, len, &now, e);
     buf_free(&now);
-    free(old);
     return rc;
 }

@@ -1,6 +1,5 @@
 /* install.h - configures a host program to start `holorun mcp`: prints the entry or writes it to a file. */
-#ifndef HOLORUN_HOST_INSTALL_H
-#define HOLORUN_HOST_INSTALL_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -21,5 +20,3 @@ int install_write(const char *host, const char *program, char **path, struct err
  * -1 as install_write(). */
 int install_edit(const char *host, const char *program, const char *text, size_t len, struct buf *out,
                  struct err *e);
-
-#endif

@@ -125,10 +125,8 @@ static int crop(struct image *im, struct screen_rect r, struct err *e)
 /* Returns a window title without secrets, because programs put typed text into titles. */
 static json_t *shown(const struct work *w, const char *title)
 {
-    char *masked = host_mask(w->host, title);
-    json_t *text = json_clean_string(masked);
-    free(masked);
-    return text;
+    autofree char *masked = host_mask(w->host, title);
+    return json_clean_string(masked);
 }
 
 /* Scales the image to its final size before its elements are marked, so that the marks stay legible.  Sets

@@ -28,10 +28,9 @@ static void put_json(const struct snapshot *s, struct buf *out)
     int n = s->n;
     bool whole = s->end == SNAPSHOT_WHOLE || s->end == SNAPSHOT_NOTHING;
     for (char *text = NULL;; n /= 2) {
-        json_t *all =
+        json_auto_t *all =
             json_pack("{s:o, s:b}", "elements", elements_json(s, n), "complete", whole && n == s->n);
         text = json_line(all, JSON_COMPACT);
-        json_decref(all);
         bool fits = !text || strlen(text) <= JSON_BYTES || n < 2;
         if (fits && text)
             buf_puts(out, text);
@@ -65,8 +64,7 @@ static bool has_window(const struct snapshot *s, const char *title)
 static void put_elements(struct tree *t, const struct elements_order *o, const struct elements_scope *scope,
                          const struct snapshot *s, struct buf *out)
 {
-    struct buf text;
-    buf_init(&text, LINES_BYTES);
+    autobuf text = buf_of(LINES_BYTES);
     buf_puts(&text, "");
     elements_text(s, o->boxes && !o->json, &text);
     if (o->json)
@@ -80,7 +78,6 @@ static void put_elements(struct tree *t, const struct elements_order *o, const s
         tree_see(t, text.data, scope);
     if (!o->json)
         put_end(s, o->all, out);
-    buf_free(&text);
 }
 
 json_t *look_at_elements(const struct work *w, struct err *e)

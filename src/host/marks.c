@@ -60,11 +60,6 @@ static void draw_glyph(struct image *im, int x, int y, const uint8_t rows[GLYPH_
                 fill(im, (struct screen_rect){x + column, y + row, 1, 1}, white);
 }
 
-static int plate_width(uint32_t ref)
-{
-    return STEP * snprintf(NULL, 0, "e%u", ref) + 3;
-}
-
 static void draw_plate(struct image *im, const struct mark *m, const uint8_t colour[3])
 {
     char text[16];
@@ -105,7 +100,7 @@ static int badness(const struct marks *all, int i, struct screen_rect r, const s
 static void place_plate(struct marks *all, int i, const struct image *im)
 {
     struct screen_rect b = all->m[i].box;
-    int w = plate_width(all->m[i].ref), h = PLATE_H, best = -1;
+    int w = STEP * snprintf(NULL, 0, "e%u", all->m[i].ref) + 3, h = PLATE_H, best = -1;
     const struct screen_rect places[PLACES] = {
         {b.x, b.y - h, w, h},
         {b.x - w, b.y, w, h},
@@ -152,7 +147,7 @@ int look_draw_marks(const struct work *w, struct screen *s, struct image *im, do
     const struct snapshot *now = tree_read(w->host->tree, &scope, s, e);
     if (!now)
         return -1;
-    struct marks *all = xcalloc(1, sizeof *all);
+    autofree struct marks *all = xcalloc(1, sizeof *all);
     view.x += x;
     view.y += y;
     for (int i = 0; i < now->n; i++)
@@ -165,7 +160,6 @@ int look_draw_marks(const struct work *w, struct screen *s, struct image *im, do
         draw_plate(im, &all->m[i], colours[all->m[i].ref % (sizeof colours / sizeof *colours)]);
     refs_note(tree_refs(w->host->tree), now, NULL);
     int n = all->n;
-    free(all);
     tree_done(w->host->tree);
     return n;
 }

@@ -39,23 +39,18 @@ static json_t *answer_schema(void)
 
 json_t *mcp_question(const struct mcp_run *r)
 {
-    char *text = xasprintf("The rules of holorun require confirmation of this action:\n%s", r->question_text);
-    json_t *params = json_pack("{s:s, s:o, s:o}", "mode", "form", "message", json_visible_string(text),
-                               "requestedSchema", answer_schema());
-    free(text);
-    return params;
+    autofree char *text =
+        xasprintf("The rules of holorun require confirmation of this action:\n%s", r->question_text);
+    return json_pack("{s:s, s:o, s:o}", "mode", "form", "message", json_visible_string(text),
+                     "requestedSchema", answer_schema());
 }
 
 bool mcp_allows(const json_t *answer)
 {
     const char *action = json_string_value(json_object_get(answer, "action"));
-    json_t *schema = answer_schema(), *unknown = json_array();
-    json_t *content = arguments_read(schema, json_object_get(answer, "content"), unknown, NULL);
-    bool allow = action && !strcmp(action, "accept") && json_is_true(json_object_get(content, "allow"));
-    json_decref(schema);
-    json_decref(unknown);
-    json_decref(content);
-    return allow;
+    json_auto_t *schema = answer_schema(), *unknown = json_array();
+    json_auto_t *content = arguments_read(schema, json_object_get(answer, "content"), unknown, NULL);
+    return action && !strcmp(action, "accept") && json_is_true(json_object_get(content, "allow"));
 }
 
 /* ---- beginning ----------------------------------------------------------------------------------------- */
@@ -205,7 +200,8 @@ struct rpc *mcp_rpc(const struct mcp *m)
     return m->rpc;
 }
 
-void mcp_woken(void *arg)
+/* callbacks of struct rpc_stream; arg is the struct mcp */
+static void mcp_woken(void *arg)
 {
     struct mcp *m = arg;
     struct work *whose;
@@ -216,7 +212,7 @@ void mcp_woken(void *arg)
     mcp_settle(m);
 }
 
-int mcp_due(void *arg)
+static int mcp_due(void *arg)
 {
     const struct mcp *m = arg;
     int64_t now = clock_ns(), first = INT64_MAX;
@@ -228,7 +224,7 @@ int mcp_due(void *arg)
     return ms < 0 ? 0 : ms > INT32_MAX ? INT32_MAX : (int)ms;
 }
 
-void mcp_tick(void *arg)
+static void mcp_tick(void *arg)
 {
     mcp_settle(arg);
 }

@@ -1,7 +1,6 @@
 /* mcp.h - the Model Context Protocol over stdin and stdout, in both forms: `initialize` and a session (up to
  * 2025-11-25), or self-contained requests (2026-07-28, with the extension for tasks). */
-#ifndef HOLORUN_HOST_MCP_H
-#define HOLORUN_HOST_MCP_H
+#pragma once
 
 #include "host/host.h"
 #include "host/rpc.h"
@@ -12,13 +11,6 @@ struct mcp *mcp_new(struct host *h, const char *version);
 void mcp_free(struct mcp *m);
 struct rpc *mcp_rpc(const struct mcp *m);
 
-/* callbacks of struct rpc_stream; arg is the struct mcp */
-void mcp_woken(void *arg);
-int mcp_due(void *arg);
-void mcp_tick(void *arg);
-
 /* Serves until the client closes the stream or a signal arrives.  Takes over stdin and stdout.  Returns the
  * exit code. */
 int mcp_serve(struct host *h, const char *version, struct err *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* mcp_impl.h - state and functions shared by the parts of the MCP server.  Private to host/. */
-#ifndef HOLORUN_HOST_MCP_IMPL_H
-#define HOLORUN_HOST_MCP_IMPL_H
+#pragma once
 
 #include "host/mcp.h"
 
@@ -118,7 +117,6 @@ struct mcp_run *mcp_run_find(struct mcp *m, const char *id);
 /* Returns the live run, which holds the display; NULL: none. */
 struct mcp_run *mcp_run_live(struct mcp *m);
 void mcp_run_free(struct mcp_run *r);
-json_t *mcp_run_state(const struct mcp_run *r);
 /* Returns the result of a run as that of a tool.  picture: a result of look_picture(), borrowed, or NULL. */
 json_t *mcp_run_result(struct mcp *m, const struct mcp_run *r, const json_t *picture);
 void mcp_answer(struct mcp *m, struct mcp_run *r, bool allow);
@@ -148,5 +146,3 @@ json_t *mcp_picture(struct mcp *m, const json_t *picture, int x, int y, json_t *
 bool mcp_tasks_request(struct mcp *m, const json_t *id, const struct mcp_client *c, const char *method,
                        json_t *params);
 json_t *mcp_task(const struct mcp_run *r);
-
-#endif

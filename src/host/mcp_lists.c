@@ -30,12 +30,11 @@ static void list(struct mcp *m, const json_t *id, const struct mcp_client *c, co
 {
     const json_t *cursor = json_object_get(params, "cursor");
     bool first = !cursor || json_is_null(cursor) || (json_is_string(cursor) && !json_string_length(cursor));
-    json_t *items = strcmp(key, "tools") != 0 ? json_array() : json_incref(m->tools);
+    json_auto_t *items = strcmp(key, "tools") != 0 ? json_array() : json_incref(m->tools);
     if (first)
         mcp_reply(m, id, c, mcp_cacheable(c, json_pack("{s:O}", key, items)));
     else
         rpc_fail(m->rpc, id, RPC_PARAMS, NULL, "invalid cursor; the list has a single page");
-    json_decref(items);
 }
 
 static void get_prompt(struct mcp *m, const json_t *id, const json_t *params)

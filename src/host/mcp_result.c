@@ -20,10 +20,8 @@ enum { ENVELOPE_BYTES = 4 << 10, CUT_MIN = 256 };
 
 static size_t line_bytes(const json_t *v)
 {
-    char *line = json_line(v, JSON_COMPACT);
-    size_t n = line ? strlen(line) : 0;
-    free(line);
-    return n;
+    autofree char *line = json_line(v, JSON_COMPACT);
+    return line ? strlen(line) : 0;
 }
 
 /* Finds the longest string in v that is longer than *longest, its container, and its key or index in the
@@ -66,12 +64,11 @@ static bool cut_longest(json_t *v)
         return false;
     const char *text = json_string_value(key ? json_object_get(owner, key) : json_array_get(owner, index));
     size_t left = utf8_valid_prefix(text, longest / 2);
-    char *cut = xasprintf("%.*s [%zu bytes omitted]", (int)left, text, longest - left);
+    autofree char *cut = xasprintf("%.*s [%zu bytes omitted]", (int)left, text, longest - left);
     if (key)
         json_object_set_new(owner, key, json_string(cut));
     else
         json_array_set_new(owner, index, json_string(cut));
-    free(cut);
     return true;
 }
 
@@ -83,9 +80,8 @@ static json_t *text_content(const char *text)
 /* Sets the first content of a tool's result to its structured content as text. */
 static void set_text(json_t *result)
 {
-    char *text = json_line(json_object_get(result, "structuredContent"), JSON_COMPACT);
+    autofree char *text = json_line(json_object_get(result, "structuredContent"), JSON_COMPACT);
     json_array_set_new(json_object_get(result, "content"), 0, text_content(text ? text : "{}"));
-    free(text);
 }
 
 /* Truncates texts of a tool's result until the result fits into a line. */
@@ -151,10 +147,9 @@ json_t *mcp_tool_result(json_t *structured, json_t *picture, bool is_error)
 
 json_t *mcp_text_result(const char *text, json_t *picture, bool is_error)
 {
-    json_t *visible = json_visible_string(text);
+    json_auto_t *visible = json_visible_string(text);
     json_t *result =
         json_pack("{s:[o], s:b}", "content", text_content(json_string_value(visible)), "isError", is_error);
-    json_decref(visible);
     if (picture)
         json_array_append_new(json_object_get(result, "content"), picture);
     return result;

@@ -93,7 +93,7 @@ static void put(json_t *to, const char *key, const char *text)
         json_object_set_new(to, key, json_visible_string(text));
 }
 
-json_t *mcp_run_state(const struct mcp_run *r)
+static json_t *mcp_run_state(const struct mcp_run *r)
 {
     json_t *s = json_pack("{s:s, s:s, s:i}", "run_id", r->id, "status", r->question ? "asking" : "running",
                           "step", r->step);
@@ -238,11 +238,10 @@ static bool fetch_picture(struct mcp *m, struct mcp_call *c)
 {
     if (!c->picture || c->run->frame < 0 || !c->run->dir)
         return false;
-    char *path = xasprintf("%s/frames/%06d.png", c->run->dir, c->run->frame);
+    autofree char *path = xasprintf("%s/frames/%06d.png", c->run->dir, c->run->frame);
     const struct work_order o = {.kind = WORK_PICTURE, .path = path};
     c->picture = false;
     c->errand = host_start(m->host, &o, NULL);
-    free(path);
     if (c->errand)
         c->wait = WAIT_ERRAND;
     return c->errand != NULL;
@@ -344,12 +343,11 @@ static void answer_deed(struct mcp *m, const struct mcp_run *r, struct mcp_call 
 {
     bool ok = json_is_true(json_object_get(event, "ok"));
     json_t *unused = json_object(), *picture = json_object_get(event, "picture");
-    char *text =
+    autofree char *text =
         xasprintf("%s%s%s", report, !ok && r->refused ? "\n" : "", !ok && r->refused ? r->refused : "");
     json_t *content = picture ? mcp_picture(m, picture, 0, 0, unused) : NULL;
     mcp_reply(m, c->id, &c->client, mcp_text_result(text, content, !ok));
     json_decref(unused);
-    free(text);
     mcp_call_free(m, c);
 }
 

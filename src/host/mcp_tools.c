@@ -252,10 +252,8 @@ static char *act_call(const struct request *q, const struct mcp_picture *p)
     }
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         json_object_del(arguments, ours[i]);
-    json_t *call = json_pack("{s:s, s:o}", "name", name, "arguments", arguments);
-    char *text = json_dumps(call, JSON_COMPACT);
-    json_decref(call);
-    return text;
+    json_auto_t *call = json_pack("{s:s, s:o}", "name", name, "arguments", arguments);
+    return json_dumps(call, JSON_COMPACT);
 }
 
 /* Returns the client-driven run, starting it if there is none; NULL after replying with the reason. */
@@ -345,11 +343,9 @@ static const char *deed_of(const struct request *q)
 /* Returns a deed as host_act() takes it; the caller frees it. */
 static char *deed_call(const struct request *q, const char *deed, uint32_t ref, const char *value)
 {
-    json_t *call = json_pack("{s:s, s:I, s:s?, s:b}", "deed", deed, "ref", (json_int_t)ref, "value", value,
-                             "picture", is_set(q, "picture"));
-    char *text = json_dumps(call, JSON_COMPACT);
-    json_decref(call);
-    return text;
+    json_auto_t *call = json_pack("{s:s, s:I, s:s?, s:b}", "deed", deed, "ref", (json_int_t)ref, "value",
+                                  value, "picture", is_set(q, "picture"));
+    return json_dumps(call, JSON_COMPACT);
 }
 
 /* Returns the first argument that a deed cannot follow and that must not be ignored, since the call asks for
@@ -488,12 +484,11 @@ void mcp_call_tool(struct mcp *m, const json_t *id, const struct mcp_client *c, 
         return;
     }
     client.ignored = json_array();
-    json_t *arguments = arguments_read(schema, json_object_get(params, "arguments"), client.ignored, &e);
+    json_auto_t *arguments = arguments_read(schema, json_object_get(params, "arguments"), client.ignored, &e);
     const struct request q = {m, id, &client, arguments, params};
     if (!arguments || host_check_display(m->host, text_of(&q, "display"), &e))
         mcp_tool_error(m, id, &client, "%s", e.text);
     else if (!go_on(&q))
         tools[t].call(&q);
-    json_decref(arguments);
     json_decref(client.ignored);
 }

@@ -1,6 +1,5 @@
 /* private.h - the members of a run for another program, shared by the parts of host/.  Private to host/. */
-#ifndef HOLORUN_HOST_PRIVATE_H
-#define HOLORUN_HOST_PRIVATE_H
+#pragma once
 
 #include "host/host.h"
 
@@ -135,5 +134,3 @@ void shown_free(struct host *h);
  * of im}.  max_side: limit of the longer side in pixels; 0: HOST_PICTURE_SIDE.  Returns NULL if out of
  * memory. */
 json_t *look_picture(const struct image *im, int max_side);
-
-#endif

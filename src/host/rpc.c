@@ -91,12 +91,11 @@ bool rpc_clogged(const struct rpc *r)
 /* Appends a message to the output, or drops it if the output is clogged.  Takes ownership of message. */
 static void send_message(struct rpc *r, json_t *message)
 {
-    char *line = rpc_clogged(r) ? NULL : json_line(message, JSON_COMPACT);
+    autofree char *line = rpc_clogged(r) ? NULL : json_line(message, JSON_COMPACT);
     if (line) {
         buf_puts(&r->out, line);
         buf_putc(&r->out, '\n');
     }
-    free(line);
     json_decref(message);
 }
 
@@ -166,13 +165,12 @@ static bool is_id(const json_t *v)
  * the request is not open. */
 static bool close_request(struct rpc *r, const json_t *id, json_t *answer)
 {
-    char *key = is_id(id) ? id_key(id) : NULL;
+    autofree char *key = is_id(id) ? id_key(id) : NULL;
     const json_t *open = key ? json_object_get(r->open, key) : NULL;
     bool found = open != NULL;
     struct batch *b = batch_of(r, json_integer_value(open));
     if (found)
         json_object_del(r->open, key);
-    free(key);
     if (found && b) {
         if (answer)
             json_array_append(b->answers, answer);
@@ -275,11 +273,10 @@ static void take_request(struct rpc *r, const json_t *id, const char *method, js
         send_error(r, NULL, RPC_INVALID, "an id must be a string or a whole number");
         return;
     }
-    char *key = id_key(id);
+    autofree char *key = id_key(id);
     bool used = json_object_get(r->open, key), many = json_object_size(r->open) >= RPC_OPEN_MAX;
     if (!used && !many)
         json_object_set_new(r->open, key, json_integer(r->reading ? r->reading->number : 0));
-    free(key);
     if (used) {
         send_error(r, id, RPC_INVALID, "this id is in use: its earlier request has not been answered yet");
     } else if (many) {
@@ -386,17 +383,15 @@ static void take_line(struct rpc *r)
     if (n > bom) {
         json_error_t why;
         replace_lone_surrogates(r->line.data + bom, r->line.data + n);
-        json_t *message =
+        json_auto_t *message =
             json_loadb(r->line.data + bom, n - bom, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
-        char *text = message ? NULL : xasprintf("not JSON: %s (byte %d)", why.text, why.position);
+        autofree char *text = message ? NULL : xasprintf("not JSON: %s (byte %d)", why.text, why.position);
         if (!message)
             send_error(r, NULL, RPC_PARSE, text);
         else if (json_array_size(message))
             take_batch(r, message);
         else
             take_message(r, message);
-        free(text);
-        json_decref(message);
     }
     if (r->line.cap > 1 << 20) { /* the next line is likely to be short */
         buf_free(&r->line);

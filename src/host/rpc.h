@@ -15,8 +15,7 @@
  * Accepted: an array of messages (a batch, answered with one array), params null or [], ids written as 1.0, a
  * byte order mark, escaped surrogates without a partner (they become U+FFFD).  Rejected: strings with U+0000,
  * at which C strings end.  Lines are written by base/json.h. */
-#ifndef HOLORUN_HOST_RPC_H
-#define HOLORUN_HOST_RPC_H
+#pragma once
 
 #include "base/err.h"
 
@@ -79,5 +78,3 @@ const char *rpc_output(const struct rpc *r, size_t *n);
 void rpc_written(struct rpc *r, size_t n);
 /* Returns whether more than RPC_OUTPUT_MAX bytes wait: the other program does not read. */
 bool rpc_clogged(const struct rpc *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* rpc_stream.h - carries JSON-RPC over two descriptors, with a second source of events. */
-#ifndef HOLORUN_HOST_RPC_STREAM_H
-#define HOLORUN_HOST_RPC_STREAM_H
+#pragma once
 
 #include "host/rpc.h"
 
@@ -25,5 +24,3 @@ void rpc_stream_finish(const struct rpc_stream *s, double ms);
 /* Moves stdin and stdout to *in and *out for the protocol: prints of this process go to stderr, and reads
  * from stdin find the end of the file.  Returns -1 with e. */
 int rpc_stream_take(int *in, int *out, struct err *e);
-
-#endif

@@ -3,6 +3,8 @@
  * A screenshot is taken over its own connection, before there is a run.  The client decides the next call on
  * it, so that call is compared with this screenshot (observed.h) and not with the first one of its run. */
 #include "host/private.h"
+
+#include "base/lock.h"
 #include "screen/observed.h"
 
 #include <stdlib.h>
@@ -19,7 +21,7 @@ static struct shown *find(struct host *h, const char *display)
 
 static struct observed *swap(struct host *h, const char *display, struct observed *o)
 {
-    pthread_mutex_lock(&h->lock);
+    LOCKED(&h->lock);
     struct shown *s = find(h, display);
     if (!s && o) {
         s = xcalloc(1, sizeof *s);
@@ -29,7 +31,6 @@ static struct observed *swap(struct host *h, const char *display, struct observe
     struct observed *was = s ? s->observed : NULL;
     if (s)
         s->observed = o;
-    pthread_mutex_unlock(&h->lock);
     return was;
 }
 
@@ -54,10 +55,9 @@ void shown_forget(struct host *h, const struct screen *s)
 void shown_free(struct host *h)
 {
     while (h->shown) {
-        struct shown *s = h->shown;
+        autofree struct shown *s = h->shown;
         h->shown = s->next;
         observed_free(s->observed);
         free(s->display);
-        free(s);
     }
 }

@@ -1,6 +1,7 @@
 /* tree.c - the elements of the host's display, for errands and client-driven runs; see private.h. */
 #include "host/private.h"
 
+#include "base/lock.h"
 #include "base/pool.h"
 #include "gate/masked.h"
 #include "run/place.h"
@@ -92,7 +93,7 @@ static void *tree_main(void *arg)
 static const struct snapshot *read_scope(struct tree *t, const struct elements_scope *s, struct err *e)
 {
     int rc = 0;
-    pthread_mutex_lock(&t->lock);
+    LOCKED(&t->lock);
     if (!t->started)
         rc = thread_start(&t->thread, 0, tree_main, t);
     t->started = t->started || rc == 0;
@@ -108,7 +109,6 @@ static const struct snapshot *read_scope(struct tree *t, const struct elements_s
         err_set(e, ERR_ENV, "cannot start a thread: %s", strerror(rc));
     else if (!got)
         err_set(e, t->why.kind, "%s", t->why.text);
-    pthread_mutex_unlock(&t->lock);
     return got;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "base/lock.h"
 #include "cli/recorded.h"
 #include "replay/interrupted.h"
 
@@ -19,12 +20,11 @@ enum { LEAVING_MS = 5000 };
 static void opened(void *arg, struct screen *s)
 {
     struct work *w = arg;
-    pthread_mutex_lock(&w->host->lock);
+    LOCKED(&w->host->lock);
     w->screen = s;
     w->screen_flag = screen_stop_flag(s);
     if (flag_up(&w->stop))
         screen_stop(s, STOP_HOST);
-    pthread_mutex_unlock(&w->host->lock);
 }
 
 static void hear(void *arg, const char *json, size_t len)
@@ -44,14 +44,11 @@ static void hear(void *arg, const char *json, size_t len)
 /* Returns the event of a question, with a text for the user: one line per known fact. */
 static json_t *question_of(const struct work *w, const struct confirm_question *q, int n)
 {
-    struct buf text;
-    buf_init(&text, HOST_TEXT_MAX);
+    autobuf text = buf_of(HOST_TEXT_MAX);
     for (int i = 0; i < q->n_lines; i++)
         buf_printf(&text, "%s%s: %s", i ? "\n" : "", q->lines[i].name, q->lines[i].text);
-    char *masked = host_mask(w->host, text.data); /* a window's title may hold a secret */
+    autofree char *masked = host_mask(w->host, text.data); /* a window's title may hold a secret */
     json_t *question = json_loads(q->json, 0, NULL), *all = json_string(masked);
-    free(masked);
-    buf_free(&text);
     return json_pack("{s:s, s:i, s:o, s:o}", "kind", "question", "n", n, "text", all ? all : json_string("?"),
                      "question", question ? question : json_null());
 }
@@ -100,7 +97,7 @@ static char *next_task(void *arg, const struct agent_result *r)
                   "answer", r->answer, "meaning", agent_status_meaning(r->status), "steps", r->steps);
     add_deeds(event, r);
     host_tell(w, event);
-    pthread_mutex_lock(&w->host->lock);
+    LOCKED(&w->host->lock);
     while (!w->next_task && !w->finish && clock_ms_since(start) < 1000.0 * HOST_IDLE_S && work_wait(w))
         ;
     if (w->next_task && !work_stopping(w)) {
@@ -108,7 +105,6 @@ static char *next_task(void *arg, const struct agent_result *r)
         free(w->next_task);
         w->next_task = NULL;
     }
-    pthread_mutex_unlock(&w->host->lock);
     return task;
 }
 
@@ -126,10 +122,9 @@ static bool display_busy(struct work *w)
 static void wait_for_display(struct work *w)
 {
     int64_t start = clock_ns();
-    pthread_mutex_lock(&w->host->lock);
+    LOCKED(&w->host->lock);
     while (display_busy(w) && clock_ms_since(start) < LEAVING_MS && work_wait(w))
         ;
-    pthread_mutex_unlock(&w->host->lock);
 }
 
 static int open_model(struct work *w, struct err *e)

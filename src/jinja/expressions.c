@@ -70,7 +70,7 @@ static _Noreturn void fail_undefined(struct jx *x, struct jinja_value v, const c
 }
 
 /* Evaluates of.name. An attribute of the object takes precedence over an item with this key. */
-struct jinja_value get_attribute(struct jx *x, struct jinja_value of, const char *name)
+static struct jinja_value get_attribute(struct jx *x, struct jinja_value of, const char *name)
 {
     if (of.kind == JINJA_UNDEFINED)
         fail_undefined(x, of, name);

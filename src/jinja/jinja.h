@@ -11,8 +11,7 @@
  *
  * All values of a rendering are allocated in an arena. Limits: JINJA_MAX_SOURCE bytes of template source,
  * and JINJA_MAX_MEMORY bytes and JINJA_MAX_STEPS evaluated nodes per rendering. */
-#ifndef HOLORUN_JINJA_JINJA_H
-#define HOLORUN_JINJA_JINJA_H
+#pragma once
 
 #include "base/err.h"
 
@@ -117,5 +116,3 @@ int jinja_render(const struct jinja *t, struct jinja_arena *a, struct jinja_valu
 /* Formats a JSON value as tojson does, which is Python's json.dumps(value, ensure_ascii=False). The caller
  * frees the result. */
 char *jinja_json_text(const json_t *v);
-
-#endif

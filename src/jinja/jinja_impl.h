@@ -5,8 +5,7 @@
  *
  * The first error ends parsing or rendering by longjmp (jx_fail). All allocations are in an arena, so that
  * nothing leaks. */
-#ifndef HOLORUN_JINJA_JINJA_IMPL_H
-#define HOLORUN_JINJA_JINJA_IMPL_H
+#pragma once
 
 #include "jinja/jinja.h"
 
@@ -231,7 +230,6 @@ const struct token *lex(struct jx *x, const char *source, size_t len, int *n);
 struct jinja_value evaluate(struct jx *x, const struct node *n);
 struct jinja_value apply_filters(struct jx *x, const struct node *chain, struct jinja_value to);
 struct jinja_value call_value(struct jx *x, struct jinja_value f, const struct arguments *args);
-struct jinja_value get_attribute(struct jx *x, struct jinja_value of, const char *name);
 struct jinja_value get_item(struct jx *x, struct jinja_value of, struct jinja_value key);
 void gather_arguments(struct jx *x, const struct node *call, struct arguments *args);
 bool is_in(struct jx *x, struct jinja_value what, struct jinja_value where);
@@ -289,5 +287,3 @@ bool jx_text_all(struct jx *x, struct jinja_value s, const char *how); /* isalph
 int64_t jx_text_words(const struct jinja_string *s);
 struct jinja_value jx_text_lines(struct jx *x, struct jinja_value s, bool keep); /* splitlines */
 struct jinja_value jx_text_join(struct jx *x, struct jinja_value items, struct jinja_value between);
-
-#endif

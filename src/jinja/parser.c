@@ -307,13 +307,12 @@ static struct node *parse_statements(struct jx *x, const char *const *ends)
 struct jinja *jinja_parse(const char *source, size_t len, struct err *e)
 {
     struct jinja *t = xcalloc(1, sizeof *t);
-    struct jx *x = xcalloc(1, sizeof *x);
+    autofree struct jx *x = xcalloc(1, sizeof *x);
     x->arena = t->arena = jinja_arena_new();
     x->e = e;
     jx_arena_guard(t->arena, x);
     if (setjmp(x->stop)) {
         jinja_free(t);
-        free(x);
         return NULL;
     }
     if (len > JINJA_MAX_SOURCE)
@@ -321,7 +320,6 @@ struct jinja *jinja_parse(const char *source, size_t len, struct err *e)
     x->tokens = lex(x, source, len, &x->n_tokens);
     t->body = parse_statements(x, NULL);
     jx_arena_guard(t->arena, NULL);
-    free(x);
     return t;
 }
 
@@ -336,7 +334,7 @@ void jinja_free(struct jinja *t)
 int jinja_render(const struct jinja *t, struct jinja_arena *a, struct jinja_value variables,
                  struct jinja_string *out, struct err *e)
 {
-    struct jx *x = xcalloc(1, sizeof *x);
+    autofree struct jx *x = xcalloc(1, sizeof *x);
     struct scope top = {.names = *variables.d};
     struct output text = {0};
     x->arena = a;
@@ -346,13 +344,11 @@ int jinja_render(const struct jinja *t, struct jinja_arena *a, struct jinja_valu
     jx_arena_guard(a, x);
     if (setjmp(x->stop)) {
         jx_arena_guard(a, NULL);
-        free(x);
         return -1;
     }
     run_statements(x, t->body);
     *out = *out_value(x, x->out).s;
     jx_arena_guard(a, NULL);
-    free(x);
     return 0;
 }
 

@@ -31,9 +31,8 @@ void jinja_arena_free(struct jinja_arena *a)
     if (!a)
         return;
     while (a->blocks) {
-        struct block *b = a->blocks;
+        autofree struct block *b = a->blocks;
         a->blocks = b->next;
-        free(b);
     }
     free(a);
 }

@@ -84,7 +84,7 @@ static char *cut_reason(const char *text, size_t len)
 
 enum llm_verdict llm_judge_read(const char *reply, size_t len, char **reason)
 {
-    json_t *o = len <= REPLY_MAX ? json_loadb(reply, len, 0, NULL) : NULL;
+    json_auto_t *o = len <= REPLY_MAX ? json_loadb(reply, len, 0, NULL) : NULL;
     const char *verdict = json_string_value(json_object_get(o, "verdict"));
     const char *said = json_string_value(json_object_get(o, "reason"));
     enum llm_verdict is = LLM_JUDGE_UNKNOWN;
@@ -94,7 +94,6 @@ enum llm_verdict llm_judge_read(const char *reply, size_t len, char **reason)
         is = last_word(reply, len);
     if (reason)
         *reason = said ? cut_reason(said, strlen(said)) : cut_reason(reply, len);
-    json_decref(o);
     return is;
 }
 
@@ -118,14 +117,12 @@ static int ask_question(struct llm *m, const struct llm_judge_question *q, const
     struct chat_part parts[LLM_JUDGE_FRAMES + 1];
     int skip = q->n > LLM_JUDGE_FRAMES ? q->n - LLM_JUDGE_FRAMES : 0, n = 0;
     const char *system = q->system && *q->system ? q->system : our_system;
-    char *text = prompt_escape(q->text);
+    autofree char *text = prompt_escape(q->text);
     for (int i = skip; i < q->n; i++)
         parts[n++] = (struct chat_part){.image = &q->frames[i]};
     parts[n++] = (struct chat_part){.text = text};
     enum chat_place place = q->dialect->image_inline ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE;
-    int rc = llm_ask(m, system, parts, n, place, r, out, e);
-    free(text);
-    return rc;
+    return llm_ask(m, system, parts, n, place, r, out, e);
 }
 
 /* Returns the reason if a reply is incomplete, owned by the caller; else NULL. */
@@ -156,10 +153,9 @@ static int ask_about_frame(void *arg, const char *text, struct generated *out, c
 {
     struct asking *x = arg;
     const struct llm_judge_question *q = x->q;
-    char *inert = prompt_escape(text);
+    autofree char *inert = prompt_escape(text);
     struct chat_part parts[] = {{.text = inert}, {.text = "\n"}, {.image = &q->frames[q->n - 1]}};
     int rc = llm_ask(x->m, "", parts, 3, CHAT_PLACE_INLINE, &x->request, out, e);
-    free(inert);
     if (rc || check_stopped(x, out, e))
         return -1;
     *reason = incomplete(out, &x->deadline);
@@ -189,11 +185,10 @@ static int judge_alone(struct asking *x, enum llm_verdict *out, char **reason, s
     if (rc == 0)
         rc = check_stopped(x, &g, e);
     if (rc == 0) {
-        char *reply = prompt_reply_as_history(g.text.data);
+        autofree char *reply = prompt_reply_as_history(g.text.data);
         *reason = incomplete(&g, &x->deadline);
         if (!*reason)
             *out = llm_judge_read(reply, strlen(reply), reason);
-        free(reply);
     }
     generated_free(&g);
     return rc;

@@ -10,8 +10,7 @@
  * forces. A reply without a grammar is searched for the last of these words in capitals; SUCCESS counts as
  * yes, NOT SUCCESS as no. A reply that is cut off or contains none of these words is UNKNOWN.
  */
-#ifndef HOLORUN_JUDGE_LLM_JUDGE_H
-#define HOLORUN_JUDGE_LLM_JUDGE_H
+#pragma once
 
 #include "llm/assist.h"
 #include "llm/llm.h"
@@ -42,5 +41,3 @@ int llm_judge_ask(struct llm *m, const struct llm_judge_question *q, enum llm_ve
 /* Reads the verdict of a reply, which may contain any bytes. Sets *reason (owned by the caller), unless
  * reason is NULL. */
 enum llm_verdict llm_judge_read(const char *reply, size_t len, char **reason);
-
-#endif

@@ -16,9 +16,8 @@ int vqa_open(struct vqa *l, const char *dialect, const struct engine_options *mo
     *l = (struct vqa){0};
     if (!(l->dir = model_find(model->dir, e)))
         return -1;
-    char *name = dialect ? xstrdup(dialect) : dialect_for_model(l->dir, e);
+    autofree char *name = dialect ? xstrdup(dialect) : dialect_for_model(l->dir, e);
     l->dialect = name ? dialect_load(name, e) : NULL;
-    free(name);
     if (!l->dialect)
         return -1;
     struct engine_options o = *model;
@@ -36,11 +35,10 @@ int vqa_open(struct vqa *l, const char *dialect, const struct engine_options *mo
 int vqa_check_vision(const struct engine_options *model, struct err *e)
 {
     struct model_config c;
-    char *dir = model_find(model->dir, e);
+    autofree char *dir = model_find(model->dir, e);
     int rc = dir ? config_load(&c, dir, e) : -1;
     if (rc == 0)
         rc = config_check_vision(&c, dir, e);
-    free(dir);
     return rc;
 }
 

@@ -1,8 +1,7 @@
 /* vqa.h - visual question answering for `ask`, `ground`, `eval` and `calibrate`: one question about images,
  * one reply.
  */
-#ifndef HOLORUN_JUDGE_VQA_H
-#define HOLORUN_JUDGE_VQA_H
+#pragma once
 
 #include "llm/llm.h"
 
@@ -60,5 +59,3 @@ int vqa_converse(struct vqa *l, const struct chat_conversation *c, const struct 
 int vqa_set_dialect(struct vqa *l, const char *dialect, struct err *e);
 
 void vqa_close(struct vqa *l);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * An assist belongs to one thread. Functions return -1 with e.
  */
-#ifndef HOLORUN_LLM_ASSIST_H
-#define HOLORUN_LLM_ASSIST_H
+#pragma once
 
 #include "actions/action.h"
 #include "actions/slots.h"
@@ -110,5 +109,3 @@ struct assist { /* first member of each implementation */
 #define ASSIST(x, op) ((x) ? (x)->ops->op : NULL)
 
 void assist_free(struct assist *x); /* accepts NULL */
-
-#endif

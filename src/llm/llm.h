@@ -4,8 +4,7 @@
  * the trace and the executor can run and be tested without weights. A script keeps the conversation as text,
  * which tests read. Recordings, clients and servers have their own implementations.
  */
-#ifndef HOLORUN_LLM_LLM_H
-#define HOLORUN_LLM_LLM_H
+#pragma once
 
 #include "actions/slots.h"
 #include "session/beam_search.h"
@@ -137,5 +136,3 @@ int llm_ask(struct llm *m, const char *system, const struct chat_part *parts, in
             const struct llm_request *r, struct generated *out, struct err *e);
 
 void llm_free(struct llm *m); /* accepts NULL */
-
-#endif

@@ -3,8 +3,7 @@
  * Its replies come from elsewhere: a recording (record/playback.c), a client (host/hand.c). Those
  * implementations begin with this struct; LLM_COUNTED_OPS are the operations that they share.
  */
-#ifndef HOLORUN_LLM_LLM_COUNTED_H
-#define HOLORUN_LLM_LLM_COUNTED_H
+#pragma once
 
 #include "llm/llm.h"
 
@@ -44,5 +43,3 @@ struct session_stats llm_counted_stats(const struct llm *m);
     .mark_length = llm_counted_mark_length, .mark_free = llm_counted_mark_free,                              \
     .length = llm_counted_length, .stats = llm_counted_stats
 /* clang-format on */
-
-#endif

@@ -156,13 +156,12 @@ static ptrdiff_t value_end(void *arg, const char *text, size_t len)
 static int search_words(struct local_llm *m, struct session *s, const struct beam_request *x,
                         struct beam_search *how, struct beam_candidate *out, int max, struct err *e)
 {
-    char *given = xasprintf("%.*s", (int)how->n_given, how->given);
+    autofree char *given = xasprintf("%.*s", (int)how->n_given, how->given);
     how->grammar = dialect_words_grammar(m->dialect, x->slot->kind, given, x->words, x->n_words,
                                          engine_tokenizer(m->engine), e);
     how->state = how->grammar ? grammar_start(how->grammar) : 0;
     int n = how->grammar ? beam_search(s, how, out, max, e) : -1;
     grammar_free(how->grammar);
-    free(given);
     return n;
 }
 
@@ -270,12 +269,11 @@ static int64_t local_mark_length(const struct llm_mark *mark)
 
 static void local_mark_free(struct llm_mark *mark)
 {
-    struct local_mark *k = (struct local_mark *)mark;
+    autofree struct local_mark *k = (struct local_mark *)mark;
     if (!k)
         return;
     checkpoint_free(k->at);
     session_release(k->session);
-    free(k);
 }
 
 static int64_t local_length(const struct llm *m)
@@ -297,11 +295,10 @@ static void local_set_cancel(struct llm *llm, const volatile int *flag)
 
 static void local_free(struct llm *llm)
 {
-    struct local_llm *m = (struct local_llm *)llm;
+    autofree struct local_llm *m = (struct local_llm *)llm;
     for (int i = 0; i < GOALS; i++)
         grammar_free(m->grammars[i].g);
     session_release(m->session);
-    free(m);
 }
 
 void llm_fit_dialect(struct dialect *d, const struct engine *g)

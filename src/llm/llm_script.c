@@ -160,10 +160,9 @@ static int64_t script_mark_length(const struct llm_mark *at)
 
 static void script_mark_free(struct llm_mark *at)
 {
-    struct script_mark *k = (struct script_mark *)at;
+    autofree struct script_mark *k = (struct script_mark *)at;
     if (k)
         free(k->text);
-    free(k);
 }
 
 static struct session_stats script_stats(const struct llm *m)
@@ -173,11 +172,10 @@ static struct session_stats script_stats(const struct llm *m)
 
 static void script_free(struct llm *m)
 {
-    struct script_llm *s = script_of(m);
+    autofree struct script_llm *s = script_of(m);
     buf_free(&s->transcript);
     free(s->replies);
     free(s->text);
-    free(s);
 }
 
 const char *llm_script_transcript(const struct llm *m)

@@ -68,16 +68,12 @@ char *prompt_system(const struct dialect *d, const struct prompt_vars *w, struct
     dialect_shown_size(d, &shown_w, &shown_h);
     snprintf(width, sizeof width, "%d", shown_w);
     snprintf(height, sizeof height, "%d", shown_h);
-    char *task = prompt_escape(w->task);
+    autofree char *task = prompt_escape(w->task);
     const char *const slots[] = {
         "date",   date,   "max_steps", steps, "max_time_s", seconds,   "os",    "Linux (X11)", "width", width,
         "height", height, "task",      task,  "schema",     d->schema, "tools", d->tool_list,  NULL};
-    struct buf out;
-    buf_init(&out, SYSTEM_MAX);
-    char *text = dialect_fill(d->system, slots, &out, e) ? NULL : buf_take(&out);
-    buf_free(&out);
-    free(task);
-    return text;
+    autobuf out = buf_of(SYSTEM_MAX);
+    return dialect_fill(d->system, slots, &out, e) ? NULL : buf_take(&out);
 }
 
 char *prompt_secrets(const char *system, const struct secrets *s)
@@ -106,16 +102,11 @@ char *prompt_task(const struct dialect *d, const char *task)
 static char *fill_told(const char *tmpl, const char *tool, const char *slot, const char *text, struct err *e)
 {
     size_t n = strlen(text);
-    char *cut = xasprintf("%.*s", (int)utf8_valid_prefix(text, n < TOLD_MAX ? n : TOLD_MAX), text);
-    char *inert = prompt_escape(cut);
+    autofree char *cut = xasprintf("%.*s", (int)utf8_valid_prefix(text, n < TOLD_MAX ? n : TOLD_MAX), text);
+    autofree char *inert = prompt_escape(cut);
     const char *const slots[] = {"tool", tool, slot, inert, NULL};
-    struct buf out;
-    buf_init(&out, SYSTEM_MAX);
-    char *result = dialect_fill(tmpl, slots, &out, e) ? NULL : buf_take(&out);
-    buf_free(&out);
-    free(inert);
-    free(cut);
-    return result;
+    autobuf out = buf_of(SYSTEM_MAX);
+    return dialect_fill(tmpl, slots, &out, e) ? NULL : buf_take(&out);
 }
 
 char *prompt_output(const struct dialect *d, const char *tool, const char *result, struct err *e)

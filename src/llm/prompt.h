@@ -1,8 +1,7 @@
 /* prompt.h - the texts of the loop's prompts, from the templates of a dialect. The caller frees all results
  * except prompt_tool()'s. Functions with e return NULL on errors.
  */
-#ifndef HOLORUN_LLM_PROMPT_H
-#define HOLORUN_LLM_PROMPT_H
+#pragma once
 
 #include "actions/action.h"
 #include "actions/dialect.h"
@@ -33,5 +32,3 @@ const char *prompt_tool(const struct dialect *d, enum action_kind kind, const ch
 
 /* Returns the reply as kept in the history: without the reasoning before "</think>" and the final newline. */
 char *prompt_reply_as_history(const char *reply);
-
-#endif

@@ -114,11 +114,10 @@ static int read_files(const char *dir, char *texts[FILES], struct err *e)
 {
     int rc = 0;
     for (int i = 0; i < FILES && rc == 0; i++) {
-        char *path = xasprintf("%s/%s", dir, files[i]);
+        autofree char *path = xasprintf("%s/%s", dir, files[i]);
         size_t len;
         if (i == 0 || file_exists(path))
             rc = file_read(path, CONFIG_TEXT_MAX, &texts[i], &len, e);
-        free(path);
     }
     return rc;
 }
@@ -127,11 +126,10 @@ char *config_source(const char *dir)
 {
     char *texts[FILES] = {0};
     size_t len;
-    char *path = xasprintf("%s/%s", dir, files[0]);
+    autofree char *path = xasprintf("%s/%s", dir, files[0]);
     if (gguf_is_place(dir) ? read_gguf(dir, texts, NULL)
                            : file_read(path, CONFIG_TEXT_MAX, &texts[0], &len, NULL))
         texts[0] = NULL;
-    free(path);
     free(texts[1]);
     return texts[0];
 }

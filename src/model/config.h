@@ -5,8 +5,7 @@
  * hf_quant_config.json. Constants of an architecture are in the readers. A value that is not implemented
  * is rejected with the name of its key; whether the tensors match is checked when they are bound
  * (weights.h). */
-#ifndef HOLORUN_MODEL_CONFIG_H
-#define HOLORUN_MODEL_CONFIG_H
+#pragma once
 
 #include "base/err.h"
 #include "ops/ops.h"
@@ -183,5 +182,3 @@ int config_image_cols(const struct model_config *c);
 /* Return the patches per side of a tile, and its number of language tokens. */
 int config_grid(const struct model_config *c);
 int config_tile_tokens(const struct model_config *c);
-
-#endif

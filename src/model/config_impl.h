@@ -3,8 +3,7 @@
  * A reader stores its location ("config.json: llm_config") and the first error, so callers are flat lists
  * of keys with one check at the end. A key may have several spellings, separated by '|'; the first that is
  * present and not null is used. */
-#ifndef HOLORUN_MODEL_CONFIG_IMPL_H
-#define HOLORUN_MODEL_CONFIG_IMPL_H
+#pragma once
 
 #include "model/config.h"
 
@@ -58,5 +57,3 @@ void config_read_qwen_vision(struct reader *config, struct reader *vit, struct r
 /* Reads three numbers, one per channel. Returns false if the key is missing. */
 bool config_read_triple(struct reader *r, const char *names, float out[3]);
 void config_read_quant(struct reader *config, struct reader *lm, struct reader *file, struct model_config *c);
-
-#endif

@@ -41,8 +41,7 @@ static int quote_infinities(const char *s, struct buf *out)
 
 json_t *reader_parse(const char *text, const char *file, struct err *e)
 {
-    struct buf quoted;
-    buf_init(&quoted, 2 * (size_t)CONFIG_TEXT_MAX);
+    autobuf quoted = buf_of(2 * (size_t)CONFIG_TEXT_MAX);
     json_t *root = NULL;
     json_error_t why;
     if (quote_infinities(text, &quoted))
@@ -54,7 +53,6 @@ json_t *reader_parse(const char *text, const char *file, struct err *e)
         json_decref(root);
         root = NULL;
     }
-    buf_free(&quoted);
     return root;
 }
 

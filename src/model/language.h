@@ -28,8 +28,7 @@
  * decode step computes one token of each of several sessions with one pass over the weights. The result of
  * a row does not depend on the other rows computed with it. After the last layer that mixes tokens, only
  * the last row of a prompt is computed. */
-#ifndef HOLORUN_MODEL_LANGUAGE_H
-#define HOLORUN_MODEL_LANGUAGE_H
+#pragma once
 
 #include "model/config.h"
 #include "model/state.h"
@@ -188,5 +187,3 @@ void language_sample_batch(struct language *m, struct lm_state *const *s, int n,
  * backend supports it. */
 void language_decode_sample_batch(struct language *m, struct lm_state *const *s, int n, const int32_t *fed,
                                   int k, int ids, const struct sampler *how, struct sampled *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* layers.h - the layers of the language model and their matrix products; private to src/model. */
-#ifndef HOLORUN_MODEL_LAYERS_H
-#define HOLORUN_MODEL_LAYERS_H
+#pragma once
 
 #include "model/language.h"
 
@@ -58,5 +57,3 @@ void mamba_flush(struct language *m, const struct mamba_weights *w, const struct
 void moe_route(struct language *m, const struct moe_weights *w, struct tensor bias, struct tensor u,
                struct tensor *ids, struct tensor *weights);
 void moe_init(struct language *m); /* allocates the scratch of experts, which language_free() frees */
-
-#endif

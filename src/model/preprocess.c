@@ -215,7 +215,7 @@ static void across_rows(void *arg, int64_t begin, int64_t end, int thread)
     const struct resize *k = arg;
     const struct picture *p = k->p;
     const struct resize_taps *t = k->across;
-    float *row = xcalloc((unsigned long)p->w * 4, sizeof *row);
+    autofree float *row = xcalloc((unsigned long)p->w * 4, sizeof *row);
     for (int64_t y = begin; y < end; y++) {
         const uint8_t *rgb = p->rgb + 3 * (size_t)y * (size_t)p->w;
         for (int x = 0; x < p->w; x++)
@@ -234,7 +234,6 @@ static void across_rows(void *arg, int64_t begin, int64_t end, int thread)
         if (p->round8)
             round_row(to, t->out * 4);
     }
-    free(row);
 }
 
 /* Stores one row of the resized image into the patches it crosses. */
@@ -259,7 +258,7 @@ static void down_rows(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct resize *k = arg;
     int n = k->across->out * 4;
-    float *row = xmalloc((unsigned long)n, sizeof *row);
+    autofree float *row = xmalloc((unsigned long)n, sizeof *row);
     for (int64_t y = begin; y < end; y++) {
         const float *weight = k->down->weight + (size_t)y * (size_t)k->down->most;
         memset(row, 0, (size_t)n * sizeof *row);
@@ -272,7 +271,6 @@ static void down_rows(void *arg, int64_t begin, int64_t end, int thread)
             round_row(row, n);
         store_row(k, (int)y, row);
     }
-    free(row);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------------------- */

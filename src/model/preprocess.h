@@ -18,8 +18,7 @@
  * Resizing: bicubic (a = -0.5), antialiased, half-pixel centres, horizontal pass first, as torchvision
  * resizes a float tensor with antialias: nothing is rounded or clamped. With `round8` both passes are
  * rounded to 8 bits and clamped, as Pillow does for 8-bit images. */
-#ifndef HOLORUN_MODEL_PREPROCESS_H
-#define HOLORUN_MODEL_PREPROCESS_H
+#pragma once
 
 #include "base/image.h"
 #include "base/pool.h"
@@ -58,5 +57,3 @@ int preprocess_on(struct backend *b, const struct model_config *c, const struct 
                   const struct tile_grid *g, bool round8, struct tensor patches, uint64_t (*digest)[2],
                   struct err *e);
 size_t preprocess_work(const struct model_config *c, int w, int h);
-
-#endif

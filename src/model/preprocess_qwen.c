@@ -64,12 +64,11 @@ void qwen_patches(const struct model_config *c, const struct image *im, int rows
 {
     struct cut k = {.v = &c->vit, .cols = cols, .patches = patches};
     int w = cols * c->vit.patch, h = rows * c->vit.patch;
-    uint8_t *canvas = xmalloc(3 * (unsigned long)w, (unsigned long)h);
+    autofree uint8_t *canvas = xmalloc(3 * (unsigned long)w, (unsigned long)h);
     resize8(im, w, h, pool, canvas);
     k.rgb = canvas;
     for (int ch = 0; ch < 3; ch++)
         for (int i = 0; i < 256; i++)
             k.value[ch][i] = ((float)i - c->mean[ch] * 255) / (c->std[ch] * 255);
     pool_for(pool, rows / c->vit.merge, 1, cut_blocks, &k);
-    free(canvas);
 }

@@ -7,8 +7,7 @@
  *
  * Patches are ordered in blocks: the merge^2 patches that become one row of the language model are
  * adjacent, and blocks follow row by row. */
-#ifndef HOLORUN_MODEL_PREPROCESS_QWEN_H
-#define HOLORUN_MODEL_PREPROCESS_QWEN_H
+#pragma once
 
 #include "base/image.h"
 #include "base/pool.h"
@@ -23,5 +22,3 @@ struct canvas_size qwen_canvas(const struct vit_config *v, int w, int h);
 /* Writes patches f32 [rows * cols, 3 * frames * patch^2] of a canvas of rows x cols patches. */
 void qwen_patches(const struct model_config *c, const struct image *im, int rows, int cols, struct pool *pool,
                   float *patches);
-
-#endif

@@ -57,7 +57,7 @@ static struct taps make_taps(int in, int out)
     double scale = (double)in / out, support = 2 * (scale >= 1 ? scale : 1), most = 0;
     struct taps t = {.out = out, .most = (int)ceil(support) * 2 + 1};
     size_t n = (size_t)out * (size_t)t.most;
-    double *weight = xcalloc(n, sizeof *weight);
+    autofree double *weight = xcalloc(n, sizeof *weight);
     t.first = xcalloc((size_t)out, sizeof *t.first);
     t.count = xcalloc((size_t)out, sizeof *t.count);
     t.weight = xcalloc(n, sizeof *t.weight);
@@ -66,7 +66,6 @@ static struct taps make_taps(int in, int out)
     t.shift = shift_of(most);
     for (size_t i = 0; i < n; i++)
         t.weight[i] = (int16_t)(int)((weight[i] < 0 ? -0.5 : 0.5) + weight[i] * (1 << t.shift));
-    free(weight);
     return t;
 }
 
@@ -115,7 +114,7 @@ static void down_rows(void *arg, int64_t begin, int64_t end, int thread)
     const struct pass *p = arg;
     const struct taps *t = p->t;
     size_t n = p->out_bytes;
-    int32_t *sum = xmalloc(n, sizeof *sum);
+    autofree int32_t *sum = xmalloc(n, sizeof *sum);
     for (int64_t o = begin; o < end; o++) {
         for (size_t i = 0; i < n; i++)
             sum[i] = 1 << (t->shift - 1);
@@ -129,7 +128,6 @@ static void down_rows(void *arg, int64_t begin, int64_t end, int thread)
         for (size_t i = 0; i < n; i++)
             to[i] = clamped(sum[i] >> t->shift);
     }
-    free(sum);
 }
 
 void resize8(const struct image *im, int w, int h, struct pool *pool, uint8_t *out)

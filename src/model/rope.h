@@ -9,8 +9,7 @@
  * Pair i of the rotated dimensions is rotated by height if i mod 3 = 1 and i < 3 section[1], by width if i
  * mod 3 = 2 and i < 3 section[2], else by time. In Qwen2.5-VL the first section[0] pairs are rotated by
  * time, the next section[1] by height, the rest by width. */
-#ifndef HOLORUN_MODEL_ROPE_H
-#define HOLORUN_MODEL_ROPE_H
+#pragma once
 
 #include "model/config.h"
 
@@ -27,5 +26,3 @@ int64_t rope_walk(struct rope_position *out, int64_t next, int64_t first, int64_
 
 /* Computes the cosines, then the sines of each pair's angle: table [n][dims]. */
 void rope_table(float *table, const struct rope_shape *r, const struct rope_position *p, int64_t n);
-
-#endif

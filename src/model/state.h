@@ -8,8 +8,7 @@
  * If many sessions decode together on a GPU, their Mamba-2 states are written only every few tokens and
  * lag in between (delayed state write-back). The inputs of the missing tokens are in the same block, so
  * copies, checkpoints and spilled states need no special handling. language_flush() applies them. */
-#ifndef HOLORUN_MODEL_STATE_H
-#define HOLORUN_MODEL_STATE_H
+#pragma once
 
 #include "checkpoint/options.h"
 #include "model/config.h"
@@ -82,5 +81,3 @@ void state_copy(struct lm_state *to, const struct lm_state *from, const struct l
  * use. Stops with -1 if fn returns non-zero. */
 typedef int state_visit_fn(void *arg, struct tensor t);
 int state_visit(const struct lm_state *s, const struct lm_config *c, state_visit_fn *fn, void *arg);
-
-#endif

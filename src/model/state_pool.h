@@ -7,8 +7,7 @@
  * When the pool is full, the least recently used idle entry is spilled to host memory, checkpoints before
  * sessions. If tensors are in host memory anyway, spilling would free nothing; in that case, or if all
  * other entries are pinned, the allocation fails and nothing changes. */
-#ifndef HOLORUN_MODEL_STATE_POOL_H
-#define HOLORUN_MODEL_STATE_POOL_H
+#pragma once
 
 #include "ops/ops.h"
 
@@ -63,5 +62,3 @@ int state_pool_reserve(struct state_pool *r, size_t bytes, struct err *e);
 
 /* Returns the bytes not held by pinned or unspillable entries; SIZE_MAX without a limit. */
 size_t state_pool_left(const struct state_pool *r);
-
-#endif

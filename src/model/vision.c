@@ -272,12 +272,10 @@ static int encode_on_host(struct vision *v, const struct image *im, bool round8,
                           const struct tile_grid *g, struct tensor out, double *preprocess_ms, struct err *e)
 {
     int64_t start = clock_ns();
-    float *patches = xmalloc(preprocess_image_floats(v->config, g), sizeof *patches);
+    autofree float *patches = xmalloc(preprocess_image_floats(v->config, g), sizeof *patches);
     preprocess_image(v->config, im, g, round8, pool, patches);
     *preprocess_ms += clock_ms_since(start);
-    int computed = vision_encode(v, patches, g->tiles, out, e);
-    free(patches);
-    return computed;
+    return vision_encode(v, patches, g->tiles, out, e);
 }
 
 static int encode_on_device(struct vision *v, const struct image *im, bool round8, const struct tile_grid *g,

@@ -20,8 +20,7 @@
  * Tiles are independent, and few tiles of a screen change from one step to the next. Rows are therefore
  * cached by the 128-bit hash of their patches, and a known tile costs one copy. A backend with
  * make_patches computes the hashes on the device: only pixels are uploaded and only hashes downloaded. */
-#ifndef HOLORUN_MODEL_VISION_H
-#define HOLORUN_MODEL_VISION_H
+#pragma once
 
 #include "base/image.h"
 #include "model/config.h"
@@ -130,5 +129,3 @@ void vision_extra_block(const struct vision_tower_rows *r);
 /* Reserves scratch for `tiles` tiles of rows x cols patches; encoding calls this automatically. Returns -1
  * with e. */
 int vision_reserve(struct vision *v, int tiles, int rows, int cols, struct err *e);
-
-#endif

@@ -5,8 +5,7 @@
  *   vision_qwen.c    the tower of Qwen3.5 and Qwen3-VL
  *   vision_qwen25.c  Qwen2.5-VL's tower
  */
-#ifndef HOLORUN_MODEL_VISION_IMPL_H
-#define HOLORUN_MODEL_VISION_IMPL_H
+#pragma once
 
 #include "model/vision.h"
 
@@ -58,5 +57,3 @@ static inline int64_t vision_sequence(const struct vision *v)
 {
     return v->weights->prefix.rows + vision_patches(v);
 }
-
-#endif

@@ -43,7 +43,7 @@ int vision_make_rotary(struct vision *v, int rows, int cols, struct err *e)
     int pairs = c->hidden / c->heads / 2, merge = c->merge, n = rows * cols;
     if (vision_replace(v, &v->rotary, DT_F32, n, 2 * pairs, e))
         return -1;
-    float *table = xmalloc((unsigned long)n * (unsigned long)pairs, 2 * sizeof *table);
+    autofree float *table = xmalloc((unsigned long)n * (unsigned long)pairs, 2 * sizeof *table);
     for (int i = 0; i < n; i++) {
         int place = i / (merge * merge), block = v->order ? v->order[place] : place,
             inside = i % (merge * merge), across = cols / merge;
@@ -51,7 +51,6 @@ int vision_make_rotary(struct vision *v, int rows, int cols, struct err *e)
                    block % across * merge + inside % merge, pairs);
     }
     v->backend->ops->upload(v->backend, v->rotary, (struct tensor){table, DT_F32, n, 2 * pairs, 2 * pairs});
-    free(table);
     return 0;
 }
 

@@ -95,13 +95,12 @@ static void make_final_norm(struct vision *v)
     if (!v->config->vit.final_norm)
         return;
     int width = v->config->vit.hidden;
-    float *ones = xmalloc((unsigned long)width, sizeof *ones);
+    autofree float *ones = xmalloc((unsigned long)width, sizeof *ones);
     for (int i = 0; i < width; i++)
         ones[i] = 1;
     v->ones = v->backend->ops->alloc(v->backend, DT_F32, 1, width);
     v->zeros = v->backend->ops->alloc(v->backend, DT_F32, 1, width);
     v->backend->ops->upload(v->backend, v->ones, (struct tensor){ones, DT_F32, 1, width, width});
-    free(ones);
 }
 
 const struct tower tower_radio = {

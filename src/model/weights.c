@@ -68,11 +68,10 @@ struct weight *binder_router(struct binder *x, const char *name, int64_t rows, i
     const struct st_tensor *t = binder_take_shape(x, name, SHAPE(rows, cols));
     if (!t)
         return NULL;
-    void *copy = NULL;
+    autofree void *copy = NULL;
     struct weight *w = binder_makes(x)
                            ? binder_synthetic_weight(x, t, QUANT_NONE, DT_F32, rows, cols)
                            : x->b->ops->pack(x->b, binder_host_view(x, t, rows, cols, &copy), DT_F32);
-    free(copy);
     binder_done(x, t);
     return binder_own_weight(x, w);
 }
@@ -326,11 +325,10 @@ static bool is_unit_scale(struct binder *x, const struct st_tensor *t)
         return false;
     if (x->o->shapes_only)
         return true;
-    float *v = binder_numbers(x, t);
+    autofree float *v = binder_numbers(x, t);
     size_t n = t->bytes / dtype_size(t->dtype), ones = 0;
     for (size_t i = 0; i < n; i++)
         ones += v[i] == 1.0f;
-    free(v);
     return ones == n;
 }
 

@@ -32,8 +32,7 @@
  * error would be the same in all tokens of an image, and they are 7 % of the published model. lm_head has
  * at least 8 bits, because its rows compete with each other. Nothing is stored wider than in the file
  * unless bf16 is requested, which dequantizes stored codes and rounds to bf16. */
-#ifndef HOLORUN_MODEL_WEIGHTS_H
-#define HOLORUN_MODEL_WEIGHTS_H
+#pragma once
 
 #include "checkpoint/options.h"
 #include "checkpoint/safetensors.h"
@@ -196,5 +195,3 @@ struct bind_options {
 int weights_bind(struct model_weights *w, const struct model_config *c, const struct safetensors *s,
                  struct backend *b, const struct bind_options *o, struct err *e);
 void weights_free(struct model_weights *w, const struct model_config *c, struct backend *b);
-
-#endif

@@ -10,8 +10,7 @@
  *     weights_synthetic.c    synthetic values instead of a file's
  *
  * The file of matrices quantized at load time: checkpoint/weights_cache.h. */
-#ifndef HOLORUN_MODEL_WEIGHTS_IMPL_H
-#define HOLORUN_MODEL_WEIGHTS_IMPL_H
+#pragma once
 
 #include "model/weights.h"
 
@@ -169,5 +168,3 @@ struct tensor binder_put_numbers(struct binder *x, float *values, enum dtype dty
 
 /* Reports progress and releases the pages of a tensor that is no longer needed. */
 void binder_done(struct binder *x, const struct st_tensor *t);
-
-#endif

@@ -77,11 +77,10 @@ static float *read_scales(struct binder *x, const struct st_tensor *t, int64_t r
                     dtype_name(t->dtype), found);
         return NULL;
     }
-    void *copy = NULL;
+    autofree void *copy = NULL;
     float *out = xcalloc((unsigned long)rows, sizeof *out);
     if (!x->o->shapes_only)
         tensor_convert((struct tensor){out, DT_F32, 1, rows, rows}, binder_host_view(x, t, 1, rows, &copy));
-    free(copy);
     for (int64_t n = 0; n < rows && !x->o->shapes_only; n++) {
         if (isfinite(out[n]) && out[n] > 0)
             continue;
@@ -98,10 +97,9 @@ static float *read_scales(struct binder *x, const struct st_tensor *t, int64_t r
 
 static bool read_scale(struct binder *x, const struct st_tensor *t, float *out)
 {
-    float *one = read_scales(x, t, 1);
+    autofree float *one = read_scales(x, t, 1);
     bool read = one != NULL;
     *out = read ? *one : 0;
-    free(one);
     return read;
 }
 
@@ -349,11 +347,10 @@ struct weight *binder_quantized(struct binder *x, enum quant_format format, cons
         return ops->quant_weight(x->b, room, false, format, s.rows, s.cols);
     if (posix_memalign(&room, 64, bytes))
         die(ERR_ENV, "out of memory: %zu bytes requested", bytes);
-    void *copy = NULL;
+    autofree void *copy = NULL;
     if (!m->format && !s.gguf)
         s.stored = binder_host_view(x, m->t, s.rows, s.cols, &copy);
     ops->quant_pack(x->b, room, format, &s);
-    free(copy);
     if (cached)
         weight_cache_add(x->o->cache, m->t->name, format, s.rows, s.cols, room, bytes);
     return ops->quant_weight(x->b, room, true, format, s.rows, s.cols);
@@ -364,11 +361,10 @@ struct tensor binder_dequantized(const struct stored *m, enum dtype dtype)
     const struct quant_source *s = &m->source;
     struct tensor out = {xmalloc((unsigned long)s->rows * (unsigned long)s->cols, dtype_size(dtype)), dtype,
                          s->rows, s->cols, s->cols};
-    float *row = xmalloc((unsigned long)s->cols, sizeof *row);
+    autofree float *row = xmalloc((unsigned long)s->cols, sizeof *row);
     for (int64_t n = 0; n < s->rows; n++) {
         quant_source_row(s, n, row);
         tensor_convert(tensor_rows(out, n, 1), (struct tensor){row, DT_F32, 1, s->cols, s->cols});
     }
-    free(row);
     return out;
 }

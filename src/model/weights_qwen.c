@@ -111,7 +111,7 @@ static struct weight *part_across(struct binder *x, const struct st_tensor *t, i
     struct bind_options packed = *x->o;
     struct st_tensor one = *t;
     bool read = !x->o->shapes_only && !binder_makes(x);
-    char *to = read ? xmalloc((unsigned long)(rows * cols), each) : NULL;
+    autofree char *to = read ? xmalloc((unsigned long)(rows * cols), each) : NULL;
     for (int64_t r = 0; read && r < rows; r++)
         for (int64_t c = 0; c < cols; c++)
             memcpy(to + (size_t)(r * cols + c) * each, from + ((size_t)c * all + (size_t)r) * each, each);
@@ -123,7 +123,6 @@ static struct weight *part_across(struct binder *x, const struct st_tensor *t, i
     struct stored m = binder_plain(&one, rows, cols);
     struct weight *w = binder_weight(x, ROLE_LINEAR, &m);
     x->o = given;
-    free(to);
     return w;
 }
 

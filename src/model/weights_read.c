@@ -253,14 +253,12 @@ static struct weight *make_weight(struct binder *x, enum role role, const struct
     }
     if (x->o->shapes_only)
         return x->b->ops->pack(x->b, (struct tensor){NULL, kept, host.rows, m->source.cols, 0}, kept);
-    void *copy;
+    autofree void *copy = NULL;
     if (coded)
         copy = (host = binder_dequantized(m, x->o->storage == WEIGHTS_BF16 ? DT_BF16 : kept)).data;
     else
         host = binder_host_view(x, t, host.rows, host.cols, &copy);
-    struct weight *w = x->b->ops->pack(x->b, host, kept);
-    free(copy);
-    return w;
+    return x->b->ops->pack(x->b, host, kept);
 }
 
 /* Returns whether products with a matrix round their activations to 8 bits. By default those of the language
@@ -326,14 +324,13 @@ float *binder_numbers(struct binder *x, const struct st_tensor *t)
     for (int i = 0; i < t->dims; i++)
         n *= (size_t)t->shape[i];
     float *out = xcalloc(n + 1, sizeof *out);
-    void *copy;
+    autofree void *copy = NULL;
     if (binder_makes(x))
         binder_make_host(x, t, out, n);
     if (x->o->shapes_only || x->o->random)
         return out;
     tensor_convert((struct tensor){out, DT_F32, 1, (int64_t)n, (int64_t)n},
                    binder_host_view(x, t, 1, (int64_t)n, &copy));
-    free(copy);
     binder_done(x, t);
     return out;
 }

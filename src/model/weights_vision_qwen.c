@@ -75,19 +75,17 @@ static struct weight *bind_frames(struct binder *x)
     const struct vit_config *v = &x->c->vit;
     enum dtype kept = x->o->f32 ? DT_F32 : DT_BF16;
     int64_t area = (int64_t)v->patch * v->patch, cols = 3 * v->frames * area;
-    float *all = xcalloc((unsigned long)(v->hidden * cols), sizeof *all);
+    autofree float *all = xcalloc((unsigned long)(v->hidden * cols), sizeof *all);
     for (int f = 0; f < v->frames; f++) {
         const char *name = name_of(x, f ? "patch_embed.proj.weight.1" : "patch_embed.proj.weight");
-        float *one = binder_numbers(x, binder_take_shape(x, name, SHAPE(v->hidden, 3, v->patch, v->patch)));
+        autofree float *one =
+            binder_numbers(x, binder_take_shape(x, name, SHAPE(v->hidden, 3, v->patch, v->patch)));
         for (int64_t i = 0; one && i < (int64_t)v->hidden * 3; i++)
             memcpy(all + (i * v->frames + f) * area, one + i * area, (size_t)area * sizeof *all);
-        free(one);
     }
     struct tensor host = {x->o->shapes_only ? NULL : all, x->o->shapes_only ? kept : DT_F32, v->hidden, cols,
                           cols};
-    struct weight *w = binder_own_weight(x, x->b->ops->pack(x->b, host, kept));
-    free(all);
-    return w;
+    return binder_own_weight(x, x->b->ops->pack(x->b, host, kept));
 }
 
 /* Binds the patch embedding: the kernel [W, 3, frames, patch, patch] of a convolution whose patches do not

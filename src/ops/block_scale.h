@@ -1,7 +1,6 @@
 /* block_scale.h - scale and minimum of a group of a block (quant.h), shared by host and device. A record's
  * words are described in quant.h. BLOCK_HALF converts an f16 to f32. */
-#ifndef HOLORUN_OPS_BLOCK_SCALE_H
-#define HOLORUN_OPS_BLOCK_SCALE_H
+#pragma once
 
 #include "ops/quant.h"
 
@@ -41,5 +40,3 @@ BLOCK_FUNCTION struct blocks_scale block_scale(int format, const uint16_t *recor
     }
     return s;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * make_patches and sample wait for it.
  *
  * In a program built without CUDA these functions fail with a message. */
-#ifndef HOLORUN_OPS_CUDA_H
-#define HOLORUN_OPS_CUDA_H
+#pragma once
 
 #include "ops/work.h"
 
@@ -20,5 +19,3 @@ const struct work_parts *cuda_work_parts(void);
 /* Opens a backend on device 0, 1, ...; the caller frees it with backend_free(). The pool is borrowed for
  * host work. Returns NULL with e. */
 struct backend *backend_cuda(int device, struct pool *pool, struct err *e);
-
-#endif

@@ -3,8 +3,7 @@
  * A value has 8 bits: sign, four bits of exponent with bias 7, three of mantissa.  Values from 2^-6 to 448
  * have three fractional bits, smaller ones are multiples of 2^-9.  e4m3 has one NaN per
  * sign, but not infinity. */
-#ifndef HOLORUN_OPS_F8_H
-#define HOLORUN_OPS_F8_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -54,5 +53,3 @@ F8_FUNCTION struct f8_row f8_row_of(float most)
     }
     return r;
 }
-
-#endif

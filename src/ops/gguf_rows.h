@@ -20,8 +20,7 @@
  * Codes are unchanged. Conversions without rounding of scales are exact while the scales are in the range
  * of f16 (for MXFP4, IQ3_XXS and IQ1 also their halves and eighths). With rounded scales, values are off
  * by up to 1/4096 of the largest of their group. */
-#ifndef HOLORUN_OPS_GGUF_ROWS_H
-#define HOLORUN_OPS_GGUF_ROWS_H
+#pragma once
 
 #include "base/gguf.h"
 #include "ops/quant.h"
@@ -78,5 +77,3 @@ float gguf_iq_scale(uint32_t type, const uint8_t *block, int g);
 
 /* Returns the scale of a block of IQ1_M. */
 float gguf_iq_base(const uint8_t *block);
-
-#endif

@@ -14,8 +14,7 @@
  * is exact. A unit used by several blocks of queries is packed once for all of them, otherwise block by
  * block. Blocks of keys start at fixed positions, so a query's result does not depend on the other queries
  * of the call. */
-#ifndef HOLORUN_OPS_KERNELS_ATTEND_H
-#define HOLORUN_OPS_KERNELS_ATTEND_H
+#pragma once
 
 #include "ops/kernels_core.h"
 #include "ops/kernels_quant.h"
@@ -391,5 +390,3 @@ static void fast_attend_tiles(struct backend *b, struct tensor y, struct tensor 
     a.d = y.cols / heads;
     run_attention(&a);
 }
-
-#endif

@@ -15,8 +15,7 @@
  *   REGISTERS              number of vector registers
  *   VECTOR_REGISTER        letter of a vector register in assembler statements
  */
-#ifndef HOLORUN_OPS_KERNELS_AVX_H
-#define HOLORUN_OPS_KERNELS_AVX_H
+#pragma once
 
 #include <immintrin.h>
 #include <stdbool.h>
@@ -116,7 +115,5 @@ static inline __attribute__((always_inline)) ivec add_products(ivec acc, wvec v)
 {
     return acc + (ivec)_mm256_madd_epi16((__m256i)v, _mm256_set1_epi16(1));
 }
-
-#endif
 
 #endif

@@ -3,8 +3,7 @@
  * A panel stores the codes in words, ordered by blocks_put() on every instruction set, and NR 16-bit words
  * for each word of a record. With byte dot products the codes are multiplied directly, with a separate sum
  * per group (kernels_bytes.h); otherwise they are converted to f32 in cache-sized parts. */
-#ifndef HOLORUN_OPS_KERNELS_BLOCKS_H
-#define HOLORUN_OPS_KERNELS_BLOCKS_H
+#pragma once
 
 #include "ops/kernels_core.h"
 #include "ops/quant.h"
@@ -186,5 +185,3 @@ OWN_FUNCTION void blocks_unpack(enum quant_format format, const char *lines, con
     EACH_BLOCKS(format, RUN)
 #undef RUN
 }
-
-#endif

@@ -4,8 +4,7 @@
  * For a coarse row the result is bit-identical to groups_rows, so that it does not depend on whether a
  * session runs alone or in a batch.
  */
-#ifndef HOLORUN_OPS_KERNELS_BYTE_ROW_H
-#define HOLORUN_OPS_KERNELS_BYTE_ROW_H
+#pragma once
 
 #include "ops/kernels_digits.h"
 #include "ops/kernels_groups.h"
@@ -279,5 +278,3 @@ static void bytes_vector_range(void *arg, int64_t begin, int64_t end, int thread
 #undef RUN
     }
 }
-
-#endif

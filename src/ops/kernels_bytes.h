@@ -20,8 +20,7 @@
  * Words hold four neighbouring k of a column, or eight (in_words).  e4m3 spans too many magnitudes for a
  * byte and stays with kernels_quant.h, as do f32 activations.
  */
-#ifndef HOLORUN_OPS_KERNELS_BYTES_H
-#define HOLORUN_OPS_KERNELS_BYTES_H
+#pragma once
 
 #include "ops/kernels_byte_row.h"
 
@@ -307,5 +306,3 @@ static void any_linear(struct backend *b, struct tensor y, struct tensor x, cons
     else
         quantized_linear(b, y, x, w, bias, epi, mode);
 }
-
-#endif

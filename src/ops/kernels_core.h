@@ -17,8 +17,7 @@
  * Every sum over k runs k = 0, 1, 2, ... in one accumulator whatever the block sizes, so a row's result
  * does not depend on the number of rows, threads or strips.
  */
-#ifndef HOLORUN_OPS_KERNELS_CORE_H
-#define HOLORUN_OPS_KERNELS_CORE_H
+#pragma once
 
 #include "ops/ops_impl.h"
 
@@ -562,5 +561,3 @@ ALWAYS_INLINE void product(float *c, int64_t ldc, struct matrix a, const void *b
 PRODUCT(product_f32, F32)
 PRODUCT(product_pair, PAIR)
 PRODUCT(product_wide, WIDE)
-
-#endif

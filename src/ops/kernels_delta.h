@@ -5,8 +5,7 @@
  * f32 matrices; the products of keys and queries among themselves are shared by the value heads of a key
  * head. R is solved in blocks of BLOCK rows: the contribution of earlier blocks is a product, inside a
  * block rows are substituted in sequence. */
-#ifndef HOLORUN_OPS_KERNELS_DELTA_H
-#define HOLORUN_OPS_KERNELS_DELTA_H
+#pragma once
 
 #include "ops/kernels_gates.h"
 #include "ops/kernels_ssm.h"
@@ -330,5 +329,3 @@ static void fast_delta_scan(struct backend *b, struct tensor y, struct tensor v,
     int64_t per_head = y.rows * s->key * s->value;
     pool_for(b->pool, s->value_heads, 1 + SMALL_STATE / (per_head + 1), delta_scan_range, &k);
 }
-
-#endif

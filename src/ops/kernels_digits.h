@@ -1,8 +1,7 @@
 /* kernels_digits.h - quantization of activation rows to integers, for kernels_bytes.h. A row becomes 16-bit
  * integers, each split into two signed digits of 8 bits, with one scale per row; or, for a `coarse` weight,
  * 8-bit integers with one scale per group. */
-#ifndef HOLORUN_OPS_KERNELS_DIGITS_H
-#define HOLORUN_OPS_KERNELS_DIGITS_H
+#pragma once
 
 #include "ops/kernels_core.h"
 #include "ops/kernels_dot.h"
@@ -119,7 +118,5 @@ static void digits_range(void *arg, int64_t begin, int64_t end, int thread)
 static void digits_range(void *arg, int64_t begin, int64_t end, int thread)
 {
 }
-
-#endif
 
 #endif

@@ -7,8 +7,7 @@
  * the sum of two words (4 * 63 * 127 < 2^15).  AVX multiplies the magnitude of code - 128, and the sign goes
  * to the activation, which must not be -128.  All sums are exact, so every variant returns the same integers.
  */
-#ifndef HOLORUN_OPS_KERNELS_DOT_H
-#define HOLORUN_OPS_KERNELS_DOT_H
+#pragma once
 
 #include "ops/kernels_blocks.h"
 #include "ops/kernels_core.h"
@@ -59,7 +58,5 @@ ALWAYS_INLINE ivec dot_words(ivec acc, const uvec u[2], uint32_t x0, uint32_t x1
         return dot_word(dot_word(acc, u[0], x0, true), u[1], x1, true);
     return add_products(acc, byte_products(u[0], x0, false) + byte_products(u[1], x1, false));
 }
-
-#endif
 
 #endif

@@ -3,8 +3,7 @@
  *
  * As in kernels_rows.h, a part of a row is loaded into f32 scratch, processed, and rounded once when it is
  * stored; threads are assigned ranges of rows. */
-#ifndef HOLORUN_OPS_KERNELS_GATES_H
-#define HOLORUN_OPS_KERNELS_GATES_H
+#pragma once
 
 #include "ops/kernels_rows.h"
 #include "ops/kernels_ssm.h"
@@ -188,5 +187,3 @@ static void fast_gate_heads(struct backend *b, struct tensor y, struct tensor p,
     struct gates_task k = {.b = b, .y = y, .z = p, .heads = heads};
     run_gates_task(&k, y.rows, 4 * y.cols, gate_heads_range);
 }
-
-#endif

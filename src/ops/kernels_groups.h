@@ -5,8 +5,7 @@
  * hold the integer sums of a group, the f32 sums to which they are added, and the scales of the group, for
  * half a block. The scales of a panel are unpacked once for all blocks of a strip.
  */
-#ifndef HOLORUN_OPS_KERNELS_GROUPS_H
-#define HOLORUN_OPS_KERNELS_GROUPS_H
+#pragma once
 
 #include "ops/kernels_blocks.h"
 #include "ops/kernels_core.h"
@@ -187,5 +186,3 @@ static void groups_block(int rows, float *tile, const struct groups *g)
         each[(all - at < SUMMED ? all - at : SUMMED) / 2 - 1](tile + at / digits * NR, &some);
     }
 }
-
-#endif

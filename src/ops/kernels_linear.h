@@ -13,8 +13,7 @@
  * A borrowed weight has its rows in file order: a panel's slice is gathered when it is needed and used for
  * as many rows of x as possible (BORROWED_STRIP). Without a dot instruction bf16 panels are converted to
  * f32: during the product for few rows, otherwise slice by slice. */
-#ifndef HOLORUN_OPS_KERNELS_LINEAR_H
-#define HOLORUN_OPS_KERNELS_LINEAR_H
+#pragma once
 
 #include "ops/kernels_core.h"
 
@@ -415,5 +414,3 @@ static void fast_linear(struct backend *b, struct tensor y, struct tensor x, con
     }
     cpu_weight_read(w);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Every chosen expert runs its rows through the ordinary matrix products, which read its weights once for
  * all of them; a single row is not gathered. Experts run in ascending order, so the sum of a row does not
  * depend on the other rows. */
-#ifndef HOLORUN_OPS_KERNELS_MOE_H
-#define HOLORUN_OPS_KERNELS_MOE_H
+#pragma once
 
 #include "ops/kernels_bytes.h"
 #include "ops/kernels_core.h"
@@ -136,5 +135,3 @@ static void fast_experts(struct backend *b, struct tensor y, struct tensor x, st
             run_expert(&m, i);
     pool_for(b->pool, x.rows, 1 + SMALL_ROWS / (y.cols + 1), finish_range, &m);
 }
-
-#endif

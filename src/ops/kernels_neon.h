@@ -1,6 +1,5 @@
 /* kernels_neon.h - the operations of kernels_avx.h for vectors of 4 lanes (NEON); part of kernels_core.h. */
-#ifndef HOLORUN_OPS_KERNELS_NEON_H
-#define HOLORUN_OPS_KERNELS_NEON_H
+#pragma once
 
 #include "ops/stochastic_round.h"
 
@@ -69,5 +68,3 @@ static inline __attribute__((always_inline)) ivec add_products(ivec acc, wvec v)
 {
     return (ivec)vpadalq_s16((int32x4_t)acc, (int16x8_t)v);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* kernels_order.h - byte order of packed quantized matrices: panels of NR columns (quant_panels). */
-#ifndef HOLORUN_OPS_KERNELS_ORDER_H
-#define HOLORUN_OPS_KERNELS_ORDER_H
+#pragma once
 
 #include "ops/kernels_core.h"
 #include "ops/kernels_linear.h"
@@ -107,5 +106,3 @@ static struct weight *quantized_weight(struct backend *b, void *bytes, bool owne
     cpu_weight_order(w, h.order_at);
     return w;
 }
-
-#endif

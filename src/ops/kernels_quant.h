@@ -12,8 +12,7 @@
  * Bytes are ordered as quant_panels says, with NR columns to a panel.  Every sum runs in one accumulator
  * (one for each group) whatever the number of rows, so a token has the same bits alone and in a batch.
  */
-#ifndef HOLORUN_OPS_KERNELS_QUANT_H
-#define HOLORUN_OPS_KERNELS_QUANT_H
+#pragma once
 
 #include "ops/kernels_blocks.h"
 #include "ops/kernels_core.h"
@@ -453,5 +452,3 @@ static void quantized_linear(struct backend *b, struct tensor y, struct tensor x
                      quantized_product_range, &p);
     }
 }
-
-#endif

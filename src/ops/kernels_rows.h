@@ -2,8 +2,7 @@
  *
  * A row is loaded into f32 scratch, processed, and rounded once when it is stored. Threads are assigned
  * ranges of rows. */
-#ifndef HOLORUN_OPS_KERNELS_ROWS_H
-#define HOLORUN_OPS_KERNELS_ROWS_H
+#pragma once
 
 #include "ops/kernels_core.h"
 
@@ -274,5 +273,3 @@ static void fast_rotate(struct backend *b, struct tensor x, struct tensor table,
     struct rows_task k = {.b = b, .x = x, .z = table, .groups = heads};
     run_rows_task(&k, x.rows, x.cols, rotate_range);
 }
-
-#endif

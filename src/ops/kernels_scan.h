@@ -9,8 +9,7 @@
  * in place, and x is packed once for its two products.
  *
  * f16 states are converted to f32 for a thread's heads at the first chunk and back after the last. */
-#ifndef HOLORUN_OPS_KERNELS_SCAN_H
-#define HOLORUN_OPS_KERNELS_SCAN_H
+#pragma once
 
 #include "ops/kernels_ssm.h"
 
@@ -292,5 +291,3 @@ static void fast_ssm_scan(struct backend *b, struct tensor y, struct tensor v, s
     int64_t per_head = y.rows * s->head_dim * s->state;
     pool_for(b->pool, s->heads, 1 + SMALL_STATE / (per_head + 1), scan_range, &k);
 }
-
-#endif

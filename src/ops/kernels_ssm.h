@@ -6,8 +6,7 @@
  * all sessions. f16 states are converted when they are read and rounded stochastically when they are
  * written (stochastic_round.h): by a step in the same pass, by a scan (kernels_scan.h) once for all its
  * chunks. */
-#ifndef HOLORUN_OPS_KERNELS_SSM_H
-#define HOLORUN_OPS_KERNELS_SSM_H
+#pragma once
 
 #include "ops/kernels_core.h"
 #include "ops/stochastic_round.h"
@@ -280,5 +279,3 @@ static void fast_ssm_step_batch(struct backend *b, struct tensor y, struct tenso
     struct ssm_task k = {b, y, v, dt, states, keys, s, c};
     pool_for(b->pool, y.rows * s->heads, 1 + SMALL_STATE / (s->head_dim * s->state + 1), step_range, &k);
 }
-
-#endif

@@ -11,8 +11,7 @@
  * infinity or NaN becomes NaN as a whole, so that the error is visible. Scales are powers of two, so every
  * dequantized value is exact in bf16. 247 is the exponent bias of f32 and bf16, 127, plus 120, by which it
  * exceeds the bias of e4m3: shifted to bf16's bit positions, a code times 2^(s - 127) is the value. */
-#ifndef HOLORUN_OPS_KV8_H
-#define HOLORUN_OPS_KV8_H
+#pragma once
 
 #include "ops/f8.h"
 
@@ -52,5 +51,3 @@ F8_FUNCTION float kv8_factor(uint32_t scale)
     memcpy(&by, &u, 4);
     return by;
 }
-
-#endif

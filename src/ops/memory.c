@@ -1,6 +1,8 @@
 /* memory.c - host allocator for tensors: zeroed blocks, huge pages, free list (memory.h). */
 #include "ops/memory.h"
 
+#include "base/lock.h"
+
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,9 +106,8 @@ void memory_free(struct memory *m, void *data)
         free(data);
         return;
     }
-    pthread_mutex_lock(&m->lock);
+    LOCKED(&m->lock);
     drop_until(m, m->limit - bytes, (int)(sizeof m->blocks / sizeof *m->blocks) - 1);
     m->blocks[m->n++] = (struct memory_block){data, bytes};
     m->kept += bytes;
-    pthread_mutex_unlock(&m->lock);
 }

@@ -4,8 +4,7 @@
  * Memory returned to the kernel comes back page by page and must be zeroed; in a virtual machine whose
  * host reclaims free pages this cost more than prefilling 40 tokens. Freed blocks are therefore kept, up
  * to `limit` bytes, and reused for requests of about the same size. */
-#ifndef HOLORUN_OPS_MEMORY_H
-#define HOLORUN_OPS_MEMORY_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ void memory_free(struct memory *m, void *data);
 /* Requests huge pages for the aligned part of a block: a TLB miss at every row costs more than reading it.
  * The kernel may decline. */
 void memory_huge_pages(void *data, size_t bytes);
-
-#endif

@@ -361,11 +361,10 @@ int backend_cpu_list(const char *names[], int max)
 
 static void cpu_close(struct backend *b)
 {
-    struct cpu *cpu = cpu_of(b);
+    autofree struct cpu *cpu = cpu_of(b);
     for (int i = 0; i < pool_threads(b->pool) + SCRATCHES; i++)
         free(cpu->scratch[i].data);
     memory_close(&cpu->memory);
-    free(cpu);
 }
 
 struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e)

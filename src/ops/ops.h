@@ -13,8 +13,7 @@
  * overlap inputs unless the comment says so. Threads: one call at a time per backend; the backend
  * distributes the work over its own pool. Preconditions (shapes, dtypes) are checked with bug(): shapes
  * from files were checked when the weights were bound. */
-#ifndef HOLORUN_OPS_OPS_H
-#define HOLORUN_OPS_OPS_H
+#pragma once
 
 #include "base/err.h"
 #include "base/pool.h"
@@ -515,5 +514,3 @@ uint16_t bf16_from_f32(float f);
 float bf16_to_f32(uint16_t h);
 float f16_to_f32(uint16_t h);
 float f8e4m3_to_f32(uint8_t v);
-
-#endif

@@ -1,6 +1,5 @@
 /* ops_impl.h - types and functions shared by the CPU backends; private to src/ops. */
-#ifndef HOLORUN_OPS_OPS_IMPL_H
-#define HOLORUN_OPS_OPS_IMPL_H
+#pragma once
 
 #include "ops/ops.h"
 #include "ops/quant.h"
@@ -60,5 +59,3 @@ void ops_avx512bf16_fill(struct ops *o);
 void ops_neon_fill(struct ops *o);
 void ops_neondot_fill(struct ops *o);
 void ops_neonbf16_fill(struct ops *o);
-
-#endif

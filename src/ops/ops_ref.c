@@ -15,7 +15,7 @@ static void ref_embed(struct backend *b, struct tensor y, struct tensor table, c
 static void ref_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
                        struct tensor bias, enum epilogue epi, enum accumulate mode)
 {
-    float *row = xmalloc((unsigned long)x.cols + 1, sizeof *row);
+    autofree float *row = xmalloc((unsigned long)x.cols + 1, sizeof *row);
     for (int64_t t = 0; t < y.rows; t++) {
         ref_row(w, x, t, row);
         for (int64_t n = 0; n < y.cols; n++) {
@@ -28,7 +28,6 @@ static void ref_linear(struct backend *b, struct tensor y, struct tensor x, cons
             put(y, t, n, mode == ADD ? get(y, t, n) + rounded(y, v) : v);
         }
     }
-    free(row);
     cpu_weight_read(w);
 }
 

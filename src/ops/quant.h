@@ -23,8 +23,7 @@
  *
  * Quantizing is plain C without contraction, the same on every machine.
  */
-#ifndef HOLORUN_OPS_QUANT_H
-#define HOLORUN_OPS_QUANT_H
+#pragma once
 
 #include "ops/ops.h"
 
@@ -130,5 +129,3 @@ struct quant_panels {
     size_t groups_at, scales_at, order_at, end;
 };
 struct quant_panels quant_panels(enum quant_format format, int64_t rows, int64_t cols, int64_t columns);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Values are converted to f32 when they are read, sums run in f32 (f64 if the error of a long sum would
  * dominate the comparison), and each result is rounded once when it is stored. */
-#ifndef HOLORUN_OPS_REF_H
-#define HOLORUN_OPS_REF_H
+#pragma once
 
 #include "ops/ops_impl.h"
 
@@ -70,5 +69,3 @@ void ref_delta_fill(struct ops *o);
 void ref_attend_fill(struct ops *o);
 void ref_moe_fill(struct ops *o);
 void ref_quant_fill(struct ops *o);
-
-#endif

@@ -34,13 +34,12 @@ static void ref_attend_tokens(struct backend *b, struct tensor y, struct tensor 
         k = kv8_dequantize(k, kv_heads, d);
         v = kv8_dequantize(v, kv_heads, d);
     }
-    float *p = xmalloc((unsigned long)(past + q.rows), sizeof *p);
+    autofree float *p = xmalloc((unsigned long)(past + q.rows), sizeof *p);
     for (int64_t t = 0; t < q.rows; t++)
         for (int h = 0; h < q_heads; h++) {
             int64_t kc = (int64_t)(h / (q_heads / kv_heads)) * d;
             attend_one(y, q, k, v, t, 0, past + t + 1, (int64_t)h * d, (int64_t)h * d, kc, kc, d, p);
         }
-    free(p);
     if (quantized) {
         free(k.data);
         free(v.data);
@@ -59,13 +58,12 @@ static void ref_attend_tiles(struct backend *b, struct tensor y, struct tensor q
 {
     int64_t n = y.rows / tiles, width = y.cols;
     int d = (int)(width / heads);
-    float *p = xmalloc((unsigned long)n, sizeof *p);
+    autofree float *p = xmalloc((unsigned long)n, sizeof *p);
     for (int64_t t = 0; t < y.rows; t++)
         for (int h = 0; h < heads; h++) {
             int64_t c = (int64_t)h * d;
             attend_one(y, qkv, qkv, qkv, t, t / n * n, n, c, c, width + c, 2 * width + c, d, p);
         }
-    free(p);
 }
 
 static void ref_rotate(struct backend *b, struct tensor x, struct tensor table, int heads)

@@ -214,7 +214,7 @@ static void ref_norm_rotate(struct backend *b, struct tensor y, struct tensor x,
                             struct tensor table, int heads, float eps)
 {
     int64_t d = w.cols, half = table.cols / 2, apart = x.cols / heads;
-    float *v = xmalloc((unsigned long)d, sizeof *v);
+    autofree float *v = xmalloc((unsigned long)d, sizeof *v);
     for (int64_t t = 0; t < y.rows; t++)
         for (int h = 0; h < heads; h++) {
             float r = inverse_size(x, t, h * apart, d, eps);
@@ -228,7 +228,6 @@ static void ref_norm_rotate(struct backend *b, struct tensor y, struct tensor x,
             for (int64_t i = 0; i < d; i++)
                 put(y, t, h * d + i, v[i]);
         }
-    free(v);
 }
 
 static void ref_gate_heads(struct backend *b, struct tensor y, struct tensor p, int heads)

@@ -135,7 +135,7 @@ static void ref_ssm_scan(struct backend *b, struct tensor y, struct tensor v, st
                          struct tensor state, uint32_t key, const struct ssm_shape *s,
                          const struct ssm_const *c)
 {
-    float *work = xmalloc((unsigned long)s->chunk * 3, sizeof *work);
+    autofree float *work = xmalloc((unsigned long)s->chunk * 3, sizeof *work);
     struct tensor wide = state_begin(state);
     for (int64_t t0 = 0; t0 < y.rows; t0 += s->chunk) {
         int64_t len = y.rows - t0 < s->chunk ? y.rows - t0 : s->chunk;
@@ -143,7 +143,6 @@ static void ref_ssm_scan(struct backend *b, struct tensor y, struct tensor v, st
             scan_chunk(y, v, dt, wide, s, c, h, t0, len, work);
     }
     state_end(state, wide, key);
-    free(work);
 }
 
 static void ref_conv_batch(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,

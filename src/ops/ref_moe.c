@@ -73,14 +73,13 @@ static void ref_route(struct backend *b, struct tensor ids, struct tensor weight
 /* Computes out [N] = W times row t of x. */
 static void row_products(const struct weight *w, struct tensor x, int64_t t, float *out)
 {
-    float *row = xmalloc((unsigned long)w->cols, sizeof *row);
+    autofree float *row = xmalloc((unsigned long)w->cols, sizeof *row);
     ref_row(w, x, t, row);
     for (int64_t n = 0; n < w->rows; n++) {
         out[n] = 0;
         for (int64_t k = 0; k < w->cols; k++)
             out[n] += row[k] * ref_number(w, n, k);
     }
-    free(row);
 }
 
 static void ref_experts(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,

@@ -31,7 +31,8 @@ static float repeated(float logit, float penalty)
 static float *penalised(const float *logits, int n, const struct sample_filter *f)
 {
     float *row = xmalloc((unsigned long)n, sizeof *row);
-    int32_t *counts = xcalloc((unsigned long)n, sizeof *counts); /* occurrences in the reply; -1: only in
+    autofree int32_t *counts =
+        xcalloc((unsigned long)n, sizeof *counts); /* occurrences in the reply; -1: only in
                                                                   * the prompt */
     memcpy(row, logits, (size_t)n * sizeof *row);
     for (int64_t i = 0; i < f->n_tokens; i++) {
@@ -50,7 +51,6 @@ static float *penalised(const float *logits, int n, const struct sample_filter *
         if (counts[id] > 0)
             row[id] -= f->frequency * (float)counts[id] + f->presence;
     }
-    free(counts);
     return row;
 }
 
@@ -96,7 +96,7 @@ float sample_kth_largest(const float *logits, int n, const uint64_t *known, cons
 {
     const struct sample_sums *sums = sample_sums_here();
     float largest = sums->largest(logits, n, known, allowed), least = -INFINITY;
-    int32_t *ids = xmalloc((unsigned long)n + 1, sizeof *ids);
+    autofree int32_t *ids = xmalloc((unsigned long)n + 1, sizeof *ids);
     int some = 0;
     for (float below = 8; some < k && below < 1e6f; below *= 4)
         some = sums->from(logits, n, known, allowed, largest - below, ids);
@@ -109,7 +109,6 @@ float sample_kth_largest(const float *logits, int n, const uint64_t *known, cons
         least = unordered(kth_key(keys, some, k));
         free(keys);
     }
-    free(ids);
     return least;
 }
 
@@ -122,11 +121,10 @@ static uint64_t *cut_to_largest(const float *row, int n, const struct sampler *h
     if (!(least > -INFINITY))
         return NULL;
     uint64_t *set = xcalloc(((unsigned long)n + 63) / 64, sizeof *set);
-    int32_t *ids = xmalloc((unsigned long)n, sizeof *ids);
+    autofree int32_t *ids = xmalloc((unsigned long)n, sizeof *ids);
     int some = sample_sums_here()->from(row, n, how->known, how->allowed, least, ids);
     for (int i = 0; i < some; i++)
         set[ids[i] / 64] |= 1ull << (ids[i] % 64);
-    free(ids);
     return set;
 }
 
@@ -135,14 +133,12 @@ static uint64_t *cut_to_largest(const float *row, int n, const struct sampler *h
 struct sampled sample_filtered(const float *logits, int n, const struct sampler *how,
                                const struct sample_filter *f)
 {
-    float *own = has_penalty(f) ? penalised(logits, n, f) : NULL;
+    autofree float *own = has_penalty(f) ? penalised(logits, n, f) : NULL;
     const float *row = own ? own : logits;
-    uint64_t *set = how->temperature > 0 ? cut_to_largest(row, n, how, f->top_k) : NULL;
+    autofree uint64_t *set = how->temperature > 0 ? cut_to_largest(row, n, how, f->top_k) : NULL;
     struct sampler cut = *how;
     cut.allowed = set ? set : how->allowed;
     int32_t id = sample_id(row, n, &cut, f->min_p);
-    free(set);
-    free(own);
     if (id < 0)
         return (struct sampled){.id = -1};
     return sample_report(logits, n, how, id);

@@ -11,8 +11,7 @@
  *
  * The order is that of transformers. Sampling uses the integer arithmetic of sampling.h, so results are
  * bit-identical on every machine. Log-probabilities are those of the logits before step 1. */
-#ifndef HOLORUN_OPS_SAMPLE_FILTER_H
-#define HOLORUN_OPS_SAMPLE_FILTER_H
+#pragma once
 
 #include "ops/ops.h"
 
@@ -37,5 +36,3 @@ struct sampled sample_filtered(const float *logits, int n, const struct sampler 
 /* Returns the k-th largest (from 1) of the finite logits of ids below n that are in `known` and in
  * `allowed` (NULL: all); -INFINITY if there are fewer. */
 float sample_kth_largest(const float *logits, int n, const uint64_t *known, const uint64_t *allowed, int k);
-
-#endif

@@ -3,8 +3,7 @@
  * Sampling one token reads the vocabulary (up to 250,000 ids) several times; a scalar loop takes about a
  * twentieth of a decode step of a small model. Sums are integers (sampling.h), so all variants return
  * identical bits. */
-#ifndef HOLORUN_OPS_SAMPLE_SUMS_H
-#define HOLORUN_OPS_SAMPLE_SUMS_H
+#pragma once
 
 #include "ops/ops.h"
 
@@ -29,5 +28,3 @@ const struct sample_sums *sample_sums(int k);
 
 /* Returns the fastest variant. */
 const struct sample_sums *sample_sums_here(void);
-
-#endif

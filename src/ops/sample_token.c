@@ -24,7 +24,7 @@ static struct candidates collect(const struct sample_sums *sums, const float *lo
     double rate = sampling_rate(how->temperature);
     uint64_t least = (uint64_t)halvings << SAMPLING_STEPS;
     float below = (float)((double)least / rate * 1.0001); /* slightly larger; the fall decides */
-    int32_t *ids = xmalloc((unsigned long)n, sizeof *ids);
+    autofree int32_t *ids = xmalloc((unsigned long)n, sizeof *ids);
     int some = sums->from(logits, n, how->known, how->allowed, nextafterf(largest - below, -INFINITY), ids);
     struct candidates c = {.keys = xmalloc(2 * (unsigned long)some + 1, sizeof *c.keys)};
     c.buf = c.keys + some;
@@ -35,7 +35,6 @@ static struct candidates collect(const struct sample_sums *sums, const float *lo
         c.keys[c.n++] = sampling_key(fall, ids[k]);
         c.mass += sampling_weight(fall);
     }
-    free(ids);
     return c;
 }
 

@@ -11,8 +11,7 @@
  * of SAMPLING_DEPTH halvings or more has weight 0. Candidates are ordered by key = fall, then id: the most
  * probable first, the lowest id first among equals, all keys different. A number t below the mass selects
  * the candidate at which the running sum passes t. */
-#ifndef HOLORUN_OPS_SAMPLING_H
-#define HOLORUN_OPS_SAMPLING_H
+#pragma once
 
 #include "ops/ops.h"
 
@@ -137,5 +136,3 @@ struct sampled sample_token(const float *logits, int n, const struct sampler *ho
  * is -1 if a logit is NaN. */
 int32_t sample_id(const float *logits, int n, const struct sampler *how, float min_p);
 struct sampled sample_report(const float *logits, int n, const struct sampler *how, int32_t id);
-
-#endif

@@ -15,8 +15,7 @@
  *
  * Two adjacent values of a row share the 32 bits of one hash. Only integer arithmetic and one addition
  * that every machine rounds alike. */
-#ifndef HOLORUN_OPS_STOCHASTIC_ROUND_H
-#define HOLORUN_OPS_STOCHASTIC_ROUND_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -106,5 +105,3 @@ STOCHASTIC_FN uint16_t stochastic_round_f16(float v, uint32_t key, int64_t r, in
     uint32_t both = stochastic_bits(key, (uint32_t)(r * stochastic_pairs(N) + n / 2));
     return f16_truncate(stochastic_dither(v, n % 2 ? both >> (32 - STOCHASTIC_BITS) : both & F16_MASK));
 }
-
-#endif

@@ -111,7 +111,7 @@ struct weight *synthetic_weight(struct backend *b, enum quant_format format, enu
     }
     struct quant_source s = {.rows = rows, .cols = cols, .stored = host, .scale = m->spread / synthetic_f8};
     s.gguf = stored;
-    uint8_t *groups = NULL;
+    autofree uint8_t *groups = NULL;
     if (f4) { /* any byte is two codes of magnitude up to 6; the scale of every group is one */
         size_t n = (size_t)(rows * quant_groups(format, cols));
         groups = xmalloc(n + 1, 1);
@@ -126,7 +126,6 @@ struct weight *synthetic_weight(struct backend *b, enum quant_format format, enu
         die(ERR_ENV, "out of memory: %zu bytes requested", size);
     b->ops->quant_pack(b, bytes, format, &s);
     free(host.data);
-    free(groups);
     return b->ops->quant_weight(b, bytes, true, format, rows, cols);
 }
 

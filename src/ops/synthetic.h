@@ -2,8 +2,7 @@
  *
  * Value i is a function of a seed and i only (SplitMix64; Steele, Lea, Flood 2014), so any thread of any
  * machine can compute it. */
-#ifndef HOLORUN_OPS_SYNTHETIC_H
-#define HOLORUN_OPS_SYNTHETIC_H
+#pragma once
 
 #include "ops/ops.h"
 
@@ -43,5 +42,3 @@ static const float synthetic_i8 = 127, synthetic_i4 = 7, synthetic_f8 = 200;
 /* Creates a synthetic weight from bytes made on the host, for any backend and format. */
 struct weight *synthetic_weight(struct backend *b, enum quant_format format, enum dtype dtype, int64_t rows,
                                 int64_t cols, const struct synthetic *m);
-
-#endif

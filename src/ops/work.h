@@ -3,8 +3,7 @@
  * Both the kernels (before they allocate) and the capacity plan (before there is a GPU) use these
  * functions, so that they agree. Memory that would grow with the number of rows is limited: the rows are
  * processed in parts. */
-#ifndef HOLORUN_OPS_WORK_H
-#define HOLORUN_OPS_WORK_H
+#pragma once
 
 #include "ops/quant.h"
 
@@ -86,5 +85,3 @@ size_t work_counts(int64_t groups);
 
 /* Returns the bytes for an image: its pixels, filters, and the rows between the two passes. */
 size_t work_picture(const struct picture *p, int tiles);
-
-#endif

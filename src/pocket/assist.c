@@ -38,7 +38,7 @@ int pocket_look(struct pocket *x, const struct image *im, const struct seen **ou
     return 0;
 }
 
-bool pocket_shows(struct assist *assist, const struct image *im, const char *text)
+static bool pocket_shows(struct assist *assist, const struct image *im, const char *text)
 {
     const struct seen *seen;
     struct err none = ERR_INIT;
@@ -58,10 +58,9 @@ static void restore_secrets(struct assist *x, struct step *step)
 
 static void pocket_free(struct assist *assist)
 {
-    struct pocket *x = (struct pocket *)assist;
+    autofree struct pocket *x = (struct pocket *)assist;
     forget(x);
     free(x->heads);
-    free(x);
 }
 
 int pocket_assist_open(struct assist **out, struct engine *engine, const struct dialect *dialect,

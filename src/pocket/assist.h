@@ -1,6 +1,5 @@
 /* assist.h - the assist of the embedded model, the only interface of this directory to a run. */
-#ifndef HOLORUN_POCKET_ASSIST_H
-#define HOLORUN_POCKET_ASSIST_H
+#pragma once
 
 #include "llm/assist.h"
 
@@ -9,5 +8,3 @@
  * Returns -1 with e if the model's heads have the wrong shape. */
 int pocket_assist_open(struct assist **out, struct engine *engine, const struct dialect *dialect,
                        const volatile int *cancel, struct err *e);
-
-#endif

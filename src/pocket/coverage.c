@@ -60,18 +60,14 @@ static char *replies_before(const struct assist_step *s)
 static int try_action(const struct review *v, enum action_kind kind, const char *name, double *min_logprob,
                       struct err *e)
 {
-    char *begins = dialect_step_begin(v->s->dialect, kind, name);
-    int rc = begins ? v->s->resample(v->s, "omission", begins, min_logprob, e) : 0;
-    free(begins);
-    return rc;
+    autofree char *begins = dialect_step_begin(v->s->dialect, kind, name);
+    return begins ? v->s->resample(v->s, "omission", begins, min_logprob, e) : 0;
 }
 
 bool is_repeated(const struct review *v)
 {
-    char *now = reply_words(v->s->text);
-    bool found = strstr(v->before, now);
-    free(now);
-    return found;
+    autofree char *now = reply_words(v->s->text);
+    return strstr(v->before, now);
 }
 
 /* Returns the task offset before which everything must be covered: the end if the reply finishes the task or
@@ -111,11 +107,9 @@ static int fix_omissions(const struct review *v, struct err *e)
     const char *task = v->s->task;
     struct thing thing = {.p = 0};
     char name[TASK_NAME];
-    char *now = reply_words(last->kind == ACT_INFEASIBLE ? "" : v->s->text);
-    char *said = xasprintf("%s\n%s", v->before, now);
+    autofree char *now = reply_words(last->kind == ACT_INFEASIBLE ? "" : v->s->text);
+    autofree char *said = xasprintf("%s\n%s", v->before, now);
     bool omitted = task_unmentioned(task, must_be_done(v), said, v->seen, name, &thing);
-    free(now);
-    free(said);
     return omitted ? act_on_omitted(v, name, thing.field, e) : 0;
 }
 

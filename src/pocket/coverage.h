@@ -1,6 +1,5 @@
 /* coverage.h - declarations shared by coverage.c, repeated_texts.c and writes.c. Private to pocket/. */
-#ifndef HOLORUN_POCKET_COVERAGE_H
-#define HOLORUN_POCKET_COVERAGE_H
+#pragma once
 
 #include "llm/assist.h"
 #include "pocket/task_names.h"
@@ -43,5 +42,3 @@ bool named_element(const struct review *v, const char *name, struct thing *out);
 
 /* Replaces a text that was typed before by the likeliest unused phrase of the task (repeated_texts.c). */
 int fix_repeated_text(const struct review *v, struct err *e);
-
-#endif

@@ -236,16 +236,14 @@ static float *numbers_of(struct backend *b, struct tensor t)
 static struct patch_reading *readings_of(struct backend *b, struct tensor letters, struct tensor kinds,
                                          struct tensor pointer)
 {
-    float *said = numbers_of(b, letters), *found = numbers_of(b, kinds), *points = numbers_of(b, pointer);
+    autofree float *said = numbers_of(b, letters), *found = numbers_of(b, kinds),
+                   *points = numbers_of(b, pointer);
     struct patch_reading *out = xmalloc((size_t)letters.rows, sizeof *out);
     for (int64_t i = 0; i < letters.rows; i++) {
         read_letters(&out[i], said + i * SAID_COLS);
         read_kinds(&out[i], found + i * kinds.cols);
         memcpy(&out[i].pointer, points + i * POINTER_COLS, sizeof out[i].pointer);
     }
-    free(said);
-    free(found);
-    free(points);
     return out;
 }
 

@@ -1,7 +1,6 @@
 /* heads.h - the screen heads of a checkpoint: characters, element classes and pointers for each patch of an
  * image (patch_map.h). */
-#ifndef HOLORUN_POCKET_HEADS_H
-#define HOLORUN_POCKET_HEADS_H
+#pragma once
 
 #include "pocket/patch_map.h"
 #include "session/session.h"
@@ -16,5 +15,3 @@ struct heads *heads_open(struct engine *g, struct err *e);
  * Returns -1 with e if stopped or out of memory.  cancel: see engine_use_tower(). */
 int heads_read(const struct heads *h, const struct image *im, const volatile int *cancel,
                struct patch_map *out, struct err *e);
-
-#endif

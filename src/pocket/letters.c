@@ -139,7 +139,7 @@ static int line_before(const struct letter *letters, const int *last, int lines,
 
 struct picture_text text_read(const struct patch_map *m)
 {
-    struct letter *letters = xmalloc(LOCATE_LETTERS, sizeof *letters);
+    autofree struct letter *letters = xmalloc(LOCATE_LETTERS, sizeof *letters);
     int n = read_letters(m, letters), *line = xmalloc((size_t)n + 1, sizeof *line),
         *last = xmalloc((size_t)n + 1, sizeof *last);
     struct picture_text t = {.letters = xmalloc((size_t)n + 1, sizeof *t.letters),
@@ -157,7 +157,6 @@ struct picture_text text_read(const struct patch_map *m)
     for (int i = 0; i < n; i++)
         t.letters[last[line[i]]++] = letters[i];
     t.n = n;
-    free(letters);
     free(line);
     free(last);
     return t;

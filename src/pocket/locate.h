@@ -7,8 +7,7 @@
  * yet, nor the field on its right.  Attention in the vision encoder is bidirectional, so its characters
  * and pointers can correct the position that the language model gives.  These are pure functions;
  * coordinates are pixels of the encoder's input. */
-#ifndef HOLORUN_POCKET_LOCATE_H
-#define HOLORUN_POCKET_LOCATE_H
+#pragma once
 
 #include "pocket/patch_map.h"
 
@@ -105,5 +104,3 @@ float text_absent(const struct picture_text *t, const char *name);
 /* Replaces a transcription by the most similar rest of a line (aloud.c), as text of less than `size`
  * bytes; false: none is similar. */
 bool text_aloud(const struct picture_text *t, const char *said, char *out, int size);
-
-#endif

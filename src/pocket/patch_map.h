@@ -8,8 +8,7 @@
  * 2015) with relative positions (Shaw et al. 2018).  The heads are optional tensors of a checkpoint
  * ("vision_model.heads.").  The order of classes is that of training
  * (assets/pocket/pocket/heads.py and pointer_training.py). */
-#ifndef HOLORUN_POCKET_PATCH_MAP_H
-#define HOLORUN_POCKET_PATCH_MAP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -64,5 +63,3 @@ struct patch_map {
 };
 
 void patch_map_free(struct patch_map *m);
-
-#endif

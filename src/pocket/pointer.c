@@ -120,7 +120,7 @@ struct pointed pointer_follow(const struct patch_map *m, const struct written *w
     int from = (int)fminf(fmaxf(w->x0 / (float)m->side, 0), (float)m->cols - 1);
     int to = (int)fminf(fmaxf(w->x1 / (float)m->side, (float)from), (float)m->cols - 1);
     int n = m->rows * m->cols;
-    float *p = mean_of(m, row, from, to);
+    autofree float *p = mean_of(m, row, from, to);
     log_softmax(p, 1 + n);
     for (int i = 0; i <= n; i++)
         p[i] = expf(p[i]);
@@ -130,6 +130,5 @@ struct pointed pointer_follow(const struct patch_map *m, const struct written *w
     out.nothing = p[0];
     if (likely) /* the weighted sum is not a probability */
         out.p = 1 - out.nothing;
-    free(p);
     return out;
 }

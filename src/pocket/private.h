@@ -1,7 +1,6 @@
 /* private.h - the assist of the embedded model and the functions behind its operations.  Private to
  * pocket/. */
-#ifndef HOLORUN_POCKET_PRIVATE_H
-#define HOLORUN_POCKET_PRIVATE_H
+#pragma once
 
 #include "llm/assist.h"
 #include "pocket/heads.h"
@@ -49,12 +48,9 @@ int pocket_correct_action(struct assist *x, struct assist_step *s, int index, st
 int pocket_find(struct assist *x, const struct image *im, const char *name, struct grounding *inout,
                 struct err *e); /* by_name.c */
 int pocket_answer(struct assist *x, const struct image *im, const char *question, const char *answer,
-                  char **out, struct err *e); /* answers.c */
-bool pocket_shows(struct assist *x, const struct image *im, const char *text);
+                  char **out, struct err *e);
 int pocket_judge(struct assist *x, const struct assist_question *q, enum assist_verdict *out, char **reason,
                  struct err *e); /* verdict.c */
 
 /* Returns whether a question names something that is not on the image (answers.c). */
 bool asks_for_absent(const struct picture_text *t, const char *question);
-
-#endif

@@ -44,19 +44,17 @@ static int read_lines(struct reading *r, const struct image *im, struct err *e)
 {
     const struct sampling greedy = {.temperature = 0, .top_p = 1, .max_tokens = MAX_TOKENS};
     for (int row = 1; row * LINE_HEIGHT <= im->h && !r->found; row++) {
-        char *question = xasprintf("Read row %d", row);
+        autofree char *question = xasprintf("Read row %d", row);
         int rc = flag_up(r->cancel) ? err_set(e, ERR_STOPPED, "stopped")
                                     : vqa_ask(&r->reader, question, im, 1, GOAL_TEXT, &greedy, e);
-        free(question);
         if (rc)
             return -1;
-        char *line = reading_normalize(r->reader.reply.text.data);
+        autofree char *line = reading_normalize(r->reader.reply.text.data);
         r->found = strstr(line, r->wanted);
         if (r->found)
             buf_clear(r->lines);
         if (*line && strcmp(line, "nothing") != 0 && r->lines->len < MAX_LINES)
             buf_printf(r->lines, "%s%s", r->lines->len ? " | " : "", line);
-        free(line);
     }
     return 0;
 }

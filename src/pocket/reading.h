@@ -1,6 +1,5 @@
 /* reading.h - text on a screen, read line by line by the embedded model. */
-#ifndef HOLORUN_POCKET_READING_H
-#define HOLORUN_POCKET_READING_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/image.h"
@@ -15,5 +14,3 @@ char *reading_normalize(const char *text);
  * overlooks and misreads lines, so *found = false proves nothing.  cancel may be NULL.  Returns -1 with e. */
 int pocket_read_screen(const struct image *screen, const char *text, const volatile int *cancel, bool *found,
                        struct buf *lines, struct err *e);
-
-#endif

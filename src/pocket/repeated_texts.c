@@ -28,11 +28,9 @@ static int type_likeliest(const struct review *v, char (*text)[TASK_NAME], int n
     if (n <= 0)
         return n;
     double min_logprob = min_text + generated_prefix_logprob(raw, slot.begin);
-    char *begins = xasprintf("%.*s%s%s", (int)slot.begin, raw->text.data, found[0].text,
-                             v->s->dialect->syntax->word_end[slot.kind]);
-    int rc = v->s->resample(v->s, "text", begins, &min_logprob, e);
-    free(begins);
-    return rc;
+    autofree char *begins = xasprintf("%.*s%s%s", (int)slot.begin, raw->text.data, found[0].text,
+                                      v->s->dialect->syntax->word_end[slot.kind]);
+    return v->s->resample(v->s, "text", begins, &min_logprob, e);
 }
 
 /* Removes phrases that name a button, which is pressed and not typed.  Returns how many are left. */
@@ -56,10 +54,9 @@ int fix_repeated_text(const struct review *v, struct err *e)
     if (!standing || words_count(v->s->task, last->text) > standing)
         return 0;
     char(*piece)[TASK_NAME] = xmalloc(PIECES, sizeof *piece);
-    char *said = xasprintf("%s\n%s", v->before, last->element);
+    autofree char *said = xasprintf("%s\n%s", v->before, last->element);
     int n = without_buttons(v, piece, task_pieces(v->s->task, said, piece, PIECES - 1));
     int rc = type_likeliest(v, piece, n, e);
-    free(said);
     free(piece);
     return rc;
 }

@@ -101,8 +101,7 @@ static size_t named(const char *p, const char *name)
 /* Replaces a secret in a task by `town`; *found: the task mentions it. */
 static char *with_town(const char *task, const char *name, const char *town, bool *found)
 {
-    struct buf out;
-    buf_init(&out, TEXT_MAX);
+    autobuf out = buf_of(TEXT_MAX);
     bool in_braces = false;
     for (const char *p = task; *p; p++)
         in_braces = in_braces || braced(p, name);
@@ -118,9 +117,7 @@ static char *with_town(const char *task, const char *name, const char *town, boo
         }
         p += n;
     }
-    char *text = buf_take(&out);
-    buf_free(&out);
-    return text;
+    return buf_take(&out);
 }
 
 char *stand_ins_task(struct stand_ins *x, const char *task, const struct secrets *s, const char **unused)
@@ -144,9 +141,8 @@ char *stand_ins_task(struct stand_ins *x, const char *task, const struct secrets
 /* Replaces the towns in a text by {{NAME}}; NULL: it contains none. */
 static char *with_names(const struct stand_ins *x, const char *text)
 {
-    struct buf out;
+    autobuf out = buf_of(TEXT_MAX);
     bool any = false;
-    buf_init(&out, TEXT_MAX);
     for (const char *p = text; *p;) {
         size_t n = 0;
         for (int i = 0; i < secrets_count(x->secrets) && !n; i++) {
@@ -160,9 +156,7 @@ static char *with_names(const struct stand_ins *x, const char *text)
             buf_put(&out, p, n = 1);
         p += n;
     }
-    char *made = any ? buf_take(&out) : NULL;
-    buf_free(&out);
-    return made;
+    return any ? buf_take(&out) : NULL;
 }
 
 void stand_ins_resolve(const struct stand_ins *x, struct step *step)

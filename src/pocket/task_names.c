@@ -64,16 +64,13 @@ bool task_has_conditions(const char *task)
 
 char *reply_words(const char *reply)
 {
-    struct buf b;
-    buf_init(&b, REPLY_MOST);
+    autobuf b = buf_of(REPLY_MOST);
     for (const char *s = reply; *s; s++) {
         const char *end = *s == '<' ? strchr(s, '>') : NULL;
         buf_put(&b, end ? "\n" : s, 1);
         s = end ? end : s;
     }
-    char *out = xstrdup(b.data ? b.data : "");
-    buf_free(&b);
-    return out;
+    return xstrdup(b.data ? b.data : "");
 }
 
 static int split(const char *task, struct word *w)

@@ -2,8 +2,7 @@
  *
  * Texts are compared as whole words; case is ignored.  Pure functions.
  */
-#ifndef HOLORUN_POCKET_TASK_NAMES_H
-#define HOLORUN_POCKET_TASK_NAMES_H
+#pragma once
 
 #include "pocket/locate.h"
 
@@ -34,5 +33,3 @@ char *reply_words(const char *reply);
  * mentioned in `said`; false: none. */
 bool task_unmentioned(const char *task, int until, const char *said, const struct seen *s,
                       char name[TASK_NAME], struct thing *thing);
-
-#endif

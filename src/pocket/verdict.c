@@ -84,8 +84,6 @@ int pocket_judge(struct assist *assist, const struct assist_question *q, enum as
         return 0;
     if (!q->image)
         return err_set(e, ERR_USAGE, "this model judges screenshots, and there is none");
-    char *text = q->shows ? xasprintf("Is \"%s\" on the screen?", q->shows) : xstrdup(q->text);
-    int rc = ask(x, q, text, out, reason, e);
-    free(text);
-    return rc;
+    autofree char *text = q->shows ? xasprintf("Is \"%s\" on the screen?", q->shows) : xstrdup(q->text);
+    return ask(x, q, text, out, reason, e);
 }

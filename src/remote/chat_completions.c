@@ -274,7 +274,7 @@ static int chat_read_event(struct remote_reply *r, const char *data, size_t n)
         r->finished = true;
         return 1;
     }
-    json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL);
+    json_auto_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL);
     if (!json_is_object(root))
         remote_reply_garbage(r, data);
     remote_reply_error(r, root);
@@ -282,7 +282,6 @@ static int chat_read_event(struct remote_reply *r, const char *data, size_t n)
     if (!r->failed.class && first_choice(root))
         read_choice(r, first_choice(root));
     remote_reply_usage(r, json_object_get(root, "usage"), "prompt_tokens", "completion_tokens");
-    json_decref(root);
     return r->failed.class != FAILURE_NONE;
 }
 
@@ -305,7 +304,8 @@ static int chat_read_whole(struct remote_reply *r, const char *data, size_t n)
 static void put_call(struct buf *out, const json_t *call)
 {
     json_t *arguments = json_object_get(call, "arguments");
-    json_t *read = json_loads(json_string_length(arguments) ? json_string_value(arguments) : "{}", 0, NULL);
+    json_auto_t *read =
+        json_loads(json_string_length(arguments) ? json_string_value(arguments) : "{}", 0, NULL);
     const char *name = json_string_value(json_object_get(call, "name"));
     buf_puts(out, "{\"name\": ");
     buf_put_json(out, name, strlen(name));
@@ -317,7 +317,6 @@ static void put_call(struct buf *out, const json_t *call)
     else
         buf_put_json(out, json_string_value(arguments), json_string_length(arguments));
     buf_puts(out, "}");
-    json_decref(read);
 }
 
 static void chat_finish(struct remote_reply *r)

@@ -26,7 +26,7 @@ static int encode(const struct dialect *d, const struct image *im, struct conten
 static json_t *picture_part(const struct dialect *d, const struct image *im, struct content_size *shown,
                             struct err *e)
 {
-    void *png = NULL;
+    autofree void *png = NULL;
     uint64_t len = 0;
     struct buf url;
     if (encode(d, im, shown, &png, &len, e))
@@ -34,7 +34,6 @@ static json_t *picture_part(const struct dialect *d, const struct image *im, str
     buf_init(&url, MAX_PICTURE);
     buf_puts(&url, "data:image/png;base64,");
     buf_put_base64(&url, png, len);
-    free(png);
     json_t *part =
         url.full ? NULL : json_pack("{s:s, s:{s:s}}", "type", "image_url", "image_url", "url", url.data);
     if (!part)
@@ -94,23 +93,18 @@ json_t *content_user(const struct dialect *d, const struct chat_part *parts, int
         json_decref(p.content);
         return NULL;
     }
-    char *result = result_of(d, parts, n);
-    json_t *message = json_pack("{s:s, s:o, s:s}", "role", "user", "content", p.content, "result", result);
-    free(result);
-    return message;
+    autofree char *result = result_of(d, parts, n);
+    return json_pack("{s:s, s:o, s:s}", "role", "user", "content", p.content, "result", result);
 }
 
 /* ---- conversations ----------------------------------------------------------------------------------- */
 
 static json_t *joined(const struct chat_message *m)
 {
-    struct buf text;
-    buf_init(&text, MAX_TEXT);
+    autobuf text = buf_of(MAX_TEXT);
     for (int i = 0; i < m->n; i++)
         buf_puts(&text, m->parts[i].text ? m->parts[i].text : "");
-    json_t *v = json_stringn(text.data ? text.data : "", text.len);
-    buf_free(&text);
-    return v;
+    return json_stringn(text.data ? text.data : "", text.len);
 }
 
 static json_t *call_id(int message, int i)
@@ -123,13 +117,10 @@ static json_t *call_id(int message, int i)
 /* Converts {"name", "arguments": {...}} to {"id", "type", "function": {"name", "arguments": TEXT}}. */
 static json_t *call_of(const char *text, int message, int i)
 {
-    json_t *call = json_loads(text, 0, NULL);
-    char *arguments = json_dumps(json_object_get(call, "arguments"), JSON_COMPACT);
-    json_t *out = json_pack("{s:o, s:s, s:{s:O, s:s}}", "id", call_id(message, i), "type", "function",
-                            "function", "name", json_object_get(call, "name"), "arguments", arguments);
-    free(arguments);
-    json_decref(call);
-    return out;
+    json_auto_t *call = json_loads(text, 0, NULL);
+    autofree char *arguments = json_dumps(json_object_get(call, "arguments"), JSON_COMPACT);
+    return json_pack("{s:o, s:s, s:{s:O, s:s}}", "id", call_id(message, i), "type", "function", "function",
+                     "name", json_object_get(call, "name"), "arguments", arguments);
 }
 
 static json_t *assistant(const struct chat_message *m, int place)

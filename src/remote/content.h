@@ -1,7 +1,6 @@
 /* content.h - converts conversation turns to the JSON messages of protocol.h: texts, images as data URLs,
  * conversations with their own tools. */
-#ifndef HOLORUN_REMOTE_CONTENT_H
-#define HOLORUN_REMOTE_CONTENT_H
+#pragma once
 
 #include "remote/protocol.h"
 
@@ -19,5 +18,3 @@ json_t *content_conversation(const struct dialect *d, const struct chat_conversa
                              struct content_size *shown, struct err *e);
 /* Returns the tools of a conversation as the "tools" member of a request; NULL: it has none. */
 json_t *content_tools(const struct chat_conversation *c);
-
-#endif

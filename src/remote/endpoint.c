@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/flag.h"
+#include "base/lock.h"
 #include "remote/protocol.h"
 #include "remote/replayed.h"
 
@@ -18,10 +19,8 @@ enum { LIST_S = 60 }; /* limit for one request for the list of models, in second
 
 bool endpoint_takes(struct endpoint *p, const char *member)
 {
-    pthread_mutex_lock(&p->lock);
-    bool takes = !json_object_get(p->refused, member);
-    pthread_mutex_unlock(&p->lock);
-    return takes;
+    LOCKED(&p->lock);
+    return !json_object_get(p->refused, member);
 }
 
 const char *endpoint_constraint(struct endpoint *p)
@@ -37,11 +36,10 @@ const char *endpoint_constraint(struct endpoint *p)
 /* Adds key to a set (refused or told). Returns whether it was not in it. */
 static bool mark(struct endpoint *p, json_t *on, const char *key)
 {
-    pthread_mutex_lock(&p->lock);
+    LOCKED(&p->lock);
     bool fresh = !json_object_get(on, key);
     if (fresh)
         json_object_set_new(on, key, json_true());
-    pthread_mutex_unlock(&p->lock);
     return fresh;
 }
 
@@ -53,10 +51,8 @@ void endpoint_note(struct endpoint *p, const char *key, const char *text)
 
 int endpoint_max_images(struct endpoint *p)
 {
-    pthread_mutex_lock(&p->lock);
-    int n = p->max_images;
-    pthread_mutex_unlock(&p->lock);
-    return n;
+    LOCKED(&p->lock);
+    return p->max_images;
 }
 
 bool endpoint_gives_odds(struct endpoint *p)
@@ -139,9 +135,8 @@ int endpoint_learn(struct endpoint *p, const char *message, const char *const *o
 
 static int check_list(void *arg, struct http_reply *r, struct failure *f)
 {
-    json_t *root = json_loadb(r->body.data ? r->body.data : "", r->body.len, 0, NULL);
+    json_auto_t *root = json_loadb(r->body.data ? r->body.data : "", r->body.len, 0, NULL);
     bool failed = failure_read(f, root);
-    json_decref(root);
     return failed ? -1 : 0;
 }
 
@@ -182,7 +177,7 @@ static int find_model(struct endpoint *p, double most_s, const volatile int *sto
         .stop = &o.over, .on_turn = check_opening, .arg = &o, .whole_s = LIST_S, .max_bytes = 4 << 20};
     const struct endpoint_call call = {.path = "models", .q = &q, .end = check_list};
     struct http_reply r;
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     int rc = endpoint_send(p, c, &call, &r, e);
     if (rc == 0) {
         root = json_loadb(r.body.data ? r.body.data : "", r.body.len, 0, NULL);
@@ -200,7 +195,6 @@ static int find_model(struct endpoint *p, double most_s, const volatile int *sto
     }
     if (rc && !flag_up(stop) && is_late(&o))
         rc = err_set(e, ERR_TIME, "%s: listing the models timed out after %.3g s", p->base, most_s);
-    json_decref(root);
     http_reply_free(&r);
     http_close(c);
     return rc;
@@ -243,10 +237,9 @@ static int open_profile(struct endpoint *p, const char *path, struct err *e)
     struct err ignored = ERR_INIT;
     if (path)
         return profile_load(&p->profile, path, e);
-    char *kept = p->model ? profile_kept(p->base, p->model, &ignored) : NULL;
+    autofree char *kept = p->model ? profile_kept(p->base, p->model, &ignored) : NULL;
     if (kept && file_exists(kept) && profile_load(&p->profile, kept, &ignored))
         warn("%s; 'holorun doctor --base-url' writes it again", ignored.text);
-    free(kept);
     return 0;
 }
 
@@ -255,11 +248,10 @@ static int open_key(struct endpoint *p, const char *key, struct err *e)
     if (!key)
         return 0;
     static const char front[] = "secret KEY";
-    char *spec = xasprintf("KEY=%s", key);
+    autofree char *spec = xasprintf("KEY=%s", key);
     struct err why = ERR_INIT;
     int rc = secrets_open(&p->key, (const char *const[]){spec, NULL}, &why);
     size_t skip = strncmp(why.text, front, strlen(front)) ? 0 : strlen(front);
-    free(spec);
     return rc ? err_set(e, why.kind, "%s%s", skip ? "--key" : "", why.text + skip) : 0;
 }
 
@@ -276,10 +268,8 @@ static int open_named_key(struct endpoint *p, const char *key, struct err *e)
             "--provider %s: the environment variable %s, which holds the key, is not set; set it, or "
             "give --key env:VAR or file:PATH",
             p->provider->name, variable);
-    char *spec = xasprintf("env:%s", variable);
-    int rc = open_key(p, spec, e);
-    free(spec);
-    return rc;
+    autofree char *spec = xasprintf("env:%s", variable);
+    return open_key(p, spec, e);
 }
 
 /* Returns the base address. If it comes from the environment, the provider is ignored, so that its key is not

@@ -4,8 +4,7 @@
  * The key is in locked memory (base/secret.h) and is sent in one header, only with requests to this address.
  * If the server rejects an optional member of a request by name, or states a limit of images, later requests
  * respect that; each such change is reported once. */
-#ifndef HOLORUN_REMOTE_ENDPOINT_H
-#define HOLORUN_REMOTE_ENDPOINT_H
+#pragma once
 
 #include "base/err.h"
 #include "base/failure.h"
@@ -86,5 +85,3 @@ bool endpoint_gives_odds(struct endpoint *p);
 /* Returns the dialect to use if none was given: the profile's, the server's, the provider's, for a provider
  * with several the one for the model's name, else the protocol's. */
 const char *endpoint_dialect(const struct endpoint *p);
-
-#endif

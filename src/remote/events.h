@@ -1,6 +1,5 @@
 /* events.h - parser of server-sent events, the format of a streamed reply. */
-#ifndef HOLORUN_REMOTE_EVENTS_H
-#define HOLORUN_REMOTE_EVENTS_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -19,5 +18,3 @@ void events_init(struct events *s, int (*on_event)(void *arg, const char *data, 
 int events_feed(struct events *s, const char *bytes, size_t n);
 int events_end(struct events *s); /* Ends the stream; the empty line after the last event may be missing. */
 void events_free(struct events *s);
-
-#endif

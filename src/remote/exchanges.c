@@ -15,10 +15,8 @@ static json_t *hash_of(const char *text, size_t n)
 {
     char hex[65];
     sha256(text, n, hex);
-    char *name = xasprintf("sha256:%s", hex);
-    json_t *v = json_string(name);
-    free(name);
-    return v;
+    autofree char *name = xasprintf("sha256:%s", hex);
+    return json_string(name);
 }
 
 /* Returns whether a value is image data: the "data" of {"type": "base64"}, or any string that begins as a
@@ -59,11 +57,6 @@ json_t *exchange_without_pictures(const json_t *body)
 
 /* ---- recording ------------------------------------------------------------------------------------- */
 
-static const char *list_of(const json_t *body)
-{
-    return json_object_get(body, "messages") ? "messages" : "input";
-}
-
 static size_t shared(const json_t *a, const json_t *b)
 {
     size_t i = 0;
@@ -76,7 +69,7 @@ static size_t shared(const json_t *a, const json_t *b)
 /* Removes the messages that the previous request already had. Returns their number. */
 static size_t drop_kept(struct exchange_log *l, json_t *body)
 {
-    const char *key = list_of(body);
+    const char *key = json_object_get(body, "messages") ? "messages" : "input";
     json_t *all = json_object_get(body, key), *fresh = json_array();
     size_t kept = shared(l->before, all);
     for (size_t i = kept; i < json_array_size(all); i++)
@@ -97,24 +90,20 @@ void exchange_log_add(struct exchange_log *l, const char *path, const json_t *bo
         l->conversation = __atomic_add_fetch(&conversations, 1, __ATOMIC_RELAXED);
     json_t *plain = exchange_without_pictures(body);
     size_t kept = drop_kept(l, plain);
-    json_t *all = json_pack("{s:i, s:i}", "conversation", l->conversation, "n", ++l->n);
+    json_auto_t *all = json_pack("{s:i, s:i}", "conversation", l->conversation, "n", ++l->n);
     json_set_text(all, "path", path);
     json_object_set_new(all, "status", json_integer(status));
     json_object_set_new(all, "kept", json_integer((json_int_t)kept));
     json_object_set_new(all, "request", plain);
     json_object_set_new(all, "reply", json_clean_stringn(reply->data ? reply->data : "", reply->len));
     json_set_text(all, "error", error);
-    char *text = json_line(all, JSON_COMPACT);
-    struct buf line;
-    buf_init(&line, MAX_LINE);
+    autofree char *text = json_line(all, JSON_COMPACT);
+    autobuf line = buf_of(MAX_LINE);
     buf_puts(&line, text ? text : "{}");
     if (l->key && !line.full && secrets_contained_in(l->key, line.data))
         secrets_scrub_json(l->key, &line);
     if (!line.full && l->put(l->arg, line.data, line.len))
         l->put = NULL; /* the disk is full; writing the run's trace fails too and reports it */
-    buf_free(&line);
-    free(text);
-    json_decref(all);
 }
 
 void exchange_log_end(struct exchange_log *l)

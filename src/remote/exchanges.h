@@ -10,8 +10,7 @@
  *
  * Images are replaced by "sha256:HASH" of their data URL (or of the base64 text, where a protocol sends only
  * that). Headers, and so the key, are not recorded; a key that the server quotes is masked. */
-#ifndef HOLORUN_REMOTE_EXCHANGES_H
-#define HOLORUN_REMOTE_EXCHANGES_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -35,5 +34,3 @@ void exchange_log_end(struct exchange_log *l);
 
 /* Returns a copy of a request's body with hashes instead of images. */
 json_t *exchange_without_pictures(const json_t *body);
-
-#endif

@@ -184,7 +184,7 @@ static int exchange_once(struct reading *g, json_t *schema, bool *again, struct 
     struct remote_llm *r = g->of;
     struct endpoint *p = r->endpoint;
     struct http_reply h = {0};
-    json_t *messages = turns_to_send(r->messages, endpoint_max_images(p), r->dialect->image_placeholder);
+    json_auto_t *messages = turns_to_send(r->messages, endpoint_max_images(p), r->dialect->image_placeholder);
     const struct remote_turn turn = {.endpoint = p,
                                      .dialect = r->dialect,
                                      .messages = messages,
@@ -213,7 +213,6 @@ static int exchange_once(struct reading *g, json_t *schema, bool *again, struct 
                          e->text);
     json_decref(g->body);
     g->body = NULL;
-    json_decref(messages);
     http_reply_free(&h);
     return rc;
 }
@@ -271,13 +270,12 @@ static void take_text(struct reading *g, struct generated *out)
 static void check_constraint(struct remote_llm *r, const struct generated *g)
 {
     json_error_t why = {0};
-    json_t *read = json_loadb(g->text.data, g->text.len, 0, &why);
+    json_auto_t *read = json_loadb(g->text.data, g->text.len, 0, &why);
     if (!json_is_object(read) && json_error_code(&why) != json_error_numeric_overflow &&
         g->finish == FINISH_STOP && strcmp(endpoint_constraint(r->endpoint), "none") != 0)
         endpoint_note(r->endpoint, "unconstrained",
                       "the server accepts a schema but does not enforce it; set 'constraint' in a profile to "
                       "another method ('holorun doctor --base-url' tries them)");
-    json_decref(read);
 }
 
 static void count_tokens(struct reading *g, struct generated *out)
@@ -328,17 +326,15 @@ static int remote_speak(struct llm *m, const struct llm_request *how, struct gen
     struct err why = ERR_INIT;
     int64_t start = clock_ns();
     *out = (struct generated){0};
-    json_t *schema = schema_for(r, how);
+    json_auto_t *schema = schema_for(r, how);
     int rc = exchange(&g, schema, &why);
     bool held = schema != NULL;
-    json_decref(schema);
     if (rc && g.stop) { /* cancelled: returns the partial reply, as a local session does */
         rc = 0;
         out->finish = FINISH_CANCELLED;
     } else if (rc) {
-        char *masked = secrets_mask(r->endpoint->key, why.text); /* some servers quote the key */
+        autofree char *masked = secrets_mask(r->endpoint->key, why.text); /* some servers quote the key */
         err_set(e, why.kind, "%s", masked);
-        free(masked);
     } else {
         out->finish = g.in.reply.cut_off ? FINISH_LENGTH : FINISH_STOP;
     }
@@ -389,10 +385,9 @@ static int64_t remote_mark_length(const struct llm_mark *at)
 
 static void remote_mark_free(struct llm_mark *at)
 {
-    struct remote_mark *k = (struct remote_mark *)at;
+    autofree struct remote_mark *k = (struct remote_mark *)at;
     if (k)
         json_decref(k->messages);
-    free(k);
 }
 
 /* ---- other functions ----------------------------------------------------------------------------------- */
@@ -429,7 +424,7 @@ static void remote_set_cancel(struct llm *m, const volatile int *flag)
 
 static void remote_free(struct llm *m)
 {
-    struct remote_llm *r = remote_of(m);
+    autofree struct remote_llm *r = remote_of(m);
     http_close(r->http);
     json_decref(r->messages);
     json_decref(r->tools);
@@ -437,7 +432,6 @@ static void remote_free(struct llm *m)
     free(r->tokens.ids);
     free(r->tokens.logprobs);
     free(r->session);
-    free(r);
 }
 
 struct llm *llm_remote(struct endpoint *p, const struct dialect *d, uint64_t seed, const char *session)

@@ -3,8 +3,7 @@
  * The conversation is a list of messages. A mark is a copy of that list that shares its images, so rewind,
  * fork and veto work as with a local session. Not available: tokens for verification, saving the model's
  * state, and beam search over other positions. */
-#ifndef HOLORUN_REMOTE_LLM_REMOTE_H
-#define HOLORUN_REMOTE_LLM_REMOTE_H
+#pragma once
 
 #include "llm/llm.h"
 #include "remote/endpoint.h"
@@ -16,5 +15,3 @@ struct llm *llm_remote(struct endpoint *p, const struct dialect *d, uint64_t see
 
 /* Passes each later request of this conversation, with its reply, to `put` (exchanges.h). */
 void llm_remote_log(struct llm *m, exchange_sink *put, void *arg);
-
-#endif

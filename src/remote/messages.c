@@ -173,9 +173,8 @@ static void append_text(json_t *block, const char *key, const json_t *more)
     const char *was = json_string_value(json_object_get(block, key)), *text = json_string_value(more);
     if (!text)
         return;
-    char *both = xasprintf("%s%s", was ? was : "", text);
+    autofree char *both = xasprintf("%s%s", was ? was : "", text);
     json_object_set_new(block, key, json_string(both));
-    free(both);
 }
 
 /* Returns the newest block with an event's index, or the newest of all if the event has no index; NULL: no
@@ -228,10 +227,9 @@ static void join_input(struct remote_reply *r, json_t *block)
                *text = pieces && *pieces ? pieces : json_string_value(start);
     bool use = is_use(block);
     if (text && (use || pieces)) {
-        json_t *input = json_loads(text, 0, NULL);
+        json_auto_t *input = json_loads(text, 0, NULL);
         r->broken_call = r->broken_call || !json_is_object(input);
         json_object_set_new(block, "input", json_is_object(input) ? json_incref(input) : json_string(text));
-        json_decref(input);
     } else if ((use || pieces) && !json_is_object(start)) {
         json_object_set_new(block, "input", json_object());
     }
@@ -281,7 +279,7 @@ static void join_blocks(struct remote_reply *r)
 
 static int messages_read_event(struct remote_reply *r, const char *data, size_t n)
 {
-    json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL);
+    json_auto_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL);
     const char *type = json_string_value(json_object_get(root, "type"));
     type = type ? type : "";
     if (!json_is_object(root))
@@ -298,7 +296,6 @@ static int messages_read_event(struct remote_reply *r, const char *data, size_t 
         remote_reply_error(r, root);
     bool last = !strcmp(type, "message_stop");
     r->finished = r->finished || last;
-    json_decref(root);
     return last || r->failed.class;
 }
 
@@ -341,14 +338,13 @@ static void messages_finish(struct remote_reply *r)
         if (type && (!strcmp(type, "text") || !strcmp(type, "tool_use")))
             json_array_append(blocks, block);
     }
-    char *text = json_dumps(blocks, JSON_COMPACT);
+    autofree char *text = json_dumps(blocks, JSON_COMPACT);
     if (json_array_size(blocks))
         buf_puts(&r->action, text);
     if (r->broken_call) {
         json_decref(r->native);
         r->native = NULL;
     }
-    free(text);
     json_decref(blocks);
 }
 

@@ -88,7 +88,7 @@ void odds_keep(struct generated *out, const json_t *tokens, const char *text, si
     size_t count = json_array_size(tokens);
     if (!count || count > MAX_TOKENS)
         return;
-    size_t *ends = xcalloc(count, sizeof *ends);
+    autofree size_t *ends = xcalloc(count, sizeof *ends);
     buf_init(&all, MAX_SPELLED);
     for (size_t i = 0; i < count; i++) {
         put_token(&all, json_array_get(tokens, i));
@@ -98,7 +98,6 @@ void odds_keep(struct generated *out, const json_t *tokens, const char *text, si
     if (from >= 0)
         keep_tokens(out, tokens, ends, (size_t)from, n, at);
     buf_free(&all);
-    free(ends);
 }
 
 /* ---- candidates -------------------------------------------------------------------------------------- */
@@ -187,11 +186,10 @@ static void exchange(struct candidates *c, const struct generated *said, int i, 
         size_t n = strlen(other);
         if (!n || (n == end - begin && !memcmp(other, text + begin, n)))
             continue;
-        char *whole = xasprintf("%.*s%s%s", (int)(begin - first), text + first, other, text + end);
+        autofree char *whole = xasprintf("%.*s%s%s", (int)(begin - first), text + first, other, text + end);
         size_t known = begin - first + n;
         if (known > given && !memcmp(whole, text + first, given))
             add_exchanged(c, whole + given, known - given, p * (double)a->p);
-        free(whole);
     }
 }
 

@@ -4,8 +4,7 @@
  * No further request is sent. A candidate for a slot is the reply's own text with one token replaced by an
  * alternative. So the text up to that token has probabilities from the server; for the rest of the slot, text
  * and probabilities are those of the reply. */
-#ifndef HOLORUN_REMOTE_ODDS_H
-#define HOLORUN_REMOTE_ODDS_H
+#pragma once
 
 #include "actions/slots.h"
 #include "session/beam_search.h"
@@ -22,5 +21,3 @@ void odds_keep(struct generated *out, const json_t *tokens, const char *text, si
 /* Writes the candidates for a slot, the most likely first. Returns their number, at most max. */
 int odds_candidates(const struct dialect *d, const struct generated *said, const struct slot *slot,
                     struct beam_candidate *out, int max);
-
-#endif

@@ -13,7 +13,7 @@
 
 enum { MOST_PICTURES = 4, PICTURE_SIDE = 112, LONG_PROMPT = 400, TRIES = 3 };
 
-void probe_add(struct probe *p, const char *name, bool good, const char *fmt, ...)
+static PRINTF_LIKE(4, 5) void probe_add(struct probe *p, const char *name, bool good, const char *fmt, ...)
 {
     va_list ap;
     if (p->n == PROBE_ROWS)
@@ -66,16 +66,15 @@ static char *body_of(const struct probe *p, struct question *q)
     const struct llm_request how = {
         .goal = GOAL_TEXT,
         .sampling = {.temperature = q->temperature, .top_p = 1, .max_tokens = q->max_tokens}};
-    json_t *messages = json_pack("[{s:s, s:o, s:s}]", "role", "user", "content", q->content, "result", "");
+    json_auto_t *messages =
+        json_pack("[{s:s, s:o, s:s}]", "role", "user", "content", q->content, "result", "");
     const struct remote_turn turn = {
         .endpoint = p->endpoint, .dialect = &plain, .messages = messages, .how = &how, .seed = q->seed};
-    json_t *body = p->endpoint->protocol->request(&turn);
+    json_auto_t *body = p->endpoint->protocol->request(&turn);
     if (q->extra)
         json_object_update(body, q->extra);
     char *text = json_dumps(body, JSON_COMPACT);
     json_decref(q->extra);
-    json_decref(messages);
-    json_decref(body);
     return text;
 }
 
@@ -99,7 +98,7 @@ static int end_answer(void *arg, struct http_reply *r, struct failure *f)
  * answer in both cases. */
 static int ask(struct probe *p, struct question q, struct answer *a, struct err *e)
 {
-    char *text = body_of(p, &q);
+    autofree char *text = body_of(p, &q);
     struct http_reply h = {0};
     struct http_request request = {
         .body = text, .len = strlen(text), .stop = p->stop, .on_data = on_data, .arg = a};
@@ -110,7 +109,6 @@ static int ask(struct probe *p, struct question q, struct answer *a, struct err 
     a->ms = clock_ms_since(a->start);
     a->first_ms = a->in.reply.first_ns ? (double)(a->in.reply.first_ns - a->start) / 1e6 : -1;
     http_reply_free(&h);
-    free(text);
     return rc;
 }
 
@@ -133,16 +131,14 @@ static bool has_member(struct probe *p, const char *path, const char *member)
     const char *base = p->endpoint->base;
     size_t n = strlen(base);
     n -= n > 3 && !strcmp(base + n - 3, "/v1") ? 3 : 0;
-    char *url = xasprintf("%.*s%s", (int)n, base, path);
+    autofree char *url = xasprintf("%.*s%s", (int)n, base, path);
     struct http_request q = {.url = url, .stop = p->stop, .connect_s = 5, .first_s = 5, .max_bytes = 1 << 20};
     struct http_reply r;
     struct err ignored = ERR_INIT;
     bool there = http_send(p->http, &q, &r, &ignored) == 0 && r.status == 200;
-    json_t *root = there && r.body.len ? json_loadb(r.body.data, r.body.len, 0, NULL) : NULL;
+    json_auto_t *root = there && r.body.len ? json_loadb(r.body.data, r.body.len, 0, NULL) : NULL;
     there = json_object_get(root, member);
-    json_decref(root);
     http_reply_free(&r);
-    free(url);
     return there;
 }
 
@@ -211,11 +207,9 @@ static json_t *schema_member(const char *way)
 static bool holds_schema(const struct remote_reply *r)
 {
     const struct buf *said = r->text.len ? &r->text : &r->thought;
-    json_t *v = said->len ? json_loadb(said->data, said->len, 0, NULL) : NULL;
+    json_auto_t *v = said->len ? json_loadb(said->data, said->len, 0, NULL) : NULL;
     const char *word = json_string_value(json_object_get(v, "zq"));
-    bool holds = word && !strcmp(word, UNLIKELY);
-    json_decref(v);
-    return holds;
+    return word && !strcmp(word, UNLIKELY);
 }
 
 static int probe_constraint(struct probe *p, struct err *e)
@@ -343,20 +337,17 @@ static int probe_odds(struct probe *p, struct err *e)
 static json_t *pictures(int n)
 {
     struct image im = {0};
-    struct buf url;
-    void *png = NULL;
+    autobuf url = buf_of(1 << 20);
+    autofree void *png = NULL;
     uint64_t len = 0;
     json_t *content = words("What do you see?");
     if (image_alloc(&im, PICTURE_SIDE, PICTURE_SIDE, NULL) || image_encode_png(&im, &png, &len, NULL))
         die(ERR_ENV, "not enough memory for an image");
-    buf_init(&url, 1 << 20);
     buf_puts(&url, "data:image/png;base64,");
     buf_put_base64(&url, png, len);
     for (int i = 0; i < n; i++)
         json_array_append_new(content,
                               json_pack("{s:s, s:{s:s}}", "type", "image_url", "image_url", "url", url.data));
-    buf_free(&url);
-    free(png);
     image_free(&im);
     return content;
 }

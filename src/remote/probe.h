@@ -2,8 +2,7 @@
  * its support of schemas, thinking options, seeds, images and prefix cache reports.
  *
  * Each result is a row for the user; if a profile has a member for it, it is also stored in `found`. */
-#ifndef HOLORUN_REMOTE_PROBE_H
-#define HOLORUN_REMOTE_PROBE_H
+#pragma once
 
 #include "remote/endpoint.h"
 
@@ -27,7 +26,4 @@ struct probe {
 /* Runs all tests. Returns -1 if the server cannot be used or on a stop; the rows up to then are valid. The
  * caller calls probe_free. */
 int probe_server(struct probe *p, struct endpoint *endpoint, const volatile int *stop, struct err *e);
-void probe_add(struct probe *p, const char *name, bool good, const char *fmt, ...) PRINTF_LIKE(4, 5);
 void probe_free(struct probe *p);
-
-#endif

@@ -160,38 +160,33 @@ static int read_profile(struct profile *p, json_t *root, const char *name, struc
 int profile_parse(struct profile *p, const char *text, size_t len, const char *name, struct err *e)
 {
     json_error_t je;
-    json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &je);
+    json_auto_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &je);
     int rc = 0;
     if (json_is_object(root))
         rc = read_profile(p, root, name, e);
     else
         rc = root ? err_set(e, ERR_USAGE, "%s: not a JSON object", name)
                   : err_set(e, ERR_USAGE, "%s:%d: %s", name, je.line, je.text);
-    json_decref(root);
     return rc;
 }
 
 int profile_load(struct profile *p, const char *path, struct err *e)
 {
-    char *text;
+    autofree char *text = NULL;
     size_t len;
     if (file_read(path, MAX_PROFILE, &text, &len, e))
         return -1;
-    int rc = profile_parse(p, text, len, path, e);
-    free(text);
-    return rc;
+    return profile_parse(p, text, len, path, e);
 }
 
 char *profile_kept(const char *base_url, const char *model, struct err *e)
 {
-    char *state = file_place(PLACE_STATE, e), *dir = state ? xasprintf("%s/endpoints", state) : NULL;
+    autofree char *state = file_place(PLACE_STATE, e), *dir = state ? xasprintf("%s/endpoints", state) : NULL;
     char *name = xasprintf("%s\n%s", base_url, model), *path = NULL, hex[65];
     sha256(name, strlen(name), hex);
     if (dir && dir_make(dir, e) == 0)
         path = xasprintf("%s/%.16s.json", dir, hex);
     free(name);
-    free(dir);
-    free(state);
     return path;
 }
 
@@ -205,10 +200,8 @@ int profile_keep(const char *path, const char *base_url, const char *model, json
     json_object_update(all, found);
     json_object_set_new(all, "base_url", json_string(base_url));
     json_object_set_new(all, "model", json_string(model));
-    char *text = json_dumps(all, JSON_INDENT(1)), *lines = xasprintf("%s\n", text);
+    autofree char *text = json_dumps(all, JSON_INDENT(1)), *lines = xasprintf("%s\n", text);
     int rc = file_write(path, lines, strlen(lines), e); /* 0600 */
-    free(lines);
-    free(text);
     json_decref(all);
     return rc;
 }

@@ -13,8 +13,7 @@
  * A request that fails temporarily is repeated until `tries` attempts or `retry_s` seconds are used up.
  * ca_file: the certificate authority of the server, instead of those that the system trusts. Prices are per
  * million tokens. "dialect": the dialect to use if none is given. */
-#ifndef HOLORUN_REMOTE_PROFILE_H
-#define HOLORUN_REMOTE_PROFILE_H
+#pragma once
 
 #include "base/err.h"
 
@@ -57,5 +56,3 @@ int profile_keep(const char *path, const char *base_url, const char *model, json
 /* Returns the price of one request, in the profile's currency; 0 without a price list. Arguments: numbers of
  * tokens; cached < 0: none. */
 double profile_cost(const struct profile *p, double prompt, double cached, double reply);
-
-#endif

@@ -10,8 +10,7 @@
  *   {"role": "tool", "tool_call_id": ID, "content": TEXT}      only in a conversation from elsewhere
  *
  * "native": the turn in the server's own form, for protocols that must send it back like that. */
-#ifndef HOLORUN_REMOTE_PROTOCOL_H
-#define HOLORUN_REMOTE_PROTOCOL_H
+#pragma once
 
 #include "base/failure.h"
 #include "llm/llm.h"
@@ -95,5 +94,3 @@ json_t *request_parts(const json_t *message);
 const char *request_result(const json_t *message);
 /* Returns DATA of "data:image/png;base64,DATA". */
 const char *request_base64(const json_t *part);
-
-#endif

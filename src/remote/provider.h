@@ -3,8 +3,7 @@
  *
  * Each member is a default, which an explicit option overrides. To add a provider, add a row to PROVIDERS;
  * the option's choices, shell completion, help and `holorun doctor` use the table. */
-#ifndef HOLORUN_REMOTE_PROVIDER_H
-#define HOLORUN_REMOTE_PROVIDER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -37,5 +36,3 @@ struct provider {
 
 /* Returns the provider of a choice, an index into PROVIDER_CHOICES (0: none). NULL: no such provider. */
 const struct provider *provider_at(int choice);
-
-#endif

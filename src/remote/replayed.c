@@ -40,14 +40,13 @@ static int read_lines(struct replayed *t, const char *text, size_t len, struct e
 struct replayed *replayed_open(const char *dir, struct err *e)
 {
     struct replayed *t = xcalloc(1, sizeof *t);
-    char *text = NULL;
+    autofree char *text = NULL;
     size_t len = 0, n = strlen(dir);
     pthread_mutex_init(&t->lock, NULL);
     t->exchanges = json_array();
     t->name = n > 6 && !strcmp(dir + n - 6, ".jsonl") ? xstrdup(dir) : xasprintf("%s/exchanges.jsonl", dir);
     int rc = file_read(t->name, MAX_RECORDING, &text, &len, e);
     rc = rc ? rc : read_lines(t, text, len, e);
-    free(text);
     if (rc == 0)
         return t;
     replayed_free(t);

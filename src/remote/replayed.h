@@ -2,8 +2,7 @@
  *
  * So a run can be examined without key and server, and tests can use conversations with servers that are not
  * available. The address of a recording is "recorded:RUN". */
-#ifndef HOLORUN_REMOTE_REPLAYED_H
-#define HOLORUN_REMOTE_REPLAYED_H
+#pragma once
 
 #include "base/http.h"
 
@@ -21,5 +20,3 @@ const char *replayed_model(const struct replayed *t); /* Returns the model named
 /* Returns the next reply, with the results of http_send. -1: no replies are left, or the recorded request got
  * none. */
 int replayed_next(struct replayed *t, const struct http_request *q, struct http_reply *out, struct err *e);
-
-#endif

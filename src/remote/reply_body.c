@@ -69,10 +69,8 @@ static bool is_stream(const struct reply_body *r)
 static bool is_half(const struct buf *json)
 {
     json_error_t why = {0};
-    json_t *read = json_loadb(json->data, json->len, JSON_ALLOW_NUL, &why);
-    bool half = !read && json_error_code(&why) == json_error_premature_end_of_input;
-    json_decref(read);
-    return half;
+    json_auto_t *read = json_loadb(json->data, json->len, JSON_ALLOW_NUL, &why);
+    return !read && json_error_code(&why) == json_error_premature_end_of_input;
 }
 
 /* Returns -1 with the failure if the reply contains nothing usable. A reply that was withheld on purpose is

@@ -1,7 +1,6 @@
 /* reply_body.h - reads the body of a reply as it arrives: a stream of events, or one JSON text. The first
  * characters determine the kind. */
-#ifndef HOLORUN_REMOTE_REPLY_BODY_H
-#define HOLORUN_REMOTE_REPLY_BODY_H
+#pragma once
 
 #include "remote/events.h"
 #include "remote/protocol.h"
@@ -21,5 +20,3 @@ void reply_body_free(struct reply_body *r); /* Frees a body; all zeros is allowe
 int reply_body_feed(struct reply_body *r, const char *data, size_t n);
 /* Ends the body. Returns 0 if the reply is complete; -1 with the reason in r->reply.failed. */
 int reply_body_end(struct reply_body *r);
-
-#endif

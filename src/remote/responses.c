@@ -270,7 +270,7 @@ static bool ends(const char *type)
 
 static int responses_read_event(struct remote_reply *r, const char *data, size_t n)
 {
-    json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL);
+    json_auto_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL);
     const char *type = json_string_value(json_object_get(root, "type"));
     type = type ? type : "";
     if (n == 6 && !memcmp(data, "[DONE]", 6))
@@ -288,17 +288,15 @@ static int responses_read_event(struct remote_reply *r, const char *data, size_t
         read_response(r, json_object_get(root, "response"));
     else if (!strcmp(type, "error") || !*type || json_object_get(root, "error"))
         remote_reply_error(r, root);
-    json_decref(root);
     return r->finished || r->failed.class;
 }
 
 static int responses_read_whole(struct remote_reply *r, const char *data, size_t n)
 {
-    json_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL);
+    json_auto_t *root = json_loadb(data, n, JSON_ALLOW_NUL, NULL);
     read_response(r, root);
     if (!r->finished && !r->failed.class)
         failure_set(&r->failed, FAILURE_REPLY, "the server's reply contains no output");
-    json_decref(root);
     return r->finished && !r->failed.class ? 0 : -1;
 }
 
@@ -312,10 +310,9 @@ static void responses_finish(struct remote_reply *r)
     if (r->text.len)
         json_array_append_new(items, json_pack("{s:s, s:s}", "type", "message", "text", r->text.data));
     json_array_foreach(r->native, i, item) if (is_call(item)) json_array_append(items, item);
-    char *text = json_dumps(items, JSON_COMPACT);
+    autofree char *text = json_dumps(items, JSON_COMPACT);
     if (json_array_size(items))
         buf_puts(&r->action, text);
-    free(text);
     json_decref(items);
 }
 

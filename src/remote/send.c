@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "base/lock.h"
 #include "base/retry.h"
 #include "remote/protocol.h"
 #include "remote/replayed.h"
@@ -39,10 +40,8 @@ static int wait_for_try(const struct http_request *q, double seconds, struct err
 
 static bool was_heard(struct endpoint *p, bool now)
 {
-    pthread_mutex_lock(&p->lock);
-    bool heard = p->heard = p->heard || now;
-    pthread_mutex_unlock(&p->lock);
-    return heard;
+    LOCKED(&p->lock);
+    return p->heard = p->heard || now;
 }
 
 /* Returns the seconds until the next attempt; -1: no further attempt. Recorded replies need no wait, and a
@@ -81,9 +80,8 @@ static const char *remedy(const struct endpoint *p, enum failure_class c)
 static int give_up(const struct sending *s, const struct failure *f, struct err *e)
 {
     char status[16] = "", tries[120] = "", shown[200];
-    char *masked = secrets_mask(s->endpoint->key, f->said); /* some servers quote the key */
+    autofree char *masked = secrets_mask(s->endpoint->key, f->said); /* some servers quote the key */
     snprintf(shown, sizeof shown, "%s", masked);
-    free(masked);
     if (f->status && f->status != 200)
         snprintf(status, sizeof status, " (%d)", f->status);
     if (s->tries > 1)
@@ -142,9 +140,8 @@ static int try_all(struct sending *s, struct err *e)
         double wait = next_try(s, &f);
         if (wait < 0)
             return give_up(s, &f, e);
-        char *masked = secrets_mask(s->endpoint->key, f.said);
+        autofree char *masked = secrets_mask(s->endpoint->key, f.said);
         warn("%s: %.200s; trying again in %.3g s", failure_name(f.class), masked, wait);
-        free(masked);
         http_reply_free(s->out);
         if (wait > 0 && wait_for_try(s->call->q, wait, e))
             return -1;

@@ -42,10 +42,8 @@ static bool is_complete(const char *text)
     size_t n = strlen(text);
     while (n && strchr(" \t\r\n", text[n - 1]))
         n--;
-    json_t *v = n && text[n - 1] == '}' ? json_loads(text, 0, NULL) : NULL;
-    bool complete = json_is_object(v);
-    json_decref(v);
-    return complete;
+    json_auto_t *v = n && text[n - 1] == '}' ? json_loads(text, 0, NULL) : NULL;
+    return json_is_object(v);
 }
 
 /* ---- matching pieces to calls ----------------------------------------------------------------------- */
@@ -73,11 +71,8 @@ static json_t *call_at_place(const json_t *calls, const struct piece *p)
 
 static bool equal_arguments(const char *a, const char *b)
 {
-    json_t *one = json_loads(a, 0, NULL), *two = json_loads(b, 0, NULL);
-    bool equal = one && json_equal(one, two);
-    json_decref(one);
-    json_decref(two);
-    return equal;
+    json_auto_t *one = json_loads(a, 0, NULL), *two = json_loads(b, 0, NULL);
+    return one && json_equal(one, two);
 }
 
 /* Returns whether a piece that names a complete call repeats this call instead of starting a second one: it
@@ -125,9 +120,8 @@ static json_t *open_call(json_t *calls, const struct piece *p)
 
 static void append(json_t *call, const char *key, const char *more)
 {
-    char *text = xasprintf("%s%s", call_text(call, key), more);
+    autofree char *text = xasprintf("%s%s", call_text(call, key), more);
     set_text(call, key, text);
-    free(text);
 }
 
 static void take(json_t *call, const struct piece *p)

@@ -2,8 +2,7 @@
  *
  * A call in the list is {"id", "name", "arguments": text}. A streamed piece may lack the index, id or name,
  * may repeat the name, or may hold a whole call with the index of an earlier one. */
-#ifndef HOLORUN_REMOTE_STREAMED_CALLS_H
-#define HOLORUN_REMOTE_STREAMED_CALLS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -16,5 +15,3 @@ void streamed_calls_add(json_t **calls, json_t *pieces, bool whole);
 void streamed_calls_add_legacy(json_t **calls, json_t *function, bool whole);
 /* Removes empty slots and the members used during streaming. Sets *calls to NULL if no call is left. */
 void streamed_calls_end(json_t **calls);
-
-#endif

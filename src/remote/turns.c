@@ -70,11 +70,10 @@ static json_t *calls_of(const struct remote_reply *c, size_t place)
     json_array_foreach(c->calls, i, call)
     {
         const char *id = json_string_value(json_object_get(call, "id"));
-        char *own = xasprintf("call_%zu_%zu", place, i);
+        autofree char *own = xasprintf("call_%zu_%zu", place, i);
         json_array_append_new(calls, json_pack("{s:s, s:s, s:{s:O, s:O}}", "id", id && *id ? id : own, "type",
                                                "function", "function", "name", json_object_get(call, "name"),
                                                "arguments", json_object_get(call, "arguments")));
-        free(own);
     }
     return calls;
 }

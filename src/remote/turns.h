@@ -1,7 +1,6 @@
 /* turns.h - the message list of a conversation (protocol.h): which messages a request has, and how a reply is
  * added. */
-#ifndef HOLORUN_REMOTE_TURNS_H
-#define HOLORUN_REMOTE_TURNS_H
+#pragma once
 
 #include "remote/protocol.h"
 
@@ -12,5 +11,3 @@ json_t *turns_to_send(json_t *messages, int most, const char *placeholder);
 /* Returns a reply as a message for later requests. text: the input of the dialect's parser; place: index in
  * the list. */
 json_t *turn_of_reply(const struct remote_reply *c, const char *text, size_t place);
-
-#endif

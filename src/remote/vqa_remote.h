@@ -1,6 +1,5 @@
 /* vqa_remote.h - visual questions to a model behind an HTTP endpoint (judge/vqa.h). */
-#ifndef HOLORUN_REMOTE_VQA_REMOTE_H
-#define HOLORUN_REMOTE_VQA_REMOTE_H
+#pragma once
 
 #include "judge/vqa.h"
 #include "remote/endpoint.h"
@@ -11,5 +10,3 @@ int vqa_open_remote(struct vqa *l, const struct endpoint_options *o, const char 
                     struct err *e);
 /* Returns its endpoint; NULL: the model is in this process. */
 struct endpoint *vqa_endpoint(const struct vqa *l);
-
-#endif

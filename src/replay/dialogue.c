@@ -10,10 +10,9 @@ static void free_turn(struct dialogue_turn *t)
 {
     for (int i = 0; i < t->n; i++) {
         free((char *)(uintptr_t)t->parts[i].text);
-        struct image *im = (struct image *)(uintptr_t)t->parts[i].image;
+        autofree struct image *im = (struct image *)(uintptr_t)t->parts[i].image;
         if (im)
             image_free(im);
-        free(im);
     }
     free(t->reply);
 }

@@ -1,6 +1,5 @@
 /* dialogue.h - a conversation kept as texts and images, to be told to a model only when it is needed. */
-#ifndef HOLORUN_REPLAY_DIALOGUE_H
-#define HOLORUN_REPLAY_DIALOGUE_H
+#pragma once
 
 #include "llm/llm.h"
 
@@ -29,5 +28,3 @@ void dialogue_free(struct dialogue *d);
 int64_t dialogue_length(const struct dialogue *d);
 /* Starts a conversation of a model with the first n turns. */
 int dialogue_tell(const struct dialogue *d, int n, struct llm *m, struct err *e);
-
-#endif

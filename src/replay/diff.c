@@ -10,14 +10,13 @@
 
 void diff_image(const struct run_diff *d, int side, const struct story_step *s, struct image *im)
 {
-    char *png;
+    autofree char *png = NULL;
     size_t len;
     *im = (struct image){0};
     if (!s || s->frame < 0 || !d->record[side].dir ||
         record_frame(&d->record[side], s->frame, &png, &len, NULL))
         return;
     image_parse_png(im, png, len, NULL);
-    free(png);
 }
 
 static void compare_frames(const struct run_diff *d, struct diff_step *s)

@@ -2,8 +2,7 @@
  *
  * Steps with the same number are compared. Screenshots count as equal if their hashes are equal or no tile
  * differs by IMAGE_EFFECT_LEVEL. Times are shown but are never a difference. */
-#ifndef HOLORUN_REPLAY_DIFF_H
-#define HOLORUN_REPLAY_DIFF_H
+#pragma once
 
 #include "base/image.h"
 #include "trace/story.h"
@@ -40,5 +39,3 @@ void diff_print(const struct run_diff *d, FILE *f);                         /* f
 void diff_page_print(const struct run_diff *d, const char *title, FILE *f); /* as one page (diff.html) */
 int diff_page_write(const struct run_diff *d, const char *title, const char *path,
                     struct err *e); /* 0600, atomic */
-
-#endif

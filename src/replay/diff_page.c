@@ -89,7 +89,7 @@ static void put_frame(const struct diff_page *p, const struct diff_step *s, int 
 static void put_difference(const struct diff_page *p, const struct diff_step *s)
 {
     struct image a, b, out = {0};
-    void *png = NULL;
+    autofree void *png = NULL;
     uint64_t len;
     diff_image(p->d, 0, s->side[0], &a);
     diff_image(p->d, 1, s->side[1], &b);
@@ -100,7 +100,6 @@ static void put_difference(const struct diff_page *p, const struct diff_step *s)
         fprintf(p->f, "\"><figcaption><span>difference: %.1f %% of the screen</span></figcaption></figure>\n",
                 s->tiles * 100);
     }
-    free(png);
     image_free(&a);
     image_free(&b);
     image_free(&out);

@@ -1,6 +1,5 @@
 /* expected.h - whether the screen shows a recorded screenshot. */
-#ifndef HOLORUN_REPLAY_EXPECTED_H
-#define HOLORUN_REPLAY_EXPECTED_H
+#pragma once
 
 #include "gate/gate.h"
 
@@ -29,5 +28,3 @@ bool expected_shown(void *arg, struct image *now);
 
 /* Compares a screenshot with `then`. */
 struct expected_differences expected_compare(const struct expected *x, const struct image *now);
-
-#endif

@@ -9,26 +9,22 @@
 
 int export_line(FILE *f, json_t *object, struct err *e)
 {
-    char *text = json_line(object, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(9));
+    autofree char *text = json_line(object, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(9));
     json_decref(object);
     if (!text)
         return err_set(e, ERR_ENV, "cannot write JSON: the recording contains invalid UTF-8");
     fprintf(f, "%s\n", text);
-    free(text);
     return 0;
 }
 
 int export_frame(const struct export_options *o, int frame, const char *name, struct err *e)
 {
-    char *png;
+    autofree char *png = NULL;
     size_t len;
     if (record_frame(o->record, frame, &png, &len, e))
         return -1;
-    char *path = xasprintf("%s/%s", o->to, name);
-    int rc = file_write(path, png, len, e);
-    free(path);
-    free(png);
-    return rc;
+    autofree char *path = xasprintf("%s/%s", o->to, name);
+    return file_write(path, png, len, e);
 }
 
 int export_run(enum export_format f, const struct export_options *o, struct err *e)

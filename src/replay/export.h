@@ -10,8 +10,7 @@
  *   atif      DIR/trajectory.json in the Agent Trajectory Interchange Format; DIR/frames/.
  *
  * Files have mode 0600 and are written atomically; directories have mode 0700. */
-#ifndef HOLORUN_REPLAY_EXPORT_H
-#define HOLORUN_REPLAY_EXPORT_H
+#pragma once
 
 #include "replay/timeline.h"
 #include "trace/story.h"
@@ -39,5 +38,3 @@ int export_frame(const struct export_options *o, int frame, const char *name, st
 
 /* Returns an action as one line of pyautogui calls, or WAIT, DONE, FAIL. The caller frees it. */
 char *export_python(const json_t *action);
-
-#endif

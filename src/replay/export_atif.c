@@ -175,7 +175,7 @@ int export_atif(const struct export_options *o, const struct story *s, struct er
 {
     struct atif x = {.o = o, .s = s};
     struct err none = ERR_INIT;
-    char *path = xasprintf("%s/trajectory.json", o->to), *frames = xasprintf("%s/frames", o->to);
+    autofree char *path = xasprintf("%s/trajectory.json", o->to), *frames = xasprintf("%s/frames", o->to);
     if (timeline_open(&x.t, o->record, &none)) /* a scripted run has no tokens */
         x.t = (struct timeline){0};
     struct file_stream out;
@@ -185,15 +185,12 @@ int export_atif(const struct export_options *o, const struct story *s, struct er
         step = i < 0 ? task_step(&x, e) : agent_step(&x, i, e);
         rc = step ? json_array_append_new(steps, step) : -1;
     }
-    json_t *whole = head(&x, steps);
+    json_auto_t *whole = head(&x, steps);
     if (rc == 0 && (rc = file_stream_open(&out, path, e)) == 0) {
         rc = export_line(out.f, json_incref(whole), e);
         if (file_stream_close(&out, rc ? NULL : e))
             rc = -1;
     }
-    json_decref(whole);
     timeline_free(&x.t);
-    free(path);
-    free(frames);
     return rc;
 }

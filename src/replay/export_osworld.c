@@ -20,13 +20,6 @@ static void put_timestamp(const char *wall, char out[16])
     out[15] = 0;
 }
 
-/* Returns the screenshot after a step, which is the one before the next step. After the last step it is known
- * only if the step did nothing. */
-static int frame_after(const struct story *s, int i, bool over)
-{
-    return i + 1 < s->n ? s->steps[i + 1].frame : over ? s->steps[i].frame : -1;
-}
-
 static int put_action(const struct export_options *o, const struct story *s, int i, int k, FILE *f,
                       struct err *e)
 {
@@ -36,12 +29,12 @@ static int put_action(const struct export_options *o, const struct story *s, int
     bool over = action_is(registry_kind(field_text(action, "kind")), ACTION_ENDS_RUN | ACTION_LOOKS);
     bool done = over || (i + 1 == s->n && k + 1 == step->nactions);
     char when[16], name[64];
-    int frame = frame_after(s, i, over);
+    int frame = i + 1 < s->n ? s->steps[i + 1].frame : over ? s->steps[i].frame : -1;
     put_timestamp(field_text(step->step, "t_wall"), when);
     snprintf(name, sizeof name, "step_%d_%s.png", step->number, when);
     if (frame >= 0 && export_frame(o, frame, name, e))
         return -1;
-    char *code = export_python(action);
+    autofree char *code = export_python(action);
     json_t *info = json_pack("{s:b}", "done", done);
     if (*step->actions[k].failure)
         json_object_set_new(info, "error", json_string(step->actions[k].failure));
@@ -50,16 +43,13 @@ static int put_action(const struct export_options *o, const struct story *s, int
                              field_text(step->generate, "text"), "thought", field_text(step->step, "thought"),
                              "reward", done && o->has_reward ? o->reward : 0.0, "done", done, "info", info,
                              "screenshot_file", frame >= 0 ? name : NULL);
-    free(code);
     return export_line(f, line, e);
 }
 
 static int put_text(const struct export_options *o, const char *name, const char *text, struct err *e)
 {
-    char *path = xasprintf("%s/%s", o->to, name);
-    int rc = file_write(path, text, strlen(text), e);
-    free(path);
-    return rc;
+    autofree char *path = xasprintf("%s/%s", o->to, name);
+    return file_write(path, text, strlen(text), e);
 }
 
 static int put_texts(const struct export_options *o, const struct story *s, struct err *e)
@@ -79,7 +69,7 @@ static int put_texts(const struct export_options *o, const struct story *s, stru
 
 int export_osworld(const struct export_options *o, const struct story *s, struct err *e)
 {
-    char *path = xasprintf("%s/traj.jsonl", o->to);
+    autofree char *path = xasprintf("%s/traj.jsonl", o->to);
     struct file_stream out;
     int rc = s->steps[0].frame >= 0 ? export_frame(o, s->steps[0].frame, "step_0.png", e) : 0;
     if (rc == 0 && (rc = file_stream_open(&out, path, e)) == 0) {
@@ -89,6 +79,5 @@ int export_osworld(const struct export_options *o, const struct story *s, struct
         if (file_stream_close(&out, rc ? NULL : e))
             rc = -1;
     }
-    free(path);
     return rc ? -1 : put_texts(o, s, e);
 }

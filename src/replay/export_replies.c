@@ -114,7 +114,7 @@ int replies_export(struct replies *x, const char *name, struct err *e)
     x->id = slash ? slash + 1 : x->o->record->dir;
     if (timeline_open(&x->t, x->o->record, e))
         return -1;
-    char *path = xasprintf("%s/%s", x->o->to, name), *frames = xasprintf("%s/frames", x->o->to);
+    autofree char *path = xasprintf("%s/%s", x->o->to, name), *frames = xasprintf("%s/frames", x->o->to);
     int rc = timeline_complete(&x->t, e) || dir_make(frames, e) || file_stream_open(&out, path, e) ? -1 : 0;
     if (rc == 0) {
         x->f = out.f;
@@ -122,8 +122,6 @@ int replies_export(struct replies *x, const char *name, struct err *e)
         if (file_stream_close(&out, rc ? NULL : e))
             rc = -1;
     }
-    free(path);
-    free(frames);
     free(x->ids.ids);
     free(x->seen);
     timeline_free(&x->t);

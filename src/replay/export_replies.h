@@ -5,8 +5,7 @@
  *
  * A forced token was not chosen by the model: its mask is 0, its log-probability is 0 after the logit mask
  * and unknown (not finite) before it. */
-#ifndef HOLORUN_REPLAY_EXPORT_REPLIES_H
-#define HOLORUN_REPLAY_EXPORT_REPLIES_H
+#pragma once
 
 #include "replay/export.h"
 
@@ -47,5 +46,3 @@ struct reply_image {
  * on an error. */
 int replies_image(const struct replies *x, const struct turn *u, int i, struct reply_image *out,
                   struct err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* interrupted.h - reads from the recording of an interrupted run the state needed to resume it
  * (agent/agent.h). */
-#ifndef HOLORUN_REPLAY_INTERRUPTED_H
-#define HOLORUN_REPLAY_INTERRUPTED_H
+#pragma once
 
 #include "agent/agent.h"
 #include "replay/timeline.h"
@@ -13,5 +12,3 @@ int interrupted_make(struct resume *p, const struct timeline *t, struct err *e);
  * borrowed. */
 int interrupted_continue(struct resume *p, const struct timeline *t, const char *task, struct err *e);
 void interrupted_free(struct resume *p);
-
-#endif

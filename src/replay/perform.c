@@ -180,16 +180,11 @@ static int execute(struct performing *p, int number, int index, const struct act
 static int perform_action(struct performing *p, const struct story_step *s, int index, struct err *e)
 {
     struct action a;
-    char *json = json_dumps(s->actions[index].action, JSON_PRESERVE_ORDER);
-    if (!json || action_from_json(json, strlen(json), &a, e)) {
-        free(json);
+    autofree char *json = json_dumps(s->actions[index].action, JSON_PRESERVE_ORDER);
+    if (!json || action_from_json(json, strlen(json), &a, e))
         return err_set(e, ERR_ENV, "the record of step %d is damaged: no action", s->number);
-    }
-    free(json);
-    struct buf canonical;
-    buf_init(&canonical, TEXT_LIMIT);
+    autobuf canonical = buf_of(TEXT_LIMIT);
     int rc = record_action(p->o->trace, p->o->progress, s->number, index, &a, &canonical, e);
-    buf_free(&canonical);
     if (rc == 0 && !action_ends_run(a.kind))
         rc = pass_gate(p, s->number, index, &a, e) || execute(p, s->number, index, &a, e) ? -1 : 0;
     action_free(&a);
@@ -208,7 +203,7 @@ static bool has_secret(const struct secrets *s, const char *name, size_t len)
 static int step_that_types(const struct perform_options *o, const struct story *s, const char *name,
                            size_t len)
 {
-    char *braced = xasprintf("{{%.*s}}", (int)len, name);
+    autofree char *braced = xasprintf("{{%.*s}}", (int)len, name);
     int step = 0;
     for (int i = 0; i < s->n && !step; i++)
         for (int k = 0; k < s->steps[i].nactions && is_wanted(o, &s->steps[i]); k++) {
@@ -217,7 +212,6 @@ static int step_that_types(const struct perform_options *o, const struct story *
                 strstr(field_text(a->action, "text"), braced))
                 step = s->steps[i].number;
         }
-    free(braced);
     return step;
 }
 

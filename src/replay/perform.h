@@ -4,8 +4,7 @@
  * had no visible effect in the record, the screen must also settle. A difference above the threshold that
  * remains for the longest settling time (3 s by default) ends the replay. Rules, stop handling, input and
  * secrets are the same as in a run, and the replay is recorded as a run of its own. */
-#ifndef HOLORUN_REPLAY_PERFORM_H
-#define HOLORUN_REPLAY_PERFORM_H
+#pragma once
 
 #include "agent/progress.h"
 #include "gate/gate.h"
@@ -44,5 +43,3 @@ struct perform_result {
  * start: no such step, or the value of a secret is missing (ERR_USAGE). The recording is complete in any
  * case. */
 int perform_run(const struct perform_options *o, struct perform_result *r, struct err *e);
-
-#endif

@@ -263,9 +263,8 @@ static int repeat(struct reuse *r, const struct llm_request *q, const char *text
     if (q->on_text)
         q->on_text(q->arg, text, strlen(text));
     r->count++;
-    char *history = prompt_reply_as_history(text);
+    autofree char *history = prompt_reply_as_history(text);
     dialogue_reply(&r->kept, history);
-    free(history);
     out->ms = clock_ms_since(start);
     return 0;
 }
@@ -349,10 +348,9 @@ static int64_t reuse_mark_length(const struct llm_mark *at)
 
 static void reuse_mark_free(struct llm_mark *at)
 {
-    struct reuse_mark *k = (struct reuse_mark *)at;
+    autofree struct reuse_mark *k = (struct reuse_mark *)at;
     if (k && k->mark)
         k->model->ops->mark_free(k->mark);
-    free(k);
 }
 
 static int64_t reuse_length(const struct llm *m)
@@ -396,7 +394,7 @@ static void reuse_checks_passed(struct llm *m)
 
 static void reuse_free(struct llm *m)
 {
-    struct reuse *r = reuse_of(m);
+    autofree struct reuse *r = reuse_of(m);
     r->model->ops->mark_free(r->told);
     dialogue_free(&r->kept);
     expected_free(&r->expected);
@@ -406,7 +404,6 @@ static void reuse_free(struct llm *m)
     index_free(&r->index);
     record_free(&r->record);
     free(r->steps);
-    free(r);
 }
 
 struct llm *reuse_open(const char *dir, struct llm *model, const struct dialect *d, struct gate *gate,

@@ -8,8 +8,7 @@
  * The recorded screen also ends the wait for a settled screen (reuse_known), and is waited for if another one
  * has settled before it; unless the action before had no visible effect in the record: then the screen does
  * not tell when the program is done. */
-#ifndef HOLORUN_REPLAY_REUSE_H
-#define HOLORUN_REPLAY_REUSE_H
+#pragma once
 
 #include "gate/gate.h"
 #include "llm/llm.h"
@@ -35,5 +34,3 @@ bool reuse_follows(void *arg);
 int reuse_count(const struct llm *m);
 /* Returns whether all screens, up to the last one, were the recorded ones. */
 bool reuse_whole(const struct llm *m);
-
-#endif

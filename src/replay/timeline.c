@@ -200,7 +200,7 @@ int timeline_read(struct timeline *t, const struct record *r, int32_t *tokens, i
 static int read_array(const struct record *r, const char *name, size_t size, char **data, int64_t *n,
                       struct err *e)
 {
-    char *path = xasprintf("%s/%s", r->dir, name);
+    autofree char *path = xasprintf("%s/%s", r->dir, name);
     size_t len = 0;
     int rc = 0;
     if (file_exists(path))
@@ -208,7 +208,6 @@ static int read_array(const struct record *r, const char *name, size_t size, cha
     else
         *data = xcalloc(1, 8);
     *n = (int64_t)(len / size);
-    free(path);
     return rc;
 }
 

@@ -6,8 +6,7 @@
  * possible in a conversation.
  *
  * Texts belong to the recording, which must outlive the timeline. */
-#ifndef HOLORUN_REPLAY_TIMELINE_H
-#define HOLORUN_REPLAY_TIMELINE_H
+#pragma once
 
 #include "actions/dialect.h"
 #include "llm/llm.h"
@@ -90,5 +89,3 @@ struct conversation_ids {
 };
 int timeline_follow(const struct timeline *t, const struct turn *u, struct conversation_ids *c,
                     struct err *e);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * On a CPU, the same model, instruction set and storage type give the same bits. A GPU that samples tokens
  * itself never copies the logits to the host; then only the log-probabilities are compared. */
-#ifndef HOLORUN_REPLAY_VERIFY_H
-#define HOLORUN_REPLAY_VERIFY_H
+#pragma once
 
 #include "replay/timeline.h"
 
@@ -61,5 +60,3 @@ void verify_note(struct verification *v, const struct difference *d);
  * recording is damaged. *v may then already have differences in model and dialect. */
 int verify_run(const struct timeline *t, const struct verify_options *o, struct verification *v,
                struct err *e);
-
-#endif

@@ -48,9 +48,8 @@ static json_t *model_json(const struct job_model *m)
         set_hash(all, "weights", m->hash);
     else
         json_object_set_new(all, "weights", json_null());
-    char *dir = realpath(m->dir, NULL);
+    autofree char *dir = realpath(m->dir, NULL);
     json_set_text(all, "dir", dir);
-    free(dir);
     return all;
 }
 
@@ -102,10 +101,8 @@ int job_record(struct job *j, const char *status, int exit_code, struct err *e)
     json_object_set_new(all, "policy", policy_json(j->policy));
     json_object_set_new(all, "display", display_json(j));
     json_object_set_new(all, "settings", options_json(job_options, &j->s));
-    char *line = json_line(all, JSON_REAL_PRECISION(12)), *text = xasprintf("%s\n", line);
+    autofree char *line = json_line(all, JSON_REAL_PRECISION(12)), *text = xasprintf("%s\n", line);
     int rc = trace_run_json(j->trace, text, strlen(text), e);
-    free(text);
-    free(line);
     json_decref(all);
     return rc;
 }
@@ -131,11 +128,10 @@ void job_tell_model(const struct job *j)
         job_advise_model(j);
     if (!far)
         return;
-    char *text = xasprintf(
+    autofree char *text = xasprintf(
         "%s at %s; the run has no saved states and cannot be verified token by token%s", far->model,
         far->base, endpoint_gives_odds(j->model->endpoint) ? "" : "; the server returns no probabilities");
     progress_head(&j->progress, "model", text);
-    free(text);
 }
 
 static void print_json(const struct job *j, const struct agent_result *r, const struct err *e, int code)

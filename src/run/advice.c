@@ -17,17 +17,14 @@
  * record cannot be written, the advice is repeated next time. */
 static bool advised_before(void)
 {
-    char *folder = file_place(PLACE_STATE, NULL), *text = NULL;
-    char *path = folder ? xasprintf("%s/advised", folder) : NULL;
+    autofree char *folder = file_place(PLACE_STATE, NULL), *text = NULL;
+    autofree char *path = folder ? xasprintf("%s/advised", folder) : NULL;
     size_t len = 0;
     bool before =
         path && file_read(path, 64, &text, &len, NULL) == 0 && !strncmp(text, HOLORUN_VERSION "\n", len);
     before = before && len == strlen(HOLORUN_VERSION "\n");
     if (path && !before)
         file_write(path, HOLORUN_VERSION "\n", strlen(HOLORUN_VERSION "\n"), NULL);
-    free(text);
-    free(path);
-    free(folder);
     return before;
 }
 
@@ -37,14 +34,13 @@ void job_advise_model(const struct job *j)
     const struct known_model *m = known_better((double)memory_available(), &pulled);
     if (!j->progress.f || advised_before())
         return;
-    char *text =
+    autofree char *text =
         !m       ? xstrdup("the small embedded model")
         : pulled ? xasprintf("the small embedded model; a larger one is on this machine: '-m %s'", m->name)
                  : xasprintf("the small embedded model; for a larger one that fits this machine (%.1f "
                              "GB): 'holorun pull %s', then '-m %s' (shown once)",
                              m->gb, m->name, m->name);
     progress_head(&j->progress, "model", text);
-    free(text);
 }
 
 /* ---- questions ------------------------------------------------------------------------------------ */
@@ -84,12 +80,11 @@ int job_check_task(const struct job *j, struct err *e)
     if (j->among || j->host || j->s.fake || j->s.model || j->model->endpoint || j->model != &j->own ||
         !job_task_is_question(j->task))
         return 0;
-    char *quoted = options_quoted((char *const[]){j->task}, 1);
+    autofree char *quoted = options_quoted((char *const[]){j->task}, 1);
     err_set(
         e, ERR_USAGE,
         "the embedded model performs tasks and does not answer questions; use: holorun ask --screen %.200s, "
         "or select another model with --model",
         quoted);
-    free(quoted);
     return -1;
 }

@@ -105,8 +105,8 @@ void job_tell_canvas(const struct job *j)
     double seconds = step_seconds(g, &j->model->pace, tokens);
     char time[32];
     bar_time(seconds > 1 ? seconds : 1, time);
-    char *text = xasprintf("%d tokens per image%s: a step takes about %s here", tokens,
-                           j->model->max_pixels ? ", reduced for this CPU (see --max-pixels)" : "", time);
+    autofree char *text =
+        xasprintf("%d tokens per image%s: a step takes about %s here", tokens,
+                  j->model->max_pixels ? ", reduced for this CPU (see --max-pixels)" : "", time);
     progress_head(&j->progress, "images", text);
-    free(text);
 }

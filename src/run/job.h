@@ -9,8 +9,7 @@
  *
  * A program with many runs opens the model itself, passes it to each job, and calls job_work() in one thread
  * per job. */
-#ifndef HOLORUN_RUN_JOB_H
-#define HOLORUN_RUN_JOB_H
+#pragma once
 
 #include "agent/agent.h"
 #include "cli/options.h"
@@ -240,5 +239,3 @@ int job_run(struct job *j);
 /* Opens the job, runs it and writes the report.  Returns the exit code; details are in *r (the caller frees
  * it), j->began and e. */
 int job_work(struct job *j, struct agent_result *r, struct err *e);
-
-#endif

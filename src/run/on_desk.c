@@ -55,8 +55,8 @@ static char *home_folder(const char *path, struct err *e)
  * with e. */
 static int open_all(struct on_desk *d, const struct on_desk_options *o, struct err *e)
 {
-    char *display = xasprintf("xvfb:%s", o->size ? o->size : ON_DESK_SIZE);
-    char *home = o->home ? home_folder(o->home, e) : NULL;
+    autofree char *display = xasprintf("xvfb:%s", o->size ? o->size : ON_DESK_SIZE);
+    autofree char *home = o->home ? home_folder(o->home, e) : NULL;
     const struct desk_options options = {
         .display = display, .home_kept = home, .no_elements = o->no_elements};
     int rc = o->home && !home ? -1 : desks_begin(e);
@@ -66,8 +66,6 @@ static int open_all(struct on_desk *d, const struct on_desk_options *o, struct e
         rc = desk_start(d->desk, o->start, e);
     if (rc == 0 && o->start && o->window_s > 0)
         rc = desk_wait_window(d->desk, NULL, o->window_s, NULL, e);
-    free(display);
-    free(home);
     return rc;
 }
 

@@ -1,7 +1,6 @@
 /* on_desk.h - a private desktop for one run, or kept by `holorun desk`: opens it, starts a program, serves
  * viewers. */
-#ifndef HOLORUN_RUN_ON_DESK_H
-#define HOLORUN_RUN_ON_DESK_H
+#pragma once
 
 #include "desk/desk.h"
 
@@ -27,5 +26,3 @@ void on_desk_close(struct on_desk *d);                /* ends viewers and progra
 
 /* Parses "desk" or "desk:1024x768" and sets *size.  Returns -1 with e if `on` is something else. */
 int on_desk_parse(const char *on, const char **size, struct err *e);
-
-#endif

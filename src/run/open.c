@@ -433,12 +433,11 @@ static void tell_others(struct job *j)
 {
     struct err e = ERR_INIT;
     int session = j->among ? screen_number(j->screen) : 0;
-    char *dir = j->trace ? realpath(trace_dir(j->trace), NULL) : NULL;
+    autofree char *dir = j->trace ? realpath(trace_dir(j->trace), NULL) : NULL;
     if (!j->told)
         j->told = running_enter(session, screen_name(j->screen), j->task, j->started, &e);
     if (!j->told || (dir && running_set_dir(j->told, dir, &e)))
         warn("holorun stop cannot find this run: %s", e.text);
-    free(dir);
 }
 
 /* Opens all parts; see job.h.  The screen precedes the model, so that a missing or occupied display is

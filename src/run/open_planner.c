@@ -146,12 +146,10 @@ static int refuse(struct job *j, bool answered, const char *why, struct err *e)
 
 static void tell(const struct job *j, const struct plan *plan)
 {
-    struct buf b;
-    buf_init(&b, STEPS_TEXT);
+    autobuf b = buf_of(STEPS_TEXT);
     plan_explain(plan, &b);
     if (!j->s.quiet && b.data)
         fprintf(stderr, "%s", b.data);
-    buf_free(&b);
 }
 
 /* ---- the model without vision -------------------------------------------------------------------------- */
@@ -161,21 +159,18 @@ static bool is_text_model(const struct job *j)
 {
     struct model_config c;
     struct err e = ERR_INIT;
-    char *dir = j->s.model && !ENDPOINT_GIVEN(j->s) ? model_find(j->s.model, &e) : NULL;
-    bool text = dir && config_load(&c, dir, &e) == 0 && config_check_vision(&c, dir, &e) != 0;
-    free(dir);
-    return text;
+    autofree char *dir = j->s.model && !ENDPOINT_GIVEN(j->s) ? model_find(j->s.model, &e) : NULL;
+    return dir && config_load(&c, dir, &e) == 0 && config_check_vision(&c, dir, &e) != 0;
 }
 
 static struct engine *open_writer(void *arg, struct err *e)
 {
     struct job_planner *p = arg;
     struct engine_options o = MODEL_ENGINE(p->j->s);
-    char *dir = model_find(p->j->s.model, e);
+    autofree char *dir = model_find(p->j->s.model, e);
     o.dir = dir;
     o.cancel = screen_stop_flag(NULL);
     p->engine = dir ? engine_open(&o, e) : NULL;
-    free(dir);
     return p->engine;
 }
 
@@ -218,13 +213,11 @@ int job_open_planner(struct job *j, struct err *e)
 
 static void record_plan(struct job *j, const struct plan *plan)
 {
-    struct buf json;
-    buf_init(&json, STEPS_TEXT);
+    autobuf json = buf_of(STEPS_TEXT);
     plan_json(plan, &json);
     trace_begin(j->trace, 0, "plan");
     trace_json(j->trace, "plan", json.data);
     trace_end(j->trace, NULL);
-    buf_free(&json);
 }
 
 /* Gives a plan's steps to the player.  Returns 1, or 0 if there are none: the task is done. */
@@ -305,7 +298,7 @@ char *job_planner_steps(const struct job *j)
 
 void job_planner_free(struct job *j)
 {
-    struct job_planner *p = j->planner;
+    autofree struct job_planner *p = j->planner;
     if (p) {
         planner_free(p->planner);
         plan_free(&p->first);
@@ -313,6 +306,5 @@ void job_planner_free(struct job *j)
         buf_free(&p->performed);
         free(p->json);
     }
-    free(p);
     j->planner = NULL;
 }

@@ -2,8 +2,7 @@
  *
  * Every command that reads or controls a screen according to the settings of a run opens it with these two
  * functions, so that --on has the same meaning for run, step, resume, mcp and acp. */
-#ifndef HOLORUN_RUN_PLACE_H
-#define HOLORUN_RUN_PLACE_H
+#pragma once
 
 #include "run/job.h"
 #include "run/on_desk.h"
@@ -21,5 +20,3 @@ struct screen *place_screen(const struct run_settings *s, struct screen_options 
 const char *place_name(const struct run_settings *s);
 /* Returns whether a display's name, in any spelling, denotes the place. */
 bool place_is(const struct run_settings *s, const char *name);
-
-#endif

@@ -40,18 +40,14 @@ struct running_own {
 
 static int store(const struct running_own *r, struct err *e)
 {
-    json_t *all = json_pack("{s:i, s:i, s:I, s:i}", "version", 1, "pid", (int)r->about.pid, "born",
-                            (json_int_t)r->about.born, "session", r->about.session);
+    json_auto_t *all = json_pack("{s:i, s:i, s:I, s:i}", "version", 1, "pid", (int)r->about.pid, "born",
+                                 (json_int_t)r->about.born, "session", r->about.session);
     json_set_text(all, "display", r->about.display);
     json_set_text(all, "dir", r->about.dir);
     json_set_text(all, "task", r->about.task);
     json_set_text(all, "started", r->about.started);
-    char *line = json_line(all, 0), *text = xasprintf("%s\n", line);
-    int rc = file_write(r->path, text, strlen(text), e);
-    free(text);
-    free(line);
-    json_decref(all);
-    return rc;
+    autofree char *line = json_line(all, 0), *text = xasprintf("%s\n", line);
+    return file_write(r->path, text, strlen(text), e);
 }
 
 /* Copies the first line of text, truncated to size - 1 bytes. */
@@ -120,7 +116,7 @@ static int take_text(const json_t *root, const char *key, char *out, size_t size
 
 int running_parse(const char *text, size_t len, struct running *out, struct err *e)
 {
-    json_t *root = len <= RUNNING_BYTES ? json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    json_auto_t *root = len <= RUNNING_BYTES ? json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL) : NULL;
     json_int_t pid = json_integer_value(json_object_get(root, "pid"));
     json_int_t began = json_integer_value(json_object_get(root, "born"));
     json_int_t session = json_integer_value(json_object_get(root, "session"));
@@ -135,7 +131,6 @@ int running_parse(const char *text, size_t len, struct running *out, struct err 
              take_text(root, "task", out->task, sizeof out->task, e) ||
              take_text(root, "started", out->started, sizeof out->started, e))
         rc = -1;
-    json_decref(root);
     return rc;
 }
 
@@ -153,12 +148,11 @@ int running_handle(const struct running *r)
 /* Reads one file.  Returns 1 if it belongs to a live run; removes the file of a dead one. */
 static int read_one(const char *path, struct running *r)
 {
-    char *text;
+    autofree char *text = NULL;
     size_t len;
     if (file_read(path, RUNNING_BYTES, &text, &len, NULL))
         return 0;
     int rc = running_parse(text, len, r, NULL), fd = -1;
-    free(text);
     if (rc == 0 && (fd = running_handle(r)) < 0)
         unlink(path);
     if (fd >= 0)
@@ -209,11 +203,10 @@ static int owner_of(const char *name)
 /* Removes files of processes that were killed together with their watchdog. */
 static void sweep(void)
 {
-    struct running *list = NULL;
+    autofree struct running *list = NULL;
     running_list(&list, NULL); /* removes the entries of dead runs */
-    free(list);
     desks_sweep();
-    char *dir = file_place(PLACE_RUNTIME, NULL);
+    autofree char *dir = file_place(PLACE_RUNTIME, NULL);
     DIR *d = dir ? opendir(dir) : NULL;
     for (const struct dirent *f; d && (f = readdir(d));) {
         int pid = owner_of(f->d_name);
@@ -222,31 +215,26 @@ static void sweep(void)
     }
     if (d)
         closedir(d);
-    free(dir);
 }
 
 int running_list(struct running **out, struct err *e)
 {
-    char *dir = file_place(PLACE_RUNTIME, e);
+    autofree char *dir = file_place(PLACE_RUNTIME, e);
     DIR *d = dir ? opendir(dir) : NULL;
     int n = 0;
     *out = NULL;
-    if (!d) {
-        free(dir);
+    if (!d)
         return -1;
-    }
     for (const struct dirent *f; n < RUNNING_MAX && (f = readdir(d));) {
         int pid, session;
         if (!read_name(f->d_name, &pid, &session))
             continue;
         *out = xrealloc(*out, (unsigned long)n + 1, sizeof **out);
-        char *path = xasprintf("%s/%s", dir, f->d_name);
+        autofree char *path = xasprintf("%s/%s", dir, f->d_name);
         if (read_one(path, &(*out)[n]) && (*out)[n].pid == pid && (*out)[n].session == session)
             n++;
-        free(path);
     }
     closedir(d);
-    free(dir);
     if (n)
         qsort(*out, (size_t)n, sizeof **out, by_age);
     return n;
@@ -257,16 +245,12 @@ int running_list(struct running **out, struct err *e)
 bool running_lives(const struct running *r)
 {
     struct running now;
-    char *path = path_of("run", r->pid, r->session, ".json", NULL);
-    bool lives = path && read_one(path, &now) && now.born == r->born && now.session == r->session;
-    free(path);
-    return lives;
+    autofree char *path = path_of("run", r->pid, r->session, ".json", NULL);
+    return path && read_one(path, &now) && now.born == r->born && now.session == r->session;
 }
 
 int running_ask(const struct running *r, bool stop, struct err *e)
 {
-    char *path = path_of("stop", r->pid, r->session, "", e);
-    int rc = !path ? -1 : stop ? file_write(path, "", 0, e) : unlink(path);
-    free(path);
-    return rc;
+    autofree char *path = path_of("stop", r->pid, r->session, "", e);
+    return !path ? -1 : stop ? file_write(path, "", 0, e) : unlink(path);
 }

@@ -4,8 +4,7 @@
  * time, display, run directory and the first line of the task.  A process that controls several displays also
  * has a file run-PID-N.json for each of these sessions; N is screen_number().  A process id may be reused,
  * but is unique together with the start time. */
-#ifndef HOLORUN_RUN_RUNNING_H
-#define HOLORUN_RUN_RUNNING_H
+#pragma once
 
 #include "base/err.h"
 
@@ -69,5 +68,3 @@ struct stopping {
 /* Stops the runs s, all at the same time; returns the number of those that have not ended.  runs: all runs,
  * to find the displays of a killed process. */
 int stopping_run(struct stopping *s, int n, const struct running *runs, int n_runs);
-
-#endif

@@ -21,9 +21,8 @@ const struct api *api_of(const char *path)
 
 void api_put(struct buf *out, json_t *v)
 {
-    char *text = json_line(v, JSON_COMPACT);
+    autofree char *text = json_line(v, JSON_COMPACT);
     buf_puts(out, text ? text : "null");
-    free(text);
     json_decref(v);
 }
 

@@ -9,8 +9,7 @@
  * Nothing is stored by id: a client sends its whole conversation, which is matched by its messages. The
  * header x-holorun-ignored lists members that had no effect, x-holorun-warning values that were replaced
  * (notes.h). */
-#ifndef HOLORUN_SERVE_API_H
-#define HOLORUN_SERVE_API_H
+#pragma once
 
 #include "serve/completion.h"
 
@@ -66,5 +65,3 @@ void api_move(json_t *ours, json_t *theirs, const struct api_rename *names, cons
 void api_add_call(json_t *messages, const json_t *id, const json_t *name, json_t *arguments);
 /* Returns a response_format for the schema; NULL for NULL. */
 json_t *api_response_format(const json_t *schema);
-
-#endif

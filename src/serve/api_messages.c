@@ -18,10 +18,9 @@ static const char *const own[] = {"system", "messages", "output_config", "output
 /* Prefixes a result with "Error: ". */
 static void mark_error(json_t *parts)
 {
-    char *text = parts_text(parts, NULL);
+    autofree char *text = parts_text(parts, NULL);
     if (!strstr(text, "rror"))
         json_array_insert_new(parts, 0, parts_new_text("Error: "));
-    free(text);
 }
 
 static int add_result(json_t *messages, const json_t *block, struct notes *n, struct err *e)
@@ -64,9 +63,8 @@ static int add_assistant(json_t *messages, const json_t *blocks, struct notes *n
 {
     json_t *block, *rest = json_array(),
                    *message = json_pack("{s:s, s:s}", "role", "assistant", "content", "");
-    struct buf thought;
+    autobuf thought = buf_of((size_t)64 << 20);
     size_t i;
-    buf_init(&thought, (size_t)64 << 20);
     json_array_append_new(messages, message);
     json_array_foreach((json_t *)(uintptr_t)blocks, i, block)
     {
@@ -76,15 +74,13 @@ static int add_assistant(json_t *messages, const json_t *blocks, struct notes *n
         else
             json_array_append(rest, block);
     }
-    json_t *parts = parts_read(json_is_array(blocks) ? rest : blocks, &thought, n, e);
+    json_auto_t *parts = parts_read(json_is_array(blocks) ? rest : blocks, &thought, n, e);
     if (parts)
         json_object_set(message, "content", parts);
     if (thought.len)
         json_object_set_new(message, "reasoning_content", json_string(thought.data));
     int rc = parts ? 0 : -1;
-    json_decref(parts);
     json_decref(rest);
-    buf_free(&thought);
     return rc;
 }
 
@@ -173,13 +169,11 @@ static json_t *usage(const struct completion *c)
 /* Builds the message object; takes ownership of content. why: NULL while the message is incomplete. */
 static json_t *message(const struct completion *c, json_t *content, const char *why)
 {
-    char *id = api_id(c, "msg_");
+    autofree char *id = api_id(c, "msg_");
     const char *stop = why && c->text.stopped ? c->body.stops[c->text.stopped_by] : NULL;
-    json_t *m = json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:s?, s:o}", "id", id, "type", "message", "role",
-                          "assistant", "model", c->service->model, "content", content, "stop_reason", why,
-                          "stop_sequence", stop, "usage", usage(c));
-    free(id);
-    return m;
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:s?, s:o}", "id", id, "type", "message", "role",
+                     "assistant", "model", c->service->model, "content", content, "stop_reason", why,
+                     "stop_sequence", stop, "usage", usage(c));
 }
 
 static const char *stop_reason(const struct completion *c)

@@ -40,11 +40,10 @@ static int add_thought(struct adding *a, const json_t *item, struct err *e)
 {
     const json_t *content = json_object_get(item, "content"), *summary = json_object_get(item, "summary");
     json_t *parts = parts_read(json_array_size(content) ? content : summary, NULL, a->notes, e);
-    char *text = parts ? parts_text(parts, NULL) : NULL;
+    autofree char *text = parts ? parts_text(parts, NULL) : NULL;
     if (text)
         buf_puts(&a->thought, text);
     json_decref(parts);
-    free(text);
     return parts ? 0 : -1;
 }
 
@@ -68,7 +67,7 @@ static void add_call(struct adding *a, const char *type, const json_t *item)
            *input = json_object_get(item, "input"), *arguments = json_object_get(item, "arguments");
     char kind[64];
     snprintf(kind, sizeof kind, "%.*s", (int)(strlen(type) - strlen("_call")), type);
-    json_t *other = json_is_string(name) ? NULL : json_string(kind), *object = NULL;
+    json_auto_t *other = json_is_string(name) ? NULL : json_string(kind), *object = NULL;
     if (json_is_string(input))
         arguments = object = json_pack("{s:O}", "input", input);
     for (int i = 0; keys[i] && !arguments; i++)
@@ -77,8 +76,6 @@ static void add_call(struct adding *a, const char *type, const json_t *item)
         else if (json_object_get(item, keys[i]))
             arguments = object = json_pack("{s:O}", keys[i], json_object_get(item, keys[i]));
     api_add_call(a->messages, id ? id : json_object_get(item, "id"), other ? other : name, arguments);
-    json_decref(other);
-    json_decref(object);
     set_thought(a);
 }
 
@@ -239,17 +236,15 @@ static json_t *choice_of(const struct completion *c)
 /* Builds the response object; takes ownership of items. */
 static json_t *response(const struct completion *c, json_t *items, const char *status)
 {
-    char *id = api_id(c, "resp_");
+    autofree char *id = api_id(c, "resp_");
     bool done = strcmp(status, "in_progress") != 0, cut = !strcmp(status, "incomplete");
-    json_t *r =
-        json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:b, s:o, s:o, s:f, s:f, s:b, s:n, s:o?, s:o?}", "id", id,
-                  "object", "response", "created_at", (json_int_t)c->created, "model", c->service->model,
-                  "status", status, "output", items, "parallel_tool_calls", 1, "tool_choice", choice_of(c),
-                  "tools", tools_of(c), "temperature", (double)c->body.sampling.temperature, "top_p",
-                  (double)c->body.sampling.top_p, "store", 0, "error", "usage", done ? usage(c) : NULL,
-                  "incomplete_details", cut ? json_pack("{s:s}", "reason", "max_output_tokens") : NULL);
-    free(id);
-    return r;
+    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:b, s:o, s:o, s:f, s:f, s:b, s:n, s:o?, s:o?}", "id",
+                     id, "object", "response", "created_at", (json_int_t)c->created, "model",
+                     c->service->model, "status", status, "output", items, "parallel_tool_calls", 1,
+                     "tool_choice", choice_of(c), "tools", tools_of(c), "temperature",
+                     (double)c->body.sampling.temperature, "top_p", (double)c->body.sampling.top_p, "store",
+                     0, "error", "usage", done ? usage(c) : NULL, "incomplete_details",
+                     cut ? json_pack("{s:s}", "reason", "max_output_tokens") : NULL);
 }
 
 /* Builds an item with reasoning or text, complete or in progress. n: number of preceding items. */
@@ -258,7 +253,7 @@ static json_t *item_of(const struct completion *c, enum reply_part part, int n, 
 {
     char front[24];
     snprintf(front, sizeof front, "%s_%d_", part == REPLY_THOUGHT ? "rs" : "msg", n);
-    char *id = api_id(c, front);
+    autofree char *id = api_id(c, front);
     json_t *content = json_array(), *value = json_stringn_nocheck(text, len), *item;
     if (part == REPLY_THOUGHT)
         item = json_pack("{s:s, s:s, s:[], s:o, s:s}", "id", id, "type", "reasoning", "summary", "content",
@@ -272,7 +267,6 @@ static json_t *item_of(const struct completion *c, enum reply_part part, int n, 
         json_array_append_new(
             content, json_pack("{s:s, s:O, s:[]}", "type", "output_text", "text", value, "annotations"));
     json_decref(value);
-    free(id);
     return item;
 }
 
@@ -280,14 +274,13 @@ static json_t *call_of(const struct completion *c, const json_t *call, int n, bo
 {
     char front[24];
     snprintf(front, sizeof front, "fc_%d_", n);
-    char *id = api_id(c, front);
+    autofree char *id = api_id(c, front);
     const json_t *f = json_object_get(call, "function");
     json_t *item = json_pack("{s:s, s:s, s:O, s:O, s:O, s:s}", "id", id, "type", "function_call", "call_id",
                              json_object_get(call, "id"), "name", json_object_get(f, "name"), "arguments",
                              json_object_get(f, "arguments"), "status", done ? "completed" : "in_progress");
     if (!done)
         json_object_set_new(item, "arguments", json_string(""));
-    free(id);
     return item;
 }
 
@@ -341,13 +334,12 @@ static void put_text(struct reply_events *s, const char *type, const char *key, 
 {
     char front[24];
     snprintf(front, sizeof front, "%s_%d_", s->part == REPLY_THOUGHT ? "rs" : "msg", s->index);
-    char *id = api_id(s->of, front);
+    autofree char *id = api_id(s->of, front);
     json_t *members = json_pack("{s:s, s:i, s:i, s:o}", "item_id", id, "output_index", s->index,
                                 "content_index", 0, key, value);
     if (content && s->part == REPLY_CONTENT && strcmp(key, "part") != 0)
         json_object_set_new(members, "logprobs", json_array());
     put(s, type, members);
-    free(id);
 }
 
 static json_t *part_of(const struct reply_events *s)

@@ -4,8 +4,7 @@
  * and listed in the notes, which the client gets as a header. A member that changes the reply and is not
  * implemented (n above 1, logit_bias, audio, another kind of grammar, ...) is rejected by name, unless its
  * value has no effect. */
-#ifndef HOLORUN_SERVE_BODY_H
-#define HOLORUN_SERVE_BODY_H
+#pragma once
 
 #include "base/effort.h"
 #include "serve/notes.h"
@@ -55,5 +54,3 @@ void body_free(struct chat_body *b);
 
 /* Reads all members of root except messages and tools (body_members.c). */
 int body_read_members(struct chat_body *b, json_t *root, struct err *e);
-
-#endif

@@ -19,13 +19,18 @@ static int read_bool(const json_t *v, const char *name, bool *out, struct err *e
     return 0;
 }
 
-static int read_number(const json_t *v, const char *name, double least, double most, float *out,
-                       struct err *e)
+static int store_flag(const json_t *v, const char *name, double least, double most, void *out, struct err *e)
+{
+    return read_bool(v, name, out, e);
+}
+
+static int store_number(const json_t *v, const char *name, double least, double most, void *out,
+                        struct err *e)
 {
     double d = json_number_value(v);
     if (!json_is_number(v) || d < least || d > most)
         return err_set(e, ERR_USAGE, "'%s' must be a number from %g to %g", name, least, most);
-    *out = (float)d;
+    *(float *)out = (float)d;
     return 0;
 }
 
@@ -36,12 +41,12 @@ static bool is_whole(const json_t *v, double *out)
     return json_is_integer(v) || (json_is_real(v) && *out == floor(*out));
 }
 
-static int read_int(const json_t *v, const char *name, int least, int most, int *out, struct err *e)
+static int store_whole(const json_t *v, const char *name, double least, double most, void *out, struct err *e)
 {
     double d;
     if (!is_whole(v, &d) || d < least || d > most)
-        return err_set(e, ERR_USAGE, "'%s' must be a whole number from %d to %d", name, least, most);
-    *out = (int)d;
+        return err_set(e, ERR_USAGE, "'%s' must be a whole number from %.0f to %.0f", name, least, most);
+    *(int *)out = (int)d;
     return 0;
 }
 
@@ -49,42 +54,12 @@ static int read_int(const json_t *v, const char *name, int least, int most, int 
 
 typedef int read_member(struct chat_body *b, json_t *v, const char *name, struct err *e);
 
-static int member_temperature(struct chat_body *b, json_t *v, const char *name, struct err *e)
-{
-    return read_number(v, name, 0, 100, &b->sampling.temperature, e);
-}
-
-static int member_top_p(struct chat_body *b, json_t *v, const char *name, struct err *e)
-{
-    return read_number(v, name, 0, 1, &b->sampling.top_p, e);
-}
-
-static int member_min_p(struct chat_body *b, json_t *v, const char *name, struct err *e)
-{
-    return read_number(v, name, 0, 1, &b->sampling.min_p, e);
-}
-
 static int member_top_k(struct chat_body *b, json_t *v, const char *name, struct err *e)
 {
-    if (read_int(v, name, -1, 1 << 30, &b->sampling.top_k, e))
+    if (store_whole(v, name, -1, 1 << 30, &b->sampling.top_k, e))
         return -1;
     b->sampling.top_k = b->sampling.top_k < 0 ? 0 : b->sampling.top_k;
     return 0;
-}
-
-static int member_presence(struct chat_body *b, json_t *v, const char *name, struct err *e)
-{
-    return read_number(v, name, -2, 2, &b->sampling.presence_penalty, e);
-}
-
-static int member_frequency(struct chat_body *b, json_t *v, const char *name, struct err *e)
-{
-    return read_number(v, name, -2, 2, &b->sampling.frequency_penalty, e);
-}
-
-static int member_repetition(struct chat_body *b, json_t *v, const char *name, struct err *e)
-{
-    return read_number(v, name, 0.01, 100, &b->sampling.repetition_penalty, e);
 }
 
 /* Reads the maximum number of tokens; -1 means no limit, as in llama.cpp. */
@@ -107,11 +82,6 @@ static int member_seed(struct chat_body *b, json_t *v, const char *name, struct 
     return 0;
 }
 
-static int member_stream(struct chat_body *b, json_t *v, const char *name, struct err *e)
-{
-    return read_bool(v, name, &b->stream, e);
-}
-
 static int member_stream_options(struct chat_body *b, json_t *v, const char *name, struct err *e)
 {
     const char *key;
@@ -126,21 +96,6 @@ static int member_stream_options(struct chat_body *b, json_t *v, const char *nam
         }
     }
     return 0;
-}
-
-static int member_logprobs(struct chat_body *b, json_t *v, const char *name, struct err *e)
-{
-    return read_bool(v, name, &b->logprobs, e);
-}
-
-static int member_top_logprobs(struct chat_body *b, json_t *v, const char *name, struct err *e)
-{
-    return read_int(v, name, 0, BODY_LOGPROBS, &b->top_logprobs, e);
-}
-
-static int member_token_ids(struct chat_body *b, json_t *v, const char *name, struct err *e)
-{
-    return read_bool(v, name, &b->token_ids, e);
 }
 
 static int add_stop(struct chat_body *b, const json_t *v, struct err *e)
@@ -172,7 +127,7 @@ static int member_stop(struct chat_body *b, json_t *v, const char *name, struct 
 static int member_n(struct chat_body *b, json_t *v, const char *name, struct err *e)
 {
     int n;
-    return read_int(v, name, 1, 1, &n, e)
+    return store_whole(v, name, 1, 1, &n, e)
                ? err_set(e, ERR_USAGE, "'n' must be 1: send several requests instead")
                : 0;
 }
@@ -318,11 +273,6 @@ static int refuse_member(const char *name, struct err *e)
                    name);
 }
 
-static int member_zero(struct chat_body *b, json_t *v, const char *name, struct err *e)
-{
-    return is_nothing(v) ? 0 : refuse_member(name, e);
-}
-
 static int member_one(struct chat_body *b, json_t *v, const char *name, struct err *e)
 {
     double d = json_number_value(v);
@@ -377,34 +327,31 @@ static int member_named_if_false(struct chat_body *b, json_t *v, const char *nam
     return 0;
 }
 
-static int member_ignored(struct chat_body *b, json_t *v, const char *name, struct err *e)
-{
-    return 0;
-}
-
+#define NUMBER(name, member, least, most)                                                                    \
+    name, NULL, store_number, offsetof(struct chat_body, member), least, most
 static const struct member {
     const char *name;
-    read_member *read;
+    read_member *read; /* NULL: the value is stored at `at` */
+    int (*store)(const json_t *v, const char *name, double least, double most, void *to, struct err *e);
+    size_t at;
+    double least, most;
 } members[] = {
-    {"messages", member_ignored}, /* read by conversation_take() and tools_settle() */
-    {"tools", member_ignored},
-    {"model", member_ignored}, /* checked by the caller */
-    {"temperature", member_temperature},
-    {"top_p", member_top_p},
+    {NUMBER("temperature", sampling.temperature, 0, 100)},
+    {NUMBER("top_p", sampling.top_p, 0, 1)},
     {"top_k", member_top_k},
-    {"min_p", member_min_p},
-    {"presence_penalty", member_presence},
-    {"frequency_penalty", member_frequency},
-    {"repetition_penalty", member_repetition},
+    {NUMBER("min_p", sampling.min_p, 0, 1)},
+    {NUMBER("presence_penalty", sampling.presence_penalty, -2, 2)},
+    {NUMBER("frequency_penalty", sampling.frequency_penalty, -2, 2)},
+    {NUMBER("repetition_penalty", sampling.repetition_penalty, 0.01, 100)},
     {"max_tokens", member_max_tokens},
     {"max_completion_tokens", member_max_tokens},
     {"n_predict", member_max_tokens},
     {"seed", member_seed},
-    {"stream", member_stream},
+    {"stream", NULL, store_flag, offsetof(struct chat_body, stream)},
     {"stream_options", member_stream_options},
-    {"logprobs", member_logprobs},
-    {"top_logprobs", member_top_logprobs},
-    {"return_token_ids", member_token_ids},
+    {"logprobs", NULL, store_flag, offsetof(struct chat_body, logprobs)},
+    {"top_logprobs", NULL, store_whole, offsetof(struct chat_body, top_logprobs), 0, BODY_LOGPROBS},
+    {"return_token_ids", NULL, store_flag, offsetof(struct chat_body, token_ids)},
     {"stop", member_stop},
     {"n", member_n},
     {"response_format", member_response_format},
@@ -421,72 +368,49 @@ static const struct member {
     {"modalities", member_modalities},
     {"functions", member_old_functions},
     {"function_call", member_old_functions},
-    /* change the reply: rejected unless the value has no effect */
-    {"logit_bias", member_zero},
-    {"audio", member_zero},
     {"best_of", member_one},
-    {"use_beam_search", member_zero},
     {"length_penalty", member_one},
-    {"min_tokens", member_zero},
-    {"ignore_eos", member_zero},
-    {"stop_token_ids", member_zero},
-    {"bad_words", member_zero},
-    {"allowed_token_ids", member_zero},
-    {"logits_processors", member_zero},
-    {"guided_regex", member_zero},
-    {"guided_choice", member_zero},
-    {"guided_grammar", member_zero},
-    {"regex", member_zero},
-    {"ebnf", member_zero},
-    {"grammar", member_zero},
-    {"format", member_zero},
     {"repeat_penalty", member_one},
     {"typical_p", member_one},
-    {"top_a", member_zero},
     {"tfs_z", member_one},
-    {"mirostat", member_zero},
-    {"mirostat_mode", member_zero},
-    {"dry_multiplier", member_zero},
-    {"xtc_probability", member_zero},
-    {"dynatemp_range", member_zero},
-    {"echo", member_zero},
-    {"suffix", member_zero},
-    {"chat_template", member_zero},
-    {"documents", member_zero},
-    {"continue_final_message", member_zero},
     {"add_generation_prompt", member_true},
     {"truncate_prompt_tokens", member_off},
-    {"include_stop_str_in_output", member_zero},
-    /* without effect on a reply of this server */
-    {"user", member_ignored},
-    {"metadata", member_ignored},
-    {"service_tier", member_ignored},
-    {"safety_identifier", member_ignored},
-    {"prompt_cache_key", member_ignored},
-    {"prompt_cache_retention", member_ignored},
-    {"cache_prompt", member_ignored},
-    {"cache_control", member_ignored},
-    {"skip_special_tokens", member_ignored},
     {"store", member_named_if_true},
     {"background", member_named_if_true},
     {"parallel_tool_calls", member_named_if_false},
 };
 
+/* These change the reply: rejected unless the value has no effect. */
+static const char zero_members[] =
+    "logit_bias|audio|use_beam_search|min_tokens|ignore_eos|stop_token_ids|bad_words|allowed_token_ids|"
+    "logits_processors|guided_regex|guided_choice|guided_grammar|regex|ebnf|grammar|format|top_a|"
+    "mirostat|mirostat_mode|dry_multiplier|xtc_probability|dynatemp_range|echo|suffix|chat_template|"
+    "documents|continue_final_message|include_stop_str_in_output";
+
+/* The first three are read elsewhere (conversation.c, tools.c, the caller); the others have no effect on a
+ * reply of this server. */
+static const char ignored_members[] =
+    "messages|tools|model|user|metadata|service_tier|safety_identifier|prompt_cache_key|"
+    "prompt_cache_retention|cache_prompt|cache_control|skip_special_tokens";
+
+static int read_one(struct chat_body *b, json_t *v, const char *key, struct err *e)
+{
+    if (text_choice(ignored_members, key) >= 0)
+        return 0;
+    if (text_choice(zero_members, key) >= 0)
+        return is_nothing(v) ? 0 : refuse_member(key, e);
+    for (const struct member *m = members; m < members + sizeof members / sizeof *members; m++)
+        if (!strcmp(m->name, key))
+            return m->read ? m->read(b, v, key, e)
+                           : m->store(v, key, m->least, m->most, (char *)b + m->at, e);
+    notes_ignore(&b->notes, "%.60s", key);
+    return 0;
+}
+
 int body_read_members(struct chat_body *b, json_t *root, struct err *e)
 {
     const char *key;
     json_t *value;
-    json_object_foreach(root, key, value)
-    {
-        size_t i = 0, n = sizeof members / sizeof *members;
-        while (i < n && strcmp(members[i].name, key) != 0)
-            i++;
-        if (json_is_null(value))
-            continue;
-        if (i == n)
-            notes_ignore(&b->notes, "%.60s", key);
-        else if (members[i].read(b, value, key, e))
-            return -1;
-    }
+    json_object_foreach(root, key, value) if (!json_is_null(value) && read_one(b, value, key, e)) return -1;
     return 0;
 }

@@ -6,8 +6,7 @@
  *   \u0000, half of a surrogate pair, invalid UTF-8   U+FFFD
  *   integers beyond 64 bits                           reals
  *   a byte order mark                                 removed, without a warning */
-#ifndef HOLORUN_SERVE_BODY_TEXT_H
-#define HOLORUN_SERVE_BODY_TEXT_H
+#pragma once
 
 #include "base/err.h"
 #include "serve/notes.h"
@@ -25,5 +24,3 @@ int body_text_check(const char *text, size_t len, int *left, struct err *e);
 
 /* Loads JSON like json_loadb(). */
 json_t *body_text_load(const char *text, size_t len, size_t flags, struct notes *n, json_error_t *why);
-
-#endif

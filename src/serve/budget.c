@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/flag.h"
+#include "base/lock.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -44,36 +44,30 @@ static bool reserve(struct budget *b, size_t bytes)
 
 bool budget_try(struct budget *b, size_t bytes)
 {
-    pthread_mutex_lock(&b->lock);
-    bool fits = reserve(b, bytes);
-    pthread_mutex_unlock(&b->lock);
-    return fits;
+    LOCKED(&b->lock);
+    return reserve(b, bytes);
 }
 
 bool budget_wait(struct budget *b, size_t bytes, const volatile int *cancel)
 {
     bool fits = false;
-    pthread_mutex_lock(&b->lock);
+    LOCKED(&b->lock);
     while (!flag_up(cancel) && !(fits = reserve(b, bytes))) {
         struct timespec until = clock_after(CLOCK_REALTIME, LOOK_MS);
         pthread_cond_timedwait(&b->given, &b->lock, &until);
     }
-    pthread_mutex_unlock(&b->lock);
     return fits;
 }
 
 void budget_release(struct budget *b, size_t bytes)
 {
-    pthread_mutex_lock(&b->lock);
+    LOCKED(&b->lock);
     b->used -= bytes;
     pthread_cond_broadcast(&b->given);
-    pthread_mutex_unlock(&b->lock);
 }
 
 size_t budget_used(struct budget *b)
 {
-    pthread_mutex_lock(&b->lock);
-    size_t used = b->used;
-    pthread_mutex_unlock(&b->lock);
-    return used;
+    LOCKED(&b->lock);
+    return b->used;
 }

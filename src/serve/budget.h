@@ -1,6 +1,5 @@
 /* budget.h - memory budget shared by all requests: each reserves its maximum need and releases it later. */
-#ifndef HOLORUN_SERVE_BUDGET_H
-#define HOLORUN_SERVE_BUDGET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ bool budget_try(struct budget *b, size_t bytes);
 bool budget_wait(struct budget *b, size_t bytes, const volatile int *cancel);
 void budget_release(struct budget *b, size_t bytes);
 size_t budget_used(struct budget *b);
-
-#endif

@@ -206,7 +206,7 @@ static int prefill_again(struct completion *c, struct weights_set *w, struct err
 {
     struct service *s = c->service;
     int64_t prompt = c->prompt_tokens, cached = c->cached_tokens;
-    int32_t *said = sampled_ids(c, 0);
+    autofree int32_t *said = sampled_ids(c, 0);
     uint64_t rng = session_rng(cached_session(c->kept));
     store_discard(s->store, c->kept);
     c->kept = NULL;
@@ -222,7 +222,6 @@ static int prefill_again(struct completion *c, struct weights_set *w, struct err
                      session_append(cached_session(c->kept), said, c->n, e)
                  ? -1
                  : 0;
-    free(said);
     if (rc)
         return -1;
     session_set_rng(cached_session(c->kept), rng);
@@ -320,8 +319,7 @@ json_t *completion_message(const struct completion *c)
 /* Returns the sampled bytes of the reply without the stop token; the caller frees them. */
 static char *sampled_text(const struct completion *c)
 {
-    struct buf text;
-    buf_init(&text, (size_t)64 << 20);
+    autobuf text = buf_of((size_t)64 << 20);
     for (int i = 0; i < c->n; i++) {
         size_t n;
         const char *bytes = tokenizer_bytes(engine_tokenizer(c->weights->engine), c->tokens[i].id, &n);
@@ -329,7 +327,6 @@ static char *sampled_text(const struct completion *c)
             buf_put(&text, bytes, n);
     }
     char *s = buf_take(&text);
-    buf_free(&text);
     return s ? s : xstrdup("");
 }
 
@@ -339,9 +336,9 @@ static int close_sampled(struct completion *c, const struct prompt *with, int en
 {
     struct session *s = cached_session(c->kept);
     const struct prompt *p = &c->layout;
-    char *want = prompt_text(with, with->cuts[p->n], with->cuts[end]);
-    char *opening = prompt_text(p, p->cuts[p->n], p->layout.n), *said = sampled_text(c);
-    char *got = xasprintf("%s%s", opening, said);
+    autofree char *want = prompt_text(with, with->cuts[p->n], with->cuts[end]);
+    autofree char *opening = prompt_text(p, p->cuts[p->n], p->layout.n), *said = sampled_text(c);
+    autofree char *got = xasprintf("%s%s", opening, said);
     size_t n = strlen(got), ended = 0;
     bool same = !strncmp(want, got, n);
     if (same && c->n && c->tokens[c->n - 1].stop) { /* the session contains the token that ends the turn */
@@ -356,10 +353,6 @@ static int close_sampled(struct completion *c, const struct prompt *with, int en
         layout_template(&rest, want + n + ended);
     int rc = same ? chat_append_layout(s, &rest, 0, rest.n, e) : 1;
     layout_free(&rest);
-    free(want);
-    free(opening);
-    free(said);
-    free(got);
     return rc;
 }
 
@@ -372,7 +365,7 @@ static int close_reply(struct completion *c, struct prefix_hash *end)
     struct prompt with;
     int at, rc = 1;
     bool whole = c->done && c->finish != FINISH_CANCELLED;
-    json_t *message = completion_message(c);
+    json_auto_t *message = completion_message(c);
     *end = c->layout.hashes[c->layout.n];
     if (whole && prompt_build_reply(&with, engine_chat(c->weights->engine), &c->body.talk, &c->layout,
                                     message, &at, &e) == 0) {
@@ -385,7 +378,6 @@ static int close_reply(struct completion *c, struct prefix_hash *end)
     }
     if (whole)
         prompt_free(&with);
-    json_decref(message);
     return rc > 0 ? store_rewind(c->kept, end, &e) : rc;
 }
 

@@ -10,8 +10,7 @@
  *
  * Used by one thread at a time. Other threads may set `gone` (the client disconnected or the server ends) and
  * `paused`. */
-#ifndef HOLORUN_SERVE_COMPLETION_H
-#define HOLORUN_SERVE_COMPLETION_H
+#pragma once
 
 #include "serve/body.h"
 #include "serve/budget.h"
@@ -103,5 +102,3 @@ json_t *completion_message(const struct completion *c);
 void completion_gone(struct completion *c); /* Cancels the request; called by another thread. */
 /* Pauses the request between two tokens until weights are available; called by another thread. */
 void completion_pause(struct completion *c);
-
-#endif

@@ -1,6 +1,5 @@
 /* completion_impl.h - functions shared by completion*.c; private to src/serve. */
-#ifndef HOLORUN_SERVE_COMPLETION_IMPL_H
-#define HOLORUN_SERVE_COMPLETION_IMPL_H
+#pragma once
 
 #include "serve/completion.h"
 
@@ -10,5 +9,3 @@ int completion_read_conversation(struct completion *c, struct err *e);
 
 /* Renders the prompt of the request. */
 int completion_render(struct completion *c, struct err *e);
-
-#endif

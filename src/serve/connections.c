@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/lock.h"
 
 #include <netinet/in.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static void cut_off(struct connections *c, struct connection *x)
 static void *watch(void *arg)
 {
     struct connections *c = arg;
-    pthread_mutex_lock(&c->lock);
+    LOCKED(&c->lock);
     while (!c->over) {
         struct timespec until;
         for (struct connection *x = c->first; x; x = x->next)
@@ -55,7 +55,6 @@ static void *watch(void *arg)
         else
             pthread_cond_wait(&c->changed, &c->lock);
     }
-    pthread_mutex_unlock(&c->lock);
     return NULL;
 }
 
@@ -141,7 +140,7 @@ struct connection *connection_open(struct connections *c, int fd, const struct s
     x->fd = fd;
     x->address = address_of(from);
     x->since = clock_ns();
-    pthread_mutex_lock(&c->lock);
+    LOCKED(&c->lock);
     x->next = c->first;
     if (x->next)
         x->next->prev = x;
@@ -153,7 +152,6 @@ struct connection *connection_open(struct connections *c, int fd, const struct s
             cut_off(c, leaves);
     }
     pthread_cond_signal(&c->changed);
-    pthread_mutex_unlock(&c->lock);
     return x;
 }
 
@@ -170,16 +168,14 @@ void connection_close(struct connections *c, struct connection *x)
 
 void connection_begin(struct connections *c, struct connection *x, bool known)
 {
-    pthread_mutex_lock(&c->lock);
+    LOCKED(&c->lock);
     x->busy = true;
     x->known = known;
-    pthread_mutex_unlock(&c->lock);
 }
 
 void connection_rest(struct connections *c, struct connection *x)
 {
-    pthread_mutex_lock(&c->lock);
+    LOCKED(&c->lock);
     x->busy = false;
     x->since = clock_ns();
-    pthread_mutex_unlock(&c->lock);
 }

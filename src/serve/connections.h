@@ -4,8 +4,7 @@
  * opened or after their last reply. If too many are open, a new one replaces an unauthenticated one: the
  * oldest from the address with the most. If all are authenticated, it replaces the one that has been idle
  * longest. */
-#ifndef HOLORUN_SERVE_CONNECTIONS_H
-#define HOLORUN_SERVE_CONNECTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/socket.h>
@@ -22,5 +21,3 @@ void connection_close(struct connections *c, struct connection *x);
 /* Mark the beginning of a request and the end of its reply. known: the request has the token. */
 void connection_begin(struct connections *c, struct connection *x, bool known);
 void connection_rest(struct connections *c, struct connection *x);
-
-#endif

@@ -1,13 +1,14 @@
 /* constraint.c - compiles and caches the grammars of constrained replies; see constraint.h. */
 #include "serve/constraint.h"
 
+#include "base/lock.h"
+
 #include "actions/dialect.h"
 #include "jinja/jinja.h"
 #include "serve/json_schema.h"
 #include "serve/picture.h"
 #include "text/chat_template.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -39,13 +40,12 @@ struct constraints *constraints_new(const struct tokenizer *t)
 
 void constraints_flush(struct constraints *c, const struct tokenizer *t)
 {
-    pthread_mutex_lock(&c->lock);
+    LOCKED(&c->lock);
     c->tokenizer = t;
     for (int i = 0; i < c->n; i++)
         grammar_free(c->kept[i].grammar);
     c->n = 0;
     c->bytes = 0;
-    pthread_mutex_unlock(&c->lock);
 }
 
 void constraints_free(struct constraints *c)
@@ -97,16 +97,14 @@ static const json_t *properties_of(const json_t *function)
 static gx_node json_call(struct gx *x, const struct chat_calls *k, const json_t *function,
                          const struct tokenizer *t, struct err *e)
 {
-    char *name = jinja_json_text(json_object_get(function, "name"));
-    char *head = xasprintf("{\"name\": %s, \"arguments\": ", name);
+    autofree char *name = jinja_json_text(json_object_get(function, "name"));
+    autofree char *head = xasprintf("{\"name\": %s, \"arguments\": ", name);
     gx_node arguments = properties_of(function)
                             ? json_schema_expression(x, json_object_get(function, "parameters"), e)
                             : gx_lit(x, "{}");
     gx_node node = arguments < 0 ? -1
                                  : GX_SEQ(x, template_text(x, t, k->begin), gx_lit(x, head), arguments,
                                           gx_lit(x, "}"), template_text(x, t, k->end));
-    free(head);
-    free(name);
     return node;
 }
 
@@ -257,10 +255,9 @@ static struct grammar *compile(const struct chat_body *b, const struct chat_temp
 
 static void hash_json(XXH3_state_t *x, const json_t *v)
 {
-    char *text = json_dumps(v, JSON_ENCODE_ANY);
+    autofree char *text = json_dumps(v, JSON_ENCODE_ANY);
     if (text)
         XXH3_64bits_update(x, text, strlen(text) + 1);
-    free(text);
 }
 
 /* Hashes the constraint. Returns 0 without memory: then no cached grammar matches, and the new one is not
@@ -293,7 +290,7 @@ static uint64_t hash_of(const struct chat_body *b)
 static bool take_kept(struct constraints *c, struct constraint *want)
 {
     bool found = false;
-    pthread_mutex_lock(&c->lock);
+    LOCKED(&c->lock);
     for (int i = 0; i < c->n && !found && want->hash; i++)
         if (c->kept[i].hash == want->hash && c->kept[i].tokenizer == want->tokenizer) {
             *want = c->kept[i];
@@ -301,7 +298,6 @@ static bool take_kept(struct constraints *c, struct constraint *want)
             memmove(c->kept + i, c->kept + i + 1, (size_t)(--c->n - i) * sizeof *c->kept);
             found = true;
         }
-    pthread_mutex_unlock(&c->lock);
     return found;
 }
 

@@ -3,8 +3,7 @@
  * Compiled grammars are cached, each used by one request at a time, because the token masks that they have
  * computed are more expensive than the automaton: up to 16 grammars and 64 MiB. The grammar of one reply is
  * limited to 64 MiB. */
-#ifndef HOLORUN_SERVE_CONSTRAINT_H
-#define HOLORUN_SERVE_CONSTRAINT_H
+#pragma once
 
 #include "grammar/grammar.h"
 #include "serve/body.h"
@@ -27,5 +26,3 @@ struct constraint {          /* a grammar in use by a request */
 int constraint_acquire(struct constraints *c, const struct chat_body *b, const struct chat_template *template,
                        const struct tokenizer *t, struct constraint *out, struct err *e);
 void constraint_release(struct constraints *c, struct constraint *used);
-
-#endif

@@ -89,7 +89,7 @@ enum MHD_Result reply_refuse(struct server *v, struct MHD_Connection *c, const s
     return reply_send(v, c, status, "application/json", &out);
 }
 
-int reply_status(const struct err *e)
+static int reply_status(const struct err *e)
 {
     switch (e->kind) {
     case ERR_USAGE:
@@ -389,7 +389,7 @@ void exchange_end(void *server, struct MHD_Connection *c, void **exchange,
                   enum MHD_RequestTerminationCode why)
 {
     struct server *v = server;
-    struct exchange *x = *exchange;
+    autofree struct exchange *x = *exchange;
     const union MHD_ConnectionInfo *at = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     if (!x)
         return;
@@ -397,6 +397,5 @@ void exchange_end(void *server, struct MHD_Connection *c, void **exchange,
         connection_rest(v->connections, at->socket_context);
     budget_release(v->bodies, x->reserved);
     buf_free(&x->body);
-    free(x);
     *exchange = NULL;
 }

@@ -2,8 +2,7 @@
  *
  * Two parsers of one request, such as a proxy and this server, must not disagree about them (request
  * smuggling). */
-#ifndef HOLORUN_SERVE_FRAMING_H
-#define HOLORUN_SERVE_FRAMING_H
+#pragma once
 
 #include <microhttpd.h>
 #include <stddef.h>
@@ -11,5 +10,3 @@
 /* Returns a message about an invalid Content-Length, Transfer-Encoding or Host header, or NULL. *size:
  * announced bytes of the body, 0 without a length. */
 const char *framing_fault(struct MHD_Connection *c, const char *version, size_t *size);
-
-#endif

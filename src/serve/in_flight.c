@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "base/lock.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -30,7 +30,7 @@ static bool hung_up(int fd)
 static void *watch(void *arg)
 {
     struct in_flight *f = arg;
-    pthread_mutex_lock(&f->lock);
+    LOCKED(&f->lock);
     while (!f->over) {
         struct timespec until;
         for (struct in_flight_request *x = f->first; x; x = x->next)
@@ -42,7 +42,6 @@ static void *watch(void *arg)
         else
             pthread_cond_wait(&f->changed, &f->lock);
     }
-    pthread_mutex_unlock(&f->lock);
     return NULL;
 }
 
@@ -73,7 +72,7 @@ void in_flight_free(struct in_flight *f)
 
 bool in_flight_add(struct in_flight *f, struct in_flight_request *x, struct completion *c, int fd)
 {
-    pthread_mutex_lock(&f->lock);
+    LOCKED(&f->lock);
     bool fits = !f->closed && f->n < f->most;
     if (fits) {
         *x = (struct in_flight_request){.next = f->first, .c = c, .fd = fd};
@@ -83,66 +82,57 @@ bool in_flight_add(struct in_flight *f, struct in_flight_request *x, struct comp
         f->n++;
         pthread_cond_broadcast(&f->changed);
     }
-    pthread_mutex_unlock(&f->lock);
     return fits;
 }
 
 void in_flight_remove(struct in_flight *f, struct in_flight_request *x)
 {
-    pthread_mutex_lock(&f->lock);
+    LOCKED(&f->lock);
     *(x->prev ? &x->prev->next : &f->first) = x->next;
     if (x->next)
         x->next->prev = x->prev;
     f->n--;
-    pthread_mutex_unlock(&f->lock);
 }
 
 void in_flight_move(struct in_flight *f, struct in_flight_request *from, struct in_flight_request *to)
 {
-    pthread_mutex_lock(&f->lock);
+    LOCKED(&f->lock);
     *to = *from;
     *(to->prev ? &to->prev->next : &f->first) = to;
     if (to->next)
         to->next->prev = to;
-    pthread_mutex_unlock(&f->lock);
 }
 
 void in_flight_close(struct in_flight *f)
 {
-    pthread_mutex_lock(&f->lock);
+    LOCKED(&f->lock);
     f->closed = true;
-    pthread_mutex_unlock(&f->lock);
 }
 
 bool in_flight_closed(struct in_flight *f)
 {
-    pthread_mutex_lock(&f->lock);
-    bool closed = f->closed;
-    pthread_mutex_unlock(&f->lock);
-    return closed;
+    LOCKED(&f->lock);
+    return f->closed;
 }
 
 int in_flight_count(struct in_flight *f)
 {
-    pthread_mutex_lock(&f->lock);
-    int n = f->n;
-    pthread_mutex_unlock(&f->lock);
-    return n;
+    LOCKED(&f->lock);
+    return f->n;
 }
 
 int in_flight_paused(struct in_flight *f)
 {
     int n = 0;
-    pthread_mutex_lock(&f->lock);
+    LOCKED(&f->lock);
     for (struct in_flight_request *x = f->first; x; x = x->next)
         n += flag_value(&x->c->waiting);
-    pthread_mutex_unlock(&f->lock);
     return n;
 }
 
 int in_flight_end(struct in_flight *f, enum in_flight_end how)
 {
-    pthread_mutex_lock(&f->lock);
+    LOCKED(&f->lock);
     for (struct in_flight_request *x = f->first; x; x = x->next) {
         if (how == IN_FLIGHT_PAUSE) {
             completion_pause(x->c);
@@ -151,7 +141,5 @@ int in_flight_end(struct in_flight *f, enum in_flight_end how)
         x->c->aborted = x->c->aborted || how == IN_FLIGHT_ABORT;
         completion_gone(x->c);
     }
-    int n = f->n;
-    pthread_mutex_unlock(&f->lock);
-    return n;
+    return f->n;
 }

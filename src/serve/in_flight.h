@@ -2,8 +2,7 @@
  *
  * A thread checks the sockets of all requests every 20 ms. A request whose client has disconnected ends
  * between two tokens or layers and is then removed. */
-#ifndef HOLORUN_SERVE_IN_FLIGHT_H
-#define HOLORUN_SERVE_IN_FLIGHT_H
+#pragma once
 
 #include "serve/completion.h"
 
@@ -32,5 +31,3 @@ int in_flight_paused(struct in_flight *f);
 
 enum in_flight_end { IN_FLIGHT_CANCEL, IN_FLIGHT_ABORT, IN_FLIGHT_PAUSE };
 int in_flight_end(struct in_flight *f, enum in_flight_end how);
-
-#endif

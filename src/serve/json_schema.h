@@ -15,8 +15,7 @@
  *
  * Other keywords that restrict values (uniqueItems, not, ...) are not enforced: they are listed in the notes,
  * and the client, which has the schema, checks them. */
-#ifndef HOLORUN_SERVE_JSON_SCHEMA_H
-#define HOLORUN_SERVE_JSON_SCHEMA_H
+#pragma once
 
 #include "grammar/grammar.h"
 #include "serve/notes.h"
@@ -31,5 +30,3 @@ int json_schema_check(const json_t *schema, struct notes *n, struct effort *w, s
 
 /* Returns an expression for any JSON object, nested at most three deep. */
 gx_node json_any_object(struct gx *x);
-
-#endif

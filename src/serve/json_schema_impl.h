@@ -1,6 +1,5 @@
 /* json_schema_impl.h - functions shared by json_schema*.c; private to src/serve. */
-#ifndef HOLORUN_SERVE_JSON_SCHEMA_IMPL_H
-#define HOLORUN_SERVE_JSON_SCHEMA_IMPL_H
+#pragma once
 
 #include "serve/json_schema.h"
 
@@ -51,5 +50,3 @@ gx_node schema_object(struct schema_reading *r, const json_t *s);
 gx_node schema_list_of(struct gx *x, gx_node item, int min, int max);
 /* Returns a value in the format of the grammar. */
 gx_node schema_literal(struct gx *x, const json_t *v);
-
-#endif

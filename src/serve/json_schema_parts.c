@@ -13,9 +13,8 @@ static const json_t *get(const json_t *s, const char *key)
 
 gx_node schema_literal(struct gx *x, const json_t *v)
 {
-    char *text = jinja_json_text(v);
+    autofree char *text = jinja_json_text(v);
     gx_node node = gx_lit(x, text);
-    free(text);
     return node;
 }
 
@@ -153,10 +152,9 @@ static int add_property(struct schema_reading *r, struct property *p, int *n, co
 {
     if (value < 0)
         return value == IMPOSSIBLE && !required ? 0 : value;
-    json_t *name = json_string(key);
+    json_auto_t *name = json_string(key);
     p[*n].required = required;
     p[(*n)++].pair = GX_SEQ(r->x, schema_literal(r->x, name), gx_lit(r->x, ": "), value);
-    json_decref(name);
     return 0;
 }
 
@@ -219,9 +217,8 @@ gx_node schema_object(struct schema_reading *r, const json_t *s)
         return schema_refuse(r, "'properties' must be an object with at most 128 members");
     if (!listed && !required && open)
         return read_map(r, s);
-    struct property *p = xcalloc(listed + required + 1, sizeof *p);
+    autofree struct property *p = xcalloc(listed + required + 1, sizeof *p);
     int rc = read_properties(r, s, p, &n);
     gx_node node = rc ? rc : GX_SEQ(r->x, gx_lit(r->x, "{"), members(r->x, p, n), gx_lit(r->x, "}"));
-    free(p);
     return node;
 }

@@ -128,11 +128,10 @@ static void flush_pictures(struct settling *s, json_t *parts)
     if (!json_array_size(s->pictures))
         return;
     if (parts) {
-        json_t *own = json_copy(parts);
+        json_auto_t *own = json_copy(parts);
         json_array_clear(parts);
         json_array_extend(parts, s->pictures);
         json_array_extend(parts, own);
-        json_decref(own);
     } else {
         append(s, "user", json_copy(s->pictures));
     }
@@ -152,21 +151,18 @@ static void end_leading(struct settling *s)
 
 static int add_system(struct settling *s, json_t *parts, struct err *e)
 {
-    json_t *pictures = json_array();
+    json_auto_t *pictures = json_array();
     if (!s->leading) {
         flush_pictures(s, parts);
         append(s, "user", parts);
-        json_decref(pictures);
         return 0;
     }
-    char *text = parts_text(parts, pictures);
+    autofree char *text = parts_text(parts, pictures);
     int rc = json_array_size(pictures) ? err_set(e, ERR_USAGE, "system messages cannot contain images") : 0;
     buf_puts(&s->system, s->system.len && *text ? "\n\n" : "");
     buf_puts(&s->system, text);
     s->has_system = true;
-    json_decref(pictures);
     json_decref(parts);
-    free(text);
     return rc;
 }
 
@@ -193,19 +189,17 @@ static void add_assistant(struct settling *s, const json_t *given, json_t *parts
 static void add_result(struct settling *s, const json_t *given, json_t *parts)
 {
     json_t *id = json_object_get(given, "tool_call_id");
-    json_t *pictures = json_array();
-    char *text = parts_text(parts, pictures);
+    json_auto_t *pictures = json_array();
+    autofree char *text = parts_text(parts, pictures);
     bool inside = s->result_pictures && json_array_size(pictures);
     json_t *content = inside ? json_incref(parts) : json_string(text);
     json_t *message = json_pack("{s:s, s:o}", "role", "tool", "content", content);
     if (!inside)
         json_array_extend(s->pictures, pictures);
-    json_decref(pictures);
     if (json_is_string(id))
         json_object_set(message, "tool_call_id", id);
     json_array_append_new(s->out, message);
     json_decref(parts);
-    free(text);
 }
 
 /* ---- the list ---------------------------------------------------------------------------------------- */
@@ -232,10 +226,8 @@ static json_t *content_of(const json_t *given, const char *role, struct buf *tho
     if (strcmp(role, "tool") != 0 || json_is_string(content) || json_is_array(content) || typed || !content ||
         json_is_null(content))
         return parts_read(content, thought, n, e);
-    char *text = jinja_json_text(content);
-    json_t *parts = json_pack("[o]", parts_new_text(text));
-    free(text);
-    return parts;
+    autofree char *text = jinja_json_text(content);
+    return json_pack("[o]", parts_new_text(text));
 }
 
 static int settle_one(struct settling *s, const json_t *given, struct err *e)

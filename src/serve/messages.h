@@ -13,8 +13,7 @@
  *   calls      arguments become an object. A text that is not a JSON object is replaced by the object at its
  *              beginning, otherwise by {}, with a warning. A call without a name is dropped with a warning.
  */
-#ifndef HOLORUN_SERVE_MESSAGES_H
-#define HOLORUN_SERVE_MESSAGES_H
+#pragma once
 
 #include "base/err.h"
 #include "serve/notes.h"
@@ -25,5 +24,3 @@
 /* Replaces root's "messages" if it is a list. result_pictures: the template supports images in tool results.
  * Returns -1 with ERR_USAGE, which names the message. */
 int messages_settle(json_t *root, bool result_pictures, struct notes *n, struct err *e);
-
-#endif

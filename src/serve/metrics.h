@@ -1,6 +1,5 @@
 /* metrics.h - server metrics in the Prometheus text format. */
-#ifndef HOLORUN_SERVE_METRICS_H
-#define HOLORUN_SERVE_METRICS_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -33,5 +32,3 @@ struct metric_gauge {
 };
 /* Prints all metrics. gauges: values from the caller, terminated by a NULL name. */
 void metrics_print(struct metrics *m, const struct metric_gauge *gauges, struct buf *out);
-
-#endif

@@ -3,8 +3,7 @@
  *
  *   x-holorun-ignored: verbosity, tools: web_search
  *   x-holorun-warning: message 2: the arguments of call 1 are not a JSON object; {} is used */
-#ifndef HOLORUN_SERVE_NOTES_H
-#define HOLORUN_SERVE_NOTES_H
+#pragma once
 
 enum { NOTES_BYTES = 1000 };
 
@@ -17,5 +16,3 @@ struct notes {
 void notes_ignore(struct notes *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Adds a sentence without a full stop, with the same rules. */
 void notes_warn(struct notes *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -28,7 +28,7 @@ json_t *parts_new_text(const char *text)
     return json_pack("{s:s, s:s}", "type", "text", "text", text);
 }
 
-json_t *parts_new_image(json_t *url)
+static json_t *parts_new_image(json_t *url)
 {
     return json_pack("{s:s, s:{s:o}}", "type", "image_url", "image_url", "url", url);
 }
@@ -90,18 +90,16 @@ static int read_document(struct reading *r, const json_t *part, struct err *e)
     }
     if (!type || strcmp(type, "text") != 0 || !text)
         return refuse("document", e);
-    char *whole = xasprintf("%s%s%s", title ? title : "", title ? "\n" : "", text);
+    autofree char *whole = xasprintf("%s%s%s", title ? title : "", title ? "\n" : "", text);
     json_array_append_new(r->out, parts_new_text(whole));
-    free(whole);
     return 0;
 }
 
 static int read_search_result(struct reading *r, const json_t *part, struct err *e)
 {
     const char *title = json_text(part, "title"), *source = json_text(part, "source");
-    char *head = xasprintf("%s (%s)\n", title ? title : "", source ? source : "");
+    autofree char *head = xasprintf("%s (%s)\n", title ? title : "", source ? source : "");
     json_array_append_new(r->out, parts_new_text(head));
-    free(head);
     if (r->depth == NESTED)
         return refuse("search_result", e);
     r->depth++;

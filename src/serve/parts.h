@@ -6,8 +6,7 @@
  *   reasoning  thinking, reasoning: not part of the content; redacted_thinking is dropped
  *   dropped    records of tools that a vendor ran: listed in the notes
  *   rejected   everything else (audio, files, video), because the model would not see it */
-#ifndef HOLORUN_SERVE_PARTS_H
-#define HOLORUN_SERVE_PARTS_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -23,6 +22,3 @@ json_t *parts_read(const json_t *content, struct buf *thought, struct notes *n, 
 char *parts_text(const json_t *parts, json_t *pictures);
 
 json_t *parts_new_text(const char *text);
-json_t *parts_new_image(json_t *url); /* takes ownership of the string */
-
-#endif

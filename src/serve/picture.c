@@ -3,6 +3,8 @@
 
 #include "base/image_orient.h"
 
+#include <curl/curl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,24 +55,6 @@ long base64_decode(const char *text, size_t n, unsigned char *out)
 
 /* ---- the URL ----------------------------------------------------------------------------------------- */
 
-static int hex_of(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
-}
-
-/* Resolves %XX. Writes at most len bytes to out and returns their number. */
-static size_t unescape(const char *text, size_t len, char *out)
-{
-    size_t n = 0;
-    for (const char *end = text + len; text < end; text++) {
-        int high = *text == '%' && end - text > 2 ? hex_of(text[1]) : -1,
-            low = high < 0 ? -1 : hex_of(text[2]);
-        out[n++] = (char)(low < 0 ? *text : high << 4 | low);
-        text += low < 0 ? 0 : 2;
-    }
-    return n;
-}
-
 static const char *skip_space(const char *text)
 {
     while (is_space(*text))
@@ -106,14 +90,15 @@ static unsigned char *read_url(const char *url, size_t most, long *len, struct e
     for (const char *p = url; comma && p < comma; p++)
         base64 = base64 || (*p == ';' && !strncasecmp(skip_space(p + 1), "base64", 6));
     size_t n = most - (size_t)(text - url);
-    bool escaped = memchr(text, '%', n);
-    char *plain = escaped || !base64 ? malloc(n + 1) : NULL;
+    bool escaped = n && n <= INT_MAX && memchr(text, '%', n);
+    int left = (int)n;
+    char *plain = escaped ? curl_easy_unescape(NULL, text, left, &left) : NULL;
     unsigned char *file = malloc(n + 3);
-    if (!file || ((escaped || !base64) && !plain)) {
+    if (!file || (escaped && !plain)) {
         err_set(e, ERR_ENV, "out of memory for an image of %zu bytes", n);
     } else {
         if (plain) {
-            n = unescape(text, n, plain);
+            n = (size_t)left;
             text = plain;
         }
         *len = base64 ? base64_decode(text, n, file) : (long)n;
@@ -122,7 +107,7 @@ static unsigned char *read_url(const char *url, size_t most, long *len, struct e
         if (*len <= 0)
             err_set(e, ERR_USAGE, *len ? "invalid base64 in an image" : "an image without data");
     }
-    free(plain);
+    curl_free(plain);
     if (file && *len > 0)
         return file;
     free(file);
@@ -169,10 +154,8 @@ int picture_decode(const char *url, struct effort *w, struct image *out, struct 
     url = skip_space(url);
     if (picture_check(url, e))
         return -1;
-    unsigned char *file = read_url(url, strlen(url), &len, e);
-    int rc = file ? parse(file, len, w, out, e) : -1;
-    free(file);
-    return rc;
+    autofree unsigned char *file = read_url(url, strlen(url), &len, e);
+    return file ? parse(file, len, w, out, e) : -1;
 }
 
 /* ---- the size ---------------------------------------------------------------------------------------- */
@@ -186,7 +169,7 @@ int picture_size(const char *url, int *w, int *h, struct err *e)
     url = skip_space(url);
     if (picture_check(url, e))
         return -1;
-    unsigned char *file = read_url(url, strlen(url), &len, e);
+    autofree unsigned char *file = read_url(url, strlen(url), &len, e);
     if (!file)
         return -1;
     int rc = image_size(file, (size_t)len, &wide, &high, &why);
@@ -196,7 +179,6 @@ int picture_size(const char *url, int *w, int *h, struct err *e)
         *w = (int)(turned ? high : wide);
         *h = (int)(turned ? wide : high);
     }
-    free(file);
     return rc;
 }
 
@@ -208,12 +190,11 @@ int64_t picture_pixels(const char *url)
     for (size_t i = 0; i < sizeof begins / sizeof *begins && !w; i++) {
         long len = 0;
         size_t n = strnlen(url, begins[i]);
-        unsigned char *file = read_url(url, n, &len, NULL);
+        autofree unsigned char *file = read_url(url, n, &len, NULL);
         if (!file) /* a single base64 digit at the end is less than a byte */
             file = read_url(url, n - (n > 0), &len, NULL);
         if (file)
             image_size(file, (size_t)len, &w, &h, NULL);
-        free(file);
         if (n < begins[i])
             break;
     }

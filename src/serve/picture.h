@@ -5,8 +5,7 @@
  * The content determines the format; the type is ignored. Base64 may have white space, the URL-safe alphabet,
  * percent escapes, and padding or none. Base64 without "data:" is accepted, too. The image is rotated
  * according to its EXIF data (base/image_orient.h) and has the colours of Pillow's convert("RGB"). */
-#ifndef HOLORUN_SERVE_PICTURE_H
-#define HOLORUN_SERVE_PICTURE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/image.h"
@@ -32,5 +31,3 @@ int64_t picture_pixels(const char *url);
 /* Decodes base64 text[n] into out, which has 3 * n / 4 bytes. Returns the number of bytes, or -1 if the text
  * is not base64. */
 long base64_decode(const char *text, size_t n, unsigned char *out);
-
-#endif

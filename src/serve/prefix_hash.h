@@ -1,8 +1,7 @@
 /* prefix_hash.h - prefix hashes of a prompt, the lookup keys of the session cache (store.h).
  *
  * Equal hashes mean equal prefixes (128 bits). */
-#ifndef HOLORUN_SERVE_PREFIX_HASH_H
-#define HOLORUN_SERVE_PREFIX_HASH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ static inline bool prefix_hash_equal(struct prefix_hash a, struct prefix_hash b)
 {
     return a.low == b.low && a.high == b.high;
 }
-
-#endif

@@ -79,8 +79,7 @@ static void hash_bytes(XXH3_state_t *x, char kind, const char *text, size_t len)
 /* Hashes segments [from, to); adjacent ones of the same kind count as one. */
 static void hash_part(XXH3_state_t *x, const struct prompt *p, const struct conversation *v, int from, int to)
 {
-    struct buf run;
-    buf_init(&run, MAX_TEXT);
+    autobuf run = buf_of(MAX_TEXT);
     for (int i = from; i < to; i++) {
         const struct layout_segment *s = &p->layout.segments[i];
         if (s->image) {
@@ -95,7 +94,6 @@ static void hash_part(XXH3_state_t *x, const struct prompt *p, const struct conv
             hash_bytes(x, kind_of(s), run.data, run.len);
         buf_clear(&run);
     }
-    buf_free(&run);
 }
 
 static void hash_cuts(struct prompt *p, const struct conversation *v)
@@ -140,7 +138,7 @@ int prompt_build_reply(struct prompt *p, const struct chat_template *c, const st
 {
     struct conversation said;
     int n = v->chat.n, rc;
-    struct chat_message *messages = xcalloc((unsigned long)n + 2, sizeof *messages);
+    autofree struct chat_message *messages = xcalloc((unsigned long)n + 2, sizeof *messages);
     const struct chat_part part = {.text = "A"};
     memcpy(messages, v->chat.messages, (size_t)n * sizeof *messages);
     *p = (struct prompt){0};
@@ -156,7 +154,6 @@ int prompt_build_reply(struct prompt *p, const struct chat_template *c, const st
         rc = build(p, c, v, &chat, e);
     }
     conversation_free(&said);
-    free(messages);
     *end = rc ? 0 : p->n;
     if (rc == 0 && (p->n <= before->n || !prefix_hash_equal(p->hashes[before->n], before->hashes[before->n])))
         rc = err_set(e, ERR_MODEL, "the chat template renders earlier messages differently with a reply");
@@ -173,11 +170,9 @@ void prompt_free(struct prompt *p)
 
 char *prompt_text(const struct prompt *p, int from, int to)
 {
-    struct buf out;
-    buf_init(&out, MAX_TEXT);
+    autobuf out = buf_of(MAX_TEXT);
     for (int i = from; i < to; i++)
         buf_put(&out, p->layout.texts.data + p->layout.segments[i].at, p->layout.segments[i].len);
     char *text = buf_take(&out);
-    buf_free(&out);
     return text ? text : xstrdup("");
 }

@@ -3,8 +3,7 @@
  * A session can continue at a cut: where a turn begins, and after each image. Both are next to a special
  * token, so the parts have the same tokens as the whole prompt. An image contributes the bytes of its data
  * URL to the hash, so that a cached image is not decoded again. */
-#ifndef HOLORUN_SERVE_PROMPT_H
-#define HOLORUN_SERVE_PROMPT_H
+#pragma once
 
 #include "serve/prefix_hash.h"
 #include "text/chat_layout.h"
@@ -32,5 +31,3 @@ int prompt_build_reply(struct prompt *p, const struct chat_template *c, const st
 
 /* Returns the concatenated texts of segments [from, to); the caller frees it. */
 char *prompt_text(const struct prompt *p, int from, int to);
-
-#endif

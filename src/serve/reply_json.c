@@ -145,11 +145,10 @@ static void begin(struct reply_events *s)
 
 static void text(struct reply_events *s, enum reply_part part, const char *bytes, size_t n)
 {
-    json_t *value = json_clean_stringn(bytes, n);
+    json_auto_t *value = json_clean_stringn(bytes, n);
     json_t *delta = json_pack("{s:O}", part == REPLY_THOUGHT ? "reasoning" : "content", value);
     if (part == REPLY_THOUGHT)
         json_object_set(delta, "reasoning_content", value);
-    json_decref(value);
     put_event(s, delta, NULL, true);
 }
 

@@ -1,6 +1,5 @@
 /* reply_json.h - lists and errors in the format of OpenAI's API; replies are in api.h. */
-#ifndef HOLORUN_SERVE_REPLY_JSON_H
-#define HOLORUN_SERVE_REPLY_JSON_H
+#pragma once
 
 #include "serve/completion.h"
 
@@ -8,5 +7,3 @@
 void reply_json_error(struct buf *out, const char *message, const char *type, const char *code);
 void reply_json_model(const struct service *s, struct buf *out);
 void reply_json_models(const struct service *s, struct buf *out);
-
-#endif

@@ -175,11 +175,9 @@ void reply_text_feed(struct reply_text *r, const char *text, size_t n)
 static json_t *call_json(struct call *call, const json_t *tools)
 {
     calls_convert(call, properties(tools, call->name));
-    char *text = jinja_json_text(call->arguments);
-    json_t *out = json_pack("{s:s, s:{s:s, s:s}}", "type", "function", "function", "name", call->name,
-                            "arguments", text);
-    free(text);
-    return out;
+    autofree char *text = jinja_json_text(call->arguments);
+    return json_pack("{s:s, s:{s:s, s:s}}", "type", "function", "function", "name", call->name, "arguments",
+                     text);
 }
 
 /* Extracts the calls from the held text and passes the content on. */
@@ -187,8 +185,7 @@ static void read_calls(struct reply_text *r)
 {
     const struct calls_hints hints = hints_of(r);
     struct calls calls;
-    struct buf content;
-    buf_init(&content, MAX_TEXT);
+    autobuf content = buf_of(MAX_TEXT);
     calls_read(r->held.data, r->held.len, &hints, &calls);
     for (int i = 0; i < calls.n; i++) {
         if (calls.list[i].fault)
@@ -201,7 +198,6 @@ static void read_calls(struct reply_text *r)
         content.len--;
     if (content.len)
         pass_on(r, content.data, content.len);
-    buf_free(&content);
     calls_free(&calls);
 }
 
@@ -220,11 +216,10 @@ json_t *reply_text_calls(const struct reply_text *r, const char *id)
     size_t i;
     json_array_foreach(r->calls, i, call)
     {
-        char *full = xasprintf("%s-%zu", id, i);
+        autofree char *full = xasprintf("%s-%zu", id, i);
         json_t *one = json_pack("{s:s}", "id", full);
         json_object_update(one, call);
         json_array_append_new(out, one);
-        free(full);
     }
     return out;
 }

@@ -4,8 +4,7 @@
  *
  * Calls are read in any format that models write (actions/calls.h). Text that may begin a tag or a stop text
  * is held back until this is decided, and a call until the reply ends. */
-#ifndef HOLORUN_SERVE_REPLY_TEXT_H
-#define HOLORUN_SERVE_REPLY_TEXT_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -39,5 +38,3 @@ void reply_text_end(struct reply_text *r); /* Ends the text and reads the calls.
 /* Returns the calls as "tool_calls" of a message, each with an id that begins with `id`, or NULL. The caller
  * owns it. */
 json_t *reply_text_calls(const struct reply_text *r, const char *id);
-
-#endif

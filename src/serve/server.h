@@ -9,8 +9,7 @@
  * the token, as "Authorization: Bearer" or "x-api-key". Each rejected request is one line on stderr. A
  * request whose body does not fit the memory for bodies is rejected with 503; images wait for their half of
  * the memory. */
-#ifndef HOLORUN_SERVE_SERVER_H
-#define HOLORUN_SERVE_SERVER_H
+#pragma once
 
 #include "serve/completion.h"
 
@@ -40,5 +39,3 @@ void server_stop(struct server *v); /* Stops the server and frees it. */
 /* Returns the token from a file readable only by its owner; creates the file if it does not exist. The caller
  * frees the token. Returns NULL with e. */
 char *server_token(const char *path, struct err *e);
-
-#endif

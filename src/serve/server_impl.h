@@ -1,6 +1,5 @@
 /* server_impl.h - struct server and functions shared by the HTTP files; private to src/serve. */
-#ifndef HOLORUN_SERVE_SERVER_IMPL_H
-#define HOLORUN_SERVE_SERVER_IMPL_H
+#pragma once
 
 #include "serve/api.h"
 #include "serve/budget.h"
@@ -39,7 +38,6 @@ void reply_add_notes(struct MHD_Response *r, const struct notes *n);
 /* Sends an error with this status in the format of a protocol (NULL: OpenAI's) and reports it on stderr. */
 enum MHD_Result reply_refuse(struct server *v, struct MHD_Connection *c, const struct api *api, int status,
                              const char *message);
-int reply_status(const struct err *e); /* Returns the HTTP status for the failure of a completion. */
 
 /* Sends a streamed reply and takes ownership of the completion (stream.c). */
 enum MHD_Result stream_start(struct server *v, struct MHD_Connection *c, struct completion *of,
@@ -51,5 +49,3 @@ enum MHD_Result trainer_answer(struct server *v, struct MHD_Connection *c, const
 
 /* Disables the idle timeout of a connection while it waits for us; afterwards the timeout restarts. */
 void connection_waits(struct server *v, struct MHD_Connection *c, bool waits);
-
-#endif

@@ -1,6 +1,5 @@
 /* service.h - the model as a service, opened by `holorun serve` before it listens. */
-#ifndef HOLORUN_SERVE_SERVICE_H
-#define HOLORUN_SERVE_SERVICE_H
+#pragma once
 
 #include "serve/completion.h"
 
@@ -14,5 +13,3 @@ struct service_options {
 /* Opens the service. Returns -1 with e. The caller calls service_close() in both cases. */
 int service_open(struct service *v, const struct service_options *o, struct err *e);
 void service_close(struct service *v);
-
-#endif

@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/lock.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -194,11 +194,10 @@ static bool evict_any(struct store *s)
 
 static void count_idle(struct store *s, int *sessions, int *files)
 {
-    pthread_mutex_lock(&s->lock);
+    LOCKED(&s->lock);
     *sessions = *files = 0;
     for (const struct cached_session *k = s->first; k; k = k->next)
         *(k->session ? sessions : files) += !k->used;
-    pthread_mutex_unlock(&s->lock);
 }
 
 /* Enforces the limits after a session has become idle. */
@@ -303,11 +302,10 @@ void store_serve(struct store *s, struct cached_session *k)
 
 void store_pause(struct store *s, struct cached_session *k, bool paused)
 {
-    pthread_mutex_lock(&s->lock);
+    LOCKED(&s->lock);
     k->paused = paused;
     if (paused)
         store_wake_waiters(s, k);
-    pthread_mutex_unlock(&s->lock);
 }
 
 void store_release(struct store *s, struct cached_session *k, struct prefix_hash end)
@@ -344,11 +342,10 @@ void store_discard(struct store *s, struct cached_session *k)
 
 struct store_counts store_counts(struct store *s)
 {
-    pthread_mutex_lock(&s->lock);
+    LOCKED(&s->lock);
     struct store_counts c = s->counts;
     c.idle = c.used = c.files = 0;
     for (const struct cached_session *k = s->first; k; k = k->next)
         ++*(k->used ? &c.used : k->session ? &c.idle : &c.files);
-    pthread_mutex_unlock(&s->lock);
     return c;
 }

@@ -11,8 +11,7 @@
  *
  * Idle sessions are limited in number and bytes. Over the byte limit, checkpoints are freed first; then, and
  * over the count limit, the least recently used session is evicted, to a file if `spill` is set. */
-#ifndef HOLORUN_SERVE_STORE_H
-#define HOLORUN_SERVE_STORE_H
+#pragma once
 
 #include "serve/prefix_hash.h"
 #include "serve/weights.h"
@@ -82,5 +81,3 @@ struct store_counts {
     int64_t spilled, restored, evicted; /* sessions since start */
 };
 struct store_counts store_counts(struct store *s);
-
-#endif

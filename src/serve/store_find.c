@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "base/lock.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -62,10 +63,9 @@ static struct session *branch_idle(struct store *s, struct cached_session *k, in
     struct err e = ERR_INIT;
     struct session *b = session_try_branch(k->session, k->marks[mark].state, &e);
     store_serve(s, k);
-    pthread_mutex_lock(&s->lock);
+    LOCKED(&s->lock);
     k->used = k->temporary = false;
     store_wake_waiters(s, k);
-    pthread_mutex_unlock(&s->lock);
     return b;
 }
 

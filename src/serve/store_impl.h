@@ -1,6 +1,5 @@
 /* store_impl.h - entries of the session cache; private to src/serve. */
-#ifndef HOLORUN_SERVE_STORE_IMPL_H
-#define HOLORUN_SERVE_STORE_IMPL_H
+#pragma once
 
 #include "serve/store.h"
 
@@ -50,5 +49,3 @@ void store_link(struct store *s, struct cached_session *k);
 /* Makes all waiters for a branch of k search again. */
 void store_wake_waiters(struct store *s, struct cached_session *k);
 void store_unlink_waiter(struct cached_session *k, const struct waiter *w);
-
-#endif

@@ -6,9 +6,9 @@
 #include "serve/server_impl.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "serve/api.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -34,12 +34,11 @@ struct stream {
 static void on_text(void *arg, enum reply_part part, const char *text, size_t n)
 {
     struct stream *s = arg;
-    pthread_mutex_lock(&s->lock);
+    LOCKED(&s->lock);
     s->c->api->text(&s->events, part, text, n);
     if (s->out.full) /* a client that does not read */
         completion_gone(s->c);
     pthread_cond_signal(&s->more);
-    pthread_mutex_unlock(&s->lock);
 }
 
 static void *generate_stream(void *arg)
@@ -52,14 +51,13 @@ static void *generate_stream(void *arg)
     completion_keep(s->c);
     if (rc && e.kind != ERR_STOPPED)
         warn("a streamed reply failed: %s", e.text);
-    pthread_mutex_lock(&s->lock);
+    LOCKED(&s->lock);
     if (rc)
         s->c->api->broken(&s->events, e.text);
     else
         s->c->api->end(&s->events);
     s->ended = true;
     pthread_cond_signal(&s->more);
-    pthread_mutex_unlock(&s->lock);
     return NULL;
 }
 

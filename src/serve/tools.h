@@ -5,8 +5,7 @@
  * unused. It is rejected if ignoring it would change the meaning: if the choice names it, if a call is
  * required and no function is left, and if it is a vendor's computer tool, without which its client cannot
  * act. "strict", "cache_control" and similar members are not part of the prompt. */
-#ifndef HOLORUN_SERVE_TOOLS_H
-#define HOLORUN_SERVE_TOOLS_H
+#pragma once
 
 #include "base/err.h"
 #include "serve/notes.h"
@@ -15,5 +14,3 @@
 
 /* Replaces root's "tools" and "tool_choice". Returns -1 with ERR_USAGE, which names the tool. */
 int tools_settle(json_t *root, struct notes *n, struct err *e);
-
-#endif

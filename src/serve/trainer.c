@@ -11,6 +11,7 @@
 #include "serve/server_impl.h"
 
 #include "base/clock.h"
+#include "base/lock.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -76,16 +77,15 @@ static enum MHD_Result update_weights(struct server *v, struct MHD_Connection *c
         return reply_refuse(v, c, NULL, 400, "'path' must be the absolute path of a model directory");
     if (!weights_paused(v->service->weights))
         return reply_refuse(v, c, NULL, 409, "the server is not paused: send POST /pause first");
-    pthread_mutex_lock(&v->trainer);
+    LOCKED(&v->trainer);
     enum MHD_Result rc = load(v, c, path);
-    pthread_mutex_unlock(&v->trainer);
     return rc;
 }
 
 enum MHD_Result trainer_answer(struct server *v, struct MHD_Connection *c, const char *url, const char *text,
                                size_t len)
 {
-    json_t *body = len ? json_loadb(text, len, 0, NULL) : json_object();
+    json_auto_t *body = len ? json_loadb(text, len, 0, NULL) : json_object();
     enum MHD_Result rc;
     connection_waits(v, c, true);
     if (!json_is_object(body)) {
@@ -99,6 +99,5 @@ enum MHD_Result trainer_answer(struct server *v, struct MHD_Connection *c, const
         rc = answer(v, c, "running");
     }
     connection_waits(v, c, false);
-    json_decref(body);
     return rc;
 }

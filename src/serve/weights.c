@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "base/lock.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -62,22 +62,20 @@ static void wait_20ms(struct weights_slot *w)
 struct weights_set *weights_acquire(struct weights_slot *w, const volatile int *stop)
 {
     struct weights_set *s = NULL;
-    pthread_mutex_lock(&w->lock);
+    LOCKED(&w->lock);
     while (w->paused && !flag_up(stop))
         wait_20ms(w);
     if (!w->paused) {
         s = w->now;
         s->users++;
     }
-    pthread_mutex_unlock(&w->lock);
     return s;
 }
 
 struct weights_set *weights_share(struct weights_slot *w, struct weights_set *s)
 {
-    pthread_mutex_lock(&w->lock);
+    LOCKED(&w->lock);
     s->users++;
-    pthread_mutex_unlock(&w->lock);
     return s;
 }
 
@@ -93,10 +91,9 @@ void weights_release(struct weights_slot *w, struct weights_set *s)
 
 static void set_paused(struct weights_slot *w, bool to)
 {
-    pthread_mutex_lock(&w->lock);
+    LOCKED(&w->lock);
     w->paused = to;
     pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->lock);
 }
 
 void weights_pause(struct weights_slot *w)
@@ -111,10 +108,8 @@ void weights_resume(struct weights_slot *w)
 
 bool weights_paused(struct weights_slot *w)
 {
-    pthread_mutex_lock(&w->lock);
-    bool paused = w->paused;
-    pthread_mutex_unlock(&w->lock);
-    return paused;
+    LOCKED(&w->lock);
+    return w->paused;
 }
 
 void weights_replace(struct weights_slot *w, struct engine *g)
@@ -129,8 +124,6 @@ void weights_replace(struct weights_slot *w, struct engine *g)
 
 int weights_version(struct weights_slot *w)
 {
-    pthread_mutex_lock(&w->lock);
-    int version = w->now->version;
-    pthread_mutex_unlock(&w->lock);
-    return version;
+    LOCKED(&w->lock);
+    return w->now->version;
 }

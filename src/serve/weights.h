@@ -2,8 +2,7 @@
  *
  * Each loaded set of weights has a version, starting at 1. A request holds the set it began with; a set is
  * freed when its last user releases it. While the server is paused, new requests wait. */
-#ifndef HOLORUN_SERVE_WEIGHTS_H
-#define HOLORUN_SERVE_WEIGHTS_H
+#pragma once
 
 #include "session/session.h"
 
@@ -32,5 +31,3 @@ bool weights_paused(struct weights_slot *w);
 /* Makes this engine the current set and takes ownership of it. */
 void weights_replace(struct weights_slot *w, struct engine *g);
 int weights_version(struct weights_slot *w);
-
-#endif

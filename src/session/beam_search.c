@@ -216,7 +216,7 @@ static bool settled(struct search *s)
 
 static int run_rounds(struct search *s, int width, struct err *e)
 {
-    struct child *children = xmalloc((unsigned long)width * (unsigned long)width, sizeof *children);
+    autofree struct child *children = xmalloc((unsigned long)width * (unsigned long)width, sizeof *children);
     struct session *together[BEAM_WIDTH];
     int rc = 0;
     for (int round = 0; round < BEAM_TOKENS && rc == 0; round++) {
@@ -234,14 +234,13 @@ static int run_rounds(struct search *s, int width, struct err *e)
         int n = continuations(s, children, width);
         rc = next_generation(s, children, n, e);
     }
-    free(children);
     return rc;
 }
 
 int beam_search(struct session *s, const struct beam_search *how, struct beam_candidate *out, int max,
                 struct err *e)
 {
-    struct search *search = xcalloc(1, sizeof *search);
+    autofree struct search *search = xcalloc(1, sizeof *search);
     int width = how->width < 1 ? 1 : how->width > BEAM_WIDTH ? BEAM_WIDTH : how->width;
     *search =
         (struct search){.how = how, .first = s, .tokenizer = engine_tokenizer(session_engine(s)), .n = 1};
@@ -255,6 +254,5 @@ int beam_search(struct session *s, const struct beam_search *how, struct beam_ca
     int n = search->n_candidates < search->wanted ? search->n_candidates : search->wanted;
     memcpy(out, search->candidates, (size_t)(n > 0 ? n : 0) * sizeof *out);
     free(search->known);
-    free(search);
     return rc ? -1 : n;
 }

@@ -6,8 +6,7 @@
  *
  * A probability is that of the value at temperature 1 after the logit mask. It is a lower bound: paths
  * that the beam dropped are missing from the sum. */
-#ifndef HOLORUN_SESSION_BEAM_SEARCH_H
-#define HOLORUN_SESSION_BEAM_SEARCH_H
+#pragma once
 
 #include "session/generate.h"
 
@@ -35,5 +34,3 @@ struct beam_candidate {
  * -1 with e. The search extends the session, so the caller has to rewind it. */
 int beam_search(struct session *s, const struct beam_search *how, struct beam_candidate *out, int max,
                 struct err *e);
-
-#endif

@@ -2,8 +2,7 @@
  * (text/chat_template.h).
  *
  * All functions return -1 with e if the template cannot be split into turns. */
-#ifndef HOLORUN_SESSION_CHAT_H
-#define HOLORUN_SESSION_CHAT_H
+#pragma once
 
 #include "session/session.h"
 #include "text/chat_template.h"
@@ -51,5 +50,3 @@ int chat_append_layout(struct session *s, const struct layout *l, int from, int 
 
 /* Appends a whole conversation to an empty session, as the template renders it. */
 int chat_append(struct session *s, const struct chat_conversation *c, struct err *e);
-
-#endif

@@ -121,7 +121,7 @@ static uint64_t cache_key(const struct engine *g, const struct engine_options *o
 static bool load_cached(struct drift *d, const char *path, uint64_t key)
 {
     struct drift_file f;
-    char *data = NULL;
+    autofree char *data = NULL;
     size_t len = 0;
     bool sound = file_exists(path) && file_read(path, sizeof f, &data, &len, NULL) == 0 && len == sizeof f;
     if (sound) {
@@ -131,7 +131,6 @@ static bool load_cached(struct drift *d, const char *path, uint64_t key)
     }
     if (sound)
         *d = f.drift;
-    free(data);
     return sound;
 }
 
@@ -153,13 +152,12 @@ int drift_gate(struct engine *g, const struct engine_options *o, struct err *e)
     if (tokens <= 0)
         return 0; /* the context is shorter than the prompt */
     uint64_t key = cache_key(g, o, tokens);
-    char *path = o->cache ? weight_cache_path(key, "drift", NULL) : NULL;
+    autofree char *path = o->cache ? weight_cache_path(key, "drift", NULL) : NULL;
     if (!path || !load_cached(&g->drift, path, key)) {
         g->drift = measure(g, tokens);
         if (path)
             save_cached(&g->drift, path, key);
     }
-    free(path);
     double kl = g->drift.sum / g->drift.steps, same = (double)g->drift.same / g->drift.steps;
     if (kl <= DRIFT_KL && same >= DRIFT_SAME)
         return 0;

@@ -16,8 +16,7 @@
  *
  * The result is cached in a file next to the quantized weights (weights_cache.h), per model, storage types
  * and backend. */
-#ifndef HOLORUN_SESSION_DRIFT_H
-#define HOLORUN_SESSION_DRIFT_H
+#pragma once
 
 #include "session/session.h"
 
@@ -37,5 +36,3 @@ void drift_add(struct drift *d, const float *exact, const float *x, int n, bool 
 /* Measures g, whose states are f16, or loads the cached result. Returns -1 with ERR_MODEL beyond the
  * bounds. */
 int drift_gate(struct engine *g, const struct engine_options *o, struct err *e);
-
-#endif

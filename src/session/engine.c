@@ -26,7 +26,7 @@ static uint64_t hash_model(const char *dir, const struct safetensors *s, size_t 
     if (!x)
         die(ERR_ENV, "out of memory");
     XXH3_64bits_reset(x);
-    char *text = config_source(dir);
+    autofree char *text = config_source(dir);
     if (text)
         XXH3_64bits_update(x, text, strlen(text));
     safetensors_scattered(s, sample == SAMPLE);
@@ -40,7 +40,6 @@ static uint64_t hash_model(const char *dir, const struct safetensors *s, size_t 
     safetensors_scattered(s, false);
     uint64_t hash = XXH3_64bits_digest(x);
     XXH3_freeState(x);
-    free(text);
     return hash;
 }
 

@@ -1,6 +1,5 @@
 /* engine_impl.h - struct engine; private to src/session and its tests. */
-#ifndef HOLORUN_SESSION_ENGINE_IMPL_H
-#define HOLORUN_SESSION_ENGINE_IMPL_H
+#pragma once
 
 #include "capacity/plan.h"
 #include "checkpoint/weights_cache.h"
@@ -51,5 +50,3 @@ struct engine {
 void engine_enter(struct engine *g, struct scheduler_client *c);
 int engine_try_enter(struct engine *g, struct scheduler_client *c, struct err *e);
 void engine_leave(struct engine *g);
-
-#endif

@@ -263,14 +263,13 @@ static struct drafts *drafts_new(const struct run *r)
 
 static void drafts_free(struct run *r)
 {
-    struct drafts *x = r->drafts;
+    autofree struct drafts *x = r->drafts;
     if (!x)
         return;
     speculate_end(r->s, &x->saved);
     for (int i = 0; i <= ENGINE_MAX_SPECULATE; i++)
         free(x->logits[i]);
     free(x->masks);
-    free(x);
     r->drafts = NULL;
 }
 

@@ -1,6 +1,5 @@
 /* generate.h - generates a reply: sampling, grammar mask, forced tokens, stop tokens, speculation. */
-#ifndef HOLORUN_SESSION_GENERATE_H
-#define HOLORUN_SESSION_GENERATE_H
+#pragma once
 
 #include "base/buf.h"
 #include "grammar/grammar.h"
@@ -90,5 +89,3 @@ uint64_t *generate_known(const struct engine *g);
  * most probable first, padded with id -1. Returns their number. */
 int generate_top(const float *logits, int n, const uint64_t *known, const uint64_t *allowed,
                  struct token_alternative *top, int width);
-
-#endif

@@ -9,8 +9,7 @@
  * (language_chunk), and those in chunks of the scan (language.h). An entry ends between two scan chunks,
  * or between two prefill chunks if results depend on the number of rows (GPU) or on how often states are
  * stored (f16). At least two tokens stay pending: a single one would take the decode path. */
-#ifndef HOLORUN_SESSION_PREFIX_H
-#define HOLORUN_SESSION_PREFIX_H
+#pragma once
 
 #include "session/session.h"
 
@@ -29,5 +28,3 @@ void prefix_cache_free(struct prefix_cache *p);
  * entry into s. No token of s may have been computed. Copies nothing if memory is short. Returns -1 with e
  * only if s was cancelled. */
 int prefix_reuse(struct prefix_cache *p, struct session *s, struct err *e);
-
-#endif

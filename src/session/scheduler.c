@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/flag.h"
+#include "base/lock.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -229,10 +229,9 @@ void scheduler_release(struct scheduler *t)
         bug("a thread releases an engine that it does not have");
     if (--t->depth)
         return;
-    pthread_mutex_lock(&t->lock);
+    LOCKED(&t->lock);
     clear_owner(t);
     hand_over(t);
-    pthread_mutex_unlock(&t->lock);
 }
 
 int scheduler_yield(struct scheduler *t, struct scheduler_client *c)
@@ -241,7 +240,7 @@ int scheduler_yield(struct scheduler *t, struct scheduler_client *c)
         bug("a thread yields an engine that it does not have");
     int rc = stopped(t, c) ? -1 : 0, depth = t->depth;
     struct waiter w;
-    pthread_mutex_lock(&t->lock);
+    LOCKED(&t->lock);
     if (rc == 0 && (t->exclusive.first || t->batched.first)) {
         waiter_init(t, &w, c, NULL);
         clear_owner(t);
@@ -251,7 +250,6 @@ int scheduler_yield(struct scheduler *t, struct scheduler_client *c)
         set_owner(t, depth);
         pthread_cond_destroy(&w.wake);
     }
-    pthread_mutex_unlock(&t->lock);
     return rc;
 }
 
@@ -341,19 +339,16 @@ int scheduler_submit(struct scheduler *t, struct scheduler_client *c, struct sch
 
 int scheduler_batch_size(struct scheduler *t)
 {
-    pthread_mutex_lock(&t->lock);
-    int n = t->batch_size;
-    pthread_mutex_unlock(&t->lock);
-    return n;
+    LOCKED(&t->lock);
+    return t->batch_size;
 }
 
 void scheduler_idle(struct scheduler *t, struct scheduler_client *c)
 {
-    pthread_mutex_lock(&t->lock);
+    LOCKED(&t->lock);
     client_back(t, c);
     if (t->lingering && t->expected == 0)
         pthread_cond_signal(&t->lingering->wake);
-    pthread_mutex_unlock(&t->lock);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -379,9 +374,8 @@ void scheduler_free(struct scheduler *t)
 
 struct scheduler_stats scheduler_stats(struct scheduler *t)
 {
-    pthread_mutex_lock(&t->lock);
+    LOCKED(&t->lock);
     struct scheduler_stats c = t->counts;
     c.waiting = t->exclusive.n + t->batched.n;
-    pthread_mutex_unlock(&t->lock);
     return c;
 }

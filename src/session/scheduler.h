@@ -15,8 +15,7 @@
  * return lingers until the other clients of that batch are back, at most a quarter of the duration of a
  * batch and 20 ms, so that a batch does not split into many small ones. It does not linger while a thread
  * waits for exclusive use. */
-#ifndef HOLORUN_SESSION_SCHEDULER_H
-#define HOLORUN_SESSION_SCHEDULER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ struct scheduler_stats {
     int waiting;           /* threads waiting now */
 };
 struct scheduler_stats scheduler_stats(struct scheduler *t);
-
-#endif

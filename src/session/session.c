@@ -278,13 +278,12 @@ static int compute_pending(struct session *s, int64_t n, struct err *e)
         return err_set(e, ERR_STOPPED, "prefill was stopped: the session has to be rewound");
     if (session_pin(s, 0, e))
         return -1;
-    struct image_rows *images = xcalloc((unsigned long)s->n_images + 1, sizeof *images);
+    autofree struct image_rows *images = xcalloc((unsigned long)s->n_images + 1, sizeof *images);
     for (int i = 0; i < s->n_images; i++)
         images[i] = (struct image_rows){s->images[i].at - done, s->images[i].rows, s->images[i].cols};
     s->engine->language.session_cancel = s->client.stop;
     int rc = language_forward(&s->engine->language, &s->state, s->tokens + done, n, images, s->n_images);
     s->engine->language.session_cancel = NULL;
-    free(images);
     if (session_pending(s) == 0)
         session_drop_images(s);
     session_unpin(s);

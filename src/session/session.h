@@ -23,8 +23,7 @@
  *
  * Errors: functions with a struct err return -1 or NULL and leave the session unchanged; the others end
  * the program on failure. Formulas and rounding: model/language.h and model/vision.h. */
-#ifndef HOLORUN_SESSION_SESSION_H
-#define HOLORUN_SESSION_SESSION_H
+#pragma once
 
 #include "base/err.h"
 #include "base/image.h"
@@ -233,5 +232,3 @@ struct session *session_load(struct engine *g, const char *path, struct err *e);
 double session_uniform(struct session *s); /* [0, 1) */
 uint64_t session_rng(const struct session *s);
 void session_set_rng(struct session *s, uint64_t rng);
-
-#endif

@@ -291,7 +291,7 @@ static int submit(struct batch_item *items, int n, struct err *e)
     if (prefill_items(items, n, e))
         return -1;
     struct scheduler *t = engine_of(items)->scheduler;
-    struct batch_request *b = xcalloc(1, sizeof *b);
+    autofree struct batch_request *b = xcalloc(1, sizeof *b);
     *b = (struct batch_request){.items = items, .n = n, .e = e};
     int stopped = 0;
     for (int i = 0; i < n; i++)
@@ -304,21 +304,17 @@ static int submit(struct batch_item *items, int n, struct err *e)
     }
     for (int i = 0; i < n; i++)
         items[i].request = NULL;
-    int rc = stopped ? session_err_stopped(e) : b->rc;
-    free(b);
-    return rc;
+    return stopped ? session_err_stopped(e) : b->rc;
 }
 
 int session_try_decode_batch(struct session *const *s, int n, struct err *e)
 {
-    struct batch_item *items = xcalloc((unsigned long)n + 1, sizeof *items);
+    autofree struct batch_item *items = xcalloc((unsigned long)n + 1, sizeof *items);
     int k = 0;
     for (int i = 0; i < n; i++)
         if (s[i]->logits_at != s[i]->n)
             items[k++].session = s[i];
-    int rc = submit(items, k, e);
-    free(items);
-    return rc;
+    return submit(items, k, e);
 }
 
 void session_decode_batch(struct session *const *s, int n)
@@ -331,12 +327,10 @@ void session_decode_batch(struct session *const *s, int n)
 static int sample_on_device(struct session *const *s, int n, const struct sampler *how, struct sampled *out,
                             struct err *e)
 {
-    struct batch_item *items = xcalloc((unsigned long)n + 1, sizeof *items);
+    autofree struct batch_item *items = xcalloc((unsigned long)n + 1, sizeof *items);
     for (int i = 0; i < n; i++)
         items[i] = (struct batch_item){.session = s[i], .how = &how[i], .out = &out[i]};
-    int rc = submit(items, n, e);
-    free(items);
-    return rc;
+    return submit(items, n, e);
 }
 
 int session_sample_batch(struct session *const *s, int n, const struct sampler *how, struct sampled *out,

@@ -7,8 +7,7 @@
  *
  * The state and the rows of pending images are one entry of the engine's state pool and may be spilled
  * whenever the session is not pinned. */
-#ifndef HOLORUN_SESSION_SESSION_IMPL_H
-#define HOLORUN_SESSION_SESSION_IMPL_H
+#pragma once
 
 #include "session/engine_impl.h"
 
@@ -71,5 +70,3 @@ int session_err_stopped(struct err *e);
 
 /* Ends the program if rc is not 0; for functions without a struct err. */
 void session_check(int rc, const struct err *e);
-
-#endif

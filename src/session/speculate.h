@@ -14,8 +14,7 @@
  *
  * A recurrent state cannot be truncated: it is copied before the pass, and after a rejection restored and
  * continued by the accepted tokens, which costs a second pass. */
-#ifndef HOLORUN_SESSION_SPECULATE_H
-#define HOLORUN_SESSION_SPECULATE_H
+#pragma once
 
 #include "session/session.h"
 
@@ -48,5 +47,3 @@ int speculate_round(struct session *s, struct speculation *p, struct err *e);
 
 /* Frees the copy of the state. */
 void speculate_end(struct session *s, struct tensor *saved);
-
-#endif

@@ -170,7 +170,7 @@ bool layout_trim(struct layout *l, int from, unsigned sides)
 static int encode_texts(const struct layout *l, int from, int to, const struct tokenizer *t,
                         const struct layout_sink *sink, struct err *e)
 {
-    struct text_part *parts = xcalloc((unsigned long)(to - from) + 1, sizeof *parts);
+    autofree struct text_part *parts = xcalloc((unsigned long)(to - from) + 1, sizeof *parts);
     struct tokens ids = {0};
     for (int i = from; i < to; i++)
         parts[i - from] =
@@ -178,7 +178,6 @@ static int encode_texts(const struct layout *l, int from, int to, const struct t
     tokenizer_encode_parts(t, parts, to - from, &ids);
     int rc = sink->tokens(sink->arg, ids.ids, ids.n, e);
     tokens_free(&ids);
-    free(parts);
     return rc;
 }
 

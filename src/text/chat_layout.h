@@ -2,8 +2,7 @@
  *
  * Texts between two images are encoded together, as in the rendered template, but added tokens are
  * recognized only in the template's own segments. */
-#ifndef HOLORUN_TEXT_CHAT_LAYOUT_H
-#define HOLORUN_TEXT_CHAT_LAYOUT_H
+#pragma once
 
 #include "base/buf.h"
 #include "text/chat_template.h"
@@ -61,5 +60,3 @@ int layout_split(struct layout *l, int segment, size_t at);
 
 /* Returns whether the layout ends inside a <think> block that the template opened. */
 bool layout_opens_thought(const struct layout *l);
-
-#endif

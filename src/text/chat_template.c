@@ -66,11 +66,10 @@ struct chat_template *chat_template_open(const char *dir, const struct tokenizer
 {
     static const char *const names[] = {"Nemotron VL", "Nemotron 3", "Qwen3.5", "Qwen3-VL", "Qwen2.5-VL"};
     struct chat_template *c = template_new(t, family);
-    char *source = template_read(dir, c);
+    autofree char *source = template_read(dir, c);
     open_source(c, source ? source : builtin(family));
     if (!source && !c->warning)
         c->warning = xasprintf("the model has no chat template; using the layout of %s", names[family]);
-    free(source);
     return c;
 }
 
@@ -168,14 +167,13 @@ static struct jinja_value calls_of(struct jinja_arena *a, const struct chat_mess
 {
     struct jinja_value all = jinja_list(a);
     for (int i = 0; i < m->n_calls; i++) {
-        json_t *json = json_loads(m->calls[i], JSON_DECODE_ANY, NULL);
+        json_auto_t *json = json_loads(m->calls[i], JSON_DECODE_ANY, NULL);
         if (forms & FORM_OBJECTS)
             parse_arguments(json);
         struct jinja_value call = jinja_dict(a);
         jinja_set(a, call, "type", template_text(a, "function"));
         jinja_set(a, call, "function", jinja_of_json(a, json, JINJA_REPLY));
         jinja_add(a, all, call);
-        json_decref(json);
     }
     return all;
 }
@@ -200,9 +198,8 @@ static struct jinja_value tools_of(struct jinja_arena *a, const struct chat_conv
 {
     struct jinja_value all = jinja_list(a);
     for (int i = 0; i < v->n_tools; i++) {
-        json_t *json = json_loads(v->tools[i], JSON_DECODE_ANY, NULL);
+        json_auto_t *json = json_loads(v->tools[i], JSON_DECODE_ANY, NULL);
         jinja_add(a, all, jinja_of_json(a, json, JINJA_TEXT));
-        json_decref(json);
     }
     return all;
 }

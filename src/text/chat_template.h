@@ -8,8 +8,7 @@
  * when the template is opened, and a template that cannot be assembled is rejected for such sessions.
  *
  * Texts from users, tools and screens never become special tokens, unlike in other implementations. */
-#ifndef HOLORUN_TEXT_CHAT_TEMPLATE_H
-#define HOLORUN_TEXT_CHAT_TEMPLATE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/image.h"
@@ -119,5 +118,3 @@ const struct chat_turns *chat_template_turns(const struct chat_template *c, bool
  * with e. */
 int chat_template_system(const struct chat_template *c, const char *text, const char *const *tools, int n,
                          bool think, struct layout *l, struct err *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* chat_template_impl.h - struct chat_template; private to src/text. */
-#ifndef HOLORUN_TEXT_CHAT_TEMPLATE_IMPL_H
-#define HOLORUN_TEXT_CHAT_TEMPLATE_IMPL_H
+#pragma once
 
 #include "jinja/jinja.h"
 #include "text/chat_layout.h"
@@ -49,5 +48,3 @@ void chat_find_turns(struct chat_template *c);
 /* Fills the format of calls; call after chat_find_turns(). */
 void chat_find_calls(struct chat_template *c);
 void chat_free_calls(struct chat_template *c);
-
-#endif

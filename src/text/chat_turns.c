@@ -93,10 +93,9 @@ static const char *last_special(const struct tokenizer *t, const char *text)
     const char *last = NULL;
     for (const char *p = text; (p = strchr(p, '<')); p++) {
         const char *end = strchr(p, '>');
-        char *token = end ? xasprintf("%.*s", (int)(end - p) + 1, p) : NULL;
+        autofree char *token = end ? xasprintf("%.*s", (int)(end - p) + 1, p) : NULL;
         if (token && tokenizer_is_special(t, tokenizer_find(t, token)))
             last = p;
-        free(token);
     }
     return last;
 }
@@ -239,12 +238,10 @@ static void put_reply(struct layout *l, const struct chat_turns *t, const char *
 /* Returns all texts of a layout, concatenated. */
 static char *flatten(const struct layout *l)
 {
-    struct buf out;
-    buf_init(&out, MAX_RENDERED);
+    autobuf out = buf_of(MAX_RENDERED);
     for (int i = 0; i < l->n; i++)
         buf_put(&out, l->texts.data + l->segments[i].at, l->segments[i].len);
     char *text = buf_take(&out);
-    buf_free(&out);
     return text ? text : xstrdup("");
 }
 
@@ -273,9 +270,8 @@ static bool assembles(const struct chat_template *c, const struct chat_turns *t,
     for (int i = 0; i < p.n; i++)
         buf_printf(&want, "%s%s", p.between[i], p.contents[i]);
     buf_puts(&want, p.between[p.n]);
-    char *got = flatten(&l);
+    autofree char *got = flatten(&l);
     bool same = !strcmp(got, want.data);
-    free(got);
     buf_free(&want);
     chat_probe_free(&p);
     layout_free(&l);

@@ -72,11 +72,10 @@ static int read_call(struct conversation *v, const json_t *call, const char **ou
         return err_set(e, ERR_USAGE, "a call needs a 'name'");
     if (arguments && !json_is_null(arguments) && !json_is_string(arguments) && !json_is_object(arguments))
         return err_set(e, ERR_USAGE, "the 'arguments' of a call must be an object or its JSON text");
-    json_t *both = json_pack("{s:O}", "name", name);
+    json_auto_t *both = json_pack("{s:O}", "name", name);
     if (arguments && !json_is_null(arguments))
         json_object_set(both, "arguments", arguments);
     *out = keep_text(v, jinja_json_text(both));
-    json_decref(both);
     return 0;
 }
 
@@ -185,9 +184,8 @@ static int read_images(struct conversation *v, const char *path, struct err *e)
     const char *slash = strrchr(path, '/');
     int front = slash ? (int)(slash - path) + 1 : 0;
     for (int i = 0; i < v->n_images; i++) {
-        char *file = xasprintf("%.*s%s", v->files[i][0] == '/' ? 0 : front, path, v->files[i]);
+        autofree char *file = xasprintf("%.*s%s", v->files[i][0] == '/' ? 0 : front, path, v->files[i]);
         int rc = image_read_png(&v->images[i], file, e);
-        free(file);
         if (rc)
             return rc;
     }

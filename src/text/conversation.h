@@ -12,8 +12,7 @@
  * with paths relative to the file, also as "image_url" with {"url": "file.png"}. "chat_template_kwargs" is
  * an object with further variables of the template. Anything else is rejected with its location, never
  * ignored. */
-#ifndef HOLORUN_TEXT_CONVERSATION_H
-#define HOLORUN_TEXT_CONVERSATION_H
+#pragma once
 
 #include "text/chat_template.h"
 
@@ -48,5 +47,3 @@ int conversation_parse(struct conversation *v, const char *text, size_t len, str
 int conversation_take(struct conversation *v, json_t *root, struct err *e);
 
 void conversation_free(struct conversation *v);
-
-#endif

@@ -9,12 +9,9 @@
 
 static json_t *read_json(const char *dir, const char *file)
 {
-    char *path = xasprintf("%s/%s", dir, file), *text = NULL;
+    autofree char *path = xasprintf("%s/%s", dir, file), *text = NULL;
     size_t len;
-    json_t *root = file_read(path, 16 << 20, &text, &len, NULL) ? NULL : json_loadb(text, len, 0, NULL);
-    free(text);
-    free(path);
-    return root;
+    return file_read(path, 16 << 20, &text, &len, NULL) ? NULL : json_loadb(text, len, 0, NULL);
 }
 
 /* Returns the value of "chat_template": a text, or the text named "default" in a list. */
@@ -89,15 +86,13 @@ char *template_read(const char *dir, struct chat_template *c)
         gguf_close(f);
         return text;
     }
-    json_t *config = read_json(dir, "tokenizer_config.json"),
-           *processor = read_json(dir, "chat_template.json");
+    json_auto_t *config = read_json(dir, "tokenizer_config.json"),
+                *processor = read_json(dir, "chat_template.json");
     char *path = xasprintf("%s/chat_template.jinja", dir), *text = NULL;
     size_t len;
     read_special(config, c);
     if (file_read(path, JINJA_MAX_SOURCE, &text, &len, NULL) && !(text = template_inside(processor)))
         text = template_inside(config);
     free(path);
-    json_decref(config);
-    json_decref(processor);
     return text;
 }

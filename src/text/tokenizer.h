@@ -3,8 +3,7 @@
  * External text (task, notes, tool output, screen) is encoded with special == false: a literal
  * "<SPECIAL_12>" or "<image>" in it is plain text, and can neither end a turn nor represent an image. Only
  * segments of the chat template are encoded with special == true. */
-#ifndef HOLORUN_TEXT_TOKENIZER_H
-#define HOLORUN_TEXT_TOKENIZER_H
+#pragma once
 
 #include "base/err.h"
 
@@ -50,5 +49,3 @@ bool tokenizer_is_special(const struct tokenizer *t, int32_t id);     /* an adde
 /* Returns the bytes of a token; of added tokens as spelled. Borrowed, not NUL-terminated; *len 0 for
  * unknown ids. */
 const char *tokenizer_bytes(const struct tokenizer *t, int32_t id, size_t *len);
-
-#endif

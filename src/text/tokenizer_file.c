@@ -384,8 +384,7 @@ struct tokenizer *tokenizer_parse(const char *json, size_t len, struct err *e)
     p.root = json_loadb(rest.data, rest.len, JSON_REJECT_DUPLICATES, &why);
     buf_free(&rest);
     if (!p.root) { /* again, for the line number in the whole file */
-        json_t *whole = json_loadb(json, len, JSON_REJECT_DUPLICATES, &why);
-        json_decref(whole);
+        json_auto_t *whole = json_loadb(json, len, JSON_REJECT_DUPLICATES, &why);
         return err_set(e, ERR_MODEL, "tokenizer.json: line %d: %s", why.line, why.text), NULL;
     }
     struct tokenizer *t = xcalloc(1, sizeof *t);
@@ -401,7 +400,7 @@ struct tokenizer *tokenizer_parse(const char *json, size_t len, struct err *e)
 
 struct tokenizer *tokenizer_open(const char *model_dir, struct err *e)
 {
-    char *path = xasprintf("%s/tokenizer.json", model_dir), *json = NULL;
+    autofree char *path = xasprintf("%s/tokenizer.json", model_dir), *json = NULL;
     size_t len;
     struct tokenizer *t = NULL;
     struct gguf_file *f = gguf_is_place(model_dir) ? gguf_open_text(model_dir, e) : NULL;
@@ -414,7 +413,5 @@ struct tokenizer *tokenizer_open(const char *model_dir, struct err *e)
         e->kind = ERR_MODEL;
         err_prefix(e, "model '%s'", model_dir);
     }
-    free(json);
-    free(path);
     return t;
 }

@@ -83,7 +83,8 @@ static void put_merges(struct buf *b, const struct gguf_file *f)
 /* Returns the row of `known`, or -1 after reporting an error. */
 static int find_kind(const struct gguf_file *f, struct err *e)
 {
-    char *model = gguf_text_of(f, "tokenizer.ggml.model"), *pre = gguf_text_of(f, "tokenizer.ggml.pre");
+    autofree char *model = gguf_text_of(f, "tokenizer.ggml.model"),
+                  *pre = gguf_text_of(f, "tokenizer.ggml.pre");
     int kind = -1;
     for (int i = 0; i < (int)(sizeof known / sizeof *known); i++)
         if (model && pre && !strcmp(model, "gpt2") && !strcmp(pre, known[i].pre))
@@ -92,8 +93,6 @@ static int find_kind(const struct gguf_file *f, struct err *e)
         err_set(e, ERR_MODEL,
                 "its tokenizer is '%s' with splits of '%s'; supported are gpt2 with qwen35 or qwen2",
                 model ? model : "", pre ? pre : "");
-    free(model);
-    free(pre);
     return kind;
 }
 
@@ -131,11 +130,9 @@ static int put_all(struct buf *b, const struct gguf_file *f, struct err *e)
 
 struct tokenizer *tokenizer_of_gguf(const struct gguf_file *f, struct err *e)
 {
-    struct buf b;
-    buf_init(&b, TEXT_MAX);
+    autobuf b = buf_of(TEXT_MAX);
     struct tokenizer *t = put_all(&b, f, e) ? NULL : tokenizer_parse(b.data, b.len, e);
     if (!t)
         err_prefix(e, "%s: as tokenizer.json", gguf_name(f));
-    buf_free(&b);
     return t;
 }

@@ -1,7 +1,6 @@
 /* tokenizer_impl.h - struct tokenizer: built by tokenizer_file.c, _json.c and _split.c, used by
  * tokenizer.c; private to them. */
-#ifndef HOLORUN_TEXT_TOKENIZER_IMPL_H
-#define HOLORUN_TEXT_TOKENIZER_IMPL_H
+#pragma once
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "base/buf.h"
@@ -93,5 +92,3 @@ int json_read_string(struct json_reader *r, char *out, int max);
 
 /* Reads an integer from 0 to max; -1 if there is none. */
 int json_read_count(struct json_reader *r, int max);
-
-#endif

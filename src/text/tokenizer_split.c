@@ -80,11 +80,9 @@ static int add_split(struct tokenizer *t, const char *pattern, bool literal, str
         return err_set(e, ERR_MODEL, "too many split steps or too long a pattern");
     if (literal)
         return compile_split(t, pattern, PCRE2_UTF | PCRE2_LITERAL, e);
-    struct buf translated;
-    buf_init(&translated, 16 * MAX_PATTERN);
+    autobuf translated = buf_of(16 * MAX_PATTERN);
     int rc = translate_pattern(&translated, pattern, e);
     rc = rc ? rc : compile_split(t, translated.data, PCRE2_UTF | PCRE2_UCP, e);
-    buf_free(&translated);
     return rc;
 }
 

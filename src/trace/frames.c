@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/lock.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,19 +45,17 @@ struct frames {
 static int write_frame(struct frames *f, const struct queued_frame *j, struct err *e)
 {
     char line[128];
-    void *png;
+    autofree void *png = NULL;
     uint64_t len = 0;
     if (image_encode_png(&j->image, &png, &len, e))
         return -1;
-    char *path = xasprintf("%s/frames/%06d.png", f->dir, j->number);
+    autofree char *path = xasprintf("%s/frames/%06d.png", f->dir, j->number);
     int n = snprintf(line, sizeof line, "%06d %016llx %d %d %lld %016llx\n", j->number,
                      (unsigned long long)j->hash, j->image.w, j->image.h, (long long)j->ns,
                      (unsigned long long)XXH3_64bits(png, len));
     int rc = file_write(path, png, len, e);
     if (!rc)
         rc = file_write_all(f->index_fd, f->index_path, line, (size_t)n, e);
-    free(png);
-    free(path);
     return rc;
 }
 
@@ -105,9 +103,8 @@ struct frames *frames_open(const char *dir, struct err *e)
     f->dir = xstrdup(dir);
     f->index_path = xasprintf("%s/frames.idx", dir);
     f->index_fd = -1;
-    char *folder = xasprintf("%s/frames", dir);
+    autofree char *folder = xasprintf("%s/frames", dir);
     int rc = dir_make(folder, e);
-    free(folder);
     if (!rc && (f->index_fd = file_append(f->index_path, e)) < 0)
         rc = -1;
     pthread_mutex_init(&f->lock, NULL);
@@ -153,7 +150,7 @@ int frames_put(struct frames *f, const struct image *im, uint64_t hash, int *num
     if (image_copy(&job.image, im, e))
         return -1;
     *number = job.number = add_seen(f, im, hash);
-    pthread_mutex_lock(&f->lock);
+    LOCKED(&f->lock);
     while (f->count == QUEUE)
         pthread_cond_wait(&f->changed, &f->lock);
     int rc = report_failure(f, e);
@@ -164,18 +161,15 @@ int frames_put(struct frames *f, const struct image *im, uint64_t hash, int *num
         f->count++;
         pthread_cond_broadcast(&f->changed);
     }
-    pthread_mutex_unlock(&f->lock);
     return rc;
 }
 
 int frames_flush(struct frames *f, struct err *e)
 {
-    pthread_mutex_lock(&f->lock);
+    LOCKED(&f->lock);
     while (f->count)
         pthread_cond_wait(&f->changed, &f->lock);
-    int rc = report_failure(f, e);
-    pthread_mutex_unlock(&f->lock);
-    return rc;
+    return report_failure(f, e);
 }
 
 int frames_close(struct frames *f, struct err *e)

@@ -6,8 +6,7 @@
  * An image equal to an earlier one (same XXH3 of size and pixels) gets the same number and is not stored
  * again. The queue holds 4 images; a caller that is faster than the disk waits. After the first failure every
  * call reports it. */
-#ifndef HOLORUN_TRACE_FRAMES_H
-#define HOLORUN_TRACE_FRAMES_H
+#pragma once
 
 #include "base/err.h"
 #include "base/image.h"
@@ -23,5 +22,3 @@ int frames_put(struct frames *f, const struct image *im, uint64_t hash, int *num
 int frames_flush(struct frames *f, struct err *e);
 /* Flushes, ends the thread and frees f; NULL is allowed. Returns -1 with e. */
 int frames_close(struct frames *f, struct err *e);
-
-#endif

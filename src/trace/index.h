@@ -4,8 +4,7 @@
  *     number, hash of size and pixels, width, height, monotonic nanoseconds, hash of the file
  *
  * Records of older versions lack the last field. Invalid lines are skipped and counted. */
-#ifndef HOLORUN_TRACE_INDEX_H
-#define HOLORUN_TRACE_INDEX_H
+#pragma once
 
 #include "base/image.h"
 #include "trace/read.h"
@@ -35,5 +34,3 @@ const struct index_frame *index_find(const struct frame_index *x, int number);
 enum index_fault { FRAME_AS_WRITTEN, FRAME_MISSING, FRAME_UNREADABLE, FRAME_FILE, FRAME_PIXELS };
 enum index_fault index_image(const struct frame_index *x, const struct record *r, int number,
                              struct image *im, struct err *why);
-
-#endif

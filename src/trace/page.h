@@ -2,8 +2,7 @@
  * with {{slots}}.
  *
  * All text from the screen or the model is written with page_text(). */
-#ifndef HOLORUN_TRACE_PAGE_H
-#define HOLORUN_TRACE_PAGE_H
+#pragma once
 
 #include "base/image.h"
 #include "trace/story.h"
@@ -37,5 +36,3 @@ struct page_slot {
     void (*print)(void *arg);
 };
 void page_print(const char *template, const struct page_slot *slots, int n, FILE *f, void *arg);
-
-#endif

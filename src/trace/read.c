@@ -99,12 +99,10 @@ static int read_events(struct record *r, struct err *e)
  * error. */
 static int read_run(struct record *r, struct err *e)
 {
-    char *path = xasprintf("%s/run.json", r->dir), *data = NULL;
+    autofree char *path = xasprintf("%s/run.json", r->dir), *data = NULL;
     size_t len = 0;
     int rc = file_exists(path) ? file_read(path, RECORD_MAX_RUN, &data, &len, e) : 0;
     r->run = data ? json_loadb(data, len, 0, NULL) : NULL;
-    free(data);
-    free(path);
     if (!json_is_object(r->run)) {
         json_decref(r->run);
         r->run = json_object();
@@ -136,10 +134,8 @@ void record_free(struct record *r)
 
 int record_frame(const struct record *r, int number, char **png, size_t *len, struct err *e)
 {
-    char *path = xasprintf("%s/frames/%06d.png", r->dir, number);
-    int rc = file_read(path, RECORD_MAX_FRAME, png, len, e);
-    free(path);
-    return rc;
+    autofree char *path = xasprintf("%s/frames/%06d.png", r->dir, number);
+    return file_read(path, RECORD_MAX_FRAME, png, len, e);
 }
 
 static bool is_run_name(const char *name)

@@ -2,8 +2,7 @@
  *
  * Its content is not trusted: sizes, numbers of lines and types are checked, unknown keys and kinds are kept
  * and ignored, an incomplete last line is dropped, other invalid lines are skipped and counted. */
-#ifndef HOLORUN_TRACE_READ_H
-#define HOLORUN_TRACE_READ_H
+#pragma once
 
 #include "base/err.h"
 
@@ -53,5 +52,3 @@ int record_frame(const struct record *r, int number, char **png, size_t *len, st
 
 /* Returns the newest run directory in `runs`; the caller frees it. Returns NULL with e if there is none. */
 char *record_newest(const char *runs, struct err *e);
-
-#endif

@@ -376,7 +376,7 @@ int report_write(const char *dir, const char *path, struct err *e)
     struct record r;
     if (record_open(&r, dir, e))
         return -1;
-    char *standard = xasprintf("%s/report.html", r.dir);
+    autofree char *standard = xasprintf("%s/report.html", r.dir);
     const char *to = path ? path : standard;
     struct file_stream out;
     int rc = file_stream_open(&out, to, e);
@@ -384,7 +384,6 @@ int report_write(const char *dir, const char *path, struct err *e)
         report_print(&r, out.f);
         rc = file_stream_close(&out, e);
     }
-    free(standard);
     record_free(&r);
     return rc;
 }

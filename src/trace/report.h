@@ -2,8 +2,7 @@
  *
  * All text from the screen or the model is escaped, and the page's content security policy allows only its
  * own script. */
-#ifndef HOLORUN_TRACE_REPORT_H
-#define HOLORUN_TRACE_REPORT_H
+#pragma once
 
 #include "trace/read.h"
 
@@ -14,5 +13,3 @@
 int report_write(const char *dir, const char *path, struct err *e);
 
 void report_print(const struct record *r, FILE *f);
-
-#endif

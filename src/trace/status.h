@@ -3,8 +3,7 @@
  *
  * Only AGENT_ANSWERED is a success: the agent reports that the task is done, and an effect on the screen, a
  * validator or, for a question, the answer itself confirms it. */
-#ifndef HOLORUN_TRACE_STATUS_H
-#define HOLORUN_TRACE_STATUS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -61,5 +60,3 @@ const struct status_row *status_row(enum agent_status s);
 const struct status_row *status_find(const char *name);
 /* Returns the style sheet class of the colour: "good", "unsure" or "bad". */
 const char *status_class(enum status_colour c);
-
-#endif

@@ -1,6 +1,5 @@
 /* story.h - the events of a run, grouped by step. Texts and fields belong to the record. */
-#ifndef HOLORUN_TRACE_STORY_H
-#define HOLORUN_TRACE_STORY_H
+#pragma once
 
 #include "trace/read.h"
 
@@ -53,5 +52,3 @@ struct story {
 
 void story_make(struct story *s, const struct record *r);
 void story_free(struct story *s);
-
-#endif

@@ -42,12 +42,10 @@ struct trace {
 
 char *trace_runs_dir(struct err *e)
 {
-    char *state = file_place(PLACE_STATE, e);
+    autofree char *state = file_place(PLACE_STATE, e);
     if (!state)
         return NULL;
-    char *runs = xasprintf("%s/runs", state);
-    free(state);
-    return runs;
+    return xasprintf("%s/runs", state);
 }
 
 /* Creates the run's directory. The random part distinguishes runs that start in the same second. */
@@ -173,12 +171,11 @@ int trace_run_json(struct trace *t, const char *json, size_t len, struct err *e)
     buf_put(&text, json, len);
     if (t->scrub)
         t->scrub(t->scrub_arg, &text);
-    char *path = xasprintf("%s/run.json", t->dir);
+    autofree char *path = xasprintf("%s/run.json", t->dir);
     /* Written even after an earlier failure, and twice: otherwise the file would say "running" forever. */
     int rc = file_write(path, text.data, text.len, &cause);
     if (rc)
         rc = file_write(path, text.data, text.len, NULL);
-    free(path);
     buf_free(&text);
     return rc ? trace_fail(t, &cause, e) : failed_before(t, e);
 }

@@ -18,8 +18,7 @@
  *   trace_begin(t, step, "observe");
  *   trace_int(t, "frame", number);
  *   if (trace_end(t, e)) ... */
-#ifndef HOLORUN_TRACE_TRACE_H
-#define HOLORUN_TRACE_TRACE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/image.h"
@@ -75,5 +74,3 @@ int trace_sync(struct trace *t, struct err *e);
 
 /* Returns the default directory of runs; the caller frees it. */
 char *trace_runs_dir(struct err *e);
-
-#endif

@@ -19,15 +19,12 @@ static char *absolute(const char *path)
 
 char *artifact_link(const char *from, const char *path)
 {
-    char *base = absolute(from), *whole = absolute(path);
+    autofree char *base = absolute(from), *whole = absolute(path);
     size_t n = strlen(base);
     while (n > 1 && base[n - 1] == '/')
         n--;
     bool below = n > 1 && !strncmp(whole, base, n) && whole[n] == '/' && !strstr(whole + n, "/../");
-    char *seen = xstrdup(below ? whole + n + 1 : whole);
-    free(base);
-    free(whole);
-    return seen;
+    return xstrdup(below ? whole + n + 1 : whole);
 }
 
 char *artifact_folder(const char *path)

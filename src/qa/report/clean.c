@@ -36,12 +36,6 @@ static bool is_unwanted(uint32_t cp)
            (cp >= 0x202a && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069) || (cp & 0xfffe) == 0xfffe;
 }
 
-/* Returns whether some readers of TAP and logs split lines at a character, except \n (base/json.h). */
-static bool is_line_break(uint32_t cp)
-{
-    return cp == 0x85 || cp == 0x2028 || cp == 0x2029;
-}
-
 char *clean_text(const char *s, size_t most)
 {
     size_t n = s ? strlen(s) : 0;
@@ -63,7 +57,7 @@ char *clean_text(const char *s, size_t most)
             buf_puts(&b, "\xef\xbf\xbd");
         else if (cp == 0x1b)
             step = escape_length(s, n);
-        else if (is_line_break(cp))
+        else if (cp == 0x85 || cp == 0x2028 || cp == 0x2029)
             buf_putc(&b, '\n');
         else if (!is_unwanted(cp))
             buf_put(&b, s, step);

@@ -3,8 +3,7 @@
  * The output of programs, screens and models can contain anything. Cleaned text is valid UTF-8 without
  * control characters, terminal sequences, characters that XML forbids, and changes of the writing direction.
  * Each report format then escapes its own special characters. */
-#ifndef HOLORUN_QA_REPORT_CLEAN_H
-#define HOLORUN_QA_REPORT_CLEAN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ char *clean_text(const char *s, size_t most);
 /* Returns the beginning as one line of at most `most` bytes, plus "..." if it was cut. The caller frees
  * it. */
 char *clean_line(const char *s, size_t most);
-
-#endif

@@ -40,9 +40,8 @@ static void put_entities(struct buf *b, const char *s)
 
 static void put_line(struct buf *b, const char *s, size_t most)
 {
-    char *line = clean_line(s, most);
+    autofree char *line = clean_line(s, most);
     put_entities(b, line);
-    free(line);
 }
 
 /* Appends a part completely or not at all. Returns whether it fit. */
@@ -57,18 +56,12 @@ static bool append(struct buf *all, struct buf *part)
 
 static void put_row(struct buf *b, const struct result *r)
 {
-    char *why = summary_reason(r);
+    autofree char *why = summary_reason(r);
     buf_printf(b, "| %s %s | ", marks[r->outcome], summary_group_name(summary_group(r)));
     put_line(b, r->test->id, ID);
     buf_printf(b, " | %.1f s | ", r->seconds);
     put_line(b, why, WHY);
     buf_puts(b, " |\n");
-    free(why);
-}
-
-static void put_table(struct buf *b, const char *last)
-{
-    buf_printf(b, "\n| | test | time | %s |\n|---|---|--:|---|\n", last);
 }
 
 /* Writes the output of checks that did not pass, collapsed. Within <pre>, Markdown is not interpreted. */
@@ -79,7 +72,7 @@ static void put_outputs(struct buf *b, const struct result *r)
         const struct check_result *c = &a->checks[i];
         if (c->answer == ANSWER_YES || !c->output || !*c->output)
             continue;
-        char *output = clean_text(c->output, OUTPUT);
+        autofree char *output = clean_text(c->output, OUTPUT);
         buf_puts(b, "\n<details><summary>");
         put_line(b, r->test->id, ID);
         buf_puts(b, ", ");
@@ -87,7 +80,6 @@ static void put_outputs(struct buf *b, const struct result *r)
         buf_puts(b, "</summary>\n\n<pre>");
         put_entities(b, output);
         buf_puts(b, "</pre>\n\n</details>\n");
-        free(output);
     }
 }
 
@@ -120,7 +112,7 @@ static int put_rows(struct buf *all, struct buf *part, const struct result *cons
         if (!rows && !left && !attention)
             buf_puts(part, "\n<details><summary>the others</summary>\n");
         if (!rows && !left)
-            put_table(part, attention ? "why" : "");
+            buf_printf(part, "\n| | test | time | %s |\n|---|---|--:|---|\n", attention ? "why" : "");
         put_row(part, r);
         if (left || !append(all, part))
             left++;
@@ -135,9 +127,8 @@ static int put_rows(struct buf *all, struct buf *part, const struct result *cons
 
 static void put_summary(struct buf *all, const struct results *r)
 {
-    struct buf part;
+    autobuf part = buf_of(SUMMARY_MAX);
     const struct result **list = summary_worst_first(r);
-    buf_init(&part, SUMMARY_MAX);
     put_heading(&part, r);
     append(all, &part);
     int left = put_rows(all, &part, list, r->n, true);
@@ -150,7 +141,6 @@ static void put_summary(struct buf *all, const struct results *r)
     if (left)
         buf_printf(all, "\n%d more test%s in the report; %s did not fit here.\n", left, left == 1 ? "" : "s",
                    left == 1 ? "it" : "they");
-    buf_free(&part);
     free(list);
 }
 

@@ -43,7 +43,7 @@ static void hash_contents(json_t *settings, const char *key)
 json_t *identity_new(const struct suite *s, const char *version, const char *build, json_t *settings)
 {
     json_t *all = json_object();
-    char *text = xasprintf("%s%s%s%s", version, *build ? " (" : "", build, *build ? ")" : "");
+    autofree char *text = xasprintf("%s%s%s%s", version, *build ? " (" : "", build, *build ? ")" : "");
     for (size_t i = 0; i < sizeof no_settings / sizeof *no_settings; i++)
         json_object_del(settings, no_settings[i]);
     for (size_t i = 0; i < sizeof file_settings / sizeof *file_settings; i++)
@@ -52,21 +52,19 @@ json_t *identity_new(const struct suite *s, const char *version, const char *bui
     json_object_set_new(all, "settings", settings);
     json_set_text(all, "selection", s->selection);
     json_object_set_new(all, "suite", suite_identity(s));
-    free(text);
     return all;
 }
 
 void identity_set_model(json_t *identity, const struct job_model *m, const struct dialect *d)
 {
-    char *model = m->endpoint ? xstrdup(m->endpoint->model)
-                  : m->engine ? xasprintf("%016llx %016llx", (unsigned long long)engine_hash(m->engine),
-                                          m->hashed ? (unsigned long long)m->hash : 0)
-                              : xstrdup("script");
-    char *dialect = d ? xasprintf("%s %s", d->name, d->sha256) : NULL;
+    autofree char *model = m->endpoint ? xstrdup(m->endpoint->model)
+                           : m->engine
+                               ? xasprintf("%016llx %016llx", (unsigned long long)engine_hash(m->engine),
+                                           m->hashed ? (unsigned long long)m->hash : 0)
+                               : xstrdup("script");
+    autofree char *dialect = d ? xasprintf("%s %s", d->name, d->sha256) : NULL;
     json_set_text(identity, "model", model);
     json_set_text(identity, "dialect", dialect);
-    free(dialect);
-    free(model);
 }
 
 void identity_copy_model(json_t *identity, const json_t *earlier)
@@ -78,10 +76,8 @@ void identity_copy_model(json_t *identity, const json_t *earlier)
 /* Returns a value as a short text, owned. */
 static char *shown(const json_t *v)
 {
-    char *text = v ? json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-    char *out = xasprintf("%.*s", SHOWN, json_is_string(v) ? json_string_value(v) : text ? text : "none");
-    free(text);
-    return out;
+    autofree char *text = v ? json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+    return xasprintf("%.*s", SHOWN, json_is_string(v) ? json_string_value(v) : text ? text : "none");
 }
 
 /* Appends the keys of the suite that differ in any test. Other tests have other values of all keys. */
@@ -112,10 +108,8 @@ static void put_setting(struct buf *out, const json_t *a, const json_t *b)
         const json_t *x = json_object_get(a, key), *y = json_object_get(b, key);
         if (x && y && json_equal(x, y))
             continue;
-        char *p = shown(x), *q = shown(y);
+        autofree char *p = shown(x), *q = shown(y);
         buf_printf(out, "--%s (%s and %s)", key, p, q);
-        free(p);
-        free(q);
         break;
     }
     json_decref(all);
@@ -130,9 +124,8 @@ char *identity_difference(const json_t *a, const json_t *b)
         const json_t *x = json_object_get(a, keys[i]), *y = json_object_get(b, keys[i]);
         if ((!x && !y) || (x && y && json_equal(x, y)))
             continue;
-        struct buf out;
-        buf_init(&out, MOST_TEXT);
-        char *p = shown(x), *q = shown(y);
+        autobuf out = buf_of(MOST_TEXT);
+        autofree char *p = shown(x), *q = shown(y);
         if (!strcmp(keys[i], "suite"))
             put_suite(&out, x, y);
         else if (!strcmp(keys[i], "settings"))
@@ -141,10 +134,7 @@ char *identity_difference(const json_t *a, const json_t *b)
             buf_printf(&out, "the selected tests (--only, --rerun-failed)");
         else
             buf_printf(&out, "the %s (%s and %s)", keys[i], p, q);
-        free(p);
-        free(q);
         char *text = xstrdup(out.data ? out.data : keys[i]);
-        buf_free(&out);
         return text;
     }
     return NULL;

@@ -7,8 +7,7 @@
  * Files named by options count by their contents. Shards, and parts of an interrupted shard, must have equal
  * identities. Paths of output files, numbers of
  * jobs and the like are not part of it. */
-#ifndef HOLORUN_QA_REPORT_IDENTITY_H
-#define HOLORUN_QA_REPORT_IDENTITY_H
+#pragma once
 
 #include "qa/suite/suite.h"
 
@@ -26,5 +25,3 @@ void identity_copy_model(json_t *identity, const json_t *earlier);
 /* Returns what differs between two identities ("the suite's checks", "--retries (2 and 0)"), or NULL if they
  * are equal; the caller frees it. NULL counts as the identity of results that have none. */
 char *identity_difference(const json_t *a, const json_t *b);
-
-#endif

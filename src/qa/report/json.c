@@ -210,16 +210,13 @@ static json_t *head_json(const struct results *r)
 
 void report_json(const struct results *r, const char *path, FILE *f)
 {
-    json_t *head = head_json(r);
-    char *line = json_line(head, JSON_ROUNDED);
+    json_auto_t *head = head_json(r);
+    autofree char *line = json_line(head, JSON_ROUNDED);
     fprintf(f, "%.*s,\n\"tests\": [", (int)strlen(line) - 1, line); /* without its "}" */
-    free(line);
-    json_decref(head);
     for (int i = 0; i < r->n; i++) {
-        json_t *test = test_json(r, &r->results[i]);
+        json_auto_t *test = test_json(r, &r->results[i]);
         fputs(i ? ",\n" : "\n", f);
         json_print(test, f, JSON_ROUNDED);
-        json_decref(test);
     }
     fputs("\n]}\n", f);
 }

@@ -172,17 +172,15 @@ static void put_attachments(const struct junit *j, const struct attempt *a)
     int frames[FRAMES], n = artifact_last_frames(a->run_dir, frames, FRAMES);
     put_attachment(j, a->picture);
     for (int i = 0; i < n; i++) {
-        char *path = artifact_frame(a->run_dir, frames[i]);
+        autofree char *path = artifact_frame(a->run_dir, frames[i]);
         put_attachment(j, path);
-        free(path);
     }
     for (int i = 0; i < a->n_checks; i++)
         for (int k = 2; k >= 0 && a->checks[i].answer != ANSWER_YES; k--) /* the difference image first */
             put_attachment(j, a->checks[i].pictures[k]);
     if (a->run_dir) {
-        char *page = xasprintf("%s/report.html", a->run_dir);
+        autofree char *page = xasprintf("%s/report.html", a->run_dir);
         put_attachment(j, page);
-        free(page);
     }
 }
 
@@ -213,9 +211,8 @@ static void put_system_out(const struct junit *j, const struct result *r)
     put_out_line(j->f, "answer", a->answer);
     put_out_line(j->f, "did", a->did);
     put_out_line(j->f, "run", a->run_dir);
-    char *reused = summary_reused(a);
+    autofree char *reused = summary_reused(a);
     put_out_line(j->f, "reused", reused);
-    free(reused);
     put_out_line(j->f, "program of test", a->program_of);
     fprintf(j->f, "steps: %d\nattempts: %d\n", a->steps, r->n);
     for (int i = 0; i < a->n_script; i++) {

@@ -28,7 +28,7 @@ void merge_fault(struct merged *m, const char *text)
 
 static bool is_of_suite(struct merged *m, const struct results_file *first, const struct results_file *f)
 {
-    char *difference = identity_difference(first->results.identity, f->results.identity);
+    autofree char *difference = identity_difference(first->results.identity, f->results.identity);
     bool same = !difference && !strcmp(f->suite.name, first->suite.name) &&
                 f->suite.shard.of == first->suite.shard.of;
     if (strcmp(f->suite.name, first->suite.name) != 0)
@@ -39,7 +39,6 @@ static bool is_of_suite(struct merged *m, const struct results_file *first, cons
               first->path, first->suite.shard.of);
     else if (difference)
         FAULT(m, "%s and %s differ in %s", first->path, f->path, difference);
-    free(difference);
     return same;
 }
 
@@ -165,7 +164,7 @@ void merge(struct results_file *files, int n, struct merged *m)
     size_t all = 0;
     for (int i = 0; i < n; i++)
         all += (size_t)files[i].results.n;
-    struct row *rows = xcalloc(all + 1, sizeof *rows);
+    autofree struct row *rows = xcalloc(all + 1, sizeof *rows);
     check_files(m, files, n, counts);
     int kept = collect(m, files, n, counts, rows), before = m->n_faults;
     m->suite.name = first->suite.name;
@@ -183,7 +182,6 @@ void merge(struct results_file *files, int n, struct merged *m)
     m->results.host = first->results.host;
     merge_heads(&m->results, files, n, counts);
     put_rows(m, rows, kept);
-    free(rows);
     free(counts);
 }
 

@@ -3,8 +3,7 @@
  * The result is never success because something is missing: a shard that is missing, was cut off, occurs
  * twice, or belongs to another suite or version gets a row of its own (`lacking`), which is an error in every
  * format and in the exit code. */
-#ifndef HOLORUN_QA_REPORT_MERGE_H
-#define HOLORUN_QA_REPORT_MERGE_H
+#pragma once
 
 #include "qa/report/read.h"
 
@@ -22,5 +21,3 @@ void merge(struct results_file *files, int n, struct merged *m);
 /* Adds a fault found before the merge, such as a file that cannot be read. */
 void merge_fault(struct merged *m, const char *text);
 void merged_free(struct merged *m);
-
-#endif

@@ -23,37 +23,33 @@ enum { TEXT = 16 << 10, SHORT = 400, LANE = 18, GAP = 4, WIDE = 1000 };
 
 void qa_page_text(FILE *f, const char *s)
 {
-    char *clean = clean_text(s, TEXT);
+    autofree char *clean = clean_text(s, TEXT);
     page_text(f, clean);
-    free(clean);
 }
 
 void qa_page_line(FILE *f, const char *s)
 {
-    char *line = clean_line(s, SHORT);
+    autofree char *line = clean_line(s, SHORT);
     page_text(f, line);
-    free(line);
 }
 
 void qa_page_fact(FILE *f, const char *name, const char *value)
 {
-    char *line = clean_line(value, SHORT);
+    autofree char *line = clean_line(value, SHORT);
     page_pair(f, name, line);
-    free(line);
 }
 
 /* Writes a percent-encoded path. Only plain characters stay unencoded, so it cannot contain a scheme, query
  * or markup. */
 void qa_page_href(const struct qa_page *p, const char *path)
 {
-    char *seen = artifact_link(p->folder, path);
+    autofree char *seen = artifact_link(p->folder, path);
     for (const char *c = seen; *c; c++) {
         if (isalnum((unsigned char)*c) || strchr("-_./~", *c))
             fputc(*c, p->f);
         else
             fprintf(p->f, "%%%02X", (unsigned char)*c);
     }
-    free(seen);
 }
 
 /* Returns the position of a test on the page. */
@@ -84,13 +80,12 @@ static void slot_status(void *arg)
     const struct qa_page *p = arg;
     const struct results *r = p->r;
     bool all = r->n && summary_count(r, SUMMARY_GROUPS - 1) == r->n;
-    char *counts = all ? xasprintf("all %d passed", r->n) : summary_counts(r);
+    autofree char *counts = all ? xasprintf("all %d passed", r->n) : summary_counts(r);
     fprintf(p->f, "<span class=\"status %s\">%s</span>",
             all                    ? "good"
             : results_exit_code(r) ? "bad"
                                    : "unsure",
             counts);
-    free(counts);
 }
 
 static void slot_facts(void *arg)

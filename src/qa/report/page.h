@@ -1,6 +1,5 @@
 /* page.h - the HTML report of a suite: the page (page.c) and a single test on it (page_test.c). */
-#ifndef HOLORUN_QA_REPORT_PAGE_H
-#define HOLORUN_QA_REPORT_PAGE_H
+#pragma once
 
 #include "qa/report/result.h"
 
@@ -25,5 +24,3 @@ void qa_page_href(const struct qa_page *p, const char *path);    /* writes a pat
 
 /* Writes one test, with screenshots if it needs attention. number: position on the page, from 0. */
 void qa_page_test(struct qa_page *p, const struct result *r, int number);
-
-#endif

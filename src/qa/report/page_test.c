@@ -276,9 +276,8 @@ static void put_facts(FILE *f, const struct suite *s, const struct result *r, co
         qa_page_fact(f, "flaky", flaky_description(r->flaky));
         qa_page_fact(f, "differs", r->flaky_where);
     }
-    char *reused = summary_reused(a);
+    autofree char *reused = summary_reused(a);
     qa_page_fact(f, "reused", reused);
-    free(reused);
     qa_page_fact(f, "program of test", a->program_of);
     put_seconds(f, "agent time", a->seconds);
     put_seconds(f, "setup time", a->start_seconds);
@@ -299,12 +298,11 @@ static void put_link(const struct qa_page *p, const struct attempt *a)
 {
     if (!a->run_dir)
         return;
-    char *page = xasprintf("%s/report.html", a->run_dir);
+    autofree char *page = xasprintf("%s/report.html", a->run_dir);
     bool there = file_exists(page);
     fputs("<p class=\"link\"><a href=\"", p->f);
     qa_page_href(p, there ? page : a->run_dir);
     fprintf(p->f, "\">%s</a></p>\n", there ? "full run, step by step" : "directory of the run");
-    free(page);
 }
 
 static void put_earlier_attempts(struct qa_page *p, const struct result *r)
@@ -312,7 +310,7 @@ static void put_earlier_attempts(struct qa_page *p, const struct result *r)
     for (int i = 0; i < r->n - 1; i++) {
         const struct attempt *a = &r->attempts[i];
         struct result before = summary_as_of(r, i);
-        char *why = summary_reason(&before);
+        autofree char *why = summary_reason(&before);
         fprintf(p->f, "<details class=\"earlier\"><summary>attempt %d of %d: %s%s", i + 1, r->n,
                 outcome_name(a->outcome), *why ? ", " : "");
         page_text(p->f, why);
@@ -328,7 +326,6 @@ static void put_earlier_attempts(struct qa_page *p, const struct result *r)
         put_folded(p->f, "output of the program", a->log);
         put_link(p, a);
         fputs("</details>\n", p->f);
-        free(why);
     }
 }
 
@@ -380,7 +377,7 @@ static void put_task(FILE *f, const struct result *r)
 static void put_section(struct qa_page *p, const struct result *r, int number)
 {
     struct attempt_run t;
-    char *why = summary_reason(r);
+    autofree char *why = summary_reason(r);
     attempt_run_open(&t, summary_last_attempt(r));
     open_test(p->f, r, number, "section", "div");
     put_figures(p->f, r);
@@ -396,14 +393,13 @@ static void put_section(struct qa_page *p, const struct result *r, int number)
     }
     fputs("</section>\n", p->f);
     attempt_run_close(&t);
-    free(why);
 }
 
 /* Writes a test as a line that can be expanded. */
 static void put_folded_test(struct qa_page *p, const struct result *r, int number)
 {
     struct attempt_run t;
-    char *why = summary_reason(r);
+    autofree char *why = summary_reason(r);
     attempt_run_open(&t, summary_last_attempt(r));
     open_test(p->f, r, number, "details", "summary");
     fputs("<span class=\"brief\">", p->f);
@@ -419,7 +415,6 @@ static void put_folded_test(struct qa_page *p, const struct result *r, int numbe
         put_details(p, r, &t);
     fputs("</details>\n", p->f);
     attempt_run_close(&t);
-    free(why);
 }
 
 void qa_page_test(struct qa_page *p, const struct result *r, int number)

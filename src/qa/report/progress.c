@@ -6,10 +6,10 @@
 
 #include "base/bar.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/utf8.h"
 #include "qa/report/summary.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,9 +31,8 @@ static const char *const colors[SUMMARY_GROUPS] = {"\033[31m", "\033[31m", "\033
 
 static void put(FILE *f, const char *text, size_t most)
 {
-    char *line = clean_line(text, most);
+    autofree char *line = clean_line(text, most);
     utf8_print(f, line, strlen(line));
-    free(line);
 }
 
 static void put_mark(const struct progress *p, FILE *f, int group, const char *word)
@@ -47,7 +46,7 @@ static void put_mark(const struct progress *p, FILE *f, int group, const char *w
 /* Prints a line such as "failed 12.3 s auth-gating - why". */
 static void put_result(const struct progress *p, FILE *f, const struct result *r)
 {
-    char *why = summary_reason(r);
+    autofree char *why = summary_reason(r);
     put_mark(p, f, summary_group(r), outcome_name(r->outcome));
     fprintf(f, " %7.1f s  ", r->seconds);
     put(f, r->test->id, ID);
@@ -56,7 +55,6 @@ static void put_result(const struct progress *p, FILE *f, const struct result *r
         put(f, why, WHY);
     }
     fputc('\n', f);
-    free(why);
 }
 
 /* ---- running tests ------------------------------------------------------------------------------- */
@@ -124,16 +122,15 @@ static void set_running(struct progress *p, int worker, const char *id)
 
 void progress_start(struct progress *p, const struct test *t, int worker)
 {
-    pthread_mutex_lock(&p->lock);
+    LOCKED(&p->lock);
     set_running(p, worker, t->id);
     if (!p->quiet && p->bar.terminal)
         show_bar(p, true);
-    pthread_mutex_unlock(&p->lock);
 }
 
 void progress_end(struct progress *p, const struct result *r)
 {
-    char *text;
+    autofree char *text = NULL;
     size_t size;
     FILE *f = open_memstream(&text, &size);
     put_result(p, f, r);
@@ -150,15 +147,13 @@ void progress_end(struct progress *p, const struct result *r)
         fflush(stderr);
     }
     pthread_mutex_unlock(&p->lock);
-    free(text);
 }
 
 void progress_tick(struct progress *p)
 {
-    pthread_mutex_lock(&p->lock);
+    LOCKED(&p->lock);
     if (!p->quiet && p->done < p->total)
         show_bar(p, false);
-    pthread_mutex_unlock(&p->lock);
 }
 
 /* ---- summary ------------------------------------------------------------------------------------- */
@@ -211,14 +206,13 @@ static void put_list(const struct progress *p, FILE *f, const struct results *r)
             continue;
         }
         shown++;
-        char *why = summary_reason(x);
+        autofree char *why = summary_reason(x);
         put_mark(p, f, summary_group(x), summary_group_name(summary_group(x)));
         fputc(' ', f);
         put(f, x->test->id, ID);
         fputs(*why ? " - " : "", f);
         put(f, why, WHY);
         fputc('\n', f);
-        free(why);
     }
     if (left)
         fprintf(f, "... and %d more\n", left);
@@ -227,7 +221,7 @@ static void put_list(const struct progress *p, FILE *f, const struct results *r)
 
 void progress_summary(struct progress *p, const struct results *r, const char *report)
 {
-    char *text;
+    autofree char *text = NULL;
     size_t size;
     FILE *f = open_memstream(&text, &size);
     fputc('\n', f);
@@ -247,7 +241,6 @@ void progress_summary(struct progress *p, const struct results *r, const char *r
     fputs(text, stderr);
     fflush(stderr);
     pthread_mutex_unlock(&p->lock);
-    free(text);
 }
 
 void progress_free(struct progress *p)

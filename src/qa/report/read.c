@@ -40,39 +40,15 @@ static bool is_true(const json_t *from, const char *key)
     return json_is_true(json_object_get(from, key));
 }
 
-/* Returns the index of a text among n names; n: not among them. */
-static int which_of(const char *text, const char *(*name)(int), int n)
-{
-    int i = 0;
-    while (i < n && (!text || strcmp(text, name(i)) != 0))
-        i++;
-    return i;
-}
-
-static const char *outcome_at(int i)
-{
-    return outcome_name((enum outcome)i);
-}
-static const char *answer_at(int i)
-{
-    return summary_answer((enum answer)i);
-}
-static const char *kind_at(int i)
-{
-    return check_kind_name((enum check_kind)i);
-}
-static const char *step_end_at(int i)
-{
-    return step_end_name((enum step_end)i);
-}
-static const char *flaky_at(int i)
-{
-    return flaky_name((enum flaky)i);
-}
-static const char *undecided_at(int i)
-{
-    return undecided_name((enum undecided)i);
-}
+/* Returns the index of a text among the n words of name(); n: not among them. */
+#define WHICH_OF(text, name, n)                                                                              \
+    ({                                                                                                       \
+        const char *word_ = text;                                                                            \
+        int i_ = 0;                                                                                          \
+        while (i_ < (n) && (!word_ || strcmp(word_, name(i_)) != 0))                                         \
+            i_++;                                                                                            \
+        i_;                                                                                                  \
+    })
 
 /* Converts a path in the directory that was written to one in the directory where the file was found;
  * owned. */
@@ -92,8 +68,8 @@ static char *path_of(const struct results_file *f, const char *path)
 static void read_check(struct results_file *f, const json_t *from, struct check *c, struct check_result *out)
 {
     const json_t *pictures = json_object_get(from, "pictures");
-    int kind = which_of(json_text(from, "kind"), kind_at, CHECK_JUDGE + 1);
-    int answer = which_of(json_text(from, "answer"), answer_at, ANSWER_NOT_ASKED + 1);
+    int kind = WHICH_OF(json_text(from, "kind"), check_kind_name, CHECK_JUDGE + 1);
+    int answer = WHICH_OF(json_text(from, "answer"), summary_answer, ANSWER_NOT_ASKED + 1);
     const char *name = json_text(from, "name");
     *c = (struct check){.kind = (enum check_kind)(kind > CHECK_JUDGE ? CHECK_SHELL : kind),
                         .name = name ? name : "",
@@ -117,7 +93,7 @@ static void read_script(const json_t *list, struct attempt *out)
     out->n_script = (int)n;
     for (size_t i = 0; i < n; i++) {
         const json_t *from = json_array_get(list, i);
-        int end = which_of(json_text(from, "end"), step_end_at, STEP_ENDS);
+        int end = WHICH_OF(json_text(from, "end"), step_end_name, STEP_ENDS);
         out->script[i] = (struct step_result){.line = int_of(from, "line", 0, 1 << 30),
                                               .text = copy_of(from, "text"),
                                               .said = copy_of(from, "said"),
@@ -131,7 +107,7 @@ static void read_attempt(struct results_file *f, const json_t *from, struct chec
                          struct attempt *out)
 {
     const json_t *list = json_object_get(from, "checks");
-    int outcome = which_of(json_text(from, "outcome"), outcome_at, OUTCOMES);
+    int outcome = WHICH_OF(json_text(from, "outcome"), outcome_name, OUTCOMES);
     const char *status = json_text(from, "agent");
     const struct status_row *row = status && *status ? status_find(status) : NULL;
     *out = (struct attempt){.outcome = outcome == OUTCOMES ? OUTCOME_ERROR : (enum outcome)outcome,
@@ -203,8 +179,8 @@ static int check_outcome(const struct results_file *f, const struct result *r, s
 static void read_result(struct results_file *f, const json_t *from, struct check **checks, struct result *r)
 {
     const json_t *list = json_object_get(from, "attempts");
-    int outcome = which_of(json_text(from, "outcome"), outcome_at, OUTCOMES);
-    int flaky = which_of(json_text(from, "flaky"), flaky_at, FLAKY_UNKNOWN + 1);
+    int outcome = WHICH_OF(json_text(from, "outcome"), outcome_name, OUTCOMES);
+    int flaky = WHICH_OF(json_text(from, "flaky"), flaky_name, FLAKY_UNKNOWN + 1);
     const char *ci = json_text(from, "ci"), *why = json_text(from, "why");
     r->outcome = outcome == OUTCOMES ? OUTCOME_ERROR : (enum outcome)outcome;
     r->flaky = flaky > FLAKY_UNKNOWN ? FLAKY_UNKNOWN : (enum flaky)flaky;
@@ -276,7 +252,7 @@ static void read_head(struct results_file *f)
                           .memory_weights = (size_t)number_of(memory, "weights"),
                           .memory_state = (size_t)number_of(memory, "state"),
                           .memory_peak = (size_t)number_of(memory, "most")};
-    int undecided = which_of(json_text(f->json, "undecided"), undecided_at, UNDECIDED_SKIPPED + 1);
+    int undecided = WHICH_OF(json_text(f->json, "undecided"), undecided_name, UNDECIDED_SKIPPED + 1);
     r->undecided = undecided > UNDECIDED_SKIPPED ? UNDECIDED_ERROR : (enum undecided)undecided;
     snprintf(r->started, sizeof r->started, "%s", started ? started : "");
 }
@@ -322,9 +298,9 @@ int results_file_parse(const char *text, size_t len, const char *path, struct re
 int results_file_read(const char *path, struct results_file *f, struct err *e)
 {
     struct stat st;
-    char *text = NULL, *file = stat(path, &st) == 0 && S_ISDIR(st.st_mode)
-                                   ? xasprintf("%s/results.json", path)
-                                   : xstrdup(path);
+    autofree char *text = NULL, *file = stat(path, &st) == 0 && S_ISDIR(st.st_mode)
+                                            ? xasprintf("%s/results.json", path)
+                                            : xstrdup(path);
     size_t len;
     *f = (struct results_file){0};
     int rc = file_read(file, MOST_BYTES, &text, &len, e);
@@ -332,8 +308,6 @@ int results_file_read(const char *path, struct results_file *f, struct err *e)
         e->kind = ERR_USAGE;
     if (rc == 0)
         rc = results_file_parse(text, len, file, f, e);
-    free(text);
-    free(file);
     return rc;
 }
 

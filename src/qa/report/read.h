@@ -3,8 +3,7 @@
  * The file may come from another machine: its size, lists and texts are bounded, and file contents that it
  * refers to are treated as text. Paths below the directory in which it was written become paths below its
  * current directory. */
-#ifndef HOLORUN_QA_REPORT_READ_H
-#define HOLORUN_QA_REPORT_READ_H
+#pragma once
 
 #include "qa/report/result.h"
 
@@ -26,5 +25,3 @@ void results_file_free(struct results_file *f);
 /* Copies the decided results (passed or failed) of an earlier part of the same run into the rows of `r`.
  * Returns their number; -1 if the file belongs to another suite or shard. */
 int results_resume(struct results *r, struct results_file *f, struct err *e);
-
-#endif

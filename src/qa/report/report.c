@@ -68,26 +68,22 @@ void reports_discard(const char *dir, const struct report_paths *copies)
 {
     struct stat st;
     for (int i = 0; i < REPORT_GITHUB; i++) {
-        char *path = dir ? xasprintf("%s/%s", dir, formats[i].name) : NULL;
+        autofree char *path = dir ? xasprintf("%s/%s", dir, formats[i].name) : NULL;
         if (path && lstat(path, &st) == 0 && S_ISREG(st.st_mode))
             unlink(path);
         if (copies->of[i] && lstat(copies->of[i], &st) == 0 && S_ISREG(st.st_mode))
             unlink(copies->of[i]);
-        free(path);
     }
 }
 
 int reports_open(struct reports *f, const char *dir, const struct report_paths *copies, struct err *e)
 {
-    char *made = dir ? xstrdup(dir) : default_folder(e);
+    autofree char *made = dir ? xstrdup(dir) : default_folder(e);
     if (!made)
         return -1;
-    char *pictures = xasprintf("%s/pictures", made), *runs = xasprintf("%s/runs", made);
+    autofree char *pictures = xasprintf("%s/pictures", made), *runs = xasprintf("%s/runs", made);
     int rc = dir_make(pictures, e) || dir_make(runs, e) ? -1 : 0;
     f->dir = rc ? NULL : realpath(made, NULL);
-    free(pictures);
-    free(runs);
-    free(made);
     if (!f->dir)
         return -1;
     for (int i = 0; i < REPORT_GITHUB; i++)

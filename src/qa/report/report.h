@@ -12,8 +12,7 @@
  *
  * Writers return -1 with a message that names the file, leave an existing file unchanged on failure, and
  * create files with mode 0600. */
-#ifndef HOLORUN_QA_REPORT_REPORT_H
-#define HOLORUN_QA_REPORT_REPORT_H
+#pragma once
 
 #include "base/err.h"
 #include "qa/report/result.h"
@@ -83,5 +82,3 @@ void progress_tick(struct progress *p);
 /* Prints the summary. report: path of the HTML page, or NULL. */
 void progress_summary(struct progress *p, const struct results *r, const char *report);
 void progress_free(struct progress *p); /* p may be NULL */
-
-#endif

@@ -15,8 +15,7 @@
  * has failed anyway.
  *
  * result.c lists the rules in the order in which they apply. */
-#ifndef HOLORUN_QA_REPORT_RESULT_H
-#define HOLORUN_QA_REPORT_RESULT_H
+#pragma once
 
 #include "qa/suite/suite.h"
 
@@ -164,5 +163,3 @@ int results_exit_code(const struct results *r);
 /* Free all texts except `status`, `reason` and those of the suite. */
 void attempt_free(struct attempt *a);
 void results_free(struct results *r);
-
-#endif

@@ -84,11 +84,8 @@ static bool ends_unconfirmed(const struct status_row *row)
 static char *why_unconfirmed(const struct attempt *a, const struct status_row *row, const char *answer)
 {
     bool named = !strncmp(answer, row->name, strlen(row->name)), done = row->verdict == STATUS_UNCONFIRMED;
-    char *did = clean_line(done ? a->did : NULL, LINE);
-    char *text =
-        xasprintf("%s%s%s%s%s", named ? "" : row->name, named ? "" : ": ", answer, *did ? "; " : "", did);
-    free(did);
-    return text;
+    autofree char *did = clean_line(done ? a->did : NULL, LINE);
+    return xasprintf("%s%s%s%s%s", named ? "" : row->name, named ? "" : ": ", answer, *did ? "; " : "", did);
 }
 
 static char *why_agent(const struct result *r, const struct attempt *a)
@@ -125,10 +122,9 @@ static char *why_claimed(const struct attempt *a)
 static char *why_passed(const struct result *r)
 {
     if (r->flaky != FLAKY_NOT) {
-        char *where = clean_line(r->flaky_where, LINE);
+        autofree char *where = clean_line(r->flaky_where, LINE);
         char *text = xasprintf("flaky, passed on attempt %d: %s%s%s", r->n, flaky_description(r->flaky),
                                *where ? "; " : "", where);
-        free(where);
         return text;
     }
     return xstrdup(r->judged ? "confirmed by a model alone" : "");

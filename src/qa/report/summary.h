@@ -1,6 +1,5 @@
 /* summary.h - describes a result in words and groups, the same in every report and on the terminal. */
-#ifndef HOLORUN_QA_REPORT_SUMMARY_H
-#define HOLORUN_QA_REPORT_SUMMARY_H
+#pragma once
 
 #include "qa/report/clean.h"
 #include "qa/report/result.h"
@@ -55,5 +54,3 @@ int artifact_last_steps(const struct story *s, int *steps, int most);
 /* Finds the numbers of those frames. Returns their count; 0 if the run cannot be read. */
 int artifact_last_frames(const char *run_dir, int *numbers, int most);
 char *artifact_frame(const char *run_dir, int number); /* its path; owned */
-
-#endif

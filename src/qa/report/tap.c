@@ -15,13 +15,12 @@ enum { TEXT = 4 << 10, SHORT = 300 };
 /* Writes one line with # and \ escaped. */
 static void put_plain(FILE *f, const char *s)
 {
-    char *line = clean_line(s, SHORT);
+    autofree char *line = clean_line(s, SHORT);
     for (const char *p = line; *p; p++) {
         if (*p == '#' || *p == '\\')
             fputc('\\', f);
         fputc(*p, f);
     }
-    free(line);
 }
 
 /* Writes a YAML member. A JSON string is valid YAML. */
@@ -30,12 +29,11 @@ static void put_member(FILE *f, int indent, const char *key, const char *value)
     struct buf b;
     if (!value || !*value)
         return;
-    char *clean = clean_text(value, TEXT);
+    autofree char *clean = clean_text(value, TEXT);
     buf_init(&b, 8 * strlen(clean) + 64);
     buf_put_json(&b, clean, strlen(clean));
     fprintf(f, "%*s%s: %s\n", indent, "", key, b.data);
     buf_free(&b);
-    free(clean);
 }
 
 static void put_checks(FILE *f, const struct attempt *a)
@@ -76,7 +74,7 @@ static void put_script(FILE *f, const struct attempt *a)
 static void put_yaml(FILE *f, const struct result *r)
 {
     const struct attempt *a = summary_last_attempt(r);
-    char *why = summary_reason(r);
+    autofree char *why = summary_reason(r);
     fputs("  ---\n", f);
     fprintf(f, "  outcome: %s\n", outcome_name(r->outcome));
     put_member(f, 2, "message", why);
@@ -93,7 +91,6 @@ static void put_yaml(FILE *f, const struct result *r)
         put_checks(f, a);
     }
     fputs("  ...\n", f);
-    free(why);
 }
 
 static void put_test(FILE *f, int number, const struct results *all, const struct result *r)
@@ -102,10 +99,9 @@ static void put_test(FILE *f, int number, const struct results *all, const struc
     fprintf(f, "%s %d - ", ci == CI_PASSED || ci == CI_SKIPPED ? "ok" : "not ok", number);
     put_plain(f, r->test->id);
     if (ci == CI_SKIPPED) {
-        char *why = summary_reason(r);
+        autofree char *why = summary_reason(r);
         fprintf(f, " # SKIP %s: ", summary_group_name(summary_group(r)));
         put_plain(f, why);
-        free(why);
     }
     fputc('\n', f);
     if (ci != CI_PASSED || r->flaky != FLAKY_NOT || r->judged)

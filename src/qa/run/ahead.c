@@ -1,10 +1,11 @@
 /* ahead.c - opens the desktop of the next test while the current one runs; see workers.h. */
 #include "qa/run/ahead.h"
 
+#include "base/lock.h"
+
 #include "capacity/memory.h"
 #include "qa/run/attempt_impl.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 static const size_t least_memory = (size_t)1 << 30;
@@ -41,7 +42,7 @@ void ahead_begin(struct ahead *a, const struct test *t)
 {
     if (!test_owns_desktop(t) || t->home || t->reuse == REUSE_PROGRAM || memory_available() < least_memory)
         return;
-    pthread_mutex_lock(&a->lock);
+    LOCKED(&a->lock);
     if (!a->opening) {
         struct opening *o = xcalloc(1, sizeof *o);
         *o = (struct opening){.run = a->run, .test = t};
@@ -50,7 +51,6 @@ void ahead_begin(struct ahead *a, const struct test *t)
         else
             a->opening = o;
     }
-    pthread_mutex_unlock(&a->lock);
 }
 
 /* Waits for the desktop. It may take 20 seconds, so the caller does not hold the lock. */

@@ -2,8 +2,7 @@
  *
  * At most one desktop waits. It belongs to its test alone, so tests share nothing. A test with a home folder
  * opens its desktop itself: that folder is copied when its turn has come. */
-#ifndef HOLORUN_QA_RUN_AHEAD_H
-#define HOLORUN_QA_RUN_AHEAD_H
+#pragma once
 
 #include "desk/desk.h"
 #include "qa/run/workers.h"
@@ -18,5 +17,3 @@ void ahead_free(struct ahead *a);                     /* closes a desktop that n
 void ahead_begin(struct ahead *a, const struct test *t);
 /* Returns the desktop of this test, which the caller closes; NULL: none was opened. Any thread. */
 struct desk *ahead_take(struct ahead *a, const struct test *t);
-
-#endif

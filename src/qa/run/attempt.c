@@ -114,13 +114,11 @@ struct desk *attempt_open_desk(const struct suite_run *run, const struct test *t
 
 static int run_setup(struct attempt_state *s, struct err *e)
 {
-    struct buf said;
-    buf_init(&said, LOG_BYTES);
+    autobuf said = buf_of(LOG_BYTES);
     int rc =
         desk_run_all(s->desk, s->test->setup, "setup", COMMAND_SECONDS, screen_stop_flag(NULL), &said, e);
     if (rc)
         save_log(s, &said);
-    buf_free(&said);
     return rc;
 }
 
@@ -276,9 +274,8 @@ static void load_frames(struct attempt_state *s)
     if (wanted > 0 && s->out->run_dir && !trace_sync(s->job.trace, NULL))
         n = artifact_last_frames(s->out->run_dir, numbers, wanted);
     for (int i = 0; i < n; i++) {
-        char *path = artifact_frame(s->out->run_dir, numbers[i]);
+        autofree char *path = artifact_frame(s->out->run_dir, numbers[i]);
         s->n_frames += image_read_png(&s->frames[s->n_frames], path, NULL) == 0;
-        free(path);
     }
 }
 
@@ -337,10 +334,9 @@ static bool is_last_frame(const struct attempt_state *s, const struct image *now
     int number;
     if (artifact_last_frames(s->out->run_dir, &number, 1) < 1)
         return false;
-    char *path = artifact_frame(s->out->run_dir, number);
+    autofree char *path = artifact_frame(s->out->run_dir, number);
     bool same = image_read_png(&last, path, NULL) == 0 && image_equal(&last, now);
     image_free(&last);
-    free(path);
     return same;
 }
 
@@ -443,12 +439,10 @@ void attempt_run(const struct suite_run *run, const struct test *t, const struct
     stopped = out->error_kind && !strcmp(out->error_kind, "stopped");
     if (rc == 0 && s.job.began && !out->error_kind)
         stopped = run_checks(&s) != 0;
-    struct buf log;
-    buf_init(&log, LOG_BYTES);
+    autobuf log = buf_of(LOG_BYTES);
     if (s.desk)
         desk_log(s.desk, &log, LOG_BYTES - 1);
     save_log(&s, &log);
-    buf_free(&log);
     out->outcome = stopped ? OUTCOME_STOPPED : result_outcome(t, out, &judged);
     save_final_screen(&s);
     tear_down(&s);

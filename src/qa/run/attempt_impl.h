@@ -1,6 +1,5 @@
 /* attempt_impl.h - shared by attempt.c and attempt_steps.c. */
-#ifndef HOLORUN_QA_RUN_ATTEMPT_IMPL_H
-#define HOLORUN_QA_RUN_ATTEMPT_IMPL_H
+#pragma once
 
 #include "qa/run/workers.h"
 
@@ -42,5 +41,3 @@ void passed_find(struct attempt_state *s);
 /* Keeps the record of an attempt that has passed, and removes one that did not pass again.  All files of the
  * attempt must be closed. */
 void passed_keep(const struct attempt_state *s);
-
-#endif

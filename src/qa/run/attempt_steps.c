@@ -45,14 +45,13 @@ static void blame_step(struct attempt_state *s)
     const struct step_result *step = attempt_failed_step(s->out);
     if (!step || s->out->error)
         return;
-    char *why = xasprintf("%s:%d: step %d of %d, %.200s: %s", s->run->suite->path, step->line,
-                          (int)(step - s->out->script) + 1, s->out->n_script, step->text,
-                          step->said ? step->said : step_end_name(step->end));
+    autofree char *why = xasprintf("%s:%d: step %d of %d, %.200s: %s", s->run->suite->path, step->line,
+                                   (int)(step - s->out->script) + 1, s->out->n_script, step->text,
+                                   step->said ? step->said : step_end_name(step->end));
     if (step->end == STEP_UNREAD)
         attempt_error(s->out, "elements", why);
     else
         s->out->error = xstrdup(why);
-    free(why);
 }
 
 /* Returns the index after the steps of the same sentence. */
@@ -103,8 +102,7 @@ static int run_steps(struct attempt_state *s, int first)
         return first + 1;
     }
     int end = first;
-    struct buf words;
-    buf_init(&words, SUITE_MAX_TEXT + 1);
+    autobuf words = buf_of(SUITE_MAX_TEXT + 1);
     for (; end < t->n_script && t->script[end].plain >= 0 &&
            !(s->order->freezes && end > first && t->script[end].of != step->of);
          end++)
@@ -112,7 +110,6 @@ static int run_steps(struct attempt_state *s, int first)
     const struct plain_steps given = {t->plain.s + step->plain, end - first};
     attempt_job(s, words.data, &given, false);
     note_plain(s, first);
-    buf_free(&words);
     return end;
 }
 

@@ -157,9 +157,8 @@ static void run_retries(struct probe *probe, int number)
         probe->r.answer = ANSWER_NOT_ASKED;
         probe_detail(probe, "not finished: stopped");
     } else if (probe->r.answer == ANSWER_NO && check_region_pictures(probe, number, &e)) {
-        char *said = xstrdup(probe->r.detail);
+        autofree char *said = xstrdup(probe->r.detail);
         probe_detail(probe, "%s; no pictures: %s", said, e.text);
-        free(said);
     }
 }
 

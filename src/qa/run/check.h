@@ -2,8 +2,7 @@
  *
  * All of them run, so that a report shows every failure. A check of the desktop is retried until it says yes,
  * for up to its `seconds`; a model is asked once. */
-#ifndef HOLORUN_QA_RUN_CHECK_H
-#define HOLORUN_QA_RUN_CHECK_H
+#pragma once
 
 #include "base/image.h"
 #include "desk/desk.h"
@@ -69,5 +68,3 @@ int check_wait(const struct check_context *s, const struct check *c, struct err 
 /* Fills a->checks of an attempt that has none. Returns -1 if *cancel was set and the remaining checks were
  * not run. */
 int checks_run(const struct check_context *s, struct attempt *a);
-
-#endif

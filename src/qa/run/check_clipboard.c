@@ -106,8 +106,7 @@ enum answer check_clipboard(struct probe *probe, struct err *e)
     p.utf8 = atom(p.x, "UTF8_STRING");
     p.incr = atom(p.x, "INCR");
     p.property = atom(p.x, "HOLORUN_CHECK");
-    struct buf text;
-    buf_init(&text, CLIPBOARD_MAX);
+    autobuf text = buf_of(CLIPBOARD_MAX);
     bool has = read_text(&p, &text);
     xcb_disconnect(p.x);
     enum answer a = has ? probe_find(c->text, text.data ? text.data : "", text.len, e) : ANSWER_NO;
@@ -117,6 +116,5 @@ enum answer check_clipboard(struct probe *probe, struct err *e)
     else
         probe_detail(probe, "expected %s%s to match '%.200s'; it contains no text", which,
                      c->absent ? " not" : "", c->text);
-    buf_free(&text);
     return a;
 }

@@ -37,14 +37,13 @@ enum answer check_shell(struct probe *probe, struct err *e)
     const struct check_context *s = probe->s;
     const char *said = s->answer ? s->answer : "";
     size_t n = strlen(said);
-    char *dir = xasprintf("HOLORUN_DIR=%s", s->run_dir ? s->run_dir : "");
-    char *home = xasprintf("HOLORUN_HOME=%s", desk_home(s->desk));
-    char *answer = xasprintf("HOLORUN_ANSWER=%.*s",
-                             (int)(n > ANSWER_MAX ? utf8_valid_prefix(said, ANSWER_MAX) : n), said);
+    autofree char *dir = xasprintf("HOLORUN_DIR=%s", s->run_dir ? s->run_dir : "");
+    autofree char *home = xasprintf("HOLORUN_HOME=%s", desk_home(s->desk));
+    autofree char *answer = xasprintf("HOLORUN_ANSWER=%.*s",
+                                      (int)(n > ANSWER_MAX ? utf8_valid_prefix(said, ANSWER_MAX) : n), said);
     const char *const env[] = {dir, home, answer, NULL};
     double seconds = probe->seconds > 0 ? probe->seconds : 60;
-    struct buf output;
-    buf_init(&output, CHECK_OUTPUT);
+    autobuf output = buf_of(CHECK_OUTPUT);
     int code = 0, rc = desk_run(s->desk, probe->c->text, env, seconds, s->cancel, &code, &output, e);
     for (size_t i = 0; i < output.len; i++)
         output.data[i] = output.data[i] ? output.data[i] : '?';
@@ -54,10 +53,6 @@ enum answer check_shell(struct probe *probe, struct err *e)
     else if (!rc)
         put_exit_code(probe, code, &output);
     probe->r.output = output.len ? buf_take(&output) : NULL;
-    buf_free(&output);
-    free(dir);
-    free(home);
-    free(answer);
     return probe->late ? ANSWER_NO : rc ? ANSWER_ERROR : code == 0 ? ANSWER_YES : ANSWER_NO;
 }
 
@@ -81,7 +76,7 @@ enum answer check_answer(struct probe *probe, struct err *e)
 static enum answer has_content(struct probe *probe, const char *path, struct err *e)
 {
     const struct check *c = probe->c;
-    char *data;
+    autofree char *data = NULL;
     size_t len;
     enum answer a = ANSWER_YES;
     if (file_read(path, c->sha256 && !c->text2 ? CHECK_HASHED : CHECK_CONTENT, &data, &len, e))
@@ -100,14 +95,14 @@ static enum answer has_content(struct probe *probe, const char *path, struct err
             probe_detail(probe, "expected '%s' %s sha256 %.16s..., got %zu bytes with %.16s...", c->text,
                          c->absent ? "without" : "with", c->sha256, len, hex);
     }
-    free(data);
     return a;
 }
 
 enum answer check_file(struct probe *probe, struct err *e)
 {
     const struct check *c = probe->c;
-    char *path = *c->text == '/' ? xstrdup(c->text) : xasprintf("%s/%s", desk_home(probe->s->desk), c->text);
+    autofree char *path =
+        *c->text == '/' ? xstrdup(c->text) : xasprintf("%s/%s", desk_home(probe->s->desk), c->text);
     struct stat st;
     enum answer a = ANSWER_YES;
     if (stat(path, &st)) {
@@ -123,7 +118,6 @@ enum answer check_file(struct probe *probe, struct err *e)
         probe_detail(probe, "expected %sfile '%s', there is %s of %lld bytes", c->absent ? "no " : "a ",
                      c->text, S_ISDIR(st.st_mode) ? "a folder" : "one", (long long)st.st_size);
     }
-    free(path);
     return a;
 }
 

@@ -44,8 +44,7 @@ static void put_states(const struct element *one, struct buf *out)
 static enum answer matches(const struct check *c, const struct snapshot *s, const struct element *one,
                            struct err *e)
 {
-    struct buf words;
-    buf_init(&words, 1000);
+    autobuf words = buf_of(1000);
     put_states(one, &words);
     const struct {
         const char *pattern, *text;
@@ -56,7 +55,6 @@ static enum answer matches(const struct check *c, const struct snapshot *s, cons
     enum answer a = has_role(c->text2, one->role, e);
     for (size_t i = 0; a == ANSWER_YES && i < sizeof all / sizeof *all; i++)
         a = probe_find(all[i].pattern, all[i].text, strlen(all[i].text), e);
-    buf_free(&words);
     return a;
 }
 
@@ -64,8 +62,7 @@ static enum answer matches(const struct check *c, const struct snapshot *s, cons
 static void put_detail(struct probe *probe, const struct snapshot *s, const struct element *found, int near)
 {
     const struct check *c = probe->c;
-    struct buf asked;
-    buf_init(&asked, 1000);
+    autobuf asked = buf_of(1000);
     const char *const keys[] = {"name", "role", "window", "content", "state"};
     const char *const patterns[] = {c->text, c->text2, c->window, c->content, c->state};
     for (int i = 0; i < 5; i++)
@@ -77,7 +74,6 @@ static void put_detail(struct probe *probe, const struct snapshot *s, const stru
     else
         probe_detail(probe, "expected %s element with %s, there is none among %d%s", c->absent ? "no" : "an",
                      asked.data, s->n, near ? "; the name is there with another role or state" : "");
-    buf_free(&asked);
 }
 
 static enum answer search(struct probe *probe, const struct snapshot *s, struct err *e)

@@ -1,6 +1,5 @@
 /* check_impl.h - a single try of a check (probe); private to qa/run/check*.c. */
-#ifndef HOLORUN_QA_RUN_CHECK_IMPL_H
-#define HOLORUN_QA_RUN_CHECK_IMPL_H
+#pragma once
 
 #include "qa/run/check.h"
 
@@ -42,5 +41,3 @@ enum answer probe_find(const char *pattern, const char *text, size_t len, struct
 
 /* Writes the expected, actual and difference images of a region to out_dir, and their paths to r.pictures. */
 int check_region_pictures(struct probe *probe, int number, struct err *e);
-
-#endif

@@ -54,7 +54,7 @@ static enum answer ask_about_frames(struct probe *probe, const char *text, const
         known--;
     int before = n - 1 < known ? n - 1 : known;
     before = before > 0 ? before : 0;
-    struct image *frames =
+    autofree struct image *frames =
         xcalloc((unsigned long)before + 1, sizeof *frames); /* borrowed, except the last one */
     if (before)
         memcpy(frames, s->frames + known - before, (size_t)before * sizeof *frames);
@@ -63,7 +63,6 @@ static enum answer ask_about_frames(struct probe *probe, const char *text, const
         .text = text, .shows = shows, .frames = frames, .n = before + 1, .cancel = s->cancel};
     enum answer a = ask(probe, &q, passes > 0 ? passes : 1, e);
     image_free(&now);
-    free(frames);
     return a;
 }
 
@@ -72,10 +71,9 @@ static enum answer ask_about_frames(struct probe *probe, const char *text, const
 static enum answer check_reading(struct probe *probe, struct err *e)
 {
     struct image screen = {0};
-    struct buf lines;
+    autobuf lines = buf_of(64 << 10);
     bool found = false;
-    char *wanted = reading_normalize(probe->c->text);
-    buf_init(&lines, 64 << 10);
+    autofree char *wanted = reading_normalize(probe->c->text);
     int rc = screen_capture(probe->s->screen, &screen, e);
     if (rc == 0) {
         gate_redact(probe->s->gate, &screen);
@@ -87,8 +85,6 @@ static enum answer check_reading(struct probe *probe, struct err *e)
                      probe->c->absent ? "not to be there" : "to be there", probe_cut(read, strlen(read)),
                      read);
     image_free(&screen);
-    buf_free(&lines);
-    free(wanted);
     return rc ? ANSWER_ERROR : found ? ANSWER_YES : ANSWER_UNKNOWN;
 }
 
@@ -96,10 +92,9 @@ enum answer check_text(struct probe *probe, struct err *e)
 {
     if (probe->c->reading)
         return check_reading(probe, e);
-    char *question =
+    autofree char *question =
         xasprintf("Is this text to be seen in the screenshot, in these words: \"%s\"?", probe->c->text);
     enum answer a = ask_about_frames(probe, question, probe->c->text, 1, 1, e);
-    free(question);
     return a;
 }
 

@@ -40,12 +40,11 @@ static bool look_at_window(void *arg, const char *title, const char *class)
 static void put_windows(struct probe *probe, const struct window_search *w)
 {
     const struct check *c = probe->c;
-    char *asked = xasprintf("%s%.200s%s%s%.200s%s", c->text ? " titled '" : "", c->text ? c->text : "",
-                            c->text ? "'" : "", c->text2 ? " of class '" : "", c->text2 ? c->text2 : "",
-                            c->text2 ? "'" : "");
+    autofree char *asked = xasprintf(
+        "%s%.200s%s%s%.200s%s", c->text ? " titled '" : "", c->text ? c->text : "", c->text ? "'" : "",
+        c->text2 ? " of class '" : "", c->text2 ? c->text2 : "", c->text2 ? "'" : "");
     probe_detail(probe, "expected %s window%s, there is %s", c->absent ? "no" : "a", asked,
                  w->titles.len ? w->titles.data : "none");
-    free(asked);
 }
 
 enum answer check_window(struct probe *probe, struct err *e)
@@ -113,12 +112,11 @@ static int crop_expected(struct probe *probe, const struct image *screen, struct
 
 static enum answer update_golden(struct probe *probe, const char *path, struct err *e)
 {
-    char *copy = xstrdup(path);
+    autofree char *copy = xstrdup(path);
     int rc = dir_make(dirname(copy), e) ? -1 : image_write_png(&probe->actual, path, e);
     if (rc == 0)
         probe_detail(probe, "wrote '%s', %dx%d, from the current screen", path, probe->actual.w,
                      probe->actual.h);
-    free(copy);
     return rc ? ANSWER_ERROR : ANSWER_YES;
 }
 
@@ -163,7 +161,7 @@ static enum answer compare(struct probe *probe)
 
 enum answer check_region(struct probe *probe, struct err *e)
 {
-    char *path = golden_path(probe);
+    autofree char *path = golden_path(probe);
     struct image screen = {0}, shown = {0};
     enum answer a = ANSWER_ERROR;
     int rc = capture(probe, &screen, &shown, e) || crop_area(probe, &shown, &probe->actual, e) ? -1 : 0;
@@ -178,7 +176,6 @@ enum answer check_region(struct probe *probe, struct err *e)
     }
     image_free(&screen);
     image_free(&shown);
-    free(path);
     return a;
 }
 

@@ -22,9 +22,9 @@
 #include "base/file.h"
 #include "base/flag.h"
 #include "base/json.h"
+#include "base/lock.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -117,18 +117,16 @@ static const struct test *find_test(const struct suite *s, const char *id)
 
 static void count_running(struct feed *f, int by)
 {
-    pthread_mutex_lock(&f->count);
+    LOCKED(&f->count);
     f->running += by;
     pthread_cond_broadcast(&f->ended);
-    pthread_mutex_unlock(&f->count);
 }
 
 static void await_ended(struct feed *f)
 {
-    pthread_mutex_lock(&f->count);
+    LOCKED(&f->count);
     while (f->running)
         pthread_cond_wait(&f->ended, &f->count);
-    pthread_mutex_unlock(&f->count);
 }
 
 /* Replaces the model. The caller holds the lock of requests, so that no test starts meanwhile. */
@@ -149,7 +147,7 @@ static json_t *next_test(struct feed *f, int *number)
 {
     json_t *request;
     const char *dir;
-    pthread_mutex_lock(&f->in);
+    LOCKED(&f->in);
     while ((request = next_request(f)) && (dir = json_string_value(json_object_get(request, "weights")))) {
         exchange_weights(f, dir);
         json_decref(request);
@@ -157,7 +155,6 @@ static json_t *next_test(struct feed *f, int *number)
     *number = f->number += request != NULL;
     if (request)
         count_running(f, 1);
-    pthread_mutex_unlock(&f->in);
     return request;
 }
 
@@ -192,7 +189,7 @@ void feed_done(struct feed *f, struct feed_request *q, struct result *r)
     one.complete = true;
     one.seconds = r->seconds;
     one.dir = q->dir;
-    char *path = xasprintf("%s/results.json", q->dir);
+    autofree char *path = xasprintf("%s/results.json", q->dir);
     json_t *line = json_pack("{s:s, s:I}", "test", q->test->id, "sample", (json_int_t)q->sample);
     if (dir_make(q->dir, &e) || report_save(REPORT_JSON, &one, path, &e))
         json_object_set_new(line, "error", json_string(e.text));
@@ -203,7 +200,6 @@ void feed_done(struct feed *f, struct feed_request *q, struct result *r)
                                          r->n ? r->attempts[r->n - 1].steps : 0, "dir", q->dir));
     answer(f, line);
     count_running(f, -1);
-    free(path);
     free(q->dir);
     one.results = NULL;
     struct results row = {.results = xcalloc(1, sizeof *r), .n = 1};

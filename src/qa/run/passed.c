@@ -39,9 +39,9 @@ static void identity_of(const struct suite_run *run, const struct test *t, char 
     XXH3_64bits_reset(h);
     XXH3_64bits_update(h, of_test, sizeof of_test);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        char *text = json_dumps(json_object_get(run->identity, keys[i]), JSON_SORT_KEYS | JSON_ENCODE_ANY);
+        autofree char *text =
+            json_dumps(json_object_get(run->identity, keys[i]), JSON_SORT_KEYS | JSON_ENCODE_ANY);
         XXH3_64bits_update(h, text ? text : "", text ? strlen(text) : 0);
-        free(text);
     }
     const struct endpoint *p = run->model->endpoint; /* it names its model, which another may name too */
     if (p && p->base)
@@ -53,10 +53,8 @@ static void identity_of(const struct suite_run *run, const struct test *t, char 
 /* Returns the directory of all records; owned. NULL: no cache folder. */
 static char *store_of(void)
 {
-    char *cache = file_place(PLACE_CACHE, NULL);
-    char *store = cache ? xasprintf("%s/passed", cache) : NULL;
-    free(cache);
-    return store;
+    autofree char *cache = file_place(PLACE_CACHE, NULL);
+    return cache ? xasprintf("%s/passed", cache) : NULL;
 }
 
 /* Returns the directory of a test, which need not exist; owned. NULL: no cache folder. */
@@ -66,12 +64,11 @@ static char *place_of(const struct suite_run *run, const struct test *t)
     char *store = store_of(), *path = realpath(run->suite->path, NULL), *place = NULL;
     if (!path) /* a suite from stdin has no file, only a directory */
         path = xasprintf("%s/%s", run->suite->dir, run->suite->path);
-    char *name = xasprintf("%s\n%s", path, t->id);
+    autofree char *name = xasprintf("%s\n%s", path, t->id);
     identity_of(run, t, identity);
     if (store)
         place =
             xasprintf("%s/%016llx-%s", store, (unsigned long long)XXH3_64bits(name, strlen(name)), identity);
-    free(name);
     free(path);
     free(store);
     return place;
@@ -91,15 +88,13 @@ static void remove_all(const char *path)
 
 static int copy_file(const char *from, const char *to, struct err *e)
 {
-    char *data;
+    autofree char *data = NULL;
     size_t len;
     if (link(from, to) == 0)
         return 0;
     if (file_read(from, FILE_MOST, &data, &len, e))
         return -1;
-    int rc = file_write(to, data, len, e);
-    free(data);
-    return rc;
+    return file_write(to, data, len, e);
 }
 
 static int copy_frames(const char *from, const char *to, struct err *e)
@@ -107,12 +102,10 @@ static int copy_frames(const char *from, const char *to, struct err *e)
     DIR *list = dir_make(to, e) ? NULL : opendir(from);
     int rc = list ? 0 : err_set(e, ERR_ENV, "cannot copy '%s'", from);
     for (struct dirent *d; list && rc == 0 && (d = readdir(list));) {
-        char *a = xasprintf("%s/%s", from, d->d_name), *b = xasprintf("%s/%s", to, d->d_name);
+        autofree char *a = xasprintf("%s/%s", from, d->d_name), *b = xasprintf("%s/%s", to, d->d_name);
         struct stat st;
         if (lstat(a, &st) == 0 && S_ISREG(st.st_mode))
             rc = copy_file(a, b, e);
-        free(a);
-        free(b);
     }
     if (list)
         closedir(list);
@@ -126,15 +119,11 @@ static int copy_run(const char *from, const char *to, struct err *e)
                                         "logprobs.bin"};
     int rc = dir_make(to, e);
     for (size_t i = 0; i < sizeof names / sizeof *names && rc == 0; i++) {
-        char *a = xasprintf("%s/%s", from, names[i]), *b = xasprintf("%s/%s", to, names[i]);
+        autofree char *a = xasprintf("%s/%s", from, names[i]), *b = xasprintf("%s/%s", to, names[i]);
         rc = file_exists(a) ? copy_file(a, b, e) : 0;
-        free(a);
-        free(b);
     }
-    char *a = xasprintf("%s/frames", from), *b = xasprintf("%s/frames", to);
+    autofree char *a = xasprintf("%s/frames", from), *b = xasprintf("%s/frames", to);
     rc = rc || copy_frames(a, b, e) ? -1 : 0;
-    free(a);
-    free(b);
     return rc;
 }
 
@@ -143,12 +132,10 @@ static int copy_run(const char *from, const char *to, struct err *e)
 /* Locks the store, so that only one process moves folders at a time. Returns a file to close; -1: none. */
 static int lock_store(void)
 {
-    char *store = store_of(), *path = store ? xasprintf("%s/lock", store) : NULL;
+    autofree char *store = store_of(), *path = store ? xasprintf("%s/lock", store) : NULL;
     int fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
     if (fd >= 0)
         flock(fd, LOCK_EX);
-    free(path);
-    free(store);
     return fd;
 }
 
@@ -161,16 +148,15 @@ static void unlock_store(int fd)
 /* Removes a folder at once for those who look for it. */
 static void discard(const char *place)
 {
-    char *gone = file_temp_name(place);
+    autofree char *gone = file_temp_name(place);
     if (rename(place, gone) == 0)
         remove_all(gone);
-    free(gone);
 }
 
 /* Removes the other records of a test, and folders that nobody has used for long. */
 static void tidy(const char *place)
 {
-    char *store = store_of();
+    autofree char *store = store_of();
     const char *kept = strrchr(place, '/') + 1;
     DIR *list = store ? opendir(store) : NULL;
     for (struct dirent *d; list && (d = readdir(list));) {
@@ -191,7 +177,6 @@ static void tidy(const char *place)
     }
     if (list)
         closedir(list);
-    free(store);
 }
 
 void passed_find(struct attempt_state *s)
@@ -200,20 +185,18 @@ void passed_find(struct attempt_state *s)
     if (!s->run->identity || s->test->reuse != REUSE_RUN || s->run->fresh || s->order->number != 1 ||
         s->order->seed_offset || s->order->freezes)
         return;
-    char *place = place_of(s->run, s->test), *path = place ? xasprintf("%s/run", place) : NULL;
+    autofree char *place = place_of(s->run, s->test), *path = place ? xasprintf("%s/run", place) : NULL;
     if (path && file_read(path, NAME_MOST, &s->passed_from, &len, NULL) == 0) {
         utimensat(AT_FDCWD, place, NULL, 0); /* it is in use */
         s->passed = place;
         place = NULL;
     }
-    free(path);
-    free(place);
 }
 
 /* Puts the record in place of the one before, which stays if that fails. */
 static int replace(const char *made, const char *place, struct err *e)
 {
-    char *old = file_temp_name(place);
+    autofree char *old = file_temp_name(place);
     int lock = lock_store();
     bool moved = rename(place, old) == 0;
     int rc = rename(made, place) ? err_set(e, ERR_ENV, "cannot rename '%s'", made) : 0;
@@ -222,22 +205,19 @@ static int replace(const char *made, const char *place, struct err *e)
     if (rc == 0)
         tidy(place);
     unlock_store(lock);
-    free(old);
     return rc;
 }
 
 static int keep(const struct attempt_state *s, const char *made, const char *place, struct err *e)
 {
-    char *path = xasprintf("%s/run", made);
+    autofree char *path = xasprintf("%s/run", made);
     int rc = dir_make(made, e);
     for (int i = 0; i < s->n_jobs && rc == 0; i++) {
-        char *to = xasprintf("%s/%d", made, i);
+        autofree char *to = xasprintf("%s/%d", made, i);
         rc = copy_run(s->job_dirs[i], to, e);
-        free(to);
     }
     rc = rc || file_write(path, s->out->run_dir, strlen(s->out->run_dir), e) || replace(made, place, e) ? -1
                                                                                                         : 0;
-    free(path);
     return rc;
 }
 
@@ -263,12 +243,10 @@ void passed_keep(const struct attempt_state *s)
         return;
     if (!s->news)
         return;
-    char *place = place_of(s->run, s->test), *made = place ? file_temp_name(place) : NULL;
+    autofree char *place = place_of(s->run, s->test), *made = place ? file_temp_name(place) : NULL;
     if (!place || keep(s, made, place, &e)) {
         warn("%s: this run cannot be reused: %s", s->test->id, place ? e.text : "no cache folder");
         if (made)
             remove_all(made);
     }
-    free(made);
-    free(place);
 }

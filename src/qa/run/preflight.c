@@ -102,10 +102,9 @@ static void search_fake(struct search *s, const char *fake)
     }
     for (int i = 0; i < s->suite->n; i++) {
         s->test = &s->suite->tests[i];
-        char *path = xasprintf("%s/%s.txt", fake, s->test->id);
+        autofree char *path = xasprintf("%s/%s.txt", fake, s->test->id);
         if (s->test->selected && test_needs_model(s->test))
             search_script(s, path);
-        free(path);
     }
     s->test = NULL;
 }
@@ -172,12 +171,11 @@ static void search_images(const struct search *s)
 {
     for (int i = 0; i < s->test->n_checks; i++) {
         const struct check *c = &s->test->checks[i];
-        char *path = c->kind != CHECK_REGION ? NULL
-                     : *c->text == '/'       ? xstrdup(c->text)
-                                             : xasprintf("%s/%s", s->suite->dir, c->text);
+        autofree char *path = c->kind != CHECK_REGION ? NULL
+                              : *c->text == '/'       ? xstrdup(c->text)
+                                                      : xasprintf("%s/%s", s->suite->dir, c->text);
         if (path && !file_exists(path))
             found(s, "reference image '%s' not found; --update-golden creates it", path);
-        free(path);
     }
 }
 

@@ -3,8 +3,7 @@
  * A test mostly waits: for its program, for a settled screen, for a model elsewhere. So more tests than cores
  * can run, but how many depends on their programs, and on what else the machine does. It is therefore
  * measured. */
-#ifndef HOLORUN_QA_RUN_ROOM_H
-#define HOLORUN_QA_RUN_ROOM_H
+#pragma once
 
 #include "capacity/group.h"
 #include "qa/suite/suite.h"
@@ -29,5 +28,3 @@ bool room_left(struct room *r);
 /* Returns whether a test uses a port of this machine, as far as its texts tell. Two such tests may use the
  * same one. */
 bool room_shares_port(const struct test *t);
-
-#endif

@@ -15,15 +15,12 @@ enum { SUITE_SECONDS = 600, OUTPUT_BYTES = 16 << 10 };
 /* Prints the output of the setup, and masks secrets in the output and in the error. */
 static void setup_failed(const struct suite_run *run, const struct buf *output, struct err *e)
 {
-    char *why = secret_store_mask(run->secret_store, e->text);
-    char *masked = secret_store_mask(run->secret_store, output->data);
-    char *clean = clean_text(masked, OUTPUT_BYTES);
+    autofree char *why = secret_store_mask(run->secret_store, e->text);
+    autofree char *masked = secret_store_mask(run->secret_store, output->data);
+    autofree char *clean = clean_text(masked, OUTPUT_BYTES);
     if (!run->settings->quiet)
         fputs(clean, stderr);
     snprintf(e->text, sizeof e->text, "%s", why);
-    free(clean);
-    free(masked);
-    free(why);
 }
 
 int suite_setup(const struct suite_run *run, struct desk **desk, struct err *e)

@@ -3,11 +3,11 @@
 
 #include "base/clock.h"
 #include "base/flag.h"
+#include "base/lock.h"
 #include "qa/run/ahead.h"
 #include "qa/run/kept.h"
 #include "qa/run/room.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,12 +128,11 @@ static bool should_retry(const struct queue *q, const struct result *r)
 static void open_next(void *arg)
 {
     struct queue *q = arg;
-    pthread_mutex_lock(&q->lock);
+    LOCKED(&q->lock);
     if (!is_over(q)) {
         int i = next_row(q, q->sharing && q->workers > 1);
         ahead_begin(q->ahead, q->r->results[i < q->r->n ? i : next_row(q, false)].test);
     }
-    pthread_mutex_unlock(&q->lock);
 }
 
 /* Runs a test with its retries. sample: 0, or the number of one of several runs of this test, which have
@@ -198,7 +197,7 @@ static void freeze_test(const struct suite_run *run, struct result *r)
 /* Stores a complete row at once, so that results saved meanwhile have no partial row. */
 static void store_result(struct queue *q, struct result *row, const struct result *done)
 {
-    pthread_mutex_lock(&q->lock);
+    LOCKED(&q->lock);
     q->tests--;
     if (q->shares[row - q->r->results])
         q->sharing = false;
@@ -209,7 +208,6 @@ static void store_result(struct queue *q, struct result *row, const struct resul
     q->r->seconds = since_start(q);
     if (q->o->saved)
         q->o->saved(q->o->arg, q->r);
-    pthread_mutex_unlock(&q->lock);
 }
 
 static void take_test(struct queue *q, const struct suite_run *run, uint64_t sample, struct result *r)
@@ -239,9 +237,8 @@ static void claim(struct queue *q)
 
 static void release(struct queue *q)
 {
-    pthread_mutex_lock(&q->lock);
+    LOCKED(&q->lock);
     q->sharing = false;
-    pthread_mutex_unlock(&q->lock);
 }
 
 static void work_on_feed(struct queue *q, int number)
@@ -273,10 +270,9 @@ static void *worker_main(void *arg)
         take_test(q, q->run, 0, &r);
         store_result(q, row, &r);
     }
-    pthread_mutex_lock(&q->lock);
+    LOCKED(&q->lock);
     q->working--;
     pthread_cond_signal(&q->worker_done);
-    pthread_mutex_unlock(&q->lock);
     return NULL;
 }
 
@@ -286,7 +282,7 @@ static int start_workers(struct queue *q, struct worker *workers, int n)
     sigset_t all, old;
     int started = 0;
     sigfillset(&all);
-    pthread_mutex_lock(&q->lock);
+    LOCKED(&q->lock);
     pthread_sigmask(SIG_BLOCK, &all, &old);
     for (; started < n; started++) {
         workers[started] = (struct worker){.queue = q, .number = started};
@@ -299,7 +295,6 @@ static int start_workers(struct queue *q, struct worker *workers, int n)
         }
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_mutex_unlock(&q->lock);
     return started;
 }
 

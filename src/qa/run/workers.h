@@ -4,8 +4,7 @@
  * page, others use the model. A test that does not pass is repeated, first up to `attempts` times, which
  * count as normal operation of the agent, then up to `retries` times. If it passes only on a retry it is
  * flaky, and the last two runs are compared to find out whether the application or the model differed. */
-#ifndef HOLORUN_QA_RUN_WORKERS_H
-#define HOLORUN_QA_RUN_WORKERS_H
+#pragma once
 
 #include "base/secret.h"
 #include "qa/report/report.h"
@@ -140,5 +139,3 @@ void feed_close(struct feed *f); /* f may be NULL */
 bool feed_next(struct feed *f, struct feed_request *out);
 /* Writes the results and answers with their directory; frees the texts of request and result. */
 void feed_done(struct feed *f, struct feed_request *q, struct result *r);
-
-#endif

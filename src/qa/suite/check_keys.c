@@ -150,8 +150,7 @@ static int read_kind(struct suite_reader *r, const struct doc_node *check, struc
 static void set_label(struct suite_reader *r, struct check *c)
 {
     char port[16];
-    struct buf b;
-    buf_init(&b, 1000);
+    autobuf b = buf_of(1000);
     snprintf(port, sizeof port, "%d", c->port);
     const char *what = c->kind == CHECK_PORT ? port : c->text ? c->text : c->text2 ? c->text2 : "";
     size_t n = strlen(what), most = n > 72 ? utf8_valid_prefix(what, 69) : n;
@@ -161,7 +160,6 @@ static void set_label(struct suite_reader *r, struct check *c)
         buf_putc(&b, (unsigned char)what[i] < ' ' ? ' ' : what[i]);
     buf_puts(&b, most < n ? "..." : "");
     c->name = arena_strndup(r->s->arena, b.data, b.len);
-    buf_free(&b);
 }
 
 int keys_read_check(struct suite_reader *r, const struct doc_node *n, struct check *c)

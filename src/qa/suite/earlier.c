@@ -55,7 +55,7 @@ int earlier_parse(const char *text, size_t len, const char *path, struct earlier
 
 int earlier_read(const char *path, struct earlier *p, struct err *e)
 {
-    char *text;
+    autofree char *text = NULL;
     size_t len;
     *p = (struct earlier){0};
     if (file_read(path, EARLIER_MAX_BYTES, &text, &len, e)) {
@@ -63,7 +63,5 @@ int earlier_read(const char *path, struct earlier *p, struct err *e)
             e->kind = ERR_USAGE;
         return -1;
     }
-    int rc = earlier_parse(text, len, path, p, e);
-    free(text);
-    return rc;
+    return earlier_parse(text, len, path, p, e);
 }

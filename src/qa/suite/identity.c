@@ -98,9 +98,8 @@ static void put_path(struct hasher *h, const char *path)
     put_text(h, path);
     if (!path || (h->s->setup && *h->s->setup))
         return;
-    char *whole = *path == '/' ? xstrdup(path) : xasprintf("%s/%s", h->s->dir, path);
+    autofree char *whole = *path == '/' ? xstrdup(path) : xasprintf("%s/%s", h->s->dir, path);
     put_file(h, whole, 0);
-    free(whole);
 }
 
 /* ---- the keys ------------------------------------------------------------------------------------ */

@@ -56,11 +56,10 @@ static void put_json(FILE *f, const struct suite *s)
                                                t->line, "seed", json_seed(t->seed), "checks", t->n_checks,
                                                "tags", tags, "spec", json_string(t->spec), "task", t->task));
     }
-    json_t *all = json_pack("{s:o?, s:o?, s:o}", "suite", json_string(s->name), "path", json_string(s->path),
-                            "tests", tests);
+    json_auto_t *all = json_pack("{s:o?, s:o?, s:o}", "suite", json_string(s->name), "path",
+                                 json_string(s->path), "tests", tests);
     json_print(all, f, 0);
     putc('\n', f);
-    json_decref(all);
 }
 
 /* Prints the first line of the task, or the path of a spec, because the texts of specs begin alike. */
@@ -133,7 +132,7 @@ static int by_line(const void *a, const void *b)
 
 static void print_list(const struct mistake *list, int n, const char *path, int tests, bool json)
 {
-    json_t *texts = json_array();
+    json_auto_t *texts = json_array();
     for (int i = 0; i < n; i++) {
         json_array_append_new(texts, json_clean_string(list[i].text));
         if (!json)
@@ -147,12 +146,11 @@ static void print_list(const struct mistake *list, int n, const char *path, int 
         fprintf(n ? stderr : stdout, "%s: %d test%s, %d mistake%s\n", path, tests, tests == 1 ? "" : "s", n,
                 n == 1 ? "" : "s");
     }
-    json_decref(texts);
 }
 
 int suite_print_mistakes(json_t *faults, const char *path, const struct suite *s, bool json)
 {
-    struct mistake *list = xcalloc(json_object_size(faults) + 1, sizeof *list);
+    autofree struct mistake *list = xcalloc(json_object_size(faults) + 1, sizeof *list);
     const char *text;
     json_t *unused;
     int n = 0;
@@ -163,6 +161,5 @@ int suite_print_mistakes(json_t *faults, const char *path, const struct suite *s
     }
     qsort(list, (size_t)n, sizeof *list, by_line);
     print_list(list, n, path, s ? s->n : 0, json);
-    free(list);
     return n;
 }

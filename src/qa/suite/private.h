@@ -15,8 +15,7 @@
  * A test is read again for each combination of its matrix, because any value may contain variables. The
  * suite's own keys are first read once without a test (`draft`), so that they are checked even if every test
  * overrides them. */
-#ifndef HOLORUN_QA_SUITE_PRIVATE_H
-#define HOLORUN_QA_SUITE_PRIVATE_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/doc.h"
@@ -196,8 +195,6 @@ void test_free(struct test *t); /* frees its steps; everything else belongs to t
 
 /* ---- shard.c ------------------------------------------------------------------------------------- */
 
-/* Parses "2/5"; "auto" and "auto/5" read the environment variables of a scheduler. */
-int shard_find(const char *text, struct shard *out, struct err *e);
 int select_by_shard(struct suite *s, const struct suite_selection *c, struct err *e);
 uint64_t suite_hash_text(const char *text); /* FNV-1a */
 void suite_hash_selection(struct suite *s); /* sets s->selection */
@@ -227,5 +224,3 @@ struct earlier_test {
     double seconds; /* -1: unknown */
 };
 struct earlier_test earlier_find(const struct earlier *p, const char *suite, const char *id);
-
-#endif

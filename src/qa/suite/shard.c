@@ -120,7 +120,8 @@ static int find_scheduler(int given, struct shard *out, struct err *e)
                              "Buildkite, CircleCI, Azure, AWS Batch); write --shard I/N");
 }
 
-int shard_find(const char *text, struct shard *out, struct err *e)
+/* Parses "2/5"; "auto" and "auto/5" read the environment variables of a scheduler. */
+static int shard_find(const char *text, struct shard *out, struct err *e)
 {
     int which = 0, of = 0, end = 0;
     if (!strcmp(text, "auto"))
@@ -172,7 +173,7 @@ static int by_time(struct suite *s, const char *path, const struct shard *shard,
         earlier_free(&p);
         return -1;
     }
-    struct timed *tests = xcalloc((unsigned long)s->n + 1, sizeof *tests);
+    autofree struct timed *tests = xcalloc((unsigned long)s->n + 1, sizeof *tests);
     double sum = 0, *load = xcalloc((unsigned long)shard->of, sizeof *load);
     int known = 0;
     for (int i = 0; i < s->n; i++) {
@@ -193,7 +194,6 @@ static int by_time(struct suite *s, const char *path, const struct shard *shard,
         tests[i].t->selected &= least == shard->which - 1;
     }
     free(load);
-    free(tests);
     earlier_free(&p);
     return 0;
 }

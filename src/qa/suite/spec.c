@@ -229,7 +229,7 @@ int spec_parse(struct suite_reader *r, const char *text, size_t len, const char 
         return err_set(r->e, ERR_USAGE, "%s: %zu bytes; the limit is %d", path, len, DOC_MAX_BYTES);
     if (utf8_valid_prefix(text, len) != len || memchr(text, 0, len))
         return err_set(r->e, ERR_USAGE, "%s: not valid UTF-8", path);
-    char *plain = xmalloc(len + 1, 1);
+    autofree char *plain = xmalloc(len + 1, 1);
     size_t n = 0;
     for (size_t i = utf8_bom(text, len); i < len; i++)
         if (text[i] != '\r')
@@ -248,14 +248,13 @@ int spec_parse(struct suite_reader *r, const char *text, size_t len, const char 
     }
     if (!rc)
         rc = read_body(r, body, path, p);
-    free(plain);
     return rc;
 }
 
 int spec_read(struct suite_reader *r, const char *path, struct spec *p)
 {
     struct stat st;
-    char *text;
+    autofree char *text = NULL;
     size_t len;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return err_set(r->e, ERR_USAGE, "'%s' is not a regular file", path);
@@ -264,7 +263,5 @@ int spec_read(struct suite_reader *r, const char *path, struct spec *p)
             r->e->kind = ERR_USAGE;
         return -1;
     }
-    int rc = spec_parse(r, text, len, path, p);
-    free(text);
-    return rc;
+    return spec_parse(r, text, len, path, p);
 }

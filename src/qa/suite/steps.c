@@ -69,16 +69,12 @@ static const char *name_of(struct suite_reader *r, const char *text)
 static int add_named(struct suite_reader *r, int line, enum plain_verb verb, const char *what, const char *in,
                      const char *value)
 {
-    char *name = what ? xstrdup(what) : NULL, *of = in ? xstrdup(in) : NULL;
-    char *text = value ? xstrdup(value) : NULL;
+    autofree char *name = what ? xstrdup(what) : NULL, *of = in ? xstrdup(in) : NULL;
+    autofree char *text = value ? xstrdup(value) : NULL;
     struct plain_step s = {.verb = verb, .what = name, .whole = name, .in = of, .value = text, .times = 1};
     if (verb == PLAIN_CHECK || verb == PLAIN_WAIT)
         s.state = value ? PLAIN_EQUALS : PLAIN_SHOWN;
-    int rc = add(r, line, &s, NULL);
-    free(name);
-    free(of);
-    free(text);
-    return rc;
+    return add(r, line, &s, NULL);
 }
 
 /* ---- forms of values ----------------------------------------------------------------------------- */
@@ -130,12 +126,11 @@ static int add_level(struct suite_reader *r, const char *text, size_t n, struct 
         text++, n--;
     while (n && isspace((unsigned char)text[n - 1]))
         n--;
-    char *level = xstrdup(text);
+    autofree char *level = xstrdup(text);
     level[n] = 0;
     const char *name = !n || s->levels == PLAIN_PATH_MAX ? NULL : name_of(r, level);
     if (!n || s->levels == PLAIN_PATH_MAX)
         fault(r, "expected at most %d names, as File > Save As, or [File, \"A > B\"]", PLAIN_PATH_MAX);
-    free(level);
     if (!name)
         return -1;
     s->path[s->levels++] = xstrdup(name);
@@ -174,11 +169,10 @@ static int read_keys(struct suite_reader *r, const struct key *k, void *member)
         return fault(r, "expected a key, as ctrl+s or Enter, or a list of them");
     for (const struct doc_node *n = each_first(list); n; n = each_next(list, n)) {
         const char *text = name_of(r, n->text);
-        char *keys = text ? plain_keys(text) : NULL;
+        autofree char *keys = text ? plain_keys(text) : NULL;
         if (text && !keys)
             fault(r, "expected a key, as ctrl+s or Enter, not '%.40s'; for text use type", text);
         int rc = keys ? add_named(r, n->line, PLAIN_KEYS, keys, NULL, NULL) : -1;
-        free(keys);
         if (rc)
             return -1;
     }
@@ -237,9 +231,8 @@ static int add_parsed(struct suite_reader *r, int line, struct plain_steps *step
 static bool parse_condition(const char *head, const char *text, enum plain_verb verb, struct plain_steps *out,
                             struct err *why)
 {
-    char *sentence = xasprintf("%s %s", head, text);
+    autofree char *sentence = xasprintf("%s %s", head, text);
     bool parsed = plain_parse(sentence, out, why) == 0;
-    free(sentence);
     if (parsed && out->n == 1 && out->s[0].verb == verb)
         return true;
     if (parsed) {

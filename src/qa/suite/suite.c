@@ -313,7 +313,7 @@ static int read_entry(struct suite_reader *r, const struct doc_node *suite, cons
 
 static int check_unique_ids(struct suite_reader *r)
 {
-    json_t *taken = json_object();
+    json_auto_t *taken = json_object();
     int rc = 0;
     for (int i = 0; i < r->s->n && rc == 0; i++) {
         const struct test *t = &r->s->tests[i];
@@ -325,14 +325,13 @@ static int check_unique_ids(struct suite_reader *r)
                                        *t->matrix ? "; a matrix needs an id such as \"{page}-{seed}\"" : ""));
         json_object_set_new(taken, t->id, json_integer(t->line));
     }
-    json_decref(taken);
     return rc;
 }
 
 /* Reads the suite's own keys, and its keys for tests as a draft. */
 static int read_suite(struct suite_reader *r, const struct doc_node *suite)
 {
-    struct test *draft = xmalloc(1, sizeof *draft);
+    autofree struct test *draft = xmalloc(1, sizeof *draft);
     test_begin(r, draft);
     int rc = part_read(r, read_seed(r, suite, &empty_map));
     set_seed(r);
@@ -340,7 +339,6 @@ static int read_suite(struct suite_reader *r, const struct doc_node *suite)
     rc = rc ? rc : part_read(r, read_vars(r, suite, &empty_map));
     r->draft = false;
     rc = rc ? rc : keys_read_suite(r, suite);
-    free(draft);
     return rc;
 }
 
@@ -421,7 +419,7 @@ bool test_owns_desktop(const struct test *t)
 
 static struct suite *read_file(const char *path, json_t *faults, struct err *e)
 {
-    char *text;
+    autofree char *text = NULL;
     size_t len;
     bool in = !strcmp(path, "-");
     if (file_read(in ? "/dev/stdin" : path, SUITE_MAX_BYTES, &text, &len, e)) {
@@ -430,9 +428,7 @@ static struct suite *read_file(const char *path, json_t *faults, struct err *e)
         return NULL;
     }
     /* for stdin, a file name in the current directory */
-    struct suite *s = suite_parse_all(text, len, in ? "stdin" : path, faults, e);
-    free(text);
-    return s;
+    return suite_parse_all(text, len, in ? "stdin" : path, faults, e);
 }
 
 struct suite *suite_read(const char *path, struct err *e)

@@ -8,8 +8,7 @@
  * Tests inherit keys from their suite, variables {name} are expanded, and an entry with a matrix becomes one
  * test for each combination. All texts belong to the suite until suite_free(). suite_keys_help documents the
  * keys. */
-#ifndef HOLORUN_QA_SUITE_SUITE_H
-#define HOLORUN_QA_SUITE_SUITE_H
+#pragma once
 
 #include "base/err.h"
 #include "plain/plain.h"
@@ -211,5 +210,3 @@ int suite_print_mistakes(json_t *faults, const char *path, const struct suite *s
 extern const char suite_keys_help[];
 /* The documentation of tasks in steps, with an example. */
 extern const char suite_steps_help[];
-
-#endif

@@ -20,16 +20,14 @@ int part_read(struct suite_reader *r, int rc)
 
 static int unknown_variable(struct suite_reader *r, const struct expansion *x)
 {
-    struct buf names;
+    autobuf names = buf_of(300);
     char where[48] = "";
-    buf_init(&names, 300);
     for (int i = 0; i < r->vars.n; i++)
         buf_printf(&names, "%s%s", i ? ", " : "", r->vars.names[i]);
     if (x->line > 1)
         snprintf(where, sizeof where, " (line %d of the text)", x->line);
     fault(r, "no variable {%s}%s; known: %s ({{%s}} writes the braces themselves)", x->unknown, where,
           names.data, x->unknown);
-    buf_free(&names);
     return -1;
 }
 
@@ -37,10 +35,9 @@ int value_text(struct suite_reader *r, const struct doc_node *n, unsigned how, c
 {
     if (n->kind != DOC_SCALAR || (!*n->text && !(how & VALUE_EMPTY)))
         return fault(r, "expected a text%s", n->kind == DOC_SCALAR ? " that is not empty" : "");
-    struct buf b;
+    autobuf b = buf_of(SUITE_MAX_TEXT);
     struct expansion x;
     int rc = 0;
-    buf_init(&b, SUITE_MAX_TEXT);
     vars_expand(&r->vars, n->text, how & (EXPAND_STRICT | EXPAND_SHELL), &b, &x);
     if (b.full)
         rc = fault(r, "expected at most %d bytes of text", SUITE_MAX_TEXT);
@@ -54,7 +51,6 @@ int value_text(struct suite_reader *r, const struct doc_node *n, unsigned how, c
         rc = fault(r, "expected a text, but its variables are empty");
     else
         *out = arena_strndup(r->s->arena, b.data, b.len);
-    buf_free(&b);
     return rc;
 }
 
