@@ -7,8 +7,7 @@
  *     model text --action_parse--> struct step --gate--> action_execute --> X events
  *
  * Parsing is pure: it makes no X requests and can be tested and fuzzed separately. */
-#ifndef HOLORUN_ACTIONS_ACTION_H
-#define HOLORUN_ACTIONS_ACTION_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -180,5 +179,3 @@ bool action_is_code(const char *text);
 /* Returns whether an address bar would open a page of the browser itself or a local file ("about:config",
  * "view-source:...", "file:..."), except empty pages ("about:blank"). */
 bool action_is_internal(const char *text);
-
-#endif

@@ -16,8 +16,7 @@
  * then gets a fault.  Markup in the middle of a line stays part of the value if its closer follows.
  *
  * Pure: no dialect, no X11, no global state.  Calls and their values are copies; the text may be freed. */
-#ifndef HOLORUN_ACTIONS_CALLS_H
-#define HOLORUN_ACTIONS_CALLS_H
+#pragma once
 
 #include "actions/action.h"
 
@@ -78,5 +77,3 @@ const char *calls_markup(const char *text, size_t n, size_t *len);
 /* Returns the number of bytes of text[0..n) that are certainly content while the text is still being
  * generated: those before the first position at which a call begins or may begin. */
 size_t calls_safe_prefix(const char *text, size_t n, const struct calls_hints *hints);
-
-#endif

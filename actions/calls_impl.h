@@ -1,6 +1,5 @@
 /* calls_impl.h - declarations shared by the files of the reader of calls (calls.h). */
-#ifndef HOLORUN_ACTIONS_CALLS_IMPL_H
-#define HOLORUN_ACTIONS_CALLS_IMPL_H
+#pragma once
 
 #include "actions/calls.h"
 
@@ -41,5 +40,3 @@ int calls_read_xml(struct calls_reader *r, const char *begin);
 int calls_read_json(struct calls_reader *r, const char *begin, bool sure);
 int calls_read_named_json(struct calls_reader *r, const char *begin); /* NAME{...}, NAME[ARGS]{...} */
 int calls_read_python(struct calls_reader *r, const char *begin, bool sure);
-
-#endif

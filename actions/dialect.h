@@ -6,8 +6,7 @@
  * A dialect file is one JSON object with the members of struct dialect below as keys.  "tools": see tools.c,
  * or the name of a built-in dialect whose table is used.  "system_file": "NAME.txt" names a text in the same
  * directory, instead of "system".  "screen": [w, h].  Unknown keys are errors. */
-#ifndef HOLORUN_ACTIONS_DIALECT_H
-#define HOLORUN_ACTIONS_DIALECT_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -142,5 +141,3 @@ bool dialect_shown_size(const struct dialect *d, int *w, int *h);
 /* Converts two numbers of the dialect's space to a pixel of a w x h image.  Returns -1 if they are out of
  * range. */
 int dialect_to_pixels(const struct dialect *d, const double v[2], int w, int h, int32_t *x, int32_t *y);
-
-#endif

@@ -1,6 +1,5 @@
 /* grammar_impl.h - declarations shared by the files that build grammars.  Private to actions/. */
-#ifndef HOLORUN_ACTIONS_GRAMMAR_IMPL_H
-#define HOLORUN_ACTIONS_GRAMMAR_IMPL_H
+#pragma once
 
 #include "actions/tools.h"
 
@@ -46,5 +45,3 @@ void schema_step_python(const struct dialect *d, struct buf *out);
 void schema_functions(const struct dialect *d, struct buf *out);
 void schema_functions_utf8(const struct dialect *d, struct buf *out);
 void schema_computer_use(const struct dialect *d, struct buf *out);
-
-#endif

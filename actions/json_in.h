@@ -5,8 +5,7 @@
  * keys without quotes, a doubled opening brace, closing brackets that are doubled, swapped or missing before
  * a closing tag.  Rejected: a value that ends with the text (its end may be missing), duplicate keys of an
  * object (it is unknown which value counts), NaN and infinities. */
-#ifndef HOLORUN_ACTIONS_JSON_IN_H
-#define HOLORUN_ACTIONS_JSON_IN_H
+#pragma once
 
 #include "base/err.h"
 
@@ -26,5 +25,3 @@ struct json_in {
 /* Reads the value at the beginning of text[0..len), an object or a list; white space may precede it.  Returns
  * NULL with e if it cannot be read.  The caller releases the value. */
 json_t *json_in(const char *text, size_t len, struct json_in *r, struct err *e);
-
-#endif

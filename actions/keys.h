@@ -7,8 +7,7 @@
  *     ctrl+k ctrl+s   C-x C-s   Tab Tab Enter    in sequence
  *
  * A space separates chords if a part has its own separator or follows a key that is not a modifier. */
-#ifndef HOLORUN_ACTIONS_KEYS_H
-#define HOLORUN_ACTIONS_KEYS_H
+#pragma once
 
 #include "actions/action.h"
 
@@ -43,5 +42,3 @@ const char *keysym_name(uint32_t keysym);
 uint32_t keysym_named(const char *name);
 /* Returns the lower-case letter of a letter, otherwise the keysym itself. */
 uint32_t keysym_lower(uint32_t keysym);
-
-#endif

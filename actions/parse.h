@@ -2,8 +2,7 @@
  *
  * A parser gets the text without reasoning and code fence, and fills step.actions.  Every accepted deviation
  * sets a bit of step.repairs, for the trace. */
-#ifndef HOLORUN_ACTIONS_PARSE_H
-#define HOLORUN_ACTIONS_PARSE_H
+#pragma once
 
 #include "actions/calls.h"
 #include "actions/json_in.h"
@@ -104,5 +103,3 @@ enum action_fault bind_arg(struct binding *c, const struct tool_arg *arg, json_t
 
 /* Names that the grammar offers; keys.c knows all of them.  NULL-terminated. */
 extern const char *const keys_offered[], *const keys_modifiers[];
-
-#endif

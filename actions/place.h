@@ -13,8 +13,7 @@
  * Gemini's key; its order is y1, x1, y2, x2.  In <point x="63.5" y="44.2"> numbers with a decimal point
  * are percent, as Molmo writes them, unless one is above 100.
  */
-#ifndef HOLORUN_ACTIONS_PLACE_H
-#define HOLORUN_ACTIONS_PLACE_H
+#pragma once
 
 #include "actions/dialect.h"
 
@@ -45,5 +44,3 @@ int dialect_place_position(const struct dialect *d, const struct place *at, int 
                            double *y, struct err *e);
 int dialect_place_pixel(const struct dialect *d, const struct place *at, int w, int h, int32_t *x, int32_t *y,
                         struct err *e);
-
-#endif

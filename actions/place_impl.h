@@ -1,6 +1,5 @@
 /* place_impl.h - shared by place.c, place_text.c and place_json.c. */
-#ifndef HOLORUN_ACTIONS_PLACE_IMPL_H
-#define HOLORUN_ACTIONS_PLACE_IMPL_H
+#pragma once
 
 #include "actions/place.h"
 
@@ -53,5 +52,3 @@ bool place_is_name(const char *name, size_t len);
 void place_scan(struct place_finder *f, const char *s, size_t len);
 void place_scan_json(struct place_finder *f, const json_t *v);
 void place_scan_member(struct place_finder *f, const char *key, const json_t *v);
-
-#endif

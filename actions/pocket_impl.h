@@ -1,6 +1,5 @@
 /* pocket_impl.h - the parts of the syntax "pocket", which its row (syntax_pocket.c) combines. */
-#ifndef HOLORUN_ACTIONS_POCKET_IMPL_H
-#define HOLORUN_ACTIONS_POCKET_IMPL_H
+#pragma once
 
 #include "actions/syntax.h"
 
@@ -19,5 +18,3 @@ int pocket_slots(const struct dialect *d, const char *text, size_t len, struct s
 ptrdiff_t pocket_slot_end(enum slot_kind kind, const char *text, size_t len);
 bool pocket_point(const char *text, size_t len, double v[2]);
 bool pocket_word_slot(enum slot_kind kind, const char *text, size_t len, struct slot *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* python_in.h - reads Python calls with literal arguments; anything else is rejected.  Nothing is
  * executed. */
-#ifndef HOLORUN_ACTIONS_PYTHON_IN_H
-#define HOLORUN_ACTIONS_PYTHON_IN_H
+#pragma once
 
 #include "base/err.h"
 
@@ -28,5 +27,3 @@ int python_next(struct python_in *in, struct python_call *call);
 /* Reads one call, NAME(ARGUMENTS), and leaves the text after it.  Returns 0, -1 if it is rejected. */
 int python_read_call(struct python_in *in, struct python_call *call);
 void python_call_free(struct python_call *call);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A dialect maps these entries to the tool and argument names of its family (tools.h).  The JSON schema, the
  * tool list in the prompt, the grammar and the argument parser are generated from both. */
-#ifndef HOLORUN_ACTIONS_REGISTRY_H
-#define HOLORUN_ACTIONS_REGISTRY_H
+#pragma once
 
 #include "actions/action.h"
 
@@ -98,5 +97,3 @@ int registry_param_id(const char *name); /* -1 if unknown */
 /* Returns the use of a parameter; NULL: the kind does not have it. */
 const struct param_use *registry_param_use(enum action_kind k, enum param_id id);
 bool action_takes(enum action_kind k, enum param_id id); /* returns whether the kind has the parameter */
-
-#endif

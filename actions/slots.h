@@ -2,8 +2,7 @@
  *
  * Beam search shows alternatives at these positions.  Supported for JSON replies and for syntaxes with their
  * own functions (syntax.h). */
-#ifndef HOLORUN_ACTIONS_SLOTS_H
-#define HOLORUN_ACTIONS_SLOTS_H
+#pragma once
 
 #include "actions/dialect.h"
 
@@ -36,5 +35,3 @@ ptrdiff_t dialect_slot_end(const struct dialect *d, enum slot_kind kind, const c
 /* Converts a point's value to pixels of a w x h image.  Returns -1 if it is not a point. */
 int dialect_slot_point(const struct dialect *d, const char *text, size_t len, int w, int h, int32_t *x,
                        int32_t *y);
-
-#endif

@@ -3,8 +3,7 @@
  * A dialect names its row with the key "syntax".  NULL members select the form that most formats share: JSON
  * objects with the tool's name under `tag`, or calls NAME(arg='value').
  */
-#ifndef HOLORUN_ACTIONS_SYNTAX_H
-#define HOLORUN_ACTIONS_SYNTAX_H
+#pragma once
 
 #include "actions/action.h"
 #include "actions/place.h"
@@ -60,5 +59,3 @@ struct slot_number {
 bool slots_next_number(const char *text, size_t len, size_t at, struct slot_number *n);
 
 bool syntax_is(const struct dialect *d, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* tools.h - the tool table of a dialect: its names for the registry's entries. */
-#ifndef HOLORUN_ACTIONS_TOOLS_H
-#define HOLORUN_ACTIONS_TOOLS_H
+#pragma once
 
 #include "actions/dialect.h"
 #include "actions/registry.h"
@@ -57,5 +56,3 @@ char *tools_list(const struct dialect *d);
 
 /* Returns the embedded copy of a file of prompts/ (dialect_builtin.c), or NULL; *len: its length. */
 const char *builtin_file(const char *name, size_t *len);
-
-#endif

@@ -1,6 +1,5 @@
 /* attend.cuh - declarations shared by the attention kernels: KV cache tables, arguments, entry points. */
-#ifndef HOLORUN_CUDA_ATTEND_CUH
-#define HOLORUN_CUDA_ATTEND_CUH
+#pragma once
 
 #include "flash.cuh"
 #include "host.cuh"
@@ -38,5 +37,3 @@ struct attention_table attend_table(struct backend *b, const struct attention *a
 /* Computes attention of few queries over many keys by many blocks per session. Returns false for sizes
  * that it does not support. */
 bool attend_split(struct backend *b, const struct attention *a);
-
-#endif

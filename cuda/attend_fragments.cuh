@@ -7,8 +7,7 @@
  * a time. With an 8-bit cache, 16 bytes are twice as many adjacent dimensions, which are dequantized at their
  * use; values are dequantized for two keys at a time, as the product needs them. Rows after the last key
  * repeat the last one, and their weight is zero. */
-#ifndef HOLORUN_CUDA_ATTEND_FRAGMENTS_CUH
-#define HOLORUN_CUDA_ATTEND_FRAGMENTS_CUH
+#pragma once
 
 #include "attend.cuh"
 
@@ -149,5 +148,3 @@ template <int D> struct value_fragments<kv8, D> {
         }
     }
 };
-
-#endif

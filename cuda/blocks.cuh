@@ -4,8 +4,7 @@
  * A row has its codes in the order of blocks_put with adjacent words; codes of eight bits are in order. Rows
  * of codes are padded to 16 bytes. They are followed by the rows of records and, for GPTQ, by the order of
  * the columns (ops/work.h: work_blocks). */
-#ifndef HOLORUN_CUDA_BLOCKS_CUH
-#define HOLORUN_CUDA_BLOCKS_CUH
+#pragma once
 
 #include "quant_formats.cuh"
 
@@ -149,5 +148,3 @@ static inline any_matrix any_matrix_of(const struct weight *w)
         w->cols,   w->stride,
         w->scales, has_records(w) ? block_shape_of(w->format, w->rows, w->cols) : block_shape{}};
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* delta.cuh - declarations shared by the gated delta rule kernels: column layout, gates, one step of the
  * recurrence. */
-#ifndef HOLORUN_CUDA_DELTA_CUH
-#define HOLORUN_CUDA_DELTA_CUH
+#pragma once
 
 #include "ssm.cuh"
 
@@ -153,5 +152,3 @@ __device__ __forceinline__ float delta_step_any(float *S, int64_t stride, int n,
  * their number. */
 int64_t delta_chunks(struct backend *b, struct tensor y, struct tensor v, struct tensor gates,
                      struct tensor state, const struct delta_shape *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* delta_chunk.cuh - shared-memory layout of a chunk in delta_chunks.cu, and its loading. */
-#ifndef HOLORUN_CUDA_DELTA_CHUNK_CUH
-#define HOLORUN_CUDA_DELTA_CHUNK_CUH
+#pragma once
 
 #include "delta.cuh"
 #include "mma.cuh"
@@ -121,5 +120,3 @@ __device__ __forceinline__ void gates_of(chunk<N> *w, const delta<bf16> &d, cons
 }
 
 } // namespace
-
-#endif

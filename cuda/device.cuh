@@ -5,8 +5,7 @@
  * macros: SHARED(type, name, n) declares an array in shared memory, and LAUNCH (host.cuh) starts a kernel.
  *
  * Kernels read and write values of type T (float or bf16) and compute in f32. Each result is rounded once. */
-#ifndef HOLORUN_CUDA_DEVICE_CUH
-#define HOLORUN_CUDA_DEVICE_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -344,5 +343,3 @@ __device__ __forceinline__ void gated_norm_group(T *out, const T *y, const T *z,
     for (int c = threadIdx.x; c < size; c += THREADS)
         store(out + c, w[c] * (number(y[c]) * silu(number(z[c])) * r));
 }
-
-#endif

@@ -26,8 +26,7 @@
  *
  * Key blocks begin at fixed positions and rows are computed independently. A result therefore depends
  * neither on the other queries of the call nor on M and WARPS. */
-#ifndef HOLORUN_CUDA_FLASH_CUH
-#define HOLORUN_CUDA_FLASH_CUH
+#pragma once
 
 #include "kv8.cuh"
 #include "mma.cuh"
@@ -382,5 +381,3 @@ __global__ void __launch_bounds__(32 * WARPS) flash_attention(flash a)
     }
     flash_store<D, M, W>(w, a, q + own * shape::PITCH, block + own, rows);
 }
-
-#endif

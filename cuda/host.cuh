@@ -1,7 +1,6 @@
 /* host.cuh - declarations shared by the host code: backend, error checks, kernel launches, working memory,
  * and views as kernel arguments. */
-#ifndef HOLORUN_CUDA_HOST_CUH
-#define HOLORUN_CUDA_HOST_CUH
+#pragma once
 
 #include "device.cuh"
 
@@ -250,5 +249,3 @@ void gates_fill(struct ops *o);        /* gates.cu: gates, head norms, rotary em
 void sample_fill(struct ops *o);       /* sample.cu: sampling */
 void preprocess_fill(struct ops *o);   /* preprocess.cu: patches of an image */
 void synthetic_fill(struct ops *o);    /* synthetic.cu: synthetic weights, performance limits */
-
-#endif

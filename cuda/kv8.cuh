@@ -4,8 +4,7 @@
  * right by four, are exponent and fraction of a number that differs by a power of two. The scale byte is
  * the exponent of the correcting factor. Two codes take four instructions: the first selects the codes
  * from any two bytes, the others convert them. */
-#ifndef HOLORUN_CUDA_KV8_CUH
-#define HOLORUN_CUDA_KV8_CUH
+#pragma once
 
 #define F8_FUNCTION __host__ __device__ __forceinline__
 #include "mma.cuh"
@@ -53,5 +52,3 @@ __device__ __forceinline__ int64_t kv8_scales(int heads, int d, int head)
 {
     return (int64_t)heads * d + head / 16 * 16;
 }
-
-#endif

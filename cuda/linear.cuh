@@ -1,6 +1,5 @@
 /* linear.cuh - declarations shared by the files of matrix products. */
-#ifndef HOLORUN_CUDA_LINEAR_CUH
-#define HOLORUN_CUDA_LINEAR_CUH
+#pragma once
 
 #include "host.cuh"
 
@@ -85,5 +84,3 @@ bool cublas_here();
 static const char *const cublas_missing = "libcublasLt.so.13 (or .12) not found: install cuBLAS from "
                                           "NVIDIA's packages (libcublas-13-0), add its directory to "
                                           "LD_LIBRARY_PATH, or use --device cpu";
-
-#endif

@@ -8,8 +8,7 @@
  *     B [16, 8]   b[0], b[1]: rows 2t and 2t + 1, and these + 8, of column g
  *     D [16, 8]   d[0], d[1]: row g, columns 2t and 2t + 1;  d[2], d[3]: row g + 8
  * The lower half of a word is the element with the lower index. */
-#ifndef HOLORUN_CUDA_MMA_CUH
-#define HOLORUN_CUDA_MMA_CUH
+#pragma once
 
 #include "device.cuh"
 
@@ -201,5 +200,3 @@ template <int GROUPS> __device__ __forceinline__ void copies_wait()
     asm volatile("cp.async.wait_group %0;" ::"n"(GROUPS) : "memory");
 #endif
 }
-
-#endif

@@ -23,8 +23,7 @@
  * differs by a power of two, and an integer becomes the mantissa of a number from 128 on; one fused
  * multiply-add per two values corrects both. Within a word, codes for the same register are 16 bits apart,
  * which saves an instruction. (The NaN codes of e4m3, which no weight matrix contains, read as 480.) */
-#ifndef HOLORUN_CUDA_QUANT_FORMATS_CUH
-#define HOLORUN_CUDA_QUANT_FORMATS_CUH
+#pragma once
 
 #include "host.cuh"
 #include "mma.cuh"
@@ -457,5 +456,3 @@ template <int FORMAT> static inline matrix<FORMAT> matrix_of(const struct weight
     const void *at = FORMAT == QUANT_NONE ? w->plain.data : w->bytes;
     return matrix<FORMAT>{at, w->rows, w->cols, w->stride, w->scales};
 }
-
-#endif

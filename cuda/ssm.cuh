@@ -8,8 +8,7 @@
  * States are f32, or f16 with stochastic rounding (ops/stochastic_round.h), which halves the largest
  * memory stream besides the weights. Pairs of neighbours are in one lane and share one hash: about 16
  * integer instructions per 8 bytes read and written. */
-#ifndef HOLORUN_CUDA_SSM_CUH
-#define HOLORUN_CUDA_SSM_CUH
+#pragma once
 
 #include "host.cuh"
 #include "ops/stochastic_round.h"
@@ -394,5 +393,3 @@ __device__ __forceinline__ void conv_keep(int keep, view<T> x, view<T> state, in
         state.row(r)[c] = from >= 0 ? x.row(from)[c] : state.row(rows + r)[c];
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* answer_impl.h - writes the nodes of a read into an answer of the child. Private to atspi/. */
-#ifndef HOLORUN_ATSPI_ANSWER_IMPL_H
-#define HOLORUN_ATSPI_ANSWER_IMPL_H
+#pragma once
 
 #include "atspi/reader_impl.h"
 
@@ -9,5 +8,3 @@
 /* Appends the visible elements of a read. Returns the index of the one at the point of the question, -1:
  * none. */
 int answer_put(const struct reader *r, json_t *out);
-
-#endif

@@ -1,8 +1,7 @@
 /* bus.h - the accessibility bus of an X display, through libdbus-1.
  *
  * Only child processes use these functions: libdbus waits up to 25 s for a bus that does not answer. */
-#ifndef HOLORUN_ATSPI_BUS_H
-#define HOLORUN_ATSPI_BUS_H
+#pragma once
 
 #include "base/err.h"
 
@@ -37,5 +36,3 @@ int bus_address(const char *socket, char *out, size_t size);
  * ScreenReaderEnabled there. Returns -1 with ERR_ENV if one of them does not start. Waits at most ms for
  * each of four replies. */
 int bus_wake(const char *session_address, int ms, struct err *e);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Names are hints chosen by other programs: bounded, without control characters, and used only to find a
  * position again and as words for rules and users. */
-#ifndef HOLORUN_ATSPI_ELEMENTS_H
-#define HOLORUN_ATSPI_ELEMENTS_H
+#pragma once
 
 #include "base/buf.h"
 #include "screen/screen.h"
@@ -154,5 +153,3 @@ const char *element_word(const char *role);
 /* ---- serve.c: the child ---- */
 
 _Noreturn void elements_serve(int wire, const char *display);
-
-#endif

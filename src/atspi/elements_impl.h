@@ -1,6 +1,5 @@
 /* elements_impl.h - the parts of elements.c that query.c and the fuzz target use. Private to atspi/. */
-#ifndef HOLORUN_ATSPI_ELEMENTS_IMPL_H
-#define HOLORUN_ATSPI_ELEMENTS_IMPL_H
+#pragma once
 
 #include "atspi/elements.h"
 
@@ -21,5 +20,3 @@ void snapshot_free(struct snapshot *s);
 void snapshot_label(struct snapshot *s); /* Sets the labels of elements without a name. */
 /* Returns the innermost element at a point, -1: none. Elements of the X window at the point come first. */
 int snapshot_at(const struct snapshot *s, int x, int y);
-
-#endif

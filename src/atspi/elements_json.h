@@ -1,6 +1,5 @@
 /* elements_json.h - a snapshot as JSON, for programs. */
-#ifndef HOLORUN_ATSPI_ELEMENTS_JSON_H
-#define HOLORUN_ATSPI_ELEMENTS_JSON_H
+#pragma once
 
 #include "atspi/elements.h"
 
@@ -9,5 +8,3 @@
 /* Returns the first `max` elements as a list of {"ref", "role", "name", "window", "depth", "states", "label",
  * "content", "children", "box", "place"}, the last five only where they apply.  The caller owns it. */
 json_t *elements_json(const struct snapshot *s, int max);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A line that begins with a ref stands for one element; any other line (windows, texts, named groups) stands
  * for itself.  Lines are compared without indentation. */
-#ifndef HOLORUN_ATSPI_LINES_H
-#define HOLORUN_ATSPI_LINES_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -40,5 +39,3 @@ int lines_find(const char *text, const char *words, const char *role, int max, s
 /* Appends the lines of `after` that `before` lacks, under the headings "changed:" (same ref) and "new:", and
  * the lines that are gone.  Returns their number. */
 int lines_diff(const char *before, const char *after, struct buf *out);
-
-#endif

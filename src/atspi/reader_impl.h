@@ -10,8 +10,7 @@
  * a node with more than READ_CHILDREN children: LibreOffice Calc has 10^9 and hangs. Its rows are found by
  * hit tests on a grid. GetItems, GetMatches, GetActions and methods that change something are never called,
  * and password fields are asked for nothing but role, name, number of children and rectangle. */
-#ifndef HOLORUN_ATSPI_READER_IMPL_H
-#define HOLORUN_ATSPI_READER_IMPL_H
+#pragma once
 
 #include "atspi/bus.h"
 #include "atspi/elements.h"
@@ -138,5 +137,3 @@ enum snapshot_end reader_run(struct reader *r, double ms, void (*event)(void *ar
 /* place.c: Corrects the rectangles of all nodes by the program's X windows and marks doubtful ones. */
 void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const struct xwindow *windows,
                  int n_windows);
-
-#endif

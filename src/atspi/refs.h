@@ -3,8 +3,7 @@
  * A ref is the number of an object on the accessibility bus (bus name and object path), so it stays with its
  * element over any number of reads.  Programs reuse objects for other elements, so role and name are compared
  * before a ref is acted on.  The table keeps at most REFS_MAX refs, the latest ones. */
-#ifndef HOLORUN_ATSPI_REFS_H
-#define HOLORUN_ATSPI_REFS_H
+#pragma once
 
 #include "atspi/elements.h"
 
@@ -31,5 +30,3 @@ const struct element *refs_element(const struct snapshot *s, uint32_t ref);
 
 /* Appends what an element is, as `button "Save"`. */
 void refs_describe(const struct element *e, struct buf *out);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Programs send numbers, so the names do not depend on the version of at-spi2-core. at-spi2-core 2.53 renamed
  * "push button" to "button"; recordings and checks keep the older name, and role_canonical() accepts both. */
-#ifndef HOLORUN_ATSPI_ROLES_H
-#define HOLORUN_ATSPI_ROLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -80,5 +79,3 @@ const char *role_canonical(const char *name);
 /* Returns whether the name or label of a text field says that it takes a password. GTK 4 reports fields that
  * hide their text as ordinary ones, with the text. */
 bool role_hides_text(const char *name);
-
-#endif

@@ -1,8 +1,7 @@
 /* xwindows.h - windows of an X display and their processes, through XCB.
  *
  * The child process of elements.c uses it: after fork() the locks of Xlib may be held by another thread. */
-#ifndef HOLORUN_ATSPI_XWINDOWS_H
-#define HOLORUN_ATSPI_XWINDOWS_H
+#pragma once
 
 #include "screen/screen.h"
 
@@ -28,5 +27,3 @@ struct xdisplay *xdisplay_open(const char *name);
 void xdisplay_bus(struct xdisplay *x, char *out, size_t size);
 /* Lists the visible windows of programs, topmost first; at most one is active. Returns their number. */
 int xdisplay_windows(struct xdisplay *x, struct xwindow out[XWINDOWS_MAX]);
-
-#endif

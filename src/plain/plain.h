@@ -13,8 +13,7 @@
  * "or", "all") are left to a model, as is every word that no rule covers.
  *
  * Printing and parsing are inverse: a printed step is parsed as the same step. */
-#ifndef HOLORUN_PLAIN_PLAIN_H
-#define HOLORUN_PLAIN_PLAIN_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -100,5 +99,3 @@ void plain_quote(const char *text, struct buf *out);
 void plain_print(const struct plain_step *s, struct buf *out);
 /* Appends a step in the past tense, for reports: "pressed 'Save'".  It cannot be parsed. */
 void plain_print_done(const struct plain_step *s, struct buf *out);
-
-#endif

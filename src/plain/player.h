@@ -8,8 +8,7 @@
  * keys, and a file in an icon view that is not described by typing its name (player_keys.c).  A name that is
  * missing for some seconds, or ambiguous, ends the run (exit code 1) with the nearest names; nothing is
  * guessed. */
-#ifndef HOLORUN_PLAIN_PLAYER_H
-#define HOLORUN_PLAIN_PLAYER_H
+#pragma once
 
 #include "atspi/elements.h"
 #include "llm/llm.h"
@@ -89,5 +88,3 @@ enum player_answer player_ref_next(struct player_ref *r, const struct snapshot *
                                    size_t size);
 /* Takes the last reply back: its action was not performed, because the screen had changed. */
 void player_ref_again(struct player_ref *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* player_impl.h - shared by the files of the player. */
-#ifndef HOLORUN_PLAIN_PLAYER_IMPL_H
-#define HOLORUN_PLAIN_PLAYER_IMPL_H
+#pragma once
 
 #include "llm/llm_counted.h"
 #include "plain/player.h"
@@ -172,5 +171,3 @@ void player_keys(const char *keys, int times, struct buf *b);
 /* Replaces the characters that could begin a call in a reply: names and texts come from other programs. */
 void player_make_safe(char *text);
 void player_call(struct buf *b, const char *tool, const char *key, const char *text);
-
-#endif

@@ -1,11 +1,8 @@
 /* private.h - shared by the files of this room. */
-#ifndef HOLORUN_PLAIN_PRIVATE_H
-#define HOLORUN_PLAIN_PRIVATE_H
+#pragma once
 
 #include "plain/plain.h"
 #include "plain/words.h"
 
 /* Parses one step.  Returns -1 when no rule covers all its words, with the reason. */
 int plain_parse_step(struct span s, struct plain_step *out, struct err *why);
-
-#endif

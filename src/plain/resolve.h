@@ -1,6 +1,5 @@
 /* resolve.h - finds the element that a name in a sentence means. */
-#ifndef HOLORUN_PLAIN_RESOLVE_H
-#define HOLORUN_PLAIN_RESOLVE_H
+#pragma once
 
 #include "atspi/elements.h"
 
@@ -81,5 +80,3 @@ const char *resolve_beside(const struct snapshot *s, const struct element *e);
 /* Returns the label of an element: that of the snapshot, or for lists, which toolkits name by their choice,
  * the text on their left or above; "": none. */
 const char *resolve_label(const struct snapshot *s, const struct element *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* words.h - words of a sentence, private to this room. */
-#ifndef HOLORUN_PLAIN_WORDS_H
-#define HOLORUN_PLAIN_WORDS_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -41,5 +40,3 @@ struct span words_part(struct span s, int from, int to);
 struct span words_bare(struct span s);
 /* Returns the words with single spaces; the caller frees it.  marks: keeps quotation marks of mixed text. */
 char *words_text(struct span s);
-
-#endif

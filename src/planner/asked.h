@@ -1,6 +1,5 @@
 /* asked.h - a task for one window, and which of its words the steps cover; private to this room. */
-#ifndef HOLORUN_PLANNER_ASKED_H
-#define HOLORUN_PLANNER_ASKED_H
+#pragma once
 
 #include "planner/form.h"
 #include "planner/planner_impl.h"
@@ -33,5 +32,3 @@ int asked_cover_gains(struct asked *a, bool later, struct err *e);
 uint64_t asked_open(const struct asked *a);
 /* Returns whether the clause of word i has no covered word: it may be for a later window. */
 bool asked_is_later(const struct asked *a, int i);
-
-#endif

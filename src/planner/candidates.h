@@ -5,8 +5,7 @@
  * (elements_scope.closed).  The context of a candidate are the words by which people distinguish it from
  * others: the path of its menu, the name of its list, the text of its row, the tab and the groups that hold
  * it. */
-#ifndef HOLORUN_PLANNER_CANDIDATES_H
-#define HOLORUN_PLANNER_CANDIDATES_H
+#pragma once
 
 #include "atspi/elements.h"
 #include "plain/plain.h"
@@ -60,5 +59,3 @@ float candidate_score(const struct candidate *c, const struct match_words *q);
 
 /* Returns whether two candidates are one command in a menu and a tool bar. */
 bool candidate_same_command(const struct candidate *a, const struct candidate *b);
-
-#endif

@@ -3,8 +3,7 @@
  * Clauses end at "then", semicolons, full stops and line breaks, and at a comma or "and" before a verb.
  * Sentences that these rules cannot express (negations, conditions, alternatives, questions) are refused as a
  * whole. */
-#ifndef HOLORUN_PLANNER_CLAUSES_H
-#define HOLORUN_PLANNER_CLAUSES_H
+#pragma once
 
 #include "base/err.h"
 #include "plain/words.h"
@@ -49,5 +48,3 @@ bool clause_is_hard(struct span s, int i, bool first);
 /* Returns whether a word is one of quantity or order ("all", "second") or a weak negation ("non"), which must
  * be found literally, too. */
 bool clause_is_quantity(struct span s, int i);
-
-#endif

@@ -1,6 +1,5 @@
 /* fill.h - the values that a task names for the lines of a form, by rules. */
-#ifndef HOLORUN_PLANNER_FILL_H
-#define HOLORUN_PLANNER_FILL_H
+#pragma once
 
 #include "planner/clauses.h"
 #include "planner/form.h"
@@ -12,5 +11,3 @@ bool form_fill(const struct form *form, struct span s, const struct clauses *cla
 
 /* Returns whether a button of this name leaves a form without its values: Cancel, Reset, Help. */
 bool fill_leaves(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* fill_impl.h - the values that a task names, while they are found; private to fill.c and fill_fields.c. */
-#ifndef HOLORUN_PLANNER_FILL_IMPL_H
-#define HOLORUN_PLANNER_FILL_IMPL_H
+#pragma once
 
 #include "planner/clauses.h"
 #include "planner/form.h"
@@ -25,5 +24,3 @@ float fill_alike(const struct filling *g, int i, const struct match_words *w);
 void fill_by_name(struct filling *g, int line);
 /* Assigns the values that stand without the name of a field. */
 void fill_unnamed(struct filling *g);
-
-#endif

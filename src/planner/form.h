@@ -3,8 +3,7 @@
  * Fields may get words of the task, lists their options, ticks yes or no; the lines "Row", "Tab", "Menu"
  * and "Button" name the element to be pressed, first "none".  A text-only model writes the lines that the
  * task asks for; those that differ are the steps. */
-#ifndef HOLORUN_PLANNER_FORM_H
-#define HOLORUN_PLANNER_FORM_H
+#pragma once
 
 #include "plain/words.h"
 #include "planner/candidates.h"
@@ -40,5 +39,3 @@ void form_read(const struct candidates *all, struct span task, const char *done,
 void form_free(struct form *p);
 /* Appends the title, the texts and the lines with their values now and the others of lists. */
 void form_print(const struct form *p, const struct candidates *all, struct buf *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* match.h - compares words of a sentence with those of names: by stem, by prefix, by a table of synonyms. */
-#ifndef HOLORUN_PLANNER_MATCH_H
-#define HOLORUN_PLANNER_MATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ bool match_is_filler(const char *word);
 
 /* Returns whether every word of a is among b. */
 bool match_within(const struct match_words *a, const struct match_words *b);
-
-#endif

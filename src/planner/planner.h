@@ -6,8 +6,7 @@
  * The planner sends no input: its output are steps of plain.h, printed and parsed again, which the player
  * performs.  It plans for one window; clauses whose elements are in a window that opens later are planned
  * when that window is there.  A name on the screen is only compared, never read as a task. */
-#ifndef HOLORUN_PLANNER_PLANNER_H
-#define HOLORUN_PLANNER_PLANNER_H
+#pragma once
 
 #include "atspi/elements.h"
 #include "plain/plain.h"
@@ -77,5 +76,3 @@ void plan_print(const struct plan *plan, struct buf *out);
 void plan_explain(const struct plan *plan, struct buf *out);
 /* Appends a JSON object. */
 void plan_json(const struct plan *plan, struct buf *out);
-
-#endif

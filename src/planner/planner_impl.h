@@ -1,6 +1,5 @@
 /* planner_impl.h - shared by the files of this room. */
-#ifndef HOLORUN_PLANNER_PLANNER_IMPL_H
-#define HOLORUN_PLANNER_PLANNER_IMPL_H
+#pragma once
 
 #include "planner/candidates.h"
 #include "planner/clauses.h"
@@ -82,5 +81,3 @@ enum framed frame_ask(struct frame *f, bool rules);
 enum framed frame_clause(struct frame *f);
 enum framed frame_write(struct frame *f);
 enum framed frame_calculate(struct frame *f);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The grammar allows the lines of the form and their values only.  The probability of a line's value is that
  * among its values. */
-#ifndef HOLORUN_PLANNER_WRITER_H
-#define HOLORUN_PLANNER_WRITER_H
+#pragma once
 
 #include "planner/form.h"
 #include "session/session.h"
@@ -27,5 +26,3 @@ void written_free(struct written *p);
 /* Computes the log-probability of a reply after a request.  Returns -1 with e. */
 int writer_score(struct writer *w, const char *window, const char *request, const char *reply, double *logp,
                  struct err *e);
-
-#endif

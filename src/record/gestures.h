@@ -5,8 +5,7 @@
  * any other input occurs. A gesture therefore ends with the next event, with gestures_tick() after a time
  * limit, or with gestures_end().
  */
-#ifndef HOLORUN_RECORD_GESTURES_H
-#define HOLORUN_RECORD_GESTURES_H
+#pragma once
 
 #include "actions/action.h"
 
@@ -44,5 +43,3 @@ void gestures_tick(struct gestures *g, double quiet_ms);
 /* Ends the pending gesture. without_escapes: the last two Escape presses ended the recording and are
  * dropped. */
 void gestures_end(struct gestures *g, bool without_escapes);
-
-#endif

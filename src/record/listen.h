@@ -4,8 +4,7 @@
  * of a key is determined with the keyboard map and a private input method, so that dead keys and Compose
  * give their character.
  */
-#ifndef HOLORUN_RECORD_LISTEN_H
-#define HOLORUN_RECORD_LISTEN_H
+#pragma once
 
 #include "record/gestures.h"
 
@@ -19,5 +18,3 @@ int listen_fd(const struct listen *l);
 /* Reads the next event into *out. Returns false if none is pending or the display is lost. */
 bool listen_next(struct listen *l, struct input *out);
 bool listen_lost(const struct listen *l);
-
-#endif

@@ -1,8 +1,7 @@
 /* look.h - a window before a recorded action, at an eighth of its size. Playback that sees the same window
  * need not wait until the screen settles.
  */
-#ifndef HOLORUN_RECORD_LOOK_H
-#define HOLORUN_RECORD_LOOK_H
+#pragma once
 
 #include "record/recording.h"
 
@@ -19,5 +18,3 @@ bool look_same(const struct recording_look *a, const struct recording_look *b, c
 /* Returns the rectangle of a step's target in its window: that of its element, or 64 pixels around the point.
  * It may look different while the pointer is at the target. */
 struct screen_rect look_of_target(const struct recording_step *s);
-
-#endif

@@ -10,8 +10,7 @@
  * The search uses pictures of means of f x f pixels, with f growing with the size of the small picture; the
  * best positions are then scored pixel by pixel.
  */
-#ifndef HOLORUN_RECORD_PICTURE_H
-#define HOLORUN_RECORD_PICTURE_H
+#pragma once
 
 #include "base/image.h"
 
@@ -39,5 +38,3 @@ double picture_score_near(const struct image *im, const struct image *small, int
                           int cy, struct picture_match *at);
 
 bool picture_plain(const struct image *im); /* standard deviation below 3 of 255 */
-
-#endif

@@ -8,8 +8,7 @@
  * pause; then it replies that the task cannot be done (exit code 1) and names the failed step and the
  * reason. An action that was refused ends the run in the same way.
  */
-#ifndef HOLORUN_RECORD_PLAYBACK_H
-#define HOLORUN_RECORD_PLAYBACK_H
+#pragma once
 
 #include "base/secret.h"
 #include "llm/llm.h"
@@ -30,5 +29,3 @@ struct llm *playback_open(const char *path, struct screen *screen, const struct 
  * the end of the recording. Then the player need not wait until the screen settles. A function for
  * settle.known; arg: the result of playback_open(). */
 bool playback_known(void *arg, struct image *frame);
-
-#endif

@@ -1,6 +1,5 @@
 /* playback_put.h - the replies of playback, in the dialect "recording". */
-#ifndef HOLORUN_RECORD_PLAYBACK_PUT_H
-#define HOLORUN_RECORD_PLAYBACK_PUT_H
+#pragma once
 
 #include "record/recording.h"
 
@@ -14,5 +13,3 @@ struct playback_place {
 void playback_put_calls(struct buf *b, const struct recording_step *s, struct playback_place from,
                         struct playback_place to);
 void playback_put_click(struct buf *b, const struct recording_step *s, struct playback_place at);
-
-#endif

@@ -4,8 +4,7 @@
  * killed leaves FILE.part, which can be played. The recorder sends no input. It ends when the screen's stop
  * flag is set (screen_watch()).
  */
-#ifndef HOLORUN_RECORD_RECORDER_H
-#define HOLORUN_RECORD_RECORDER_H
+#pragma once
 
 #include "base/secret.h"
 #include "screen/screen.h"
@@ -27,5 +26,3 @@ struct recorder_result {
 };
 
 int recorder_run(const struct recorder_options *o, struct recorder_result *r, struct err *e);
-
-#endif

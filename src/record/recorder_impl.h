@@ -1,6 +1,5 @@
 /* recorder_impl.h - state shared by recorder.c, recorder_look.c and recorder_queue.c. */
-#ifndef HOLORUN_RECORD_RECORDER_IMPL_H
-#define HOLORUN_RECORD_RECORDER_IMPL_H
+#pragma once
 
 #include "atspi/elements.h"
 #include "gate/redact.h"
@@ -116,5 +115,3 @@ void recorder_hear_focus(struct recorder *r);
 void recorder_look_back(struct recorder *r, int x, int y, struct recording_target *out);
 void recorder_name_program(struct recorder *r, const struct recording_step *s);
 void recorder_free_pictures(struct recorder *r);
-
-#endif

@@ -27,8 +27,7 @@
  * other without the pointer. "to" is a second target, the end of a drag. An incomplete last line (the
  * recorder was killed) is dropped. Secrets appear as {{NAME}}.
  */
-#ifndef HOLORUN_RECORD_RECORDING_H
-#define HOLORUN_RECORD_RECORDING_H
+#pragma once
 
 #include "actions/action.h"
 #include "base/image.h"
@@ -127,5 +126,3 @@ void recording_target_free(struct recording_target *t); /* leaves *t empty */
  * be encoded or the line is too long. */
 void recording_put_head(int w, int h, struct buf *out);
 int recording_put_step(const struct recording_step *s, struct buf *out, struct err *e);
-
-#endif

@@ -1,8 +1,7 @@
 /* suite_file.h - writes a test for `holorun qa` from a recording: its program, the recording to play, and
  * checks that the user completes.
  */
-#ifndef HOLORUN_RECORD_SUITE_FILE_H
-#define HOLORUN_RECORD_SUITE_FILE_H
+#pragma once
 
 #include "record/recorder.h"
 
@@ -10,5 +9,3 @@
  * would be replaced. recording: the file, in the same directory. Returns -1 with e. */
 int suite_file_write(const char *path, const char *recording, const struct recorder_result *result,
                      struct err *e);
-
-#endif

@@ -9,8 +9,7 @@
  * the element is disabled or in another state, neither picture nor pixel count. A target that has disappeared
  * is therefore not found, and nothing is clicked instead.
  */
-#ifndef HOLORUN_RECORD_TARGET_H
-#define HOLORUN_RECORD_TARGET_H
+#pragma once
 
 #include "atspi/elements.h"
 #include "record/recording.h"
@@ -53,5 +52,3 @@ int target_cut(const struct image *im, int x, int y, struct screen_rect within, 
 /* Cuts the same rectangle out of another picture of the same size. Returns -1 with e. */
 int target_cut_same(const struct image *im, int x, int y, const struct recording_picture *like,
                     struct recording_picture *out, struct err *e);
-
-#endif

@@ -7,8 +7,7 @@
  * language than in the recording, an element is also found by its path in the tree: the fourth item of the
  * first menu.
  */
-#ifndef HOLORUN_RECORD_TARGET_ELEMENT_H
-#define HOLORUN_RECORD_TARGET_ELEMENT_H
+#pragma once
 
 #include "atspi/elements.h"
 #include "record/recording.h"
@@ -34,5 +33,3 @@ bool target_has_keyboard(const struct snapshot *s, const struct recording_target
 /* Returns the name of an element at a point that cannot be the target, because it has the same role but
  * another name; NULL: none. */
 const char *target_contradicted(const struct snapshot *s, const struct recording_target *t, int x, int y);
-
-#endif

@@ -1,7 +1,6 @@
 /* windows.h - the titled windows of a display before and after an action, and the language of their programs.
  */
-#ifndef HOLORUN_RECORD_WINDOWS_H
-#define HOLORUN_RECORD_WINDOWS_H
+#pragma once
 
 #include "record/recording.h"
 
@@ -40,5 +39,3 @@ bool windows_keyboard(struct screen *s, const struct recording_step *step, char 
 void window_language(int pid, char out[RECORDING_LANGUAGE]);
 /* Returns whether the language of a process is known and differs from the recorded one. */
 bool window_translated(int pid, const char *recorded);
-
-#endif

@@ -1,6 +1,5 @@
 /* exec.h - performs an action on the screen. */
-#ifndef HOLORUN_SCREEN_EXEC_H
-#define HOLORUN_SCREEN_EXEC_H
+#pragma once
 
 #include "actions/action.h"
 #include "screen/screen.h"
@@ -22,5 +21,3 @@ enum action_fault action_execute(struct screen *s, const struct action *a, const
 
 /* Computes the root pixel of a pixel of the image; the screen clamps points outside the root window. */
 void action_root_point(const struct view_transform *p, int32_t x, int32_t y, int *root_x, int *root_y);
-
-#endif

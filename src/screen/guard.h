@@ -15,8 +15,7 @@
  * is held down, the thread releases it, and the screen is stopped, because its action is incomplete.
  *
  * screen_guard() starts the guard, screen_guard_end() ends it. Slots are those of struct stop. */
-#ifndef HOLORUN_SCREEN_GUARD_H
-#define HOLORUN_SCREEN_GUARD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ bool guard_killed(void); /* Returns whether the supervisor was killed. */
 
 /* Registers (add) or unregisters a file that the guard removes when this process dies. */
 void guard_temp_file(const char *path, bool add);
-
-#endif

@@ -16,8 +16,7 @@
  * Pixels are compared as shapes against their background, so that hover and focus highlights, carets, and
  * areas that change continuously (animations, clocks) are ignored. Not detected: changes of colour only,
  * changes away from the target, and a focus that moved to another element of the same window. */
-#ifndef HOLORUN_SCREEN_OBSERVED_H
-#define HOLORUN_SCREEN_OBSERVED_H
+#pragma once
 
 #include "screen/screen.h"
 
@@ -67,5 +66,3 @@ struct observed *observed_detach(struct screen *s);
 /* Takes ownership of o and frees the screen's own observation. */
 void observed_attach(struct screen *s, struct observed *o);
 void observed_free(struct observed *o); /* NULL is allowed. */
-
-#endif

@@ -1,6 +1,5 @@
 /* observed_impl.h - the observation of a screen and functions shared by observed*.c. */
-#ifndef HOLORUN_SCREEN_OBSERVED_IMPL_H
-#define HOLORUN_SCREEN_OBSERVED_IMPL_H
+#pragma once
 
 #include "screen/private.h"
 
@@ -72,5 +71,3 @@ bool observed_busy_at(const struct observed *o, int x, int y, int64_t time);
 /* Notes that an event was refused because of the differing cells; cells that refuse repeatedly become
  * busy. */
 void observed_note_stop(struct observed *o);
-
-#endif

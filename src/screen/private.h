@@ -16,8 +16,7 @@
  *
  * None of them includes a header of X11: screen_ops.h is the interface of the display system, which is in
  * x11/ (x11/x11_impl.h lists its files). */
-#ifndef HOLORUN_SCREEN_PRIVATE_H
-#define HOLORUN_SCREEN_PRIVATE_H
+#pragma once
 
 #include "screen/observed.h"
 #include "screen/screen_ops.h"
@@ -231,5 +230,3 @@ struct stopfile; /* stop files of one screen */
  * Returns NULL with e. */
 struct stopfile *stopfile_open(struct stop *stop, void (*check)(void *), void *arg, struct err *e);
 void stopfile_close(struct stopfile *f); /* NULL is allowed. */
-
-#endif

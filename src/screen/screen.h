@@ -9,8 +9,7 @@
  * in a file before it is sent, so every key and button is released, if necessary by the next process that
  * opens the display. Only one process at a time may send input to a display; in all others input fails
  * with the number of that process. */
-#ifndef HOLORUN_SCREEN_SCREEN_H
-#define HOLORUN_SCREEN_SCREEN_H
+#pragma once
 
 #include "base/err.h"
 #include "base/image.h"
@@ -271,5 +270,3 @@ void screen_set_acting(struct screen *s, bool yes); /* Marks the begin or the en
 /* Installs handlers: SIGINT, SIGTERM, SIGHUP and SIGUSR1 stop all screens (a second one ends the process
  * after releasing keys); die() and bug() release keys and buttons. */
 void screen_install_signals(void);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * An implementation keeps its state behind a pointer of its own in struct screen. It sets screen.lost when
  * the connection is lost; the callers check that before and after each call. */
-#ifndef HOLORUN_SCREEN_SCREEN_OPS_H
-#define HOLORUN_SCREEN_SCREEN_OPS_H
+#pragma once
 
 #include "screen/screen.h"
 
@@ -159,5 +158,3 @@ struct screen_ops {
 };
 
 extern const struct screen_ops screen_x11;
-
-#endif

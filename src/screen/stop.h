@@ -5,8 +5,7 @@
  *
  *   a signal, the file "stop" or "stop-PID"          stop all screens of the process, now and later
  *   Escape twice, the corner, "stop-PID-N", a hang   stop that screen */
-#ifndef HOLORUN_SCREEN_STOP_H
-#define HOLORUN_SCREEN_STOP_H
+#pragma once
 
 #include "base/err.h"
 
@@ -46,5 +45,3 @@ int stop_reason(struct stop *s);
 
 /* Returns -1 with ERR_STOPPED if the flag is set, with ERR_TIME after the deadline, otherwise 0. */
 int stop_check(struct stop *s, struct err *e);
-
-#endif

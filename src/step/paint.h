@@ -2,8 +2,7 @@
  *
  * Colours have names; text is truncated at the end of its space. Text may come from models and screens:
  * invalid UTF-8 is replaced, control characters become spaces. Not thread-safe. */
-#ifndef HOLORUN_STEP_PAINT_H
-#define HOLORUN_STEP_PAINT_H
+#pragma once
 
 #include "base/image.h"
 
@@ -86,5 +85,3 @@ void paint_arrow(struct paint *p, double x0, double y0, double x1, double y1, en
 void paint_picture(struct paint *p, cairo_surface_t *s, struct box b);
 /* Returns a copy of the image for cairo, or NULL if memory is short. */
 cairo_surface_t *paint_image(const struct image *im);
-
-#endif

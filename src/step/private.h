@@ -1,7 +1,6 @@
 /* private.h - breakpoints (breakpoint.c), edits of the shown step (edit.c), views as text (print.c). Private
  * to step/. */
-#ifndef HOLORUN_STEP_PRIVATE_H
-#define HOLORUN_STEP_PRIVATE_H
+#pragma once
 
 #include "step/step.h"
 
@@ -44,5 +43,3 @@ void step_print(FILE *f, const struct step_view *v, unsigned flags);
 char *describe_reply(const struct step *s, const char *message);
 /* Prints one line for a step that runs without a question. */
 void step_print_passed(FILE *f, const struct step_view *v, unsigned flags);
-
-#endif

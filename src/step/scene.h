@@ -7,8 +7,7 @@
  * window.c has the SDL window and the event loop. Input is a view and a scene, output is pixels or a command,
  * so that tests and images for the manual need no display. Positions are in pixels of the window divided by
  * scene_scale(). Parts do not overlap at any size from 640 x 400; a smaller window is scaled down. */
-#ifndef HOLORUN_STEP_SCENE_H
-#define HOLORUN_STEP_SCENE_H
+#pragma once
 
 #include "step/paint.h"
 #include "step/step.h"
@@ -160,5 +159,3 @@ void block_confidence(struct block *b, double p);
 
 void scene_past_blocks(const struct scene *s, const struct step_view *v, struct block *b);
 void scene_break_blocks(struct scene *s, const struct step_view *v, struct block *b);
-
-#endif

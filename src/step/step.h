@@ -6,8 +6,7 @@
  * The stepper (stepper.c) is an overseer: it lets steps run until a breakpoint, then shows the step and asks
  * for a command. All front ends show the same view and have the same verbs, so that a terminal over SSH or a
  * test can do everything that the window can. */
-#ifndef HOLORUN_STEP_STEP_H
-#define HOLORUN_STEP_STEP_H
+#pragma once
 
 #include "agent/overseer.h"
 
@@ -150,5 +149,3 @@ struct overseer *stepper_overseer(struct stepper *s);
  * stopped. */
 void stepper_ended(struct stepper *s, const char *head, const char *text);
 void stepper_free(struct stepper *s); /* NULL is allowed. */
-
-#endif

@@ -4,8 +4,7 @@
  * The step window takes the focus when it asks and returns it before the agent acts: the agent types into the
  * window that had the focus in the screenshot. Uses _NET_ACTIVE_WINDOW with a window manager, otherwise
  * XSetInputFocus. */
-#ifndef HOLORUN_STEP_WINDOW_IMPL_H
-#define HOLORUN_STEP_WINDOW_IMPL_H
+#pragma once
 
 #include "step/step.h"
 
@@ -38,5 +37,3 @@ void focus_remember(struct focus *f, unsigned long ours);
 void focus_take(struct focus *f, unsigned long ours); /* Focuses `ours`, which must be mapped. */
 /* Focuses the stored window and waits up to 500 ms until it has the focus. */
 void focus_give_back(struct focus *f, unsigned long ours);
-
-#endif

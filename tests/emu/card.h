@@ -1,6 +1,5 @@
 /* card.h - internal interface of the emulated GPU. */
-#ifndef HOLORUN_TESTS_EMU_CARD_H
-#define HOLORUN_TESTS_EMU_CARD_H
+#pragma once
 
 #include "cuda_runtime.h"
 
@@ -27,5 +26,3 @@ void refuse_recording(const char *what);
 void check_copy(const void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
 
 } // namespace emu
-
-#endif

@@ -16,8 +16,7 @@
  *
  * Timing is not emulated.
  */
-#ifndef HOLORUN_TESTS_EMU_CUDA_RUNTIME_H
-#define HOLORUN_TESTS_EMU_CUDA_RUNTIME_H
+#pragma once
 
 #include "watch.h"
 
@@ -457,5 +456,3 @@ template <class... P> void known(void (*kernel)(P...), const char *name)
 }
 
 } // namespace emu
-
-#endif

@@ -2,8 +2,7 @@
  *
  * In tests that run on a real GPU the address of emu_card is NULL.
  */
-#ifndef HOLORUN_TESTS_EMU_EMU_H
-#define HOLORUN_TESTS_EMU_EMU_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,6 +40,4 @@ struct emu_card {
 extern "C" struct emu_card emu_card;
 #else
 extern struct emu_card emu_card __attribute__((weak));
-#endif
-
 #endif

@@ -18,8 +18,7 @@
  *
  * Races are found whatever the order of the threads, even if the result is correct in this run.
  */
-#ifndef HOLORUN_TESTS_EMU_WATCH_H
-#define HOLORUN_TESTS_EMU_WATCH_H
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -69,5 +68,3 @@ bool piece_at(const void *at, watched_chunk *p);
 extern unsigned pieces_generation;
 
 } // namespace emu
-
-#endif

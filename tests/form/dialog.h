@@ -6,8 +6,7 @@
  * the page, and every item is in the same cells: a grid of 32 x 16 cells of 20 x 30 pixels.  This module
  * does not depend on X or on colours.
  */
-#ifndef HOLORUN_TESTS_FORM_DIALOG_H
-#define HOLORUN_TESTS_FORM_DIALOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ void dialog_tab(struct dialog *d, bool back);
 
 /* Writes the page's title, "DIALOG pressed=Save;ticked=A,B", as UTF-8. */
 void dialog_title(const struct dialog *d, char title[TITLE_MAX]);
-
-#endif

@@ -1,7 +1,6 @@
 /* paint.h - draws a dialog as Chromium draws the page (assets/demo/kiosk.css), with FreeType instead of a
  * browser. */
-#ifndef HOLORUN_TESTS_FORM_PAINT_H
-#define HOLORUN_TESTS_FORM_PAINT_H
+#pragma once
 
 #include "form/dialog.h"
 
@@ -21,5 +20,3 @@ void paint_busy(struct canvas *c, double part);
 
 /* Returns the smallest box that contains all differences; w is 0 if there are none. */
 struct box canvas_difference(const struct canvas *a, const struct canvas *b);
-
-#endif

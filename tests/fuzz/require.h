@@ -1,6 +1,5 @@
 /* require.h - stops a fuzz target when a property does not hold. */
-#ifndef HOLORUN_TESTS_REQUIRE_H
-#define HOLORUN_TESTS_REQUIRE_H
+#pragma once
 
 #include "base/err.h"
 
@@ -11,5 +10,3 @@ static void require(bool holds, const char *what)
     if (!holds)
         bug("%s", what);
 }
-
-#endif

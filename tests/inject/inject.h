@@ -1,6 +1,5 @@
 /* inject.h - memory shared by the test and inject.c. */
-#ifndef HOLORUN_TESTS_INJECT_H
-#define HOLORUN_TESTS_INJECT_H
+#pragma once
 
 enum injection_kind {
     INJECT_MEMORY,
@@ -24,5 +23,3 @@ struct injection {
         unsigned long calls;
     } names[INJECT_NAMES];
 };
-
-#endif

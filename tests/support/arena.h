@@ -2,8 +2,7 @@
  *
  * A thread, the actor, moves the focus, owns both selections and counts the key events of each window.
  */
-#ifndef HOLORUN_TESTS_ARENA_H
-#define HOLORUN_TESTS_ARENA_H
+#pragma once
 
 #include "screen/screen.h"
 #include "xvfb.h"
@@ -45,5 +44,3 @@ void arena_focus(struct arena *a, Window w);
 bool arena_harmed(struct arena *a);
 /* Returns the centre of a window on the root. */
 void arena_middle(struct arena *a, Window w, int *x, int *y);
-
-#endif

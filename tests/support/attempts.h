@@ -4,8 +4,7 @@
  * By default a sample is executed, and each judged attempt uses one dialect; HOLORUN_ATTEMPTS=all runs all of
  * them, =list names them.
  */
-#ifndef HOLORUN_TESTS_ATTEMPTS_H
-#define HOLORUN_TESTS_ATTEMPTS_H
+#pragma once
 
 #include "arena.h"
 #include "spell.h"
@@ -49,5 +48,3 @@ struct attempts_score {
 };
 void attempts_count(struct attempts *s, struct attempts_score *c, const char *name, int dialect,
                     enum attempts_result r);
-
-#endif

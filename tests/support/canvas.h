@@ -1,8 +1,7 @@
 /* canvas.h - private X server on which a test draws through its own connection and reads back through
  * screen.h.
  */
-#ifndef HOLORUN_TESTS_CANVAS_H
-#define HOLORUN_TESTS_CANVAS_H
+#pragma once
 
 #include "screen/screen.h"
 #include "xvfb.h"
@@ -24,5 +23,3 @@ void canvas_close(struct canvas *t);
 
 /* Opens a screen; fails the test on an error. */
 struct screen *canvas_view(const char *view, bool no_shm, bool cursor);
-
-#endif

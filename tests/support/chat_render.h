@@ -1,8 +1,7 @@
 /* chat_render.h - renders a conversation as text in the layout of a family, with the template's placeholder
  * for each image. The caller frees it. Returns NULL if it is refused.
  */
-#ifndef HOLORUN_TESTS_CHAT_RENDER_H
-#define HOLORUN_TESTS_CHAT_RENDER_H
+#pragma once
 
 #include "base/buf.h"
 #include "text/chat_layout.h"
@@ -26,5 +25,3 @@ static inline char *chat_render(const struct chat_conversation *c, enum chat_fam
     chat_template_free(t);
     return text;
 }
-
-#endif

@@ -12,8 +12,7 @@
  * tests whose name contains it; --list lists the names. HOLORUN_TEST_ROUNDS=n runs all tests n times, with
  * new random numbers.
  */
-#ifndef HOLORUN_TESTS_CHECK_H
-#define HOLORUN_TESTS_CHECK_H
+#pragma once
 
 #include "place.h"
 
@@ -156,5 +155,3 @@ __attribute__((unused)) static int check_main(int argc, char **argv, const struc
         after;                                                                                               \
         return rc;                                                                                           \
     }
-
-#endif

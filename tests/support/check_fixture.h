@@ -4,8 +4,7 @@
  *     EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt"), ANSWER_NO, "it does not exist");
  *     check_fixture_close(&t);
  */
-#ifndef HOLORUN_TESTS_CHECK_FIXTURE_H
-#define HOLORUN_TESTS_CHECK_FIXTURE_H
+#pragma once
 
 #include "check.h"
 #include "qa/run/check.h"
@@ -42,5 +41,3 @@ Window check_fixture_window(Display *dpy, const char *title, const char *class, 
 
 /* Calls check_main() after desks_begin(), which must precede threads. */
 int check_fixture_main(int argc, char **argv, const struct CMUnitTest *tests, size_t n);
-
-#endif

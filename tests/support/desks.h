@@ -1,6 +1,5 @@
 /* desks.h - finds leftovers of a desktop: processes, folder, lock, socket. */
-#ifndef HOLORUN_TESTS_DESKS_H
-#define HOLORUN_TESTS_DESKS_H
+#pragma once
 
 #include "desk/desk.h"
 #include "desk/private.h"
@@ -32,5 +31,3 @@ struct desk *desks_open_bare(void);
 int desks_run(struct desk *d, const char *command, struct buf *out);
 void desks_says(struct desk *d, const char *command, const char *expected);
 void desks_gone(const struct desk_trace *t); /* waits until nothing is left of it, or fails the test */
-
-#endif

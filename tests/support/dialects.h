@@ -1,6 +1,5 @@
 /* dialects.h - loads a dialect or fails the test. To be included after check.h. */
-#ifndef HOLORUN_TESTS_DIALECTS_H
-#define HOLORUN_TESTS_DIALECTS_H
+#pragma once
 
 #include "actions/dialect.h"
 
@@ -12,5 +11,3 @@ static struct dialect *dialect_need(const char *name)
         fail_msg("%s", e.text);
     return d;
 }
-
-#endif

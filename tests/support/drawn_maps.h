@@ -1,8 +1,7 @@
 /* drawn_maps.h - builds outputs of the vision encoder (src/pocket/patch_map.h): text, labels with their
  * targets, and elements.
  */
-#ifndef HOLORUN_TESTS_DRAWN_MAPS_H
-#define HOLORUN_TESTS_DRAWN_MAPS_H
+#pragma once
 
 #include "pocket/patch_map.h"
 
@@ -24,5 +23,3 @@ void put_name(struct patch_map *m, const char *text, double x, double y, int row
 
 /* Adds an element that covers patches [row, row + rows) and [col, col + cols). */
 void put_element(struct patch_map *m, enum element_kind kind, float p, int row, int col, int rows, int cols);
-
-#endif

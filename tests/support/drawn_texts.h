@@ -5,8 +5,7 @@
  * the texts, of their ids with added tokens recognized, and of their ids without. The hash of the texts
  * separates an error in drawing from one in the ids.
  */
-#ifndef HOLORUN_TESTS_DRAWN_TEXTS_H
-#define HOLORUN_TESTS_DRAWN_TEXTS_H
+#pragma once
 
 #include "text/tokenizer.h"
 
@@ -27,5 +26,3 @@ int drawn_texts(struct drawn *d);
 int drawn_chars(struct drawn *d);
 
 double drawn_cpu_ms(void); /* CPU time of this thread */
-
-#endif

@@ -1,6 +1,5 @@
 /* driven.h - the program on its own stage, with scripted replies instead of a model. */
-#ifndef HOLORUN_TESTS_DRIVEN_H
-#define HOLORUN_TESTS_DRIVEN_H
+#pragma once
 
 #include "program.h"
 #include "replies.h"
@@ -36,5 +35,3 @@ void driven_left_nothing(const struct stage *t);
 
 /* Checks that the newest record is readable and names `by` as the reason of the stop. */
 void driven_was_stopped(const struct stage *t, const char *by);
-
-#endif

@@ -1,6 +1,5 @@
 /* example.h - a step made without a model, for tests of the views that show it. */
-#ifndef HOLORUN_TESTS_EXAMPLE_H
-#define HOLORUN_TESTS_EXAMPLE_H
+#pragma once
 
 #include "stage.h"
 #include "step/scene.h"
@@ -16,5 +15,3 @@ struct example {
 
 /* Makes a step that clicks the centre of a frame of w x h; the caller frees x->frame. */
 void example_make(struct example *x, int w, int h);
-
-#endif

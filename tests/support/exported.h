@@ -1,6 +1,5 @@
 /* exported.h - a run of the embedded model, recorded once, and `holorun export` of it. */
-#ifndef HOLORUN_TESTS_EXPORTED_H
-#define HOLORUN_TESTS_EXPORTED_H
+#pragma once
 
 #include "program.h"
 
@@ -19,5 +18,3 @@ json_t *exported_lines(const char *dir, const char *name);
 void exported_has(const json_t *object, const char *members);
 /* Checks that all files below are private to the owner, without temporary ones. */
 void exported_private(const char *path);
-
-#endif

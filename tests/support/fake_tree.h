@@ -2,8 +2,7 @@
  *
  * The session bus of the environment must have an accessibility bus (bus.h). The program answers from a
  * table and counts calls that a reader must not make. */
-#ifndef HOLORUN_TESTS_FAKE_TREE_H
-#define HOLORUN_TESTS_FAKE_TREE_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -31,5 +30,3 @@ struct fake_tree {
 int fake_tree_start(struct fake_tree *t, const char *toolkit, const struct fake_node *nodes, int n);
 /* Ends it. Returns the number of calls that must not be made, and writes the first to `what`. */
 int fake_tree_stop(struct fake_tree *t, char *what, size_t size);
-
-#endif

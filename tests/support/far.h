@@ -1,8 +1,7 @@
 /* far.h - HTTP server with scripted responses (whole, streamed in pieces, errors, redirects, cuts, silence),
  * and a conversation with it through an endpoint.
  */
-#ifndef HOLORUN_TESTS_FAR_H
-#define HOLORUN_TESTS_FAR_H
+#pragma once
 
 #include "remote/llm_remote.h"
 
@@ -74,5 +73,3 @@ void talk_ok(const struct talk *t, int rc);
 #define FAR_DONE "data: [DONE]\n\n"
 #define FAR_ERROR(status, text)                                                                              \
     "HTTP/1.1 " status "\r\nConnection: close\r\n\r\n{\"error\": {\"message\": \"" text "\"}}"
-
-#endif

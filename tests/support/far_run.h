@@ -1,8 +1,7 @@
 /* far_run.h - `holorun run` on its own stage against a scripted server: it clicks, types and answers. A fault
  * can precede the second reply.
  */
-#ifndef HOLORUN_TESTS_FAR_RUN_H
-#define HOLORUN_TESTS_FAR_RUN_H
+#pragma once
 
 #include "driven.h"
 #include "far.h"
@@ -28,5 +27,3 @@ void far_run_resume(struct far_run *f, const char *profile);
 /* Returns how many mouse buttons and keys were pressed on the stage. */
 int far_run_presses(struct far_run *f);
 int far_run_keys(struct far_run *f);
-
-#endif

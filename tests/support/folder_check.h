@@ -1,6 +1,5 @@
 /* folder_check.h - CLAIM_WITH(text, fn, folder_setup, folder_teardown): a folder `place` without a server. */
-#ifndef HOLORUN_TESTS_FOLDER_CHECK_H
-#define HOLORUN_TESTS_FOLDER_CHECK_H
+#pragma once
 
 #include "xvfb.h"
 
@@ -17,5 +16,3 @@ static int folder_teardown(void **state)
     xvfb_stop(&place);
     return 0;
 }
-
-#endif

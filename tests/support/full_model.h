@@ -4,8 +4,7 @@
  * and read as zeros, except for scales, which are ones. A test may change the description first to write an
  * invalid model.
  */
-#ifndef HOLORUN_TESTS_FULL_MODEL_H
-#define HOLORUN_TESTS_FULL_MODEL_H
+#pragma once
 
 #include "place.h"
 
@@ -58,5 +57,3 @@ void full_damaged(struct full_model *m, struct engine_options o, const char *nam
 void full_write_shards(const struct full_model *m); /* writes only the weights, into an existing directory */
 
 int64_t full_bytes(const struct full_tensor *t);
-
-#endif

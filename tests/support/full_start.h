@@ -1,8 +1,7 @@
 /* full_start.h - opens a model of a published size with sparse weights: measures the time until a session can
  * begin, and compares the memory with the plan.
  */
-#ifndef HOLORUN_TESTS_FULL_START_H
-#define HOLORUN_TESTS_FULL_START_H
+#pragma once
 
 #include "full_model.h"
 
@@ -14,5 +13,3 @@ struct plan full_planned(const char *dir, const struct engine_options *o);
 /* Fails the test unless the model opens and its memory is within 5 % of the plan. largest: reserves the
  * encoder's scratch memory for the largest canvas, which is otherwise allocated with the first image. */
 struct plan full_starts(const char *dir, const struct engine_options *o, bool largest);
-
-#endif

@@ -3,8 +3,7 @@
  * Keys and tensors keep the order of the calls. The data follows the head in the order of gguf_tensor(); the
  * head and each tensor are padded to GGUF_ALIGN bytes.
  */
-#ifndef HOLORUN_TESTS_GGUF_H
-#define HOLORUN_TESTS_GGUF_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/gguf.h"
@@ -52,5 +51,3 @@ void gguf_draw(enum ggml_type type, uint64_t seed, int exponent, uint8_t *out, s
 
 /* Quantizes 32 numbers: the largest becomes 127, codes are rounded to nearest. */
 void gguf_make_q8(const float v[GGUF_BLOCK], struct gguf_q8 *out);
-
-#endif

@@ -4,8 +4,7 @@
  * make_gguf.py writes the same files with the gguf package and checks that llama.cpp reads them;
  * tests/golden/gguf has the hashes.
  */
-#ifndef HOLORUN_TESTS_GGUF_MODEL_H
-#define HOLORUN_TESTS_GGUF_MODEL_H
+#pragma once
 
 #include "full_model.h"
 #include "gguf.h"
@@ -31,5 +30,3 @@ void gguf_model(const struct golden *g, struct gguf_form form, const char *dir);
 /* Writes a model of a published size into m->dir with holes as tensors; the matrices of vision are BF16, as
  * converters leave them. */
 void gguf_holes(const struct full_model *m, enum ggml_type matrices);
-
-#endif

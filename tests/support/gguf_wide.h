@@ -1,6 +1,5 @@
 /* gguf_wide.h - models of the golden data, widened to rows of 256 numbers, as GGUF files. */
-#ifndef HOLORUN_TESTS_GGUF_WIDE_H
-#define HOLORUN_TESTS_GGUF_WIDE_H
+#pragma once
 
 #include "gguf_model.h"
 
@@ -20,5 +19,3 @@ void wide_close(struct wide *w);
  * the list of changed formats (struct model_weights), which the caller frees. */
 char *wide_read(const struct wide *w, struct gguf_form form, struct backend *b, struct bind_options o,
                 float *logits);
-
-#endif

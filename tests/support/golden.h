@@ -4,8 +4,7 @@
  * reference.bin. Weights are not stored: a table in reference.json says how to draw each tensor (golden.py
  * describes the generator), and golden_checkpoint() writes them as a normal model directory.
  */
-#ifndef HOLORUN_TESTS_GOLDEN_H
-#define HOLORUN_TESTS_GOLDEN_H
+#pragma once
 
 #include "place.h"
 
@@ -55,5 +54,3 @@ void golden_picture(struct image *im, int w, int h, int kind);
 
 /* Writes config.json and model.safetensors (bf16) into a temporary folder. */
 void golden_checkpoint(struct golden *g);
-
-#endif

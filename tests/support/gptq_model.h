@@ -1,6 +1,5 @@
 /* gptq_model.h - random matrices in the layout of GPTQ, and tiny models with them. */
-#ifndef HOLORUN_TESTS_GPTQ_MODEL_H
-#define HOLORUN_TESTS_GPTQ_MODEL_H
+#pragma once
 
 #include "tiny_qwen.h"
 
@@ -33,5 +32,3 @@ enum { GPTQ_SHARED = 256 }; /* columns of the shared expert's down_proj */
 /* Makes a model with GPTQ matrices, their columns in order or moved, and one with their values in f32.
  * Two of them are single experts among others in bf16. least: added to stored zero points, 1 in the first format. */
 void gptq_pair(struct tiny *t, struct tiny *plain, int least, bool moved);
-
-#endif

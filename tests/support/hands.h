@@ -1,6 +1,5 @@
 /* hands.h - a user on a private display who is recorded: input through XTEST, the recorder, and playback. */
-#ifndef HOLORUN_TESTS_HANDS_H
-#define HOLORUN_TESTS_HANDS_H
+#pragma once
 
 #include "program.h"
 
@@ -43,5 +42,3 @@ pid_t hands_record(const char *file, const char *const *more);
 void hands_play(const char *file, struct outcome *o, const char *const *more);
 /* Records a user who fills in that dialog at +100+80. */
 void hands_record_letter(const char *file);
-
-#endif

@@ -10,8 +10,7 @@
  * sent once the server has sent as many messages as in the transcript. The server's messages must be equal,
  * except for names, times and paths that differ between runs.
  */
-#ifndef HOLORUN_TESTS_HOSTED_H
-#define HOLORUN_TESTS_HOSTED_H
+#pragma once
 
 #include "stage.h"
 
@@ -49,5 +48,3 @@ int hosted_end(struct hosted *h); /* exit code; -1: killed by a signal */
 /* Replays a transcript. Sends a line that stops the run only after the window has got n events of this name;
  * NULL: at once. */
 void hosted_play(struct hosted *h, const char *path, const char *event, int n);
-
-#endif

@@ -1,6 +1,5 @@
 /* kv_claims.h - tests of sessions with an 8-bit KV cache, on any backend. */
-#ifndef HOLORUN_TESTS_KV_CLAIMS_H
-#define HOLORUN_TESTS_KV_CLAIMS_H
+#pragma once
 
 #include "session/session.h"
 #include "tiny_model.h"
@@ -14,5 +13,3 @@ void kv_claims_check(const struct tiny *t, const char *device, const char *isa);
 
 /* Returns the distance of the logits of two engines after text, an image and more text. */
 double kv_claims_apart(struct engine *a, struct engine *b);
-
-#endif

@@ -8,8 +8,7 @@
  * off by up to 2^-9 of itself, so the sum may be off by 0.5 % of the largest value. In a bf16 scan one factor
  * of each term may be rounded, so a sum may be off by 2^-8 of the sum of the terms' magnitudes.
  */
-#ifndef HOLORUN_TESTS_LAB_H
-#define HOLORUN_TESTS_LAB_H
+#pragma once
 
 #include "ops/ops.h"
 
@@ -120,5 +119,3 @@ void lab_stochastic_scan(struct backend *b, struct lab_stochastic s);
 
 /* Rounds the given N numbers, of any kind, through a state that holds exactly them in f32, as two rows. */
 void lab_stochastic_numbers(struct backend *b, const float *v, int N);
-
-#endif

@@ -12,8 +12,7 @@
  * Times are the server's: of the raw event of the second Escape, and of the last raw event of the XTEST
  * devices. The load of the measuring process has no effect.
  */
-#ifndef HOLORUN_TESTS_MOMENTS_H
-#define HOLORUN_TESTS_MOMENTS_H
+#pragma once
 
 #include "xvfb.h"
 
@@ -52,5 +51,3 @@ void moments_start(struct moments *m, enum doing doing);
 int moments_stop(struct moments *m, enum gesture how, double wait_ms, struct moment *out);
 
 extern const char *const doing_names[DOINGS];
-
-#endif

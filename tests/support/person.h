@@ -1,6 +1,5 @@
 /* person.h - a user at a display: keys and mouse through XTEST, for tests of the program's own windows. */
-#ifndef HOLORUN_TESTS_PERSON_H
-#define HOLORUN_TESTS_PERSON_H
+#pragma once
 
 #include <X11/Xlib.h>
 #include <stdbool.h>
@@ -33,5 +32,3 @@ bool person_finds(Display *d, const char *title, int *x, int *y);
 /* Waits for a step window that has the focus and does not move. */
 bool person_is_asked(Display *d, const char *title, int *x, int *y);
 void person_does(Display *d, int x0, int y0, const struct deed *a); /* x0, y0: origin of the window */
-
-#endif

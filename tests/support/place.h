@@ -7,8 +7,7 @@
  * /tmp), the other XDG folders below HOME, and DISPLAY is unset. The folder is removed when the process
  * exits; run_tests.sh removes it after a crash.
  */
-#ifndef HOLORUN_TESTS_PLACE_H
-#define HOLORUN_TESTS_PLACE_H
+#pragma once
 
 enum { PLACE_PATH = 64 };
 
@@ -17,5 +16,3 @@ void place_make(void); /* call once */
  * `out`. */
 char *place_template(char out[PLACE_PATH]);
 int place_remove(const char *dir); /* with all that it contains; 0, or an error of nftw() */
-
-#endif

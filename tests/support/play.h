@@ -3,8 +3,7 @@
  * `played` shows the loop's requests and texts, stage_events() its input, and the record its end. Include
  * after check.h.
  */
-#ifndef HOLORUN_TESTS_PLAY_H
-#define HOLORUN_TESTS_PLAY_H
+#pragma once
 
 #include "replies.h"
 #include "stage.h"
@@ -54,5 +53,3 @@ void play_forget(void);
 void play_run(struct play *p, struct llm *m, struct overseer *o);
 /* Does the same with scripted replies; set `played` before, read it after. */
 void play_script(struct play *p, const char *replies, struct overseer *o);
-
-#endif

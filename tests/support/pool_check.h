@@ -1,6 +1,5 @@
 /* pool_check.h - engines with a limit of state memory, and the bits of a session's state; for CPU and GPU. */
-#ifndef HOLORUN_TESTS_POOL_CHECK_H
-#define HOLORUN_TESTS_POOL_CHECK_H
+#pragma once
 
 #include "tiny_model.h"
 
@@ -15,5 +14,3 @@ uint8_t *pool_check_bits(struct session *s, size_t *len);
 
 /* Fails the test unless both have the same state and logits, bit for bit. */
 void pool_check_same(struct session *a, struct session *b);
-
-#endif

@@ -1,6 +1,5 @@
 /* products.h - matrix products with quantized weights, compared with sums in double precision. */
-#ifndef HOLORUN_TESTS_PRODUCTS_H
-#define HOLORUN_TESTS_PRODUCTS_H
+#pragma once
 
 #include "ops/ops.h"
 #include "ops/quant.h"
@@ -10,5 +9,3 @@
  * norms (a single sum may be near zero by chance). Fails the test unless each row has the same bits alone. */
 double product_apart(struct backend *b, enum quant_format format, const struct quant_source *s,
                      const float *values, enum dtype act, int64_t tokens, uint64_t *rng);
-
-#endif

@@ -4,8 +4,7 @@
  *     program_run(&x, &o, WORDS("run", "Press Save", "--display", ":987"));
  *     ONE_LINE(&o, ERR_ENV, "cannot open display ':987'");
  */
-#ifndef HOLORUN_TESTS_PROGRAM_H
-#define HOLORUN_TESTS_PROGRAM_H
+#pragma once
 
 #include "xvfb.h"
 
@@ -36,5 +35,3 @@ void one_line(const struct outcome *o, int code, const char *const *names);
 char *xvfb_place(const struct xvfb *x, const char *name); /* path in its folder; the caller frees it */
 /* writes a file there; returns its path */
 char *xvfb_put(const struct xvfb *x, const char *name, const char *text);
-
-#endif

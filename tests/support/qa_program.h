@@ -10,8 +10,7 @@
  *
  * The tested application is xclient, whose window writes its events to events.jsonl in its HOME.
  */
-#ifndef HOLORUN_TESTS_QA_PROGRAM_H
-#define HOLORUN_TESTS_QA_PROGRAM_H
+#pragma once
 
 #include "driven.h"
 #include "program.h"
@@ -46,5 +45,3 @@ int qa_program_processes(const struct qa_program *q, const char *comm, pid_t *pi
 /* Counts leftovers of desktops of ended programs: processes, locks, sockets, folders. Waits for them to
  * disappear, prints the rest and returns its number. */
 int qa_program_remains(const struct qa_program *q);
-
-#endif

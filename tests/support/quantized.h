@@ -1,6 +1,5 @@
 /* quantized.h - tiny models with quantized weights: how to open them, and their logits. */
-#ifndef HOLORUN_TESTS_QUANTIZED_H
-#define HOLORUN_TESTS_QUANTIZED_H
+#pragma once
 
 #include "capacity/plan.h"
 #include "tiny_model.h"
@@ -12,5 +11,3 @@ struct engine *quantized_open(const struct tiny *t, const char *isa, bool f32, e
 
 /* Computes the logits after a text with an image; closes the engine. */
 void quantized_look(struct engine *g, float out[QUANTIZED_VOCAB]);
-
-#endif

@@ -2,8 +2,7 @@
  *
  *     CLICK(300, 300) TYPE("abc") ANSWER("Done.")
  */
-#ifndef HOLORUN_TESTS_REPLIES_H
-#define HOLORUN_TESTS_REPLIES_H
+#pragma once
 
 /* call: the tool's name in quotes, and its arguments. */
 #define STEP(call)    "{\"note\": null, \"thought\": \"as planned\", \"tool_call\": {\"tool_name\": " call "}}\n"
@@ -24,5 +23,3 @@
 #define TEN       "ab\xc5\x91 cd\xce\xa9 ef"
 #define HUNDRED   TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 #define TYPE_LONG TYPE(HUNDRED HUNDRED HUNDRED HUNDRED)
-
-#endif

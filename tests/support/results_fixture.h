@@ -1,6 +1,5 @@
 /* results_fixture.h - synthetic results of a suite, for tests of reports. */
-#ifndef HOLORUN_TESTS_RESULTS_FIXTURE_H
-#define HOLORUN_TESTS_RESULTS_FIXTURE_H
+#pragma once
 
 #include "place.h"
 
@@ -33,5 +32,3 @@ void fixture_random(int rounds, void (*look)(const struct fixture *m));
 /* Writes a report into the folder, checks that its mode is 0600, and returns its text; the caller frees
  * it. */
 char *fixture_report(const struct fixture *m, const char *name, enum report which);
-
-#endif

@@ -7,8 +7,7 @@
  *     said_free(&r);
  *     served_close(&v);
  */
-#ifndef HOLORUN_TESTS_SERVED_H
-#define HOLORUN_TESTS_SERVED_H
+#pragma once
 
 #include "tiny_model.h"
 
@@ -69,5 +68,3 @@ json_t *served_with(json_t *body, const char *members); /* adds members, given a
 
 /* Returns the value of a line of /metrics. */
 double served_metric(const struct served *v, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* speculated.h - compares replies of a tiny model with and without n-gram speculation. */
-#ifndef HOLORUN_TESTS_SPECULATED_H
-#define HOLORUN_TESTS_SPECULATED_H
+#pragma once
 
 #include "tiny_check.h"
 
@@ -118,5 +117,3 @@ __attribute__((unused)) static void compare(const char *device, const char *isa,
     engine_close(g[0]);
     engine_close(g[1]);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* spell.h - writes an action as a model would in any dialect, from the dialect's tool table. */
-#ifndef HOLORUN_TESTS_SPELL_H
-#define HOLORUN_TESTS_SPELL_H
+#pragma once
 
 #include "actions/dialect.h"
 
@@ -15,5 +14,3 @@ struct want {
 
 /* Returns the reply, owned by the caller, or NULL if the dialect cannot express it. */
 char *spell_reply(const struct dialect *d, const struct want *w, const char *thought, int width, int height);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Tests check input with that window and the X server, not with the code under test. Include after check.h.
  */
-#ifndef HOLORUN_TESTS_STAGE_H
-#define HOLORUN_TESTS_STAGE_H
+#pragma once
 
 #include "actions/action.h"
 #include "screen/screen.h"
@@ -52,5 +51,3 @@ extern struct err why; /* reason of the last must() */
         if (call)                                                                                            \
             fail_msg("%s: %s", #call, why.text);                                                             \
     } while (0)
-
-#endif

@@ -1,8 +1,7 @@
 /* stepped.h - the loop over scripted replies (play.h), with each step decided by scripted commands or the
  * test's own front end.
  */
-#ifndef HOLORUN_TESTS_STEPPED_H
-#define HOLORUN_TESTS_STEPPED_H
+#pragma once
 
 #include "play.h"
 #include "step/step.h"
@@ -22,5 +21,3 @@ void stepped_ended(const struct play *p, enum agent_status status);
  * NULL. */
 json_t *stepped_presses(struct play *p);
 const json_t *stepped_event(const struct play *p, const char *kind, int step);
-
-#endif

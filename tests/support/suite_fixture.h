@@ -1,6 +1,5 @@
 /* suite_fixture.h - parses suites from a test's text, and writes files beside them. */
-#ifndef HOLORUN_TESTS_SUITE_FIXTURE_H
-#define HOLORUN_TESTS_SUITE_FIXTURE_H
+#pragma once
 
 #include "qa/suite/suite.h"
 
@@ -24,5 +23,3 @@ bool has(const char *const *list, const char *word);
 
 /* Returns the text after the first `word`; fails the test without one. */
 const char *after(const char *text, const char *word);
-
-#endif

@@ -1,8 +1,7 @@
 /* talk.h - reads a conversation of the golden data (tests/reference/make_chat*.py) as a struct
  * chat_conversation.
  */
-#ifndef HOLORUN_TESTS_TALK_H
-#define HOLORUN_TESTS_TALK_H
+#pragma once
 
 #include "text/chat_template.h"
 
@@ -21,5 +20,3 @@ struct talk {
 
 struct talk *talk_read(const json_t *v); /* fails the test on an error */
 void talk_free(struct talk *t);
-
-#endif

@@ -3,8 +3,7 @@
  * A seed determines a script: a common beginning, prompts of one token and of several chunks, images,
  * checkpoints and rewinds, forks, and replies that are greedy, sampled or under a grammar.
  */
-#ifndef HOLORUN_TESTS_THREADS_H
-#define HOLORUN_TESTS_THREADS_H
+#pragma once
 
 #include "session/scheduler.h"
 #include "tiny_model.h"
@@ -35,5 +34,3 @@ void threads_play(const struct threads *c, struct engine *g, int n, const struct
 
 /* Waits until n threads are queued. */
 void threads_wait(const struct scheduler *t, int n);
-
-#endif

@@ -1,6 +1,5 @@
 /* timeline.h - compares a session's state bit for bit after different operations. */
-#ifndef HOLORUN_TESTS_TIMELINE_H
-#define HOLORUN_TESTS_TIMELINE_H
+#pragma once
 
 #include "tiny_model.h"
 
@@ -10,5 +9,3 @@ struct engine *timeline_engine(const struct tiny *t, const char *device, const c
 /* Checks that decoding, a rewind, a fork, a file and a batch leave the same state and logits. away: spills
  * the state of a session that will be used again; may be NULL. */
 void timeline_check(struct engine *g, void (*away)(struct session *s));
-
-#endif

@@ -7,8 +7,7 @@
  *     };
  *     TINY_MAIN(check_seed())                                              or: a model for all of them
  */
-#ifndef HOLORUN_TESTS_TINY_CHECK_H
-#define HOLORUN_TESTS_TINY_CHECK_H
+#pragma once
 
 #include "check.h"
 #include "tiny_model.h"
@@ -53,5 +52,3 @@ __attribute__((unused)) static void tiny_begin(uint64_t seed)
 
 /* CHECK_MAIN() with a model on disk that the claims open as they need it. */
 #define TINY_MAIN(seed) CHECK_MAIN_WITH(tiny_begin(seed), tiny_free(&tiny))
-
-#endif

@@ -1,8 +1,7 @@
 /* tiny_dirs.h - small random models as directories with a published chat template: Qwen3.5 and Qwen3-VL
  * (golden.h), Nemotron 3 (tiny_model.h).
  */
-#ifndef HOLORUN_TESTS_TINY_DIRS_H
-#define HOLORUN_TESTS_TINY_DIRS_H
+#pragma once
 
 #include "golden.h"
 #include "tiny_model.h"
@@ -26,5 +25,3 @@ enum tiny_dir_kind tiny_dir_kind_of(const char *family);
 /* Writes a model with this template. */
 void tiny_dir_open(struct tiny_dir *d, enum tiny_dir_kind kind, const char *template);
 void tiny_dir_close(struct tiny_dir *d);
-
-#endif

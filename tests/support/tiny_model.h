@@ -10,8 +10,7 @@
  * Layer pattern M-*-M-, hidden size 40; vision encoder of two blocks over tiles of 64 pixels (16 patches, 4
  * tokens); tokens are bytes at 16 + b, with <image> <img> </img> at 272. V is 288, the tokenizer has 275 ids.
  */
-#ifndef HOLORUN_TESTS_TINY_MODEL_H
-#define HOLORUN_TESTS_TINY_MODEL_H
+#pragma once
 
 #include "place.h"
 
@@ -93,5 +92,3 @@ void tiny_logits(const struct tiny *t, const char *isa, float *out);
 
 /* Fails unless opening with these options fails with a usage error that contains `says`. */
 void tiny_refused(struct engine_options o, const char *says);
-
-#endif

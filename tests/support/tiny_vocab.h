@@ -1,6 +1,5 @@
 /* tiny_vocab.h - a small tokenizer for tests: all 256 bytes, a few longer tokens, some added ones. */
-#ifndef HOLORUN_TESTS_TINY_VOCAB_H
-#define HOLORUN_TESTS_TINY_VOCAB_H
+#pragma once
 
 #include "text/tokenizer.h"
 
@@ -16,5 +15,3 @@ struct tokenizer *tiny_vocab_large(int n);
 
 /* Returns words of the letters a, b and c; <X> and <SPECIAL_12>. */
 struct tokenizer *tiny_vocab_letters(void);
-
-#endif

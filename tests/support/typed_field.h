@@ -2,8 +2,7 @@
  *
  * A program writes the text of its field into a file (tests/typed), or its page sets it as the title.
  */
-#ifndef HOLORUN_TESTS_TYPED_FIELD_H
-#define HOLORUN_TESTS_TYPED_FIELD_H
+#pragma once
 
 #include "xvfb.h"
 
@@ -41,5 +40,3 @@ void typed_tell(const struct field *f, const char *what);
 void typed_told(const struct field *f);
 /* Loads a keyboard layout such as "us" or "us(dvorak)". */
 void typed_layout(const char *layout);
-
-#endif

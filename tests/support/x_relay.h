@@ -6,8 +6,7 @@
  *     x_relay_wait_frozen(&r);         arrive, then nothing more on any connection
  *     x_relay_close(&r);
  */
-#ifndef HOLORUN_TESTS_X_RELAY_H
-#define HOLORUN_TESTS_X_RELAY_H
+#pragma once
 
 #include "xvfb.h"
 
@@ -26,5 +25,3 @@ struct x_relay {
 void x_relay_open(struct x_relay *r, const struct xvfb *x);
 void x_relay_wait_frozen(struct x_relay *r);
 void x_relay_close(struct x_relay *r);
-
-#endif

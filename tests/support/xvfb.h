@@ -9,8 +9,7 @@
  * cookie in a private folder. Until xvfb_stop(), DISPLAY, XAUTHORITY, XDG_RUNTIME_DIR and HOME of this
  * process point there and WAYLAND_DISPLAY is unset. Programs started with xvfb_spawn() end with it.
  */
-#ifndef HOLORUN_TESTS_XVFB_H
-#define HOLORUN_TESTS_XVFB_H
+#pragma once
 
 #include "place.h"
 
@@ -53,5 +52,3 @@ bool xvfb_wait_window(struct xvfb *x, const char *pattern); /* until a title mat
 
 /* Returns the path of a helper program (xclient) beside the test program; static. */
 const char *helper_path(const char *name);
-
-#endif

@@ -3,8 +3,7 @@
  * A test takes a desktop that was opened with the same start, display, window manager, directory, variables
  * and elements; its setup then resets the program. Only a test that has passed gives its desktop back, and
  * each desktop is used by one test at a time. The functions may be called from any thread. */
-#ifndef HOLORUN_QA_RUN_KEPT_H
-#define HOLORUN_QA_RUN_KEPT_H
+#pragma once
 
 #include "desk/desk.h"
 #include "qa/suite/suite.h"
@@ -19,5 +18,3 @@ void kept_free(struct kept *k); /* closes those that wait */
 struct desk *kept_take(struct kept *k, const struct test *t, const struct test **from);
 /* Keeps the desktop that was used by the test; takes ownership. */
 void kept_give(struct kept *k, struct desk *d, const struct test *t);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A display is a socket in /tmp/.X11-unix, opened with a cookie from a file: $XAUTHORITY, ~/.Xauthority,
  * or a file of the display manager, the session or `holorun desk`. */
-#ifndef HOLORUN_SCREEN_DISPLAYS_H
-#define HOLORUN_SCREEN_DISPLAYS_H
+#pragma once
 
 #include "base/err.h"
 
@@ -40,5 +39,3 @@ void displays_authorize(const char *name);
 /* Finds the file that opens the display. Returns false if there is none, or if the display opens without
  * one or with $XAUTHORITY. */
 bool displays_auth_of(const char *name, char *file, unsigned long size);
-
-#endif

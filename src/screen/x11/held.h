@@ -19,8 +19,7 @@
  *
  * held_lock() covers the stop check, the record and the sending of one event, so that no press can follow a
  * stop and its release. */
-#ifndef HOLORUN_SCREEN_HELD_H
-#define HOLORUN_SCREEN_HELD_H
+#pragma once
 
 #include "base/err.h"
 
@@ -118,5 +117,3 @@ int held_release_file(const char *path, Display *dpy);
 /* Releases everything on all displays of this process, through new connections and in parallel. Waits at most
  * 1.5 s for servers to respond. Not for signal handlers. */
 void held_emergency(void);
-
-#endif

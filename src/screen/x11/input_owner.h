@@ -4,8 +4,7 @@
  * same name identifies the process. Processes that spell the display differently, use different runtime
  * directories or run on different machines still share the server, and the server revokes the selection
  * when the owner's connection ends. */
-#ifndef HOLORUN_SCREEN_INPUT_OWNER_H
-#define HOLORUN_SCREEN_INPUT_OWNER_H
+#pragma once
 
 #include "base/err.h"
 
@@ -25,5 +24,3 @@ int input_owner_find(const char *display, struct input_owner *out, bool *here);
 
 /* Returns the start time of a process in clock ticks since boot; 0 if it does not exist. */
 uint64_t process_start_ticks(pid_t pid);
-
-#endif

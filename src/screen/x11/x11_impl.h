@@ -12,8 +12,7 @@
  *   guard.c     watchdog process            input_owner.c     which process may send input to a display
  *   displays.c  displays of this machine    xtrap.c           X errors, lost connections
  *   clicked.c   when a click was processed */
-#ifndef HOLORUN_SCREEN_X11_X11_IMPL_H
-#define HOLORUN_SCREEN_X11_X11_IMPL_H
+#pragma once
 
 #include "screen/private.h"
 #include "screen/x11/held.h"
@@ -369,5 +368,3 @@ int watch_check(struct screen *s, struct err *e);
  * server. */
 void watch_closing(struct screen *s);
 void watch_close(struct screen *s);
-
-#endif

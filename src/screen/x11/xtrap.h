@@ -12,8 +12,7 @@
  *
  * A lost connection does not end the process either and does not affect other displays: every Display of this
  * program is created by xtrap_open(). */
-#ifndef HOLORUN_SCREEN_XTRAP_H
-#define HOLORUN_SCREEN_XTRAP_H
+#pragma once
 
 #include <X11/Xlib.h>
 #include <stdatomic.h>
@@ -62,5 +61,3 @@ void xtrap_half_open(void);
 
 /* Makes a lost connection set *lost instead of ending the process. */
 void xtrap_watch(Display *dpy, atomic_bool *lost);
-
-#endif
