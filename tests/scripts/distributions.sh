@@ -156,7 +156,7 @@ step_compilers() {
     bare_inside "$1-compilers" chown -R root: /home/someone/holorun
     bare_inside "$1-compilers" sh -c '~someone/holorun/tests/scripts/install.sh build
         for p in $(apt-cache pkgnames | grep -xE "(gcc|clang)-[0-9]+"); do
-            case $p in gcc-1[2-9] | clang-1[6-9]) echo "$p" ;; esac
+            case $p in gcc-1[2-9] | clang-1[4-9] | clang-2?) echo "$p" ;; esac
         done | xargs apt-get install -y -qq --no-install-recommends >/dev/null'
     in_clone "$1" compilers root "tests/scripts/compilers.sh ${COMPILERS:-}" || rc=$?
     cat "$log"
