@@ -85,7 +85,7 @@ $(PROGRAM): $(PROGRAM_OBJ) $(B)/libholorun.a
 	@$(foreach f,$(LEFT_OUT),echo '  NOTE  built without $($f_PKGS), needed for $($f_NEEDS)';)
 
 # A thin archive: it refers to the objects, which saves 36 MB. The wrapper of ar knows objects of -flto.
-AR := $(shell $(CC) -print-prog-name=$(if $(findstring -flto,$(CFLAGS)),$(if $(findstring clang,$(CC)),llvm-ar,gcc-ar),ar))
+AR := $(shell $(CC) -print-prog-name=$(if $(findstring -flto,$(CFLAGS)),$(if $(findstring clang,$(CC)),llvm-ar,gcc-ar),ar) 2>/dev/null)
 $(B)/libholorun.a: $(LIB_OBJ) $(CUDA_OBJ) $(B)/left-out
 	$(call say,AR)
 	@rm -f $@

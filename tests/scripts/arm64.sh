@@ -5,6 +5,7 @@
 #
 #   CPU="max cortex-a72"    processors that qemu emulates (default: these two; cortex-a72 has no dot products)
 #   KEEP=1                  uses the system and the build of the last run
+#   LIMIT=1800              seconds for each program; one that takes longer fails
 #
 # bare.sh has the other settings. Ends with "N passed, N failed, N skipped".
 set -euo pipefail
@@ -30,11 +31,12 @@ echo "$(grep -c 'warning:' "$bare/arm64.log" || true) warnings"
 passed=0 failed=0 skipped=0
 for cpu in ${CPU:-max cortex-a72}; do
     for t in $tests; do
-        bare_inside arm64 sh -c "cd /src && qemu-aarch64 -cpu $cpu build/release/tests/$t" >"$bare/arm64-$t.log" 2>&1 && rc=0 || rc=$?
+        bare_inside arm64 sh -c "cd /src && timeout ${LIMIT:-1800} qemu-aarch64 -cpu $cpu build/release/tests/$t" >"$bare/arm64-$t.log" 2>&1 && rc=0 || rc=$?
         ok=$(grep -c '^\[       OK \]' "$bare/arm64-$t.log" || true)
         skip=$(sed -n 's/^\[  SKIPPED \] \(.*: \)\{0,1\}\([0-9]*\) test(s).*/\2/p' "$bare/arm64-$t.log" | tail -n 1)
         bad=$(sed -n 's/^\[  FAILED  \] \(.*: \)\{0,1\}\([0-9]*\) test(s).*/\2/p' "$bare/arm64-$t.log" | tail -n 1)
         [ "$rc" -eq 0 ] || [ "${bad:-0}" -gt 0 ] || bad=1
+        [ "$rc" -ne 124 ] || echo "stopped after ${LIMIT:-1800} s" >>"$bare/arm64-$t.log"
         echo "== $t on $cpu: $ok ok, ${bad:-0} failed, ${skip:-0} skipped"
         [ "$rc" -eq 0 ] || tail -n 30 "$bare/arm64-$t.log"
         passed=$((passed + ok)) failed=$((failed + ${bad:-0})) skipped=$((skipped + ${skip:-0}))

@@ -5,7 +5,8 @@
 
 action: the run steps of action.yml, with the inputs of SUITE below, in trixie and a checkout of the committed tree.
 container: the stages of Containerfile (FROM, COPY, WORKDIR, RUN), then the script of gitlab.yml in the last one.
-Both must pass the suite and write junit.xml. actionlint checks github.yml and action.yml first, if it is installed.
+Both must pass the suite and write junit.xml. check-jsonschema (pip) checks the three YAML files first and actionlint
+the workflow with its action, each if it is installed.
 """
 import glob
 import os
@@ -66,7 +67,19 @@ def passed(system, folder):
     print(f"== {system}: the suite passed", flush=True)
 
 
-def lint():
+SCHEMAS = {"github.yml": "github-workflows", "action.yml": "github-actions", "gitlab.yml": "gitlab-ci"}
+
+
+def schemas():
+    """Validates the files against the schemas of GitHub and GitLab, which the package contains."""
+    if not shutil.which("check-jsonschema"):
+        print("check-jsonschema is not installed")
+        return
+    for name, schema in SCHEMAS.items():
+        subprocess.run(["check-jsonschema", "--builtin-schema", "vendor." + schema, os.path.join(CI, name)], check=True)
+
+
+def actionlint():
     """Checks the workflow with the action as a local one, so that its metadata and inputs are checked, too."""
     if not shutil.which("actionlint"):
         print("actionlint is not installed")
@@ -132,6 +145,7 @@ def container():
 
 
 if __name__ == "__main__":
-    lint()
+    schemas()
+    actionlint()
     for wanted in sys.argv[1:] or ["action", "container"]:
         {"action": action, "container": container}[wanted]()

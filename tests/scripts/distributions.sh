@@ -11,7 +11,7 @@
 #     root none  `make demo` as root; as a user without sudo, which must name the missing packages
 #     compilers  tests/scripts/compilers.sh with every gcc-N and clang-N of the distribution (COMPILERS="gcc-13:plain ...")
 #
-# The clone has the committed files only. bare.sh has the other settings.
+# The clone has the committed files only. bare.sh has the other settings; with CACHE the times of builds mean little.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . tests/scripts/bare.sh
@@ -24,7 +24,7 @@ bad=0
 record() {
     local gcc row
     gcc=$(bare_inside "$1-$2" gcc -dumpfullversion 2>/dev/null || echo none)
-    row="| $1 | $2 | $gcc | $3 | $(git describe --always --dirty), $(date +%F) |"
+    row="| $1 | $2 | $gcc | $3 | $(cut -d' ' -f1 /proc/loadavg) | $(git describe --always), $(date +%F) |"
     grep -vF "| $1 | $2 |" "$table" >"$table.new"
     echo "$row" >>"$table.new"
     mv "$table.new" "$table"
@@ -40,20 +40,29 @@ prepare() {
     bare_inside "$1-$2" chown -R someone: /home/someone
 }
 
-# Runs a command in the clone. $1: suite, $2: step whose system is used, $3: user, $4: command. Its output is in log.
+# Runs a command in the clone. $1: suite, $2: step whose system is used, $3: user, $4: command. Its output is in log,
+# with the Unix time before each line in log.times.
 in_clone() {
     log=$bare/$1-$2.log
-    bare_inside "$1-$2" su - "$3" -c "cd ~someone/holorun && LC_ALL=C.UTF-8 $4" >"$log" 2>&1
+    bare_inside "$1-$2" su - "$3" -c "cd ~someone/holorun && LANG=C.UTF-8 $4" 2>&1 | tee "$log" |
+        while IFS= read -r line; do printf '%(%s)T %s\n' -1 "$line"; done >"$log.times"
+}
+
+# Prints how long packages, build and booking took, from the times of the first line, of the first compilation and of
+# the link of the program. $1: Unix time of the end.
+parts() {
+    awk -v end="$1" 'NR == 1 { start = $1 } / CC / && !cc { cc = $1 } / LINK +holorun/ { link = $1 }
+        END { printf "packages %d s, build %d s, booking %d s", cc - start, link - cc, end - link }' "$log.times"
 }
 
 sudo_for_someone() { echo 'someone ALL=(ALL) NOPASSWD: ALL' >"$bare/$1/etc/sudoers.d/someone"; }
 
 # A failed step has its exit code in rc.
 run_demo() { # $1: suite, $2: step, $3: user
-    local start=$SECONDS rc=0
+    local rc=0
     in_clone "$1" "$2" "$3" "make demo" || rc=$?
     if [ $rc -eq 0 ]; then
-        record "$1" "$2" "books the flight, $((SECONDS - start)) s with packages, $(grep -c 'warning:' "$log" || true) warnings"
+        record "$1" "$2" "books the flight; $(parts "$(date +%s)")${CACHE:+ (cached)}; $(grep -c 'warning:' "$log" || true) warnings"
     else
         bad=1
         tail -n 20 "$log"
@@ -101,7 +110,8 @@ step_test() {
     record "$1" test "$(grep -E '^[0-9]+ passed, ' "$log" || echo "FAILS (exit code $rc)")"
 }
 
-# Runs in the system: builds and checks the program. $1: package set, $2: number of features that are left out.
+# Runs in the system: builds and checks the program, installs and removes it. $1: package set, $2: number of features
+# that are left out.
 features() {
     cat <<'END_FEATURES'
 set -eu
@@ -118,6 +128,12 @@ for command in $(./holorun help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do ./holor
     ./holorun serve >/dev/null 2>/tmp/refused || rc=$?
     [ "$rc" -eq 3 ] && grep -q 'built without libmicrohttpd' /tmp/refused || { echo "serve: exit $rc"; exit 1; }
 }
+find / -xdev -path "$PWD" -prune -o -path /tmp -prune -o ! -type d -print | sort >/tmp/before
+make install >/tmp/install.log
+/usr/local/bin/holorun version >/dev/null
+make uninstall >/tmp/uninstall.log
+find / -xdev -path "$PWD" -prune -o -path /tmp -prune -o ! -type d -print | sort >/tmp/after
+diff /tmp/before /tmp/after
 END_FEATURES
 }
 
@@ -125,8 +141,9 @@ step_features() {
     prepare "$1" features
     bare_inside "$1-features" chown -R root: /home/someone/holorun
     features >"$bare/$1-features/tmp/features.sh"
-    if bare_inside "$1-features" bash /tmp/features.sh required 3 && bare_inside "$1-features" bash /tmp/features.sh build 0; then
-        record "$1" features "builds with the required packages only, and with all"
+    if bare_inside "$1-features" bash -l /tmp/features.sh required 3 &&
+        bare_inside "$1-features" bash -l /tmp/features.sh build 0; then
+        record "$1" features "builds with the required packages only, and with all; \`make uninstall\` leaves no file"
     else
         bad=1
         record "$1" features "FAILS"
@@ -139,7 +156,7 @@ step_compilers() {
     bare_inside "$1-compilers" chown -R root: /home/someone/holorun
     bare_inside "$1-compilers" sh -c '~someone/holorun/tests/scripts/install.sh build
         for p in $(apt-cache pkgnames | grep -xE "(gcc|clang)-[0-9]+"); do
-            case $p in gcc-1[2-9] | clang-1[6-9]) echo "$p" ;; esac
+            case $p in gcc-1[2-9] | clang-1[4-9] | clang-2?) echo "$p" ;; esac
         done | xargs apt-get install -y -qq --no-install-recommends >/dev/null'
     in_clone "$1" compilers root "tests/scripts/compilers.sh ${COMPILERS:-}" || rc=$?
     cat "$log"
