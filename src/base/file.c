@@ -316,8 +316,14 @@ char *file_place(enum file_place place, struct err *e)
 
 char *file_exe_dir(void)
 {
-    char *path = realpath("/proc/self/exe", NULL), *slash = path ? strrchr(path, '/') : NULL;
+    /* realpath() fails once the file is replaced, as by an upgrade. */
+    char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0)
+        return xstrdup(".");
+    path[n] = 0;
+    char *slash = strrchr(path, '/');
     if (slash)
         *slash = 0;
-    return path ? path : xstrdup(".");
+    return xstrdup(path);
 }

@@ -78,8 +78,12 @@ static double duration(const char *text, const char **end)
     return any ? sum : -1;
 }
 
-static double date(const char *text, double now)
+static double date(const char *said, double now)
 {
+    autofree char *text = xstrdup(said);
+    size_t n = strlen(g_strchomp(text));
+    if (n > 1 && text[n - 1] == 'z') /* GLib reads a capital Z only */
+        text[n - 1] = 'Z';
     GTimeZone *utc = g_time_zone_new_utc();
     GDateTime *exact = g_date_time_new_from_iso8601(text, utc);
     double at = exact ? (double)g_date_time_to_unix(exact) : (double)curl_getdate(text, NULL);

@@ -326,6 +326,7 @@ static void t_headers(void **state)
         {"x-ratelimit-reset", "12", 0, 12},
         {"RateLimit-Reset", "12", 0, 12},
         {"anthropic-ratelimit-requests-reset", "2026-11-29T07:30:45Z", 0, 45},
+        {"anthropic-ratelimit-requests-reset", "2026-11-29T07:30:45z ", 0, 45},
         {"anthropic-ratelimit-tokens-reset", "2026-11-29T08:30:45.5+01:00", 0, 45},
         {"x-ratelimit-limit-requests", "60", 0, 0},
         {"x-other", "60", 0, 0},
