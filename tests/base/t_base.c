@@ -14,10 +14,10 @@
 #include "capacity/memory.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
@@ -460,7 +460,27 @@ static void t_large_blocks(void **state)
         free(small[i]);
 }
 
+static int print_exe_dir(const char *program)
+{
+    autofree char *dir = unlink(program) ? NULL : file_exe_dir();
+    return !dir || printf("%s", dir) < 0;
+}
+
+/* Runs a copy of this program that deletes its own file, as an upgrade does. */
+static void t_exe_dir(void **state)
+{
+    char dir[PLACE_PATH], want[PATH_MAX], have[PATH_MAX] = "";
+    assert_true(mkdtemp(place_template(dir)) && realpath(dir, want));
+    autofree char *exe = file_exe_dir();
+    autofree char *line =
+        xasprintf("cp /proc/%d/exe %s/t && LD_LIBRARY_PATH='%s/..' %s/t --exe-dir", getpid(), dir, exe, dir);
+    FILE *f = popen(line, "r");
+    assert_true(fgets(have, sizeof have, f) && !pclose(f));
+    assert_string_equal(have, want);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("the program's folder is known after its file was deleted", t_exe_dir),
     CLAIM("large blocks that are freed go back to the system, whichever thread had them", t_large_blocks),
     CLAIM("a pattern is found or not; errors and timeouts in it are reported", t_regex),
     CLAIM("an error is one printable line, with a prefix, and shortened if necessary", t_err),
@@ -477,4 +497,4 @@ static const struct CMUnitTest tests[] = {
     CLAIM("clocks have fixed formats and sleep long enough", t_clock),
 };
 
-CHECK_MAIN()
+CHECK_MAIN(if (argc == 2 && !strcmp(argv[1], "--exe-dir")) return print_exe_dir(argv[0]))
