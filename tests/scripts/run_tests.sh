@@ -5,7 +5,8 @@
 #
 #   HOLORUN_TEST_JOBS=8         programs at a time (default: twice the cores and 4, since most tests wait more than they compute)
 #   HOLORUN_TEST_SEED=1         repeats an order
-#   HOLORUN_TEST_TIMEOUT=600    seconds for each program
+#   HOLORUN_TEST_ROUNDS=1       runs of each program until one fails, each with the next seed
+#   HOLORUN_TEST_TIMEOUT=600    seconds for each run of a program
 #   HOLORUN_TEST_NOT_BUILT=''   programs that this build lacks, each counted as skipped
 #   HOLORUN_TEST_RETRIES=0      failed programs that may be run again (default: 3)
 #
@@ -33,6 +34,7 @@ shift
 seed=${HOLORUN_TEST_SEED:-$(date +%s)}
 export HOLORUN_TEST_SEED=$seed
 limit=${HOLORUN_TEST_TIMEOUT:-600}
+rounds=${HOLORUN_TEST_ROUNDS:-1}
 jobs=${HOLORUN_TEST_JOBS:-$((2 * $(nproc) + 4))}
 retries=${HOLORUN_TEST_RETRIES:-3}
 patience=100 # tenths of a second in which what a test has started may come to its end
@@ -83,12 +85,21 @@ check_left() {
 
 # ---- one program ---------------------------------------------------------------------------------------------------
 
+# Runs program $1 in folder $2, once or several times; its log names the seed of each run.
+run_rounds() {
+    local i rc=0
+    for ((i = 0; i < rounds && rc == 0; i++)); do
+        HOLORUN_TEST_SEED=$((seed + i)) HOLORUN_TEST_PROGRAM=$2 TMPDIR=$2 timeout -k 5 "$limit" "$dir/$1" || rc=$?
+    done
+    return $rc
+}
+
 # Runs a program and writes $room/NAME.report: passed, failed and skipped, then the output to show.
 run() {
     local name=$1 place=$room/$2 log=$dir/$1.log took rc ok bad nskip skip left i again=yes
     local TIMEFORMAT='%1R s, %1U s user, %1S s system'
     mkdir "$place"
-    took=$( { time HOLORUN_TEST_PROGRAM=$place TMPDIR=$place timeout -k 5 "$limit" "$dir/$name" >"$log" 2>&1 </dev/null; } 2>&1)
+    took=$( { time run_rounds "$name" "$place" >"$log" 2>&1 </dev/null; } 2>&1)
     rc=$?
     for ((i = 0; i < patience; i++)); do
         left=$(left_processes "$place\$")
