@@ -43,9 +43,8 @@ static void run_both(void *arg)
 static void screenshot(struct subject *m)
 {
     struct err e = ERR_INIT;
-    int wide = m->trial ? 2 * m->c->vit.tile : WIDE, high = m->trial ? m->c->vit.tile : HIGH;
-    subject_need(subject_screen(m, wide, high, &e), &e);
-    int tiles = preprocess_grid(m->c, wide, high).tiles;
+    subject_need(subject_screen(m, m->trial ? 0 : WIDE, HIGH, &e), &e);
+    int tiles = preprocess_grid(m->c, m->screen.w, m->screen.h).tiles;
     append_new_screen(m);
     m->n = session_length(m->s) - checkpoint_length(m->start);
     double tower = cost_tile_flop(m->c, 0) * tiles,

@@ -185,7 +185,10 @@ static int32_t *read_text(const struct tokenizer *t)
 
 int subject_screen(struct subject *m, int w, int h, struct err *e)
 {
-    if (!w) {
+    if (!w && m->trial) {
+        w = 2 * m->c->vit.tile;
+        h = m->c->vit.tile;
+    } else if (!w) {
         w = m->dialect->screen_w ? m->dialect->screen_w : ANY_WIDTH;
         h = m->dialect->screen_h ? m->dialect->screen_h : ANY_HEIGHT;
     }
