@@ -407,8 +407,7 @@ static void tear_down(struct attempt_state *s)
     free(s->fake);
     free(s->said);
     free(s->pictures);
-    free(s->passed);
-    free(s->passed_from);
+    passed_forget(s);
     for (int i = 0; i < s->n_jobs; i++)
         free(s->job_dirs[i]);
     free(s->job_dirs);
