@@ -14,8 +14,8 @@
  *
  * A press that has changed nothing but the look of the pressed element probably has an effect that is still
  * to come: a server or a timer is awaited. Then the wait continues until the first change, for up to
- * effect_ms. With --settle-quiet, --settle-min or --settle-max the user has said how long to wait, and it ends
- * as usual.
+ * effect_ms. With --settle-quiet, --settle-min or --settle-max the user has said how long to wait, and it
+ * ends as usual.
  *
  * The thread uses the screen only while the model works (agent_watch() to agent_unwatch()), when the loop
  * does not; between these calls redraws are collected by the display system. Changes after the commit are
