@@ -14,7 +14,8 @@
  *
  * A press that has changed nothing but the look of the pressed element probably has an effect that is still
  * to come: a server or a timer is awaited. Then the wait continues until the first change, for up to
- * effect_ms. With --settle-quiet the user has said how long to wait, and it ends as usual.
+ * effect_ms. With --settle-quiet, --settle-min or --settle-max the user has said how long to wait, and it
+ * ends as usual.
  *
  * The thread uses the screen only while the model works (agent_watch() to agent_unwatch()), when the loop
  * does not; between these calls redraws are collected by the display system. Changes after the commit are
@@ -118,6 +119,11 @@ int agent_unwatch(struct agent *a, struct err *e)
 
 /* ---- late effects ------------------------------------------------------------------------------------- */
 
+static bool is_given(const struct settle *p)
+{
+    return p->quiet_ms >= 0 || p->min_ms >= 0 || p->max_ms >= 0;
+}
+
 /* Returns whether the wait is over. After a press without an effect it is continued once. */
 static bool is_over(struct early *w, struct settled *out)
 {
@@ -125,7 +131,7 @@ static bool is_over(struct early *w, struct settled *out)
     if (!settle_over(w->settle, out))
         return false;
     bool waits = a->outcome.pressed && a->step.budget == AGENT_RUNNING && !a->o->settle.known &&
-                 !(a->o->settle.quiet_ms >= 0) && !a->o->recorded;
+                 !is_given(&a->o->settle) && !a->o->recorded;
     if (waits && screen_only_feedback(&a->run.before, settle_shown(w->settle), a->outcome.pressed_x,
                                       a->outcome.pressed_y))
         settle_await_change(w->settle, effect_ms);

@@ -113,3 +113,5 @@ int desk_processes(struct desk *d, const char *pattern, struct err *e);
 
 /* Appends the last `most` bytes of the programs' log, for messages and reports. */
 void desk_log(struct desk *d, struct buf *out, size_t most);
+/* Removes the text that the programs have written so far from that log. */
+void desk_clear_log(struct desk *d);

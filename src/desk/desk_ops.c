@@ -66,6 +66,16 @@ void desk_log(struct desk *d, struct buf *out, size_t most)
     log_tail(d->dir, "programs.log", out, most);
 }
 
+void desk_clear_log(struct desk *d)
+{
+    char path[sizeof d->dir + 24];
+    snprintf(path, sizeof path, "%s/programs.log.1", d->dir);
+    unlink(path);
+    *strrchr(path, '.') = 0;
+    if (truncate(path, 0)) /* the supervisor appends to it */
+        warn("%s: %s", path, strerror(errno));
+}
+
 struct wanted {
     struct regex *re;  /* NULL: any window */
     struct buf titles; /* titles of the windows that do not match, for the message */

@@ -6,7 +6,7 @@
  *   "stable"    the frames of `quiet` ms, at least 200, have the same tiles; other changes are negligible
  *   "timeout"   `max` ms have passed
  * The display system reports redraws; if it does not, the view is captured at 10 Hz. Time in which a program
- * that would draw waits for a CPU (cpu_wait.c) counts only towards `max`.
+ * that would draw waits for a CPU (cpu_wait.c) counts only towards `max` and the wait for a next change.
  *
  * Before any of the first three is returned, the focused program must answer a ping. A late answer means
  * that the program was busy, perhaps with the effect of the action, and counts as a change.
@@ -58,7 +58,8 @@ struct settle_run {
     bool look_again;    /* something was redrawn since the last call of settle.known */
     double known_asked; /* ms since start of that call */
     double known_since; /* ms since start; below 0: the screen is not known */
-    /* ms since start; without a change after the first the wait lasts until the second */
+    /* ms since start, the second with cpu_wait_ms; without a change after the first the wait lasts until the
+     * second */
     double await_from, await_until;
 };
 
@@ -190,7 +191,7 @@ static int is_known(struct screen *s, struct settle_run *w, const struct settle 
 
 static bool awaits_change(const struct settle_run *w, double now)
 {
-    return now < w->await_until && w->last_change <= w->await_from;
+    return now + w->cpu_wait_ms < w->await_until && w->last_change <= w->await_from;
 }
 
 /* Returns why the wait may end ("known", "quiet" or "stable"), or NULL. *rc is -1 after an error. */
@@ -230,7 +231,7 @@ static double until_next(const struct settle_run *w, const struct settle *p)
 {
     double now = elapsed(w), rest = fmax(p->min_ms - now, p->quiet_ms - (now - w->last_change));
     if (awaits_change(w, now))
-        return fmin(w->await_until - now, CPU_MS);
+        return fmin(w->await_until - now - w->cpu_wait_ms, CPU_MS);
     double frame = w->have_frame
                        ? fmin(COMPARE_MS - (now - w->last_frame), stable_ms(p) - (now - w->same_since))
                        : CPU_MS;
@@ -338,7 +339,7 @@ bool settle_await_change(struct settle_run *w, double ms)
         return false;
     w->over = false;
     w->await_from = elapsed(w);
-    w->await_until = w->await_from + ms;
+    w->await_until = w->await_from + w->cpu_wait_ms + ms;
     return true;
 }
 

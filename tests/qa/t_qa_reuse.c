@@ -193,6 +193,23 @@ static void t_names(void **state)
     end(&q, &m);
 }
 
+/* The setup of the second run does what another process may do: it replaces the record. */
+static void t_replaced(void **state)
+{
+    struct qa_program q;
+    struct model m;
+    begin(&q, &m);
+    qa_program_suite(&q, TEST("Click into the window.") "    setup: sh \"{dir}/script\"\n");
+    put(&q, "script", ":\n");
+    runs(&q, &m, ANEW, "passed", 0, 2);
+    put(&q, "script",
+        "cd \"$(dirname \"$0\")\" && p=$(find . -path '*/passed/*-*' -prune -type d) && mv \"$p\" gone && "
+        "mkdir \"$p\" && echo other >\"$p/run\"\n");
+    runs(&q, &m, ANEW, "passed", 1, 1);
+    assert_non_null(strstr(field_text(attempt_of(&q, 0), "reused_from"), "/out.d/"));
+    end(&q, &m);
+}
+
 static void t_fresh(void **state)
 {
     struct qa_program q;
@@ -280,6 +297,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a repetition that fails names --fresh, and the next run asks the model for all", t_fails),
     CLAIM("a retry asks the model for all replies", t_retry),
     CLAIM("each report names the run that was repeated", t_names),
+    CLAIM("a record is read as it was found, even if it is replaced while the test starts", t_replaced),
     CLAIM("--fresh, another option and another task let the model decide", t_fresh),
     CLAIM("if the first screen differs the model decides all steps", t_first_differs),
     CLAIM("after repeated replies the model continues the same conversation", t_continues),

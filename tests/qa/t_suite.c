@@ -9,7 +9,7 @@
 /* ---- invalid suites ------------------------------------------------------------------------------ */
 
 #define TEST   "tests:\n  - id: a\n    task: t\n" /* three lines; more keys of the test follow */
-#define WARM   "    reuse: program\n    start: x\n    setup: x\n"
+#define WARM   "    reuse: program\n    start: x\n    setup: x\n    wait_until: [{ kind: window, title: x }]\n"
 #define STEPS  "tests:\n  - id: a\n    task:\n" /* three lines; steps from line 4 */
 #define CHECKS TEST "    checks:\n"             /* line 4; checks from line 5 */
 
@@ -209,8 +209,9 @@ static const struct {
      "2: expected a task as text, not steps, with recording"},
     {TEST "    reuse: browser\n",
      "4: key 'reuse': expected run, to repeat the last run that passed, program"},
-    {TEST "    reuse: program\n    start: x\n", "2: expected start and setup with reuse: program"},
-    {TEST "    reuse: program\n    setup: x\n", "2: expected start and setup with reuse: program"},
+    {TEST "    reuse: program\n    start: x\n", "2: expected start, setup and wait_until"},
+    {TEST "    reuse: program\n    setup: x\n", "2: expected start, setup and wait_until"},
+    {TEST "    reuse: program\n    start: x\n    setup: x\n", "2: expected start, setup and wait_until"},
     {TEST WARM "    home: tests\n", "2: reuse: program is not possible with home"},
     {TEST WARM "    retries: 1\n", "2: reuse: program is not possible with retries or attempts"},
     {TEST WARM "    attempts: 2\n", "2: reuse: program is not possible with retries or attempts"},

@@ -77,9 +77,8 @@ static void wait_until_begun(const struct busy *b)
     free(log);
 }
 
-/* Presses a key that makes the field work, while twelve processes compete for its CPU. Returns whether the
- * screen settled only after the field was drawn. */
-static bool seen(struct busy *b, const char *seconds, const struct settle *p, struct settled *out)
+/* Starts twelve processes that compete for the CPU of the field. */
+static pid_t compete(struct busy *b, const char *seconds)
 {
     const char *others[] = {
         "timeout",
@@ -88,15 +87,23 @@ static bool seen(struct busy *b, const char *seconds, const struct settle *p, st
         "-c",
         "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do while :; do :; done & done; echo begun; wait",
         NULL};
-    struct image before = {0}, after = {0};
-    uint32_t key = XK_F5;
-    struct err e = ERR_INIT;
-    assert_int_equal(screen_capture(b->t.s, &before, &e), 0);
     crowd(b);
     pid_t pid = xvfb_spawn(&b->t.x, "others.log", others);
     spread(b);
     assert_true(pid > 0);
     wait_until_begun(b);
+    return pid;
+}
+
+/* Presses a key that makes the field work, while others compete for its CPU. Returns whether the screen
+ * settled only after the field was drawn. */
+static bool seen(struct busy *b, const char *seconds, const struct settle *p, struct settled *out)
+{
+    struct image before = {0}, after = {0};
+    uint32_t key = XK_F5;
+    struct err e = ERR_INIT;
+    assert_int_equal(screen_capture(b->t.s, &before, &e), 0);
+    compete(b, seconds);
     assert_int_equal(screen_chord(b->t.s, &key, 1, &e), 0);
     assert_int_equal(screen_settle(b->t.s, p, out, &e), 0);
     assert_int_equal(screen_capture(b->t.s, &after, &e), 0);
@@ -126,6 +133,32 @@ static void t_bounded(void **state)
     const struct settle impatient = {150, 300, 600};
     seen(&b, "30", &impatient, &out);
     assert_string_equal(out.why, "timeout");
+    stage_close(&b.t);
+}
+
+/* A change that is expected is awaited for a time of the clock. */
+static void t_awaited(void **state)
+{
+    struct busy b = {0};
+    struct settled out;
+    uint32_t key = XK_F5;
+    struct image before = {0}, after = {0};
+    const struct settle patient = {150, 300, 20000};
+    open_field(&b);
+    struct settle_run *w = settle_begin(b.t.s, &patient);
+    assert_int_equal(settle_pause(w, 0, NULL) || screen_capture(b.t.s, &before, NULL), 0);
+    pid_t others = compete(&b, "20");
+    assert_int_equal(screen_chord(b.t.s, &key, 1, NULL), 0);
+    assert_true(settle_await_change(w, 500));
+    assert_int_equal(settle_pause(w, 0, NULL) || screen_capture(b.t.s, &after, NULL), 0);
+    kill(others, SIGTERM);
+    assert_true(settle_over(w, &out));
+    check_note("%s after %.0f ms", out.why, out.ms);
+    assert_string_equal(out.why, "quiet");
+    assert_true(image_equal(&before, &after));
+    settle_end(w);
+    image_free(&before);
+    image_free(&after);
     stage_close(&b.t);
 }
 
@@ -216,6 +249,7 @@ static void t_rest(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("a screen is not settled while its program waits for a CPU", t_waits),
     CLAIM("the wait for the CPU ends at the time limit", t_bounded),
+    CLAIM("an expected change is not awaited for longer while its program waits for a CPU", t_awaited),
     CLAIM("a stopped or closed program is not waited for", t_gone),
     CLAIM(
         "a program is at rest after its work, also if it paints a frame now and then, but not while stopped",

@@ -84,6 +84,7 @@ def make_suite(folder, n, way):
             f"  - id: t{i}",
             f"    start: {json.dumps(start)}",
             *([f"    setup: {json.dumps(OPEN.replace('{page}', page))}"] if reuse == "program" else []),
+            *([f"    wait_until: [{{ kind: window, title: 'Page {i}( |$)' }}]"] if reuse == "program" else []),
             f'    window: "Page {i}"',
             f"    task: {task}",
             f'    checks: [{{ kind: window, title: "Pressed {name}" }}]',

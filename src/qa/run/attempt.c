@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/flag.h"
 #include "gate/redact.h"
 #include "qa/report/summary.h"
 #include "qa/run/kept.h"
@@ -25,6 +26,12 @@ void attempt_error(struct attempt *a, const char *kind, const char *text)
         return; /* the first error is the cause */
     a->error = xstrdup(text);
     a->error_kind = xstrdup(kind);
+}
+
+static void replace_text(char **to, const char *text)
+{
+    free(*to);
+    *to = text ? xstrdup(text) : NULL;
 }
 
 /* Records an error. Checks the desktop first, because the loss of the display explains every other error. */
@@ -102,14 +109,17 @@ enum { DISPLAY_S = 20 }; /* least timeout for the start of a display */
 
 struct desk *attempt_open_desk(const struct suite_run *run, const struct test *t, struct err *e)
 {
+    const char **of_program = t->reuse == REUSE_PROGRAM ? kept_env(t) : NULL;
     const struct desk_options o = {.display = t->display,
                                    .wm = t->wm,
                                    .home = t->home,
                                    .dir = t->dir,
-                                   .env = t->env,
+                                   .env = of_program ? of_program : t->env,
                                    .no_elements = !uses_elements(run, t),
                                    .seconds = t->start_timeout > DISPLAY_S ? t->start_timeout : DISPLAY_S};
-    return desk_open(&o, e);
+    struct desk *d = desk_open(&o, e);
+    free(of_program);
+    return d;
 }
 
 static int run_setup(struct attempt_state *s, struct err *e)
@@ -130,21 +140,44 @@ static int start_program(const struct attempt_state *s, const char *window, stru
     return rc ? rc : desk_wait_window(s->desk, window, t->start_timeout, screen_stop_flag(NULL), e);
 }
 
-/* Brings a program that stays open between tests to the beginning of this one. It is that of an earlier test,
- * or a new one with the same setup. */
+/* Brings a program that stays open between tests to the beginning of this one. */
+static int reset_program(struct attempt_state *s, struct err *e)
+{
+    const struct test *t = s->test;
+    desk_set_env(s->desk, t->env);
+    return run_setup(s, e) ||
+                   desk_wait_window(s->desk, t->window, t->start_timeout, screen_stop_flag(NULL), e)
+               ? -1
+               : wait_until(s, e);
+}
+
+/* Forgets a program that an earlier test has left in a state that the setup cannot reset. */
+static void drop_kept(struct attempt_state *s, struct err *e)
+{
+    warn("%s: a new program is started, because that of %s cannot be reset: %s", s->test->id,
+         s->out->program_of, e->text);
+    desk_close(s->desk);
+    s->desk = NULL;
+    replace_text(&s->out->program_of, NULL);
+    replace_text(&s->out->log, NULL);
+    *e = (struct err)ERR_INIT;
+}
+
+/* Takes the program of an earlier test, or opens a new one, which has the same setup. */
 static int open_kept(struct attempt_state *s, struct err *e)
 {
     const struct test *t = s->test, *from = NULL;
     s->desk = s->order->kept ? kept_take(s->order->kept, t, &from) : NULL;
-    if (from)
+    if (from) {
         s->out->program_of = xstrdup(from->id);
-    else if (!(s->desk = attempt_open_desk(s->run, t, e)))
-        return -1;
-    desk_set_env(s->desk, t->env);
-    return (!from && start_program(s, NULL, e)) || run_setup(s, e) ||
-                   desk_wait_window(s->desk, t->window, t->start_timeout, screen_stop_flag(NULL), e)
-               ? -1
-               : wait_until(s, e);
+        desk_clear_log(s->desk);
+        int rc = reset_program(s, e);
+        if (rc == 0 || flag_up(screen_stop_flag(NULL)))
+            return rc;
+        drop_kept(s, e);
+    }
+    s->desk = attempt_open_desk(s->run, t, e);
+    return s->desk && start_program(s, NULL, e) == 0 ? reset_program(s, e) : -1;
 }
 
 static int open_desk(struct attempt_state *s, struct err *e)
@@ -200,12 +233,6 @@ static void fill_settings(struct attempt_state *s)
     r->validator = plain ? 0 : r->validator;
     for (int i = 0; t->secrets && t->secrets[i] && i < OPTION_LIST_MAX; i++)
         r->secrets[i] = t->secrets[i];
-}
-
-static void replace_text(char **to, const char *text)
-{
-    free(*to);
-    *to = text ? xstrdup(text) : NULL;
 }
 
 void attempt_job(struct attempt_state *s, const char *task, const struct plain_steps *given, bool plans)
@@ -407,8 +434,7 @@ static void tear_down(struct attempt_state *s)
     free(s->fake);
     free(s->said);
     free(s->pictures);
-    free(s->passed);
-    free(s->passed_from);
+    passed_forget(s);
     for (int i = 0; i < s->n_jobs; i++)
         free(s->job_dirs[i]);
     free(s->job_dirs);

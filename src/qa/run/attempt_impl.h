@@ -19,6 +19,7 @@ struct attempt_state {
     char *pictures;         /* directory; created for the first image */
     const struct attempt_order *order;
     char *passed;      /* record of the last run that passed (passed.c), to be repeated; NULL: none */
+    int passed_dir;    /* its folder, while passed is not NULL */
     char *passed_from; /* directory of that run */
     bool news;         /* a run of this attempt was not as in that record */
     char **job_dirs;   /* [n_jobs] directories of the runs of this attempt; an entry may be NULL */
@@ -38,6 +39,8 @@ void attempt_task(struct attempt_state *s);
 
 /* Sets s->passed if the test wants to repeat its last run that passed, and nothing has changed since. */
 void passed_find(struct attempt_state *s);
+/* Frees what passed_find() has set. */
+void passed_forget(struct attempt_state *s);
 /* Keeps the record of an attempt that has passed, and removes one that did not pass again.  All files of the
  * attempt must be closed. */
 void passed_keep(const struct attempt_state *s);

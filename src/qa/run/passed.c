@@ -5,9 +5,10 @@
  *                                              steps
  *
  * TEST is a hash of the path of the suite and the id of the test, IDENTITY one of all that can change the
- * outcome. So whoever finds a folder needs no look into it to know that it fits, even if another process
- * replaces it meanwhile. A test has one record: a new one removes those with other identities. The files are
- * links to those of the results where both are on the same file system. */
+ * outcome. So whoever finds a folder needs no look into it to know that it fits. All files of a record are
+ * read from the folder that was opened first, even if another process replaces it meanwhile. A test has one
+ * record: a new one removes those with other identities. The files are links to those of the results where
+ * both are on the same file system. */
 #include "base/file.h"
 #include "qa/run/attempt_impl.h"
 #include "remote/endpoint.h"
@@ -185,12 +186,26 @@ void passed_find(struct attempt_state *s)
     if (!s->run->identity || s->test->reuse != REUSE_RUN || s->run->fresh || s->order->number != 1 ||
         s->order->seed_offset || s->order->freezes)
         return;
-    autofree char *place = place_of(s->run, s->test), *path = place ? xasprintf("%s/run", place) : NULL;
-    if (path && file_read(path, NAME_MOST, &s->passed_from, &len, NULL) == 0) {
-        utimensat(AT_FDCWD, place, NULL, 0); /* it is in use */
-        s->passed = place;
-        place = NULL;
-    }
+    autofree char *place = place_of(s->run, s->test);
+    int dir = place ? open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (dir < 0)
+        return;
+    s->passed_dir = dir;
+    s->passed = xasprintf("/proc/self/fd/%d", dir); /* this folder, even if another one replaces it */
+    autofree char *path = xasprintf("%s/run", s->passed);
+    if (file_read(path, NAME_MOST, &s->passed_from, &len, NULL) == 0)
+        futimens(dir, NULL); /* it is in use */
+    else
+        passed_forget(s);
+}
+
+void passed_forget(struct attempt_state *s)
+{
+    if (s->passed)
+        close(s->passed_dir);
+    free(s->passed);
+    free(s->passed_from);
+    s->passed = s->passed_from = NULL;
 }
 
 /* Puts the record in place of the one before, which stays if that fails. */
@@ -221,11 +236,16 @@ static int keep(const struct attempt_state *s, const char *made, const char *pla
     return rc;
 }
 
-/* Removes a record whose replies did not pass again, so that the model decides next time. */
+/* Removes a record whose replies did not pass again, so that the model decides next time; unless another one
+ * has replaced it. */
 static void drop(const struct attempt_state *s)
 {
+    autofree char *place = place_of(s->run, s->test);
+    struct stat mine, now;
     int lock = lock_store();
-    discard(s->passed);
+    if (place && fstat(s->passed_dir, &mine) == 0 && stat(place, &now) == 0 && mine.st_dev == now.st_dev &&
+        mine.st_ino == now.st_ino)
+        discard(place);
     unlock_store(lock);
 }
 

@@ -323,7 +323,7 @@ void workers_run(const struct suite_run *run, const struct workers_options *o, s
         q.shares[i] = shares(&q, r->results[i].test);
     q.ahead = o->feed || run->freezes ? NULL : ahead_new(run);
     int n = o->feed || o->jobs < r->n ? o->jobs : r->n;
-    q.kept = o->feed || run->freezes ? NULL : kept_new(n);
+    q.kept = o->feed || run->freezes ? NULL : kept_new(n, r);
     n = start_workers(&q, workers, n < WORKERS_MAX ? n : WORKERS_MAX);
     if (n == 0 && r->n)
         die(ERR_ENV, "cannot start a worker thread");

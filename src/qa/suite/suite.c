@@ -231,10 +231,10 @@ static int check_reuse(struct suite_reader *r, const struct doc_node *test)
         return 0;
     if (odd)
         return part_read(r, fault_at(r, test, "reuse: program is not possible with %s", odd));
-    if (!t->start || !*t->setup)
+    if (!t->start || !*t->setup || !t->n_waits)
         return part_read(r, fault_at(r, test,
-                                     "expected start and setup with reuse: program; the setup resets the "
-                                     "program before each test"));
+                                     "expected start, setup and wait_until with reuse: program; the setup "
+                                     "resets the program before each test, wait_until waits for that"));
     return 0;
 }
 
