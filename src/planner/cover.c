@@ -185,7 +185,7 @@ static bool is_commit(const struct asked *a, int i)
     return false;
 }
 
-/* Covers what a button leaves that is pressed: "cancel the order". */
+/* Covers the object of a pressed button that leaves the form: "cancel the order". */
 static void cover_left(struct asked *a)
 {
     for (int i = 0; i < a->form.n; i++)

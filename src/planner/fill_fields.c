@@ -141,7 +141,7 @@ static bool fill_two(struct filling *g, int i, int to)
            assign(g, last, to - 1, to);
 }
 
-/* Returns whether the clause ends at word i, or goes on with the place of a field: "in the field". */
+/* Returns whether the clause ends at word i, or continues with the place of a field: "in the field". */
 static bool ends_at(const struct filling *g, int i)
 {
     return i == g->s.n || g->s.w[i - 1].after || words_is(g->s, i, "in|into|as|here|and|then");

@@ -380,7 +380,7 @@ static const struct {
     {IN(opening), "Open with", "1. press \"Open with\""},
     {IN(session), "Log in", "unsure"},
     {IN(session), "Log me out", "1. press \"Log out\""},
-    /* "cancel" and "help" with what is another command */
+    /* "cancel" and "help" with another command */
     {IN(account), "Cancel my account", "unsure"},
     {IN(shop), "Cancel the invoice", "unsure"},
     {IN(shop), "Cancel my address", "unsure"},
