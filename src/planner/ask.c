@@ -50,6 +50,21 @@ static bool other_radio(const struct asked *a, int i)
     return false;
 }
 
+/* Returns whether a clause with words of a menu item turns it off. */
+static bool turns_off(const struct asked *a, const struct candidate *item)
+{
+    for (int c = 0; c < a->f->p->clauses.n; c++) {
+        const struct clause *k = &a->f->p->clauses.c[c];
+        struct match_words said = {.n = 0};
+        for (int i = 0; i < k->all.n; i++)
+            match_split(k->all.w[i].text, false, &said);
+        for (int i = 0; i < said.n && k->deed == DEED_UNTICK; i++)
+            if (match_among(&said.w[i], &item->words) > 0)
+                return true;
+    }
+    return false;
+}
+
 static enum framed use_line(struct asked *a, int i)
 {
     struct frame *f = a->f;
@@ -72,8 +87,8 @@ static enum framed use_line(struct asked *a, int i)
         if (f->p->whole.deed == DEED_UNTICK && k.best->kind == CANDIDATE_OPTION)
             return other_radio(a, i) ? FRAME_DONE : frame_unsure(f, "'%.60s' cannot be turned off", l->name);
     }
-    for (int c = 0; c < f->p->clauses.n && l->kind == LINE_MENU; c++)
-        f->p->whole.deed = f->p->clauses.c[c].deed == DEED_UNTICK ? DEED_UNTICK : DEED_TICK;
+    if (l->kind == LINE_MENU)
+        f->p->whole.deed = turns_off(a, k.best) ? DEED_UNTICK : DEED_TICK;
     if (l->kind == LINE_BUTTON && is_file_dialog(a, k.best)) {
         struct plain_step enter = {.verb = PLAIN_KEYS, .what = (char *)(uintptr_t) "enter", .times = 1};
         f->out->at.pressed = true;

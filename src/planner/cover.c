@@ -20,7 +20,7 @@ enum { GROUPS = 5 };
     "was|were|yes|ok|okay|sure|fine|good|great|nice|well|thank|too|really|very|quite|perhaps|"               \
     "maybe|ready|finished|done|right|thing|things|one|ones|kind|included|additional|additionally|"           \
     "hi|hello|dear|i'm|i'd|i'll|we'd|we'll|it's|that's|he|she|they|through|onto|along|around|"               \
-    "back|i've|we've"
+    "i've|we've"
 #define SETS "set|change|adjust|move|turn|switch|put|add|give|show|play|view|open|print"
 #define ENTERS                                                                                               \
     "name|call|create|new|enter|register|fill|sign|log|number|address|complete|write|type|input|"            \
@@ -76,7 +76,9 @@ void asked_read_words(struct asked *a)
                     clause_is_quantity(a->s, i);
         match_split(w->text, false, &q);
         bool light = words_is(a->s, i, LIGHT) || (q.n && match_is_filler(q.w[0].text)) || is_light(a, i);
-        bool topic = match_within(&q, &a->f->all->topic) && !is_verb(a, i);
+        const struct clause *k = clause_of(a, i); /* "cancel the account" does not only leave its window */
+        bool topic =
+            match_within(&q, &a->f->all->topic) && !is_verb(a, i) && !(k && words_is(k->all, 0, "cancel"));
         first = w->after && w->after != ',';
         if (hard)
             a->hard |= BIT(i);
@@ -183,21 +185,15 @@ static bool is_commit(const struct asked *a, int i)
     return false;
 }
 
-/* Covers the names of other buttons if one is pressed that leaves the form: "cancel the order". */
+/* Covers the object of a pressed button that leaves the form: "cancel the order". */
 static void cover_left(struct asked *a)
 {
-    uint64_t verbs = 0;
-    for (int i = 0; i < a->s.n; i++)
-        verbs |= is_verb(a, i) ? BIT(i) : 0;
-    for (int i = 0; i < a->form.n; i++) {
-        const struct form_line *l = &a->form.l[i];
-        for (int k = 1; k < l->n && l->kind == LINE_BUTTON && fill_leaves(l->v[a->reply.value[i]].text);
-             k++) {
-            struct match_words name = {.n = 0};
-            match_split(l->v[k].text, false, &name);
-            cover(a, &name, ~a->hard & ~verbs);
-        }
-    }
+    for (int i = 0; i < a->form.n; i++)
+        if (a->form.l[i].kind == LINE_BUTTON && fill_leaves(a->form.l[i].v[a->reply.value[i]].text))
+            for (int w = 0; w < a->s.n; w++)
+                if (words_is(a->s, w, "back") ||
+                    (clause_of(a, w) && fill_is_left(a->s, clause_of(a, w)->all, w)))
+                    a->covered |= BIT(w);
 }
 
 /* Covers verbs by the kind of step: "reserve" by a button, "add" by a field. */

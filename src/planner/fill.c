@@ -26,9 +26,12 @@ void fill_words(const char *text, struct match_words *out)
     struct match_words all = {.n = 0};
     *out = (struct match_words){.n = 0};
     match_split(text, false, &all);
-    for (int i = 0; i < all.n; i++)
-        if (!match_is_filler(all.w[i].text) || all.n == 1)
+    for (int i = 0; i < all.n; i++) {
+        const struct word w = {.text = all.w[i].text};
+        bool ends = i == all.n - 1 && words_is((struct span){&w, 1}, 0, "in|on|out|up|with"); /* "log out" */
+        if (!match_is_filler(all.w[i].text) || all.n == 1 || ends)
             out->w[out->n++] = all.w[i];
+    }
 }
 
 float fill_alike(const struct filling *g, int i, const struct match_words *w)
@@ -252,6 +255,16 @@ bool fill_leaves(const char *name)
     return has_word(name, CLOSING);
 }
 
+bool fill_is_left(struct span s, struct span clause, int i)
+{
+    bool mark = false;
+    for (const struct word *w = clause.w; clause.n && w < &s.w[i]; w++)
+        mark = mark || w->after;
+    return clause.n && !mark && words_is(clause, 0, "cancel|discard|abort|dismiss") && i &&
+           words_is(s, i - 1, "the|my|our|this|that") &&
+           words_is(s, i, "order|purchase|book|booking|reservation|registration|submission");
+}
+
 /* Returns whether a button that the task does not name may end the form: OK, or one that begins with a verb
  * of the task, but none that deletes or opens a dialog. */
 static bool may_end(const struct filling *g, const char *name)
@@ -306,6 +319,45 @@ static bool means_line(const struct filling *g, const char *button, bool rows)
     return false;
 }
 
+/* Returns whether the words follow a verb of another deed: "give the payment back". */
+static bool is_object(const struct filling *g, const struct match_words *words)
+{
+    for (int c = 0; c < g->clauses->n; c++) {
+        const struct clause *k = &g->clauses->c[c];
+        int from = (int)(k->all.w - g->s.w);
+        bool other = k->known && k->deed != DEED_PRESS && k->deed != DEED_CHOOSE &&
+                     !words_is(k->all, 0, "go|show|open|display|view|use") &&
+                     fill_alike(g, from, words) < 0.7F;
+        for (int i = from + 1; other && i < from + k->all.n; i++)
+            if (fill_alike(g, i, words) >= 0.7F)
+                return true;
+    }
+    return false;
+}
+
+/* Returns whether the task may mean another button than that of its words: "help me order", "send it
+ * back". */
+static bool means_other(const struct filling *g, const struct form_line *l, int named)
+{
+    struct match_words own, other;
+    int left = 0, at;
+    fill_words(l->v[named].text, &own);
+    if (fill_leaves(l->v[named].text) && is_object(g, &own))
+        return true;
+    for (int k = 1; k < l->n; k++) {
+        fill_words(l->v[k].text, &other);
+        if (k == named || (!fill_leaves(l->v[named].text) && !has_all(g, &other, &at)))
+            continue;
+        for (int i = 0; i < g->s.n; i++) {
+            if (fill_alike(g, i, &other) < 0.7F || fill_alike(g, i, &own) >= 0.7F)
+                continue;
+            if (other.n > 1 || !fill_is_left(g->s, clause_at(g, i), i) || left++)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* Returns the button whose words the task has, else with new values the only one that ends the form. */
 static int find_button(struct filling *g, const struct form_line *l, bool changed)
 {
@@ -315,7 +367,7 @@ static int find_button(struct filling *g, const struct form_line *l, bool change
             named = resolve_same(l->v[k].text, g->clauses->c[c].all.w[0].text) ? k : named;
     const char *name = l->v[named].text;
     bool leaves = named && fill_leaves(name), deletes = named && has_word(name, DELETES);
-    if ((leaves || deletes) && means_line(g, name, leaves))
+    if (named && (((leaves || deletes) && means_line(g, name, leaves)) || means_other(g, l, named)))
         g->doubt = "a button or another element of the form may be meant";
     for (int k = 1; k < l->n && !named; k++)
         if (!fill_leaves(l->v[k].text))

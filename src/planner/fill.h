@@ -11,3 +11,5 @@ bool form_fill(const struct form *form, struct span s, const struct clauses *cla
 
 /* Returns whether a button of this name leaves a form without its values: Cancel, Reset, Help. */
 bool fill_leaves(const char *name);
+/* Returns whether word i is what its clause leaves: the order of "cancel the order". */
+bool fill_is_left(struct span s, struct span clause, int i);

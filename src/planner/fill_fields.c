@@ -88,6 +88,17 @@ static bool fill_before(struct filling *g, int line, int i)
     return assign(g, line, from, to);
 }
 
+/* Returns whether word i begins the recipient of a text: "send a message to Ana". */
+static bool is_recipient(const struct filling *g, int i)
+{
+    for (int c = 0; c < g->clauses->n; c++) {
+        struct span k = g->clauses->c[c].all;
+        if (&g->s.w[i] >= k.w && &g->s.w[i] < k.w + k.n)
+            return words_is(g->s, i, "to") && words_is(k, 0, "write|send|type|give|submit|mail");
+    }
+    return false;
+}
+
 void fill_by_name(struct filling *g, int line)
 {
     struct match_words name;
@@ -102,7 +113,7 @@ void fill_by_name(struct filling *g, int line)
             continue;
         if (i && isdigit((unsigned char)g->s.w[i - 1].text[0]) && assign(g, line, i - 1, i))
             return;
-        while (at < g->s.n && words_is(g->s, at, JOINTS "|the|a|my|his|her"))
+        while (at < g->s.n && words_is(g->s, at, JOINTS "|the|a|my|his|her") && !is_recipient(g, at))
             joint = ++at;
         int to = value_end(g, at);
         if (to == at && !joint && at < g->s.n && is_named(&g->form->l[line], NAMES "|password") &&
@@ -130,6 +141,12 @@ static bool fill_two(struct filling *g, int i, int to)
            assign(g, last, to - 1, to);
 }
 
+/* Returns whether the clause ends at word i, or continues with the place of a field: "in the field". */
+static bool ends_at(const struct filling *g, int i)
+{
+    return i == g->s.n || g->s.w[i - 1].after || words_is(g->s, i, "in|into|as|here|and|then");
+}
+
 /* Assigns the value [i, to) by its kind: an address, a telephone number, a place, or a name after "for". */
 static void fill_by_kind(struct filling *g, int i, int to)
 {
@@ -153,7 +170,7 @@ static void fill_by_kind(struct filling *g, int i, int to)
             only = k;
         }
     bool typed = g->s.w[i].quoted || (i && words_is(g->s, i - 1, "type|enter|write|input|put"));
-    if (typed && fields == 1 && !g->value[only] && assign(g, only, i, to))
+    if (typed && ends_at(g, to) && fields == 1 && !g->value[only] && assign(g, only, i, to))
         return;
     if (!*any || (number && !address && digits < PHONE_DIGITS) || (!strcmp(any, NAMES) && fill_two(g, i, to)))
         return;

@@ -3,6 +3,7 @@
 
 #include "atspi/roles.h"
 #include "plain/resolve.h"
+#include "planner/fill.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,31 +69,68 @@ static enum framed save_later(struct frame *f)
     return frame_add(f, &enter, NULL) ? FRAME_DONE : FRAME_UNSURE;
 }
 
-/* Returns whether a word means the window: "program", or a word of its title.  A tab or a menu is only a part
- * of it. */
-static bool is_own_name(const struct frame *f, struct span s, int i)
+/* Returns the only element of a window that shows a message: OK, or Close; NULL: it has others. */
+static const struct candidate *only_button(const struct frame *f)
 {
-    struct match_words title = {.n = 0}, word = {.n = 0};
+    const struct candidate *only = NULL;
+    for (int i = 0; i < f->all->n; i++) {
+        const struct candidate *c = &f->all->c[i];
+        bool ends = resolve_same(c->name, "OK") || resolve_same(c->name, "Close");
+        if (!strcmp(c->e->role, "icon"))
+            continue; /* beside the message */
+        if (only || c->kind != CANDIDATE_PRESS || !ends)
+            return NULL;
+        only = c;
+    }
+    return only;
+}
+
+/* Returns whether the words mean the window: "this", "the program", with words of its title.  A tab or a menu
+ * is only a part of it, and the title alone may name another thing: "my account". */
+static bool is_window(const struct frame *f, struct span s)
+{
+    struct match_words title = {.n = 0};
+    bool noun = false, part = false;
     match_split(f->all->title, false, &title);
-    match_split(s.w[i].text, true, &word);
-    return words_is(s, i,
-                    "the|this|that|my|it|now|please|window|dialog|form|program|app|application|editor|"
-                    "calculator|message") ||
-           match_within(&word, &title);
+    for (int i = 0; i < s.n; i++) {
+        struct match_words word = {.n = 0};
+        match_split(s.w[i].text, true, &word);
+        if (words_is(s, i, "window|dialog|form|program|app|application|editor|calculator") ||
+            (only_button(f) && words_is(s, i, "message|warning|error|notice|information")))
+            noun = true;
+        else if (match_within(&word, &title))
+            part = true;
+        else if (!words_is(s, i, "the|my|now|please|it|this|that"))
+            return false;
+    }
+    return noun || !part;
+}
+
+/* Returns whether a button does more than close, as "Close without saving", or may be meant by "quit", which
+ * is more than to leave a dialog. */
+static bool has_other_close(const struct frame *f, bool quits)
+{
+    for (int i = 0; i < f->all->n; i++) {
+        const struct candidate *c = &f->all->c[i];
+        if (c->kind == CANDIDATE_PRESS && quits && fill_leaves(c->name))
+            return true;
+        for (int w = 0; w < c->words.n && c->kind == CANDIDATE_PRESS && c->words.n > 1; w++)
+            if (match_alike(c->words.w[w].text, "close") > 0 || match_alike(c->words.w[w].text, "quit") > 0)
+                return true;
+    }
+    return false;
 }
 
 static enum framed close_frame(struct frame *f)
 {
-    struct span s = f->k->rest;
-    bool own = true;
-    for (int i = 0; i < s.n; i++)
-        own = own && is_own_name(f, s, i);
-    if (!own)
+    struct pick k = {.best = only_button(f), .p = 1};
+    bool quits = words_is(f->k->all, 0, "quit|exit");
+    if (!is_window(f, f->k->rest))
         return FRAME_NONE;
-    struct pick k;
-    if (words_is(f->k->all, 0, "quit|exit") && frame_find(f, "quit", CANDIDATE_MENU | CANDIDATE_PRESS, &k) &&
-        !k.twin)
+    if (k.best || (quits && frame_find(f, "quit", CANDIDATE_MENU | CANDIDATE_PRESS, &k) && !k.twin))
         return frame_use(f, &k);
+    if (has_other_close(f, quits))
+        return frame_unsure(f, "a button does more than close the window");
     struct plain_step step = {.verb = PLAIN_CLOSE};
     f->out->at.pressed = true;
     return frame_add(f, &step, NULL) ? FRAME_DONE : FRAME_UNSURE;

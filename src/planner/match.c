@@ -170,7 +170,8 @@ float match_alike(const char *a, const char *b)
         return 0.95F;
     size_t n = strlen(x), m = strlen(y), least = n < m ? n : m, most = n < m ? m : n;
     bool near = least >= PREFIX_SURE || (least >= PREFIX && most - least <= ENDING);
-    if (near && !strncmp(x, y, least) && isalpha((unsigned char)*x))
+    if (near && !strncmp(x, y, least) && isalpha((unsigned char)*x) && strcmp(x, "with") != 0 &&
+        strcmp(y, "with") != 0) /* "without" */
         return 0.75F;
     return synonyms(a, b) || synonyms(x, y) ? 0.7F : 0;
 }

@@ -15,6 +15,20 @@ enum framed frame_unsure(struct frame *f, const char *fmt, ...)
     return FRAME_UNSURE;
 }
 
+/* Returns whether a name has the words, and only others that say nothing: "Save file", but not "Don't
+ * save". */
+static bool is_named(const struct candidate *c, const struct match_words *q)
+{
+    for (int i = 0; i < c->words.n; i++) {
+        const struct word w = {.text = (char *)(uintptr_t)c->words.w[i].text};
+        if (match_among(&c->words.w[i], q) < 0.9F &&
+            !words_is((struct span){&w, 1}, 0,
+                      "the|this|file|document|text|note|changes|program|application"))
+            return false;
+    }
+    return match_within(q, &c->words);
+}
+
 bool frame_find(const struct frame *f, const char *name, int kinds, struct pick *out)
 {
     struct match_words q = {.n = 0};
@@ -22,7 +36,7 @@ bool frame_find(const struct frame *f, const char *name, int kinds, struct pick 
     match_split(name, false, &q);
     for (int i = 0; i < f->all->n; i++) {
         const struct candidate *c = &f->all->c[i], *best = out->best;
-        if (!(c->kind & kinds) || !match_within(&q, &c->words))
+        if (!(c->kind & kinds) || !is_named(c, &q))
             continue;
         bool same = best && candidate_same_command(c, best);
         if (!best || c->words.n < best->words.n || (same && c->kind == CANDIDATE_MENU)) {

@@ -50,8 +50,8 @@ bool plan_may_open(const struct plan *out);
 
 /* ---- pick.c ---- */
 
-/* Finds the candidate of some kinds (bits) whose name has the words of this one and the fewest others.
- * Returns false if none has them. */
+/* Finds the candidate of some kinds (bits) whose name has the words of this one and the fewest others, which
+ * must say nothing ("Save file").  Returns false if none has them. */
 bool frame_find(const struct frame *f, const char *name, int kinds, struct pick *out);
 enum framed frame_unsure(struct frame *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Like frame_unsure(), and appends the nearest readings of the query. */

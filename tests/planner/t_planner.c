@@ -172,6 +172,43 @@ static struct element lamp[] = {
     {.role = "push button", .name = "Apply", .states = ON, AT(70), .parent = 0},
 };
 
+/* Dialogs whose names deny, or have the verbs of others. */
+#define BUTTON(text, y)                                                                                      \
+    {                                                                                                        \
+        .role = "push button", .name = text, .states = ON, AT(y), .parent = 0                                \
+    }
+static struct element unsaved[] = {WINDOW("Notes"), BUTTON("Don't save", 10), BUTTON("Cancel", 40)};
+static struct element closing[] = {WINDOW("Notes"), BUTTON("Close without saving", 10), BUTTON("Cancel", 40)};
+static struct element publish[] = {WINDOW("Notes"), BUTTON("Save and publish", 10), BUTTON("Back", 40)};
+static struct element leaving[] = {WINDOW("Notes"), BUTTON("Yes", 10), BUTTON("Do not quit", 40)};
+static struct element account[] = {WINDOW("Account"), BUTTON("Delete account", 10), BUTTON("Cancel", 40)};
+static struct element shop[] = {WINDOW("Shop"), BUTTON("Order now", 10), BUTTON("Send invoice", 40),
+                                BUTTON("Delete address", 70), BUTTON("Cancel", 100)};
+static struct element shirt[] = {WINDOW("Order a shirt"), BUTTON("Order", 10), BUTTON("Help", 40),
+                                 BUTTON("Cancel", 70)};
+static struct element wrapping[] = {WINDOW("Shop"), BUTTON("Order without wrapping", 10),
+                                    BUTTON("Order with wrapping", 40)};
+static struct element paying[] = {WINDOW("Payment"), BUTTON("Pay", 10), BUTTON("Back", 40)};
+static struct element session[] = {WINDOW("Session"), BUTTON("Log out", 10), BUTTON("Cancel", 40)};
+static struct element opening[] = {WINDOW("Download"), BUTTON("Open", 10), BUTTON("Open with", 40)};
+static struct element message[] = {
+    WINDOW("Message"),
+    {.role = "entry", .name = "Text", .states = FIELD, AT(10), .parent = 0},
+    BUTTON("OK", 40),
+    BUTTON("Cancel", 70),
+};
+static struct element mail[] = {
+    WINDOW("Mail"),
+    {.role = "entry", .name = "Message", .states = FIELD, AT(10), .parent = 0},
+    {.role = "entry", .name = "To", .states = FIELD, AT(40), .parent = 0},
+    BUTTON("Send", 70),
+};
+static struct element notice[] = {
+    WINDOW("Printer"),
+    {.role = "icon", .name = "Information", .states = ON, AT(10), .parent = 0},
+    BUTTON("OK", 40),
+};
+
 static struct snapshot complete(struct element *e, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -329,6 +366,44 @@ static const struct {
     {IN(order), "Order a large shirt (not with gift wrapping)", "refused~not"},
     {IN(order), "Order a large shirt \xe2\x80\x94not with gift wrapping", "refused~not"},
     {IN(booking), "Book a suite/non-suite", "unsure"},
+    /* names that deny or do more than the task asks for */
+    {IN(unsaved), "Save it", "unsure"},
+    {IN(unsaved), "Save the changes", "unsure"},
+    {IN(unsaved), "Save, then close", "unsure"},
+    {IN(unsaved), "Quit", "unsure"},
+    {IN(closing), "Save the text", "unsure"},
+    {IN(closing), "Close it", "unsure"},
+    {IN(publish), "Save it", "unsure"},
+    {IN(leaving), "Quit", "unsure"},
+    {IN(leaving), "Exit the program", "unsure"},
+    {IN(wrapping), "Order it with wrapping", "1. press \"Order with wrapping\""},
+    {IN(opening), "Open with", "1. press \"Open with\""},
+    {IN(session), "Log in", "unsure"},
+    {IN(session), "Log me out", "1. press \"Log out\""},
+    /* "cancel" and "help" with another command */
+    {IN(account), "Cancel my account", "unsure"},
+    {IN(shop), "Cancel the invoice", "unsure"},
+    {IN(shop), "Cancel my address", "unsure"},
+    {IN(shirt), "Help me order a shirt", "unsure"},
+    {IN(shirt), "Help me to order", "unsure"},
+    {IN(shirt), "Cancel, I want to order", "unsure"},
+    {IN(shirt), "Cancel the shirt", "unsure"},
+    {IN(shirt), "Cancel the order", "1. press \"Cancel\""},
+    {IN(paying), "Pay it back", "unsure"},
+    {IN(paying), "Give my payment back", "unsure"},
+    {IN(paying), "Go back", "1. press \"Back\""},
+    {IN(booking), "Back out of the book", "unsure"},
+    /* a word of the title is not the window */
+    {IN(account), "Close my account", "unsure"},
+    {IN(shirt), "Close the order", "unsure"},
+    {IN(shirt), "Close the order window", "1. close the window"},
+    {IN(message), "Close the message", "unsure"},
+    {IN(notice), "Close this message", "1. press \"OK\""},
+    /* words after a value, and a recipient */
+    {IN(message), "Write Ana a message", "not sure: 1. enter \"Ana a message\" into \"Text\""},
+    {IN(message), "Write Ana in the text field", "1. enter \"Ana\" into \"Text\"  2. press \"OK\""},
+    {IN(mail), "Send a message to Ana", "unsure"},
+    {IN(editor), "Turn off word wrap. Thanks", "1. open menu \"View\" > \"Word Wrap\""},
 };
 
 static void t_plans(void **state)
