@@ -25,7 +25,6 @@ other machines ray, and holorun and --out at the same paths.
 import argparse
 import collections
 import csv
-import io
 import json
 import math
 import os
@@ -33,30 +32,22 @@ import random
 import shutil
 import subprocess
 import sys
-import tarfile
 import time
 import urllib.request
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, urlencode, urljoin
 
-import numpy as np
 import ray
 import torch
-from PIL import Image
 
-import ray_fleet
+import ray_slot
+from policy_gradient import MODEL, Json, Learner, Part, Sampled
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "assets", "pocket"))
 from pocket import files
-from pocket.published_model import Published
 from pocket.sources import words
 
-Json = dict[str, Any]
-Part = dict[str, Any]  # of an episode: prompt, response, mask, old, rows
-
-MODEL = os.path.join(ROOT, "assets", "pocket", "model")
 LOST_MOST = 50  # episodes of slots that end; more mean that the machines do not work
 
 # A page: from labels in their order and a random source, the task and the labels that it requires.
@@ -179,7 +170,7 @@ class Desktops:
 
     def slot(self) -> Any:
         """Starts a slot; waits until a machine has room for it."""
-        kind = ray.remote(ray_fleet.Slot).options(
+        kind = ray.remote(ray_slot.Slot).options(
             num_cpus=self.o.cpus, max_concurrency=self.o.jobs + 1, scheduling_strategy="SPREAD"
         )
         slot = kind.remote(self.command, ["verl"], self.o.least_mb)
@@ -216,137 +207,6 @@ class Desktops:
 
     def close(self) -> None:
         ray.get([slot.close.remote() for slot in self.slots])
-
-
-# ---- sampled tokens ----------------------------------------------------------------------------------------
-
-
-class Trainee(Published):
-    """The published model with gradients in its language model, except the norms."""
-
-    def __init__(self, directory: str) -> None:
-        super().__init__(directory)
-        text = {n: v for n, v in self.p.items() if n.startswith("language_model.") and "norm" not in n}
-        self.trained = [v.requires_grad_() for v in text.values()]
-
-
-class Sampled:
-    """Reads parts of episodes for the update: ids, mask, log-probabilities, the screenshot's rows."""
-
-    def __init__(self, model: Trainee, versions: dict[str, int]) -> None:
-        self.model, self.versions = model, versions
-        self.rows: dict[int, torch.Tensor] = {}
-
-    def picture(self, data: bytes) -> torch.Tensor:
-        key = hash(data)
-        if key not in self.rows:
-            self.rows[key] = self.model.look(np.array(Image.open(io.BytesIO(data)).convert("RGB")))[0]
-        return self.rows[key]
-
-    def read(self, archive: bytes) -> list[Part]:
-        """Returns the parts of an episode; each is a conversation that was only appended to."""
-        parts = []
-        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-
-            def file(name: str) -> bytes:
-                found = tar.extractfile(f"./export-verl/{name}")
-                assert found
-                return found.read()
-
-            for line in map(json.loads, file("outputs.jsonl").splitlines()):
-                images = line["multi_modal_data"]["images"]
-                if len(images) != 1 or not any(line["response_mask"]):
-                    continue
-                parts.append(
-                    {
-                        "prompt": line["prompt_ids"],
-                        "response": line["response_ids"],
-                        "mask": line["response_mask"],
-                        "old": line["response_logprobs"],
-                        "rows": self.picture(file(images[0])),
-                        "version": self.versions[line["extra_fields"]["sampler"]["weights"]],
-                    }
-                )
-        return parts
-
-
-def logprobs_of(model: Trainee, parts: list[Part]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Returns the log-probability of each response token, [parts, longest response] padded with zeros, and
-    mask and old values in that shape.
-    """
-    whole = [p["prompt"] + p["response"] for p in parts]
-    longest, most = max(map(len, whole)), max(len(p["response"]) for p in parts)
-    ids = torch.zeros(len(parts), longest, dtype=torch.long)
-    at, said, mask, old = (
-        torch.zeros(len(parts), most, dtype=t) for t in (torch.long, torch.long, torch.float32, torch.float32)
-    )
-    for i, p in enumerate(parts):
-        n = len(p["response"])
-        ids[i, : len(whole[i])] = torch.tensor(whole[i])
-        at[i, :n] = torch.arange(len(p["prompt"]) - 1, len(whole[i]) - 1)
-        said[i, :n], mask[i, :n], old[i, :n] = (
-            torch.tensor(p["response"]),
-            torch.tensor(p["mask"]),
-            torch.tensor(p["old"]),
-        )
-    f = model.read(ids, torch.cat([p["rows"] for p in parts]))
-    f = f.gather(1, at[..., None].expand(-1, -1, f.shape[-1]))
-    new = model.logits(f).float().log_softmax(-1).gather(-1, said[..., None])[..., 0]
-    return new, mask, old
-
-
-class Learner:
-    def __init__(self, o: argparse.Namespace, directory: str) -> None:
-        self.o, self.model = o, Trainee(directory)
-        self.adam = torch.optim.AdamW(self.model.trained, lr=o.rate, betas=(0.9, 0.95), weight_decay=0)
-
-    def state(self) -> Json:
-        return {"model": {n: p.detach() for n, p in self.model.p.items()}, "adam": self.adam.state_dict()}
-
-    def restore(self, state: Json) -> None:
-        for n, p in self.model.p.items():
-            p.data.copy_(state["model"][n])
-        self.adam.load_state_dict(state["adam"])
-
-    def update(
-        self, episodes: list[tuple[float, list[Part]]], version: int, told: Callable[[int, int], None]
-    ) -> Json:
-        """Takes one pass over the samples, which are pairs of an advantage and the parts of an episode.
-
-        Returns figures for the curve. version: of the weights before the update.
-        """
-        o = self.o
-        todo = [(advantage, p) for advantage, parts in episodes for p in parts if advantage]
-        random.Random(len(todo)).shuffle(todo)
-        total, off, clipped, batches = 0.0, 0.0, 0.0, 0.0
-        per = max(1, math.ceil(len(todo) / o.updates))
-        for first in range(0, len(todo), per):
-            some = sorted(
-                todo[first : first + per], key=lambda x: len(x[1]["prompt"]) + len(x[1]["response"])
-            )
-            tokens = sum(sum(p["mask"]) for _, p in some)
-            for i in range(0, len(some), o.batch):
-                group = some[i : i + o.batch]
-                new, mask, old = logprobs_of(self.model, [p for _, p in group])
-                advantage = torch.tensor([a for a, _ in group])[:, None]
-                ratio = ((new - old) * mask).exp()
-                gain = torch.minimum(ratio * advantage, ratio.clamp(1 - o.clip, 1 + o.clip) * advantage)
-                torch.autograd.backward(-(gain * mask).sum() / tokens)
-                if first == 0:  # the values of those that these weights have sampled must agree
-                    same = mask * torch.tensor([p["version"] == version for _, p in group])[:, None]
-                    off += float(((new - old).abs() * same).sum().detach())
-                    total += float(same.sum())
-                clipped += float((((ratio - 1).abs() > o.clip) * mask).sum().detach())
-                batches += float(mask.sum())
-                told(first + i + len(group), len(todo))
-            torch.nn.utils.clip_grad_norm_(self.model.trained, 1.0)
-            self.adam.step()
-            self.adam.zero_grad(set_to_none=True)
-        return {
-            "parts": len(todo),
-            "disagreement": round(off / total, 5) if total else None,
-            "clipped": clipped / max(1, batches),
-        }
 
 
 # ---- loop --------------------------------------------------------------------------------------------------
@@ -592,7 +452,7 @@ def main() -> int:
         begun, weights = state["rounds"], state["weights"]
         print(f"goes on after round {begun}", file=sys.stderr)
     ray.init(address=o.address, log_to_driver=False, logging_level="error")
-    ray.cloudpickle.register_pickle_by_value(ray_fleet)  # machines need no copy of this file
+    ray.cloudpickle.register_pickle_by_value(ray_slot)  # machines need no copy of this file
     clock, policy = Clock(2 + o.rounds - begun), Policy(o, MODEL)
     desktops = Desktops(o, suite, policy)
     judge(o, desktops, unseen, clock, "before", result)

@@ -31,26 +31,22 @@ import argparse
 import collections
 import contextlib
 import ctypes
-import fcntl
-import glob
-import io
 import json
 import os
-import re
+import select
 import shutil
 import signal
 import subprocess
 import sys
-import tarfile
-import tempfile
-import threading
 import time
-from typing import Any, NoReturn
+from typing import Any
 
 import ray
 
-Json = dict[str, Any]
-Item = tuple[str, int]  # test, sample
+import ray_slot
+from ray_slot import Item, Json
+from ray_store import Store, refuse
+
 Flight = tuple[str, int, float]  # and when it was given out
 
 LEAST_ATTEMPTS_S = 30  # seconds; slots that repeatedly end sooner are not replaced
@@ -58,233 +54,11 @@ ERRORS_IN_A_ROW = 3  # before a machine is excluded
 LIVE_S = 60  # between two reports of a run that continues
 FIRST_S = 10  # before the first one
 MOST_NOTES, NOTE = 32, 900  # of `holorun qa merge`, and the longest
-FOLDER = "holorun-fleet-"  # of a slot, in the directory for temporary files
-JUST_MADE_S = 60  # a younger folder may not be locked yet
-CLOCK_S = 60  # greatest difference of two clocks
-NOT_THE_MACHINE = {"model", "suite", "stopped"}  # kinds of errors that another machine would not prevent
 PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
-USAGE, ENVIRONMENT, UNDECIDED, STOPPED = 2, 3, 5, 130  # exit codes
-
-
-# ---- a slot, on some machine -------------------------------------------------------------------------------
-
-
-class Slot:
-    """A `holorun qa --feed` process; run() is called from as many threads as it has lanes."""
-
-    def __init__(self, command: list[str], export: list[str], least_mb: int) -> None:
-        self.command, self.export, self.least_mb = command, export, least_mb
-        self.waiting: dict[Item, Json] = {}
-        self.lock = threading.Lock()
-        self.dead: str | None = None
-
-    def start(self) -> tuple[str, float, str | None]:
-        """Starts holorun; returns the machine, its clock, and why it cannot run tests, or None."""
-        node, fault = ray.get_runtime_context().get_node_id(), self.fault()
-        if fault:
-            return node, time.time(), fault
-        self.sweep()
-        self.dir = tempfile.mkdtemp(prefix=FOLDER)
-        self.log = open(os.path.join(self.dir, "log"), "wb")
-        fcntl.flock(self.log, fcntl.LOCK_EX)  # until holorun, which inherits it, has ended as well
-        self.process = subprocess.Popen(  # that ends with this process, also if it hangs
-            ["setpriv", "--pdeathsig", "KILL", *self.command, "--out", os.path.join(self.dir, "out")],
-            text=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.log,
-        )
-        threading.Thread(target=self.read, daemon=True).start()
-        return node, time.time(), None
-
-    @staticmethod
-    def sweep() -> None:
-        """Removes the folders of slots that were killed."""
-        for folder in glob.glob(os.path.join(tempfile.gettempdir(), FOLDER + "*")):
-            try:
-                with open(os.path.join(folder, "log"), "rb") as log:
-                    if time.time() - os.stat(folder).st_ctime > JUST_MADE_S:
-                        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                        shutil.rmtree(folder, ignore_errors=True)
-            except OSError:  # in use, or removed by another slot
-                continue
-
-    def fault(self) -> str | None:
-        """Returns why this machine cannot run tests, or None."""
-        free = shutil.disk_usage(tempfile.gettempdir()).free >> 20
-        with open("/proc/meminfo") as f:
-            memory = int(f.read().partition("MemAvailable:")[2].split()[0]) >> 10
-        if free < self.least_mb:
-            return f"{tempfile.gettempdir()} has {free} MB free; {self.least_mb} are needed"
-        if memory < self.least_mb:
-            return f"{memory} MB of memory are free; {self.least_mb} are needed"
-        if not shutil.which("Xvfb"):
-            return "Xvfb is not installed"
-        return None
-
-    def read(self) -> None:
-        for line in self.process.stdout or ():
-            answer = json.loads(line)
-            with self.lock:
-                found = self.waiting.pop((answer.get("test"), answer.get("sample", 0)), None)
-            if found:
-                found["answer"] = answer
-                found["event"].set()
-        code = self.process.wait()
-        with open(os.path.join(self.dir, "log"), "rb") as f:
-            self.dead = f"holorun ended with {code}: {f.read()[-2000:].decode(errors='replace').strip()}"
-        with self.lock:
-            for found in self.waiting.values():
-                found["event"].set()
-
-    def run(self, test: str, sample: int) -> Json:
-        """Runs a test; returns the process's answer with an archive of the test's folder."""
-        mine: Json = {"event": threading.Event()}
-        with self.lock:
-            if self.dead:
-                raise RuntimeError(self.dead)
-            self.waiting[test, sample] = mine
-            assert self.process.stdin
-            self.process.stdin.write(json.dumps({"test": test, "sample": sample}) + "\n")
-            self.process.stdin.flush()
-        mine["event"].wait()
-        answer: Json | None = mine.get("answer")
-        if answer is None:
-            raise RuntimeError(self.dead)
-        if "dir" not in answer:
-            return {"sick": answer.get("error", "no results")}  # holorun could not write them
-        with open(os.path.join(answer["dir"], "results.json")) as f:
-            result = json.load(f)["tests"][0]
-        last = result["attempts"][-1] if result["attempts"] else {}
-        run = os.path.join(answer["dir"], last["run"]) if last.get("run") else None
-        kind = last.get("error_kind")
-        answer["sick"] = (
-            f"{kind}: {last.get('error')}"
-            if result["outcome"] == "error" and kind and kind not in NOT_THE_MACHINE
-            else None
-        )
-        answer["reward"] = self.reward(result, last)
-        if self.export and run:
-            self.convert(answer, run)
-        answer["archive"] = self.pack(answer["dir"])
-        shutil.rmtree(answer.pop("dir"), ignore_errors=True)
-        return answer
-
-    @staticmethod
-    def reward(result: Json, last: Json) -> float | None:
-        """Returns the number that a check prints as reward=X, else 1 or 0, or None if undecided."""
-        for check in last.get("checks", []):
-            said = re.search(r"\breward=(-?\d+(?:\.\d+)?)", check.get("detail") or "")
-            if said:
-                return float(said[1])
-        return {"passed": 1.0, "failed": 0.0}.get(result["outcome"])
-
-    def convert(self, answer: Json, run: str) -> None:
-        for form in self.export:
-            words = [
-                self.command[0],
-                "export",
-                run,
-                "--format",
-                form,
-                "--output",
-                os.path.join(answer["dir"], "export-" + form),
-            ]
-            words += ["--reward", str(answer["reward"])] if answer["reward"] is not None else []
-            done = subprocess.run(words, check=False, capture_output=True, text=True)
-            if done.returncode:
-                answer.setdefault("export_errors", []).append(done.stderr.strip()[-2000:])
-
-    @staticmethod
-    def pack(folder: str) -> bytes:
-        out = io.BytesIO()
-        with tarfile.open(fileobj=out, mode="w") as tar:
-            tar.add(folder, arcname=".")
-        return out.getvalue()
-
-    def close(self) -> None:
-        assert self.process.stdin
-        self.process.stdin.close()
-        try:
-            self.process.wait(timeout=60)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-        shutil.rmtree(self.dir, ignore_errors=True)
-
-
-# ---- the folder of results, which is the queue -------------------------------------------------------------
-
-
-def refuse(why: str) -> NoReturn:
-    print(f"ray_fleet.py: {why}", file=sys.stderr)
-    sys.exit(USAGE)
-
-
-class Store:
-    """The folder --out: the command (fleet.json), results (tests/ID, tests/ID/SAMPLE), log (fleet.jsonl)."""
-
-    def __init__(self, folder: str, asked: Json, fresh: bool) -> None:
-        self.folder = folder
-        self.marker = os.path.join(folder, "fleet.json")
-        os.makedirs(folder, exist_ok=True)
-        if os.listdir(folder) and not os.path.exists(self.marker):
-            refuse(f"--out '{folder}' has files of something else; name another folder")
-        self.lock = open(os.path.join(folder, "fleet.lock"), "w")
-        try:
-            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            refuse(f"another fleet is writing to '{folder}'")
-        if fresh:
-            for name in ("new", "tests", "merged", "fleet.jsonl", "fleet.json"):
-                path = os.path.join(folder, name)
-                if os.path.isdir(path):
-                    shutil.rmtree(path)
-                elif os.path.exists(path):
-                    os.unlink(path)
-        if os.path.exists(self.marker):
-            with open(self.marker) as f:
-                before = json.load(f)
-            for key in asked:
-                if before.get(key) != asked[key]:
-                    refuse(
-                        f"'{folder}' belongs to another command: "
-                        f"its {key} was {before.get(key)}, now {asked[key]}; "
-                        "name another folder, or add --fresh to remove its results"
-                    )
-        with open(self.marker + ".new", "w") as f:
-            json.dump(asked, f)
-        os.replace(self.marker + ".new", self.marker)
-
-    def place(self, test: str, sample: int, samples: int) -> str:
-        return os.path.join(self.folder, "tests", test, *([str(sample)] if samples else []))
-
-    def has(self, test: str, sample: int, samples: int) -> bool:
-        """Returns whether a test has a result; an error, maybe of the machine, does not count."""
-        try:
-            with open(os.path.join(self.place(test, sample, samples), "results.json")) as f:
-                return bool(json.load(f)["tests"][0]["outcome"] != "error")
-        except FileNotFoundError:
-            return False
-
-    def put(self, folder: str, archive: bytes) -> None:
-        """Unpacks a result; it appears at once, so that a killed driver leaves no part of one."""
-        new = os.path.join(self.folder, "new")  # not in tests, which is merged meanwhile
-        shutil.rmtree(new, ignore_errors=True)
-        os.makedirs(new)
-        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-            tar.extractall(new, filter="data")
-        shutil.rmtree(folder, ignore_errors=True)
-        os.makedirs(os.path.dirname(folder), exist_ok=True)
-        os.rename(new, folder)
+ENVIRONMENT, UNDECIDED, STOPPED = 3, 5, 130  # exit codes
 
 
 # ---- the driver --------------------------------------------------------------------------------------------
-
-
-def clock_fault(clock: float, asked: float) -> str | None:
-    """Returns why a clock cannot be right that was read between a time of the driver and now, or None."""
-    off = clock - min(max(clock, asked), time.time())
-    return f"its clock and the driver's differ by {off:.0f} s" if abs(off) > CLOCK_S else None
 
 
 class Fleet:
@@ -323,7 +97,7 @@ class Fleet:
             node = min(nodes, key=lambda n: used[n])
             place = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
         actor = (
-            ray.remote(Slot)
+            ray.remote(ray_slot.Slot)
             .options(
                 num_cpus=o.cpus,
                 num_gpus=o.gpus,
@@ -464,7 +238,7 @@ class Fleet:
             self.take(slot, what, value)
         else:
             slot["node"], clock, fault = value
-            fault = fault or clock_fault(clock, slot["asked"])
+            fault = fault or ray_slot.clock_fault(clock, slot["asked"])
             if fault:
                 self.exclude(slot["node"], fault)
                 self.replace(slot, fault)  # if another slot of the machine had excluded it
@@ -517,8 +291,10 @@ def tests_of(o: argparse.Namespace, qa: list[str]) -> list[str]:
     return sorted(ids, key=lambda i: -seconds.get(i, 1e9))
 
 
-def drive(o: argparse.Namespace, todo: list[Item], command: list[str], store: Store) -> int:
-    """Runs the fleet; returns an exit code. If Ray is lost, it may end the process."""
+def drive(
+    o: argparse.Namespace, todo: list[Item], command: list[str], store: Store, connected: int | None = None
+) -> int:
+    """Runs the fleet; returns an exit code. Closes connected at its start. A lost Ray may end the process."""
     if not ray.is_initialized():
         ray.init(
             address=o.address,
@@ -526,7 +302,9 @@ def drive(o: argparse.Namespace, todo: list[Item], command: list[str], store: St
             log_to_driver=False,
             logging_level="error",
         )
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # machines need no copy of this file
+    if connected is not None:
+        os.close(connected)
+    ray.cloudpickle.register_pickle_by_value(ray_slot)  # machines need no copy of this file
     try:
         return Fleet(o, todo, command, store).run()
     except SystemExit as e:
@@ -554,9 +332,13 @@ def merge(o: argparse.Namespace, quiet: bool) -> int | None:
     return subprocess.run(words, check=False, stderr=subprocess.DEVNULL if quiet else None).returncode
 
 
-def supervise(o: argparse.Namespace, child: int) -> int:
-    """Waits for the process that drives Ray, and writes reports meanwhile. Returns its exit code."""
+def supervise(o: argparse.Namespace, child: int, connected: int) -> int:
+    """Waits for the process that drives Ray, and writes reports meanwhile. Returns its exit code.
+
+    Kills it if its end of connected is still open after --connect seconds: Ray only limits single requests.
+    """
     pause, last, stops = float(FIRST_S), time.monotonic(), 0
+    limit = last + o.connect
 
     def stop(*_: Any) -> None:
         nonlocal stops
@@ -573,6 +355,12 @@ def supervise(o: argparse.Namespace, child: int) -> int:
                 signal.signal(number, handler)
             return STOPPED if stops else os.waitstatus_to_exitcode(status)
         time.sleep(0.2)
+        if limit and select.select([connected], [], [], 0)[0]:
+            limit = 0.0
+        elif limit and time.monotonic() > limit:
+            print(f"ray_fleet.py: no connection to Ray within {o.connect:.0f} s", file=sys.stderr)
+            os.kill(child, signal.SIGKILL)
+            limit = 0.0
         if not o.samples and time.monotonic() - last > pause:
             begun = time.monotonic()
             merge(o, True)
@@ -650,6 +438,9 @@ def parse(argv: list[str] | None) -> tuple[argparse.Namespace, list[str]]:
         help="of the cluster, as ray.init takes it; default: $RAY_ADDRESS, else this machine",
     )
     p.add_argument(
+        "--connect", type=float, default=120, metavar="SECONDS", help="longest wait for the cluster [120]"
+    )
+    p.add_argument(
         "--ship",
         metavar="FOLDER",
         help="send this folder to all machines; the suite and --holorun are relative to it",
@@ -685,13 +476,15 @@ def main(argv: list[str] | None = None) -> int:
     if ray.is_initialized():  # by a caller, whose connection does not survive a fork
         code = drive(o, todo, command, store)
     else:
+        ours, theirs = os.pipe()
         child = os.fork()
         if child == 0:
             os.setpgid(0, 0)  # Ctrl-C is for the supervisor
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            os._exit(drive(o, todo, command, store))
-        code = supervise(o, child)
+            os._exit(drive(o, todo, command, store, theirs))
+        os.close(theirs)
+        code = supervise(o, child, ours)
     lost = code not in (0, UNDECIDED)
     if lost:
         print(f"the fleet ended early (exit code {code}); the same command continues", file=sys.stderr)

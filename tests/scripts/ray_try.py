@@ -2,6 +2,7 @@
 """Runs 200 tests on a Ray cluster of three nodes on this machine, on which everything fails once.
 
     ray_try.py [--jobs J]              the faults below; needs root, for a small disk
+    ray_try.py --hung                  a driver whose head does not answer, for --connect
     ray_try.py --scale                 100 tests with one, two and three nodes, without a loss: for the sizing page
 
 Each test shows a dialog, clicks (replies are scripted) and checks the dialog's title, which one test in ten expects
@@ -14,6 +15,7 @@ table and writes it to tests/results/fleet-ray.md.
 
 import argparse
 import collections
+import contextlib
 import datetime
 import errno
 import json
@@ -50,6 +52,7 @@ tests:
 REPLIES = "pyautogui.click(5, 5)\nDONE('It is pressed.')\n"
 TESTS, FAILS = 200, 10  # one in FAILS expects another title
 DISK_MB, STORE = 700, 80 << 20
+CONNECT_S = 10
 HEAD = {"num_cpus": 0, "object_store_memory": STORE, "include_dashboard": False}
 
 
@@ -298,6 +301,22 @@ results written twice: {sum(n - 1 for n in ended.values())}; tests without a res
     return 0 if same and once and shown else 1
 
 
+def hung(holorun):
+    """Stops the head before the driver connects; returns 0 if the driver ends with 3 soon after --connect."""
+    cluster = Cluster(initialize_head=True, head_node_args=HEAD)
+    (head,) = cluster.head_node.all_processes["gcs_server"]
+    head.process.send_signal(signal.SIGSTOP)
+    words = [sys.executable, os.path.join(ROOT, "assets", "fleet", "ray_fleet.py"), CROWD, "--out", os.path.join(AT, "hung"), "--fresh",
+             "--holorun", holorun, "--address", cluster.address, "--connect", str(CONNECT_S)]
+    begun, code = time.monotonic(), None
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        code = subprocess.run(words, timeout=10 * CONNECT_S).returncode
+    print(f"the head does not answer: exit code {code} after {time.monotonic() - begun:.1f} s; the limit is {CONNECT_S} s")
+    head.process.send_signal(signal.SIGCONT)
+    cluster.shutdown()
+    return 0 if code == ray_fleet.ENVIRONMENT else 1
+
+
 # ---- the sizing page ---------------------------------------------------------------------------------------
 
 
@@ -329,12 +348,15 @@ def main():
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "300")
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--scale", action="store_true", help="one, two and three nodes, none lost")
+    p.add_argument("--hung", action="store_true", help="a head that does not answer")
     p.add_argument("--only", action="append", default=[], help="with --scale, as of holorun qa; may be repeated")
     p.add_argument("--again", action="store_true", help="with the results of one machine that are there from before")
     p.add_argument("--jobs", type=int, default=1, help="tests at a time in a slot [1]")
     o = p.parse_args()
     holorun = os.path.abspath(os.environ.get("HOLORUN", os.path.join(ROOT, "holorun")))
     os.makedirs(AT, exist_ok=True)
+    if o.hung:
+        return hung(holorun)
     return scale(holorun, o.jobs, o.only) if o.scale else faults(holorun, o.jobs, o.again)
 
 

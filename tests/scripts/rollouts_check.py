@@ -11,6 +11,10 @@ the samples of a test. parquet: verl's RLHFDataset loads the files of rollouts_p
 its export. atif: Harbor's validator, with images; each step has as many log-probabilities as tokens. torch: the
 log-probabilities of all sampled tokens, computed again. Needs the packages verl, harbor, or torch. Prints a line;
 exit code 1 if something does not fit.
+
+If only the logits were rounded to bf16, each would be off by at most 2^-9 of its magnitude, and a log-probability by
+at most one unit, 2^-8 of the largest logit. torch counts the tokens that differ by more: their states were rounded
+differently in the layers.
 """
 
 import collections
@@ -20,7 +24,9 @@ import os
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "assets", "fleet"))
+sys.path[0] = os.path.join(ROOT, "assets", "fleet")  # not this folder: transformers would import its kernels.py
+
+UNIT = 2**-8  # of the largest logit: its token's logit and the logarithm of the sum are off by half of it each
 
 
 def episodes(results):
@@ -113,12 +119,12 @@ def check_atif(results):
 
 
 def check_torch(results):
-    import learn
     import numpy as np
+    import policy_gradient
     import torch
     from PIL import Image
 
-    model, off, rows = learn.Trainee(learn.MODEL), [], {}
+    model, off, units, rows = policy_gradient.Trainee(policy_gradient.MODEL), [], [], {}
     for _, folder in exports(results, "verl"):
         with open(os.path.join(folder, "outputs.jsonl")) as f:
             for x in map(json.loads, f):
@@ -131,9 +137,12 @@ def check_torch(results):
                 part = {"prompt": x["prompt_ids"], "response": x["response_ids"], "mask": x["response_mask"], "old": x["response_logprobs"],
                         "rows": rows[key]}
                 with torch.no_grad():
-                    new, mask, old = learn.logprobs_of(model, [part])
-                off += (new - old).abs()[mask > 0].tolist()
-    print(f"torch: {len(off)} sampled tokens; log-probabilities differ by {np.mean(off):.5f} on average, {max(off):.4f} at most")
+                    logits, said, mask, old = policy_gradient.logits_of(model, [part])
+                one = (logits.log_softmax(-1).gather(-1, said[..., None])[..., 0] - old).abs()
+                off += one[mask > 0].tolist()
+                units += (one / UNIT / logits.abs().amax(-1))[mask > 0].tolist()
+    print(f"torch: {len(off)} sampled tokens; log-probabilities differ by {np.mean(off):.5f} on average, {max(off):.4f} at most; "
+          f"{sum(x > 1 for x in units)} tokens differ by more than a unit of bf16, the worst by {max(units):.1f}")
 
 
 CHECKS = {"verl": check_verl, "parquet": check_parquet, "atif": check_atif, "torch": check_torch}
