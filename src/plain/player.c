@@ -141,6 +141,7 @@ static void finish_step(struct player *p)
     free(after);
     free(p->before);
     p->before = NULL;
+    p->n_refs = 0;
     p->s = (struct player_state){.at = p->s.at + 1, .acted = p->s.acted};
 }
 
@@ -235,7 +236,8 @@ static bool has_effect(struct player *p)
         return true;
     bool presses =
         v <= PLAIN_RIGHT_CLICK || v == PLAIN_MENU || v == PLAIN_TAB || v == PLAIN_KEYS || v == PLAIN_CLOSE;
-    if (!p->source || !presses || !p->s.phase || !p->before || p->s.verified || player_digest(p) != p->digest)
+    if ((!p->source && !p->s.by_group) || !presses || !p->s.phase || !p->before || p->s.verified ||
+        player_digest(p) != p->digest)
         return true;
     if (v != PLAIN_KEYS && !p->s.focuses)
         return false;
@@ -294,6 +296,15 @@ static enum player_next more_steps(struct player *p, struct buf *b, char *why, s
     return NEXT_FAILED;
 }
 
+/* Notes which elements are on the screen before the first action of a step. */
+static void note_refs(struct player *p)
+{
+    p->n_refs = p->now ? p->now->n : 0;
+    p->refs = xrealloc(p->refs, (size_t)p->n_refs + 1, sizeof *p->refs);
+    for (int i = 0; i < p->n_refs; i++)
+        p->refs[i] = p->now->e[i].ref;
+}
+
 /* Looks at the current step.  Returns NEXT_STEP when it is complete; otherwise b has the reply. */
 static enum player_next reply_step(struct player *p, struct buf *b)
 {
@@ -316,6 +327,7 @@ static enum player_next reply_step(struct player *p, struct buf *b)
         before = NULL;
         p->digest = player_digest(p);
         p->window = window_now(p);
+        note_refs(p);
     }
     free(before);
     if (next == NEXT_ACTION) {
@@ -348,6 +360,7 @@ static void next_reply(struct player *p, enum dialect_goal goal, struct buf *b)
     }
     p->s.phase -= again && p->s.phase > 0; /* the screen had changed: looks again */
     p->s.keys -= again && p->s.keyed;
+    p->s.mark = again && p->s.keyed ? 0 : p->s.mark;
     p->s.keyed = p->s.keyed && !again;
     while (goal == GOAL_STEP) {
         enum player_next next = p->s.at < p->steps.n ? reply_step(p, b)
@@ -412,6 +425,7 @@ static void player_free(struct llm *m)
     struct player *p = player_of(m);
     plain_free(&p->steps);
     free(p->before);
+    free(p->refs);
     free(p->typed_over);
     free(p->outcomes);
     free(p);
