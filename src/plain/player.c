@@ -31,6 +31,14 @@ static char *elements_now(struct player *p)
     return buf_take(&b);
 }
 
+/* Returns whether the effect of the current step can be seen in an element: in the page, if a text of it was
+ * pressed that may ignore clicks.  Browsers show tool tips and the memory of tabs at any time. */
+static bool is_judged(const struct player *p, const struct element *e)
+{
+    bool page = resolve_page(p->now, e) || !strcmp(e->role, "document web");
+    return !p->s.by_group || (page && resolve_in_active_window(p->now, e));
+}
+
 uint64_t player_digest(const struct player *p)
 {
     static const int states[] = {STATE_CHECKED,  STATE_PRESSED,   STATE_SELECTED,
@@ -38,6 +46,8 @@ uint64_t player_digest(const struct player *p)
     uint64_t sum = 14695981039346656037u;
     for (int i = 0; p->now && i < p->now->n; i++) {
         const struct element *e = &p->now->e[i];
+        if (!is_judged(p, e))
+            continue;
         const char *const texts[] = {e->role, e->name, e->value};
         for (int k = 0; k < 3; k++)
             for (const char *at = texts[k]; *at || at == texts[k]; at++) {

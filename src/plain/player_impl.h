@@ -92,7 +92,8 @@ enum player_next player_step(struct player *p, struct buf *b, char *why, size_t 
 /* Returns whether the current step's first element is on the screen, or it needs none. */
 bool player_finds(struct player *p);
 
-/* Returns a sum over the elements, which differs if any of them changed, apart from the keyboard focus. */
+/* Returns a sum over the elements that the step can affect, which differs if any of them changed, apart from
+ * the keyboard focus. */
 uint64_t player_digest(const struct player *p);
 
 /* player_find.c: Return the only element that fits, or NULL with the reason; *several: the name is ambiguous.
