@@ -48,7 +48,8 @@ uint64_t player_digest(const struct player *p)
         const struct element *e = &p->now->e[i];
         if (!is_judged(p, e))
             continue;
-        const char *const texts[] = {e->role, e->name, e->value};
+        bool named = !strcmp(e->value, e->name); /* Chromium: a button with the keyboard */
+        const char *const texts[] = {e->role, e->name, named ? "" : e->value};
         for (int k = 0; k < 3; k++)
             for (const char *at = texts[k]; *at || at == texts[k]; at++) {
                 sum = (sum ^ (unsigned char)*at) * 1099511628211u;
