@@ -214,7 +214,7 @@ static void show(struct reader *r, int i)
 
 /* ---- replies ----------------------------------------------------------------------------------------- */
 
-/* Reads a state set of two words. */
+/* Reads a state set of two words.  Programs cannot set STATE_CLICKABLE, which is not of AT-SPI. */
 static uint64_t states_of(DBusMessage *reply)
 {
     const dbus_uint32_t *words = NULL;
@@ -222,7 +222,8 @@ static uint64_t states_of(DBusMessage *reply)
     if (!reply || dbus_message_get_type(reply) != DBUS_MESSAGE_TYPE_METHOD_RETURN ||
         !dbus_message_get_args(reply, NULL, DBUS_TYPE_ARRAY, DBUS_TYPE_UINT32, &words, &n, DBUS_TYPE_INVALID))
         return 0;
-    return (n > 0 ? words[0] : 0) | (n > 1 ? (uint64_t)words[1] << 32 : 0);
+    uint64_t states = (n > 0 ? words[0] : 0) | (n > 1 ? (uint64_t)words[1] << 32 : 0);
+    return states & ~(UINT64_C(1) << STATE_CLICKABLE);
 }
 
 /* GTK 4.8 sets SHOWING on windows only: if no child of a window shows, those that are VISIBLE count. */

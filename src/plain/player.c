@@ -31,6 +31,14 @@ static char *elements_now(struct player *p)
     return buf_take(&b);
 }
 
+/* Returns whether the effect of the current step can be seen in an element: in the page, if a text of it was
+ * pressed that may ignore clicks.  Browsers show tool tips and the memory of tabs at any time. */
+static bool is_judged(const struct player *p, const struct element *e)
+{
+    bool page = resolve_page(p->now, e) || !strcmp(e->role, "document web");
+    return !p->s.by_group || (page && resolve_in_active_window(p->now, e));
+}
+
 uint64_t player_digest(const struct player *p)
 {
     static const int states[] = {STATE_CHECKED,  STATE_PRESSED,   STATE_SELECTED,
@@ -38,7 +46,10 @@ uint64_t player_digest(const struct player *p)
     uint64_t sum = 14695981039346656037u;
     for (int i = 0; p->now && i < p->now->n; i++) {
         const struct element *e = &p->now->e[i];
-        const char *const texts[] = {e->role, e->name, e->value};
+        if (!is_judged(p, e))
+            continue;
+        bool named = !strcmp(e->value, e->name); /* Chromium: a button with the keyboard */
+        const char *const texts[] = {e->role, e->name, named ? "" : e->value};
         for (int k = 0; k < 3; k++)
             for (const char *at = texts[k]; *at || at == texts[k]; at++) {
                 sum = (sum ^ (unsigned char)*at) * 1099511628211u;
@@ -141,6 +152,7 @@ static void finish_step(struct player *p)
     free(after);
     free(p->before);
     p->before = NULL;
+    p->n_refs = 0;
     p->s = (struct player_state){.at = p->s.at + 1, .acted = p->s.acted};
 }
 
@@ -235,7 +247,8 @@ static bool has_effect(struct player *p)
         return true;
     bool presses =
         v <= PLAIN_RIGHT_CLICK || v == PLAIN_MENU || v == PLAIN_TAB || v == PLAIN_KEYS || v == PLAIN_CLOSE;
-    if (!p->source || !presses || !p->s.phase || !p->before || p->s.verified || player_digest(p) != p->digest)
+    if ((!p->source && !p->s.by_group) || !presses || !p->s.phase || !p->before || p->s.verified ||
+        player_digest(p) != p->digest)
         return true;
     if (v != PLAIN_KEYS && !p->s.focuses)
         return false;
@@ -294,6 +307,15 @@ static enum player_next more_steps(struct player *p, struct buf *b, char *why, s
     return NEXT_FAILED;
 }
 
+/* Notes which elements are on the screen before the first action of a step. */
+static void note_refs(struct player *p)
+{
+    p->n_refs = p->now ? p->now->n : 0;
+    p->refs = xrealloc(p->refs, (size_t)p->n_refs + 1, sizeof *p->refs);
+    for (int i = 0; i < p->n_refs; i++)
+        p->refs[i] = p->now->e[i].ref;
+}
+
 /* Looks at the current step.  Returns NEXT_STEP when it is complete; otherwise b has the reply. */
 static enum player_next reply_step(struct player *p, struct buf *b)
 {
@@ -316,6 +338,7 @@ static enum player_next reply_step(struct player *p, struct buf *b)
         before = NULL;
         p->digest = player_digest(p);
         p->window = window_now(p);
+        note_refs(p);
     }
     free(before);
     if (next == NEXT_ACTION) {
@@ -348,6 +371,7 @@ static void next_reply(struct player *p, enum dialect_goal goal, struct buf *b)
     }
     p->s.phase -= again && p->s.phase > 0; /* the screen had changed: looks again */
     p->s.keys -= again && p->s.keyed;
+    p->s.mark = again && p->s.keyed ? 0 : p->s.mark;
     p->s.keyed = p->s.keyed && !again;
     while (goal == GOAL_STEP) {
         enum player_next next = p->s.at < p->steps.n ? reply_step(p, b)
@@ -412,6 +436,7 @@ static void player_free(struct llm *m)
     struct player *p = player_of(m);
     plain_free(&p->steps);
     free(p->before);
+    free(p->refs);
     free(p->typed_over);
     free(p->outcomes);
     free(p);

@@ -54,12 +54,10 @@ static enum player_next verify_choice(struct player *p, const struct resolve_que
 
 bool player_is_new(const struct player *p, const struct element *e)
 {
-    char ref[16];
-    size_t n = (size_t)snprintf(ref, sizeof ref, "e%u ", e->ref);
-    for (const char *at = p->before; at && (at = strstr(at, ref)); at += n)
-        if (at == p->before || at[-1] == ' ' || at[-1] == '\n')
+    for (int i = 0; i < p->n_refs; i++)
+        if (p->refs[i] == e->ref)
             return false;
-    return p->before != NULL;
+    return p->n_refs > 0;
 }
 
 /* Returns whether an entry that is not below an open list can belong to it: it is in another window, was not

@@ -1,7 +1,8 @@
 /* player_date.c - dates and times in fields of a page that have a spin button for each part.
  *
- * Browsers move to the next part when a part is full, so that a date is typed at once: "03142027".  The
- * parts are in the order that the page shows, and so must be those of the text, apart from 2027-03-14. */
+ * Browsers move to the next part when a part is full, so that a date is typed at once: "03142027".  A year
+ * has room for 6 digits, and a month in words is never full: the part after them is clicked.  The parts are
+ * in the order that the page shows, and so must be those of the text, apart from 2027-03-14. */
 #include "plain/player_impl.h"
 
 #include <ctype.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { PARTS_MAX = 7, YEAR_DIGITS = 4, NOON = 12 };
+enum { PARTS_MAX = 7, YEAR_DIGITS = 4, NOON = 12, HOURS = 24, HOUR_AFTER_DATE = 3 };
 
 struct parts {
     const struct element *e[PARTS_MAX];
@@ -22,11 +23,13 @@ struct date {
     int n;
 };
 
-/* Finds the parts in a field, n 0: it has none. */
+/* Finds the parts in a field, n 0: it has none.  Firefox describes a time as a panel, as other toolkits do
+ * groups of any spin buttons. */
 static struct parts parts_of(const struct snapshot *s, const struct element *field)
 {
     struct parts p = {.n = 0};
-    if (strcmp(field->role, "date editor") != 0 && strcmp(field->role, "panel") != 0)
+    if (strcmp(field->role, "date editor") != 0 &&
+        (strcmp(field->role, "panel") != 0 || !resolve_page(s, field)))
         return p;
     for (const struct element *e = field + 1; e < s->e + s->n && e->depth > field->depth; e++)
         if (p.n < PARTS_MAX && (!strcmp(e->role, "spin button") || (p.n && !strcmp(e->role, "entry"))))
@@ -39,7 +42,14 @@ bool player_is_date(const struct snapshot *s, const struct element *e)
     return s && parts_of(s, e).n > 1;
 }
 
-/* Splits a text into numbers and words.  Returns false if it has too many, or one is too long. */
+/* Returns 1 for AM and 2 for PM, as Chromium numbers them; 0: neither. */
+static int half_of(const char *text)
+{
+    return !strcasecmp(text, "AM") ? 1 : !strcasecmp(text, "PM") ? 2 : 0;
+}
+
+/* Splits a text into numbers and AM or PM.  Returns false if it has too many, another word, or a number that
+ * is too long. */
 static bool split(const char *text, struct date *out)
 {
     *out = (struct date){.n = 0};
@@ -58,6 +68,8 @@ static bool split(const char *text, struct date *out)
             memcpy(out->text[out->n++], begin, n);
         else
             text++;
+        if (n && !isdigit((unsigned char)*begin) && !half_of(out->text[out->n - 1]))
+            return false;
     }
     return true;
 }
@@ -70,26 +82,34 @@ static int part_named(const struct parts *p, const char *name)
     return -1;
 }
 
-/* Brings year, month and day into the order of the field.  Returns false if its parts have other names. */
+/* Brings year, month and day into the order of the field, which may have no day, or neither month nor day.
+ * Returns false if its parts have other names. */
 static bool order_parts(const struct parts *p, struct date *d)
 {
     static const char *const names[] = {"Year", "Month", "Day"};
     struct date from = *d;
-    for (int i = 0; i < 3; i++) {
+    int n = 0;
+    for (int i = 0; i < 3; i++)
+        n += part_named(p, names[i]) >= 0;
+    for (int i = 0; i < n; i++) {
         int to = part_named(p, names[i]);
-        if (to < 0 || to > 2 || d->n < 3)
+        if (to < 0 || to >= n || d->n < n)
             return false;
         memcpy(d->text[to], from.text[i], sizeof from.text[i]);
     }
-    return true;
+    return n > 0;
 }
 
-/* Adds AM or PM to a time of 24 hours. */
-static void halve_day(struct date *d)
+/* Adds AM or PM to a time of 24 hours.  Returns false if it is none. */
+static bool halve_day(const struct parts *p, struct date *d)
 {
-    int at = d->n - 2, hour = atoi(d->text[at]);
+    int named = part_named(p, "Hour"), dated = part_named(p, "Year") >= 0;
+    int at = named >= 0 ? named : dated ? HOUR_AFTER_DATE : 0, hour = at < d->n ? atoi(d->text[at]) : HOURS;
+    if (hour >= HOURS || !isdigit((unsigned char)d->text[d->n - 1][0]))
+        return false;
     snprintf(d->text[at], sizeof d->text[at], "%d", hour % NOON ? hour % NOON : NOON);
     memcpy(d->text[d->n++], hour >= NOON ? "PM" : "AM", sizeof "PM");
+    return true;
 }
 
 /* Reads a text as the parts of a field.  Returns false with the reason. */
@@ -104,21 +124,43 @@ static bool read_date(const struct parts *p, const char *text, struct date *d, c
         snprintf(why, size, "the order of year, month and day in this field is unknown");
         return false;
     }
-    if (halves && d->n == p->n - 1)
-        halve_day(d);
     snprintf(why, size, "'%.80s' has %d parts, and the field %d", text, d->n, p->n);
-    return d->n == p->n;
+    return d->n == p->n || (halves && d->n == p->n - 1 && halve_day(p, d));
 }
 
-/* Returns whether the field has these parts.  "AM" and "PM" have a number in Chromium. */
+/* Returns whether the field has these parts. */
 static bool shows(const struct parts *p, const struct date *d)
 {
-    for (int i = 0; i < p->n; i++)
-        if (isdigit((unsigned char)d->text[i][0])
-                ? atoi(p->e[i]->value) != atoi(d->text[i]) || !isdigit((unsigned char)p->e[i]->value[0])
-                : isalpha((unsigned char)p->e[i]->value[0]) && strcasecmp(p->e[i]->value, d->text[i]) != 0)
+    int halves = part_named(p, "AM/PM");
+    for (int i = 0; i < p->n; i++) {
+        const char *value = p->e[i]->value, *text = d->text[i];
+        bool number = isdigit((unsigned char)*value);
+        int half = half_of(text), wanted = half ? half : atoi(text);
+        bool same = number ? atoi(value) == wanted && (!half || i == halves) : half && half == half_of(value);
+        if (!same)
             return false;
+    }
     return true;
+}
+
+/* Returns whether browsers stay in part i after its digits were typed. */
+static bool is_left_by_click(const struct parts *p, int i)
+{
+    int month = part_named(p, "Month");
+    return i == part_named(p, "Year") || (i == month && part_named(p, "Day") < 0);
+}
+
+/* Appends the keys for the parts from `from` on that are typed at once.  Returns the part after them. */
+static int put_keys(const struct parts *p, const struct date *d, int from, char *keys, size_t size)
+{
+    int i = from;
+    do {
+        bool number = isdigit((unsigned char)d->text[i][0]);
+        size_t used = strlen(keys);
+        snprintf(keys + used, size - used, number ? "%s%s" : "%s%.1s", number && !d->text[i][1] ? "0" : "",
+                 d->text[i]);
+    } while (++i < p->n && !is_left_by_click(p, i - 1));
+    return i;
 }
 
 bool player_date_is(const struct snapshot *s, const struct element *e, const char *text)
@@ -137,21 +179,17 @@ enum player_next player_enter_date(struct player *p, const struct element *e, st
     struct date d;
     if (!read_date(&parts, text, &d, why, size))
         return NEXT_FAILED;
-    if (!p->s.phase) {
-        p->field = e->rect;
-        player_click(p, parts.e[0], "left", 1, b);
-        return NEXT_ACTION;
-    }
-    if (p->s.phase == 1) {
+    p->field = e->rect;
+    for (int at = 0, phase = 0; at < parts.n; phase += 2) { /* a click and keys for each run of parts */
         char keys[PARTS_MAX * (YEAR_DIGITS + 1)] = "";
-        for (int i = 0; i < d.n; i++) {
-            bool number = isdigit((unsigned char)d.text[i][0]);
-            size_t used = strlen(keys);
-            snprintf(keys + used, sizeof keys - used, number ? "%s%s" : "%s%.1s",
-                     number && !d.text[i][1] ? "0" : "", d.text[i]);
-        }
-        player_call(b, "type", "text", keys);
-        return NEXT_ACTION;
+        int next = put_keys(&parts, &d, at, keys, sizeof keys);
+        if (p->s.phase == phase)
+            player_click(p, parts.e[at], "left", 1, b);
+        else if (p->s.phase == phase + 1)
+            player_call(b, "type", "text", keys);
+        if (p->s.phase <= phase + 1)
+            return NEXT_ACTION;
+        at = next;
     }
     if (shows(&parts, &d))
         return NEXT_STEP;

@@ -102,6 +102,12 @@ enum player_next player_wait_or_fail(struct player *p, double ms)
     return clock_ms_since(p->s.since) < ms ? NEXT_WAIT : NEXT_FAILED;
 }
 
+bool player_still_waits(struct player *p)
+{
+    p->begun = p->begun ? p->begun : clock_ns();
+    return clock_ms_since(p->begun) < PLAYER_WAIT_MS;
+}
+
 /* Scrolls a web page down for a name that is not in sight: browsers do not report elements further below.
  * Returns false if a page is not shown, or the last turn of the wheel did not move it. */
 static bool search_page(struct player *p)

@@ -37,13 +37,14 @@ struct player_state {
     bool aside;      /* a tool tip may cover the element: the pointer moves away */
     bool verified;   /* the element that was pressed reports the state that the press leads to */
     bool focuses;    /* the press may only move the keyboard focus: to a field, or a row */
-    bool opened;     /* the current step has opened a closed list at x, y */
-    uint32_t list;   /* ref of that list */
-    int keys;        /* actions of the step that were keys on the way to the element */
-    bool keyed;      /* the last action was such a key */
-    bool up;         /* the keys go up */
-    bool typing;     /* the name of a file was typed */
-    uint32_t mark;   /* the selection before that key */
+    bool by_group; /* only a group around the text that was pressed handles clicks, and may ignore this one */
+    bool opened;   /* the current step has opened a closed list at x, y */
+    uint32_t list; /* ref of that list */
+    int keys;      /* actions of the step that were keys on the way to the element */
+    bool keyed;    /* the last action was such a key */
+    bool up;       /* the keys go up */
+    bool typing;   /* the name of a file was typed */
+    uint32_t mark; /* the selection before that key */
     int x, y;
 };
 
@@ -58,9 +59,11 @@ struct player {
     struct player_state s;
     struct player_state asked; /* before the last reply */
     int turns;
-    uint32_t ref;             /* element of the only step, instead of its name; 0: found by name */
-    bool secret;              /* a step types a secret: values are neither compared nor printed */
-    char *before;             /* text of the elements before the last action; NULL: none */
+    uint32_t ref;   /* element of the only step, instead of its name; 0: found by name */
+    bool secret;    /* a step types a secret: values are neither compared nor printed */
+    char *before;   /* text of the elements before the last action; NULL: none */
+    uint32_t *refs; /* of the elements then */
+    int n_refs;
     uint64_t digest;          /* of the elements then, apart from the focus */
     struct screen_rect field; /* last field that a step wrote to, until its suggestions are closed */
     char *typed_over;         /* value of the focused field before text was typed; NULL: not readable */
@@ -89,7 +92,8 @@ enum player_next player_step(struct player *p, struct buf *b, char *why, size_t 
 /* Returns whether the current step's first element is on the screen, or it needs none. */
 bool player_finds(struct player *p);
 
-/* Returns a sum over the elements, which differs if any of them changed, apart from the keyboard focus. */
+/* Returns a sum over the elements that the step can affect, which differs if any of them changed, apart from
+ * the keyboard focus. */
 uint64_t player_digest(const struct player *p);
 
 /* player_find.c: Return the only element that fits, or NULL with the reason; *several: the name is ambiguous.
@@ -104,6 +108,8 @@ const struct element *player_usable(struct player *p, const struct element *e, e
 /* Return NEXT_WAIT until this phase of the step has lasted ms, then NEXT_FAILED. */
 enum player_next player_wait_or_fail(struct player *p, double ms);
 enum player_next player_missing(struct player *p);
+/* Returns whether a step that waits has time left, which keys typed in between do not extend. */
+bool player_still_waits(struct player *p);
 bool player_is_off(const struct element *e);
 /* Returns whether an element is a combo box, which shows only the chosen item. */
 bool player_is_closed_list(const struct element *e);

@@ -206,16 +206,43 @@ static bool is_blank_directory(const struct snapshot *s)
     return pane >= 0;
 }
 
+/* Returns the number of bytes of the quotation mark at the start of a text, with the spaces beside it; 0: it
+ * does not start with one. */
+static size_t quote_length(const char *text)
+{
+    static const char *const marks[] = {"\"", "'", "“", "”", "„", "‘", "’", "‚", "«", "»", "「", "」"};
+    static const char *const spaces[] = {" ", "\u00a0", "\u202f"};
+    size_t n = 0, quotes = 0;
+    for (size_t k = 0; k < 3; k++)
+        n += text_starts(text + n, spaces[k]) ? strlen(spaces[k]) : 0;
+    for (size_t k = 0; k < sizeof marks / sizeof *marks && !quotes; k++)
+        quotes = text_starts(text + n, marks[k]) ? strlen(marks[k]) : 0;
+    n += quotes;
+    for (size_t k = 0; k < 3; k++)
+        n += text_starts(text + n, spaces[k]) ? strlen(spaces[k]) : 0;
+    return quotes ? n : 0;
+}
+
 /* Returns whether a text of the window begins with the quoted name of a file, as status bars report the
  * selected one. */
 static bool is_reported(const struct snapshot *s, const char *name)
 {
-    size_t n = strlen(name);
     for (int i = 0; s && i < s->n; i++) {
         const char *text = *s->e[i].name ? s->e[i].name : s->e[i].value;
-        if (!resolve_is_field(&s->e[i]) && *text == '"' && !strncmp(text + 1, name, n) && text[n + 1] == '"')
+        size_t quote = resolve_is_field(&s->e[i]) ? 0 : quote_length(text);
+        if (quote && text_starts(text + quote, name) && quote_length(text + quote + strlen(name)))
             return true;
     }
+    return false;
+}
+
+/* Returns whether the active window has a status bar with a text, which would name the selected file. */
+static bool reports_selection(const struct snapshot *s)
+{
+    for (int i = 0; s && i < s->n; i++)
+        for (int up = *resolve_name(&s->e[i]) ? i : -1; up >= 0; up = s->e[up].parent)
+            if (!strcmp(s->e[up].role, "status bar") && resolve_in_active_window(s, &s->e[up]))
+                return true;
     return false;
 }
 
@@ -229,10 +256,11 @@ static bool is_file_word(const char *role)
     return !role;
 }
 
-/* Returns whether a condition on a file has to be verified by typing its name. */
+/* Returns whether a condition on a file has to be verified by typing its name.  Names without a dot need the
+ * word "file" or "folder": other texts would be typed into the view. */
 static bool is_of_file(const struct plain_step *s)
 {
-    return s->state == PLAIN_SHOWN || (s->state == PLAIN_GONE && (s->role || strchr(s->what, '.')));
+    return (s->state == PLAIN_SHOWN || s->state == PLAIN_GONE) && (s->role || strchr(s->what, '.'));
 }
 
 bool player_selects_by_typing(struct player *p)
@@ -248,29 +276,46 @@ bool player_shows_directory(const struct player *p, const struct plain_step *s)
     return is_file_word(s->role) && is_of_file(s) && is_blank_directory(p->now);
 }
 
+/* Compares what the status bar reports after the name was typed with a condition.  A step that waits types it
+ * again later. */
+static enum player_next judge_typed(struct player *p, bool reported, char *why, size_t size)
+{
+    const struct plain_step *s = &p->steps.s[p->s.at];
+    snprintf(why, size, "'%.80s' is %s the directory", s->what, reported ? "in" : "not in");
+    if (reported == (s->state == PLAIN_SHOWN))
+        return NEXT_STEP;
+    p->s.keys = 0;
+    p->s.typing = p->s.keyed = false;
+    p->s.since = 0;
+    return s->verb == PLAIN_WAIT && player_still_waits(p) ? NEXT_WAIT : NEXT_FAILED;
+}
+
 enum player_next player_select_by_typing(struct player *p, struct buf *b, char *why, size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
-    bool reported = is_reported(p->now, s->what);
+    bool reported = is_reported(p->now, s->what), asks = s->verb == PLAIN_CHECK || s->verb == PLAIN_WAIT;
+    snprintf(why, size, "'%.80s' cannot be verified: no status bar of this window would name it", s->what);
+    if (asks && !reports_selection(p->now))
+        return s->verb == PLAIN_WAIT && player_still_waits(p) ? NEXT_WAIT : NEXT_FAILED;
     snprintf(why, size, "'%.80s' is not on the screen, and is not selected after its name was typed",
              s->what);
     if (!p->s.keys && !reported) {
         p->s.keys++;
-        p->s.typing = true;
+        p->s.typing = p->s.keyed = true;
         player_call(b, "type", "text", s->what);
         return NEXT_ACTION;
     }
     if (!reported && player_wait_or_fail(p, PLAYER_EFFECT_MS) == NEXT_WAIT)
         return NEXT_WAIT;
     if (p->s.keys == 1) { /* closes the field that shows the typed name */
-        p->s.keys += !reported || s->verb != PLAIN_PRESS;
+        p->s.keyed = !reported || s->verb != PLAIN_PRESS;
+        p->s.keys += p->s.keyed;
         player_keys("Escape", 1, b);
         return NEXT_ACTION;
     }
-    if (s->verb == PLAIN_CHECK || s->verb == PLAIN_WAIT) {
-        snprintf(why, size, "'%.80s' is %s the directory", s->what, reported ? "in" : "not in");
-        return reported == (s->state == PLAIN_SHOWN) ? NEXT_STEP : NEXT_FAILED;
-    }
+    if (asks)
+        return judge_typed(p, reported, why, size);
+    p->s.keyed = false;
     if (!reported)
         return NEXT_FAILED;
     if (s->verb == PLAIN_PRESS) /* it was selected before */

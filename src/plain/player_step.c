@@ -117,6 +117,7 @@ static enum player_next press(struct player *p, struct buf *b, char *why, size_t
     if (!(e = player_usable(p, e, &next, why, size)))
         return next;
     p->s.focuses = resolve_is_field(e) || resolve_is_row(e);
+    p->s.by_group = resolve_acts_by_group(p->now, e);
     player_click(p, e, s->verb == PLAIN_RIGHT_CLICK ? "right" : "left", s->verb == PLAIN_DOUBLE_CLICK ? 2 : 1,
                  b);
     return NEXT_ACTION;
@@ -201,7 +202,7 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
         next = player_focus_by_keys(p, e, b, why, size);
         return next == NEXT_STEP ? player_write_focused(p, s->value, b) : next;
     }
-    if (!p->s.phase) {
+    if (p->s.phase == p->s.keys) {
         if (!(e = player_usable(p, e, &next, why, size)))
             return next;
         player_write(p, e, s->value, b);
@@ -374,7 +375,9 @@ static enum player_next condition(struct player *p, struct buf *b, char *why, si
         return NEXT_STEP;
     if (p->blame == PLAYER_NOT_FOUND && (s->state == PLAIN_SHOWN || s->state == PLAIN_GONE))
         p->blame = PLAYER_NOT_DONE;
-    return player_wait_or_fail(p, s->verb == PLAIN_WAIT ? PLAYER_WAIT_MS : PLAYER_PATIENCE_MS);
+    if (s->verb != PLAIN_WAIT)
+        return player_wait_or_fail(p, PLAYER_PATIENCE_MS);
+    return player_still_waits(p) ? NEXT_WAIT : NEXT_FAILED;
 }
 
 bool player_finds(struct player *p)

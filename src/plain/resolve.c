@@ -171,6 +171,11 @@ bool resolve_is_field(const struct element *e)
     return text_listed(fields, e->role);
 }
 
+bool resolve_is_button(const struct element *e)
+{
+    return text_listed(buttons, e->role);
+}
+
 bool resolve_is_row(const struct element *e)
 {
     return text_listed(rows, e->role);
@@ -203,15 +208,20 @@ static const struct element *popup_of(const struct snapshot *s, const struct ele
     return NULL;
 }
 
+const struct element *resolve_page(const struct snapshot *s, const struct element *e)
+{
+    int i = e->parent;
+    while (i >= 0 && strcmp(s->e[i].role, "document web") != 0)
+        i = s->e[i].parent;
+    return i >= 0 ? &s->e[i] : NULL;
+}
+
 /* Returns whether a page draws an element, or one beside it, apart from a group around both.  Browsers report
  * it as showing only if nothing clips it; the page itself clips elements that are scrolled away. */
 static bool is_drawn_outside(const struct snapshot *s, const struct element *e, const struct element *group)
 {
-    int page = e->parent;
-    while (page >= 0 && strcmp(s->e[page].role, "document web") != 0)
-        page = s->e[page].parent;
-    for (int i = page; i >= 0 && i < s->n && group > &s->e[page]; i++) {
-        const struct element *o = &s->e[i];
+    const struct element *page = resolve_page(s, e);
+    for (const struct element *o = page; page && group > page && o < s->e + s->n; o++) {
         struct screen_rect both = screen_rect_intersect(o->rect, group->rect);
         if (o->parent == e->parent && o->rect.w > 0 && o->rect.h > 0 && (both.w <= 0 || both.h <= 0))
             return true;
@@ -281,40 +291,11 @@ bool resolve_visible(const struct snapshot *s, const struct element *e)
     return is_placed(e) && is_in_sight(s, e);
 }
 
-/* Returns whether an element is inside `top` and is neither its first text nor the only one that can be
- * pressed there. */
-static bool is_one_of_many(const struct snapshot *s, const struct element *e, const struct element *top)
-{
-    bool first = true;
-    for (const struct element *in = top + 1; in < s->e + s->n && in->depth > top->depth; in++) {
-        if (in == e && first)
-            return false;
-        first = first && !*resolve_name(in);
-        if (text_listed(buttons, in->role) || state_in(in->states, STATE_CLICKABLE))
-            return true;
-    }
-    return false;
-}
-
-bool resolve_is_clickable(const struct snapshot *s, const struct element *e)
-{
-    static const char *const shown[] = {"static", "label", "heading", "paragraph", "section",
-                                        "image",  "panel", "caption", END};
-    if (!text_listed(shown, e->role))
-        return false;
-    if (state_in(e->states, STATE_CLICKABLE))
-        return true;
-    for (int i = e->parent; i >= 0 && strcmp(s->e[i].role, "document web") != 0; i = s->e[i].parent)
-        if (state_in(s->e[i].states, STATE_CLICKABLE))
-            return !is_one_of_many(s, e, &s->e[i]);
-    return false;
-}
-
 /* Returns whether an element is a time of a page in Firefox, which describes it as a group. */
 static bool is_time(const struct snapshot *s, const struct element *e)
 {
     return !strcmp(e->role, "panel") && e + 1 < s->e + s->n && e[1].parent == (int)(e - s->e) &&
-           !strcmp(e[1].role, "spin button");
+           !strcmp(e[1].role, "spin button") && resolve_page(s, e);
 }
 
 static int score(const struct snapshot *s, const struct resolve_query *q, const struct element *e)
@@ -337,7 +318,7 @@ static int score(const struct snapshot *s, const struct resolve_query *q, const 
         by = BY_LABEL;
     else if (*e->value && text && resolve_same(e->value, q->name))
         by = BY_VALUE;
-    else if (begins(resolve_name(e), q->name, text ? " ,:;(-" : "("))
+    else if (begins(resolve_name(e), q->name, text && !clicked ? " ,:;(-" : "("))
         by = BY_START;
     if (!by || (q->row && !resolve_in_row(s, e, q->row)))
         return 0;
@@ -365,6 +346,7 @@ static int from_label(const struct element *label, const struct element *e)
 }
 
 static const char *const texts[] = {"label", "static", "caption", "heading", NULL};
+static const char *const heads[] = {"column header", "table column header", NULL};
 
 const char *resolve_beside(const struct snapshot *s, const struct element *e)
 {
@@ -386,24 +368,49 @@ const char *resolve_label(const struct snapshot *s, const struct element *e)
     return *e->label || strcmp(e->role, "combo box") != 0 ? e->label : resolve_beside(s, e);
 }
 
-/* Finds the field or list beside a text of that name: toolkits name some lists by their choice. */
-static const struct element *beside_label(const struct snapshot *s, const struct resolve_query *q)
+/* Returns the distance of an element from the label of its column, at any height above it; -1: the label is
+ * elsewhere. */
+static int from_header(const struct element *label, const struct element *e)
 {
-    const struct element *found = NULL;
-    int nearest = INT_MAX;
+    struct screen_rect l = label->rect, r = e->rect;
+    int below = r.y - l.y - l.h;
+    bool over = label->window == e->window && l.w > 0 && l.x < r.x + r.w && r.x < l.x + l.w;
+    return over && below >= -2 ? LABEL_ABOVE + below : -1;
+}
+
+/* Returns whether a query can mean a field or list that has no name of its own. */
+static bool can_be_meant(const struct snapshot *s, const struct resolve_query *q, const struct element *e)
+{
+    return suits(e, q->use) == 2 && is_placed(e) && is_in_sight(s, e) &&
+           (!q->below || (e != q->below && is_below(s, e, q->below))) &&
+           (!q->row || resolve_in_row(s, e, q->row));
+}
+
+/* Finds the fields or lists nearest to a text of that name: toolkits name some lists by their choice.  In a
+ * given row, the text is also the head of a column.  Returns their number, more than 1: at the same
+ * distance. */
+static int beside_label(const struct snapshot *s, const struct resolve_query *q, const struct element **out,
+                        int max)
+{
+    int nearest = INT_MAX, n = 0;
     for (int i = 0; i < s->n; i++) {
         const struct element *label = &s->e[i];
-        if (!text_listed(texts, label->role) || !resolve_same(resolve_name(label), q->name))
+        bool head = q->row && text_listed(heads, label->role);
+        if ((!head && !text_listed(texts, label->role)) || !resolve_same(resolve_name(label), q->name))
             continue;
-        for (int k = 0; k < s->n; k++) {
-            int far = suits(&s->e[k], q->use) == 2 ? from_label(label, &s->e[k]) : -1;
-            if (far >= 0 && far < nearest && s->e[k].trust != PLACE_NONE && s->e[k].rect.w > 0) {
-                nearest = far;
-                found = &s->e[k];
-            }
+        for (const struct element *e = s->e; e < s->e + s->n; e++) {
+            int far = from_label(label, e);
+            far = far < 0 && q->row ? from_header(label, e) : far;
+            bool again = far == nearest && n && is_repeated(e, out[n - 1]);
+            if (far < 0 || far > nearest || again || !can_be_meant(s, q, e))
+                continue;
+            n = far < nearest ? 0 : n;
+            nearest = far;
+            if (n < max)
+                out[n++] = e;
         }
     }
-    return found;
+    return n;
 }
 
 /* Returns the check box or radio button that GTK 4 describes in a cell; in GTK 3 the cell is one. */
@@ -442,7 +449,5 @@ int resolve(const struct snapshot *s, const struct resolve_query *q, const struc
         if (!again && n < max)
             out[n++] = e;
     }
-    if (!n && max && (q->use == RESOLVE_LIST || q->use == RESOLVE_FIELD) && (out[0] = beside_label(s, q)))
-        n = 1;
-    return n;
+    return n || (q->use != RESOLVE_LIST && q->use != RESOLVE_FIELD) ? n : beside_label(s, q, out, max);
 }

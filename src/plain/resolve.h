@@ -45,8 +45,18 @@ const struct element *resolve_hidden_by(const struct snapshot *s, const struct e
  * that has one, and is not merely one of several elements there. */
 bool resolve_is_clickable(const struct snapshot *s, const struct element *e);
 
+/* Returns whether only a click handler of a group around it, which has other texts, gets a click on such a
+ * text: the handler may ignore it. */
+bool resolve_acts_by_group(const struct snapshot *s, const struct element *e);
+
+/* Returns the web page that an element is part of, NULL: none. */
+const struct element *resolve_page(const struct snapshot *s, const struct element *e);
+
 /* Returns whether an element contains text that people enter. */
 bool resolve_is_field(const struct element *e);
+
+/* Returns whether an element has the role of a button, link or menu item. */
+bool resolve_is_button(const struct element *e);
 
 /* Returns whether an element is a row, cell or icon, which a click selects. */
 bool resolve_is_row(const struct element *e);

@@ -106,7 +106,7 @@ static void t_form(void **state)
 {
     static const struct fake_node nodes[] = {
         {1, 0, FRAME, "Form", NULL, SHOWN | BIT(STATE_ACTIVE), 10, 20, 400, 300},
-        {2, 1, ROLE_LABEL, "Name", NULL, SHOWN, 20, 40, 60, 20},
+        {2, 1, ROLE_LABEL, "Name", NULL, SHOWN | BIT(STATE_CLICKABLE), 20, 40, 60, 20},
         {3, 1, ROLE_ENTRY, "", "Ana", SHOWN | BIT(STATE_EDITABLE) | BIT(STATE_FOCUSED), 100, 40, 200, 20},
         {4, 1, ROLE_PASSWORD, "Code", "hunter2", SHOWN | BIT(STATE_EDITABLE), 100, 80, 200, 20},
         {5, 1, BUTTON, "OK", NULL, SHOWN | BIT(STATE_IS_DEFAULT), 300, 280, 80, 30},
@@ -120,6 +120,7 @@ static void t_form(void **state)
     assert_int_equal(s->n, 6);
     assert_null(named(s, "Hidden"));
     assert_string_equal(named(s, "OK")->role, "push button"); /* of any version of at-spi2-core */
+    assert_false(state_in(s->e[1].states, STATE_CLICKABLE));  /* the program cannot say so itself */
     assert_non_null(named(s, "Can cel "));
     buf_init(&text, 1 << 16);
     elements_text(s, false, &text);

@@ -105,6 +105,50 @@ static void t_page(void **state)
     }
 }
 
+/* Fields whose parts differ in kind, fields without names in a table, and a text in a group whose click handler
+ * ignores it. */
+static const char form[] =
+    "<!doctype html><title>Booking</title><body style='margin:0'>"
+    "<p><label>Meet <input type=time step=1 id=a></label></p>"
+    "<p><label>When <input type=datetime-local id=b></label></p>"
+    "<p><label>Month <input type=month id=c></label></p>"
+    "<table><tr><th>Item<th>Amount<tr><td>Coffee<td><input id=d><tr><td>Tea<td><input id=e></table>"
+    "<div id=g><h4>Inert</h4><p>Other</p></div><p><button id=s>Later</button>"
+    "<script>g.onclick = () => 0; s.onclick = () => console.log('got ' + [a, b, c, d, e].map(i => i.value))"
+    "</script>";
+
+static void t_form(void **state)
+{
+    (void)state;
+    if (!program_exists("chromium") || !program_exists("dbus-daemon") ||
+        !file_exists("/usr/libexec/at-spi-bus-launcher"))
+        skip();
+    struct outcome o = {0};
+    struct err e = ERR_INIT;
+    char *html = xvfb_put(&x, "form.html", form), *log = xvfb_place(&x, "form.log"), *text = NULL;
+    char *start = xasprintf("chromium --no-sandbox --user-data-dir=\"$HOME/profile\" --no-first-run "
+                            "--password-store=basic --test-type --disable-gpu --enable-logging=stderr "
+                            "--window-position=0,0 --window-size=640,480 \"file://%s\" 2>%s",
+                            html, log);
+    size_t n = 0;
+    program_run(
+        &x, &o,
+        WORDS("run",
+              "set Meet to \"13:15:09\", set When to \"2027-03-14T09:30\", set Month to \"2027-03\", "
+              "enter 3 into Amount in the row of Tea, check that Meet equals \"1:15:09 PM\", press Later, "
+              "press Inert",
+              "--plain", "only", "--on", "desk", "--start", start));
+    assert_int_equal(file_read(log, 1 << 20, &text, &n, &e), 0);
+    if (o.code != 1 || !strstr(text, "\"got 13:15:09,2027-03-14T09:30,2027-03,,3\"") ||
+        (!strstr(o.out, "no effect was seen") && !strstr(o.err, "no effect was seen")))
+        fail_msg("exit %d\n%s%s\n%s", o.code, o.out, o.err, text);
+    free(text);
+    free(start);
+    free(log);
+    free(html);
+    outcome_free(&o);
+}
+
 static void t_refused(void **state)
 {
     (void)state;
@@ -119,6 +163,7 @@ static void t_refused(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("a sentence does in a dialog what it says, or fails", t_dialogs),
     CLAIM("a page with a scale and styled places is operated where it is drawn", t_page),
+    CLAIM("the fields of a page get the values, and a text that ignores a click is not pressed", t_form),
     CLAIM("--plain only refuses other tasks in one line", t_refused),
 };
 

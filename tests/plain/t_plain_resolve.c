@@ -199,11 +199,17 @@ static void t_clickable(void **state)
         {.role = "static", .name = "Fence", .states = ON, .rect = AT(5, 82), .parent = 5, .depth = 4},
         {.role = "static", .name = "Friday", .states = ON, .rect = AT(5, 102), .parent = 5, .depth = 4},
         {.role = "paragraph", .value = "Costs", .states = ON, .rect = AT(0, 200), .parent = 2, .depth = 3},
+        {.role = "section",
+         .value = "Open all archived files",
+         .states = CLICK,
+         .rect = AT(0, 240),
+         .parent = 2,
+         .depth = 3},
     };
     static const struct {
         const char *name;
         int at;
-    } cases[] = {{"Archive", 4}, {"Fence", 6}, {"Friday", 7}, {"Costs", -1}};
+    } cases[] = {{"Archive", 4}, {"Fence", 6}, {"Friday", 7}, {"Costs", -1}, {"Board", -1}, {"Open", -1}};
     for (size_t i = 0; i < sizeof page / sizeof *page; i++) {
         page[i].name = page[i].name ? page[i].name : "";
         page[i].value = page[i].value ? page[i].value : "";
@@ -217,10 +223,77 @@ static void t_clickable(void **state)
         if (n != (cases[i].at >= 0) || (n && found[0] != &page[cases[i].at]))
             fail_msg("'%s': %d found, %s", cases[i].name, n, n ? found[0]->role : "");
     }
+    assert_true(resolve_acts_by_group(&s, &page[7]));
+    assert_false(resolve_acts_by_group(&s, &page[4]));
+}
+
+#define FIELD(i, y, in)                                                                                      \
+    {                                                                                                        \
+        .ref = i, .role = "entry", .states = ON, .rect = AT(100, y), .parent = in, .depth = 2                \
+    }
+#define TEXT(i, r, n, x, y)                                                                                  \
+    {                                                                                                        \
+        .ref = i, .role = r, .name = n, .states = ON, .rect = AT(x, y), .parent = 1, .depth = 2              \
+    }
+
+/* A table of a page whose fields have no names: the heads of the columns are. */
+static void t_field_in_row(void **state)
+{
+    (void)state;
+    static struct element table[] = {
+        {.role = "frame", .states = ON | 1ULL << STATE_ACTIVE, .rect = {0, 0, 400, 400}, .parent = -1},
+        {.role = "table", .states = ON, .rect = {0, 0, 400, 120}, .parent = 0, .depth = 1},
+        TEXT(1, "static", "Item", 0, 0),
+        TEXT(2, "static", "Amount", 100, 0),
+        TEXT(3, "static", "Coffee", 0, 25),
+        FIELD(4, 25, 1),
+        TEXT(5, "static", "Tea", 0, 50),
+        FIELD(6, 50, 1),
+        TEXT(7, "static", "Cocoa", 0, 100),
+        FIELD(8, 100, 1),
+        TEXT(9, "static", "Milk", 0, 200), /* scrolled out of the table */
+        FIELD(10, 200, 1),
+        {.ref = 11, .role = "combo box", .states = ON, .rect = AT(200, 50), .parent = 1, .depth = 2},
+        TEXT(12, "table column header", "Size", 200, 0),
+        {.ref = 13,
+         .role = "panel",
+         .name = "Days",
+         .states = ON,
+         .rect = AT(0, 300),
+         .parent = 0,
+         .depth = 1},
+        {.ref = 14, .role = "spin button", .states = ON, .rect = AT(0, 300), .parent = 14, .depth = 2},
+    };
+    static const struct {
+        const char *name, *row;
+        enum resolve_for use;
+        int ref;
+    } cases[] = {{"Amount", "Coffee", RESOLVE_FIELD, 4},
+                 {"Amount", "Tea", RESOLVE_FIELD, 6},
+                 {"Amount", "Cocoa", RESOLVE_FIELD, 8},
+                 {"Amount", "Milk", RESOLVE_FIELD, 0},
+                 {"Amount", "Rice", RESOLVE_FIELD, 0},
+                 {"Size", "Tea", RESOLVE_LIST, 11},
+                 {"Size", "Coffee", RESOLVE_LIST, 0},
+                 {"Days", NULL, RESOLVE_FIELD, 0}}; /* a group of Qt, not a time of a page */
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        table[i].name = table[i].name ? table[i].name : "";
+        table[i].label = table[i].value = "";
+    }
+    struct snapshot s = {.e = table, .n = sizeof table / sizeof *table, .hit = -1};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct element *found[2];
+        struct resolve_query q = {cases[i].name, cases[i].use, cases[i].row, NULL};
+        int n = resolve(&s, &q, found, 2), ref = n == 1 ? (int)found[0]->ref : -n;
+        if (ref != cases[i].ref)
+            fail_msg("'%s' in row '%s' is e%d, expected e%d", cases[i].name, cases[i].row ? cases[i].row : "",
+                     ref, cases[i].ref);
+    }
 }
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a text of a page is pressed if a click handler is its own or its group's", t_clickable),
+    CLAIM("a field without a name is found by its row and the head of its column", t_field_in_row),
     CLAIM("an item of an open menu is found outside the menu bar", t_open_menu),
     CLAIM("a name means the element that people would take, or none", t_names),
     CLAIM("the check box of a table row is its unnamed cell", t_box),

@@ -1,5 +1,6 @@
 /* t_player.c - replies of the player to names and reasons that come from other programs. */
 #include "check.h"
+#include "xvfb.h"
 
 #include "atspi/roles.h"
 #include "base/clock.h"
@@ -7,6 +8,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+static struct xvfb x;
+static struct screen *screen; /* NULL: no server can be started */
 
 #define CALL "<tool_call>{\"name\": \"click\", \"arguments\": {\"x\": 7, \"y\": 7}}</tool_call>"
 
@@ -96,6 +100,11 @@ static void t_key_or_button(void **state)
 }
 
 #define ON (1ULL << STATE_SHOWING | 1ULL << STATE_SENSITIVE)
+#define WINDOW                                                                                               \
+    {                                                                                                        \
+        .ref = 1, .role = "frame", .name = "Order", .value = "", .label = "",                                \
+        .states = ON | 1ULL << STATE_ACTIVE, .rect = {0, 0, 300, 200}, .parent = -1                          \
+    }
 #define IN_GTK4(r, n)                                                                                        \
     {                                                                                                        \
         .ref = 2, .role = r, .name = n, .value = "", .label = "", .states = ON, .rect = {0, 0, 90, 30},      \
@@ -121,16 +130,7 @@ static enum player_next next_of(struct player *p, const char *key)
 static void t_tab(void **state)
 {
     (void)state;
-    static struct element e[] = {{.ref = 1,
-                                  .role = "frame",
-                                  .name = "Order",
-                                  .value = "",
-                                  .label = "",
-                                  .states = ON | 1ULL << STATE_ACTIVE,
-                                  .rect = {0, 0, 300, 200},
-                                  .parent = -1},
-                                 IN_GTK4("entry", "Name"),
-                                 IN_GTK4("push button", "OK")};
+    static struct element e[] = {WINDOW, IN_GTK4("entry", "Name"), IN_GTK4("push button", "OK")};
     struct snapshot s = {.e = e, .n = 3, .hit = -1};
     struct player p = {.now = &s};
     e[2].ref = 3;
@@ -157,9 +157,232 @@ static void t_tab(void **state)
     plain_free(&p.steps);
 }
 
+/* A field whose place becomes reliable between two keys is not yet filled; a key that was not pressed has
+ * selected no text. */
+static void t_unfilled(void **state)
+{
+    (void)state;
+    static struct element e[] = {WINDOW, IN_GTK4("push button", "OK"), IN_GTK4("password text", "PIN")};
+    static struct image image;
+    if (!screen)
+        skip();
+    struct snapshot s = {.e = e, .n = 3, .hit = -1};
+    struct plain_steps steps;
+    struct generated out = {0};
+    const struct chat_part parts[] = {{.text = "FAILED click: nothing was done"}, {.image = &image}};
+    struct llm_request r = {.goal = GOAL_STEP};
+    assert_int_equal(plain_parse("enter 1234 into PIN", &steps, NULL), 0);
+    struct llm *m = player_open(steps, NULL, NULL, NULL);
+    struct player *p = (struct player *)m;
+    p->now = &s;
+    p->screen = screen;
+    e[2].ref = 3;
+    e[1].states |= 1ULL << STATE_FOCUSED;
+    assert_int_equal(next_of(p, "\"Tab\""), NEXT_ACTION);
+    e[2].trust = PLACE_SURE;
+    assert_int_equal(next_of(p, "1234"), NEXT_ACTION);
+    p->s = (struct player_state){.phase = 2, .keys = 2, .keyed = true, .mark = UINT32_MAX};
+    p->turns = 1;
+    p->screen = NULL;
+    assert_int_equal(m->ops->user(m, parts, 2, 0, NULL), 0);
+    assert_int_equal(m->ops->speak(m, &r, &out, NULL), 0);
+    assert_int_equal(p->s.mark, 0);
+    buf_free(&out.text);
+    m->ops->free(m);
+}
+
+#define PART(i, n, v, x)                                                                                     \
+    {                                                                                                        \
+        .ref = i, .role = "spin button", .name = n, .value = v, .label = "", .states = ON,                   \
+        .rect = {x, 0, 20, 20}, .parent = 2, .depth = 3                                                      \
+    }
+
+/* A field of a page as Chromium describes it; its parts follow from index 3 on. */
+#define IN_PAGE(name_)                                                                                       \
+    WINDOW,                                                                                                  \
+        {.ref = 2,                                                                                           \
+         .role = "document web",                                                                             \
+         .name = "",                                                                                         \
+         .value = "",                                                                                        \
+         .label = "",                                                                                        \
+         .states = ON,                                                                                       \
+         .rect = {0, 0, 300, 200},                                                                           \
+         .depth = 1},                                                                                        \
+    {                                                                                                        \
+        .ref = 3, .role = "date editor", .name = name_, .value = "", .label = "", .states = ON,              \
+        .rect = {0, 0, 200, 20}, .parent = 1, .depth = 2                                                     \
+    }
+
+static struct element date[] = {IN_PAGE("Day"), PART(4, "Month Month", "3", 0), PART(5, "Day Day", "14", 20),
+                                PART(6, "Year Year", "2027", 40)};
+static struct element month[] = {IN_PAGE("Day"), PART(4, "Month Month", "3", 0),
+                                 PART(5, "Year Year", "2027", 20)};
+static struct element when[] = {IN_PAGE("Day"),
+                                PART(4, "Month Month", "3", 0),
+                                PART(5, "Day Day", "14", 20),
+                                PART(6, "Year Year", "2027", 40),
+                                PART(7, "Hours Hours", "9", 60),
+                                PART(8, "Minutes Minutes", "30", 80),
+                                PART(9, "AM/PM AM/PM", "1", 100)};
+static struct element meet[] = {IN_PAGE("Day"), PART(4, "Hours Hours", "10", 0),
+                                PART(5, "Minutes Minutes", "30", 20), PART(6, "Seconds Seconds", "0", 40),
+                                PART(7, "AM/PM AM/PM", "2", 60)};
+
+static void t_dates(void **state)
+{
+    (void)state;
+    static const struct {
+        struct element *e;
+        int n;
+        const char *text;
+        bool shown;
+    } cases[] = {
+        {date, 6, "2027-03-14", true},        {date, 6, "3/14/2027", true},
+        {date, 6, "Jan 14 2027", false},      {date, 6, "AM 14 2027", false},
+        {month, 5, "2027-03", true},          {month, 5, "2027-04", false},
+        {when, 9, "2027-03-14T09:30", true},  {when, 9, "2027-03-14 9:30 AM", true},
+        {when, 9, "2027-03-14T21:30", false}, {when, 9, "2027-03-14 9:30 PM", false},
+        {meet, 7, "22:30:00", true},          {meet, 7, "10:30:00 PM", true},
+        {meet, 7, "10:30:00 AM", false},      {meet, 7, "10:30:00", false},
+        {meet, 7, "10:30 PM", false},         {meet, 7, "34:30:00", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct snapshot s = {.e = cases[i].e, .n = cases[i].n, .hit = -1};
+        if (player_date_is(&s, &cases[i].e[2], cases[i].text) != cases[i].shown)
+            fail_msg("'%s' is %s", cases[i].text, cases[i].shown ? "not shown" : "shown");
+    }
+}
+
+/* Parts that are never full are left by a click on the next one. */
+static void t_typed_dates(void **state)
+{
+    (void)state;
+    static const struct {
+        struct element *e;
+        int n;
+        const char *text, *first, *then;
+    } cases[] = {{date, 6, "2027-03-14", "\"03142027\"", NULL},
+                 {month, 5, "2027-03", "\"03\"", "\"2027\""},
+                 {when, 9, "2027-03-14T09:30", "\"03142027\"", "\"0930A\""},
+                 {meet, 7, "01:15:09", "\"011509A\"", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases && screen; i++) {
+        struct snapshot s = {.e = cases[i].e, .n = cases[i].n, .hit = -1};
+        struct player p = {.now = &s, .screen = screen};
+        char *task = xasprintf("set Day to \"%s\"", cases[i].text);
+        assert_int_equal(plain_parse(task, &p.steps, NULL), 0);
+        assert_int_equal(next_of(&p, "\"click\""), NEXT_ACTION);
+        assert_int_equal(next_of(&p, cases[i].first), NEXT_ACTION);
+        if (cases[i].then) {
+            assert_int_equal(next_of(&p, "\"click\""), NEXT_ACTION);
+            assert_int_equal(next_of(&p, cases[i].then), NEXT_ACTION);
+        }
+        assert_int_equal(next_of(&p, ""), i == 3 ? NEXT_WAIT : NEXT_STEP);
+        plain_free(&p.steps);
+        free(task);
+    }
+}
+
+static const char *const typing_keys[] = {"\"type\"", "\"Escape\""};
+
+/* Performs the step on the elements until something else than waiting follows, at most ms. */
+static enum player_next after_waits(struct player *p, const char *key, double ms)
+{
+    enum player_next next = NEXT_WAIT;
+    for (int64_t begin = clock_ns(); next == NEXT_WAIT && clock_ms_since(begin) < ms; clock_sleep_ms(50)) {
+        char why[ERR_TEXT] = "";
+        struct buf b;
+        buf_init(&b, 1 << 16);
+        buf_puts(&b, "");
+        next = player_step(p, &b, why, sizeof why);
+        p->s.phase += next == NEXT_ACTION;
+        p->s.since = next == NEXT_ACTION ? 0 : p->s.since;
+        if (next == NEXT_ACTION && !strstr(b.data, key))
+            fail_msg("%s: %s", key, b.data);
+        buf_free(&b);
+    }
+    return next;
+}
+
+/* Thunar describes no files: the status bar names the one that was selected by typing. */
+static void t_files(void **state)
+{
+    (void)state;
+    static struct element e[] = {WINDOW,
+                                 {.ref = 2,
+                                  .role = "directory pane",
+                                  .name = "",
+                                  .value = "",
+                                  .label = "",
+                                  .states = ON | 1ULL << STATE_FOCUSED,
+                                  .rect = {0, 0, 300, 180},
+                                  .depth = 1},
+                                 {.ref = 3,
+                                  .role = "status bar",
+                                  .name = "3 files",
+                                  .value = "",
+                                  .label = "",
+                                  .states = ON,
+                                  .rect = {0, 180, 300, 20},
+                                  .depth = 1}};
+    static const struct {
+        const char *task, *before, *after; /* texts of the status bar; NULL: hidden */
+        enum player_next next;
+    } cases[] = {
+        {"check that a.pdf is gone", NULL, NULL, NEXT_FAILED},
+        {"check that a.pdf is gone", "3 files", "3 files", NEXT_STEP},
+        {"check that a.pdf is gone", "3 files", "\"a.pdf\" (2 bytes)", NEXT_FAILED},
+        {"check that a.pdf is gone", "3 Dateien", "„a.pdf“ (2 Bytes)", NEXT_FAILED},
+        {"check that a.pdf is shown", "3 fichiers", "«\u00a0a.pdf\u00a0» (2 octets)", NEXT_STEP},
+        {"wait for a.pdf", "3 files", "3 files", NEXT_ACTION},
+        {"wait for Copy complete", "3 files", "3 files", NEXT_WAIT},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct snapshot s = {.e = e, .n = cases[i].before ? 3 : 2, .hit = -1};
+        struct player p = {.now = &s, .begun = clock_ns()};
+        bool typed = cases[i].before && !strstr(cases[i].task, "Copy");
+        assert_int_equal(plain_parse(cases[i].task, &p.steps, NULL), 0);
+        e[2].name = cases[i].before ? cases[i].before : "";
+        for (int k = 0; typed && k < 2; k++) {
+            assert_int_equal(after_waits(&p, typing_keys[k], 5000), NEXT_ACTION);
+            e[2].name = cases[i].after;
+        }
+        enum player_next next = after_waits(&p, "\"type\"", 5000);
+        if (next != cases[i].next)
+            fail_msg("%s, '%s': %d", cases[i].task, cases[i].after ? cases[i].after : "", (int)next);
+        plain_free(&p.steps);
+    }
+}
+
+static void t_new(void **state)
+{
+    (void)state;
+    uint32_t refs[] = {4, 7};
+    const struct player p = {.refs = refs, .n_refs = 2};
+    assert_false(player_is_new(&p, &(struct element){.ref = 7, .role = "option"}));
+    assert_true(player_is_new(&p, &(struct element){.ref = 8, .role = "option"}));
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("a field is not filled before its text was typed", t_unfilled),
+    CLAIM("a date or time is shown if all its parts are", t_dates),
+    CLAIM("a date is typed in runs that browsers do not end themselves", t_typed_dates),
+    CLAIM("a condition on a file needs a status bar, and waits", t_files),
+    CLAIM("an entry is new if it was not on the screen before the step", t_new),
     CLAIM("an element without a reliable place is reached with the Tab key", t_tab),
     CLAIM("a button that has the name of a key is waited for while the window is not read", t_key_or_button),
     CLAIM("a name on the screen never becomes a call in a reply", t_names),
 };
-CHECK_MAIN()
+static void open_screen(void)
+{
+    struct err e = ERR_INIT;
+    if (xvfb_start(&x, "640x480x24", NULL) == 0)
+        screen = screen_open(&(struct screen_options){0}, &e);
+}
+
+static void close_screen(void)
+{
+    screen_close(screen);
+    xvfb_stop(&x);
+}
+
+CHECK_MAIN_WITH(open_screen(), close_screen())
