@@ -77,7 +77,7 @@ class Fleet:
         self.outcomes: dict[str, int] = collections.Counter()
         self.begun, self.told, self.failed_starts = time.monotonic(), 0.0, 0
         self.before = len(self.done)
-        self.log = open(os.path.join(o.out, "fleet.jsonl"), "a", buffering=1)
+        self.log = store.log()
 
     def healthy(self) -> list[str]:
         return [
