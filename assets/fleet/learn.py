@@ -3,7 +3,8 @@
 
     assets/fleet/learn.py --out learned                 the same command continues after a stop
     assets/fleet/learn.py --out learned --page last     another page (see PAGES)
-    assets/fleet/learn.py --out learned --address auto --slots 16       on the machines of a Ray cluster
+    assets/fleet/learn.py --out learned --address auto --listen 10.0.0.1:8443 --slots 16 \\
+        -- --cert cert.pem --cert-key key.pem           on the machines of a Ray cluster
 
 The model is the embedded one, in a `holorun serve` process of this machine. The page is a dialog of its
 theme, with a wording of the task that was not in its training. Slots of ray_fleet.py play several episodes of
@@ -15,7 +16,8 @@ published layout, and the server loads them between two tokens (POST /update_wei
 
 Rounds are asynchronous: while torch updates, the slots play the next --stale rounds. The ratio of the policy
 gradient is that of the weights that sampled. Tasks whose episodes are more than --stale versions old are
-dropped; 0 makes the rounds synchronous. An episode of a slot that is lost is repeated.
+dropped; 0 makes the rounds synchronous. An episode of a slot that is lost is repeated;
+one that could not run three times, or without an export, is left out of its task.
 
 Before and after training, the slots play tasks with separate seeds; --out/result.json has their reward with
 Wilson's interval, --out/curve.csv the reward of each round. Needs ray, torch, numpy, pillow and zstandard; on
@@ -25,6 +27,7 @@ other machines ray, and holorun and --out at the same paths.
 import argparse
 import collections
 import csv
+import ipaddress
 import json
 import math
 import os
@@ -41,14 +44,13 @@ import ray
 import torch
 
 import ray_slot
+from desktops import Desktops
 from policy_gradient import MODEL, Json, Learner, Part, Sampled
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "assets", "pocket"))
 from pocket import files
 from pocket.sources import words
-
-LOST_MOST = 50  # episodes of slots that end; more mean that the machines do not work
 
 # A page: from labels in their order and a random source, the task and the labels that it requires.
 PAGES = {
@@ -100,7 +102,7 @@ def write_suite(path: str, page: str, seeds: list[int], form: str, steps: int) -
         )
 
 
-# ---- engine and desktops -----------------------------------------------------------------------------------
+# ---- engine ------------------------------------------------------------------------------------------------
 
 
 class Policy:
@@ -153,60 +155,6 @@ class Policy:
     def close(self) -> None:
         self.process.terminate()
         self.process.wait()
-
-
-class Desktops:
-    """Slots of ray_fleet.py on the machines of a cluster, which play episodes with the policy."""
-
-    def __init__(self, o: argparse.Namespace, suite: str, policy: Policy) -> None:
-        self.o = o
-        self.command = [o.holorun, "qa", suite, "--feed", "--quiet", "--base-url", policy.address]
-        self.command += ["--key", "file:" + policy.token, "--temperature", "1"]
-        self.command += ["--jobs", str(o.jobs)]
-        self.nodes: dict[Any, str] = {}  # of a slot
-        self.slots = [self.slot() for _ in range(o.slots)]
-        self.flying: dict[Any, tuple[Any, str, int]] = {}  # of a call: slot, test, sample
-        self.lost = 0
-
-    def slot(self) -> Any:
-        """Starts a slot; waits until a machine has room for it."""
-        kind = ray.remote(ray_slot.Slot).options(
-            num_cpus=self.o.cpus, max_concurrency=self.o.jobs + 1, scheduling_strategy="SPREAD"
-        )
-        slot = kind.remote(self.command, ["verl"], self.o.least_mb)
-        self.nodes[slot], _, fault = ray.get(slot.start.remote())
-        if fault:
-            raise SystemExit(f"learn.py: machine {self.nodes[slot]} cannot run episodes: {fault}")
-        return slot
-
-    def ask(self, test: str, sample: int) -> None:
-        """Gives an episode to the slot with the fewest; episodes wait there for a free desktop."""
-        busy = collections.Counter(slot for slot, _, _ in self.flying.values())
-        slot = min(self.slots, key=lambda s: busy[s])
-        self.flying[slot.run.remote(test, sample)] = (slot, test, sample)
-
-    def next(self) -> tuple[str, int, Json]:
-        """Returns the next episode: test, sample, answer. Those of a lost slot are repeated."""
-        while True:
-            (ref,), _ = ray.wait(list(self.flying), num_returns=1)
-            slot, test, sample = self.flying.pop(ref)
-            try:
-                answer: Json = ray.get(ref)
-                if answer.get("sick") or answer.get("export_errors"):
-                    raise SystemExit(f"learn.py: {answer.get('sick') or answer['export_errors'][0]}")
-                answer["node"] = self.nodes[slot]
-                return test, sample, answer
-            except ray.exceptions.RayError as e:
-                self.lost += 1
-                if self.lost > LOST_MOST:
-                    raise SystemExit(f"learn.py: {self.lost} episodes were lost, the last one: {e}") from e
-                if slot in self.slots:
-                    ray.kill(slot)
-                    self.slots[self.slots.index(slot)] = self.slot()
-                self.ask(test, sample)
-
-    def close(self) -> None:
-        ray.get([slot.close.remote() for slot in self.slots])
 
 
 # ---- loop --------------------------------------------------------------------------------------------------
@@ -266,8 +214,9 @@ class Group:
         self.parts: dict[int, list[Part]] = {}
 
     def add(self, sample: int, reward: float | None, parts: list[Part]) -> None:
+        """Counts an episode; those without a reward or sampled tokens have no part in the group."""
         self.n += 1
-        if reward is not None:
+        if reward is not None and parts:
             self.rewards[sample], self.parts[sample] = reward, parts
 
     def oldest(self) -> int:
@@ -299,17 +248,19 @@ class Loop:
         self.asked += 1
 
     def batch(self, clock: Clock, number: int) -> list[Group]:
-        """Waits for the groups of a round. Those that are older than --stale versions are dropped."""
+        """Waits for the groups of a round; drops those without episodes or older than --stale versions."""
         ready: list[Group] = []
-        while len(ready) < self.o.tasks and self.desktops.flying:
+        while len(ready) < self.o.tasks and self.desktops.open:
             test, sample, answer = self.desktops.next()
             group = self.groups[test]
-            group.add(sample, answer["reward"], self.sampled.read(answer["archive"]))
+            bad = answer["reward"] is None or answer.get("export_errors")
+            parts = [] if bad else self.sampled.read(answer["archive"])
+            group.add(sample, answer["reward"], parts)
             self.played[answer["node"]] += 1
             if group.n < self.o.samples:
                 continue
             del self.groups[test]
-            if max(self.policy.versions.values()) - group.oldest() > self.o.stale:
+            if not group.parts or max(self.policy.versions.values()) - group.oldest() > self.o.stale:
                 self.dropped += 1
             else:
                 ready.append(group)
@@ -390,8 +341,20 @@ def tell_result(result: Json) -> int:
     return 0 if apart else 1
 
 
+def local_only(listen: str) -> bool:
+    """Returns whether other machines cannot connect to HOST:PORT: a loopback address, or no address."""
+    host = listen.rpartition(":")[0].strip("[]")
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host in ("", "*", "localhost")
+    return address.is_loopback or address.is_unspecified
+
+
 def arguments() -> argparse.Namespace:
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p = argparse.ArgumentParser(
+        description=__doc__.split("\n")[0], usage="%(prog)s --out DIR [options] [-- options of holorun serve]"
+    )
     p.add_argument(
         "--out", required=True, metavar="DIR", help="results; a loop that was stopped goes on there"
     )
@@ -413,8 +376,11 @@ def arguments() -> argparse.Namespace:
         "--least-mb", type=int, default=500, help="free disk and memory that a machine needs [500]"
     )
     p.add_argument("--address", help="of the cluster, as ray.init takes it; default: this machine")
-    p.add_argument("--listen", default="127.0.0.1:0", help="address of holorun serve [127.0.0.1:0]")
-    p.add_argument("--serve", nargs="*", default=[], help="more options of holorun serve")
+    p.add_argument(
+        "--listen",
+        default="127.0.0.1:0",
+        help="of holorun serve [127.0.0.1:0]; with --address one that the machines reach",
+    )
     p.add_argument("--threads", type=int, default=2, help="of torch [2]")
     p.add_argument("--only-evaluate", action="store_true", help="measure the page and stop")
     p.add_argument("--holorun", default=os.path.join(ROOT, "holorun"))
@@ -423,7 +389,11 @@ def arguments() -> argparse.Namespace:
         default=os.path.join(ROOT, "build", "release", "helpers", "form"),
         help="the program that shows dialogs",
     )
-    o = p.parse_args()
+    at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    o = p.parse_args(sys.argv[1:at])
+    o.serve = sys.argv[at + 1 :]
+    if o.address and local_only(o.listen):
+        p.error(f"--address: machines cannot connect to '{o.listen}': give --listen an address of this one")
     o.out = os.path.abspath(o.out)
     return o
 
@@ -454,7 +424,7 @@ def main() -> int:
     ray.init(address=o.address, log_to_driver=False, logging_level="error")
     ray.cloudpickle.register_pickle_by_value(ray_slot)  # machines need no copy of this file
     clock, policy = Clock(2 + o.rounds - begun), Policy(o, MODEL)
-    desktops = Desktops(o, suite, policy)
+    desktops = Desktops(o, suite, policy.address, policy.token)
     judge(o, desktops, unseen, clock, "before", result)
     if o.only_evaluate:
         print({n: x for n, x in result["before"].items() if n != "rewards"})

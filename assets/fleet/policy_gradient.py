@@ -48,9 +48,14 @@ class Sampled:
         return self.rows[key]
 
     def read(self, archive: bytes) -> list[Part]:
-        """Returns the parts of an episode; each is a conversation that was only appended to."""
+        """Returns the parts of an episode, none if it has no export.
+
+        Each is a conversation that was only appended to.
+        """
         parts = []
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            if "./export-verl/outputs.jsonl" not in tar.getnames():
+                return []
 
             def file(name: str) -> bytes:
                 found = tar.extractfile(f"./export-verl/{name}")

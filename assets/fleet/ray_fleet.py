@@ -53,7 +53,7 @@ LEAST_ATTEMPTS_S = 30  # seconds; slots that repeatedly end sooner are not repla
 ERRORS_IN_A_ROW = 3  # before a machine is excluded
 LIVE_S = 60  # between two reports of a run that continues
 FIRST_S = 10  # before the first one
-MOST_NOTES, NOTE = 32, 900  # of `holorun qa merge`, and the longest
+MOST_NOTES, NOTE = 32, 900  # of `holorun qa merge`, and the bytes of each
 PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 ENVIRONMENT, UNDECIDED, STOPPED = 3, 5, 130  # exit codes
 
@@ -77,7 +77,7 @@ class Fleet:
         self.outcomes: dict[str, int] = collections.Counter()
         self.begun, self.told, self.failed_starts = time.monotonic(), 0.0, 0
         self.before = len(self.done)
-        self.log = open(os.path.join(o.out, "fleet.jsonl"), "a", buffering=1)
+        self.log = store.log()
 
     def healthy(self) -> list[str]:
         return [
@@ -238,7 +238,7 @@ class Fleet:
             self.take(slot, what, value)
         else:
             slot["node"], clock, fault = value
-            fault = fault or ray_slot.clock_fault(clock, slot["asked"])
+            fault = fault or self.excluded.get(slot["node"]) or ray_slot.clock_fault(clock, slot["asked"])
             if fault:
                 self.exclude(slot["node"], fault)
                 self.replace(slot, fault)  # if another slot of the machine had excluded it
@@ -325,7 +325,7 @@ def merge(o: argparse.Namespace, quiet: bool) -> int | None:
             with contextlib.suppress(ValueError):  # of a driver that was killed
                 told = json.loads(line)
                 if isinstance(told.get("excluded"), str):
-                    notes[told["excluded"]] = told["error"][:NOTE]
+                    notes[told["excluded"]] = told["error"].encode()[:NOTE].decode(errors="ignore")
     words = [o.holorun, "qa", "merge", "--out", os.path.join(o.out, "merged")]
     words += ["--quiet"] * quiet + [w for x in list(notes.values())[-MOST_NOTES:] for w in ("--note", x)]
     words.append(tests)

@@ -1,5 +1,6 @@
 """The folder of results of ray_fleet.py, which is its queue."""
 
+import contextlib
 import fcntl
 import io
 import json
@@ -7,7 +8,7 @@ import os
 import shutil
 import sys
 import tarfile
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 Json = dict[str, Any]
 
@@ -17,6 +18,18 @@ USAGE = 2  # exit code
 def refuse(why: str) -> NoReturn:
     print(f"ray_fleet.py: {why}", file=sys.stderr)
     sys.exit(USAGE)
+
+
+def episodes(folder: str) -> list[Json]:
+    """Returns the last line of each episode in fleet.jsonl, without those that have an error or no result."""
+    last: dict[tuple[str, int], Json] = {}
+    with open(os.path.join(folder, "fleet.jsonl")) as f:
+        for text in f:
+            with contextlib.suppress(ValueError):  # of a driver that was killed
+                line = json.loads(text)
+                if "test" in line:
+                    last[line["test"], line["sample"]] = line
+    return [x for x in last.values() if x.get("folder") and x["outcome"] != "error"]
 
 
 class Store:
@@ -53,6 +66,15 @@ class Store:
         with open(self.marker + ".new", "w") as f:
             json.dump(asked, f)
         os.replace(self.marker + ".new", self.marker)
+
+    def log(self) -> TextIO:
+        """Opens fleet.jsonl for lines to append, after the end of a line that a killed driver left open."""
+        log = open(os.path.join(self.folder, "fleet.jsonl"), "ab+")
+        if log.tell():
+            log.seek(-1, os.SEEK_END)
+            if log.read() != b"\n":
+                log.write(b"\n")
+        return io.TextIOWrapper(log, line_buffering=True)
 
     def place(self, test: str, sample: int, samples: int) -> str:
         return os.path.join(self.folder, "tests", test, *([str(sample)] if samples else []))

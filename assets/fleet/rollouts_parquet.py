@@ -5,12 +5,14 @@
 
 RESULTS: folder of `ray_fleet.py --samples K --export verl`. TO: a folder, or an address that fsspec knows,
 for example s3://bucket/rollouts. A file has at most N rows; a row is an output (a conversation that was only
-appended to). An image that occurs in several rows of a file is stored once. Needs pyarrow and fsspec.
+appended to). An image that occurs in several rows of a file is stored once. Files of an earlier call in TO
+are replaced; a TO with other files is refused. Needs pyarrow and fsspec.
 """
 
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +20,8 @@ from typing import Any
 import fsspec
 import pyarrow as pa
 import pyarrow.dataset
+
+import ray_store
 
 Json = dict[str, Any]
 
@@ -68,9 +72,7 @@ def rows_of(folder: str, task: str, source: str, test: str, sample: int, reward:
 
 def rows(results: str) -> Iterator[Json]:
     """Yields the rows of all episodes that have an export."""
-    with open(os.path.join(results, "fleet.jsonl")) as f:
-        episodes = [x for x in map(json.loads, f) if x.get("folder")]
-    for e in episodes:
+    for e in ray_store.episodes(results):
         folder = os.path.join(results, e["folder"])
         if not os.path.isdir(os.path.join(folder, "export-verl")):
             continue
@@ -83,7 +85,7 @@ def rows(results: str) -> Iterator[Json]:
 
 
 def write(all_rows: Iterator[Json], to: str, most: int) -> None:
-    """Writes files of at most `most` rows."""
+    """Writes files of at most `most` rows, in place of those of an earlier call."""
 
     def batches() -> Iterator[pa.RecordBatch]:
         some: list[Json] = []
@@ -96,6 +98,9 @@ def write(all_rows: Iterator[Json], to: str, most: int) -> None:
             yield pa.RecordBatch.from_pylist(some, SCHEMA)
 
     filesystem, path = fsspec.core.url_to_fs(to)
+    for found in filesystem.find(path):  # the folder's files are deleted: they must be of an earlier call
+        if not re.fullmatch(r"part-\d+\.parquet", os.path.relpath(found, path)):
+            sys.exit(f"rollouts_parquet.py: '{to}' has other files ('{found}'): name another folder")
     parquet = pa.dataset.ParquetFileFormat()
     pa.dataset.write_dataset(
         batches(),
@@ -107,7 +112,7 @@ def write(all_rows: Iterator[Json], to: str, most: int) -> None:
         max_rows_per_file=most,
         min_rows_per_group=most,  # images are stored once in a group
         max_rows_per_group=most,
-        existing_data_behavior="overwrite_or_ignore",
+        existing_data_behavior="delete_matching",
     )
 
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 
+import ray
 from ray.cluster_utils import Cluster
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -30,7 +31,7 @@ def main():
         cluster.add_node(num_cpus=1, object_store_memory=STORE)
     begun = time.monotonic()
     code = subprocess.run([sys.executable, os.path.join(ROOT, "assets", "fleet", "learn.py"), "--address", cluster.address, "--slots", "2",
-                           "--out", *sys.argv[1:]]).returncode
+                           "--listen", ray.util.get_node_ip_address() + ":0", "--out", *sys.argv[1:], "--", "--insecure"]).returncode
     seconds = time.monotonic() - begun
     cluster.shutdown()
     with contextlib.suppress(ChildProcessError):
