@@ -62,7 +62,7 @@ static void answer_free(struct answer *a)
 
 static char *body_of(const struct probe *p, struct question *q)
 {
-    static const struct dialect plain = {.schema = (char *)"", .ground = (char *)""};
+    static const struct dialect plain = {.name = (char *)"", .schema = (char *)"", .ground = (char *)""};
     const struct llm_request how = {
         .goal = GOAL_TEXT,
         .sampling = {.temperature = q->temperature, .top_p = 1, .max_tokens = q->max_tokens}};

@@ -2,6 +2,7 @@
  * of weights, and shutdown.
  */
 #include "check.h"
+#include "program.h"
 #include "served.h"
 
 #include "base/clock.h"
@@ -305,8 +306,28 @@ static void t_token(void **state)
     free(path);
 }
 
+/* Only this server is asked for token ids and a grammar, which follow the dialect. */
+static void t_doctor(void **state)
+{
+    struct served v;
+    struct xvfb x;
+    OUTCOME(o);
+    served_open(&v, NULL);
+    xvfb_folder(&x);
+    autofree char *url = xasprintf("%s/v1", v.url), *dir = xvfb_place(&x, "state"),
+                  *key = xvfb_put(&x, "token", SERVED_TOKEN "\n"), *from = xasprintf("file:%s", key);
+    setenv("XDG_STATE_HOME", dir, 1);
+    program_run(&x, &o, WORDS("doctor", "--base-url", url, "--key", from));
+    unsetenv("XDG_STATE_HOME");
+    if (o.code != 0 || !strstr(o.out, "constraint"))
+        fail_msg("%d: %s%s", o.code, o.out, o.err);
+    xvfb_stop(&x);
+    served_close(&v);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("a disconnecting client frees its slot; one too many gets Retry-After", t_hang_up),
+    CLAIM("doctor describes this server as an endpoint", t_doctor),
     CLAIM("spilled conversations continue with the same tokens", t_spill),
     CLAIM("session states stay within their memory limit", t_bounded),
     CLAIM("weights are exchanged during a request, and each token names its version", t_weights),
