@@ -69,12 +69,16 @@ static void add_call(struct adding *a, const char *type, const json_t *item)
     snprintf(kind, sizeof kind, "%.*s", (int)(strlen(type) - strlen("_call")), type);
     json_auto_t *other = json_is_string(name) ? NULL : json_string(kind), *object = NULL;
     if (json_is_string(input))
-        arguments = object = json_pack("{s:O}", "input", input);
+        object = json_pack("{s:O}", "input", input);
+    if (object)
+        arguments = object;
     for (int i = 0; keys[i] && !arguments; i++)
         if (json_is_object(json_object_get(item, keys[i])))
             arguments = json_object_get(item, keys[i]);
-        else if (json_object_get(item, keys[i]))
-            arguments = object = json_pack("{s:O}", keys[i], json_object_get(item, keys[i]));
+        else if (json_object_get(item, keys[i])) {
+            object = json_pack("{s:O}", keys[i], json_object_get(item, keys[i]));
+            arguments = object;
+        }
     api_add_call(a->messages, id ? id : json_object_get(item, "id"), other ? other : name, arguments);
     set_thought(a);
 }

@@ -190,11 +190,12 @@ int64_t picture_pixels(const char *url)
     for (size_t i = 0; i < sizeof begins / sizeof *begins && !w; i++) {
         long len = 0;
         size_t n = strnlen(url, begins[i]);
-        autofree unsigned char *file = read_url(url, n, &len, NULL);
+        unsigned char *file = read_url(url, n, &len, NULL);
         if (!file) /* a single base64 digit at the end is less than a byte */
             file = read_url(url, n - (n > 0), &len, NULL);
         if (file)
             image_size(file, (size_t)len, &w, &h, NULL);
+        free(file);
         if (n < begins[i])
             break;
     }
