@@ -306,7 +306,7 @@ static void t_token(void **state)
     free(path);
 }
 
-/* Only this server is asked for token ids and a grammar, which follow the dialect. */
+/* A request to this server names the dialect's grammar; one to another server does not. */
 static void t_doctor(void **state)
 {
     struct served v;
