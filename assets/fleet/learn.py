@@ -17,7 +17,7 @@ published layout, and the server loads them between two tokens (POST /update_wei
 Rounds are asynchronous: while torch updates, the slots play the next --stale rounds. The ratio of the policy
 gradient is that of the weights that sampled. Tasks whose episodes are more than --stale versions old are
 dropped; 0 makes the rounds synchronous. An episode of a slot that is lost is repeated;
-one that could not run three times, or without an export, is left out of its task.
+its task omits one that could not run three times or has no export.
 
 Before and after training, the slots play tasks with separate seeds; --out/result.json has their reward with
 Wilson's interval, --out/curve.csv the reward of each round. Needs ray, torch, numpy, pillow and zstandard; on
