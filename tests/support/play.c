@@ -100,8 +100,8 @@ static void forget_run(struct play *p)
     story_free(&p->story);
     record_free(&p->record);
     free(p->transcript);
-    free(p->r.answer);
-    p->transcript = p->r.answer = NULL;
+    agent_result_free(&p->r);
+    p->transcript = NULL;
 }
 
 void play_close(struct play *p)
