@@ -340,7 +340,7 @@ bool elements_field(struct elements *x, const char *window, double ms, struct el
     int document = ancestor(s, focus, documents);
     out->in_page = document >= 0;
     out->tools = document >= 0 && is_of_tools(&s->e[document]);
-    out->editable = is_in(e, STATE_EDITABLE) || has_role(e, fields);
+    out->editable = (is_in(e, STATE_EDITABLE) || has_role(e, fields)) && strcmp(e->role, "terminal") != 0;
     if (focus != document) /* the value of a document is its address */
         snprintf(out->text, sizeof out->text, "%s", e->value);
     return true;

@@ -138,6 +138,12 @@ static bool field(void *arg, const char *title, struct gate_field *out)
     return true;
 }
 
+static bool is_field(void *arg, const char *title)
+{
+    struct gate_field found;
+    return field(arg, title, &found) && found.editable;
+}
+
 static int dialog(void *arg, int x, int y, const char *title, char *text, size_t size)
 {
     struct job *j = arg;
@@ -385,6 +391,8 @@ static int open_screen(struct job *j, struct err *e)
                                      .keymap_settle_ms = j->s.keymap_settle};
     if (!(j->screen = place_screen(&j->s, o, e)))
         return -1;
+    if (j->elements)
+        screen_set_is_field(j->screen, is_field, j);
     if (j->host)
         j->host->opened(j->host->arg, j->screen);
     struct err unwatched = ERR_INIT;

@@ -13,7 +13,9 @@
  * not read back.
  *
  * In a terminal no key empties the line in every program, and at a prompt the rest of the old line would
- * become part of a command. In a spreadsheet these keys move to other cells. Both are rejected. */
+ * become part of a command. In a spreadsheet these keys move to other cells. Both are rejected. An editor
+ * with a built-in terminal has fields too: they are written if the program describes the focused element as a
+ * text field. */
 #include "screen/private.h"
 
 #include "base/clock.h"
@@ -58,7 +60,8 @@ static int check_program(struct screen *s, struct err *e)
     if (screen_focused_window(s, &w))
         return screen_alive(s, e) ? -1
                                   : err_set(e, ERR_FAILED, "cannot overwrite: the focused window is unknown");
-    if (class_matches(screen_terminal_classes, &w) || screen_has_shell(&w))
+    bool shell = class_matches(screen_terminal_classes, &w) || screen_has_shell(&w);
+    if (shell && !(s->is_field && s->is_field(s->is_field_arg, w.title)))
         return err_set(
             e, ERR_FAILED,
             "overwrite is not supported in a terminal (%.60s), where no key clears the line in every "

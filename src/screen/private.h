@@ -82,6 +82,8 @@ struct screen {
     int64_t events;
     int (*check)(void *arg, struct err *e); /* screen_set_check() */
     void *check_arg;
+    bool (*is_field)(void *arg, const char *title); /* screen_set_is_field() */
+    void *is_field_arg;
 
     struct observed *observed; /* NULL: the screen is not compared (observed.c) */
 };

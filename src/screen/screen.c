@@ -69,6 +69,12 @@ void screen_set_check(struct screen *s, int (*check)(void *arg, struct err *e), 
     s->check_arg = arg;
 }
 
+void screen_set_is_field(struct screen *s, bool (*is_field)(void *arg, const char *title), void *arg)
+{
+    s->is_field = is_field;
+    s->is_field_arg = arg;
+}
+
 int screen_may_act(struct screen *s, struct err *e)
 {
     if (screen_alive(s, e) || stop_check(s->stop, e))

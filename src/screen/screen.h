@@ -162,6 +162,10 @@ unsigned long screen_focus(struct screen *s, unsigned *opened);
 /* Sets a function that is called before each event; if it returns -1, the event is not sent. NULL removes
  * it. */
 void screen_set_check(struct screen *s, int (*check)(void *arg, struct err *e), void *arg);
+/* Sets a function that returns whether the focused element of the window with this title is a text field, as
+ * far as the program describes it. It is called before a text is replaced in a program with a terminal, like
+ * an editor's search field. */
+void screen_set_is_field(struct screen *s, bool (*is_field)(void *arg, const char *title), void *arg);
 
 /* ---- input: returns 0, or -1 with e (ERR_STOPPED if the stop flag is set) ------------------------- */
 

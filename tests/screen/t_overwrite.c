@@ -187,6 +187,48 @@ static void t_terminals(void **state)
     refused_in("XTerm", "vim", NULL);
 }
 
+static bool answer(void *arg, const char *title)
+{
+    assert_string_equal(title, "typing");
+    return *(bool *)arg;
+}
+
+/* A dialog whose process has a child on a pseudo-terminal, like the search field of an editor with a
+ * terminal. */
+static void t_field_beside_terminal(void **state)
+{
+    static const char code[] = "import os, pty, time\n"
+                               "pid, terminal = pty.fork()\n"
+                               "if pid == 0: time.sleep(600)\n"
+                               "os.set_inheritable(terminal, True)\n"
+                               "os.execvp('yad', ['yad', '--entry', '--title=typing', '--entry-text=old'])";
+    const char *argv[] = {"python3", "-c", code, NULL};
+    struct xvfb x;
+    struct exec_result r = {0};
+    struct err e = ERR_INIT;
+    bool field = false;
+    (void)state;
+    screen_stop_all(0);
+    if (!program_exists("yad") || !program_exists("python3") || xvfb_start(&x, "1024x768x24", NULL))
+        skip();
+    xvfb_spawn(&x, "yad.log", argv);
+    assert_true(xvfb_wait_window(&x, "^typing$"));
+    struct screen *s = screen_open(NULL, NULL);
+    clock_sleep_ms(1000);
+    assert_int_equal(screen_move(s, 20, 20, NULL),
+                     0); /* without a window manager the pointer gives the keyboard */
+    assert_int_equal(overwrite(s, "new", false, &r, &e), FAULT_X11);
+    assert_non_null(strstr(e.text, "not supported in a terminal"));
+    screen_set_is_field(s, answer, &field);
+    assert_int_equal(overwrite(s, "new", false, &r, &e), FAULT_X11);
+    assert_int_equal(r.events, 0);
+    field = true;
+    assert_int_equal(overwrite(s, "new", false, &r, &e), FAULT_NONE);
+    assert_null(r.unsure); /* it was read back */
+    screen_close(s);
+    xvfb_stop(&x);
+}
+
 /* ---- Enter ---------------------------------------------------------------------------------------- */
 
 /* A password field publishes no selection. */
@@ -226,6 +268,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("overwrite in a password field is right or unsure", t_password),
     CLAIM("overwrite replaces the text of a Writer document, or is unsure", t_writer),
     CLAIM("overwrite is refused in terminals, and sends nothing", t_terminals),
+    CLAIM("overwrite replaces a field of a program with a terminal if the program describes it",
+          t_field_beside_terminal),
     CLAIM("Enter is not pressed after an overwrite that cannot be read back", t_enter),
 };
 
