@@ -20,11 +20,16 @@ void reader_push(struct reader *r, int node, enum call call, int x, int y)
     r->queue[r->queued++] = (struct pending){.node = node, .call = call, .x = x, .y = y};
 }
 
+bool reader_is_gtk4(const struct reader *r)
+{
+    return !strcmp(r->program->toolkit, "GTK"); /* GTK 3 writes "gtk" */
+}
+
 /* Returns the system of coordinates to ask for, AtspiCoordType. GTK 4 knows only those of the window, and
  * prints a warning for each call with others. */
 static dbus_uint32_t system_of(const struct reader *r)
 {
-    return !strcmp(r->program->toolkit, "GTK");
+    return reader_is_gtk4(r);
 }
 
 static DBusMessage *with_point(DBusMessage *m, int x, int y, dbus_uint32_t system)

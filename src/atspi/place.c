@@ -2,10 +2,11 @@
  *
  *   scale    GTK 3 and Qt report logical pixels when they draw with a scale: a window is smaller than its X
  *            window
- *   origin   GTK 4 reports places relative to the window, which is then at 0,0
+ *   origin   GTK 4 reports places relative to the window, which is then at 0,0, inside its shadow or border
  *   shadow   GTK 4.18 reports a window that draws its shadow above and to the left of 0,0, and leaves the
  *            padding of each parent out of the places of its children: all of them are doubtful
  *   page     Chromium with a scale reports its window and buttons in logical pixels, its page in real ones
+ *   popover  GTK 4 reports wrong places below a button that shows a popover: all of them are doubtful
  *   bridge   LibreOffice reports a pane that is as large as its parent but elsewhere: its menu bar is
  *            missing in the places of all elements below, except those of the menu bar itself and of
  *            embedded widgets of GTK 3
@@ -21,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BRIDGE_DEPTH = 3, BRIDGE_MAX = 100, SLACK = 2, SHADOW_MAX = 64 };
+enum { BRIDGE_DEPTH = 3, BRIDGE_MAX = 100, SLACK = 2, SHADOW_MAX = 64, BORDER_MAX = 16 };
 
 struct shift {
     double scale;
@@ -77,18 +78,38 @@ static const struct xwindow *window_of(const struct node *n, int pid, const stru
     return sized ? sized : own == 1 ? only : NULL;
 }
 
-static struct shift shift_of(const struct node *n, const struct xwindow *w)
+/* Finds the part of an X window that a window of this size fills: without a shadow, or without a border of
+ * the same width on all sides, which GTK 4 draws where nothing composites. Returns false if none has it. */
+static bool part_of(const struct xwindow *w, struct screen_rect told, struct screen_rect *part)
 {
-    struct shift s = {.scale = 1};
+    int border = (w->rect.w - told.w) / 2;
+    *part = same_size(told, w->rect) ? w->rect : w->inner;
+    if (same_size(told, *part))
+        return true;
+    *part = (struct screen_rect){w->rect.x + border, w->rect.y + border, told.w, told.h};
+    return border > 0 && border <= BORDER_MAX && alike(w->rect.h - told.h, 2 * border);
+}
+
+/* gtk4: places are relative to the window. */
+static struct shift shift_of(const struct node *n, const struct xwindow *w, bool gtk4)
+{
+    struct shift s = {.scale = 1, .loose = gtk4};
+    struct screen_rect part;
     if (!w || !n->placed)
         return s;
     s.scale = scale_of(n->told, w);
+    s.loose = false;
     bool framed = w->frame.x == 0 && w->frame.y == 0 && same_size(w->frame, n->told);
     bool at_origin = n->told.x <= 0 && n->told.x >= -SHADOW_MAX && n->told.y <= 0 && n->told.y >= -SHADOW_MAX;
-    if (s.scale == 1 && at_origin && same_size(n->told, w->rect) && !framed) {
-        s.x = w->rect.x - n->told.x;
-        s.y = w->rect.y - n->told.y;
+    bool fills = part_of(w, n->told, &part) && (gtk4 || same_size(n->told, w->rect));
+    if (s.scale == 1 && at_origin && fills && !framed) {
+        s.x = part.x - n->told.x;
+        s.y = part.y - n->told.y;
         s.loose = (n->told.x < 0 || n->told.y < 0) && (s.x || s.y);
+    } else if (gtk4 && at_origin && !framed) {
+        s.x = w->inner.x;
+        s.y = w->inner.y;
+        s.loose = true;
     }
     return s;
 }
@@ -124,6 +145,11 @@ static bool opens_popup(uint32_t role)
            role == ROLE_POPUP_MENU;
 }
 
+static bool is_button(uint32_t role)
+{
+    return role == ROLE_PUSH_BUTTON || role == ROLE_TOGGLE_BUTTON;
+}
+
 static bool is_outside(const struct node *n, const struct node *up)
 {
     int x = n->rect.x + n->rect.w / 2, y = n->rect.y + n->rect.h / 2;
@@ -151,7 +177,7 @@ void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const 
         *s = up ? shifts[e->parent] : (struct shift){.scale = 1};
         if (up && up->parent < 0) {
             const struct xwindow *w = window_of(e, pid, windows, n_windows);
-            *s = shift_of(e, w);
+            *s = shift_of(e, w, !strcmp(toolkit, "GTK"));
             e->window = w ? w->id : 0;
         } else if (up) {
             e->window = up->window;
@@ -170,6 +196,7 @@ void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const 
         if (!e->placed)
             e->rect = (struct screen_rect){0};
         bool outside = e->placed && up && is_outside(e, up);
+        s->loose = s->loose || (outside && is_button(up->role));
         const struct xwindow *popup = outside && !java ? popup_at(e, pid, windows, n_windows) : NULL;
         if (popup && opens_popup(up->role))
             e->window = popup->id; /* and that of the elements below it */

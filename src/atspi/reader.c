@@ -411,6 +411,14 @@ static void take_action(struct node *n, DBusMessage *reply)
         n->states |= UINT64_C(1) << STATE_CLICKABLE;
 }
 
+/* Shortens "Save Save" to "Save": GTK 4 joins the name of a button with the text of the label in it. */
+static void drop_repetition(char *name)
+{
+    size_t half = strlen(name) / 2;
+    if (half && name[half] == ' ' && !name[2 * half + 1] && !strncmp(name, name + half + 1, half))
+        name[half] = 0;
+}
+
 /* Handles the reply to one of the first four calls. */
 static void take_first(struct reader *r, const struct slot *s, DBusMessage *reply)
 {
@@ -419,6 +427,8 @@ static void take_first(struct reader *r, const struct slot *s, DBusMessage *repl
     dbus_int64_t v = 0;
     if (s->call == CALL_NAME) {
         bus_text(reply, name, sizeof name);
+        if (reader_is_gtk4(r))
+            drop_repetition(name);
         free(n->name);
         n->name = xstrdup(name);
     } else if (s->call == CALL_RECT) {

@@ -11,8 +11,9 @@
 #include <string.h>
 #include <xcb/xcb.h>
 
+enum { SHADOW_MOST = 200 }; /* px */
 enum { FRAME_DEPTH = 3, INSIDE_WINDOWS = 200, ROOT_WINDOWS = 2000 };
-enum { BUS, PID, TITLE, UTF8, ACTIVE_WINDOW, ATOMS };
+enum { BUS, PID, TITLE, UTF8, ACTIVE_WINDOW, SHADOW, ATOMS };
 
 struct xdisplay {
     xcb_connection_t *c;
@@ -22,8 +23,8 @@ struct xdisplay {
 
 struct xdisplay *xdisplay_open(const char *name)
 {
-    static const char *const names[ATOMS] = {"AT_SPI_BUS", "_NET_WM_PID", "_NET_WM_NAME", "UTF8_STRING",
-                                             "_NET_ACTIVE_WINDOW"};
+    static const char *const names[ATOMS] = {"AT_SPI_BUS",  "_NET_WM_PID",        "_NET_WM_NAME",
+                                             "UTF8_STRING", "_NET_ACTIVE_WINDOW", "_GTK_FRAME_EXTENTS"};
     int number = 0;
     xcb_connection_t *c = xcb_connect(name, &number);
     xcb_screen_iterator_t screens = {0};
@@ -134,6 +135,24 @@ static bool read_rect(struct xdisplay *x, struct rect_asked asked, struct screen
     return known;
 }
 
+/* Returns r without the shadow of a window, if it has one. */
+static struct screen_rect without_shadow(struct xdisplay *x, xcb_get_property_cookie_t asked,
+                                         struct screen_rect r)
+{
+    uint32_t side[4]; /* left, right, top, bottom */
+    xcb_get_property_reply_t *p = xcb_get_property_reply(x->c, asked, NULL);
+    bool given = p && p->format == 32 && xcb_get_property_value_length(p) == sizeof side;
+    if (given)
+        memcpy(side, xcb_get_property_value(p), sizeof side);
+    free(p);
+    for (int i = 0; i < 4 && given; i++)
+        given = side[i] <= SHADOW_MOST;
+    if (!given || (int)(side[0] + side[1]) >= r.w || (int)(side[2] + side[3]) >= r.h)
+        return r;
+    return (struct screen_rect){r.x + (int)side[0], r.y + (int)side[2], r.w - (int)(side[0] + side[1]),
+                                r.h - (int)(side[2] + side[3])};
+}
+
 /* Describes the program's window in a visible child of the root. Returns false if it shows none. */
 static bool describe(struct xdisplay *x, xcb_window_t top, bool popup, uint32_t pid, struct xwindow *out)
 {
@@ -144,10 +163,12 @@ static bool describe(struct xdisplay *x, xcb_window_t top, bool popup, uint32_t 
         (struct xwindow){.id = w, .pid = (int)pid, .popup = popup && w == top}; /* frames are popups, too */
     struct rect_asked rect = ask_rect(x, w), frame = ask_rect(x, top);
     xcb_get_property_cookie_t title = ask_property(x, w, x->atoms[TITLE], sizeof out->title),
-                              older = ask_property(x, w, XCB_ATOM_WM_NAME, sizeof out->title);
+                              older = ask_property(x, w, XCB_ATOM_WM_NAME, sizeof out->title),
+                              shadow = ask_property(x, w, x->atoms[SHADOW], 16);
     char latin[sizeof out->title];
     bool known = read_rect(x, rect, &out->rect);
     known = read_rect(x, frame, &out->frame) && known;
+    out->inner = without_shadow(x, shadow, out->rect);
     read_text(x, title, out->title, sizeof out->title);
     read_text(x, older, latin, sizeof latin);
     if (!*out->title)

@@ -15,6 +15,7 @@ struct xwindow {
     int pid; /* 0: unknown */
     char title[256];
     struct screen_rect rect, frame; /* in root pixels; frame: with the window manager's frame */
+    struct screen_rect inner;       /* rect without the shadow that GTK programs draw (_GTK_FRAME_EXTENTS) */
     bool popup;                     /* bypasses the window manager */
     bool active;
 };

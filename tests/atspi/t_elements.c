@@ -6,6 +6,7 @@
 
 #include "atspi/bus.h"
 #include "atspi/elements.h"
+#include "atspi/reader_impl.h"
 #include "atspi/roles.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -381,7 +382,75 @@ static void t_bridge(void **state)
     end(&r);
 }
 
+static void t_repeated_name(void **state)
+{
+    static const struct fake_node nodes[] = {
+        {1, 0, FRAME, "W", NULL, SHOWN, 0, 0, 400, 300},
+        {2, 1, BUTTON, "7 7", NULL, SHOWN, 10, 10, 30, 30},
+        {3, 1, BUTTON, "Save all Save all", NULL, SHOWN, 50, 10, 90, 30},
+        {4, 1, BUTTON, "Save Save all", NULL, SHOWN, 150, 10, 90, 30},
+        {5, 1, BUTTON, "  ", NULL, SHOWN, 250, 10, 90, 30},
+    };
+    struct reading r;
+    const struct snapshot *s = BEGIN(&r, "GTK", nodes);
+    assert_non_null(named(s, "7"));
+    assert_non_null(named(s, "Save all"));
+    assert_non_null(named(s, "Save Save all"));
+    end(&r);
+    s = BEGIN(&r, "gtk", nodes); /* GTK 3 does not join names */
+    assert_non_null(named(s, "7 7"));
+    end(&r);
+}
+
+/* Fills a program's tree: root, a window of told size, and a button 100,50 from its corner. Returns the button
+ * after its place was computed from the X window w. */
+static const struct node *placed_button(struct node nodes[3], const char *toolkit, int told_w, int told_h,
+                                        const struct xwindow *w)
+{
+    static char title[] = "W";
+    nodes[0] = (struct node){.parent = -1};
+    nodes[1] = (struct node){
+        .role = FRAME, .name = title, .told = {0, 0, told_w, told_h}, .placed = true, .depth = 1};
+    nodes[2] =
+        (struct node){.role = BUTTON, .parent = 1, .told = {100, 50, 40, 30}, .placed = true, .depth = 2};
+    place_nodes(nodes, 3, toolkit, 7, w, 1);
+    return &nodes[2];
+}
+
+/* The windows are those of gnome-calculator 43 under openbox, and with the shadow that it draws under a
+ * compositor. */
+static void t_relative(void **state)
+{
+    (void)state;
+    struct node nodes[3];
+    struct xwindow w = {
+        .id = 1, .pid = 7, .title = "W", .rect = {320, 114, 360, 513}, .inner = {320, 114, 360, 513}};
+    w.frame = w.rect;
+    const struct node *b = placed_button(nodes, "GTK", 350, 503, &w);
+    assert_int_equal(b->rect.x, 425);
+    assert_int_equal(b->rect.y, 169);
+    assert_int_equal(b->trust, PLACE_SHIFTED);
+
+    w.inner = (struct screen_rect){346, 137, 308, 458};
+    b = placed_button(nodes, "GTK", 308, 458, &w);
+    assert_int_equal(b->rect.x, 446);
+    assert_int_equal(b->rect.y, 187);
+    assert_int_equal(b->trust, PLACE_SHIFTED);
+
+    b = placed_button(nodes, "GTK", 200, 458, &w); /* no part of the window has this size */
+    assert_int_equal(b->trust, PLACE_DOUBTFUL);
+    b = placed_button(nodes, "gtk", 350, 503, &w); /* GTK 3 reports places on the screen */
+    assert_int_equal(b->rect.x, 100);
+    assert_int_equal(b->trust, PLACE_SURE);
+    w.pid = 8;
+    b = placed_button(nodes, "GTK", 350, 503, &w);
+    assert_int_equal(b->trust, PLACE_DOUBTFUL);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("the repeated name of a button in GTK 4 is shortened", t_repeated_name),
+    CLAIM("places relative to a window are counted from inside its border or shadow, else they are doubtful",
+          t_relative),
     CLAIM("a form is read with values but without its password, hidden parts and control characters", t_form),
     CLAIM("fields that are labelled as passwords in GTK 4 are not read, and count as passwords",
           t_hidden_text),
