@@ -50,6 +50,12 @@ struct agent_result;
 /* Whether the model begins to think before the screen has settled (early.c). */
 enum think_early { THINK_EARLY_AUTO, THINK_EARLY_YES, THINK_EARLY_NO };
 
+/* What a task demands that is understood completely; 0: unknown. */
+struct agent_demand {
+    int actions; /* at least */
+    int checks;  /* conditions to check on the screen */
+};
+
 struct agent_options {
     const char *task;
     const struct dialect *dialect;
@@ -75,6 +81,7 @@ struct agent_options {
     int max_still;         /* consecutive actions that should change the screen but do not; 0: no limit */
     bool dry_run;          /* sends no input */
     bool recorded;         /* replies are recorded actions: effects need no confirmation */
+    struct agent_demand demand;
     const bool *unclear;   /* NULL, or whether "infeasible" means that the task was not understood */
     double human_quiet_ms; /* quiet time before the run continues after user input; see screen_user_input() */
     bool log_tokens;

@@ -2,7 +2,7 @@
  *
  * An answer is a claim. The run is a success only if something else confirms the claim: the last action that
  * should change the screen did so, a validator accepts the answer, or the task is a question and has an
- * answer.
+ * answer. If the task is a list of known steps, there must also be an action for each.
  */
 #include "agent/private.h"
 
@@ -156,6 +156,24 @@ static bool is_confirmed(const struct agent *a, const struct deed *last, const c
     return last->end == DEED_CHANGED || (last->end == DEED_DONE && deeds_had_effect(&a->run.deeds));
 }
 
+/* Returns whether the actions are fewer than the task demands, or it demands checks, which a model's word does
+ * not replace. */
+static bool is_demanding(const struct agent *a)
+{
+    return a->o->demand.checks > 0 || deeds_performed(&a->run.deeds) < a->o->demand.actions;
+}
+
+/* Returns why the demands of the task are not met; the caller frees it. */
+static char *unmet(const struct agent *a)
+{
+    const struct agent_demand *d = &a->o->demand;
+    int n = deeds_performed(&a->run.deeds);
+    if (n < d->actions)
+        return xasprintf("unverified: the task has %d steps, and %d action%s performed", d->actions, n,
+                         n == 1 ? " was" : "s were");
+    return xasprintf("unverified: the task asks for a check, which only the model has made");
+}
+
 /* Returns the reason why the last action was not performed; the caller frees it. */
 static char *not_done(const struct deed *d)
 {
@@ -197,6 +215,8 @@ int agent_conclude(struct agent *a, const struct action *answer, bool validated,
     else if (!validated && !is_confirmed(a, last, text))
         end_with(a, AGENT_UNVERIFIED,
                  xasprintf("unverified: %s", blank ? "the model reports success" : text));
+    else if (!validated && is_demanding(a))
+        end_with(a, AGENT_UNVERIFIED, unmet(a));
     else
         end_with(a, AGENT_ANSWERED, blank ? deeds_line(&a->run.deeds) : NULL);
     return 0;

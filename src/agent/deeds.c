@@ -88,12 +88,20 @@ bool deeds_had_effect(const struct deeds *d)
     return false;
 }
 
-/* ---- in words ------------------------------------------------------------------------------------ */
-
 static bool is_confirmed(const struct deed *d)
 {
     return d->end == DEED_CHANGED || d->end == DEED_DONE;
 }
+
+int deeds_performed(const struct deeds *d)
+{
+    int n = 0;
+    for (int i = 0; i < d->n; i++)
+        n += is_confirmed(&d->list[i]);
+    return n;
+}
+
+/* ---- in words ------------------------------------------------------------------------------------ */
 
 /* Writes one action of the line; the result of the last action follows at the end of the line. */
 static void put_deed(struct buf *b, const struct deed *d, bool last)

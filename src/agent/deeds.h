@@ -51,6 +51,9 @@ const struct deed *deeds_decisive(const struct deeds *d);
 /* Returns whether any action changed the screen. */
 bool deeds_had_effect(const struct deeds *d);
 
+/* Returns the number of actions that were performed and did not fail to change the screen. */
+int deeds_performed(const struct deeds *d);
+
 /* Returns one line with the last three actions, unconfirmed results, and counts: "pressed 'Save'; the window
  * did not change". The caller frees it. */
 char *deeds_line(const struct deeds *d);

@@ -11,7 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ELEMENTS_TEXT_MAX = 1 << 18, AGAIN_MS = 150 };
+enum {
+    ELEMENTS_TEXT_MAX = 1 << 18,
+    AGAIN_MS = 150,
+    BEGIN_MS = 3000,    /* for the first element of a web page to appear */
+    DESCRIBE_MS = 8000, /* for a program that starts to describe its window */
+};
 
 static struct player *player_of(const struct llm *m)
 {
@@ -449,16 +454,28 @@ const struct player_outcome *player_outcomes(const struct llm *m, int *n)
     return p->outcomes;
 }
 
-bool player_can_begin(const struct plain_steps *steps, struct elements *elements, double ms)
+/* Returns 1 if the window names elements and has no web page, -1 if it has one, 0 if it names none. */
+static int described(const struct snapshot *s)
+{
+    bool named = false;
+    for (int i = 0; s && i < s->n; i++) {
+        if (!strcmp(s->e[i].role, "document web"))
+            return -1;
+        named = named || (*s->e[i].name && element_word(s->e[i].role));
+    }
+    return named;
+}
+
+bool player_can_begin(const struct plain_steps *steps, struct elements *elements)
 {
     struct player p = {.steps = *steps, .elements = elements};
-    int64_t start = clock_ns();
-    while (true) {
+    for (int64_t start = clock_ns();; clock_sleep_ms(AGAIN_MS)) {
         look(&p);
-        bool found = player_finds(&p);
-        if (found || clock_ms_since(start) >= ms)
-            return found;
-        clock_sleep_ms(AGAIN_MS);
+        int names = described(p.now);
+        if (names > 0 || player_finds(&p))
+            return true;
+        if (clock_ms_since(start) >= (names ? BEGIN_MS : DESCRIBE_MS))
+            return false;
     }
 }
 

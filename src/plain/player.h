@@ -30,9 +30,10 @@ struct player_source {
     bool unclear; /* set when the run ends because no further steps were planned */
 };
 
-/* Waits at most ms until the element of the first step is on the screen.  Returns false if it does not
- * appear, or is ambiguous. */
-bool player_can_begin(const struct plain_steps *steps, struct elements *elements, double ms);
+/* Returns whether the steps can begin: the element of the first one is on the screen, or the active window
+ * names elements and has no web page, so that one which it does not name is missing.  Waits some seconds for
+ * the element, and longer for a program that describes nothing yet. */
+bool player_can_begin(const struct plain_steps *steps, struct elements *elements);
 
 /* Opens steps as a model.  Takes the steps; borrows screen, elements and source.  source: supplies the steps
  * after these, and each of them must have a visible effect; NULL: there are none.  Never NULL. */

@@ -48,9 +48,22 @@ static uint32_t selected_beside(const struct snapshot *s, const struct element *
     return 0;
 }
 
+/* Returns whether an element is in a popover of GTK 4, whose items have the keyboard but no selection. */
+static bool in_popover(const struct snapshot *s, const struct element *e)
+{
+    int i = e->parent;
+    while (i >= 0 && strcmp(s->e[i].role, "push button") != 0 && strcmp(s->e[i].role, "toggle button") != 0)
+        i = s->e[i].parent;
+    return i >= 0;
+}
+
 enum player_next player_press_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
                                       size_t size)
 {
+    if (in_popover(p->now, e) && player_goes_by_keys(p, e)) {
+        enum player_next next = player_focus_by_keys(p, e, b, why, size);
+        return next == NEXT_STEP ? player_press_focused(p, b) : next;
+    }
     uint32_t selected = selected_beside(p->now, e);
     if (selected == e->ref)
         return press_return(p, b);
@@ -66,8 +79,9 @@ enum player_next player_press_by_keys(struct player *p, const struct element *e,
 
 bool player_goes_by_keys(const struct player *p, const struct element *e)
 {
-    static const char *const roles[] = {"push button", "toggle button", "check box", "radio button", "switch",
-                                        "link",        "text",          "entry",     "spin button",  NULL};
+    static const char *const roles[] = {
+        "push button", "toggle button", "check box", "radio button",    "switch",          "link", "text",
+        "entry",       "spin button",   "menu item", "check menu item", "radio menu item", NULL};
     return e && !p->ref && e->trust == PLACE_DOUBTFUL && !player_is_off(e) &&
            resolve_in_active_window(p->now, e) && (text_listed(roles, e->role) || element_is_password(e));
 }

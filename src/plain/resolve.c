@@ -197,11 +197,13 @@ static bool is_inside(const struct element *e, struct screen_rect r)
     return screen_rect_contains(r, e->rect.x + e->rect.w / 2, e->rect.y + e->rect.h / 2);
 }
 
-/* Returns the menu or list around an element that shows it in a window of its own, NULL: none. */
+/* Returns the menu, list or button around an element that shows it in a window of its own, NULL: none. In GTK 4
+ * the content of a popover is below its button. */
 static const struct element *popup_of(const struct snapshot *s, const struct element *e)
 {
-    static const char *const openers[] = {"menu",      "menu item",  "menu bar", "push button menu",
-                                          "combo box", "popup menu", NULL};
+    static const char *const openers[] = {"menu",      "menu item",  "menu bar",    "push button menu",
+                                          "combo box", "popup menu", "push button", "toggle button",
+                                          NULL};
     for (int i = e->parent; i >= 0; i = s->e[i].parent)
         if (text_listed(openers, s->e[i].role) && !is_inside(e, s->e[i].rect))
             return &s->e[i];

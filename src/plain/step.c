@@ -16,7 +16,7 @@
 
 #define VERBS                                                                                                \
     "press|click|tap|push|hit|tick|untick|check|uncheck|choose|select|pick|enter|type|write|fill|set|open|"  \
-    "close|go|switch|scroll|wait|verify|double-click|right-click"
+    "close|go|switch|scroll|wait|verify|double-click|right-click|clear|empty|turn|enable|disable"
 
 static int not_understood(struct err *why, const char *what, struct span s)
 {
@@ -311,6 +311,27 @@ static int fill(struct span s, const char *joint, struct plain_step *out, struct
     return enter(words_part(s, at + 1, s.n), words_part(s, 0, at), out, why);
 }
 
+/* "clear NAME", "empty NAME". */
+static int clear(struct span field, struct plain_step *out, struct err *why)
+{
+    if (named(PLAIN_ENTER, field, FILLED, out, why) < 0)
+        return -1;
+    out->value = xstrdup("");
+    return 0;
+}
+
+/* "turn on NAME", "turn NAME off", "enable NAME". */
+static int turn(struct span s, struct plain_step *out, struct err *why)
+{
+    bool turns = words_is(s, 0, "turn|switch"), first = turns && words_is(s, 1, "on|off");
+    int at = first ? 1 : turns ? s.n - 1 : 0;
+    bool on = words_is(s, at, "on|enable"), off = words_is(s, at, "off|disable");
+    if (!on && !off)
+        return not_understood(why, "no rule covers", s);
+    struct span name = words_part(s, 1 + first, turns && !first ? s.n - 1 : s.n);
+    return named(on ? PLAIN_TICK : PLAIN_UNTICK, name, TICKED, out, why);
+}
+
 /* "go to tab Advanced", "go to the Advanced tab". */
 static int tab(struct span s, struct plain_step *out, struct err *why)
 {
@@ -446,6 +467,10 @@ static int parse_verb(struct span s, struct plain_step *out, struct err *why)
         return fill(words_is(s, 1, "in|out") ? words_part(s, 2, s.n) : rest, "with", out, why);
     if (words_is(s, 0, "set"))
         return fill(rest, "to", out, why);
+    if (words_is(s, 0, "clear|empty"))
+        return clear(rest, out, why);
+    if (words_is(s, 0, "turn|enable|disable") || (words_is(s, 0, "switch") && words_is(s, 1, "on|off")))
+        return turn(s, out, why);
     if (words_is(s, 0, "open|go|switch|change"))
         return open_or_go(s, out, why);
     if (words_is(s, 0, "close"))

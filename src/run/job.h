@@ -90,6 +90,7 @@ struct job {
     /* steps to perform whatever the words of the task are, borrowed; NULL: none */
     const struct plain_steps *given;
     struct plain_steps *plain;   /* steps that replace the model; NULL: none */
+    struct agent_demand demand;  /* of a task of plain steps that the model performs */
     struct job_planner *planner; /* a planner that replaces the model; NULL: none */
     bool proposals;              /* planned steps are performed although the planner is not sure */
     bool unseen;                 /* the display is not visible to the user: no step window opens on it */

@@ -2,15 +2,14 @@
  *
  * Given steps, those of a suite, always are.  With --plain auto that is so where the embedded model would be
  * used, every word of the task is understood, and the active window describes the first element, if the first
- * step names one; otherwise the model decides. */
+ * step names one, or other elements but none of this name; otherwise the model decides.  Then the number of
+ * its actions is compared with that of the steps, because it often reports success too early. */
 #include "run/job.h"
 
 #include "cli/shared_options.h"
 #include "plain/player.h"
 
 #include <stdlib.h>
-
-enum { BEGIN_MS = 3000 }; /* for the first element to appear */
 
 /* Prepares the player: it takes as many steps as waiting needs. */
 static void use_player(struct job *j, struct plain_steps steps)
@@ -36,6 +35,18 @@ static int open_given(struct job *j, struct err *e)
     return 0;
 }
 
+/* Counts the steps that act, and those that check something. */
+static struct agent_demand count_steps(const struct plain_steps *steps)
+{
+    struct agent_demand d = {0};
+    for (int i = 0; i < steps->n; i++) {
+        enum plain_verb verb = steps->s[i].verb;
+        d.checks += verb == PLAIN_CHECK;
+        d.actions += verb != PLAIN_CHECK && verb != PLAIN_WAIT && verb != PLAIN_SCROLL;
+    }
+    return d;
+}
+
 int job_open_plain(struct job *j, struct err *e)
 {
     if (j->given)
@@ -58,11 +69,10 @@ int job_open_plain(struct job *j, struct err *e)
         return err_set(
             e, ERR_ENV,
             "--plain only needs the elements of programs: not with --no-elements or HOLORUN_ELEMENTS=no");
-    if (!j->elements)
-        return 0;
     if (plain_parse(j->task, &steps, &why))
         return only ? err_set(e, ERR_USAGE, "--plain only: %s (holorun help sentences)", why.text) : 0;
-    if (!only && !player_can_begin(&steps, j->elements, BEGIN_MS)) {
+    if (!only && (!j->elements || !player_can_begin(&steps, j->elements))) {
+        j->demand = count_steps(&steps);
         plain_free(&steps);
         return 0;
     }

@@ -291,7 +291,33 @@ static void t_field_in_row(void **state)
     }
 }
 
+/* The menu button of gnome-text-editor 43: its items are below it in the tree and outside it on the screen. */
+static void t_popover(void **state)
+{
+    (void)state;
+    struct element e[] = {
+        {.ref = 1, .role = "frame", .rect = {0, 0, 700, 600}, .parent = -1, .states = 1ULL << STATE_ACTIVE},
+        {.ref = 2, .role = "push button", .rect = {680, 10, 30, 30}, .parent = 0},
+        {.ref = 3, .role = "menu", .rect = {600, 60, 100, 300}, .trust = PLACE_DOUBTFUL, .parent = 1},
+        {.ref = 4, .role = "menu item", .rect = {600, 90, 100, 30}, .trust = PLACE_DOUBTFUL, .parent = 2},
+        {.ref = 5, .role = "scroll pane", .rect = {0, 50, 100, 100}, .parent = 0},
+        {.ref = 6, .role = "push button", .rect = {0, 300, 90, 30}, .parent = 4},
+    };
+    static const char *const names[] = {"Editor", "Menu", "", "Save", "", "Scrolled away"};
+    for (size_t i = 0; i < sizeof e / sizeof *e; i++) {
+        e[i].name = names[i];
+        e[i].label = e[i].value = "";
+    }
+    const struct snapshot s = {.e = e, .n = sizeof e / sizeof *e, .hit = -1};
+    const struct element *found[2];
+    assert_int_equal(resolve(&s, &(struct resolve_query){"Save", RESOLVE_PRESS, NULL, NULL}, found, 2), 1);
+    assert_int_equal(found[0]->ref, 4);
+    assert_int_equal(
+        resolve(&s, &(struct resolve_query){"Scrolled away", RESOLVE_PRESS, NULL, NULL}, found, 2), 0);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("an item of a button's popover is found, an element scrolled out of its pane is not", t_popover),
     CLAIM("a text of a page is pressed if a click handler is its own or its group's", t_clickable),
     CLAIM("a field without a name is found by its row and the head of its column", t_field_in_row),
     CLAIM("an item of an open menu is found outside the menu bar", t_open_menu),

@@ -70,6 +70,10 @@ static const char *const understood[][2] = {
     {"fill in Name with Ana", "enter \"Ana\" into \"Name\""},
     {"fill E-mail with ana@example.org", "enter \"ana@example.org\" into \"E-mail\""},
     {"set Quantity to 30", "enter \"30\" into \"Quantity\""},
+    {"clear the Name field, then press OK", "enter \"\" into \"Name\" field | press \"OK\""},
+    {"turn on Wi-Fi, turn Dark mode off", "tick \"Wi-Fi\" | untick \"Dark mode\""},
+    {"switch off the Bluetooth switch", "untick \"Bluetooth\" switch"},
+    {"enable Spell checking and disable Hints", "tick \"Spell checking\" | untick \"Hints\""},
     {"set Price to 3.50", "enter \"3.50\" into \"Price\""},
     {"open menu File > Save As", "open menu \"File\" > \"Save As\""},
     {"open File>Export>PDF...", "open menu \"File\" > \"Export\" > \"PDF...\""},
@@ -174,6 +178,10 @@ static void t_left_alone(void **state)
         "Press neither Save nor Cancel",
         "write a letter to the bank",
         "select all",
+        "clear all",
+        "turn the page",
+        "turn it on",
+        "disable everything",
         "check whether Save is shown",
     };
     int wrong = 0;
