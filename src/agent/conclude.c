@@ -148,7 +148,7 @@ static int look_once_more(struct agent *a, struct err *e)
 static bool is_confirmed(const struct agent *a, const struct deed *last, const char *answer)
 {
     if (a->o->recorded)
-        return true;
+        return !a->o->stated || !deeds_without_effect(&a->run.deeds);
     if (!last)
         return task_asks(a->run.task) && !answer_is_bare_claim(answer) &&
                (!ASSIST(a->o->assist, shows) ||
@@ -172,6 +172,14 @@ static char *unmet(const struct agent *a)
         return xasprintf("unverified: the task has %d steps, and %d action%s performed", d->actions, n,
                          n == 1 ? " was" : "s were");
     return xasprintf("unverified: the task asks for a check, which only the model has made");
+}
+
+/* Returns a claim that nothing confirms; the caller frees it. */
+static char *unconfirmed(const struct agent *a, const char *claim)
+{
+    const struct deed *idle = a->o->stated ? deeds_without_effect(&a->run.deeds) : NULL;
+    return idle ? xasprintf("unverified: %s, and nothing changed; %s", idle->did, claim)
+                : xasprintf("unverified: %s", claim);
 }
 
 /* Returns the reason why the last action was not performed; the caller frees it. */
@@ -213,8 +221,7 @@ int agent_conclude(struct agent *a, const struct action *answer, bool validated,
                  xasprintf("unverified: the model gave no answer%s",
                            asks ? "; 'holorun ask' answers questions about an image" : ""));
     else if (!validated && !is_confirmed(a, last, text))
-        end_with(a, AGENT_UNVERIFIED,
-                 xasprintf("unverified: %s", blank ? "the model reports success" : text));
+        end_with(a, AGENT_UNVERIFIED, unconfirmed(a, blank ? "the model reports success" : text));
     else if (!validated && is_demanding(a))
         end_with(a, AGENT_UNVERIFIED, unmet(a));
     else

@@ -80,6 +80,15 @@ const struct deed *deeds_decisive(const struct deeds *d)
     return last;
 }
 
+const struct deed *deeds_without_effect(const struct deeds *d)
+{
+    const struct deed *last = NULL;
+    for (int i = 0; i < d->n; i++)
+        if (d->list[i].end == DEED_UNCHANGED && action_is(d->list[i].kind, ACTION_CLICKS))
+            last = &d->list[i];
+    return last;
+}
+
 bool deeds_had_effect(const struct deeds *d)
 {
     for (int i = 0; i < d->n; i++)

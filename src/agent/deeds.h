@@ -48,6 +48,9 @@ bool deeds_open(const struct deeds *d, int step);
  * was performed afterwards; else the last that should change the screen; else the last. NULL: no actions. */
 const struct deed *deeds_decisive(const struct deeds *d);
 
+/* Returns the last click that should change the screen and did not, NULL: none. */
+const struct deed *deeds_without_effect(const struct deeds *d);
+
 /* Returns whether any action changed the screen. */
 bool deeds_had_effect(const struct deeds *d);
 

@@ -55,6 +55,7 @@ static void fill_options(struct job *j, struct agent_options *o)
         .answer_seconds = s->max_time < ANSWER_SECONDS ? s->max_time : ANSWER_SECONDS,
         .dry_run = s->dry_run,
         .recorded = is_played(j),
+        .stated = j->plain && !j->given,
         .unclear = job_planner_unclear(j),
         .demand = j->demand,
         .log_tokens = s->log_tokens,

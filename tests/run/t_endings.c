@@ -341,6 +341,33 @@ static void t_confirmed(void **state)
     play_close(&p);
 }
 
+/* Steps that the user has stated, and a task of known steps that a model performs. Only a press at 500,500
+ * changes the screen. */
+static void t_steps(void **state)
+{
+    struct play p;
+    play_open(&p);
+    p.o.recorded = true;
+    play_script(&p, CLICK(990, 990) ANSWER("Saved."), NULL);
+    ended(&p, AGENT_ANSWERED, "Saved.");
+    p.o.stated = true;
+    play_script(&p, CLICK(500, 500) ANSWER("Saved."), NULL);
+    ended(&p, AGENT_ANSWERED, "Saved.");
+    play_script(&p, CLICK(990, 990) CLICK(500, 500) ANSWER("Saved."), NULL);
+    ended(&p, AGENT_UNVERIFIED, "unverified: pressed 'it', and nothing changed; Saved.");
+    p.o.recorded = p.o.stated = false;
+    p.o.demand = (struct agent_demand){.actions = 2};
+    play_script(&p, CLICK(990, 990) CLICK(500, 500) ANSWER("Saved."), NULL);
+    ended(&p, AGENT_UNVERIFIED, "unverified: the task has 2 steps, and 1 action was performed");
+    p.o.demand = (struct agent_demand){.actions = 1, .checks = 1};
+    play_script(&p, CLICK(500, 500) ANSWER("Saved."), NULL);
+    ended(&p, AGENT_UNVERIFIED, "unverified: the task asks for a check, which only the model has made");
+    p.o.demand = (struct agent_demand){.actions = 1};
+    play_script(&p, CLICK(500, 500) ANSWER("Saved."), NULL);
+    ended(&p, AGENT_ANSWERED, "Saved.");
+    play_close(&p);
+}
+
 static void t_told(void **state)
 {
     DRIVEN(t, o);
@@ -444,6 +471,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a refused, impossible or unconfirmed run is an error for an MCP client", t_mcp),
     CLAIM("a refused, impossible or unconfirmed run is named in the last text of an ACP turn", t_acp),
     CLAIM("a change on the screen or the answer to a question confirms the end", t_confirmed),
+    CLAIM("a stated step without effect, and a known step or check that is missing, leave the end unverified",
+          t_steps),
     CLAIM("the last line names the actions and those that changed nothing", t_told),
     CLAIM("the embedded model's end counts as done only after a visible effect", t_embedded),
     CLAIM("an action that the user interrupted does not count as done", t_person),
