@@ -80,13 +80,13 @@ static double step_seconds(const struct engine *g, const struct pace *p, int64_t
 int job_fit_canvas(struct job_model *m, const struct run_settings *s, struct err *e)
 {
     const struct model_config *c = engine_config(m->engine);
-    int side = c->vit.patch * c->vit.merge, cell = side * side, tokens = c->vit.max_pixels / cell;
     if (!c->vision || !family_is_qwen(c->family) || !strcmp(engine_isa(m->engine), "cuda"))
         return 0;
     if (probe(m->engine, &m->pace, e))
         return -1;
     if (s->max_pixels)
         return 0;
+    int side = c->vit.patch * c->vit.merge, cell = side * side, tokens = c->vit.max_pixels / cell;
     while (tokens > LEAST_PIXELS / cell && step_seconds(m->engine, &m->pace, tokens) > STEP_SECONDS)
         tokens--;
     if (tokens * cell == c->vit.max_pixels)

@@ -106,7 +106,8 @@ static void end(struct kept *k)
 
 static char *give_password(rfbClient *c)
 {
-    return strdup(rfbClientGetClientData(c, NULL));
+    const char *password = rfbClientGetClientData(c, NULL);
+    return *password ? strdup(password) : NULL; /* the library does not free an empty one */
 }
 
 static void quietly(const char *format, ...)
