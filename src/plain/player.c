@@ -466,13 +466,13 @@ static int described(const struct snapshot *s)
     return named;
 }
 
-bool player_can_begin(const struct plain_steps *steps, struct elements *elements)
+bool player_can_begin(const struct plain_steps *steps, struct elements *elements, bool without)
 {
     struct player p = {.steps = *steps, .elements = elements};
     for (int64_t start = clock_ns();; clock_sleep_ms(AGAIN_MS)) {
         look(&p);
         int names = described(p.now);
-        if (names > 0 || player_finds(&p))
+        if ((without && names > 0) || player_finds(&p))
             return true;
         if (clock_ms_since(start) >= (names ? BEGIN_MS : DESCRIBE_MS))
             return false;

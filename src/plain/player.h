@@ -30,10 +30,10 @@ struct player_source {
     bool unclear; /* set when the run ends because no further steps were planned */
 };
 
-/* Returns whether the steps can begin: the element of the first one is on the screen, or the active window
- * names elements and has no web page, so that one which it does not name is missing.  Waits some seconds for
+/* Returns whether the steps can begin: the element of the first one is on the screen.  without: also if the
+ * active window names other elements and has no web page, so that this one is missing.  Waits some seconds for
  * the element, and longer for a program that describes nothing yet. */
-bool player_can_begin(const struct plain_steps *steps, struct elements *elements);
+bool player_can_begin(const struct plain_steps *steps, struct elements *elements, bool without);
 
 /* Opens steps as a model.  Takes the steps; borrows screen, elements and source.  source: supplies the steps
  * after these, and each of them must have a visible effect; NULL: there are none.  Never NULL. */

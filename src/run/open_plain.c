@@ -2,7 +2,8 @@
  *
  * Given steps, those of a suite, always are.  With --plain auto that is so where the embedded model would be
  * used, every word of the task is understood, and the active window describes the first element, if the first
- * step names one, or other elements but none of this name; otherwise the model decides.  Then the number of
+ * step names one, or, without a planner, other elements but none of this name; otherwise planner or model
+ * decide.  Then the number of
  * its actions is compared with that of the steps, because it often reports success too early. */
 #include "run/job.h"
 
@@ -71,7 +72,7 @@ int job_open_plain(struct job *j, struct err *e)
             "--plain only needs the elements of programs: not with --no-elements or HOLORUN_ELEMENTS=no");
     if (plain_parse(j->task, &steps, &why))
         return only ? err_set(e, ERR_USAGE, "--plain only: %s (holorun help sentences)", why.text) : 0;
-    if (!only && (!j->elements || !player_can_begin(&steps, j->elements))) {
+    if (!only && (!j->elements || !player_can_begin(&steps, j->elements, j->s.planner == JOB_PLAIN_NO))) {
         j->demand = count_steps(&steps);
         plain_free(&steps);
         return 0;
