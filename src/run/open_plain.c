@@ -3,8 +3,8 @@
  * Given steps, those of a suite, always are.  With --plain auto that is so where the embedded model would be
  * used, every word of the task is understood, and the active window describes the first element, if the first
  * step names one, or, without a planner, other elements but none of this name; otherwise planner or model
- * decide.  Then the number of
- * its actions is compared with that of the steps, because it often reports success too early. */
+ * decide.  The number of the model's actions is then compared with that of the steps, because it often
+ * reports success too early. */
 #include "run/job.h"
 
 #include "cli/shared_options.h"
