@@ -286,9 +286,12 @@ static int read_entry(struct suite_reader *r, const struct doc_node *suite, cons
         return fault_at(r, test, "expected a test, as \"- id: its-name\" and its keys");
     if (keys_check_names(r, test, false))
         return -1;
-    if (task == spec && part_read(r, fault_at(r, test,
-                                              task ? "expected task or spec in a test, not both"
-                                                   : "expected the key task or spec in a test")))
+    const struct doc_node *steps = doc_get(test, "steps");
+    const char *missing = steps && steps->kind == DOC_LIST
+                              ? "the key steps is a limit; write the list of steps as the key task"
+                              : "expected the key task or spec in a test";
+    if (task == spec &&
+        part_read(r, fault_at(r, test, task ? "expected task or spec in a test, not both" : missing)))
         return -1;
     if (!spec && !doc_get(test, "id") && part_read(r, fault_at(r, test, "expected the key id in a test")))
         return -1;
