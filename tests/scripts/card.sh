@@ -102,7 +102,7 @@ REPEAT=${REPEAT:-2} LIMIT=$(($(left) - 60)) NOTES=$work/notes DEVICE=$device tes
 if [ -d "$B/gpu" ] && [ "$(left)" -gt 30 ]; then
     CUDA_VISIBLE_DEVICES="$index" HOLORUN_CUDA_MANAGED=1 HOLORUN_TEST_ROUNDS=1 HOLORUN_TEST_RETRIES=0 HOLORUN_TEST_JOBS=4 HOLORUN_TEST_TIMEOUT=90 \
         limited "$limit" tests/scripts/run_tests.sh "$B/gpu" >"$work/tests" 2>&1 || failed=1
-    grep -E '^== .* [1-9][0-9]* failed|^\[  FAILED  \] [^0-9]|^[0-9]+ passed' "$work/tests" | sort -u
+    grep -E '^left: |^== .* [1-9][0-9]* failed|^\[  FAILED  \] [^0-9]|^[0-9]+ passed' "$work/tests" | sort -u
 fi
 echo "card.sh: $((SECONDS - began)) s"
 exit $failed
