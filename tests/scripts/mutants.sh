@@ -19,17 +19,31 @@ trap '[ -n "${KEEP:-}" ] || rm -rf "$room"' EXIT
 mkdir "$copy"
 tar -c --exclude=./build --exclude=./.git --exclude=./assets --exclude=./holorun . | tar -x -C "$copy"
 ln -s "$PWD/assets" "$copy/assets"
-flags=(B=build/mutants CUDA=0 WARN= EMU_OPT='-O1 -w')
+built=${BUILT:-build/mutants} # dependency files name this folder
+flags=(B="$built" CUDA=0 WARN= EMU_OPT='-O1 -w')
 if [ -n "${BUILT:-}" ]; then
     mkdir "$copy/build"
-    cp -a "$BUILT" "$copy/build/mutants"
+    cp -a "$built" "$copy/$built"
 else
     flags+=(CFLAGS=-O1)
 fi
 kept=() # objects that are not compiled again
 build() {
-    make -s -j2 -C "$copy" "${kept[@]}" "${flags[@]}" "${@/#/build/mutants/tests/}" \
-        build/mutants/helpers/xclient # without it tests with a window are skipped, and no mistake is detected
+    nice -n 15 make -s -j2 -C "$copy" "${kept[@]}" "${flags[@]}" "${@/#/$built/tests/}" \
+        "$built/helpers/xclient" # without it tests with a window are skipped, and no mistake is detected
+}
+
+# Builds the emulator after a change of kernel source $1 by the commands that make would run, without debug information:
+# make itself, started for each mistake, takes as long as the compiler for a small file.
+build_kernels() {
+    local known
+    known=$room/commands-$(md5sum <<<"$1 ${kept[*]}" | cut -c1-32)
+    if [ ! -e "$known" ]; then
+        make -s -n -C "$copy" -W "$1" "${kept[@]}" "${flags[@]}" "$built/libemu.so" |
+            grep -E -- " -o $built/(emu/|libemu)" | sed 's/ -g / /' >"$copy/commands"
+        mv "$copy/commands" "$known"
+    fi
+    [ -s "$known" ] && (cd "$copy" && nice -n 15 bash -e "$known")
 }
 
 # Runs a test program or some of its tests ("program:words_of_a_test_name") with output to the log. Its processor time is
@@ -39,7 +53,7 @@ run() {
     local filter=()
     [[ $1 != *:* ]] || { filter=("${1#*:}") && filter=("${filter[0]//_/ }"); }
     { (cd "$copy" && ulimit -t "$limit" &&
-        timeout $((10 * limit)) "build/mutants/tests/${1%%:*}" "${filter[@]}") >"$copy/log" 2>&1; } 2>/dev/null
+        nice -n 15 timeout $((10 * limit)) "$built/tests/${1%%:*}" "${filter[@]}") >"$copy/log" 2>&1; } 2>/dev/null
 }
 
 # Prints the result of a failed run of test $1 with exit code $2.
@@ -67,15 +81,24 @@ keep_others() {
     done
     for f in cuda/*.cu; do
         f=${f#cuda/} f=${f%.cu}
-        [[ $wanted == *" $f "* ]] || kept+=(-o "build/mutants/emu/$f.o")
+        [[ $wanted == *" $f "* ]] || kept+=(-o "$built/emu/$f.o")
     done
+}
+
+# Builds test $1 for the mistake of try(). Kernels are built before the first test.
+rebuild() {
+    if [[ $last != cuda/*.cu* ]]; then
+        build "${1%%:*}"
+    elif [ "$1" = "${tests[0]}" ]; then
+        build_kernels "$last"
+    fi
 }
 
 # Builds and runs the tests of a mistake until one fails. Sets caught or bad of try().
 run_until_caught() {
     local t rc
     for t in "${tests[@]}"; do
-        if ! build "${t%%:*}" >"$copy/log" 2>&1; then
+        if ! rebuild "$t" >"$copy/log" 2>&1; then
             bad="does not compile: $(grep -a -m1 error "$copy/log")"
             return
         fi
@@ -120,8 +143,8 @@ try() { # $1 title, then the globals: edits ("file|sed"), tests
 
 # Restores the objects of the correct sources.
 put_back() {
-    (cd "$copy/build/mutants" && find . -type f -newer "$copy/began" -print0) | while IFS= read -r -d '' f; do
-        cp -p "$copy/build/right/$f" "$copy/build/mutants/$f" 2>/dev/null || rm -f "$copy/build/mutants/$f"
+    (cd "$copy/$built" && find . -type f -newer "$copy/began" -print0) | while IFS= read -r -d '' f; do
+        cp -p "$copy/build/right/$f" "$copy/$built/$f" 2>/dev/null || rm -f "$copy/$built/$f"
     done
 }
 
@@ -144,13 +167,13 @@ done < <(cat "${tables[@]}")
 mapfile -t all < <(printf '%s\n' "${all[@]}" | sort -u)
 mapfile -t names < <(printf '%s\n' "${all[@]%%:*}" | sort -u)
 echo "building ${names[*]}"
-build "${names[@]}" >"$copy/log" 2>&1 || { tail "$copy/log"; exit 1; }
+[ -n "${BUILT:-}" ] || build "${names[@]}" >"$copy/log" 2>&1 || { tail "$copy/log"; exit 1; }
 for t in "${all[@]}"; do
     [ -z "${BUILT:-}" ] || break
     run "$t" || { echo "$t fails without any mistake:"; tail -20 "$copy/log"; exit 1; }
     grep -q 'PASSED' "$copy/log" || { echo "$t is not a test"; exit 1; }
 done
-cp -a "$copy/build/mutants" "$copy/build/right"
+cp -a "$copy/$built" "$copy/build/right"
 
 # Tries every $jobs-th selected mistake in a separate copy.
 try_share() { # $1 from 1 to $jobs
