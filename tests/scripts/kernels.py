@@ -23,8 +23,7 @@ from glob import glob
 
 # Kernels that may use local memory, and why.
 SPILLS = {"flash_attention": "255 registers at a head of 128", "select_digit": "a thread's bins are an array",
-          "delta_chunk": "12 words a chunk with 64 columns, of 255 registers",
-          "scalar_gemv": "one word of 72 registers in f32 without experts"}
+          "delta_chunk": "12 words a chunk with 64 columns, of 255 registers"}
 
 
 def tool(name):
