@@ -85,10 +85,10 @@ def shortened(loop):
     return short if len(short) <= 60 else short[:57] + "..."
 
 
-def resources(object_file):
-    """Returns registers and static shared memory of each function."""
+def resources(object_file, card):
+    """Returns registers and static shared memory of each function, as compiled for the card."""
     found, name = {}, None
-    for line in output(tool("cuobjdump"), "-res-usage", object_file).splitlines():
+    for line in output(tool("cuobjdump"), "-res-usage", "-arch", f"sm_{card}", object_file).splitlines():
         if m := re.match(r"\s*Function (\S+?):", line):
             name = m[1]
         elif m := re.search(r"REG:(\d+) STACK:\d+ SHARED:(\d+)", line):
@@ -97,7 +97,7 @@ def resources(object_file):
 
 
 def rows_of(object_file, card):
-    names, loops = resources(object_file), {}
+    names, loops = resources(object_file, card), {}
     with tempfile.TemporaryDirectory() as room:
         subprocess.run([tool("cuobjdump"), "-xelf", f"sm_{card}", os.path.abspath(object_file)], cwd=room,
                        stdout=subprocess.DEVNULL, check=True)
