@@ -54,11 +54,11 @@ template <int FORMAT> static void dispatch_mma(struct backend *b, const struct p
 enum { PLAIN_ROWS = 8, PLAIN_WARPS = 4 };
 
 /* One warp per row of a matrix and up to PLAIN_ROWS rows of the result that have the same matrix. EXPERTS:
- * the rows have one of several matrices each. */
+ * the rows have one of several matrices each. Seven blocks per multiprocessor would spill in f32. */
 template <class X, bool EXPERTS>
-__global__ __launch_bounds__(PLAIN_WARPS *WARP) void scalar_gemv(output y, view<const X> x, any_matrix w,
-                                                                 const float *bias, int epi, accumulate mode,
-                                                                 chosen of)
+__global__ void __launch_bounds__(PLAIN_WARPS *WARP, EXPERTS ? 4 : 8 - (int)sizeof(X) / 2)
+    scalar_gemv(output y, view<const X> x, any_matrix w, const float *bias, int epi, accumulate mode,
+                chosen of)
 {
     int lane = threadIdx.x % WARP;
     int64_t n = (int64_t)blockIdx.x * PLAIN_WARPS + threadIdx.x / WARP, first = blockIdx.y * PLAIN_ROWS;

@@ -68,11 +68,11 @@ while IFS='|' read -r most form section only; do
     case $form in *+kv8*) kv=fp8 ;; esac
     command=(bench --device "$device" --random "$sizes" --section "$section" --weights "${form%%+*}" --kv "$kv"
         --activations "$activations" --repeat "${REPEAT:-3}" --json)
-    words=${command[*]}
+    words=${command[*]} part="$form, $section${only:+, $only}"
     [ -z "$only" ] || { command+=(--only "$only") && words+=" --only '$only'"; }
     left=$((${LIMIT:-86400} - (SECONDS - began)))
     if [ "$left" -lt 15 ]; then
-        echo "$form: not begun, for want of time" | tee -a "$work/notes" >&2
+        echo "$part: not begun, for want of time" | tee -a "$work/notes" >&2
         continue
     fi
     left=$((left < most ? left : most))
@@ -85,8 +85,8 @@ while IFS='|' read -r most form section only; do
     sed "s/^/$form: /" "$work/said" | tee -a "$work/notes" >&2
     case $rc in
     0) ;;
-    124) echo "$form: stopped after $left s, for want of time" | tee -a "$work/notes" >&2 ;;
-    *) echo "$form: exit code $rc" | tee -a "$work/notes" >&2 && failed=1 ;;
+    124) echo "$part: stopped after $left s, for want of time" | tee -a "$work/notes" >&2 ;;
+    *) echo "$part: exit code $rc" | tee -a "$work/notes" >&2 && failed=1 ;;
     esac
 done <<<"$PARTS"
 

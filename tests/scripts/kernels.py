@@ -23,8 +23,7 @@ from glob import glob
 
 # Kernels that may use local memory, and why.
 SPILLS = {"flash_attention": "255 registers at a head of 128", "select_digit": "a thread's bins are an array",
-          "delta_chunk": "12 words a chunk with 64 columns, of 255 registers",
-          "scalar_gemv": "one word of 72 registers in f32 without experts"}
+          "delta_chunk": "12 words a chunk with 64 columns, of 255 registers"}
 
 
 def tool(name):
@@ -86,10 +85,10 @@ def shortened(loop):
     return short if len(short) <= 60 else short[:57] + "..."
 
 
-def resources(object_file):
-    """Returns registers and static shared memory of each function."""
+def resources(object_file, card):
+    """Returns registers and static shared memory of each function, as compiled for the card."""
     found, name = {}, None
-    for line in output(tool("cuobjdump"), "-res-usage", object_file).splitlines():
+    for line in output(tool("cuobjdump"), "-res-usage", "-arch", f"sm_{card}", object_file).splitlines():
         if m := re.match(r"\s*Function (\S+?):", line):
             name = m[1]
         elif m := re.search(r"REG:(\d+) STACK:\d+ SHARED:(\d+)", line):
@@ -98,7 +97,7 @@ def resources(object_file):
 
 
 def rows_of(object_file, card):
-    names, loops = resources(object_file), {}
+    names, loops = resources(object_file, card), {}
     with tempfile.TemporaryDirectory() as room:
         subprocess.run([tool("cuobjdump"), "-xelf", f"sm_{card}", os.path.abspath(object_file)], cwd=room,
                        stdout=subprocess.DEVNULL, check=True)
