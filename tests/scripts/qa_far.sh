@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a suite with the model in the same process, and again with desktops here and the model behind `holorun serve`.
 # The verdicts must be equal, and so must the exports for training: each token and, within the rounding of bf16, its
-# log-probability.
+# log-probability. The first run has --no-assist: the assist needs the model in the process.
 #
 #   qa_far.sh [SUITE.yaml] [JOBS] [other options of qa]      default: tests/suites/waits.yaml (40 tests), 8
 #
@@ -30,7 +30,7 @@ suite() {
         "$(cut -d' ' -f2 "$out.verdicts" | sort | uniq -c | awk '{ printf "%s%s %s", s, $1, $2; s = ", " }')"
 }
 
-suite "$place/here" "$@"
+suite "$place/here" --no-assist "$@"
 "$holorun" serve --listen 127.0.0.1:0 --token-file "$place/token" >"$place/address" 2>"$place/serve.log" &
 server=$!
 until [ -s "$place/address" ]; do
