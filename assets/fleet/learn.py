@@ -430,7 +430,7 @@ def main() -> int:
         learner.restore(state["learner"])
         begun, weights = state["rounds"], state["weights"]
         print(f"goes on after round {begun}", file=sys.stderr)
-    ray.init(address=o.address, log_to_driver=False, logging_level=logging.ERROR)
+    ray.init(address=o.address or "local", log_to_driver=False, logging_level=logging.ERROR)
     ray.cloudpickle.register_pickle_by_value(ray_slot)  # machines need no copy of this file
     clock, policy = Clock(2 + o.rounds - begun), Policy(o, MODEL)
     desktops = Desktops(o, suite, policy.address, policy.token)

@@ -297,7 +297,7 @@ def drive(
     """Runs the fleet; returns an exit code. Closes connected at its start. A lost Ray may end the process."""
     if not ray.is_initialized():
         ray.init(
-            address=o.address,
+            address=o.address or os.environ.get("RAY_ADDRESS") or "local",  # not a cluster that ended
             runtime_env={"working_dir": "."} if o.ship else None,
             log_to_driver=False,
             logging_level=logging.ERROR,
