@@ -400,9 +400,9 @@ def arguments() -> argparse.Namespace:
     o.serve = sys.argv[at + 1 :]
     if o.address and local_only(o.listen):
         p.error(f"--address: machines cannot connect to '{o.listen}': give --listen an address of this one")
-    for path in (o.holorun, o.form):
-        if not os.access(path, os.X_OK):
-            p.error(f"'{path}' is not a program: run make holorun build/release/helpers/form")
+    for program in [o.holorun] if o.address else [o.holorun, o.form]:
+        if not shutil.which(program):
+            p.error(f"program '{program}' not found: run make holorun build/release/helpers/form")
     o.out = os.path.abspath(o.out)
     return o
 

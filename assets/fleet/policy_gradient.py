@@ -135,6 +135,7 @@ class Learner:
         return steps
 
     def before(self, batch: list[Weighed]) -> torch.Tensor:
+        """Returns the log-probabilities by the present weights, to which later steps are compared."""
         with torch.no_grad():
             return logprobs_of(self.model, [p for _, p in batch])[0]
 
