@@ -19,13 +19,17 @@ WAIT_S = 5  # seconds between two looks at these limits
 
 
 class Desktops:
-    """Plays episodes: ask() queues one, next() returns one. Lost slots are replaced."""
+    """Plays episodes: ask() queues one, next() returns one. Lost slots are replaced.
+
+    The slots get episodes only in next() and poll(), so a caller that does other work calls poll() meanwhile.
+    """
 
     def __init__(self, o: argparse.Namespace, suite: str, address: str, token: str) -> None:
         self.o = o
         self.command = [o.holorun, "qa", suite, "--feed", "--quiet", "--base-url", address]
         self.command += ["--key", "file:" + token, "--temperature", "1", "--jobs", str(o.jobs)]
         self.queue: collections.deque[Item] = collections.deque()
+        self.ended: collections.deque[tuple[str, int, Json]] = collections.deque()  # next() returns them
         self.open = 0  # episodes that next() will return
         self.slots: list[Any] = []
         self.nodes: dict[Any, str] = {}  # of each slot that has started
@@ -38,10 +42,10 @@ class Desktops:
 
     def start(self) -> None:
         """Asks Ray for a slot, which starts when a machine has room for it."""
-        kind = ray.remote(ray_slot.Slot).options(
+        kind: Any = ray.remote(ray_slot.Slot)
+        slot = kind.options(
             num_cpus=self.o.cpus, max_concurrency=2 * self.o.jobs + 1, scheduling_strategy="SPREAD"
-        )
-        slot = kind.remote(self.command, ["verl"], self.o.least_mb)
+        ).remote(self.command, ["verl"], self.o.least_mb)
         self.slots.append(slot)
         self.flying[slot.start.remote()] = (slot, None, time.monotonic())
 
@@ -61,17 +65,24 @@ class Desktops:
             busy[slot] += 1
             self.flying[slot.run.remote(*what)] = (slot, what, time.monotonic())
 
+    def poll(self, timeout: float = 0) -> None:
+        """Gives out episodes, and collects those that end within timeout seconds."""
+        self.give_out()
+        many = 1 if timeout else max(1, len(self.flying))
+        ready, _ = ray.wait(list(self.flying), num_returns=many, timeout=timeout)
+        for ref in ready:
+            found = self.collect(ref)
+            if found:
+                self.ended.append(found)
+        self.give_out()
+        self.stalled()
+
     def next(self) -> tuple[str, int, Json]:
         """Returns the next episode: test, sample, answer. Its reward is None if it could not run."""
-        while True:
-            self.give_out()
-            ready, _ = ray.wait(list(self.flying), num_returns=1, timeout=WAIT_S)
-            for ref in ready:
-                found = self.collect(ref)
-                if found:
-                    self.open -= 1
-                    return found
-            self.stalled()
+        while not self.ended:
+            self.poll(WAIT_S)
+        self.open -= 1
+        return self.ended.popleft()
 
     def collect(self, ref: Any) -> tuple[str, int, Json] | None:
         """Takes the result of a call. Returns an episode, or None if it is repeated or a slot has started."""

@@ -14,8 +14,8 @@ its task's rewards. `holorun export --format verl` writes the sampled tokens wit
 a clipped policy gradient (GRPO) updates the language model in torch. The new weights are written in the
 published layout, and the server loads them between two tokens (POST /update_weights).
 
-Rounds are asynchronous: while torch updates, the slots play the next --stale rounds. The ratio of the policy
-gradient is that of the weights that sampled. Tasks whose episodes are more than --stale versions old are
+Rounds are asynchronous: while torch updates, the slots play the next --stale rounds. A factor corrects for
+the older weights that sampled them. Tasks whose episodes are more than --stale versions old are
 dropped; 0 makes the rounds synchronous. An episode of a slot that is lost is repeated;
 its task omits one that could not run three times or has no export.
 
@@ -29,6 +29,7 @@ import collections
 import csv
 import ipaddress
 import json
+import logging
 import math
 import os
 import random
@@ -41,6 +42,8 @@ from typing import Any
 from urllib.parse import quote, urlencode, urljoin
 
 import ray
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # for torch: threads that wait do not use a core
 import torch
 
 import ray_slot
@@ -274,11 +277,12 @@ class Loop:
         played = time.monotonic()
         version = max(self.policy.versions.values())
         rewards = [r for g in groups for r in g.rewards.values()]
-        told = self.learner.update(
-            [e for g in groups for e in g.episodes()],
-            version,
-            lambda i, of: clock.tell(f"round {number}/{self.o.rounds}: update {i}/{of}", 0.6 + 0.4 * i / of),
-        )
+
+        def progress(i: int, of: int) -> None:
+            self.desktops.poll()  # the slots play on
+            clock.tell(f"round {number}/{self.o.rounds}: update {i}/{of}", 0.6 + 0.4 * i / of)
+
+        told = self.learner.update([e for g in groups for e in g.episodes()], version, progress)
         clock.done += 1
         return {
             "round": number,
@@ -287,7 +291,8 @@ class Loop:
             "groups_that_differ": sum(0 < sum(g.rewards.values()) < len(g.rewards) for g in groups),
             "parts": told["parts"],
             "disagreement": told["disagreement"],
-            "clipped": round(told["clipped"], 4),
+            "clipped": told["clipped"],
+            "truncated": told["truncated"],
             "stalest": max((version - g.oldest() for g in groups), default=0),
             "dropped": self.dropped,
             "machines": len(self.played),
@@ -359,7 +364,7 @@ def arguments() -> argparse.Namespace:
         "--out", required=True, metavar="DIR", help="results; a loop that was stopped goes on there"
     )
     p.add_argument("--page", choices=PAGES, default="wanted", help="[wanted]")
-    p.add_argument("--rounds", type=int, default=5, help="[5]")
+    p.add_argument("--rounds", type=int, default=8, help="[8]")
     p.add_argument("--tasks", type=int, default=12, help="of a round [12]")
     p.add_argument("--samples", type=int, default=6, help="episodes of each [6]")
     p.add_argument("--evaluate", type=int, default=100, help="unseen tasks [100]")
@@ -367,6 +372,7 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--batch", type=int, default=4)
     p.add_argument("--rate", type=float, default=2e-4)
     p.add_argument("--clip", type=float, default=0.2)
+    p.add_argument("--truncate", type=float, default=2.0, help="the factor for older weights [2]")
     p.add_argument("--steps", type=int, default=2, help="of an episode [2]")
     p.add_argument("--slots", type=int, default=2, help="processes with desktops [2]")
     p.add_argument("--jobs", type=int, default=2, help="episodes at a time in a slot [2]")
@@ -394,6 +400,9 @@ def arguments() -> argparse.Namespace:
     o.serve = sys.argv[at + 1 :]
     if o.address and local_only(o.listen):
         p.error(f"--address: machines cannot connect to '{o.listen}': give --listen an address of this one")
+    for program in [o.holorun] if o.address else [o.holorun, o.form]:
+        if not shutil.which(program):
+            p.error(f"program '{program}' not found: run make holorun build/release/helpers/form")
     o.out = os.path.abspath(o.out)
     return o
 
@@ -421,7 +430,7 @@ def main() -> int:
         learner.restore(state["learner"])
         begun, weights = state["rounds"], state["weights"]
         print(f"goes on after round {begun}", file=sys.stderr)
-    ray.init(address=o.address, log_to_driver=False, logging_level="error")
+    ray.init(address=o.address or "local", log_to_driver=False, logging_level=logging.ERROR)
     ray.cloudpickle.register_pickle_by_value(ray_slot)  # machines need no copy of this file
     clock, policy = Clock(2 + o.rounds - begun), Policy(o, MODEL)
     desktops = Desktops(o, suite, policy.address, policy.token)

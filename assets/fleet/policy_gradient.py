@@ -1,6 +1,7 @@
 """Reads sampled tokens of episodes and takes clipped policy-gradient steps (GRPO) in torch, for learn.py."""
 
 import argparse
+import collections
 import io
 import json
 import math
@@ -21,6 +22,7 @@ from pocket.published_model import Published
 
 Json = dict[str, Any]
 Part = dict[str, Any]  # of an episode: prompt, response, mask, old, rows, version
+Weighed = tuple[float, Part]  # with the advantage of its episode
 
 MODEL = os.path.join(ROOT, "assets", "pocket", "model")
 
@@ -122,42 +124,63 @@ class Learner:
             p.data.copy_(state["model"][n])
         self.adam.load_state_dict(state["adam"])
 
+    def batches(self, todo: list[Weighed]) -> list[list[list[Weighed]]]:
+        """Divides the samples into the batches of each optimiser step, similar lengths together."""
+        per, steps = max(1, math.ceil(len(todo) / self.o.updates)), []
+        for first in range(0, len(todo), per):
+            some = sorted(
+                todo[first : first + per], key=lambda x: len(x[1]["prompt"]) + len(x[1]["response"])
+            )
+            steps.append([some[i : i + self.o.batch] for i in range(0, len(some), self.o.batch)])
+        return steps
+
+    def before(self, batch: list[Weighed]) -> torch.Tensor:
+        """Returns the log-probabilities by the present weights, to which later steps are compared."""
+        with torch.no_grad():
+            return logprobs_of(self.model, [p for _, p in batch])[0]
+
     def update(
         self, episodes: list[tuple[float, list[Part]]], version: int, told: Callable[[int, int], None]
     ) -> Json:
         """Takes one pass over the samples, which are pairs of an advantage and the parts of an episode.
+
+        The objective is decoupled (Fu et al. 2025, "AReaL"): the clipped ratio is that to the weights before
+        this update, and a factor of at most `truncate` corrects for the weights that sampled, which may be
+        older. A single ratio to the latter would be clipped for changes that other updates made, and would be
+        unlimited for samples with a negative advantage.
 
         Returns figures for the curve. version: of the weights before the update.
         """
         o = self.o
         todo = [(advantage, p) for advantage, parts in episodes for p in parts if advantage]
         random.Random(len(todo)).shuffle(todo)
-        total, off, clipped, batches = 0.0, 0.0, 0.0, 0.0
-        per = max(1, math.ceil(len(todo) / o.updates))
-        for first in range(0, len(todo), per):
-            some = sorted(
-                todo[first : first + per], key=lambda x: len(x[1]["prompt"]) + len(x[1]["response"])
-            )
-            tokens = sum(sum(p["mask"]) for _, p in some)
-            for i in range(0, len(some), o.batch):
-                group = some[i : i + o.batch]
-                new, mask, old = logprobs_of(self.model, [p for _, p in group])
-                advantage = torch.tensor([a for a, _ in group])[:, None]
-                ratio = ((new - old) * mask).exp()
+        sums: dict[str, float] = collections.defaultdict(float)
+        steps, done = self.batches(todo), 0
+        kept = {(k, i): self.before(b) for k, step in enumerate(steps) if k for i, b in enumerate(step)}
+        for k, step in enumerate(steps):
+            tokens = sum(sum(p["mask"]) for batch in step for _, p in batch)
+            for i, batch in enumerate(step):
+                new, mask, old = logprobs_of(self.model, [p for _, p in batch])
+                near = kept.pop((k, i), new.detach())
+                advantage = torch.tensor([a for a, _ in batch])[:, None]
+                ratio, older = ((new - near) * mask).exp(), ((near - old) * mask).exp()
                 gain = torch.minimum(ratio * advantage, ratio.clamp(1 - o.clip, 1 + o.clip) * advantage)
-                torch.autograd.backward(-(gain * mask).sum() / tokens)
-                if first == 0:  # the values of those that these weights have sampled must agree
-                    same = mask * torch.tensor([p["version"] == version for _, p in group])[:, None]
-                    off += float(((new - old).abs() * same).sum().detach())
-                    total += float(same.sum())
-                clipped += float((((ratio - 1).abs() > o.clip) * mask).sum().detach())
-                batches += float(mask.sum())
-                told(first + i + len(group), len(todo))
+                torch.autograd.backward(-(older.clamp(max=o.truncate) * gain * mask).sum() / tokens)
+                # the log-probabilities of those that these weights have sampled must agree
+                same = mask * torch.tensor([p["version"] == version for _, p in batch])[:, None]
+                sums["off"] += float(((near - old).abs() * same).sum())
+                sums["same"] += float(same.sum())
+                sums["clipped"] += float((((ratio - 1).abs() > o.clip) * mask).sum())
+                sums["truncated"] += float(((older > o.truncate) * mask).sum())
+                sums["tokens"] += float(mask.sum())
+                done += len(batch)
+                told(done, len(todo))
             torch.nn.utils.clip_grad_norm_(self.model.trained, 1.0)
             self.adam.step()
             self.adam.zero_grad(set_to_none=True)
         return {
             "parts": len(todo),
-            "disagreement": round(off / total, 5) if total else None,
-            "clipped": clipped / max(1, batches),
+            "disagreement": round(sums["off"] / sums["same"], 5) if sums["same"] else None,
+            "clipped": round(sums["clipped"] / max(1, sums["tokens"]), 4),
+            "truncated": round(sums["truncated"] / max(1, sums["tokens"]), 4),
         }

@@ -18,7 +18,8 @@ with three such errors in a row is excluded, and the end of the run names it.
 
 --out is the queue. If the driver or the cluster ends early, the results so far are merged, and the same
 command continues. A folder that another command wrote is refused; --fresh starts again. A report of the
-results so far is written about once a minute (merged/junit.xml, merged/report.html).
+results so far (merged/junit.xml, merged/report.html) is written after the first result, and then at least
+once a minute.
 
 The suite, its programs and holorun must have the driver's paths on each machine (a shared folder).
 Alternatively --ship FOLDER sends a folder with all of them through Ray's runtime environment, and paths are
@@ -32,6 +33,7 @@ import collections
 import contextlib
 import ctypes
 import json
+import logging
 import os
 import select
 import shutil
@@ -51,8 +53,8 @@ Flight = tuple[str, int, float]  # and when it was given out
 
 LEAST_ATTEMPTS_S = 30  # seconds; slots that repeatedly end sooner are not replaced
 ERRORS_IN_A_ROW = 3  # before a machine is excluded
-LIVE_S = 60  # between two reports of a run that continues
-FIRST_S = 10  # before the first one
+FIRST_S = 1  # before the first report of a run that continues; the pause doubles after each
+LIVE_S = 60  # longest pause between two reports
 MOST_NOTES, NOTE = 32, 900  # of `holorun qa merge`, and the bytes of each
 PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 ENVIRONMENT, UNDECIDED, STOPPED = 3, 5, 130  # exit codes
@@ -87,7 +89,8 @@ class Fleet:
         ]
 
     def start_slot(self) -> None:
-        o, place, node = self.o, "DEFAULT", None
+        o, node = self.o, None
+        place: Any = "DEFAULT"
         if self.excluded:
             nodes, used = self.healthy(), collections.Counter(s["node"] for s in self.slots)
             if not nodes:
@@ -96,17 +99,14 @@ class Fleet:
                 )
             node = min(nodes, key=lambda n: used[n])
             place = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
-        actor = (
-            ray.remote(ray_slot.Slot)
-            .options(
-                num_cpus=o.cpus,
-                num_gpus=o.gpus,
-                max_concurrency=o.jobs + 2,
-                max_restarts=0,
-                scheduling_strategy=place,
-            )
-            .remote(self.command, o.export, o.least_mb)
-        )
+        kind: Any = ray.remote(ray_slot.Slot)
+        actor = kind.options(
+            num_cpus=o.cpus,
+            num_gpus=o.gpus,
+            max_concurrency=o.jobs + 2,
+            max_restarts=0,
+            scheduling_strategy=place,
+        ).remote(self.command, o.export, o.least_mb)
         slot: Json = {
             "actor": actor,
             "node": node,
@@ -297,10 +297,10 @@ def drive(
     """Runs the fleet; returns an exit code. Closes connected at its start. A lost Ray may end the process."""
     if not ray.is_initialized():
         ray.init(
-            address=o.address,
+            address=o.address or os.environ.get("RAY_ADDRESS") or "local",  # not a cluster that ended
             runtime_env={"working_dir": "."} if o.ship else None,
             log_to_driver=False,
-            logging_level="error",
+            logging_level=logging.ERROR,
         )
     if connected is not None:
         os.close(connected)
@@ -363,9 +363,9 @@ def supervise(o: argparse.Namespace, child: int, connected: int) -> int:
             limit = 0.0
         if not o.samples and time.monotonic() - last > pause:
             begun = time.monotonic()
-            merge(o, True)
+            wanted = pause if merge(o, True) is None else min(LIVE_S, 2 * pause)
             last = time.monotonic()
-            pause = max(LIVE_S, 20 * (last - begun))
+            pause = max(wanted, 20 * (last - begun))
 
 
 def parse(argv: list[str] | None) -> tuple[argparse.Namespace, list[str]]:
@@ -472,7 +472,9 @@ def main(argv: list[str] | None = None) -> int:
         if test not in ids:
             refuse(f"--rerun: the suite has no selected test '{test}'")
         shutil.rmtree(store.place(test, 0, 0), ignore_errors=True)
-    command = qa + ["--feed", "--jobs", str(o.jobs)] + more
+    command = qa + ["--feed", "--jobs", str(o.jobs)]
+    command += ["--no-assist"] * bool(o.export)  # the reward of an exported episode is that of its tokens
+    command += more
     if ray.is_initialized():  # by a caller, whose connection does not survive a fork
         code = drive(o, todo, command, store)
     else:

@@ -231,6 +231,12 @@
      "let the model begin while the screen may still change, and begin again if it does; auto: if the model "\
      "runs in this process, unless it needed less than 20 ms for the last step", NULL, .show = OPTION_MORE}
 
+/* bool assist; */
+#define ASSIST_OPTION(T)                                                                                     \
+    {"assist", 0, OPTION_FLAG, offsetof(T, assist), NULL, 0, 0, "yes",                                       \
+     "correct replies and positions of the embedded model by its other outputs; needs the model in this "    \
+     "process", NULL, .show = OPTION_MORE}
+
 /* const char *runs; */
 #define RUNS_OPTION(T)                                                                                       \
     {"runs", 0, OPTION_TEXT, offsetof(T, runs), "DIR", 0, 4096, NULL,                                        \

@@ -101,6 +101,7 @@ static const struct option_spec options[] = {
     {"temperature", 't', OPTION_NUMBER, RUN(temperature), "T", 0, 10, NULL,
      "sampling temperature, 0 for greedy; default: the dialect's", NULL},
     THINK_EARLY_OPTION(struct run_settings),
+    ASSIST_OPTION(struct run_settings),
     ASKED_ANEW_OPTIONS(struct run_settings, ", unless the suite sets this"),
     {"attempts", 0, OPTION_INT, AT(attempts), "N", 1, 100, "1",
      "maximum attempts of a task, each from the start on a new desktop, until one passes, unless the suite "

@@ -35,7 +35,7 @@ static const char *const taken[] = {
     "model", "device", "isa", "weights", "weights-in", "activations", "state", "kv", "f32", "dialect",
     "min-pixels", "max-pixels",
     "display", "view", "cursor", "pause-on-human", "human-quiet", "observe-only", "hide",
-    "settle-min", "settle-quiet", "settle-max", "key-delay", "keymap-settle", "think-early",
+    "settle-min", "settle-quiet", "settle-max", "key-delay", "keymap-settle", "think-early", "assist",
     "max-steps", "max-time", "max-tokens",
     "seed", "reply-tokens", "window", "max-images", "force-answer", "validator", "max-validations",
     "localizer", "api",

@@ -33,7 +33,7 @@ struct run_settings {
     double max_time, temperature, settle_min, settle_quiet, settle_max, key_delay, keymap_settle, human_quiet;
     uint64_t seed;
     bool weight_cache, cursor, f32, force_answer, report, dry_run, log_tokens, json, quiet, verbose;
-    bool pause_on_human;
+    bool pause_on_human, assist;
     size_t state_memory;
     int min_pixels, max_pixels;
     int speculate;

@@ -363,7 +363,7 @@ static int open_llm(struct job *j, struct err *e)
     if (!j->llm)
         return -1;
     llm_set_cancel(j->llm, screen_stop_flag(j->screen));
-    struct engine *engine = llm_session(j->llm) ? j->model->engine : NULL;
+    struct engine *engine = j->s.assist && llm_session(j->llm) ? j->model->engine : NULL;
     return pocket_assist_open(&j->assist, engine, j->dialect, screen_stop_flag(j->screen), e);
 }
 

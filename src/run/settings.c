@@ -52,6 +52,7 @@ const struct option_spec job_options[] = {
      "with --desk-view: file with the password for viewers", NULL, .show = OPTION_MORE},
     PACE_OPTIONS(struct run_settings, ""),
     THINK_EARLY_OPTION(struct run_settings),
+    ASSIST_OPTION(struct run_settings),
     {"max-steps", 'n', OPTION_INT, AT(max_steps), "N", 1, 100000, NULL,
      "maximum number of steps; default: 100, 1 in a dry run", NULL,
      .group = "budgets (see also the limits of a policy file)"},

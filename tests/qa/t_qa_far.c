@@ -10,7 +10,7 @@ static void t_far(void **state)
         skip();
     assert_int_equal(
         system(
-            "tests/scripts/qa_far.sh tests/suites/crowd.yaml 3 --only dialog-buttons-1 --only dialog-buttons-2 --only dialog-buttons-3 >&2"),
+            "F32=1 tests/scripts/qa_far.sh tests/suites/crowd.yaml 3 --only dialog-buttons-1 --only dialog-buttons-2 --only dialog-options-61 >&2"),
         0);
 }
 

@@ -53,6 +53,7 @@ REPLIES = "pyautogui.click(5, 5)\nDONE('It is pressed.')\n"
 TESTS, FAILS = 200, 10  # one in FAILS expects another title
 DISK_MB, STORE = 700, 80 << 20
 CONNECT_S = 10
+LEFT_S = 30  # until Ray has ended the slots
 HEAD = {"num_cpus": 0, "object_store_memory": STORE, "include_dashboard": False}
 
 
@@ -224,8 +225,10 @@ def everything_fails(driver, n):
     os.kill(pid, signal.SIGSTOP)
     note(f"{k} results: a Ray worker was stopped (SIGSTOP)")
     driver.ended("all tests have results")
-    left = [p for i in range(3) for p in nodes.processes(i, "--feed")]
-    note(f"processes of holorun that were left: {len(left)}")
+    ended = time.monotonic()
+    while (left := [p for i in range(3) for p in nodes.processes(i, "--feed")]) and time.monotonic() - ended < LEFT_S:
+        time.sleep(0.5)
+    note(f"processes of holorun {time.monotonic() - ended:.0f} s after the end: {len(left)}")
     nodes.close()
     return happened
 

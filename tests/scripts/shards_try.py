@@ -4,7 +4,8 @@
     shards_try.py [PROGRAM]        default: ./holorun
 
 Both shards pass. For each of the ways below, the second shard is run again with that change, or its results.json is
-edited, and `holorun qa merge` must end with an exit code other than 0 and name the difference. Then 20,000 results of
+edited, and `holorun qa merge` must end with an exit code other than 0 and name the difference. If the change is one of
+suite, settings, build or model, `--resume-shard` on the results without it must be refused and name it as well. Then 20,000 results of
 one test each are merged, with time and memory. Tests have scripted replies. Prints a table; exit code 1 if a way is
 green or not named.
 """
@@ -99,6 +100,7 @@ WAYS = {
     "another id": (text("id: two", "id: five"), "tests of the suite (id)"),
     "one test more": ({"suite": SUITE + "  - { id: five, task: Press it }\n"}, "tests of the suite (id)"),
     "--retries": ({"options": ["--retries", "2"]}, "--retries (0 and 2)"),
+    "--assist": ({"options": ["--no-assist"]}, "--assist"),
     "--max-steps": ({"options": ["--max-steps", "9"]}, "--max-steps"),
     "--only": ({"options": ["--only", "t*"]}, "--only"),
     "the dialect": (edit(lambda r: r["identity"].update(dialect="other 0")), "dialect"),
@@ -118,6 +120,9 @@ WAYS = {
 }
 
 
+EDITED_BEFORE_RESUMING = ("another build", "another model", "schema_version", "no identity")
+
+
 class Place:
     def __init__(self, program, folder):
         self.program, self.folder = program, folder
@@ -129,16 +134,23 @@ class Place:
         with open(path, "w") as f:
             f.write(text)
 
-    def shard(self, which, out, way):
+    def shard(self, which, out, way, resume=False):
+        """Runs a shard, or resumes its results in out; returns the exit code and stderr."""
         self.write("suite.yaml", way.get("suite", SUITE).replace("FORM", FORM))
         for name, text in {"home/file": "as it is", "policy.yaml": "rules: []\n", "pin": "1234", **way.get("files", {})}.items():
             self.write(name, text)
-        shutil.rmtree(os.path.join(self.folder, out), ignore_errors=True)
+        if not resume:
+            shutil.rmtree(os.path.join(self.folder, out), ignore_errors=True)
         words = [self.program, "qa", "suite.yaml", "--shard", f"{which}/2", "--fake", "replies", "--dialect", "pyautogui"]
-        done = subprocess.run([*words, "--out", out, "--quiet", *way.get("options", [])], cwd=self.folder, capture_output=True, text=True)
+        words += ["--out", out, "--quiet", *["--resume-shard"] * resume, *way.get("options", [])]
+        done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True)
         if not os.path.exists(os.path.join(self.folder, out, "results.json")):
             sys.exit(f"no results: {done.stderr}")
-        return done.returncode
+        return done.returncode, done.stderr
+
+    def copy(self, source, to):
+        shutil.rmtree(os.path.join(self.folder, to), ignore_errors=True)
+        shutil.copytree(os.path.join(self.folder, source), os.path.join(self.folder, to))
 
     def merge(self, folders):
         done = subprocess.run([self.program, "qa", "merge", "--out", "m", *folders], cwd=self.folder, capture_output=True, text=True)
@@ -147,15 +159,15 @@ class Place:
 
 def try_ways(p):
     bad = 0
-    codes = [p.shard(1, "s1", {}), p.shard(2, "s2", {}), p.merge(["s1", "s2"])[0]]
-    assert codes == [0, 0, 0], codes
-    print("| differs in | exit | message |\n|---|---|---|")
+    codes = [p.shard(1, "s1", {})[0], p.shard(2, "s2", {})[0], p.merge(["s1", "s2"])[0], p.shard(2, "s2", {}, resume=True)[0]]
+    assert codes == [0, 0, 0, 0], codes
+    print("| differs in | exit | of --resume-shard | message |\n|---|---|---|---|")
     for name, (way, words) in WAYS.items():
-        if way.keys() & {"suite", "files", "options"}:
+        changed = way.keys() & {"suite", "files", "options"}
+        if changed:
             p.shard(2, "x", way)
         else:
-            shutil.rmtree(os.path.join(p.folder, "x"), ignore_errors=True)
-            shutil.copytree(os.path.join(p.folder, "s2"), os.path.join(p.folder, "x"))
+            p.copy("s2", "x")
         path = os.path.join(p.folder, "x", "results.json")
         with open(path) as f:
             data = f.read()
@@ -166,9 +178,13 @@ def try_ways(p):
         p.write("x/results.json", data[:way.get("cut", len(data))])
         code, said = p.merge(way.get("merge", ["s1", "x"]))
         line = next((x for x in said.splitlines() if re.match(r"(inconclusive|failed|error) ", x) or "results.json" in x), said.strip()[-200:])
-        good = code != 0 and words in said
+        good, resumed = code != 0 and words in said, ""
+        if changed or name in EDITED_BEFORE_RESUMING:
+            p.copy("s2" if changed else "x", "y")
+            resumed, why = p.shard(2, "y", way if changed else {}, resume=True)
+            good = good and resumed != 0 and words in why
         bad += not good
-        print(f"| {name} | {code} | {re.sub(r' +', ' ', line)}{'' if good else ' **NOT NAMED**'} |", flush=True)
+        print(f"| {name} | {code} | {resumed} | {re.sub(r' +', ' ', line)}{'' if good else ' **NOT NAMED**'} |", flush=True)
     return bad
 
 
