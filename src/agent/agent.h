@@ -50,7 +50,7 @@ struct agent_result;
 /* Whether the model begins to think before the screen has settled (early.c). */
 enum think_early { THINK_EARLY_AUTO, THINK_EARLY_YES, THINK_EARLY_NO };
 
-/* What a task demands that is understood completely; 0: unknown. */
+/* The actions and checks of a task that is understood completely; 0: unknown. */
 struct agent_demand {
     int actions; /* at least */
     int checks;  /* conditions to check on the screen */

@@ -91,3 +91,39 @@ char *plain_keys(const char *text)
     buf_free(&out);
     return NULL;
 }
+
+int plain_press_keys(struct span s, struct plain_step *out, struct err *why)
+{
+    s = words_bare(s);
+    int times = 1, n = s.n;
+    if (n > 1 && words_is(s, n - 1, "once|twice")) {
+        times = words_is(s, n - 1, "twice") ? 2 : 1;
+        n--;
+    } else if (n > 2 && words_is(s, n - 1, "times")) {
+        times = atoi(s.w[n - 2].text);
+        n -= 2;
+    }
+    bool named = n > 1 && (words_is(s, 0, "key|keys") || words_is(s, n - 1, "key|keys"));
+    struct span key = named && words_is(s, 0, "key|keys") ? words_part(s, 1, n) : words_part(s, 0, n - named);
+    for (int i = 0; i < key.n; i++)
+        if (key.w[i].quoted)
+            return 0;
+    char *text = words_text(key), *found = plain_keys(text);
+    if (found && (times < 1 || times > PLAIN_TIMES_MAX)) {
+        free(text);
+        free(found);
+        return err_set(why, ERR_USAGE, "a key is pressed once to %d times", PLAIN_TIMES_MAX);
+    }
+    bool alone = found && !strchr(found, '+') && !named && n == s.n;
+    if (alone) {
+        *out =
+            (struct plain_step){.verb = PLAIN_PRESS, .what = text, .whole = xstrdup(text), .maybe_key = true};
+        free(found);
+        return 1;
+    }
+    free(text);
+    if (!found)
+        return 0;
+    *out = (struct plain_step){.verb = PLAIN_KEYS, .what = found, .times = times};
+    return 1;
+}

@@ -200,32 +200,6 @@ static void look(struct player *p)
     }
 }
 
-/* Appends the action of a step that waits: a pause, or one that removes an obstacle. */
-static void put_wait(struct player *p, const char *why, struct buf *b)
-{
-    buf_printf(b, "waits: %s\n<tool_call>", why);
-    if (p->s.dismiss) {
-        struct screen_rect view = screen_view(p->screen), f = p->field;
-        p->field = (struct screen_rect){0};
-        buf_printf(b,
-                   "{\"name\": \"click\", \"arguments\": {\"x\": %d, \"y\": %d, \"button\": \"left\", "
-                   "\"count\": 1}}",
-                   f.x + f.w / 2 - view.x, f.y + f.h / 2 - view.y);
-    } else if (p->s.search) {
-        struct screen_rect view = screen_view(p->screen);
-        buf_printf(b,
-                   "{\"name\": \"scroll\", \"arguments\": {\"x\": %d, \"y\": %d, \"direction\": \"down\", "
-                   "\"amount\": 3}}",
-                   p->s.x - view.x, p->s.y - view.y);
-    } else if (p->s.aside) {
-        buf_puts(b, "{\"name\": \"move\", \"arguments\": {\"x\": 1, \"y\": 1}}");
-    } else {
-        buf_puts(b, "{\"name\": \"wait\", \"arguments\": {\"seconds\": 0.3}}");
-    }
-    buf_puts(b, "</tool_call>");
-    p->s.dismiss = p->s.aside = p->s.search = false;
-}
-
 /* Returns whether step i presses one of these keys of a calculator. */
 static bool presses_key(const struct player *p, int i, const char *keys)
 {
@@ -304,7 +278,7 @@ static enum player_next more_steps(struct player *p, struct buf *b, char *why, s
     why[utf8_valid_prefix(why, strlen(why))] = 0;
     player_make_safe(why);
     if (got == -1 && !last) {
-        put_wait(p, why, b);
+        player_wait(p, why, b);
         return NEXT_WAIT;
     }
     p->source->unclear = true;
@@ -351,7 +325,7 @@ static enum player_next reply_step(struct player *p, struct buf *b)
         p->s.acted = true;
         p->s.since = 0;
     } else if (next == NEXT_WAIT) {
-        put_wait(p, why, b);
+        player_wait(p, why, b);
     } else if (next == NEXT_FAILED) {
         reply_failed(p, b, p->blame, why);
     } else {

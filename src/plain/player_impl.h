@@ -174,6 +174,8 @@ enum player_next player_verify_selected(struct player *p, const struct element *
 void player_click(struct player *p, const struct element *e, const char *button, int count, struct buf *b);
 void player_write(struct player *p, const struct element *e, const char *text, struct buf *b);
 void player_keys(const char *keys, int times, struct buf *b);
+/* Appends the action of a step that waits: a pause, or one that removes an obstacle. */
+void player_wait(struct player *p, const char *why, struct buf *b);
 /* Replaces the characters that could begin a call in a reply: names and texts come from other programs. */
 void player_make_safe(char *text);
 void player_call(struct buf *b, const char *tool, const char *key, const char *text);

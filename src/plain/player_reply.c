@@ -71,3 +71,28 @@ void player_keys(const char *keys, int times, struct buf *b)
     buf_puts(b, plus ? ", \"+\"]}}</tool_call>" : "]}}</tool_call>");
     free(copy);
 }
+
+void player_wait(struct player *p, const char *why, struct buf *b)
+{
+    buf_printf(b, "waits: %s\n<tool_call>", why);
+    if (p->s.dismiss) {
+        struct screen_rect view = screen_view(p->screen), f = p->field;
+        p->field = (struct screen_rect){0};
+        buf_printf(b,
+                   "{\"name\": \"click\", \"arguments\": {\"x\": %d, \"y\": %d, \"button\": \"left\", "
+                   "\"count\": 1}}",
+                   f.x + f.w / 2 - view.x, f.y + f.h / 2 - view.y);
+    } else if (p->s.search) {
+        struct screen_rect view = screen_view(p->screen);
+        buf_printf(b,
+                   "{\"name\": \"scroll\", \"arguments\": {\"x\": %d, \"y\": %d, \"direction\": \"down\", "
+                   "\"amount\": 3}}",
+                   p->s.x - view.x, p->s.y - view.y);
+    } else if (p->s.aside) {
+        buf_puts(b, "{\"name\": \"move\", \"arguments\": {\"x\": 1, \"y\": 1}}");
+    } else {
+        buf_puts(b, "{\"name\": \"wait\", \"arguments\": {\"seconds\": 0.3}}");
+    }
+    buf_puts(b, "</tool_call>");
+    p->s.dismiss = p->s.aside = p->s.search = false;
+}

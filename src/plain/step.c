@@ -120,43 +120,6 @@ static int named(enum plain_verb verb, struct span s, const char *roles, struct 
     return take_row(&s, out, why) < 0 ? -1 : take_name(s, roles, out, why);
 }
 
-/* "press ctrl+s", "press the Enter key twice".  Returns 0 when these are not keys. */
-static int press_keys(struct span s, struct plain_step *out, struct err *why)
-{
-    s = words_bare(s);
-    int times = 1, n = s.n;
-    if (n > 1 && words_is(s, n - 1, "once|twice")) {
-        times = words_is(s, n - 1, "twice") ? 2 : 1;
-        n--;
-    } else if (n > 2 && words_is(s, n - 1, "times")) {
-        times = atoi(s.w[n - 2].text);
-        n -= 2;
-    }
-    bool named = n > 1 && (words_is(s, 0, "key|keys") || words_is(s, n - 1, "key|keys"));
-    struct span key = named && words_is(s, 0, "key|keys") ? words_part(s, 1, n) : words_part(s, 0, n - named);
-    for (int i = 0; i < key.n; i++)
-        if (key.w[i].quoted)
-            return 0;
-    char *text = words_text(key), *keys = plain_keys(text);
-    if (keys && (times < 1 || times > PLAIN_TIMES_MAX)) {
-        free(text);
-        free(keys);
-        return err_set(why, ERR_USAGE, "a key is pressed once to %d times", PLAIN_TIMES_MAX);
-    }
-    bool alone = keys && !strchr(keys, '+') && !named && n == s.n;
-    if (keys && alone) {
-        *out =
-            (struct plain_step){.verb = PLAIN_PRESS, .what = text, .whole = xstrdup(text), .maybe_key = true};
-        free(keys);
-        return 1;
-    }
-    free(text);
-    if (!keys)
-        return 0;
-    *out = (struct plain_step){.verb = PLAIN_KEYS, .what = keys, .times = times};
-    return 1;
-}
-
 /* Appends a level of a menu; level is emptied.  Returns -1 if it is missing, or there are too many. */
 static int end_level(struct span s, struct buf *level, struct plain_step *out, struct err *why)
 {
@@ -448,7 +411,7 @@ static int parse_verb(struct span s, struct plain_step *out, struct err *why)
     if (words_is(s, 0, "double|right") && words_is(s, 1, "click"))
         return named(words_is(s, 0, "double") ? PLAIN_DOUBLE_CLICK : PLAIN_RIGHT_CLICK,
                      words_part(s, two, s.n), PRESSED, out, why);
-    int keys = words_is(s, 0, "press|hit|push") ? press_keys(words_part(s, 1, s.n), out, why) : 0;
+    int keys = words_is(s, 0, "press|hit|push") ? plain_press_keys(words_part(s, 1, s.n), out, why) : 0;
     if (keys)
         return keys < 0 ? -1 : 0;
     if (words_is(s, 0, "press|click|hit|push|tap"))

@@ -196,6 +196,10 @@ int job_model_open(struct job_model *m, const struct run_settings *s, const vola
 int job_model_replace(struct job_model *m, const struct run_settings *s, const char *dir, struct err *e);
 void job_model_close(struct job_model *m);
 
+/* Sets the functions that ask programs for the names of elements; arg of job_is_field(): the job. */
+void job_name_elements(struct job *j, struct gate_options *o);
+bool job_is_field(void *arg, const char *title); /* of screen_set_is_field() */
+
 /* Reads who confirms actions: --confirm, or the program that started the run. */
 int job_confirm(const struct job *j, struct confirm *out, struct err *e);
 
