@@ -16,6 +16,7 @@ enum {
     LABEL_LEFT = 160, /* of a field, whose own text tells nothing */
     LABEL_ABOVE = 30,
     FIELD_EDGE = 3,
+    PRESS = 40, /* around the point of a press */
 };
 
 static const char *const items[] = {
@@ -138,22 +139,23 @@ static struct screen_rect shrunk(struct screen_rect r, int by)
 }
 
 /* Returns whether the place of an element looks the same in both pictures, up to the colours. equals: number
- * of elements that only their rows tell apart. If the window is unknown, only a text or an image counts: it
- * was in front. */
+ * of elements that only their rows tell apart. If the window is unknown, only a text or an image there shows
+ * that it was in front: of a field its label, and the place of the press has to look the same, too. */
 static bool looks_same(const struct element *e, int equals, const struct press *p, const struct image *a,
                        const struct image *b)
 {
     const struct screen_rect none = {0}, r = e->rect, row = {p->rect.x, r.y, p->rect.w, r.h};
     struct screen_rect area = equals > 1 ? row : shrunk(r, EDGE);
-    if (!p->window && resolve_is_field(e))
-        return false;
-    if (resolve_is_field(e)) {
+    struct screen_rect except = none, point = {p->x - PRESS, p->y - PRESS, 2 * PRESS, 2 * PRESS};
+    bool field = resolve_is_field(e);
+    if (field) {
         area = grown(r, LABEL_LEFT, LABEL_ABOVE, AROUND);
-        return sight_compare(a, b, screen_rect_intersect(area, p->rect), shrunk(r, FIELD_EDGE)) !=
-               SIGHT_OTHER;
+        except = shrunk(r, FIELD_EDGE);
     }
-    enum sight got = sight_compare(a, b, screen_rect_intersect(area, p->rect), none);
-    if (got == SIGHT_PLAIN && p->window) {
+    enum sight got = sight_compare(a, b, screen_rect_intersect(area, p->rect), except);
+    if (field && !p->window && sight_compare(a, b, point, none) == SIGHT_OTHER)
+        return false;
+    if (!field && got == SIGHT_PLAIN && p->window) {
         area = grown(r, AROUND, AROUND, AROUND);
         got = sight_compare(a, b, screen_rect_intersect(area, p->rect), none);
     }
