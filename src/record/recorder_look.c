@@ -175,8 +175,9 @@ static bool awaits_name(const struct recorder *r)
 }
 
 /* Elements are requested as soon as the pointer stops, and again when the screen has changed since, because a
- * list may have opened under the pointer, or while no element is known. A request is open until it is answered:
- * on a loaded machine the pointer may stop several times meanwhile, and each answer describes the program. */
+ * list may have opened under the pointer, or while no element is known. A request is open until it is
+ * answered: on a loaded machine the pointer may stop several times meanwhile, and each answer describes the
+ * program. */
 void recorder_look_ahead(struct recorder *r)
 {
     bool soon =

@@ -74,8 +74,9 @@ static bool in_popup(const struct snapshot *s, int at)
     return s->e[at].window != s->e[up].window;
 }
 
-/* Returns the smallest element at the point of a press in its window; -1: none. Items that are not known to be
- * in a popup may be those of a menu that has opened over the window. popup: only elements in popups count. */
+/* Returns the smallest element at the point of a press in its window; -1: none. Items that are not known to
+ * be in a popup may be those of a menu that has opened over the window. popup: only elements in popups
+ * count. */
 static int smallest(const struct snapshot *s, const struct press *p, bool popup)
 {
     int best = -1;
