@@ -134,10 +134,8 @@ static void receive(struct reader *r, void (*event)(void *arg, DBusMessage *m), 
 {
     DBusMessage *m;
     while ((m = dbus_connection_pop_message(r->bus))) {
-        int type = dbus_message_get_type(m);
         uint32_t serial = dbus_message_get_reply_serial(m);
-        if (type == DBUS_MESSAGE_TYPE_SIGNAL)
-            event(arg, m);
+        event(arg, m);
         for (int i = 0; serial && i < READ_IN_FLIGHT; i++)
             if (r->slots[i].serial == serial) {
                 finish(r, &r->slots[i], m);

@@ -188,7 +188,8 @@ int snapshot_read(json_t *line, struct snapshot *out)
                              .window = (unsigned long)json_integer_value(json_object_get(line, "window")),
                              .calls = (int)json_integer_value(json_object_get(line, "calls")),
                              .nodes = (int)json_integer_value(json_object_get(line, "nodes")),
-                             .ms = json_number_value(json_object_get(line, "ms"))};
+                             .ms = json_number_value(json_object_get(line, "ms")),
+                             .read = json_integer_value(json_object_get(line, "read"))};
     out->e = xcalloc(json_array_size(list) + 1, sizeof *out->e);
     json_array_foreach(list, i, one) rc = rc || read_element(one, out) ? -1 : 0;
     rc = out->hit < -1 || out->hit >= out->n || out->end > SNAPSHOT_SILENT ? -1 : rc;
@@ -197,6 +198,12 @@ int snapshot_read(json_t *line, struct snapshot *out)
     else
         snapshot_label(out);
     return rc;
+}
+
+void elements_take(struct elements *x, struct snapshot *out)
+{
+    *out = x->snapshot;
+    x->snapshot = (struct snapshot){.hit = -1};
 }
 
 static void note_focus(struct elements *x, bool password)

@@ -45,7 +45,7 @@ enum snapshot_end {
     SNAPSHOT_WHOLE,
     SNAPSHOT_NOTHING, /* the program describes nothing */
     SNAPSHOT_CUT,     /* a limit of time, depth or number was reached */
-    SNAPSHOT_SILENT,  /* a program does not answer; it is not asked for 5 s */
+    SNAPSHOT_SILENT,  /* a program does not answer; it is not asked for 5 s, or until it sends something */
 };
 
 struct snapshot { /* visible elements in reading order: parents first, siblings by rows */
@@ -56,6 +56,7 @@ struct snapshot { /* visible elements in reading order: parents first, siblings 
     unsigned long window; /* X window there; 0: unknown */
     int calls, nodes;     /* calls made and objects read */
     double ms;            /* time of reading */
+    int64_t read;         /* clock_ns() when reading ended; 0: unknown */
     void *memory;
 };
 
@@ -100,6 +101,11 @@ bool elements_answer_at(struct elements *x, int px, int py, double ms, struct el
 /* As elements_answer_at(), but returns the whole snapshot, valid until the next question, or NULL; *at: the
  * element at the point, -1: none. */
 const struct snapshot *elements_answer(struct elements *x, int px, int py, double ms, int *at);
+/* Moves the snapshot of the newest answer to *out, which then stays valid; free it with snapshot_free(). */
+void elements_take(struct elements *x, struct snapshot *out);
+void snapshot_free(struct snapshot *s);
+/* Returns the innermost element at a point, -1: none. Elements of the X window at the point come first. */
+int snapshot_at(const struct snapshot *s, int x, int y);
 /* Finds visible elements of this name and role, in windows of this title first. Waits at most ms; returns
  * their number. */
 int elements_find(struct elements *x, const char *name, const char *role, const char *window, double ms,

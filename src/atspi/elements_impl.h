@@ -16,7 +16,4 @@ const struct snapshot *elements_await(struct elements *x, double ms);
 /* Reads a snapshot from an answer, and takes the reference to the answer. Returns -1 if it is malformed;
  * free it with snapshot_free(). */
 int snapshot_read(json_t *answer, struct snapshot *out);
-void snapshot_free(struct snapshot *s);
 void snapshot_label(struct snapshot *s); /* Sets the labels of elements without a name. */
-/* Returns the innermost element at a point, -1: none. Elements of the X window at the point come first. */
-int snapshot_at(const struct snapshot *s, int x, int y);

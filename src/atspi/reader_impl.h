@@ -130,8 +130,8 @@ bool reader_class_name(const char *name);
 /* calls.c */
 void reader_push(struct reader *r, int node, enum call call, int x, int y);
 bool reader_is_gtk4(const struct reader *r);
-/* Reads until nothing is left to ask, or for ms. Signals are given to `event`. Returns SNAPSHOT_WHOLE, _CUT,
- * _SILENT or _NOTHING. */
+/* Reads until nothing is left to ask, or for ms. All messages are given to `event`. Returns SNAPSHOT_WHOLE,
+ * _CUT, _SILENT or _NOTHING. */
 enum snapshot_end reader_run(struct reader *r, double ms, void (*event)(void *arg, DBusMessage *m),
                              void *arg);
 

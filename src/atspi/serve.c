@@ -2,7 +2,7 @@
  * changes.
  *
  * A question is a line {"id", "refs", "window", "x", "y", "all", "closed", "ms"}, an answer a line {"id",
- * "end", "hit", "window", "calls", "nodes", "ms", "young", "empty", "elements": [[...], ...]}.
+ * "end", "hit", "window", "calls", "nodes", "ms", "read", "young", "empty", "elements": [[...], ...]}.
  * {"focus": true} arrives unrequested whenever the keyboard focus moves to another element, false if typed
  * text is not shown there. {"error"} says why nothing can be read. */
 #include "atspi/answer_impl.h"
@@ -150,12 +150,21 @@ static bool is_young(int pid)
 
 /* ---- focus ------------------------------------------------------------------------------------------- */
 
-static void on_signal(void *arg, DBusMessage *m)
+/* Ends the silence of a program: an answer that comes late shows that it works again. */
+static void hear_from(const char *bus)
+{
+    for (int i = 0; bus && i < child.n_programs; i++)
+        if (!strcmp(child.programs[i].bus, bus))
+            child.programs[i].silent_until = 0;
+}
+
+static void on_message(void *arg, DBusMessage *m)
 {
     const char *kind = "", *from = dbus_message_get_sender(m), *path = dbus_message_get_path(m);
     dbus_int32_t on = 0;
     DBusMessageIter at;
     (void)arg;
+    hear_from(from);
     if (!dbus_message_is_signal(m, "org.a11y.atspi.Event.Object", "StateChanged") || !from || !path ||
         !dbus_message_iter_init(m, &at) || dbus_message_iter_get_arg_type(&at) != DBUS_TYPE_STRING)
         return;
@@ -219,7 +228,7 @@ static void read_program(struct reading *q, struct program *p, bool at_point, in
     if (p->silent_until < clock_ns() && left > 0) {
         p->overdue = 0;
         reader_begin(&child.r, p, at_point ? x : -1, y);
-        end = reader_run(&child.r, left, on_signal, NULL);
+        end = reader_run(&child.r, left, on_message, NULL);
         place_nodes(child.r.nodes, child.r.n, p->toolkit, p->pid, child.windows, child.n_windows);
         size_t before = json_array_size(q->elements);
         int hit = answer_put(&child.r, q->elements);
@@ -276,9 +285,10 @@ static void answer(const char *text, size_t len)
         if (!pid || child.programs[i].pid != pid)
             read_program(&q, &child.programs[i], at_point, x, y);
     bool young = pid && q.end == SNAPSHOT_NOTHING && is_young(pid);
-    say(json_pack("{s:O, s:i, s:i, s:I, s:i, s:i, s:f, s:b, s:b, s:o}", "id", json_object_get(line, "id"),
-                  "end", (int)q.end, "hit", q.hit, "window", (json_int_t)(at_point && meant ? meant->id : 0),
-                  "calls", q.calls, "nodes", q.nodes, "ms", clock_ms_since(q.start), "young", young, "empty",
+    say(json_pack("{s:O, s:i, s:i, s:I, s:i, s:i, s:f, s:I, s:b, s:b, s:o}", "id",
+                  json_object_get(line, "id"), "end", (int)q.end, "hit", q.hit, "window",
+                  (json_int_t)(at_point && meant ? meant->id : 0), "calls", q.calls, "nodes", q.nodes, "ms",
+                  clock_ms_since(q.start), "read", (json_int_t)clock_ns(), "young", young, "empty",
                   child.listed && !child.n_programs, "elements", q.elements));
     json_decref(line);
 }
@@ -419,7 +429,7 @@ static void drain_bus(void)
     if (!dbus_connection_read_write(child.r.bus, 0))
         _exit(0);
     while ((m = dbus_connection_pop_message(child.r.bus))) {
-        on_signal(NULL, m);
+        on_message(NULL, m);
         dbus_message_unref(m);
     }
     report_focus();

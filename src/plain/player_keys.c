@@ -270,11 +270,12 @@ static bool is_file_word(const char *role)
     return !role;
 }
 
-/* Returns whether a condition on a file has to be verified by typing its name.  Names without a dot need the
- * word "file" or "folder": other texts would be typed into the view. */
+/* Returns whether a condition has to be verified by typing a name, because it may be that of a file.  That a
+ * name is shown is not verified so without a dot or the word "file" or "folder": other texts would be typed
+ * into the view.  That it is gone is: the view would not describe it either. */
 static bool is_of_file(const struct plain_step *s)
 {
-    return (s->state == PLAIN_SHOWN || s->state == PLAIN_GONE) && (s->role || strchr(s->what, '.'));
+    return s->state == PLAIN_GONE || (s->state == PLAIN_SHOWN && (s->role || strchr(s->what, '.')));
 }
 
 bool player_selects_by_typing(struct player *p)

@@ -4,7 +4,7 @@
  *   screenshots, windows, elements under the pointer ──┘
  *
  * A press changes its target, so a target is recorded as it looked before: screenshots are taken
- * continuously, window and element are requested as soon as the pointer stops moving.
+ * continuously, window and elements are requested as soon as the pointer stops moving (scenes.h).
  */
 #include "record/recorder.h"
 
@@ -33,13 +33,10 @@
 
 enum {
     TICK_MS = 20,
-    REST_MS = 25,       /* without motion for this time, the pointer has stopped */
     SHOT_MS = 60,       /* between screenshots while the user works */
     IDLE_SHOT_MS = 300, /* between screenshots otherwise */
     IDLE_MS = 5000,
-    ASK_AGAIN_MS = 250, /* between two requests for the element at one position */
-    POINTED_MS = 3000,  /* so long after the pointer was used: reading delays reports of the focus */
-    LIST_MS = 200,      /* between two lists of the windows, if the screen has changed */
+    LIST_MS = 200, /* between two lists of the windows, if the screen has changed */
     LIST_IDLE_MS = 1000,
     LAG_MAX_MS = 5000, /* by which an event may be read late */
     LATE_MS = 500,     /* a screen change this long after an action needs a wait */
@@ -76,6 +73,7 @@ static void start_gesture(struct recorder *r)
 static void on_pointed(void *arg, const struct input *at)
 {
     struct recorder *r = arg;
+    recorder_look_below(r);
     start_gesture(r);
     recorder_look_at(r, at->x, at->y);
 }
@@ -85,6 +83,7 @@ static void on_typing(void *arg, const struct input *at)
     struct recorder *r = arg;
     start_gesture(r);
     recording_target_free(&r->target);
+    r->press = (struct press){0};
     screen_focused_window(r->o->screen, &r->focus);
     recorder_look_around(r, r->focus.id ? r->focus.rect : screen_root(r->o->screen));
     r->hidden = prompt_tty_hides(r->focus.pid);
@@ -121,6 +120,12 @@ static void on_done(void *arg, struct gesture *g)
     q.step.action = g->action;
     q.step.pause = r->last_end ? fmax(0, (double)(q.from - r->last_end) / 1e9) : 0;
     describe_step(r, &q.step);
+    if (q.step.has_target && r->press.unnamed) {
+        q.press = r->press;
+        q.before = r->before;
+        r->before = (struct image){0};
+    }
+    r->press = (struct press){0};
     q.opened = recorder_is_new_window(r, q.step.has_target ? r->under.id : r->focus.id);
     /* Programs report a focus change late. Without a report between the previous gesture and the first key, a
      * text that was typed faster than FOCUS_MS may belong to the element that a later report names. */
@@ -160,7 +165,6 @@ static void on_input(struct recorder *r, const struct input *in)
         r->px = in->x;
         r->py = in->y;
         r->moved = clock_ns();
-        r->asked = 0;
         r->typed = r->focus_asked = 0; /* the element under the pointer is more urgent */
     }
     r->last_input = clock_ns();
@@ -169,17 +173,21 @@ static void on_input(struct recorder *r, const struct input *in)
     gestures_input(r->gestures, in);
 }
 
-/* Requests window and element under the pointer as soon as it stops moving, and again when the screen has
- * changed since, because a list may have opened under the pointer, or while no element is known. */
-static void look_ahead(struct recorder *r)
+/* Reads answers of programs and takes screenshots, as far as they are due. Returns -1 with e. */
+static int look(struct recorder *r, struct err *e)
 {
-    bool other = r->last_change > r->asked || !*r->found.role;
-    bool soon = r->pointed && clock_ms_since(r->pointed) < POINTED_MS;
-    bool old = r->asked && r->answered && other && soon && clock_ms_since(r->asked) > ASK_AGAIN_MS;
-    if ((r->asked && !old) || clock_ms_since(r->moved) < REST_MS)
-        return;
-    r->asked = clock_ns();
-    recorder_ask(r, r->px, r->py);
+    elements_pump(r->elements);
+    if (r->focus_asked)
+        recorder_hear_focus(r);
+    else if (r->typed && clock_ms_since(r->typed) > FOCUS_MS)
+        recorder_ask_focus(r);
+    else
+        recorder_look_ahead(r);
+    bool idle = clock_ms_since(r->last_input) > IDLE_MS;
+    if (clock_ms_since(r->last_shot) > (idle ? IDLE_SHOT_MS : SHOT_MS) && recorder_shoot(r, e))
+        return -1;
+    recorder_name_presses(r);
+    return 0;
 }
 
 static int work(struct recorder *r, struct err *e)
@@ -191,22 +199,13 @@ static int work(struct recorder *r, struct err *e)
         poll(p, 2, TICK_MS);
         while (listen_next(r->listen, &in))
             on_input(r, &in);
-        elements_pump(r->elements);
         if (listen_lost(r->listen))
             return err_set(e, ERR_ENV, "display '%s' was lost", screen_name(r->o->screen));
         gestures_tick(r->gestures, clock_ms_since(r->last_input));
-        if (r->focus_asked)
-            recorder_hear_focus(r);
-        else if (r->typed && clock_ms_since(r->typed) > FOCUS_MS)
-            recorder_ask_focus(r);
-        else
-            look_ahead(r);
-        recorder_hear(r, 0);
+        if (look(r, e))
+            return -1;
         if (clock_ms_since(r->windows_read) > (r->last_change > r->windows_read ? LIST_MS : LIST_IDLE_MS))
             list_windows(r);
-        bool idle = clock_ms_since(r->last_input) > IDLE_MS;
-        if (clock_ms_since(r->last_shot) > (idle ? IDLE_SHOT_MS : SHOT_MS) && recorder_shoot(r, e))
-            return -1;
         if (r->failed) {
             *e = r->trouble;
             return -1;
@@ -241,10 +240,8 @@ static int finish(struct recorder *r, struct err *e)
     bool escaped = *screen_stop_flag(r->o->screen) == STOP_HUMAN;
     gestures_end(r->gestures, escaped);
     for (int i = r->n_queue; i-- > 0;)
-        while (recorder_awaits_focus(r, &r->queue[i])) {
+        while (recorder_awaits(r, &r->queue[i]) && look(r, e) == 0)
             clock_sleep_ms(TICK_MS);
-            elements_pump(r->elements);
-        }
     if (recorder_write_queue(r, true, e))
         return -1;
     if (!escaped)
@@ -324,7 +321,7 @@ int recorder_run(const struct recorder_options *o, struct recorder_result *resul
     redact_free(r->redact);
     recorder_free_pictures(r);
     for (int i = 0; i < r->n_queue; i++)
-        recording_step_free(&r->queue[i].step);
+        recorder_free_item(&r->queue[i]);
     free(r->part);
     free(r);
     return rc;

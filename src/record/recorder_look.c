@@ -1,24 +1,27 @@
 /* recorder_look.c - records the appearance of a target: pictures, window, element. See recorder.c. */
 #include "record/look.h"
 #include "record/recorder_impl.h"
+#include "record/sight.h"
 #include "record/target.h"
 #include "record/target_element.h"
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "plain/resolve.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    ANSWER_MS = 300,        /* longest wait for an element at a press */
     FOCUS_ANSWER_MS = 1000, /* longest time in which the element with the keyboard is requested */
-    UNDER_PX = 3,           /* maximum distance to the point of the last request */
+    AROUND_PX = 40,         /* around the pointer: includes the text of a menu item */
     FAR_AWAY = 1 << 20,
-    AWAY_PX = 60,  /* a pointer farther away does not change a target's appearance */
-    FRESH_MS = 40, /* a screenshot younger than this need not be repeated */
+    AWAY_PX = 60,       /* a pointer farther away does not change a target's appearance */
+    FRESH_MS = 40,      /* a screenshot younger than this need not be repeated */
+    REST_MS = 25,       /* without motion for this time, the pointer has stopped */
+    ASK_AGAIN_MS = 250, /* between two requests for the element at one position */
+    OVERDUE_MS = 4000,  /* a request that is not answered by then is not answered */
+    POINTED_MS = 3000,  /* so long after the pointer was used: reading delays reports of the focus */
 };
 
 /* ---- screenshots ------------------------------------------------------------------------------------ */
@@ -30,6 +33,15 @@ static int capture(struct recorder *r, struct image *out, struct err *e)
     if (r->redact)
         redact_image(r->redact, r->o->screen, out);
     return 0;
+}
+
+/* Returns whether the surroundings of the pointer look the same in two screenshots, up to the colours and a
+ * blinking caret. */
+static bool same_around(const struct recorder *r, const struct image *a, const struct image *b)
+{
+    struct screen_rect around = {r->px - AROUND_PX, r->py - AROUND_PX, 2 * AROUND_PX, 2 * AROUND_PX};
+    return sight_compare(a, b, around, (struct screen_rect){0}) != SIGHT_OTHER ||
+           sight_difference(a, b, around) < IMAGE_EFFECT_LEVEL;
 }
 
 int recorder_shoot(struct recorder *r, struct err *e)
@@ -48,8 +60,10 @@ int recorder_shoot(struct recorder *r, struct err *e)
     }
     if (newest->image.rgb && image_tiles_changed(&newest->image, im, IMAGE_EFFECT_LEVEL) > 0)
         r->last_change = r->last_shot;
+    int64_t near =
+        newest->image.rgb && same_around(r, &newest->image, im) ? newest->near_change : r->last_shot;
     memmove(r->shots + 1, r->shots, (SHOTS - 1) * sizeof *r->shots);
-    r->shots[0] = (struct shot){*im, r->last_shot, r->px, r->py};
+    r->shots[0] = (struct shot){*im, r->last_shot, r->last_shot, r->px, r->py, near};
     return 0;
 }
 
@@ -57,21 +71,52 @@ void recorder_free_pictures(struct recorder *r)
 {
     for (int i = 0; i < SHOTS; i++)
         image_free(&r->shots[i].image);
-    image_free(&r->press);
+    image_free(&r->before);
+    image_free(&r->asked.screen);
+    scenes_free(&r->scenes);
     image_free(&r->look.image);
     recording_target_free(&r->target);
 }
 
+/* Returns the newest screenshot that was complete at a time, or else the oldest one. */
+static const struct shot *shot_at(const struct recorder *r, int64_t at)
+{
+    int i = 0;
+    while (i + 1 < SHOTS && r->shots[i].first > at && r->shots[i + 1].image.rgb)
+        i++;
+    return &r->shots[i];
+}
+
 /* ---- the place under the pointer -------------------------------------------------------------------- */
 
-void recorder_ask(struct recorder *r, int x, int y)
+static bool is_at(const struct recorder *r, const struct below *b)
 {
-    screen_window_at(r->o->screen, x, y, &r->under);
-    r->ux = x;
-    r->uy = y;
-    r->answered = false;
-    r->asked_at = clock_ns();
-    elements_ask_at(r->elements, x, y);
+    return b->at && abs(b->x - r->px) <= SCENES_NEAR && abs(b->y - r->py) <= SCENES_NEAR;
+}
+
+static void request_below(struct recorder *r)
+{
+    r->below[1] = r->below[0];
+    r->below[0] = (struct below){.x = r->px, .y = r->py, .at = clock_ns()};
+    screen_window_at(r->o->screen, r->px, r->py, &r->below[0].window);
+}
+
+/* The window was requested before the press, and nothing has opened since; or it is requested only now, and
+ * the screen there looks as before the press. */
+void recorder_look_below(struct recorder *r)
+{
+    const struct shot *before = shot_at(r, r->in_ns);
+    struct image now = {0};
+    for (int i = 0; i < 2; i++)
+        if (is_at(r, &r->below[i]) && r->below[i].at <= r->in_ns && r->below[i].at >= before->near_change) {
+            r->under = r->below[i].window;
+            r->surely_under = true;
+            return;
+        }
+    request_below(r);
+    r->under = r->below[0].window;
+    r->surely_under = capture(r, &now, NULL) == 0 && same_around(r, &before->image, &now);
+    image_free(&now);
 }
 
 static void set_window(struct recording_target *t, const struct screen_window *w, struct screen_rect root)
@@ -83,73 +128,88 @@ static void set_window(struct recording_target *t, const struct screen_window *w
     window_language(w->pid, t->language);
 }
 
-static const char *const items[] = {
-    "menu item", "check menu item", "radio menu item", "menu", "list item", "table cell", NULL};
-
-/* Returns whether an element is in the X window at the point. GTK 3 and Qt describe the items of an open
- * menu or list below the menu bar or the closed list. */
-static bool is_on_top(const struct snapshot *s, int at)
+/* Adds the answer to the newest request to the scenes. */
+static void keep_scene(struct recorder *r)
 {
-    const struct element *e = &s->e[at];
-    return !s->window || !e->window || e->window == s->window || text_listed(items, e->role);
+    elements_take(r->elements, &r->asked.s);
+    scenes_add(&r->scenes, &r->asked);
 }
 
-/* Returns the smallest element at a point in an X window, except items of menus and lists; -1: none. */
-static int beneath(const struct snapshot *s, int x, int y, unsigned long window)
+/* Keeps the screen at the time of a request. */
+static void begin_scene(struct recorder *r, int x, int y)
 {
-    int best = -1;
-    for (int i = 0; i < s->n; i++) {
-        const struct element *e = &s->e[i], *b = best >= 0 ? &s->e[best] : NULL;
-        if (e->window == window && e->parent >= 0 && e->trust != PLACE_NONE && !text_listed(items, e->role) &&
-            screen_rect_contains(e->rect, x, y) &&
-            (!b || (double)e->rect.w * e->rect.h <= (double)b->rect.w * b->rect.h))
-            best = i;
-    }
-    return best;
+    image_free(&r->asked.screen);
+    image_copy(&r->asked.screen, &r->shots[0].image, NULL);
+    r->asked.x = x;
+    r->asked.y = y;
+    r->asked.asked = clock_ns();
 }
 
-void recorder_hear(struct recorder *r, double ms)
+static void ask(struct recorder *r)
 {
-    int at;
-    const struct snapshot *s = r->answered ? NULL : elements_answer(r->elements, r->ux, r->uy, ms, &at);
-    if (!s)
-        return;
-    r->answered = true;
-    r->found = (struct recording_target){.x = r->ux, .y = r->uy};
-    r->found_in = r->under.id;
-    bool opened = s->window && r->under.id && s->window != r->under.id;
-    if (at >= 0 && opened && text_listed(items, s->e[at].role)) /* read after the press had opened it */
-        at = beneath(s, r->ux, r->uy, r->under.id);
-    if (at >= 0 && s->e[at].parent >= 0 && resolve_is_field(&s->e[s->e[at].parent]))
-        at = s->e[at].parent; /* Qt describes the inside of a text as a part of it */
-    if (at >= 0 && screen_rect_contains(s->e[at].rect, r->ux, r->uy) && is_on_top(s, at))
-        target_describe(s, at, &r->found);
-    r->found_at = r->asked_at;
+    if (clock_ms_since(r->shots[0].last) > FRESH_MS)
+        recorder_shoot(r, NULL);
+    begin_scene(r, r->px, r->py);
+    r->open = true;
+    r->found = false;
+    elements_ask_at(r->elements, r->px, r->py);
 }
 
-/* Copies the element under the pointer. Without an answer to the newest request, an older answer counts if it
- * is about the same position in the same window: a colour under the pointer causes a request, too. */
-static void set_element(struct recorder *r, struct recording_target *t)
+static void hear(struct recorder *r)
 {
-    struct recording_target whole = *t;
-    bool heard = r->answered; /* before the press, which changes the state */
-    recorder_hear(r, ANSWER_MS);
-    const struct recording_target *f = &r->found;
-    if (!*f->role || r->found_in != r->under.id || abs(f->x - t->x) > UNDER_PX || abs(f->y - t->y) > UNDER_PX)
+    int at, x = r->asked.x, y = r->asked.y;
+    if (!elements_answer(r->elements, x, y, 0, &at))
         return;
-    bool late = (double)r->found_at / 1e6 > (double)r->in_ms + r->skew;
-    if (late && text_listed(items, f->role)) /* requested after the press, which may have opened this menu */
+    r->open = false;
+    keep_scene(r);
+    const struct press here = {.x = x, .y = y, .window = r->below[0].window.id};
+    r->found = scene_has(&r->scenes.list[0], &here);
+}
+
+static bool awaits_name(const struct recorder *r)
+{
+    bool waits = r->press.unnamed;
+    for (int i = 0; i < r->n_queue; i++)
+        waits = waits || r->queue[i].press.unnamed;
+    return waits;
+}
+
+/* Elements are requested as soon as the pointer stops, and again when the screen has changed since, because a
+ * list may have opened under the pointer, or while no element is known. A request is open until it is
+ * answered: on a loaded machine the pointer may stop several times meanwhile, and each answer describes the
+ * program. */
+void recorder_look_ahead(struct recorder *r)
+{
+    bool soon =
+        r->pointed && clock_ms_since(r->pointed)<POINTED_MS, rests = clock_ms_since(r->moved)> REST_MS;
+    int64_t near = r->shots[0].near_change, changed = near > r->last_change ? near : r->last_change;
+    if (rests && (r->moved > r->below[0].at || (soon && changed > r->below[0].at)))
+        request_below(r);
+    if (r->open)
+        hear(r);
+    bool overdue = r->open && clock_ms_since(r->asked.asked) > OVERDUE_MS,
+         other = soon && (r->last_change > r->asked.asked || !r->found), wanted = awaits_name(r),
+         again = (other || wanted) && clock_ms_since(r->asked.asked) > ASK_AGAIN_MS;
+    if ((!r->open || overdue) && rests && (r->moved > r->asked.asked || again))
+        ask(r);
+}
+
+static void name_press(struct recorder *r, struct press *p, const struct image *before,
+                       struct recording_target *t)
+{
+    const struct shot *now = &r->shots[0];
+    if (p->unnamed)
+        scenes_name(&r->scenes, p, before, &now->image, now->last, t);
+    p->unnamed = p->unnamed && !elements_nobody(r->elements);
+}
+
+void recorder_name_presses(struct recorder *r)
+{
+    if (!scenes_news(&r->scenes, r->shots[0].last))
         return;
-    if (!heard && f->equals > 1) /* read after the press, which may have removed a row above */
-        return;
-    *t = *f;
-    t->on = late || !heard ? RECORDING_NO_STATE : t->on;
-    t->x = whole.x;
-    t->y = whole.y;
-    t->rect = whole.rect;
-    memcpy(t->class, whole.class, sizeof t->class);
-    memcpy(t->title, whole.title, sizeof t->title);
-    memcpy(t->language, whole.language, sizeof t->language);
+    name_press(r, &r->press, &r->before, &r->target);
+    for (int i = 0; i < r->n_queue; i++)
+        name_press(r, &r->queue[i].press, &r->queue[i].before, &r->queue[i].step.target);
 }
 
 /* Adds a further picture of the target, cut at the rectangle of the first, unless the list is full or both
@@ -180,9 +240,9 @@ static const struct image *without_pointer(const struct recorder *r, int x, int 
 
 void recorder_look_around(struct recorder *r, struct screen_rect window)
 {
-    image_free(&r->press);
-    if (image_copy(&r->press, &r->shots[0].image, NULL) == 0)
-        look_take(&r->press, 0, 0, window, &r->look);
+    image_free(&r->before);
+    if (image_copy(&r->before, &shot_at(r, r->in_ns)->image, NULL) == 0)
+        look_take(&r->before, 0, 0, window, &r->look);
 }
 
 void recorder_look_at(struct recorder *r, int x, int y)
@@ -190,29 +250,33 @@ void recorder_look_at(struct recorder *r, int x, int y)
     struct recording_target *t = &r->target;
     struct image now = {0};
     recording_target_free(t);
-    bool fresh = clock_ms_since(r->shots[0].last) < FRESH_MS;
-    if (!fresh && capture(r, &now, NULL)) /* just after the press: usually before its effect */
+    bool fresh = r->in_ns - shot_at(r, r->in_ns)->last < FRESH_MS * INT64_C(1000000),
+         soon = clock_ms_since(r->in_ns) < FRESH_MS;
+    if (!fresh && soon && capture(r, &now, NULL)) /* just after the press: usually before its effect */
         image_free(&now);
-    if (abs(x - r->ux) > UNDER_PX || abs(y - r->uy) > UNDER_PX)
-        recorder_ask(r, x, y);
     t->x = x;
     t->y = y;
     set_window(t, &r->under, screen_root(r->o->screen));
-    set_element(r, t);
     recorder_look_around(r, t->rect);
-    if (r->press.rgb && target_cut(&r->press, x, y, t->rect, &t->pictures[0], NULL) == 0)
+    if (r->before.rgb && target_cut(&r->before, x, y, t->rect, &t->pictures[0], NULL) == 0)
         t->n_pictures = 1;
     add_picture(t, without_pointer(r, x, y));
     add_picture(t, &now);
     image_free(&now);
+    r->press = (struct press){r->elements != NULL, x, y, r->under.id, t->rect, r->in_ns};
+    if (!r->surely_under) {
+        r->press.window = 0;
+        r->press.rect = screen_root(r->o->screen);
+    }
+    name_press(r, &r->press, &r->before, t);
 }
 
 void recorder_ask_focus(struct recorder *r)
 {
-    r->focus_asked = r->asked = clock_ns();
+    begin_scene(r, -FAR_AWAY, -FAR_AWAY);
+    r->focus_asked = r->asked.asked;
     r->typed = 0;
-    r->answered = true; /* the question about the pointer is replaced */
-    r->ux = r->uy = -FAR_AWAY;
+    r->open = false; /* the question about the pointer is replaced */
     elements_ask_focus(r->elements, r->focus.title);
 }
 
@@ -224,11 +288,13 @@ void recorder_hear_focus(struct recorder *r)
         return;
     bool moved = elements_focus_since(r->elements, r->focus_asked);
     r->focus_asked = 0;
-    if (!s || moved || at < 0 || s->e[at].rect.w < 1 || s->e[at].rect.h < 1)
-        return;
-    r->target.x = s->e[at].rect.x + s->e[at].rect.w / 2;
-    r->target.y = s->e[at].rect.y + s->e[at].rect.h / 2;
-    target_describe(s, at, &r->target);
+    if (s && !moved && at >= 0 && s->e[at].rect.w > 0 && s->e[at].rect.h > 0) {
+        r->target.x = s->e[at].rect.x + s->e[at].rect.w / 2;
+        r->target.y = s->e[at].rect.y + s->e[at].rect.h / 2;
+        target_describe(s, at, &r->target);
+    }
+    if (s)
+        keep_scene(r);
 }
 
 void recorder_look_back(struct recorder *r, int x, int y, struct recording_target *out)
@@ -237,7 +303,7 @@ void recorder_look_back(struct recorder *r, int x, int y, struct recording_targe
     *out = (struct recording_target){.x = x, .y = y};
     screen_window_at(r->o->screen, x, y, &w);
     set_window(out, &w, screen_root(r->o->screen));
-    if (r->press.rgb && target_cut(&r->press, x, y, out->rect, &out->pictures[0], NULL) == 0)
+    if (r->before.rgb && target_cut(&r->before, x, y, out->rect, &out->pictures[0], NULL) == 0)
         out->n_pictures = 1;
 }
 

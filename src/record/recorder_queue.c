@@ -1,7 +1,8 @@
 /* recorder_queue.c - the steps that are not written yet: secrets, waits, and the file. See recorder.c.
  *
  * Whether a text was typed into a password field is known only up to FOCUS_MS later, when the program has
- * reported the keyboard focus: steps wait in a queue until then.
+ * reported the keyboard focus, and the name of a pressed element at times up to NAME_MS later: steps wait in
+ * a queue until then.
  */
 #include "atspi/elements.h"
 #include "record/recorder_impl.h"
@@ -154,10 +155,20 @@ static int write_step(struct recorder *r, struct item *q, struct err *e)
     return recorder_append(r, &q->step, e);
 }
 
-bool recorder_awaits_focus(const struct recorder *r, const struct item *q)
+bool recorder_awaits(const struct recorder *r, const struct item *q)
 {
+    if (q->press.unnamed)
+        return clock_ms_since(q->press.at) < NAME_MS;
     return action_is(q->step.action.kind, ACTION_TYPES) && r->elements &&
            clock_ms_since(q->done) < (q->unsure ? REPORT_MS : FOCUS_MS);
+}
+
+void recorder_free_item(struct item *q)
+{
+    if (q->step.action.text)
+        explicit_bzero(q->step.action.text, strlen(q->step.action.text));
+    recording_step_free(&q->step);
+    image_free(&q->before);
 }
 
 int recorder_write_queue(struct recorder *r, bool all, struct err *e)
@@ -165,12 +176,10 @@ int recorder_write_queue(struct recorder *r, bool all, struct err *e)
     int rc = 0, done = 0;
     while (done < r->n_queue && rc == 0) {
         struct item *q = &r->queue[done];
-        if (!all && recorder_awaits_focus(r, q))
+        if (!all && recorder_awaits(r, q))
             break;
         rc = write_step(r, q, e);
-        if (q->step.action.text)
-            explicit_bzero(q->step.action.text, strlen(q->step.action.text));
-        recording_step_free(&q->step);
+        recorder_free_item(q);
         done++;
     }
     memmove(r->queue, r->queue + done, (size_t)(r->n_queue - done) * sizeof *r->queue);
