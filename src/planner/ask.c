@@ -4,12 +4,9 @@
 #include "planner/asked.h"
 
 #include "plain/resolve.h"
-#include "planner/fill.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { TASK_WORDS = 64 };
 
 static bool is_bit(uint64_t bits, int i)
 {
@@ -17,11 +14,6 @@ static bool is_bit(uint64_t bits, int i)
 }
 
 /* ---- steps --------------------------------------------------------------------------------------------- */
-
-static struct pick pick_of(const struct candidate *c, float p)
-{
-    return (struct pick){.best = c, .p = p};
-}
 
 /* Returns whether a dialog for a file name is closed by this button: Enter is pressed instead, because a
  * list of completions may cover it. */
@@ -53,14 +45,12 @@ static bool other_radio(const struct asked *a, int i)
 /* Returns whether a clause with words of a menu item turns it off. */
 static bool turns_off(const struct asked *a, const struct candidate *item)
 {
-    for (int c = 0; c < a->f->p->clauses.n; c++) {
-        const struct clause *k = &a->f->p->clauses.c[c];
+    for (int i = 0; i < a->s.n; i++) {
+        const struct clause *k = asked_clause(a, i);
         struct match_words said = {.n = 0};
-        for (int i = 0; i < k->all.n; i++)
-            match_split(k->all.w[i].text, false, &said);
-        for (int i = 0; i < said.n && k->deed == DEED_UNTICK; i++)
-            if (match_among(&said.w[i], &item->words) > 0)
-                return true;
+        match_split(a->s.w[i].text, false, &said);
+        if (k && k->deed == DEED_UNTICK && said.n && match_among(&said.w[0], &item->words) > 0)
+            return true;
     }
     return false;
 }
@@ -70,32 +60,28 @@ static enum framed use_line(struct asked *a, int i)
     struct frame *f = a->f;
     const struct form_line *l = &a->form.l[i];
     const struct form_value *v = &l->v[a->reply.value[i]];
-    struct pick k = pick_of(l->of && l->kind != LINE_LIST ? l->of : v->c, a->reply.p[i]);
-    f->p->whole.deed = DEED_OTHER;
+    const struct candidate *c = l->of && l->kind != LINE_LIST ? l->of : v->c;
+    enum use use = USE_PRESS;
     if ((l->twin && l->kind <= LINE_TICK) || v->twin)
         return frame_unsure(f, "several elements are called '%.60s'", l->twin ? l->name : v->text);
     if (l->kind == LINE_FIELD) {
-        char *text = xstrdup(v->text + 1);
-        text[strlen(text) - 1] = 0;
-        enum framed done = frame_enter(f, &k, text);
-        free(text);
-        return done;
+        autofree char *text = xasprintf("%.*s", (int)strlen(v->text) - 2, v->text + 1);
+        return frame_enter(f, c, text, a->reply.p[i]);
     }
     if (l->kind == LINE_TICK) {
-        bool toggle = !strcmp(k.best->e->role, "toggle button");
-        f->p->whole.deed = toggle ? DEED_OTHER : !strcmp(v->text, "yes") ? DEED_TICK : DEED_UNTICK;
-        if (f->p->whole.deed == DEED_UNTICK && k.best->kind == CANDIDATE_OPTION)
+        bool toggle = !strcmp(c->e->role, "toggle button");
+        use = toggle ? USE_PRESS : !strcmp(v->text, "yes") ? USE_ON : USE_OFF;
+        if (use == USE_OFF && c->kind == CANDIDATE_OPTION)
             return other_radio(a, i) ? FRAME_DONE : frame_unsure(f, "'%.60s' cannot be turned off", l->name);
     }
     if (l->kind == LINE_MENU)
-        f->p->whole.deed = turns_off(a, k.best) ? DEED_UNTICK : DEED_TICK;
-    if (l->kind == LINE_BUTTON && is_file_dialog(a, k.best)) {
-        struct plain_step enter = {.verb = PLAIN_KEYS, .what = (char *)(uintptr_t) "enter", .times = 1};
+        use = turns_off(a, c) ? USE_OFF : USE_ON;
+    if (l->kind == LINE_BUTTON && is_file_dialog(a, c)) {
         f->out->at.pressed = true;
         f->out->at.filled = false;
-        return frame_add(f, &enter, NULL) ? FRAME_DONE : FRAME_UNSURE;
+        return frame_key(f, "enter");
     }
-    return frame_use(f, &k);
+    return frame_use(f, c, use, a->reply.p[i]);
 }
 
 /* Appends the steps of the lines that differ: values, then ticks that are taken away, then the
@@ -112,7 +98,7 @@ static enum framed use_lines(struct asked *a)
                 continue;
             presses += pass == 2;
             enum framed done =
-                presses > 1 ? frame_unsure(a->f, "the model presses two things") : use_line(a, i);
+                presses > 1 ? frame_unsure(a->f, "two things would be pressed") : use_line(a, i);
             if (done != FRAME_DONE)
                 return done;
         }
@@ -191,9 +177,9 @@ static bool has_menus(const struct asked *a)
 /* Returns whether a text that is typed begins with the verb of a clause: the model types the task. */
 static bool types_task(const struct asked *a, const char *text)
 {
-    for (int c = 0; c < a->f->p->clauses.n; c++) {
-        const struct clause *k = &a->f->p->clauses.c[c];
-        if (k->known && text_starts(text + 1, k->all.w[0].text) && text[1 + strlen(k->all.w[0].text)] == ' ')
+    for (int c = 0; c < a->clauses; c++) {
+        const char *verb = a->k[c].all.w[0].text;
+        if (a->k[c].known && text_starts(text + 1, verb) && text[1 + strlen(verb)] == ' ')
             return true;
     }
     return false;
@@ -211,19 +197,52 @@ static bool goes_on(const struct asked *a)
     return open && (a->covered & a->content); /* not a dialog that no word names */
 }
 
+/* Appends the best readings of some words. */
+static void put_nearest(const struct candidates *all, const struct match_words *q, struct buf *b)
+{
+    float below = 10;
+    for (int n = 0; n < PLANNER_NEAREST; n++) {
+        const struct candidate *best = NULL;
+        float score = 0;
+        for (int i = 0; i < all->n; i++) {
+            float s = candidate_score(&all->c[i], q);
+            best = s < below && s > score ? &all->c[i] : best;
+            score = s < below && s > score ? s : score;
+        }
+        if (!best)
+            break;
+        buf_puts(b, n ? "; " : "; nearest: ");
+        frame_describe(best, b);
+        below = score;
+    }
+}
+
+/* Returns whether an element has word i in its name or around it. */
+static bool is_anywhere(const struct asked *a, int i)
+{
+    for (int k = 0; k < a->f->all->n; k++)
+        if (candidate_score(&a->f->all->c[k], &a->w[i]) > 0)
+            return true;
+    return false;
+}
+
 /* Names the first open word.  Returns whether the steps may be proposed without the open words. */
 static bool name_open(struct asked *a)
 {
     uint64_t open = asked_open(a);
     struct match_words q = {.n = 0};
+    autobuf b = buf_of(PLANNER_TEXT);
     for (int i = 0; i < a->s.n; i++)
         match_split(a->s.w[i].text, false, &q);
-    for (int i = 0; i < a->s.n; i++)
-        if (is_bit(open, i)) {
-            frame_unknown(a->f, a->s.w[i].text, &q);
-            return !(open & a->hard);
-        }
-    return true;
+    if (!open)
+        return true;
+    int first = __builtin_ctzll(open);
+    for (int i = a->s.n - 1; i >= 0; i--) /* one that no element has, if there is one */
+        first = is_bit(open, i) && !is_anywhere(a, i) ? i : first;
+    buf_printf(&b, "nothing in this window is called '%.60s'", a->s.w[first].text);
+    put_nearest(a->f->all, &q, &b);
+    frame_unsure(a->f, "%s", b.data);
+    return !(open & a->hard);
 }
 
 /* Returns whether values are given and a button is pressed that leaves the form without them. */
@@ -255,7 +274,7 @@ static enum framed decide(struct asked *a)
     struct plan *out = a->f->out;
     struct err e = ERR_INIT;
     asked_cover(a);
-    a->covered |= out->at.covered;
+    a->covered |= a->rules ? 0 : out->at.covered;
     if (!a->rules && contradicts_itself(a))
         return frame_unsure(a->f, "the model fills the form and leaves it");
     for (int i = 0; i < a->form.n; i++)
@@ -263,7 +282,7 @@ static enum framed decide(struct asked *a)
             types_task(a, a->form.l[i].v[a->reply.value[i]].text))
             return frame_unsure(a->f, "the task itself would be typed");
     if (is_one_of_two(a))
-        return frame_unsure(a->f, "'%.60s' may be one of several rows", a->f->p->whole.text);
+        return frame_unsure(a->f, "'%.60s' may be one of several rows", a->f->p->task);
     if (use_lines(a) != FRAME_DONE)
         return FRAME_UNSURE;
     bool later = !a->rules && goes_on(a);
@@ -274,16 +293,17 @@ static enum framed decide(struct asked *a)
     if (!a->rules && asked_cover_gains(a, has_menus(a), &e))
         return frame_unsure(a->f, e.kind ? "the model failed: %s" : "'%.0s' has too many words", e.text);
     later = !a->rules && goes_on(a);
-    out->sure = out->sure && a->least >= P_LEAST && out->steps.n && (!a->said || only_leaves(a));
+    out->sure = out->sure && a->least >= P_LEAST && out->steps.n && (!a->said || only_leaves(a)) && !a->doubt;
     if (!later && asked_open(a)) {
         if (!name_open(a) || !a->f->proposal)
             return FRAME_UNSURE;
         out->sure = false;
     }
     if (!out->steps.n || a->least < P_PROPOSED || (!out->sure && !a->f->proposal))
-        return frame_unsure(a->f, "the model is not sure about '%.60s'", a->f->p->whole.text);
-    out->at.covered = a->covered;
-    return later ? FRAME_OPENS : FRAME_DONE;
+        return frame_unsure(a->f, "%s: '%.60s'", a->doubt ? a->doubt : "not sure", a->f->p->task);
+    if (!a->rules)
+        out->at.covered = a->covered;
+    return later || (a->rules && a->file >= 0) ? FRAME_OPENS : FRAME_DONE;
 }
 
 /* Returns a line that the task names and that has a namesake; NULL: none. */
@@ -304,18 +324,12 @@ static const struct form_line *named_twin(const struct asked *a)
 /* Plans the values that the rules find. */
 static enum framed fill(struct asked *a)
 {
-    const char *doubt = NULL;
     for (int i = 0; i < FORM_LINES; i++)
         a->reply.p[i] = 1;
     const struct form_line *twin = named_twin(a);
     if (twin)
         return frame_unsure(a->f, "several elements are called '%.60s'", twin->name);
-    if (!form_fill(&a->form, a->s, &a->f->p->clauses, a->reply.value, &doubt))
-        return FRAME_NONE;
-    if (doubt && !a->f->proposal)
-        return frame_unsure(a->f, "%s", doubt);
-    a->f->out->sure = a->f->out->sure && !doubt;
-    return decide(a);
+    return asked_fill(a) ? decide(a) : frame_unsure(a->f, "'%.60s' is not understood", a->f->p->task);
 }
 
 /* Plans the values that the model writes. */
@@ -336,14 +350,31 @@ static enum framed write_lines(struct asked *a)
     return done;
 }
 
-enum framed frame_ask(struct frame *f, bool rules)
+static bool has_save_as(const struct asked *a)
 {
+    for (int i = 0; i < a->form.n; i++)
+        for (int k = 1; k < a->form.l[i].n && a->form.l[i].kind == LINE_MENU; k++)
+            if (resolve_same(a->form.l[i].v[k].c->name, "Save As"))
+                return true;
+    return false;
+}
+
+enum framed frame_ask(struct frame *f, int from, int n, bool rules)
+{
+    struct span all = {f->p->clauses.words.w, f->p->clauses.words.n};
+    const struct clause *k = &f->p->clauses.c[from];
+    int first = from ? (int)(k->all.w - all.w) : 0;
+    int end = from + n < f->p->clauses.n ? (int)(k[n - 1].all.w - all.w) + k[n - 1].all.n : all.n;
     struct asked a = {
-        .f = f, .rules = rules, .s = {f->p->clauses.words.w, f->p->clauses.words.n}, .least = 1};
-    f->k = &f->p->whole;
-    if (a.s.n > TASK_WORDS || strlen(f->p->whole.text) > PLANNER_TEXT / 2)
-        return frame_unsure(f, "the task is too long for the model");
+        .f = f, .rules = rules, .s = words_part(all, first, end), .k = k, .clauses = n, .least = 1};
+    for (int i = 0; i < a.s.n && i < TASK_WORDS; i++)
+        match_split(a.s.w[i].text, false, &a.w[i]);
+    a.file = rules ? file_word(f->p) - first : -1;
+    a.file = a.file < a.s.n ? a.file : -1;
+    if (a.s.n > TASK_WORDS || strlen(f->p->task) > PLANNER_TEXT / 2)
+        return frame_unsure(f, "the task is too long");
     form_read(f->all, a.s, f->p->done.data, &a.form);
+    a.file = has_save_as(&a) ? a.file : -1;
     asked_read_words(&a);
     enum framed done = FRAME_UNSURE;
     if (!a.form.n)

@@ -34,9 +34,9 @@ static const struct {
     {"choose|select|pick|use|take|make", DEED_CHOOSE},
     {"untick|uncheck|disable|deactivate", DEED_UNTICK},
     {"save|store", DEED_SAVE},
-    {"close|quit|exit", DEED_CLOSE},
-    {"calculate|compute|work", DEED_CALCULATE},
-    {"fill|complete|register|sign|log|set|change|adjust|move|tick|check|enable|activate|open|show|"
+    {"close|quit|exit|leave|shut", DEED_CLOSE},
+    {"keep|bump|raise|lower|enrol|enroll|swap|exchange|append|erase|empty|wipe|throw|install|calculate|compute|work|"
+     "fill|complete|register|sign|log|set|change|adjust|move|tick|check|enable|activate|open|show|"
      "display|go|view|replace|substitute|wait|order|buy|book|submit|send|confirm|accept|cancel|"
      "discard|dismiss|delete|remove|create|add|copy|cut|paste|undo|redo|print|sort|zoom|start|turn|"
      "switch|hide|answer|apply|finish|reset|clear|give|ask|let|rename|export|import|increase|"
@@ -158,13 +158,20 @@ static bool is_question(struct span s)
     while (s.n > 1 && words_is(s, 0, GREETINGS))
         s = words_part(s, 1, s.n);
     if (sentence_sign(&s.w[s.n - 1]) == '?')
-        return !words_is(s, 0, REQUESTS) || !words_is(s, 1, "you");
+        return !words_is(s, 0, REQUESTS) ||
+               !(words_is(s, 1, "you") || (words_is(s, 1, "i|we") && words_is(s, 2, "get|have")));
     return words_is(s, 0, ASKS) || (words_is(s, 0, BE "|" DO) && words_is(s, 1, "there|i|we|they|he|she")) ||
            (words_is(s, 0, BE) && words_is(s, 1, "it|this|that|these|those|the|my|you"));
 }
 
-/* Refuses the sentence, or returns 0.  *refused: the last word of quantity. */
-static int check(struct span s, const char **refused, struct err *why)
+bool clause_is_idiom(struct span s, int i)
+{
+    return (words_is(s, i, "never") && words_is(s, i + 1, "mind")) ||
+           (words_is(s, i, "forget") && words_is(s, i + 1, "about|it|that"));
+}
+
+/* Refuses questions, negations, conditions and alternatives.  Returns -1 with the reason. */
+static int check(struct span s, struct err *why)
 {
     bool first = true;
     for (int i = 0, from = 0; i < s.n; i++) {
@@ -172,13 +179,25 @@ static int check(struct span s, const char **refused, struct err *why)
         if (ends && is_question(words_part(s, from, i + 1)))
             return err_set(why, ERR_UNCLEAR, "this is a question, not a task");
         from = ends ? i + 1 : from;
-        bool is = is_refused(s, i, first);
-        if (is && is_negation(s, i))
+        if (is_refused(s, i, first) && is_negation(s, i) && !clause_is_idiom(s, i))
             return err_set(why, ERR_UNCLEAR, "the rules do not express '%.40s'", s.w[i].text);
-        *refused = is ? s.w[i].text : *refused;
         first = ends;
     }
     return 0;
+}
+
+/* Returns whether a clause asks for no change: "leave the rest as it is". */
+static bool is_nothing(struct span s)
+{
+    bool rest = false;
+    for (int i = 1; i < s.n; i++) {
+        rest = rest || words_is(s, i, "rest|others|else");
+        if (!words_is(s, i,
+                      "the|rest|others|everything|all|else|other|as|it|they|is|are|was|were|unchanged|"
+                      "alone|untouched|of|form"))
+            return false;
+    }
+    return rest && words_is(s, 0, "leave|keep");
 }
 
 /* Removes polite words at the start. */
@@ -205,6 +224,10 @@ static struct span bare(struct span s)
         {"i", "need"},
         {"i'd", "like"},
         {"i", "would", "like"},
+        {"we", "would", "like"},
+        {"carry", "on", "with"},
+        {"go", "on", "with"},
+        {"yes"},
     };
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
         int n = 0;
@@ -246,7 +269,7 @@ static char *quoted_text(struct span s)
 static void add_clause(struct clauses *out, struct span s)
 {
     s = bare(s);
-    if (!s.n)
+    if (!s.n || is_nothing(s))
         return;
     struct clause *c = &out->c[out->n++];
     *c = (struct clause){.all = s, .text = quoted_text(s)};
@@ -285,7 +308,7 @@ int clauses_split(const char *sentence, struct clauses *out, struct err *why)
     struct span s = {out->words.w, out->words.n};
     if (!s.n)
         return err_set(why, ERR_UNCLEAR, "the sentence is empty");
-    if (check(s, &out->refused, why) < 0)
+    if (check(s, why) < 0)
         return -1;
     out->c = xcalloc(CLAUSES_MAX + 1, sizeof *out->c);
     int from = 0;

@@ -6,34 +6,42 @@
  * or value. */
 #include "planner/asked.h"
 
-#include "planner/fill.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 enum { GROUPS = 5 };
-/* words that name no thing; those that a filled field, a changed tick, and one that is
- * taken away cover */
+/* words that name no thing; those that a filled field, a changed tick, one that is taken away, and a file that
+ * is saved cover */
 #define LIGHT                                                                                                \
     "want|wants|need|needs|like|likes|love|prefer|prefers|get|gets|give|take|takes|make|makes|"              \
     "use|uses|have|has|having|go|going|goes|come|comes|stay|staying|do|does|let|lets|got|been|"              \
     "was|were|yes|ok|okay|sure|fine|good|great|nice|well|thank|too|really|very|quite|perhaps|"               \
     "maybe|ready|finished|done|right|thing|things|one|ones|kind|included|additional|additionally|"           \
-    "hi|hello|dear|i'm|i'd|i'll|we'd|we'll|it's|that's|he|she|they|through|onto|along|around|"               \
-    "i've|we've"
-#define SETS "set|change|adjust|move|turn|switch|put|add|give|show|play|view|open|print"
+    "hi|hello|hey|dear|i'm|i'd|i'll|we'd|we're|we'll|it's|that's|he|she|they|through|onto|along|around|"     \
+    "i've|we've|who|am|being|down|today|then"
+/* of what people say about themselves: "I am travelling to Prague" */
+#define STATES                                                                                               \
+    "work|works|working|live|lives|living|travel|travels|travelling|traveling|speak|speaks|speaking|"        \
+    "come|coming|arrive|arriving|fly|flying|drive|driving|ride|sleep|start|starting|study|studying|say|"     \
+    "think|guess|choose|select|pick|going|staying|looking"
+#define SETS                                                                                                 \
+    "set|change|adjust|move|turn|switch|put|add|give|show|play|view|open|print|bump|raise|lower|increase|"   \
+    "decrease|reduce"
 #define ENTERS                                                                                               \
     "name|call|create|new|enter|register|fill|sign|log|number|address|complete|write|type|input|"            \
     "insert|jot|note"
-#define TICKS   "include|enable|tick|check|activate"
+#define TICKS   "include|enable|tick|check|activate|including"
 #define UNTICKS "take|off|remove|drop|untick|uncheck|disable|deactivate|deselect"
+#define SAVES                                                                                                \
+    "save|store|keep|file|copy|name|named|call|called|under|as|create|new|document|text|note|changes|put|"   \
+    "write|version|another"
 #define NUMBERS "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen"
-#define BIT(i)  (1ULL << (i))
 
 /* A pressed button covers the verbs that are in a group with a word of its name. */
-static const char *const commits[] = {"order|buy|purchase|book|reserve|reservation|booking", "submit|send",
-                                      "confirm|accept|ok|okay|agree|approve",
-                                      "register|sign|join|registration", "continue|proceed|next"};
+static const char *const commits[] = {"order|buy|purchase|book|reserve|request|reservation|booking|get",
+                                      "submit|send", "confirm|accept|ok|okay|agree|approve",
+                                      "register|sign|join|registration|enrol|enroll|subscribe",
+                                      "continue|proceed|next"};
 
 static bool is_bit(uint64_t bits, int i)
 {
@@ -42,48 +50,58 @@ static bool is_bit(uint64_t bits, int i)
 
 /* ---- words --------------------------------------------------------------------------------------------- */
 
-/* Returns the clause that has word i. */
-static const struct clause *clause_of(const struct asked *a, int i)
+const struct clause *asked_clause(const struct asked *a, int i)
 {
-    const struct clauses *k = &a->f->p->clauses;
-    for (int c = 0; c < k->n; c++)
-        if (&a->s.w[i] >= k->c[c].all.w && &a->s.w[i] < k->c[c].all.w + k->c[c].all.n)
-            return &k->c[c];
+    for (int c = 0; c < a->clauses; c++)
+        if (&a->s.w[i] >= a->k[c].all.w && &a->s.w[i] < a->k[c].all.w + a->k[c].all.n)
+            return &a->k[c];
     return NULL;
 }
 
 /* Returns whether word i is the verb of its clause. */
 static bool is_verb(const struct asked *a, int i)
 {
-    const struct clause *k = clause_of(a, i);
+    const struct clause *k = asked_clause(a, i);
     return k && k->known && &a->s.w[i] == k->all.w;
 }
 
-/* Returns whether word i is a verb that says only that something is pressed or chosen. */
+/* Returns whether word i is before a clause, or a verb that says only that something is pressed or chosen. */
 static bool is_light(const struct asked *a, int i)
 {
-    const struct clause *k = clause_of(a, i);
+    const struct clause *k = asked_clause(a, i);
     return !k || (is_verb(a, i) && (k->deed == DEED_PRESS || k->deed == DEED_CHOOSE));
+}
+
+/* Returns the bits of the parts that begin with "never mind". */
+static uint64_t idioms(const struct asked *a)
+{
+    uint64_t bits = 0;
+    for (int i = 0; i < a->s.n; i++)
+        if (clause_is_idiom(a->s, i) || (i && is_bit(bits, i - 1) && !a->s.w[i - 1].after))
+            bits |= BIT(i);
+    return bits;
 }
 
 void asked_read_words(struct asked *a)
 {
     bool first = true;
+    uint64_t aside = idioms(a);
+    a->said = aside != 0;
     for (int i = 0; i < a->s.n; i++) {
         struct match_words q = {.n = 0};
         const struct word *w = &a->s.w[i];
+        const struct clause *k = asked_clause(a, i); /* "cancel the account" does not only leave its window */
         bool hard = clause_is_hard(words_part(a->s, i, a->s.n), 0, first) || words_is(a->s, i, NUMBERS) ||
                     clause_is_quantity(a->s, i);
+        first = w->after && w->after != ',';
+        if (i == a->file || is_bit(aside, i))
+            continue;
         match_split(w->text, false, &q);
         bool light = words_is(a->s, i, LIGHT) || (q.n && match_is_filler(q.w[0].text)) || is_light(a, i);
-        const struct clause *k = clause_of(a, i); /* "cancel the account" does not only leave its window */
         bool topic =
             match_within(&q, &a->f->all->topic) && !is_verb(a, i) && !(k && words_is(k->all, 0, "cancel"));
-        first = w->after && w->after != ',';
-        if (hard)
-            a->hard |= BIT(i);
-        if (hard || (q.n && !topic && !light))
-            a->content |= BIT(i);
+        a->hard |= hard ? BIT(i) : 0;
+        a->content |= hard || (q.n && !topic && !light) ? BIT(i) : 0;
     }
 }
 
@@ -168,20 +186,11 @@ static void cover_lines(struct asked *a)
     }
 }
 
-/* Returns whether a pressed button's name has a word that is in a group with word i of the task. */
-static bool is_commit(const struct asked *a, int i)
+bool asked_commits(const struct asked *a, int i, const char *name)
 {
-    for (int k = 0; k < a->form.n; k++) {
-        struct match_words name = {.n = 0};
-        if (a->reply.value[k] && a->form.l[k].kind == LINE_BUTTON)
-            match_split(a->form.l[k].v[a->reply.value[k]].text, false, &name);
-        for (int n = 0; n < name.n; n++) {
-            const struct word w = {.text = name.w[n].text};
-            for (size_t g = 0; g < sizeof commits / sizeof *commits; g++)
-                if (words_is(a->s, i, commits[g]) && words_is((struct span){&w, 1}, 0, commits[g]))
-                    return true;
-        }
-    }
+    for (size_t g = 0; g < sizeof commits / sizeof *commits; g++)
+        if (words_is(a->s, i, commits[g]) && fill_has(name, commits[g]))
+            return true;
     return false;
 }
 
@@ -189,31 +198,44 @@ static bool is_commit(const struct asked *a, int i)
 static void cover_left(struct asked *a)
 {
     for (int i = 0; i < a->form.n; i++)
-        if (a->form.l[i].kind == LINE_BUTTON && fill_leaves(a->form.l[i].v[a->reply.value[i]].text))
-            for (int w = 0; w < a->s.n; w++)
-                if (words_is(a->s, w, "back") ||
-                    (clause_of(a, w) && fill_is_left(a->s, clause_of(a, w)->all, w)))
-                    a->covered |= BIT(w);
+        for (int w = 0; w < a->s.n; w++)
+            if (a->form.l[i].kind == LINE_BUTTON && fill_leaves(a->form.l[i].v[a->reply.value[i]].text) &&
+                (words_is(a->s, w, "back") || fill_is_left(a, w)))
+                a->covered |= BIT(w);
+}
+
+/* Returns whether word i is a verb of a statement: "I work", "we are travelling". */
+static bool is_state(const struct asked *a, int i)
+{
+    return words_is(a->s, i, STATES) && (!asked_clause(a, i) || !is_verb(a, i) || i == 0) &&
+           (!i || words_is(a->s, i - 1, "i|we|he|she|they|i'm|we're|am|are|is|to|i'd|i'll|we'll|would|will"));
 }
 
 /* Covers verbs by the kind of step: "reserve" by a button, "add" by a field. */
 static void cover_verbs(struct asked *a)
 {
-    bool set = false, entered = false, ticked = false, unticked = false;
+    bool set = false, entered = false, ticked = false, unticked = false, saved = false;
+    const char *button = "";
+    int ticks = 0;
     for (int i = 0; i < a->form.n; i++) {
-        set = set || (a->reply.value[i] && a->form.l[i].kind <= LINE_ROW);
-        entered = entered || (a->reply.value[i] && a->form.l[i].kind == LINE_FIELD);
         const struct form_line *l = &a->form.l[i];
-        const struct candidate *c = l->kind == LINE_TICK ? l->of : l->v[a->reply.value[i]].c;
-        bool tick =
-            a->reply.value[i] && (l->kind == LINE_TICK || (c && text_starts(c->e->role, "check menu")));
+        const struct form_value *v = &l->v[a->reply.value[i]];
+        const struct candidate *c = l->kind == LINE_TICK ? l->of : v->c;
+        bool differs = a->reply.value[i] != 0;
+        bool tick = differs && (l->kind == LINE_TICK || (c && text_starts(c->e->role, "check menu")));
         ticked = ticked || (tick && !c->on);
         unticked = unticked || (tick && c->on);
-        set = set || tick;
+        ticks += tick;
+        set = set || tick || (differs && l->kind <= LINE_ROW);
+        entered = entered || (differs && l->kind == LINE_FIELD);
+        saved = saved || (differs && a->file >= 0 && l->kind == LINE_MENU);
+        button = differs && l->kind == LINE_BUTTON ? v->text : button;
     }
     for (int i = 0; i < a->s.n; i++)
-        if (is_commit(a, i) || (set && words_is(a->s, i, SETS)) || (entered && words_is(a->s, i, ENTERS)) ||
-            (ticked && words_is(a->s, i, TICKS)) || (unticked && words_is(a->s, i, UNTICKS)))
+        if (asked_commits(a, i, button) || (set && words_is(a->s, i, SETS)) ||
+            (entered && words_is(a->s, i, ENTERS)) || (ticked && words_is(a->s, i, TICKS)) ||
+            (unticked && words_is(a->s, i, UNTICKS)) || (saved && words_is(a->s, i, SAVES)) ||
+            (ticks == 2 && words_is(a->s, i, "both")) || (set && is_state(a, i)))
             a->covered |= BIT(i);
 }
 
@@ -251,11 +273,11 @@ void asked_cover(struct asked *a)
 
 bool asked_is_later(const struct asked *a, int i)
 {
-    const struct clause *k = clause_of(a, i);
+    const struct clause *k = asked_clause(a, i);
     if (!k || !k->known)
         return false;
     for (int c = 0; c < a->s.n; c++)
-        if (is_bit(a->covered & a->content, c) && clause_of(a, c) == k)
+        if (is_bit(a->covered & a->content, c) && asked_clause(a, c) == k)
             return false;
     return true;
 }

@@ -90,6 +90,7 @@ static bool ends_value(struct span s, int i)
 static void add_parts(struct form_line *l, struct span s)
 {
     struct match_words name = {.n = 0};
+    bool spin = !strcmp(l->of->e->role, "spin button");
     match_split(l->name, false, &name);
     for (int i = 0; i < s.n; i++) {
         struct match_words first = {.n = 0};
@@ -106,7 +107,12 @@ static void add_parts(struct form_line *l, struct span s)
             while (!s.w[k].quoted && n && strchr("!?", text[n - 1]))
                 text[--n] = 0;
             bool number = n && strspn(text, "0123456789.,-+") == n;
-            if (n && n < CANDIDATE_NAME && (number || strcmp(l->of->e->role, "spin button") != 0))
+            if (spin && k == i && match_number(text) >= 0) {
+                free(text);
+                text = xasprintf("%d", match_number(s.w[i].text));
+                number = true;
+            }
+            if (n && n < CANDIDATE_NAME && (number || !spin))
                 add_value(l, in_quotes(text, CANDIDATE_NAME), NULL);
             free(text);
         }
@@ -258,14 +264,10 @@ static void add_rows(struct form *p, const struct candidates *all, const struct 
 
 static bool is_pressed(const char *done, const struct candidate *c)
 {
-    struct buf b;
-    struct frame f = {.k = NULL};
-    buf_init(&b, PLANNER_TEXT);
-    frame_describe(&f, c, &b);
+    autobuf b = buf_of(PLANNER_TEXT);
+    frame_describe(c, &b);
     buf_putc(&b, '\n');
-    bool is = done && b.data && strstr(done, b.data);
-    buf_free(&b);
-    return is;
+    return done && b.data && strstr(done, b.data);
 }
 
 static bool is_offered(const struct candidate *c, enum line_kind kind, const char *done)

@@ -45,7 +45,15 @@ static const char *const groups[] = {"delete remove erase trash",
                                      "fullscreen full-screen",
                                      "surname lastname",
                                      "redo repeat",
-                                     "start begin launch"};
+                                     "start begin launch",
+                                     "bicycle bike",
+                                     "folder directory",
+                                     "telephone phone mobile",
+                                     "reset restore",
+                                     "double-sided both-sided duplex",
+                                     "film movie",
+                                     "holiday vacation",
+                                     "postcode zip"};
 
 static const char *const fillers[] = {
     "the",    "a",       "an",      "to",          "in",     "into",  "on",    "of",       "for",
@@ -60,14 +68,34 @@ static const char *const fillers[] = {
     "under",  "using",   "via",     "him",         "she",    "he",    NULL,
 };
 
+static void lower(const char *word, char out[MATCH_WORD])
+{
+    size_t n = 0;
+    for (; word[n] && n + 1 < MATCH_WORD; n++)
+        out[n] = (char)tolower((unsigned char)word[n]);
+    out[n] = 0;
+}
+
 bool match_is_filler(const char *word)
 {
-    char lower[MATCH_WORD];
-    size_t n = 0;
-    for (; word[n] && n + 1 < sizeof lower; n++)
-        lower[n] = (char)tolower((unsigned char)word[n]);
-    lower[n] = 0;
-    return text_listed(fillers, lower);
+    char low[MATCH_WORD];
+    lower(word, low);
+    return text_listed(fillers, low);
+}
+
+int match_number(const char *word)
+{
+    static const char ones[] = "zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|"
+                               "fourteen|fifteen|sixteen|seventeen|eighteen|nineteen";
+    static const char tens[] = "-|-|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred";
+    char low[MATCH_WORD];
+    lower(word, low);
+    char *dash = strchr(low, '-');
+    if (dash)
+        *dash++ = 0;
+    int n = text_choice(ones, low), ten = n < 0 ? text_choice(tens, low) : -1;
+    int one = dash && ten >= 2 && ten < 10 ? text_choice(ones, dash) : 0;
+    return dash ? (one > 0 && one < 10 ? 10 * ten + one : -1) : n >= 0 ? n : ten >= 2 ? 10 * ten : -1;
 }
 
 static void add_word(struct match_words *out, char *word, size_t n, bool hard)
@@ -164,6 +192,11 @@ float match_alike(const char *a, const char *b)
     char x[MATCH_WORD], y[MATCH_WORD];
     if (!strcmp(a, b))
         return 1;
+    if (isdigit((unsigned char)*a) != isdigit((unsigned char)*b)) { /* "three", "3" */
+        int n = match_number(isdigit((unsigned char)*a) ? b : a);
+        snprintf(x, sizeof x, "%d", n);
+        return n >= 0 && !strcmp(isdigit((unsigned char)*a) ? a : b, x) ? 1 : 0;
+    }
     stem(a, x);
     stem(b, y);
     if (!strcmp(x, y))

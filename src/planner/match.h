@@ -28,6 +28,9 @@ float match_alike(const char *a, const char *b);
 /* Returns the best match of a word among others.  Hard words match only by stem. */
 float match_among(const struct match_word *w, const struct match_words *all);
 
+/* Returns the value of a number word, "three" or "twenty-five"; -1: none. */
+int match_number(const char *word);
+
 /* Returns whether a word names no thing: articles, pronouns, prepositions, words for kinds of elements. */
 bool match_is_filler(const char *word);
 

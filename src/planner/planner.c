@@ -14,12 +14,13 @@ struct planner *planner_open(const char *task, const struct planner_model *m, st
     struct planner *p = xcalloc(1, sizeof *p);
     buf_init(&p->done, PLANNER_TEXT);
     p->model = m ? *m : (struct planner_model){0};
-    if (clauses_split(task, &p->clauses, e) == 0) {
-        p->whole = (struct clause){.text = xstrdup(task), .all = {p->clauses.words.w, p->clauses.words.n}};
-        return p;
+    p->task = xstrdup(task);
+    int rc = clauses_split(task, &p->clauses, e);
+    if (!sum_read((struct span){p->clauses.words.w, p->clauses.words.n}, p->sum) && rc) {
+        planner_free(p);
+        return NULL;
     }
-    planner_free(p);
-    return NULL;
+    return p;
 }
 
 void planner_free(struct planner *p)
@@ -27,7 +28,7 @@ void planner_free(struct planner *p)
     if (p) {
         clauses_free(&p->clauses);
         writer_free(p->writer);
-        free(p->whole.text);
+        free(p->task);
         buf_free(&p->done);
     }
     free(p);
@@ -72,7 +73,7 @@ static const struct element *active_window(const struct snapshot *s)
 static bool asks_back(const struct planner *p, const struct snapshot *s)
 {
     const struct element *w = active_window(s);
-    enum deed last = p->clauses.c[p->clauses.n - 1].deed;
+    enum deed last = p->clauses.n ? p->clauses.c[p->clauses.n - 1].deed : DEED_OTHER;
     bool values = p->at.form || last == DEED_SAVE || last == DEED_CLOSE || last == DEED_WRITE;
     return w && values && p->at.pressed &&
            (!strcmp(w->role, "alert") || !strcmp(w->role, "dialog") || !strcmp(w->role, "file chooser")) &&
@@ -89,7 +90,9 @@ static void unsure(struct plan *out, const char *why)
     out->sure = false;
 }
 
-bool plan_may_open(const struct plan *out)
+/* Returns whether the last step may open a window: a menu item with "...", or a button that does not end a
+ * dialog. */
+static bool may_open(const struct plan *out)
 {
     static const char *const ends[] = {"ok", "cancel", "apply", "close", "yes", "no", "quit", "done", NULL};
     const struct plain_step *s = out->steps.n ? &out->steps.s[out->steps.n - 1] : NULL;
@@ -116,7 +119,7 @@ static void list_later(const struct planner *p, int from, struct plan *out)
     buf_free(&b);
 }
 
-void plan_cut(struct plan *out, int n)
+static void plan_cut(struct plan *out, int n)
 {
     while (out->steps.n > n) {
         struct plain_steps one = {xcalloc(1, sizeof *one.s), 1};
@@ -126,6 +129,14 @@ void plan_cut(struct plan *out, int n)
     }
 }
 
+/* Appends the steps of one clause that names no element, or names it plainly. */
+static enum framed plan_clause(struct frame *f, const struct clause *k)
+{
+    enum framed done = frame_plain(f, k);
+    done = done == FRAME_NONE ? frame_close(f, k) : done;
+    return done == FRAME_NONE ? frame_edit(f, k) : done;
+}
+
 /* Checks the clauses after a step that may change the window: they are planned when that has happened, but a
  * task that cannot be understood must not begin.  Returns false with the reason in out->why. */
 static bool check_rest(struct frame *f)
@@ -133,14 +144,15 @@ static bool check_rest(struct frame *f)
     struct plan *out = f->out;
     struct planner_at at = out->at;
     int n = out->steps.n;
-    bool opens = at.later || plan_may_open(out), sure = out->sure, understood = true;
+    bool opens = at.later || may_open(out), sure = out->sure, understood = true;
     for (int i = at.clause + at.later; i < f->p->clauses.n && understood; i++) {
-        f->k = &f->p->clauses.c[i];
-        out->at.later = false;
-        if (opens && f->k->known)
+        const struct clause *k = &f->p->clauses.c[i];
+        if (opens && k->known)
             continue; /* its elements may be in the window that opens */
-        understood = frame_clause(f) != FRAME_UNSURE;
-        opens = opens || plan_may_open(out);
+        enum framed done = plan_clause(f, k);
+        done = done == FRAME_NONE ? frame_ask(f, i, 1, true) : done;
+        understood = done != FRAME_UNSURE;
+        opens = opens || may_open(out);
         plan_cut(out, n);
     }
     out->at = at;
@@ -160,31 +172,74 @@ static bool has_buttons(const struct candidates *all)
     return buttons;
 }
 
-/* Plans clauses until a step may change the window. */
-static void plan_clauses(struct planner *p, const struct candidates *all, struct plan *out)
+/* Returns the number of clauses from `from` up to that with the name of a file, n if there is none. */
+static int until_file(const struct planner *p, int from, int n)
+{
+    int file = file_word(p);
+    for (int c = from; c < p->clauses.n && file >= 0; c++)
+        if (&p->clauses.words.w[file] < p->clauses.c[c].all.w + p->clauses.c[c].all.n)
+            return c + 1 - from;
+    return n;
+}
+
+/* Plans clauses until a step may change the window: each by itself, then the others as the state of a form. */
+static enum framed plan_clauses(struct frame *f)
+{
+    struct planner *p = f->p;
+    struct plan *out = f->out;
+    enum framed done = FRAME_DONE;
+    if (out->at.later) {
+        done = frame_save(f);
+        out->at.clause += until_file(p, out->at.clause, p->clauses.n - out->at.clause);
+        out->at.later = false;
+    }
+    while (done == FRAME_DONE && out->at.clause < p->clauses.n && !out->at.pressed) {
+        bool saves = until_file(p, out->at.clause, 0) == 1;
+        done = plan_clause(f, &p->clauses.c[out->at.clause]);
+        out->at.any = out->at.any || out->steps.n;
+        if (done == FRAME_DONE && saves) { /* "put X into a file x.txt" */
+            out->at.later = true;
+            return frame_save_as(f) == FRAME_DONE ? FRAME_OPENS : FRAME_UNSURE;
+        }
+        out->at.clause += done == FRAME_DONE;
+    }
+    if (done != FRAME_NONE)
+        return done;
+    int rest = p->clauses.n - out->at.clause, n = until_file(p, out->at.clause, rest), steps = out->steps.n;
+    struct planner_at at = out->at;
+    out->at.form = true;
+    done = frame_ask(f, at.clause, n, true);
+    if (done == FRAME_UNSURE && rest > 1 && !has_buttons(f->all)) { /* one menu after the other */
+        plan_cut(out, steps);
+        out->at = at;
+        out->at.form = out->sure = true;
+        done = frame_ask(f, at.clause, n = 1, true);
+    }
+    out->at.later = done == FRAME_OPENS;
+    out->at.clause += done == FRAME_DONE ? n : 0;
+    return done;
+}
+
+static void plan_by_clauses(struct planner *p, const struct candidates *all, struct plan *out)
 {
     struct frame f = {.p = p, .all = all, .out = out};
-    while (out->at.clause < p->clauses.n && !out->at.pressed) {
-        f.k = &p->clauses.c[out->at.clause];
-        int steps = out->steps.n;
-        enum framed done = frame_clause(&f);
-        if (done == FRAME_UNSURE || done == FRAME_NONE) {
-            unsure(out, out->why);
-            return;
-        }
-        out->at.any = out->at.any || out->steps.n > steps;
-        out->at.later = done == FRAME_OPENS;
-        if (done == FRAME_OPENS)
-            break;
-        out->at.clause++;
-    }
-    if (out->at.clause == p->clauses.n && out->at.filled && !out->at.pressed) {
-        if (has_buttons(all)) /* a dialog that stays open */
-            out->sure = false;
-    } else if (!check_rest(&f)) {
+    enum framed done = plan_clauses(&f);
+    out->at.any = out->at.any || out->steps.n;
+    if (done == FRAME_UNSURE || done == FRAME_NONE || !check_rest(&f))
         unsure(out, out->why);
-    }
+    else if (out->at.clause == p->clauses.n && out->at.filled && !out->at.pressed && has_buttons(all))
+        out->sure = false; /* a dialog that stays open */
     out->at.filled = out->at.filled && !out->at.pressed;
+}
+
+/* Presses the keys of a sum. */
+static void plan_sum(struct planner *p, const struct candidates *all, struct plan *out)
+{
+    struct frame f = {.p = p, .all = all, .out = out};
+    if (frame_sum(&f) != FRAME_DONE)
+        unsure(out, out->why);
+    out->at.clause = p->clauses.n;
+    out->at.any = true;
 }
 
 /* Returns whether the model is there; it is opened at its first use. */
@@ -209,7 +264,7 @@ static void plan_state(struct planner *p, const struct candidates *all, bool rul
     out->at.asked = !rules;
     out->at.form = true;
     out->why[0] = 0;
-    enum framed done = frame_ask(&f, rules);
+    enum framed done = frame_ask(&f, 0, p->clauses.n, rules);
     if (done == FRAME_UNSURE || done == FRAME_NONE) {
         unsure(out, out->why);
         return;
@@ -220,32 +275,28 @@ static void plan_state(struct planner *p, const struct candidates *all, bool rul
         out->sure = false; /* a dialog that stays open */
 }
 
-enum way { BY_CLAUSES, BY_FORM, BY_MODEL, BY_FORM_LOOSELY, WAYS };
+enum way { BY_SUM, BY_CLAUSES, BY_FORM, BY_MODEL, BY_FORM_LOOSELY, WAYS };
 
 /* Plans in one way.  Returns false if it does not apply. */
 static bool plan_by(struct planner *p, enum way way, const struct candidates *all, enum plan_effort effort,
                     struct plan *out)
 {
-    bool first = p->at.clause == 0 && !p->at.later && !p->at.any;
+    bool first = p->at.clause == 0 && !p->at.later && !p->at.any && !p->at.asked,
+         loosely = way == BY_FORM_LOOSELY;
     out->end = PLAN_MORE;
-    switch (way) {
-    case BY_MODEL:
-        if (effort == PLAN_RULES || !has_writer(p))
-            return false;
-        plan_state(p, all, false, effort == PLAN_PROPOSAL, out);
-        return true;
-    case BY_FORM_LOOSELY:
-    case BY_FORM:
-        if (p->at.asked || !first || (way == BY_FORM_LOOSELY && effort != PLAN_PROPOSAL))
-            return false;
-        plan_state(p, all, true, way == BY_FORM_LOOSELY, out);
-        return true;
-    default:
-        if (p->at.asked || p->clauses.refused)
-            return false;
-        plan_clauses(p, all, out);
-        return true;
-    }
+    if (way == BY_SUM       ? !*p->sum
+        : !p->clauses.n     ? true
+        : way == BY_CLAUSES ? p->at.asked
+        : way == BY_MODEL   ? effort == PLAN_RULES || !has_writer(p)
+                            : !first || (loosely && effort != PLAN_PROPOSAL))
+        return false;
+    if (way == BY_SUM)
+        plan_sum(p, all, out);
+    else if (way == BY_CLAUSES)
+        plan_by_clauses(p, all, out);
+    else
+        plan_state(p, all, way != BY_MODEL, loosely || (way == BY_MODEL && effort == PLAN_PROPOSAL), out);
+    return true;
 }
 
 static void start_again(const struct planner *p, struct plan *out)
@@ -262,8 +313,6 @@ static void plan_window(struct planner *p, const struct candidates *all, enum pl
                         struct plan *out)
 {
     char why[ERR_TEXT] = "";
-    if (p->clauses.refused)
-        snprintf(why, sizeof why, "the rules do not express '%.40s'", p->clauses.refused);
     for (enum way way = 0; way < WAYS; way++) {
         bool tried = plan_by(p, way, all, effort, out);
         if (tried && out->end != PLAN_UNSURE && (out->sure || way >= BY_MODEL))
@@ -289,7 +338,7 @@ void planner_next(struct planner *p, const struct snapshot *now, enum plan_effor
         return;
     }
     out->at.typed[0] = 0;
-    if (p->at.clause == p->clauses.n) {
+    if (p->at.clause == p->clauses.n && (p->clauses.n || p->at.any)) {
         out->end = PLAN_DONE;
         if (asks_back(p, now))
             unsure(out, "the program asks a question that the task does not answer");
@@ -337,7 +386,7 @@ static void put_step_json(const struct plan *plan, int i, struct buf *out)
     plain_print(&plan->steps.s[i], &text);
     buf_puts(out, i ? ", {\"step\": " : "{\"step\": ");
     buf_put_json(out, text.data, text.len);
-    buf_printf(out, ", \"clause\": %d, \"p\": %.3f}", plan->clause[i] + 1, (double)plan->p[i]);
+    buf_printf(out, ", \"p\": %.3f}", (double)plan->p[i]);
     buf_free(&text);
 }
 
