@@ -283,7 +283,8 @@ static enum framed decide(struct asked *a)
             return frame_unsure(a->f, "the task itself would be typed");
     if (is_one_of_two(a))
         return frame_unsure(a->f, "'%.60s' may be one of several rows", a->f->p->task);
-    if (use_lines(a) != FRAME_DONE)
+    if (use_lines(a) != FRAME_DONE ||
+        (a->file >= 0 && frame_use(a->f, find_save_as(a->f), USE_PRESS, 1) != FRAME_DONE))
         return FRAME_UNSURE;
     bool later = !a->rules && goes_on(a);
     if (!later && (asked_open(a) & a->hard)) {
@@ -350,15 +351,6 @@ static enum framed write_lines(struct asked *a)
     return done;
 }
 
-static bool has_save_as(const struct asked *a)
-{
-    for (int i = 0; i < a->form.n; i++)
-        for (int k = 1; k < a->form.l[i].n && a->form.l[i].kind == LINE_MENU; k++)
-            if (resolve_same(a->form.l[i].v[k].c->name, "Save As"))
-                return true;
-    return false;
-}
-
 enum framed frame_ask(struct frame *f, int from, int n, bool rules)
 {
     struct span all = {f->p->clauses.words.w, f->p->clauses.words.n};
@@ -374,7 +366,9 @@ enum framed frame_ask(struct frame *f, int from, int n, bool rules)
     if (a.s.n > TASK_WORDS || strlen(f->p->task) > PLANNER_TEXT / 2)
         return frame_unsure(f, "the task is too long");
     form_read(f->all, a.s, f->p->done.data, &a.form);
-    a.file = has_save_as(&a) ? a.file : -1;
+    const struct clause *saves = a.file >= 0 ? asked_clause(&a, a.file) : NULL;
+    bool kept = saves && words_is(saves->all, 0, "save|store|keep|put|name|call");
+    a.file = kept && find_save_as(f) ? a.file : -1;
     asked_read_words(&a);
     enum framed done = FRAME_UNSURE;
     if (!a.form.n)

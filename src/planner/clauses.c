@@ -34,11 +34,11 @@ static const struct {
     {"choose|select|pick|use|take|make", DEED_CHOOSE},
     {"untick|uncheck|disable|deactivate", DEED_UNTICK},
     {"save|store", DEED_SAVE},
-    {"close|quit|exit|leave|shut", DEED_CLOSE},
+    {"close|quit|exit|leave|shut|dismiss", DEED_CLOSE},
     {"keep|bump|raise|lower|enrol|enroll|swap|exchange|append|erase|empty|wipe|throw|install|calculate|compute|work|"
      "fill|complete|register|sign|log|set|change|adjust|move|tick|check|enable|activate|open|show|"
      "display|go|view|replace|substitute|wait|order|buy|book|submit|send|confirm|accept|cancel|"
-     "discard|dismiss|delete|remove|create|add|copy|cut|paste|undo|redo|print|sort|zoom|start|turn|"
+     "discard|delete|remove|create|add|copy|cut|paste|undo|redo|print|sort|zoom|start|turn|"
      "switch|hide|answer|apply|finish|reset|clear|give|ask|let|rename|export|import|increase|"
      "decrease|subscribe|agree|request|reserve|toggle|run|refresh|reload|decline|reject|name|call|"
      "join|continue|proceed|approve|lock|mute|play|search|find|double-click|right-click|scroll",

@@ -33,8 +33,7 @@ enum { GROUPS = 5 };
 #define TICKS   "include|enable|tick|check|activate|including"
 #define UNTICKS "take|off|remove|drop|untick|uncheck|disable|deactivate|deselect"
 #define SAVES                                                                                                \
-    "save|store|keep|file|copy|name|named|call|called|under|as|create|new|document|text|note|changes|put|"   \
-    "write|version|another"
+    "save|store|keep|file|copy|name|named|call|called|under|as|document|text|note|changes|put|what's"
 #define NUMBERS "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen"
 
 /* A pressed button covers the verbs that are in a group with a word of its name. */
@@ -87,6 +86,7 @@ void asked_read_words(struct asked *a)
     bool first = true;
     uint64_t aside = idioms(a);
     a->said = aside != 0;
+    a->typed |= aside;
     for (int i = 0; i < a->s.n; i++) {
         struct match_words q = {.n = 0};
         const struct word *w = &a->s.w[i];
@@ -94,12 +94,12 @@ void asked_read_words(struct asked *a)
         bool hard = clause_is_hard(words_part(a->s, i, a->s.n), 0, first) || words_is(a->s, i, NUMBERS) ||
                     clause_is_quantity(a->s, i);
         first = w->after && w->after != ',';
-        if (i == a->file || is_bit(aside, i))
+        if (i == a->file || is_bit(aside, i) || !k)
             continue;
         match_split(w->text, false, &q);
         bool light = words_is(a->s, i, LIGHT) || (q.n && match_is_filler(q.w[0].text)) || is_light(a, i);
-        bool topic =
-            match_within(&q, &a->f->all->topic) && !is_verb(a, i) && !(k && words_is(k->all, 0, "cancel"));
+        bool topic = q.n && match_among(&q.w[0], &a->f->all->topic) >= 0.7F && !is_verb(a, i) &&
+                     !(k && words_is(k->all, 0, "cancel"));
         a->hard |= hard ? BIT(i) : 0;
         a->content |= hard || (q.n && !topic && !light) ? BIT(i) : 0;
     }
@@ -186,6 +186,16 @@ static void cover_lines(struct asked *a)
     }
 }
 
+bool asked_is_empty(struct span s)
+{
+    if (!words_is(s, 0, "i|i'm|i've|we|we're|we've|it's|that's|thanks|thank|hi|hello|great|good|fine|well"))
+        return false;
+    for (int i = 0; i < s.n; i++)
+        if (s.w[i].quoted || (!words_is(s, i, LIGHT) && !match_is_filler(s.w[i].text)))
+            return false;
+    return true;
+}
+
 bool asked_commits(const struct asked *a, int i, const char *name)
 {
     for (size_t g = 0; g < sizeof commits / sizeof *commits; g++)
@@ -200,7 +210,9 @@ static void cover_left(struct asked *a)
     for (int i = 0; i < a->form.n; i++)
         for (int w = 0; w < a->s.n; w++)
             if (a->form.l[i].kind == LINE_BUTTON && fill_leaves(a->form.l[i].v[a->reply.value[i]].text) &&
-                (words_is(a->s, w, "back") || fill_is_left(a, w)))
+                (words_is(a->s, w, "back") || fill_is_left(a, w) ||
+                 (words_is(a->s, w, "everything|all|put") &&
+                  fill_has(a->form.l[i].v[a->reply.value[i]].text, "reset|defaults"))))
                 a->covered |= BIT(w);
 }
 
@@ -214,7 +226,7 @@ static bool is_state(const struct asked *a, int i)
 /* Covers verbs by the kind of step: "reserve" by a button, "add" by a field. */
 static void cover_verbs(struct asked *a)
 {
-    bool set = false, entered = false, ticked = false, unticked = false, saved = false;
+    bool set = false, entered = false, ticked = false, unticked = false, saved = a->file >= 0;
     const char *button = "";
     int ticks = 0;
     for (int i = 0; i < a->form.n; i++) {
@@ -228,7 +240,6 @@ static void cover_verbs(struct asked *a)
         ticks += tick;
         set = set || tick || (differs && l->kind <= LINE_ROW);
         entered = entered || (differs && l->kind == LINE_FIELD);
-        saved = saved || (differs && a->file >= 0 && l->kind == LINE_MENU);
         button = differs && l->kind == LINE_BUTTON ? v->text : button;
     }
     for (int i = 0; i < a->s.n; i++)

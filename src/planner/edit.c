@@ -1,7 +1,4 @@
-/* edit.c - the text of an editor: what a clause writes into it or changes in it, and the file it is saved as.
- *
- * A change is typed as the whole new text over the old one, so only texts that are described completely are
- * changed. */
+/* edit.c - the text of an editor: what a clause writes into it, and the file that it is saved as. */
 #include "planner/planner_impl.h"
 
 #include "atspi/roles.h"
@@ -10,8 +7,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { TEXT_WHOLE = 150 /* bytes; longer values may be cut */ };
 
 #define NOUNS                                                                                                \
     "document|editor|text|texts|file|page|area|note|words|word|line|sentence|contents|content|number"
@@ -53,22 +48,23 @@ static bool has_ending(const char *text)
 int file_word(const struct planner *p)
 {
     for (int c = p->at.clause; c < p->clauses.n; c++) {
-        struct span s = p->clauses.c[c].all;
-        for (int i = 1; i < s.n; i++)
-            if (has_ending(s.w[i].text) ||
-                (p->clauses.c[c].deed == DEED_SAVE && i + 1 == s.n && clause_is_hard(s, i, false) &&
-                 words_is(s, i - 1, "as|under|named|called|name")))
-                return (int)(&s.w[i] - p->clauses.words.w);
+        const struct clause *k = &p->clauses.c[c];
+        for (int i = 1; i < k->all.n; i++) {
+            bool follows = words_is(k->all, i - 1, "as|under|in|into|to|called|named|name|file");
+            bool ends = k->deed == DEED_SAVE && i + 1 == k->all.n && clause_is_hard(k->all, i, false);
+            if (follows && (has_ending(k->all.w[i].text) || (ends && !words_is(k->all, i - 1, "in|into|to"))))
+                return (int)(&k->all.w[i] - p->clauses.words.w);
+        }
     }
     return -1;
 }
 
-enum framed frame_save_as(struct frame *f)
+const struct candidate *find_save_as(const struct frame *f)
 {
     for (int i = 0; i < f->all->n; i++)
         if (f->all->c[i].kind == CANDIDATE_MENU && resolve_same(f->all->c[i].name, "Save As"))
-            return frame_use(f, &f->all->c[i], USE_PRESS, 1);
-    return frame_unsure(f, "this window has no menu item 'Save As'");
+            return &f->all->c[i];
+    return NULL;
 }
 
 enum framed frame_save(struct frame *f)
@@ -106,71 +102,36 @@ static int find(struct span s, int from, const char *any)
     return from;
 }
 
-/* Returns the text with each occurrence of a whole word or words replaced; NULL: there is none. */
-static char *replaced(const char *text, const char *what, const char *by)
+/* Performs "delete all the text". */
+static enum framed clear(struct frame *f, struct span s)
 {
-    autobuf b = buf_of(PLANNER_TEXT);
-    size_t n = strlen(what);
-    bool any = false;
-    for (const char *at = text; *at;) {
-        bool starts = at == text || !isalnum((unsigned char)at[-1]);
-        if (n && starts && !strncmp(at, what, n) && !isalnum((unsigned char)at[n])) {
-            buf_puts(&b, by);
-            at += n;
-            any = true;
-        } else {
-            buf_putc(&b, *at++);
-        }
-    }
-    return any ? buf_take(&b) : NULL;
+    if (!words_is(s, 0, "delete|clear|erase|remove|empty|wipe") ||
+        (find(s, 1, WHOLE) == s.n && find(s, 1, "text|contents|content") == s.n) ||
+        !are(s, 1, s.n, WHOLE "|the|my|this|text|contents|content|of|in|document|note|it"))
+        return FRAME_NONE;
+    return frame_key(f, "ctrl+a") == FRAME_DONE ? frame_key(f, "delete") : FRAME_UNSURE;
 }
 
-/* Returns the new text of "replace A with B everywhere"; NULL: this is another clause. */
-static char *replace(struct span s, const char *old)
-{
-    int joint = find(s, 1, "with|by|for"), from = 1, end = find(s, joint, "everywhere|throughout|in");
-    if (!words_is(s, 0, "replace|exchange|swap") || !are(s, end, s.n, PLACES "|everywhere|throughout|whole"))
-        return NULL;
-    while (from < joint && words_is(s, from, "every|each|all|the|word|words"))
-        from++;
-    if (from == joint || joint + 1 >= end)
-        return NULL;
-    autofree char *what = words_text(words_part(s, from, joint));
-    autofree char *by = words_text(words_part(s, joint + 1, end));
-    return replaced(old, what, by);
-}
-
-/* Returns the new text of "add X at the start". */
-static char *extended(struct span s, const char *old)
+/* Performs "add the line X at the end": at the first or last place of the text. */
+static enum framed extend(struct frame *f, struct span s, const char *old)
 {
     int at = find(s, 1, ENDS), from = 1, to = at;
-    bool line = false;
+    bool line = false, end = words_is(s, at, "end|bottom");
+    size_t n = strlen(old);
     if (at == s.n || !words_is(s, 0, "add|insert|append|put|write|type") || !are(s, at + 1, s.n, PLACES))
-        return NULL;
+        return FRAME_NONE;
     while (to > 1 && words_is(s, to - 1, "the|at|to|on|very"))
         to--;
     for (; from < to && words_is(s, from, "the|a|line|text|words|word|new"); from++)
         line = line || words_is(s, from, "line");
     if (from == to || (!line && (to - from > 1 || !s.w[from].quoted)))
-        return NULL;
+        return FRAME_NONE;
     autofree char *text = words_text(words_part(s, from, to));
-    size_t n = strlen(old);
-    while (n && old[n - 1] == '\n')
-        n--;
-    if (words_is(s, at, "end|bottom"))
-        return xasprintf("%.*s%s%s", (int)n, old, line && n ? "\n" : "", text);
-    return xasprintf("%s%s%.*s", text, line ? "\n" : "", (int)n, old);
-}
-
-/* Returns the new text: that after a change, "" for "delete all the text"; NULL: the clause changes none. */
-static char *changed(struct span s, const char *old)
-{
-    bool whole = find(s, 1, WHOLE) < s.n || find(s, 1, "text|contents|content") < s.n;
-    if (words_is(s, 0, "delete|clear|erase|remove|empty|wipe") && whole &&
-        are(s, 1, s.n, WHOLE "|the|my|this|text|contents|content|of|in|document|note|it") && *old)
-        return xstrdup("");
-    char *text = replace(s, old);
-    return text ? text : extended(s, old);
+    bool ended = !n || old[n - 1] == ' '; /* of a line: the snapshot has spaces for line breaks */
+    autofree char *typed =
+        xasprintf("%s%s%s", line && end && !ended ? "\n" : "", text, line && !end ? "\n" : "");
+    return frame_key(f, end ? "ctrl+end" : "ctrl+home") == FRAME_DONE ? frame_enter(f, NULL, typed, 1)
+                                                                      : FRAME_UNSURE;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
@@ -220,13 +181,11 @@ enum framed frame_edit(struct frame *f, const struct clause *k)
 {
     const struct candidate *c = find_editor(f);
     bool described = false;
-    const char *old = c ? c->e->value : "";
-    autofree char *text = c && !*c->name && strlen(old) < TEXT_WHOLE ? changed(k->all, old) : NULL;
-    if (text) {
-        enum framed done = frame_key(f, "ctrl+a");
-        f->out->at.filled = true;
-        return done != FRAME_DONE ? done : *text ? frame_enter(f, c, text, 1) : frame_key(f, "delete");
-    }
+    enum framed done = c && !*c->name ? clear(f, k->all) : FRAME_NONE;
+    if (done == FRAME_NONE && c && !*c->name)
+        done = extend(f, k->all, c->e->value);
+    if (done != FRAME_NONE)
+        return done;
     struct span s = find_text(f->p, k, &described);
     if (!s.n)
         return FRAME_NONE;

@@ -125,7 +125,7 @@ enum framed frame_use(struct frame *f, const struct candidate *c, enum use use, 
         return FRAME_DONE;
     if (use == USE_OFF && !sets)
         return frame_unsure(f, "'%.60s' cannot be turned off", c->name);
-    if (c->off && !f->out->at.any)
+    if (c->off && !f->out->at.any && !f->out->steps.n)
         return frame_unsure(f, "%s '%.60s' is disabled", c->e->role, c->name);
     struct plain_step s = step_of(c, use);
     if (!is_found(f, c, &s))

@@ -13,11 +13,13 @@
 #define OFF "off|untick|uncheck|disable|deactivate|remove|drop|deselect|unselect"
 #define CLOSING                                                                                              \
     "cancel|close|help|no|discard|reset|defaults|back|quit|abort|later|more|about|options|stay|keep|leave"
-#define ENDINGS  "ok|apply|save|done|submit"
-#define DELETES  "delete|remove|erase|clear"
-#define SHOWS    "show|use|enable|play|allow|print|display|activate|include|receive|add|send|in"
-#define REQUESTS "want|wants|need|needs|like|get|have"
-#define GOODS    "order|buy|book|reserve|request|get"
+#define ENDINGS "ok|apply|save|done|submit"
+#define DELETES "delete|remove|erase|clear"
+#define SHOWS   "show|use|enable|play|allow|print|display|activate|include|receive|add|send|in"
+#define WANTS   "want|wants|need|needs|would"
+#define GOODS   "order|buy|book|reserve|request|get"
+#define COMMITS                                                                                              \
+    "order|buy|purchase|book|reserve|request|submit|send|register|sign|join|enrol|enroll|subscribe"
 #define PRONOUNS "it|them|that|this|me|him|her|us|everything|things|as|alone"
 
 void fill_words(const char *text, struct match_words *out)
@@ -215,8 +217,14 @@ static bool may_end(const struct asked *a, const char *name)
         struct match_words verb = {.n = 0};
         match_split(a->s.w[i].text, false, &verb);
         may = k && k->known && k->all.w == &a->s.w[i] && verb.n &&
-              (match_alike(verb.w[0].text, w.w[0].text) >= 0.95F || asked_commits(a, i, name));
-        may = may || (words_is(a->s, i, REQUESTS) && text_choice(GOODS, w.w[0].text) >= 0);
+              match_alike(verb.w[0].text, w.w[0].text) >= 0.95F;
+        may =
+            may || (asked_commits(a, i, name) && k && k->known && words_is(k->all, 0, "make|place|" COMMITS));
+        bool wants = words_is(a->s, i, WANTS) && words_is(a->s, i - 1, "i|we|he|she|they");
+        wants = wants || (words_is(a->s, i, "i'd|we'd") && words_is(a->s, i + 1, "like"));
+        wants = wants || (words_is(a->s, i, "get|have") && words_is(a->s, i - 1, "i|we") &&
+                          words_is(a->s, i - 2, "can|could"));
+        may = may || (wants && text_choice(GOODS, w.w[0].text) >= 0);
     }
     return may;
 }
@@ -260,22 +268,19 @@ static int find_button(struct asked *a, const struct form_line *l, bool changed)
     return best.bits ? best.value : changed && end > 0 && may_end(a, l->v[end].text) ? end : 0;
 }
 
-/* Returns the menu item whose words the task has, Save As for the name of a file; 0: none. */
+/* Returns the menu item whose words the task has; 0: none. */
 static int find_item(const struct asked *a, const struct form_line *l)
 {
     for (int c = 0; c < a->clauses; c++)
         if (a->k[c].deed == DEED_CLOSE) /* the item Close closes a tab only */
             return 0;
-    for (int k = 1; k < l->n && a->file >= 0; k++)
-        if (resolve_same(l->v[k].c->name, "Save As"))
-            return k;
-    struct name n = a->file < 0 ? longest(a, l, 0) : (struct name){.value = 0};
+    struct name n = longest(a, l, 0);
     return n.two ? 0 : n.value;
 }
 
 bool asked_fill(struct asked *a)
 {
-    bool changed = false, menu = false;
+    bool changed = a->file >= 0, menu = changed; /* Save As is used */
     int *value = a->reply.value;
     fill_by_name(a);
     fill_choices(a);
@@ -284,7 +289,7 @@ bool asked_fill(struct asked *a)
         changed = changed || value[i];
     for (int i = 0; i < a->form.n; i++) {
         const struct form_line *l = &a->form.l[i];
-        if (l->kind == LINE_MENU)
+        if (l->kind == LINE_MENU && !menu)
             menu = (value[i] = find_item(a, l)) != 0;
         if (l->kind == LINE_BUTTON && !menu && !value[i])
             value[i] = find_button(a, l, changed);

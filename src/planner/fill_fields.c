@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define JOINTS "is|are|=|to|as|should|be|called|named|name|id|number|address|of|will|shall|with|reads|says"
-#define NAMING "for|under|by|as|of|named|called"
-#define ADDING "add|register|enrol|enroll|up|him|her"
+#define NAMING "for|under|by|as|of|named|called|name"
+#define ADDING "add|register|enrol|enroll"
 #define COLOURS                                                                                              \
     "red|green|blue|yellow|orange|purple|pink|brown|black|white|grey|gray|violet|turquoise|silver|gold"
 #define DAYS                                                                                                 \
@@ -151,14 +151,14 @@ static void fill_by_kind(struct asked *a, int i, int to)
     const char *text = a->s.w[i].text;
     bool address = strchr(text, '@'), number = isdigit((unsigned char)text[0]);
     bool follows = i && !a->s.w[i - 1].after && !words_is(a->s, i, DAYS);
-    const char *any = address                                       ? "email|mail|e-mail"
-                      : number                                      ? "phone|telephone|mobile"
-                      : !follows                                    ? ""
-                      : words_is(a->s, i - 1, "from|in")            ? PLACES
-                      : words_is(a->s, i - 1, "to|towards|until")   ? TARGETS
-                      : words_is(a->s, i - 1, NAMING)               ? NAMES
-                      : words_is(a->s, i - 1, ADDING) && to > i + 1 ? NAMES
-                                                                    : "";
+    const char *any = address                                             ? "email|mail|e-mail"
+                      : number                                            ? "phone|telephone|mobile"
+                      : !follows                                          ? ""
+                      : words_is(a->s, i - 1, "from|in")                  ? PLACES
+                      : words_is(a->s, i - 1, "to|towards|until")         ? TARGETS
+                      : words_is(a->s, i - 1, NAMING)                     ? NAMES
+                      : words_is(a->s, i - 1, "up|him|her") && to > i + 1 ? NAMES
+                                                                          : "";
     int found = -1, digits = 0, fields = 0, only = 0;
     for (int w = i; w < to; w++)
         for (const char *at = a->s.w[w].text; *at; at++)
@@ -170,6 +170,8 @@ static void fill_by_kind(struct asked *a, int i, int to)
         }
     bool typed = a->s.w[i].quoted || (i && words_is(a->s, i - 1, "type|enter|write|input|put"));
     if (typed && ends_at(a, to) && fields == 1 && !a->reply.value[only] && assign(a, only, i, to))
+        return;
+    if (words_is(a->s, i - 1, ADDING) && to > i + 1 && fill_two(a, i, to))
         return;
     if (!*any || (number && !address && digits < PHONE_DIGITS) || (!strcmp(any, NAMES) && fill_two(a, i, to)))
         return;

@@ -276,9 +276,9 @@ static bool is_offered(const struct candidate *c, enum line_kind kind, const cha
     case LINE_TAB:
         return c->kind == CANDIDATE_TAB;
     case LINE_MENU:
-        return c->kind == CANDIDATE_MENU && c->levels > 1 && !c->off && !is_pressed(done, c);
+        return c->kind == CANDIDATE_MENU && c->levels > 1 && !is_pressed(done, c);
     default:
-        return c->kind == CANDIDATE_PRESS && !c->off && !text_ends(c->e->role, "column header") &&
+        return c->kind == CANDIDATE_PRESS && !text_ends(c->e->role, "column header") &&
                strcmp(c->e->role, "icon") != 0 && !is_pressed(done, c);
     }
 }

@@ -54,8 +54,10 @@ bool sum_read(struct span s, char keys[SUM_KEYS])
         if (known || (!numbers && words_is(s, i, ASKS)))
             continue;
         if (!read_number(s.w[i].text, number) || (numbers && !sign) ||
-            strlen(keys) + 2 * MATCH_WORD > SUM_KEYS)
+            strlen(keys) + 2 * MATCH_WORD > SUM_KEYS) {
+            keys[0] = 0;
             return false;
+        }
         if (!numbers++ && sign) { /* "subtract 15 from 40" */
             snprintf(first, sizeof first, "%s", number);
             continue;
@@ -68,7 +70,10 @@ bool sum_read(struct span s, char keys[SUM_KEYS])
         sign = NULL;
     }
     bool is = *keys && !sign && s.n > 1 && strpbrk(keys, "+-*/");
-    snprintf(keys + strlen(keys), 2, "%s", is ? "=" : "");
+    if (is)
+        strcat(keys, "=");
+    else
+        keys[0] = 0;
     return is;
 }
 
@@ -170,6 +175,8 @@ enum framed frame_close(struct frame *f, const struct clause *k)
     for (int i = 0; i < rest.n && noun; i++)
         noun = !words_is(rest, i, "window|dialog|form|program|app|application|editor|calculator|manager");
     if (k->deed != DEED_CLOSE || noun || !is_window(f, rest))
+        return FRAME_NONE;
+    if (words_is(k->all, 0, "dismiss") && !only)
         return FRAME_NONE;
     if (only || (quits && (quit = find_quit(f))))
         return frame_use(f, only ? only : quit, USE_PRESS, 1);

@@ -132,8 +132,8 @@ static void plan_cut(struct plan *out, int n)
 /* Appends the steps of one clause that names no element, or names it plainly. */
 static enum framed plan_clause(struct frame *f, const struct clause *k)
 {
-    enum framed done = frame_plain(f, k);
-    done = done == FRAME_NONE ? frame_close(f, k) : done;
+    enum framed done = frame_close(f, k);
+    done = done == FRAME_NONE ? frame_plain(f, k) : done;
     return done == FRAME_NONE ? frame_edit(f, k) : done;
 }
 
@@ -195,11 +195,14 @@ static enum framed plan_clauses(struct frame *f)
     }
     while (done == FRAME_DONE && out->at.clause < p->clauses.n && !out->at.pressed) {
         bool saves = until_file(p, out->at.clause, 0) == 1;
-        done = plan_clause(f, &p->clauses.c[out->at.clause]);
+        const struct clause *k = &p->clauses.c[out->at.clause];
+        bool aside = asked_is_empty(k->all) && out->at.clause + 1 < p->clauses.n;
+        done = aside ? FRAME_DONE : plan_clause(f, k);
         out->at.any = out->at.any || out->steps.n;
         if (done == FRAME_DONE && saves) { /* "put X into a file x.txt" */
             out->at.later = true;
-            return frame_save_as(f) == FRAME_DONE ? FRAME_OPENS : FRAME_UNSURE;
+            const struct candidate *item = find_save_as(f);
+            return item && frame_use(f, item, USE_PRESS, 1) == FRAME_DONE ? FRAME_OPENS : FRAME_UNSURE;
         }
         out->at.clause += done == FRAME_DONE;
     }

@@ -65,6 +65,9 @@ void frame_describe(const struct candidate *c, struct buf *out);
  * with rules true the state that rules find.  FRAME_OPENS: words are left for the window after them. */
 enum framed frame_ask(struct frame *f, int from, int n, bool rules);
 
+/* Returns whether words say nothing of a window: "I am finished". */
+bool asked_is_empty(struct span s);
+
 /* ---- fill.c ---- */
 
 /* Returns whether a button of this name leaves a form without its values: Cancel, Reset, Help. */
@@ -82,7 +85,7 @@ enum framed frame_close(struct frame *f, const struct clause *k);
 enum framed frame_edit(struct frame *f, const struct clause *k);
 /* Returns the index of the word that is the name of a file to save: "save it as letter.txt"; -1: none. */
 int file_word(const struct planner *p);
-/* Opens the dialog "Save As". */
-enum framed frame_save_as(struct frame *f);
+/* Returns the menu item that opens the dialog for that name; NULL: none. */
+const struct candidate *find_save_as(const struct frame *f);
 /* Enters the name of the file into the dialog that "Save As" has opened. */
 enum framed frame_save(struct frame *f);
