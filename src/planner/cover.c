@@ -64,11 +64,15 @@ static bool is_verb(const struct asked *a, int i)
     return k && k->known && &a->s.w[i] == k->all.w;
 }
 
-/* Returns whether word i is before a clause, or a verb that says only that something is pressed or chosen. */
+/* Returns whether word i is a verb that says only that something is pressed or chosen, which its clause
+ * names. */
 static bool is_light(const struct asked *a, int i)
 {
     const struct clause *k = asked_clause(a, i);
-    return !k || (is_verb(a, i) && (k->deed == DEED_PRESS || k->deed == DEED_CHOOSE));
+    bool names = false;
+    for (int w = 1; k && w < k->all.n; w++)
+        names = names || k->all.w[w].quoted || !match_is_filler(k->all.w[w].text);
+    return names && is_verb(a, i) && (k->deed == DEED_PRESS || k->deed == DEED_CHOOSE);
 }
 
 /* Returns the bits of the parts that begin with "never mind". */
@@ -97,7 +101,9 @@ void asked_read_words(struct asked *a)
         if (i == a->file || is_bit(aside, i) || !k)
             continue;
         match_split(w->text, false, &q);
-        bool light = words_is(a->s, i, LIGHT) || (q.n && match_is_filler(q.w[0].text)) || is_light(a, i);
+        bool verb = is_verb(a, i) && (k->deed == DEED_PRESS || k->deed == DEED_CHOOSE);
+        bool light =
+            verb ? is_light(a, i) : words_is(a->s, i, LIGHT) || (q.n && match_is_filler(q.w[0].text));
         bool topic = q.n && match_among(&q.w[0], &a->f->all->topic) >= 0.7F && !is_verb(a, i) &&
                      !(k && words_is(k->all, 0, "cancel"));
         a->hard |= hard ? BIT(i) : 0;

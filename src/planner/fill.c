@@ -265,6 +265,9 @@ static int find_button(struct asked *a, const struct form_line *l, bool changed)
     }
     if (best.bits)
         doubt_leaving(a, l->v[best.value].text, best.bits);
+    if (best.bits &&
+        words_is(a->s, 64 - __builtin_clzll(best.bits), "is|are|was|were|has|had|will|should|came"))
+        a->doubt = "the button's words may describe something"; /* "my order was large" */
     return best.bits ? best.value : changed && end > 0 && may_end(a, l->v[end].text) ? end : 0;
 }
 

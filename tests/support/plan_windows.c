@@ -190,6 +190,16 @@ static struct element notice[] = {
     BUTTON("OK", 40),
 };
 
+/* "Leave it" asks for no change, and Leave leaves. */
+static struct element meeting[] = {WINDOW("Meeting"), BUTTON("Leave", 10), BUTTON("Stay", 40)};
+static struct element people[] = {
+    WINDOW("New friend"),
+    {.role = "entry", .name = "First name", .states = FIELD, AT(10), .parent = 0},
+    {.role = "entry", .name = "Last name", .states = FIELD, AT(40), .parent = 0},
+    BUTTON("OK", 70),
+    BUTTON("Reset", 100),
+};
+
 struct snapshot plan_complete(struct element *e, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -216,7 +226,7 @@ static const struct {
                WINDOW_OF(keys),    WINDOW_OF(lamp),     WINDOW_OF(unsaved), WINDOW_OF(closing),
                WINDOW_OF(publish), WINDOW_OF(leaving),  WINDOW_OF(account), WINDOW_OF(shop),
                WINDOW_OF(shirt),   WINDOW_OF(wrapping), WINDOW_OF(paying),  WINDOW_OF(session),
-               WINDOW_OF(opening), WINDOW_OF(message),  WINDOW_OF(mail),    WINDOW_OF(notice)};
+               WINDOW_OF(opening), WINDOW_OF(message),  WINDOW_OF(mail),    WINDOW_OF(notice), WINDOW_OF(meeting), WINDOW_OF(people)};
 
 struct snapshot plan_window(const char *name)
 {
