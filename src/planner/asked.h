@@ -12,6 +12,7 @@ struct asked {
     struct frame *f;
     struct span s;                    /* words of the task */
     struct match_words w[TASK_WORDS]; /* ... in parts, to be compared */
+    struct match_words all;           /* ... of all words */
     struct form form;
     struct written reply;
     char *window;           /* as the model sees it */
@@ -26,7 +27,18 @@ struct asked {
     bool rules;                 /* the values are by rules, not by the model */
     bool said;                  /* a statement beside the task was covered */
     const char *doubt;          /* why a user must confirm the values; NULL: nothing */
+
+    /* of the lines that differ: */
+    int values, ticks, presses;
+    bool entered, ticked, unticked;
+    const char *button; /* "": none */
 };
+
+/* Returns the value that a line gets; NULL: it does not differ. */
+static inline const struct form_value *asked_new(const struct asked *a, int line)
+{
+    return a->reply.value[line] ? &a->form.l[line].v[a->reply.value[line]] : NULL;
+}
 
 /* ---- cover.c ---- */
 
@@ -36,6 +48,8 @@ void asked_read_words(struct asked *a);
 char *asked_request(const struct asked *a, int from, int to);
 /* Returns the clause that has word i; NULL: none. */
 const struct clause *asked_clause(const struct asked *a, int i);
+/* Returns the bits of the task's words that are at least so much like words of a name. */
+uint64_t asked_among(const struct asked *a, const struct match_words *name, float least);
 /* Covers the words of the lines that differ, of verbs and of statements. */
 void asked_cover(struct asked *a);
 /* Covers each group of open words that makes the reply more probable.  later: leaves out clauses that may be
@@ -45,7 +59,6 @@ int asked_cover_gains(struct asked *a, bool later, struct err *e);
 uint64_t asked_open(const struct asked *a);
 /* Returns whether the clause of word i has no covered word: it may be for a later window. */
 bool asked_is_later(const struct asked *a, int i);
-
 /* Returns whether the name of a button has a word that means the same deed as word i: "book", "reserve". */
 bool asked_commits(const struct asked *a, int i, const char *name);
 
@@ -53,9 +66,8 @@ bool asked_commits(const struct asked *a, int i, const char *name);
 
 /* Sets the value of each line by rules.  Returns false if none differs. */
 bool asked_fill(struct asked *a);
-
-/* Splits a text into the words that name things, or its only word. */
-void fill_words(const char *text, struct match_words *out);
+/* Returns the words of a text that name things, or its only word. */
+struct match_words fill_words(const char *text);
 /* Returns how well word i of the task is one of these; 0 if it is a value of a field. */
 float fill_alike(const struct asked *a, int i, const struct match_words *w);
 /* Returns whether word i is what its clause leaves: the order of "cancel the order". */

@@ -2,48 +2,21 @@
 #include "planner/clauses.h"
 
 #include "plain/plain.h"
+#include "planner/lexicon.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-/* Words of sentences that steps do not express. */
-#define NEGATIONS                                                                                            \
-    "not|never|dont|doesnt|wont|cant|shouldnt|mustnt|cannot|none|neither|nor|nothing|if|unless|or|either|"   \
-    "except|excluding|without|but|instead|rather|otherwise|whether|when|while|until|avoid|skip|ignore|"      \
-    "refrain|forget|prevent"
-#define REFUSED                                                                                              \
-    NEGATIONS                                                                                                \
-    "|no|once|every|each|all|any|anything|everything|everyone|both|some|several|few|many|only|than|more|"    \
-    "less|least|most|other|another|second|third|fourth|fifth|cheapest|best|worst|largest|smallest|biggest|"  \
-    "newest|oldest|latest|fastest|slowest|lowest|highest|shortest|longest|nearest|earliest|again|twice|"     \
-    "remember|same|stop|keep|leave|random|yesterday|tomorrow"
-#define REQUESTS  "can|could|would|will"
-#define GREETINGS "hi|hello|hey|ok|okay|so|well|and|please|dear|thanks"
-#define ASKS      "what|which|who|whose|where|why|how"
-#define BE        "is|are|was|were|am|should|shall|may|does|did"
-#define DO        "do|have|has|can|could|would|will"
+#define REFUSED NEGATIONS "|" QUANTITIES
 
 static const struct {
     const char *words;
     enum deed deed;
-} verbs[] = {
-    {"press|click|tap|hit|push|place", DEED_PRESS},
-    {"write|type|enter|put|insert|jot|input|note", DEED_WRITE},
-    {"choose|select|pick|use|take|make", DEED_CHOOSE},
-    {"untick|uncheck|disable|deactivate", DEED_UNTICK},
-    {"save|store", DEED_SAVE},
-    {"close|quit|exit|leave|shut|dismiss", DEED_CLOSE},
-    {"keep|bump|raise|lower|enrol|enroll|swap|exchange|append|erase|empty|wipe|throw|install|calculate|compute|work|"
-     "fill|complete|register|sign|log|set|change|adjust|move|tick|check|enable|activate|open|show|"
-     "display|go|view|replace|substitute|wait|order|buy|book|submit|send|confirm|accept|cancel|"
-     "discard|delete|remove|create|add|copy|cut|paste|undo|redo|print|sort|zoom|start|turn|"
-     "switch|hide|answer|apply|finish|reset|clear|give|ask|let|rename|export|import|increase|"
-     "decrease|subscribe|agree|request|reserve|toggle|run|refresh|reload|decline|reject|name|call|"
-     "join|continue|proceed|approve|lock|mute|play|search|find|double-click|right-click|scroll",
-     DEED_OTHER},
-};
+} verbs[] = {{VERBS_PRESS, DEED_PRESS},   {VERBS_WRITE, DEED_WRITE}, {VERBS_CHOOSE, DEED_CHOOSE},
+             {VERBS_UNTICK, DEED_UNTICK}, {VERBS_SAVE, DEED_SAVE},   {VERBS_CLOSE, DEED_CLOSE},
+             {VERBS, DEED_OTHER}};
 
 static bool find_verb(struct span s, int i, enum deed *deed)
 {
@@ -135,7 +108,7 @@ static bool is_refused(struct span s, int i, bool first)
 
 bool clause_is_quantity(struct span s, int i)
 {
-    return is_refused(s, i, true) || has_part(s, i, "no|non|nope|minus|sans|hardly", true);
+    return is_refused(s, i, true) || has_part(s, i, WEAK_NOTS, true);
 }
 
 static bool ends_sentence(const struct word *w)
@@ -204,31 +177,7 @@ static bool is_nothing(struct span s)
 static struct span bare(struct span s)
 {
     enum { STARTS = 4 };
-    static const char *const starts[][STARTS] = {
-        {"please"},
-        {"kindly"},
-        {"now"},
-        {"just"},
-        {"also"},
-        {"and"},
-        {"then"},
-        {"finally"},
-        {"afterwards"},
-        {"next"},
-        {"can", "you"},
-        {"could", "you"},
-        {"let's"},
-        {"go", "ahead"},
-        {"would", "you"},
-        {"i", "want"},
-        {"i", "need"},
-        {"i'd", "like"},
-        {"i", "would", "like"},
-        {"we", "would", "like"},
-        {"carry", "on", "with"},
-        {"go", "on", "with"},
-        {"yes"},
-    };
+    static const char *const starts[][STARTS] = {POLITE};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
         int n = 0;
         while (n < STARTS && starts[i][n] && words_is(s, n, starts[i][n]))

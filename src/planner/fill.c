@@ -4,40 +4,27 @@
  * those with more words first; a word counts for one name only.  What is left in the sentence must be
  * explained by the verbs and fields (cover.c), so a name that is taken wrongly leaves words open. */
 #include "planner/asked.h"
+#include "planner/lexicon.h"
 
 #include "plain/resolve.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define OFF "off|untick|uncheck|disable|deactivate|remove|drop|deselect|unselect"
-#define CLOSING                                                                                              \
-    "cancel|close|help|no|discard|reset|defaults|back|quit|abort|later|more|about|options|stay|keep|leave"
-#define ENDINGS "ok|apply|save|done|submit"
-#define DELETES "delete|remove|erase|clear"
-#define SHOWS   "show|use|enable|play|allow|print|display|activate|include|receive|add|send|in"
-#define WANTS   "want|wants|need|needs|would"
-#define GOODS   "order|buy|book|reserve|request|get"
-#define COMMITS                                                                                              \
-    "order|buy|purchase|book|reserve|request|submit|send|register|sign|join|enrol|enroll|subscribe"
-#define PRONOUNS "it|them|that|this|me|him|her|us|everything|things|as|alone"
-
-void fill_words(const char *text, struct match_words *out)
+struct match_words fill_words(const char *text)
 {
-    struct match_words all = {.n = 0};
-    *out = (struct match_words){.n = 0};
-    match_split(text, false, &all);
+    struct match_words all = match_words_of(text), out = {.n = 0};
     for (int i = 0; i < all.n; i++) {
         bool ends = i == all.n - 1 && text_choice("in|on|out|up|with|as", all.w[i].text) >= 0; /* "log out" */
         if (!match_is_filler(all.w[i].text) || all.n == 1 || ends)
-            out->w[out->n++] = all.w[i];
+            out.w[out.n++] = all.w[i];
     }
+    return out;
 }
 
 bool fill_has(const char *text, const char *any)
 {
-    struct match_words w = {.n = 0};
-    match_split(text, false, &w);
+    struct match_words w = match_words_of(text);
     for (int i = 0; i < w.n; i++)
         if (text_choice(any, w.w[i].text) >= 0)
             return true;
@@ -52,23 +39,21 @@ bool fill_leaves(const char *name)
 bool fill_is_left(const struct asked *a, int i)
 {
     const struct clause *k = asked_clause(a, i);
-    bool mark = false;
+    bool mark = !k || !words_is(k->all, 0, "cancel|discard|abort|dismiss");
     for (const struct word *w = k ? k->all.w : NULL; w && w < &a->s.w[i]; w++)
         mark = mark || w->after;
-    return k && !mark && words_is(k->all, 0, "cancel|discard|abort|dismiss") &&
-           words_is(a->s, i - 1, "the|my|our|this|that") &&
+    return !mark && words_is(a->s, i - 1, "the|my|our|this|that") &&
            words_is(a->s, i, "order|purchase|book|booking|reservation|registration|submission");
 }
 
 float fill_alike(const struct asked *a, int i, const struct match_words *w)
 {
-    const struct match_words *q = &a->w[i];
-    float least = q->n > 0;
-    if (a->typed & BIT(i) || i == a->file || fill_is_left(a, i) ||
+    float least = a->w[i].n > 0;
+    if (HAS(a->typed, i) || i == a->file || fill_is_left(a, i) ||
         (words_is(a->s, i, "leave") && words_is(a->s, i + 1, PRONOUNS))) /* "leave it" is left as it is */
         return 0;
-    for (int k = 0; k < q->n && least > 0; k++) {
-        float v = match_among(&q->w[k], w);
+    for (int k = 0; k < a->w[i].n && least > 0; k++) {
+        float v = match_among(&a->w[i].w[k], w);
         least = v < least ? v : least;
     }
     return least;
@@ -79,10 +64,8 @@ static uint64_t bits_of(const struct asked *a, const struct match_words *w)
 {
     uint64_t bits = 0;
     for (int k = 0; k < w->n; k++) {
-        struct match_words one;
+        struct match_words one = {.w = {w->w[k]}, .n = 1};
         uint64_t found = 0;
-        one.w[0] = w->w[k];
-        one.n = 1;
         for (int i = 0; i < a->s.n; i++)
             found |= fill_alike(a, i, &one) >= 0.7F ? BIT(i) : 0;
         if (!found)
@@ -110,23 +93,17 @@ struct name { /* of a value whose words the task has */
     bool two; /* another value of the line has as many */
 };
 
-/* Sets the words of a tick's name: "hidden files" of "Show hidden files". */
-static void tick_words(const char *name, struct match_words *w)
-{
-    fill_words(name, w);
-    if (w->n > 1 && text_choice(SHOWS, w->w[0].text) >= 0)
-        memmove(w->w, w->w + 1, (size_t)--w->n * sizeof *w->w);
-}
-
-/* Returns the name of value k of a line in the task.  Of rows some words are enough. */
+/* Returns the name of value k of a line in the task: of a tick without its verb ("hidden files" of "Show
+ * hidden files"), of rows the words that the task has. */
 static struct name name_of(const struct asked *a, const struct form_line *l, int k)
 {
-    struct match_words w;
+    const char *text = l->kind == LINE_TICK        ? l->name
+                       : l->kind == LINE_MENU && k ? l->v[k].c->name
+                                                   : l->v[k].text;
+    struct match_words w = fill_words(text);
     struct name n = {.value = k};
-    if (l->kind == LINE_TICK)
-        tick_words(l->name, &w);
-    else
-        fill_words(l->kind == LINE_MENU && k ? l->v[k].c->name : l->v[k].text, &w);
+    if (l->kind == LINE_TICK && w.n > 1 && text_choice(SHOWS, w.w[0].text) >= 0)
+        memmove(w.w, w.w + 1, (size_t)--w.n * sizeof *w.w);
     for (int i = 0; i < a->s.n && l->kind == LINE_ROW; i++)
         n.bits |= !match_is_filler(a->s.w[i].text) && fill_alike(a, i, &w) >= 0.9F ? BIT(i) : 0;
     if (l->kind != LINE_ROW)
@@ -155,9 +132,8 @@ static struct name longest(const struct asked *a, const struct form_line *l, uin
 /* Returns whether another list has the option too, and the task names neither. */
 static bool is_ambiguous(const struct asked *a, int line, int value)
 {
-    struct match_words name;
     const struct form *form = &a->form;
-    fill_words(form->l[line].name, &name);
+    struct match_words name = fill_words(form->l[line].name);
     for (int i = 0; i < form->n && form->l[line].kind == LINE_LIST && !bits_of(a, &name); i++)
         for (int k = 0; k < form->l[i].n && form->l[i].kind == LINE_LIST && i != line; k++)
             if (!strcmp(form->l[i].v[k].text, form->l[line].v[value].text))
@@ -207,24 +183,18 @@ static void fill_choices(struct asked *a)
  * the task or has its meaning, or one that orders what is wanted, but none that deletes or opens a dialog. */
 static bool may_end(const struct asked *a, const char *name)
 {
-    struct match_words w = {.n = 0};
-    match_split(name, false, &w);
+    struct match_words w = match_words_of(name);
     if (!w.n || fill_has(name, DELETES) || strstr(name, "...") || strstr(name, "\xe2\x80\xa6"))
         return false;
-    bool may = text_choice(ENDINGS, w.w[0].text) >= 0;
+    bool may = text_choice(ENDINGS, w.w[0].text) >= 0, goods = text_choice(GOODS, w.w[0].text) >= 0;
     for (int i = 0; i < a->s.n && !may; i++) {
         const struct clause *k = asked_clause(a, i);
-        struct match_words verb = {.n = 0};
-        match_split(a->s.w[i].text, false, &verb);
-        may = k && k->known && k->all.w == &a->s.w[i] && verb.n &&
-              match_alike(verb.w[0].text, w.w[0].text) >= 0.95F;
-        may =
-            may || (asked_commits(a, i, name) && k && k->known && words_is(k->all, 0, "make|place|" COMMITS));
-        bool wants = words_is(a->s, i, WANTS) && words_is(a->s, i - 1, "i|we|he|she|they");
-        wants = wants || (words_is(a->s, i, "i'd|we'd") && words_is(a->s, i + 1, "like"));
-        wants = wants || (words_is(a->s, i, "get|have") && words_is(a->s, i - 1, "i|we") &&
-                          words_is(a->s, i - 2, "can|could"));
-        may = may || (wants && text_choice(GOODS, w.w[0].text) >= 0);
+        bool verb = k && k->known && k->all.w == &a->s.w[i] && a->w[i].n;
+        may = (verb && match_alike(a->w[i].w[0].text, w.w[0].text) >= 0.95F) ||
+              (asked_commits(a, i, name) && k && words_is(k->all, 0, ORDERS)) ||
+              (goods && ((words_is(a->s, i, WANTS) && words_is(a->s, i - 1, "i|we|he|she|they")) ||
+                         (words_is(a->s, i, "i'd|we'd") && words_is(a->s, i + 1, "like")) ||
+                         (words_is(a->s, i - 1, "can|could") && words_is(a->s, i + 1, "get|have"))));
     }
     return may;
 }

@@ -1,22 +1,10 @@
 /* fill_fields.c - the texts that a task names for fields: see fill.c. */
 #include "planner/asked.h"
+#include "planner/lexicon.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define JOINTS "is|are|=|to|as|should|be|called|named|name|id|number|address|of|will|shall|with|reads|says"
-#define NAMING "for|under|by|as|of|named|called|name"
-#define ADDING "add|register|enrol|enroll"
-#define COLOURS                                                                                              \
-    "red|green|blue|yellow|orange|purple|pink|brown|black|white|grey|gray|violet|turquoise|silver|gold"
-#define DAYS                                                                                                 \
-    "monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|"   \
-    "august|september|october|november|december|christmas|easter"
-#define NAMES                                                                                                \
-    "name|guest|customer|person|recipient|passenger|owner|author|contact|client|user|username|reader"
-#define PLACES  "city|town|place|from|origin|location"
-#define TARGETS "to|destination|city|town"
 
 enum { PHONE_DIGITS = 5 }; /* at least: "for 4" gives none */
 
@@ -91,8 +79,7 @@ static bool is_recipient(const struct asked *a, int i)
 /* Assigns the words after the name of a field, or a number before it. */
 static void fill_line(struct asked *a, int line)
 {
-    struct match_words name;
-    fill_words(a->form.l[line].name, &name);
+    struct match_words name = fill_words(a->form.l[line].name);
     for (int i = 0; i < a->s.n && !a->reply.value[line]; i++) {
         int at = i, joint = 0;
         for (int k = 0; k < name.n && at < a->s.n && k == at - i; k++) {
@@ -186,8 +173,7 @@ static void fill_by_kind(struct asked *a, int i, int to)
 static bool names_field(const struct asked *a, int i)
 {
     for (int k = 0; k < a->form.n; k++) {
-        struct match_words name;
-        fill_words(a->form.l[k].name, &name);
+        struct match_words name = fill_words(a->form.l[k].name);
         if (a->form.l[k].kind == LINE_FIELD && fill_alike(a, i, &name) >= 0.7F)
             return true;
     }
@@ -199,8 +185,7 @@ static bool names_other(const struct asked *a, int i, int line)
 {
     bool other = false;
     for (int k = 0; k < a->form.n && i < a->s.n && !other; k++) {
-        struct match_words name;
-        fill_words(a->form.l[k].name, &name);
+        struct match_words name = fill_words(a->form.l[k].name);
         other = k != line && a->form.l[k].kind <= LINE_TICK && fill_alike(a, i, &name) >= 0.7F;
     }
     return other;

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
+#include "planner/lexicon.h"
 
 #include <ctype.h>
 #include <glib.h>
@@ -11,62 +12,7 @@
 
 enum { PREFIX = 4, PREFIX_SURE = 6, ENDING = 3 }; /* letters: "book" is not the beginning of "bookmark" */
 
-/* Groups of synonyms in menus and dialogs. */
-static const char *const groups[] = {"delete remove erase trash",
-                                     "preferences settings options configuration",
-                                     "quit exit leave",
-                                     "search find look",
-                                     "large big",
-                                     "small little",
-                                     "colour color",
-                                     "picture photo image",
-                                     "ok confirm accept done",
-                                     "cancel abort dismiss",
-                                     "order buy purchase",
-                                     "send submit",
-                                     "email mail e-mail",
-                                     "phone telephone",
-                                     "city town",
-                                     "quantity amount pieces",
-                                     "copy duplicate",
-                                     "new create",
-                                     "help manual",
-                                     "font typeface",
-                                     "enlarge magnify zoom",
-                                     "save store",
-                                     "show display view",
-                                     "next continue proceed forward",
-                                     "previous back",
-                                     "gift present",
-                                     "shipping delivery",
-                                     "note comment remark",
-                                     "user username",
-                                     "wrap wrapping",
-                                     "fullscreen full-screen",
-                                     "surname lastname",
-                                     "redo repeat",
-                                     "start begin launch",
-                                     "bicycle bike",
-                                     "folder directory",
-                                     "telephone phone mobile",
-                                     "reset restore",
-                                     "double-sided both-sided duplex",
-                                     "film movie",
-                                     "holiday vacation",
-                                     "postcode zip"};
-
-static const char *const fillers[] = {
-    "the",    "a",       "an",      "to",          "in",     "into",  "on",    "of",       "for",
-    "at",     "with",    "by",      "from",        "as",     "and",   "my",    "me",       "i",
-    "it",     "its",     "this",    "that",        "please", "is",    "be",    "are",      "your",
-    "you",    "we",      "us",      "our",         "button", "field", "box",   "checkbox", "option",
-    "menu",   "item",    "list",    "tab",         "link",   "icon",  "entry", "window",   "dialog",
-    "form",   "program", "app",     "application", "here",   "there", "just",  "now",      "also",
-    "so",     "want",    "would",   "like",        "need",   "some",  "mode",  "setting",  "value",
-    "called", "named",   "current", "up",          "out",    "have",  "let",   "can",      "could",
-    "will",   "should",  "their",   "his",         "her",    "them",  "ahead", "simply",   "thanks",
-    "under",  "using",   "via",     "him",         "she",    "he",    NULL,
-};
+static const char *const groups[] = {SYNONYMS};
 
 static void lower(const char *word, char out[MATCH_WORD])
 {
@@ -80,7 +26,7 @@ bool match_is_filler(const char *word)
 {
     char low[MATCH_WORD];
     lower(word, low);
-    return text_listed(fillers, low);
+    return text_choice(FILLERS, low) >= 0;
 }
 
 int match_number(const char *word)
@@ -146,6 +92,13 @@ void match_split(const char *text, bool hard, struct match_words *out)
     }
 }
 
+struct match_words match_words_of(const char *text)
+{
+    struct match_words w = {.n = 0};
+    match_split(text, false, &w);
+    return w;
+}
+
 /* Writes a word without its ending. */
 static void stem(const char *word, char out[MATCH_WORD])
 {
@@ -170,19 +123,10 @@ static void stem(const char *word, char out[MATCH_WORD])
         out[n - 1] = 0;
 }
 
-static bool in_group(const char *group, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *at = group; *at; at += strcspn(at, " "), at += *at == ' ')
-        if (strcspn(at, " ") == n && !strncmp(at, word, n))
-            return true;
-    return false;
-}
-
 static bool synonyms(const char *a, const char *b)
 {
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
-        if (in_group(groups[i], a) && in_group(groups[i], b))
+        if (text_choice(groups[i], a) >= 0 && text_choice(groups[i], b) >= 0)
             return true;
     return false;
 }

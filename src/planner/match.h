@@ -20,6 +20,8 @@ struct match_words {
 /* Appends the words of a text; a text without letters and digits ("=") is one word.  Words beyond the limits
  * are dropped (`cut`). */
 void match_split(const char *text, bool hard, struct match_words *out);
+/* Returns the words of a text. */
+struct match_words match_words_of(const char *text);
 
 /* Returns how alike two words are: 1 equal, 0.95 equal stems, 0.75 one begins with the other and
  * is nearly as long or has six letters, 0.7 synonyms, 0 different. */

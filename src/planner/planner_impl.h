@@ -9,8 +9,9 @@
 #define P_LEAST    0.50F
 #define P_PROPOSED 0.20F
 /* ... and by how much words that they do not have must raise the log-probability of the reply */
-#define GAIN_LEAST 1.5
-#define BIT(i)     (1ULL << (i))
+#define GAIN_LEAST   1.5
+#define BIT(i)       (1ULL << (i))
+#define HAS(bits, i) ((bits) >> (i)&1)
 
 enum { SUM_KEYS = 128, EDITOR_HEIGHT = 60 /* px; fields of one line are lower */ };
 
