@@ -44,7 +44,7 @@ static bool is_light(const struct asked *a, int i, const struct clause *k)
 {
     bool names = false;
     if (!k->known || &a->s.w[i] != k->all.w || (k->deed != DEED_PRESS && k->deed != DEED_CHOOSE))
-        return words_is(a->s, i, LIGHT) || is_filler(&a->s.w[i]);
+        return words_is(a->s, i, LIGHT) || (a->w[i].n && match_is_filler(a->w[i].w[0].text));
     for (int w = 1; w < k->all.n; w++)
         names = names || !is_filler(&k->all.w[w]);
     return names;

@@ -61,23 +61,16 @@ static bool is_typed(const struct snapshot *s, const char *typed)
     return false;
 }
 
-static const struct element *active_window(const struct snapshot *s)
-{
-    for (int i = 0; i < s->n; i++)
-        if (s->e[i].parent < 0 && state_in(s->e[i].states, STATE_ACTIVE))
-            return &s->e[i];
-    return NULL;
-}
-
 /* Returns whether the program asks a question that the task does not answer: overwrite, save changes. */
 static bool asks_back(const struct planner *p, const struct snapshot *s)
 {
-    const struct element *w = active_window(s);
+    static const char *const asking[] = {"alert", "dialog", "file chooser", NULL};
     enum deed last = p->clauses.n ? p->clauses.c[p->clauses.n - 1].deed : DEED_OTHER;
     bool values = p->at.form || last == DEED_SAVE || last == DEED_CLOSE || last == DEED_WRITE;
-    return w && values && p->at.pressed &&
-           (!strcmp(w->role, "alert") || !strcmp(w->role, "dialog") || !strcmp(w->role, "file chooser")) &&
-           !p->at.filled;
+    int w = 0;
+    while (w < s->n && (s->e[w].parent >= 0 || !state_in(s->e[w].states, STATE_ACTIVE)))
+        w++;
+    return w < s->n && values && p->at.pressed && !p->at.filled && text_listed(asking, s->e[w].role);
 }
 
 /* ---- planning ------------------------------------------------------------------------------------------ */
@@ -94,38 +87,30 @@ static void unsure(struct plan *out, const char *why)
  * dialog. */
 static bool may_open(const struct plan *out)
 {
-    static const char *const ends[] = {"ok", "cancel", "apply", "close", "yes", "no", "quit", "done", NULL};
     const struct plain_step *s = out->steps.n ? &out->steps.s[out->steps.n - 1] : NULL;
+    const char *name = s && s->verb == PLAIN_MENU ? s->path[s->levels - 1] : s ? s->what : "";
+    char plain[RESOLVE_NAME];
     if (!s || (s->verb != PLAIN_PRESS && s->verb != PLAIN_MENU))
         return false;
-    if (s->verb == PLAIN_MENU) {
-        const char *name = s->path[s->levels - 1];
-        return strstr(name, "...") || strstr(name, "\xe2\x80\xa6");
-    }
-    for (int i = 0; ends[i]; i++)
-        if (resolve_same(s->what, ends[i]))
-            return false;
-    return true;
+    resolve_normalize(name, plain);
+    return s->verb == PLAIN_MENU ? strstr(name, "...") || strstr(name, "\xe2\x80\xa6")
+                                 : text_choice("ok|cancel|apply|close|yes|no|quit|done", plain) < 0;
 }
 
-/* Lists the clauses from `from` on, for the window that opens. */
-static void list_later(const struct planner *p, int from, struct plan *out)
+/* Lists the clauses that are left for the window that opens. */
+static void list_later(const struct planner *p, struct plan *out)
 {
-    struct buf b;
-    buf_init(&b, sizeof out->later - 1);
-    for (int i = from; i < p->clauses.n; i++)
+    autobuf b = buf_of(sizeof out->later - 1);
+    for (int i = out->at.clause; i < p->clauses.n; i++)
         buf_printf(&b, "%s%.100s", b.len ? "; " : "", p->clauses.c[i].text);
     snprintf(out->later, sizeof out->later, "%s", b.data ? b.data : "");
-    buf_free(&b);
 }
 
 static void plan_cut(struct plan *out, int n)
 {
     while (out->steps.n > n) {
-        struct plain_steps one = {xcalloc(1, sizeof *one.s), 1};
-        int last = --out->steps.n;
-        one.s[0] = out->steps.s[last];
-        plain_free(&one);
+        plain_step_free(&out->steps.s[--out->steps.n]);
+        out->steps.s[out->steps.n] = (struct plain_step){0};
     }
 }
 
@@ -200,7 +185,6 @@ static enum framed plan_clauses(struct frame *f)
         done = aside ? FRAME_DONE : plan_clause(f, k);
         out->at.any = out->at.any || out->steps.n;
         if (done == FRAME_DONE && saves) { /* "put X into a file x.txt" */
-            out->at.later = true;
             const struct candidate *item = find_save_as(f);
             return item && frame_use(f, item, USE_PRESS, 1) == FRAME_DONE ? FRAME_OPENS : FRAME_UNSURE;
         }
@@ -218,31 +202,8 @@ static enum framed plan_clauses(struct frame *f)
         out->at.form = out->sure = true;
         done = frame_ask(f, at.clause, n = 1, true);
     }
-    out->at.later = done == FRAME_OPENS;
     out->at.clause += done == FRAME_DONE ? n : 0;
     return done;
-}
-
-static void plan_by_clauses(struct planner *p, const struct candidates *all, struct plan *out)
-{
-    struct frame f = {.p = p, .all = all, .out = out};
-    enum framed done = plan_clauses(&f);
-    out->at.any = out->at.any || out->steps.n;
-    if (done == FRAME_UNSURE || done == FRAME_NONE || !check_rest(&f))
-        unsure(out, out->why);
-    else if (out->at.clause == p->clauses.n && out->at.filled && !out->at.pressed && has_buttons(all))
-        out->sure = false; /* a dialog that stays open */
-    out->at.filled = out->at.filled && !out->at.pressed;
-}
-
-/* Presses the keys of a sum. */
-static void plan_sum(struct planner *p, const struct candidates *all, struct plan *out)
-{
-    struct frame f = {.p = p, .all = all, .out = out};
-    if (frame_sum(&f) != FRAME_DONE)
-        unsure(out, out->why);
-    out->at.clause = p->clauses.n;
-    out->at.any = true;
 }
 
 /* Returns whether the model is there; it is opened at its first use. */
@@ -259,46 +220,36 @@ static bool has_writer(struct planner *p)
     return p->writer != NULL;
 }
 
-/* Plans the whole task as a state of this window. */
-static void plan_state(struct planner *p, const struct candidates *all, bool rules, bool proposal,
-                       struct plan *out)
-{
-    struct frame f = {.p = p, .all = all, .out = out, .proposal = proposal};
-    out->at.asked = !rules;
-    out->at.form = true;
-    out->why[0] = 0;
-    enum framed done = frame_ask(&f, 0, p->clauses.n, rules);
-    if (done == FRAME_UNSURE || done == FRAME_NONE) {
-        unsure(out, out->why);
-        return;
-    }
-    if (done == FRAME_DONE)
-        out->at.clause = p->clauses.n;
-    if (done == FRAME_DONE && out->at.filled && !out->at.pressed && has_buttons(all))
-        out->sure = false; /* a dialog that stays open */
-}
-
 enum way { BY_SUM, BY_CLAUSES, BY_FORM, BY_MODEL, BY_FORM_LOOSELY, WAYS };
 
 /* Plans in one way.  Returns false if it does not apply. */
 static bool plan_by(struct planner *p, enum way way, const struct candidates *all, enum plan_effort effort,
                     struct plan *out)
 {
-    bool first = p->at.clause == 0 && !p->at.later && !p->at.any && !p->at.asked,
-         loosely = way == BY_FORM_LOOSELY;
-    out->end = PLAN_MORE;
+    bool first = !p->at.clause && !p->at.later && !p->at.any && !p->at.asked, model = way == BY_MODEL;
+    bool proposal = effort == PLAN_PROPOSAL, loosely = way == BY_FORM_LOOSELY;
+    struct frame f = {.p = p, .all = all, .out = out, .proposal = (loosely || model) && proposal};
     if (way == BY_SUM       ? !*p->sum
         : !p->clauses.n     ? true
         : way == BY_CLAUSES ? p->at.asked
-        : way == BY_MODEL   ? effort == PLAN_RULES || !has_writer(p)
-                            : !first || (loosely && effort != PLAN_PROPOSAL))
+        : model             ? effort == PLAN_RULES || !has_writer(p)
+                            : !first || (loosely && !proposal))
         return false;
-    if (way == BY_SUM)
-        plan_sum(p, all, out);
-    else if (way == BY_CLAUSES)
-        plan_by_clauses(p, all, out);
-    else
-        plan_state(p, all, way != BY_MODEL, loosely || (way == BY_MODEL && effort == PLAN_PROPOSAL), out);
+    out->end = PLAN_MORE;
+    out->at.asked = model;
+    out->at.form = way >= BY_FORM;
+    enum framed done = way == BY_SUM       ? frame_sum(&f)
+                       : way == BY_CLAUSES ? plan_clauses(&f)
+                                           : frame_ask(&f, 0, p->clauses.n, !model);
+    if (done == FRAME_DONE && way != BY_CLAUSES)
+        out->at.clause = p->clauses.n;
+    out->at.any = out->at.any || out->steps.n;
+    out->at.later = done == FRAME_OPENS && !model;
+    if (done == FRAME_UNSURE || done == FRAME_NONE || (way == BY_CLAUSES && !check_rest(&f)))
+        unsure(out, out->why);
+    else if (out->at.clause == p->clauses.n && out->at.filled && !out->at.pressed && has_buttons(all))
+        out->sure = false; /* a dialog that stays open */
+    out->at.filled = out->at.filled && (!out->at.pressed || way != BY_CLAUSES);
     return true;
 }
 
@@ -358,7 +309,7 @@ void planner_next(struct planner *p, const struct snapshot *now, enum plan_effor
         return;
     out->end = out->at.clause == p->clauses.n ? PLAN_DONE : PLAN_MORE;
     if (out->end == PLAN_MORE)
-        list_later(p, out->at.clause, out);
+        list_later(p, out);
 }
 
 /* ---- printing ------------------------------------------------------------------------------------------ */
