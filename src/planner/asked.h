@@ -30,7 +30,7 @@ struct asked {
 
     /* of the lines that differ: */
     int values, ticks, presses;
-    bool entered, ticked, unticked;
+    bool entered, called, ticked, unticked;
     const char *button; /* "": none */
 };
 

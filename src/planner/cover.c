@@ -176,6 +176,7 @@ static void count_lines(struct asked *a)
         a->ticked = a->ticked || (tick && !c->on);
         a->unticked = a->unticked || (tick && c->on);
         a->entered = a->entered || (v && l->kind == LINE_FIELD);
+        a->called = a->called || (v && l->kind == LINE_FIELD && fill_has(l->name, NAMES "|title|folder"));
         a->button = v && l->kind == LINE_BUTTON ? v->text : a->button;
     }
 }
@@ -190,9 +191,9 @@ static void cover_verbs(struct asked *a)
         bool state = words_is(a->s, i, STATES) && (!i || words_is(a->s, i - 1, SUBJECTS)) &&
                      (!i || !k || !k->known || k->all.w != &a->s.w[i]);
         if (asked_commits(a, i, a->button) || (a->values && (words_is(a->s, i, SETS) || state)) ||
-            (a->entered && words_is(a->s, i, ENTERS)) || (a->ticked && words_is(a->s, i, TICKS)) ||
-            (a->unticked && words_is(a->s, i, UNTICKS)) || (a->file >= 0 && words_is(a->s, i, SAVES)) ||
-            (a->ticks == 2 && words_is(a->s, i, "both")) ||
+            (a->entered && words_is(a->s, i, ENTERS)) || (a->called && words_is(a->s, i, CALLS)) ||
+            (a->ticked && words_is(a->s, i, TICKS)) || (a->unticked && words_is(a->s, i, UNTICKS)) ||
+            (a->file >= 0 && words_is(a->s, i, SAVES)) || (a->ticks == 2 && words_is(a->s, i, "both")) ||
             (leaves && (words_is(a->s, i, "back") || fill_is_left(a, i))) ||
             (resets && words_is(a->s, i, "everything|all|put")))
             a->covered |= BIT(i);

@@ -173,7 +173,7 @@ static struct span find_text(const struct planner *p, const struct clause *k, bo
         if (i != named && !words_is(s, i, PLACES))
             return none;
     bool quoted = s.w[from].quoted, plain = words_is(s, 0, "write|type|jot") || marked || to < s.n;
-    bool hard = words_is(s, 0, "enter|input") && clause_is_hard(s, from, false);
+    bool hard = words_is(s, 0, "enter|input") && clause_is_hard(s, from, false) && from + 1 == to;
     *described =
         !quoted && ((!marked && words_is(s, from, "a|an|the|my|your|some|our")) || (!plain && !hard));
     return words_part(s, from, to);

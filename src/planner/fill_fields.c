@@ -151,7 +151,7 @@ static void fill_by_kind(struct asked *a, int i, int to)
         for (const char *at = a->s.w[w].text; *at; at++)
             digits += isdigit((unsigned char)*at) != 0;
     for (int k = 0; k < a->form.n; k++)
-        if (a->form.l[k].kind == LINE_FIELD) {
+        if (a->form.l[k].kind == LINE_FIELD && *a->form.l[k].of->name) { /* others are editors: edit.c */
             fields++;
             only = k;
         }

@@ -112,18 +112,32 @@ static const struct candidate *only_button(const struct frame *f)
     return only;
 }
 
-/* Returns whether the words mean the window: "this", "the program", with words of its title.  A tab or a menu
- * is only a part of it, and the title alone may name another thing: "my account". */
+/* Returns whether a word for a kind of program may mean this window. */
+static bool is_kind(const struct frame *f, struct span s, int i)
+{
+    bool editor = false, keys = false, menus = false;
+    for (int k = 0; k < f->all->n; k++) {
+        const struct candidate *c = &f->all->c[k];
+        editor = editor || (c->kind == CANDIDATE_FIELD && c->e->rect.h > EDITOR_HEIGHT);
+        keys = keys || !strcmp(c->name, "7");
+        menus = menus || c->kind == CANDIDATE_MENU;
+    }
+    bool manager = words_is(s, i, "file|manager") &&
+                   (words_is(s, i + 1, "manager") || words_is(s, i - 1, "file")) && menus && !editor && !keys;
+    return words_is(s, i, "window|dialog|form|program|app|application") || manager ||
+           (words_is(s, i, "editor") && editor) || (words_is(s, i, "calculator") && keys) ||
+           (words_is(s, i, "message|warning|error|notice|information") && only_button(f));
+}
+
+/* Returns whether the words mean the window: "this", the program, with words of its title.  A tab or a menu is
+ * only a part of it, and the title alone may name another thing: "my account". */
 static bool is_window(const struct frame *f, struct span s)
 {
     bool noun = false, part = false;
     for (int i = 0; i < s.n; i++) {
         struct match_words word = {.n = 0};
         match_split(s.w[i].text, true, &word);
-        if (words_is(s, i, "window|dialog|form|program|app|application|editor|calculator") ||
-            (words_is(s, i, "file") && words_is(s, i + 1, "manager")) ||
-            (words_is(s, i, "manager") && words_is(s, i - 1, "file")) ||
-            (only_button(f) && words_is(s, i, "message|warning|error|notice|information")))
+        if (is_kind(f, s, i))
             noun = true;
         else if (match_within(&word, &f->all->topic))
             part = true;
@@ -173,7 +187,7 @@ enum framed frame_close(struct frame *f, const struct clause *k)
     struct span rest = words_part(k->rest, down, k->rest.n);
     bool noun = words_is(k->all, 0, "leave|shut"); /* "leave it" leaves all as it is */
     for (int i = 0; i < rest.n && noun; i++)
-        noun = !words_is(rest, i, "window|dialog|form|program|app|application|editor|calculator|manager");
+        noun = !is_kind(f, rest, i);
     if (k->deed != DEED_CLOSE || noun || !is_window(f, rest))
         return FRAME_NONE;
     if (words_is(k->all, 0, "dismiss") && !only)

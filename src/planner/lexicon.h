@@ -68,8 +68,8 @@
     "set|change|adjust|move|turn|switch|put|add|give|show|play|view|open|print|bump|raise|lower|increase|"   \
     "decrease|reduce"
 #define ENTERS                                                                                               \
-    "name|call|create|new|enter|register|fill|sign|log|number|address|complete|write|type|input|"            \
-    "insert|jot|note"
+    "create|new|enter|register|fill|sign|log|number|address|complete|write|type|input|insert|jot|note"
+#define CALLS   "name|call" /* ... a field for a name */
 #define TICKS   "include|enable|tick|check|activate|including"
 #define UNTICKS "take|off|remove|drop|untick|uncheck|disable|deactivate|deselect"
 #define SAVES                                                                                                \
