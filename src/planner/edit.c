@@ -130,9 +130,7 @@ static enum framed extend(struct frame *f, struct span s, const char *old)
     bool ended = !n || old[n - 1] == ' '; /* of a line: the snapshot has spaces for line breaks */
     autofree char *typed =
         xasprintf("%s%s%s", line && end && !ended ? "\n" : "", text, line && !end ? "\n" : "");
-    enum framed done = FRAME_DONE; /* a key without an effect would end the run */
-    if (n)
-        done = frame_key(f, "ctrl+a") == FRAME_DONE ? frame_key(f, end ? "right" : "left") : FRAME_UNSURE;
+    enum framed done = frame_key(f, end ? "ctrl+end" : "ctrl+home");
     return done == FRAME_DONE ? frame_enter(f, NULL, typed, 1) : done;
 }
 

@@ -202,7 +202,7 @@ static const struct {
     {IN(editor), "I need a file named a.txt that says Good evening",
      "1. enter \"Good evening\"  2. open menu \"File\" > \"Save As...\"  then, in the window that opens: a file "
      "named a.txt that says Good evening"},
-    {IN(editor), "Add \"hello\" at the start", "1. enter \"hello\""},
+    {IN(editor), "Add \"hello\" at the start", "1. press key ctrl+home  2. enter \"hello\""},
     {IN(editor), "Delete all the text", "1. press key ctrl+a  2. press key delete"},
     {IN(editor), "Name it \"Old things\"", "unsure"},
     {IN(message), "Name it \"Old things\"", "unsure"},
