@@ -8,28 +8,13 @@
 
 enum { PHONE_DIGITS = 5 }; /* at least: "for 4" gives none */
 
-/* Returns the value of a field's line that consists of words [i, to); 0: none. */
-static int value_of(const struct asked *a, const struct form_line *l, int i, int to)
-{
-    int number = to == i + 1 ? match_number(a->s.w[i].text) : -1;
-    bool spin = !strcmp(l->of->e->role, "spin button");
-    char *text = spin && number >= 0 ? xasprintf("%d", number) : words_text(words_part(a->s, i, to));
-    size_t n = strlen(text);
-    int found = 0;
-    for (int k = 1; k < l->n && !found; k++)
-        if (strlen(l->v[k].text) == n + 2 && !memcmp(l->v[k].text + 1, text, n))
-            found = k;
-    free(text);
-    return found;
-}
-
 /* A word with a capital inside a sentence, a digit or quotation marks, or one that follows "named". */
 static bool is_value_word(const struct asked *a, int i)
 {
     bool named = i && words_is(a->s, i - 1, "named|called|as|titled|labelled|saying") &&
                  !match_is_filler(a->s.w[i].text);
     bool first = i == 0 || (a->s.w[i - 1].after && a->s.w[i - 1].after != ',');
-    if ((a->typed >> i & 1) || (!a->s.w[i].quoted && match_is_filler(a->s.w[i].text)))
+    if (HAS(a->typed, i) || (!a->s.w[i].quoted && match_is_filler(a->s.w[i].text)))
         return false;
     return named || clause_is_hard(words_part(a->s, i, a->s.n), 0, first);
 }
@@ -45,11 +30,9 @@ static int value_end(const struct asked *a, int i)
 
 static bool assign(struct asked *a, int line, int i, int to)
 {
-    int v = to > i ? value_of(a, &a->form.l[line], i, to) : 0;
-    uint64_t words = 0;
-    for (int k = i; k < to; k++)
-        words |= 1ULL << k;
-    if (!v || (a->typed & words))
+    uint64_t end = to < TASK_WORDS ? BIT(to) : 0, words = to > i ? end - BIT(i) : 0;
+    int v = words & ~a->typed ? form_part(&a->form.l[line], a->s, i, to) : 0;
+    if (v <= 0 || (a->typed & words))
         return false;
     a->reply.value[line] = v;
     a->typed |= words;
@@ -169,35 +152,24 @@ static void fill_by_kind(struct asked *a, int i, int to)
         assign(a, found, i, to);
 }
 
-/* Returns whether a field is called so. */
-static bool names_field(const struct asked *a, int i)
+/* Returns whether word i is in the name of a line of kinds up to this one, but not of `except`. */
+static bool is_in_name(const struct asked *a, int i, enum line_kind last, int except)
 {
-    for (int k = 0; k < a->form.n; k++) {
+    bool in = false;
+    for (int k = 0; k < a->form.n && i < a->s.n && !in; k++) {
         struct match_words name = fill_words(a->form.l[k].name);
-        if (a->form.l[k].kind == LINE_FIELD && fill_alike(a, i, &name) >= 0.7F)
-            return true;
+        in = k != except && a->form.l[k].kind <= last && fill_alike(a, i, &name) >= 0.7F;
     }
-    return false;
+    return in;
 }
 
-/* Returns whether word i is in the name of another line: the size of "the purple size". */
-static bool names_other(const struct asked *a, int i, int line)
-{
-    bool other = false;
-    for (int k = 0; k < a->form.n && i < a->s.n && !other; k++) {
-        struct match_words name = fill_words(a->form.l[k].name);
-        other = k != line && a->form.l[k].kind <= LINE_TICK && fill_alike(a, i, &name) >= 0.7F;
-    }
-    return other;
-}
-
-/* Assigns a colour to the only field for one. */
+/* Assigns a colour to the only field for one, but not that of "the purple size". */
 static void fill_colour(struct asked *a)
 {
     for (int k = 0; k < a->form.n; k++)
         for (int i = 0; i < a->s.n && a->form.l[k].kind == LINE_FIELD && !a->form.l[k].twin; i++)
             if (!a->reply.value[k] && words_is(a->s, i, COLOURS) && !clause_is_hard(a->s, i, false) &&
-                fill_has(a->form.l[k].name, "colour|color") && !names_other(a, i + 1, k))
+                fill_has(a->form.l[k].name, "colour|color") && !is_in_name(a, i + 1, LINE_TICK, k))
                 assign(a, k, i, i + 1);
 }
 
@@ -206,7 +178,7 @@ void fill_unnamed(struct asked *a)
     fill_colour(a);
     for (int i = 0, to; i < a->s.n; i = to) {
         to = value_end(a, i);
-        if (to > i && !names_field(a, i))
+        if (to > i && !is_in_name(a, i, LINE_FIELD, -1))
             fill_by_kind(a, i, to);
         to = to > i ? to : i + 1;
     }

@@ -48,20 +48,20 @@ static struct form_line *add_line(struct form *p, enum line_kind kind, const cha
     return l;
 }
 
-/* Appends a value; takes the text. */
-static void add_value(struct form_line *l, char *text, const struct candidate *c)
+/* Adds a value, if it is not there; takes the text.  Returns its index, -1: there are too many. */
+static int add_value(struct form_line *l, char *text, const struct candidate *c)
 {
+    int i = 0;
     make_plain(text);
-    for (int i = 0; i < l->n; i++)
-        if (!strcmp(l->v[i].text, text)) {
-            l->v[i].twin = l->v[i].twin || (c && l->v[i].c && l->v[i].c != c);
-            free(text);
-            return;
-        }
-    if (l->n == FORM_VALUES)
+    while (i < l->n && strcmp(l->v[i].text, text) != 0)
+        i++;
+    if (i < l->n)
+        l->v[i].twin = l->v[i].twin || (c && l->v[i].c && l->v[i].c != c);
+    if (i < l->n || l->n == FORM_VALUES)
         free(text);
     else
         l->v[l->n++] = (struct form_value){text, c, false};
+    return i < l->n ? i : -1;
 }
 
 /* ---- fields -------------------------------------------------------------------------------------------- */
@@ -85,8 +85,7 @@ static bool ends_value(struct span s, int i)
     return s.w[i].quoted || clause_is_hard(s, i, i == 0) || !match_is_filler(s.w[i].text);
 }
 
-/* Adds words [i, to) of the task as a value: in fields for numbers only numbers, also as words. */
-static void add_part(struct form_line *l, struct span s, int i, int to)
+int form_part(struct form_line *l, struct span s, int i, int to)
 {
     bool spin = !strcmp(l->of->e->role, "spin button");
     int number = spin && to == i + 1 ? match_number(s.w[i].text) : -1;
@@ -94,8 +93,9 @@ static void add_part(struct form_line *l, struct span s, int i, int to)
     size_t n = strlen(text);
     while (!s.w[to - 1].quoted && n && strchr("!?", text[n - 1]))
         text[--n] = 0;
-    if (n && n < CANDIDATE_NAME && (!spin || strspn(text, "0123456789.,-+") == n))
-        add_value(l, in_quotes(text, CANDIDATE_NAME), NULL);
+    if (!n || n >= CANDIDATE_NAME || (spin && strspn(text, "0123456789.,-+") != n))
+        return -1;
+    return add_value(l, in_quotes(text, CANDIDATE_NAME), NULL);
 }
 
 /* Adds the parts of the task that may be typed: a quoted text, or a few words without a comma inside. */
@@ -110,7 +110,7 @@ static void add_parts(struct form_line *l, struct span s)
             if (k > i && (s.w[k].quoted || s.w[k - 1].quoted || s.w[k - 1].after))
                 break;
             if (ends_value(s, k))
-                add_part(l, s, i, k + 1);
+                form_part(l, s, i, k + 1);
         }
     }
 }
