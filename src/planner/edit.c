@@ -10,9 +10,8 @@
 
 #define NOUNS                                                                                                \
     "document|editor|text|texts|file|page|area|note|words|word|line|sentence|contents|content|number"
-#define PLACES                                                                                               \
-    NOUNS "|in|into|to|at|on|of|the|a|an|this|my|new|empty|here|there|it|called|named|as|under|name|down|"   \
-          "that|with|field"
+#define PLACES NOUNS "|in|into|to|at|on|of|the|a|an|this|my|new|empty|here|there|it|down|that|with|field"
+#define NAMED  "called|named|as|under|name" /* before the name of a file */
 #define HEADS  PLACES "|make|create|start|begin|need|want|i|we|me|us|would|like|open|please|have|get|give"
 #define SAYING "saying|says|say|reading|reads|containing|contains|content|contents|words|text|line"
 #define ENDS   "start|beginning|top|front|end|bottom"
@@ -147,7 +146,7 @@ static struct span find_text(const struct planner *p, const struct clause *k, bo
     if (!writes || find(s, 1, "saying|says|containing") < s.n) {
         from = find(s, from, SAYING);
         for (int i = writes; i < from && i < s.n; i++)
-            if (i != named && !words_is(s, i, HEADS))
+            if (i != named && !words_is(s, i, HEADS) && !(named >= 0 && words_is(s, i, NAMED)))
                 return none;
         marked = from < s.n;
         if (!writes && !(marked && find(s, 0, "file|note|document|text") < s.n))
@@ -168,7 +167,7 @@ static struct span find_text(const struct planner *p, const struct clause *k, bo
         if (words_is(s, i, "in|into") && words_is(s, i + 1, "the|a|this|my") && words_is(s, i + 2, NOUNS))
             to = i;
     for (int i = to; i < s.n; i++)
-        if (i != named && !words_is(s, i, PLACES))
+        if (i != named && !words_is(s, i, PLACES) && !(named >= 0 && words_is(s, i, NAMED)))
             return none;
     bool quoted = s.w[from].quoted, plain = words_is(s, 0, "write|type|jot") || marked || to < s.n;
     bool hard = words_is(s, 0, "enter|input") && clause_is_hard(s, from, false) && from + 1 == to;

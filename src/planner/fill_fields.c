@@ -124,7 +124,7 @@ static void fill_by_kind(struct asked *a, int i, int to)
     const char *any = address                                             ? "email|mail|e-mail"
                       : number                                            ? "phone|telephone|mobile"
                       : !follows                                          ? ""
-                      : words_is(a->s, i - 1, "from|in")                  ? PLACES
+                      : words_is(a->s, i - 1, "from")                     ? PLACES
                       : words_is(a->s, i - 1, "to|towards|until")         ? TARGETS
                       : words_is(a->s, i - 1, NAMING)                     ? NAMES
                       : words_is(a->s, i - 1, "up|him|her") && to > i + 1 ? NAMES

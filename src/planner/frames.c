@@ -26,12 +26,11 @@ static const struct {
 /* Writes the digits of a number word, or a sum without spaces ("12*7").  Returns false for other words. */
 static bool read_number(const char *text, char out[MATCH_WORD])
 {
-    int n = match_number(text);
-    snprintf(out, MATCH_WORD, "%s", text);
+    snprintf(out, MATCH_WORD, "%.*s", (int)strcspn(text, "?="), text);
+    int n = match_number(out);
     if (n >= 0)
         snprintf(out, MATCH_WORD, "%d", n);
-    size_t end = strcspn(out, "?=");
-    out[end] = 0;
+    size_t end = strlen(out);
     return end && isdigit((unsigned char)*out) && isdigit((unsigned char)out[end - 1]) &&
            strspn(out, "0123456789.+-*/") == end;
 }

@@ -112,7 +112,7 @@
 /* ---- words of one meaning, and those that name no thing (match.c) ---- */
 
 #define SYNONYMS                                                                                             \
-    "delete|remove|erase|trash", "preferences|settings|options|configuration", "quit|exit|leave",            \
+    "delete|remove|erase|trash", "preferences|settings|options|configuration", "quit|exit",                  \
         "search|find|look", "large|big", "small|little", "colour|color", "picture|photo|image",              \
         "ok|confirm|accept|done", "cancel|abort|dismiss", "order|buy|purchase", "send|submit",               \
         "email|mail|e-mail", "phone|telephone|mobile", "city|town", "quantity|amount|pieces",                \

@@ -90,6 +90,8 @@ static bool may_open(const struct plan *out)
     const struct plain_step *s = out->steps.n ? &out->steps.s[out->steps.n - 1] : NULL;
     const char *name = s && s->verb == PLAIN_MENU ? s->path[s->levels - 1] : s ? s->what : "";
     char plain[RESOLVE_NAME];
+    if (s && s->verb == PLAIN_KEYS) /* Enter */
+        return true;
     if (!s || (s->verb != PLAIN_PRESS && s->verb != PLAIN_MENU))
         return false;
     resolve_normalize(name, plain);

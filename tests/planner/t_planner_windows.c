@@ -103,6 +103,58 @@ static void t_windows(void **state)
     buf_free(&b);
 }
 
+/* A clause that names a text and a file is done in two windows, and one after it in a third. */
+static void t_file(void **state)
+{
+    (void)state;
+    struct snapshot first = plan_window("editor"), then = plan_window("saving");
+    struct planner *p = planner_open("Put \"milk\" into a file list.txt, then quit", NULL, NULL);
+    static const char *const steps[] = {
+        "1. enter \"milk\"  2. open menu \"File\" > \"Save As...\"  then, in the window that opens: Put "
+        "\"milk\" into a file list.txt; quit",
+        "1. enter \"list.txt\" into \"Name:\"  2. press key enter  then, in the window that opens: quit",
+        "1. open menu \"File\" > \"Quit\""};
+    assert_non_null(p);
+    for (int i = 0; i < 3; i++) {
+        struct plan plan;
+        struct buf b;
+        buf_init(&b, 4096);
+        then.e[2].value = i == 1 ? "milk" : ""; /* the typed text is seen */
+        planner_next(p, i == 1 ? &then : &first, PLAN_RULES, &plan);
+        assert_int_equal(plan.end, i < 2 ? PLAN_MORE : PLAN_DONE);
+        assert_true(plan.sure);
+        plan_print(&plan, &b);
+        assert_string_equal(b.data, steps[i]);
+        planner_accept(p, &plan);
+        plan_free(&plan);
+        buf_free(&b);
+    }
+    planner_free(p);
+    then.e[2].value = "";
+}
+
+/* A sum needs no element by its words, and is done when its keys are pressed. */
+static void t_sum(void **state)
+{
+    (void)state;
+    static struct element keys[] = {WINDOW("Calculator"),
+                                    {.role = "push button", .name = "1", .states = ON, AT(10), .parent = 0},
+                                    {.role = "push button", .name = "7", .states = ON, AT(40), .parent = 0},
+                                    {.role = "push button", .name = "-", .states = ON, AT(70), .parent = 0},
+                                    {.role = "push button", .name = "=", .states = ON, AT(100), .parent = 0}};
+    static const char *const same[] = {"Subtract 1 from 17", "How much is 17 minus one?", "what's 17 - 1"};
+    struct snapshot s = plan_complete(keys, 5);
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        char *got = plan_text(&s, same[i], false);
+        assert_string_equal(got,
+                            "1. press \"1\"  2. press \"7\"  3. press \"-\"  4. press \"1\"  5. press \"=\"");
+        free(got);
+    }
+    char *got = plan_text(&s, "How much is 17 minus the discount?", false);
+    assert_true(text_starts(got, "refused"));
+    free(got);
+}
+
 static void t_typed(void **state)
 {
     (void)state;
@@ -205,6 +257,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a dialog after the last button is not a task done", t_asks_back),
     CLAIM("a name on the screen adds no line to the text for the model", t_text),
     CLAIM("the values of a dialog are planned when it is open", t_windows),
+    CLAIM("a text and its file are planned in the windows where they are asked for", t_file),
+    CLAIM("a sum in words or signs is typed with the keys of a calculator", t_sum),
     CLAIM("a text that is not seen where it was typed ends the plan", t_typed),
     CLAIM("a clause that is too long to be compared is not performed", t_long),
     CLAIM("a name on the screen is never a clause", t_data),
