@@ -219,12 +219,15 @@ static void free_path(struct candidate *c)
 void candidates_read(const struct snapshot *s, struct candidates *out)
 {
     int root = active_root(s);
+    bool page = false; /* then the browser's own controls are none */
+    for (int i = 0; i < s->n; i++)
+        page = page || (!strcmp(s->e[i].role, "document web") && (root < 0 || root_of(s, i) == root));
     *out = (struct candidates){.c = xcalloc(CANDIDATES_MAX, sizeof *out->c), .s = s, .title = ""};
     out->root = root >= 0 ? &s->e[root] : NULL;
     out->title = root >= 0 ? s->e[root].name : "";
     match_split(out->title, false, &out->topic);
     for (int i = 0; i < s->n; i++) {
-        if (root >= 0 && root_of(s, i) != root)
+        if ((root >= 0 && root_of(s, i) != root) || (page && !resolve_page(s, &s->e[i])))
             continue;
         out->cut = out->cut || out->n == CANDIDATES_MAX;
         if (out->n == CANDIDATES_MAX)

@@ -46,14 +46,12 @@ bool clause_is_hard(struct span s, int i, bool first)
 /* Returns whether a word ends like "don't", with any apostrophe. */
 static bool ends_in_not(const char *word)
 {
-    static const char *const ends[] = {"n't",        "n`t",       "n\xe2\x80\x98t", "n\xe2\x80\x99t",
-                                       "n\xc2\xb4t", "n\xca\xbct"};
-    size_t n = strlen(word);
-    for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
-        size_t end = strlen(ends[k]);
-        if (n > end && !strcasecmp(word + n - end, ends[k]))
+    static const char *const marks[] = {"'", "`", "\xe2\x80\x98", "\xe2\x80\x99", "\xc2\xb4", "\xca\xbc"};
+    size_t n = strlen(word), end;
+    for (size_t k = 0; k < sizeof marks / sizeof *marks; k++)
+        if ((end = strlen(marks[k]) + 2) < n && !strncasecmp(word + n - end, "n", 1) &&
+            !memcmp(word + n - end + 1, marks[k], end - 2) && !strcasecmp(word + n - 1, "t"))
             return true;
-    }
     return false;
 }
 
@@ -69,26 +67,17 @@ static size_t mark_at(const char *text)
 static bool has_part(struct span s, int i, const char *any, bool nots)
 {
     bool found = false;
-    if (s.w[i].quoted || strpbrk(s.w[i].text, "@"))
-        return false;
-    char *copy = xstrdup(s.w[i].text);
+    autofree char *copy = xstrdup(s.w[i].quoted || strchr(s.w[i].text, '@') ? "" : s.w[i].text);
     for (char *at = copy, *next; *at && !found; at = next) {
         size_t n = 0, mark = 0;
         while (at[n] && (mark = mark_at(at + n)) == 0)
             n++;
         next = at + n + mark;
         at[n] = 0;
-        const struct word part = {.text = at};
-        found = n && (words_is((struct span){&part, 1}, 0, any) || (nots && ends_in_not(at)));
+        found = n &&
+                (words_is((struct span){&(struct word){.text = at}, 1}, 0, any) || (nots && ends_in_not(at)));
     }
-    free(copy);
     return found;
-}
-
-/* Returns whether a word is "not" or of its kind. */
-static bool is_negation(struct span s, int i)
-{
-    return has_part(s, i, NEGATIONS, true);
 }
 
 /* Returns whether a word makes the sentence one that steps do not express.  A capital inside a sentence makes
@@ -99,7 +88,7 @@ static bool is_refused(struct span s, int i, bool first)
     if (s.w[i].quoted)
         return false;
     bool named = i && is_capital(s.w[i].text) && !s.w[i - 1].after && find_verb(s, i - 1, &before);
-    if (is_negation(s, i) && (!named || (before != DEED_PRESS && before != DEED_CHOOSE)))
+    if (has_part(s, i, NEGATIONS, true) && (!named || (before != DEED_PRESS && before != DEED_CHOOSE)))
         return true;
     if ((!first && is_capital(s.w[i].text)) || (words_is(s, i, "all") && i && words_is(s, i - 1, "select")))
         return false;
@@ -152,7 +141,7 @@ static int check(struct span s, struct err *why)
         if (ends && is_question(words_part(s, from, i + 1)))
             return err_set(why, ERR_UNCLEAR, "this is a question, not a task");
         from = ends ? i + 1 : from;
-        if (is_refused(s, i, first) && is_negation(s, i) && !clause_is_idiom(s, i))
+        if (is_refused(s, i, first) && has_part(s, i, NEGATIONS, true) && !clause_is_idiom(s, i))
             return err_set(why, ERR_UNCLEAR, "the rules do not express '%.40s'", s.w[i].text);
         first = ends;
     }
@@ -188,21 +177,10 @@ static struct span bare(struct span s)
     return s;
 }
 
-/* Sets deed and rest.  "turn on" and "switch off" are ticks. */
-static void take_verb(struct clause *c)
-{
-    struct span s = c->all;
-    c->known = find_verb(s, 0, &c->deed);
-    if (words_is(s, 0, "turn|switch") && (words_is(s, 1, "off") || words_is(s, s.n - 1, "off")))
-        c->deed = DEED_UNTICK;
-    c->rest = words_part(s, c->known && c->deed != DEED_OTHER, s.n);
-}
-
 /* Returns the words as a sentence in which the same words are quoted; the caller frees it. */
 static char *quoted_text(struct span s)
 {
-    struct buf b;
-    buf_init(&b, 1 << 20);
+    struct buf b = buf_of(1 << 20);
     for (int i = 0; i < s.n; i++) {
         buf_puts(&b, i ? " " : "");
         if (s.w[i].quoted)
@@ -222,7 +200,10 @@ static void add_clause(struct clauses *out, struct span s)
         return;
     struct clause *c = &out->c[out->n++];
     *c = (struct clause){.all = s, .text = quoted_text(s)};
-    take_verb(c);
+    c->known = find_verb(s, 0, &c->deed);
+    if (words_is(s, 0, "turn|switch") && (words_is(s, 1, "off") || words_is(s, s.n - 1, "off")))
+        c->deed = DEED_UNTICK;
+    c->rest = words_part(s, c->known && c->deed != DEED_OTHER, s.n);
     if (!c->known && s.n == 1 && out->n > 1 && c[-1].deed == DEED_PRESS) { /* "press 4, then 2" */
         char *name = c->text;
         c->text = xasprintf("press %s", name);

@@ -179,6 +179,13 @@ static void fill_choices(struct asked *a)
 
 /* ---- buttons ------------------------------------------------------------------------------------------- */
 
+/* Returns whether word i says that the deed of a button is done, in other words: "make a reservation", Book. */
+static bool commits(const struct asked *a, int i, const char *name)
+{
+    const struct clause *k = asked_clause(a, i);
+    return asked_commits(a, i, name) && k && words_is(k->all, 0, ORDERS);
+}
+
 /* Returns whether a button that the task does not name may end the form: OK, one that begins with a verb of
  * the task or has its meaning, or one that orders what is wanted, but none that deletes or opens a dialog. */
 static bool may_end(const struct asked *a, const char *name)
@@ -190,8 +197,7 @@ static bool may_end(const struct asked *a, const char *name)
     for (int i = 0; i < a->s.n && !may; i++) {
         const struct clause *k = asked_clause(a, i);
         bool verb = k && k->known && k->all.w == &a->s.w[i] && a->w[i].n;
-        may = (verb && match_alike(a->w[i].w[0].text, w.w[0].text) >= 0.95F) ||
-              (asked_commits(a, i, name) && k && words_is(k->all, 0, ORDERS)) ||
+        may = (verb && match_alike(a->w[i].w[0].text, w.w[0].text) >= 0.95F) || commits(a, i, name) ||
               (goods && ((words_is(a->s, i, WANTS) && words_is(a->s, i - 1, "i|we|he|she|they")) ||
                          (words_is(a->s, i, "i'd|we'd") && words_is(a->s, i + 1, "like")) ||
                          (words_is(a->s, i - 1, "can|could") && words_is(a->s, i + 1, "get|have"))));
@@ -221,7 +227,7 @@ static void doubt_leaving(struct asked *a, const char *name, uint64_t bits)
 static int find_button(struct asked *a, const struct form_line *l, bool changed)
 {
     struct name best = {.words = 0};
-    int end = 0;
+    int end = 0, other = 0; /* buttons that do not leave, and those whose deed the task has in other words */
     for (int k = 1; k < l->n; k++) {
         struct name n = name_of(a, l, k);
         bool same = n.bits && n.words == best.words && n.bits == best.bits, exact = same;
@@ -230,9 +236,13 @@ static int find_button(struct asked *a, const struct form_line *l, bool changed)
         if (n.bits & ~best.bits && best.bits & ~n.bits)
             a->doubt = "two buttons may be meant";
         best = n.words > best.words || exact ? n : best;
-        if (!fill_leaves(l->v[k].text))
-            end = end ? -1 : k;
+        int i = 0;
+        while (i < a->s.n && !commits(a, i, l->v[k].text))
+            i++;
+        other = i == a->s.n ? other : other ? -1 : k;
+        end = fill_leaves(l->v[k].text) ? end : end ? -1 : k;
     }
+    end = other ? other : end;
     if (best.bits)
         doubt_leaving(a, l->v[best.value].text, best.bits);
     if (best.bits &&

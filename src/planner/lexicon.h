@@ -121,9 +121,9 @@
         "shipping|delivery", "note|comment|remark", "user|username", "wrap|wrapping",                        \
         "fullscreen|full-screen", "surname|lastname", "redo|repeat", "start|begin|launch", "bicycle|bike",   \
         "folder|directory", "reset|restore"
-#define FILLERS                                                                                              \
-    "the|a|an|to|in|into|on|of|for|at|with|by|from|as|and|my|me|i|it|its|this|that|please|is|be|are|your|"   \
-    "you|we|us|our|button|field|box|checkbox|option|menu|item|list|tab|link|icon|entry|window|dialog|form|"  \
-    "program|app|application|here|there|just|now|also|so|want|would|like|need|some|mode|setting|value|"      \
-    "called|named|current|up|out|have|let|can|could|will|should|their|his|her|them|ahead|simply|thanks|"     \
+#define FILLERS                                                                                                      \
+    "the|a|an|to|in|into|on|of|for|at|with|by|from|as|and|my|me|i|it|its|this|that|these|those|please|is|be|"        \
+    "are|your|you|we|us|our|button|field|box|checkbox|option|menu|item|list|tab|link|icon|entry|window|dialog|form|" \
+    "program|app|application|here|there|just|now|also|so|want|would|like|need|some|mode|setting|value|"              \
+    "called|named|current|up|out|have|let|can|could|will|should|their|his|her|them|ahead|simply|thanks|"             \
     "under|using|via|him|she|he"

@@ -191,6 +191,11 @@ static const struct {
      "1. enter \"Karl Otto\" into \"First name\"  2. enter \"Brandt\" into \"Last name\"  3. press \"OK\""},
     {IN(people), "Reset everything", "1. press \"Reset\""},
     {IN(people), "Delete everything", "unsure"},
+    /* a form in a page, and a button that has the verb in other words */
+    {IN(page), "Sign up Dana Petit", "1. enter \"Dana Petit\" into \"Full name\"  2. press \"Join\""},
+    {IN(page), "Full name is Dana Petit", "not sure: 1. enter \"Dana Petit\" into \"Full name\""},
+    {IN(page), "Reload it", "unsure"},
+    {IN(page), "Send it to Dana Petit", "unsure"},
     /* colours without the name of a field */
     {IN(order), "Order it in dark green", "unsure"},
     {IN(order), "Order it in green", "1. enter \"green\" into \"Colour\"  2. press \"Order\""},

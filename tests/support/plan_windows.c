@@ -190,6 +190,16 @@ static struct element notice[] = {
     BUTTON("OK", 40),
 };
 
+/* A form in a page, below the browser's own controls. */
+static struct element page[] = {
+    WINDOW("City gym - Browser"),
+    BUTTON("Reload", 10),
+    BUTTON("Send tab", 20),
+    {.role = "document web", .name = "City gym", .states = ON, .rect = {0, 40, 400, 360}, .parent = 0},
+    {.role = "entry", .name = "Full name", .states = FIELD, AT(70), .parent = 3},
+    {.role = "push button", .name = "Join", .states = ON, AT(100), .parent = 3},
+};
+
 /* "Leave it" asks for no change, and Leave leaves. */
 static struct element meeting[] = {WINDOW("Meeting"), BUTTON("Leave", 10), BUTTON("Stay", 40)};
 static struct element people[] = {
@@ -226,7 +236,8 @@ static const struct {
                WINDOW_OF(keys),    WINDOW_OF(lamp),     WINDOW_OF(unsaved), WINDOW_OF(closing),
                WINDOW_OF(publish), WINDOW_OF(leaving),  WINDOW_OF(account), WINDOW_OF(shop),
                WINDOW_OF(shirt),   WINDOW_OF(wrapping), WINDOW_OF(paying),  WINDOW_OF(session),
-               WINDOW_OF(opening), WINDOW_OF(message),  WINDOW_OF(mail),    WINDOW_OF(notice), WINDOW_OF(meeting), WINDOW_OF(people)};
+               WINDOW_OF(opening), WINDOW_OF(message),  WINDOW_OF(mail),    WINDOW_OF(notice),
+               WINDOW_OF(page),    WINDOW_OF(meeting),  WINDOW_OF(people)};
 
 struct snapshot plan_window(const char *name)
 {
