@@ -191,7 +191,8 @@ static bool commits(const struct asked *a, int i, const char *name)
 static bool may_end(const struct asked *a, const char *name)
 {
     struct match_words w = match_words_of(name);
-    if (!w.n || fill_has(name, DELETES) || strstr(name, "...") || strstr(name, "\xe2\x80\xa6"))
+    if (!w.n || fill_has(name, DELETES "|and|or|without") || strstr(name, "...") ||
+        strstr(name, "\xe2\x80\xa6"))
         return false;
     bool may = text_choice(ENDINGS, w.w[0].text) >= 0, goods = text_choice(GOODS, w.w[0].text) >= 0;
     for (int i = 0; i < a->s.n && !may; i++) {
@@ -223,6 +224,15 @@ static void doubt_leaving(struct asked *a, const char *name, uint64_t bits)
         a->doubt = "the button may be a word of another command";
 }
 
+/* Returns whether a clause begins with the name of a button. */
+static bool is_verb(const struct asked *a, const char *name)
+{
+    for (int c = 0; c < a->clauses; c++)
+        if (resolve_same(name, a->k[c].all.w[0].text))
+            return true;
+    return false;
+}
+
 /* Returns the button whose words the task has, else with new values the only one that ends the form. */
 static int find_button(struct asked *a, const struct form_line *l, bool changed)
 {
@@ -230,12 +240,11 @@ static int find_button(struct asked *a, const struct form_line *l, bool changed)
     int end = 0, other = 0; /* buttons that do not leave, and those whose deed the task has in other words */
     for (int k = 1; k < l->n; k++) {
         struct name n = name_of(a, l, k);
-        bool same = n.bits && n.words == best.words && n.bits == best.bits, exact = same;
-        for (int c = 0; c < a->clauses && exact; c++)
-            exact = !resolve_same(l->v[best.value].text, a->k[c].all.w[0].text);
-        if (n.bits & ~best.bits && best.bits & ~n.bits)
+        bool same = n.bits && n.words == best.words && n.bits == best.bits, exact = is_verb(a, l->v[k].text);
+        if ((n.bits & ~best.bits && best.bits & ~n.bits) ||
+            (same && exact == is_verb(a, l->v[best.value].text)))
             a->doubt = "two buttons may be meant";
-        best = n.words > best.words || exact ? n : best;
+        best = n.words > best.words || (same && exact) ? n : best;
         int i = 0;
         while (i < a->s.n && !commits(a, i, l->v[k].text))
             i++;

@@ -196,6 +196,9 @@ static const struct {
     {IN(page), "Full name is Dana Petit", "not sure: 1. enter \"Dana Petit\" into \"Full name\""},
     {IN(page), "Reload it", "unsure"},
     {IN(page), "Send it to Dana Petit", "unsure"},
+    {IN(pair), "Abort", "unsure"},
+    {IN(pair), "Cancel", "1. press \"Cancel\""},
+    {IN(draft), "The name is Ana", "not sure: 1. enter \"Ana\" into \"Name\""},
     /* colours without the name of a field */
     {IN(order), "Order it in dark green", "unsure"},
     {IN(order), "Order it in green", "1. enter \"green\" into \"Colour\"  2. press \"Order\""},

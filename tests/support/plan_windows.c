@@ -200,6 +200,16 @@ static struct element page[] = {
     {.role = "push button", .name = "Join", .states = ON, AT(100), .parent = 3},
 };
 
+/* Buttons of one meaning, and one that does more than end the form. */
+static struct element pair[] = {WINDOW("Import"), BUTTON("Dismiss", 10), BUTTON("Cancel", 40),
+                                BUTTON("Continue", 70)};
+static struct element draft[] = {
+    WINDOW("Draft"),
+    {.role = "entry", .name = "Name", .states = FIELD, AT(10), .parent = 0},
+    BUTTON("Save and publish", 40),
+    BUTTON("Cancel", 70),
+};
+
 /* "Leave it" asks for no change, and Leave leaves. */
 static struct element meeting[] = {WINDOW("Meeting"), BUTTON("Leave", 10), BUTTON("Stay", 40)};
 static struct element people[] = {
@@ -230,14 +240,14 @@ static const struct {
     const char *name;
     struct element *e;
     int n;
-} windows[] = {WINDOW_OF(order),   WINDOW_OF(editor),   WINDOW_OF(rows),    WINDOW_OF(booking),
-               WINDOW_OF(saving),  WINDOW_OF(question), WINDOW_OF(hotel),   WINDOW_OF(contact),
-               WINDOW_OF(upload),  WINDOW_OF(paper),    WINDOW_OF(parcel),  WINDOW_OF(tabs),
-               WINDOW_OF(keys),    WINDOW_OF(lamp),     WINDOW_OF(unsaved), WINDOW_OF(closing),
-               WINDOW_OF(publish), WINDOW_OF(leaving),  WINDOW_OF(account), WINDOW_OF(shop),
-               WINDOW_OF(shirt),   WINDOW_OF(wrapping), WINDOW_OF(paying),  WINDOW_OF(session),
-               WINDOW_OF(opening), WINDOW_OF(message),  WINDOW_OF(mail),    WINDOW_OF(notice),
-               WINDOW_OF(page),    WINDOW_OF(meeting),  WINDOW_OF(people)};
+} windows[] = {
+    WINDOW_OF(order),    WINDOW_OF(editor),   WINDOW_OF(rows),    WINDOW_OF(booking), WINDOW_OF(saving),
+    WINDOW_OF(question), WINDOW_OF(hotel),    WINDOW_OF(contact), WINDOW_OF(upload),  WINDOW_OF(paper),
+    WINDOW_OF(parcel),   WINDOW_OF(tabs),     WINDOW_OF(keys),    WINDOW_OF(lamp),    WINDOW_OF(unsaved),
+    WINDOW_OF(closing),  WINDOW_OF(publish),  WINDOW_OF(leaving), WINDOW_OF(account), WINDOW_OF(shop),
+    WINDOW_OF(shirt),    WINDOW_OF(wrapping), WINDOW_OF(paying),  WINDOW_OF(session), WINDOW_OF(opening),
+    WINDOW_OF(message),  WINDOW_OF(mail),     WINDOW_OF(notice),  WINDOW_OF(page),    WINDOW_OF(pair),
+    WINDOW_OF(draft),    WINDOW_OF(meeting),  WINDOW_OF(people)};
 
 struct snapshot plan_window(const char *name)
 {
