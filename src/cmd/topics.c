@@ -119,7 +119,7 @@ static char *planner_text(void)
         "With --planner, rules compare the words of a task with the names in the active window and\n"
         "propose plain steps ('holorun help sentences'); no model is needed. Steps of a window that\n"
         "opens later are planned when it is open. After the last value of a dialog its OK, Apply, Save,\n"
-        "Done or Submit is pressed, the button with a verb of the task, or one that orders what is wanted.\n"
+        "Done or Submit is pressed, the button with a verb of the task, or one that orders the goods.\n"
         "A sum is typed with the keys of a calculator.\n"
         "\n"
         "With -m FILE.gguf, a model without vision, the model writes the state of the window after the\n"

@@ -238,7 +238,8 @@ static bool is_of_sum(const struct player *p)
 }
 
 /* Returns whether the last step changed an element.  Steps that verify a value have an effect; the keys of a
- * sum need none, nor do keys that select text or move the caret, which no program reports.  The keyboard focus alone is one only of keys, and of a press that asks for it. */
+ * sum need none, nor do keys that select text or move the caret, which no program reports.  The keyboard
+ * focus alone is one only of keys, and of a press that asks for it. */
 static bool has_effect(struct player *p)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];

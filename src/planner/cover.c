@@ -181,8 +181,8 @@ static void count_lines(struct asked *a)
     }
 }
 
-/* Covers verbs by the kind of step, "reserve" by a button, "add" by a field, and what a button leaves: "cancel
- * the order", "reset everything". */
+/* Covers verbs by the kind of step, "reserve" by a button, "add" by a field, and the object of a button:
+ * "cancel the order", "reset everything". */
 static void cover_verbs(struct asked *a)
 {
     bool leaves = fill_leaves(a->button), resets = fill_has(a->button, "reset|defaults");

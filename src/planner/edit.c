@@ -1,4 +1,4 @@
-/* edit.c - the text of an editor: what a clause writes into it, and the file that it is saved as. */
+/* edit.c - texts that clauses write into an editor, and the file that it is saved as. */
 #include "planner/planner_impl.h"
 
 #include "atspi/roles.h"

@@ -1,8 +1,8 @@
 /* fill.c - the values that a task names for the lines of a form, by rules.
  *
  * Each option, tick, row, tab, menu item and button is a name.  Names whose words the task has are taken,
- * those with more words first; a word counts for one name only.  What is left in the sentence must be
- * explained by the verbs and fields (cover.c), so a name that is taken wrongly leaves words open. */
+ * those with more words first; a word counts for one name only.  Verbs and fields must explain the other
+ * words of the sentence (cover.c), so a name that is taken wrongly leaves words open. */
 #include "planner/asked.h"
 #include "planner/lexicon.h"
 
@@ -179,7 +179,7 @@ static void fill_choices(struct asked *a)
 
 /* ---- buttons ------------------------------------------------------------------------------------------- */
 
-/* Returns whether word i says that the deed of a button is done, in other words: "make a reservation", Book. */
+/* Returns whether word i has the meaning of a button in other words: "make a reservation" for Book. */
 static bool commits(const struct asked *a, int i, const char *name)
 {
     const struct clause *k = asked_clause(a, i);
@@ -187,7 +187,8 @@ static bool commits(const struct asked *a, int i, const char *name)
 }
 
 /* Returns whether a button that the task does not name may end the form: OK, one that begins with a verb of
- * the task or has its meaning, or one that orders what is wanted, but none that deletes or opens a dialog. */
+ * the task or has its meaning, or one that orders the wanted goods, but none that deletes, or opens a
+ * dialog. */
 static bool may_end(const struct asked *a, const char *name)
 {
     struct match_words w = match_words_of(name);

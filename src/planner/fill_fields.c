@@ -30,7 +30,9 @@ static int value_end(const struct asked *a, int i)
 
 static bool assign(struct asked *a, int line, int i, int to)
 {
-    uint64_t end = to < TASK_WORDS ? BIT(to) : 0, words = to > i ? end - BIT(i) : 0;
+    uint64_t words = 0;
+    for (int k = i; k < to; k++)
+        words |= BIT(k);
     int v = words & ~a->typed ? form_part(&a->form.l[line], a->s, i, to) : 0;
     if (v <= 0 || (a->typed & words))
         return false;

@@ -2,6 +2,7 @@
 #include "planner/planner_impl.h"
 
 #include "plain/resolve.h"
+#include "planner/lexicon.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -9,10 +10,6 @@
 #include <string.h>
 
 /* ---- sums ---------------------------------------------------------------------------------------------- */
-
-#define ASKS                                                                                                 \
-    "calculate|compute|work|out|what|what's|whats|is|how|much|many|the|result|of|please|tell|me|do|i|get|"   \
-    "if|equals|can|you|could|figure|give|makes|make"
 
 static const struct {
     const char *words, *joint, *sign; /* joint: between the numbers, if the word stands before them */
@@ -39,6 +36,7 @@ bool sum_read(struct span s, char keys[SUM_KEYS])
 {
     char number[MATCH_WORD], first[MATCH_WORD] = "";
     const char *sign = NULL, *joint = NULL; /* sign: waits for the number after it */
+    autobuf b = buf_of(SUM_KEYS - 2);
     int numbers = 0;
     keys[0] = 0;
     for (int i = 0; i < s.n; i++) {
@@ -50,29 +48,21 @@ bool sum_read(struct span s, char keys[SUM_KEYS])
             joint = numbers ? "by|with" : operations[k].joint;
             known = true;
         }
-        if (known || (!numbers && words_is(s, i, ASKS)))
+        if (known || (!numbers && words_is(s, i, ASKS_SUM)))
             continue;
-        if (!read_number(s.w[i].text, number) || (numbers && !sign) ||
-            strlen(keys) + 2 * MATCH_WORD > SUM_KEYS) {
-            keys[0] = 0;
+        if (!read_number(s.w[i].text, number) || (numbers && !sign))
             return false;
-        }
-        if (!numbers++ && sign) { /* "subtract 15 from 40" */
+        if (!numbers++ && sign) /* "subtract 15 from 40" */
             snprintf(first, sizeof first, "%s", number);
-            continue;
-        }
-        bool swap = *first && numbers == 2 && *sign == '-';
-        if (*first && numbers == 2)
-            snprintf(keys, SUM_KEYS, "%s", swap ? number : first);
-        strcat(keys, numbers > 1 ? sign : "");
-        strcat(keys, swap ? first : number);
-        sign = NULL;
+        else if (*first && numbers == 2)
+            buf_printf(&b, "%s%s%s", *sign == '-' ? number : first, sign, *sign == '-' ? first : number);
+        else
+            buf_printf(&b, "%s%s", numbers > 1 ? sign : "", number);
+        sign = !b.len ? sign : NULL;
     }
-    bool is = *keys && !sign && s.n > 1 && strpbrk(keys, "+-*/");
+    bool is = b.len && !b.full && !sign && s.n > 1 && strpbrk(b.data, "+-*/");
     if (is)
-        strcat(keys, "=");
-    else
-        keys[0] = 0;
+        snprintf(keys, SUM_KEYS, "%s=", b.data);
     return is;
 }
 
@@ -128,8 +118,8 @@ static bool is_kind(const struct frame *f, struct span s, int i)
            (words_is(s, i, "message|warning|error|notice|information") && only_button(f));
 }
 
-/* Returns whether the words mean the window: "this", the program, with words of its title.  A tab or a menu is
- * only a part of it, and the title alone may name another thing: "my account". */
+/* Returns whether the words mean the window: "this", the program, with words of its title.  A tab or a menu
+ * is only a part of it, and the title alone may name another thing: "my account". */
 static bool is_window(const struct frame *f, struct span s)
 {
     bool noun = false, part = false;

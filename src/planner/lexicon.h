@@ -1,4 +1,4 @@
-/* lexicon.h - words of sentences and of dialogs, by what they do; data of this room, general English. */
+/* lexicon.h - English words of sentences and of dialogs, by their use; the data of this room. */
 #pragma once
 
 /* ---- sentences that steps do not express (clauses.c) ---- */
@@ -20,6 +20,11 @@
 #define ASKS      "what|which|who|whose|where|why|how"
 #define BE        "is|are|was|were|am|should|shall|may|does|did"
 #define DO        "do|have|has|can|could|would|will"
+
+/* before and in a sum (frames.c) */
+#define ASKS_SUM                                                                                             \
+    "calculate|compute|work|out|what|what's|whats|is|how|much|many|the|result|of|please|tell|me|do|i|get|"   \
+    "if|equals|can|you|could|figure|give|makes|make"
 
 /* ---- verbs that begin a clause (clauses.c) ---- */
 
@@ -53,7 +58,7 @@
     "maybe|ready|finished|done|right|thing|things|one|ones|kind|included|additional|additionally|"           \
     "hi|hello|hey|dear|i'm|i'd|i'll|we'd|we're|we'll|it's|that's|he|she|they|through|onto|along|around|"     \
     "i've|we've|who|am|being|down|today|then"
-/* ... after a pronoun: what people say about themselves */
+/* ... after a pronoun, in statements of people about themselves */
 #define STATES                                                                                               \
     "work|works|working|live|lives|living|travel|travels|travelling|traveling|speak|speaks|speaking|"        \
     "come|coming|arrive|arriving|fly|flying|drive|driving|ride|sleep|start|starting|study|studying|say|"     \
@@ -121,9 +126,9 @@
         "shipping|delivery", "note|comment|remark", "user|username", "wrap|wrapping",                        \
         "fullscreen|full-screen", "surname|lastname", "redo|repeat", "start|begin|launch", "bicycle|bike",   \
         "folder|directory", "reset|restore"
-#define FILLERS                                                                                                      \
-    "the|a|an|to|in|into|on|of|for|at|with|by|from|as|and|my|me|i|it|its|this|that|these|those|please|is|be|"        \
-    "are|your|you|we|us|our|button|field|box|checkbox|option|menu|item|list|tab|link|icon|entry|window|dialog|form|" \
-    "program|app|application|here|there|just|now|also|so|want|would|like|need|some|mode|setting|value|"              \
-    "called|named|current|up|out|have|let|can|could|will|should|their|his|her|them|ahead|simply|thanks|"             \
-    "under|using|via|him|she|he"
+#define FILLERS                                                                                              \
+    "the|a|an|to|in|into|on|of|for|at|with|by|from|as|and|my|me|i|it|its|this|that|these|those|please|is|"   \
+    "be|are|your|you|we|us|our|button|field|box|checkbox|option|menu|item|list|tab|link|icon|entry|window|"  \
+    "dialog|form|program|app|application|here|there|just|now|also|so|want|would|like|need|some|mode|"        \
+    "setting|value|called|named|current|up|out|have|let|can|could|will|should|their|his|her|them|ahead|"     \
+    "simply|thanks|under|using|via|him|she|he"

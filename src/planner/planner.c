@@ -169,7 +169,7 @@ static int until_file(const struct planner *p, int from, int n)
     return n;
 }
 
-/* Plans clauses until a step may change the window: each by itself, then the others as the state of a form. */
+/* Plans clauses until a step may change the window: each by itself, then the others as a state of a form. */
 static enum framed plan_clauses(struct frame *f)
 {
     struct planner *p = f->p;

@@ -51,7 +51,7 @@ enum framed frame_unsure(struct frame *f, const char *fmt, ...) PRINTF_LIKE(2, 3
 enum framed frame_add(struct frame *f, const struct plain_step *s, float p);
 enum framed frame_key(struct frame *f, const char *keys);
 /* Appends the step that uses a candidate, if its name finds that element.  USE_ON, USE_OFF: sets the state of
- * what can be turned on. */
+ * a tick. */
 enum framed frame_use(struct frame *f, const struct candidate *c, enum use use, float p);
 /* Appends the step that enters a text into a field; NULL: into the focused element. */
 enum framed frame_enter(struct frame *f, const struct candidate *field, const char *text, float p);

@@ -171,7 +171,7 @@ static const struct {
     {IN(meeting), "Leave the meeting", "1. press \"Leave\""},
     {IN(order), "Make it large and leave the rest as it is", "not sure: 1. choose \"Large\" in \"Size\""},
     {IN(order), "Leave the size large", "unsure"},
-    /* what is wanted is ordered; what is said about something else is not */
+    /* wishes are ordered, statements are not */
     {IN(booking), "I would like a suite", "1. choose \"Suite\" in \"Room\"  2. press \"Book\""},
     {IN(booking), "I have a suite", "not sure: 1. choose \"Suite\" in \"Room\""},
     {IN(order), "I have a large shirt", "not sure: 1. choose \"Large\" in \"Size\""},
