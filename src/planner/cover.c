@@ -188,8 +188,8 @@ static void cover_verbs(struct asked *a)
     bool leaves = fill_leaves(a->button), resets = fill_has(a->button, "reset|defaults");
     for (int i = 0; i < a->s.n; i++) {
         const struct clause *k = asked_clause(a, i);
-        bool state = words_is(a->s, i, STATES) && (!i || words_is(a->s, i - 1, SUBJECTS)) &&
-                     (!i || !k || !k->known || k->all.w != &a->s.w[i]);
+        bool state = words_is(a->s, i, STATES) && words_is(a->s, i - 1, SUBJECTS) &&
+                     (!k || !k->known || k->all.w != &a->s.w[i]);
         if (asked_commits(a, i, a->button) || (a->values && (words_is(a->s, i, SETS) || state)) ||
             (a->entered && words_is(a->s, i, ENTERS)) || (a->called && words_is(a->s, i, CALLS)) ||
             (a->ticked && words_is(a->s, i, TICKS)) || (a->unticked && words_is(a->s, i, UNTICKS)) ||

@@ -10,12 +10,13 @@
 
 #define NOUNS                                                                                                \
     "document|editor|text|texts|file|page|area|note|words|word|line|sentence|contents|content|number"
-#define PLACES NOUNS "|in|into|to|at|on|of|the|a|an|this|my|new|empty|here|there|it|down|that|with|field"
-#define NAMED  "called|named|as|under|name" /* before the name of a file */
-#define HEADS  PLACES "|make|create|start|begin|need|want|i|we|me|us|would|like|open|please|have|get|give"
-#define SAYING "saying|says|say|reading|reads|containing|contains|content|contents|words|text|line"
-#define ENDS   "start|beginning|top|front|end|bottom"
-#define WHOLE  "all|everything|whole|entire"
+#define PLACES   NOUNS "|in|into|to|at|on|of|the|a|an|this|my|new|empty|here|there|it|down|that|with|field"
+#define NAMED    "called|named|as|under|name" /* before the name of a file */
+#define HEADS    PLACES "|make|create|start|begin|need|want|i|we|me|us|would|like|open|please|have|get|give"
+#define SAYING   "saying|says|say|reading|reads|containing|contains|content|contents|words|text|line"
+#define DANGLING "to|about|it|this|that|them|down|up|away|again|back|for|on|over|out" /* no text begins so */
+#define ENDS     "start|beginning|top|front|end|bottom"
+#define WHOLE    "all|everything|whole|entire"
 
 /* Finds the field for a text without the name of one: the only field, or the one with the focus. */
 static const struct candidate *find_editor(const struct frame *f)
@@ -50,7 +51,9 @@ int file_word(const struct planner *p)
         const struct clause *k = &p->clauses.c[c];
         for (int i = 1; i < k->all.n; i++) {
             bool follows = words_is(k->all, i - 1, "as|under|in|into|to|called|named|name|file");
-            bool ends = k->deed == DEED_SAVE && i + 1 == k->all.n && clause_is_hard(k->all, i, false);
+            bool ends = k->deed == DEED_SAVE && i + 1 == k->all.n && clause_is_hard(k->all, i, false) &&
+                        strpbrk(k->all.w[i].text, "abcdefghijklmnopqrstuvwxyz");
+            ; /* but not "PDF" */
             if (follows && (has_ending(k->all.w[i].text) || (ends && !words_is(k->all, i - 1, "in|into|to"))))
                 return (int)(&k->all.w[i] - p->clauses.words.w);
         }
@@ -155,7 +158,7 @@ static struct span find_text(const struct planner *p, const struct clause *k, bo
     }
     while (words_is(s, from, "down|in") || (words_is(s, from, "the|this") && words_is(s, from + 1, NOUNS)))
         from++;
-    if (from + 1 < s.n && words_is(s, from, NOUNS) &&
+    if (from + 1 < s.n && words_is(s, from, "text|words|word|line|sentence|number") &&
         (s.w[from + 1].quoted || words_is(s, from - 1, "the"))) {
         from++;
         marked = true;
@@ -164,15 +167,16 @@ static struct span find_text(const struct planner *p, const struct clause *k, bo
         return none;
     int to = s.w[from].quoted ? from + 1 : s.n;
     for (int i = from + 1; i < to; i++)
-        if (words_is(s, i, "in|into") && words_is(s, i + 1, "the|a|this|my") && words_is(s, i + 2, NOUNS))
+        if ((words_is(s, i, "in|into") && words_is(s, i + 1, "the|a|this|my") && words_is(s, i + 2, NOUNS)) ||
+            (i + 1 == named && words_is(s, i, "in|into|to|as|under")))
             to = i;
     for (int i = to; i < s.n; i++)
         if (i != named && !words_is(s, i, PLACES) && !(named >= 0 && words_is(s, i, NAMED)))
             return none;
     bool quoted = s.w[from].quoted, plain = words_is(s, 0, "write|type|jot") || marked || to < s.n;
     bool hard = words_is(s, 0, "enter|input") && clause_is_hard(s, from, false) && from + 1 == to;
-    *described =
-        !quoted && ((!marked && words_is(s, from, "a|an|the|my|your|some|our")) || (!plain && !hard));
+    *described = !quoted && ((!marked && words_is(s, from, "a|an|the|my|your|some|our")) ||
+                             words_is(s, from, DANGLING) || (!plain && !hard));
     return words_part(s, from, to);
 }
 

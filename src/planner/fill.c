@@ -161,9 +161,10 @@ static void fill_choices(struct asked *a)
                 a->doubt = off && off == k ? "a clause turns one of two things off" : a->doubt;
                 off = k;
             }
-            keys += l->kind == LINE_TICK && !strcmp(l->of->e->role, "toggle button");
-            if (keys > 1) /* of a calculator */
-                a->doubt = "two keys are pressed, and their order counts";
+            bool toggle = l->kind == LINE_TICK && !strcmp(l->of->e->role, "toggle button");
+            keys += toggle;
+            if (keys > 1 || (toggle && !l->name[1])) /* of a calculator */
+                a->doubt = "keys are pressed, and their order and number count";
             if (!(n.bits & ~now))
                 a->doubt = "two elements have the same words";
             a->named[i] = n.bits;
@@ -202,7 +203,7 @@ static bool may_end(const struct asked *a, const char *name)
         may = (verb && match_alike(a->w[i].w[0].text, w.w[0].text) >= 0.95F) || commits(a, i, name) ||
               (goods && ((words_is(a->s, i, WANTS) && words_is(a->s, i - 1, "i|we|he|she|they")) ||
                          (words_is(a->s, i, "i'd|we'd") && words_is(a->s, i + 1, "like")) ||
-                         (words_is(a->s, i - 1, "can|could") && words_is(a->s, i + 1, "get|have"))));
+                         (words_is(a->s, i - 1, "can|could") && words_is(a->s, i + 1, "get"))));
     }
     return may;
 }
@@ -255,6 +256,10 @@ static int find_button(struct asked *a, const struct form_line *l, bool changed)
     end = other ? other : end;
     if (best.bits)
         doubt_leaving(a, l->v[best.value].text, best.bits);
+    for (int i = 0; i < a->s.n; i++) /* "I have booked a suite" */
+        if (HAS(best.bits, i) && text_ends(a->s.w[i].text, "ed") &&
+            !fill_has(l->v[best.value].text, a->w[i].w[0].text))
+            a->doubt = "the button's words may describe something";
     if (best.bits &&
         words_is(a->s, 64 - __builtin_clzll(best.bits), "is|are|was|were|has|had|will|should|came"))
         a->doubt = "the button's words may describe something"; /* "my order was large" */
@@ -275,6 +280,9 @@ bool asked_fill(struct asked *a)
 {
     bool changed = a->file >= 0, menu = changed; /* Save As is used */
     int *value = a->reply.value;
+    for (int c = 0; c < a->clauses; c++)
+        if (words_is(a->k[c].all, 0, FIELD_VERBS)) /* "mail ana@lima.pt" */
+            a->doubt = "the name of a field may be a verb";
     fill_by_name(a);
     fill_choices(a);
     fill_unnamed(a);

@@ -30,6 +30,11 @@ static int value_end(const struct asked *a, int i)
 
 static bool assign(struct asked *a, int line, int i, int to)
 {
+    autofree char *text = words_text(words_part(a->s, i, to));
+    const char *name = a->form.l[line].name;
+    if ((fill_has(name, "phone|telephone|mobile") && !strpbrk(text, "0123456789")) ||
+        (fill_has(name, "email|mail|e-mail") && !strchr(text, '@')))
+        return false;
     uint64_t words = 0;
     for (int k = i; k < to; k++)
         words |= BIT(k);
@@ -61,6 +66,17 @@ static bool is_recipient(const struct asked *a, int i)
     return k && words_is(a->s, i, "to") && words_is(k->all, 0, "write|send|type|give|submit|mail");
 }
 
+/* Returns whether word i is in the name of a line of kinds up to this one, but not of `except`. */
+static bool is_in_name(const struct asked *a, int i, enum line_kind last, int except)
+{
+    bool in = false;
+    for (int k = 0; k < a->form.n && i < a->s.n && !in; k++) {
+        struct match_words name = fill_words(a->form.l[k].name);
+        in = k != except && a->form.l[k].kind <= last && fill_alike(a, i, &name) >= 0.7F;
+    }
+    return in;
+}
+
 /* Assigns the words after the name of a field, or a number before it. */
 static void fill_line(struct asked *a, int line)
 {
@@ -83,7 +99,8 @@ static void fill_line(struct asked *a, int line)
             !match_is_filler(a->s.w[at].text) &&
             (at + 1 == a->s.n || a->s.w[at].after || words_is(a->s, at + 1, "and|with")))
             to = at + 1; /* "user ana with password x" */
-        if (to == at && joint && at < a->s.n && !match_is_filler(a->s.w[at].text))
+        bool other = is_in_name(a, at, LINE_FIELD, line) || words_is(a->s, at, "down|away|again|back");
+        if (to == at && joint && at < a->s.n && !match_is_filler(a->s.w[at].text) && !other)
             for (to = at + 1; to < a->s.n && !a->s.w[to - 1].after && !words_is(a->s, to, "and|with|for");)
                 to++;
         if (assign(a, line, at, to) || fill_before(a, line, i))
@@ -152,17 +169,6 @@ static void fill_by_kind(struct asked *a, int i, int to)
             found = found < 0 ? k : FORM_LINES;
     if (found >= 0 && found < FORM_LINES)
         assign(a, found, i, to);
-}
-
-/* Returns whether word i is in the name of a line of kinds up to this one, but not of `except`. */
-static bool is_in_name(const struct asked *a, int i, enum line_kind last, int except)
-{
-    bool in = false;
-    for (int k = 0; k < a->form.n && i < a->s.n && !in; k++) {
-        struct match_words name = fill_words(a->form.l[k].name);
-        in = k != except && a->form.l[k].kind <= last && fill_alike(a, i, &name) >= 0.7F;
-    }
-    return in;
 }
 
 /* Assigns a colour to the only field for one, but not that of "the purple size". */

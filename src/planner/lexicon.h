@@ -52,9 +52,9 @@
 /* ---- words that need no name in the window (cover.c) ---- */
 
 #define LIGHT                                                                                                \
-    "want|wants|need|needs|like|likes|love|prefer|prefers|get|gets|give|take|takes|make|makes|"              \
+    "want|wants|need|needs|like|likes|prefer|prefers|get|gets|give|take|takes|make|makes|"                   \
     "use|uses|have|has|having|go|going|goes|come|comes|stay|staying|do|does|let|lets|got|been|"              \
-    "was|were|yes|ok|okay|sure|fine|good|great|nice|well|thank|too|really|very|quite|perhaps|"               \
+    "was|were|yes|ok|okay|sure|fine|well|thank|too|really|very|quite|perhaps|"                               \
     "maybe|ready|finished|done|right|thing|things|one|ones|kind|included|additional|additionally|"           \
     "hi|hello|hey|dear|i'm|i'd|i'll|we'd|we're|we'll|it's|that's|he|she|they|through|onto|along|around|"     \
     "i've|we've|who|am|being|down|today|then"
@@ -104,6 +104,8 @@
 #define JOINTS "is|are|=|to|as|should|be|called|named|name|id|number|address|of|will|shall|with|reads|says"
 #define NAMING "for|under|by|as|of|named|called|name"
 #define ADDING "add|register|enrol|enroll"
+/* verbs that are names of fields, too */
+#define FIELD_VERBS "phone|mail|email|e-mail|text|message|post|ship|label|date|title"
 #define COLOURS                                                                                              \
     "red|green|blue|yellow|orange|purple|pink|brown|black|white|grey|gray|violet|turquoise|silver|gold"
 #define DAYS                                                                                                 \

@@ -199,6 +199,22 @@ static const struct {
     {IN(pair), "Abort", "unsure"},
     {IN(pair), "Cancel", "1. press \"Cancel\""},
     {IN(draft), "The name is Ana", "not sure: 1. enter \"Ana\" into \"Name\""},
+    /* statements, verbs that are names, and words that begin no text */
+    {IN(booking), "I have booked a suite", "unsure"},
+    {IN(booking), "The suite is booked", "unsure"},
+    {IN(booking), "Mail ana@lima.pt", "unsure"},
+    {IN(hotel), "The newsletter is great", "unsure"},
+    {IN(message), "Write the text down", "unsure"},
+    {IN(parcel), "The street of the ship city is Rome", "unsure"},
+    {IN(rows), "Fly to 2026-104", "unsure"},
+    {IN(keys), "Add 4", "unsure"},
+    {IN(editor), "Write to Ana", "unsure"},
+    {IN(editor), "Write it again", "unsure"},
+    {IN(editor), "Put the file away", "unsure"},
+    {IN(editor), "Save as PDF", "unsure"},
+    {IN(editor), "Write hello into a.txt",
+     "1. enter \"hello\"  2. open menu \"File\" > \"Save As...\"  then, in the window that opens: Write hello into "
+     "a.txt"},
     /* colours without the name of a field */
     {IN(order), "Order it in dark green", "unsure"},
     {IN(order), "Order it in green", "1. enter \"green\" into \"Colour\"  2. press \"Order\""},
