@@ -119,7 +119,8 @@ static char *planner_text(void)
         "With --planner, rules compare the words of a task with the names in the active window and\n"
         "propose plain steps ('holorun help sentences'); no model is needed. Steps of a window that\n"
         "opens later are planned when it is open. After the last value of a dialog its OK, Apply, Save,\n"
-        "Done or Submit is pressed, or the button with a verb of the task.\n"
+        "Done or Submit is pressed, the button with a verb of the task, or one that orders the goods.\n"
+        "A sum is typed with the keys of a calculator.\n"
         "\n"
         "With -m FILE.gguf, a model without vision, the model writes the state of the window after the\n"
         "task where the rules do not decide; values that differ become steps. It can write only words of\n"
@@ -137,8 +138,8 @@ static char *planner_text(void)
         "'holorun qa --freeze' plans the sentences of a suite ('holorun help steps').\n"
         "\n"
         "--dry-run prints the steps; their probabilities (1 by rules) go to stderr, and with --json\n"
-        "into \"plan\". The rules are English: of 56 sentences that can be done and that they had not\n"
-        "seen they did 13, reported one more that was not done as asked, and stopped at the rest.\n");
+        "into \"plan\". The rules are English: of 43 sentences that can be done and that they had not\n"
+        "seen they did 17, and stopped at the others before a press.\n");
 }
 
 const struct topic topics[] = {

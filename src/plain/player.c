@@ -216,13 +216,14 @@ static bool is_of_sum(const struct player *p)
     return i > p->s.at && i < p->steps.n && presses_key(p, i, "=");
 }
 
-/* Returns whether the last step changed an element.  Steps that verify a value have an effect, and the keys
- * of a sum need none.  The keyboard focus alone is one only of keys, and of a press that asks for it. */
+/* Returns whether the last step changed an element.  Steps that verify a value have an effect; the keys of a
+ * sum need none, nor do keys that select text or move the caret, which no program reports.  The keyboard
+ * focus alone is one only of keys, and of a press that asks for it. */
 static bool has_effect(struct player *p)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
     enum plain_verb v = s->verb;
-    if (is_of_sum(p))
+    if (is_of_sum(p) || (v == PLAIN_KEYS && text_choice("ctrl+a|ctrl+home|ctrl+end", s->what) >= 0))
         return true;
     bool presses =
         v <= PLAIN_RIGHT_CLICK || v == PLAIN_MENU || v == PLAIN_TAB || v == PLAIN_KEYS || v == PLAIN_CLOSE;

@@ -4,38 +4,27 @@
 #include "planner/asked.h"
 
 #include "plain/resolve.h"
-#include "planner/fill.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { TASK_WORDS = 64 };
-
-static bool is_bit(uint64_t bits, int i)
-{
-    return bits >> i & 1;
-}
-
 /* ---- steps --------------------------------------------------------------------------------------------- */
-
-static struct pick pick_of(const struct candidate *c, float p)
-{
-    return (struct pick){.best = c, .p = p};
-}
 
 /* Returns whether a dialog for a file name is closed by this button: Enter is pressed instead, because a
  * list of completions may cover it. */
 static bool is_file_dialog(const struct asked *a, const struct candidate *button)
 {
-    bool typed = false;
-    for (int i = 0; i < a->form.n; i++)
-        typed = typed || (a->form.l[i].kind == LINE_FIELD && a->reply.value[i]);
     const struct element *root = a->f->all->root;
-    if (!typed || !root || !(resolve_same(button->name, "Save") || resolve_same(button->name, "Open")))
-        return false;
-    return !strcmp(root->role, "file chooser") ||
-           (!strcmp(root->role, "dialog") &&
-            (text_starts(root->name, "Save") || text_starts(root->name, "Open")));
+    bool names = resolve_same(button->name, "Save") || resolve_same(button->name, "Open");
+    return a->entered && root && names &&
+           (!strcmp(root->role, "file chooser") ||
+            (!strcmp(root->role, "dialog") &&
+             (text_starts(root->name, "Save") || text_starts(root->name, "Open"))));
+}
+
+static bool is_off(const struct form_line *l, const struct form_value *v)
+{
+    return l->kind == LINE_TICK && v && !strcmp(v->text, "no");
 }
 
 /* Returns whether another radio button beside that of line i is turned on, which turns this one off. */
@@ -44,7 +33,7 @@ static bool other_radio(const struct asked *a, int i)
     for (int k = 0; k < a->form.n; k++) {
         const struct form_line *l = &a->form.l[k];
         if (k != i && l->kind == LINE_TICK && a->reply.value[k] && l->of->kind == CANDIDATE_OPTION &&
-            l->of->e->parent == a->form.l[i].of->e->parent && !strcmp(l->v[a->reply.value[k]].text, "yes"))
+            l->of->e->parent == a->form.l[i].of->e->parent && !is_off(l, asked_new(a, k)))
             return true;
     }
     return false;
@@ -53,15 +42,10 @@ static bool other_radio(const struct asked *a, int i)
 /* Returns whether a clause with words of a menu item turns it off. */
 static bool turns_off(const struct asked *a, const struct candidate *item)
 {
-    for (int c = 0; c < a->f->p->clauses.n; c++) {
-        const struct clause *k = &a->f->p->clauses.c[c];
-        struct match_words said = {.n = 0};
-        for (int i = 0; i < k->all.n; i++)
-            match_split(k->all.w[i].text, false, &said);
-        for (int i = 0; i < said.n && k->deed == DEED_UNTICK; i++)
-            if (match_among(&said.w[i], &item->words) > 0)
-                return true;
-    }
+    uint64_t bits = asked_among(a, &item->words, 0.7F);
+    for (int i = 0; i < a->s.n; i++)
+        if (HAS(bits, i) && asked_clause(a, i) && asked_clause(a, i)->deed == DEED_UNTICK)
+            return true;
     return false;
 }
 
@@ -69,109 +53,73 @@ static enum framed use_line(struct asked *a, int i)
 {
     struct frame *f = a->f;
     const struct form_line *l = &a->form.l[i];
-    const struct form_value *v = &l->v[a->reply.value[i]];
-    struct pick k = pick_of(l->of && l->kind != LINE_LIST ? l->of : v->c, a->reply.p[i]);
-    f->p->whole.deed = DEED_OTHER;
+    const struct form_value *v = asked_new(a, i);
+    const struct candidate *c = l->of && l->kind != LINE_LIST ? l->of : v->c;
+    enum use use = USE_PRESS;
     if ((l->twin && l->kind <= LINE_TICK) || v->twin)
         return frame_unsure(f, "several elements are called '%.60s'", l->twin ? l->name : v->text);
     if (l->kind == LINE_FIELD) {
-        char *text = xstrdup(v->text + 1);
-        text[strlen(text) - 1] = 0;
-        enum framed done = frame_enter(f, &k, text);
-        free(text);
-        return done;
+        autofree char *text = xasprintf("%.*s", (int)strlen(v->text) - 2, v->text + 1);
+        return frame_enter(f, c, text, a->reply.p[i]);
     }
-    if (l->kind == LINE_TICK) {
-        bool toggle = !strcmp(k.best->e->role, "toggle button");
-        f->p->whole.deed = toggle ? DEED_OTHER : !strcmp(v->text, "yes") ? DEED_TICK : DEED_UNTICK;
-        if (f->p->whole.deed == DEED_UNTICK && k.best->kind == CANDIDATE_OPTION)
-            return other_radio(a, i) ? FRAME_DONE : frame_unsure(f, "'%.60s' cannot be turned off", l->name);
-    }
+    if (is_off(l, v) && c->kind == CANDIDATE_OPTION)
+        return other_radio(a, i) ? FRAME_DONE : frame_unsure(f, "'%.60s' cannot be turned off", l->name);
+    if (l->kind == LINE_TICK && strcmp(c->e->role, "toggle button") != 0)
+        use = is_off(l, v) ? USE_OFF : USE_ON;
     if (l->kind == LINE_MENU)
-        f->p->whole.deed = turns_off(a, k.best) ? DEED_UNTICK : DEED_TICK;
-    if (l->kind == LINE_BUTTON && is_file_dialog(a, k.best)) {
-        struct plain_step enter = {.verb = PLAIN_KEYS, .what = (char *)(uintptr_t) "enter", .times = 1};
-        f->out->at.pressed = true;
-        f->out->at.filled = false;
-        return frame_add(f, &enter, NULL) ? FRAME_DONE : FRAME_UNSURE;
-    }
-    return frame_use(f, &k);
+        use = turns_off(a, c) ? USE_OFF : USE_ON;
+    if (l->kind != LINE_BUTTON || !is_file_dialog(a, c))
+        return frame_use(f, c, use, a->reply.p[i]);
+    f->out->at.pressed = true;
+    f->out->at.filled = false;
+    return frame_key(f, "enter");
 }
 
 /* Appends the steps of the lines that differ: values, then ticks that are taken away, then the
  * button or menu item. */
 static enum framed use_lines(struct asked *a)
 {
-    int presses = 0;
+    if (a->presses + (a->file >= 0) > 1)
+        return frame_unsure(a->f, "two things would be pressed");
     for (int pass = 0; pass < 3; pass++)
         for (int i = 0; i < a->form.n; i++) {
             const struct form_line *l = &a->form.l[i];
-            bool off =
-                l->kind == LINE_TICK && a->reply.value[i] && !strcmp(l->v[a->reply.value[i]].text, "no");
-            if (!a->reply.value[i] || pass != (l->kind >= LINE_TAB ? 2 : off))
-                continue;
-            presses += pass == 2;
-            enum framed done =
-                presses > 1 ? frame_unsure(a->f, "the model presses two things") : use_line(a, i);
-            if (done != FRAME_DONE)
-                return done;
+            bool now = a->reply.value[i] && pass == (l->kind >= LINE_TAB ? 2 : is_off(l, asked_new(a, i)));
+            if (now && use_line(a, i) != FRAME_DONE)
+                return FRAME_UNSURE;
         }
-    return FRAME_DONE;
-}
-
-/* Returns whether the form lacks rows of the window, and the task names no cell of the chosen row alone. */
-static bool is_one_of_many(const struct asked *a, const struct form_line *l, const struct form_value *v)
-{
-    struct match_words task = {.n = 0}, cell = {.n = 0};
-    const struct candidate *c = l->kind == LINE_ROW ? v->c : l->of;
-    for (int w = 0; w < a->s.n; w++)
-        match_split(a->s.w[w].text, false, &task);
-    match_split(c ? c->name : "", false, &cell);
-    return l->cut && (v->twin || !match_within(&cell, &task));
-}
-
-/* Returns whether the words that are found in a row are in another row too: "the order of Meyer". */
-static bool is_one_of_two(const struct asked *a)
-{
-    for (int i = 0; i < a->form.n; i++) {
-        const struct form_line *l = &a->form.l[i];
-        struct match_words row = {.n = 0};
-        uint64_t found = 0;
-        if (a->reply.value[i] && is_one_of_many(a, l, &l->v[a->reply.value[i]]))
-            return true;
-        if (l->kind != LINE_ROW || !a->reply.value[i])
-            continue;
-        match_split(l->v[a->reply.value[i]].text, false, &row);
-        for (int w = 0; w < a->s.n; w++) {
-            struct match_words q = {.n = 0};
-            match_split(a->s.w[w].text, false, &q);
-            found |= is_bit(a->content, w) && match_within(&q, &row) ? 1ULL << w : 0;
-        }
-        for (int k = 1; k < l->n; k++) {
-            struct match_words other = {.n = 0};
-            bool all = true;
-            match_split(l->v[k].text, false, &other);
-            for (int w = 0; w < a->s.n; w++) {
-                struct match_words q = {.n = 0};
-                match_split(a->s.w[w].text, false, &q);
-                all = all && (!is_bit(found, w) || match_within(&q, &other));
-            }
-            if (all && k != a->reply.value[i])
-                return true;
-        }
-    }
-    return false;
+    return a->file >= 0 ? frame_use(a->f, find_save_as(a->f), USE_PRESS, 1) : FRAME_DONE;
 }
 
 /* ---- the plan ------------------------------------------------------------------------------------------ */
 
+/* Returns whether the words that are found in a row are in another row too ("the order of Meyer"), or the
+ * form lacks rows of the window and the task names no cell of this row alone. */
+static bool is_one_of_two(const struct asked *a, int i)
+{
+    const struct form_line *l = &a->form.l[i];
+    const struct form_value *v = asked_new(a, i);
+    const struct candidate *c = l->kind == LINE_ROW && v ? v->c : l->of;
+    if (v && l->cut && (v->twin || !c || !match_within(&c->words, &a->all)))
+        return true;
+    if (!v || l->kind != LINE_ROW)
+        return false;
+    struct match_words row = match_words_of(v->text);
+    uint64_t found = asked_among(a, &row, 0.9F) & a->content;
+    for (int k = 1; k < l->n; k++) {
+        struct match_words other = match_words_of(l->v[k].text);
+        if (k != a->reply.value[i] && !(found & ~asked_among(a, &other, 0.9F)))
+            return true;
+    }
+    return false;
+}
+
 /* Returns the text of the window for the model; NULL: it is too long. */
 static char *window_text(const struct asked *a)
 {
-    struct buf b;
-    buf_init(&b, PLANNER_TEXT);
-    form_print(&a->form, a->f->all, &b);
+    struct buf b = buf_of(PLANNER_TEXT);
     const struct planner *p = a->f->p;
+    form_print(&a->form, a->f->all, &b);
     if (p->done.len)
         buf_printf(&b, "Done:\n%s", p->done.data);
     if (!b.full && !p->done.full)
@@ -189,13 +137,15 @@ static bool has_menus(const struct asked *a)
 }
 
 /* Returns whether a text that is typed begins with the verb of a clause: the model types the task. */
-static bool types_task(const struct asked *a, const char *text)
+static bool types_task(const struct asked *a)
 {
-    for (int c = 0; c < a->f->p->clauses.n; c++) {
-        const struct clause *k = &a->f->p->clauses.c[c];
-        if (k->known && text_starts(text + 1, k->all.w[0].text) && text[1 + strlen(k->all.w[0].text)] == ' ')
-            return true;
-    }
+    for (int i = 0; i < a->form.n && a->entered; i++)
+        for (int c = 0; c < a->clauses; c++) {
+            const struct form_value *v = a->form.l[i].kind == LINE_FIELD ? asked_new(a, i) : NULL;
+            const char *verb = a->k[c].all.w[0].text;
+            if (v && a->k[c].known && text_starts(v->text + 1, verb) && v->text[1 + strlen(verb)] == ' ')
+                return true;
+        }
     return false;
 }
 
@@ -204,50 +154,49 @@ static bool goes_on(const struct asked *a)
 {
     struct plan *out = a->f->out;
     uint64_t open = asked_open(a);
-    bool opens = out->steps.n && out->steps.s[out->steps.n - 1].verb == PLAIN_MENU;
+    bool opens = !a->rules && out->steps.n && out->steps.s[out->steps.n - 1].verb == PLAIN_MENU;
     for (int i = 0; i < a->s.n; i++)
-        if (is_bit(open, i) && !(opens && (asked_is_later(a, i) || is_bit(a->hard, i))))
+        if (HAS(open, i) && !(opens && (asked_is_later(a, i) || HAS(a->hard, i))))
             return false;
-    return open && (a->covered & a->content); /* not a dialog that no word names */
+    return opens && open && (a->covered & a->content); /* not a dialog that no word names */
 }
 
-/* Names the first open word.  Returns whether the steps may be proposed without the open words. */
-static bool name_open(struct asked *a)
+/* Appends the best readings of some words. */
+static void put_nearest(const struct candidates *all, const struct match_words *q, struct buf *b)
 {
-    uint64_t open = asked_open(a);
-    struct match_words q = {.n = 0};
-    for (int i = 0; i < a->s.n; i++)
-        match_split(a->s.w[i].text, false, &q);
-    for (int i = 0; i < a->s.n; i++)
-        if (is_bit(open, i)) {
-            frame_unknown(a->f, a->s.w[i].text, &q);
-            return !(open & a->hard);
+    float below = 10;
+    for (int n = 0; n < PLANNER_NEAREST; n++) {
+        const struct candidate *best = NULL;
+        float score = 0;
+        for (int i = 0; i < all->n; i++) {
+            float s = candidate_score(&all->c[i], q);
+            best = s < below && s > score ? &all->c[i] : best;
+            score = s < below && s > score ? s : score;
         }
-    return true;
+        if (!best)
+            break;
+        buf_puts(b, n ? "; " : "; nearest: ");
+        frame_describe(best, b);
+        below = score;
+    }
 }
 
-/* Returns whether values are given and a button is pressed that leaves the form without them. */
-static bool contradicts_itself(const struct asked *a)
+/* Names an open word: one that no element has in its name or around it, if there is one. */
+static enum framed name_open(struct asked *a)
 {
-    bool values = false, leaves = false;
-    for (int i = 0; i < a->form.n; i++) {
-        const struct form_line *l = &a->form.l[i];
-        values = values || (l->kind <= LINE_ROW && a->reply.value[i]);
-        leaves = leaves ||
-                 (l->kind == LINE_BUTTON && a->reply.value[i] && fill_leaves(l->v[a->reply.value[i]].text));
+    const struct candidates *all = a->f->all;
+    uint64_t open = asked_open(a);
+    autobuf b = buf_of(PLANNER_TEXT);
+    int named = __builtin_ctzll(open);
+    for (int i = a->s.n - 1; i >= 0; i--) {
+        int k = 0;
+        while (k < all->n && candidate_score(&all->c[k], &a->w[i]) <= 0)
+            k++;
+        named = HAS(open, i) && k == all->n ? i : named;
     }
-    return values && leaves;
-}
-
-/* Returns whether nothing but a button that leaves the form is pressed. */
-static bool only_leaves(const struct asked *a)
-{
-    for (int i = 0; i < a->form.n; i++) {
-        const struct form_line *l = &a->form.l[i];
-        if (a->reply.value[i] && (l->kind != LINE_BUTTON || !fill_leaves(l->v[a->reply.value[i]].text)))
-            return false;
-    }
-    return true;
+    buf_printf(&b, "nothing in this window is called '%.60s'", a->s.w[named].text);
+    put_nearest(all, &a->all, &b);
+    return frame_unsure(a->f, "%s", b.data);
 }
 
 static enum framed decide(struct asked *a)
@@ -255,101 +204,83 @@ static enum framed decide(struct asked *a)
     struct plan *out = a->f->out;
     struct err e = ERR_INIT;
     asked_cover(a);
-    a->covered |= out->at.covered;
-    if (!a->rules && contradicts_itself(a))
+    a->covered |= a->rules ? 0 : out->at.covered;
+    if (!a->rules && a->values && fill_leaves(a->button))
         return frame_unsure(a->f, "the model fills the form and leaves it");
+    if (types_task(a))
+        return frame_unsure(a->f, "the task itself would be typed");
     for (int i = 0; i < a->form.n; i++)
-        if (a->reply.value[i] && a->form.l[i].kind == LINE_FIELD &&
-            types_task(a, a->form.l[i].v[a->reply.value[i]].text))
-            return frame_unsure(a->f, "the task itself would be typed");
-    if (is_one_of_two(a))
-        return frame_unsure(a->f, "'%.60s' may be one of several rows", a->f->p->whole.text);
+        if (is_one_of_two(a, i))
+            return frame_unsure(a->f, "'%.60s' may be one of several rows", a->f->p->task);
     if (use_lines(a) != FRAME_DONE)
         return FRAME_UNSURE;
-    bool later = !a->rules && goes_on(a);
-    if (!later && (asked_open(a) & a->hard)) {
-        name_open(a);
-        return FRAME_UNSURE;
-    }
+    if (!goes_on(a) && (asked_open(a) & a->hard))
+        return name_open(a);
     if (!a->rules && asked_cover_gains(a, has_menus(a), &e))
         return frame_unsure(a->f, e.kind ? "the model failed: %s" : "'%.0s' has too many words", e.text);
-    later = !a->rules && goes_on(a);
-    out->sure = out->sure && a->least >= P_LEAST && out->steps.n && (!a->said || only_leaves(a));
+    bool later = goes_on(a), leaves = fill_leaves(a->button) && !a->values;
+    out->sure = out->sure && a->least >= P_LEAST && out->steps.n && (!a->said || leaves) && !a->doubt;
     if (!later && asked_open(a)) {
-        if (!name_open(a) || !a->f->proposal)
+        name_open(a);
+        if (!a->f->proposal)
             return FRAME_UNSURE;
         out->sure = false;
     }
     if (!out->steps.n || a->least < P_PROPOSED || (!out->sure && !a->f->proposal))
-        return frame_unsure(a->f, "the model is not sure about '%.60s'", a->f->p->whole.text);
-    out->at.covered = a->covered;
-    return later ? FRAME_OPENS : FRAME_DONE;
+        return frame_unsure(a->f, "%s: '%.60s'", a->doubt ? a->doubt : "not sure", a->f->p->task);
+    if (!a->rules)
+        out->at.covered = a->covered;
+    return later || a->file >= 0 ? FRAME_OPENS : FRAME_DONE;
 }
 
-/* Returns a line that the task names and that has a namesake; NULL: none. */
-static const struct form_line *named_twin(const struct asked *a)
-{
-    struct match_words task = {.n = 0}, name;
-    for (int i = 0; i < a->s.n; i++)
-        match_split(a->s.w[i].text, false, &task);
-    for (int i = 0; i < a->form.n; i++) {
-        name.n = 0;
-        match_split(a->form.l[i].name, false, &name);
-        if (a->form.l[i].twin && match_within(&name, &task))
-            return &a->form.l[i];
-    }
-    return NULL;
-}
-
-/* Plans the values that the rules find. */
+/* Plans the values that the rules find, unless the task names a line that has a namesake. */
 static enum framed fill(struct asked *a)
 {
-    const char *doubt = NULL;
     for (int i = 0; i < FORM_LINES; i++)
         a->reply.p[i] = 1;
-    const struct form_line *twin = named_twin(a);
-    if (twin)
-        return frame_unsure(a->f, "several elements are called '%.60s'", twin->name);
-    if (!form_fill(&a->form, a->s, &a->f->p->clauses, a->reply.value, &doubt))
-        return FRAME_NONE;
-    if (doubt && !a->f->proposal)
-        return frame_unsure(a->f, "%s", doubt);
-    a->f->out->sure = a->f->out->sure && !doubt;
-    return decide(a);
+    for (int i = 0; i < a->form.n; i++) {
+        struct match_words name = match_words_of(a->form.l[i].name);
+        if (a->form.l[i].twin && match_within(&name, &a->all))
+            return frame_unsure(a->f, "several elements are called '%.60s'", a->form.l[i].name);
+    }
+    return asked_fill(a) ? decide(a) : frame_unsure(a->f, "'%.60s' is not understood", a->f->p->task);
 }
 
 /* Plans the values that the model writes. */
 static enum framed write_lines(struct asked *a)
 {
     struct err e = ERR_INIT;
-    char *task = asked_request(a, 0, 0);
-    enum framed done = FRAME_UNSURE;
-    a->window = window_text(a);
-    if (!a->window)
-        frame_unsure(a->f, "the window has too much text for the model");
-    else if (writer_write(a->f->p->writer, a->window, task, &a->form, &a->reply, &e))
-        frame_unsure(a->f, "the model failed: %s", e.text);
-    else
-        done = decide(a);
-    free(task);
-    free(a->window);
-    return done;
+    autofree char *task = asked_request(a, 0, 0), *window = window_text(a);
+    a->window = window;
+    if (!window)
+        return frame_unsure(a->f, "the window has too much text for the model");
+    if (writer_write(a->f->p->writer, window, task, &a->form, &a->reply, &e))
+        return frame_unsure(a->f, "the model failed: %s", e.text);
+    return decide(a);
 }
 
-enum framed frame_ask(struct frame *f, bool rules)
+enum framed frame_ask(struct frame *f, int from, int n, bool rules)
 {
-    struct asked a = {
-        .f = f, .rules = rules, .s = {f->p->clauses.words.w, f->p->clauses.words.n}, .least = 1};
-    f->k = &f->p->whole;
-    if (a.s.n > TASK_WORDS || strlen(f->p->whole.text) > PLANNER_TEXT / 2)
-        return frame_unsure(f, "the task is too long for the model");
+    struct span all = {f->p->clauses.words.w, f->p->clauses.words.n};
+    const struct clause *k = &f->p->clauses.c[from], *saves;
+    int first = from ? (int)(k->all.w - all.w) : 0, file = rules ? file_word(f->p) : -1;
+    int end = from + n < f->p->clauses.n ? (int)(k[n - 1].all.w - all.w) + k[n - 1].all.n : all.n;
+    struct asked a = {.f = f, .rules = rules, .k = k, .clauses = n, .least = 1, .file = -1, .button = ""};
+    a.s = words_part(all, first, end);
+    if (a.s.n > TASK_WORDS || strlen(f->p->task) > PLANNER_TEXT / 2)
+        return frame_unsure(f, "the task is too long");
+    for (int i = 0; i < a.s.n; i++) {
+        match_split(a.s.w[i].text, false, &a.w[i]);
+        match_split(a.s.w[i].text, false, &a.all);
+    }
+    saves = file >= first && file < end && find_save_as(f) ? asked_clause(&a, file - first) : NULL;
+    if (saves && words_is(saves->all, 0, "save|store|keep|put|name|call"))
+        a.file = file - first;
     form_read(f->all, a.s, f->p->done.data, &a.form);
     asked_read_words(&a);
-    enum framed done = FRAME_UNSURE;
-    if (!a.form.n)
-        frame_unsure(f, "the window has nothing that can be changed");
-    else
-        done = rules ? fill(&a) : write_lines(&a);
+    enum framed done = !a.form.n ? frame_unsure(f, "the window has nothing that can be changed")
+                       : rules   ? fill(&a)
+                                 : write_lines(&a);
     written_free(&a.reply);
     form_free(&a.form);
     return done;

@@ -12,31 +12,15 @@
 enum { LINE_HEIGHT = 60 }; /* px; the text beside a higher field does not name it */
 
 static const struct {
-    const char *role;
+    const char *roles;
     enum candidate_kind kind;
 } kinds[] = {
-    {"push button", CANDIDATE_PRESS},
-    {"link", CANDIDATE_PRESS},
-    {"push button menu", CANDIDATE_PRESS},
-    {"icon", CANDIDATE_PRESS},
-    {"column header", CANDIDATE_PRESS},
-    {"table column header", CANDIDATE_PRESS},
-    {"toggle button", CANDIDATE_TICK},
-    {"check box", CANDIDATE_TICK},
-    {"switch", CANDIDATE_TICK},
-    {"check menu item", CANDIDATE_MENU},
-    {"radio menu item", CANDIDATE_MENU},
-    {"menu item", CANDIDATE_MENU},
-    {"menu", CANDIDATE_MENU},
-    {"radio button", CANDIDATE_OPTION},
-    {"option", CANDIDATE_OPTION},
-    {"list item", CANDIDATE_ROW},
-    {"table cell", CANDIDATE_ROW},
-    {"tree item", CANDIDATE_ROW},
-    {"entry", CANDIDATE_FIELD},
-    {"text", CANDIDATE_FIELD},
-    {"password text", CANDIDATE_FIELD},
-    {"spin button", CANDIDATE_FIELD},
+    {"push button|link|push button menu|icon|column header|table column header", CANDIDATE_PRESS},
+    {"toggle button|check box|switch", CANDIDATE_TICK},
+    {"check menu item|radio menu item|menu item|menu", CANDIDATE_MENU},
+    {"radio button|option", CANDIDATE_OPTION},
+    {"list item|table cell|tree item", CANDIDATE_ROW},
+    {"entry|text|password text|spin button", CANDIDATE_FIELD},
     {"page tab", CANDIDATE_TAB},
 };
 
@@ -115,8 +99,7 @@ static void add_level(struct candidate *c, const char *text)
 /* Returns whether an element opens the menu below it: in Qt a menu item that has a menu of the same name. */
 static bool is_menu(const struct element *e)
 {
-    return *e->name &&
-           (!strcmp(e->role, "menu") || !strcmp(e->role, "menu item") || !strcmp(e->role, "popup menu"));
+    return *e->name && text_choice("menu|menu item|popup menu", e->role) >= 0;
 }
 
 /* Sets path, list, group and tab from the elements above. */
@@ -166,14 +149,9 @@ static const char *row_text(const struct snapshot *s, const struct element *e)
 static enum candidate_kind kind_of(const struct element *e)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (!strcmp(e->role, kinds[i].role))
+        if (text_choice(kinds[i].roles, e->role) >= 0)
             return kinds[i].kind;
     return 0;
-}
-
-static bool has_children(const struct snapshot *s, int i)
-{
-    return i + 1 < s->n && s->e[i + 1].parent == i;
 }
 
 /* Returns whether an element is a candidate, and fills it. */
@@ -196,7 +174,8 @@ static bool read_one(const struct snapshot *s, int i, const struct candidate *be
     copy_name(c->name, name);
     if (!*c->name && !field)
         return false;
-    if (!strcmp(e->role, "menu") && (*c->list || (c->levels == 1 && !has_children(s, i) && c->closed)))
+    bool children = i + 1 < s->n && s->e[i + 1].parent == i;
+    if (!strcmp(e->role, "menu") && (*c->list || (c->levels == 1 && !children && c->closed)))
         return false;
     match_split(c->name, false, &c->words);
     return !c->closed || *c->tab || c->kind == CANDIDATE_MENU || c->kind == CANDIDATE_OPTION;
@@ -240,12 +219,15 @@ static void free_path(struct candidate *c)
 void candidates_read(const struct snapshot *s, struct candidates *out)
 {
     int root = active_root(s);
+    bool page = false; /* then the browser's own controls are none */
+    for (int i = 0; i < s->n; i++)
+        page = page || (!strcmp(s->e[i].role, "document web") && (root < 0 || root_of(s, i) == root));
     *out = (struct candidates){.c = xcalloc(CANDIDATES_MAX, sizeof *out->c), .s = s, .title = ""};
     out->root = root >= 0 ? &s->e[root] : NULL;
     out->title = root >= 0 ? s->e[root].name : "";
     match_split(out->title, false, &out->topic);
     for (int i = 0; i < s->n; i++) {
-        if (root >= 0 && root_of(s, i) != root)
+        if ((root >= 0 && root_of(s, i) != root) || (page && !resolve_page(s, &s->e[i])))
             continue;
         out->cut = out->cut || out->n == CANDIDATES_MAX;
         if (out->n == CANDIDATES_MAX)

@@ -2,48 +2,21 @@
 #include "planner/clauses.h"
 
 #include "plain/plain.h"
+#include "planner/lexicon.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-/* Words of sentences that steps do not express. */
-#define NEGATIONS                                                                                            \
-    "not|never|dont|doesnt|wont|cant|shouldnt|mustnt|cannot|none|neither|nor|nothing|if|unless|or|either|"   \
-    "except|excluding|without|but|instead|rather|otherwise|whether|when|while|until|avoid|skip|ignore|"      \
-    "refrain|forget|prevent"
-#define REFUSED                                                                                              \
-    NEGATIONS                                                                                                \
-    "|no|once|every|each|all|any|anything|everything|everyone|both|some|several|few|many|only|than|more|"    \
-    "less|least|most|other|another|second|third|fourth|fifth|cheapest|best|worst|largest|smallest|biggest|"  \
-    "newest|oldest|latest|fastest|slowest|lowest|highest|shortest|longest|nearest|earliest|again|twice|"     \
-    "remember|same|stop|keep|leave|random|yesterday|tomorrow"
-#define REQUESTS  "can|could|would|will"
-#define GREETINGS "hi|hello|hey|ok|okay|so|well|and|please|dear|thanks"
-#define ASKS      "what|which|who|whose|where|why|how"
-#define BE        "is|are|was|were|am|should|shall|may|does|did"
-#define DO        "do|have|has|can|could|would|will"
+#define REFUSED NEGATIONS "|" QUANTITIES
 
 static const struct {
     const char *words;
     enum deed deed;
-} verbs[] = {
-    {"press|click|tap|hit|push|place", DEED_PRESS},
-    {"write|type|enter|put|insert|jot|input|note", DEED_WRITE},
-    {"choose|select|pick|use|take|make", DEED_CHOOSE},
-    {"untick|uncheck|disable|deactivate", DEED_UNTICK},
-    {"save|store", DEED_SAVE},
-    {"close|quit|exit", DEED_CLOSE},
-    {"calculate|compute|work", DEED_CALCULATE},
-    {"fill|complete|register|sign|log|set|change|adjust|move|tick|check|enable|activate|open|show|"
-     "display|go|view|replace|substitute|wait|order|buy|book|submit|send|confirm|accept|cancel|"
-     "discard|dismiss|delete|remove|create|add|copy|cut|paste|undo|redo|print|sort|zoom|start|turn|"
-     "switch|hide|answer|apply|finish|reset|clear|give|ask|let|rename|export|import|increase|"
-     "decrease|subscribe|agree|request|reserve|toggle|run|refresh|reload|decline|reject|name|call|"
-     "join|continue|proceed|approve|lock|mute|play|search|find|double-click|right-click|scroll",
-     DEED_OTHER},
-};
+} verbs[] = {{VERBS_PRESS, DEED_PRESS},   {VERBS_WRITE, DEED_WRITE}, {VERBS_CHOOSE, DEED_CHOOSE},
+             {VERBS_UNTICK, DEED_UNTICK}, {VERBS_SAVE, DEED_SAVE},   {VERBS_CLOSE, DEED_CLOSE},
+             {VERBS, DEED_OTHER}};
 
 static bool find_verb(struct span s, int i, enum deed *deed)
 {
@@ -73,14 +46,12 @@ bool clause_is_hard(struct span s, int i, bool first)
 /* Returns whether a word ends like "don't", with any apostrophe. */
 static bool ends_in_not(const char *word)
 {
-    static const char *const ends[] = {"n't",        "n`t",       "n\xe2\x80\x98t", "n\xe2\x80\x99t",
-                                       "n\xc2\xb4t", "n\xca\xbct"};
-    size_t n = strlen(word);
-    for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
-        size_t end = strlen(ends[k]);
-        if (n > end && !strcasecmp(word + n - end, ends[k]))
+    static const char *const marks[] = {"'", "`", "\xe2\x80\x98", "\xe2\x80\x99", "\xc2\xb4", "\xca\xbc"};
+    size_t n = strlen(word), end;
+    for (size_t k = 0; k < sizeof marks / sizeof *marks; k++)
+        if ((end = strlen(marks[k]) + 2) < n && !strncasecmp(word + n - end, "n", 1) &&
+            !memcmp(word + n - end + 1, marks[k], end - 2) && !strcasecmp(word + n - 1, "t"))
             return true;
-    }
     return false;
 }
 
@@ -96,26 +67,17 @@ static size_t mark_at(const char *text)
 static bool has_part(struct span s, int i, const char *any, bool nots)
 {
     bool found = false;
-    if (s.w[i].quoted || strpbrk(s.w[i].text, "@"))
-        return false;
-    char *copy = xstrdup(s.w[i].text);
+    autofree char *copy = xstrdup(s.w[i].quoted || strchr(s.w[i].text, '@') ? "" : s.w[i].text);
     for (char *at = copy, *next; *at && !found; at = next) {
         size_t n = 0, mark = 0;
         while (at[n] && (mark = mark_at(at + n)) == 0)
             n++;
         next = at + n + mark;
         at[n] = 0;
-        const struct word part = {.text = at};
-        found = n && (words_is((struct span){&part, 1}, 0, any) || (nots && ends_in_not(at)));
+        found = n &&
+                (words_is((struct span){&(struct word){.text = at}, 1}, 0, any) || (nots && ends_in_not(at)));
     }
-    free(copy);
     return found;
-}
-
-/* Returns whether a word is "not" or of its kind. */
-static bool is_negation(struct span s, int i)
-{
-    return has_part(s, i, NEGATIONS, true);
 }
 
 /* Returns whether a word makes the sentence one that steps do not express.  A capital inside a sentence makes
@@ -126,7 +88,7 @@ static bool is_refused(struct span s, int i, bool first)
     if (s.w[i].quoted)
         return false;
     bool named = i && is_capital(s.w[i].text) && !s.w[i - 1].after && find_verb(s, i - 1, &before);
-    if (is_negation(s, i) && (!named || (before != DEED_PRESS && before != DEED_CHOOSE)))
+    if (has_part(s, i, NEGATIONS, true) && (!named || (before != DEED_PRESS && before != DEED_CHOOSE)))
         return true;
     if ((!first && is_capital(s.w[i].text)) || (words_is(s, i, "all") && i && words_is(s, i - 1, "select")))
         return false;
@@ -135,7 +97,7 @@ static bool is_refused(struct span s, int i, bool first)
 
 bool clause_is_quantity(struct span s, int i)
 {
-    return is_refused(s, i, true) || has_part(s, i, "no|non|nope|minus|sans|hardly", true);
+    return is_refused(s, i, true) || has_part(s, i, WEAK_NOTS, true);
 }
 
 static bool ends_sentence(const struct word *w)
@@ -158,13 +120,20 @@ static bool is_question(struct span s)
     while (s.n > 1 && words_is(s, 0, GREETINGS))
         s = words_part(s, 1, s.n);
     if (sentence_sign(&s.w[s.n - 1]) == '?')
-        return !words_is(s, 0, REQUESTS) || !words_is(s, 1, "you");
+        return !words_is(s, 0, REQUESTS) ||
+               !(words_is(s, 1, "you") || (words_is(s, 1, "i|we") && words_is(s, 2, "get|have")));
     return words_is(s, 0, ASKS) || (words_is(s, 0, BE "|" DO) && words_is(s, 1, "there|i|we|they|he|she")) ||
            (words_is(s, 0, BE) && words_is(s, 1, "it|this|that|these|those|the|my|you"));
 }
 
-/* Refuses the sentence, or returns 0.  *refused: the last word of quantity. */
-static int check(struct span s, const char **refused, struct err *why)
+bool clause_is_idiom(struct span s, int i)
+{
+    return (words_is(s, i, "never") && words_is(s, i + 1, "mind")) ||
+           (words_is(s, i, "forget") && words_is(s, i + 1, "about|it|that"));
+}
+
+/* Refuses questions, negations, conditions and alternatives.  Returns -1 with the reason. */
+static int check(struct span s, struct err *why)
 {
     bool first = true;
     for (int i = 0, from = 0; i < s.n; i++) {
@@ -172,40 +141,32 @@ static int check(struct span s, const char **refused, struct err *why)
         if (ends && is_question(words_part(s, from, i + 1)))
             return err_set(why, ERR_UNCLEAR, "this is a question, not a task");
         from = ends ? i + 1 : from;
-        bool is = is_refused(s, i, first);
-        if (is && is_negation(s, i))
+        if (is_refused(s, i, first) && has_part(s, i, NEGATIONS, true) && !clause_is_idiom(s, i))
             return err_set(why, ERR_UNCLEAR, "the rules do not express '%.40s'", s.w[i].text);
-        *refused = is ? s.w[i].text : *refused;
         first = ends;
     }
     return 0;
+}
+
+/* Returns whether a clause asks for no change: "leave the rest as it is". */
+static bool is_nothing(struct span s)
+{
+    bool rest = false;
+    for (int i = 1; i < s.n; i++) {
+        rest = rest || words_is(s, i, "rest|others|else");
+        if (!words_is(s, i,
+                      "the|rest|others|everything|all|else|other|as|it|they|is|are|was|were|unchanged|"
+                      "alone|untouched|of|form"))
+            return false;
+    }
+    return rest && words_is(s, 0, "leave|keep");
 }
 
 /* Removes polite words at the start. */
 static struct span bare(struct span s)
 {
     enum { STARTS = 4 };
-    static const char *const starts[][STARTS] = {
-        {"please"},
-        {"kindly"},
-        {"now"},
-        {"just"},
-        {"also"},
-        {"and"},
-        {"then"},
-        {"finally"},
-        {"afterwards"},
-        {"next"},
-        {"can", "you"},
-        {"could", "you"},
-        {"let's"},
-        {"go", "ahead"},
-        {"would", "you"},
-        {"i", "want"},
-        {"i", "need"},
-        {"i'd", "like"},
-        {"i", "would", "like"},
-    };
+    static const char *const starts[][STARTS] = {POLITE};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
         int n = 0;
         while (n < STARTS && starts[i][n] && words_is(s, n, starts[i][n]))
@@ -216,21 +177,10 @@ static struct span bare(struct span s)
     return s;
 }
 
-/* Sets deed and rest.  "turn on" and "switch off" are ticks. */
-static void take_verb(struct clause *c)
-{
-    struct span s = c->all;
-    c->known = find_verb(s, 0, &c->deed);
-    if (words_is(s, 0, "turn|switch") && (words_is(s, 1, "off") || words_is(s, s.n - 1, "off")))
-        c->deed = DEED_UNTICK;
-    c->rest = words_part(s, c->known && c->deed != DEED_OTHER, s.n);
-}
-
 /* Returns the words as a sentence in which the same words are quoted; the caller frees it. */
 static char *quoted_text(struct span s)
 {
-    struct buf b;
-    buf_init(&b, 1 << 20);
+    struct buf b = buf_of(1 << 20);
     for (int i = 0; i < s.n; i++) {
         buf_puts(&b, i ? " " : "");
         if (s.w[i].quoted)
@@ -246,11 +196,14 @@ static char *quoted_text(struct span s)
 static void add_clause(struct clauses *out, struct span s)
 {
     s = bare(s);
-    if (!s.n)
+    if (!s.n || is_nothing(s))
         return;
     struct clause *c = &out->c[out->n++];
     *c = (struct clause){.all = s, .text = quoted_text(s)};
-    take_verb(c);
+    c->known = find_verb(s, 0, &c->deed);
+    if (words_is(s, 0, "turn|switch") && (words_is(s, 1, "off") || words_is(s, s.n - 1, "off")))
+        c->deed = DEED_UNTICK;
+    c->rest = words_part(s, c->known && c->deed != DEED_OTHER, s.n);
     if (!c->known && s.n == 1 && out->n > 1 && c[-1].deed == DEED_PRESS) { /* "press 4, then 2" */
         char *name = c->text;
         c->text = xasprintf("press %s", name);
@@ -285,7 +238,7 @@ int clauses_split(const char *sentence, struct clauses *out, struct err *why)
     struct span s = {out->words.w, out->words.n};
     if (!s.n)
         return err_set(why, ERR_UNCLEAR, "the sentence is empty");
-    if (check(s, &out->refused, why) < 0)
+    if (check(s, why) < 0)
         return -1;
     out->c = xcalloc(CLAUSES_MAX + 1, sizeof *out->c);
     int from = 0;

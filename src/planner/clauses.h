@@ -19,7 +19,6 @@ enum deed {
     DEED_UNTICK,
     DEED_SAVE,
     DEED_CLOSE,
-    DEED_CALCULATE,
 };
 
 struct clause {
@@ -34,7 +33,6 @@ struct clauses {
     struct words words;
     struct clause *c;
     int n;
-    const char *refused; /* word of quantity or order, which clauses do not express: "all"; NULL: none */
 };
 
 /* Splits a sentence.  Returns -1 with the word that is not understood: negations, conditions,
@@ -42,6 +40,8 @@ struct clauses {
 int clauses_split(const char *sentence, struct clauses *out, struct err *why);
 void clauses_free(struct clauses *p);
 
+/* Returns whether "never mind" or "forget about" begins at word i. */
+bool clause_is_idiom(struct span s, int i);
 /* Returns whether an unquoted word must be found literally: it has a capital inside a sentence, a digit, or
  * is a file name or an address. */
 bool clause_is_hard(struct span s, int i, bool first);

@@ -5,92 +5,77 @@
  * a capital, a digit or quotation marks, a number, a weak negation and a word of quantity must be in a name
  * or value. */
 #include "planner/asked.h"
-
-#include "planner/fill.h"
+#include "planner/lexicon.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { GROUPS = 5 };
-/* words that name no thing; those that a filled field, a changed tick, and one that is
- * taken away cover */
-#define LIGHT                                                                                                \
-    "want|wants|need|needs|like|likes|love|prefer|prefers|get|gets|give|take|takes|make|makes|"              \
-    "use|uses|have|has|having|go|going|goes|come|comes|stay|staying|do|does|let|lets|got|been|"              \
-    "was|were|yes|ok|okay|sure|fine|good|great|nice|well|thank|too|really|very|quite|perhaps|"               \
-    "maybe|ready|finished|done|right|thing|things|one|ones|kind|included|additional|additionally|"           \
-    "hi|hello|dear|i'm|i'd|i'll|we'd|we'll|it's|that's|he|she|they|through|onto|along|around|"               \
-    "i've|we've"
-#define SETS "set|change|adjust|move|turn|switch|put|add|give|show|play|view|open|print"
-#define ENTERS                                                                                               \
-    "name|call|create|new|enter|register|fill|sign|log|number|address|complete|write|type|input|"            \
-    "insert|jot|note"
-#define TICKS   "include|enable|tick|check|activate"
-#define UNTICKS "take|off|remove|drop|untick|uncheck|disable|deactivate|deselect"
-#define NUMBERS "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen"
-#define BIT(i)  (1ULL << (i))
 
-/* A pressed button covers the verbs that are in a group with a word of its name. */
-static const char *const commits[] = {"order|buy|purchase|book|reserve|reservation|booking", "submit|send",
-                                      "confirm|accept|ok|okay|agree|approve",
-                                      "register|sign|join|registration", "continue|proceed|next"};
-
-static bool is_bit(uint64_t bits, int i)
-{
-    return bits >> i & 1;
-}
+static const char *const commits[] = {COMMITS};
 
 /* ---- words --------------------------------------------------------------------------------------------- */
 
-/* Returns the clause that has word i. */
-static const struct clause *clause_of(const struct asked *a, int i)
+const struct clause *asked_clause(const struct asked *a, int i)
 {
-    const struct clauses *k = &a->f->p->clauses;
-    for (int c = 0; c < k->n; c++)
-        if (&a->s.w[i] >= k->c[c].all.w && &a->s.w[i] < k->c[c].all.w + k->c[c].all.n)
-            return &k->c[c];
+    for (int c = 0; c < a->clauses; c++)
+        if (&a->s.w[i] >= a->k[c].all.w && &a->s.w[i] < a->k[c].all.w + a->k[c].all.n)
+            return &a->k[c];
     return NULL;
 }
 
-/* Returns whether word i is the verb of its clause. */
-static bool is_verb(const struct asked *a, int i)
+/* Returns the bits of the words of a clause. */
+static uint64_t bits_of(const struct asked *a, const struct clause *k)
 {
-    const struct clause *k = clause_of(a, i);
-    return k && k->known && &a->s.w[i] == k->all.w;
+    uint64_t bits = 0;
+    for (int i = 0; i < a->s.n; i++)
+        bits |= asked_clause(a, i) == k ? BIT(i) : 0;
+    return bits;
 }
 
-/* Returns whether word i is a verb that says only that something is pressed or chosen. */
-static bool is_light(const struct asked *a, int i)
+static bool is_filler(const struct word *w)
 {
-    const struct clause *k = clause_of(a, i);
-    return !k || (is_verb(a, i) && (k->deed == DEED_PRESS || k->deed == DEED_CHOOSE));
+    return !w->quoted && match_is_filler(w->text);
+}
+
+/* Returns whether word i says nothing of the window: also a verb that only says that what its clause names is
+ * pressed or chosen. */
+static bool is_light(const struct asked *a, int i, const struct clause *k)
+{
+    bool names = false;
+    if (!k->known || &a->s.w[i] != k->all.w || (k->deed != DEED_PRESS && k->deed != DEED_CHOOSE))
+        return words_is(a->s, i, LIGHT) || (a->w[i].n && match_is_filler(a->w[i].w[0].text));
+    for (int w = 1; w < k->all.n; w++)
+        names = names || !is_filler(&k->all.w[w]);
+    return names;
 }
 
 void asked_read_words(struct asked *a)
 {
-    bool first = true;
+    bool first = true, aside = false;
     for (int i = 0; i < a->s.n; i++) {
-        struct match_words q = {.n = 0};
         const struct word *w = &a->s.w[i];
+        const struct clause *k = asked_clause(a, i);
         bool hard = clause_is_hard(words_part(a->s, i, a->s.n), 0, first) || words_is(a->s, i, NUMBERS) ||
                     clause_is_quantity(a->s, i);
-        match_split(w->text, false, &q);
-        bool light = words_is(a->s, i, LIGHT) || (q.n && match_is_filler(q.w[0].text)) || is_light(a, i);
-        const struct clause *k = clause_of(a, i); /* "cancel the account" does not only leave its window */
-        bool topic =
-            match_within(&q, &a->f->all->topic) && !is_verb(a, i) && !(k && words_is(k->all, 0, "cancel"));
         first = w->after && w->after != ',';
-        if (hard)
-            a->hard |= BIT(i);
-        if (hard || (q.n && !topic && !light))
-            a->content |= BIT(i);
+        aside = (aside && !a->s.w[i - 1].after) || clause_is_idiom(a->s, i); /* "never mind the ticket" */
+        a->said = a->said || aside;
+        a->typed |= aside ? BIT(i) : 0;
+        if (i == a->file || aside || !k)
+            continue;
+        /* "cancel the account" does not only leave its window */
+        bool topic = a->w[i].n && match_among(&a->w[i].w[0], &a->f->all->topic) >= 0.7F &&
+                     !(k->known && w == k->all.w) && !words_is(k->all, 0, "cancel");
+        a->hard |= hard ? BIT(i) : 0;
+        a->content |= hard || (a->w[i].n && !topic && !is_light(a, i, k)) ? BIT(i) : 0;
     }
 }
 
 char *asked_request(const struct asked *a, int from, int to)
 {
-    struct buf b;
-    buf_init(&b, PLANNER_TEXT);
+    struct buf b = buf_of(PLANNER_TEXT);
+    buf_puts(&b, "");
     for (int i = 0; i < a->s.n; i++) {
         const struct word *w = &a->s.w[i];
         if (i >= from && i < to)
@@ -99,23 +84,22 @@ char *asked_request(const struct asked *a, int from, int to)
         if (w->after == ',' || w->after == '.')
             buf_putc(&b, w->after);
     }
-    return b.data ? buf_take(&b) : xstrdup("");
+    return buf_take(&b);
+}
+
+uint64_t asked_among(const struct asked *a, const struct match_words *name, float least)
+{
+    uint64_t bits = 0;
+    for (int i = 0; i < a->s.n; i++) {
+        bool all = a->w[i].n > 0;
+        for (int k = 0; k < a->w[i].n && all; k++)
+            all = match_among(&a->w[i].w[k], name) >= (HAS(a->hard, i) ? 0.9F : least);
+        bits |= all ? BIT(i) : 0;
+    }
+    return bits;
 }
 
 /* ---- coverage ------------------------------------------------------------------------------------------ */
-
-/* Covers those words of `which` (bits) that are among the others. */
-static void cover(struct asked *a, const struct match_words *have, uint64_t which)
-{
-    for (int i = 0; i < a->s.n; i++) {
-        struct match_words q = {.n = 0};
-        bool all = true;
-        match_split(a->s.w[i].text, is_bit(a->hard, i), &q);
-        for (int k = 0; k < q.n; k++)
-            all = all && match_among(&q.w[k], have) > 0;
-        a->covered |= all && q.n ? BIT(i) & which : 0;
-    }
-}
 
 static void add_names(const struct candidate *c, struct match_words *have)
 {
@@ -132,8 +116,7 @@ static uint64_t parts_of(const struct asked *a)
 {
     uint64_t bits = 0;
     for (int i = 1; i < a->s.n; i++)
-        if (words_is(a->s, i - 1, "of") ||
-            (i > 1 && words_is(a->s, i - 1, "the") && words_is(a->s, i - 2, "of")))
+        if (words_is(a->s, i - 1 - words_is(a->s, i - 1, "the"), "of"))
             bits |= BIT(i);
     return bits;
 }
@@ -141,80 +124,80 @@ static uint64_t parts_of(const struct asked *a)
 /* Covers the words of the lines that differ, and of those that already have what the task asks for. */
 static void cover_lines(struct asked *a)
 {
-    struct match_words task = {.n = 0};
-    for (int i = 0; i < a->s.n; i++)
-        match_split(a->s.w[i].text, false, &task);
     for (int i = 0; i < a->form.n; i++) {
         const struct form_line *l = &a->form.l[i];
         const struct form_value *v = &l->v[a->reply.value[i]];
-        struct match_words name = {.n = 0}, have = {.n = 0};
-        match_split(l->name, false, &name);
-        match_split(v->text, false, &have);
-        bool there = l->kind == LINE_TICK ? !strcmp(v->text, "yes") && match_within(&name, &task)
-                                          : l->kind <= LINE_LIST && match_within(&have, &task);
-        bool named = a->reply.value[i] || match_within(&name, &task);
-        if (a->reply.value[i] == 0 && (!there || l->twin)) { /* "both sides of the paper" */
+        struct match_words name = match_words_of(l->name), have = match_words_of(v->text);
+        bool differs = a->reply.value[i] != 0, named = differs || match_within(&name, &a->all);
+        bool there = l->kind == LINE_TICK ? !strcmp(v->text, "yes") && match_within(&name, &a->all)
+                                          : l->kind <= LINE_LIST && match_within(&have, &a->all);
+        if (!differs && (!there || l->twin)) { /* "both sides of the paper" */
             if (l->kind <= LINE_LIST && !l->twin)
-                cover(a, &name, parts_of(a) & ~a->hard);
+                a->covered |= asked_among(a, &name, 0.1F) & parts_of(a) & ~a->hard;
             continue;
         }
         if (l->kind <= LINE_TICK)
             match_split(l->name, false, &have);
         if (v->c)
             add_names(v->c, &have);
-        cover(a, &have, named ? ~0ULL : ~a->hard);
-        if (a->reply.value[i])
+        a->covered |= asked_among(a, &have, 0.1F) & (named ? ~0ULL : ~a->hard);
+        if (differs)
             a->least = a->reply.p[i] < a->least ? a->reply.p[i] : a->least;
     }
 }
 
-/* Returns whether a pressed button's name has a word that is in a group with word i of the task. */
-static bool is_commit(const struct asked *a, int i)
+bool asked_is_empty(struct span s)
 {
-    for (int k = 0; k < a->form.n; k++) {
-        struct match_words name = {.n = 0};
-        if (a->reply.value[k] && a->form.l[k].kind == LINE_BUTTON)
-            match_split(a->form.l[k].v[a->reply.value[k]].text, false, &name);
-        for (int n = 0; n < name.n; n++) {
-            const struct word w = {.text = name.w[n].text};
-            for (size_t g = 0; g < sizeof commits / sizeof *commits; g++)
-                if (words_is(a->s, i, commits[g]) && words_is((struct span){&w, 1}, 0, commits[g]))
-                    return true;
-        }
-    }
+    bool empty = words_is(s, 0, ASIDES);
+    for (int i = 0; i < s.n && empty; i++)
+        empty = words_is(s, i, LIGHT) || is_filler(&s.w[i]);
+    return empty;
+}
+
+bool asked_commits(const struct asked *a, int i, const char *name)
+{
+    for (size_t g = 0; g < sizeof commits / sizeof *commits; g++)
+        if (words_is(a->s, i, commits[g]) && fill_has(name, commits[g]))
+            return true;
     return false;
 }
 
-/* Covers the object of a pressed button that leaves the form: "cancel the order". */
-static void cover_left(struct asked *a)
+/* Counts the lines that differ, by kind. */
+static void count_lines(struct asked *a)
 {
-    for (int i = 0; i < a->form.n; i++)
-        if (a->form.l[i].kind == LINE_BUTTON && fill_leaves(a->form.l[i].v[a->reply.value[i]].text))
-            for (int w = 0; w < a->s.n; w++)
-                if (words_is(a->s, w, "back") ||
-                    (clause_of(a, w) && fill_is_left(a->s, clause_of(a, w)->all, w)))
-                    a->covered |= BIT(w);
+    for (int i = 0; i < a->form.n; i++) {
+        const struct form_line *l = &a->form.l[i];
+        const struct form_value *v = asked_new(a, i);
+        const struct candidate *c = l->kind == LINE_TICK ? l->of : v ? v->c : NULL;
+        bool tick = v && (l->kind == LINE_TICK || (c && text_starts(c->e->role, "check menu")));
+        a->values += v && (tick || l->kind <= LINE_ROW);
+        a->presses += v && l->kind >= LINE_TAB;
+        a->ticks += tick;
+        a->ticked = a->ticked || (tick && !c->on);
+        a->unticked = a->unticked || (tick && c->on);
+        a->entered = a->entered || (v && l->kind == LINE_FIELD);
+        a->called = a->called || (v && l->kind == LINE_FIELD && fill_has(l->name, NAMES "|title|folder"));
+        a->button = v && l->kind == LINE_BUTTON ? v->text : a->button;
+    }
 }
 
-/* Covers verbs by the kind of step: "reserve" by a button, "add" by a field. */
+/* Covers verbs by the kind of step, "reserve" by a button, "add" by a field, and the object of a button:
+ * "cancel the order", "reset everything". */
 static void cover_verbs(struct asked *a)
 {
-    bool set = false, entered = false, ticked = false, unticked = false;
-    for (int i = 0; i < a->form.n; i++) {
-        set = set || (a->reply.value[i] && a->form.l[i].kind <= LINE_ROW);
-        entered = entered || (a->reply.value[i] && a->form.l[i].kind == LINE_FIELD);
-        const struct form_line *l = &a->form.l[i];
-        const struct candidate *c = l->kind == LINE_TICK ? l->of : l->v[a->reply.value[i]].c;
-        bool tick =
-            a->reply.value[i] && (l->kind == LINE_TICK || (c && text_starts(c->e->role, "check menu")));
-        ticked = ticked || (tick && !c->on);
-        unticked = unticked || (tick && c->on);
-        set = set || tick;
-    }
-    for (int i = 0; i < a->s.n; i++)
-        if (is_commit(a, i) || (set && words_is(a->s, i, SETS)) || (entered && words_is(a->s, i, ENTERS)) ||
-            (ticked && words_is(a->s, i, TICKS)) || (unticked && words_is(a->s, i, UNTICKS)))
+    bool leaves = fill_leaves(a->button), resets = fill_has(a->button, "reset|defaults");
+    for (int i = 0; i < a->s.n; i++) {
+        const struct clause *k = asked_clause(a, i);
+        bool state = words_is(a->s, i, STATES) && words_is(a->s, i - 1, SUBJECTS) &&
+                     (!k || !k->known || k->all.w != &a->s.w[i]);
+        if (asked_commits(a, i, a->button) || (a->values && (words_is(a->s, i, SETS) || state)) ||
+            (a->entered && words_is(a->s, i, ENTERS)) || (a->called && words_is(a->s, i, CALLS)) ||
+            (a->ticked && words_is(a->s, i, TICKS)) || (a->unticked && words_is(a->s, i, UNTICKS)) ||
+            (a->file >= 0 && words_is(a->s, i, SAVES)) || (a->ticks == 2 && words_is(a->s, i, "both")) ||
+            (leaves && (words_is(a->s, i, "back") || fill_is_left(a, i))) ||
+            (resets && words_is(a->s, i, "everything|all|put")))
             a->covered |= BIT(i);
+    }
 }
 
 uint64_t asked_open(const struct asked *a)
@@ -227,12 +210,11 @@ uint64_t asked_open(const struct asked *a)
 static void cover_statements(struct asked *a)
 {
     for (int from = 0, to; from < a->s.n; from = to) {
-        bool said = words_is(a->s, from, "i|we|i've|we've|they|he|she") && !is_bit(a->covered, from);
+        bool said = words_is(a->s, from, "i|we|i've|we've|they|he|she") && !HAS(a->covered, from);
         uint64_t part = 0;
         for (to = from; to < a->s.n && (to == from || !a->s.w[to - 1].after); to++) {
             part |= BIT(to);
-            said =
-                said && !words_is(a->s, to, "need|needs|want|wants|like|prefer|must|should|would|with|for");
+            said = said && !words_is(a->s, to, WISHES);
         }
         if (said && !(a->content & part & (a->hard | a->covered))) {
             a->said = a->said || (a->content & part & ~a->covered);
@@ -243,21 +225,16 @@ static void cover_statements(struct asked *a)
 
 void asked_cover(struct asked *a)
 {
+    count_lines(a);
     cover_lines(a);
-    cover_left(a);
     cover_verbs(a);
     cover_statements(a);
 }
 
 bool asked_is_later(const struct asked *a, int i)
 {
-    const struct clause *k = clause_of(a, i);
-    if (!k || !k->known)
-        return false;
-    for (int c = 0; c < a->s.n; c++)
-        if (is_bit(a->covered & a->content, c) && clause_of(a, c) == k)
-            return false;
-    return true;
+    const struct clause *k = asked_clause(a, i);
+    return k && k->known && !(a->covered & a->content & bits_of(a, k));
 }
 
 /* Negations and words of quantity are hard: they are never covered by a gain. */
@@ -265,23 +242,21 @@ int asked_cover_gains(struct asked *a, bool later, struct err *e)
 {
     struct writer *m = a->f->p->writer;
     double all = 0, less = 0;
-    char *whole = asked_request(a, 0, 0);
+    autofree char *whole = asked_request(a, 0, 0);
     int groups = 0, rc = 0;
     for (int i = 0, to; i < a->s.n && rc == 0; i = to) {
         uint64_t open = asked_open(a) & ~a->hard;
-        for (to = i; to < a->s.n && is_bit(open, to) && !(later && asked_is_later(a, to));)
+        for (to = i; to < a->s.n && HAS(open, to) && !(later && asked_is_later(a, to));)
             to++;
         if (to == i) {
             to++;
             continue;
         }
-        char *fewer = asked_request(a, i, to);
+        autofree char *fewer = asked_request(a, i, to);
         rc = groups++ ? 0 : writer_score(m, a->window, whole, a->reply.text, &all, e);
         rc = rc || groups > GROUPS ? -1 : writer_score(m, a->window, fewer, a->reply.text, &less, e);
         for (int k = i; k < to && rc == 0 && all - less >= GAIN_LEAST; k++)
             a->covered |= BIT(k);
-        free(fewer);
     }
-    free(whole);
     return rc;
 }

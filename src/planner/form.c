@@ -48,28 +48,27 @@ static struct form_line *add_line(struct form *p, enum line_kind kind, const cha
     return l;
 }
 
-/* Appends a value; takes the text. */
-static void add_value(struct form_line *l, char *text, const struct candidate *c)
+/* Adds a value, if it is not there; takes the text.  Returns its index, -1: there are too many. */
+static int add_value(struct form_line *l, char *text, const struct candidate *c)
 {
+    int i = 0;
     make_plain(text);
-    for (int i = 0; i < l->n; i++)
-        if (!strcmp(l->v[i].text, text)) {
-            l->v[i].twin = l->v[i].twin || (c && l->v[i].c && l->v[i].c != c);
-            free(text);
-            return;
-        }
-    if (l->n == FORM_VALUES)
+    while (i < l->n && strcmp(l->v[i].text, text) != 0)
+        i++;
+    if (i < l->n)
+        l->v[i].twin = l->v[i].twin || (c && l->v[i].c && l->v[i].c != c);
+    if (i < l->n || l->n == FORM_VALUES)
         free(text);
     else
         l->v[l->n++] = (struct form_value){text, c, false};
+    return i < l->n ? i : -1;
 }
 
 /* ---- fields -------------------------------------------------------------------------------------------- */
 
 static char *in_quotes(const char *text, size_t most)
 {
-    struct buf b;
-    buf_init(&b, PLANNER_TEXT);
+    struct buf b = buf_of(PLANNER_TEXT);
     buf_putc(&b, '"');
     size_t n = strlen(text);
     for (n = n < most ? n : most; (text[n] & 0xC0) == 0x80;) /* whole characters */
@@ -86,29 +85,32 @@ static bool ends_value(struct span s, int i)
     return s.w[i].quoted || clause_is_hard(s, i, i == 0) || !match_is_filler(s.w[i].text);
 }
 
+int form_part(struct form_line *l, struct span s, int i, int to)
+{
+    bool spin = !strcmp(l->of->e->role, "spin button");
+    int number = spin && to == i + 1 ? match_number(s.w[i].text) : -1;
+    autofree char *text = number >= 0 ? xasprintf("%d", number) : words_text(words_part(s, i, to));
+    size_t n = strlen(text);
+    while (!s.w[to - 1].quoted && n && strchr("!?", text[n - 1]))
+        text[--n] = 0;
+    if (!n || n >= CANDIDATE_NAME || (spin && strspn(text, "0123456789.,-+") != n))
+        return -1;
+    return add_value(l, in_quotes(text, CANDIDATE_NAME), NULL);
+}
+
 /* Adds the parts of the task that may be typed: a quoted text, or a few words without a comma inside. */
 static void add_parts(struct form_line *l, struct span s)
 {
-    struct match_words name = {.n = 0};
-    match_split(l->name, false, &name);
+    struct match_words name = match_words_of(l->name);
     for (int i = 0; i < s.n; i++) {
-        struct match_words first = {.n = 0};
-        match_split(s.w[i].text, false, &first);
+        struct match_words first = match_words_of(s.w[i].text);
         if (!ends_value(s, i) || (!s.w[i].quoted && match_within(&first, &name)))
             continue;
         for (int k = i; k < s.n && k < i + SPAN_WORDS; k++) {
             if (k > i && (s.w[k].quoted || s.w[k - 1].quoted || s.w[k - 1].after))
                 break;
-            if (!ends_value(s, k))
-                continue;
-            char *text = words_text(words_part(s, i, k + 1));
-            size_t n = strlen(text);
-            while (!s.w[k].quoted && n && strchr("!?", text[n - 1]))
-                text[--n] = 0;
-            bool number = n && strspn(text, "0123456789.,-+") == n;
-            if (n && n < CANDIDATE_NAME && (number || strcmp(l->of->e->role, "spin button") != 0))
-                add_value(l, in_quotes(text, CANDIDATE_NAME), NULL);
-            free(text);
+            if (ends_value(s, k))
+                form_part(l, s, i, k + 1);
         }
     }
 }
@@ -124,50 +126,12 @@ static void add_field(struct form *p, const struct candidate *c, struct span tas
 
 /* ---- choices ------------------------------------------------------------------------------------------- */
 
-/* Marks the `most` candidates with the best scores, those not above 0 excluded.  Returns whether some are
- * left out. */
-static bool mark_best(float *scores, bool *fits, int all, int most)
-{
-    for (int i = 0; i < all; i++)
-        fits[i] = false;
-    for (int n = 0; n <= most; n++) {
-        int best = -1;
-        for (int i = 0; i < all; i++)
-            best = scores[i] > 0 && (best < 0 || scores[i] > scores[best]) ? i : best;
-        if (best < 0)
-            return false;
-        scores[best] = 0;
-        fits[best] = n < most;
-    }
-    return true;
-}
-
-/* Marks the `most` candidates of a kind with the best scores for the task. */
-static void mark_likeliest(const struct candidates *all, const struct match_words *q, bool *fits, int most)
-{
-    float *scores = xcalloc((unsigned long)all->n + 1, sizeof *scores);
-    for (int i = 0; i < all->n; i++)
-        scores[i] = fits[i] ? 0.01F + candidate_score(&all->c[i], q) : 0;
-    mark_best(scores, fits, all->n, most);
-    free(scores);
-}
-
-static void add_list(struct form *p, const struct candidates *all, const struct candidate *first,
-                     const struct match_words *q)
-{
-    struct form_line *l = add_line(p, LINE_LIST, *first->list ? first->list : "List", first);
-    bool *fits = xcalloc((unsigned long)all->n + 1, sizeof *fits);
-    const struct element *list = first->list_of;
-    for (int i = 0; i < all->n; i++)
-        fits[i] = all->c[i].list_of == list && all->c[i].kind == CANDIDATE_OPTION;
-    mark_likeliest(all, q, fits, OPTIONS_SHOWN);
-    if (l)
-        add_value(l, xstrdup(*list->value ? list->value : *list->name ? list->name : "none"), NULL);
-    for (int i = 0; i < all->n && l; i++)
-        if (fits[i])
-            add_value(l, xstrdup(all->c[i].name), &all->c[i]);
-    free(fits);
-}
+struct offer { /* a line whose values are candidates */
+    enum line_kind kind;
+    const char *name;
+    const struct element *list; /* of LINE_LIST */
+    const char *done;           /* steps that are not offered again */
+};
 
 static void add_tick(struct form *p, const char *name, const struct candidate *c, bool on, bool cut)
 {
@@ -193,98 +157,69 @@ static bool is_unique(const struct candidates *all, const struct candidate *c)
     return true;
 }
 
-/* Joins the cells of the row that begins with candidate i.  *by: the cell whose name finds it. */
-static char *row_words(const struct candidates *all, int i, const struct candidate **by)
+/* Joins the cells of the row that begins with candidate i.  *by: the first cell whose name finds it. */
+static char *row_text(const struct candidates *all, int i, const struct candidate **by)
 {
-    struct buf b;
-    buf_init(&b, PLANNER_TEXT);
-    *by = NULL;
+    struct buf b = buf_of(PLANNER_TEXT);
     for (int k = i; k < all->n && (k == i || same_row(&all->c[i], &all->c[k])); k++) {
         buf_printf(&b, "%s%s", k > i ? " " : "", all->c[k].name);
-        if (is_unique(all, &all->c[k]))
-            *by = *by ? *by : &all->c[k];
+        if (by && !*by && is_unique(all, &all->c[k]))
+            *by = &all->c[k];
     }
-    *by = *by ? *by : &all->c[i];
+    if (by && !*by)
+        *by = &all->c[i];
     return buf_take(&b);
-}
-
-/* Marks the rows whose cells together have the most words of the task.  Returns whether some are left out. */
-static bool mark_rows(const struct candidates *all, const struct match_words *q, bool *fits)
-{
-    float *scores = xcalloc((unsigned long)all->n + 1, sizeof *scores);
-    for (int i = 0; i < all->n; i++) {
-        struct match_words row = {.n = 0};
-        if (all->c[i].kind != CANDIDATE_ROW || (i && same_row(&all->c[i - 1], &all->c[i])))
-            continue;
-        for (int k = i; k < all->n && (k == i || same_row(&all->c[i], &all->c[k])); k++)
-            match_split(all->c[k].name, false, &row);
-        scores[i] = 0.01F;
-        for (int w = 0; w < q->n; w++)
-            scores[i] += match_among(&q->w[w], &row);
-    }
-    bool cut = mark_best(scores, fits, all->n, FORM_SHOWN);
-    free(scores);
-    return cut;
-}
-
-/* Adds the rows: a line for each if they have a check box, else one line whose values they are. */
-static void add_rows(struct form *p, const struct candidates *all, const struct match_words *q)
-{
-    struct form_line *l = NULL;
-    bool *fits = xcalloc((unsigned long)all->n + 1, sizeof *fits);
-    bool cut = mark_rows(all, q, fits) || all->cut;
-    for (int i = 0; i < all->n; i++) {
-        const struct candidate *by;
-        if (!fits[i])
-            continue;
-        const struct element *box = resolve_box(all->s, all->c[i].e);
-        char *text = row_words(all, i, &by);
-        if (box) {
-            add_tick(p, text, by, state_in(box->states, STATE_CHECKED), cut);
-            free(text);
-            continue;
-        }
-        if (!l && (l = add_line(p, LINE_ROW, "Row", NULL)))
-            add_value(l, xstrdup("none"), NULL);
-        if (l)
-            add_value(l, text, by);
-        else
-            free(text);
-        if (l)
-            l->cut = cut;
-    }
-    free(fits);
 }
 
 static bool is_pressed(const char *done, const struct candidate *c)
 {
-    struct buf b;
-    struct frame f = {.k = NULL};
-    buf_init(&b, PLANNER_TEXT);
-    frame_describe(&f, c, &b);
+    autobuf b = buf_of(PLANNER_TEXT);
+    frame_describe(c, &b);
     buf_putc(&b, '\n');
-    bool is = done && b.data && strstr(done, b.data);
-    buf_free(&b);
-    return is;
+    return done && b.data && strstr(done, b.data);
 }
 
-static bool is_offered(const struct candidate *c, enum line_kind kind, const char *done)
+/* Returns how well candidate i fits the task; 0: a line does not offer it. */
+static float score(const struct candidates *all, int i, const struct offer *o, const struct match_words *q)
 {
-    switch (kind) {
-    case LINE_TAB:
-        return c->kind == CANDIDATE_TAB;
-    case LINE_MENU:
-        return c->kind == CANDIDATE_MENU && c->levels > 1 && !c->off && !is_pressed(done, c);
-    default:
-        return c->kind == CANDIDATE_PRESS && !c->off && !text_ends(c->e->role, "column header") &&
-               strcmp(c->e->role, "icon") != 0 && !is_pressed(done, c);
+    const struct candidate *c = &all->c[i];
+    bool list = o->kind == LINE_LIST && c->kind == CANDIDATE_OPTION && c->list_of == o->list;
+    bool tab = o->kind == LINE_TAB && c->kind == CANDIDATE_TAB;
+    bool item = o->kind == LINE_MENU && c->kind == CANDIDATE_MENU && c->levels > 1;
+    bool button = o->kind == LINE_BUTTON && c->kind == CANDIDATE_PRESS &&
+                  !text_ends(c->e->role, "column header") && strcmp(c->e->role, "icon") != 0;
+    if (list || tab || ((item || button) && !is_pressed(o->done, c)))
+        return 0.01F + candidate_score(c, q);
+    if (o->kind != LINE_ROW || c->kind != CANDIDATE_ROW || (i && same_row(&all->c[i - 1], c)))
+        return 0;
+    autofree char *text = row_text(all, i, NULL);
+    struct match_words row = match_words_of(text);
+    float s = 0.01F;
+    for (int w = 0; w < q->n; w++)
+        s += match_among(&q->w[w], &row);
+    return s;
+}
+
+/* Returns the scores of the `most` best candidates, 0 for others.  *cut: some are left out. */
+static float *best_scores(const struct candidates *all, const struct offer *o, const struct match_words *q,
+                          int most, bool *cut)
+{
+    float *scores = xcalloc((unsigned long)all->n + 1, sizeof *scores);
+    int n = 0;
+    for (int i = 0; i < all->n; i++)
+        n += (scores[i] = score(all, i, o, q)) > 0;
+    for (*cut = n > most; n > most; n--) {
+        int worst = -1;
+        for (int i = 0; i < all->n; i++)
+            worst = scores[i] > 0 && (worst < 0 || scores[i] <= scores[worst]) ? i : worst;
+        scores[worst] = 0;
     }
+    return scores;
 }
 
 static char *choice_text(const struct candidate *c)
 {
-    struct buf b;
-    buf_init(&b, PLANNER_TEXT);
+    struct buf b = buf_of(PLANNER_TEXT);
     for (int i = 0; i < c->levels; i++)
         buf_printf(&b, "%s%s", i ? " > " : "", c->path[i]);
     if (!c->levels)
@@ -292,23 +227,34 @@ static char *choice_text(const struct candidate *c)
     return buf_take(&b);
 }
 
-static void add_choices(struct form *p, const struct candidates *all, enum line_kind kind, const char *name,
-                        const struct match_words *q, const char *done)
+/* Adds a line with the candidates that fit best; rows with a check box are a line each. */
+static void add_choices(struct form *p, const struct candidates *all, const struct offer *o,
+                        const struct candidate *of, const struct match_words *q)
 {
+    bool cut, list = o->kind == LINE_LIST;
+    autofree float *fits = best_scores(all, o, q, list ? OPTIONS_SHOWN : FORM_SHOWN, &cut);
     struct form_line *l = NULL;
-    bool *fits = xcalloc((unsigned long)all->n + 1, sizeof *fits);
-    for (int i = 0; i < all->n; i++)
-        fits[i] = is_offered(&all->c[i], kind, done);
-    mark_likeliest(all, q, fits, FORM_SHOWN);
+    const char *now = !list             ? "none"
+                      : *o->list->value ? o->list->value
+                      : *o->list->name  ? o->list->name
+                                        : "none";
     for (int i = 0; i < all->n; i++) {
-        if (!fits[i])
+        const struct candidate *c = &all->c[i], *by = NULL;
+        if (fits[i] <= 0)
             continue;
-        if (!l && (l = add_line(p, kind, name, NULL)))
-            add_value(l, xstrdup("none"), NULL);
-        if (l)
-            add_value(l, choice_text(&all->c[i]), &all->c[i]);
+        const struct element *box = o->kind == LINE_ROW ? resolve_box(all->s, c->e) : NULL;
+        autofree char *text = o->kind == LINE_ROW ? row_text(all, i, &by) : NULL;
+        if (box) {
+            add_tick(p, text, by, state_in(box->states, STATE_CHECKED), cut || all->cut);
+            continue;
+        }
+        if (!l && (l = add_line(p, o->kind, o->name, of)))
+            add_value(l, xstrdup(now), NULL);
+        if (!l)
+            return;
+        l->cut = o->kind == LINE_ROW && (cut || all->cut);
+        add_value(l, by ? xstrdup(text) : choice_text(c), by ? by : c);
     }
-    free(fits);
 }
 
 /* ---- the window ---------------------------------------------------------------------------------------- */
@@ -328,24 +274,26 @@ void form_read(const struct candidates *all, struct span task, const char *done,
         if (c->kind == CANDIDATE_FIELD && state_in(c->e->states, STATE_EDITABLE))
             add_field(out, c, task);
         else if (c->kind == CANDIDATE_OPTION && c->list_of && c->list_of != list)
-            add_list(out, all, c, &q);
+            add_choices(out, all, &(struct offer){LINE_LIST, *c->list ? c->list : "List", c->list_of, NULL},
+                        c, &q);
         else if (c->kind == CANDIDATE_TICK || (c->kind == CANDIDATE_OPTION && !c->list_of))
             add_tick(out, c->name, c, c->on, false);
         list = c->list_of ? c->list_of : list;
     }
-    add_rows(out, all, &q);
-    add_choices(out, all, LINE_TAB, "Tab", &q, done);
-    add_choices(out, all, LINE_MENU, "Menu", &q, done);
-    add_choices(out, all, LINE_BUTTON, "Button", &q, done);
+    const struct offer offers[] = {{LINE_ROW, "Row"},
+                                   {LINE_TAB, "Tab"},
+                                   {LINE_MENU, "Menu", NULL, done},
+                                   {LINE_BUTTON, "Button", NULL, done}};
+    for (size_t i = 0; i < sizeof offers / sizeof *offers; i++)
+        add_choices(out, all, &offers[i], NULL, &q);
 }
 
 /* Appends "name: text" as one line. */
 static void print_line(const char *name, const char *text, struct buf *out)
 {
-    char *copy = xasprintf("%.*s", (int)utf8_valid_prefix(text, strnlen(text, TEXT_PRINTED)), text);
+    autofree char *copy = xasprintf("%.*s", (int)utf8_valid_prefix(text, strnlen(text, TEXT_PRINTED)), text);
     make_plain(copy);
     buf_printf(out, "%s: %s\n", name, copy);
-    free(copy);
 }
 
 /* Appends the texts of the window that name no element: "Delete 3 photos?". */

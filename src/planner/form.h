@@ -37,5 +37,8 @@ struct form {
  * that are not offered again; NULL: none. */
 void form_read(const struct candidates *all, struct span task, const char *done, struct form *out);
 void form_free(struct form *p);
+/* Adds words [i, to) of the task as a value of a field: in one for numbers only numbers, also as words.
+ * Returns its index, -1: it cannot be one. */
+int form_part(struct form_line *l, struct span s, int i, int to);
 /* Appends the title, the texts and the lines with their values now and the others of lists. */
 void form_print(const struct form *p, const struct candidates *all, struct buf *out);

@@ -1,73 +1,89 @@
-/* frames.c - the frames of a clause: which candidates its words mean, by its verb. */
+/* frames.c - clauses that name no element of the window: sums for a calculator, and closing the window. */
 #include "planner/planner_impl.h"
 
-#include "atspi/roles.h"
 #include "plain/resolve.h"
-#include "planner/fill.h"
+#include "planner/lexicon.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- dialogs that a clause opens ----------------------------------------------------------------------- */
+/* ---- sums ---------------------------------------------------------------------------------------------- */
 
-/* Returns the file name of "save it as letter.txt"; n 0: none; *bad: other words that are not understood. */
-static struct span file_name(struct span s, bool *bad)
+static const struct {
+    const char *words, *joint, *sign; /* joint: between the numbers, if the word stands before them */
+} operations[] = {
+    {"plus|+|sum|add|total", "and|to|plus|with", "+"},
+    {"times|x|\xc3\x97|*|multiplied|multiply|product", "and|by|with|times", "*"},
+    {"divided|/|\xc3\xb7|over|divide", "by|through", "/"},
+    {"minus|-|less|subtract|deduct|take", "from", "-"},
+};
+
+/* Writes the digits of a number word, or a sum without spaces ("12*7").  Returns false for other words. */
+static bool read_number(const char *text, char out[MATCH_WORD])
 {
-    int at = 0;
-    while (at < s.n && words_is(s, at,
-                                "it|the|this|my|file|document|text|note|changes|result|under|name|as|to|"
-                                "into|in|a|an|new|called|named"))
-        at++;
-    *bad = s.n - at > 1;
-    return words_part(s, at, s.n);
+    snprintf(out, MATCH_WORD, "%.*s", (int)strcspn(text, "?="), text);
+    int n = match_number(out);
+    if (n >= 0)
+        snprintf(out, MATCH_WORD, "%d", n);
+    size_t end = strlen(out);
+    return end && isdigit((unsigned char)*out) && isdigit((unsigned char)out[end - 1]) &&
+           strspn(out, "0123456789.+-*/") == end;
 }
 
-static enum framed find_and_use(struct frame *f, const char *name)
+bool sum_read(struct span s, char keys[SUM_KEYS])
 {
-    struct match_words q = {.n = 0};
-    struct pick k;
-    match_split(name, false, &q);
-    if (!frame_find(f, name, CANDIDATE_PRESS | CANDIDATE_MENU, &k))
-        return frame_unknown(f, name, &q);
-    return k.twin ? frame_unsure(f, "several elements are called '%.60s'", name) : frame_use(f, &k);
+    char number[MATCH_WORD], first[MATCH_WORD] = "";
+    const char *sign = NULL, *joint = NULL; /* sign: waits for the number after it */
+    autobuf b = buf_of(SUM_KEYS - 2);
+    int numbers = 0;
+    keys[0] = 0;
+    for (int i = 0; i < s.n; i++) {
+        bool known = words_is(s, i, "?") || (joint && (numbers == 1 || sign) && words_is(s, i, joint));
+        for (size_t k = 0; k < sizeof operations / sizeof *operations && !known; k++) {
+            if (!words_is(s, i, operations[k].words) || sign)
+                continue;
+            sign = operations[k].sign;
+            joint = numbers ? "by|with" : operations[k].joint;
+            known = true;
+        }
+        if (known || (!numbers && words_is(s, i, ASKS_SUM)))
+            continue;
+        if (!read_number(s.w[i].text, number) || (numbers && !sign))
+            return false;
+        if (!numbers++ && sign) /* "subtract 15 from 40" */
+            snprintf(first, sizeof first, "%s", number);
+        else if (*first && numbers == 2)
+            buf_printf(&b, "%s%s%s", *sign == '-' ? number : first, sign, *sign == '-' ? first : number);
+        else
+            buf_printf(&b, "%s%s", numbers > 1 ? sign : "", number);
+        sign = !b.len ? sign : NULL;
+    }
+    bool is = b.len && !b.full && !sign && s.n > 1 && strpbrk(b.data, "+-*/");
+    if (is)
+        snprintf(keys, SUM_KEYS, "%s=", b.data);
+    return is;
 }
 
-static enum framed save(struct frame *f)
+enum framed frame_sum(struct frame *f)
 {
-    bool bad;
-    struct span name = file_name(f->k->rest, &bad);
-    if (bad)
-        return FRAME_NONE;
-    for (int i = 0; i < f->k->rest.n && !name.n; i++)
-        if (words_is(f->k->rest, i, "as|under|new|called|named|a|an"))
-            return frame_unsure(f, "'%.60s' does not say under which name", f->k->text);
-    if (!name.n)
-        return find_and_use(f, "save");
-    if (!clause_is_hard(name, 0, false))
-        return FRAME_NONE;
-    enum framed done = find_and_use(f, "save as");
-    return done == FRAME_DONE ? FRAME_OPENS : done;
+    for (const char *at = f->p->sum; *at; at++) {
+        char key[2] = {*at, 0};
+        const struct candidate *found = NULL;
+        for (int i = 0; i < f->all->n && !found; i++)
+            if (f->all->c[i].kind & (CANDIDATE_PRESS | CANDIDATE_TICK) &&
+                resolve_same(f->all->c[i].name, key))
+                found = &f->all->c[i];
+        if (!found)
+            return frame_unsure(f, "this window has no button '%s'", key);
+        if (frame_use(f, found, USE_PRESS, 1) != FRAME_DONE)
+            return FRAME_UNSURE;
+    }
+    return FRAME_DONE;
 }
 
-/* Enters the file name into the dialog of "save as" and presses Enter. */
-static enum framed save_later(struct frame *f)
-{
-    struct pick k;
-    bool bad;
-    struct span name = file_name(f->k->rest, &bad);
-    char *text = words_text(name);
-    enum framed done = FRAME_NONE;
-    if (!frame_find(f, "name", CANDIDATE_FIELD, &k) || k.twin)
-        done = frame_unsure(f, "the window '%.60s' has no field for a file name", f->all->title);
-    done = done == FRAME_NONE ? frame_enter(f, &k, text) : done;
-    free(text);
-    struct plain_step enter = {.verb = PLAIN_KEYS, .what = (char *)(uintptr_t) "enter", .times = 1};
-    if (done != FRAME_DONE) /* Enter: the list of completions may cover the button */
-        return done;
-    f->out->at.pressed = true;
-    return frame_add(f, &enter, NULL) ? FRAME_DONE : FRAME_UNSURE;
-}
+/* ---- closing ------------------------------------------------------------------------------------------- */
 
 /* Returns the only element of a window that shows a message: OK, or Close; NULL: it has others. */
 static const struct candidate *only_button(const struct frame *f)
@@ -85,33 +101,49 @@ static const struct candidate *only_button(const struct frame *f)
     return only;
 }
 
-/* Returns whether the words mean the window: "this", "the program", with words of its title.  A tab or a menu
+/* Returns whether a word for a kind of program may mean this window. */
+static bool is_kind(const struct frame *f, struct span s, int i)
+{
+    bool editor = false, keys = false, menus = false;
+    for (int k = 0; k < f->all->n; k++) {
+        const struct candidate *c = &f->all->c[k];
+        editor = editor || (c->kind == CANDIDATE_FIELD && c->e->rect.h > EDITOR_HEIGHT);
+        keys = keys || !strcmp(c->name, "7");
+        menus = menus || c->kind == CANDIDATE_MENU;
+    }
+    bool manager = words_is(s, i, "file|manager") &&
+                   (words_is(s, i + 1, "manager") || words_is(s, i - 1, "file")) && menus && !editor && !keys;
+    return words_is(s, i, "window|dialog|form|program|app|application") || manager ||
+           (words_is(s, i, "editor") && editor) || (words_is(s, i, "calculator") && keys) ||
+           (words_is(s, i, "message|warning|error|notice|information") && only_button(f));
+}
+
+/* Returns whether the words mean the window: "this", the program, with words of its title.  A tab or a menu
  * is only a part of it, and the title alone may name another thing: "my account". */
 static bool is_window(const struct frame *f, struct span s)
 {
-    struct match_words title = {.n = 0};
     bool noun = false, part = false;
-    match_split(f->all->title, false, &title);
     for (int i = 0; i < s.n; i++) {
         struct match_words word = {.n = 0};
         match_split(s.w[i].text, true, &word);
-        if (words_is(s, i, "window|dialog|form|program|app|application|editor|calculator") ||
-            (only_button(f) && words_is(s, i, "message|warning|error|notice|information")))
+        if (is_kind(f, s, i))
             noun = true;
-        else if (match_within(&word, &title))
+        else if (match_within(&word, &f->all->topic))
             part = true;
-        else if (!words_is(s, i, "the|my|now|please|it|this|that"))
+        else if (!words_is(s, i, "the|my|now|please|it|this|that|again|thanks"))
             return false;
     }
     return noun || !part;
 }
 
-/* Returns whether a button does more than close, as "Close without saving", or may be meant by "quit", which
- * is more than to leave a dialog. */
+/* Returns whether something does more than close, as "Close without saving", or less, as a menu item Close,
+ * or may be meant by "quit", which is more than to leave a dialog. */
 static bool has_other_close(const struct frame *f, bool quits)
 {
     for (int i = 0; i < f->all->n; i++) {
         const struct candidate *c = &f->all->c[i];
+        if (c->kind == CANDIDATE_MENU && resolve_same(c->name, "close"))
+            return true;
         if (c->kind == CANDIDATE_PRESS && quits && fill_leaves(c->name))
             return true;
         for (int w = 0; w < c->words.n && c->kind == CANDIDATE_PRESS && c->words.n > 1; w++)
@@ -121,43 +153,39 @@ static bool has_other_close(const struct frame *f, bool quits)
     return false;
 }
 
-static enum framed close_frame(struct frame *f)
+/* Returns the item or button Quit or Exit; NULL: none, or two that differ. */
+static const struct candidate *find_quit(const struct frame *f)
 {
-    struct pick k = {.best = only_button(f), .p = 1};
-    bool quits = words_is(f->k->all, 0, "quit|exit");
-    if (!is_window(f, f->k->rest))
+    const struct candidate *found = NULL;
+    for (int i = 0; i < f->all->n; i++) {
+        const struct candidate *c = &f->all->c[i];
+        if (!(c->kind & (CANDIDATE_MENU | CANDIDATE_PRESS)) || c->words.n != 1 ||
+            match_alike(c->words.w[0].text, "quit") < 0.7F || resolve_same(c->name, "leave"))
+            continue;
+        if (found && !candidate_same_command(found, c))
+            return NULL;
+        found = !found || c->kind == CANDIDATE_MENU ? c : found;
+    }
+    return found;
+}
+
+enum framed frame_close(struct frame *f, const struct clause *k)
+{
+    const struct candidate *only = only_button(f), *quit = NULL;
+    bool quits = words_is(k->all, 0, "quit|exit|leave|shut"), down = words_is(k->rest, 0, "down");
+    struct span rest = words_part(k->rest, down, k->rest.n);
+    bool noun = words_is(k->all, 0, "leave|shut"); /* "leave it" leaves all as it is */
+    for (int i = 0; i < rest.n && noun; i++)
+        noun = !is_kind(f, rest, i);
+    if (k->deed != DEED_CLOSE || noun || !is_window(f, rest))
         return FRAME_NONE;
-    if (k.best || (quits && frame_find(f, "quit", CANDIDATE_MENU | CANDIDATE_PRESS, &k) && !k.twin))
-        return frame_use(f, &k);
+    if (words_is(k->all, 0, "dismiss") && !only)
+        return FRAME_NONE;
+    if (only || (quits && (quit = find_quit(f))))
+        return frame_use(f, only ? only : quit, USE_PRESS, 1);
     if (has_other_close(f, quits))
         return frame_unsure(f, "a button does more than close the window");
     struct plain_step step = {.verb = PLAIN_CLOSE};
     f->out->at.pressed = true;
-    return frame_add(f, &step, NULL) ? FRAME_DONE : FRAME_UNSURE;
-}
-
-/* ---- the clause ---------------------------------------------------------------------------------------- */
-
-static enum framed by_verb(struct frame *f)
-{
-    switch (f->k->deed) {
-    case DEED_SAVE:
-        return save(f);
-    case DEED_CLOSE:
-        return close_frame(f);
-    case DEED_WRITE:
-        return frame_write(f);
-    default:
-        return frame_calculate(f);
-    }
-}
-
-enum framed frame_clause(struct frame *f)
-{
-    if (f->out->at.later)
-        return save_later(f);
-    enum framed done = frame_plain(f);
-    if (done == FRAME_NONE)
-        done = by_verb(f);
-    return done == FRAME_NONE ? frame_unsure(f, "'%.60s' is not understood", f->k->text) : done;
+    return frame_add(f, &step, 1);
 }

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
+#include "planner/lexicon.h"
 
 #include <ctype.h>
 #include <glib.h>
@@ -11,63 +12,36 @@
 
 enum { PREFIX = 4, PREFIX_SURE = 6, ENDING = 3 }; /* letters: "book" is not the beginning of "bookmark" */
 
-/* Groups of synonyms in menus and dialogs. */
-static const char *const groups[] = {"delete remove erase trash",
-                                     "preferences settings options configuration",
-                                     "quit exit leave",
-                                     "search find look",
-                                     "large big",
-                                     "small little",
-                                     "colour color",
-                                     "picture photo image",
-                                     "ok confirm accept done",
-                                     "cancel abort dismiss",
-                                     "order buy purchase",
-                                     "send submit",
-                                     "email mail e-mail",
-                                     "phone telephone",
-                                     "city town",
-                                     "quantity amount pieces",
-                                     "copy duplicate",
-                                     "new create",
-                                     "help manual",
-                                     "font typeface",
-                                     "enlarge magnify zoom",
-                                     "save store",
-                                     "show display view",
-                                     "next continue proceed forward",
-                                     "previous back",
-                                     "gift present",
-                                     "shipping delivery",
-                                     "note comment remark",
-                                     "user username",
-                                     "wrap wrapping",
-                                     "fullscreen full-screen",
-                                     "surname lastname",
-                                     "redo repeat",
-                                     "start begin launch"};
+static const char *const groups[] = {SYNONYMS};
 
-static const char *const fillers[] = {
-    "the",    "a",       "an",      "to",          "in",     "into",  "on",    "of",       "for",
-    "at",     "with",    "by",      "from",        "as",     "and",   "my",    "me",       "i",
-    "it",     "its",     "this",    "that",        "please", "is",    "be",    "are",      "your",
-    "you",    "we",      "us",      "our",         "button", "field", "box",   "checkbox", "option",
-    "menu",   "item",    "list",    "tab",         "link",   "icon",  "entry", "window",   "dialog",
-    "form",   "program", "app",     "application", "here",   "there", "just",  "now",      "also",
-    "so",     "want",    "would",   "like",        "need",   "some",  "mode",  "setting",  "value",
-    "called", "named",   "current", "up",          "out",    "have",  "let",   "can",      "could",
-    "will",   "should",  "their",   "his",         "her",    "them",  "ahead", "simply",   "thanks",
-    "under",  "using",   "via",     "him",         "she",    "he",    NULL,
-};
+static void lower(const char *word, char out[MATCH_WORD])
+{
+    size_t n = 0;
+    for (; word[n] && n + 1 < MATCH_WORD; n++)
+        out[n] = (char)tolower((unsigned char)word[n]);
+    out[n] = 0;
+}
 
 bool match_is_filler(const char *word)
 {
-    char lower[MATCH_WORD];
-    size_t n = 0;
-    for (; word[n] && n + 1 < sizeof lower; n++)
-        lower[n] = (char)tolower((unsigned char)word[n]);
-    lower[n] = 0;
-    return text_listed(fillers, lower);
+    char low[MATCH_WORD];
+    lower(word, low);
+    return text_choice(FILLERS, low) >= 0;
+}
+
+int match_number(const char *word)
+{
+    static const char ones[] = "zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|"
+                               "fourteen|fifteen|sixteen|seventeen|eighteen|nineteen";
+    static const char tens[] = "-|-|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred";
+    char low[MATCH_WORD];
+    lower(word, low);
+    char *dash = strchr(low, '-');
+    if (dash)
+        *dash++ = 0;
+    int n = text_choice(ones, low), ten = n < 0 ? text_choice(tens, low) : -1;
+    int one = dash && ten >= 2 && ten < 10 ? text_choice(ones, dash) : 0;
+    return dash ? (one > 0 && one < 10 ? 10 * ten + one : -1) : n >= 0 ? n : ten >= 2 ? 10 * ten : -1;
 }
 
 static void add_word(struct match_words *out, char *word, size_t n, bool hard)
@@ -118,6 +92,13 @@ void match_split(const char *text, bool hard, struct match_words *out)
     }
 }
 
+struct match_words match_words_of(const char *text)
+{
+    struct match_words w = {.n = 0};
+    match_split(text, false, &w);
+    return w;
+}
+
 /* Writes a word without its ending. */
 static void stem(const char *word, char out[MATCH_WORD])
 {
@@ -142,19 +123,10 @@ static void stem(const char *word, char out[MATCH_WORD])
         out[n - 1] = 0;
 }
 
-static bool in_group(const char *group, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *at = group; *at; at += strcspn(at, " "), at += *at == ' ')
-        if (strcspn(at, " ") == n && !strncmp(at, word, n))
-            return true;
-    return false;
-}
-
 static bool synonyms(const char *a, const char *b)
 {
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
-        if (in_group(groups[i], a) && in_group(groups[i], b))
+        if (text_choice(groups[i], a) >= 0 && text_choice(groups[i], b) >= 0)
             return true;
     return false;
 }
@@ -164,6 +136,11 @@ float match_alike(const char *a, const char *b)
     char x[MATCH_WORD], y[MATCH_WORD];
     if (!strcmp(a, b))
         return 1;
+    if (isdigit((unsigned char)*a) != isdigit((unsigned char)*b)) { /* "three", "3" */
+        int n = match_number(isdigit((unsigned char)*a) ? b : a);
+        snprintf(x, sizeof x, "%d", n);
+        return n >= 0 && !strcmp(isdigit((unsigned char)*a) ? a : b, x) ? 1 : 0;
+    }
     stem(a, x);
     stem(b, y);
     if (!strcmp(x, y))

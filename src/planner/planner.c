@@ -14,12 +14,13 @@ struct planner *planner_open(const char *task, const struct planner_model *m, st
     struct planner *p = xcalloc(1, sizeof *p);
     buf_init(&p->done, PLANNER_TEXT);
     p->model = m ? *m : (struct planner_model){0};
-    if (clauses_split(task, &p->clauses, e) == 0) {
-        p->whole = (struct clause){.text = xstrdup(task), .all = {p->clauses.words.w, p->clauses.words.n}};
-        return p;
+    p->task = xstrdup(task);
+    int rc = clauses_split(task, &p->clauses, e);
+    if (!sum_read((struct span){p->clauses.words.w, p->clauses.words.n}, p->sum) && rc) {
+        planner_free(p);
+        return NULL;
     }
-    planner_free(p);
-    return NULL;
+    return p;
 }
 
 void planner_free(struct planner *p)
@@ -27,7 +28,7 @@ void planner_free(struct planner *p)
     if (p) {
         clauses_free(&p->clauses);
         writer_free(p->writer);
-        free(p->whole.text);
+        free(p->task);
         buf_free(&p->done);
     }
     free(p);
@@ -60,23 +61,16 @@ static bool is_typed(const struct snapshot *s, const char *typed)
     return false;
 }
 
-static const struct element *active_window(const struct snapshot *s)
-{
-    for (int i = 0; i < s->n; i++)
-        if (s->e[i].parent < 0 && state_in(s->e[i].states, STATE_ACTIVE))
-            return &s->e[i];
-    return NULL;
-}
-
 /* Returns whether the program asks a question that the task does not answer: overwrite, save changes. */
 static bool asks_back(const struct planner *p, const struct snapshot *s)
 {
-    const struct element *w = active_window(s);
-    enum deed last = p->clauses.c[p->clauses.n - 1].deed;
+    static const char *const asking[] = {"alert", "dialog", "file chooser", NULL};
+    enum deed last = p->clauses.n ? p->clauses.c[p->clauses.n - 1].deed : DEED_OTHER;
     bool values = p->at.form || last == DEED_SAVE || last == DEED_CLOSE || last == DEED_WRITE;
-    return w && values && p->at.pressed &&
-           (!strcmp(w->role, "alert") || !strcmp(w->role, "dialog") || !strcmp(w->role, "file chooser")) &&
-           !p->at.filled;
+    int w = 0;
+    while (w < s->n && (s->e[w].parent >= 0 || !state_in(s->e[w].states, STATE_ACTIVE)))
+        w++;
+    return w < s->n && values && p->at.pressed && !p->at.filled && text_listed(asking, s->e[w].role);
 }
 
 /* ---- planning ------------------------------------------------------------------------------------------ */
@@ -89,41 +83,45 @@ static void unsure(struct plan *out, const char *why)
     out->sure = false;
 }
 
-bool plan_may_open(const struct plan *out)
+/* Returns whether the last step may open a window: a menu item with "...", or a button that does not end a
+ * dialog. */
+static bool may_open(const struct plan *out)
 {
-    static const char *const ends[] = {"ok", "cancel", "apply", "close", "yes", "no", "quit", "done", NULL};
     const struct plain_step *s = out->steps.n ? &out->steps.s[out->steps.n - 1] : NULL;
+    const char *name = s && s->verb == PLAIN_MENU ? s->path[s->levels - 1] : s ? s->what : "";
+    char plain[RESOLVE_NAME];
+    if (s && s->verb == PLAIN_KEYS) /* Enter */
+        return true;
     if (!s || (s->verb != PLAIN_PRESS && s->verb != PLAIN_MENU))
         return false;
-    if (s->verb == PLAIN_MENU) {
-        const char *name = s->path[s->levels - 1];
-        return strstr(name, "...") || strstr(name, "\xe2\x80\xa6");
-    }
-    for (int i = 0; ends[i]; i++)
-        if (resolve_same(s->what, ends[i]))
-            return false;
-    return true;
+    resolve_normalize(name, plain);
+    return s->verb == PLAIN_MENU ? strstr(name, "...") || strstr(name, "\xe2\x80\xa6")
+                                 : text_choice("ok|cancel|apply|close|yes|no|quit|done", plain) < 0;
 }
 
-/* Lists the clauses from `from` on, for the window that opens. */
-static void list_later(const struct planner *p, int from, struct plan *out)
+/* Lists the clauses that are left for the window that opens. */
+static void list_later(const struct planner *p, struct plan *out)
 {
-    struct buf b;
-    buf_init(&b, sizeof out->later - 1);
-    for (int i = from; i < p->clauses.n; i++)
+    autobuf b = buf_of(sizeof out->later - 1);
+    for (int i = out->at.clause; i < p->clauses.n; i++)
         buf_printf(&b, "%s%.100s", b.len ? "; " : "", p->clauses.c[i].text);
     snprintf(out->later, sizeof out->later, "%s", b.data ? b.data : "");
-    buf_free(&b);
 }
 
-void plan_cut(struct plan *out, int n)
+static void plan_cut(struct plan *out, int n)
 {
     while (out->steps.n > n) {
-        struct plain_steps one = {xcalloc(1, sizeof *one.s), 1};
-        int last = --out->steps.n;
-        one.s[0] = out->steps.s[last];
-        plain_free(&one);
+        plain_step_free(&out->steps.s[--out->steps.n]);
+        out->steps.s[out->steps.n] = (struct plain_step){0};
     }
+}
+
+/* Appends the steps of one clause that names no element, or names it plainly. */
+static enum framed plan_clause(struct frame *f, const struct clause *k)
+{
+    enum framed done = frame_close(f, k);
+    done = done == FRAME_NONE ? frame_plain(f, k) : done;
+    return done == FRAME_NONE ? frame_edit(f, k) : done;
 }
 
 /* Checks the clauses after a step that may change the window: they are planned when that has happened, but a
@@ -133,14 +131,15 @@ static bool check_rest(struct frame *f)
     struct plan *out = f->out;
     struct planner_at at = out->at;
     int n = out->steps.n;
-    bool opens = at.later || plan_may_open(out), sure = out->sure, understood = true;
+    bool opens = at.later || may_open(out), sure = out->sure, understood = true;
     for (int i = at.clause + at.later; i < f->p->clauses.n && understood; i++) {
-        f->k = &f->p->clauses.c[i];
-        out->at.later = false;
-        if (opens && f->k->known)
+        const struct clause *k = &f->p->clauses.c[i];
+        if (opens && k->known)
             continue; /* its elements may be in the window that opens */
-        understood = frame_clause(f) != FRAME_UNSURE;
-        opens = opens || plan_may_open(out);
+        enum framed done = plan_clause(f, k);
+        done = done == FRAME_NONE ? frame_ask(f, i, 1, true) : done;
+        understood = done != FRAME_UNSURE;
+        opens = opens || may_open(out);
         plan_cut(out, n);
     }
     out->at = at;
@@ -160,31 +159,53 @@ static bool has_buttons(const struct candidates *all)
     return buttons;
 }
 
-/* Plans clauses until a step may change the window. */
-static void plan_clauses(struct planner *p, const struct candidates *all, struct plan *out)
+/* Returns the number of clauses from `from` up to that with the name of a file, n if there is none. */
+static int until_file(const struct planner *p, int from, int n)
 {
-    struct frame f = {.p = p, .all = all, .out = out};
-    while (out->at.clause < p->clauses.n && !out->at.pressed) {
-        f.k = &p->clauses.c[out->at.clause];
-        int steps = out->steps.n;
-        enum framed done = frame_clause(&f);
-        if (done == FRAME_UNSURE || done == FRAME_NONE) {
-            unsure(out, out->why);
-            return;
+    int file = file_word(p);
+    for (int c = from; c < p->clauses.n && file >= 0; c++)
+        if (&p->clauses.words.w[file] < p->clauses.c[c].all.w + p->clauses.c[c].all.n)
+            return c + 1 - from;
+    return n;
+}
+
+/* Plans clauses until a step may change the window: each by itself, then the others as a state of a form. */
+static enum framed plan_clauses(struct frame *f)
+{
+    struct planner *p = f->p;
+    struct plan *out = f->out;
+    enum framed done = FRAME_DONE;
+    if (out->at.later) {
+        done = frame_save(f);
+        out->at.clause += until_file(p, out->at.clause, p->clauses.n - out->at.clause);
+        out->at.later = false;
+    }
+    while (done == FRAME_DONE && out->at.clause < p->clauses.n && !out->at.pressed) {
+        bool saves = until_file(p, out->at.clause, 0) == 1;
+        const struct clause *k = &p->clauses.c[out->at.clause];
+        bool aside = asked_is_empty(k->all) && out->at.clause + 1 < p->clauses.n;
+        done = aside ? FRAME_DONE : plan_clause(f, k);
+        out->at.any = out->at.any || out->steps.n;
+        if (done == FRAME_DONE && saves) { /* "put X into a file x.txt" */
+            const struct candidate *item = find_save_as(f);
+            return item && frame_use(f, item, USE_PRESS, 1) == FRAME_DONE ? FRAME_OPENS : FRAME_UNSURE;
         }
-        out->at.any = out->at.any || out->steps.n > steps;
-        out->at.later = done == FRAME_OPENS;
-        if (done == FRAME_OPENS)
-            break;
-        out->at.clause++;
+        out->at.clause += done == FRAME_DONE;
     }
-    if (out->at.clause == p->clauses.n && out->at.filled && !out->at.pressed) {
-        if (has_buttons(all)) /* a dialog that stays open */
-            out->sure = false;
-    } else if (!check_rest(&f)) {
-        unsure(out, out->why);
+    if (done != FRAME_NONE)
+        return done;
+    int rest = p->clauses.n - out->at.clause, n = until_file(p, out->at.clause, rest), steps = out->steps.n;
+    struct planner_at at = out->at;
+    out->at.form = true;
+    done = frame_ask(f, at.clause, n, true);
+    if (done == FRAME_UNSURE && rest > 1 && !has_buttons(f->all)) { /* one menu after the other */
+        plan_cut(out, steps);
+        out->at = at;
+        out->at.form = out->sure = true;
+        done = frame_ask(f, at.clause, n = 1, true);
     }
-    out->at.filled = out->at.filled && !out->at.pressed;
+    out->at.clause += done == FRAME_DONE ? n : 0;
+    return done;
 }
 
 /* Returns whether the model is there; it is opened at its first use. */
@@ -201,51 +222,37 @@ static bool has_writer(struct planner *p)
     return p->writer != NULL;
 }
 
-/* Plans the whole task as a state of this window. */
-static void plan_state(struct planner *p, const struct candidates *all, bool rules, bool proposal,
-                       struct plan *out)
-{
-    struct frame f = {.p = p, .all = all, .out = out, .proposal = proposal};
-    out->at.asked = !rules;
-    out->at.form = true;
-    out->why[0] = 0;
-    enum framed done = frame_ask(&f, rules);
-    if (done == FRAME_UNSURE || done == FRAME_NONE) {
-        unsure(out, out->why);
-        return;
-    }
-    if (done == FRAME_DONE)
-        out->at.clause = p->clauses.n;
-    if (done == FRAME_DONE && out->at.filled && !out->at.pressed && has_buttons(all))
-        out->sure = false; /* a dialog that stays open */
-}
-
-enum way { BY_CLAUSES, BY_FORM, BY_MODEL, BY_FORM_LOOSELY, WAYS };
+enum way { BY_SUM, BY_CLAUSES, BY_FORM, BY_MODEL, BY_FORM_LOOSELY, WAYS };
 
 /* Plans in one way.  Returns false if it does not apply. */
 static bool plan_by(struct planner *p, enum way way, const struct candidates *all, enum plan_effort effort,
                     struct plan *out)
 {
-    bool first = p->at.clause == 0 && !p->at.later && !p->at.any;
+    bool first = !p->at.clause && !p->at.later && !p->at.any && !p->at.asked, model = way == BY_MODEL;
+    bool proposal = effort == PLAN_PROPOSAL, loosely = way == BY_FORM_LOOSELY;
+    struct frame f = {.p = p, .all = all, .out = out, .proposal = (loosely || model) && proposal};
+    if (way == BY_SUM       ? !*p->sum
+        : !p->clauses.n     ? true
+        : way == BY_CLAUSES ? p->at.asked
+        : model             ? effort == PLAN_RULES || !has_writer(p)
+                            : !first || (loosely && !proposal))
+        return false;
     out->end = PLAN_MORE;
-    switch (way) {
-    case BY_MODEL:
-        if (effort == PLAN_RULES || !has_writer(p))
-            return false;
-        plan_state(p, all, false, effort == PLAN_PROPOSAL, out);
-        return true;
-    case BY_FORM_LOOSELY:
-    case BY_FORM:
-        if (p->at.asked || !first || (way == BY_FORM_LOOSELY && effort != PLAN_PROPOSAL))
-            return false;
-        plan_state(p, all, true, way == BY_FORM_LOOSELY, out);
-        return true;
-    default:
-        if (p->at.asked || p->clauses.refused)
-            return false;
-        plan_clauses(p, all, out);
-        return true;
-    }
+    out->at.asked = model;
+    out->at.form = way >= BY_FORM;
+    enum framed done = way == BY_SUM       ? frame_sum(&f)
+                       : way == BY_CLAUSES ? plan_clauses(&f)
+                                           : frame_ask(&f, 0, p->clauses.n, !model);
+    if (done == FRAME_DONE && way != BY_CLAUSES)
+        out->at.clause = p->clauses.n;
+    out->at.any = out->at.any || out->steps.n;
+    out->at.later = done == FRAME_OPENS && !model;
+    if (done == FRAME_UNSURE || done == FRAME_NONE || (way == BY_CLAUSES && !check_rest(&f)))
+        unsure(out, out->why);
+    else if (out->at.clause == p->clauses.n && out->at.filled && !out->at.pressed && has_buttons(all))
+        out->sure = false; /* a dialog that stays open */
+    out->at.filled = out->at.filled && (!out->at.pressed || way != BY_CLAUSES);
+    return true;
 }
 
 static void start_again(const struct planner *p, struct plan *out)
@@ -262,8 +269,6 @@ static void plan_window(struct planner *p, const struct candidates *all, enum pl
                         struct plan *out)
 {
     char why[ERR_TEXT] = "";
-    if (p->clauses.refused)
-        snprintf(why, sizeof why, "the rules do not express '%.40s'", p->clauses.refused);
     for (enum way way = 0; way < WAYS; way++) {
         bool tried = plan_by(p, way, all, effort, out);
         if (tried && out->end != PLAN_UNSURE && (out->sure || way >= BY_MODEL))
@@ -289,7 +294,7 @@ void planner_next(struct planner *p, const struct snapshot *now, enum plan_effor
         return;
     }
     out->at.typed[0] = 0;
-    if (p->at.clause == p->clauses.n) {
+    if (p->at.clause == p->clauses.n && (p->clauses.n || p->at.any)) {
         out->end = PLAN_DONE;
         if (asks_back(p, now))
             unsure(out, "the program asks a question that the task does not answer");
@@ -306,7 +311,7 @@ void planner_next(struct planner *p, const struct snapshot *now, enum plan_effor
         return;
     out->end = out->at.clause == p->clauses.n ? PLAN_DONE : PLAN_MORE;
     if (out->end == PLAN_MORE)
-        list_later(p, out->at.clause, out);
+        list_later(p, out);
 }
 
 /* ---- printing ------------------------------------------------------------------------------------------ */
@@ -337,7 +342,7 @@ static void put_step_json(const struct plan *plan, int i, struct buf *out)
     plain_print(&plan->steps.s[i], &text);
     buf_puts(out, i ? ", {\"step\": " : "{\"step\": ");
     buf_put_json(out, text.data, text.len);
-    buf_printf(out, ", \"clause\": %d, \"p\": %.3f}", plan->clause[i] + 1, (double)plan->p[i]);
+    buf_printf(out, ", \"p\": %.3f}", (double)plan->p[i]);
     buf_free(&text);
 }
 

@@ -34,7 +34,6 @@ struct planner_at { /* progress */
 struct plan {
     struct plain_steps steps;
     float p[PLAIN_STEPS_MAX]; /* probability; 1 by rules */
-    int clause[PLAIN_STEPS_MAX];
     enum plan_end end;
     bool sure;            /* within the bounds for acting without a user */
     char why[ERR_TEXT];   /* PLAN_UNSURE: the reason, and the nearest readings */

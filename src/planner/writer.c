@@ -74,10 +74,9 @@ static int render(const struct writer *w, const char *window, const char *reques
                   struct err *e)
 {
     struct session *s = session_try_fork(w->base, e);
-    struct buf b;
+    autobuf b = buf_of(PROMPT);
     if (!s)
         return -1;
-    buf_init(&b, PROMPT);
     buf_printf(&b, "%sRequest: %s", window, request);
     const struct chat_part part = {.text = b.data};
     int64_t from = session_length(s);
@@ -88,7 +87,6 @@ static int render(const struct writer *w, const char *window, const char *reques
     for (int64_t i = from; i < session_length(s) && rc == 0; i++)
         tokens_push(out, session_tokens(s)[i]);
     session_free(s);
-    buf_free(&b);
     return rc;
 }
 

@@ -78,7 +78,7 @@ bool job_task_is_question(const char *task)
 int job_check_task(const struct job *j, struct err *e)
 {
     if (j->among || j->host || j->s.fake || j->s.model || j->model->endpoint || j->model != &j->own ||
-        !job_task_is_question(j->task))
+        j->s.planner == JOB_PLAIN_ONLY || !job_task_is_question(j->task))
         return 0;
     autofree char *quoted = options_quoted((char *const[]){j->task}, 1);
     err_set(
