@@ -156,8 +156,8 @@ static bool is_confirmed(const struct agent *a, const struct deed *last, const c
     return last->end == DEED_CHANGED || (last->end == DEED_DONE && deeds_had_effect(&a->run.deeds));
 }
 
-/* Returns whether the actions are fewer than the task demands, or it demands checks, which a model's word does
- * not replace. */
+/* Returns whether the actions are fewer than the task demands, or it demands checks, which a model's word
+ * does not replace. */
 static bool is_demanding(const struct agent *a)
 {
     return a->o->demand.checks > 0 || deeds_performed(&a->run.deeds) < a->o->demand.actions;
