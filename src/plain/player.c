@@ -103,6 +103,8 @@ static void put_line(const char *what, const char *line, size_t n, char *out, si
     snprintf(out, size, "; %s%.*s", what, (int)(n < 120 ? n : 120), line + skipped);
 }
 
+static const char nothing_changed[] = "; no element changed";
+
 /* Describes the effect of the last step: the window that closed or opened, or the line of the elements that
  * is new, or gone. */
 static void describe_effect(struct player *p, const char *after, char *out, size_t size)
@@ -121,7 +123,7 @@ static void describe_effect(struct player *p, const char *after, char *out, size
     else if (read && (line = new_line(p->before, after, &n)))
         put_line("gone: ", line, n, out, size);
     else
-        snprintf(out, size, "%s", read ? "; no element changed" : "");
+        snprintf(out, size, "%s", read ? nothing_changed : "");
 }
 
 /* Notes the outcome of the current step. */
@@ -146,6 +148,7 @@ static void finish_step(struct player *p)
     plain_print_done(s, &done);
     if (p->s.phase && !p->secret)
         describe_effect(p, after, effect, sizeof effect);
+    p->idle = p->idle || (s->verb <= PLAIN_RIGHT_CLICK && !strcmp(effect, nothing_changed));
     note_outcome(p, PLAYER_DONE, done.data,
                  p->s.phase || s->verb == PLAIN_WAIT || s->verb == PLAIN_CHECK ? effect
                                                                                : "; it was so already");
@@ -420,6 +423,11 @@ static void player_free(struct llm *m)
     free(p->typed_over);
     free(p->outcomes);
     free(p);
+}
+
+const bool *player_idle(const struct llm *m)
+{
+    return &player_of(m)->idle;
 }
 
 const struct player_outcome *player_outcomes(const struct llm *m, int *n)
